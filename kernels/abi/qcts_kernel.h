@@ -1,0 +1,158 @@
+/* qcts kernel ABI 0.9: the one header that a provider of kernels needs. C11, append-only structs, one exported symbol.
+ *
+ * A provider exports `qcts_provider_entry`. The host calls it once with its own ABI version and gets a table of kernels. Every
+ * buffer belongs to the caller. No call allocates what it does not free, throws, or keeps a pointer after it returns, except
+ * `prepare`, which fills a buffer of the caller.
+ *
+ * Every struct begins with struct_size = sizeof at the time its writer was compiled. Read only fields that lie below it. */
+#ifndef QCTS_KERNEL_H
+#define QCTS_KERNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define QCTS_ABI_VERSION 9u /* 0.9; 100 will be 1.0 */
+
+typedef enum qcts_status {
+  QCTS_OK = 0,
+  QCTS_UNSUPPORTED = 1, /* this problem is outside what the kernel does; a reason is given */
+  QCTS_INVALID = 2,     /* the problem contradicts itself */
+  QCTS_FAILED = 3       /* the kernel tried and could not */
+} qcts_status;
+
+/* Element types. Values are part of the ABI. */
+typedef enum qcts_dtype {
+  QCTS_NONE = 0, /* absent; in qcts_numerics: no such rounding */
+  QCTS_F32 = 1, QCTS_F64 = 2, QCTS_F16 = 3, QCTS_BF16 = 4,
+  QCTS_F8_E4M3FN = 5, QCTS_F8_E5M2 = 6, QCTS_F8_E8M0 = 7, QCTS_F4_E2M1_X2 = 8,
+  QCTS_I8 = 16, QCTS_U8 = 17, QCTS_I16 = 18, QCTS_I32 = 20, QCTS_I64 = 22
+} qcts_dtype;
+
+typedef enum qcts_op {
+  QCTS_OP_QUANTIZE = 1,            /* x [n,k] of w_dtype -> out_planes in layout "plain" */
+  QCTS_OP_QUANTIZE_ACTIVATION = 2, /* x [m,k] -> out_planes */
+  QCTS_OP_DEQUANTIZE = 3,          /* planes "plain" -> y [n,k] of w_dtype, bit-exact */
+  QCTS_OP_PACK = 4,                /* planes "plain" -> out_planes in `layout` */
+  QCTS_OP_UNPACK = 5,              /* planes in `layout` -> out_planes "plain" */
+  QCTS_OP_LINEAR = 6               /* y [m,n] = x [m,k] * W^T + bias; planes "plain", or `prepared` */
+} qcts_op;
+
+/* One named plane (inner tensor) of a quantized weight. */
+typedef struct qcts_plane {
+  uint32_t struct_size;
+  uint32_t dtype; /* qcts_dtype */
+  const char* name; /* "qdata", "scale", "zero_point", "scale_and_zero" */
+  void* data;
+  uint32_t ndim;
+  uint32_t reserved;
+  int64_t shape[8];
+  int64_t stride_bytes[8];
+} qcts_plane;
+
+/* What to compute. The caller fills what the op reads and zeroes the rest. */
+typedef struct qcts_problem {
+  uint32_t struct_size;
+  uint32_t op; /* qcts_op */
+  uint32_t threads; /* most that the call may use, >= 1 */
+  uint32_t device;  /* 0 host; otherwise the CUDA device ordinal + 1, and every pointer below is a device pointer */
+  void* stream;     /* cudaStream_t; NULL on the host */
+  const char* scheme;     /* family: "int8_row", "int4_tinygemm" */
+  const char* layout;     /* of the packed planes of PACK and UNPACK; "plain" otherwise */
+  const char* activation; /* activation policy: "weight_only", "dyn_row_sym", ... */
+  int64_t m, n, k;
+  int64_t group; /* elements along k that share a scale; 0 = the row */
+  int64_t tile;  /* layout parameter where a layout has one; 0 otherwise */
+  uint32_t w_dtype, x_dtype, y_dtype, bias_dtype; /* w_dtype: logical dtype of the weight */
+  int64_t ldx_bytes, ldy_bytes; /* distance between rows of x and y */
+  const qcts_plane* planes;
+  uint32_t n_planes, n_out_planes;
+  const qcts_plane* out_planes;
+  const void* x;    /* [m,k]; QUANTIZE: the float weight [n,k] */
+  const void* bias; /* [n] or NULL */
+  void* y;          /* [m,n]; DEQUANTIZE: [n,k] */
+  const void* prepared; /* what `prepare` wrote, or NULL */
+  uint64_t prepared_bytes;
+  void* workspace; /* at least workspace_bytes() of it, 64-byte aligned, contents undefined */
+  uint64_t workspace_bytes;
+} qcts_problem;
+
+/* Claims that the judge holds the kernel to. */
+enum {
+  QCTS_CLAIM_BIT_EXACT = 1u,       /* equal to the scheme's definition bit for bit */
+  QCTS_CLAIM_DETERMINISTIC = 2u,   /* run to run, bitwise */
+  QCTS_CLAIM_THREAD_INVARIANT = 4u,/* for every number of threads, bitwise */
+  QCTS_CLAIM_BATCH_INVARIANT = 8u  /* row i of m rows equals the same row alone, bitwise */
+};
+
+enum {
+  QCTS_NUM_FLUSH_SUBNORMALS = 1u,  /* subnormal inputs or results may become zero */
+  QCTS_NUM_SCALE_AFTER_SUM = 2u    /* codes are summed first; scale (and zero point) act on the sum of a group or row */
+};
+
+/* Where `linear` rounds. The bound of an output element is the sum over these stages; QCTS_NONE means that the stage does not
+ * round. An all-NONE struct with accumulator F32 is the strictest that a float kernel can meet. */
+typedef struct qcts_numerics {
+  uint32_t struct_size;
+  uint32_t x_cast;      /* activations are converted to this first */
+  uint32_t scale_cast;  /* scale and zero point are converted to this first */
+  uint32_t weight_cast; /* every dequantized weight is rounded to this (products exact or fused after it) */
+  uint32_t product_cast;/* every product x*w is rounded to this before it is added; F32 for mul-then-add, NONE for fma */
+  uint32_t accumulator; /* F32, F64, or I32 (exact) */
+  uint32_t partial_cast;/* a finished partial sum (group or row) is rounded to this before the scale acts on it */
+  uint32_t output_cast; /* the sum is rounded to this before the bias is added and before y; NONE: straight to y_dtype */
+  uint32_t flags;       /* QCTS_NUM_* */
+  uint32_t reserved;
+} qcts_numerics;
+
+typedef struct qcts_kernel {
+  uint32_t struct_size;
+  uint32_t op;
+  const char* scheme;  /* family */
+  const char* variant; /* "scalar", "avx2", "avx512", ... : the newest feature needed */
+  const char* description; /* one line: what limits it and how it works; may be NULL */
+  uint32_t claims;     /* QCTS_CLAIM_* */
+  uint32_t reserved;
+  qcts_numerics numerics; /* LINEAR only */
+  /* Can this machine and this problem be served? Writes a reason of at most why_size bytes, NUL included, unless QCTS_OK. */
+  qcts_status (*supports)(const qcts_problem* problem, char* why, size_t why_size);
+  /* NULL: no workspace. */
+  uint64_t (*workspace_bytes)(const qcts_problem* problem);
+  /* Private layout, made once at load: NULL when `run` reads the planes. */
+  uint64_t (*prepared_bytes)(const qcts_problem* problem);
+  qcts_status (*prepare)(const qcts_problem* problem, void* prepared);
+  /* The op. [thread-safe] for distinct outputs. */
+  qcts_status (*run)(const qcts_problem* problem);
+} qcts_kernel;
+
+typedef struct qcts_provider {
+  uint32_t struct_size;
+  uint32_t abi_version; /* QCTS_ABI_VERSION it was compiled with */
+  const char* name;     /* [a-z0-9]+: "builtin", "aten" */
+  const char* version;
+  const char* url;      /* where its issues go; may be NULL */
+  const char* choices;  /* ledger choice ids, space separated; may be NULL */
+  uint32_t n_kernels;
+  uint32_t reserved;
+  const qcts_kernel* const* kernels;
+  /* Save and load of checkpoints, where the provider has them; NULL otherwise. Both return QCTS_OK and leave a file, or leave
+   * nothing. */
+  qcts_status (*load_save)(const char* input_path, const char* output_path, char* why, size_t why_size);
+} qcts_provider;
+
+/* The one exported symbol. NULL: this host cannot be served. */
+typedef const qcts_provider* (*qcts_provider_entry_fn)(uint32_t host_abi_version);
+#if defined(_WIN32)
+#define QCTS_EXPORT __declspec(dllexport)
+#else
+#define QCTS_EXPORT __attribute__((visibility("default")))
+#endif
+QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t host_abi_version);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,94 @@
+// The one error family of every reader: a file is either read exactly or refused with a class, a detail and, where one
+// exists, a byte offset. No other exception leaves reference/formats and reference/dialects for what a file contains.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace qcts {
+
+enum class RefusalClass : uint8_t {
+  NotArchive,      // the first bytes belong to no format that is read here
+  Truncated,       // the file ends before what it announces
+  ZipStructure,    // local headers, central directory and end records contradict each other
+  ZipUnsupported,  // compression, encryption, several disks
+  ZipOverlap,      // two entries claim the same bytes
+  DuplicateEntry,  // two entries have one name, case folded
+  EntryName,       // a name outside the archive's one prefix, with "..", NUL or a backslash
+  CrcMismatch,     // the CRC-32 of a record is not the recorded one
+  LimitExceeded,   // a limit of Limits, checked before anything is allocated
+  Version,         // the format's version is not one that is read here
+  ByteOrder,       // neither little nor big
+  PickleOpcode,    // an opcode outside the allow-list (security)
+  PickleStack,     // an operand is missing, or left over
+  PickleGlobal,    // a global outside the allow-list (security)
+  PickleCall,      // a call that no schema allows (security)
+  PickleType,      // a value of a type that has no place there
+  StorageRef,      // a persistent id that names no storage, or contradicts its record
+  TensorBounds,    // size, stride and offset reach outside the storage
+  Overflow,        // an integer that does not fit, or a product that wraps
+  Dtype,           // an unknown element type
+  SubclassSchema,  // a tensor subclass whose parts contradict its schema
+  StHeader,        // safetensors: the eight length bytes, or the length itself
+  StJson,          // safetensors: the header is not the JSON object that the format demands
+  StLayout,        // safetensors: offsets with holes, overlaps, or a size that contradicts shape and dtype
+  TrailingData,    // bytes after the end of the format
+};
+
+std::string_view refusal_class_name(RefusalClass cls);  // "CrcMismatch"
+std::optional<RefusalClass> refusal_class_from_name(std::string_view name);
+
+struct Refusal {
+  RefusalClass cls;
+  std::string detail;                // one line, names the record, tensor or global
+  std::optional<uint64_t> offset{};  // byte in the file, or in data.pkl when the detail says so
+  bool security = false;             // set for PickleOpcode, PickleGlobal, PickleCall and disallowed functions in metadata
+};
+
+// "CrcMismatch: data/3 (tensor 0.weight): recorded 0x..., computed 0x... (offset 4096)"
+std::string describe(const Refusal& refusal);
+
+class Refused : public std::runtime_error {
+ public:
+  explicit Refused(Refusal refusal) : std::runtime_error(describe(refusal)), refusal_(std::move(refusal)) {}
+  const Refusal& refusal() const { return refusal_; }
+
+ private:
+  Refusal refusal_;
+};
+
+// Throws Refused. `security` is derived from the class.
+[[noreturn]] void refuse(RefusalClass cls, std::string detail, std::optional<uint64_t> offset = std::nullopt);
+
+// The operating system failed (open, read, write, rename, disk full). Not the file's content: exit code 5, or 2 for a path that
+// does not exist.
+class IoError : public std::runtime_error {
+ public:
+  IoError(const std::string& path, const std::string& action, int error_number);
+  int error_number() const { return error_number_; }
+
+ private:
+  int error_number_;
+};
+
+// Limits of a reader; hitting one is LimitExceeded before the allocation. Defaults: formats are read as written by their own
+// producers with room to spare.
+struct Limits {
+  uint64_t zip_entries = 1u << 20;
+  uint64_t zip_name_bytes = 4096;
+  uint64_t zip_directory_bytes = 256u << 20;
+  uint64_t pickle_bytes = 512u << 20;
+  uint64_t pickle_ops = 1u << 28;
+  uint64_t pickle_stack = 1u << 20;
+  uint64_t pickle_depth = 512;
+  uint64_t pickle_string_bytes = 16u << 20;
+  uint64_t tensors = 1u << 22;
+  uint64_t dims = 64;
+  uint64_t safetensors_header_bytes = 100'000'000;  // safetensors' own MAX_HEADER_SIZE
+  uint64_t json_depth = 8;
+};
+
+}  // namespace qcts

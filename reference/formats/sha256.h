@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace qcts {
+
+// Lower-case hexadecimal SHA-256 (FIPS 180-4).
+std::string sha256_hex(std::span<const std::byte> bytes);
+
+}  // namespace qcts

@@ -1,0 +1,66 @@
+// The answer to one case. Every status but pass carries a reason.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace qcts {
+
+enum class Status : uint8_t {
+  pass,
+  fail,
+  weak_evidence,  // the check held, but a perturbed answer would have passed too
+  not_supported,  // the provider says no, with its reason
+  waived,         // failed, and an unexpired waiver names it
+  xpass,          // passed although an unexpired waiver names it
+  crash,          // the worker died
+  timeout,
+  resource,       // memory, disk or device ran out
+  inconclusive,   // the measurement cannot tell
+  internal,       // qcts itself is at fault
+};
+inline constexpr int kStatusCount = static_cast<int>(Status::internal) + 1;
+std::string_view status_name(Status status);
+std::optional<Status> status_from_name(std::string_view name);
+
+// The first difference, by field.
+struct Mismatch {
+  std::string where;  // "scale_and_zero: group 3, column 17"
+  std::string want, got;
+  uint64_t count = 0;  // elements that differ
+  uint64_t total = 0;
+};
+
+struct Measure {
+  std::string name;  // "payload_bytes", "ratio_to_dense", "median_us"
+  std::string unit;  // "bytes", "x", "us", "GB/s", "ulp"
+  double value = 0;
+  std::optional<double> low, high;  // interval, 95 % unless named otherwise
+  std::optional<uint64_t> samples;
+};
+
+struct Verdict {
+  std::string case_id;   // "numerics.linear/int8_row/m1_n64_k64", without provider
+  std::string provider;  // "builtin"; "qcts" for cases that judge files
+  std::string variant;   // what ran: "avx512"; empty where there is none
+  Status status = Status::internal;
+  std::string reason;
+  std::optional<Mismatch> mismatch;
+  std::vector<Measure> measures;
+  std::vector<std::string> evidence;  // "golden": judged against a real library's file; "emulated": an op of it was emulated; "reference"
+  std::string rerun;  // one shell line
+  double wall_us = 0;
+  std::vector<double> samples_us;  // latency only: raw
+
+  std::string full_id() const;  // case_id, "/provider_variant" appended where there is a variant
+};
+
+nlohmann::ordered_json to_json(const Verdict& verdict);  // non-finite numbers become null
+Verdict verdict_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error naming the field
+
+}  // namespace qcts
