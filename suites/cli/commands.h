@@ -1,0 +1,20 @@
+// One function a subcommand: it declares its options on `app` and, when the subcommand was chosen, runs and stores its exit code.
+// Exit codes: 0 conformant or done, 1 failed or refused, 2 usage, 3 nothing proved, 4 inconclusive only, 5 infrastructure.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace qcts::cli {
+
+void add_inspect(CLI::App& app, int& exit_code);
+void add_diff(CLI::App& app, int& exit_code);
+void add_resave(CLI::App& app, int& exit_code);
+void add_dequantize(CLI::App& app, int& exit_code);
+void add_quantize(CLI::App& app, int& exit_code);
+void add_check(CLI::App& app, int& exit_code);
+void add_list(CLI::App& app, int& exit_code);
+void add_schemes(CLI::App& app, int& exit_code);
+void add_run(CLI::App& app, int& exit_code);
+void add_worker(CLI::App& app, int& exit_code);
+
+}  // namespace qcts::cli
