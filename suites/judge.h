@@ -14,6 +14,7 @@ struct JudgeContext {
   std::filesystem::path scratch;    // an empty folder for files that a case writes
   std::filesystem::path targets;    // suites/targets
   std::string program;              // the word that starts a rerun line: "build/release/bin/qcts"
+  std::string rerun_options;        // what a rerun needs beside --filter: "--plan quick --seed 7"; empty by default
   uint32_t threads = 1;             // for numerics; determinism tries others itself
   double latency_budget_s = 3.0;    // per latency case
   bool gate_latency = false;        // a missed latency target is fail instead of a reported figure
