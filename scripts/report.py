@@ -66,8 +66,6 @@ def latency_plot(rows):
 def view(report):
     """Everything the template names."""
     cases = report["cases"]
-    for case in cases:
-        case["full_id"] = model.full_id(case)
     tone, line, explanation = headline(report)
     columns, rows = model.heat_map(cases)
     for _, _, cells in rows:
@@ -90,7 +88,7 @@ def view(report):
         "heat": {"columns": columns, "rows": rows}, "goldens": model.golden_table(cases), "sizes": sizes,
         "rejections": model.rejections(cases), "latencies": latencies, "latency_columns": names, "latency_plot": latency_plot(latencies),
         "latency_note": report.get("latency_note", ""), "reasons": model.reasons(cases), "waivers": report["waivers"],
-        "conformance_text": report["conformance"]["rule"], "cases": sorted(cases, key=lambda case: case["full_id"]),
+        "conformance_text": report["conformance"]["rule"], "cases": sorted(cases, key=lambda case: case["id"]),
     }
 
 
@@ -113,7 +111,7 @@ def render_summary(report):
     if data["failures"]:
         lines += ["", "## Failures", ""]
         for case in data["failures"]:
-            lines.append(f"- `{case['full_id']}` **{case['status']}**: {case['reason']}\n  `{case['rerun']}`")
+            lines.append(f"- `{case['id']}` **{case['status']}**: {case['reason']}\n  `{case['rerun']}`")
     if data["reasons"]:
         lines += ["", "## Neither pass nor failure", "", "| status | cases | reason |", "|---|---:|---|"]
         lines += [f"| {status} | {len(ids)} | {reason} |" for status, reason, ids in data["reasons"]]

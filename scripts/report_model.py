@@ -6,27 +6,11 @@ from collections import Counter, defaultdict
 STATUS_ORDER = ("internal", "crash", "timeout", "resource", "fail", "xpass", "inconclusive", "weak_evidence", "waived", "not_supported", "pass")
 ALARMING = ("internal", "crash", "timeout", "resource", "fail", "xpass")
 OPERATIONS = ("quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear")
-FILE_KINDS = ("round_trip", "assign", "size", "reject")
+FILE_KINDS = ("round_trip", "assign", "size")
 
 
 def worst(statuses):
     return min(statuses, key=STATUS_ORDER.index)
-
-
-def full_id(case):
-    return f"{case['case_id']}/{case['provider']}_{case['variant']}" if case.get("variant") else case["case_id"]
-
-
-def split_id(case_id):
-    """"numerics.linear/int8_row/m1" -> ("numerics", "linear", "int8_row", "m1")"""
-    head, _, rest = case_id.partition("/")
-    kind, _, operation = head.partition(".")
-    scheme, _, name = rest.partition("/")
-    return kind, operation, scheme, name
-
-
-def measure(case, name):
-    return next((m for m in case.get("measures", []) if m["name"] == name), None)
 
 
 def counts(cases):
@@ -36,7 +20,7 @@ def counts(cases):
 
 def failures(cases, most=20):
     found = [case for case in cases if case["status"] in ALARMING]
-    found.sort(key=lambda case: (STATUS_ORDER.index(case["status"]), full_id(case)))
+    found.sort(key=lambda case: (STATUS_ORDER.index(case["status"]), case["id"]))
     return found[:most], len(found)
 
 
@@ -45,7 +29,7 @@ def reasons(cases):
     groups = defaultdict(list)
     for case in cases:
         if case["status"] != "pass" and case["status"] not in ALARMING:
-            groups[case["status"], case["reason"]].append(full_id(case))
+            groups[case["status"], case["reason"]].append(case["id"])
     return sorted(((status, reason, ids) for (status, reason), ids in groups.items()), key=lambda g: (STATUS_ORDER.index(g[0]), -len(g[2])))
 
 
@@ -53,9 +37,8 @@ def heat_map(cases):
     """Rows (scheme, operation), columns implementations; a cell is (status, passed, total, evidence) or None where none exists."""
     cells = defaultdict(list)
     for case in cases:
-        kind, operation, scheme, _ = split_id(case["case_id"])
-        if kind in ("numerics", "determinism") and operation in OPERATIONS:
-            cells[scheme, operation, f"{case['provider']}_{case['variant']}"].append(case)
+        if case["kind"] in ("numerics", "determinism") and case["op"] in OPERATIONS:
+            cells[case["scheme"], case["op"], f"{case['provider']}_{case['variant']}"].append(case)
     columns = sorted({key[2] for key in cells})
     rows = sorted({key[:2] for key in cells}, key=lambda key: (key[0], OPERATIONS.index(key[1])))
     table = []
@@ -80,32 +63,30 @@ def golden_table(cases):
     """Rows goldens, columns the kinds that judge files."""
     cells = defaultdict(dict)
     for case in cases:
-        kind, operation, scheme, name = split_id(case["case_id"])
-        if kind in FILE_KINDS and kind != "reject":
-            cells[f"{scheme}/{name}"][kind] = case
-    return [(golden, [kinds.get(kind) for kind in FILE_KINDS[:3]]) for golden, kinds in sorted(cells.items())]
+        if case["kind"] in FILE_KINDS:
+            cells[f"{case['scheme']}/{case['input']}"][case["kind"]] = case
+    return [(golden, [kinds.get(kind) for kind in FILE_KINDS]) for golden, kinds in sorted(cells.items())]
 
 
 def rejections(cases):
-    return [case for case in cases if split_id(case["case_id"])[0] == "reject"]
+    return [case for case in cases if case["kind"] == "reject"]
 
 
 def sizes(cases):
     """One row a golden: payload, law, dense, container, each in bytes, and the reduction."""
     rows = []
     for case in cases:
-        if split_id(case["case_id"])[0] == "size":
+        if case["kind"] == "size":
             values = {m["name"]: m["value"] for m in case.get("measures", [])}
-            rows.append({"case": case, "name": case["case_id"].partition("/")[2], **values})
+            rows.append({"case": case, "name": f"{case['scheme']}/{case['input']}", **values})
     return rows
 
 
 def latencies(cases):
     rows = []
     for case in cases:
-        kind, operation, scheme, name = split_id(case["case_id"])
-        if kind == "latency":
-            rows.append({"case": case, "operation": operation, "scheme": scheme, "input": name,
+        if case["kind"] == "latency":
+            rows.append({"case": case, "operation": case["op"], "scheme": case["scheme"], "input": case["input"],
                          "implementation": f"{case['provider']}_{case['variant']}",
                          "measures": {m["name"]: m for m in case.get("measures", [])}})
     return rows

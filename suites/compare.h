@@ -63,14 +63,9 @@ bool bitwise_is_sensitive(DType dtype, std::span<const std::byte> want, uint64_t
 // "0x3c21 (0.00982666)" for floats, "0x3c21" otherwise.
 std::string describe_element(DType dtype, std::span<const std::byte> elements, uint64_t index);
 
-// Float elements as double. Supported: float32, float64, float16, bfloat16, float8_e4m3fn, float8_e5m2.
-double element_as_double(DType dtype, const std::byte* element);
-bool is_float(DType dtype);  // of those six
-bool is_nan_element(DType dtype, const std::byte* element);
-// Largest finite value of a float type, and the magnitude from which rounding to nearest gives infinity.
-double largest_finite(DType dtype);
+// A float type whose elements are whole bytes: what compares as numbers.
+bool has_float_elements(DType dtype);
+// The magnitude from which rounding to nearest gives an infinity; infinity for types that have none or that double cannot exceed.
 double overflow_threshold(DType dtype);
-// Rounded once, to nearest even; float32, float16, bfloat16, float64.
-void store_rounded(DType dtype, double value, std::byte* element);
 
 }  // namespace qcts
