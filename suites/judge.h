@@ -23,6 +23,9 @@ struct JudgeContext {
 
 Verdict judge(const Case& c, const JudgeContext& context);
 
+// "build/release/bin/qcts run --filter 'FULL_ID' ..."
+std::string rerun_line(const JudgeContext& context, const std::string& full_id);
+
 // One file a kind: suites/<kind>.cc. They fill status, reason, mismatch, measures, evidence; judge() fills the rest.
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict);

@@ -86,7 +86,8 @@ int moved_up(int fd) {
 }  // namespace
 
 ChildProcess::ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
-                           const std::vector<std::string>& environment, const std::filesystem::path& log) {
+                           const std::vector<std::string>& environment, const std::filesystem::path& log)
+    : log_(log) {
   Pipe questions, answers;
   int input = moved_up(questions.read_end), answer = moved_up(answers.write_end);
   question_fd_ = moved_up(questions.write_end);

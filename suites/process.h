@@ -29,6 +29,7 @@ class ChildProcess {
 
   pid_t pid() const { return pid_; }
   int answer_fd() const { return answer_fd_; }
+  const std::filesystem::path& log() const { return log_; }
 
   bool send_line(std::string_view line);  // false: the child no longer reads
   void close_input();
@@ -45,6 +46,7 @@ class ChildProcess {
  private:
   pid_t pid_ = -1;
   int question_fd_ = -1, answer_fd_ = -1;
+  std::filesystem::path log_;
   std::string buffer_, ending_;
   int exit_code_ = -1;
 };
