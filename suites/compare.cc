@@ -53,32 +53,25 @@ std::string number_text(double value) {
 // What one element of a bounded comparison says.
 enum class Judged { pass, fail, vacuous };
 
-Judged judge_bounded(const Bounded& want, double got, double threshold, double& ratio) {
+// |got - value| over the distance of the end on its side; 0 where that says nothing.
+double share_of_bound(const Bounded& want, double got) {
+  if (!std::isfinite(got) || got == want.value) return 0;
+  const double room = (got > want.value ? want.high : want.low) - want.value;
+  return room == 0 ? std::numeric_limits<double>::infinity() : std::fabs((got - want.value) / room);
+}
+
+Judged judge_bounded(const Bounded& want, double got, double& ratio) {
   ratio = 0;
   if (std::isnan(want.value)) return std::isnan(got) ? Judged::pass : Judged::fail;
   if (std::isinf(want.value)) return got == want.value ? Judged::pass : Judged::fail;
-  if (!(want.bound >= 0) || std::isinf(want.bound)) return Judged::vacuous;
-  if (std::isnan(got)) return Judged::fail;
-  if (std::isinf(got)) {
-    const double reach = got > 0 ? want.value + want.bound : -(want.value - want.bound);
-    return reach >= threshold ? Judged::pass : Judged::fail;
-  }
-  const double error = std::fabs(got - want.value);
-  ratio = error == 0 ? 0 : error / want.bound;
-  return error <= want.bound ? Judged::pass : Judged::fail;
+  if (!(want.low <= want.high) || (std::isinf(want.low) && std::isinf(want.high))) return Judged::vacuous;
+  ratio = share_of_bound(want, got);
+  return got >= want.low && got <= want.high ? Judged::pass : Judged::fail;
 }
 
 }  // namespace
 
 bool has_float_elements(DType dtype) { return is_float(dtype) && dtype != DType::float4_e2m1fn_x2; }
-
-double overflow_threshold(DType dtype) {
-  const FloatFormat& format = float_format(dtype);
-  if (!format.has_infinity || dtype == DType::float64) return std::numeric_limits<double>::infinity();
-  int exponent = 0;
-  std::frexp(format.max, &exponent);
-  return format.max + std::ldexp(1.0, exponent - 2 - format.mantissa_bits);
-}
 
 std::string describe_element(DType dtype, std::span<const std::byte> elements, uint64_t index) {
   const size_t bytes = element_bytes(dtype);
@@ -157,16 +150,15 @@ BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype, st
     return result;
   }
   result.total = want.size();
-  const double threshold = overflow_threshold(dtype);
   for (uint64_t i = 0; i < result.total; ++i) {
     double ratio = 0;
-    const Judged judged = judge_bounded(want[i], load_float(dtype, got, i), threshold, ratio);
+    const Judged judged = judge_bounded(want[i], load_float(dtype, got, i), ratio);
     result.worst = std::max(result.worst, ratio);
     if (judged == Judged::pass) continue;
     if (judged == Judged::vacuous) ++result.vacuous;
     if (result.differing++ == 0) {
       result.first = i;
-      result.want = number_text(want[i].value) + " +- " + number_text(want[i].bound);
+      result.want = number_text(want[i].value) + " within [" + number_text(want[i].low) + ", " + number_text(want[i].high) + "]";
       result.got = describe_element(dtype, got, i);
     }
   }

@@ -225,7 +225,7 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
     }
     ::poll(polls.data(), polls.size(), static_cast<int>(patience_s * 1000) + 1);
     for (size_t i = 0; i < lanes.size(); ++i) attend(lanes[i], polls[i].revents != 0);
-    on_wait(in_flight);
+    go_on = on_wait(in_flight) && go_on;
   }
 }
 

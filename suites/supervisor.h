@@ -19,7 +19,7 @@ namespace qcts {
 struct Source {
   WorkerOptions options;
   std::string given;                   // how the user or the search named it: "builtin", a path
-  std::filesystem::path log;           // its workers' output and errors
+  std::filesystem::path logs;          // folder for its workers' output and errors, a file each
   Hello hello;                         // after greet()
   std::unique_ptr<ChildProcess> idle;  // a greeted worker that waits
 };
@@ -34,8 +34,8 @@ class Supervisor {
  public:
   // Called after each verdict; false stops the run.
   using OnVerdict = std::function<bool(Verdict)>;
-  using OnWait =
-      std::function<void(const std::vector<std::string>& in_flight)>;  // now and then, for progress
+  using OnWait = std::function<bool(const std::vector<std::string>& in_flight)>;  // now and then, for
+                                                                                  // progress; false stops
 
   explicit Supervisor(std::vector<Source>& sources) : sources_(sources) {}
 
