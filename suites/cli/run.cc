@@ -8,13 +8,13 @@ namespace qcts::cli {
 namespace {
 
 struct Words {
-  RunOptions options;
+  RunRequest options;
   std::string shard, gate;
   bool no_progress = false;
 };
 
 Outcome run_words(Words& words) {
-  RunOptions& options = words.options;
+  RunRequest& options = words.options;
   try {
     if (!words.shard.empty()) parse_shard(words.shard, options.selection);
   } catch (const std::runtime_error& error) {
@@ -29,7 +29,7 @@ Outcome run_words(Words& words) {
 
 void add_run(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<Words>();
-  RunOptions& options = words->options;
+  RunRequest& options = words->options;
   CLI::App* command =
       app.add_subcommand("run", "judge providers and files; write report.json, junit.xml and run.jsonl");
   command->add_option("--plan", options.plan, "a plan of suites/plans, or the path of one")
