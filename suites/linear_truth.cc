@@ -44,10 +44,10 @@ DType scale_dtype(const KernelInput& input) {
 
 }  // namespace
 
-LinearTruth::LinearTruth(const KernelInput& input) : input_(input) {
+LinearTruth::LinearTruth(const KernelInput& input, bool with_rows) : input_(input) {
   const size_t n = static_cast<size_t>(input.weight.n), k = static_cast<size_t>(input.weight.k);
-  weights_.resize(n * k);
-  for (size_t r = 0; r < n; ++r)
+  if (with_rows) weights_.resize(n * k);
+  for (size_t r = 0; with_rows && r < n; ++r)
     input.scheme->exact_row(input.planes, input.weight, static_cast<int64_t>(r), {weights_.data() + r * k, k});
   x_.resize(static_cast<size_t>(input.m) * k);
   if (input.x.size() != x_.size() * dtype_bytes(input.x_dtype))
