@@ -61,7 +61,7 @@ void write_text(const fs::path& path, const std::string& text) {
 
 class Run {
  public:
-  explicit Run(const RunOptions& options) : options_(options) {}
+  explicit Run(const RunRequest& options) : options_(options) {}
 
   Outcome go() {
     const auto began = std::chrono::steady_clock::now();
@@ -360,7 +360,7 @@ class Run {
                                  {"choices", golden.choices}});
   }
 
-  const RunOptions& options_;
+  const RunRequest& options_;
   Interruption interruption_;
   Plan plan_;
   std::vector<fs::path> folders_;
@@ -375,6 +375,6 @@ class Run {
 
 }  // namespace
 
-Outcome run(const RunOptions& options) { return Run(options).go(); }
+Outcome run(const RunRequest& options) { return Run(options).go(); }
 
 }  // namespace qcts

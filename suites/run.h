@@ -11,7 +11,7 @@
 
 namespace qcts {
 
-struct RunOptions {
+struct RunRequest {
   std::string plan = "default";
   Selection selection;
   std::vector<std::string> providers;  // "qcts", a provider's name, or a path; empty: all that are found
@@ -36,7 +36,7 @@ class RunError : public std::runtime_error {
 };
 
 // Judges, writes out/{run.jsonl,report.json,junit.xml}, prints the summary. Throws RunError.
-Outcome run(const RunOptions& options);
+Outcome run(const RunRequest& options);
 
 // One line an id, '#' begins a comment; sorted, unique. Throws std::runtime_error.
 std::vector<std::string> load_mustpass(const std::filesystem::path& path);

@@ -34,7 +34,7 @@ class Supervisor {
  public:
   // Called after each verdict; false stops the run.
   using OnVerdict = std::function<bool(Verdict)>;
-  using OnWait = std::function<void(const std::vector<std::string>& in_flight)>;  // now and then, for
+  using OnWait = std::function<bool(const std::vector<std::string>& in_flight)>;  // now and then, for
                                                                                   // progress; false stops
 
   explicit Supervisor(std::vector<Source>& sources) : sources_(sources) {}

@@ -8,13 +8,13 @@ namespace qcts::cli {
 namespace {
 
 struct Words {
-  RunOptions options;
+  RunRequest options;
   std::string shard, gate;
   bool no_progress = false;
 };
 
 Outcome run_words(Words& words) {
-  RunOptions& options = words.options;
+  RunRequest& options = words.options;
   try {
     if (!words.shard.empty()) parse_shard(words.shard, options.selection);
   } catch (const std::runtime_error& error) {
@@ -29,23 +29,31 @@ Outcome run_words(Words& words) {
 
 void add_run(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<Words>();
-  RunOptions& options = words->options;
+  RunRequest& options = words->options;
   CLI::App* command =
       app.add_subcommand("run", "judge providers and files; write report.json, junit.xml and run.jsonl");
   command->add_option("--plan", options.plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
-  command->add_option(
-      "--filter", options.selection.filters,
-      "an exact case id, or a glob that may match anywhere in it; several are joined by 'or'");
-  command->add_option("--kind", options.selection.kinds,
-                      "round_trip, assign, reject, size, numerics, determinism, latency");
-  command->add_option("--scheme", options.selection.schemes, "a scheme of `qcts schemes`");
-  command->add_option("--provider", options.providers,
-                      "qcts (files), builtin, a plug-in's name, or the path of a shared library");
+  command
+      ->add_option("--filter", options.selection.filters,
+                   "an exact case id, or a glob that may match anywhere in it; several are joined by 'or'")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--kind", options.selection.kinds,
+                   "round_trip, assign, reject, size, numerics, determinism, latency")
+      ->allow_extra_args(false);
+  command->add_option("--scheme", options.selection.schemes, "a scheme of `qcts schemes`")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--provider", options.providers,
+                   "qcts (files), builtin, a plug-in's name, or the path of a shared library")
+      ->allow_extra_args(false);
   command->add_option("--variant", options.selection.variant,
                       "only this variant; an error where it cannot run");
-  command->add_option("--fixtures", options.fixtures,
-                      "a folder with a manifest.json beside the repository's own");
+  command
+      ->add_option("--fixtures", options.fixtures,
+                   "a folder with a manifest.json beside the repository's own")
+      ->allow_extra_args(false);
   command->add_option("--out", options.out, "folder of the reports")->capture_default_str();
   command->add_option("--gate", words->gate, "what gates beside conformance")
       ->check(CLI::IsMember({"latency"}));
