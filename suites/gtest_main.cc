@@ -3,8 +3,6 @@
 // a test has no time to measure.
 // Exit codes: 0 all passed, 1 a failure, 2 usage, 3 nothing was proved (no test matched, or all were skipped), 5 infrastructure.
 #include <cstdio>
-#include <iostream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
