@@ -26,4 +26,7 @@ int64_t one_hot_column(int64_t row, int64_t m, int64_t k);
 // the reference's own quantizer, the first behind it, and the one before the last, found by bisection.
 std::vector<std::byte> boundary_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
+// Planes of any size without the cost of quantizing: random codes (no NaN), scales and zeros of ordinary size, integers zero.
+Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
+
 }  // namespace qcts

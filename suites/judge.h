@@ -19,6 +19,7 @@ struct JudgeContext {
   double latency_budget_s = 3.0;    // per latency case
   bool gate_latency = false;        // a missed latency target is fail instead of a reported figure
   uint64_t seed = 0;                // mixed into synthetic inputs
+  const Registry* registry = nullptr;  // latency: where the dense baseline is looked for; may be null
 };
 
 Verdict judge(const Case& c, const JudgeContext& context);

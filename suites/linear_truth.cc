@@ -7,8 +7,9 @@
 namespace qcts {
 namespace {
 
-std::optional<DType> stage(uint32_t dtype) {
+std::optional<DType> stage(uint32_t dtype, DType x) {
   switch (dtype) {
+    case QCTS_LIKE_X: return x;
     case QCTS_NONE: return std::nullopt;
     case QCTS_F32: return DType::float32;
     case QCTS_F64: return DType::float64;
@@ -21,16 +22,16 @@ std::optional<DType> stage(uint32_t dtype) {
   }
 }
 
-LinearStages stages_of(const qcts_numerics& numerics) {
+LinearStages stages_of(const qcts_numerics& numerics, DType x) {
   LinearStages stages;
-  stages.x_cast = stage(numerics.x_cast);
-  stages.scale_cast = stage(numerics.scale_cast);
-  stages.weight_cast = stage(numerics.weight_cast);
-  stages.product_cast = stage(numerics.product_cast);
+  stages.x_cast = stage(numerics.x_cast, x);
+  stages.scale_cast = stage(numerics.scale_cast, x);
+  stages.weight_cast = stage(numerics.weight_cast, x);
+  stages.product_cast = stage(numerics.product_cast, x);
   // Undeclared is the strictest that a float kernel can meet.
-  stages.accumulator = stage(numerics.accumulator).value_or(DType::float32);
-  stages.partial_cast = stage(numerics.partial_cast);
-  stages.output_cast = stage(numerics.output_cast);
+  stages.accumulator = stage(numerics.accumulator, x).value_or(DType::float32);
+  stages.partial_cast = stage(numerics.partial_cast, x);
+  stages.output_cast = stage(numerics.output_cast, x);
   stages.flush_subnormals = numerics.flags & QCTS_NUM_FLUSH_SUBNORMALS;
   stages.scale_after_sum = numerics.flags & QCTS_NUM_SCALE_AFTER_SUM;
   return stages;
@@ -44,10 +45,10 @@ DType scale_dtype(const KernelInput& input) {
 
 }  // namespace
 
-LinearTruth::LinearTruth(const KernelInput& input) : input_(input) {
+LinearTruth::LinearTruth(const KernelInput& input, bool with_rows) : input_(input) {
   const size_t n = static_cast<size_t>(input.weight.n), k = static_cast<size_t>(input.weight.k);
-  weights_.resize(n * k);
-  for (size_t r = 0; r < n; ++r)
+  if (with_rows) weights_.resize(n * k);
+  for (size_t r = 0; with_rows && r < n; ++r)
     input.scheme->exact_row(input.planes, input.weight, static_cast<int64_t>(r), {weights_.data() + r * k, k});
   x_.resize(static_cast<size_t>(input.m) * k);
   if (input.x.size() != x_.size() * dtype_bytes(input.x_dtype))
@@ -69,9 +70,9 @@ std::span<const double> LinearTruth::x(int64_t m) const {
 }
 
 Bounded LinearTruth::bounded(std::span<const ExactWeight> row, int64_t m, int64_t n, const qcts_numerics& numerics) const {
-  const LinearOracle oracle = linear_oracle(row, x(m), bias_[static_cast<size_t>(n)], input_.scheme->group());
+  const LinearOracle oracle = linear_oracle(row, x(m), bias_[static_cast<size_t>(n)], input_.scheme ? input_.scheme->group() : 0);
   const LinearBound bound =
-      linear_bound(oracle, stages_of(numerics), {input_.x_dtype, scale_dtype(input_), input_.y_dtype});
+      linear_bound(oracle, stages_of(numerics, input_.x_dtype), {input_.x_dtype, scale_dtype(input_), input_.y_dtype});
   return {oracle.y, bound.low, bound.high};
 }
 

@@ -156,7 +156,6 @@ class NumericsJudge {
         expectation_(question_, kernel_.numerics) {}
 
   void run() {
-    verdict_.evidence = question_.evidence;
     if (!recorded_answer_holds()) return;
     const RunOptions dense{context_.threads, 0, 0};
     KernelRun first(kernel_, question_.input, dense);

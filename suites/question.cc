@@ -1,7 +1,6 @@
 #include "suites/question.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include "reference/dialects/checkpoint.h"
@@ -101,11 +100,6 @@ class GoldenTensor {
   Safetensors expected_;
 };
 
-bool was_emulated(const Golden::TensorInfo& info, std::string_view op) {
-  const std::string_view step = op == "unpack" ? "pack" : op;
-  return std::find(info.emulated.begin(), info.emulated.end(), step) != info.emulated.end();
-}
-
 void ask_linear(const GoldenTensor& golden, Question& question) {
   KernelInput& input = question.input;
   const Tensor& x = golden.expected("x");
@@ -129,7 +123,6 @@ Question ask_golden(const Case& c) {
   input.scheme = golden.tensor().scheme;
   input.weight = golden.weight();
   input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;
-  question.evidence = {was_emulated(golden.info(), c.op) ? "emulated" : "golden"};
   if (c.op == "quantize") {
     // The producers of two layouts may differ in the recipe, so the layout goes along.
     input.layout = golden.tensor().layout;
@@ -158,7 +151,6 @@ Question ask_synthetic(const Case& c, uint64_t seed) {
   Question question;
   question.input = std::move(made.input);
   question.exact_sums = made.exact;
-  question.evidence = {"reference"};
   const KernelInput& input = question.input;
   const Scheme& scheme = *c.scheme;
   if (c.op == "quantize")

@@ -17,7 +17,6 @@ struct Question {
   KernelAnswer expected;              // every op but linear: wanted bit for bit
   bool exact_sums = false;            // linear: y is wanted bit for bit
   std::vector<std::byte> recorded_y;  // linear on a golden: what the real library answered; empty otherwise
-  std::vector<std::string> evidence;  // for Verdict::evidence
 };
 
 // Synthetic cases are expected to mean what the reference says; golden ones what the producer's own files say. `seed` is mixed into
@@ -27,11 +26,11 @@ Question ask(const Case& c, uint64_t seed);
 // The weight of linear's oracle, row by row, exact.
 class LinearTruth {
  public:
-  explicit LinearTruth(const KernelInput& input);
+  explicit LinearTruth(const KernelInput& input, bool with_rows = true);
 
-  // Row-major [m, n]: y and the bound that `numerics` allows.
+  // Row-major [m, n]: y and the bound that `numerics` allows. Needs the rows.
   std::vector<Bounded> bounds(const qcts_numerics& numerics) const;
-  // One element, also for a row whose weights were changed.
+  // One element, for a row that the caller has or has changed.
   Bounded bounded(std::span<const ExactWeight> row, int64_t m, int64_t n, const qcts_numerics& numerics) const;
   std::span<const ExactWeight> row(int64_t n) const;
   std::span<const double> x(int64_t m) const;

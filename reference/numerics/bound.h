@@ -22,19 +22,17 @@
 //                   narrower type the weight is formed in float32 and then rounded, so 2^-24 * sum(|x*p| +
 //                   |x*w|) more: nothing you could notice.
 //   4 product_cast  u * M, and h for each of the n products
-//   5 accumulator   gamma(n) * M with gamma(n) = n*u / (1 - n*u): n additions, or n fused multiply-adds, in
-//   whatever order,
-//                   vectorised, blocked or tree (Higham, (3.4) and section 4.2), and h for each. I32 adds
-//                   nothing.
-//   6 output_cast   rounding of the sum before the bias; then bias addition in the accumulator's type (u *
-//   |y|); then y_dtype.
+//   5 accumulator   gamma(n + 1) * (M + |bias|) with gamma(n) = n*u / (1 - n*u): n additions, or n fused multiply-adds, in whatever
+//                   order, vectorised, blocked or tree, and perhaps starting from the bias (Higham, (3.4) and section 4.2), and h for
+//                   each. With output_cast the bias comes later and is not in M. int32 adds nothing.
+//   6 output_cast   rounding of the sum before the bias; then bias addition in the accumulator's type (u * |y|); then y_dtype.
 // With scale_after_sum, codes are summed first, a group at a time, and 2, 3 and 5 are replaced:
 //   5' accumulator  as 5, on sum|x*code| of each group, times its scale: the same gamma(n) * sum|x*p|; and
 //   the sums of x for z. 2' scale_cast   as 2 6' partial_cast u * |sum in the group|, not of the magnitudes:
 //   the finished sum is what is rounded, and it is smaller 7' the multiplication of each group's sum by its
 //   scale rounds in the accumulator's type, and adding the groups is
 //      gamma(groups) once more (twice the groups where a zero-point term is added apart).
-// Last, the oracle's own error in double, gamma(2n + 2) with u = 2^-53, is added, so that the verdict is ours
+// Last, the oracle's own error in double, gamma(2n + 4) with u = 2^-53, is added, so that the verdict is ours
 // to give.
 //
 // The output's own rounding is not a term: what a correct kernel may return is every value of y_dtype to
