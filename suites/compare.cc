@@ -6,34 +6,10 @@
 #include <cstring>
 #include <limits>
 
+#include "reference/numerics/soft_float.h"
+
 namespace qcts {
 namespace {
-
-// sign, exponent and mantissa of an IEEE-like type that fits 64 bits.
-struct FloatLayout {
-  int mantissa_bits = 0;
-  int exponent_bits = 0;
-  bool finite_only = false;  // e4m3fn: no infinities, NaN is all ones
-  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  uint64_t magnitude_mask() const { return (uint64_t{1} << (mantissa_bits + exponent_bits)) - 1; }
-  uint64_t infinity() const { return ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
-  bool is_nan(uint64_t magnitude) const {
-    return finite_only ? magnitude == magnitude_mask() : magnitude > infinity();
-  }
-  bool is_infinite(uint64_t magnitude) const { return !finite_only && magnitude == infinity(); }
-};
-
-bool float_layout(DType dtype, FloatLayout& layout) {
-  switch (dtype) {
-    case DType::float64: layout = {52, 11, false}; return true;
-    case DType::float32: layout = {23, 8, false}; return true;
-    case DType::float16: layout = {10, 5, false}; return true;
-    case DType::bfloat16: layout = {7, 8, false}; return true;
-    case DType::float8_e4m3fn: layout = {3, 4, true}; return true;
-    case DType::float8_e5m2: layout = {2, 5, false}; return true;
-    default: return false;
-  }
-}
 
 uint64_t load_bits(const std::byte* element, size_t bytes) {
   uint64_t bits = 0;
@@ -46,7 +22,8 @@ size_t element_bytes(DType dtype) { return std::max<size_t>(1, dtype_bits(dtype)
 
 bool same_element(DType dtype, const std::byte* a, const std::byte* b, size_t bytes) {
   if (std::memcmp(a, b, bytes) == 0) return true;
-  return is_float(dtype) && is_nan_element(dtype, a) && is_nan_element(dtype, b);
+  return has_float_elements(dtype) && std::isnan(decode_float(dtype, load_bits(a, bytes))) &&
+         std::isnan(decode_float(dtype, load_bits(b, bytes)));
 }
 
 std::string hex_of(const std::byte* element, size_t bytes) {
@@ -76,105 +53,31 @@ std::string number_text(double value) {
 // What one element of a bounded comparison says.
 enum class Judged { pass, fail, vacuous };
 
-Judged judge_bounded(const Bounded& want, double got, double threshold, double& ratio) {
+// |got - value| over the distance of the end on its side; 0 where that says nothing.
+double share_of_bound(const Bounded& want, double got) {
+  if (!std::isfinite(got) || got == want.value) return 0;
+  const double room = (got > want.value ? want.high : want.low) - want.value;
+  return room == 0 ? std::numeric_limits<double>::infinity() : std::fabs((got - want.value) / room);
+}
+
+Judged judge_bounded(const Bounded& want, double got, double& ratio) {
   ratio = 0;
   if (std::isnan(want.value)) return std::isnan(got) ? Judged::pass : Judged::fail;
   if (std::isinf(want.value)) return got == want.value ? Judged::pass : Judged::fail;
-  if (!(want.bound >= 0) || std::isinf(want.bound)) return Judged::vacuous;
-  if (std::isnan(got)) return Judged::fail;
-  if (std::isinf(got)) {
-    const double reach = got > 0 ? want.value + want.bound : -(want.value - want.bound);
-    return reach >= threshold ? Judged::pass : Judged::fail;
-  }
-  const double error = std::fabs(got - want.value);
-  ratio = error == 0 ? 0 : error / want.bound;
-  return error <= want.bound ? Judged::pass : Judged::fail;
+  if (!(want.low <= want.high) || (std::isinf(want.low) && std::isinf(want.high))) return Judged::vacuous;
+  ratio = share_of_bound(want, got);
+  return got >= want.low && got <= want.high ? Judged::pass : Judged::fail;
 }
 
 }  // namespace
 
-bool is_float(DType dtype) {
-  FloatLayout layout;
-  return float_layout(dtype, layout);
-}
-
-bool is_nan_element(DType dtype, const std::byte* element) {
-  FloatLayout layout;
-  if (!float_layout(dtype, layout)) return false;
-  return layout.is_nan(load_bits(element, dtype_bytes(dtype)) & layout.magnitude_mask());
-}
-
-double element_as_double(DType dtype, const std::byte* element) {
-  FloatLayout layout;
-  if (!float_layout(dtype, layout)) return std::numeric_limits<double>::quiet_NaN();
-  const size_t bytes = dtype_bytes(dtype);
-  const uint64_t bits = load_bits(element, bytes);
-  if (dtype == DType::float64) {
-    double value;
-    std::memcpy(&value, element, 8);
-    return value;
-  }
-  const uint64_t magnitude = bits & layout.magnitude_mask();
-  const double sign = (bits >> (8 * bytes - 1)) & 1 ? -1.0 : 1.0;
-  if (layout.is_nan(magnitude)) return std::numeric_limits<double>::quiet_NaN();
-  if (layout.is_infinite(magnitude)) return sign * std::numeric_limits<double>::infinity();
-  const int exponent = static_cast<int>(magnitude >> layout.mantissa_bits);
-  const double fraction = static_cast<double>(magnitude & ((uint64_t{1} << layout.mantissa_bits) - 1));
-  const int scale = 1 - layout.bias() - layout.mantissa_bits;
-  if (exponent == 0) return sign * std::ldexp(fraction, scale);
-  return sign * std::ldexp(fraction + std::ldexp(1.0, layout.mantissa_bits), exponent - 1 + scale);
-}
-
-double largest_finite(DType dtype) {
-  FloatLayout layout;
-  if (!float_layout(dtype, layout)) return 0;
-  if (dtype == DType::float64) return std::numeric_limits<double>::max();
-  if (dtype == DType::float8_e4m3fn) return 448;
-  return std::ldexp(2.0 - std::ldexp(1.0, -layout.mantissa_bits), layout.bias());
-}
-
-double overflow_threshold(DType dtype) {
-  FloatLayout layout;
-  if (!float_layout(dtype, layout) || dtype == DType::float64) return std::numeric_limits<double>::infinity();
-  return largest_finite(dtype) + std::ldexp(1.0, layout.bias() - layout.mantissa_bits - 1);
-}
-
-void store_rounded(DType dtype, double value, std::byte* element) {
-  if (dtype == DType::float64) {
-    std::memcpy(element, &value, 8);
-    return;
-  }
-  if (dtype == DType::float32) {
-    const float narrow = static_cast<float>(value);
-    std::memcpy(element, &narrow, 4);
-    return;
-  }
-  FloatLayout layout;
-  float_layout(dtype, layout);
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  uint16_t bits;
-  if (std::isnan(value)) {
-    bits = static_cast<uint16_t>(layout.infinity() | uint64_t{1} << (layout.mantissa_bits - 1));
-  } else if (std::fabs(value) >= overflow_threshold(dtype)) {
-    bits = static_cast<uint16_t>(layout.infinity());
-  } else {
-    // The quantum of the binade (of the subnormals below it) counts mantissa steps; nearbyint rounds ties to even.
-    int exponent = 0;
-    std::frexp(value, &exponent);
-    exponent = std::max(exponent - 1, 1 - layout.bias());
-    const double steps = std::nearbyint(std::ldexp(std::fabs(value), layout.mantissa_bits - exponent));
-    bits = static_cast<uint16_t>((static_cast<uint64_t>(exponent + layout.bias() - 1) << layout.mantissa_bits) +
-                                 static_cast<uint64_t>(steps));
-  }
-  bits |= sign;
-  std::memcpy(element, &bits, 2);
-}
+bool has_float_elements(DType dtype) { return is_float(dtype) && dtype != DType::float4_e2m1fn_x2; }
 
 std::string describe_element(DType dtype, std::span<const std::byte> elements, uint64_t index) {
   const size_t bytes = element_bytes(dtype);
   const std::byte* element = elements.data() + index * bytes;
   std::string text = hex_of(element, bytes);
-  if (is_float(dtype)) text += " (" + number_text(element_as_double(dtype, element)) + ")";
+  if (has_float_elements(dtype)) text += " (" + number_text(decode_float(dtype, load_bits(element, bytes))) + ")";
   return text;
 }
 
@@ -234,7 +137,7 @@ std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& 
 BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype, std::span<const std::byte> got) {
   BoundedComparison result;
   const size_t bytes = element_bytes(dtype);
-  if (!is_float(dtype)) {
+  if (!has_float_elements(dtype)) {
     result.problem = "no bounded comparison for " + std::string(dtype_name(dtype));
     return result;
   }
@@ -247,16 +150,15 @@ BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype, st
     return result;
   }
   result.total = want.size();
-  const double threshold = overflow_threshold(dtype);
   for (uint64_t i = 0; i < result.total; ++i) {
     double ratio = 0;
-    const Judged judged = judge_bounded(want[i], element_as_double(dtype, got.data() + i * bytes), threshold, ratio);
+    const Judged judged = judge_bounded(want[i], load_float(dtype, got, i), ratio);
     result.worst = std::max(result.worst, ratio);
     if (judged == Judged::pass) continue;
     if (judged == Judged::vacuous) ++result.vacuous;
     if (result.differing++ == 0) {
       result.first = i;
-      result.want = number_text(want[i].value) + " +- " + number_text(want[i].bound);
+      result.want = number_text(want[i].value) + " within [" + number_text(want[i].low) + ", " + number_text(want[i].high) + "]";
       result.got = describe_element(dtype, got, i);
     }
   }
@@ -266,16 +168,13 @@ BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype, st
 void perturb_element(DType dtype, std::span<std::byte> elements, uint64_t index) {
   const size_t bytes = element_bytes(dtype);
   std::byte* element = elements.data() + index * bytes;
-  FloatLayout layout;
-  if (!float_layout(dtype, layout)) {
+  if (!has_float_elements(dtype)) {
     element[0] ^= std::byte{1};
     return;
   }
   uint64_t bits = load_bits(element, bytes);
-  const uint64_t magnitude = bits & layout.magnitude_mask();
-  const bool special = layout.is_nan(magnitude) || layout.is_infinite(magnitude);
-  bits = special ? 0 : bits + 1;
-  // One step beyond the largest finite value would be an infinity or a NaN, both of them real differences.
+  // Of the largest finite value the next is an infinity or a NaN, which differ from it too.
+  bits = std::isfinite(decode_float(dtype, bits)) ? bits + 1 : 0;
   std::memcpy(element, &bits, bytes);
 }
 

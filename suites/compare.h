@@ -37,20 +37,20 @@ Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::sp
 std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape, std::string_view layout,
                                        const Planes& want, const Planes& got);
 
-// One element that is wanted within a bound.
+// One element that is wanted within a bound: from `low` to `high`, both elements of the answer's type that may be returned.
 struct Bounded {
   double value = 0;  // the oracle's, before any rounding
-  double bound = 0;  // largest |answer - value| that the declared numerics allow, output rounding included; >= 0
+  double low = 0, high = 0;
 };
 
 struct BoundedComparison : Comparison {
-  double worst = 0;         // max over finite elements of |answer - value| / bound; 0/0 counts as 0
-  uint64_t vacuous = 0;     // elements whose bound is not finite: nothing can be said of them, they do not pass
+  double worst = 0;      // max over finite elements of |answer - value| / (the far end - value); 0/0 counts as 0
+  uint64_t vacuous = 0;  // elements without a usable bound (NaN, low > high, all numbers): they do not pass
 };
 
-// Passes an element only if |answer - value| <= bound, so NaN fails. A NaN value wants NaN and an infinite one wants that infinity.
-// An infinity passes for a finite value only where value +- bound reaches the magnitude at which `dtype` rounds to infinity.
-// got: elements of dtype (float32, float16, bfloat16, float64).
+// Passes an element only if low <= answer <= high, so NaN fails. A NaN value wants NaN and an infinite one wants that infinity; for a
+// finite value an infinity passes only where the bound itself ends there.
+// got: elements of dtype, a float type of whole bytes.
 BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype, std::span<const std::byte> got);
 
 // The smallest change of one element: one ulp for floats (away from zero; infinities and NaN become 0), one step for integers, the
@@ -63,14 +63,7 @@ bool bitwise_is_sensitive(DType dtype, std::span<const std::byte> want, uint64_t
 // "0x3c21 (0.00982666)" for floats, "0x3c21" otherwise.
 std::string describe_element(DType dtype, std::span<const std::byte> elements, uint64_t index);
 
-// Float elements as double. Supported: float32, float64, float16, bfloat16, float8_e4m3fn, float8_e5m2.
-double element_as_double(DType dtype, const std::byte* element);
-bool is_float(DType dtype);  // of those six
-bool is_nan_element(DType dtype, const std::byte* element);
-// Largest finite value of a float type, and the magnitude from which rounding to nearest gives infinity.
-double largest_finite(DType dtype);
-double overflow_threshold(DType dtype);
-// Rounded once, to nearest even; float32, float16, bfloat16, float64.
-void store_rounded(DType dtype, double value, std::byte* element);
+// A float type whose elements are whole bytes: what compares as numbers.
+bool has_float_elements(DType dtype);
 
 }  // namespace qcts

@@ -19,9 +19,13 @@ struct JudgeContext {
   double latency_budget_s = 3.0;    // per latency case
   bool gate_latency = false;        // a missed latency target is fail instead of a reported figure
   uint64_t seed = 0;                // mixed into synthetic inputs
+  const Registry* registry = nullptr;  // latency: where the dense baseline is looked for; may be null
 };
 
 Verdict judge(const Case& c, const JudgeContext& context);
+
+// "build/release/bin/qcts run --filter 'FULL_ID' ..."
+std::string rerun_line(const JudgeContext& context, const std::string& full_id);
 
 // One file a kind: suites/<kind>.cc. They fill status, reason, mismatch, measures, evidence; judge() fills the rest.
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);

@@ -60,11 +60,13 @@ Interval bootstrap_median(std::span<const double> values, size_t block, double c
   return interval;
 }
 
-Interval ratio_interval(std::span<const double> candidate, std::span<const double> baseline, size_t block, double confidence,
-                        uint64_t seed) {
-  if (candidate.size() != baseline.size()) throw std::invalid_argument("ratio_interval: unpaired samples");
-  std::vector<double> logs(candidate.size());
-  for (size_t i = 0; i < logs.size(); ++i) logs[i] = std::log(candidate[i] / baseline[i]);
+size_t block_length(size_t samples) { return std::clamp<size_t>(samples / 10, 1, 10); }
+
+Interval ratio_interval(std::span<const double> numerator, std::span<const double> denominator, size_t block,
+                        double confidence, uint64_t seed) {
+  if (numerator.size() != denominator.size()) throw std::invalid_argument("ratio_interval: unpaired samples");
+  std::vector<double> logs(numerator.size());
+  for (size_t i = 0; i < logs.size(); ++i) logs[i] = std::log(numerator[i] / denominator[i]);
   Interval interval = bootstrap_median(logs, block, confidence, 1000, seed);
   interval.value = std::exp(interval.value);
   interval.low = std::exp(interval.low);
@@ -81,9 +83,9 @@ std::string_view decision_name(Decision decision) {
   return "";
 }
 
-Decision decide_at_most(const Interval& ratio, double limit) {
-  if (ratio.high <= limit) return Decision::met;
-  if (ratio.low > limit) return Decision::missed;
+Decision decide_at_least(const Interval& ratio, double limit) {
+  if (ratio.low >= limit) return Decision::met;
+  if (ratio.high < limit) return Decision::missed;
   return Decision::undecided;
 }
 

@@ -24,14 +24,17 @@ struct Interval {
 // nothing can be said.
 Interval bootstrap_median(std::span<const double> values, size_t block, double confidence, size_t resamples, uint64_t seed);
 
-// Candidate over baseline from pairs timed one right after the other: exp of the interval of the median log-ratio.
+// numerator over denominator from pairs timed one right after the other: exp of the interval of the median log-ratio.
 // Both spans have the same length; all values > 0.
-Interval ratio_interval(std::span<const double> candidate, std::span<const double> baseline, size_t block, double confidence,
+Interval ratio_interval(std::span<const double> numerator, std::span<const double> denominator, size_t block, double confidence,
                         uint64_t seed);
+
+// Ten samples a block where that leaves ten blocks, fewer below.
+size_t block_length(size_t samples);
 
 enum class Decision : uint8_t { met, missed, undecided };
 std::string_view decision_name(Decision decision);
-// Is the ratio at most `limit`? met: the whole interval is; missed: none of it is.
-Decision decide_at_most(const Interval& ratio, double limit);
+// Is the ratio at least `limit`? met: the whole interval is; missed: none of it is.
+Decision decide_at_least(const Interval& ratio, double limit);
 
 }  // namespace qcts

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -68,7 +69,13 @@ struct ReadOptions {
 // `data` is one whole pickle: PROTO 2 ... STOP and nothing after. Acyclic, depth <= limits.pickle_depth.
 Ref read(std::span<const std::byte> data, const ReadOptions& options = {});
 
-// Bytes for the graph. read(write(g)) has the shape and identity of g; write(read(b)) == b for what CPython wrote.
-std::vector<std::byte> write(const Ref& root);
+struct WriteOptions {
+  // String nodes that count as one object where their texts are equal, as the tags and keys of torch's persistent ids do in Python.
+  std::unordered_set<const Node*> shared_strings;
+};
+
+// Bytes for the graph. read(write(g)) has the shape and identity of g; write(read(b)) == b for what CPython wrote. Globals are one
+// object a name, whichever nodes spell them.
+std::vector<std::byte> write(const Ref& root, const WriteOptions& options = {});
 
 }  // namespace qcts::pickle

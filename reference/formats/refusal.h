@@ -14,7 +14,7 @@ enum class RefusalClass : uint8_t {
   NotArchive,      // the first bytes belong to no format that is read here
   Truncated,       // the file ends before what it announces
   ZipStructure,    // local headers, central directory and end records contradict each other
-  ZipUnsupported,  // compression, encryption, several disks
+  ZipUnsupported,  // compression, encryption
   ZipOverlap,      // two entries claim the same bytes
   DuplicateEntry,  // two entries have one name, case folded
   EntryName,       // a name outside the archive's one prefix, with "..", NUL or a backslash
@@ -77,7 +77,7 @@ class IoError : public std::runtime_error {
 // Limits of a reader; hitting one is LimitExceeded before the allocation. Defaults: formats are read as written by their own
 // producers with room to spare.
 struct Limits {
-  uint64_t zip_entries = 1u << 20;
+  uint64_t zip_entries = 1u << 19;
   uint64_t zip_name_bytes = 4096;
   uint64_t zip_directory_bytes = 256u << 20;
   uint64_t pickle_bytes = 512u << 20;

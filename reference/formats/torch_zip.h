@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "reference/formats/mapped_file.h"
@@ -41,6 +42,9 @@ struct TorchZip {
   bool big_endian = false;
   pickle::Ref root;
   std::vector<std::shared_ptr<const Storage>> storages;  // by first appearance in the pickle; big-endian ones already swapped
+  std::vector<std::optional<DType>> storage_dtypes;      // beside `storages`; nullopt: only used as UntypedStorage
+  std::unordered_map<std::string, size_t> storage_index;  // key -> index into `storages`
+  Limits limits;                                          // that it was read with
 };
 
 TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOptions& options = {});
@@ -52,9 +56,17 @@ std::optional<Tensor> tensor_of(const TorchZip& zip, const pickle::Ref& node);
 // The inverse, for writing: nodes for a plain tensor as torch.save 2.13 spells it. `storage_key` is "0", "1", ...
 pickle::Ref tensor_node(const Tensor& tensor, const std::string& storage_key, bool requires_grad = false);
 
+// What a rebuilt file took over from its source because the writer's model does not explain it. All false for what torch.save wrote
+// with libstdc++.
+struct RebuildNotes {
+  bool kept_pickle = false;            // data.pkl: same graph, another pickler's spelling
+  bool kept_serialization_id = false;  // the recorded id is not the one that libstdc++ would give
+  bool kept_file = false;              // headers, padding or end records: nothing was edited, and the container is another writer's
+};
+
 // The file rebuilt from the parsed records and graph (the pickle is written anew, not copied). Equal to the input byte for byte
-// for every file that torch.save wrote.
-std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip);
+// for every file that torch.save wrote, and, by way of RebuildNotes, for every unedited file that was accepted.
+std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip, RebuildNotes* notes = nullptr);
 
 // A new archive as torch.save 2.13 lays it out, prefix `prefix`. `storages[i]` becomes data/i.
 std::vector<std::byte> write_torch_zip(const std::string& prefix, const pickle::Ref& root,

@@ -1,0 +1,41 @@
+// Little-endian integers at byte positions, and text views of byte spans.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace qcts {
+
+// `at + sizeof(T)` must lie inside `bytes`.
+template <std::unsigned_integral T>
+T load_le(std::span<const std::byte> bytes, uint64_t at) {
+  T value = 0;
+  for (size_t i = 0; i < sizeof(T); ++i) {
+    value = static_cast<T>(value | (static_cast<T>(std::to_integer<uint8_t>(bytes[at + i])) << (8 * i)));
+  }
+  return value;
+}
+
+template <std::unsigned_integral T>
+void append_le(std::vector<std::byte>& out, T value) {
+  for (size_t i = 0; i < sizeof(T); ++i) out.push_back(static_cast<std::byte>((value >> (8 * i)) & 0xff));
+}
+
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+inline std::span<const std::byte> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+inline void append(std::vector<std::byte>& out, std::span<const std::byte> bytes) {
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+inline void append(std::vector<std::byte>& out, std::string_view text) { append(out, as_bytes(text)); }
+
+}  // namespace qcts

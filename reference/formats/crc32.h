@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace qcts {
+
+// CRC-32 of zip archives (reflected polynomial 0xEDB88320, initial value and final XOR all ones): zlib's
+// crc32(0, ...).
+uint32_t crc32_of(std::span<const std::byte> bytes);
+
+}  // namespace qcts

@@ -1,0 +1,385 @@
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "reference/formats/byte_io.h"
+#include "reference/formats/pickle.h"
+#include "reference/formats/pickle_calls.h"
+#include "reference/formats/pickle_globals.h"
+#include "reference/formats/pickle_graph.h"
+#include "reference/formats/utf8.h"
+
+namespace qcts::pickle {
+namespace {
+
+class Reader {
+ public:
+  Reader(std::span<const std::byte> data, const ReadOptions& options) : data_(data), options_(options) {
+    allowed_.insert(options.allow.begin(), options.allow.end());
+  }
+  // Nodes of a refused pickle may form cycles or chains of any depth: taken apart one by one, none is
+  // destroyed recursively.
+  ~Reader() {
+    if (finished_) return;
+    for (const Ref& node : nodes_) {
+      node->items.clear();
+      node->pairs.clear();
+      node->appended.clear();
+      node->state.reset();
+    }
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  Ref run();
+
+ private:
+  bool step();  // false after STOP
+  void step_container(uint8_t opcode);
+  void step_scalar(uint8_t opcode);
+
+  std::span<const std::byte> take(uint64_t count, const char* what);
+  template <typename T>
+  T take_le(const char* what) {
+    return load_le<T>(take(sizeof(T), what), 0);
+  }
+  std::string take_line();
+  std::string take_text(uint64_t count);
+
+  void push(Ref value);
+  Ref pop();
+  const Ref& top();
+  std::vector<Ref> pop_to_mark();
+  Ref make(Kind kind);
+
+  void tuple_of(size_t count);
+  void named_global();
+  void long_integer();
+  void put(uint64_t index);
+  void get(uint64_t index);
+  void set_items(const Ref& target, std::vector<Ref> flat);
+  void append_items(const Ref& target, std::vector<Ref> values);
+
+  [[noreturn]] void fail(RefusalClass cls, const std::string& what) const {
+    refuse(cls, "data.pkl: " + what, opcode_at_);
+  }
+
+  std::span<const std::byte> data_;
+  const ReadOptions& options_;
+  std::unordered_set<std::string> allowed_;
+  uint64_t at_ = 0;
+  uint64_t opcode_at_ = 0;
+  uint64_t ops_ = 0;
+  std::vector<Ref> nodes_;  // all that were made
+  std::vector<Ref> stack_;
+  std::vector<size_t> marks_;
+  std::vector<Ref> memo_;
+  std::unordered_map<const Node*, std::unordered_set<std::string>> keys_;
+  bool finished_ = false;
+};
+
+std::span<const std::byte> Reader::take(uint64_t count, const char* what) {
+  if (count > data_.size() - at_)
+    fail(RefusalClass::Truncated, std::string("the pickle ends inside ") + what);
+  at_ += count;
+  return data_.subspan(at_ - count, count);
+}
+
+std::string Reader::take_line() {
+  const uint64_t most = std::min<uint64_t>(data_.size() - at_, options_.limits.pickle_string_bytes);
+  const std::string_view rest = as_text(data_.subspan(at_, most));
+  const size_t end = rest.find('\n');
+  if (end == std::string_view::npos) {
+    if (most == data_.size() - at_) fail(RefusalClass::Truncated, "a global's name has no end");
+    fail(RefusalClass::LimitExceeded, "a global's name is too long");
+  }
+  at_ += end + 1;
+  return std::string(rest.substr(0, end));
+}
+
+std::string Reader::take_text(uint64_t count) {
+  if (count <= data_.size() - at_ && count > options_.limits.pickle_string_bytes) {
+    fail(RefusalClass::LimitExceeded, "a string of " + std::to_string(count) + " bytes");
+  }
+  return std::string(as_text(take(count, "a string")));
+}
+
+Ref Reader::make(Kind kind) {
+  auto node = std::make_shared<Node>();
+  node->kind = kind;
+  node->offset = opcode_at_;
+  nodes_.push_back(node);
+  return node;
+}
+
+void Reader::push(Ref value) {
+  if (stack_.size() >= options_.limits.pickle_stack)
+    fail(RefusalClass::LimitExceeded, "the stack is too deep");
+  stack_.push_back(std::move(value));
+}
+
+const Ref& Reader::top() {
+  if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) {
+    fail(RefusalClass::PickleStack, "an operand is missing");
+  }
+  return stack_.back();
+}
+
+Ref Reader::pop() {
+  top();
+  Ref value = std::move(stack_.back());
+  stack_.pop_back();
+  return value;
+}
+
+std::vector<Ref> Reader::pop_to_mark() {
+  if (marks_.empty()) fail(RefusalClass::PickleStack, "no MARK on the stack");
+  const auto first = stack_.begin() + static_cast<ptrdiff_t>(marks_.back());
+  std::vector<Ref> values(std::make_move_iterator(first), std::make_move_iterator(stack_.end()));
+  stack_.erase(first, stack_.end());
+  marks_.pop_back();
+  return values;
+}
+
+void Reader::tuple_of(size_t count) {
+  std::vector<Ref> items(count);
+  for (size_t i = count; i-- > 0;) items[i] = pop();
+  Ref node = make(Kind::tuple);
+  node->items = std::move(items);
+  push(std::move(node));
+}
+
+void Reader::named_global() {
+  const std::string module = take_line();
+  const std::string name = take_line();
+  const bool clean = module.find(' ') == std::string::npos && is_utf8(module) && is_utf8(name);
+  const bool known = clean && known_global(module, name).has_value();
+  const bool allowed = clean && !is_blocked_module(module) && allowed_.contains(module + "." + name);
+  if (!known && !allowed) fail(RefusalClass::PickleGlobal, "global " + module + "." + name);
+  Ref node = make(Kind::global);
+  node->text = module + " " + name;
+  push(std::move(node));
+}
+
+void Reader::long_integer() {
+  const auto bytes = take(take_le<uint8_t>("LONG1"), "LONG1");
+  const bool negative = !bytes.empty() && (std::to_integer<uint8_t>(bytes.back()) & 0x80) != 0;
+  uint64_t value = negative ? ~uint64_t{0} : 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const uint8_t byte = std::to_integer<uint8_t>(bytes[i]);
+    if (i < 8) {
+      value = (value & ~(uint64_t{0xff} << (8 * i))) | (uint64_t{byte} << (8 * i));
+    } else if (byte != (negative ? 0xff : 0)) {
+      fail(RefusalClass::Overflow, "an integer does not fit 64 bits");
+    }
+  }
+  if (bytes.size() > 8 && (value >> 63 != 0) != negative) {
+    fail(RefusalClass::Overflow, "an integer does not fit 64 bits");
+  }
+  Ref node = make(Kind::integer);
+  node->integer = static_cast<int64_t>(value);
+  push(std::move(node));
+}
+
+void Reader::put(uint64_t index) {
+  const Ref& value = top();
+  if (index >= ops_)
+    fail(RefusalClass::LimitExceeded, "memo index " + std::to_string(index) + " is not dense");
+  if (index >= memo_.size()) memo_.resize(index + 1);
+  memo_[index] = value;
+}
+
+void Reader::get(uint64_t index) {
+  if (index >= memo_.size() || memo_[index] == nullptr) {
+    fail(RefusalClass::PickleStack, "memo index " + std::to_string(index) + " was never set");
+  }
+  push(memo_[index]);
+}
+
+void Reader::set_items(const Ref& target, std::vector<Ref> flat) {
+  check_set_item(target, opcode_at_);
+  if (flat.size() % 2 != 0) fail(RefusalClass::PickleStack, "a key has no value");
+  auto& keys = keys_[target.get()];
+  for (size_t i = 0; i < flat.size(); i += 2) {
+    if (!keys.insert(key_text(flat[i], opcode_at_)).second) {
+      fail(RefusalClass::PickleType, "a dict has one key twice");
+    }
+    target->pairs.emplace_back(std::move(flat[i]), std::move(flat[i + 1]));
+  }
+}
+
+void Reader::append_items(const Ref& target, std::vector<Ref> values) {
+  check_append(target, opcode_at_);
+  auto& into = target->kind == Kind::list ? target->items : target->appended;
+  into.insert(into.end(), std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
+}
+
+// Values, memo and globals.
+void Reader::step_scalar(uint8_t opcode) {
+  const auto push_integer = [&](int64_t value) {
+    Ref node = make(Kind::integer);
+    node->integer = value;
+    push(std::move(node));
+  };
+  switch (opcode) {
+    case 'N':
+      return push(make(Kind::none));
+    case 0x88:
+    case 0x89: {
+      Ref node = make(Kind::boolean);
+      node->boolean = opcode == 0x88;
+      return push(std::move(node));
+    }
+    case 'K':
+      return push_integer(take_le<uint8_t>("BININT1"));
+    case 'M':
+      return push_integer(take_le<uint16_t>("BININT2"));
+    case 'J':
+      return push_integer(static_cast<int32_t>(take_le<uint32_t>("BININT")));
+    case 0x8a:
+      return long_integer();
+    case 'G': {
+      uint64_t bits = 0;
+      for (std::byte byte : take(8, "BINFLOAT")) bits = bits << 8 | std::to_integer<uint64_t>(byte);
+      Ref node = make(Kind::real);
+      std::memcpy(&node->real, &bits, sizeof bits);
+      return push(std::move(node));
+    }
+    case 'X':
+    case 'U': {
+      const uint64_t count =
+          opcode == 'X' ? take_le<uint32_t>("BINUNICODE") : take_le<uint8_t>("SHORT_BINSTRING");
+      Ref node = make(Kind::string);
+      node->text = take_text(count);
+      if (!is_utf8(node->text, true)) fail(RefusalClass::PickleType, "a string is not UTF-8");
+      return push(std::move(node));
+    }
+    case 'c':
+      return named_global();
+    case 'q':
+      return put(take_le<uint8_t>("BINPUT"));
+    case 'r':
+      return put(take_le<uint32_t>("LONG_BINPUT"));
+    case 'h':
+      return get(take_le<uint8_t>("BINGET"));
+    case 'j':
+      return get(take_le<uint32_t>("LONG_BINGET"));
+    default: {
+      constexpr char kDigits[] = "0123456789abcdef";
+      fail(RefusalClass::PickleOpcode, std::string("opcode 0x") + kDigits[opcode >> 4] +
+                                           kDigits[opcode & 15] + " is not on the allow-list");
+    }
+  }
+}
+
+// Containers and objects.
+void Reader::step_container(uint8_t opcode) {
+  switch (opcode) {
+    case '(':
+      if (marks_.size() >= options_.limits.pickle_stack) fail(RefusalClass::LimitExceeded, "too many MARKs");
+      return marks_.push_back(stack_.size());
+    case ')':
+      return push(make(Kind::tuple));
+    case ']':
+      return push(make(Kind::list));
+    case '}':
+      return push(make(Kind::dict));
+    case 0x8f:
+      return push(make(Kind::set));
+    case 0x85:
+      return tuple_of(1);
+    case 0x86:
+      return tuple_of(2);
+    case 0x87:
+      return tuple_of(3);
+    case 't': {
+      std::vector<Ref> items = pop_to_mark();
+      Ref node = make(Kind::tuple);
+      node->items = std::move(items);
+      return push(std::move(node));
+    }
+    case 'a': {
+      Ref value = pop();
+      return append_items(top(), {std::move(value)});
+    }
+    case 'e': {
+      std::vector<Ref> values = pop_to_mark();
+      return append_items(top(), std::move(values));
+    }
+    case 's': {
+      Ref value = pop();
+      Ref key = pop();
+      return set_items(top(), {std::move(key), std::move(value)});
+    }
+    case 'u': {
+      std::vector<Ref> flat = pop_to_mark();
+      return set_items(top(), std::move(flat));
+    }
+    case 'R':
+    case 0x81: {
+      Ref arguments = pop();
+      Ref callable = pop();
+      if (opcode == 'R')
+        check_reduce(callable, arguments, opcode_at_);
+      else
+        check_new_object(callable, arguments, opcode_at_);
+      Ref node = make(opcode == 'R' ? Kind::call : Kind::new_object);
+      node->items = {std::move(callable), std::move(arguments)};
+      return push(std::move(node));
+    }
+    case 'b': {
+      Ref state = pop();
+      const Ref& target = top();
+      check_build(target, state, opcode_at_);
+      target->state = std::move(state);
+      return;
+    }
+    case 'Q': {
+      Ref id = pop();
+      Ref node = make(Kind::persistent);
+      node->items = {std::move(id)};
+      return push(std::move(node));
+    }
+    default:
+      return step_scalar(opcode);
+  }
+}
+
+bool Reader::step() {
+  opcode_at_ = at_;
+  const uint8_t opcode = take_le<uint8_t>("the opcodes: STOP is missing");
+  if (++ops_ > options_.limits.pickle_ops) fail(RefusalClass::LimitExceeded, "too many opcodes");
+  if (opcode == '.') return false;
+  if (opcode == 0x80) {
+    const int version = take_le<uint8_t>("PROTO");
+    if (version != 2) fail(RefusalClass::Version, "pickle protocol " + std::to_string(version) + ", not 2");
+    return true;
+  }
+  if (ops_ == 1) fail(RefusalClass::Version, "the pickle does not begin with PROTO 2");
+  step_container(opcode);
+  return true;
+}
+
+Ref Reader::run() {
+  if (data_.size() > options_.limits.pickle_bytes) {
+    fail(RefusalClass::LimitExceeded, "the pickle has " + std::to_string(data_.size()) + " bytes");
+  }
+  while (step()) {
+  }
+  Ref root = pop();
+  if (!stack_.empty() || !marks_.empty()) fail(RefusalClass::PickleStack, "values are left over at STOP");
+  if (at_ != data_.size()) fail(RefusalClass::PickleStack, "bytes follow STOP");
+  check_graph(root, options_.limits.pickle_depth);
+  // Values that the root does not reach (memoised, then dropped) may still form cycles: the destructor must
+  // take those apart, but not what the caller gets. No opcode of the allow-list drops a value, so everything
+  // that was made hangs on the root.
+  finished_ = true;
+  return root;
+}
+
+}  // namespace
+
+Ref read(std::span<const std::byte> data, const ReadOptions& options) { return Reader(data, options).run(); }
+
+}  // namespace qcts::pickle

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <utility>
+
+#include "reference/formats/byte_io.h"
+#include "reference/formats/safetensors.h"
+#include "reference/formats/safetensors_header.h"
+
+namespace qcts {
+namespace {
+
+SafetensorsInfo info_of(const std::string& name, const Tensor& tensor) {
+  return {name, std::string(safetensors_dtype(tensor.dtype)), safetensors_shape(tensor), 0, 0};
+}
+
+std::vector<std::byte> assemble(const std::string& header, const std::vector<const Tensor*>& data) {
+  std::vector<std::byte> out;
+  uint64_t total = 8 + header.size();
+  for (const Tensor* tensor : data) total += bytes_of(tensor->dtype, tensor->shape);
+  out.reserve(total);
+  append_le<uint64_t>(out, header.size());
+  append(out, header);
+  std::vector<std::byte> scratch;
+  for (const Tensor* tensor : data) append(out, row_major_view(*tensor, scratch));
+  return out;
+}
+
+bool same(const SafetensorsHeader& a, const SafetensorsHeader& b) {
+  if (a.metadata != b.metadata || a.tensors.size() != b.tensors.size()) return false;
+  return std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(),
+                    [](const SafetensorsInfo& x, const SafetensorsInfo& y) {
+                      return x.name == y.name && x.dtype == y.dtype && x.shape == y.shape &&
+                             x.begin == y.begin && x.end == y.end;
+                    });
+}
+
+}  // namespace
+
+std::vector<std::byte> rebuild_safetensors(const Safetensors& file) {
+  std::vector<size_t> order(file.entries.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
+    return std::pair(file.entries[a].begin, file.entries[a].end) <
+           std::pair(file.entries[b].begin, file.entries[b].end);
+  });
+  SafetensorsHeader header{file.has_metadata, file.metadata, {}};
+  for (const SafetensorsEntry& entry : file.entries)
+    header.tensors.push_back(info_of(entry.name, entry.tensor));
+  std::vector<const Tensor*> data;
+  uint64_t at = 0;
+  for (size_t index : order) {
+    const Tensor& tensor = file.entries[index].tensor;
+    header.tensors[index].begin = at;
+    at += bytes_of(tensor.dtype, tensor.shape);
+    header.tensors[index].end = at;
+    data.push_back(&tensor);
+  }
+  std::string text = format_safetensors_header(header);
+  if (text != file.header &&
+      same(header, parse_safetensors_header(file.header, {.limits = {}, .lenient = true}))) {
+    text = file.header;
+  }
+  return assemble(text, data);
+}
+
+std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
+                                         std::vector<std::pair<std::string, std::string>> metadata) {
+  std::vector<const std::pair<std::string, Tensor>*> order;
+  for (const auto& item : tensors) order.push_back(&item);
+  std::ranges::stable_sort(order, [](const auto* a, const auto* b) {
+    const int left = safetensors_rank(a->second.dtype), right = safetensors_rank(b->second.dtype);
+    return left != right ? left > right : a->first < b->first;
+  });
+  std::ranges::sort(metadata);
+  SafetensorsHeader header{!metadata.empty(), std::move(metadata), {}};
+  std::vector<const Tensor*> data;
+  uint64_t at = 0;
+  for (const auto* item : order) {
+    SafetensorsInfo info = info_of(item->first, item->second);
+    info.begin = at;
+    at += bytes_of(item->second.dtype, item->second.shape);
+    info.end = at;
+    header.tensors.push_back(std::move(info));
+    data.push_back(&item->second);
+  }
+  const std::string text = format_safetensors_header(header);
+  // Names and metadata come from the caller: what the reader would refuse is refused here.
+  parse_safetensors_header(text, {});
+  if (text.size() > Limits().safetensors_header_bytes) {
+    refuse(RefusalClass::LimitExceeded, "the header would have " + std::to_string(text.size()) + " bytes");
+  }
+  return assemble(text, data);
+}
+
+}  // namespace qcts

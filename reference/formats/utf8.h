@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string_view>
+
+namespace qcts {
+
+// Well-formed UTF-8 (RFC 3629). With `surrogates` the three-byte forms of U+D800..U+DFFF are well-formed too:
+// Python's "surrogatepass", which pickle uses.
+bool is_utf8(std::string_view text, bool surrogates = false);
+
+// true when the text is well-formed and every character is at most U+00FF.
+bool is_latin1(std::string_view text);
+
+}  // namespace qcts

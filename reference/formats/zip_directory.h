@@ -1,0 +1,37 @@
+// The structure of a zip archive of stored entries, checked from both ends: central directory, local headers
+// and data descriptors have to tell one story, and every byte of the file belongs to exactly one of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reference/formats/refusal.h"
+
+namespace qcts {
+
+struct ZipEntry {
+  std::string name;  // whole, with the archive's prefix
+  uint16_t flags = 0;
+  uint16_t method = 0;
+  uint32_t crc = 0;
+  uint64_t size = 0;
+  uint64_t stored_size = 0;    // equal to `size` for everything that is accepted
+  uint64_t header_offset = 0;  // of the local header
+  uint64_t data_offset = 0;
+  uint64_t record_end = 0;                // after the data descriptor
+  bool zip64 = false;                     // sizes or offset stand in a zip64 extra field
+  std::optional<uint16_t> padding_bytes;  // of torch's "FB" extra field in the local header
+};
+
+struct ZipDirectory {
+  std::string prefix;             // the folder that all names share
+  std::vector<ZipEntry> entries;  // by offset
+};
+
+// Throws Refused. `lenient` accepts plain zips without ZIP64 records, and gaps between records.
+ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& limits, bool lenient);
+
+}  // namespace qcts

@@ -1,0 +1,121 @@
+#include "reference/formats/zip_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "reference/formats/byte_io.h"
+#include "reference/formats/refusal.h"
+
+namespace qcts {
+namespace {
+
+constexpr uint32_t kFull = 0xffffffff;
+constexpr uint16_t kUtf8Flag = 0x0800, kDescriptorFlag = 0x0008;
+
+uint32_t narrow(uint64_t value) { return static_cast<uint32_t>(std::min<uint64_t>(value, kFull)); }
+
+uint16_t flags_of(uint64_t size) { return size == 0 ? kUtf8Flag : kUtf8Flag | kDescriptorFlag; }
+
+}  // namespace
+
+ZipWriter::ZipWriter(std::string prefix, uint32_t alignment_bytes, uint64_t expected_bytes)
+    : prefix_(std::move(prefix)), alignment_(alignment_bytes) {
+  out_.reserve(expected_bytes);
+}
+
+void ZipWriter::add(const std::string& name, std::span<const std::byte> data, uint32_t crc) {
+  const uint64_t size = data.size(), offset = out_.size();
+  const bool big_size = size >= kFull, big_offset = offset >= kFull;
+  const std::string full = prefix_ + "/" + name;
+  if (full.size() > 0xffff)
+    refuse(RefusalClass::EntryName, "zip: an entry's name is longer than 65535 bytes");
+  const uint64_t zip64 = big_size || big_offset ? 4 + (big_size ? 16 : 0) + (big_offset ? 8 : 0) : 0;
+  const uint64_t start = offset + 30 + full.size() + zip64 + 4;
+  const uint16_t padding = static_cast<uint16_t>((alignment_ - start % alignment_) % alignment_);
+
+  append_le<uint32_t>(out_, 0x04034b50);
+  append_le<uint16_t>(out_, 0);
+  append_le<uint16_t>(out_, flags_of(size));
+  out_.insert(out_.end(), 18, std::byte{0});  // method, time, date, CRC, sizes
+  append_le<uint16_t>(out_, static_cast<uint16_t>(full.size()));
+  append_le<uint16_t>(out_, static_cast<uint16_t>(zip64 + 4 + padding));
+  append(out_, full);
+  if (zip64 != 0) {
+    append_le<uint16_t>(out_, 1);
+    append_le<uint16_t>(out_, static_cast<uint16_t>(zip64 - 4));
+    if (big_size) {
+      append_le<uint64_t>(out_, size);
+      append_le<uint64_t>(out_, 0);  // the stored size is not known to the writer yet
+    }
+    if (big_offset) append_le<uint64_t>(out_, offset);
+  }
+  append(out_, "FB");
+  append_le<uint16_t>(out_, padding);
+  out_.insert(out_.end(), padding, std::byte{'Z'});
+  append(out_, data);
+  if (size != 0) {
+    append_le<uint32_t>(out_, 0x08074b50);
+    append_le<uint32_t>(out_, crc);
+    for (int i = 0; i < 2; ++i) {
+      if (zip64 != 0)
+        append_le<uint64_t>(out_, size);
+      else
+        append_le<uint32_t>(out_, static_cast<uint32_t>(size));
+    }
+  }
+  entries_.push_back({full, size, offset, crc});
+}
+
+std::vector<std::byte> ZipWriter::finish() && {
+  const uint64_t directory = out_.size();
+  for (const Entry& entry : entries_) {
+    const bool big_size = entry.size >= kFull, big_offset = entry.offset >= kFull;
+    const uint16_t zip64 =
+        static_cast<uint16_t>(big_size || big_offset ? 4 + (big_size ? 16 : 0) + (big_offset ? 8 : 0) : 0);
+    append_le<uint32_t>(out_, 0x02014b50);
+    append_le<uint32_t>(out_, 0);  // versions made by and needed
+    append_le<uint16_t>(out_, flags_of(entry.size));
+    out_.insert(out_.end(), 6, std::byte{0});  // method, time, date
+    append_le<uint32_t>(out_, entry.crc);
+    append_le<uint32_t>(out_, narrow(entry.size));
+    append_le<uint32_t>(out_, narrow(entry.size));
+    append_le<uint16_t>(out_, static_cast<uint16_t>(entry.name.size()));
+    append_le<uint16_t>(out_, zip64);
+    out_.insert(out_.end(), 10, std::byte{0});  // comment, disk, attributes
+    append_le<uint32_t>(out_, narrow(entry.offset));
+    append(out_, entry.name);
+    if (zip64 == 0) continue;
+    append_le<uint16_t>(out_, 1);
+    append_le<uint16_t>(out_, static_cast<uint16_t>(zip64 - 4));
+    if (big_size) {
+      append_le<uint64_t>(out_, entry.size);
+      append_le<uint64_t>(out_, entry.size);
+    }
+    if (big_offset) append_le<uint64_t>(out_, entry.offset);
+  }
+  const uint64_t end64 = out_.size(), count = entries_.size(), bytes = end64 - directory;
+  append_le<uint32_t>(out_, 0x06064b50);
+  append_le<uint64_t>(out_, 44);
+  append_le<uint16_t>(out_, 0x031e);
+  append_le<uint16_t>(out_, 0x002d);
+  append_le<uint64_t>(out_, 0);  // disks
+  append_le<uint64_t>(out_, count);
+  append_le<uint64_t>(out_, count);
+  append_le<uint64_t>(out_, bytes);
+  append_le<uint64_t>(out_, directory);
+  append_le<uint32_t>(out_, 0x07064b50);
+  append_le<uint32_t>(out_, 0);
+  append_le<uint64_t>(out_, end64);
+  append_le<uint32_t>(out_, 1);
+  append_le<uint32_t>(out_, 0x06054b50);
+  append_le<uint32_t>(out_, 0);
+  const uint16_t small_count = static_cast<uint16_t>(std::min<uint64_t>(count, 0xffff));
+  append_le<uint16_t>(out_, small_count);
+  append_le<uint16_t>(out_, small_count);
+  append_le<uint32_t>(out_, narrow(bytes));
+  append_le<uint32_t>(out_, narrow(directory));
+  append_le<uint16_t>(out_, 0);
+  return std::move(out_);
+}
+
+}  // namespace qcts
