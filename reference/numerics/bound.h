@@ -22,10 +22,13 @@
 //                   narrower type the weight is formed in float32 and then rounded, so 2^-24 * sum(|x*p| +
 //                   |x*w|) more: nothing you could notice.
 //   4 product_cast  u * M, and h for each of the n products
-//   5 accumulator   gamma(n + 1) * (M + |bias|) with gamma(n) = n*u / (1 - n*u): n additions, or n fused multiply-adds, in whatever
-//                   order, vectorised, blocked or tree, and perhaps starting from the bias (Higham, (3.4) and section 4.2), and h for
-//                   each. With output_cast the bias comes later and is not in M. int32 adds nothing.
-//   6 output_cast   rounding of the sum before the bias; then bias addition in the accumulator's type (u * |y|); then y_dtype.
+//   5 accumulator   gamma(n + 1) * (M + |bias|) with gamma(n) = n*u / (1 - n*u): n additions, or n fused
+//   multiply-adds, in whatever
+//                   order, vectorised, blocked or tree, and perhaps starting from the bias (Higham, (3.4) and
+//                   section 4.2), and h for each. With output_cast the bias comes later and is not in M.
+//                   int32 adds nothing.
+//   6 output_cast   rounding of the sum before the bias; then bias addition in the accumulator's type (u *
+//   |y|); then y_dtype.
 // With scale_after_sum, codes are summed first, a group at a time, and 2, 3 and 5 are replaced:
 //   5' accumulator  as 5, on sum|x*code| of each group, times its scale: the same gamma(n) * sum|x*p|; and
 //   the sums of x for z. 2' scale_cast   as 2 6' partial_cast u * |sum in the group|, not of the magnitudes:
@@ -56,13 +59,13 @@ namespace qcts {
 // Where a kernel rounds: struct qcts_numerics of kernels/abi/qcts_kernel.h, field by field. nullopt: that
 // stage does not round, which is the strictest claim.
 struct LinearStages {
-  std::optional<DType> x_cast;
-  std::optional<DType> scale_cast;
-  std::optional<DType> weight_cast;
-  std::optional<DType> product_cast;
-  DType accumulator = DType::float32;  // float32, float64, int32 (exact)
-  std::optional<DType> partial_cast;   // acts only with scale_after_sum
-  std::optional<DType> output_cast;
+  std::optional<DType> x_cast{};
+  std::optional<DType> scale_cast{};
+  std::optional<DType> weight_cast{};
+  std::optional<DType> product_cast{};
+  DType accumulator = DType::float32;   // float32, float64, int32 (exact)
+  std::optional<DType> partial_cast{};  // acts only with scale_after_sum
+  std::optional<DType> output_cast{};
   bool flush_subnormals = false;
   bool scale_after_sum = false;
 };
