@@ -1,16 +1,18 @@
-// What this processor can do, asked at run time. QCTS_CPU_MASK=avx2,fma in the environment hides everything but the named features
-// (and what they imply), so that a path can be tested on a newer machine.
+// What this processor can do, asked at run time. QCTS_CPU_MASK=avx2,fma in the environment hides everything
+// but the named features (and what they imply), so that a path can be tested on a newer machine.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace qcts {
 
 struct Machine {
-  std::string cpu_model;           // "AMD EPYC ..."
-  std::vector<std::string> features;  // of: sse4_2 avx2 fma f16c avxvnni avx512f avx512bw avx512vl avx512vnni avx512bf16 avx512fp16 amx_int8 amx_bf16
+  std::string cpu_model;              // "AMD EPYC ..."
+  std::vector<std::string> features;  // of: sse4_2 fma f16c avx2 avxvnni avx512f avx512bw avx512dq avx512vl
+                                      // avx512vnni avx512bf16 avx512fp16 amx_int8 amx_bf16
   int logical_cpus = 1;
   uint64_t l2_bytes = 0, l3_bytes = 0;
   bool has(const char* feature) const;
@@ -18,7 +20,13 @@ struct Machine {
 
 const Machine& machine();
 
-// Why a variant cannot run here ("needs avx512vnni"); empty when it can. Unknown variants cannot.
+// Those of `features` that the comma-separated names in `mask` keep: the named ones and what they imply.
+std::vector<std::string> masked_features(const std::vector<std::string>& features, std::string_view mask);
+
+// Why a variant cannot run here ("needs avx512vnni"); empty when it can. Unknown variants cannot. "aten" can:
+// its library dispatches.
 std::string variant_refusal(const char* variant);
+// The same without an allocation: NULL when it can.
+const char* missing_feature(const char* variant);
 
 }  // namespace qcts

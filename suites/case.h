@@ -22,7 +22,7 @@ std::optional<Kind> kind_from_name(std::string_view name);
 
 // An input that is made at run time, from a seed.
 struct Synthetic {
-  std::string generator;  // "noise", "exact_sums", "one_hot", "halfway", "zero_rows", "all_codes", "extremes", ...
+  std::string generator;  // "noise", "exact_sums", "one_hot", ...: suites/inputs.cc has the table
   WeightShape weight;
   int64_t m = 1;
   uint64_t seed = 0;
@@ -32,7 +32,7 @@ struct Case {
   std::string id;  // kind.op/scheme/input, alphabet [a-z0-9_/.]; no provider
   Kind kind = Kind::numerics;
   std::string op;      // "file", "quantize", "dequantize", "pack", "unpack", "linear"
-  const Scheme* scheme = nullptr;  // nullptr for files that mix schemes
+  const Scheme* scheme = nullptr;  // nullptr for files that mix schemes or hold none: "mixed", "plain" or "any" in the id
   const Golden* golden = nullptr;        // set for cases that judge a file or use one as evidence
   std::string tensor;                    // the golden's tensor in question, for numerics on a golden
   const Malformed* malformed = nullptr;  // reject
@@ -43,22 +43,32 @@ struct Case {
   std::string full_id() const;  // id, "/provider_variant" appended where there is an implementation
 };
 
+// One field a choice; suites/plans/<name>.json has the same keys, all of them, and no other.
 struct Plan {
   std::string name;
+  std::string description;
   std::vector<Kind> kinds;
-  bool all_variants = true;  // every candidate, not only the best
-  double latency_budget_s = 0;
-  // ... one field a choice; suites/plans/*.json says which
+  bool all_variants = true;     // every candidate; false: of each provider only the best that this machine runs
+  bool every_input = true;      // false: one shape and one m of each input family
+  double case_timeout_s = 60;   // the watchdog's patience with one case
+  double latency_budget_s = 0;  // for all latency cases together
   std::vector<int64_t> latency_m;
   std::vector<std::pair<int64_t, int64_t>> latency_shapes;  // n, k
 };
-Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error naming the field
+Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error naming file and field
 
 struct CaseSources {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;
   const Registry* registry = nullptr;
 };
+// Sorted by full_id, which is unique. Throws std::runtime_error when two cases share a full_id or an id leaves the alphabet.
 std::vector<Case> expand(const Plan& plan, const CaseSources& sources);
+
+// kind.op/scheme/input -> its parts; nullopt when it is no case id.
+struct CaseIdParts {
+  std::string kind, op, scheme, input;
+};
+std::optional<CaseIdParts> parse_case_id(std::string_view id);
 
 }  // namespace qcts

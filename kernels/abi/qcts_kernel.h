@@ -29,7 +29,8 @@ typedef enum qcts_dtype {
   QCTS_NONE = 0, /* absent; in qcts_numerics: no such rounding */
   QCTS_F32 = 1, QCTS_F64 = 2, QCTS_F16 = 3, QCTS_BF16 = 4,
   QCTS_F8_E4M3FN = 5, QCTS_F8_E5M2 = 6, QCTS_F8_E8M0 = 7, QCTS_F4_E2M1_X2 = 8,
-  QCTS_I8 = 16, QCTS_U8 = 17, QCTS_I16 = 18, QCTS_I32 = 20, QCTS_I64 = 22
+  QCTS_I8 = 16, QCTS_U8 = 17, QCTS_I16 = 18, QCTS_I32 = 20, QCTS_I64 = 22,
+  QCTS_LIKE_X = 255 /* in qcts_numerics alone: the x_dtype of the problem */
 } qcts_dtype;
 
 typedef enum qcts_op {
@@ -61,7 +62,7 @@ typedef struct qcts_problem {
   uint32_t device;  /* 0 host; otherwise the CUDA device ordinal + 1, and every pointer below is a device pointer */
   void* stream;     /* cudaStream_t; NULL on the host */
   const char* scheme;     /* family: "int8_row", "int4_tinygemm" */
-  const char* layout;     /* of the packed planes of PACK and UNPACK; "plain" otherwise */
+  const char* layout;     /* of the packed planes of PACK and UNPACK; QUANTIZE: whose recipe, where layouts differ; else "plain" */
   const char* activation; /* activation policy: "weight_only", "dyn_row_sym", ... */
   int64_t m, n, k;
   int64_t group; /* elements along k that share a scale; 0 = the row */

@@ -1,5 +1,6 @@
-// A scheme: what quantized bytes mean. Recipe (float -> planes), layouts (planes -> packed planes), size law, meaning
-// (planes -> float), and the exact weight that the oracle of `linear` sums. Scalar, bit-exact to the producer that each file names.
+// A scheme: what quantized bytes mean. Recipe (float -> planes), layouts (planes -> packed planes), size law,
+// meaning (planes -> float), and the exact weight that the oracle of `linear` sums. Scalar, bit-exact to the
+// producer that each file names.
 #pragma once
 
 #include <cstdint>
@@ -37,10 +38,14 @@ struct Plane {
 };
 using Planes = std::vector<Plane>;
 
-// One weight before any rounding: product + zero, each exact in double (a code times a scale, and the zero-point term).
+// One weight before any rounding: product + zero, each exact in double. product = code * scale, code with the
+// zero point of an integer scheme already taken off (int8: q - zero_point, int4: q - 8); zero is the floating
+// zero-point term.
 struct ExactWeight {
   double product = 0;
   double zero = 0;
+  double code = 0;
+  double scale = 0;
 };
 
 struct LayoutInfo {
@@ -68,20 +73,26 @@ class Scheme {
   virtual std::span<const LayoutInfo> layouts() const = 0;
 
   // Why this weight cannot be taken in this layout; nullopt when it can. Everything below requires nullopt.
-  virtual std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout = "plain") const = 0;
+  virtual std::optional<std::string> refusal(const WeightShape& shape,
+                                             std::string_view layout = "plain") const = 0;
 
-  // The size law: planes of a layout in flatten order. The payload is the sum of their bytes, and nothing else.
-  virtual std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout = "plain") const = 0;
+  // The size law: planes of a layout in flatten order. The payload is the sum of their bytes, and nothing
+  // else.
+  virtual std::vector<PlaneSpec> plane_specs(const WeightShape& shape,
+                                             std::string_view layout = "plain") const = 0;
 
-  // weight.dtype is the logical dtype; result in layout "plain".
-  virtual Planes quantize(const Matrix& weight) const = 0;
+  // weight.dtype is the logical dtype; result in layout "plain". Producers of different layouts may differ in
+  // the recipe (int4: the least scale); `layout` says whose recipe, so that pack(quantize(w, layout), layout)
+  // is what that producer writes.
+  virtual Planes quantize(const Matrix& weight, std::string_view layout = "plain") const = 0;
   virtual Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const = 0;
   virtual Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const = 0;
   // Row-major [n, k] in the logical dtype, from layout "plain".
   virtual std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const = 0;
 
   // The k exact weights of one row, from layout "plain".
-  virtual void exact_row(const Planes& plain, const WeightShape& shape, int64_t row, std::span<ExactWeight> out) const = 0;
+  virtual void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                         std::span<ExactWeight> out) const = 0;
 
   // "group 3, column 17": the place of byte `byte_offset` of plane `plane` in the scheme's own terms.
   virtual std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane,
@@ -97,16 +108,39 @@ const Scheme* find_scheme(std::string_view name);  // nullptr when unknown
 
 const Plane& plane(const Planes& planes, std::string_view name);  // throws std::out_of_range
 
-// linear's oracle: y[m] = sum_k x[m,k] * w[row,k] + bias, exact where double is, with the sums that the bound needs.
+// Zero-filled planes of these specs, in their order.
+Planes make_planes(const std::vector<PlaneSpec>& specs);
+// Throws std::invalid_argument naming the plane when one is missing or its dtype, shape or size is not the
+// spec's.
+void require_planes(const Planes& planes, const std::vector<PlaneSpec>& specs);
+// Byte offset of the first element that differs between two planes of one spec; nullopt when equal. In
+// floating planes NaN equals NaN whatever its sign and payload bits (0/0 has the sign bit on x86 and not on
+// Arm); everything else is bitwise.
+std::optional<uint64_t> first_difference(const Plane& want, const Plane& got);
+
+// linear's oracle: y = sum_k x[k] * w[row,k] + bias in double, with the sums over k that the bound needs
+// (reference/numerics/bound.h). p = product, z = zero, c = code, s = scale of each weight.
 struct LinearOracle {
-  double y = 0;               // sum of x*(product+zero), plus bias
-  double abs_product = 0;     // sum |x*product|
-  double abs_zero = 0;        // sum |x*zero|
-  double abs_bias = 0;
+  double y = 0;  // sum x*(p+z), plus bias
+  double bias = 0;
+  double abs_product = 0;     // sum |x*p|
+  double abs_zero = 0;        // sum |x*z|
+  double abs_weight = 0;      // sum |x*(p+z)|
+  double abs_code = 0;        // sum |x*c|
+  double abs_x = 0;           // sum |x|
+  double sum_abs_weight = 0;  // sum |p| + |z|
+  double sum_abs_scale = 0;   // sum |s|
+  double sum_abs_code = 0;    // sum |c|
+  double group_product = 0;   // sum over groups of |sum in the group of x*p|
+  double group_zero = 0;      // sum over groups of |sum in the group of x*z|
   double max_abs_x = 0;
-  int64_t terms = 0;
+  int64_t terms = 0;      // k
+  int64_t groups = 0;     // sums that share a scale
+  bool has_zero = false;  // some z is not 0
 };
-// x: k values, already exact in double.
-LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias);
+// x: k values, exact in double. group: elements along k that share a scale, 0 for the whole row
+// (Scheme::group()).
+LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias,
+                           int64_t group);
 
 }  // namespace qcts

@@ -1,0 +1,102 @@
+// torchao 0.18 quant_primitives.py: _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm. Every step
+// rounds to the weight's dtype, as tensor operations do.
+#include <cmath>
+
+#include "kernels/scalar.h"
+#include "kernels/support.h"
+
+namespace {
+
+using qcts::scalar::load;
+using qcts::scalar::round_to;
+using qcts::scalar::store;
+
+struct Task {
+  const qcts_problem* problem;
+  uint8_t* qdata;
+  void* scale_and_zero;
+  float least_scale;
+};
+struct Group {
+  float scale, zero;
+};
+
+// Int4OpaqueTensor.from_hp passes eps 1e-6. Int4TilePackedTo4dTensor.from_hp passes none, which is the
+// smallest normal number of the dtype, bfloat16 there.
+float least_scale(const qcts_problem& p) {
+  if (p.layout != nullptr && std::strcmp(p.layout, "tile_packed_4d") == 0) return 0x1p-126f;
+  return round_to(p.w_dtype, 1e-6f);
+}
+
+Group choose(uint32_t dtype, float least_scale, const char* row, int64_t first, int64_t count) {
+  float low = load(dtype, row, first), high = low;
+  for (int64_t i = first; i < first + count; ++i) {
+    const float value = load(dtype, row, i);
+    if (!(value >= low)) low = value;
+    if (!(value <= high)) high = value;
+    if (value != value) return {value, value};
+  }
+  float scale = round_to(dtype, round_to(dtype, high - low) / 15.0f);
+  if (scale < least_scale) scale = least_scale;
+  return {scale, round_to(dtype, low + round_to(dtype, scale * 8.0f))};
+}
+
+// NaN, which only a non-finite group gives, becomes 0.
+uint8_t code_of(uint32_t dtype, float value, float low, float scale) {
+  const float steps = std::nearbyint(round_to(dtype, round_to(dtype, value - low) / scale));
+  if (!(steps > 0)) return 0;
+  return static_cast<uint8_t>(steps < 15 ? steps : 15);
+}
+
+void quantize_rows(void* context, int64_t first, int64_t last) {
+  const Task& task = *static_cast<const Task*>(context);
+  const qcts_problem& p = *task.problem;
+  for (int64_t n = first; n < last; ++n) {
+    const char* row = static_cast<const char*>(p.x) + n * p.ldx_bytes;
+    for (int64_t k = 0; k < p.k; k += p.group) {
+      const Group group = choose(p.w_dtype, task.least_scale, row, k, p.group);
+      const float low = round_to(p.w_dtype, group.zero - round_to(p.w_dtype, group.scale * 8.0f));
+      for (int64_t i = k; i < k + p.group; i += 2) {
+        const uint8_t even = code_of(p.w_dtype, load(p.w_dtype, row, i), low, group.scale);
+        const uint8_t odd = code_of(p.w_dtype, load(p.w_dtype, row, i + 1), low, group.scale);
+        task.qdata[(n * p.k + i) / 2] = static_cast<uint8_t>(even << 4 | odd);
+      }
+      const int64_t place = 2 * (k / p.group * p.n + n);
+      store(p.w_dtype, task.scale_and_zero, place, group.scale);
+      store(p.w_dtype, task.scale_and_zero, place + 1, group.zero);
+    }
+  }
+}
+
+qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
+  return qcts::check_problem(qcts_kernel_quantize_int4_tinygemm_scalar, problem, why, why_size);
+}
+
+qcts_status run(const qcts_problem* problem) {
+  if (qcts::check_run(qcts_kernel_quantize_int4_tinygemm_scalar, problem) != QCTS_OK) return QCTS_INVALID;
+  const auto data = [&](const char* name) {
+    return qcts::plane_data(problem->out_planes, problem->n_out_planes, name);
+  };
+  Task task = {problem, static_cast<uint8_t*>(data("qdata")), data("scale_and_zero"), least_scale(*problem)};
+  qcts::parallel_for(problem->threads, problem->n, 1, quantize_rows, &task);
+  return QCTS_OK;
+}
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_quantize_int4_tinygemm_scalar = {
+    .struct_size = sizeof(qcts_kernel),
+    .op = QCTS_OP_QUANTIZE,
+    .scheme = "int4_tinygemm",
+    .variant = "scalar",
+    .description =
+        "two passes a group: range, then codes; bound by one division and three roundings an element",
+    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
+    .reserved = 0,
+    .numerics = {},
+    .supports = supports,
+    .workspace_bytes = nullptr,
+    .prepared_bytes = nullptr,
+    .prepare = nullptr,
+    .run = run,
+};

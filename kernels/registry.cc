@@ -1,0 +1,161 @@
+#include "kernels/registry.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "kernels/support.h"
+
+namespace qcts {
+namespace {
+
+struct OpName {
+  uint32_t op;
+  std::string_view name;
+};
+constexpr OpName kOps[] = {
+    {QCTS_OP_QUANTIZE, "quantize"},     {QCTS_OP_QUANTIZE_ACTIVATION, "quantize_activation"},
+    {QCTS_OP_DEQUANTIZE, "dequantize"}, {QCTS_OP_PACK, "pack"},
+    {QCTS_OP_UNPACK, "unpack"},         {QCTS_OP_LINEAR, "linear"},
+};
+
+// Providers and variants become parts of case ids.
+bool is_word(const char* text) {
+  if (text == nullptr || *text == '\0') return false;
+  for (; *text != '\0'; ++text)
+    if (!(*text >= 'a' && *text <= 'z') && !(*text >= '0' && *text <= '9')) return false;
+  return true;
+}
+
+std::string kernel_name(const qcts_provider& provider, const qcts_kernel& kernel) {
+  return std::string(provider.name) + ": " + std::string(op_name(kernel.op)) + "/" + kernel.scheme + "/" +
+         kernel.variant;
+}
+
+void check_kernel(const qcts_provider& provider, uint32_t index) {
+  const qcts_kernel* kernel = provider.kernels[index];
+  const std::string where = std::string(provider.name) + ": kernel " + std::to_string(index);
+  if (kernel == nullptr) throw std::runtime_error(where + " is NULL");
+  if (kernel->struct_size < sizeof(qcts_kernel))
+    throw std::runtime_error(where + ": struct_size " + std::to_string(kernel->struct_size) + ", need " +
+                             std::to_string(sizeof(qcts_kernel)));
+  if (op_name(kernel->op).empty())
+    throw std::runtime_error(where + ": unknown op " + std::to_string(kernel->op));
+  if (kernel->scheme == nullptr || *kernel->scheme == '\0') throw std::runtime_error(where + ": no scheme");
+  if (!is_word(kernel->variant)) throw std::runtime_error(where + ": variant must be a word of a-z and 0-9");
+  if (kernel->supports == nullptr)
+    throw std::runtime_error(kernel_name(provider, *kernel) + ": no supports()");
+  if (kernel->run == nullptr) throw std::runtime_error(kernel_name(provider, *kernel) + ": no run()");
+  if ((kernel->prepare == nullptr) != (kernel->prepared_bytes == nullptr))
+    throw std::runtime_error(kernel_name(provider, *kernel) +
+                             ": prepare() and prepared_bytes() come together");
+  if (kernel->op == QCTS_OP_LINEAR && kernel->numerics.struct_size < sizeof(qcts_numerics))
+    throw std::runtime_error(kernel_name(provider, *kernel) + ": numerics.struct_size " +
+                             std::to_string(kernel->numerics.struct_size));
+}
+
+bool same(const qcts_kernel& a, const qcts_kernel& b) {
+  return a.op == b.op && std::string_view(a.scheme) == b.scheme && std::string_view(a.variant) == b.variant;
+}
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+#define QCTS_KERNEL(op, scheme, variant) &qcts_kernel_##op##_##scheme##_##variant,
+const qcts_kernel* const kBuiltin[] = {
+#include "kernels/kernels.inc"
+};
+#undef QCTS_KERNEL
+
+}  // namespace
+
+std::string_view op_name(uint32_t op) {
+  for (const OpName& entry : kOps)
+    if (entry.op == op) return entry.name;
+  return {};
+}
+
+uint32_t op_from_name(std::string_view name) {
+  for (const OpName& entry : kOps)
+    if (entry.name == name) return entry.op;
+  return 0;
+}
+
+Registry::Registry() = default;
+
+Registry::~Registry() {
+  for (void* handle : handles_) dlclose(handle);
+}
+
+void Registry::add(const qcts_provider& table, std::string library) {
+  if (table.struct_size < sizeof(qcts_provider))
+    throw std::runtime_error("provider: struct_size " + std::to_string(table.struct_size) + ", need " +
+                             std::to_string(sizeof(qcts_provider)));
+  if (!is_word(table.name)) throw std::runtime_error("provider: name must be a word of a-z and 0-9");
+  if (table.abi_version != QCTS_ABI_VERSION)
+    throw std::runtime_error(std::string(table.name) + ": ABI version " + std::to_string(table.abi_version) +
+                             ", this is " + std::to_string(QCTS_ABI_VERSION));
+  if (provider(table.name) != nullptr)
+    throw std::runtime_error(std::string(table.name) + ": a provider of this name is already there");
+  if (table.n_kernels > 0 && table.kernels == nullptr)
+    throw std::runtime_error(std::string(table.name) + ": no table of kernels");
+  for (uint32_t i = 0; i < table.n_kernels; ++i) {
+    check_kernel(table, i);
+    for (uint32_t j = 0; j < i; ++j)
+      if (same(*table.kernels[i], *table.kernels[j]))
+        throw std::runtime_error(kernel_name(table, *table.kernels[i]) + ": listed twice");
+  }
+  for (uint32_t i = 0; i < table.n_kernels; ++i) implementations_.push_back({table.name, table.kernels[i]});
+  providers_.push_back({table.name, text_or_empty(table.version), text_or_empty(table.url),
+                        text_or_empty(table.choices), std::move(library)});
+  tables_.push_back(&table);
+}
+
+void Registry::load(const std::filesystem::path& library) {
+  // NODELETE: threads that the library started may still run its code after dlclose.
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (handle == nullptr) throw std::runtime_error(text_or_empty(dlerror()));
+  try {
+    const auto entry = reinterpret_cast<qcts_provider_entry_fn>(dlsym(handle, "qcts_provider_entry"));
+    if (entry == nullptr) throw std::runtime_error(library.string() + ": exports no qcts_provider_entry");
+    const qcts_provider* table = entry(QCTS_ABI_VERSION);
+    if (table == nullptr)
+      throw std::runtime_error(library.string() + ": does not serve a host of ABI version " +
+                               std::to_string(QCTS_ABI_VERSION));
+    add(*table, library.string());
+  } catch (...) {
+    dlclose(handle);
+    throw;
+  }
+  handles_.push_back(handle);
+}
+
+std::vector<const Implementation*> Registry::find(std::string_view op, std::string_view family) const {
+  std::vector<const Implementation*> found;
+  for (const Implementation& implementation : implementations_)
+    if (op_name(implementation.kernel->op) == op && family == implementation.kernel->scheme)
+      found.push_back(&implementation);
+  return found;
+}
+
+const qcts_provider* Registry::provider(std::string_view name) const {
+  for (size_t i = 0; i < providers_.size(); ++i)
+    if (providers_[i].name == name) return tables_[i];
+  return nullptr;
+}
+
+const qcts_provider& builtin_provider() {
+  static const qcts_provider table = [] {
+    qcts_provider provider = {};
+    provider.struct_size = sizeof provider;
+    provider.abi_version = QCTS_ABI_VERSION;
+    provider.name = "builtin";
+    provider.version = QCTS_VERSION;
+    provider.n_kernels = static_cast<uint32_t>(std::size(kBuiltin));
+    provider.kernels = kBuiltin;
+    return provider;
+  }();
+  return table;
+}
+
+}  // namespace qcts

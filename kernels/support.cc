@@ -1,0 +1,244 @@
+#include "kernels/support.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "kernels/machine.h"
+#include "kernels/thread_pool.h"
+
+namespace qcts {
+namespace {
+
+struct PlaneLaw {
+  const char* name;
+  uint32_t dtype;
+  uint32_t ndim;
+  int64_t shape[4];
+};
+
+bool equals(const char* text, const char* other) { return text != nullptr && std::strcmp(text, other) == 0; }
+
+bool is_float(uint32_t dtype) { return dtype == QCTS_F32 || dtype == QCTS_F16 || dtype == QCTS_BF16; }
+
+const qcts_plane* find_plane(const qcts_plane* planes, uint32_t count, const char* name) {
+  for (uint32_t i = 0; i < count; ++i)
+    if (equals(planes[i].name, name)) return &planes[i];
+  return nullptr;
+}
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Shapes of torchao 0.18: Int8Tensor, Float8Tensor (per row), Int4OpaqueTensor, Int4TilePackedTo4dTensor.
+uint32_t plane_laws(const qcts_problem& p, const char* scheme, const char* layout, PlaneLaw* laws) {
+  if (equals(scheme, "int8_row")) {
+    laws[0] = {"qdata", QCTS_I8, 2, {p.n, p.k}};
+    laws[1] = {"scale", QCTS_F32, 2, {p.n, 1}};
+    laws[2] = {"zero_point", QCTS_I8, 2, {p.n, 1}};
+    return 3;
+  }
+  if (equals(scheme, "fp8_row")) {
+    laws[0] = {"qdata", QCTS_F8_E4M3FN, 2, {p.n, p.k}};
+    laws[1] = {"scale", QCTS_F32, 2, {p.n, 1}};
+    return 2;
+  }
+  if (equals(layout, "tile_packed_4d")) {
+    const int64_t k = round_up(p.k, 1024), n = round_up(p.n, 8);
+    laws[0] = {"qdata", QCTS_I32, 4, {n / 8, k / 128, 32, 4}};
+    laws[1] = {"scale_and_zero", p.w_dtype, 3, {k / p.group, n, 2}};
+    return 2;
+  }
+  laws[0] = {"qdata", QCTS_U8, 2, {p.n, p.k / 2}};
+  laws[1] = {"scale_and_zero", p.w_dtype, 3, {p.k / p.group, p.n, 2}};
+  return 2;
+}
+
+qcts_status check_plane(const PlaneLaw& law, const qcts_plane* planes, uint32_t count, char* why,
+                        size_t why_size) {
+  const qcts_plane* plane = find_plane(planes, count, law.name);
+  if (plane == nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is missing", law.name);
+  if (plane->dtype != law.dtype)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has dtype %u instead of %u", law.name,
+                  plane->dtype, law.dtype);
+  if (plane->ndim != law.ndim)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has %u dimensions instead of %u", law.name,
+                  plane->ndim, law.ndim);
+  int64_t stride = dtype_bytes(law.dtype);
+  for (uint32_t d = law.ndim; d-- > 0;) {
+    if (plane->shape[d] != law.shape[d])
+      return refuse(QCTS_UNSUPPORTED, why, why_size,
+                    "plane %s has %lld elements in dimension %u instead of %lld", law.name,
+                    static_cast<long long>(plane->shape[d]), d, static_cast<long long>(law.shape[d]));
+    if (law.shape[d] > 1 && plane->stride_bytes[d] != stride)
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is not row-major", law.name);
+    stride *= law.shape[d];
+  }
+  return QCTS_OK;
+}
+
+qcts_status check_planes(const qcts_problem& p, const char* scheme, const char* layout,
+                         const qcts_plane* planes, uint32_t count, char* why, size_t why_size) {
+  PlaneLaw laws[3];
+  const uint32_t n_laws = plane_laws(p, scheme, layout, laws);
+  for (uint32_t i = 0; i < n_laws; ++i)
+    if (check_plane(laws[i], planes, count, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+  return QCTS_OK;
+}
+
+qcts_status check_int4(const qcts_problem& p, uint32_t op, char* why, size_t why_size) {
+  if (p.group <= 0 || p.group % 8 != 0 || p.k % p.group != 0)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: needs a multiple of 8 that divides k = %lld",
+                  static_cast<long long>(p.group), static_cast<long long>(p.k));
+  if (op != QCTS_OP_PACK && op != QCTS_OP_UNPACK) return QCTS_OK;
+  if (equals(p.layout, "tile_packed_4d")) {
+    if (p.w_dtype != QCTS_BF16)
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "tile_packed_4d holds bfloat16 weights only");
+    if (1024 % p.group != 0)
+      return refuse(QCTS_UNSUPPORTED, why, why_size,
+                    "tile_packed_4d pads k to 1024, which group %lld does not divide",
+                    static_cast<long long>(p.group));
+    return QCTS_OK;
+  }
+  if (!equals(p.layout, "cpu_avx512") && !equals(p.layout, "cpu_avx2") && !equals(p.layout, "cpu_default"))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+                  p.layout == nullptr ? "NULL" : p.layout);
+  if (p.n % 16 != 0)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s needs n to be a multiple of 16, not %lld",
+                  p.layout, static_cast<long long>(p.n));
+  return QCTS_OK;
+}
+
+qcts_status check_linear(const qcts_problem& p, char* why, size_t why_size) {
+  if (p.m <= 0) return refuse(QCTS_UNSUPPORTED, why, why_size, "m = %lld", static_cast<long long>(p.m));
+  if (!is_float(p.x_dtype) || !is_float(p.y_dtype))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "x and y must be float32, float16 or bfloat16");
+  if (p.bias_dtype != QCTS_NONE && !is_float(p.bias_dtype))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "bias must be float32, float16 or bfloat16");
+  if (p.activation != nullptr && p.activation[0] != '\0' && !equals(p.activation, "weight_only"))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s: only weight_only", p.activation);
+  const int64_t x_row = p.k * dtype_bytes(p.x_dtype), y_row = p.n * dtype_bytes(p.y_dtype);
+  if (p.m > 1 && (p.ldx_bytes < x_row || p.ldy_bytes < y_row))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "rows of x or y overlap: ldx %lld, ldy %lld bytes",
+                  static_cast<long long>(p.ldx_bytes), static_cast<long long>(p.ldy_bytes));
+  return QCTS_OK;
+}
+
+qcts_status check_dense_rows(const qcts_problem& p, int64_t ld_bytes, const char* name, char* why,
+                             size_t why_size) {
+  if (p.n > 1 && ld_bytes < p.k * static_cast<int64_t>(dtype_bytes(p.w_dtype)))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "rows overlap: %s %lld bytes", name,
+                  static_cast<long long>(ld_bytes));
+  return QCTS_OK;
+}
+
+// The layout that `planes` are in.
+const char* input_layout(uint32_t op, const qcts_problem& p) {
+  return op == QCTS_OP_UNPACK ? p.layout : "plain";
+}
+
+}  // namespace
+
+qcts_status refuse(qcts_status status, char* why, size_t why_size, const char* format, ...) {
+  if (why == nullptr || why_size == 0) return status;
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(why, why_size, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+uint32_t dtype_bytes(uint32_t dtype) {
+  switch (dtype) {
+    case QCTS_F64:
+    case QCTS_I64:
+      return 8;
+    case QCTS_F32:
+    case QCTS_I32:
+      return 4;
+    case QCTS_F16:
+    case QCTS_BF16:
+    case QCTS_I16:
+      return 2;
+    case QCTS_F8_E4M3FN:
+    case QCTS_F8_E5M2:
+    case QCTS_F8_E8M0:
+    case QCTS_I8:
+    case QCTS_U8:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+void* plane_data(const qcts_plane* planes, uint32_t count, const char* name) {
+  const qcts_plane* plane = find_plane(planes, count, name);
+  return plane == nullptr ? nullptr : plane->data;
+}
+
+qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
+                          size_t why_size) {
+  const qcts_problem& p = *problem;
+  if (p.struct_size < sizeof(qcts_problem))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "qcts_problem of %u bytes, compiled for %zu",
+                  p.struct_size, sizeof(qcts_problem));
+  const char* missing = missing_feature(kernel.variant);
+  if (missing != nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "%s", missing);
+  if (p.device != 0) return refuse(QCTS_UNSUPPORTED, why, why_size, "runs on the host only");
+  if (p.n <= 0 || p.k <= 0)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "n = %lld, k = %lld", static_cast<long long>(p.n),
+                  static_cast<long long>(p.k));
+  if (!is_float(p.w_dtype))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "weights must be float32, float16 or bfloat16");
+  const bool int4 = equals(kernel.scheme, "int4_tinygemm");
+  if (int4 && check_int4(p, kernel.op, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+  if (!int4 && p.group != 0 && p.group != p.k)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "one scale a row, not group %lld",
+                  static_cast<long long>(p.group));
+
+  qcts_status status = QCTS_OK;
+  if (kernel.op == QCTS_OP_LINEAR) status = check_linear(p, why, why_size);
+  if (kernel.op == QCTS_OP_QUANTIZE) status = check_dense_rows(p, p.ldx_bytes, "ldx", why, why_size);
+  if (kernel.op == QCTS_OP_DEQUANTIZE) status = check_dense_rows(p, p.ldy_bytes, "ldy", why, why_size);
+  if (status != QCTS_OK) return status;
+  if (p.n_planes > 0)
+    status = check_planes(p, kernel.scheme, input_layout(kernel.op, p), p.planes, p.n_planes, why, why_size);
+  if (status == QCTS_OK && p.n_out_planes > 0)
+    status = check_planes(p, kernel.scheme, kernel.op == QCTS_OP_PACK ? p.layout : "plain", p.out_planes,
+                          p.n_out_planes, why, why_size);
+  return status;
+}
+
+qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem) {
+  const qcts_problem& p = *problem;
+  if (check_problem(kernel, problem, nullptr, 0) != QCTS_OK) return QCTS_INVALID;
+  const bool reads_planes =
+      kernel.op != QCTS_OP_QUANTIZE && (kernel.prepare == nullptr || kernel.op != QCTS_OP_LINEAR);
+  const bool writes_planes =
+      kernel.op == QCTS_OP_QUANTIZE || kernel.op == QCTS_OP_PACK || kernel.op == QCTS_OP_UNPACK;
+  const bool reads_x = kernel.op == QCTS_OP_QUANTIZE || kernel.op == QCTS_OP_LINEAR;
+  const bool writes_y = kernel.op == QCTS_OP_DEQUANTIZE || kernel.op == QCTS_OP_LINEAR;
+  if ((reads_planes && p.n_planes == 0) || (writes_planes && p.n_out_planes == 0)) return QCTS_INVALID;
+  if ((reads_x && p.x == nullptr) || (writes_y && p.y == nullptr)) return QCTS_INVALID;
+  if (reads_planes)
+    for (uint32_t i = 0; i < p.n_planes; ++i)
+      if (p.planes[i].data == nullptr) return QCTS_INVALID;
+  if (writes_planes)
+    for (uint32_t i = 0; i < p.n_out_planes; ++i)
+      if (p.out_planes[i].data == nullptr) return QCTS_INVALID;
+  if (p.bias != nullptr && !is_float(p.bias_dtype)) return QCTS_INVALID;
+  if (kernel.workspace_bytes != nullptr) {
+    const uint64_t needed = kernel.workspace_bytes(problem);
+    if (needed > 0 && (p.workspace == nullptr || p.workspace_bytes < needed)) return QCTS_INVALID;
+  }
+  if (kernel.prepare != nullptr &&
+      (p.prepared == nullptr || p.prepared_bytes < kernel.prepared_bytes(problem)))
+    return QCTS_INVALID;
+  return QCTS_OK;
+}
+
+void parallel_for(uint32_t threads, int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
+                  void* context) {
+  ThreadPool::shared().run(threads, count, grain, body, context);
+}
+
+}  // namespace qcts

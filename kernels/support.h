@@ -1,0 +1,38 @@
+// What every builtin kernel file may call: ordinary functions, compiled once for the baseline processor. No
+// inline code, so that no variant's instructions can leak into another's through the linker.
+#pragma once
+
+#include "kernels/abi/qcts_kernel.h"
+
+// Gives each definition `const qcts_kernel qcts_kernel_<op>_<scheme>_<variant>` its external linkage.
+#define QCTS_KERNEL(op, scheme, variant) extern const qcts_kernel qcts_kernel_##op##_##scheme##_##variant;
+#include "kernels/kernels.inc"
+#undef QCTS_KERNEL
+
+namespace qcts {
+
+// Writes the reason (printf format, cut at why_size) and returns `status`. why may be NULL.
+__attribute__((format(printf, 4, 5))) qcts_status refuse(qcts_status status, char* why, size_t why_size,
+                                                         const char* format, ...);
+
+// Everything that the variants of one (op, scheme) agree on: processor features, device, dimensions, group,
+// dtypes, layout, activation policy, and, where planes are given, their names, dtypes, shapes and row-major
+// strides. QCTS_OK or QCTS_UNSUPPORTED with a reason.
+qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem, char* why, size_t why_size);
+
+// The same, plus that nothing the op reads or writes is NULL. Called first by run(): QCTS_OK or QCTS_INVALID.
+qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem);
+
+// Data of the plane called `name`; NULL when absent.
+void* plane_data(const qcts_plane* planes, uint32_t count, const char* name);
+
+// 1, 2, 4 or 8; 0 for QCTS_NONE and for dtypes that share bytes.
+uint32_t dtype_bytes(uint32_t dtype);
+
+// Calls body(context, first, last) on disjoint ranges that cover [0, count): at most `threads` of them, cut
+// at multiples of `grain`. The cut depends on the three numbers alone. Runs in the caller alone when the pool
+// is busy.
+void parallel_for(uint32_t threads, int64_t count, int64_t grain,
+                  void (*body)(void* context, int64_t first, int64_t last), void* context);
+
+}  // namespace qcts

@@ -1,0 +1,97 @@
+// The error bound of one output element of `linear` (E4): which results a kernel may give that rounds where
+// it says it rounds, and nowhere else. Not tuned: every term below is the worst that its stage can do. A
+// kernel that gives more has a fault, or a rounding that it did not declare.
+//
+// Words. The weight is w = p + z: p = code * scale, z the floating zero-point term (0 in most schemes); both
+// are exact in double. The oracle is y = sum over k of x*w, plus bias. A stage that rounds to a type with
+// unit roundoff u (half a unit in the last place of 1: 2^-24 float32, 2^-11 float16, 2^-8 bfloat16) replaces
+// v by v' with |v' - v| <= u*|v| + h. h covers results so small that the type has no more digits: half of its
+// smallest subnormal, or all of its smallest normal number if the kernel flushes subnormals. This is the
+// standard model of Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, (2.4) and (2.8).
+//
+// What the bound adds up, in the order in which a kernel computes. E is the error so far, M >= the sum of the
+// magnitudes so far.
+//   1 x_cast        u * sum|x*w|, and h * sum(|p|+|z|)
+//   2 scale_cast    u * sum(|x*p| + |x*z|), and h * sum|x|*(|code| + 1): scale and zero are cast on their
+//   own, so where p and z cancel
+//                   the error is that of the parts. Each later stage sees the moved values, so it is scaled
+//                   by (1 + u) of the earlier ones; the second-order products are thereby inside.
+//   3 weight_cast   u * sum|x*w|, and h * sum|x|: one rounding of the finished weight. Where the cast is to
+//   float32 or wider,
+//                   the product p may have been rounded first (multiply, then add): u * sum|x*p| more. To a
+//                   narrower type the weight is formed in float32 and then rounded, so 2^-24 * sum(|x*p| +
+//                   |x*w|) more: nothing you could notice.
+//   4 product_cast  u * M, and h for each of the n products
+//   5 accumulator   gamma(n + 1) * (M + |bias|) with gamma(n) = n*u / (1 - n*u): n additions, or n fused
+//   multiply-adds, in whatever
+//                   order, vectorised, blocked or tree, and perhaps starting from the bias (Higham, (3.4) and
+//                   section 4.2), and h for each. With output_cast the bias comes later and is not in M.
+//                   int32 adds nothing.
+//   6 output_cast   rounding of the sum before the bias; then bias addition in the accumulator's type (u *
+//   |y|); then y_dtype.
+// With scale_after_sum, codes are summed first, a group at a time, and 2, 3 and 5 are replaced:
+//   5' accumulator  as 5, on sum|x*code| of each group, times its scale: the same gamma(n) * sum|x*p|; and
+//   the sums of x for z. 2' scale_cast   as 2 6' partial_cast u * |sum in the group|, not of the magnitudes:
+//   the finished sum is what is rounded, and it is smaller 7' the multiplication of each group's sum by its
+//   scale rounds in the accumulator's type, and adding the groups is
+//      gamma(groups) once more (twice the groups where a zero-point term is added apart).
+// Last, the oracle's own error in double, gamma(2n + 4) with u = 2^-53, is added, so that the verdict is ours
+// to give.
+//
+// The output's own rounding is not a term: what a correct kernel may return is every value of y_dtype to
+// which a number in [y - E, y + E] rounds, ties to even. `low` and `high` are the two ends; rounding is
+// monotonic, so the set is everything between. That is exact at ties, at the edges of a binade, and at
+// overflow (high is Inf only if a sum within the error really rounds there).
+//
+// Not covered, and therefore refused: rounding toward zero, an accumulator narrower than float32, overflow of
+// an intermediate (x cast to float16, a group's sum), codes offset by another constant than the scheme's
+// (unsigned sums corrected afterwards).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "reference/formats/tensor.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+
+// Where a kernel rounds: struct qcts_numerics of kernels/abi/qcts_kernel.h, field by field. nullopt: that
+// stage does not round, which is the strictest claim.
+struct LinearStages {
+  std::optional<DType> x_cast{};
+  std::optional<DType> scale_cast{};
+  std::optional<DType> weight_cast{};
+  std::optional<DType> product_cast{};
+  DType accumulator = DType::float32;   // float32, float64, int32 (exact)
+  std::optional<DType> partial_cast{};  // acts only with scale_after_sum
+  std::optional<DType> output_cast{};
+  bool flush_subnormals = false;
+  bool scale_after_sum = false;
+};
+
+// A cast to a type that holds every value of the source does not round.
+struct LinearDTypes {
+  DType x = DType::float32;
+  DType scale = DType::float32;  // of the planes that hold scale and zero
+  DType y = DType::float32;
+};
+
+struct LinearBound {
+  double error = 0;  // E: before the rounding to y's type
+  double low = 0;    // least and greatest element of y's type that a right kernel may return
+  double high = 0;
+  double bound = 0;  // max(high - y, y - low): |got - y| <= bound, for reports
+};
+
+// Throws std::invalid_argument for an accumulator or a type that is not in the lists above. NaN or Inf in the
+// oracle: error, low, high and bound are NaN, and accepts() asks for the same special value.
+LinearBound linear_bound(const LinearOracle& oracle, const LinearStages& stages, const LinearDTypes& dtypes);
+
+// Is `got`, a value of y's type, within the bound? False for NaN unless the oracle is NaN.
+bool accepts(const LinearOracle& oracle, const LinearBound& bound, double got);
+
+// n*u / (1 - n*u); Inf when n*u >= 1.
+double gamma(double n, double u);
+
+}  // namespace qcts

@@ -1,0 +1,212 @@
+#include "reference/numerics/soft_float.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace qcts {
+namespace {
+
+FloatFormat make_format(int exponent_bits, int mantissa_bits, int bias, bool has_infinity, bool has_nan,
+                        double max) {
+  FloatFormat format;
+  format.exponent_bits = exponent_bits;
+  format.mantissa_bits = mantissa_bits;
+  format.bias = bias;
+  format.has_infinity = has_infinity;
+  format.has_nan = has_nan;
+  format.max = max;
+  format.min_normal = std::ldexp(1.0, 1 - bias);
+  format.min_subnormal = std::ldexp(1.0, 1 - bias - mantissa_bits);
+  format.unit_roundoff = std::ldexp(1.0, -(mantissa_bits + 1));
+  return format;
+}
+
+FloatFormat make_e8m0() {
+  FloatFormat format = make_format(8, 0, 127, false, true, std::ldexp(1.0, 127));
+  format.has_sign = false;
+  format.min_normal = format.min_subnormal = std::ldexp(1.0, -127);
+  return format;
+}
+
+// All bits of the exponent field set.
+uint64_t exponent_ones(const FloatFormat& format) { return (uint64_t{1} << format.exponent_bits) - 1; }
+
+uint64_t quiet_nan(DType dtype, const FloatFormat& format) {
+  if (dtype == DType::float8_e4m3fn) return 0x7F;
+  // torch writes every E5M2 NaN as S.11111.11 (c10/util/Float8_e5m2.h); the wider types set the top mantissa
+  // bit.
+  if (dtype == DType::float8_e5m2) return 0x7F;
+  return exponent_ones(format) << format.mantissa_bits | uint64_t{1} << (format.mantissa_bits - 1);
+}
+
+// The largest finite value, without sign.
+uint64_t largest(DType dtype, const FloatFormat& format) {
+  if (dtype == DType::float8_e4m3fn) return 0x7E;
+  if (dtype == DType::float4_e2m1fn_x2) return 0x7;
+  return (exponent_ones(format) << format.mantissa_bits) - 1;
+}
+
+// c10/util/Float8_e8m0fnu.h: the exponent field of the float32, rounded to nearest by its mantissa, ties up
+// from a normal number.
+uint64_t encode_e8m0(double value) {
+  const float narrow = static_cast<float>(value);
+  const uint32_t bits = std::bit_cast<uint32_t>(narrow) & 0x7FFFFFFF;
+  const uint32_t exponent = bits >> 23, mantissa = bits & 0x7FFFFF, half = 0x400000;
+  if (exponent == 255) return 255;
+  const bool up = mantissa > half || (mantissa == half && exponent > 0);
+  return exponent + (up ? 1 : 0);
+}
+
+}  // namespace
+
+bool is_float(DType dtype) {
+  switch (dtype) {
+    case DType::float64:
+    case DType::float32:
+    case DType::float16:
+    case DType::bfloat16:
+    case DType::float8_e4m3fn:
+    case DType::float8_e5m2:
+    case DType::float8_e8m0fnu:
+    case DType::float4_e2m1fn_x2:
+      return true;
+    default:
+      return false;
+  }
+}
+
+const FloatFormat& float_format(DType dtype) {
+  static const FloatFormat f64 = make_format(11, 52, 1023, true, true, std::numeric_limits<double>::max());
+  static const FloatFormat f32 = make_format(8, 23, 127, true, true, std::numeric_limits<float>::max());
+  static const FloatFormat f16 = make_format(5, 10, 15, true, true, 65504.0);
+  static const FloatFormat bf16 = make_format(8, 7, 127, true, true, std::ldexp(255.0, 120));
+  static const FloatFormat e4m3fn = make_format(4, 3, 7, false, true, 448.0);
+  static const FloatFormat e5m2 = make_format(5, 2, 15, true, true, 57344.0);
+  static const FloatFormat e8m0 = make_e8m0();
+  static const FloatFormat e2m1 = make_format(2, 1, 1, false, false, 6.0);
+  switch (dtype) {
+    case DType::float64:
+      return f64;
+    case DType::float32:
+      return f32;
+    case DType::float16:
+      return f16;
+    case DType::bfloat16:
+      return bf16;
+    case DType::float8_e4m3fn:
+      return e4m3fn;
+    case DType::float8_e5m2:
+      return e5m2;
+    case DType::float8_e8m0fnu:
+      return e8m0;
+    case DType::float4_e2m1fn_x2:
+      return e2m1;
+    default:
+      throw std::invalid_argument("not a floating point type: " + std::string(dtype_name(dtype)));
+  }
+}
+
+double decode_float(DType dtype, uint64_t bits) {
+  if (dtype == DType::float64) return std::bit_cast<double>(bits);
+  if (dtype == DType::float32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  if (dtype == DType::bfloat16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+  if (dtype == DType::float8_e8m0fnu)
+    return bits == 255 ? std::nan("") : std::ldexp(1.0, static_cast<int>(bits) - 127);
+  const FloatFormat& format = float_format(dtype);
+  const uint64_t mantissa = bits & ((uint64_t{1} << format.mantissa_bits) - 1);
+  const uint64_t exponent = bits >> format.mantissa_bits & exponent_ones(format);
+  const double sign = bits >> (format.exponent_bits + format.mantissa_bits) & 1 ? -1.0 : 1.0;
+  if (dtype == DType::float8_e4m3fn && (bits & 0x7F) == 0x7F) return std::copysign(std::nan(""), sign);
+  if (format.has_infinity && exponent == exponent_ones(format))
+    return mantissa == 0 ? sign * HUGE_VAL : std::copysign(std::nan(""), sign);
+  if (exponent == 0)
+    return sign * std::ldexp(static_cast<double>(mantissa), 1 - format.bias - format.mantissa_bits);
+  const uint64_t significand = mantissa | uint64_t{1} << format.mantissa_bits;
+  return sign * std::ldexp(static_cast<double>(significand),
+                           static_cast<int>(exponent) - format.bias - format.mantissa_bits);
+}
+
+uint64_t encode_float(DType dtype, double value) {
+  if (dtype == DType::float64) return std::bit_cast<uint64_t>(value);
+  if (dtype == DType::float32) return std::bit_cast<uint32_t>(static_cast<float>(value));
+  if (dtype == DType::float8_e8m0fnu) return encode_e8m0(value);
+  const FloatFormat& format = float_format(dtype);
+  const uint64_t sign =
+      std::signbit(value) ? uint64_t{1} << (format.exponent_bits + format.mantissa_bits) : 0;
+  if (std::isnan(value)) return format.has_nan ? sign | quiet_nan(dtype, format) : 0;
+  if (value == 0) return sign;
+
+  // The distance between neighbours at |value| is 2^quantum; below the smallest normal number it stays what
+  // it is there.
+  const double magnitude = std::fabs(value);
+  const int exponent = std::isinf(value) ? 1024 : std::max(std::ilogb(magnitude), 1 - format.bias);
+  const int quantum = exponent - format.mantissa_bits;
+  const double steps = std::nearbyint(std::ldexp(magnitude, -quantum));
+  if (std::isinf(value) || std::ldexp(steps, quantum) > format.max)
+    return sign |
+           (format.has_infinity ? exponent_ones(format) << format.mantissa_bits : largest(dtype, format));
+  // steps counts from zero below the smallest normal number and from 2^mantissa_bits above it. Adding the
+  // exponent field to it carries into the next binade by itself when the rounding reached it.
+  const uint64_t field = static_cast<uint64_t>(exponent + format.bias - 1) << format.mantissa_bits;
+  return sign | (field + static_cast<uint64_t>(steps));
+}
+
+uint64_t encode_float_by_float32(DType dtype, double value) {
+  return encode_float(dtype,
+                      dtype == DType::float64 ? value : static_cast<double>(static_cast<float>(value)));
+}
+
+double round_to(DType dtype, double value) {
+  if (dtype == DType::float64) return value;
+  if (dtype == DType::float32) return static_cast<float>(value);
+  return decode_float(dtype, encode_float(dtype, value));
+}
+
+float round_to(DType dtype, float value) {
+  return static_cast<float>(round_to(dtype, static_cast<double>(value)));
+}
+
+float add_in(DType dtype, float a, float b) { return round_to(dtype, a + b); }
+float sub_in(DType dtype, float a, float b) { return round_to(dtype, a - b); }
+float mul_in(DType dtype, float a, float b) { return round_to(dtype, a * b); }
+float div_in(DType dtype, float a, float b) { return round_to(dtype, a / b); }
+
+double fma_in(DType dtype, double a, double b, double c) {
+  const double product = a * b;
+  const double sum = product + c;
+  if (!std::isfinite(sum)) return round_to(dtype, sum);
+  // Rounding first to double and then to dtype could turn a near-tie into a tie. Rounding the double to odd
+  // instead keeps the side (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+  // `error` is what the sum lost, exactly (Knuth).
+  const double back = sum - product;
+  const double error = (product - (sum - back)) + (c - back);
+  uint64_t bits = std::bit_cast<uint64_t>(sum);
+  if (error != 0 && (bits & 1) == 0) bits += (error > 0) == (sum > 0) ? 1 : -1;
+  return round_to(dtype, std::bit_cast<double>(bits));
+}
+
+double load_float(DType dtype, std::span<const std::byte> bytes, size_t index) {
+  const size_t size = dtype_bytes(dtype);
+  uint64_t bits = 0;
+  std::memcpy(&bits, bytes.subspan(index * size, size).data(), size);
+  return decode_float(dtype, bits);
+}
+
+void store_float(DType dtype, std::span<std::byte> bytes, size_t index, double value) {
+  const size_t size = dtype_bytes(dtype);
+  const uint64_t bits = encode_float(dtype, value);
+  std::memcpy(bytes.subspan(index * size, size).data(), &bits, size);
+}
+
+std::vector<float> load_floats(DType dtype, std::span<const std::byte> bytes) {
+  std::vector<float> values(bytes.size() / dtype_bytes(dtype));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(load_float(dtype, bytes, i));
+  return values;
+}
+
+}  // namespace qcts

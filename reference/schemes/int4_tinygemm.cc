@@ -1,0 +1,317 @@
+// int4_tinygemm_g32, _g64, _g128: torchao 0.18.0's tinygemm recipe, _choose_qparams_affine_tinygemm and
+// _quantize_affine_tinygemm of torchao/quantization/quant_primitives.py, as two producers use it:
+//   Int4OpaqueTensor.from_hp (PrototypeInt4WeightOnlyConfig;
+//   torchao/prototype/quantization/int4/int4_opaque_tensor.py): CPU packs Int4TilePackedTo4dTensor.from_hp
+//   (torchao/quantization/quantize_/workflows/int4/int4_tile_packed_to_4d_tensor.py): CUDA pack
+// Codes 0..15; a group of a row has a scale and a floating zero, both in the weight's dtype: w = (q - 8) *
+// scale + zero.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+namespace {
+
+constexpr float kCodeMax = 15;
+constexpr float kMidPoint = 8;  // (quant_max + quant_min + 1) / 2
+
+// The least scale: from_hp of Int4OpaqueTensor passes eps = 1e-6; Int4TilePackedTo4dTensor passes none, which
+// is torch.finfo(torch.bfloat16).smallest_normal = 2^-126. torch.clamp compares in the weight's dtype.
+constexpr double kLeastScaleOpaque = 1e-6;
+constexpr double kLeastScaleTilePacked = 0x1p-126;
+
+// Int4TilePackedTo4dTensor pads K with find_multiple(K, 1024) and N with find_multiple(N, ntile_size = 8)
+// before it quantizes, so the padding holds the codes, scales and zeros of zeros.
+constexpr int64_t kTilePadK = 1024, kTilePadN = 8;
+
+constexpr std::array<LayoutInfo, 5> kLayouts = {{
+    {"plain",
+     "torchao 0.18.0: the byte that aten::_convert_weight_to_int4pack takes, even k in the high nibble",
+     true},
+    {"cpu_avx512",
+     "torch 2.13.0 aten/src/ATen/native/cpu/int4mm_kernel.cpp weight_to_int4pack_kernel, AVX-512", true},
+    {"cpu_avx2", "torch 2.13.0 aten/src/ATen/native/cpu/int4mm_kernel.cpp weight_to_int4pack_kernel, AVX2",
+     true},
+    {"cpu_default",
+     "torch 2.13.0 aten/src/ATen/native/cpu/int4mm_kernel.cpp weight_to_int4pack_kernel, no vectors", true},
+    {"tile_packed_4d",
+     "torch 2.13.0 aten/src/ATen/native/cuda/int4mm.cu matrix_to_m16n8k16_Bint4_layout, inner k tiles 8",
+     false},
+}};
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+bool is_tile(std::string_view layout) { return layout == "tile_packed_4d"; }
+
+// The weight as the layout stores it: padded for tile_packed_4d.
+WeightShape stored_shape(const WeightShape& shape, std::string_view layout) {
+  if (!is_tile(layout)) return shape;
+  return {shape.dtype, round_up(shape.n, kTilePadN), round_up(shape.k, kTilePadK)};
+}
+
+// Where the code of weight [n, k] is.
+struct Nibble {
+  int64_t byte = 0;
+  bool high = false;
+};
+
+Nibble plain_nibble(const WeightShape& stored, int64_t n, int64_t k) {
+  return {n * (stored.k / 2) + k / 2, k % 2 == 0};
+}
+
+// weight_to_int4pack_kernel: rows in blocks of four vectors of float32 (64 rows with AVX-512, 32 otherwise),
+// within a block k by k. A full block with vectors: row d of the lower half in the low nibble, row d of the
+// upper half in the high one. The last, smaller block, and every block without vectors: rows in pairs, the
+// even one low.
+Nibble cpu_nibble(std::string_view layout, const WeightShape& stored, int64_t n, int64_t k) {
+  const int64_t block_rows = layout == "cpu_avx512" ? 64 : 32;
+  const int64_t first_row = n / block_rows * block_rows;
+  const int64_t rows = std::min(block_rows, stored.n - first_row);
+  const int64_t d = n - first_row;
+  const int64_t base = first_row * stored.k / 2 + k * rows / 2;
+  if (layout != "cpu_default" && rows == block_rows) return {base + d % (rows / 2), d >= rows / 2};
+  return {base + d / 2, d % 2 == 1};
+}
+
+// int4mm.cu: int32 [N/8][K/128][32 lanes][4]; a word holds the codes that one lane of a warp needs for two
+// m16n8k16 tensor core tiles. In a word, nibble p (bits 4p..4p+3): p % 4 chooses the k tile (p % 4 / 2) and
+// its upper eight (p % 2), p / 4 the odd k.
+Nibble tile_nibble(const WeightShape& stored, int64_t n, int64_t k) {
+  const int64_t k_outer = k / 128, k_tile = k % 128 / 16, in_tile = k % 16;
+  const int64_t lane = n % 8 * 4 + in_tile % 8 / 2;
+  const int64_t word = ((n / 8 * (stored.k / 128) + k_outer) * 32 + lane) * 4 + k_tile / 2;
+  const int64_t p = in_tile % 2 * 4 + k_tile % 2 * 2 + in_tile / 8;
+  return {word * 4 + p / 2, p % 2 == 1};
+}
+
+Nibble nibble_of(std::string_view layout, const WeightShape& stored, int64_t n, int64_t k) {
+  if (layout == "plain") return plain_nibble(stored, n, k);
+  if (is_tile(layout)) return tile_nibble(stored, n, k);
+  return cpu_nibble(layout, stored, n, k);
+}
+
+int code_at(std::span<const std::byte> qdata, Nibble at) {
+  const int byte = static_cast<int>(qdata[at.byte]);
+  return at.high ? byte >> 4 : byte & 0xF;
+}
+
+void put_code(std::span<std::byte> qdata, Nibble at, int code) {
+  qdata[at.byte] |= static_cast<std::byte>(at.high ? code << 4 : code);
+}
+
+// Element of scale_and_zero [groups, n, 2] (pack_tinygemm_scales_and_zeros): the scale of group g of row n;
+// its zero is the next one.
+size_t scale_index(const WeightShape& stored, int64_t g, int64_t n) {
+  return static_cast<size_t>((g * stored.n + n) * 2);
+}
+
+struct GroupParameters {
+  float scale = 0, zero = 0;
+};
+
+// _choose_qparams_affine_tinygemm. Every operation rounds to the weight's dtype.
+GroupParameters choose_parameters(DType dtype, std::span<const float> group, float least_scale) {
+  float low = group[0], high = group[0];
+  for (float w : group) {
+    if (std::isnan(w)) return {w, w};
+    low = std::min(low, w);
+    high = std::max(high, w);
+  }
+  float scale = div_in(dtype, sub_in(dtype, high, low), kCodeMax);
+  if (scale < least_scale) scale = least_scale;
+  return {scale, add_in(dtype, low, mul_in(dtype, scale, kMidPoint))};
+}
+
+// _quantize_affine_tinygemm: clamp(round((w - (zero - scale * 8)) / scale), 0, 15), every operation in the
+// weight's dtype, round half to even. NaN becomes 0: the conversion to int32 gives 0x80000000 and the packs
+// keep the low four bits.
+int quantize_one(DType dtype, float w, GroupParameters group) {
+  const float low = sub_in(dtype, group.zero, mul_in(dtype, group.scale, kMidPoint));
+  const float code = std::nearbyint(div_in(dtype, sub_in(dtype, w, low), group.scale));
+  if (std::isnan(code)) return 0;
+  return static_cast<int>(std::clamp(code, 0.0f, kCodeMax));
+}
+
+// The least scale in the dtype, for the producer that writes this layout.
+float least_scale(DType dtype, std::string_view layout) {
+  return static_cast<float>(round_to(dtype, is_tile(layout) ? kLeastScaleTilePacked : kLeastScaleOpaque));
+}
+
+class Int4Tinygemm final : public Scheme {
+ public:
+  explicit Int4Tinygemm(int64_t group)
+      : group_(group),
+        name_("int4_tinygemm_g" + std::to_string(group)),
+        summary_("int4 weights, scale and floating zero for each " + std::to_string(group) + " along k") {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view family() const override { return "int4_tinygemm"; }
+  std::string_view summary() const override { return summary_; }
+  std::string_view source() const override {
+    return "torchao 0.18.0 Int4OpaqueTensor.from_hp and Int4TilePackedTo4dTensor.from_hp: "
+           "_choose_qparams_affine_tinygemm, "
+           "_quantize_affine_tinygemm";
+  }
+  int64_t group() const override { return group_; }
+  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
+    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
+      return name_ + " takes float32, float16 and bfloat16 weights, not " +
+             std::string(dtype_name(shape.dtype));
+    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
+    if (shape.k % group_ != 0)
+      return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
+             std::to_string(group_);
+    if (layout == "plain") return std::nullopt;
+    if (is_tile(layout) && shape.dtype != DType::bfloat16)
+      return "tile_packed_4d takes bfloat16 weights only, not " + std::string(dtype_name(shape.dtype));
+    if (!is_tile(layout) && shape.n % 16 != 0)
+      return "N = " + std::to_string(shape.n) +
+             " is not a multiple of 16, which the CPU packs of torch demand";
+    return std::nullopt;
+  }
+
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
+    const WeightShape stored = stored_shape(shape, layout);
+    const PlaneSpec scale_and_zero = {"scale_and_zero", shape.dtype, {stored.k / group_, stored.n, 2}};
+    if (is_tile(layout))
+      return {{"qdata", DType::int32, {stored.n / 8, stored.k / 128, 32, 4}}, scale_and_zero};
+    return {{"qdata", DType::uint8, {stored.n, stored.k / 2}}, scale_and_zero};
+  }
+
+  Planes quantize(const Matrix& weight, std::string_view layout) const override {
+    const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
+    Planes planes = make_planes(plane_specs(shape, "plain"));
+    const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
+    const float least = least_scale(weight.dtype, layout);
+    for (int64_t n = 0; n < shape.n; ++n) {
+      for (int64_t g = 0; g < shape.k / group_; ++g) {
+        const std::span<const float> group(values.data() + n * shape.k + g * group_, group_);
+        const GroupParameters parameters = choose_parameters(weight.dtype, group, least);
+        for (int64_t i = 0; i < group_; ++i)
+          put_code(planes[0].bytes, plain_nibble(shape, n, g * group_ + i),
+                   quantize_one(weight.dtype, group[i], parameters));
+        store_float(weight.dtype, planes[1].bytes, scale_index(shape, g, n), parameters.scale);
+        store_float(weight.dtype, planes[1].bytes, scale_index(shape, g, n) + 1, parameters.zero);
+      }
+    }
+    return planes;
+  }
+
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    const WeightShape stored = stored_shape(shape, layout);
+    Planes packed = make_planes(plane_specs(shape, layout));
+    const Plane& qdata = plane(plain, "qdata");
+    const Plane& parameters = plane(plain, "scale_and_zero");
+    // Padding: codes 0 are there already; scale = least, zero = 0 + least * 8.
+    const double pad_scale = least_scale(shape.dtype, layout), pad_zero = pad_scale * kMidPoint;
+    for (int64_t n = 0; n < stored.n; ++n) {
+      for (int64_t g = 0; g < stored.k / group_; ++g) {
+        const bool real = n < shape.n && g < shape.k / group_;
+        const size_t from = scale_index(shape, g, n), to = scale_index(stored, g, n);
+        if (real) {
+          const size_t size = dtype_bytes(shape.dtype);
+          std::memcpy(&packed[1].bytes[to * size], &parameters.bytes[from * size], 2 * size);
+        } else {
+          store_float(shape.dtype, packed[1].bytes, to, pad_scale);
+          store_float(shape.dtype, packed[1].bytes, to + 1, pad_zero);
+        }
+      }
+    }
+    for (int64_t n = 0; n < shape.n; ++n)
+      for (int64_t k = 0; k < shape.k; ++k)
+        put_code(packed[0].bytes, nibble_of(layout, stored, n, k),
+                 code_at(qdata.bytes, plain_nibble(shape, n, k)));
+    return packed;
+  }
+
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(packed, plane_specs(shape, layout));
+    const WeightShape stored = stored_shape(shape, layout);
+    Planes plain = make_planes(plane_specs(shape, "plain"));
+    const Plane& qdata = plane(packed, "qdata");
+    const Plane& parameters = plane(packed, "scale_and_zero");
+    const size_t size = dtype_bytes(shape.dtype);
+    for (int64_t n = 0; n < shape.n; ++n)
+      for (int64_t g = 0; g < shape.k / group_; ++g)
+        std::memcpy(&plain[1].bytes[scale_index(shape, g, n) * size],
+                    &parameters.bytes[scale_index(stored, g, n) * size], 2 * size);
+    for (int64_t n = 0; n < shape.n; ++n)
+      for (int64_t k = 0; k < shape.k; ++k)
+        put_code(plain[0].bytes, plain_nibble(shape, n, k),
+                 code_at(qdata.bytes, nibble_of(layout, stored, n, k)));
+    return plain;
+  }
+
+  // The meaning: (q - 8) * scale + zero rounded once to the logical dtype, as CUDA's __hfma2 in int4mm.cu
+  // does.
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
+    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    std::vector<ExactWeight> row(shape.k);
+    for (int64_t n = 0; n < shape.n; ++n) {
+      exact_row(plain, shape, n, row);
+      for (int64_t k = 0; k < shape.k; ++k)
+        store_float(shape.dtype, out, n * shape.k + k,
+                    fma_in(shape.dtype, row[k].code, row[k].scale, row[k].zero));
+    }
+    return out;
+  }
+
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
+    const std::vector<std::byte>& parameters = plane(plain, "scale_and_zero").bytes;
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const size_t index = scale_index(shape, k / group_, row);
+      const double code = code_at(qdata, plain_nibble(shape, row, k)) - 8;
+      const double scale = load_float(shape.dtype, parameters, index);
+      out[k] = {.product = code * scale,
+                .zero = load_float(shape.dtype, parameters, index + 1),
+                .code = code,
+                .scale = scale};
+    }
+  }
+
+  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+                    uint64_t byte_offset) const override {
+    const WeightShape stored = stored_shape(shape, layout);
+    const int64_t offset = static_cast<int64_t>(byte_offset);
+    if (plane_name == "scale_and_zero") {
+      const int64_t index = offset / dtype_bytes(shape.dtype);
+      return "group " + std::to_string(index / 2 / stored.n) + ", column " +
+             std::to_string(index / 2 % stored.n) + (index % 2 == 0 ? " (scale)" : " (zero)");
+    }
+    std::string low, high;
+    for (int64_t n = 0; n < stored.n; ++n) {
+      for (int64_t k = 0; k < stored.k; ++k) {
+        const Nibble at = nibble_of(layout, stored, n, k);
+        if (at.byte != offset) continue;
+        (at.high ? high : low) = "row " + std::to_string(n) + ", k " + std::to_string(k) +
+                                 (n >= shape.n || k >= shape.k ? " (padding)" : "");
+      }
+    }
+    return low + " (low nibble of byte " + std::to_string(offset) + "); " + high + " (high nibble)";
+  }
+
+ private:
+  int64_t group_;
+  std::string name_, summary_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Scheme>> make_int4_tinygemm() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  for (int64_t group : {32, 64, 128}) all.push_back(std::make_unique<Int4Tinygemm>(group));
+  return all;
+}
+
+}  // namespace qcts

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <set>
+
+#include "reports/report.h"
+
+namespace qcts {
+namespace {
+
+bool is_latency(const Verdict& verdict) { return split_case_id(verdict.case_id).kind == "latency"; }
+
+std::string count_of(size_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+void compare_with_mustpass(const RunReport& report, Conformance& result) {
+  std::set<std::string> judged;
+  for (const Verdict& verdict : report.verdicts)
+    if (!is_latency(verdict)) judged.insert(verdict.case_id);
+  std::set_difference(report.mustpass.begin(), report.mustpass.end(), judged.begin(), judged.end(),
+                      std::back_inserter(result.missing));
+  std::set_difference(judged.begin(), judged.end(), report.mustpass.begin(), report.mustpass.end(),
+                      std::back_inserter(result.extra));
+  result.present = report.mustpass.size() - result.missing.size();
+}
+
+struct Tally {
+  size_t failures = 0, internal = 0, blocking_inconclusive = 0, inconclusive = 0, proofs = 0;
+};
+
+Tally tally_of(const RunReport& report) {
+  Tally tally;
+  for (const Verdict& verdict : report.verdicts) {
+    if (verdict.status == Status::pass || verdict.status == Status::waived) ++tally.proofs;
+    if (verdict.status == Status::inconclusive) ++tally.inconclusive;
+    if (!blocks_conformance(verdict, report.gate_latency)) continue;
+    if (verdict.status == Status::internal)
+      ++tally.internal;
+    else if (verdict.status == Status::inconclusive)
+      ++tally.blocking_inconclusive;
+    else
+      ++tally.failures;
+  }
+  return tally;
+}
+
+std::string broken_floor(const RunReport& report) {
+  for (const FloorEntry& entry : report.floor)
+    if (entry.passes < entry.floor)
+      return "the floor of (" + entry.scheme + ", " + entry.op + ") is " + std::to_string(entry.floor) +
+             " passes, here are " + std::to_string(entry.passes);
+  return {};
+}
+
+void decide(const RunReport& report, Conformance& result) {
+  const Tally tally = tally_of(report);
+  const std::string floor = result.complete ? broken_floor(report) : std::string();
+  if (tally.failures > 0) {
+    result.outcome = Outcome::failed;
+    result.reason = count_of(tally.failures, "verdict") + " of " + std::to_string(report.verdicts.size()) +
+                    (tally.failures == 1 ? " stands" : " stand") + " in the way";
+  } else if (!report.infrastructure.empty() || tally.internal > 0) {
+    result.outcome = Outcome::infrastructure;
+    result.reason = report.infrastructure.empty()
+                        ? count_of(tally.internal, "case") + " met a fault of qcts itself"
+                        : report.infrastructure.front();
+  } else if (report.verdicts.empty()) {
+    result.outcome = Outcome::nothing_proved;
+    result.reason = "no case was selected";
+  } else if (result.complete && !result.missing.empty()) {
+    result.outcome = Outcome::failed;
+    result.reason = count_of(result.missing.size(), "mustpass case") + " had no verdict, the first is " +
+                    result.missing.front();
+  } else if (!floor.empty()) {
+    result.outcome = Outcome::failed;
+    result.reason = floor;
+  } else if (tally.blocking_inconclusive > 0 || (tally.proofs == 0 && tally.inconclusive > 0)) {
+    result.outcome = Outcome::inconclusive;
+    result.reason = count_of(tally.inconclusive, "measurement") + " could not tell";
+  } else if (tally.proofs == 0) {
+    result.outcome = Outcome::nothing_proved;
+    result.reason = "every selected case is not supported";
+  } else {
+    result.outcome = Outcome::conformant;
+    result.reason = result.missing.empty()
+                        ? "every mustpass case is pass, waived, or declared not supported"
+                        : "what was selected holds; " + count_of(result.missing.size(), "mustpass case") +
+                              " were left out";
+  }
+}
+
+}  // namespace
+
+bool blocks_conformance(const Verdict& verdict, bool gate_latency) {
+  switch (verdict.status) {
+    case Status::pass:
+    case Status::waived:
+      return false;
+    case Status::not_supported:
+      return verdict.provider == "qcts";  // a provider may decline, the suite's own readers may not
+    case Status::weak_evidence:
+    case Status::inconclusive:
+      return !is_latency(verdict) || gate_latency;
+    default:
+      return true;
+  }
+}
+
+std::string conformance_rule(bool gate_latency) {
+  return std::string(
+             "Conformant: every case of the mustpass list is pass, waived by a waiver that has not expired, "
+             "or not_supported with the "
+             "provider's own reason; and every (scheme, operation) reaches its floor of passes. fail, "
+             "weak_evidence, xpass, crash, "
+             "timeout, resource, inconclusive and internal are not conformant. Passes on emulated evidence "
+             "are counted apart and "
+             "confirm nothing. Latency is reported") +
+         (gate_latency ? " and gates this run." : " and does not gate this run (--gate latency).");
+}
+
+void count_floor(RunReport& report) {
+  std::set<std::string> passed;
+  for (const Verdict& verdict : report.verdicts)
+    if (verdict.status == Status::pass && !is_latency(verdict)) passed.insert(verdict.case_id);
+  for (FloorEntry& entry : report.floor) {
+    entry.passes = 0;
+    for (const std::string& id : passed) {
+      const IdParts parts = split_case_id(id);
+      entry.passes += parts.scheme == entry.scheme && parts.op == entry.op ? 1 : 0;
+    }
+  }
+}
+
+Conformance conformance(const RunReport& report) {
+  Conformance result;
+  result.complete = report.selection.empty();
+  compare_with_mustpass(report, result);
+  decide(report, result);
+  result.conformant = result.outcome == Outcome::conformant && result.missing.empty();
+  return result;
+}
+
+}  // namespace qcts

@@ -1,0 +1,86 @@
+// What a run says, as one value, and its two written forms: report.json (report.schema.json) and junit.xml.
+// HTML and Markdown are made from report.json by scripts/report.py.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/verdict.h"
+#include "reports/waivers.h"
+
+namespace qcts {
+
+inline constexpr int kReportSchema = 1;
+
+// Exit codes of `qcts run`.
+enum class Outcome : int {
+  conformant = 0,
+  failed = 1,
+  usage = 2,
+  nothing_proved = 3,
+  inconclusive = 4,
+  infrastructure = 5
+};
+
+struct FloorEntry {
+  std::string scheme, op;
+  uint64_t floor = 0;   // distinct case ids that must have passed
+  uint64_t passes = 0;  // that did
+};
+
+struct RunReport {
+  std::string suite_version, suite_commit;
+  std::string plan, started_utc, shard;           // shard "1/3"; empty: none
+  std::vector<std::string> arguments, selection;  // selection: every option that narrowed the run
+  double wall_s = 0;
+  uint64_t seed = 0;
+  bool gate_latency = false;
+  std::vector<std::string> fixtures;
+
+  // Filled by the caller; kept as they are.
+  nlohmann::ordered_json environment = nlohmann::ordered_json::object();
+  nlohmann::ordered_json providers = nlohmann::ordered_json::array();
+  nlohmann::ordered_json schemes = nlohmann::ordered_json::array();
+  nlohmann::ordered_json goldens = nlohmann::ordered_json::array();
+  std::string latency_note;
+
+  std::vector<std::string> mustpass;  // sorted case ids
+  std::string mustpass_file, mustpass_sha256;
+  std::vector<FloorEntry> floor;
+  std::vector<Waiver> waivers;
+  std::vector<Verdict> verdicts;            // sorted by full id; waivers applied
+  std::vector<std::string> infrastructure;  // what went wrong outside of any case: "provider aten: ..."
+};
+
+struct Conformance {
+  Outcome outcome = Outcome::nothing_proved;
+  bool conformant = false;  // outcome is conformant and every mustpass case was judged
+  bool complete = false;    // nothing narrowed the run
+  std::string reason;       // one sentence
+  std::vector<std::string> missing,
+      extra;  // case ids: in mustpass but not judged; judged but not in mustpass
+  uint64_t present = 0;
+};
+
+// Fills floor[].passes.
+void count_floor(RunReport& report);
+Conformance conformance(const RunReport& report);
+// The sentence that the report prints under "what conformance means".
+std::string conformance_rule(bool gate_latency);
+// Does this verdict stand in the way of conformance? Latency does only where it gates, or where it broke.
+bool blocks_conformance(const Verdict& verdict, bool gate_latency);
+
+nlohmann::ordered_json report_json(const RunReport& report);
+std::string junit_xml(const RunReport& report);
+
+// kind.op/scheme/input; empty parts where the id has no such form.
+struct IdParts {
+  std::string kind, op, scheme, input;
+};
+IdParts split_case_id(std::string_view case_id);
+
+}  // namespace qcts

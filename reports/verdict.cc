@@ -1,0 +1,120 @@
+#include "reports/verdict.h"
+
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+namespace qcts {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, kStatusCount> kStatusNames = {
+    "pass",  "fail",    "weak_evidence", "not_supported", "waived",  "xpass",
+    "crash", "timeout", "resource",      "inconclusive",  "internal"};
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+// null is what a non-finite number became on the way out.
+double real(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
+
+template <typename T>
+T field(const Json& json, const char* key) {
+  if (!json.is_object() || !json.contains(key))
+    throw std::runtime_error(std::string("verdict: field '") + key + "' is missing");
+  try {
+    return json.at(key).get<T>();
+  } catch (const nlohmann::json::exception&) {
+    throw std::runtime_error(std::string("verdict: field '") + key +
+                             "' has the wrong type: " + json.at(key).dump());
+  }
+}
+
+Json measure_json(const Measure& measure) {
+  Json json = {{"name", measure.name}, {"unit", measure.unit}, {"value", number(measure.value)}};
+  if (measure.low) json["low"] = number(*measure.low);
+  if (measure.high) json["high"] = number(*measure.high);
+  if (measure.samples) json["samples"] = *measure.samples;
+  return json;
+}
+
+Measure measure_from(const Json& json) {
+  Measure measure;
+  measure.name = field<std::string>(json, "name");
+  measure.unit = field<std::string>(json, "unit");
+  measure.value = real(field<Json>(json, "value"));
+  if (json.contains("low")) measure.low = real(json["low"]);
+  if (json.contains("high")) measure.high = real(json["high"]);
+  if (json.contains("samples")) measure.samples = field<uint64_t>(json, "samples");
+  return measure;
+}
+
+Mismatch mismatch_from(const Json& json) {
+  Mismatch mismatch;
+  mismatch.where = field<std::string>(json, "where");
+  mismatch.want = field<std::string>(json, "want");
+  mismatch.got = field<std::string>(json, "got");
+  mismatch.count = field<uint64_t>(json, "count");
+  mismatch.total = field<uint64_t>(json, "total");
+  return mismatch;
+}
+
+}  // namespace
+
+std::string_view status_name(Status status) { return kStatusNames[static_cast<size_t>(status)]; }
+
+std::optional<Status> status_from_name(std::string_view name) {
+  for (size_t i = 0; i < kStatusNames.size(); ++i)
+    if (kStatusNames[i] == name) return static_cast<Status>(i);
+  return std::nullopt;
+}
+
+std::string Verdict::full_id() const {
+  return variant.empty() ? case_id : case_id + "/" + provider + "_" + variant;
+}
+
+Json to_json(const Verdict& verdict) {
+  Json json = {{"case_id", verdict.case_id},
+               {"provider", verdict.provider},
+               {"variant", verdict.variant},
+               {"status", status_name(verdict.status)},
+               {"reason", verdict.reason}};
+  if (verdict.mismatch) {
+    const Mismatch& m = *verdict.mismatch;
+    json["mismatch"] = {
+        {"where", m.where}, {"want", m.want}, {"got", m.got}, {"count", m.count}, {"total", m.total}};
+  }
+  json["measures"] = Json::array();
+  for (const Measure& measure : verdict.measures) json["measures"].push_back(measure_json(measure));
+  json["evidence"] = verdict.evidence;
+  json["rerun"] = verdict.rerun;
+  json["wall_us"] = number(verdict.wall_us);
+  if (!verdict.samples_us.empty()) {
+    Json samples = Json::array();
+    for (const double sample : verdict.samples_us) samples.push_back(number(sample));
+    json["samples_us"] = std::move(samples);
+  }
+  return json;
+}
+
+Verdict verdict_from_json(const Json& json) {
+  Verdict verdict;
+  verdict.case_id = field<std::string>(json, "case_id");
+  verdict.provider = field<std::string>(json, "provider");
+  verdict.variant = field<std::string>(json, "variant");
+  const std::string status = field<std::string>(json, "status");
+  const std::optional<Status> known = status_from_name(status);
+  if (!known) throw std::runtime_error("verdict: field 'status' is no status: '" + status + "'");
+  verdict.status = *known;
+  verdict.reason = field<std::string>(json, "reason");
+  if (json.contains("mismatch")) verdict.mismatch = mismatch_from(json["mismatch"]);
+  for (const Json& measure : field<Json>(json, "measures")) verdict.measures.push_back(measure_from(measure));
+  verdict.evidence = field<std::vector<std::string>>(json, "evidence");
+  verdict.rerun = field<std::string>(json, "rerun");
+  verdict.wall_us = real(field<Json>(json, "wall_us"));
+  if (json.contains("samples_us"))
+    for (const Json& sample : json["samples_us"]) verdict.samples_us.push_back(real(sample));
+  return verdict;
+}
+
+}  // namespace qcts

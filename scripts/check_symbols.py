@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Checks that every kernel object exports its one qcts_kernel symbol and nothing else.
+
+A second strong symbol is a leak of internals; a weak one is an inline function that the linker may choose for every other variant,
+with instructions that the machine may not have.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+# nm letters: upper case is external; V, W, u and their kin are weak or unique.
+WEAK = set("vVwWu")
+
+
+def faults(nm: str, path: pathlib.Path) -> list[str]:
+    """Everything wrong with one object, in words."""
+    found = re.fullmatch(r"(?P<scheme>\w+)_(?P<variant>[a-z0-9]+)\.cc\.o(bj)?", path.name)
+    if not found:
+        return [f"{path}: the name is not <scheme>_<variant>.cc.o"]
+    expected = f"qcts_kernel_{path.parent.name}_{found['scheme']}_{found['variant']}"
+    listing = subprocess.run([nm, "--defined-only", "--format=posix", str(path)], check=True, capture_output=True, text=True).stdout
+    problems, exported = [], []
+    for line in listing.splitlines():
+        name, kind = line.split()[:2]
+        if kind in WEAK:
+            problems.append(f"{path}: weak symbol {name}")
+        elif kind.isupper():
+            exported.append(name)
+    if exported != [expected]:
+        problems.append(f"{path}: exports {', '.join(exported) or 'nothing'} instead of {expected}")
+    return problems
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nm", default="nm")
+    parser.add_argument("objects", nargs="+", type=pathlib.Path)
+    options = parser.parse_args()
+    problems = [problem for path in options.objects for problem in faults(options.nm, path)]
+    print("\n".join(problems) if problems else f"{len(options.objects)} objects, one kernel symbol each")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

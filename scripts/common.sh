@@ -1,0 +1,39 @@
+# Shared by setup, run and test: where things are, and how the release build is made. Sourced, never run.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export PYTHONDONTWRITEBYTECODE=1
+QCTS_TORCH=${QCTS_TORCH:-ON}
+venv=$PWD/build/venv
+
+say() { printf '%s\n' "$*" >&2; }
+die() {
+  local code=$1
+  shift
+  say "$*"
+  exit "$code"
+}
+
+# configure PRESET: once, and again when the cache belongs to another choice of LibTorch or Python.
+configure() {
+  local preset=$1 torch=$QCTS_TORCH
+  case $preset in asan | notorch) torch=OFF ;; esac
+  local want="$torch $venv"
+  local stamp=build/$preset/.configured
+  if [ ! -f build/"$preset"/build.ninja ] || [ "$(cat "$stamp" 2>/dev/null)" != "$want" ]; then
+    say "configuring build/$preset"
+    cmake --preset "$preset" -DQCTS_TORCH="$torch" -DPython3_EXECUTABLE="$venv/bin/python" >build/configure.log 2>&1 ||
+      { cat build/configure.log >&2; die 5 "configure failed (build/configure.log)"; }
+    printf '%s' "$want" >"$stamp"
+  fi
+}
+
+# build PRESET [TARGET ...]
+build() {
+  local preset=$1
+  shift
+  configure "$preset"
+  say "building build/$preset"
+  # Two ninja jobs for two cores; a LibTorch file takes over a gigabyte.
+  ninja -C build/"$preset" -j "${QCTS_JOBS:-$(nproc)}" "$@" >build/build.log 2>&1 ||
+    { grep -E 'error|FAILED|undefined' build/build.log | head -40 >&2; die 5 "build failed (build/build.log)"; }
+}

@@ -1,0 +1,140 @@
+"""report.json -> one self-contained HTML page and a Markdown summary. Reads JSON, never a binary.
+
+    scripts/report.py out/report.json --html out/report.html --summary out/summary.md
+"""
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+
+import jinja2
+import report_model as model
+from markupsafe import Markup, escape
+
+ROOT = Path(__file__).resolve().parent.parent
+BACKGROUND = {"pass": "bg-pass", "not_supported": "bg-none", "waived": "bg-warn", "inconclusive": "bg-warn", "weak_evidence": "bg-warn"}
+LETTERS = {"golden": "g", "emulated": "e", "reference": "r"}
+
+
+def headline(report):
+    """(tone, one line, one sentence) from the counts and the conformance block."""
+    conformance = report["conformance"]
+    counts = dict(model.counts(report["cases"]))
+    alarms = sum(counts.get(status, 0) for status in model.ALARMING)
+    if not report["cases"]:
+        return "warn", "Nothing proved", "No case was selected."
+    if conformance["conformant"]:
+        return "pass", "Conformant", f"Every one of the {conformance['mustpass_total']} mustpass cases is pass, waived, or declared not supported."
+    if alarms:
+        return "fail", "Not conformant", f"{alarms} of {len(report['cases'])} cases failed."
+    if conformance["mustpass_missing"]:
+        judged = conformance["mustpass_total"] - len(conformance["mustpass_missing"])
+        return "warn", "No failure, but not the whole list", f"{judged} of {conformance['mustpass_total']} mustpass cases were judged: a filtered run proves what it ran."
+    return "warn", "Not conformant", conformance["reason"]
+
+
+def latency_plot(rows):
+    """Ratio to the dense baseline with its interval, one row a case, logarithmic axis."""
+    points = [(row, row["measures"].get("ratio_to_dense")) for row in rows]
+    points = [(row, m) for row, m in points if m and m["value"]]
+    if not points:
+        return Markup("")
+    left, width, step = 420, 420, 20
+    spread = max([2.0] + [max(m["value"], 1 / m["value"]) for _, m in points]) * 1.15
+    scale = width / (2 * math.log(spread))
+    centre = left + width / 2
+
+    def x(value):
+        return min(left + width, max(left, centre + scale * math.log(value)))
+
+    height = step * len(points) + 34
+    parts = [f'<svg width="{left + width + 20}" height="{height}" role="img" aria-label="speed against the dense baseline">',
+             f'<line class="one" x1="{centre}" x2="{centre}" y1="0" y2="{height - 20}"/>',
+             f'<text x="{centre + 4}" y="{height - 6}">as fast as dense</text><text x="{left}" y="{height - 6}">slower</text>'
+             f'<text x="{left + width - 36}" y="{height - 6}">faster</text>']
+    for i, (row, m) in enumerate(points):
+        y = step * i + 14
+        label = escape(f"{row['scheme']} {row['implementation']} {row['input']}")
+        low, high = (m.get("low") or m["value"]), (m.get("high") or m["value"])
+        parts.append(f'<text x="0" y="{y + 4}">{label}</text><line class="interval" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y}" y2="{y}"/>'
+                     f'<circle class="mark" cx="{x(m["value"]):.1f}" cy="{y}" r="4"><title>{m["value"]:.3g}×</title></circle>')
+    return Markup("".join(parts) + "</svg>")
+
+
+def view(report):
+    """Everything the template names."""
+    cases = report["cases"]
+    tone, line, explanation = headline(report)
+    columns, rows = model.heat_map(cases)
+    for _, _, cells in rows:
+        for cell in filter(None, cells):
+            cell["background"] = BACKGROUND.get(cell["status"], "bg-bad")
+            cell["letters"] = "".join(LETTERS[kind] for kind in cell["evidence"] if kind in LETTERS)
+    sizes = model.sizes(cases)
+    for row in sizes:
+        row["bar"] = round(min(1.0, row["payload_bytes"] / row["dense_bytes"]) * 120) if row.get("dense_bytes") else 0
+        row["reduction"] = row["dense_bytes"] / row["payload_bytes"] if row.get("payload_bytes") else None
+    latencies = model.latencies(cases)
+    names = []
+    for row in latencies:
+        names += [name for name in row["measures"] if name not in names]
+    shown, total = model.failures(cases)
+    return {
+        "tone": tone, "headline": line, "explanation": explanation, "suite": report["suite"], "run": report["run"],
+        "environment": report["environment"], "environment_rows": flatten(report["environment"]), "providers": report["providers"],
+        "counts": model.counts(cases), "evidence": model.evidence_counts(cases), "failures": shown, "failure_count": total,
+        "heat": {"columns": columns, "rows": rows}, "goldens": model.golden_table(cases), "sizes": sizes,
+        "rejections": model.rejections(cases), "latencies": latencies, "latency_columns": names, "latency_plot": latency_plot(latencies),
+        "latency_note": report.get("latency_note", ""), "reasons": model.reasons(cases), "waivers": report["waivers"],
+        "conformance_text": report["conformance"]["rule"], "cases": sorted(cases, key=lambda case: case["id"]),
+    }
+
+
+def flatten(environment):
+    return [(key, ", ".join(map(str, value)) if isinstance(value, list) else value) for key, value in environment.items()]
+
+
+def render_html(report):
+    loader = jinja2.FileSystemLoader(ROOT / "reports")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True)
+    environment.tests["none"] = lambda value: value is None or isinstance(value, jinja2.Undefined)
+    return environment.get_template("page.html").render(view(report))
+
+
+def render_summary(report):
+    """Markdown that a merge request can show."""
+    data = view(report)
+    lines = [f"# qcts: {data['headline']}", "", data["explanation"], "", "| status | cases |", "|---|---:|"]
+    lines += [f"| {status} | {count} |" for status, count in data["counts"]]
+    if data["failures"]:
+        lines += ["", "## Failures", ""]
+        for case in data["failures"]:
+            lines.append(f"- `{case['id']}` **{case['status']}**: {case['reason']}\n  `{case['rerun']}`")
+    if data["reasons"]:
+        lines += ["", "## Neither pass nor failure", "", "| status | cases | reason |", "|---|---:|---|"]
+        lines += [f"| {status} | {len(ids)} | {reason} |" for status, reason, ids in data["reasons"]]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("report", type=Path)
+    parser.add_argument("--html", type=Path)
+    parser.add_argument("--summary", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        report = json.loads(options.report.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        print(f"report.py: {options.report}: {error}", file=sys.stderr)
+        return 2
+    if options.html:
+        options.html.write_text(render_html(report), encoding="utf-8")
+    if options.summary:
+        options.summary.write_text(render_summary(report), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""What the page shows, computed from report.json and nothing else."""
+
+from collections import Counter, defaultdict
+
+# Worst first: a cell of the heat map shows the worst of its cases.
+STATUS_ORDER = ("internal", "crash", "timeout", "resource", "fail", "xpass", "inconclusive", "weak_evidence", "waived", "not_supported", "pass")
+ALARMING = ("internal", "crash", "timeout", "resource", "fail", "xpass")
+OPERATIONS = ("quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear")
+FILE_KINDS = ("round_trip", "assign", "size")
+
+
+def worst(statuses):
+    return min(statuses, key=STATUS_ORDER.index)
+
+
+def counts(cases):
+    tally = Counter(case["status"] for case in cases)
+    return [(status, tally[status]) for status in reversed(STATUS_ORDER) if tally[status]]
+
+
+def failures(cases, most=20):
+    found = [case for case in cases if case["status"] in ALARMING]
+    found.sort(key=lambda case: (STATUS_ORDER.index(case["status"]), case["id"]))
+    return found[:most], len(found)
+
+
+def reasons(cases):
+    """Every status that is neither pass nor alarming, grouped by its reason."""
+    groups = defaultdict(list)
+    for case in cases:
+        if case["status"] != "pass" and case["status"] not in ALARMING:
+            groups[case["status"], case["reason"]].append(case["id"])
+    return sorted(((status, reason, ids) for (status, reason), ids in groups.items()), key=lambda g: (STATUS_ORDER.index(g[0]), -len(g[2])))
+
+
+def heat_map(cases):
+    """Rows (scheme, operation), columns implementations; a cell is (status, passed, total, evidence) or None where none exists."""
+    cells = defaultdict(list)
+    for case in cases:
+        if case["kind"] in ("numerics", "determinism") and case["op"] in OPERATIONS:
+            cells[case["scheme"], case["op"], f"{case['provider']}_{case['variant']}"].append(case)
+    columns = sorted({key[2] for key in cells})
+    rows = sorted({key[:2] for key in cells}, key=lambda key: (key[0], OPERATIONS.index(key[1])))
+    table = []
+    for scheme, operation in rows:
+        line = []
+        for column in columns:
+            group = cells.get((scheme, operation, column))
+            line.append(group and cell_of(group))
+        table.append((scheme, operation, line))
+    return columns, table
+
+
+def cell_of(group):
+    statuses = [case["status"] for case in group]
+    passed = statuses.count("pass")
+    evidence = sorted({kind for case in group if case["status"] == "pass" for kind in case.get("evidence", [])})
+    return {"status": worst(statuses), "passed": passed, "total": len(group), "evidence": evidence,
+            "title": "; ".join(f"{count} {status}" for status, count in Counter(statuses).most_common())}
+
+
+def golden_table(cases):
+    """Rows goldens, columns the kinds that judge files."""
+    cells = defaultdict(dict)
+    for case in cases:
+        if case["kind"] in FILE_KINDS:
+            cells[f"{case['scheme']}/{case['input']}"][case["kind"]] = case
+    return [(golden, [kinds.get(kind) for kind in FILE_KINDS]) for golden, kinds in sorted(cells.items())]
+
+
+def rejections(cases):
+    return [case for case in cases if case["kind"] == "reject"]
+
+
+def sizes(cases):
+    """One row a golden: payload, law, dense, container, each in bytes, and the reduction."""
+    rows = []
+    for case in cases:
+        if case["kind"] == "size":
+            values = {m["name"]: m["value"] for m in case.get("measures", [])}
+            rows.append({"case": case, "name": f"{case['scheme']}/{case['input']}", **values})
+    return rows
+
+
+def latencies(cases):
+    rows = []
+    for case in cases:
+        if case["kind"] == "latency":
+            rows.append({"case": case, "operation": case["op"], "scheme": case["scheme"], "input": case["input"],
+                         "implementation": f"{case['provider']}_{case['variant']}",
+                         "measures": {m["name"]: m for m in case.get("measures", [])}})
+    return rows
+
+
+def evidence_counts(cases):
+    """Confirmed (a real library's file), emulated (an operation of it was not run by the real library), reference (our own oracle)."""
+    tally = Counter()
+    for case in cases:
+        if case["status"] == "pass":
+            evidence = case.get("evidence", [])
+            tally["emulated" if "emulated" in evidence else "golden" if "golden" in evidence else "reference" if "reference" in evidence else "other"] += 1
+    return tally

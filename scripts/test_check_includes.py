@@ -1,0 +1,44 @@
+"""The include check refuses each forbidden direction, and the tree keeps to it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import check_includes
+
+
+@pytest.mark.parametrize("path, header", [
+    ("reference/schemes/int8_row.cc", "kernels/abi/qcts_kernel.h"),
+    ("kernels/registry.cc", "reference/schemes/scheme.h"),
+    ("fixtures/golden.cc", "suites/case.h"),
+    ("reports/report.cc", "reference/formats/tensor.h"),
+    ("suites/latency.cc", "ATen/core/Tensor.h"),
+    ("kernels/linear/int8_row_avx2.cc", "vector"),
+    ("kernels/linear/int8_row_avx2.cc", "kernels/registry.h"),
+    ("kernels/abi/qcts_kernel.h", "kernels/machine.h"),
+])
+def test_forbidden(path, header):
+    assert check_includes.judge(Path(path), header)
+
+
+@pytest.mark.parametrize("path, header", [
+    ("suites/latency.cc", "kernels/registry.h"),
+    ("kernels/plugins/aten/linear.cc", "ATen/ops/linear.h"),
+    ("kernels/linear/int8_row_avx2.cc", "immintrin.h"),
+    ("kernels/linear/int8_row_avx2.cc", "kernels/abi/qcts_kernel.h"),
+    ("fixtures/golden.cc", "reference/formats/refusal.h"),
+])
+def test_allowed(path, header):
+    assert check_includes.judge(Path(path), header) is None
+
+
+def test_the_tree_keeps_to_it():
+    assert list(check_includes.violations()) == []
+
+
+def test_a_planted_include_is_found(tmp_path):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels/bad.cc").write_text('#include "suites/case.h"\n')
+    assert list(check_includes.violations(tmp_path)) == ["kernels/bad.cc:1: suites/case.h: kernels may not include suites"]

@@ -1,0 +1,85 @@
+"""The page says what report.json says, shows every status, escapes what files contain, and needs no network."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+report = pytest.importorskip("report")
+
+
+def case(name, status, **more):
+    kind, _, rest = name.partition(".")
+    op, scheme, label = rest.split("/", 2)
+    variant = more.get("variant", "scalar")
+    return {"id": f"{name}/builtin_{variant}", "case_id": name, "kind": kind, "op": op, "scheme": scheme, "input": label,
+            "provider": "builtin", "variant": variant, "status": status, "reason": "" if status == "pass" else f"because {status}",
+            "mismatch": None, "measures": [], "evidence": [], "rerun": f"qcts run --filter '{name}'", "wall_us": 1.0} | more
+
+
+def make(cases, conformant=False, missing=()):
+    return {"schema": 1, "suite": {"version": "0.1.0", "commit": "abc"}, "cases": cases, "providers": [], "waivers": [],
+            "run": {"plan": "default", "started": "2026-01-01T00:00:00Z", "wall_s": 1.5},
+            "environment": {"cpu_model": "a processor", "features": ["avx2"]}, "latency_note": "",
+            "conformance": {"conformant": conformant, "mustpass_total": len(cases), "mustpass_missing": list(missing), "reason": "because", "rule": "the rule"}}
+
+
+FAILED = case("numerics.linear/int8_row/noise", "fail", mismatch={"where": "qdata: row 3, k 7", "want": "0x01", "got": "<script>", "count": 2, "total": 9})
+
+
+def test_a_failure_is_on_the_first_screen_with_its_element_and_rerun_line():
+    page = report.render_html(make([FAILED, case("numerics.linear/int8_row/tails", "pass")]))
+    assert "Not conformant" in page
+    assert page.index("qdata: row 3, k 7") < page.index("Schemes × operations")
+    assert "qcts run --filter &#39;numerics.linear/int8_row/noise&#39;" in page
+
+
+def test_what_files_contain_is_escaped():
+    page = report.render_html(make([FAILED]))
+    assert "<code>&lt;script&gt;</code>" in page and page.count("<script>") == 1
+
+
+def test_the_page_needs_no_network():
+    page = report.render_html(make([FAILED]))
+    assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page) and "@import" not in page
+
+
+@pytest.mark.parametrize("status", report.model.STATUS_ORDER)
+def test_every_status_is_counted_and_shown(status):
+    page = report.render_html(make([case("numerics.pack/int8_row/noise", status)]))
+    assert f'<b class="{status}">1</b><span>{status}</span>' in page
+    if status != "pass":
+        assert f"because {status}" in page
+
+
+def test_the_heat_map_shows_the_worst_status_and_no_cell_where_nothing_exists():
+    cases = [case("numerics.linear/int8_row/noise", "pass", evidence=["golden"]), case("numerics.linear/int8_row/tails", "fail"),
+             case("numerics.pack/int8_row/noise", "pass", variant="avx2")]
+    columns, rows = report.model.heat_map(cases)
+    assert columns == ["builtin_avx2", "builtin_scalar"]
+    assert [(scheme, op) for scheme, op, _ in rows] == [("int8_row", "pack"), ("int8_row", "linear")]
+    assert rows[1][2][0] is None and rows[1][2][1]["status"] == "fail" and rows[1][2][1]["passed"] == 1
+
+
+def test_emulated_evidence_is_never_a_confirmation():
+    cases = [case("numerics.pack/int8_row/a", "pass", evidence=["golden", "emulated"]), case("numerics.pack/int8_row/b", "pass", evidence=["golden"])]
+    tally = report.model.evidence_counts(cases)
+    assert tally["golden"] == 1 and tally["emulated"] == 1
+
+
+@pytest.mark.parametrize("cases, conformant, missing, tone", [
+    ([], False, [], "warn"),
+    ([case("size.file/int8_row/a", "pass")], True, [], "pass"),
+    ([case("size.file/int8_row/a", "pass")], False, ["x"], "warn"),
+    ([FAILED], False, ["x"], "fail"),
+])
+def test_the_headline_never_flatters(cases, conformant, missing, tone):
+    assert report.headline(make(cases, conformant, missing))[0] == tone
+
+
+def test_a_broken_file_is_a_usage_error(tmp_path, capsys):
+    path = tmp_path / "report.json"
+    path.write_text("{")
+    assert report.main([str(path)]) == 2 and "report.json" in capsys.readouterr().err

@@ -1,0 +1,115 @@
+// qcts_bench: every latency case of the default plan as a Google Benchmark of the same id, cold and warm apart, with the library's own
+// flags and output. A kernel is verified on the benchmark's own problem before it is timed. The verdicts are `qcts run`'s.
+// Exit codes: 0 done, 1 a kernel was wrong, 2 usage, 3 no benchmark matches, 5 infrastructure.
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+
+#include <benchmark/benchmark.h>
+
+#include "fixtures/golden.h"
+#include "kernels/machine.h"
+#include "suites/latency_case.h"
+#include "suites/paths.h"
+#include "suites/provider_call.h"
+
+namespace qcts {
+namespace {
+
+constexpr const char* kPlan = "default";
+constexpr uint32_t kThreads = 1;
+
+void time_case(benchmark::State& state, const Case& c, bool& wrong) {
+  try {
+    TimedKernel kernel(c, c.synthetic->seed, kThreads);
+    const Support support = kernel.supports();
+    if (support.status != QCTS_OK) return state.SkipWithError(("not supported: " + support.reason).c_str());
+    KernelContender& contender = kernel.contender();
+    const bool cold = state.range(0) != 0;
+    const size_t copies =
+        cold && contender.weight_bytes() != 0 ? cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes()) : 1;
+    const std::string error = kernel.make_and_verify(copies);
+    if (!error.empty()) {
+      wrong = true;
+      return state.SkipWithError(("not timed, because the answer is wrong: " + error).c_str());
+    }
+    size_t copy = 0;
+    for (auto _ : state) {
+      contender.call(copy);
+      copy = (copy + 1) % copies;
+      benchmark::ClobberMemory();
+    }
+    state.SetBytesProcessed(static_cast<int64_t>(contender.moved_bytes()) * static_cast<int64_t>(state.iterations()));
+    state.counters["copies"] = static_cast<double>(copies);
+  } catch (const std::exception& error) {
+    wrong = true;
+    state.SkipWithError(error.what());
+  }
+}
+
+// An id as it stands takes only itself: a bare regular expression m1_n4096 would also take m1_n40961.
+std::string anchored(const std::string& filter, const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
+    if (filter != c.id && filter != c.full_id()) continue;
+    std::string escaped;
+    for (const char letter : filter) escaped += letter == '.' ? "\\." : std::string(1, letter);
+    return "^" + escaped + (filter == c.id ? "/[^/]+" : "") + "/cold:[01](/.*)?$";
+  }
+  return filter;
+}
+
+void load_plugins(Registry& registry) {
+  for (const std::filesystem::path& library : discovered_plugins()) {
+    const uint32_t before = float_control();
+    try {
+      registry.load(library);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "qcts_bench: left out: %s\n", error.what());
+    }
+    set_float_control(before);
+  }
+}
+
+int run(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (argc > 1) throw std::invalid_argument(std::string("unknown option '") + argv[1] + "' (--help lists Google Benchmark's)");
+  Registry registry;
+  registry.add(builtin_provider());
+  load_plugins(registry);
+  const Plan plan = load_plan(plan_path(kPlan));
+  std::vector<Case> cases;
+  for (Case& c : expand(plan, {{}, {}, &registry}))
+    if (c.kind == Kind::latency) cases.push_back(std::move(c));
+  bool wrong = false;
+  for (const Case& c : cases)
+    benchmark::RegisterBenchmark(c.full_id().c_str(), [&c, &wrong](benchmark::State& state) { time_case(state, c, wrong); })
+        ->ArgName("cold")
+        ->Arg(1)
+        ->Arg(0)
+        ->UseRealTime()
+        ->Unit(benchmark::kMicrosecond);
+  benchmark::AddCustomContext("qcts_note",
+                              "Debian builds its libbenchmark without NDEBUG, hence \"library was built as DEBUG\"; qcts and its "
+                              "kernels are built as the preset says");
+  benchmark::SetBenchmarkFilter(anchored(benchmark::GetBenchmarkFilter(), cases));
+  if (benchmark::RunSpecifiedBenchmarks() == 0) {
+    std::fprintf(stderr, "qcts_bench: no benchmark matches --benchmark_filter\n");
+    return 3;
+  }
+  return wrong ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace qcts
+
+int main(int argc, char** argv) {
+  try {
+    return qcts::run(argc, argv);
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "qcts_bench: %s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "qcts_bench: %s\n", error.what());
+    return 5;
+  }
+}

@@ -1,0 +1,43 @@
+#include "suites/cli/nearest.h"
+
+#include <algorithm>
+
+namespace qcts::cli {
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  size_t best_distance = static_cast<size_t>(-1);
+  for (const std::string& candidate : candidates) {
+    const size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) best_distance = distance, best = candidate;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  if (candidates.empty()) return {};
+  const std::string best = nearest(word, candidates);
+  if (edit_distance(word, best) <= std::max<size_t>(2, best.size() / 2) || candidates.size() > 20)
+    return " (did you mean '" + best + "'?)";
+  std::string known;
+  for (const std::string& candidate : candidates) known += (known.empty() ? "" : ", ") + candidate;
+  return " (known: " + known + ")";
+}
+
+}  // namespace qcts::cli

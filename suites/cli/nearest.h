@@ -1,0 +1,19 @@
+// The right word for a wrong one.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qcts::cli {
+
+// Insertions, deletions, replacements and swaps of neighbours that turn a into b (optimal string alignment).
+size_t edit_distance(std::string_view a, std::string_view b);
+
+// The candidate with the smallest distance, the first in order among equals; empty without candidates.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+// " (did you mean 'X'?)", or " (known: a, b, c)" where nothing is near; empty without candidates.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace qcts::cli

@@ -1,0 +1,85 @@
+#include <iostream>
+#include <memory>
+
+#include "suites/cli/commands.h"
+#include "suites/run.h"
+
+namespace qcts::cli {
+namespace {
+
+struct Words {
+  RunRequest options;
+  std::string shard, gate;
+  bool no_progress = false;
+};
+
+Outcome run_words(Words& words) {
+  RunRequest& options = words.options;
+  try {
+    if (!words.shard.empty()) parse_shard(words.shard, options.selection);
+  } catch (const std::runtime_error& error) {
+    throw RunError(Outcome::usage, error.what());
+  }
+  options.gate_latency = words.gate == "latency";
+  options.progress = !words.no_progress;
+  return run(options);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& exit_code) {
+  auto words = std::make_shared<Words>();
+  RunRequest& options = words->options;
+  CLI::App* command =
+      app.add_subcommand("run", "judge providers and files; write report.json, junit.xml and run.jsonl");
+  command->add_option("--plan", options.plan, "a plan of suites/plans, or the path of one")
+      ->capture_default_str();
+  command
+      ->add_option("--filter", options.selection.filters,
+                   "an exact case id, or a glob that may match anywhere in it; several are joined by 'or'")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--kind", options.selection.kinds,
+                   "round_trip, assign, reject, size, numerics, determinism, latency")
+      ->allow_extra_args(false);
+  command->add_option("--scheme", options.selection.schemes, "a scheme of `qcts schemes`")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--provider", options.providers,
+                   "qcts (files), builtin, a plug-in's name, or the path of a shared library")
+      ->allow_extra_args(false);
+  command->add_option("--variant", options.selection.variant,
+                      "only this variant; an error where it cannot run");
+  command
+      ->add_option("--fixtures", options.fixtures,
+                   "a folder with a manifest.json beside the repository's own")
+      ->allow_extra_args(false);
+  command->add_option("--out", options.out, "folder of the reports")->capture_default_str();
+  command->add_option("--gate", words->gate, "what gates beside conformance")
+      ->check(CLI::IsMember({"latency"}));
+  command->add_option("--shard", words->shard,
+                      "i/n: every n-th case of the sorted selection, beginning with the i-th");
+  command->add_option("--seed", options.seed, "mixed into synthetic inputs")->capture_default_str();
+  command->add_option("--threads", options.threads, "threads of each kernel call")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--jobs", options.jobs, "workers at a time (0: one a processor, at most 4)")
+      ->capture_default_str();
+  command->add_option("--commit", options.commit, "the suite's commit, for the report");
+  command->add_flag("--json", options.json, "print report.json instead of the summary");
+  command->add_flag("--no-progress", words->no_progress, "say nothing while working");
+  command->add_flag("--list", options.list, "print the selected ids and judge nothing");
+  command->callback([words, &exit_code] {
+    try {
+      exit_code = static_cast<int>(run_words(*words));
+    } catch (const RunError& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = static_cast<int>(error.outcome());
+    } catch (const std::exception& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = static_cast<int>(Outcome::infrastructure);
+    }
+  });
+}
+
+}  // namespace qcts::cli

@@ -1,0 +1,28 @@
+// Hidden: what `qcts run` starts. One provider, one process.
+#include <memory>
+
+#include "suites/cli/commands.h"
+#include "suites/process.h"
+#include "suites/worker.h"
+
+namespace qcts::cli {
+
+void add_worker(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<WorkerOptions>();
+  CLI::App* command = app.add_subcommand("worker", "judge cases for `qcts run`");
+  command->group("");
+  command->add_option("--plan", options->plan)->required();
+  command->add_option("--provider", options->provider)->required();
+  command->add_option("--fixtures", options->fixtures)->required();
+  command->add_option("--scratch", options->context.scratch)->required();
+  command->add_option("--targets", options->context.targets)->required();
+  command->add_option("--program", options->context.program)->required();
+  command->add_option("--rerun-options", options->context.rerun_options);
+  command->add_option("--threads", options->context.threads);
+  command->add_option("--seed", options->context.seed);
+  command->add_option("--latency-budget", options->context.latency_budget_s);
+  command->add_flag("--gate-latency", options->context.gate_latency);
+  command->callback([options, &exit_code] { exit_code = run_worker(*options, kAnswerFd); });
+}
+
+}  // namespace qcts::cli

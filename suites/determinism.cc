@@ -1,0 +1,138 @@
+// The determinism kind: the same call again, with other numbers of threads, and each row alone. Every answer is compared bitwise with
+// the first; what the kernel claims is held against it, what it does not claim is measured.
+#include <cmath>
+
+#include "suites/judge.h"
+#include "suites/question.h"
+
+namespace qcts {
+namespace {
+
+constexpr int kRepeats = 16;
+constexpr uint32_t kThreadCounts[] = {2, 3};
+
+struct Measurement {
+  const char* name;   // of the measure
+  uint32_t claim;
+  const char* claimed;
+  uint64_t same = 0, asked = 0;
+  std::string first = {};  // where the first difference was
+};
+
+class DeterminismJudge {
+ public:
+  DeterminismJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
+      : kernel_(*c.implementation->kernel), verdict_(verdict), question_(ask(c, context.seed)) {}
+
+  void run() {
+    KernelRun base(kernel_, question_.input, {1, 0, 0});
+    const Support support = base.supports();
+    if (support.status != QCTS_OK) {
+      verdict_.status = support.status == QCTS_UNSUPPORTED ? Status::not_supported : Status::fail;
+      verdict_.reason = support.reason;
+      return;
+    }
+    try {
+      first_ = base.run(Poison::nan);
+      again(base);
+      other_threads();
+      if (question_.input.op == "linear" && question_.input.m > 1) rows_alone();
+    } catch (const ProviderFault& fault) {
+      verdict_.status = Status::fail;
+      verdict_.reason = fault.what();
+      return;
+    }
+    conclude();
+  }
+
+ private:
+  void again(KernelRun& base) {
+    for (int i = 0; i < kRepeats; ++i)
+      count(repeats_, base.run(i % 2 == 0 ? Poison::zeros : Poison::nan), "repeat " + std::to_string(i + 1));
+  }
+
+  void other_threads() {
+    for (const uint32_t threads : kThreadCounts) {
+      KernelRun run(kernel_, question_.input, {threads, 0, 0});
+      if (run.supports().status == QCTS_OK)
+        count(threads_, run.run(Poison::zeros), std::to_string(threads) + " threads instead of 1");
+    }
+  }
+
+  void rows_alone() {
+    const KernelInput& input = question_.input;
+    const size_t x_row = input.x.size() / static_cast<size_t>(input.m), y_row = first_.y.size() / static_cast<size_t>(input.m);
+    for (int64_t i = 0; i < input.m; ++i) {
+      KernelInput alone = input;
+      alone.m = 1;
+      alone.x.assign(input.x.begin() + static_cast<ptrdiff_t>(x_row * static_cast<size_t>(i)),
+                     input.x.begin() + static_cast<ptrdiff_t>(x_row * static_cast<size_t>(i + 1)));
+      KernelRun run(kernel_, alone, {1, 0, 0});
+      if (run.supports().status != QCTS_OK) continue;
+      KernelAnswer wanted;
+      wanted.y.assign(first_.y.begin() + static_cast<ptrdiff_t>(y_row * static_cast<size_t>(i)),
+                      first_.y.begin() + static_cast<ptrdiff_t>(y_row * static_cast<size_t>(i + 1)));
+      compare(batch_, wanted, run.run(Poison::zeros), "row " + std::to_string(i) + " alone");
+    }
+  }
+
+  void count(Measurement& measurement, const KernelAnswer& answer, const std::string& how) {
+    compare(measurement, first_, answer, how);
+  }
+
+  void compare(Measurement& measurement, const KernelAnswer& want, const KernelAnswer& got, const std::string& how) {
+    ++measurement.asked;
+    const std::optional<Mismatch> mismatch = difference(want, got);
+    if (!mismatch) {
+      ++measurement.same;
+    } else if (measurement.first.empty()) {
+      measurement.first = how + ": " + mismatch->where + ": " + mismatch->want + " became " + mismatch->got;
+      if (kernel_.claims & measurement.claim) verdict_.mismatch = mismatch;
+    }
+  }
+
+  std::optional<Mismatch> difference(const KernelAnswer& want, const KernelAnswer& got) const {
+    const KernelInput& input = question_.input;
+    if (want.planes.empty()) {
+      const bool linear = input.op == "linear";
+      const Comparison compared = compare_bitwise(linear ? input.y_dtype : input.weight.dtype, want.y, got.y);
+      if (compared.equal()) return std::nullopt;
+      const int64_t cols = linear ? input.weight.n : input.weight.k;
+      const int64_t first = static_cast<int64_t>(compared.first);
+      return Mismatch{"y: row " + std::to_string(first / cols) + ", column " + std::to_string(first % cols), compared.want,
+                      compared.problem.empty() ? compared.got : compared.problem, compared.differing, compared.total};
+    }
+    return compare_planes(*input.scheme, input.weight, input.op == "pack" ? input.layout : "plain", want.planes, got.planes);
+  }
+
+  void conclude() {
+    verdict_.status = Status::pass;
+    for (const Measurement* measurement : {&repeats_, &threads_, &batch_}) {
+      if (measurement->asked == 0) continue;
+      verdict_.measures.push_back({measurement->name, "fraction",
+                                   static_cast<double>(measurement->same) / static_cast<double>(measurement->asked), {}, {},
+                                   measurement->asked});
+      if (measurement->same == measurement->asked || !(kernel_.claims & measurement->claim)) continue;
+      if (verdict_.status != Status::fail)
+        verdict_.reason = std::string("claims to be ") + measurement->claimed + ", but " + measurement->first;
+      verdict_.status = Status::fail;
+    }
+  }
+
+  const qcts_kernel& kernel_;
+  Verdict& verdict_;
+  const Question question_;
+  KernelAnswer first_;
+  Measurement repeats_{"same_run_to_run", QCTS_CLAIM_DETERMINISTIC, "deterministic"};
+  Measurement threads_{"same_for_threads", QCTS_CLAIM_THREAD_INVARIANT, "thread-invariant"};
+  Measurement batch_{"same_row_alone", QCTS_CLAIM_BATCH_INVARIANT, "batch-invariant"};
+};
+
+}  // namespace
+
+void judge_determinism(const Case& c, const JudgeContext& context, Verdict& verdict) {
+  if (c.implementation == nullptr) throw std::logic_error("a determinism case without an implementation");
+  DeterminismJudge(c, context, verdict).run();
+}
+
+}  // namespace qcts

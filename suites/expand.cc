@@ -1,0 +1,222 @@
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include "kernels/machine.h"
+#include "suites/case.h"
+#include "suites/inputs.h"
+
+namespace qcts {
+namespace {
+
+constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789_/.";
+
+std::string slug(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    const char lower = upper ? static_cast<char>(c - 'A' + 'a') : c;
+    out += (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9') ? lower : '_';
+  }
+  return out;
+}
+
+// The scheme's place in the id of a case that judges a whole golden.
+std::string scheme_of(const Golden& golden) {
+  std::set<std::string> names;
+  for (const Golden::TensorInfo& tensor : golden.tensors)
+    if (!tensor.scheme.empty()) names.insert(tensor.scheme);
+  if (names.empty()) return "plain";
+  return names.size() == 1 ? *names.begin() : "mixed";
+}
+
+// "torchao_0_18_0/int8_row/toy" below scheme int8_row -> "torchao_0_18_0_toy": the scheme is not said twice.
+std::string golden_slug(const Golden& golden, const std::string& scheme_name) {
+  const Scheme* scheme = find_scheme(scheme_name);
+  std::string out;
+  for (size_t begin = 0; begin <= golden.id.size();) {
+    const size_t end = std::min(golden.id.find('/', begin), golden.id.size());
+    const std::string part = golden.id.substr(begin, end - begin);
+    begin = end + 1;
+    if (part == scheme_name || (scheme != nullptr && part == scheme->family())) continue;
+    out += (out.empty() ? "" : "_") + slug(part);
+  }
+  return out.empty() ? slug(golden.id) : out;
+}
+
+std::string tensor_slug(std::string_view name) {
+  constexpr std::string_view kWeight = ".weight";
+  if (name.size() > kWeight.size() && name.ends_with(kWeight)) name.remove_suffix(kWeight.size());
+  return slug(name);
+}
+
+bool holds(const std::vector<std::string>& list, std::string_view what) {
+  return std::find(list.begin(), list.end(), what) != list.end();
+}
+
+// Does the golden hold what judging this op needs? The file itself gives the planes of every tensor.
+bool has_evidence(const Golden::TensorInfo& tensor, std::string_view op) {
+  const auto& have = tensor.expected;
+  const bool weight = holds(have, "w") || tensor.w_seed.has_value();
+  const bool packed = tensor.layout != "plain" && !tensor.layout.empty();
+  const bool codes = !packed || holds(have, "codes");
+  if (op == "quantize") return weight && codes;
+  if (op == "dequantize") return holds(have, "dequant");
+  if (op == "pack" || op == "unpack") return packed && codes;
+  if (op == "linear") return holds(have, "x") && holds(have, "y");
+  return false;
+}
+
+class Expander {
+ public:
+  Expander(const Plan& plan, const CaseSources& sources) : plan_(plan), sources_(sources) {}
+
+  std::vector<Case> run() {
+    for (const Kind kind : plan_.kinds) expand_kind(kind);
+    for (const Case& c : cases_)
+      if (c.id.find_first_not_of(kAlphabet) != c.id.npos || !parse_case_id(c.id))
+        throw std::runtime_error("case id outside kind.op/scheme/input in [a-z0-9_/.]: " + c.id);
+    std::vector<std::pair<std::string, size_t>> order;
+    for (size_t i = 0; i < cases_.size(); ++i) order.emplace_back(cases_[i].full_id(), i);
+    std::sort(order.begin(), order.end());
+    for (size_t i = 1; i < order.size(); ++i)
+      if (order[i].first == order[i - 1].first)
+        throw std::runtime_error("two cases share one id: " + order[i].first);
+    std::vector<Case> sorted;
+    sorted.reserve(order.size());
+    for (const auto& [name, index] : order) sorted.push_back(std::move(cases_[index]));
+    return sorted;
+  }
+
+ private:
+  void expand_kind(Kind kind) {
+    switch (kind) {
+      case Kind::round_trip:
+      case Kind::assign:
+      case Kind::size:
+        for (const Golden& golden : sources_.goldens) add_file(kind, golden);
+        break;
+      case Kind::reject:
+        for (const Malformed& malformed : sources_.malformed) add_reject(malformed);
+        break;
+      case Kind::numerics:
+        for (const Golden& golden : sources_.goldens) add_golden_numerics(golden);
+        [[fallthrough]];
+      case Kind::determinism:
+        for (const Scheme* scheme : schemes()) add_synthetic(kind, *scheme);
+        break;
+      case Kind::latency:
+        for (const Scheme* scheme : schemes()) add_latency(*scheme);
+        break;
+    }
+  }
+
+  void add_file(Kind kind, const Golden& golden) {
+    Case c;
+    const std::string scheme = scheme_of(golden);
+    c.kind = kind;
+    c.op = "file";
+    c.scheme = find_scheme(scheme);
+    c.golden = &golden;
+    c.id = std::string(kind_name(kind)) + ".file/" + scheme + "/" + golden_slug(golden, scheme);
+    cases_.push_back(std::move(c));
+  }
+
+  void add_reject(const Malformed& malformed) {
+    Case c;
+    c.kind = Kind::reject;
+    c.op = "file";
+    c.malformed = &malformed;
+    c.id = "reject.file/any/" + slug(malformed.id);
+    cases_.push_back(std::move(c));
+  }
+
+  // One case for each implementation of (op, scheme).
+  void add_for_implementations(const Case& prototype) {
+    if (sources_.registry == nullptr) return;
+    std::set<std::string> seen;
+    for (const Implementation* implementation :
+         sources_.registry->find(prototype.op, prototype.scheme->family())) {
+      if (!plan_.all_variants && (!variant_refusal(implementation->kernel->variant).empty() ||
+                                  !seen.insert(implementation->provider).second))
+        continue;
+      Case c = prototype;
+      c.implementation = implementation;
+      cases_.push_back(std::move(c));
+    }
+  }
+
+  void add_golden_numerics(const Golden& golden) {
+    std::set<std::string> slugs;
+    for (size_t i = 0; i < golden.tensors.size(); ++i) {
+      const Golden::TensorInfo& tensor = golden.tensors[i];
+      std::string name = tensor_slug(tensor.name);
+      if (!slugs.insert(name).second) name += "_t" + std::to_string(i);
+      const Scheme* scheme = find_scheme(tensor.scheme);
+      if (scheme == nullptr) continue;
+      for (const std::string_view op : {"quantize", "dequantize", "pack", "unpack", "linear"}) {
+        if (!has_evidence(tensor, op)) continue;
+        Case c;
+        c.kind = Kind::numerics;
+        c.op = op;
+        c.scheme = scheme;
+        c.golden = &golden;
+        c.tensor = tensor.name;
+        c.layout = op == "pack" || op == "unpack" ? tensor.layout : "plain";
+        c.id =
+            "numerics." + c.op + "/" + tensor.scheme + "/" + golden_slug(golden, tensor.scheme) + "_" + name;
+        add_for_implementations(c);
+      }
+    }
+  }
+
+  void add_synthetic(Kind kind, const Scheme& scheme) {
+    const InputSet set = plan_.every_input ? InputSet::all : InputSet::few;
+    for (const std::string_view op : {"quantize", "dequantize", "pack", "unpack", "linear"}) {
+      const bool packs = op == "pack" || op == "unpack";
+      for (const LayoutInfo& layout : scheme.layouts()) {
+        if (packs == (layout.name == "plain")) continue;
+        for (const Synthetic& input : synthetic_inputs(kind, op, scheme, layout.name, set))
+          add_for_implementations(synthetic_case(kind, op, scheme, layout.name, input));
+        if (!packs) break;
+      }
+    }
+  }
+
+  void add_latency(const Scheme& scheme) {
+    for (const auto& [n, k] : plan_.latency_shapes) {
+      const WeightShape weight{DType::bfloat16, n, k};
+      if (scheme.refusal(weight)) continue;
+      const Synthetic once{"noise", weight, 1, 0};
+      add_for_implementations(synthetic_case(Kind::latency, "dequantize", scheme, "plain", once));
+      for (const int64_t m : plan_.latency_m)
+        add_for_implementations(
+            synthetic_case(Kind::latency, "linear", scheme, "plain", {"noise", weight, m, 0}));
+    }
+  }
+
+  static Case synthetic_case(Kind kind, std::string_view op, const Scheme& scheme, std::string_view layout,
+                             const Synthetic& input) {
+    Case c;
+    c.kind = kind;
+    c.op = op;
+    c.scheme = &scheme;
+    c.synthetic = input;
+    c.layout = layout;
+    c.id = std::string(kind_name(kind)) + "." + c.op + "/" + std::string(scheme.name()) + "/" +
+           input_name(input, op, layout);
+    return c;
+  }
+
+  const Plan& plan_;
+  const CaseSources& sources_;
+  std::vector<Case> cases_;
+};
+
+}  // namespace
+
+std::vector<Case> expand(const Plan& plan, const CaseSources& sources) {
+  return Expander(plan, sources).run();
+}
+
+}  // namespace qcts

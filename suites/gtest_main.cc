@@ -1,0 +1,191 @@
+// qcts_tests: the unit tests, and every case of the default plan as a GoogleTest of the same id, so that --gtest_filter takes what
+// `qcts run --filter` takes. Builtin kernels and files are judged in this process, other providers in a worker. Latency is not here:
+// a test has no time to measure.
+// Exit codes: 0 all passed, 1 a failure, 2 usage, 3 nothing was proved (no test matched, or all were skipped), 5 infrastructure.
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "fixtures/golden.h"
+#include "suites/judge.h"
+#include "suites/paths.h"
+#include "suites/supervisor.h"
+
+namespace qcts {
+namespace {
+
+constexpr const char* kPlan = "default";
+
+// What the cases refer to, for as long as tests run.
+struct Sources {
+  std::vector<std::filesystem::path> fixture_folders;
+  Registry registry;
+  Fixtures fixtures;
+  Plan plan;
+  std::vector<Case> cases;
+  ScratchFolder scratch;
+  std::vector<Source> workers;
+};
+
+void report(const Verdict& verdict) {
+  switch (verdict.status) {
+    case Status::pass:
+    case Status::waived:
+      return;
+    case Status::not_supported:
+      GTEST_SKIP() << "not supported: " << verdict.reason;
+    default:
+      GTEST_FAIL() << status_name(verdict.status) << ": " << verdict.reason << "\nrerun: " << verdict.rerun;
+  }
+}
+
+class CaseTest : public testing::Test {
+ public:
+  CaseTest(const Case& c, JudgeContext context) : case_(c), context_(std::move(context)) {}
+  void TestBody() override {
+    const ScratchFolder scratch;
+    context_.scratch = scratch.path();
+    report(judge(case_, context_));
+  }
+
+ private:
+  const Case& case_;
+  JudgeContext context_;
+};
+
+class WorkerCaseTest : public testing::Test {
+ public:
+  WorkerCaseTest(std::vector<Source>& workers, Task task) : workers_(workers), task_(std::move(task)) {}
+  void TestBody() override {
+    std::optional<Verdict> answer;
+    Supervisor(workers_).run(
+        {task_}, 1,
+        [&](Verdict verdict) {
+          answer = std::move(verdict);
+          return true;
+        },
+        [](const std::vector<std::string>&) {});
+    ASSERT_TRUE(answer.has_value()) << "the worker gave no verdict";
+    report(*answer);
+  }
+
+ private:
+  std::vector<Source>& workers_;
+  Task task_;
+};
+
+// "numerics.linear/int8_row/..." -> suite "numerics", test "linear/int8_row/...", which GoogleTest joins with a dot again.
+template <typename Factory>
+void register_case(const std::string& full_id, Factory factory) {
+  const size_t dot = full_id.find('.');
+  testing::RegisterTest(full_id.substr(0, dot).c_str(), full_id.substr(dot + 1).c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                        std::move(factory));
+}
+
+// Can a positive pattern of the filter match a numerics or determinism case of a plug-in? Starting one costs seconds.
+bool filter_wants_plugins(const std::string& filter) {
+  const std::string positive = filter.substr(0, filter.find('-'));
+  if (positive.empty()) return true;
+  for (size_t begin = 0; begin <= positive.size();) {
+    const size_t end = std::min(positive.find(':', begin), positive.size());
+    const std::string pattern = positive.substr(begin, end - begin);
+    begin = end + 1;
+    const std::string literal = pattern.substr(0, pattern.find_first_of("*?"));
+    for (const std::string kind : {"numerics.", "determinism."}) {
+      const size_t shared = std::min(kind.size(), literal.size());
+      if (kind.compare(0, shared, literal, 0, shared) == 0 && literal.find("/builtin_") == std::string::npos) return true;
+    }
+  }
+  return false;
+}
+
+JudgeContext context() {
+  JudgeContext context;
+  context.targets = targets_folder();
+  context.program = program_word();
+  return context;
+}
+
+void register_own_cases(Sources& sources) {
+  sources.registry.add(builtin_provider());
+  sources.plan = load_plan(plan_path(kPlan));
+  sources.fixtures = load_fixtures(sources.fixture_folders);
+  sources.cases = expand(sources.plan, {sources.fixtures.goldens, sources.fixtures.malformed, &sources.registry});
+  for (const Case& c : sources.cases)
+    if (c.kind != Kind::latency)
+      register_case(c.full_id(), [&c]() -> testing::Test* { return new CaseTest(c, context()); });
+}
+
+void register_plugin_cases(Sources& sources) {
+  for (const std::filesystem::path& library : discovered_plugins()) {
+    Source source;
+    source.options = {kPlan, library.string(), sources.fixture_folders, context()};
+    source.options.context.scratch = sources.scratch.path();
+    source.given = library.string();
+    source.logs = sources.scratch.path();
+    sources.workers.push_back(std::move(source));
+  }
+  Supervisor(sources.workers).greet(60);
+  for (size_t i = 0; i < sources.workers.size(); ++i) {
+    const Hello& hello = sources.workers[i].hello;
+    if (!hello.error.empty()) throw std::runtime_error(sources.workers[i].given + ": " + hello.error);
+    for (const CaseName& name : hello.cases) {
+      if (name.full_id.starts_with("latency.")) continue;
+      const Task task{i, name, sources.plan.case_timeout_s};
+      register_case(name.full_id, [&sources, task]() -> testing::Test* { return new WorkerCaseTest(sources.workers, task); });
+    }
+  }
+}
+
+// What is left on the command line once GoogleTest took its own flags.
+void read_own_flags(int argc, char** argv, Sources& sources) {
+  sources.fixture_folders = {fixtures_folder()};
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word.starts_with("--fixtures=")) {
+      sources.fixture_folders.emplace_back(word.substr(11));
+    } else if (word == "--fixtures" && i + 1 < argc) {
+      sources.fixture_folders.emplace_back(argv[++i]);
+    } else {
+      throw std::invalid_argument("unknown option '" + word + "' (of our own there is --fixtures DIR; --help lists GoogleTest's)");
+    }
+  }
+}
+
+int run_tests() {
+  const int failed = RUN_ALL_TESTS();
+  if (GTEST_FLAG_GET(list_tests)) return failed;
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  if (all.test_to_run_count() == 0) {
+    std::fprintf(stderr, "qcts_tests: no test matches --gtest_filter=%s\n", GTEST_FLAG_GET(filter).c_str());
+    return 3;
+  }
+  if (failed == 0 && all.successful_test_count() == 0) {
+    std::fprintf(stderr, "qcts_tests: every test was skipped, nothing is proved\n");
+    return 3;
+  }
+  return failed;
+}
+
+}  // namespace
+}  // namespace qcts
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  try {
+    qcts::Sources sources;
+    qcts::read_own_flags(argc, argv, sources);
+    qcts::register_own_cases(sources);
+    if (qcts::filter_wants_plugins(GTEST_FLAG_GET(filter))) qcts::register_plugin_cases(sources);
+    return qcts::run_tests();
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "qcts_tests: %s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "qcts_tests: %s\n", error.what());
+    return 5;
+  }
+}

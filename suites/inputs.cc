@@ -1,0 +1,145 @@
+#include "suites/inputs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace qcts {
+namespace {
+
+using Shape = std::pair<int64_t, int64_t>;  // n, k
+
+const std::vector<InputFamily>& families() {
+  static const std::vector<InputFamily> table = {
+      {"noise",
+       "a wrong formula, layout, tail, group or row",
+       {"quantize", "dequantize", "pack", "unpack", "linear"},
+       true,
+       true},
+      {"halfway",
+       "a rounding mode other than the recipe's: values half way between two codes, both signs",
+       {"quantize"}},
+      {"zero_rows",
+       "0/0 in a row or group without a maximum, inside a weight that has others",
+       {"quantize", "dequantize", "linear"}},
+      {"extremes",
+       "subnormals flushed, the largest finite overflowed, a sign of zero lost",
+       {"quantize", "dequantize"},
+       false,
+       true},
+      {"all_codes",
+       "one code decoded or placed wrongly: signed for unsigned, nibbles swapped, a clamp one short",
+       {"dequantize", "pack", "unpack"}},
+      {"exact_sums",
+       "any error at all: small integers times powers of two, whose sum is exact in every order",
+       {"linear"}},
+      {"one_hot", "a wrong weight, by reading the dequantized weight back through the identity", {"linear"}},
+      {"cancelling", "a narrow accumulator: large terms of opposite sign around a small answer", {"linear"}},
+      {"last_k", "a dropped tail: the last element of each row is the only one that is not zero", {"linear"}},
+  };
+  return table;
+}
+
+std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
+  const int64_t g = scheme.group();
+  if (layout != "plain")
+    return {{8, 1024}, {48, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)}, {64, 256}, {96, 384}};
+  if (g == 0) return {{37, 216}, {7, 13}, {1, 1}, {17, 33}, {16, 64}, {3, 129}};
+  return {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};
+}
+
+std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Shape& shape, bool first) {
+  if (kind == Kind::determinism) return {1, 5, 17};
+  if (generator == "one_hot") return {shape.second};
+  if (generator == "noise")
+    return first ? std::vector<int64_t>{1, 2, 3, 4, 5, 8, 16, 17} : std::vector<int64_t>{1, 7};
+  return {1, 5};
+}
+
+// FNV-1a, 64 bits.
+uint64_t name_hash(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+struct Request {
+  Kind kind;
+  std::string_view op;
+  const Scheme& scheme;
+  std::string_view layout;
+  InputSet set;
+};
+
+void add_family(const InputFamily& family, const Request& request, std::vector<Synthetic>& out) {
+  std::vector<DType> dtypes = {DType::bfloat16};
+  if (family.every_dtype && request.set == InputSet::all)
+    dtypes.insert(dtypes.end(), {DType::float32, DType::float16});
+  for (const DType dtype : dtypes) {
+    size_t taken = 0;
+    // Other dtypes and narrow families: the first two shapes that the scheme takes.
+    const size_t most = request.set == InputSet::few                     ? 1
+                        : family.every_shape && dtype == DType::bfloat16 ? 99
+                                                                         : 2;
+    for (const auto& [n, k] : shapes(request.scheme, request.layout)) {
+      const WeightShape weight{dtype, n, k};
+      if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout))
+        continue;
+      std::vector<int64_t> batches = {1};
+      if (request.op == "linear") batches = batch_sizes(request.kind, family.generator, {n, k}, taken == 0);
+      if (request.set == InputSet::few) batches = {batches.back()};
+      ++taken;
+      for (const int64_t m : batches) {
+        Synthetic input{std::string(family.generator), weight, m, 0};
+        input.seed = name_hash(input_name(input, request.op, request.layout));
+        out.push_back(std::move(input));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::span<const InputFamily> input_families() { return families(); }
+
+const InputFamily* find_input_family(std::string_view generator) {
+  for (const InputFamily& family : families())
+    if (family.generator == generator) return &family;
+  return nullptr;
+}
+
+std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Scheme& scheme,
+                                        std::string_view layout, InputSet set) {
+  std::vector<Synthetic> out;
+  for (const InputFamily& family : families()) {
+    if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
+    // Determinism asks about schedules, not about values: one family is enough.
+    if (kind == Kind::determinism && family.generator != "noise") continue;
+    add_family(family,
+               {kind, op, scheme, layout, kind == Kind::determinism && op != "linear" ? InputSet::few : set},
+               out);
+  }
+  return out;
+}
+
+std::string input_name(const Synthetic& input, std::string_view op, std::string_view layout) {
+  std::string name = input.generator;
+  if (layout != "plain" && !layout.empty()) name += "_" + std::string(layout);
+  if (op == "linear") name += "_m" + std::to_string(input.m);
+  return name + "_n" + std::to_string(input.weight.n) + "_k" + std::to_string(input.weight.k) + "_" +
+         std::string(short_dtype(input.weight.dtype));
+}
+
+std::string_view short_dtype(DType dtype) {
+  switch (dtype) {
+    case DType::bfloat16:
+      return "bf16";
+    case DType::float32:
+      return "f32";
+    case DType::float16:
+      return "f16";
+    default:
+      return dtype_name(dtype);
+  }
+}
+
+}  // namespace qcts

@@ -1,0 +1,125 @@
+#include "suites/latency_case.h"
+
+#include <algorithm>
+#include <set>
+
+#include "reference/numerics/noise.h"
+#include "reference/numerics/soft_float.h"
+#include "suites/generate.h"
+
+namespace qcts {
+namespace {
+
+constexpr int64_t kSampledRows = 24;
+
+KernelInput empty_input(const Case& c) {
+  if (!c.synthetic) throw std::logic_error(c.id + " has no synthetic input");
+  KernelInput input;
+  input.op = c.op;
+  input.scheme = c.scheme;
+  input.weight = c.synthetic->weight;
+  input.layout = c.layout.empty() ? "plain" : c.layout;
+  input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;
+  return input;
+}
+
+void add_activation(const Case& c, uint64_t seed, KernelInput& input) {
+  input.m = c.synthetic->m;
+  input.x = noise_bytes(seed + 1, static_cast<size_t>(input.m * input.weight.k), input.x_dtype);
+}
+
+KernelInput quantized_input(const Case& c, uint64_t seed) {
+  KernelInput input = empty_input(c);
+  if (c.op == "quantize") {
+    input.x = noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3);
+    return input;
+  }
+  input.planes = random_planes(*c.scheme, input.weight, seed);
+  if (c.op == "unpack") input.planes = c.scheme->pack(input.planes, input.weight, input.layout);
+  if (c.op == "linear") add_activation(c, seed, input);
+  return input;
+}
+
+KernelInput dense_input(const Case& c, uint64_t seed) {
+  KernelInput input = empty_input(c);
+  input.scheme = nullptr;
+  input.planes.push_back({"w", input.weight.dtype, {input.weight.n, input.weight.k},
+                          noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3)});
+  add_activation(c, seed, input);
+  return input;
+}
+
+std::set<int64_t> sampled(int64_t count, int64_t most) {
+  std::set<int64_t> rows;
+  for (int64_t i = 0; i < std::min(count, most); ++i) rows.insert(i * count / std::min(count, most));
+  for (int64_t i = std::max<int64_t>(count - 3, 0); i < count; ++i) rows.insert(i);
+  return rows;
+}
+
+}  // namespace
+
+TimedKernel::TimedKernel(const Case& c, uint64_t seed, uint32_t threads)
+    : kernel_(*c.implementation->kernel), input_(quantized_input(c, seed)),
+      contender_(std::make_unique<KernelContender>(kernel_, input_, threads)) {}
+
+TimedKernel::TimedKernel(const qcts_kernel& dense, const Case& c, uint64_t seed, uint32_t threads)
+    : kernel_(dense), input_(dense_input(c, seed)), contender_(std::make_unique<KernelContender>(kernel_, input_, threads)) {}
+
+std::string TimedKernel::make_and_verify(size_t copies) {
+  contender_->make_ready(copies);
+  contender_->call(0);
+  return verify();
+}
+
+std::vector<ExactWeight> TimedKernel::exact_row(int64_t n) const {
+  std::vector<ExactWeight> row(static_cast<size_t>(input_.weight.k));
+  if (input_.scheme) {
+    input_.scheme->exact_row(input_.planes, input_.weight, n, row);
+    return row;
+  }
+  for (size_t k = 0; k < row.size(); ++k) {
+    row[k].code = row[k].product =
+        load_float(input_.weight.dtype, input_.planes[0].bytes, static_cast<size_t>(n) * row.size() + k);
+    row[k].scale = 1;
+  }
+  return row;
+}
+
+std::string TimedKernel::verify_linear(const KernelAnswer& answer) const {
+  const LinearTruth truth(input_, false);
+  std::vector<Bounded> want;
+  std::vector<std::byte> got;
+  const size_t bytes = dtype_bytes(input_.y_dtype);
+  for (const int64_t n : sampled(input_.weight.n, kSampledRows)) {
+    const std::vector<ExactWeight> row = exact_row(n);
+    for (const int64_t m : sampled(input_.m, 4)) {
+      want.push_back(truth.bounded(row, m, n, kernel_.numerics));
+      const std::byte* element = answer.y.data() + static_cast<size_t>(m * input_.weight.n + n) * bytes;
+      got.insert(got.end(), element, element + bytes);
+    }
+  }
+  const BoundedComparison compared = compare_bounded(want, input_.y_dtype, got);
+  if (compared.equal()) return {};
+  return std::to_string(compared.differing) + " of " + std::to_string(compared.total) + " sampled outputs are wrong: want " +
+         compared.want + ", got " + compared.got + compared.problem;
+}
+
+std::string TimedKernel::verify() const {
+  const KernelAnswer answer = contender_->answer();
+  if (input_.op == "linear") return verify_linear(answer);
+  const Scheme& scheme = *input_.scheme;
+  if (input_.op == "dequantize") {
+    const Comparison compared = compare_bitwise(input_.weight.dtype, scheme.dequantize(input_.planes, input_.weight), answer.y);
+    return compared.equal() ? "" : "element " + std::to_string(compared.first) + ": want " + compared.want + ", got " +
+                                       compared.got + compared.problem;
+  }
+  const Planes want = input_.op == "quantize"
+                          ? scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x})
+                      : input_.op == "pack" ? scheme.pack(input_.planes, input_.weight, input_.layout)
+                                            : scheme.unpack(input_.planes, input_.weight, input_.layout);
+  const std::string layout = input_.op == "pack" ? input_.layout : "plain";
+  const std::optional<Mismatch> mismatch = compare_planes(scheme, input_.weight, layout, want, answer.planes);
+  return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";
+}
+
+}  // namespace qcts

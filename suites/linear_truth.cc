@@ -1,0 +1,113 @@
+#include <stdexcept>
+
+#include "reference/numerics/bound.h"
+#include "reference/numerics/soft_float.h"
+#include "suites/question.h"
+
+namespace qcts {
+namespace {
+
+std::optional<DType> stage(uint32_t dtype, DType x) {
+  switch (dtype) {
+    case QCTS_LIKE_X: return x;
+    case QCTS_NONE: return std::nullopt;
+    case QCTS_F32: return DType::float32;
+    case QCTS_F64: return DType::float64;
+    case QCTS_F16: return DType::float16;
+    case QCTS_BF16: return DType::bfloat16;
+    case QCTS_F8_E4M3FN: return DType::float8_e4m3fn;
+    case QCTS_F8_E5M2: return DType::float8_e5m2;
+    case QCTS_I32: return DType::int32;
+    default: throw ProviderFault("its numerics name element type " + std::to_string(dtype) + ", to which nothing rounds");
+  }
+}
+
+LinearStages stages_of(const qcts_numerics& numerics, DType x) {
+  LinearStages stages;
+  stages.x_cast = stage(numerics.x_cast, x);
+  stages.scale_cast = stage(numerics.scale_cast, x);
+  stages.weight_cast = stage(numerics.weight_cast, x);
+  stages.product_cast = stage(numerics.product_cast, x);
+  // Undeclared is the strictest that a float kernel can meet.
+  stages.accumulator = stage(numerics.accumulator, x).value_or(DType::float32);
+  stages.partial_cast = stage(numerics.partial_cast, x);
+  stages.output_cast = stage(numerics.output_cast, x);
+  stages.flush_subnormals = numerics.flags & QCTS_NUM_FLUSH_SUBNORMALS;
+  stages.scale_after_sum = numerics.flags & QCTS_NUM_SCALE_AFTER_SUM;
+  return stages;
+}
+
+DType scale_dtype(const KernelInput& input) {
+  for (size_t i = 1; i < input.planes.size(); ++i)
+    if (is_float(input.planes[i].dtype)) return input.planes[i].dtype;
+  return DType::float32;
+}
+
+}  // namespace
+
+LinearTruth::LinearTruth(const KernelInput& input, bool with_rows) : input_(input) {
+  const size_t n = static_cast<size_t>(input.weight.n), k = static_cast<size_t>(input.weight.k);
+  if (with_rows) weights_.resize(n * k);
+  for (size_t r = 0; with_rows && r < n; ++r)
+    input.scheme->exact_row(input.planes, input.weight, static_cast<int64_t>(r), {weights_.data() + r * k, k});
+  x_.resize(static_cast<size_t>(input.m) * k);
+  if (input.x.size() != x_.size() * dtype_bytes(input.x_dtype))
+    throw std::runtime_error("x has " + std::to_string(input.x.size()) + " bytes, wanted are m * k elements");
+  for (size_t i = 0; i < x_.size(); ++i) x_[i] = load_float(input.x_dtype, input.x, i);
+  bias_.resize(n);
+  if (!input.bias.empty())
+    for (size_t r = 0; r < n; ++r) bias_[r] = load_float(input.bias_dtype, input.bias, r);
+}
+
+std::span<const ExactWeight> LinearTruth::row(int64_t n) const {
+  const size_t k = static_cast<size_t>(input_.weight.k);
+  return {weights_.data() + static_cast<size_t>(n) * k, k};
+}
+
+std::span<const double> LinearTruth::x(int64_t m) const {
+  const size_t k = static_cast<size_t>(input_.weight.k);
+  return {x_.data() + static_cast<size_t>(m) * k, k};
+}
+
+Bounded LinearTruth::bounded(std::span<const ExactWeight> row, int64_t m, int64_t n, const qcts_numerics& numerics) const {
+  const LinearOracle oracle = linear_oracle(row, x(m), bias_[static_cast<size_t>(n)], input_.scheme ? input_.scheme->group() : 0);
+  const LinearBound bound =
+      linear_bound(oracle, stages_of(numerics, input_.x_dtype), {input_.x_dtype, scale_dtype(input_), input_.y_dtype});
+  return {oracle.y, bound.low, bound.high};
+}
+
+std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
+  std::vector<Bounded> all;
+  all.reserve(static_cast<size_t>(input_.m * input_.weight.n));
+  for (int64_t m = 0; m < input_.m; ++m)
+    for (int64_t n = 0; n < input_.weight.n; ++n) all.push_back(bounded(row(n), m, n, numerics));
+  return all;
+}
+
+// Sources, torchao 0.18.0 on torch 2.13.0, CPU:
+//   int8_row       Int8Tensor's linear (quantization/quantize_/workflows/int8/int8_tensor.py): mm(x, qdata.to(x.dtype).t()), whose result
+//                  has x's dtype; times scale.to(x.dtype), again in x's dtype; then + bias. The scale acts on the finished row sum.
+//   fp8_row        Float8Tensor's _float8_addmm_impl (float8_tensor.py), weight only: the weight is dequantized to x's dtype, then mm and
+//                  + bias.
+//   int4_tinygemm  aten::_weight_int4pack_mm_for_cpu (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights are formed and summed in
+//                  float32; the sum is rounded to y's dtype, then Int4OpaqueTensor's linear adds the bias.
+qcts_numerics recorded_numerics(std::string_view family, DType dtype) {
+  qcts_numerics numerics{};
+  numerics.struct_size = sizeof numerics;
+  numerics.accumulator = QCTS_F32;
+  numerics.product_cast = QCTS_F32;
+  numerics.output_cast = abi_dtype(dtype);
+  if (family == "int8_row") {
+    numerics.scale_cast = numerics.partial_cast = abi_dtype(dtype);
+    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
+  } else if (family == "fp8_row") {
+    numerics.weight_cast = abi_dtype(dtype);
+  } else if (family == "int4_tinygemm") {
+    numerics.weight_cast = QCTS_F32;
+  } else {
+    throw std::logic_error("nothing is known of where the library that recorded " + std::string(family) + " rounds");
+  }
+  return numerics;
+}
+
+}  // namespace qcts

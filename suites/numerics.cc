@@ -1,0 +1,270 @@
+// The numerics kind: one kernel, one input, three calls. Outputs begin as NaN, zeros and a wrong answer; buffers lie aligned and dense in
+// the first call, as loosely as the ABI allows in the others. Each answer is judged alone.
+#include <algorithm>
+#include <cmath>
+
+#include "reference/numerics/soft_float.h"
+#include "suites/effective_weights.h"
+#include "suites/judge.h"
+#include "suites/question.h"
+
+namespace qcts {
+namespace {
+
+struct Finding {
+  std::optional<Mismatch> mismatch;
+  double worst = 0;  // of the bound
+};
+
+std::string place_in_matrix(const char* name, uint64_t index, int64_t cols, int64_t group) {
+  const int64_t row = static_cast<int64_t>(index) / cols, column = static_cast<int64_t>(index) % cols;
+  std::string text = std::string(name) + ": row " + std::to_string(row) + ", column " + std::to_string(column);
+  if (group > 0) text += " (group " + std::to_string(column / group) + ")";
+  return text;
+}
+
+Mismatch mismatch_of(const Comparison& compared, std::string where) {
+  if (!compared.problem.empty()) return {std::move(where), "comparable elements", compared.problem, 0, compared.total};
+  return {std::move(where), compared.want, compared.got, compared.differing, compared.total};
+}
+
+// What an answer of this question has to be, and how to compare with it.
+class Expectation {
+ public:
+  Expectation(const Question& question, const qcts_numerics& numerics) : question_(question) {
+    if (question.input.op != "linear") return;
+    truth_.emplace(question.input);
+    bounds_ = truth_->bounds(numerics);
+    if (question.exact_sums) make_exact();
+  }
+
+  Finding judge(const KernelAnswer& answer) const {
+    const KernelInput& input = question_.input;
+    if (input.op == "linear") return judge_linear(answer);
+    if (input.op == "dequantize") {
+      const Comparison compared = compare_bitwise(input.weight.dtype, question_.expected.y, answer.y);
+      if (compared.equal()) return {};
+      return {mismatch_of(compared, place_in_matrix("y", compared.first, input.weight.k, input.scheme->group())), 0};
+    }
+    const std::string layout = input.op == "pack" ? input.layout : "plain";
+    return {compare_planes(*input.scheme, input.weight, layout, question_.expected.planes, answer.planes), 0};
+  }
+
+  const std::vector<Bounded>& bounds() const { return bounds_; }
+  const LinearTruth& truth() const { return *truth_; }
+  std::span<const std::byte> exact_y() const { return exact_y_; }
+
+ private:
+  void make_exact() {
+    const DType dtype = question_.input.y_dtype;
+    exact_y_.resize(bounds_.size() * dtype_bytes(dtype));
+    for (size_t i = 0; i < bounds_.size(); ++i) {
+      store_float(dtype, exact_y_, i, bounds_[i].value);
+      if (load_float(dtype, exact_y_, i) != bounds_[i].value)
+        throw std::logic_error("exact_sums: element " + std::to_string(i) + " is not exact in " +
+                               std::string(dtype_name(dtype)));
+    }
+  }
+
+  Finding judge_linear(const KernelAnswer& answer) const {
+    const KernelInput& input = question_.input;
+    const auto place = [&](uint64_t index) { return place_in_matrix("y", index, input.weight.n, 0); };
+    if (question_.exact_sums) {
+      const Comparison compared = compare_bitwise(input.y_dtype, exact_y_, answer.y);
+      // Zero has no sign here: which one a sum of zeros gets depends on its order.
+      if (compared.equal() || only_zero_signs_differ(answer)) return {};
+      return {mismatch_of(compared, place(compared.first)), 0};
+    }
+    const BoundedComparison compared = compare_bounded(bounds_, input.y_dtype, answer.y);
+    if (compared.equal()) return {std::nullopt, compared.worst};
+    return {mismatch_of(compared, place(compared.first)), compared.worst};
+  }
+
+  bool only_zero_signs_differ(const KernelAnswer& answer) const {
+    if (answer.y.size() != exact_y_.size()) return false;
+    const DType dtype = question_.input.y_dtype;
+    for (size_t i = 0; i < bounds_.size(); ++i)
+      if (load_float(dtype, answer.y, i) != bounds_[i].value) return false;
+    return true;
+  }
+
+  const Question& question_;
+  std::optional<LinearTruth> truth_;
+  std::vector<Bounded> bounds_;
+  std::vector<std::byte> exact_y_;
+};
+
+// Would the case have noticed? Bitwise: the smallest change of one element. linear: the lowest bit of one code, at the column with the
+// largest |x| of a few outputs, carried through the oracle and rounded to y's type.
+double sensitivity_of_linear(const Question& question, const Expectation& expectation, const qcts_numerics& numerics) {
+  const KernelInput& input = question.input;
+  const Plane& codes = input.planes.front();
+  const uint64_t row_bytes = codes.bytes.size() / static_cast<uint64_t>(input.weight.n);
+  if (row_bytes * static_cast<uint64_t>(input.weight.n) != codes.bytes.size()) return 0;
+  constexpr int64_t kOutputs = 16;
+  const int64_t total = input.m * input.weight.n;
+  int64_t asked = 0, noticed = 0;
+  std::vector<ExactWeight> changed_row(static_cast<size_t>(input.weight.k));
+  for (int64_t s = 0; s < std::min(kOutputs, total); ++s) {
+    const int64_t index = s * total / std::min(kOutputs, total);
+    const int64_t m = index / input.weight.n, n = index % input.weight.n;
+    const std::span<const double> x = expectation.truth().x(m);
+    const auto largest = std::max_element(x.begin(), x.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
+    const uint64_t column = static_cast<uint64_t>(largest - x.begin());
+    Planes changed = input.planes;
+    std::byte& code = changed.front().bytes[static_cast<uint64_t>(n) * row_bytes +
+                                            column * row_bytes / static_cast<uint64_t>(input.weight.k)];
+    // Both nibbles where a byte holds two codes.
+    code ^= row_bytes < static_cast<uint64_t>(input.weight.k) ? std::byte{0x11} : std::byte{0x01};
+    input.scheme->exact_row(changed, input.weight, n, changed_row);
+    const double y = expectation.truth().bounded(changed_row, m, n, numerics).value;
+    std::vector<std::byte> rounded(dtype_bytes(input.y_dtype));
+    store_float(input.y_dtype, rounded, 0, y);
+    const Bounded want = expectation.bounds()[static_cast<size_t>(index)];
+    ++asked;
+    const bool seen = question.exact_sums ? y != want.value
+                                          : !compare_bounded({&want, 1}, input.y_dtype, rounded).equal();
+    noticed += seen;
+  }
+  return asked == 0 ? 0 : static_cast<double>(noticed) / static_cast<double>(asked);
+}
+
+bool bitwise_case_is_sensitive(const Question& question) {
+  if (!question.expected.y.empty()) return bitwise_is_sensitive(question.input.weight.dtype, question.expected.y, 0);
+  for (const Plane& plane : question.expected.planes)
+    if (!plane.bytes.empty() && bitwise_is_sensitive(plane.dtype, plane.bytes, 0)) return true;
+  return false;
+}
+
+// Plausible elements at the wrong places.
+KernelAnswer displaced(KernelAnswer answer) {
+  if (answer.y.size() > 4) std::rotate(answer.y.begin(), answer.y.begin() + 4, answer.y.end());
+  for (Plane& plane : answer.planes)
+    if (plane.bytes.size() > 1) std::rotate(plane.bytes.begin(), plane.bytes.begin() + 1, plane.bytes.end());
+  return answer;
+}
+
+struct Attempt {
+  std::string how;
+  KernelAnswer answer;
+};
+
+class NumericsJudge {
+ public:
+  NumericsJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
+      : kernel_(*c.implementation->kernel), context_(context), verdict_(verdict), question_(ask(c, context.seed)),
+        expectation_(question_, kernel_.numerics) {}
+
+  void run() {
+    if (!recorded_answer_holds()) return;
+    const RunOptions dense{context_.threads, 0, 0};
+    KernelRun first(kernel_, question_.input, dense);
+    const Support support = first.supports();
+    if (support.status == QCTS_INVALID) return fail("supports() calls a valid problem invalid: " + support.reason);
+    if (support.status != QCTS_OK) {
+      verdict_.status = Status::not_supported;
+      verdict_.reason = support.reason;
+      return;
+    }
+    try {
+      const KernelAnswer answer = first.run(Poison::nan);
+      if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
+      if (!run_loosely(answer)) return;
+    } catch (const ProviderFault& fault) {
+      return fail(fault.what());
+    }
+    conclude();
+  }
+
+ private:
+  void fail(std::string reason) {
+    verdict_.status = Status::fail;
+    verdict_.reason = std::move(reason);
+  }
+
+  // As odd as the kernel takes: one element off alignment, rows further apart.
+  bool run_loosely(const KernelAnswer& first_answer) {
+    const KernelAnswer wrong = displaced(first_answer);
+    for (const RunOptions& options : {RunOptions{context_.threads, 1, 3}, RunOptions{context_.threads, 1, 0},
+                                      RunOptions{context_.threads, 0, 0}}) {
+      KernelRun run(kernel_, question_.input, options);
+      if (run.supports().status != QCTS_OK) continue;
+      const std::string how = std::string(options.misalign_elems ? "buffers one element off alignment" : "aligned buffers") +
+                              (options.gap_elems ? ", rows apart" : "");
+      const Attempt zeros{how + ", outputs poisoned with zeros", run.run(Poison::zeros)};
+      if (!judged(zeros)) return false;
+      const Attempt stale{how + ", outputs holding another answer", run.run(Poison::previous, &wrong)};
+      if (!judged(stale)) return false;
+      verdict_.measures.push_back({"loose_buffers", "bool", options.gap_elems ? 1.0 : 0.0, {}, {}, {}});
+      if (!(kernel_.claims & QCTS_CLAIM_DETERMINISTIC)) return true;
+      if (zeros.answer.y == stale.answer.y) return true;
+      fail("claims to be deterministic, but its answer depends on what the output held before");
+      return false;
+    }
+    return true;
+  }
+
+  bool judged(const Attempt& attempt) {
+    const Finding finding = expectation_.judge(attempt.answer);
+    worst_ = std::max(worst_, finding.worst);
+    if (!finding.mismatch) return true;
+    verdict_.mismatch = finding.mismatch;
+    std::string reason = finding.mismatch->where + ": want " + finding.mismatch->want + ", got " + finding.mismatch->got + "; " +
+                         std::to_string(finding.mismatch->count) + " of " + std::to_string(finding.mismatch->total) +
+                         " elements; " + attempt.how;
+    if (question_.input.op == "linear")
+      reason += "; " + describe_effective_weights(kernel_, question_.input, expectation_.truth(), context_.threads);
+    fail(std::move(reason));
+    return false;
+  }
+
+  // The oracle's own check: what the real library answered has to lie inside the bound of where it rounds.
+  bool recorded_answer_holds() {
+    if (question_.recorded_y.empty()) return true;
+    const KernelInput& input = question_.input;
+    const std::vector<Bounded> bounds =
+        expectation_.truth().bounds(recorded_numerics(input.scheme->family(), input.y_dtype));
+    const BoundedComparison compared = compare_bounded(bounds, input.y_dtype, question_.recorded_y);
+    if (compared.equal()) {
+      verdict_.measures.push_back({"recorded_worst_of_bound", "x", compared.worst, {}, {}, compared.total});
+      return true;
+    }
+    verdict_.mismatch = mismatch_of(compared, place_in_matrix("recorded y", compared.first, input.weight.n, 0));
+    fail("the answer that the real library recorded lies outside the oracle's bound: the file, the oracle or the bound is "
+         "wrong; " + verdict_.mismatch->where + ": want " + compared.want + ", got " + compared.got);
+    return false;
+  }
+
+  void conclude() {
+    const bool linear = question_.input.op == "linear";
+    bool sensitive = true;
+    if (linear) {
+      const double noticed = sensitivity_of_linear(question_, expectation_, kernel_.numerics);
+      if (!question_.exact_sums) verdict_.measures.push_back({"worst_of_bound", "x", worst_, {}, {}, {}});
+      verdict_.measures.push_back({"code_flips_noticed", "fraction", noticed, {}, {}, {}});
+      sensitive = noticed > 0;
+    } else {
+      sensitive = bitwise_case_is_sensitive(question_);
+    }
+    verdict_.status = sensitive ? Status::pass : Status::weak_evidence;
+    if (!sensitive)
+      verdict_.reason = linear ? "one code changed by one step would have passed too: the bound is wider than that here"
+                               : "a changed answer would have passed too";
+  }
+
+  const qcts_kernel& kernel_;
+  const JudgeContext& context_;
+  Verdict& verdict_;
+  const Question question_;
+  const Expectation expectation_;
+  double worst_ = 0;
+};
+
+}  // namespace
+
+void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict) {
+  if (c.implementation == nullptr) throw std::logic_error("a numerics case without an implementation");
+  NumericsJudge(c, context, verdict).run();
+}
+
+}  // namespace qcts

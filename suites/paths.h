@@ -1,0 +1,44 @@
+// Where the program finds its own things.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace qcts {
+
+std::filesystem::path executable_path();  // of this process, links resolved
+// The qcts program that workers are made of: this process, or its neighbour when this one is a test or a
+// benchmark.
+std::filesystem::path program_path();
+// QCTS_ROOT when set, else the nearest folder above the executable, then above the working directory, that
+// holds suites/plans. Throws std::runtime_error.
+std::filesystem::path repository_root();
+std::filesystem::path fixtures_folder();  // <root>/fixtures
+std::filesystem::path targets_folder();   // <root>/suites/targets
+// NAME -> <root>/suites/plans/NAME.json; anything with a slash or ".json" is a path. Throws
+// std::runtime_error naming the plans.
+std::filesystem::path plan_path(const std::string& name);
+std::vector<std::string> plan_names();
+// Shared libraries in ../lib/plugins beside the executable's folder, sorted.
+std::vector<std::filesystem::path> discovered_plugins();
+
+// "build/release/bin/qcts" from the root, or the absolute path when it lies elsewhere.
+std::string program_word();
+// Quoted for a shell where it needs to be.
+std::string shell_word(const std::string& text);
+
+// A fresh folder below the system's temporary one; removed with everything in it by the destructor.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace qcts

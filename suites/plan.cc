@@ -1,0 +1,83 @@
+#include <fstream>
+#include <set>
+#include <stdexcept>
+
+#include "suites/case.h"
+
+namespace qcts {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class PlanReader {
+ public:
+  PlanReader(const Json& json, std::string file) : json_(json), file_(std::move(file)) {
+    if (!json.is_object()) throw std::runtime_error(file_ + ": a plan is a JSON object");
+  }
+
+  template <typename T>
+  T get(const char* key) {
+    seen_.insert(key);
+    if (!json_.contains(key)) fail(key, "is missing");
+    try {
+      return json_.at(key).get<T>();
+    } catch (const nlohmann::json::exception&) {
+      fail(key, "has the wrong type: " + json_.at(key).dump());
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& key, const std::string& what) const {
+    throw std::runtime_error(file_ + ": field '" + key + "' " + what);
+  }
+
+  void refuse_unknown() const {
+    for (const auto& [key, value] : json_.items())
+      if (!seen_.contains(key)) fail(key, "is unknown");
+  }
+
+ private:
+  const Json& json_;
+  std::string file_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+Plan load_plan(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error(path.string() + ": cannot be read");
+  Json json;
+  try {
+    json = Json::parse(in);
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(path.string() + ": no JSON: " + error.what());
+  }
+  PlanReader reader(json, path.string());
+  Plan plan;
+  plan.name = path.stem().string();
+  plan.description = reader.get<std::string>("description");
+  for (const std::string& name : reader.get<std::vector<std::string>>("kinds")) {
+    const std::optional<Kind> kind = kind_from_name(name);
+    if (!kind) reader.fail("kinds", "names no kind: '" + name + "'");
+    for (const Kind other : plan.kinds)
+      if (other == *kind) reader.fail("kinds", "names '" + name + "' twice");
+    plan.kinds.push_back(*kind);
+  }
+  plan.all_variants = reader.get<bool>("all_variants");
+  plan.every_input = reader.get<bool>("every_input");
+  plan.case_timeout_s = reader.get<double>("case_timeout_s");
+  plan.latency_budget_s = reader.get<double>("latency_budget_s");
+  plan.latency_m = reader.get<std::vector<int64_t>>("latency_m");
+  plan.latency_shapes = reader.get<std::vector<std::pair<int64_t, int64_t>>>("latency_shapes");
+  reader.refuse_unknown();
+  if (plan.kinds.empty()) reader.fail("kinds", "is empty");
+  if (!(plan.case_timeout_s > 0)) reader.fail("case_timeout_s", "must be positive");
+  if (!(plan.latency_budget_s >= 0)) reader.fail("latency_budget_s", "must not be negative");
+  for (const int64_t m : plan.latency_m)
+    if (m < 1) reader.fail("latency_m", "must be positive");
+  for (const auto& [n, k] : plan.latency_shapes)
+    if (n < 1 || k < 1) reader.fail("latency_shapes", "must be positive");
+  return plan;
+}
+
+}  // namespace qcts

@@ -1,0 +1,60 @@
+// A child process that is this program again, made by posix_spawn (never a bare fork: thread pools and CUDA
+// do not survive one).
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace qcts {
+
+// The descriptor on which a child answers; its standard input carries the questions, its output and errors go
+// to the log.
+inline constexpr int kAnswerFd = 3;
+
+class ChildProcess {
+ public:
+  // Throws std::runtime_error. The child leads a process group of its own, so that killing it kills what it
+  // started.
+  ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+               const std::vector<std::string>& environment, const std::filesystem::path& log);
+  ~ChildProcess();  // kills and reaps
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  int answer_fd() const { return answer_fd_; }
+  const std::filesystem::path& log() const { return log_; }
+
+  bool send_line(std::string_view line);  // false: the child no longer reads
+  void close_input();
+  // Reads what is there. False: the child closed its end.
+  bool read_available();
+  std::optional<std::string> next_line();
+
+  void kill();
+  // Waits, then says how it ended: "exit code 3", "SIGABRT (Aborted)".
+  std::string wait();
+  // The exit code, once waited for; -1 after a signal.
+  int exit_code() const { return exit_code_; }
+
+ private:
+  pid_t pid_ = -1;
+  int question_fd_ = -1, answer_fd_ = -1;
+  std::filesystem::path log_;
+  std::string buffer_, ending_;
+  int exit_code_ = -1;
+};
+
+// The environment of this process with `settings` ("NAME=value") put over it.
+std::vector<std::string> environment_with(const std::vector<std::string>& settings);
+
+// The last line with a visible character, at most 300 bytes of it.
+std::string last_line(const std::filesystem::path& file);
+
+}  // namespace qcts

@@ -1,0 +1,119 @@
+#include "suites/provider_call.h"
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+namespace qcts {
+namespace {
+
+constexpr uint32_t kStickyFlags = 0x3f;  // Intel SDM vol. 1, 10.2.3: MXCSR bits 0 to 5
+constexpr uint32_t kDenormalsAreZero = 1u << 6, kRounding = 3u << 13, kFlushToZero = 1u << 15;
+
+// Runs `call` and restores the control state whatever happens.
+template <typename Call>
+auto guarded(const qcts_kernel& kernel, const char* function, Call call) {
+  const uint32_t before = float_control();
+  std::string thrown;
+  decltype(call()) answer{};
+  try {
+    answer = call();
+  } catch (const std::exception& error) {
+    thrown = error.what();
+    if (thrown.empty()) thrown = "an exception";
+  } catch (...) {
+    thrown = "an exception of a foreign type";
+  }
+  const uint32_t after = float_control();
+  if (after != before) {
+    set_float_control(before);
+    throw ProviderFault(
+        std::string(function) + "() of " + kernel.variant +
+        " left the floating-point control state changed: " + float_control_change(before, after));
+  }
+  if (!thrown.empty())
+    throw ProviderFault(std::string(function) + "() of " + kernel.variant +
+                        " threw across the C ABI: " + thrown);
+  return answer;
+}
+
+qcts_status known(qcts_status status, const char* function) {
+  if (static_cast<int>(status) < QCTS_OK || static_cast<int>(status) > QCTS_FAILED)
+    throw ProviderFault(std::string(function) + "() returned " + std::to_string(static_cast<int>(status)) +
+                        ", which is no qcts_status");
+  return status;
+}
+
+}  // namespace
+
+uint32_t float_control() {
+#if defined(__SSE__)
+  return _mm_getcsr() & ~kStickyFlags;
+#else
+  return 0;
+#endif
+}
+
+void set_float_control([[maybe_unused]] uint32_t control) {
+#if defined(__SSE__)
+  _mm_setcsr(control & ~kStickyFlags);
+#endif
+}
+
+std::string float_control_change(uint32_t before, uint32_t after) {
+  if (before == after) return {};
+  std::array<char, 64> numbers{};
+  std::snprintf(numbers.data(), numbers.size(), "MXCSR 0x%04x -> 0x%04x", before, after);
+  std::string text = numbers.data(), names;
+  const uint32_t changed = before ^ after;
+  const auto add = [&](uint32_t bits, const char* name) {
+    if (changed & bits) names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  add(kFlushToZero, "flush to zero");
+  add(kDenormalsAreZero, "denormals are zero");
+  add(kRounding, "rounding mode");
+  add(~(kFlushToZero | kDenormalsAreZero | kRounding), "exception masks");
+  return text + " (" + names + ")";
+}
+
+Support provider_supports(const qcts_kernel& kernel, const qcts_problem& problem) {
+  std::array<char, 512> why;
+  why.fill('\x7f');
+  why[0] = '\0';
+  Support support;
+  support.status =
+      known(guarded(kernel, "supports", [&] { return kernel.supports(&problem, why.data(), why.size()); }),
+            "supports");
+  if (std::memchr(why.data(), '\0', why.size()) == nullptr)
+    throw ProviderFault("supports() wrote a reason without its NUL");
+  support.reason = why.data();
+  if (support.status == QCTS_OK) support.reason.clear();
+  if (support.status != QCTS_OK && support.reason.empty())
+    throw ProviderFault("supports() said no without a reason");
+  return support;
+}
+
+uint64_t provider_workspace_bytes(const qcts_kernel& kernel, const qcts_problem& problem) {
+  if (kernel.workspace_bytes == nullptr) return 0;
+  return guarded(kernel, "workspace_bytes", [&] { return kernel.workspace_bytes(&problem); });
+}
+
+uint64_t provider_prepared_bytes(const qcts_kernel& kernel, const qcts_problem& problem) {
+  if (kernel.prepared_bytes == nullptr) return 0;
+  return guarded(kernel, "prepared_bytes", [&] { return kernel.prepared_bytes(&problem); });
+}
+
+qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& problem, void* prepared) {
+  return known(guarded(kernel, "prepare", [&] { return kernel.prepare(&problem, prepared); }), "prepare");
+}
+
+qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem) {
+  return known(guarded(kernel, "run", [&] { return kernel.run(&problem); }), "run");
+}
+
+}  // namespace qcts

@@ -1,0 +1,175 @@
+#include "suites/question.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "reference/dialects/checkpoint.h"
+#include "reference/formats/safetensors.h"
+#include "reference/numerics/noise.h"
+#include "suites/generate.h"
+
+namespace qcts {
+namespace {
+
+// One tensor of a golden: the file as the producer wrote it, and what the producer's own tools said of it.
+class GoldenTensor {
+ public:
+  GoldenTensor(const Golden& golden, const std::string& name) : golden_(golden), info_(find_info(golden, name)) {
+    const Checkpoint checkpoint = open_checkpoint(golden.file);
+    const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
+                                    [&](const NamedTensor& tensor) { return tensor.name == name; });
+    if (found == checkpoint.tensors.end()) throw std::runtime_error(golden.id + ": the file has no tensor " + name);
+    std::optional<SchemeTensor> tensor = scheme_tensor(*found, info_.layout);
+    if (!tensor) throw std::runtime_error(golden.id + ": " + name + " is of no scheme that is known here");
+    if (tensor->scheme->name() != info_.scheme || tensor->layout != info_.layout)
+      throw std::runtime_error(golden.id + ": " + name + " is " + std::string(tensor->scheme->name()) + " in layout " +
+                               tensor->layout + ", the manifest says " + info_.scheme + " in layout " + info_.layout);
+    tensor_ = std::move(*tensor);
+    if (!golden.expected.empty()) expected_ = read_safetensors(MappedFile::open(golden.expected.string()));
+  }
+
+  const SchemeTensor& tensor() const { return tensor_; }
+  const Golden::TensorInfo& info() const { return info_; }
+  WeightShape weight() const { return {tensor_.dtype, tensor_.n, tensor_.k}; }
+
+  bool has(std::string_view what) const { return entry(what) != nullptr; }
+  // Throws std::runtime_error naming what is missing.
+  const Tensor& expected(std::string_view what) const {
+    const SafetensorsEntry* found = entry(what);
+    if (!found) throw std::runtime_error(golden_.id + ": the expected file has no " + info_.name + "|" + std::string(what));
+    return found->tensor;
+  }
+  std::vector<std::byte> bytes(std::string_view what) const { return row_major_bytes(expected(what)); }
+
+  std::vector<std::byte> float_weight() const {
+    if (has("w")) return bytes("w");
+    if (!info_.w_seed) throw std::runtime_error(golden_.id + ": " + info_.name + " has neither w nor w_seed");
+    return noise_bytes(*info_.w_seed, static_cast<size_t>(tensor_.n * tensor_.k), tensor_.dtype);
+  }
+
+  // The planes that the producer means, in layout "plain", without any unpacking of ours: the file's own where it is plain, else
+  // the codes and parameters that the producer's tools gave.
+  Planes plain_from_producer() const {
+    if (tensor_.layout == "plain") return tensor_.planes;
+    Planes planes;
+    for (const PlaneSpec& spec : tensor_.scheme->plane_specs(weight(), "plain")) {
+      Plane plane{spec.name, spec.dtype, spec.shape, spec.name == "qdata" ? codes_as(spec) : bytes(spec.name)};
+      if (plane.bytes.size() != spec.bytes())
+        throw std::runtime_error(golden_.id + ": " + info_.name + "|" + spec.name + " has " + std::to_string(plane.bytes.size()) +
+                                 " bytes, the scheme " + std::to_string(spec.bytes()));
+      planes.push_back(std::move(plane));
+    }
+    return planes;
+  }
+
+  // The file's planes, unpacked by the reference where they are packed.
+  Planes plain_from_file() const {
+    if (tensor_.layout == "plain") return tensor_.planes;
+    return tensor_.scheme->unpack(tensor_.planes, weight(), tensor_.layout);
+  }
+
+ private:
+  static const Golden::TensorInfo& find_info(const Golden& golden, const std::string& name) {
+    for (const Golden::TensorInfo& info : golden.tensors)
+      if (info.name == name) return info;
+    throw std::runtime_error(golden.id + ": the manifest has no tensor " + name);
+  }
+
+  const SafetensorsEntry* entry(std::string_view what) const {
+    const std::string key = info_.name + "|" + std::string(what);
+    for (const SafetensorsEntry& entry : expected_.entries)
+      if (entry.name == key) return &entry;
+    return nullptr;
+  }
+
+  // One code an element [n, k] in the producer's record -> the plane. Two codes a byte: even k in the high nibble, the byte that
+  // aten::_convert_weight_to_int4pack takes (torch 2.13).
+  std::vector<std::byte> codes_as(const PlaneSpec& spec) const {
+    std::vector<std::byte> codes = bytes("codes");
+    if (codes.size() == spec.bytes()) return codes;
+    if (codes.size() != 2 * spec.bytes())
+      throw std::runtime_error(golden_.id + ": " + info_.name + "|codes fits plane " + spec.name + " neither way");
+    std::vector<std::byte> pairs(spec.bytes());
+    for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = codes[2 * i] << 4 | codes[2 * i + 1];
+    return pairs;
+  }
+
+  const Golden& golden_;
+  const Golden::TensorInfo& info_;
+  SchemeTensor tensor_;
+  Safetensors expected_;
+};
+
+void ask_linear(const GoldenTensor& golden, Question& question) {
+  KernelInput& input = question.input;
+  const Tensor& x = golden.expected("x");
+  input.planes = golden.plain_from_file();
+  input.x = row_major_bytes(x);
+  input.x_dtype = x.dtype;
+  input.m = input.weight.k == 0 ? 0 : x.numel() / input.weight.k;
+  input.y_dtype = golden.expected("y").dtype;
+  question.recorded_y = golden.bytes("y");
+  if (golden.has("bias")) {
+    input.bias = golden.bytes("bias");
+    input.bias_dtype = golden.expected("bias").dtype;
+  }
+}
+
+Question ask_golden(const Case& c) {
+  const GoldenTensor golden(*c.golden, c.tensor);
+  Question question;
+  KernelInput& input = question.input;
+  input.op = c.op;
+  input.scheme = golden.tensor().scheme;
+  input.weight = golden.weight();
+  input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;
+  if (c.op == "quantize") {
+    // The producers of two layouts may differ in the recipe, so the layout goes along.
+    input.layout = golden.tensor().layout;
+    input.x = golden.float_weight();
+    question.expected.planes = golden.plain_from_producer();
+  } else if (c.op == "dequantize") {
+    input.planes = golden.plain_from_file();
+    question.expected.y = golden.bytes("dequant");
+  } else if (c.op == "pack" || c.op == "unpack") {
+    input.layout = golden.tensor().layout;
+    Planes plain = golden.plain_from_producer();
+    input.planes = c.op == "pack" ? plain : golden.tensor().planes;
+    question.expected.planes = c.op == "pack" ? golden.tensor().planes : std::move(plain);
+  } else if (c.op == "linear") {
+    ask_linear(golden, question);
+  } else {
+    throw std::logic_error("no golden says anything of op " + c.op);
+  }
+  return question;
+}
+
+Question ask_synthetic(const Case& c, uint64_t seed) {
+  Synthetic synthetic = *c.synthetic;
+  if (seed != 0) synthetic.seed = splitmix64(synthetic.seed, seed);
+  Generated made = generate(*c.scheme, c.op, c.layout, synthetic, synthetic.seed);
+  Question question;
+  question.input = std::move(made.input);
+  question.exact_sums = made.exact;
+  const KernelInput& input = question.input;
+  const Scheme& scheme = *c.scheme;
+  if (c.op == "quantize")
+    question.expected.planes = scheme.quantize({input.weight.dtype, input.weight.n, input.weight.k, input.x});
+  else if (c.op == "dequantize")
+    question.expected.y = scheme.dequantize(input.planes, input.weight);
+  else if (c.op == "pack")
+    question.expected.planes = scheme.pack(input.planes, input.weight, input.layout);
+  else if (c.op == "unpack")
+    question.expected.planes = scheme.unpack(input.planes, input.weight, input.layout);
+  return question;
+}
+
+}  // namespace
+
+Question ask(const Case& c, uint64_t seed) {
+  if (c.golden) return ask_golden(c);
+  if (c.synthetic && c.scheme) return ask_synthetic(c, seed);
+  throw std::logic_error(c.id + " has neither a golden nor a synthetic input");
+}
+
+}  // namespace qcts
