@@ -112,7 +112,8 @@ void Registry::add(const qcts_provider& table, std::string library) {
 }
 
 void Registry::load(const std::filesystem::path& library) {
-  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // NODELETE: threads that the library started may still run its code after dlclose.
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) throw std::runtime_error(text_or_empty(dlerror()));
   try {
     const auto entry = reinterpret_cast<qcts_provider_entry_fn>(dlsym(handle, "qcts_provider_entry"));

@@ -165,7 +165,8 @@ class Run {
     } catch (const std::exception& error) {
       throw RunError(Outcome::infrastructure, error.what());
     }
-    fs::create_directories(options_.out / "logs");
+    logs_ = options_.list ? scratch_.path() : options_.out / "logs";
+    fs::create_directories(logs_);
     for (const std::string& word : provider_words()) sources_.push_back(source_for(word));
     supervisor_.greet(120);
     const auto& asked = options_.providers;
@@ -194,7 +195,7 @@ class Run {
   Source source_for(const std::string& word) {
     Source source;
     source.given = word;
-    source.logs = options_.out / "logs";
+    source.logs = logs_;
     source.options.plan = options_.plan;
     const bool library = word != kFileProvider && word != "builtin";
     source.options.provider = library ? fs::absolute(word).string() : word;
@@ -366,6 +367,7 @@ class Run {
   std::vector<fs::path> folders_;
   Fixtures fixtures_;
   ScratchFolder scratch_;
+  fs::path logs_;
   std::vector<Source> sources_;
   Supervisor supervisor_{sources_};
   std::vector<Candidate> candidates_, chosen_;

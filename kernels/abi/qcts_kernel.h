@@ -62,7 +62,7 @@ typedef struct qcts_problem {
   uint32_t device;  /* 0 host; otherwise the CUDA device ordinal + 1, and every pointer below is a device pointer */
   void* stream;     /* cudaStream_t; NULL on the host */
   const char* scheme;     /* family: "int8_row", "int4_tinygemm" */
-  const char* layout;     /* of the packed planes of PACK and UNPACK; "plain" otherwise */
+  const char* layout;     /* of the packed planes of PACK and UNPACK; QUANTIZE: whose recipe, where layouts differ; else "plain" */
   const char* activation; /* activation policy: "weight_only", "dyn_row_sym", ... */
   int64_t m, n, k;
   int64_t group; /* elements along k that share a scale; 0 = the row */

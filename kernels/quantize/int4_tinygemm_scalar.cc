@@ -1,6 +1,5 @@
-// torchao 0.18 Int4OpaqueTensor.from_hp (quant_primitives.py: _choose_qparams_affine_tinygemm with eps 1e-6,
-// _quantize_affine_tinygemm). Every step rounds to the weight's dtype, as tensor operations do; so each is a
-// function of its own here.
+// torchao 0.18 quant_primitives.py: _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm. Every step
+// rounds to the weight's dtype, as tensor operations do.
 #include <cmath>
 
 #include "kernels/scalar.h"
@@ -16,12 +15,20 @@ struct Task {
   const qcts_problem* problem;
   uint8_t* qdata;
   void* scale_and_zero;
+  float least_scale;
 };
 struct Group {
   float scale, zero;
 };
 
-Group choose(uint32_t dtype, const char* row, int64_t first, int64_t count) {
+// Int4OpaqueTensor.from_hp passes eps 1e-6. Int4TilePackedTo4dTensor.from_hp passes none, which is the
+// smallest normal number of the dtype, bfloat16 there.
+float least_scale(const qcts_problem& p) {
+  if (p.layout != nullptr && std::strcmp(p.layout, "tile_packed_4d") == 0) return 0x1p-126f;
+  return round_to(p.w_dtype, 1e-6f);
+}
+
+Group choose(uint32_t dtype, float least_scale, const char* row, int64_t first, int64_t count) {
   float low = load(dtype, row, first), high = low;
   for (int64_t i = first; i < first + count; ++i) {
     const float value = load(dtype, row, i);
@@ -29,9 +36,8 @@ Group choose(uint32_t dtype, const char* row, int64_t first, int64_t count) {
     if (!(value <= high)) high = value;
     if (value != value) return {value, value};
   }
-  const float floor = round_to(dtype, 1e-6f);
   float scale = round_to(dtype, round_to(dtype, high - low) / 15.0f);
-  if (scale < floor) scale = floor;
+  if (scale < least_scale) scale = least_scale;
   return {scale, round_to(dtype, low + round_to(dtype, scale * 8.0f))};
 }
 
@@ -48,7 +54,7 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
   for (int64_t n = first; n < last; ++n) {
     const char* row = static_cast<const char*>(p.x) + n * p.ldx_bytes;
     for (int64_t k = 0; k < p.k; k += p.group) {
-      const Group group = choose(p.w_dtype, row, k, p.group);
+      const Group group = choose(p.w_dtype, task.least_scale, row, k, p.group);
       const float low = round_to(p.w_dtype, group.zero - round_to(p.w_dtype, group.scale * 8.0f));
       for (int64_t i = k; i < k + p.group; i += 2) {
         const uint8_t even = code_of(p.w_dtype, load(p.w_dtype, row, i), low, group.scale);
@@ -71,7 +77,7 @@ qcts_status run(const qcts_problem* problem) {
   const auto data = [&](const char* name) {
     return qcts::plane_data(problem->out_planes, problem->n_out_planes, name);
   };
-  Task task = {problem, static_cast<uint8_t*>(data("qdata")), data("scale_and_zero")};
+  Task task = {problem, static_cast<uint8_t*>(data("qdata")), data("scale_and_zero"), least_scale(*problem)};
   qcts::parallel_for(problem->threads, problem->n, 1, quantize_rows, &task);
   return QCTS_OK;
 }

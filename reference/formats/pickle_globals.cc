@@ -1,5 +1,6 @@
 #include "reference/formats/pickle_globals.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -9,7 +10,7 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
-// 1. The names of torch/_weights_only_unpickler.py, 2.13: _get_allowed_globals() returns these 144.
+// The names of torch/_weights_only_unpickler.py, 2.13: _get_allowed_globals() returns these 144.
 constexpr std::string_view kDtypes[] = {"float32",
                                         "float64",
                                         "float16",
@@ -133,8 +134,20 @@ std::string key_of(std::string_view module, std::string_view name) {
   return key;
 }
 
+void add_names(Table& table, std::span<const ModuleNames> modules, Role role) {
+  for (const ModuleNames& group : modules) {
+    for (size_t first = 0; first < group.names.size();) {
+      const size_t end = std::min(group.names.find(' ', first), group.names.size());
+      table.emplace(key_of(group.module, group.names.substr(first, end - first)), GlobalInfo{role});
+      first = end + 1;
+    }
+  }
+}
+
 Table make_table() {
   Table table;
+  add_names(table, torchao_classes(), Role::library_type);
+  add_names(table, torchao_functions(), Role::constant);
   for (const NameGroup& group : kTorchGroups) {
     for (std::string_view name : group.names)
       table.emplace(key_of(group.module, name), GlobalInfo{group.role});

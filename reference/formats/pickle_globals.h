@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace qcts::pickle {
@@ -31,6 +32,13 @@ struct GlobalInfo {
   uint8_t least = 0;  // arguments of a rebuild function
   uint8_t most = 0;
 };
+
+// Names of one module, separated by blanks.
+struct ModuleNames {
+  std::string_view module, names;
+};
+std::span<const ModuleNames> torchao_classes();
+std::span<const ModuleNames> torchao_functions();
 
 // `module` as the file spells it; Python 2's "__builtin__" is "builtins". nullopt: not on the list.
 std::optional<GlobalInfo> known_global(std::string_view module, std::string_view name);

@@ -152,6 +152,8 @@ std::vector<ZipEntry> read_central(std::span<const std::byte> file, const End& e
     entry.header_offset = load_le<uint32_t>(file, at + 42);
     entry.name = as_text(file.subspan(at + kCentralBytes, name));
     read_zip64(entry, file.subspan(at + kCentralBytes + name, extra), at);
+    add(add(entry.header_offset, kLocalBytes, "a header's offset", at), entry.size, "the end of a record",
+        at);
     if (load_le<uint16_t>(file, at + 34) != 0) bad_structure("an entry lies on another disk", at);
     if ((load_le<uint32_t>(file, at + 38) & 0x10) != 0)
       bad_structure("entry " + entry.name + " is a folder", at);
@@ -315,7 +317,7 @@ ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& l
     read_local(file, entries[i], limit);
     const uint64_t next = i + 1 < entries.size() ? std::min(entries[i + 1].header_offset, limit) : limit;
     read_extent(file, entries[i], next, limit);
-    if (entries[i].header_offset != expected && !lenient) {
+    if (entries[i].header_offset != expected && (!lenient || i == 0)) {
       bad_structure("bytes before entry " + entries[i].name + " belong to nothing", expected);
     }
     expected = entries[i].record_end;

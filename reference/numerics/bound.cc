@@ -94,10 +94,11 @@ double weight_mass(const LinearOracle& o, const Stages& r) {
 // Stages 1 to 5: weights are formed, then multiplied and added.
 double error_of_weighted_sum(const LinearOracle& o, const LinearStages& stages, const Stages& r) {
   const double n = static_cast<double>(o.terms);
+  const double bias = stages.output_cast ? 0 : std::fabs(o.bias);
   double error = weight_error(o, stages, r);
   error += r.x.u * (o.abs_weight + error) + r.x.h * weight_mass(o, r);
   error += r.product.u * (o.abs_weight + error) + n * r.product.h;
-  error += gamma(n, r.accumulator.u) * (o.abs_weight + error) + n * r.accumulator.h;
+  error += gamma(n + 1, r.accumulator.u) * (o.abs_weight + error + bias) + n * r.accumulator.h;
   return error;
 }
 
@@ -153,7 +154,7 @@ LinearBound linear_bound(const LinearOracle& oracle, const LinearStages& stages,
       stages.scale_after_sum ? error_of_scaled_sums(oracle, r) : error_of_weighted_sum(oracle, stages, r);
   // The oracle's y is 2n additions of rounded products and one of the bias; the sums above have no more than
   // 2n roundings either.
-  const double own = gamma(2.0 * static_cast<double>(oracle.terms) + 2, kFloat64Roundoff);
+  const double own = gamma(2.0 * static_cast<double>(oracle.terms) + 4, kFloat64Roundoff);
   bound.error =
       bound.error * (1 + 2 * own) + own * (oracle.abs_product + oracle.abs_zero + std::fabs(oracle.bias));
 

@@ -22,10 +22,11 @@
 //                   narrower type the weight is formed in float32 and then rounded, so 2^-24 * sum(|x*p| +
 //                   |x*w|) more: nothing you could notice.
 //   4 product_cast  u * M, and h for each of the n products
-//   5 accumulator   gamma(n) * M with gamma(n) = n*u / (1 - n*u): n additions, or n fused multiply-adds, in
-//   whatever order,
-//                   vectorised, blocked or tree (Higham, (3.4) and section 4.2), and h for each. I32 adds
-//                   nothing.
+//   5 accumulator   gamma(n + 1) * (M + |bias|) with gamma(n) = n*u / (1 - n*u): n additions, or n fused
+//   multiply-adds, in whatever
+//                   order, vectorised, blocked or tree, and perhaps starting from the bias (Higham, (3.4) and
+//                   section 4.2), and h for each. With output_cast the bias comes later and is not in M.
+//                   int32 adds nothing.
 //   6 output_cast   rounding of the sum before the bias; then bias addition in the accumulator's type (u *
 //   |y|); then y_dtype.
 // With scale_after_sum, codes are summed first, a group at a time, and 2, 3 and 5 are replaced:
@@ -34,7 +35,7 @@
 //   the finished sum is what is rounded, and it is smaller 7' the multiplication of each group's sum by its
 //   scale rounds in the accumulator's type, and adding the groups is
 //      gamma(groups) once more (twice the groups where a zero-point term is added apart).
-// Last, the oracle's own error in double, gamma(2n + 2) with u = 2^-53, is added, so that the verdict is ours
+// Last, the oracle's own error in double, gamma(2n + 4) with u = 2^-53, is added, so that the verdict is ours
 // to give.
 //
 // The output's own rounding is not a term: what a correct kernel may return is every value of y_dtype to
@@ -58,13 +59,13 @@ namespace qcts {
 // Where a kernel rounds: struct qcts_numerics of kernels/abi/qcts_kernel.h, field by field. nullopt: that
 // stage does not round, which is the strictest claim.
 struct LinearStages {
-  std::optional<DType> x_cast;
-  std::optional<DType> scale_cast;
-  std::optional<DType> weight_cast;
-  std::optional<DType> product_cast;
-  DType accumulator = DType::float32;  // float32, float64, int32 (exact)
-  std::optional<DType> partial_cast;   // acts only with scale_after_sum
-  std::optional<DType> output_cast;
+  std::optional<DType> x_cast{};
+  std::optional<DType> scale_cast{};
+  std::optional<DType> weight_cast{};
+  std::optional<DType> product_cast{};
+  DType accumulator = DType::float32;   // float32, float64, int32 (exact)
+  std::optional<DType> partial_cast{};  // acts only with scale_after_sum
+  std::optional<DType> output_cast{};
   bool flush_subnormals = false;
   bool scale_after_sum = false;
 };

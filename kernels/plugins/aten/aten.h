@@ -1,0 +1,49 @@
+// The aten plug-in's own: from the C ABI's pointers to tensors and back. Nothing outside this folder includes
+// it, and this folder includes nothing of the project but the ABI header.
+#pragma once
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/abi/qcts_kernel.h"
+
+namespace qcts_aten {
+
+at::ScalarType scalar_type(uint32_t dtype);
+bool is_float(uint32_t dtype);
+
+// Views of the caller's memory; no copies.
+at::Tensor plane(const qcts_problem& problem, const char* name);
+at::Tensor out_plane(const qcts_problem& problem, const char* name);
+at::Tensor x_rows(const qcts_problem& problem);        // [m, k] of x_dtype
+at::Tensor float_weight(const qcts_problem& problem);  // QUANTIZE: x as [n, k] of w_dtype
+at::Tensor y_rows(const qcts_problem& problem);  // LINEAR: [m, n] of y_dtype; DEQUANTIZE: [n, k] of w_dtype
+at::Tensor bias(const qcts_problem& problem);    // undefined when there is none
+
+// Why the problem is outside what ATen's operators take; empty when it is inside. Dimensions, device, layout
+// of rows, activation policy, dtypes. linear: torchao multiplies in one dtype, so x, y, bias and the weight
+// share it.
+std::string general_refusal(const qcts_problem& problem);
+// Where the planes are given: why one is missing, or of another dtype or shape.
+std::string plane_refusal(const qcts_problem& problem, const char* name, uint32_t dtype,
+                          at::IntArrayRef shape);
+qcts_status answer(const std::string& refusal, char* why, size_t why_size);
+
+// Calls body(problem) with autograd off and problem.threads threads. An exception ends here, as QCTS_FAILED.
+qcts_status guarded(const qcts_problem* problem, void (*body)(const qcts_problem& problem));
+
+// y [m, n] of x's dtype; adds the bias as torchao does, then goes to the caller's rows.
+void finish_linear(const qcts_problem& problem, at::Tensor y);
+
+// What ATen was dispatched to here: "cpu_avx512", "cpu_avx2", "cpu_default".
+const char* int4_layout();
+
+extern const qcts_kernel quantize_int8_row, dequantize_int8_row, linear_int8_row, linear_int8_row_pack;
+extern const qcts_kernel quantize_fp8_row, dequantize_fp8_row, linear_fp8_row;
+extern const qcts_kernel quantize_int4_tinygemm, pack_int4_tinygemm, linear_int4_tinygemm;
+extern const qcts_kernel linear_dense;
+
+}  // namespace qcts_aten

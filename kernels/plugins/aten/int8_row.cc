@@ -1,0 +1,166 @@
+// int8_row as torchao 0.18 composes it of ATen operators
+// (quantization/quantize_/workflows/int8/int8_tensor.py and quantization/quant_primitives.py), and ATen's own
+// weight-only operator _weight_int8pack_mm beside it.
+#include <ATen/ops/_weight_int8pack_mm.h>
+#include <ATen/ops/amax.h>
+#include <ATen/ops/amin.h>
+#include <ATen/ops/clamp.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/round.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "kernels/plugins/aten/aten.h"
+
+namespace qcts_aten {
+namespace {
+
+std::string refusal(const qcts_problem& p) {
+  if (std::string text = general_refusal(p); !text.empty()) return text;
+  if (p.group != 0 && p.group != p.k) return "one scale a row";
+  if (std::string text = plane_refusal(p, "qdata", QCTS_I8, {p.n, p.k}); !text.empty()) return text;
+  if (std::string text = plane_refusal(p, "scale", QCTS_F32, {p.n, 1}); !text.empty()) return text;
+  return plane_refusal(p, "zero_point", QCTS_I8, {p.n, 1});
+}
+
+qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
+  return answer(refusal(*p), why, why_size);
+}
+
+// Both linear paths ignore the zero point: Int8WeightOnly's is always zero.
+qcts_status supports_linear(const qcts_problem* p, char* why, size_t why_size) {
+  std::string text = refusal(*p);
+  if (text.empty() && p->n_planes > 0)
+    for (uint32_t i = 0; i < p->n_planes; ++i)
+      if (std::string_view(p->planes[i].name) == "zero_point" && p->planes[i].data != nullptr)
+        for (int64_t n = 0; n < p->n; ++n)
+          if (static_cast<const int8_t*>(p->planes[i].data)[n] != 0)
+            text = "weights with a zero point: torchao's linear ignores it";
+  return answer(text, why, why_size);
+}
+
+qcts_status supports_linear_pack(const qcts_problem* p, char* why, size_t why_size) {
+  // Seen to crash on AVX2 with k = 257 in torch 2.13.0.
+  if (p->k % 32 != 0)
+    return answer("_weight_int8pack_mm reads past rows whose k is not a multiple of 32", why, why_size);
+  return supports_linear(p, why, why_size);
+}
+
+void quantize(const qcts_problem& p) {
+  const at::Tensor w = float_weight(p);
+  const at::Tensor low = at::amin(w, 1, true), high = at::amax(w, 1, true);
+  const at::Tensor zeros = at::zeros_like(low);
+  const at::Tensor extent = at::maximum(at::minimum(low, zeros).neg(), at::maximum(high, zeros));
+  const at::Tensor scale = at::clamp(extent / 127.5, 0x1p-23).to(at::kFloat);
+  const at::Tensor codes =
+      at::clamp(at::round(w * (scale.reciprocal() * 1.0)) + out_plane(p, "zero_point").zero_(), -128, 127);
+  out_plane(p, "scale").copy_(scale);
+  out_plane(p, "qdata").copy_(codes.to(at::kChar));
+}
+
+void dequantize(const qcts_problem& p) {
+  const at::ScalarType dtype = scalar_type(p.w_dtype);
+  const at::Tensor codes = plane(p, "qdata").to(dtype) - plane(p, "zero_point").to(dtype);
+  y_rows(p).copy_((codes * plane(p, "scale")).to(dtype));
+}
+
+void linear(const qcts_problem& p) {
+  const at::Tensor x = x_rows(p);
+  const at::Tensor sums = at::mm(x, plane(p, "qdata").t().to(x.scalar_type()));
+  finish_linear(p, sums * plane(p, "scale").to(sums.scalar_type()).flatten());
+}
+
+void linear_pack(const qcts_problem& p) {
+  const at::Tensor x = x_rows(p);
+  finish_linear(
+      p, at::_weight_int8pack_mm(x.contiguous(), plane(p, "qdata"), plane(p, "scale").to(x.scalar_type()).flatten()));
+}
+
+qcts_status run_quantize(const qcts_problem* p) { return guarded(p, quantize); }
+qcts_status run_dequantize(const qcts_problem* p) { return guarded(p, dequantize); }
+qcts_status run_linear(const qcts_problem* p) { return guarded(p, linear); }
+qcts_status run_linear_pack(const qcts_problem* p) { return guarded(p, linear_pack); }
+
+}  // namespace
+
+const qcts_kernel quantize_int8_row = {
+    .struct_size = sizeof(qcts_kernel),
+    .op = QCTS_OP_QUANTIZE,
+    .scheme = "int8_row",
+    .variant = "aten",
+    .description = "torchao's composition: amin, amax, reciprocal, multiply, round, clamp",
+    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
+    .reserved = 0,
+    .numerics = {},
+    .supports = supports,
+    .workspace_bytes = nullptr,
+    .prepared_bytes = nullptr,
+    .prepare = nullptr,
+    .run = run_quantize,
+};
+const qcts_kernel dequantize_int8_row = {
+    .struct_size = sizeof(qcts_kernel),
+    .op = QCTS_OP_DEQUANTIZE,
+    .scheme = "int8_row",
+    .variant = "aten",
+    .description = "torchao's composition: subtract, multiply in float32, cast",
+    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
+    .reserved = 0,
+    .numerics = {},
+    .supports = supports,
+    .workspace_bytes = nullptr,
+    .prepared_bytes = nullptr,
+    .prepare = nullptr,
+    .run = run_dequantize,
+};
+const qcts_kernel linear_int8_row = {
+    .struct_size = sizeof(qcts_kernel),
+    .op = QCTS_OP_LINEAR,
+    .scheme = "int8_row",
+    .variant = "aten",
+    .description = "torchao's composition: codes cast to x's dtype, mm, times scale",
+    .claims = QCTS_CLAIM_DETERMINISTIC,
+    .reserved = 0,
+    .numerics = {.struct_size = sizeof(qcts_numerics),
+                 .x_cast = QCTS_NONE,
+                 .scale_cast = QCTS_LIKE_X,
+                 .weight_cast = QCTS_NONE,
+                 .product_cast = QCTS_F32,
+                 .accumulator = QCTS_F32,
+                 .partial_cast = QCTS_LIKE_X,
+                 .output_cast = QCTS_LIKE_X,
+                 .flags = QCTS_NUM_SCALE_AFTER_SUM,
+                 .reserved = 0},
+    .supports = supports_linear,
+    .workspace_bytes = nullptr,
+    .prepared_bytes = nullptr,
+    .prepare = nullptr,
+    .run = run_linear,
+};
+const qcts_kernel linear_int8_row_pack = {
+    .struct_size = sizeof(qcts_kernel),
+    .op = QCTS_OP_LINEAR,
+    .scheme = "int8_row",
+    .variant = "atenint8pack",
+    .description = "aten::_weight_int8pack_mm, then the bias",
+    .claims = QCTS_CLAIM_DETERMINISTIC,
+    .reserved = 0,
+    .numerics = {.struct_size = sizeof(qcts_numerics),
+                 .x_cast = QCTS_NONE,
+                 .scale_cast = QCTS_LIKE_X,
+                 .weight_cast = QCTS_NONE,
+                 .product_cast = QCTS_F32,
+                 .accumulator = QCTS_F32,
+                 .partial_cast = QCTS_NONE,
+                 .output_cast = QCTS_LIKE_X,
+                 .flags = QCTS_NUM_SCALE_AFTER_SUM,
+                 .reserved = 0},
+    .supports = supports_linear_pack,
+    .workspace_bytes = nullptr,
+    .prepared_bytes = nullptr,
+    .prepare = nullptr,
+    .run = run_linear_pack,
+};
+
+}  // namespace qcts_aten

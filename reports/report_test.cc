@@ -1,0 +1,207 @@
+// Protects the exit code: what makes a run conformant, and everything that must not.
+#include "reports/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace qcts {
+namespace {
+
+Verdict verdict(const std::string& id, Status status, const std::string& provider = "builtin") {
+  Verdict v;
+  v.case_id = id;
+  v.provider = provider;
+  v.variant = provider == "qcts" ? "" : "scalar";
+  v.status = status;
+  v.reason = status == Status::pass ? "" : "a reason";
+  v.rerun = "qcts run --filter " + id;
+  return v;
+}
+
+const std::string kCase = "numerics.linear/int8_row/noise";
+const std::string kFile = "size.file/int8_row/toy";
+const std::string kTimed = "latency.linear/int8_row/m1";
+
+RunReport report_of(std::vector<Verdict> verdicts) {
+  RunReport report;
+  report.mustpass = {kCase, kFile};
+  report.verdicts = std::move(verdicts);
+  report.started_utc = "2026-01-01T00:00:00Z";
+  return report;
+}
+
+TEST(Conformance, EverythingPassed) {
+  const Conformance result =
+      conformance(report_of({verdict(kCase, Status::pass), verdict(kFile, Status::pass, "qcts")}));
+  EXPECT_EQ(result.outcome, Outcome::conformant);
+  EXPECT_TRUE(result.conformant);
+}
+
+struct StatusOutcome {
+  Status status;
+  Outcome outcome;
+};
+class OneStatus : public testing::TestWithParam<StatusOutcome> {};
+
+TEST_P(OneStatus, DecidesTheRun) {
+  const Conformance result =
+      conformance(report_of({verdict(kCase, GetParam().status), verdict(kFile, Status::pass, "qcts")}));
+  EXPECT_EQ(result.outcome, GetParam().outcome) << result.reason;
+  EXPECT_EQ(result.conformant, GetParam().outcome == Outcome::conformant);
+}
+
+INSTANTIATE_TEST_SUITE_P(Conformance, OneStatus,
+                         testing::Values(StatusOutcome{Status::fail, Outcome::failed},
+                                         StatusOutcome{Status::weak_evidence, Outcome::failed},
+                                         StatusOutcome{Status::not_supported, Outcome::conformant},
+                                         StatusOutcome{Status::waived, Outcome::conformant},
+                                         StatusOutcome{Status::xpass, Outcome::failed},
+                                         StatusOutcome{Status::crash, Outcome::failed},
+                                         StatusOutcome{Status::timeout, Outcome::failed},
+                                         StatusOutcome{Status::resource, Outcome::failed},
+                                         StatusOutcome{Status::inconclusive, Outcome::inconclusive},
+                                         StatusOutcome{Status::internal, Outcome::infrastructure}),
+                         [](const auto& info) { return std::string(status_name(info.param.status)); });
+
+TEST(Conformance, TheSuiteItselfMayNotDecline) {
+  EXPECT_EQ(
+      conformance(report_of({verdict(kCase, Status::pass), verdict(kFile, Status::not_supported, "qcts")}))
+          .outcome,
+      Outcome::failed);
+}
+
+TEST(Conformance, NothingSelectedAndNothingSupportedProveNothing) {
+  EXPECT_EQ(conformance(report_of({})).outcome, Outcome::nothing_proved);
+  RunReport report = report_of({verdict(kCase, Status::not_supported)});
+  report.selection = {"--filter x"};
+  EXPECT_EQ(conformance(report).outcome, Outcome::nothing_proved);
+}
+
+TEST(Conformance, AMissingCaseFailsAWholeRunAndIsNamedInAPartialOne) {
+  RunReport report = report_of({verdict(kFile, Status::pass, "qcts")});
+  Conformance whole = conformance(report);
+  EXPECT_EQ(whole.outcome, Outcome::failed);
+  EXPECT_THAT(whole.reason, testing::HasSubstr(kCase));
+  report.selection = {"--kind size"};
+  const Conformance part = conformance(report);
+  EXPECT_EQ(part.outcome, Outcome::conformant);
+  EXPECT_FALSE(part.conformant) << "a part of the list is no conformance";
+  EXPECT_EQ(part.missing, std::vector<std::string>{kCase});
+}
+
+TEST(Conformance, CasesBeyondTheListAreNamed) {
+  const Conformance result = conformance(
+      report_of({verdict(kCase, Status::pass), verdict(kFile, Status::pass, "qcts"),
+                 verdict("numerics.linear/int8_row/other", Status::pass), verdict(kTimed, Status::pass)}));
+  EXPECT_EQ(result.extra, std::vector<std::string>{"numerics.linear/int8_row/other"});
+}
+
+TEST(Conformance, LatencyGatesOnlyWhenAsked) {
+  RunReport report = report_of({verdict(kCase, Status::pass), verdict(kFile, Status::pass, "qcts"),
+                                verdict(kTimed, Status::inconclusive)});
+  EXPECT_EQ(conformance(report).outcome, Outcome::conformant);
+  report.gate_latency = true;
+  EXPECT_EQ(conformance(report).outcome, Outcome::inconclusive);
+  report.verdicts.back().status = Status::crash;
+  report.gate_latency = false;
+  EXPECT_EQ(conformance(report).outcome, Outcome::failed) << "a crash is never a measurement";
+}
+
+TEST(Conformance, TheFloorHoldsAWholeRun) {
+  RunReport report = report_of({verdict(kCase, Status::not_supported), verdict(kFile, Status::pass, "qcts")});
+  report.floor = {{"int8_row", "linear", 1, 0}};
+  count_floor(report);
+  EXPECT_EQ(report.floor[0].passes, 0u);
+  EXPECT_EQ(conformance(report).outcome, Outcome::failed);
+  // Two implementations of one case are one pass.
+  report.verdicts = {verdict(kCase, Status::pass), verdict(kCase, Status::pass, "aten"),
+                     verdict(kFile, Status::pass, "qcts")};
+  count_floor(report);
+  EXPECT_EQ(report.floor[0].passes, 1u);
+  EXPECT_EQ(conformance(report).outcome, Outcome::conformant);
+}
+
+TEST(Conformance, AProviderThatCouldNotBeLoadedIsNotForgotten) {
+  RunReport report = report_of({verdict(kCase, Status::pass), verdict(kFile, Status::pass, "qcts")});
+  report.infrastructure = {"provider aten: no such file"};
+  EXPECT_EQ(conformance(report).outcome, Outcome::infrastructure);
+}
+
+TEST(Report, EmulatedEvidenceIsNeverConfirmed) {
+  RunReport report = report_of({verdict(kCase, Status::pass), verdict(kFile, Status::pass, "qcts")});
+  report.verdicts[0].evidence = {"golden", "emulated"};
+  report.verdicts[1].evidence = {"golden"};
+  const auto evidence = report_json(report)["counts"]["passes_by_evidence"];
+  EXPECT_EQ(evidence["confirmed"], 1);
+  EXPECT_EQ(evidence["emulated"], 1);
+}
+
+TEST(Report, RawSamplesStayInTheLatencyTable) {
+  RunReport report = report_of({verdict(kTimed, Status::pass)});
+  report.verdicts[0].samples_us = {3, 1, 2};
+  EXPECT_EQ(report_json(report)["latency"][0]["samples_us"], nlohmann::ordered_json({3.0, 1.0, 2.0}));
+}
+
+TEST(Junit, CountsAndEscapes) {
+  RunReport report = report_of({verdict(kCase, Status::fail), verdict(kFile, Status::pass, "qcts"),
+                                verdict("reject.file/any/z", Status::crash, "qcts"),
+                                verdict("numerics.pack/int8_row/x", Status::not_supported)});
+  report.verdicts[0].reason = "a < b & \"c\"\x01";
+  const std::string xml = junit_xml(report);
+  EXPECT_THAT(xml, testing::HasSubstr("tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\""));
+  EXPECT_THAT(xml, testing::HasSubstr("a &lt; b &amp; &quot;c&quot;?"));
+}
+
+struct Glob {
+  const char *pattern, *text;
+  bool matches;
+};
+class GlobMatch : public testing::TestWithParam<Glob> {};
+TEST_P(GlobMatch, IsAnchored) {
+  EXPECT_EQ(glob_match(GetParam().pattern, GetParam().text), GetParam().matches);
+}
+INSTANTIATE_TEST_SUITE_P(Waivers, GlobMatch,
+                         testing::Values(Glob{"a*c", "abbc", true}, Glob{"a*c", "abcd", false},
+                                         Glob{"a?c", "abc", true}, Glob{"a?c", "ac", false},
+                                         Glob{"*", "", true}, Glob{"", "a", false},
+                                         Glob{"*m1_n4096", "x/m1_n4096", true},
+                                         Glob{"*m1_n4096", "x/m1_n40961", false}, Glob{"**b*", "aab", true}));
+
+Waiver waiver(const std::string& expires, const std::string& today) {
+  Waiver w{"numerics.*", "builtin", "https://example.org/1", "2026-01-01", expires, {}, false, 0, 0};
+  w.days_left = days_between(today, expires);
+  w.expired = w.days_left < 0;
+  return w;
+}
+
+TEST(Waivers, ExcuseUntilTheirLastDayAndNoLonger) {
+  std::vector<Waiver> waivers = {waiver("2026-03-01", "2026-03-01")};
+  Verdict failed = verdict(kCase, Status::fail);
+  apply_waivers(waivers, failed);
+  EXPECT_EQ(failed.status, Status::waived);
+  EXPECT_THAT(failed.reason,
+              testing::AllOf(testing::HasSubstr("fail: a reason"), testing::HasSubstr("example.org")));
+  waivers = {waiver("2026-03-01", "2026-03-02")};
+  failed = verdict(kCase, Status::fail);
+  apply_waivers(waivers, failed);
+  EXPECT_EQ(failed.status, Status::fail);
+  EXPECT_THAT(failed.reason, testing::HasSubstr("expired"));
+}
+
+TEST(Waivers, APassInSpiteOfOneIsXpassAndOtherProvidersAreUntouched) {
+  std::vector<Waiver> waivers = {waiver("2026-03-01", "2026-01-01")};
+  Verdict passed = verdict(kCase, Status::pass), other = verdict(kCase, Status::fail, "aten");
+  apply_waivers(waivers, passed);
+  apply_waivers(waivers, other);
+  EXPECT_EQ(passed.status, Status::xpass);
+  EXPECT_EQ(other.status, Status::fail);
+}
+
+TEST(Waivers, DaysAreCountedByTheCalendar) {
+  EXPECT_EQ(days_between("2028-02-28", "2028-03-01"), 2);
+  EXPECT_THROW(days_between("2026-02-29", "2026-03-01"), std::runtime_error);
+  EXPECT_THROW(days_between("2026-3-1", "2026-03-01"), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace qcts

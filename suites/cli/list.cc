@@ -1,0 +1,60 @@
+#include <iostream>
+#include <memory>
+
+#include "fixtures/golden.h"
+#include "suites/cli/commands.h"
+#include "suites/paths.h"
+#include "suites/run.h"
+
+namespace qcts::cli {
+namespace {
+
+struct Words {
+  RunRequest request;
+  bool names = false;
+};
+
+Outcome list_words(Words& words) {
+  if (!words.names) {
+    words.request.list = true;
+    words.request.progress = false;
+    return run(words.request);
+  }
+  std::vector<std::filesystem::path> folders = {fixtures_folder()};
+  folders.insert(folders.end(), words.request.fixtures.begin(), words.request.fixtures.end());
+  const std::vector<std::string> ids = mustpass_ids(words.request.plan, folders);
+  for (const std::string& id : ids) std::cout << id << "\n";
+  return ids.empty() ? Outcome::nothing_proved : Outcome::conformant;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, int& exit_code) {
+  auto words = std::make_shared<Words>();
+  RunRequest& request = words->request;
+  CLI::App* command = app.add_subcommand("list", "print the case ids that `qcts run` would judge");
+  command->add_option("--plan", request.plan, "a plan of suites/plans, or the path of one")
+      ->capture_default_str();
+  command->add_option("--filter", request.selection.filters, "as for run")->allow_extra_args(false);
+  command->add_option("--kind", request.selection.kinds, "as for run")->allow_extra_args(false);
+  command->add_option("--scheme", request.selection.schemes, "as for run")->allow_extra_args(false);
+  command->add_option("--provider", request.providers, "as for run")->allow_extra_args(false);
+  command->add_option("--fixtures", request.fixtures, "as for run")->allow_extra_args(false);
+  command->add_flag("--json", request.json, "a JSON array");
+  command->add_flag(
+      "--names", words->names,
+      "case ids without implementation, latency left out: the lines of suites/mustpass/default.txt");
+  command->callback([words, &exit_code] {
+    try {
+      exit_code = static_cast<int>(list_words(*words));
+    } catch (const RunError& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = static_cast<int>(error.outcome());
+    } catch (const std::exception& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = static_cast<int>(Outcome::infrastructure);
+    }
+  });
+}
+
+}  // namespace qcts::cli

@@ -1,0 +1,109 @@
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "kernels/machine.h"
+#include "kernels/registry.h"
+#include "reference/schemes/scheme.h"
+#include "suites/cli/commands.h"
+#include "suites/environment.h"
+
+namespace qcts::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* kOps[] = {"quantize", "dequantize", "pack", "unpack", "linear"};
+constexpr int64_t kExample = 1024;  // n = k of the size law's example
+
+bool packs(std::string_view op) { return op == "pack" || op == "unpack"; }
+
+// {op: [variant, ...]} by the builtin kernels; pack and unpack only where there is something to pack.
+Json operations(const Scheme& scheme, const Registry& registry) {
+  Json ops = Json::object();
+  for (const char* op : kOps) {
+    if (packs(op) && scheme.layouts().size() < 2) continue;
+    Json variants = Json::array();
+    for (const Implementation* implementation : registry.find(op, scheme.family()))
+      variants.push_back(
+          {{"name", implementation->name()}, {"refusal", variant_refusal(implementation->kernel->variant)}});
+    ops[op] = variants;
+  }
+  return ops;
+}
+
+Json size_example(const Scheme& scheme) {
+  const WeightShape shape{DType::bfloat16, kExample, kExample};
+  const uint64_t dense = bytes_of(shape.dtype, std::vector<int64_t>{shape.n, shape.k});
+  Json planes = Json::array();
+  for (const PlaneSpec& spec : scheme.plane_specs(shape))
+    planes.push_back({{"name", spec.name},
+                      {"dtype", dtype_name(spec.dtype)},
+                      {"shape", spec.shape},
+                      {"bytes", spec.bytes()}});
+  const uint64_t payload = scheme.payload_bytes(shape);
+  return {{"n", shape.n},
+          {"k", shape.k},
+          {"dtype", dtype_name(shape.dtype)},
+          {"dense_bytes", dense},
+          {"payload_bytes", payload},
+          {"reduction", static_cast<double>(dense) / static_cast<double>(payload)},
+          {"planes", planes}};
+}
+
+Json table() {
+  Registry registry;
+  registry.add(builtin_provider());
+  Json rows = schemes_json();
+  for (Json& row : rows) {
+    const Scheme& scheme = *find_scheme(row["name"].get<std::string>());
+    row["operations"] = operations(scheme, registry);
+    row["size_example"] = size_example(scheme);
+  }
+  return rows;
+}
+
+void print(const Json& rows) {
+  for (const Json& row : rows) {
+    std::cout << row["name"].get<std::string>() << ": " << row["summary"].get<std::string>() << "\n  from "
+              << row["source"].get<std::string>() << "\n";
+    for (const auto& [op, variants] : row["operations"].items()) {
+      std::cout << "  " << op << std::string(12 - op.size(), ' ');
+      if (variants.empty()) std::cout << "none";
+      for (const Json& variant : variants) {
+        const std::string refusal = variant["refusal"];
+        std::cout << variant["name"].get<std::string>() << (refusal.empty() ? "  " : " (" + refusal + ")  ");
+      }
+      std::cout << "\n";
+    }
+    std::cout << "  layouts     ";
+    for (const Json& layout : row["layouts"])
+      std::cout << layout["name"].get<std::string>()
+                << (layout["confirmed"].get<bool>() ? "  " : " (not confirmed on its hardware)  ");
+    const Json& size = row["size_example"];
+    char line[160];
+    std::snprintf(line, sizeof line, "\n  size        %lld x %lld %s: %llu -> %llu bytes, %.2fx\n\n",
+                  size["n"].get<long long>(), size["k"].get<long long>(),
+                  size["dtype"].get<std::string>().c_str(), size["dense_bytes"].get<unsigned long long>(),
+                  size["payload_bytes"].get<unsigned long long>(), size["reduction"].get<double>());
+    std::cout << line;
+  }
+}
+
+}  // namespace
+
+void add_schemes(CLI::App& app, int& exit_code) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand(
+      "schemes", "what is judged: schemes, their layouts, the implementations of each operation");
+  command->add_flag("--json", *json, "the same as JSON");
+  command->callback([json, &exit_code] {
+    const Json rows = table();
+    if (*json)
+      std::cout << rows.dump(2) << "\n";
+    else
+      print(rows);
+    exit_code = rows.empty() ? 3 : 0;
+  });
+}
+
+}  // namespace qcts::cli
