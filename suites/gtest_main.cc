@@ -67,7 +67,7 @@ class WorkerCaseTest : public testing::Test {
           answer = std::move(verdict);
           return true;
         },
-        [](const std::vector<std::string>&) {});
+        [](const std::vector<std::string>&) { return true; });
     ASSERT_TRUE(answer.has_value()) << "the worker gave no verdict";
     report(*answer);
   }

@@ -74,7 +74,7 @@ void linear(const qcts_problem& p) {
 void linear_pack(const qcts_problem& p) {
   const at::Tensor x = x_rows(p);
   finish_linear(
-      p, at::_weight_int8pack_mm(x, plane(p, "qdata"), plane(p, "scale").to(x.scalar_type()).flatten()));
+      p, at::_weight_int8pack_mm(x.contiguous(), plane(p, "qdata"), plane(p, "scale").to(x.scalar_type()).flatten()));
 }
 
 qcts_status run_quantize(const qcts_problem* p) { return guarded(p, quantize); }
