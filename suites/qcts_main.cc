@@ -33,7 +33,8 @@ std::string wrong_word(const CLI::App& app, const std::vector<std::string>& word
   while (at < words.size() && words[at].starts_with("-")) ++at;
   const CLI::App* command = &app;
   if (at < words.size()) {
-    command = app.get_subcommand_no_throw(words[at]);
+    const auto named = app.get_subcommands([&](const CLI::App* c) { return c->get_name() == words[at]; });
+    command = named.empty() ? nullptr : named.front();
     if (!command)
       return "no command '" + words[at] + "'" + qcts::cli::did_you_mean(words[at], command_names(app));
   }

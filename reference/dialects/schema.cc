@@ -123,7 +123,6 @@ Outer intx_outer(const NamedTensor& t) {
 }
 
 const std::vector<ClassSchema>& classes() {
-  using Names = std::vector<std::string_view>;
   static const std::vector<ClassSchema> all = {
       {"Int8Tensor",
        {"qdata", "scale"},
@@ -138,7 +137,8 @@ const std::vector<ClassSchema>& classes() {
        {},
        {"block_size", "mm_config", "act_quant_kwargs", "kernel_preference", "dtype"},
        float8_outer,
-       true},
+       true,
+       {"hp_value_lb", "hp_value_ub"}},
       {"Int4Tensor",
        {"qdata", "scale", "zero_point"},
        {"act_pre_scale"},
@@ -236,6 +236,10 @@ void arrange_attributes(const ClassSchema& schema, NamedTensor& tensor, bool len
     arranged[std::string(name)] = tensor.attributes[std::string(name)];
   }
   for (const auto& [name, value] : tensor.attributes.items()) {
+    if (holds(schema.former_attributes, name)) {
+      arranged[name] = value;
+      continue;
+    }
     if (holds(schema.attributes, name) || holds(schema.optional_attributes, name)) continue;
     if (holds(schema.optional_tensors, name) && value.is_null()) continue;  // an absent optional tensor
     if (!lenient) contradict(tensor, "an unknown attribute " + name);

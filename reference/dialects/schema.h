@@ -25,6 +25,8 @@ struct ClassSchema {
   Outer (*outer)(const NamedTensor& tensor);
   // torchao's safetensors writer and reader take it (ALLOWED_TENSORS_SUBCLASSES).
   bool in_safetensors;
+  // Attributes of older versions that today's class ignores; kept where a file has them.
+  std::vector<std::string_view> former_attributes = {};
 };
 
 const ClassSchema* find_class(std::string_view name);  // nullptr when unknown
