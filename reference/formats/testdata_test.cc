@@ -23,7 +23,8 @@ std::vector<std::string> files(const std::string& extension) {
 
 std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
-  std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 }
 
@@ -55,11 +56,13 @@ TEST_P(SafetensorsFile, IsRebuiltByteForByte) {
   EXPECT_TRUE(std::ranges::equal(rebuild_safetensors(read_safetensors(file)), file->bytes()));
 }
 
-// A new file from the same tensors is what the Rust writer made of them, as far as that is determined: its order of metadata is not.
+// A new file from the same tensors is what the Rust writer made of them, as far as that is determined: its
+// order of metadata is not.
 TEST_P(SafetensorsFile, IsWrittenAnewByteForByte) {
   const auto file = MappedFile::open(testdata(GetParam()));
   const Safetensors parsed = read_safetensors(file);
-  if (parsed.metadata.size() > 1) GTEST_SKIP() << "the order of several metadata keys is random in the original";
+  if (parsed.metadata.size() > 1)
+    GTEST_SKIP() << "the order of several metadata keys is random in the original";
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (const SafetensorsEntry& entry : parsed.entries) tensors.emplace_back(entry.name, entry.tensor);
   std::ranges::reverse(tensors);
@@ -75,7 +78,8 @@ TEST(TorchZipWriter, NewArchiveIsWhatTorchSaveWrites) {
   EXPECT_EQ(write_torch_zip("plain_dict", root, {x.storage}), bytes_of_file("plain_dict.pt"));
 }
 
-// Seventy storages exercise the shared strings, wide memo indices and two rehashes behind the serialization id.
+// Seventy storages exercise the shared strings, wide memo indices and two rehashes behind the serialization
+// id.
 TEST(TorchZipWriter, ManyStoragesAreWhatTorchSaveWrites) {
   pickle::Ref root = pickle::dict();
   std::vector<std::shared_ptr<const Storage>> storages;
@@ -132,7 +136,8 @@ TEST(TorchZipReader, ParametersAndAttributesAreTensors) {
   EXPECT_TRUE(tensor_of(attributed, pickle::find(attributed.root, "p")));
   EXPECT_TRUE(tensor_of(attributed, pickle::find(attributed.root, "t")));
   const TorchZip quantized = read_torch_zip(MappedFile::open(testdata("ao_int8.pt")));
-  EXPECT_FALSE(tensor_of(quantized, pickle::find(quantized.root, "0.weight"))) << "a subclass is no plain tensor";
+  EXPECT_FALSE(tensor_of(quantized, pickle::find(quantized.root, "0.weight")))
+      << "a subclass is no plain tensor";
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ struct ZipRecord {
   bool crc_written = true;      // false for torch.serialization.set_crc32_options(False) and skipped data: recorded as 0
   uint64_t header_offset = 0;   // of the local header
   uint64_t data_offset = 0;     // of the first data byte
+  uint64_t recorded_bytes = 0;  // size and CRC-32 in the file; `bytes` may be replaced by an edit
+  uint32_t recorded_crc = 0;
 };
 
 enum class CrcPolicy : uint8_t { verify, skip };

@@ -84,6 +84,8 @@ void list_records(TorchZip& zip, const ZipDirectory& directory) {
     record.bytes = zip.file->bytes().subspan(entry.data_offset, entry.size);
     record.header_offset = entry.header_offset;
     record.data_offset = entry.data_offset;
+    record.recorded_bytes = entry.size;
+    record.recorded_crc = entry.crc;
     zip.records.push_back(std::move(record));
   }
   if (find_record(zip, "data.pkl") != nullptr) return;
@@ -100,23 +102,22 @@ void list_records(TorchZip& zip, const ZipDirectory& directory) {
 
 // set_crc32_options(False) writes 0 for every record, skip_data for every storage. A single 0 among real CRCs
 // is damage.
-void find_unwritten_crcs(TorchZip& zip, const ZipDirectory& directory) {
+void find_unwritten_crcs(TorchZip& zip) {
   bool any = false, any_storage = false;
-  for (size_t i = 0; i < zip.records.size(); ++i) {
-    if (directory.entries[i].crc == 0 || zip.records[i].bytes.empty()) continue;
+  for (const ZipRecord& record : zip.records) {
+    if (record.recorded_crc == 0 || record.bytes.empty()) continue;
     any = true;
-    any_storage |= is_storage_record(zip.records[i].name);
+    any_storage |= is_storage_record(record.name);
   }
   for (ZipRecord& record : zip.records) {
     record.crc_written = any && (any_storage || !is_storage_record(record.name));
   }
 }
 
-void check_crc(const TorchZip& zip, const ZipDirectory& directory, size_t index) {
-  const ZipRecord& record = zip.records[index];
+void check_crc(const TorchZip& zip, const ZipRecord& record) {
   if (!record.crc_written) return;
   const uint32_t computed = crc32_of(record.bytes);
-  const uint32_t recorded = directory.entries[index].crc;
+  const uint32_t recorded = record.recorded_crc;
   if (computed == recorded) return;
   std::string what = "record " + record.name;
   if (is_storage_record(record.name) && zip.root != nullptr) {
@@ -140,15 +141,14 @@ TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOp
   check_version(zip);
   zip.big_endian = read_byte_order(zip);
   zip.storage_alignment_bytes = read_alignment(zip, directory);
-  find_unwritten_crcs(zip, directory);
-  for (size_t i = 0; i < zip.records.size(); ++i) {
-    if (!is_storage_record(zip.records[i].name)) check_crc(zip, directory, i);
+  find_unwritten_crcs(zip);
+  for (const ZipRecord& record : zip.records) {
+    if (!is_storage_record(record.name)) check_crc(zip, record);
   }
   zip.root = pickle::read(find_record(zip, "data.pkl")->bytes, {options.limits, options.allow});
   resolve_storages(zip, options);
-  for (size_t i = 0; i < zip.records.size(); ++i) {
-    if (is_storage_record(zip.records[i].name) && options.crc == CrcPolicy::verify)
-      check_crc(zip, directory, i);
+  for (const ZipRecord& record : zip.records) {
+    if (is_storage_record(record.name) && options.crc == CrcPolicy::verify) check_crc(zip, record);
   }
   if (zip.big_endian) swap_big_endian(zip);
   check_tensors(zip, options.limits);

@@ -6,6 +6,7 @@
 #include "reference/formats/pickle_graph.h"
 #include "reference/formats/serialization_id.h"
 #include "reference/formats/torch_zip.h"
+#include "reference/formats/zip_directory.h"
 #include "reference/formats/zip_writer.h"
 
 namespace qcts {
@@ -41,16 +42,28 @@ std::vector<std::byte> assemble(const std::string& prefix, uint32_t alignment,
   return std::move(writer).finish();
 }
 
-OutRecord out_record(const ZipRecord& record) {
-  return {record.name, record.bytes, record.crc_written ? crc32_of(record.bytes) : 0};
+std::span<const std::byte> stored_bytes(const TorchZip& zip, const ZipRecord& record) {
+  return zip.file->bytes().subspan(record.data_offset, record.recorded_bytes);
 }
 
-// Records that still lie where the file has them.
-bool is_unedited(const TorchZip& zip) {
-  const auto whole = zip.file->bytes();
-  return std::all_of(zip.records.begin(), zip.records.end(), [&](const ZipRecord& record) {
-    return record.bytes.data() == whole.data() + record.data_offset;
-  });
+bool is_stored(const TorchZip& zip, const ZipRecord& record) {
+  const auto stored = stored_bytes(zip, record);
+  return record.bytes.data() == stored.data() && record.bytes.size() == stored.size();
+}
+
+// The archive still has the names that its file has.
+bool has_stored_names(const TorchZip& zip) {
+  const ZipDirectory directory = read_zip_directory(zip.file->bytes(), zip.limits, true);
+  return directory.prefix == zip.prefix &&
+         std::equal(directory.entries.begin(), directory.entries.end(), zip.records.begin(),
+                    zip.records.end(), [&](const ZipEntry& entry, const ZipRecord& record) {
+                      return entry.name == zip.prefix + "/" + record.name &&
+                             entry.data_offset == record.data_offset;
+                    });
+}
+
+OutRecord new_record(const ZipRecord& record, std::span<const std::byte> bytes) {
+  return {record.name, bytes, record.crc_written ? crc32_of(bytes) : 0};
 }
 
 bool equal(std::span<const std::byte> a, std::span<const std::byte> b) { return std::ranges::equal(a, b); }
@@ -80,15 +93,15 @@ std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip, RebuildNotes* note
   std::vector<std::byte> pickle_bytes;
   std::string id;
   std::vector<OutRecord> before, after;
-  bool same_pickle = true;
+  bool edited = false;
   for (const ZipRecord& record : zip.records) {
-    before.push_back(out_record(record));
-    after.push_back(before.back());
+    before.push_back({record.name, stored_bytes(zip, record), record.recorded_crc});
+    after.push_back(is_stored(zip, record) ? before.back() : new_record(record, record.bytes));
+    edited |= !is_stored(zip, record);
     if (record.name != "data.pkl") continue;
-    pickle_bytes = pickle_for(zip, record.bytes, notes);
-    same_pickle = equal(pickle_bytes, record.bytes);
-    after.back().bytes = pickle_bytes;
-    after.back().crc = record.crc_written ? crc32_of(pickle_bytes) : 0;
+    pickle_bytes = pickle_for(zip, stored_bytes(zip, record), notes);
+    edited |= !equal(pickle_bytes, stored_bytes(zip, record));
+    after.back() = new_record(record, pickle_bytes);
   }
   for (OutRecord& record : after) {
     if (record.name != kIdRecord) continue;
@@ -99,7 +112,7 @@ std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip, RebuildNotes* note
     if (record.crc != 0) record.crc = crc32_of(record.bytes);
   }
   std::vector<std::byte> out = assemble(zip.prefix, zip.storage_alignment_bytes, after);
-  if (same_pickle && is_unedited(zip) && !equal(out, zip.file->bytes())) {
+  if (!edited && !equal(out, zip.file->bytes()) && has_stored_names(zip)) {
     notes.kept_file = true;
     out.assign(zip.file->bytes().begin(), zip.file->bytes().end());
   }

@@ -1,0 +1,198 @@
+// Protects the list of cases: sorted, unique, within the alphabet, the same for the same sources, and
+// complete over goldens and implementations.
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/case.h"
+#include "suites/inputs.h"
+#include "suites/paths.h"
+
+namespace qcts {
+namespace {
+
+namespace fs = std::filesystem;
+
+Golden golden(const std::string& id, std::vector<Golden::TensorInfo> tensors) {
+  Golden g;
+  g.id = id;
+  g.tensors = std::move(tensors);
+  return g;
+}
+
+Golden::TensorInfo tensor(const std::string& name, const std::string& scheme, const std::string& layout,
+                          std::vector<std::string> expected) {
+  return {name, scheme, layout, std::move(expected), {}, std::nullopt};
+}
+
+struct World {
+  World() {
+    registry.add(builtin_provider());
+    goldens.push_back(
+        golden("torchao_0_18_0/int8_row/toy_64_32_64",
+               {tensor("linear1.weight", "int8_row", "plain", {"w", "codes", "dequant", "x", "y"}),
+                tensor("Linear2.weight", "", "", {})}));
+    goldens.push_back(
+        golden("x/packed", {tensor("a.weight", "int4_tinygemm_g32", "cpu_avx2", {"codes", "dequant"}),
+                            tensor("a_weight", "int8_row", "plain", {"dequant"})}));
+    malformed.push_back({"z01_truncated", {}, {}, "cut", RefusalClass::Truncated, {"strict"}, {}});
+  }
+  std::vector<Case> expand_plan(const std::string& name) const {
+    return expand(load_plan(plan_path(name)), {goldens, malformed, &registry});
+  }
+  std::vector<Golden> goldens;
+  std::vector<Malformed> malformed;
+  Registry registry;
+};
+
+std::vector<std::string> ids(const std::vector<Case>& cases) {
+  std::vector<std::string> out;
+  for (const Case& c : cases) out.push_back(c.full_id());
+  return out;
+}
+
+class EveryPlan : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryPlan, IsSortedUniquePureAndInTheAlphabet) {
+  const World world;
+  const std::vector<Case> cases = world.expand_plan(GetParam());
+  const std::vector<std::string> names = ids(cases);
+  EXPECT_GT(names.size(), 100u);
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  EXPECT_EQ(ids(world.expand_plan(GetParam())), names);
+  for (const Case& c : cases) {
+    EXPECT_EQ(c.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_/."), c.id.npos) << c.id;
+    const std::optional<CaseIdParts> parts = parse_case_id(c.id);
+    ASSERT_TRUE(parts) << c.id;
+    EXPECT_EQ(parts->kind, kind_name(c.kind));
+    EXPECT_EQ(parts->op, c.op);
+    if (c.implementation != nullptr) {
+      EXPECT_EQ(c.id.find(c.implementation->provider), c.id.npos) << "a provider's name in an id";
+    }
+  }
+}
+
+TEST_P(EveryPlan, AsksEveryImplementationOfEveryScheme) {
+  const World world;
+  std::set<std::pair<std::string, std::string>> asked;  // scheme, implementation and op
+  for (const Case& c : world.expand_plan(GetParam()))
+    if (c.kind == Kind::numerics && c.synthetic)
+      asked.insert({std::string(c.scheme->name()), c.implementation->name() + c.op});
+  for (const Scheme* scheme : schemes())
+    for (const char* op : {"quantize", "dequantize", "pack", "unpack", "linear"})
+      for (const Implementation* implementation : world.registry.find(op, scheme->family())) {
+        const std::pair<std::string, std::string> want{std::string(scheme->name()),
+                                                       implementation->name() + op};
+        EXPECT_TRUE(asked.contains(want)) << want.first << " " << want.second;
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Expand, EveryPlan, testing::Values("default", "quick"),
+                         [](const auto& info) { return info.param; });
+
+TEST(Expand, AsksEveryKindOfEveryFile) {
+  const World world;
+  const std::vector<Case> cases = world.expand_plan("default");
+  std::map<std::pair<const Golden*, Kind>, int> files;
+  for (const Case& c : cases)
+    if (c.op == "file" && c.golden != nullptr) ++files[{c.golden, c.kind}];
+  for (const Golden& g : world.goldens)
+    for (const Kind kind : {Kind::round_trip, Kind::assign, Kind::size})
+      EXPECT_EQ((files[{&g, kind}]), 1) << g.id;
+  EXPECT_EQ(std::count_if(cases.begin(), cases.end(), [](const Case& c) { return c.malformed != nullptr; }),
+            1);
+}
+
+TEST(Expand, NamesAreWhatPeopleTypeAndKeep) {
+  const World world;
+  const std::vector<std::string> names = ids(world.expand_plan("default"));
+  EXPECT_THAT(names, testing::IsSupersetOf({
+                         "round_trip.file/int8_row/torchao_0_18_0_toy_64_32_64",
+                         "assign.file/mixed/x_packed",
+                         "reject.file/any/z01_truncated",
+                         "numerics.dequantize/int8_row/torchao_0_18_0_toy_64_32_64_linear1/builtin_scalar",
+                         "numerics.unpack/int4_tinygemm_g32/x_packed_a/builtin_scalar",
+                         "numerics.dequantize/int8_row/x_packed_a_weight/builtin_scalar",
+                         "numerics.linear/int8_row/noise_m1_n37_k216_bf16/builtin_scalar",
+                     }));
+}
+
+TEST(Expand, AsksAGoldenOnlyWhatItHasEvidenceFor) {
+  const World world;
+  std::set<std::string> ops;
+  for (const Case& c : world.expand_plan("default"))
+    if (c.golden == &world.goldens[1] && c.tensor == "a.weight") ops.insert(c.op);
+  EXPECT_EQ(ops, (std::set<std::string>{"dequantize", "pack", "unpack"}))
+      << "no weight to quantize, no x and y for linear";
+}
+
+TEST(Expand, RefusesTwoCasesOfOneName) {
+  World world;
+  world.goldens.push_back(
+      golden("x_packed", {tensor("a", "int8_row", "plain", {}), tensor("b", "fp8_row", "plain", {})}));
+  EXPECT_THROW(world.expand_plan("default"), std::runtime_error);
+}
+
+TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
+  const World world;
+  Plan plan = load_plan(plan_path("quick"));
+  plan.all_variants = false;
+  std::map<std::string, int> implementations;
+  for (const Case& c : expand(plan, {world.goldens, world.malformed, &world.registry}))
+    if (c.implementation != nullptr) ++implementations[c.id];
+  ASSERT_FALSE(implementations.empty());
+  for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
+}
+
+TEST(Inputs, SeedsDifferAndEveryFamilyIsUsed) {
+  std::map<uint64_t, std::string> seeds;
+  std::set<std::string> used;
+  for (const Scheme* scheme : schemes())
+    for (const InputFamily& family : input_families())
+      for (const std::string_view op : family.ops)
+        for (const LayoutInfo& layout : scheme->layouts())
+          for (const Synthetic& input :
+               synthetic_inputs(Kind::numerics, op, *scheme, layout.name, InputSet::all)) {
+            used.insert(input.generator);
+            const std::string name = input_name(input, op, layout.name);
+            EXPECT_EQ(seeds.try_emplace(input.seed, name).first->second, name);
+            EXPECT_FALSE(scheme->refusal(input.weight)) << name;
+          }
+  EXPECT_EQ(used.size(), input_families().size());
+}
+
+class BrokenPlan : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(BrokenPlan, IsRefusedByTheNameOfItsField) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(std::ifstream(plan_path("default")));
+  const auto& [field, value] = GetParam();
+  if (std::strlen(value) == 0)
+    json.erase(field);
+  else
+    json[field] = nlohmann::ordered_json::parse(value);
+  const ScratchFolder scratch;
+  std::ofstream(scratch.path() / "p.json") << json;
+  try {
+    load_plan(scratch.path() / "p.json");
+    FAIL() << field << " = " << value << " was taken";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(field));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Plan, BrokenPlan,
+                         testing::Values(std::pair{"kinds", ""}, std::pair{"kinds", "[]"},
+                                         std::pair{"kinds", "[\"numeric\"]"},
+                                         std::pair{"kinds", "[\"size\", \"size\"]"},
+                                         std::pair{"every_input", "1"}, std::pair{"latency_budgets", "3"},
+                                         std::pair{"case_timeout_s", "0"}, std::pair{"latency_m", "[0]"},
+                                         std::pair{"latency_shapes", "[[1]]"}));
+
+}  // namespace
+}  // namespace qcts

@@ -1,0 +1,206 @@
+// Protects the run as a user sees it: the program itself is started on providers with a planted fault. The
+// fault costs its own case, the others are judged, the exit code says what happened, and a typing error never
+// certifies anything.
+#include "suites/run.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "suites/paths.h"
+
+namespace qcts {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using testing::HasSubstr;
+
+struct Result {
+  int exit_code = -1;
+  std::string out, err;
+  Json report;  // null when none was written
+  const Json* find(const std::string& part) const {
+    for (const Json& c : report["cases"])
+      if (c["id"].get<std::string>().find(part) != std::string::npos) return &c;
+    return nullptr;
+  }
+};
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+class RunProgram : public testing::Test {
+ protected:
+  Result run(const std::string& arguments) {
+    const fs::path out = scratch_.path() / "out";
+    const std::string command = shell_word(program_path().string()) + " run --no-progress --out " +
+                                shell_word(out.string()) + " " + arguments + " >" +
+                                (scratch_.path() / "stdout").string() + " 2>" +
+                                (scratch_.path() / "stderr").string();
+    const int status = std::system(command.c_str());
+    Result result;
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    result.out = text_of(scratch_.path() / "stdout");
+    result.err = text_of(scratch_.path() / "stderr");
+    if (fs::exists(out / "report.json")) result.report = Json::parse(text_of(out / "report.json"));
+    return result;
+  }
+
+  static std::string self(const std::string& fault) {
+    return (executable_path().parent_path().parent_path() / "lib" / "self" / ("qcts_self_" + fault + ".so"))
+        .string();
+  }
+
+  fs::path write(const std::string& name, const std::string& text) {
+    std::ofstream(scratch_.path() / name) << text;
+    return scratch_.path() / name;
+  }
+
+  ScratchFolder scratch_;
+};
+
+// The two float32 noise inputs of dequantize: one struck by the fault (k = 13), one not.
+const std::string kTwoCases = " --kind numerics --filter 'numerics.dequantize/int8_row/noise_n*_f32'";
+
+TEST_F(RunProgram, AProviderWithoutAFaultPasses) {
+  const Result result = run("--provider " + self("none") + kTwoCases);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  ASSERT_EQ(result.report["cases"].size(), 2u) << "the other tests count on one struck and one spared case";
+  ASSERT_NE(result.find("k13"), nullptr);
+  EXPECT_FALSE(result.report["conformance"]["conformant"].get<bool>())
+      << "two cases are not the mustpass list";
+}
+
+struct Planted {
+  const char *fault, *status, *reason;
+};
+class PlantedFault : public RunProgram, public testing::WithParamInterface<Planted> {};
+
+TEST_P(PlantedFault, CostsOneCaseAndTheRunGoesOn) {
+  const Planted planted = GetParam();
+  const fs::path plan = write(
+      "plan.json", R"({"description": "", "kinds": ["numerics"], "all_variants": true, "every_input": true,
+    "case_timeout_s": 6, "latency_budget_s": 0, "latency_m": [], "latency_shapes": []})");
+  const Result result =
+      run("--jobs 1 --plan " + plan.string() + " --provider " + self(planted.fault) + kTwoCases);
+  EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
+  ASSERT_EQ(result.report["cases"].size(), 2u);
+  const Json& struck = *result.find("k13");
+  EXPECT_EQ(struck["status"], planted.status) << struck.dump();
+  EXPECT_THAT(struck["reason"].get<std::string>() + struck.value("mismatch", Json()).dump(),
+              HasSubstr(planted.reason));
+  EXPECT_THAT(struck["rerun"].get<std::string>(),
+              testing::AllOf(HasSubstr(struck["id"]), HasSubstr(self(planted.fault))));
+  const bool all_struck = std::string(planted.fault) == "flushes_at_load";
+  for (const Json& c : result.report["cases"])
+    EXPECT_EQ(c["status"], c["id"] == struck["id"] ? planted.status
+                           : all_struck            ? "fail"
+                                                   : "pass")
+        << c.dump();
+}
+
+INSTANTIATE_TEST_SUITE_P(Run, PlantedFault,
+                         testing::Values(Planted{"wrong", "fail", "column 12"},
+                                         Planted{"aborts", "crash", "SIGABRT"},
+                                         Planted{"hangs", "timeout", "no verdict within 6 s"},
+                                         Planted{"leaves", "crash", "exit code 0"},
+                                         Planted{"flushes", "fail", "flush to zero"},
+                                         Planted{"throws", "fail", "threw across the C ABI"},
+                                         Planted{"chatters", "crash", "no verdict"},
+                                         Planted{"flushes_at_load", "fail", "loading the provider"}),
+                         [](const auto& info) { return std::string(info.param.fault); });
+
+TEST_F(RunProgram, TheLastWordsOfACrashAreKept) {
+  const Result result = run("--provider " + self("aborts") + kTwoCases);
+  ASSERT_NE(result.find("k13"), nullptr) << result.err;
+  EXPECT_THAT((*result.find("k13"))["reason"].get<std::string>(), HasSubstr("a planted abort"));
+}
+
+TEST_F(RunProgram, AllNotSupportedProvesNothing) {
+  const Result result = run("--provider " + self("declines") + kTwoCases);
+  EXPECT_EQ(result.exit_code, 3) << result.out;
+  EXPECT_EQ(result.report["not_supported"][0]["reason"], "only float32");
+}
+
+struct Wrong {
+  const char *name, *arguments;
+  int exit_code;
+  const char* hint;
+};
+class WrongWord : public RunProgram, public testing::WithParamInterface<Wrong> {};
+
+TEST_P(WrongWord, EndsTheRunWithTheNearestRightOne) {
+  const Result result = run(GetParam().arguments);
+  EXPECT_EQ(result.exit_code, GetParam().exit_code) << result.err;
+  EXPECT_THAT(result.err, HasSubstr(GetParam().hint));
+  EXPECT_TRUE(result.report.is_null()) << "a run that judged nothing must leave no report";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Run, WrongWord,
+    testing::Values(Wrong{"filter", "--provider builtin --filter numerics.dequantise", 3,
+                          "numerics.dequantize"},
+                    Wrong{"kind", "--kind numeric", 2, "'numerics'"},
+                    Wrong{"provider", "--provider buitlin", 2, "'builtin'"},
+                    Wrong{"scheme", "--scheme int8_rov", 2, "'int8_row'"},
+                    Wrong{"plan", "--plan defualt", 2, "'default'"},
+                    Wrong{"variant", "--provider builtin --variant scalr", 2, "'scalar'"},
+                    Wrong{"library", "--provider ./none.so", 2, "./none.so"},
+                    Wrong{"shard", "--shard 3/2", 2, "3/2"},
+                    Wrong{"empty_shard",
+                          "--provider builtin --filter "
+                          "numerics.dequantize/int8_row/noise_n7_k13_f32/builtin_scalar --shard 2/2",
+                          3, "no case was selected"},
+                    Wrong{"fixtures", "--fixtures /nonexistent", 2, "manifest.json"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(RunProgram, AnExactIdTakesOnlyItself) {
+  const Result result = run(
+      "--provider builtin --list --filter numerics.linear/int8_row/noise_m1_n37_k216_bf16/builtin_scalar");
+  EXPECT_EQ(result.out, "numerics.linear/int8_row/noise_m1_n37_k216_bf16/builtin_scalar\n") << result.err;
+}
+
+TEST_F(RunProgram, AVariantThatCannotRunIsAnError) {
+  ::setenv("QCTS_CPU_MASK", "sse4_2", 1);
+  const Result result = run("--provider builtin --variant avx512");
+  ::unsetenv("QCTS_CPU_MASK");
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("avx512 cannot run"));
+}
+
+TEST(Mustpass, ListIsWhatThePlanExpandsTo) {
+  const fs::path root = repository_root();
+  const std::vector<std::string> listed = load_mustpass(root / "suites" / "mustpass" / "default.txt");
+  EXPECT_EQ(listed, mustpass_ids("default", {root / "fixtures"}))
+      << "regenerate: build/release/bin/qcts list --names > suites/mustpass/default.txt";
+}
+
+TEST(Mustpass, FloorCoversEveryOperationAndAsksForNothingImpossible) {
+  const fs::path folder = repository_root() / "suites" / "mustpass";
+  std::map<std::pair<std::string, std::string>, uint64_t> listed;
+  for (const std::string& id : load_mustpass(folder / "default.txt")) {
+    const IdParts parts = split_case_id(id);
+    ++listed[{parts.scheme, parts.op}];
+  }
+  for (const FloorEntry& entry : load_floor(folder / "floor.json")) {
+    const auto found = listed.find({entry.scheme, entry.op});
+    ASSERT_NE(found, listed.end()) << entry.scheme << " " << entry.op;
+    EXPECT_LE(entry.floor, found->second) << entry.scheme << " " << entry.op;
+    EXPECT_GT(entry.floor, 0u) << entry.scheme << " " << entry.op;
+    listed.erase(found);
+  }
+  EXPECT_TRUE(listed.empty()) << listed.begin()->first.first << " " << listed.begin()->first.second
+                              << " has no floor";
+}
+
+}  // namespace
+}  // namespace qcts
