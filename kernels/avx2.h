@@ -1,6 +1,5 @@
 // For the AVX2 variants, and for nothing else: every function has internal linkage. Elements in and out of
-// vectors of eight floats, and the frame of `linear`: how columns, k and rows are cut, with the decoding of
-// codes left to the scheme's file.
+// vectors of eight floats.
 #pragma once
 
 #include <immintrin.h>

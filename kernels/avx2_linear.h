@@ -4,10 +4,10 @@
 // Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
 // order of use, so a call reads one linear stream, and neither k nor the sum over k has a tail. Columns are
 // split statically over threads, x is widened to float once.
-//   m <= 4   codes are decoded in registers, used for every row, and forgotten: bound by memory as long as
-//   decoding keeps up. m > 4    128 k of a block are decoded to a panel of floats (32 KiB, L1 and L2), which
-//   6 rows by 16 columns at a time multiply (12 sums,
-//            2 weights and 1 broadcast in 16 registers): bound by fused multiply-adds.
+// - m <= 4: codes are decoded in registers, used for every row, and forgotten. Bound by memory as long as
+//   decoding keeps up.
+// - m > 4: 128 k of a block are decoded to a panel of floats (32 KiB), which 6 rows by 16 columns at a time
+//   multiply: 12 sums, 2 weights and 1 broadcast in 16 registers. Bound by fused multiply-adds.
 // Every output is the same chain in either case: t = fma(x, w, t) over the k of a group in order, then total
 // = fma(scale, t, total), then total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not
 // depend on m, nor anything on the number of threads.
@@ -60,6 +60,7 @@ void multiply(const uint8_t* header, const uint8_t* codes, int64_t count, int fi
     if (first == 0)
       for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64)
         _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
+#pragma GCC unroll 8
     for (int i = 0; i < Scheme::kStep; ++i) {
       __m256 value[M];
       for (int m = 0; m < M; ++m) value[m] = _mm256_broadcast_ss(x + m * ldx + k + i);

@@ -29,7 +29,8 @@ TEST_P(ArenaPoison, WritesIntoTheRowsAreAllowedAndIntoTheGapsSeen) {
   EXPECT_EQ(buffer.read(), std::vector<std::byte>(12, std::byte{7}));
   buffer.data()[14] ^= std::byte{1};
   ASSERT_TRUE(buffer.violation().has_value());
-  EXPECT_NE(buffer.violation()->find("between two rows, the first at byte 4 of row 1"), std::string::npos) << *buffer.violation();
+  EXPECT_NE(buffer.violation()->find("between two rows, the first at byte 4 of row 1"), std::string::npos)
+      << *buffer.violation();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ArenaPoison, testing::Values(Poison::nan, Poison::zeros, Poison::previous));

@@ -50,18 +50,22 @@ TEST(CompareBitwise, UnequalLengthsAreNotComparedByTheirCommonPart) {
 TEST(CompareBitwise, NanEqualsNanWhateverItsPayloadAndSign) {
   EXPECT_TRUE(compare_bitwise(DType::bfloat16, raw<uint16_t>({0x7fc0}), raw<uint16_t>({0xff81})).equal());
   EXPECT_TRUE(compare_bitwise(DType::float8_e4m3fn, raw<uint8_t>({0x7f}), raw<uint8_t>({0xff})).equal());
-  EXPECT_FALSE(compare_bitwise(DType::bfloat16, raw<uint16_t>({0x7fc0}), raw<uint16_t>({0x7f80})).equal()) << "infinity is no NaN";
-  EXPECT_FALSE(compare_bitwise(DType::int16, raw<uint16_t>({0x7fc0}), raw<uint16_t>({0xff81})).equal()) << "integers have no NaN";
+  EXPECT_FALSE(compare_bitwise(DType::bfloat16, raw<uint16_t>({0x7fc0}), raw<uint16_t>({0x7f80})).equal())
+      << "infinity is no NaN";
+  EXPECT_FALSE(compare_bitwise(DType::int16, raw<uint16_t>({0x7fc0}), raw<uint16_t>({0xff81})).equal())
+      << "integers have no NaN";
 }
 
 TEST(CompareBitwise, SignOfZeroCounts) {
-  const Comparison compared = compare_bitwise(DType::float32, floats(DType::float32, {0.0}), floats(DType::float32, {-0.0}));
+  const Comparison compared =
+      compare_bitwise(DType::float32, floats(DType::float32, {0.0}), floats(DType::float32, {-0.0}));
   EXPECT_EQ(compared.differing, 1u);
   EXPECT_EQ(compared.got, "0x80000000 (-0)");
 }
 
 TEST(CompareBitwise, NamesTheFirstDifferenceAndCountsAll) {
-  const Comparison compared = compare_bitwise(DType::uint8, raw<uint8_t>({1, 2, 3, 4}), raw<uint8_t>({1, 9, 3, 8}));
+  const Comparison compared =
+      compare_bitwise(DType::uint8, raw<uint8_t>({1, 2, 3, 4}), raw<uint8_t>({1, 9, 3, 8}));
   EXPECT_EQ(compared.first, 1u);
   EXPECT_EQ(compared.differing, 2u);
   EXPECT_EQ(compared.want, "0x02");
@@ -71,7 +75,8 @@ TEST(CompareBitwise, NamesTheFirstDifferenceAndCountsAll) {
 TEST(CompareBounded, EveryElementAnswersForItself) {
   // Ten errors of half a bound each do not add up, and one of three bounds is not averaged away.
   std::vector<Bounded> want(10, Bounded{1, 0.5, 1.5});
-  EXPECT_TRUE(compare_bounded(want, DType::float32, floats(DType::float32, std::vector<double>(10, 1.25))).equal());
+  EXPECT_TRUE(
+      compare_bounded(want, DType::float32, floats(DType::float32, std::vector<double>(10, 1.25))).equal());
   std::vector<double> one_wrong(10, 1.0);
   one_wrong[7] = 2.5;
   const BoundedComparison compared = compare_bounded(want, DType::float32, floats(DType::float32, one_wrong));
@@ -82,7 +87,8 @@ TEST(CompareBounded, EveryElementAnswersForItself) {
 
 TEST(CompareBounded, TheEndsBelongToTheInterval) {
   const Bounded want{1, 0.5, 1.5};
-  for (const double got : {0.5, 1.5}) EXPECT_TRUE(compare_bounded({&want, 1}, DType::float64, floats(DType::float64, {got})).equal());
+  for (const double got : {0.5, 1.5})
+    EXPECT_TRUE(compare_bounded({&want, 1}, DType::float64, floats(DType::float64, {got})).equal());
   for (const double got : {std::nextafter(0.5, 0), std::nextafter(1.5, 2)})
     EXPECT_FALSE(compare_bounded({&want, 1}, DType::float64, floats(DType::float64, {got})).equal());
 }
@@ -100,14 +106,19 @@ TEST_P(CompareBoundedSpecial, NonFinite) {
   EXPECT_EQ(compare_bounded({&c.want, 1}, DType::float32, floats(DType::float32, {c.got})).equal(), c.passes);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Values, CompareBoundedSpecial,
-    testing::Values(SpecialCase{{1, 0, 2}, kNan, false}, SpecialCase{{kNan, kNan, kNan}, kNan, true},
-                    SpecialCase{{kNan, kNan, kNan}, 1, false}, SpecialCase{{kInfinity, kNan, kNan}, kInfinity, true},
-                    SpecialCase{{kInfinity, kNan, kNan}, -kInfinity, false}, SpecialCase{{kInfinity, kNan, kNan}, 3e38, false},
-                    SpecialCase{{1, 0, 2}, kInfinity, false}, SpecialCase{{3e38, 2e38, kInfinity}, kInfinity, true},
-                    SpecialCase{{3e38, 2e38, kInfinity}, -kInfinity, false}, SpecialCase{{1, kNan, 2}, 1, false},
-                    SpecialCase{{1, -kInfinity, kInfinity}, 1, false}, SpecialCase{{1, 2, 0}, 1, false}));
+INSTANTIATE_TEST_SUITE_P(Values, CompareBoundedSpecial,
+                         testing::Values(SpecialCase{{1, 0, 2}, kNan, false},
+                                         SpecialCase{{kNan, kNan, kNan}, kNan, true},
+                                         SpecialCase{{kNan, kNan, kNan}, 1, false},
+                                         SpecialCase{{kInfinity, kNan, kNan}, kInfinity, true},
+                                         SpecialCase{{kInfinity, kNan, kNan}, -kInfinity, false},
+                                         SpecialCase{{kInfinity, kNan, kNan}, 3e38, false},
+                                         SpecialCase{{1, 0, 2}, kInfinity, false},
+                                         SpecialCase{{3e38, 2e38, kInfinity}, kInfinity, true},
+                                         SpecialCase{{3e38, 2e38, kInfinity}, -kInfinity, false},
+                                         SpecialCase{{1, kNan, 2}, 1, false},
+                                         SpecialCase{{1, -kInfinity, kInfinity}, 1, false},
+                                         SpecialCase{{1, 2, 0}, 1, false}));
 
 TEST(CompareBounded, NoElementsAndUnequalLengthsAreNotAPass) {
   EXPECT_FALSE(compare_bounded({}, DType::float32, {}).equal());
@@ -152,13 +163,15 @@ TEST_P(Sensitivity, TheSmallestChangeOfAnyValueIsSeen) {
   const size_t bytes = dtype_bytes(GetParam());
   for (unsigned pattern = 0; pattern < 256; ++pattern) {
     std::vector<std::byte> element(bytes, std::byte{static_cast<uint8_t>(pattern)});
-    EXPECT_TRUE(bitwise_is_sensitive(GetParam(), element, 0)) << dtype_name(GetParam()) << " pattern " << pattern;
+    EXPECT_TRUE(bitwise_is_sensitive(GetParam(), element, 0))
+        << dtype_name(GetParam()) << " pattern " << pattern;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(DTypes, Sensitivity,
-                         testing::Values(DType::float32, DType::float64, DType::float16, DType::bfloat16, DType::float8_e4m3fn,
-                                         DType::float8_e5m2, DType::int8, DType::uint8, DType::int32));
+                         testing::Values(DType::float32, DType::float64, DType::float16, DType::bfloat16,
+                                         DType::float8_e4m3fn, DType::float8_e5m2, DType::int8, DType::uint8,
+                                         DType::int32));
 
 }  // namespace
 }  // namespace qcts

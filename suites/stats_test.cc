@@ -23,17 +23,17 @@ TEST(Stats, MedianOfKnownNumbers) {
   EXPECT_TRUE(std::isnan(median({})));
 }
 
-TEST(Stats, OneOutlierDoesNotMoveTheMedian) {
-  EXPECT_EQ(median(std::vector<double>{1, 1, 1, 1, 1e9}), 1);
-}
+TEST(Stats, OneOutlierDoesNotMoveTheMedian) { EXPECT_EQ(median(std::vector<double>{1, 1, 1, 1, 1e9}), 1); }
 
-// 400 experiments of 60 samples around a known median: an interval of 95 % has to hold it in 95 % of them. The limits are six standard
-// deviations of a binomial around 0.95, widened downwards because a percentile bootstrap of 60 samples is known to be a little short.
+// 400 experiments of 60 samples around a known median: an interval of 95 % has to hold it in 95 % of them.
+// The limits are six standard deviations of a binomial around 0.95, widened downwards because a percentile
+// bootstrap of 60 samples is known to be a little short.
 TEST(Stats, BootstrapCoversWhatItPromises) {
   int covered = 0;
   constexpr int kExperiments = 400;
   for (int i = 0; i < kExperiments; ++i) {
-    const Interval interval = bootstrap_median(noise_samples(1000 + static_cast<uint64_t>(i), 60, 7.0, 1.0), 1, 0.95, 400, 5);
+    const Interval interval =
+        bootstrap_median(noise_samples(1000 + static_cast<uint64_t>(i), 60, 7.0, 1.0), 1, 0.95, 400, 5);
     covered += interval.low <= 7.0 && 7.0 <= interval.high;
   }
   EXPECT_GE(covered, static_cast<int>(0.90 * kExperiments));
@@ -44,13 +44,15 @@ TEST(Stats, BootstrapCoversWhatItPromises) {
 TEST(Stats, BlocksWidenTheIntervalOfDriftingSamples) {
   std::vector<double> drifting(200);
   for (size_t i = 0; i < drifting.size(); ++i) drifting[i] = noise(3, i / 10) + 0.01 * noise(4, i);
-  const Interval single = bootstrap_median(drifting, 1, 0.95, 1000, 9), blocks = bootstrap_median(drifting, 10, 0.95, 1000, 9);
+  const Interval single = bootstrap_median(drifting, 1, 0.95, 1000, 9),
+                 blocks = bootstrap_median(drifting, 10, 0.95, 1000, 9);
   EXPECT_GT(blocks.high - blocks.low, 1.5 * (single.high - single.low));
 }
 
 TEST(Stats, TheSameSamplesGiveTheSameInterval) {
   const std::vector<double> samples = noise_samples(1, 100, 0, 1);
-  const Interval a = bootstrap_median(samples, 5, 0.95, 500, 2), b = bootstrap_median(samples, 5, 0.95, 500, 2);
+  const Interval a = bootstrap_median(samples, 5, 0.95, 500, 2),
+                 b = bootstrap_median(samples, 5, 0.95, 500, 2);
   EXPECT_EQ(a.low, b.low);
   EXPECT_EQ(a.high, b.high);
 }
@@ -78,7 +80,8 @@ TEST(Stats, RatioOfPairsCancelsWhatBothSaw) {
 TEST(Stats, ThreePercentAreFoundAndNoneAreNot) {
   int alarms = 0;
   for (uint64_t i = 0; i < 100; ++i) {
-    const std::vector<double> a = noise_samples(50 + 2 * i, 100, 100, 1.0), b = noise_samples(51 + 2 * i, 100, 100, 1.0);
+    const std::vector<double> a = noise_samples(50 + 2 * i, 100, 100, 1.0),
+                              b = noise_samples(51 + 2 * i, 100, 100, 1.0);
     std::vector<double> slowed = b;
     for (double& sample : slowed) sample *= 1.03;
     EXPECT_EQ(decide_at_least(ratio_interval(a, slowed, 10, 0.95, i), 1.0), Decision::missed);

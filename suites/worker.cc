@@ -128,13 +128,13 @@ std::vector<std::string> worker_arguments(const WorkerOptions& options) {
                                     context.targets.string(),
                                     "--program",
                                     context.program,
-                                    "--rerun-options=" + context.rerun_options,
                                     "--threads",
                                     std::to_string(context.threads),
                                     "--seed",
                                     std::to_string(context.seed),
                                     "--latency-budget",
                                     std::to_string(context.latency_budget_s)};
+  if (!context.rerun_options.empty()) words.push_back("--rerun-options=" + context.rerun_options);
   if (context.gate_latency) words.push_back("--gate-latency");
   for (const std::filesystem::path& folder : options.fixtures)
     words.insert(words.end(), {"--fixtures", folder.string()});
