@@ -131,6 +131,12 @@ qcts_status check_dense_rows(const qcts_problem& p, int64_t ld_bytes, const char
   return QCTS_OK;
 }
 
+bool any_null(const qcts_plane* planes, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i)
+    if (planes[i].data == nullptr) return true;
+  return false;
+}
+
 // The layout that `planes` are in.
 const char* input_layout(uint32_t op, const qcts_problem& p) {
   return op == QCTS_OP_UNPACK ? p.layout : "plain";
@@ -219,12 +225,8 @@ qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem) {
   const bool writes_y = kernel.op == QCTS_OP_DEQUANTIZE || kernel.op == QCTS_OP_LINEAR;
   if ((reads_planes && p.n_planes == 0) || (writes_planes && p.n_out_planes == 0)) return QCTS_INVALID;
   if ((reads_x && p.x == nullptr) || (writes_y && p.y == nullptr)) return QCTS_INVALID;
-  if (reads_planes)
-    for (uint32_t i = 0; i < p.n_planes; ++i)
-      if (p.planes[i].data == nullptr) return QCTS_INVALID;
-  if (writes_planes)
-    for (uint32_t i = 0; i < p.n_out_planes; ++i)
-      if (p.out_planes[i].data == nullptr) return QCTS_INVALID;
+  if (reads_planes && any_null(p.planes, p.n_planes)) return QCTS_INVALID;
+  if (writes_planes && any_null(p.out_planes, p.n_out_planes)) return QCTS_INVALID;
   if (p.bias != nullptr && !is_float(p.bias_dtype)) return QCTS_INVALID;
   if (kernel.workspace_bytes != nullptr) {
     const uint64_t needed = kernel.workspace_bytes(problem);
@@ -234,6 +236,11 @@ qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem) {
       (p.prepared == nullptr || p.prepared_bytes < kernel.prepared_bytes(problem)))
     return QCTS_INVALID;
   return QCTS_OK;
+}
+
+qcts_status check_prepare(const qcts_kernel& kernel, const qcts_problem* problem) {
+  if (check_problem(kernel, problem, nullptr, 0) != QCTS_OK || problem->n_planes == 0) return QCTS_INVALID;
+  return any_null(problem->planes, problem->n_planes) ? QCTS_INVALID : QCTS_OK;
 }
 
 void parallel_for(uint32_t threads, int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),

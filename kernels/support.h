@@ -23,6 +23,9 @@ qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem
 // The same, plus that nothing the op reads or writes is NULL. Called first by run(): QCTS_OK or QCTS_INVALID.
 qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem);
 
+// For prepare(): as check_problem, and the planes are there. QCTS_OK or QCTS_INVALID.
+qcts_status check_prepare(const qcts_kernel& kernel, const qcts_problem* problem);
+
 // Data of the plane called `name`; NULL when absent.
 void* plane_data(const qcts_plane* planes, uint32_t count, const char* name);
 

@@ -8,14 +8,18 @@ namespace qcts {
 
 const char* poison_name(Poison poison) {
   switch (poison) {
-    case Poison::nan: return "NaN";
-    case Poison::zeros: return "zeros";
-    case Poison::previous: return "the previous answer";
+    case Poison::nan:
+      return "NaN";
+    case Poison::zeros:
+      return "zeros";
+    case Poison::previous:
+      return "the previous answer";
   }
   return "";
 }
 
-GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes)
+GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
+                             size_t misalign_bytes)
     : name_(std::move(name)), rows_(rows), row_bytes_(row_bytes), stride_bytes_(stride_bytes) {
   if (stride_bytes < row_bytes) throw std::invalid_argument("GuardedBuffer " + name_ + ": rows overlap");
   bytes_ = rows == 0 ? 0 : (rows - 1) * stride_bytes + row_bytes;
@@ -33,7 +37,8 @@ bool GuardedBuffer::in_row(size_t position) const {
 }
 
 std::byte GuardedBuffer::zone_pattern(size_t position) const {
-  // nan: NaN in every float type, so that arithmetic on it shows; the others: bytes that differ from their neighbours.
+  // nan: NaN in every float type, so that arithmetic on it shows; the others: bytes that differ from their
+  // neighbours.
   if (seed_ == 0) return std::byte{0xff};
   return static_cast<std::byte>((position * 37 + seed_ * 101) & 0x7f);
 }
@@ -45,15 +50,18 @@ void GuardedBuffer::paint(Poison poison) {
 }
 
 void GuardedBuffer::write(std::span<const std::byte> bytes) {
-  if (bytes.size() != rows_ * row_bytes_) throw std::invalid_argument("GuardedBuffer " + name_ + ": wrong number of bytes");
+  if (bytes.size() != rows_ * row_bytes_)
+    throw std::invalid_argument("GuardedBuffer " + name_ + ": wrong number of bytes");
   if (row_bytes_ == 0) return;
-  for (size_t r = 0; r < rows_; ++r) std::memcpy(first_ + r * stride_bytes_, bytes.data() + r * row_bytes_, row_bytes_);
+  for (size_t r = 0; r < rows_; ++r)
+    std::memcpy(first_ + r * stride_bytes_, bytes.data() + r * row_bytes_, row_bytes_);
 }
 
 std::vector<std::byte> GuardedBuffer::read() const {
   std::vector<std::byte> bytes(rows_ * row_bytes_);
   if (row_bytes_ == 0) return bytes;
-  for (size_t r = 0; r < rows_; ++r) std::memcpy(bytes.data() + r * row_bytes_, first_ + r * stride_bytes_, row_bytes_);
+  for (size_t r = 0; r < rows_; ++r)
+    std::memcpy(bytes.data() + r * row_bytes_, first_ + r * stride_bytes_, row_bytes_);
   return bytes;
 }
 
@@ -61,7 +69,9 @@ void GuardedBuffer::poison(Poison poison, std::span<const std::byte> answer) {
   if (poison == Poison::previous && answer.size() == rows_ * row_bytes_) {
     write(answer);
   } else {
-    const std::byte fill{static_cast<uint8_t>(poison == Poison::nan ? 0xff : poison == Poison::zeros ? 0 : 0xa5)};
+    const std::byte fill{static_cast<uint8_t>(poison == Poison::nan     ? 0xff
+                                              : poison == Poison::zeros ? 0
+                                                                        : 0xa5)};
     write(std::vector<std::byte>(rows_ * row_bytes_, fill));
   }
   paint(poison);
@@ -86,9 +96,11 @@ std::optional<std::string> GuardedBuffer::violation() const {
     return name_ + ": " + std::to_string(count) + (count == 1 ? " byte" : " bytes") + " written " + where;
   };
   if (behind) return text(behind, "behind the end, the first at +" + std::to_string(first_behind));
-  if (before) return text(before, "before the start, the nearest at -" + std::to_string(begin - first_before));
+  if (before)
+    return text(before, "before the start, the nearest at -" + std::to_string(begin - first_before));
   if (between)
-    return text(between, "between two rows, the first at byte " + std::to_string(first_between % stride_bytes_) + " of row " +
+    return text(between, "between two rows, the first at byte " +
+                             std::to_string(first_between % stride_bytes_) + " of row " +
                              std::to_string(first_between / stride_bytes_));
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Caller-owned buffers for one kernel call: each between red zones, at an alignment that is no better than its element type needs,
-// filled before the call and checked after it.
+// Caller-owned buffers for one kernel call: each between red zones, at an alignment that is no better than
+// its element type needs, filled before the call and checked after it.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,22 @@ namespace qcts {
 
 // What an output holds before a call. An answer that depends on it was not written by the call.
 enum class Poison : uint8_t {
-  nan,       // every byte 0xff: NaN in every float type, -1 in the integers
+  nan,  // every byte 0xff: NaN in every float type, -1 in the integers
   zeros,
   previous,  // the answer of an earlier call, bit-inverted where it is unknown
 };
 const char* poison_name(Poison poison);
 
-// `rows` runs of `row_bytes` bytes, `stride_bytes` apart. One row where nothing is strided. The red zones lie before the first row,
-// behind the last one, and in the gaps between rows.
+// `rows` runs of `row_bytes` bytes, `stride_bytes` apart. One row where nothing is strided. The red zones lie
+// before the first row, behind the last one, and in the gaps between rows.
 class GuardedBuffer {
  public:
   static constexpr size_t kRedZoneBytes = 256;
 
   // The first byte lies at `misalign_bytes` modulo 64. stride_bytes >= row_bytes.
   GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes);
-  GuardedBuffer(std::string name, size_t bytes, size_t misalign_bytes) : GuardedBuffer(std::move(name), 1, bytes, bytes, misalign_bytes) {}
+  GuardedBuffer(std::string name, size_t bytes, size_t misalign_bytes)
+      : GuardedBuffer(std::move(name), 1, bytes, bytes, misalign_bytes) {}
 
   // nullptr when there is no element, so that an unchecked read shows.
   std::byte* data() { return bytes_ == 0 ? nullptr : first_; }
@@ -38,13 +39,15 @@ class GuardedBuffer {
   void write(std::span<const std::byte> bytes);
   std::vector<std::byte> read() const;
 
-  // Fills the rows (previous: with `answer`, or with 0xa5 where that has another length), and paints the red zones with a pattern of
-  // their own per poison, so that a value read from beyond the ends changes between the runs.
+  // Fills the rows (previous: with `answer`, or with 0xa5 where that has another length), and paints the red
+  // zones with a pattern of their own per poison, so that a value read from beyond the ends changes between
+  // the runs.
   void poison(Poison poison, std::span<const std::byte> answer = {});
   // Paints the red zones and leaves the rows.
   void paint(Poison poison);
 
-  // A byte outside the rows that is no longer as painted: "y: 1 byte written behind the end, the first at +0".
+  // A byte outside the rows that is no longer as painted: "y: 1 byte written behind the end, the first at
+  // +0".
   std::optional<std::string> violation() const;
 
  private:

@@ -1,6 +1,7 @@
-// qcts_bench: every latency case of the default plan as a Google Benchmark of the same id, cold and warm apart, with the library's own
-// flags and output. A kernel is verified on the benchmark's own problem before it is timed. The verdicts are `qcts run`'s.
-// Exit codes: 0 done, 1 a kernel was wrong, 2 usage, 3 no benchmark matches, 5 infrastructure.
+// qcts_bench: every latency case of the default plan as a Google Benchmark of the same id, cold and warm
+// apart, with the library's own flags and output. A kernel is verified on the benchmark's own problem before
+// it is timed. The verdicts are `qcts run`'s. Exit codes: 0 done, 1 a kernel was wrong, 2 usage, 3 no
+// benchmark matches, 5 infrastructure.
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -26,8 +27,9 @@ void time_case(benchmark::State& state, const Case& c, bool& wrong) {
     if (support.status != QCTS_OK) return state.SkipWithError(("not supported: " + support.reason).c_str());
     KernelContender& contender = kernel.contender();
     const bool cold = state.range(0) != 0;
-    const size_t copies =
-        cold && contender.weight_bytes() != 0 ? cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes()) : 1;
+    const size_t copies = cold && contender.weight_bytes() != 0
+                              ? cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes())
+                              : 1;
     const std::string error = kernel.make_and_verify(copies);
     if (!error.empty()) {
       wrong = true;
@@ -39,7 +41,8 @@ void time_case(benchmark::State& state, const Case& c, bool& wrong) {
       copy = (copy + 1) % copies;
       benchmark::ClobberMemory();
     }
-    state.SetBytesProcessed(static_cast<int64_t>(contender.moved_bytes()) * static_cast<int64_t>(state.iterations()));
+    state.SetBytesProcessed(static_cast<int64_t>(contender.moved_bytes()) *
+                            static_cast<int64_t>(state.iterations()));
     state.counters["copies"] = static_cast<double>(copies);
   } catch (const std::exception& error) {
     wrong = true;
@@ -72,7 +75,9 @@ void load_plugins(Registry& registry) {
 
 int run(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  if (argc > 1) throw std::invalid_argument(std::string("unknown option '") + argv[1] + "' (--help lists Google Benchmark's)");
+  if (argc > 1)
+    throw std::invalid_argument(std::string("unknown option '") + argv[1] +
+                                "' (--help lists Google Benchmark's)");
   Registry registry;
   registry.add(builtin_provider());
   load_plugins(registry);
@@ -82,15 +87,17 @@ int run(int argc, char** argv) {
     if (c.kind == Kind::latency) cases.push_back(std::move(c));
   bool wrong = false;
   for (const Case& c : cases)
-    benchmark::RegisterBenchmark(c.full_id().c_str(), [&c, &wrong](benchmark::State& state) { time_case(state, c, wrong); })
+    benchmark::RegisterBenchmark(c.full_id().c_str(),
+                                 [&c, &wrong](benchmark::State& state) { time_case(state, c, wrong); })
         ->ArgName("cold")
         ->Arg(1)
         ->Arg(0)
         ->UseRealTime()
         ->Unit(benchmark::kMicrosecond);
-  benchmark::AddCustomContext("qcts_note",
-                              "Debian builds its libbenchmark without NDEBUG, hence \"library was built as DEBUG\"; qcts and its "
-                              "kernels are built as the preset says");
+  benchmark::AddCustomContext(
+      "qcts_note",
+      "Debian builds its libbenchmark without NDEBUG, hence \"library was built as DEBUG\"; qcts and its "
+      "kernels are built as the preset says");
   benchmark::SetBenchmarkFilter(anchored(benchmark::GetBenchmarkFilter(), cases));
   if (benchmark::RunSpecifiedBenchmarks() == 0) {
     std::fprintf(stderr, "qcts_bench: no benchmark matches --benchmark_filter\n");

@@ -42,7 +42,9 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
-std::string plane_text(const Plane& p) { return std::string(dtype_name(p.dtype)) + " " + shape_text(p.shape); }
+std::string plane_text(const Plane& p) {
+  return std::string(dtype_name(p.dtype)) + " " + shape_text(p.shape);
+}
 
 std::string number_text(double value) {
   char text[40];
@@ -77,7 +79,8 @@ std::string describe_element(DType dtype, std::span<const std::byte> elements, u
   const size_t bytes = element_bytes(dtype);
   const std::byte* element = elements.data() + index * bytes;
   std::string text = hex_of(element, bytes);
-  if (has_float_elements(dtype)) text += " (" + number_text(decode_float(dtype, load_bits(element, bytes))) + ")";
+  if (has_float_elements(dtype))
+    text += " (" + number_text(decode_float(dtype, load_bits(element, bytes))) + ")";
   return text;
 }
 
@@ -93,7 +96,8 @@ Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::sp
     return result;
   }
   if (want.size() % bytes != 0) {
-    result.problem = std::to_string(want.size()) + " bytes are not whole elements of " + std::to_string(bytes);
+    result.problem =
+        std::to_string(want.size()) + " bytes are not whole elements of " + std::to_string(bytes);
     return result;
   }
   result.total = want.size() / bytes;
@@ -108,18 +112,20 @@ Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::sp
   return result;
 }
 
-std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape, std::string_view layout,
-                                       const Planes& want, const Planes& got) {
+std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape,
+                                       std::string_view layout, const Planes& want, const Planes& got) {
   if (want.empty()) return Mismatch{"planes", "at least one plane", "none to compare", 0, 0};
   if (want.size() != got.size())
-    return Mismatch{"planes", std::to_string(want.size()) + " planes", std::to_string(got.size()) + " planes", 0, 0};
+    return Mismatch{"planes", std::to_string(want.size()) + " planes", std::to_string(got.size()) + " planes",
+                    0, 0};
   Mismatch mismatch;
   for (size_t i = 0; i < want.size(); ++i) {
     const Plane &w = want[i], &g = got[i];
     if (w.name != g.name) return Mismatch{"plane " + std::to_string(i), w.name, g.name, 0, 0};
     if (w.dtype != g.dtype || w.shape != g.shape) return Mismatch{w.name, plane_text(w), plane_text(g), 0, 0};
     const Comparison compared = compare_bitwise(w.dtype, w.bytes, g.bytes);
-    if (!compared.problem.empty()) return Mismatch{w.name, "equal elements", compared.problem, 0, compared.total};
+    if (!compared.problem.empty())
+      return Mismatch{w.name, "equal elements", compared.problem, 0, compared.total};
     mismatch.total += compared.total;
     if (compared.differing == 0) continue;
     if (mismatch.count == 0) {
@@ -134,7 +140,8 @@ std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& 
   return mismatch;
 }
 
-BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype, std::span<const std::byte> got) {
+BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype,
+                                  std::span<const std::byte> got) {
   BoundedComparison result;
   const size_t bytes = element_bytes(dtype);
   if (!has_float_elements(dtype)) {
@@ -142,7 +149,8 @@ BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype, st
     return result;
   }
   if (got.size() != want.size() * bytes) {
-    result.problem = "want " + std::to_string(want.size()) + " elements, got " + std::to_string(got.size()) + " bytes";
+    result.problem =
+        "want " + std::to_string(want.size()) + " elements, got " + std::to_string(got.size()) + " bytes";
     return result;
   }
   if (want.empty()) {
@@ -158,7 +166,8 @@ BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype, st
     if (judged == Judged::vacuous) ++result.vacuous;
     if (result.differing++ == 0) {
       result.first = i;
-      result.want = number_text(want[i].value) + " within [" + number_text(want[i].low) + ", " + number_text(want[i].high) + "]";
+      result.want = number_text(want[i].value) + " within [" + number_text(want[i].low) + ", " +
+                    number_text(want[i].high) + "]";
       result.got = describe_element(dtype, got, i);
     }
   }

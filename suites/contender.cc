@@ -58,7 +58,8 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
   }
   if (op_ == "linear" || op_ == "dequantize") {
     const DType dtype = op_ == "linear" ? input.y_dtype : input.weight.dtype;
-    const int64_t rows = op_ == "linear" ? input.m : input.weight.n, cols = op_ == "linear" ? input.weight.n : input.weight.k;
+    const int64_t rows = op_ == "linear" ? input.m : input.weight.n,
+                  cols = op_ == "linear" ? input.weight.n : input.weight.k;
     y_bytes_ = static_cast<size_t>(rows * cols) * dtype_bytes(dtype);
     y_ = block(std::vector<std::byte>(y_bytes_));
     base_.y = y_;
@@ -103,7 +104,8 @@ void KernelContender::add_planes(size_t copies) {
 
 void KernelContender::make_ready(size_t copies) {
   if (copies > problems_.size()) add_planes(copies - problems_.size());
-  if (const uint64_t bytes = provider_workspace_bytes(kernel_, problems_.front()); bytes != 0 && !workspace_) {
+  if (const uint64_t bytes = provider_workspace_bytes(kernel_, problems_.front());
+      bytes != 0 && !workspace_) {
     workspace_ = blocks_.emplace_back(bytes).data();
     for (qcts_problem& problem : problems_) {
       problem.workspace = workspace_;
@@ -142,7 +144,10 @@ KernelAnswer KernelContender::answer() const {
 }
 
 StreamProbe::StreamProbe(uint64_t read_bytes, uint64_t write_bytes, size_t copies)
-    : read_words_(round_up(read_bytes, 64) / 8), copies_(copies), read_(read_words_ * 8 * copies), write_(write_bytes) {}
+    : read_words_(round_up(read_bytes, 64) / 8),
+      copies_(copies),
+      read_(read_words_ * 8 * copies),
+      write_(write_bytes) {}
 
 void StreamProbe::call(size_t copy) {
   constexpr size_t kLineWords = 8, kAheadWords = 64 * kLineWords;

@@ -1,4 +1,5 @@
-// What the stopwatch times: a kernel on rotating copies of one weight, or a probe that only moves the same bytes.
+// What the stopwatch times: a kernel on rotating copies of one weight, or a probe that only moves the same
+// bytes.
 #pragma once
 
 #include <cstddef>
@@ -39,13 +40,14 @@ class KernelContender final : public Contender {
  public:
   KernelContender(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
   Support supports() const;
-  // Once, before the first call and only when supports() says yes. Throws ProviderFault when prepare() fails, std::bad_alloc.
+  // Once, before the first call and only when supports() says yes. Throws ProviderFault when prepare() fails,
+  // std::bad_alloc.
   void make_ready(size_t copies);
 
   void call(size_t copy) override;  // throws ProviderFault unless QCTS_OK
   size_t copies() const override { return problems_.size(); }
   KernelAnswer answer() const;
-  uint64_t weight_bytes() const { return weight_bytes_; }      // of one copy: what a call reads
+  uint64_t weight_bytes() const { return weight_bytes_; }  // of one copy: what a call reads
   uint64_t moved_bytes() const { return weight_bytes_ + io_bytes_; }
   uint64_t written_bytes() const { return written_bytes_; }
   uint64_t prepared_bytes() const { return prepared_bytes_; }
@@ -68,7 +70,8 @@ class KernelContender final : public Contender {
   size_t y_bytes_ = 0;
 };
 
-// The machine's own pace: reads `read_bytes` with software prefetch and writes `write_bytes`, on rotating copies.
+// The machine's own pace: reads `read_bytes` with software prefetch and writes `write_bytes`, on rotating
+// copies.
 class StreamProbe final : public Contender {
  public:
   StreamProbe(uint64_t read_bytes, uint64_t write_bytes, size_t copies);
@@ -82,7 +85,8 @@ class StreamProbe final : public Contender {
   uint64_t sum_ = 0;
 };
 
-// As many copies of `bytes` as it takes to leave the caches twice over, within `most_bytes`; at least 1. l3_bytes 0: 64 MiB assumed.
+// As many copies of `bytes` as it takes to leave the caches twice over, within `most_bytes`; at least 1.
+// l3_bytes 0: 64 MiB assumed.
 size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t most_bytes);
 // A quarter of the memory that is available now, at most 1 GiB.
 uint64_t copy_budget_bytes();

@@ -1,5 +1,6 @@
-// The determinism kind: the same call again, with other numbers of threads, and each row alone. Every answer is compared bitwise with
-// the first; what the kernel claims is held against it, what it does not claim is measured.
+// The determinism kind: the same call again, with other numbers of threads, and each row alone. Every answer
+// is compared bitwise with the first; what the kernel claims is held against it, what it does not claim is
+// measured.
 #include <cmath>
 
 #include "suites/judge.h"
@@ -12,7 +13,7 @@ constexpr int kRepeats = 16;
 constexpr uint32_t kThreadCounts[] = {2, 3};
 
 struct Measurement {
-  const char* name;   // of the measure
+  const char* name;  // of the measure
   uint32_t claim;
   const char* claimed;
   uint64_t same = 0, asked = 0;
@@ -61,7 +62,8 @@ class DeterminismJudge {
 
   void rows_alone() {
     const KernelInput& input = question_.input;
-    const size_t x_row = input.x.size() / static_cast<size_t>(input.m), y_row = first_.y.size() / static_cast<size_t>(input.m);
+    const size_t x_row = input.x.size() / static_cast<size_t>(input.m),
+                 y_row = first_.y.size() / static_cast<size_t>(input.m);
     for (int64_t i = 0; i < input.m; ++i) {
       KernelInput alone = input;
       alone.m = 1;
@@ -80,7 +82,8 @@ class DeterminismJudge {
     compare(measurement, first_, answer, how);
   }
 
-  void compare(Measurement& measurement, const KernelAnswer& want, const KernelAnswer& got, const std::string& how) {
+  void compare(Measurement& measurement, const KernelAnswer& want, const KernelAnswer& got,
+               const std::string& how) {
     ++measurement.asked;
     const std::optional<Mismatch> mismatch = difference(want, got);
     if (!mismatch) {
@@ -99,19 +102,25 @@ class DeterminismJudge {
       if (compared.equal()) return std::nullopt;
       const int64_t cols = linear ? input.weight.n : input.weight.k;
       const int64_t first = static_cast<int64_t>(compared.first);
-      return Mismatch{"y: row " + std::to_string(first / cols) + ", column " + std::to_string(first % cols), compared.want,
-                      compared.problem.empty() ? compared.got : compared.problem, compared.differing, compared.total};
+      return Mismatch{"y: row " + std::to_string(first / cols) + ", column " + std::to_string(first % cols),
+                      compared.want, compared.problem.empty() ? compared.got : compared.problem,
+                      compared.differing, compared.total};
     }
-    return compare_planes(*input.scheme, input.weight, input.op == "pack" ? input.layout : "plain", want.planes, got.planes);
+    return compare_planes(*input.scheme, input.weight, input.op == "pack" ? input.layout : "plain",
+                          want.planes, got.planes);
   }
 
   void conclude() {
     verdict_.status = Status::pass;
     for (const Measurement* measurement : {&repeats_, &threads_, &batch_}) {
       if (measurement->asked == 0) continue;
-      verdict_.measures.push_back({measurement->name, "fraction",
-                                   static_cast<double>(measurement->same) / static_cast<double>(measurement->asked), {}, {},
-                                   measurement->asked});
+      verdict_.measures.push_back(
+          {measurement->name,
+           "fraction",
+           static_cast<double>(measurement->same) / static_cast<double>(measurement->asked),
+           {},
+           {},
+           measurement->asked});
       if (measurement->same == measurement->asked || !(kernel_.claims & measurement->claim)) continue;
       if (verdict_.status != Status::fail)
         verdict_.reason = std::string("claims to be ") + measurement->claimed + ", but " + measurement->first;

@@ -20,10 +20,10 @@ std::vector<int64_t> probed_columns(int64_t k) {
   return columns;
 }
 
-// effective[n * columns + i]: what output n answers to a one at columns[i]. As many rows a call as the failing problem had, because
-// kernels take different paths for different m.
-std::vector<double> probe(const qcts_kernel& kernel, const KernelInput& input, const std::vector<int64_t>& columns,
-                          uint32_t threads) {
+// effective[n * columns + i]: what output n answers to a one at columns[i]. As many rows a call as the
+// failing problem had, because kernels take different paths for different m.
+std::vector<double> probe(const qcts_kernel& kernel, const KernelInput& input,
+                          const std::vector<int64_t>& columns, uint32_t threads) {
   const int64_t n = input.weight.n, k = input.weight.k;
   std::vector<double> effective(static_cast<size_t>(n) * columns.size());
   KernelInput asked = input;
@@ -31,7 +31,8 @@ std::vector<double> probe(const qcts_kernel& kernel, const KernelInput& input, c
   for (size_t begin = 0; begin < columns.size(); begin += static_cast<size_t>(input.m)) {
     std::vector<std::byte> x(static_cast<size_t>(input.m * k) * dtype_bytes(input.x_dtype));
     for (size_t i = 0; i < static_cast<size_t>(input.m) && begin + i < columns.size(); ++i)
-      store_float(input.x_dtype, x, i * static_cast<size_t>(k) + static_cast<size_t>(columns[begin + i]), 1.0);
+      store_float(input.x_dtype, x, i * static_cast<size_t>(k) + static_cast<size_t>(columns[begin + i]),
+                  1.0);
     asked.x = std::move(x);
     KernelRun run(kernel, asked, {threads, 0, 0});
     const KernelAnswer answer = run.run(Poison::zeros);
@@ -71,24 +72,31 @@ std::vector<Hypothesis> hypotheses(const KernelInput& input, const LinearTruth& 
                    return code.code * own.scale + own.zero;
                  }});
   if (group < k) {
-    all.push_back({"scale of the next group", [=](int64_t r, int64_t c) { return scaled_as(r, c, r, c + group); }});
-    all.push_back({"scale of the group before", [=](int64_t r, int64_t c) { return scaled_as(r, c, r, c - group); }});
+    all.push_back(
+        {"scale of the next group", [=](int64_t r, int64_t c) { return scaled_as(r, c, r, c + group); }});
+    all.push_back(
+        {"scale of the group before", [=](int64_t r, int64_t c) { return scaled_as(r, c, r, c - group); }});
     all.push_back({"scale of the first group", [=](int64_t r, int64_t c) { return scaled_as(r, c, r, 0); }});
   }
   all.push_back({"scale of the next row", [=](int64_t r, int64_t c) { return scaled_as(r, c, r + 1, c); }});
   all.push_back({"scale of the row before", [=](int64_t r, int64_t c) { return scaled_as(r, c, r - 1, c); }});
   all.push_back({"zero point ignored", [at](int64_t r, int64_t c) { return at(r, c).product; }});
-  all.push_back({"zero point subtracted", [at](int64_t r, int64_t c) { return at(r, c).product - at(r, c).zero; }});
+  all.push_back(
+      {"zero point subtracted", [at](int64_t r, int64_t c) { return at(r, c).product - at(r, c).zero; }});
   all.push_back({"scale ignored", [at](int64_t r, int64_t c) { return at(r, c).code; }});
-  all.push_back({"code's offset of 8 ignored",
-                 [at](int64_t r, int64_t c) { return (at(r, c).code + 8) * at(r, c).scale + at(r, c).zero; }});
+  all.push_back({"code's offset of 8 ignored", [at](int64_t r, int64_t c) {
+                   return (at(r, c).code + 8) * at(r, c).scale + at(r, c).zero;
+                 }});
   all.push_back({"code read as two's complement", [at](int64_t r, int64_t c) {
                    const double code = at(r, c).code < 0 ? at(r, c).code + 8 : at(r, c).code - 8;
                    return code * at(r, c).scale + at(r, c).zero;
                  }});
-  all.push_back({"the column before", [at](int64_t r, int64_t c) { return at(r, c - 1).product + at(r, c - 1).zero; }});
-  all.push_back({"the next column", [at](int64_t r, int64_t c) { return at(r, c + 1).product + at(r, c + 1).zero; }});
-  all.push_back({"the next row", [at](int64_t r, int64_t c) { return at(r + 1, c).product + at(r + 1, c).zero; }});
+  all.push_back(
+      {"the column before", [at](int64_t r, int64_t c) { return at(r, c - 1).product + at(r, c - 1).zero; }});
+  all.push_back(
+      {"the next column", [at](int64_t r, int64_t c) { return at(r, c + 1).product + at(r, c + 1).zero; }});
+  all.push_back(
+      {"the next row", [at](int64_t r, int64_t c) { return at(r + 1, c).product + at(r + 1, c).zero; }});
   return all;
 }
 
@@ -116,14 +124,16 @@ std::string explain(const KernelInput& input, const LinearTruth& truth, const st
   if (wrong.empty()) return probed + "right, so look at the accumulation, the bias and the paths for m > 1";
   const ExactWeight& first = truth.row(wrong[0].row)[static_cast<size_t>(wrong[0].column)];
   std::string text = probed + std::to_string(wrong.size()) + " of " + std::to_string(effective.size()) +
-                     " differ, first at row " + std::to_string(wrong[0].row) + ", column " + std::to_string(wrong[0].column) +
-                     ": want " + number(first.product + first.zero) + ", got " + number(wrong[0].got);
+                     " differ, first at row " + std::to_string(wrong[0].row) + ", column " +
+                     std::to_string(wrong[0].column) + ": want " + number(first.product + first.zero) +
+                     ", got " + number(wrong[0].got);
   std::string best;
   size_t most = 0;
   for (const Hypothesis& hypothesis : hypotheses(input, truth)) {
-    const size_t explained = static_cast<size_t>(std::count_if(wrong.begin(), wrong.end(), [&](const Wrong& w) {
-      return close(hypothesis.weight(w.row, w.column), w.got);
-    }));
+    const size_t explained =
+        static_cast<size_t>(std::count_if(wrong.begin(), wrong.end(), [&](const Wrong& w) {
+          return close(hypothesis.weight(w.row, w.column), w.got);
+        }));
     if (explained > most) {
       most = explained;
       best = hypothesis.name;
@@ -136,8 +146,8 @@ std::string explain(const KernelInput& input, const LinearTruth& truth, const st
 
 }  // namespace
 
-std::string describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input, const LinearTruth& truth,
-                                       uint32_t threads) {
+std::string describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input,
+                                       const LinearTruth& truth, uint32_t threads) {
   try {
     const std::vector<int64_t> columns = probed_columns(input.weight.k);
     return explain(input, truth, columns, probe(kernel, input, columns, threads));

@@ -17,7 +17,8 @@ struct Floats {
   DType dtype;
   int64_t rows, cols;
   std::vector<double> values;
-  Floats(DType type, int64_t r, int64_t c) : dtype(type), rows(r), cols(c), values(static_cast<size_t>(r * c)) {}
+  Floats(DType type, int64_t r, int64_t c)
+      : dtype(type), rows(r), cols(c), values(static_cast<size_t>(r * c)) {}
   double& at(int64_t r, int64_t c) { return values[static_cast<size_t>(r * cols + c)]; }
   std::vector<std::byte> bytes() const {
     std::vector<std::byte> out(values.size() * dtype_bytes(dtype));
@@ -30,7 +31,8 @@ int64_t group_length(const Scheme& scheme, const WeightShape& shape) {
   return scheme.group() == 0 ? shape.k : scheme.group();
 }
 
-// Noise; neighbouring rows and groups differ by a factor of 4, so that a scale taken from the neighbour shows.
+// Noise; neighbouring rows and groups differ by a factor of 4, so that a scale taken from the neighbour
+// shows.
 Floats noise_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
   constexpr double kSteps[3] = {0.0625, 0.25, 1.0};
   Floats w(shape.dtype, shape.n, shape.k);
@@ -58,8 +60,8 @@ void zero_some_rows(Floats& w) {
   }
 }
 
-// One kind of magnitude a row: all subnormal, all huge, huge beside tiny, signed zeros beside one value, the smallest normal.
-// Huge is a quarter of the largest finite, so that max - min stays finite.
+// One kind of magnitude a row: all subnormal, all huge, huge beside tiny, signed zeros beside one value, the
+// smallest normal. Huge is a quarter of the largest finite, so that max - min stays finite.
 Floats extreme_weight(const WeightShape& shape, uint64_t seed) {
   Floats w(shape.dtype, shape.n, shape.k);
   const double huge = float_format(shape.dtype).max / 4;
@@ -69,12 +71,24 @@ Floats extreme_weight(const WeightShape& shape, uint64_t seed) {
       const double v = noise(seed, static_cast<uint64_t>(r * shape.k + c)) / 4;
       const double sign = v < 0 ? -1 : 1;
       switch (r % 6) {
-        case 0: w.at(r, c) = v * normal / 2; break;
-        case 1: w.at(r, c) = v * huge; break;
-        case 2: w.at(r, c) = c % 7 == 0 ? v * huge : v * normal; break;
-        case 3: w.at(r, c) = c % 5 == 0 ? v : sign * 0.0; break;
-        case 4: w.at(r, c) = sign * normal; break;
-        default: w.at(r, c) = c % 3 == 0 ? sign * huge : v; break;
+        case 0:
+          w.at(r, c) = v * normal / 2;
+          break;
+        case 1:
+          w.at(r, c) = v * huge;
+          break;
+        case 2:
+          w.at(r, c) = c % 7 == 0 ? v * huge : v * normal;
+          break;
+        case 3:
+          w.at(r, c) = c % 5 == 0 ? v : sign * 0.0;
+          break;
+        case 4:
+          w.at(r, c) = sign * normal;
+          break;
+        default:
+          w.at(r, c) = c % 3 == 0 ? sign * huge : v;
+          break;
       }
     }
   }
@@ -88,7 +102,8 @@ Plane& codes_plane(Planes& planes) {
 }
 
 bool is_nan_code(DType dtype, std::byte code) {
-  return (dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2) && std::isnan(decode_float(dtype, std::to_integer<uint64_t>(code)));
+  return (dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2) &&
+         std::isnan(decode_float(dtype, std::to_integer<uint64_t>(code)));
 }
 
 // Every byte value at every place modulo 256, so every code in every nibble and lane.
@@ -113,7 +128,8 @@ void scramble_scales(Planes& planes, uint64_t seed) {
   }
 }
 
-// Scales (and zero points) at the ends of their own type: unchanged, subnormal, the smallest, near the largest that 128 codes allow.
+// Scales (and zero points) at the ends of their own type: unchanged, subnormal, the smallest, near the
+// largest that 128 codes allow.
 void stretch_scales(Planes& planes) {
   for (Plane& plane : planes) {
     if (!has_float_elements(plane.dtype) || plane.name == codes_plane(planes).name) continue;
@@ -125,17 +141,24 @@ void stretch_scales(Planes& planes) {
       int exponent = 0;
       const double mantissa = std::frexp(value, &exponent);
       switch (i / 2 % 4) {
-        case 1: store_float(plane.dtype, plane.bytes, i, mantissa * normal); break;
-        case 2: store_float(plane.dtype, plane.bytes, i, std::copysign(normal * 0x1p-7, value)); break;
-        case 3: store_float(plane.dtype, plane.bytes, i, mantissa * std::ldexp(float_format(plane.dtype).max, -9)); break;
-        default: break;
+        case 1:
+          store_float(plane.dtype, plane.bytes, i, mantissa * normal);
+          break;
+        case 2:
+          store_float(plane.dtype, plane.bytes, i, std::copysign(normal * 0x1p-7, value));
+          break;
+        case 3:
+          store_float(plane.dtype, plane.bytes, i, mantissa * std::ldexp(float_format(plane.dtype).max, -9));
+          break;
+        default:
+          break;
       }
     }
   }
 }
 
-// The least and the largest element of a group, in units of its scale, for which the recipe's scale is a power of two and small
-// integers come back exact. Which pairs do is asked of the reference.
+// The least and the largest element of a group, in units of its scale, for which the recipe's scale is a
+// power of two and small integers come back exact. Which pairs do is asked of the reference.
 struct Anchors {
   double low, high;
 };
@@ -146,7 +169,9 @@ bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anch
   Floats w(shape.dtype, 1, shape.k);
   const int64_t group = group_length(scheme, shape);
   for (int64_t c = 0; c < shape.k; ++c)
-    w.at(0, c) = c % group == 0 ? anchors.low : c % group == 1 ? anchors.high : static_cast<double>(c % 7 - 3);
+    w.at(0, c) = c % group == 0   ? anchors.low
+                 : c % group == 1 ? anchors.high
+                                  : static_cast<double>(c % 7 - 3);
   if (scheme.refusal(probe)) return false;
   const std::vector<std::byte> bytes = w.bytes();
   const std::vector<std::byte> back = scheme.dequantize(quantized(scheme, probe, bytes), probe);
@@ -157,13 +182,23 @@ bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anch
 
 std::vector<Anchors> surviving_anchors(const Scheme& scheme, const WeightShape& shape) {
   std::vector<Anchors> found;
-  for (const Anchors& anchors : std::initializer_list<Anchors>{{-127.5, 127.5}, {-448, 448}, {-8, 7}, {-7, 8}, {-9, 6}, {-10, 5},
-                                                               {-7.5, 7.5}, {-127, 127}, {-7, 7}, {-57344, 57344}, {-6, 6}})
+  for (const Anchors& anchors : std::initializer_list<Anchors>{{-127.5, 127.5},
+                                                               {-448, 448},
+                                                               {-8, 7},
+                                                               {-7, 8},
+                                                               {-9, 6},
+                                                               {-10, 5},
+                                                               {-7.5, 7.5},
+                                                               {-127, 127},
+                                                               {-7, 7},
+                                                               {-57344, 57344},
+                                                               {-6, 6}})
     if (integers_survive(scheme, shape, anchors)) found.push_back(anchors);
   return found;
 }
 
-// Units that a sum of exact_sums may reach: what bfloat16, the narrowest type that a stage rounds to, holds exactly.
+// Units that a sum of exact_sums may reach: what bfloat16, the narrowest type that a stage rounds to, holds
+// exactly.
 constexpr int64_t kExactUnits = 256;
 
 Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed) {
@@ -171,7 +206,8 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   const int64_t group = group_length(scheme, shape);
   const std::vector<Anchors> anchors = surviving_anchors(scheme, shape);
   if (anchors.empty() && group > 2)
-    throw std::logic_error("exact_sums: no maximum gives " + std::string(scheme.name()) + " a scale that is a power of two");
+    throw std::logic_error("exact_sums: no maximum gives " + std::string(scheme.name()) +
+                           " a scale that is a power of two");
   Floats w(shape.dtype, shape.n, shape.k);
   for (int64_t r = 0; r < shape.n; ++r) {
     for (int64_t c = 0; c < shape.k; ++c) {
@@ -200,8 +236,10 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   constexpr int64_t kTerms = 9;
   for (int64_t i = 0; i < synthetic.m; ++i) {
     for (int64_t t = 0; t < kTerms; ++t) {
-      const int64_t column = t == 0 ? shape.k - 1 : static_cast<int64_t>(splitmix64(seed + 1, static_cast<uint64_t>(i * kTerms + t)) %
-                                                                         static_cast<uint64_t>(shape.k));
+      const int64_t column =
+          t == 0 ? shape.k - 1
+                 : static_cast<int64_t>(splitmix64(seed + 1, static_cast<uint64_t>(i * kTerms + t)) %
+                                        static_cast<uint64_t>(shape.k));
       if (column % group > 1) x.at(i, column) = (t + i) % 3 == 0 ? -1 : 1;
     }
   }
@@ -212,15 +250,16 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   return made;
 }
 
-// The second half repeats the first in the weight and negates it in x: large terms, an answer near zero. Partial sums of the first
-// half leave the range of float16.
+// The second half repeats the first in the weight and negates it in x: large terms, an answer near zero.
+// Partial sums of the first half leave the range of float16.
 void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
   const int64_t half = shape.k / 2;
   Floats w(shape.dtype, shape.n, shape.k), x(shape.dtype, synthetic.m, shape.k);
   for (int64_t r = 0; r < shape.n; ++r)
     for (int64_t c = 0; c < shape.k; ++c)
-      w.at(r, c) = std::fabs(noise(seed, static_cast<uint64_t>(r * shape.k + c % std::max<int64_t>(half, 1))));
+      w.at(r, c) =
+          std::fabs(noise(seed, static_cast<uint64_t>(r * shape.k + c % std::max<int64_t>(half, 1))));
   for (int64_t i = 0; i < synthetic.m; ++i) {
     for (int64_t c = 0; c < half; ++c) {
       x.at(i, c) = 2048 + 512 * noise(seed + 1, static_cast<uint64_t>(i * shape.k + c)) / 4;
@@ -264,13 +303,15 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   input.x = w.bytes();
 }
 
-void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, std::string_view op, KernelInput& input) {
+void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, std::string_view op,
+                      KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == "zero_rows") zero_some_rows(w);
   input.planes = quantized(scheme, shape, w.bytes());
   if (synthetic.generator == "all_codes") plant_all_codes(input.planes, op != "linear");
-  if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot") scramble_scales(input.planes, seed + 3);
+  if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot")
+    scramble_scales(input.planes, seed + 3);
   if (synthetic.generator == "extremes") {
     plant_all_codes(input.planes, false);
     stretch_scales(input.planes);
@@ -278,8 +319,8 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
 }
 
 bool known_generator(std::string_view name) {
-  for (const std::string_view known :
-       {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums", "one_hot", "cancelling", "last_k"})
+  for (const std::string_view known : {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums",
+                                       "one_hot", "cancelling", "last_k"})
     if (name == known) return true;
   return false;
 }
@@ -293,7 +334,8 @@ int64_t to_ordered(DType dtype, double value) {
 
 double from_ordered(DType dtype, int64_t ordered) {
   const uint64_t sign = uint64_t{1} << (dtype_bits(dtype) - 1);
-  return decode_float(dtype, ordered < 0 ? static_cast<uint64_t>(-ordered) | sign : static_cast<uint64_t>(ordered));
+  return decode_float(dtype,
+                      ordered < 0 ? static_cast<uint64_t>(-ordered) | sign : static_cast<uint64_t>(ordered));
 }
 
 }  // namespace
@@ -359,9 +401,10 @@ Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t se
   return planes;
 }
 
-Generated generate(const Scheme& scheme, std::string_view op, std::string_view layout, const Synthetic& synthetic,
-                   uint64_t seed) {
-  if (!known_generator(synthetic.generator)) throw std::invalid_argument("no generator '" + synthetic.generator + "'");
+Generated generate(const Scheme& scheme, std::string_view op, std::string_view layout,
+                   const Synthetic& synthetic, uint64_t seed) {
+  if (!known_generator(synthetic.generator))
+    throw std::invalid_argument("no generator '" + synthetic.generator + "'");
   Generated made;
   if (op == "linear" && synthetic.generator == "exact_sums") {
     made = exact_sums(scheme, synthetic, seed);

@@ -1,5 +1,5 @@
-// Synthetic inputs made from a seed: the data behind suites/inputs.h. Nothing here knows a family: weights are made by quantizing
-// floats with the reference, and by editing the planes that come out.
+// Synthetic inputs made from a seed: the data behind suites/inputs.h. Nothing here knows a family: weights
+// are made by quantizing floats with the reference, and by editing the planes that come out.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,24 @@ namespace qcts {
 
 struct Generated {
   KernelInput input;
-  bool exact = false;  // linear: every partial sum of every order and every stage is exact, so y is wanted bit for bit
+  bool exact =
+      false;  // linear: every partial sum of every order and every stage is exact, so y is wanted bit for bit
 };
 
 // Throws std::invalid_argument for an unknown generator and std::logic_error when the scheme cannot carry it.
-Generated generate(const Scheme& scheme, std::string_view op, std::string_view layout, const Synthetic& synthetic,
-                   uint64_t seed);
+Generated generate(const Scheme& scheme, std::string_view op, std::string_view layout,
+                   const Synthetic& synthetic, uint64_t seed);
 
-// Element i of x is 1 at column one_hot_column(i, ...) and 0 elsewhere: all columns when m = k, else spread from first to last.
+// Element i of x is 1 at column one_hot_column(i, ...) and 0 elsewhere: all columns when m = k, else spread
+// from first to last.
 int64_t one_hot_column(int64_t row, int64_t m, int64_t k);
 
 // A float weight whose elements lie on both sides of code boundaries: the last float before a step of
 // the reference's own quantizer, the first behind it, and the one before the last, found by bisection.
 std::vector<std::byte> boundary_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
-// Planes of any size without the cost of quantizing: random codes (no NaN), scales and zeros of ordinary size, integers zero.
+// Planes of any size without the cost of quantizing: random codes (no NaN), scales and zeros of ordinary
+// size, integers zero.
 Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
 }  // namespace qcts

@@ -1,7 +1,7 @@
-// qcts_tests: the unit tests, and every case of the default plan as a GoogleTest of the same id, so that --gtest_filter takes what
-// `qcts run --filter` takes. Builtin kernels and files are judged in this process, other providers in a worker. Latency is not here:
-// a test has no time to measure.
-// Exit codes: 0 all passed, 1 a failure, 2 usage, 3 nothing was proved (no test matched, or all were skipped), 5 infrastructure.
+// qcts_tests: the unit tests, and every case of the default plan as a GoogleTest of the same id, so that
+// --gtest_filter takes what `qcts run --filter` takes. Builtin kernels and files are judged in this process,
+// other providers in a worker. Latency is not here: a test has no time to measure. Exit codes: 0 all passed,
+// 1 a failure, 2 usage, 3 nothing was proved (no test matched, or all were skipped), 5 infrastructure.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -67,7 +67,7 @@ class WorkerCaseTest : public testing::Test {
           answer = std::move(verdict);
           return true;
         },
-        [](const std::vector<std::string>&) {});
+        [](const std::vector<std::string>&) { return true; });
     ASSERT_TRUE(answer.has_value()) << "the worker gave no verdict";
     report(*answer);
   }
@@ -77,15 +77,17 @@ class WorkerCaseTest : public testing::Test {
   Task task_;
 };
 
-// "numerics.linear/int8_row/..." -> suite "numerics", test "linear/int8_row/...", which GoogleTest joins with a dot again.
+// "numerics.linear/int8_row/..." -> suite "numerics", test "linear/int8_row/...", which GoogleTest joins with
+// a dot again.
 template <typename Factory>
 void register_case(const std::string& full_id, Factory factory) {
   const size_t dot = full_id.find('.');
-  testing::RegisterTest(full_id.substr(0, dot).c_str(), full_id.substr(dot + 1).c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                        std::move(factory));
+  testing::RegisterTest(full_id.substr(0, dot).c_str(), full_id.substr(dot + 1).c_str(), nullptr, nullptr,
+                        __FILE__, __LINE__, std::move(factory));
 }
 
-// Can a positive pattern of the filter match a numerics or determinism case of a plug-in? Starting one costs seconds.
+// Can a positive pattern of the filter match a numerics or determinism case of a plug-in? Starting one costs
+// seconds.
 bool filter_wants_plugins(const std::string& filter) {
   const std::string positive = filter.substr(0, filter.find('-'));
   if (positive.empty()) return true;
@@ -96,7 +98,8 @@ bool filter_wants_plugins(const std::string& filter) {
     const std::string literal = pattern.substr(0, pattern.find_first_of("*?"));
     for (const std::string kind : {"numerics.", "determinism."}) {
       const size_t shared = std::min(kind.size(), literal.size());
-      if (kind.compare(0, shared, literal, 0, shared) == 0 && literal.find("/builtin_") == std::string::npos) return true;
+      if (kind.compare(0, shared, literal, 0, shared) == 0 && literal.find("/builtin_") == std::string::npos)
+        return true;
     }
   }
   return false;
@@ -113,7 +116,8 @@ void register_own_cases(Sources& sources) {
   sources.registry.add(builtin_provider());
   sources.plan = load_plan(plan_path(kPlan));
   sources.fixtures = load_fixtures(sources.fixture_folders);
-  sources.cases = expand(sources.plan, {sources.fixtures.goldens, sources.fixtures.malformed, &sources.registry});
+  sources.cases =
+      expand(sources.plan, {sources.fixtures.goldens, sources.fixtures.malformed, &sources.registry});
   for (const Case& c : sources.cases)
     if (c.kind != Kind::latency)
       register_case(c.full_id(), [&c]() -> testing::Test* { return new CaseTest(c, context()); });
@@ -135,7 +139,9 @@ void register_plugin_cases(Sources& sources) {
     for (const CaseName& name : hello.cases) {
       if (name.full_id.starts_with("latency.")) continue;
       const Task task{i, name, sources.plan.case_timeout_s};
-      register_case(name.full_id, [&sources, task]() -> testing::Test* { return new WorkerCaseTest(sources.workers, task); });
+      register_case(name.full_id, [&sources, task]() -> testing::Test* {
+        return new WorkerCaseTest(sources.workers, task);
+      });
     }
   }
 }
@@ -150,7 +156,8 @@ void read_own_flags(int argc, char** argv, Sources& sources) {
     } else if (word == "--fixtures" && i + 1 < argc) {
       sources.fixture_folders.emplace_back(argv[++i]);
     } else {
-      throw std::invalid_argument("unknown option '" + word + "' (of our own there is --fixtures DIR; --help lists GoogleTest's)");
+      throw std::invalid_argument("unknown option '" + word +
+                                  "' (of our own there is --fixtures DIR; --help lists GoogleTest's)");
     }
   }
 }

@@ -50,6 +50,9 @@ std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
 std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Shape& shape, bool first) {
   if (kind == Kind::determinism) return {1, 5, 17};
   if (generator == "one_hot") return {shape.second};
+  // One row of x and a third of the weight's rows zero leave too few sums that a changed code would move out
+  // of their bounds.
+  if (generator == "zero_rows") return {5};
   if (generator == "noise")
     return first ? std::vector<int64_t>{1, 2, 3, 4, 5, 8, 16, 17} : std::vector<int64_t>{1, 7};
   return {1, 5};
@@ -82,6 +85,8 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
                                                                          : 2;
     for (const auto& [n, k] : shapes(request.scheme, request.layout)) {
       const WeightShape weight{dtype, n, k};
+      // A single product rounded to bfloat16 hides a step of its code.
+      if (request.op == "linear" && k == 1) continue;
       if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout))
         continue;
       std::vector<int64_t> batches = {1};

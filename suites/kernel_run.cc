@@ -7,20 +7,34 @@ namespace qcts {
 
 uint32_t abi_dtype(DType dtype) {
   switch (dtype) {
-    case DType::float32: return QCTS_F32;
-    case DType::float64: return QCTS_F64;
-    case DType::float16: return QCTS_F16;
-    case DType::bfloat16: return QCTS_BF16;
-    case DType::float8_e4m3fn: return QCTS_F8_E4M3FN;
-    case DType::float8_e5m2: return QCTS_F8_E5M2;
-    case DType::float8_e8m0fnu: return QCTS_F8_E8M0;
-    case DType::float4_e2m1fn_x2: return QCTS_F4_E2M1_X2;
-    case DType::int8: return QCTS_I8;
-    case DType::uint8: return QCTS_U8;
-    case DType::int16: return QCTS_I16;
-    case DType::int32: return QCTS_I32;
-    case DType::int64: return QCTS_I64;
-    default: return QCTS_NONE;
+    case DType::float32:
+      return QCTS_F32;
+    case DType::float64:
+      return QCTS_F64;
+    case DType::float16:
+      return QCTS_F16;
+    case DType::bfloat16:
+      return QCTS_BF16;
+    case DType::float8_e4m3fn:
+      return QCTS_F8_E4M3FN;
+    case DType::float8_e5m2:
+      return QCTS_F8_E5M2;
+    case DType::float8_e8m0fnu:
+      return QCTS_F8_E8M0;
+    case DType::float4_e2m1fn_x2:
+      return QCTS_F4_E2M1_X2;
+    case DType::int8:
+      return QCTS_I8;
+    case DType::uint8:
+      return QCTS_U8;
+    case DType::int16:
+      return QCTS_I16;
+    case DType::int32:
+      return QCTS_I32;
+    case DType::int64:
+      return QCTS_I64;
+    default:
+      return QCTS_NONE;
   }
 }
 
@@ -65,12 +79,14 @@ KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const 
   }
 }
 
-GuardedBuffer* KernelRun::guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes) {
+GuardedBuffer* KernelRun::guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
+                                size_t misalign_bytes) {
   return &buffers_.emplace_back(std::move(name), rows, row_bytes, stride_bytes, misalign_bytes);
 }
 
 void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) {
-  const auto copy_in = [&](std::string name, const std::vector<std::byte>& bytes, size_t rows, size_t gap, size_t elem_bytes) {
+  const auto copy_in = [&](std::string name, const std::vector<std::byte>& bytes, size_t rows, size_t gap,
+                           size_t elem_bytes) {
     const size_t row_bytes = bytes.size() / std::max<size_t>(rows, 1);
     GuardedBuffer* buffer = guard(std::move(name), rows, row_bytes, row_bytes + gap * elem_bytes,
                                   options.misalign_elems * elem_bytes);
@@ -81,7 +97,8 @@ void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) 
   for (const Plane& plane : input.planes) in_specs_.push_back({plane.name, plane.dtype, plane.shape});
   for (size_t i = 0; i < input.planes.size(); ++i) {
     const Plane& plane = input.planes[i];
-    in_planes_.push_back(abi_plane(in_specs_[i], copy_in(plane.name, plane.bytes, 1, 0, dtype_bytes(plane.dtype))->data()));
+    in_planes_.push_back(
+        abi_plane(in_specs_[i], copy_in(plane.name, plane.bytes, 1, 0, dtype_bytes(plane.dtype))->data()));
   }
   problem_.planes = in_planes_.data();
   problem_.n_planes = static_cast<uint32_t>(in_planes_.size());
@@ -140,19 +157,22 @@ void KernelRun::prepare_once() {
 
 void KernelRun::check_untouched() const {
   for (const GuardedBuffer& buffer : buffers_)
-    if (const auto violation = buffer.violation()) throw ProviderFault("wrote outside its buffers: " + *violation);
+    if (const auto violation = buffer.violation())
+      throw ProviderFault("wrote outside its buffers: " + *violation);
   for (const Readable& input : inputs_)
-    if (input.buffer->read() != input.bytes) throw ProviderFault("wrote into its input " + input.buffer->name());
+    if (input.buffer->read() != input.bytes)
+      throw ProviderFault("wrote into its input " + input.buffer->name());
 }
 
 KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
   for (GuardedBuffer& buffer : buffers_) buffer.paint(poison);
   prepare_once();
   if (workspace_) workspace_->poison(poison);
-  if (y_) y_->poison(poison, previous ? std::span<const std::byte>(previous->y) : std::span<const std::byte>());
+  if (y_)
+    y_->poison(poison, previous ? std::span<const std::byte>(previous->y) : std::span<const std::byte>());
   for (size_t i = 0; i < out_plane_buffers_.size(); ++i)
-    out_plane_buffers_[i]->poison(
-        poison, previous ? std::span<const std::byte>(previous->planes[i].bytes) : std::span<const std::byte>());
+    out_plane_buffers_[i]->poison(poison, previous ? std::span<const std::byte>(previous->planes[i].bytes)
+                                                   : std::span<const std::byte>());
 
   const qcts_status status = provider_run(kernel_, problem_);
   if (status != QCTS_OK)

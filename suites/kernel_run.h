@@ -1,5 +1,5 @@
-// One call of one kernel on caller-owned, guarded buffers. numerics and determinism judge what comes back; latency has buffers of
-// its own.
+// One call of one kernel on caller-owned, guarded buffers. numerics and determinism judge what comes back;
+// latency has buffers of its own.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ struct KernelInput {
   int64_t m = 0;                 // linear
   Planes planes;                 // dequantize, pack, linear: plain; unpack: in `layout`
   DType x_dtype = DType::bfloat16, y_dtype = DType::bfloat16, bias_dtype = DType::bfloat16;
-  std::vector<std::byte> x;      // linear: [m, k]; quantize: the float weight [n, k]
-  std::vector<std::byte> bias;   // [n], or empty
+  std::vector<std::byte> x;     // linear: [m, k]; quantize: the float weight [n, k]
+  std::vector<std::byte> bias;  // [n], or empty
 };
 
 // What an op writes: y, or planes.
@@ -37,8 +37,9 @@ struct KernelAnswer {
 
 struct RunOptions {
   uint32_t threads = 1;
-  size_t misalign_elems = 0;  // every buffer but workspace and prepared begins this many elements past a 64-byte boundary
-  size_t gap_elems = 0;       // between the rows of x and of y
+  size_t misalign_elems =
+      0;  // every buffer but workspace and prepared begins this many elements past a 64-byte boundary
+  size_t gap_elems = 0;  // between the rows of x and of y
 };
 
 // QCTS_NONE for types that the ABI does not have.
@@ -53,8 +54,9 @@ class KernelRun {
   KernelRun& operator=(const KernelRun&) = delete;
 
   Support supports() const;
-  // Poisons the outputs and the workspace, prepares once, calls, checks the red zones, the inputs and what `prepare` wrote.
-  // Throws ProviderFault for a broken contract and for any status but QCTS_OK. Call only when supports() says yes.
+  // Poisons the outputs and the workspace, prepares once, calls, checks the red zones, the inputs and what
+  // `prepare` wrote. Throws ProviderFault for a broken contract and for any status but QCTS_OK. Call only
+  // when supports() says yes.
   KernelAnswer run(Poison poison, const KernelAnswer* previous = nullptr);
 
   const qcts_problem& problem() const { return problem_; }
@@ -63,7 +65,8 @@ class KernelRun {
  private:
   void add_inputs(const KernelInput& input, const RunOptions& options);
   void add_outputs(const KernelInput& input, const RunOptions& options);
-  GuardedBuffer* guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes);
+  GuardedBuffer* guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
+                       size_t misalign_bytes);
   void prepare_once();
   void check_untouched() const;
 

@@ -1,7 +1,8 @@
-// The latency kind. A candidate is verified, then timed in rounds with its peers in this one process: itself again (A/A), a probe that
-// moves the same bytes, and the dense layer of the same dtype where a provider of one is loaded. Rounds run forward and backward in
-// turn. What is reported are medians of the ratios within a round, with bootstrap intervals; cold (copies of the weight that do not
-// fit the caches take turns) and warm (one copy) apart.
+// The latency kind. A candidate is verified, then timed in rounds with its peers in this one process: itself
+// again (A/A), a probe that moves the same bytes, and the dense layer of the same dtype where a provider of
+// one is loaded. Rounds run forward and backward in turn. What is reported are medians of the ratios within a
+// round, with bootstrap intervals; cold (copies of the weight that do not fit the caches take turns) and warm
+// (one copy) apart.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,19 +20,21 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kConfidence = 0.95;
-constexpr double kCloseEnough = 0.01;      // half-width of the log-ratio's interval at which a measurement stops
-constexpr double kAlarm = 0.02;            // an A/A interval that lies further from 1 is an alarm
-constexpr double kShortestTimedUs = 20;    // shorter calls are timed several at a time
+constexpr double kCloseEnough = 0.01;  // half-width of the log-ratio's interval at which a measurement stops
+constexpr double kAlarm = 0.02;        // an A/A interval that lies further from 1 is an alarm
+constexpr double kShortestTimedUs = 20;  // shorter calls are timed several at a time
 constexpr size_t kFewestRounds = 3, kMostRounds = 3000, kFirstCheck = 32;
 constexpr size_t kSamplesKept = 1000;
 constexpr const char* kDense = "dense";
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 struct Lane {
   std::string name;
   Contender* contender;
-  bool cold = true;             // takes turns over its copies
+  bool cold = true;  // takes turns over its copies
   size_t next_copy = 0, inner = 1;
   std::vector<double> us = {};  // one entry a round: the time of one call
 
@@ -49,7 +52,8 @@ struct Lane {
 void time_rounds(std::vector<Lane>& lanes, double budget_s, uint64_t seed) {
   for (Lane& lane : lanes) {
     const double once = lane.time_once();
-    if (once < kShortestTimedUs) lane.inner = static_cast<size_t>(std::ceil(kShortestTimedUs / std::max(once, 0.01)));
+    if (once < kShortestTimedUs)
+      lane.inner = static_cast<size_t>(std::ceil(kShortestTimedUs / std::max(once, 0.01)));
     lane.time_once();
   }
   const auto start = Clock::now();
@@ -64,7 +68,8 @@ void time_rounds(std::vector<Lane>& lanes, double budget_s, uint64_t seed) {
     next_check *= 2;
     bool close = true;
     for (size_t i = 1; i < lanes.size(); ++i) {
-      const Interval ratio = ratio_interval(lanes[i].us, lanes[0].us, block_length(round + 1), kConfidence, seed);
+      const Interval ratio =
+          ratio_interval(lanes[i].us, lanes[0].us, block_length(round + 1), kConfidence, seed);
       close = close && std::log(ratio.high / ratio.low) / 2 < kCloseEnough;
     }
     if (close) return;
@@ -89,7 +94,10 @@ Measure measure_of(std::string name, std::string unit, const Interval& interval)
 class LatencyJudge {
  public:
   LatencyJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
-      : case_(c), context_(context), verdict_(verdict), seed_(c.synthetic ? c.synthetic->seed + context.seed : 0),
+      : case_(c),
+        context_(context),
+        verdict_(verdict),
+        seed_(c.synthetic ? c.synthetic->seed + context.seed : 0),
         candidate_(c, seed_, context.threads) {}
 
   void run() {
@@ -118,26 +126,29 @@ class LatencyJudge {
   bool make_candidate() {
     KernelContender& contender = candidate_.contender();
     // quantize has no planes: its input is what has to leave the caches, and it is one buffer.
-    const size_t copies = contender.weight_bytes() == 0
-                              ? 1
-                              : cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes());
+    const size_t copies =
+        contender.weight_bytes() == 0
+            ? 1
+            : cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes());
     const std::string wrong = candidate_.make_and_verify(copies);
     if (!wrong.empty()) {
       fail("not timed, because the answer is wrong: " + wrong);
       return false;
     }
-    verdict_.measures.push_back({"moved_bytes", "bytes", static_cast<double>(contender.moved_bytes()), {}, {}, {}});
+    verdict_.measures.push_back(
+        {"moved_bytes", "bytes", static_cast<double>(contender.moved_bytes()), {}, {}, {}});
     verdict_.measures.push_back(
         {"working_set_bytes", "bytes", static_cast<double>(copies * contender.weight_bytes()), {}, {}, {}});
     if (contender.prepared_bytes() != 0)
-      verdict_.measures.push_back({"prepared_bytes", "bytes", static_cast<double>(contender.prepared_bytes()), {}, {}, {}});
+      verdict_.measures.push_back(
+          {"prepared_bytes", "bytes", static_cast<double>(contender.prepared_bytes()), {}, {}, {}});
     return true;
   }
 
   void make_probe() {
     const KernelContender& contender = candidate_.contender();
-    probe_ = std::make_unique<StreamProbe>(contender.moved_bytes() - contender.written_bytes(), contender.written_bytes(),
-                                           contender.copies());
+    probe_ = std::make_unique<StreamProbe>(contender.moved_bytes() - contender.written_bytes(),
+                                           contender.written_bytes(), contender.copies());
   }
 
   // The dense layer comes from whoever has one; a plain loop of ours would be no fair peer.
@@ -149,8 +160,8 @@ class LatencyJudge {
       auto dense = std::make_unique<TimedKernel>(*implementation->kernel, case_, seed_ + 7, context_.threads);
       if (dense->supports().status != QCTS_OK) continue;
       KernelContender& contender = dense->contender();
-      const std::string wrong =
-          dense->make_and_verify(cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes()));
+      const std::string wrong = dense->make_and_verify(
+          cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes()));
       if (!wrong.empty()) {
         no_dense_ = "no dense baseline: " + implementation->name() + " answers wrongly, " + wrong;
         continue;
@@ -176,16 +187,19 @@ class LatencyJudge {
     const Interval median_us = bootstrap_median(us, block_length(us.size()), kConfidence, 1000, seed_);
     verdict_.measures.push_back(measure_of(prefix + "median_us", "us", median_us));
     if (cold) {
-      verdict_.samples_us.assign(us.begin(), us.begin() + static_cast<ptrdiff_t>(std::min(us.size(), kSamplesKept)));
+      verdict_.samples_us.assign(us.begin(),
+                                 us.begin() + static_cast<ptrdiff_t>(std::min(us.size(), kSamplesKept)));
       const double gigabytes = static_cast<double>(candidate_.contender().moved_bytes()) * 1e-9;
-      verdict_.measures.push_back({"bandwidth", "GB/s", gigabytes / (median_us.value * 1e-6), {}, {}, us.size()});
+      verdict_.measures.push_back(
+          {"bandwidth", "GB/s", gigabytes / (median_us.value * 1e-6), {}, {}, us.size()});
     }
     add_ratio(prefix + "ratio_to_dense", find(lanes, "dense"), us);
     add_ratio(prefix + "share_of_probe", find(lanes, "probe"), us);
     const Lane* again = find(lanes, "again");
     const Interval itself = ratio_interval(again->us, us, block_length(us.size()), kConfidence, seed_);
     verdict_.measures.push_back(measure_of(prefix + "ratio_to_itself", "x", itself));
-    if (itself.low > 1 + kAlarm || itself.high < 1 / (1 + kAlarm)) alarm_ = prefix + "ratio_to_itself is not 1";
+    if (itself.low > 1 + kAlarm || itself.high < 1 / (1 + kAlarm))
+      alarm_ = prefix + "ratio_to_itself is not 1";
     if (again->us.size() < 5) few_ = true;
   }
 
@@ -204,16 +218,22 @@ class LatencyJudge {
     const auto note = [&notes](const std::string& text) { notes += (notes.empty() ? "" : "; ") + text; };
     size_t decided = 0;
     for (const LatencyTarget& target : targets.targets) {
-      if (!applies(target, case_.op, case_.scheme->name(), case_.scheme->family(), verdict_.variant, case_.synthetic->m)) continue;
-      const auto found = std::find_if(ratios_.begin(), ratios_.end(), [&](const auto& r) { return r.first == target.measure; });
+      if (!applies(target, case_.op, case_.scheme->name(), case_.scheme->family(), verdict_.variant,
+                   case_.synthetic->m))
+        continue;
+      const auto found = std::find_if(ratios_.begin(), ratios_.end(),
+                                      [&](const auto& r) { return r.first == target.measure; });
       verdict_.measures.push_back({"target_" + target.measure, "x", target.at_least, {}, {}, {}});
-      const Decision decision = found == ratios_.end() ? Decision::undecided : decide_at_least(found->second, target.at_least);
+      const Decision decision =
+          found == ratios_.end() ? Decision::undecided : decide_at_least(found->second, target.at_least);
       ++decided;
-      if (decision != Decision::met) note("target " + target.measure + " " + std::string(decision_name(decision)));
+      if (decision != Decision::met)
+        note("target " + target.measure + " " + std::string(decision_name(decision)));
       if (decision == Decision::missed || worst == Decision::met) worst = decision;
     }
     if (decided == 0)
-      note((targets.listed ? "no target for this case on machine class " : "no target for this machine class ") +
+      note((targets.listed ? "no target for this case on machine class "
+                           : "no target for this machine class ") +
            targets.machine_class);
     if (!no_dense_.empty()) note(no_dense_);
     if (few_) note("too few rounds in the budget for an interval");
@@ -221,8 +241,10 @@ class LatencyJudge {
     verdict_.reason = notes;
     verdict_.status = Status::pass;
     if (!context_.gate_latency) return;
-    if (decided == 0 || worst == Decision::undecided || !alarm_.empty()) verdict_.status = Status::inconclusive;
-    else if (worst == Decision::missed) verdict_.status = Status::fail;
+    if (decided == 0 || worst == Decision::undecided || !alarm_.empty())
+      verdict_.status = Status::inconclusive;
+    else if (worst == Decision::missed)
+      verdict_.status = Status::fail;
   }
 
   const Case& case_;

@@ -31,7 +31,8 @@ void add_activation(const Case& c, uint64_t seed, KernelInput& input) {
 KernelInput quantized_input(const Case& c, uint64_t seed) {
   KernelInput input = empty_input(c);
   if (c.op == "quantize") {
-    input.x = noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3);
+    input.x =
+        noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3);
     return input;
   }
   input.planes = random_planes(*c.scheme, input.weight, seed);
@@ -43,8 +44,11 @@ KernelInput quantized_input(const Case& c, uint64_t seed) {
 KernelInput dense_input(const Case& c, uint64_t seed) {
   KernelInput input = empty_input(c);
   input.scheme = nullptr;
-  input.planes.push_back({"w", input.weight.dtype, {input.weight.n, input.weight.k},
-                          noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3)});
+  input.planes.push_back(
+      {"w",
+       input.weight.dtype,
+       {input.weight.n, input.weight.k},
+       noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3)});
   add_activation(c, seed, input);
   return input;
 }
@@ -59,11 +63,14 @@ std::set<int64_t> sampled(int64_t count, int64_t most) {
 }  // namespace
 
 TimedKernel::TimedKernel(const Case& c, uint64_t seed, uint32_t threads)
-    : kernel_(*c.implementation->kernel), input_(quantized_input(c, seed)),
+    : kernel_(*c.implementation->kernel),
+      input_(quantized_input(c, seed)),
       contender_(std::make_unique<KernelContender>(kernel_, input_, threads)) {}
 
 TimedKernel::TimedKernel(const qcts_kernel& dense, const Case& c, uint64_t seed, uint32_t threads)
-    : kernel_(dense), input_(dense_input(c, seed)), contender_(std::make_unique<KernelContender>(kernel_, input_, threads)) {}
+    : kernel_(dense),
+      input_(dense_input(c, seed)),
+      contender_(std::make_unique<KernelContender>(kernel_, input_, threads)) {}
 
 std::string TimedKernel::make_and_verify(size_t copies) {
   contender_->make_ready(copies);
@@ -100,8 +107,8 @@ std::string TimedKernel::verify_linear(const KernelAnswer& answer) const {
   }
   const BoundedComparison compared = compare_bounded(want, input_.y_dtype, got);
   if (compared.equal()) return {};
-  return std::to_string(compared.differing) + " of " + std::to_string(compared.total) + " sampled outputs are wrong: want " +
-         compared.want + ", got " + compared.got + compared.problem;
+  return std::to_string(compared.differing) + " of " + std::to_string(compared.total) +
+         " sampled outputs are wrong: want " + compared.want + ", got " + compared.got + compared.problem;
 }
 
 std::string TimedKernel::verify() const {
@@ -109,9 +116,11 @@ std::string TimedKernel::verify() const {
   if (input_.op == "linear") return verify_linear(answer);
   const Scheme& scheme = *input_.scheme;
   if (input_.op == "dequantize") {
-    const Comparison compared = compare_bitwise(input_.weight.dtype, scheme.dequantize(input_.planes, input_.weight), answer.y);
-    return compared.equal() ? "" : "element " + std::to_string(compared.first) + ": want " + compared.want + ", got " +
-                                       compared.got + compared.problem;
+    const Comparison compared =
+        compare_bitwise(input_.weight.dtype, scheme.dequantize(input_.planes, input_.weight), answer.y);
+    return compared.equal() ? ""
+                            : "element " + std::to_string(compared.first) + ": want " + compared.want +
+                                  ", got " + compared.got + compared.problem;
   }
   const Planes want = input_.op == "quantize"
                           ? scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x})

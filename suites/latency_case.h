@@ -23,8 +23,9 @@ class TimedKernel {
   TimedKernel& operator=(const TimedKernel&) = delete;
 
   Support supports() const { return contender_->supports(); }
-  // Copies for the cold measurement, one call, and the verdict on what it wrote: linear at sampled outputs (first, last, tails and
-  // in between) against the bound, the others whole and bit for bit. Empty: right. Throws ProviderFault.
+  // Copies for the cold measurement, one call, and the verdict on what it wrote: linear at sampled outputs
+  // (first, last, tails and in between) against the bound, the others whole and bit for bit. Empty: right.
+  // Throws ProviderFault.
   std::string make_and_verify(size_t copies);
   // The same check on what the buffers hold now.
   std::string verify() const;

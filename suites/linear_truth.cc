@@ -9,16 +9,27 @@ namespace {
 
 std::optional<DType> stage(uint32_t dtype, DType x) {
   switch (dtype) {
-    case QCTS_LIKE_X: return x;
-    case QCTS_NONE: return std::nullopt;
-    case QCTS_F32: return DType::float32;
-    case QCTS_F64: return DType::float64;
-    case QCTS_F16: return DType::float16;
-    case QCTS_BF16: return DType::bfloat16;
-    case QCTS_F8_E4M3FN: return DType::float8_e4m3fn;
-    case QCTS_F8_E5M2: return DType::float8_e5m2;
-    case QCTS_I32: return DType::int32;
-    default: throw ProviderFault("its numerics name element type " + std::to_string(dtype) + ", to which nothing rounds");
+    case QCTS_LIKE_X:
+      return x;
+    case QCTS_NONE:
+      return std::nullopt;
+    case QCTS_F32:
+      return DType::float32;
+    case QCTS_F64:
+      return DType::float64;
+    case QCTS_F16:
+      return DType::float16;
+    case QCTS_BF16:
+      return DType::bfloat16;
+    case QCTS_F8_E4M3FN:
+      return DType::float8_e4m3fn;
+    case QCTS_F8_E5M2:
+      return DType::float8_e5m2;
+    case QCTS_I32:
+      return DType::int32;
+    default:
+      throw ProviderFault("its numerics name element type " + std::to_string(dtype) +
+                          ", to which nothing rounds");
   }
 }
 
@@ -49,7 +60,8 @@ LinearTruth::LinearTruth(const KernelInput& input, bool with_rows) : input_(inpu
   const size_t n = static_cast<size_t>(input.weight.n), k = static_cast<size_t>(input.weight.k);
   if (with_rows) weights_.resize(n * k);
   for (size_t r = 0; with_rows && r < n; ++r)
-    input.scheme->exact_row(input.planes, input.weight, static_cast<int64_t>(r), {weights_.data() + r * k, k});
+    input.scheme->exact_row(input.planes, input.weight, static_cast<int64_t>(r),
+                            {weights_.data() + r * k, k});
   x_.resize(static_cast<size_t>(input.m) * k);
   if (input.x.size() != x_.size() * dtype_bytes(input.x_dtype))
     throw std::runtime_error("x has " + std::to_string(input.x.size()) + " bytes, wanted are m * k elements");
@@ -69,10 +81,12 @@ std::span<const double> LinearTruth::x(int64_t m) const {
   return {x_.data() + static_cast<size_t>(m) * k, k};
 }
 
-Bounded LinearTruth::bounded(std::span<const ExactWeight> row, int64_t m, int64_t n, const qcts_numerics& numerics) const {
-  const LinearOracle oracle = linear_oracle(row, x(m), bias_[static_cast<size_t>(n)], input_.scheme ? input_.scheme->group() : 0);
-  const LinearBound bound =
-      linear_bound(oracle, stages_of(numerics, input_.x_dtype), {input_.x_dtype, scale_dtype(input_), input_.y_dtype});
+Bounded LinearTruth::bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
+                             const qcts_numerics& numerics) const {
+  const LinearOracle oracle =
+      linear_oracle(row, x(m), bias_[static_cast<size_t>(n)], input_.scheme ? input_.scheme->group() : 0);
+  const LinearBound bound = linear_bound(oracle, stages_of(numerics, input_.x_dtype),
+                                         {input_.x_dtype, scale_dtype(input_), input_.y_dtype});
   return {oracle.y, bound.low, bound.high};
 }
 
@@ -85,11 +99,15 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
 }
 
 // Sources, torchao 0.18.0 on torch 2.13.0, CPU:
-//   int8_row       Int8Tensor's linear (quantization/quantize_/workflows/int8/int8_tensor.py): mm(x, qdata.to(x.dtype).t()), whose result
-//                  has x's dtype; times scale.to(x.dtype), again in x's dtype; then + bias. The scale acts on the finished row sum.
-//   fp8_row        Float8Tensor's _float8_addmm_impl (float8_tensor.py), weight only: the weight is dequantized to x's dtype, then mm and
+//   int8_row       Int8Tensor's linear (quantization/quantize_/workflows/int8/int8_tensor.py): mm(x,
+//   qdata.to(x.dtype).t()), whose result
+//                  has x's dtype; times scale.to(x.dtype), again in x's dtype; then + bias. The scale acts on
+//                  the finished row sum.
+//   fp8_row        Float8Tensor's _float8_addmm_impl (float8_tensor.py), weight only: the weight is
+//   dequantized to x's dtype, then mm and
 //                  + bias.
-//   int4_tinygemm  aten::_weight_int4pack_mm_for_cpu (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights are formed and summed in
+//   int4_tinygemm  aten::_weight_int4pack_mm_for_cpu (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights
+//   are formed and summed in
 //                  float32; the sum is rounded to y's dtype, then Int4OpaqueTensor's linear adds the bias.
 qcts_numerics recorded_numerics(std::string_view family, DType dtype) {
   qcts_numerics numerics{};
@@ -105,7 +123,8 @@ qcts_numerics recorded_numerics(std::string_view family, DType dtype) {
   } else if (family == "int4_tinygemm") {
     numerics.weight_cast = QCTS_F32;
   } else {
-    throw std::logic_error("nothing is known of where the library that recorded " + std::string(family) + " rounds");
+    throw std::logic_error("nothing is known of where the library that recorded " + std::string(family) +
+                           " rounds");
   }
   return numerics;
 }

@@ -1,5 +1,6 @@
-// The numerics kind: one kernel, one input, three calls. Outputs begin as NaN, zeros and a wrong answer; buffers lie aligned and dense in
-// the first call, as loosely as the ABI allows in the others. Each answer is judged alone.
+// The numerics kind: one kernel, one input, three calls. Outputs begin as NaN, zeros and a wrong answer;
+// buffers lie aligned and dense in the first call, as loosely as the ABI allows in the others. Each answer is
+// judged alone.
 #include <algorithm>
 #include <cmath>
 
@@ -18,13 +19,15 @@ struct Finding {
 
 std::string place_in_matrix(const char* name, uint64_t index, int64_t cols, int64_t group) {
   const int64_t row = static_cast<int64_t>(index) / cols, column = static_cast<int64_t>(index) % cols;
-  std::string text = std::string(name) + ": row " + std::to_string(row) + ", column " + std::to_string(column);
+  std::string text =
+      std::string(name) + ": row " + std::to_string(row) + ", column " + std::to_string(column);
   if (group > 0) text += " (group " + std::to_string(column / group) + ")";
   return text;
 }
 
 Mismatch mismatch_of(const Comparison& compared, std::string where) {
-  if (!compared.problem.empty()) return {std::move(where), "comparable elements", compared.problem, 0, compared.total};
+  if (!compared.problem.empty())
+    return {std::move(where), "comparable elements", compared.problem, 0, compared.total};
   return {std::move(where), compared.want, compared.got, compared.differing, compared.total};
 }
 
@@ -44,7 +47,9 @@ class Expectation {
     if (input.op == "dequantize") {
       const Comparison compared = compare_bitwise(input.weight.dtype, question_.expected.y, answer.y);
       if (compared.equal()) return {};
-      return {mismatch_of(compared, place_in_matrix("y", compared.first, input.weight.k, input.scheme->group())), 0};
+      return {
+          mismatch_of(compared, place_in_matrix("y", compared.first, input.weight.k, input.scheme->group())),
+          0};
     }
     const std::string layout = input.op == "pack" ? input.layout : "plain";
     return {compare_planes(*input.scheme, input.weight, layout, question_.expected.planes, answer.planes), 0};
@@ -94,9 +99,11 @@ class Expectation {
   std::vector<std::byte> exact_y_;
 };
 
-// Would the case have noticed? Bitwise: the smallest change of one element. linear: the lowest bit of one code, at the column with the
-// largest |x| of a few outputs, carried through the oracle and rounded to y's type.
-double sensitivity_of_linear(const Question& question, const Expectation& expectation, const qcts_numerics& numerics) {
+// Would the case have noticed? Bitwise: the smallest change of one element. linear: the lowest bit of one
+// code, at the column with the largest |x| of a few outputs, carried through the oracle and rounded to y's
+// type.
+double sensitivity_of_linear(const Question& question, const Expectation& expectation,
+                             const qcts_numerics& numerics) {
   const KernelInput& input = question.input;
   const Plane& codes = input.planes.front();
   const uint64_t row_bytes = codes.bytes.size() / static_cast<uint64_t>(input.weight.n);
@@ -109,7 +116,8 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
     const int64_t index = s * total / std::min(kOutputs, total);
     const int64_t m = index / input.weight.n, n = index % input.weight.n;
     const std::span<const double> x = expectation.truth().x(m);
-    const auto largest = std::max_element(x.begin(), x.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
+    const auto largest =
+        std::max_element(x.begin(), x.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
     const uint64_t column = static_cast<uint64_t>(largest - x.begin());
     Planes changed = input.planes;
     std::byte& code = changed.front().bytes[static_cast<uint64_t>(n) * row_bytes +
@@ -122,15 +130,16 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
     store_float(input.y_dtype, rounded, 0, y);
     const Bounded want = expectation.bounds()[static_cast<size_t>(index)];
     ++asked;
-    const bool seen = question.exact_sums ? y != want.value
-                                          : !compare_bounded({&want, 1}, input.y_dtype, rounded).equal();
+    const bool seen =
+        question.exact_sums ? y != want.value : !compare_bounded({&want, 1}, input.y_dtype, rounded).equal();
     noticed += seen;
   }
   return asked == 0 ? 0 : static_cast<double>(noticed) / static_cast<double>(asked);
 }
 
 bool bitwise_case_is_sensitive(const Question& question) {
-  if (!question.expected.y.empty()) return bitwise_is_sensitive(question.input.weight.dtype, question.expected.y, 0);
+  if (!question.expected.y.empty())
+    return bitwise_is_sensitive(question.input.weight.dtype, question.expected.y, 0);
   for (const Plane& plane : question.expected.planes)
     if (!plane.bytes.empty() && bitwise_is_sensitive(plane.dtype, plane.bytes, 0)) return true;
   return false;
@@ -152,7 +161,10 @@ struct Attempt {
 class NumericsJudge {
  public:
   NumericsJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
-      : kernel_(*c.implementation->kernel), context_(context), verdict_(verdict), question_(ask(c, context.seed)),
+      : kernel_(*c.implementation->kernel),
+        context_(context),
+        verdict_(verdict),
+        question_(ask(c, context.seed)),
         expectation_(question_, kernel_.numerics) {}
 
   void run() {
@@ -160,7 +172,8 @@ class NumericsJudge {
     const RunOptions dense{context_.threads, 0, 0};
     KernelRun first(kernel_, question_.input, dense);
     const Support support = first.supports();
-    if (support.status == QCTS_INVALID) return fail("supports() calls a valid problem invalid: " + support.reason);
+    if (support.status == QCTS_INVALID)
+      return fail("supports() calls a valid problem invalid: " + support.reason);
     if (support.status != QCTS_OK) {
       verdict_.status = Status::not_supported;
       verdict_.reason = support.reason;
@@ -189,8 +202,9 @@ class NumericsJudge {
                                       RunOptions{context_.threads, 0, 0}}) {
       KernelRun run(kernel_, question_.input, options);
       if (run.supports().status != QCTS_OK) continue;
-      const std::string how = std::string(options.misalign_elems ? "buffers one element off alignment" : "aligned buffers") +
-                              (options.gap_elems ? ", rows apart" : "");
+      const std::string how =
+          std::string(options.misalign_elems ? "buffers one element off alignment" : "aligned buffers") +
+          (options.gap_elems ? ", rows apart" : "");
       const Attempt zeros{how + ", outputs poisoned with zeros", run.run(Poison::zeros)};
       if (!judged(zeros)) return false;
       const Attempt stale{how + ", outputs holding another answer", run.run(Poison::previous, &wrong)};
@@ -209,11 +223,12 @@ class NumericsJudge {
     worst_ = std::max(worst_, finding.worst);
     if (!finding.mismatch) return true;
     verdict_.mismatch = finding.mismatch;
-    std::string reason = finding.mismatch->where + ": want " + finding.mismatch->want + ", got " + finding.mismatch->got + "; " +
-                         std::to_string(finding.mismatch->count) + " of " + std::to_string(finding.mismatch->total) +
-                         " elements; " + attempt.how;
+    std::string reason = finding.mismatch->where + ": want " + finding.mismatch->want + ", got " +
+                         finding.mismatch->got + "; " + std::to_string(finding.mismatch->count) + " of " +
+                         std::to_string(finding.mismatch->total) + " elements; " + attempt.how;
     if (question_.input.op == "linear")
-      reason += "; " + describe_effective_weights(kernel_, question_.input, expectation_.truth(), context_.threads);
+      reason +=
+          "; " + describe_effective_weights(kernel_, question_.input, expectation_.truth(), context_.threads);
     fail(std::move(reason));
     return false;
   }
@@ -229,9 +244,13 @@ class NumericsJudge {
       verdict_.measures.push_back({"recorded_worst_of_bound", "x", compared.worst, {}, {}, compared.total});
       return true;
     }
-    verdict_.mismatch = mismatch_of(compared, place_in_matrix("recorded y", compared.first, input.weight.n, 0));
-    fail("the answer that the real library recorded lies outside the oracle's bound: the file, the oracle or the bound is "
-         "wrong; " + verdict_.mismatch->where + ": want " + compared.want + ", got " + compared.got);
+    verdict_.mismatch =
+        mismatch_of(compared, place_in_matrix("recorded y", compared.first, input.weight.n, 0));
+    fail(
+        "the answer that the real library recorded lies outside the oracle's bound: the file, the oracle or "
+        "the bound is "
+        "wrong; " +
+        verdict_.mismatch->where + ": want " + compared.want + ", got " + compared.got);
     return false;
   }
 
@@ -248,8 +267,9 @@ class NumericsJudge {
     }
     verdict_.status = sensitive ? Status::pass : Status::weak_evidence;
     if (!sensitive)
-      verdict_.reason = linear ? "one code changed by one step would have passed too: the bound is wider than that here"
-                               : "a changed answer would have passed too";
+      verdict_.reason =
+          linear ? "one code changed by one step would have passed too: the bound is wider than that here"
+                 : "a changed answer would have passed too";
   }
 
   const qcts_kernel& kernel_;

@@ -14,16 +14,19 @@ namespace {
 // One tensor of a golden: the file as the producer wrote it, and what the producer's own tools said of it.
 class GoldenTensor {
  public:
-  GoldenTensor(const Golden& golden, const std::string& name) : golden_(golden), info_(find_info(golden, name)) {
+  GoldenTensor(const Golden& golden, const std::string& name)
+      : golden_(golden), info_(find_info(golden, name)) {
     const Checkpoint checkpoint = open_checkpoint(golden.file);
     const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                                     [&](const NamedTensor& tensor) { return tensor.name == name; });
-    if (found == checkpoint.tensors.end()) throw std::runtime_error(golden.id + ": the file has no tensor " + name);
+    if (found == checkpoint.tensors.end())
+      throw std::runtime_error(golden.id + ": the file has no tensor " + name);
     std::optional<SchemeTensor> tensor = scheme_tensor(*found, info_.layout);
     if (!tensor) throw std::runtime_error(golden.id + ": " + name + " is of no scheme that is known here");
     if (tensor->scheme->name() != info_.scheme || tensor->layout != info_.layout)
-      throw std::runtime_error(golden.id + ": " + name + " is " + std::string(tensor->scheme->name()) + " in layout " +
-                               tensor->layout + ", the manifest says " + info_.scheme + " in layout " + info_.layout);
+      throw std::runtime_error(golden.id + ": " + name + " is " + std::string(tensor->scheme->name()) +
+                               " in layout " + tensor->layout + ", the manifest says " + info_.scheme +
+                               " in layout " + info_.layout);
     tensor_ = std::move(*tensor);
     if (!golden.expected.empty()) expected_ = read_safetensors(MappedFile::open(golden.expected.string()));
   }
@@ -36,7 +39,9 @@ class GoldenTensor {
   // Throws std::runtime_error naming what is missing.
   const Tensor& expected(std::string_view what) const {
     const SafetensorsEntry* found = entry(what);
-    if (!found) throw std::runtime_error(golden_.id + ": the expected file has no " + info_.name + "|" + std::string(what));
+    if (!found)
+      throw std::runtime_error(golden_.id + ": the expected file has no " + info_.name + "|" +
+                               std::string(what));
     return found->tensor;
   }
   std::vector<std::byte> bytes(std::string_view what) const { return row_major_bytes(expected(what)); }
@@ -47,16 +52,18 @@ class GoldenTensor {
     return noise_bytes(*info_.w_seed, static_cast<size_t>(tensor_.n * tensor_.k), tensor_.dtype);
   }
 
-  // The planes that the producer means, in layout "plain", without any unpacking of ours: the file's own where it is plain, else
-  // the codes and parameters that the producer's tools gave.
+  // The planes that the producer means, in layout "plain", without any unpacking of ours: the file's own
+  // where it is plain, else the codes and parameters that the producer's tools gave.
   Planes plain_from_producer() const {
     if (tensor_.layout == "plain") return tensor_.planes;
     Planes planes;
     for (const PlaneSpec& spec : tensor_.scheme->plane_specs(weight(), "plain")) {
-      Plane plane{spec.name, spec.dtype, spec.shape, spec.name == "qdata" ? codes_as(spec) : bytes(spec.name)};
+      Plane plane{spec.name, spec.dtype, spec.shape,
+                  spec.name == "qdata" ? codes_as(spec) : bytes(spec.name)};
       if (plane.bytes.size() != spec.bytes())
-        throw std::runtime_error(golden_.id + ": " + info_.name + "|" + spec.name + " has " + std::to_string(plane.bytes.size()) +
-                                 " bytes, the scheme " + std::to_string(spec.bytes()));
+        throw std::runtime_error(golden_.id + ": " + info_.name + "|" + spec.name + " has " +
+                                 std::to_string(plane.bytes.size()) + " bytes, the scheme " +
+                                 std::to_string(spec.bytes()));
       planes.push_back(std::move(plane));
     }
     return planes;
@@ -82,13 +89,14 @@ class GoldenTensor {
     return nullptr;
   }
 
-  // One code an element [n, k] in the producer's record -> the plane. Two codes a byte: even k in the high nibble, the byte that
-  // aten::_convert_weight_to_int4pack takes (torch 2.13).
+  // One code an element [n, k] in the producer's record -> the plane. Two codes a byte: even k in the high
+  // nibble, the byte that aten::_convert_weight_to_int4pack takes (torch 2.13).
   std::vector<std::byte> codes_as(const PlaneSpec& spec) const {
     std::vector<std::byte> codes = bytes("codes");
     if (codes.size() == spec.bytes()) return codes;
     if (codes.size() != 2 * spec.bytes())
-      throw std::runtime_error(golden_.id + ": " + info_.name + "|codes fits plane " + spec.name + " neither way");
+      throw std::runtime_error(golden_.id + ": " + info_.name + "|codes fits plane " + spec.name +
+                               " neither way");
     std::vector<std::byte> pairs(spec.bytes());
     for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = codes[2 * i] << 4 | codes[2 * i + 1];
     return pairs;

@@ -91,6 +91,8 @@ class Run {
         throw RunError(Outcome::usage, folder.string() + " holds no manifest.json");
       folders_.push_back(fs::absolute(folder));
     }
+    add_mustpass();
+    report_.waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());
     check_words("kind", options_.selection.kinds, all_kinds());
     std::vector<std::string> scheme_names = {"any", "mixed", "plain"};
     for (const Scheme* scheme : schemes()) scheme_names.emplace_back(scheme->name());
@@ -264,7 +266,8 @@ class Run {
       names.push_back(candidate.name.full_id);
     }
     if (options_.json) std::cout << names.dump(2) << "\n";
-    return report_.infrastructure.empty() ? Outcome::conformant : Outcome::infrastructure;
+    if (report_.infrastructure.empty()) return Outcome::conformant;
+    throw RunError(Outcome::infrastructure, report_.infrastructure.front());
   }
 
   static bool is_latency(const Candidate& candidate) { return candidate.name.id.starts_with("latency."); }
@@ -275,7 +278,6 @@ class Run {
     if (!lines_)
       throw RunError(Outcome::infrastructure, (options_.out / "run.jsonl").string() + " cannot be written");
     std::signal(SIGPIPE, SIG_IGN);
-    report_.waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());
     Progress progress(options_.progress, chosen_.size());
     std::vector<Task> correctness, latency;
     for (const Candidate& candidate : chosen_)
@@ -331,7 +333,7 @@ class Run {
   Outcome finish() {
     std::sort(report_.verdicts.begin(), report_.verdicts.end(),
               [](const Verdict& a, const Verdict& b) { return a.full_id() < b.full_id(); });
-    add_mustpass();
+    count_floor(report_);
     add_goldens();
     const std::string json = report_json(report_).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
     write_text(options_.out / "report.json", json);
@@ -348,7 +350,6 @@ class Run {
     for (const std::string& id : report_.mustpass) joined += id + "\n";
     report_.mustpass_sha256 = sha256_hex(std::as_bytes(std::span(joined)));
     report_.floor = load_floor(folder / "floor.json");
-    count_floor(report_);
   }
 
   void add_goldens() {

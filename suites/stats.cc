@@ -35,7 +35,8 @@ double median(std::span<const double> values) {
   return median_in_place(copy);
 }
 
-Interval bootstrap_median(std::span<const double> values, size_t block, double confidence, size_t resamples, uint64_t seed) {
+Interval bootstrap_median(std::span<const double> values, size_t block, double confidence, size_t resamples,
+                          uint64_t seed) {
   Interval interval;
   interval.value = median(values);
   interval.samples = values.size();
@@ -76,9 +77,12 @@ Interval ratio_interval(std::span<const double> numerator, std::span<const doubl
 
 std::string_view decision_name(Decision decision) {
   switch (decision) {
-    case Decision::met: return "met";
-    case Decision::missed: return "missed";
-    case Decision::undecided: return "undecided";
+    case Decision::met:
+      return "met";
+    case Decision::missed:
+      return "missed";
+    case Decision::undecided:
+      return "undecided";
   }
   return "";
 }

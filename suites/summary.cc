@@ -14,7 +14,7 @@ namespace qcts {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr size_t kFailuresShown = 5, kReasonsShown = 4;
+constexpr size_t kFailuresShown = 4, kReasonsShown = 4, kFailuresWhileRunning = 10;
 constexpr size_t kWidth = 110;
 
 std::string clipped(std::string text, size_t width) {
@@ -149,10 +149,33 @@ void unsupported(const RunReport& report, std::ostream& out) {
     out << "          and " << order.size() - kReasonsShown << " more reasons in the report\n";
 }
 
+// Wrong answers before what is only weak, undecided, or the suite's own fault.
+int urgency(Status status) {
+  switch (status) {
+    case Status::fail:
+      return 0;
+    case Status::crash:
+    case Status::timeout:
+    case Status::resource:
+      return 1;
+    case Status::xpass:
+      return 2;
+    case Status::internal:
+      return 3;
+    default:
+      return 4;
+  }
+}
+
 void failures(const RunReport& report, std::ostream& out) {
-  size_t count = 0;
-  for (const Verdict& verdict : report.verdicts) {
-    if (!blocks_conformance(verdict, report.gate_latency) || ++count > kFailuresShown) continue;
+  std::vector<const Verdict*> blocking;
+  for (const Verdict& verdict : report.verdicts)
+    if (blocks_conformance(verdict, report.gate_latency)) blocking.push_back(&verdict);
+  std::stable_sort(blocking.begin(), blocking.end(), [](const Verdict* a, const Verdict* b) {
+    return urgency(a->status) < urgency(b->status);
+  });
+  for (size_t i = 0; i < blocking.size() && i < kFailuresShown; ++i) {
+    const Verdict& verdict = *blocking[i];
     out << "\n  " << status_name(verdict.status) << " " << verdict.full_id() << "\n    "
         << clipped(verdict.reason, 2 * kWidth) << "\n";
     if (verdict.mismatch) {
@@ -162,7 +185,8 @@ void failures(const RunReport& report, std::ostream& out) {
     }
     out << "    " << verdict.rerun << "\n";
   }
-  if (count > kFailuresShown) out << "\n  and " << count - kFailuresShown << " more in the report\n";
+  if (blocking.size() > kFailuresShown)
+    out << "\n  and " << blocking.size() - kFailuresShown << " more in the report\n";
 }
 
 void first_ids(const char* what, const std::vector<std::string>& ids, std::ostream& out) {
@@ -214,10 +238,12 @@ void Progress::saw(const Verdict& verdict, bool is_failure) {
   ++done_;
   failures_ += is_failure;
   if (!enabled_) return;
-  if (is_failure) {
+  if (is_failure && failures_ <= kFailuresWhileRunning) {
     clear();
     std::cerr << status_name(verdict.status) << " " << verdict.full_id() << ": "
               << clipped(verdict.reason, kWidth) << std::endl;
+    if (failures_ == kFailuresWhileRunning)
+      std::cerr << "further failures are counted and stand in the report" << std::endl;
   }
   draw(false);
 }

@@ -20,19 +20,28 @@ LatencyTarget read_target(const Json& json, const std::string& where) {
   LatencyTarget target;
   try {
     for (const auto& [key, value] : json.items()) {
-      if (key == "op") target.op = value;
-      else if (key == "scheme") target.scheme = value;
-      else if (key == "variant") target.variant = value;
-      else if (key == "m_most") target.m_most = value;
-      else if (key == "measure") target.measure = value;
-      else if (key == "at_least") target.at_least = value;
-      else if (key == "reason") target.reason = value;
-      else throw std::runtime_error(where + ": unknown field '" + key + "'");
+      if (key == "op")
+        target.op = value;
+      else if (key == "scheme")
+        target.scheme = value;
+      else if (key == "variant")
+        target.variant = value;
+      else if (key == "m_most")
+        target.m_most = value;
+      else if (key == "measure")
+        target.measure = value;
+      else if (key == "at_least")
+        target.at_least = value;
+      else if (key == "reason")
+        target.reason = value;
+      else
+        throw std::runtime_error(where + ": unknown field '" + key + "'");
     }
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(where + ": " + error.what());
   }
-  if (target.op.empty() || target.scheme.empty() || target.variant.empty() || target.measure.empty() || !(target.at_least > 0))
+  if (target.op.empty() || target.scheme.empty() || target.variant.empty() || target.measure.empty() ||
+      !(target.at_least > 0))
     throw std::runtime_error(where + ": needs op, scheme, variant, measure and at_least > 0");
   return target;
 }
@@ -44,8 +53,10 @@ std::string machine_class(const Machine& machine) {
   for (const char c : machine.cpu_model + " " + widest(machine)) {
     const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     const bool word = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
-    if (word) name += lower;
-    else if (!name.empty() && name.back() != '_') name += '_';
+    if (word)
+      name += lower;
+    else if (!name.empty() && name.back() != '_')
+      name += '_';
   }
   return name;
 }
@@ -67,14 +78,15 @@ LatencyTargets load_latency_targets(const std::filesystem::path& folder, const s
     throw std::runtime_error(path.string() + ": wants schema 1, the machine_class of its name, and targets");
   targets.listed = true;
   for (size_t i = 0; i < json["targets"].size(); ++i)
-    targets.targets.push_back(read_target(json["targets"][i], path.string() + ": targets[" + std::to_string(i) + "]"));
+    targets.targets.push_back(
+        read_target(json["targets"][i], path.string() + ": targets[" + std::to_string(i) + "]"));
   return targets;
 }
 
-bool applies(const LatencyTarget& target, std::string_view op, std::string_view scheme, std::string_view family,
-             std::string_view variant, int64_t m) {
-  return target.op == op && (target.scheme == scheme || target.scheme == family) && target.variant == variant &&
-         (target.m_most == 0 || m <= target.m_most);
+bool applies(const LatencyTarget& target, std::string_view op, std::string_view scheme,
+             std::string_view family, std::string_view variant, int64_t m) {
+  return target.op == op && (target.scheme == scheme || target.scheme == family) &&
+         target.variant == variant && (target.m_most == 0 || m <= target.m_most);
 }
 
 }  // namespace qcts

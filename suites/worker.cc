@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "kernels/machine.h"
+#include "suites/baseline.h"
 #include "suites/paths.h"
 #include "suites/provider_call.h"
 
@@ -92,6 +93,7 @@ class Worker {
     context.scratch = options_.context.scratch / ("case_" + std::to_string(::getpid()));
     std::filesystem::remove_all(context.scratch);
     std::filesystem::create_directories(context.scratch);
+    if (found->second.kind == Kind::latency) context.registry = baseline_.find(registry_);
     Verdict verdict = judge(found->second, context);
     if (!load_fault_.empty() && verdict.status == Status::pass) {
       verdict.status = Status::fail;
@@ -105,6 +107,7 @@ class Worker {
   const WorkerOptions& options_;
   const int answer_fd_;
   Registry registry_;
+  Baseline baseline_;
   Fixtures fixtures_;
   std::map<std::string, Case> cases_;
   std::string load_fault_;
@@ -125,13 +128,13 @@ std::vector<std::string> worker_arguments(const WorkerOptions& options) {
                                     context.targets.string(),
                                     "--program",
                                     context.program,
-                                    "--rerun-options=" + context.rerun_options,
                                     "--threads",
                                     std::to_string(context.threads),
                                     "--seed",
                                     std::to_string(context.seed),
                                     "--latency-budget",
                                     std::to_string(context.latency_budget_s)};
+  if (!context.rerun_options.empty()) words.push_back("--rerun-options=" + context.rerun_options);
   if (context.gate_latency) words.push_back("--gate-latency");
   for (const std::filesystem::path& folder : options.fixtures)
     words.insert(words.end(), {"--fixtures", folder.string()});

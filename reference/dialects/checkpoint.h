@@ -1,10 +1,12 @@
-// A file in hand, as named quantized tensors: what inspect prints, what diff compares, what the judge judges. A dialect is how one
-// producer spells them; detection is by class or metadata first, then by key pattern, and ambiguity is refused with both names.
+// A file in hand, as named quantized tensors: what inspect prints, what diff compares, what the judge judges.
+// A dialect is how one producer spells them; detection is by class or metadata first, then by key pattern,
+// and ambiguity is refused with both names.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,21 +21,26 @@ namespace qcts {
 
 enum class Format : uint8_t { torch_zip, safetensors, directory };
 std::string_view format_name(Format format);
+// "plain", "torchao_v1", "torchao_v2", "torchao_safetensors"
+std::span<const std::string_view> dialect_names();
 
 struct InnerTensor {
-  std::string name;  // dotted, depth-first in flatten order: "qdata", "tensor_impl.int_data"; "data" for a plain tensor
+  std::string name;  // dotted, depth-first in flatten order: "qdata", "tensor_impl.int_data"; "data" for a
+                     // plain tensor
   Tensor tensor;
 };
 
 struct NamedTensor {
-  std::string name;    // "linear1.weight"
-  std::string type;    // the producer's class without module: "Int8Tensor", "AffineQuantizedTensor", "Tensor", "Parameter"
+  std::string name;  // "linear1.weight"
+  std::string type;  // the producer's class without module: "Int8Tensor", "AffineQuantizedTensor", "Tensor",
+                     // "Parameter"
   std::string scheme;  // Scheme::name; empty when plain or unknown to the list
-  std::string layout;  // "plain", "tile_packed_4d", "cpu_avx512" ...; empty when plain or when the file cannot tell (CPU packs)
-  std::vector<int64_t> shape;  // of the tensor that the model sees
+  std::string layout;  // "plain", "tile_packed_4d", "cpu_avx512" ...; empty when plain or when the file
+                       // cannot tell (CPU packs)
+  std::vector<int64_t> shape;    // of the tensor that the model sees
   DType dtype = DType::float32;  // its logical dtype
   std::vector<InnerTensor> payload;
-  nlohmann::ordered_json attributes = nlohmann::ordered_json::object();  // torchao's own JSON encoding of each attribute
+  nlohmann::ordered_json attributes = nlohmann::ordered_json::object();  // reference/dialects/attributes.h
 };
 
 struct Checkpoint {
@@ -57,7 +64,8 @@ struct OpenOptions {
   std::vector<std::string> allow;  // globals kept opaque
 };
 
-// FILE, or a directory with config.json and shards. Throws Refused or IoError.
+// FILE, or a directory with config.json and shards. Throws Refused or IoError, std::invalid_argument for an
+// unknown dialect.
 Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions& options = {});
 // The same from a mapped file (tests, fuzzers, the reject kind).
 Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOptions& options = {});
@@ -67,16 +75,19 @@ uint64_t payload_bytes(const Checkpoint& checkpoint);
 // Bytes of the dense model: every tensor's shape in its own logical dtype, tied ones once.
 uint64_t dense_bytes(const Checkpoint& checkpoint);
 
-// A quantized tensor in scheme terms: its planes in the layout of the file.
+// A quantized tensor in scheme terms: its planes in the layout of the file. A plane that an older torchao
+// stored otherwise with the same meaning is converted: scales of Int8Tensor in the logical dtype become
+// float32, an absent zero_point zeros (0.15).
 struct SchemeTensor {
   const Scheme* scheme = nullptr;
-  std::string layout;  // "plain", or the packing that the planes are in
+  std::string layout;             // "plain", or the packing that the planes are in
   DType dtype = DType::bfloat16;  // logical
   int64_t n = 0, k = 0;           // of the logical weight [n, k]
   Planes planes;
 };
 
-// nullopt for a plain tensor or an unknown scheme. `layout_hint` names the CPU pack where the file cannot tell
+// nullopt for a plain tensor or an unknown scheme. Refuses SubclassSchema when the file cannot tell the
+// layout and the hint is none of the scheme's. `layout_hint` names the CPU pack where the file cannot tell
 // ("cpu_avx512", "cpu_avx2", "cpu_default").
 std::optional<SchemeTensor> scheme_tensor(const NamedTensor& tensor, std::string_view layout_hint = "");
 

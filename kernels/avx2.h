@@ -1,0 +1,59 @@
+// For the AVX2 variants, and for nothing else: every function has internal linkage. Elements in and out of
+// vectors of eight floats.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/support.h"
+
+namespace qcts::avx2 {
+namespace {
+
+constexpr int kLanes = 8;
+
+// Eight elements of dtype (F32, F16 or BF16) at any alignment.
+[[maybe_unused]] __m256 load8(uint32_t dtype, const void* from) {
+  if (dtype == QCTS_F32) return _mm256_loadu_ps(static_cast<const float*>(from));
+  const __m128i half = _mm_loadu_si128(static_cast<const __m128i*>(from));
+  if (dtype == QCTS_F16) return _mm256_cvtph_ps(half);
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+}
+
+// To nearest even; NaN becomes the quiet one.
+[[maybe_unused]] __m128i to_bf16(__m256 value) {
+  const __m256i bits = _mm256_castps_si256(value);
+  const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, last), _mm256_set1_epi32(0x7FFF));
+  const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+  const __m256i top = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, _mm256_set1_epi32(0x7FC00000), nan), 16);
+  return _mm_packus_epi32(_mm256_castsi256_si128(top), _mm256_extracti128_si256(top, 1));
+}
+
+// Eight floats, rounded once to dtype.
+[[maybe_unused]] void store8(uint32_t dtype, void* to, __m256 value) {
+  if (dtype == QCTS_F32) {
+    _mm256_storeu_ps(static_cast<float*>(to), value);
+  } else if (dtype == QCTS_F16) {
+    _mm_storeu_si128(static_cast<__m128i*>(to), _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+  } else {
+    _mm_storeu_si128(static_cast<__m128i*>(to), to_bf16(value));
+  }
+}
+
+// count < 8 of them.
+[[maybe_unused]] __m256 load_some(uint32_t dtype, const void* from, int64_t count) {
+  char buffer[32] = {};
+  std::memcpy(buffer, from, static_cast<size_t>(count * dtype_bytes(dtype)));
+  return load8(dtype, buffer);
+}
+[[maybe_unused]] void store_some(uint32_t dtype, void* to, __m256 value, int64_t count) {
+  char buffer[32];
+  store8(dtype, buffer, value);
+  std::memcpy(to, buffer, static_cast<size_t>(count * dtype_bytes(dtype)));
+}
+
+}  // namespace
+}  // namespace qcts::avx2

@@ -1,0 +1,290 @@
+// The frame of `linear` for the AVX2 variants, and for nothing else: every function has internal linkage. The
+// scheme's file brings the layout of a block and the decoding of its codes.
+//
+// Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
+// order of use, so a call reads one linear stream, and neither k nor the sum over k has a tail. Columns are
+// split statically over threads, x is widened to float once.
+// - m <= 4: codes are decoded in registers, used for every row, and forgotten. Bound by memory as long as
+//   decoding keeps up.
+// - m > 4: 128 k of a block are decoded to a panel of floats (32 KiB), which 6 rows by 16 columns at a time
+//   multiply: 12 sums, 2 weights and 1 broadcast in 16 registers. Bound by fused multiply-adds.
+// Every output is the same chain in either case: t = fma(x, w, t) over the k of a group in order, then total
+// = fma(scale, t, total), then total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not
+// depend on m, nor anything on the number of threads.
+#pragma once
+
+#include "kernels/avx2.h"
+
+namespace qcts::avx2 {
+namespace {
+
+constexpr int kColumns = 64, kVectors = kColumns / kLanes;
+constexpr int kRows = 64;    // of sums at a time: 16 KiB of them beside the panel
+constexpr int kChunk = 128;  // k of a panel
+// A core's prefetcher stops at the end of a page; the stream goes on.
+constexpr int kPrefetchBytes = 4096;
+
+struct Frame {
+  const qcts_problem* problem;
+  const uint8_t* prepared;
+  float* x;       // [m][k]
+  float* x_sums;  // [m][k / group]; only where the scheme has zeros
+};
+
+// A Scheme has
+//   kStep, kBytesPerK            codes are stored in steps of kStep k, kBytesPerK bytes for each k of a block
+//   kHasZeros                    a second vector of scales acts on the sum of x
+//   group(p)                     elements along k that share a scale
+//   header_bytes, scale_bytes(p) before a block's codes; behind each group's
+//   decode(header, at, vector, step, out)   kStep k of `vector`: calls out(i, weights of k + i)
+//   scales(p, at, vector, &scale, &zero)
+template <class Scheme>
+int64_t group_bytes(const qcts_problem& p) {
+  return Scheme::group(p) * Scheme::kBytesPerK + Scheme::scale_bytes(p);
+}
+template <class Scheme>
+int64_t block_bytes(const qcts_problem& p) {
+  return Scheme::kHeaderBytes + p.k / Scheme::group(p) * group_bytes<Scheme>(p);
+}
+[[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
+
+// sums[m][v] += x[m] * codes, for k in [0, count) and V vectors from `first` on.
+template <class Scheme, int M, int V>
+void multiply(const uint8_t* header, const uint8_t* codes, int64_t count, int first, const float* x,
+              int64_t ldx, float (*sums)[kColumns]) {
+  __m256 sum[M][V];
+  for (int m = 0; m < M; ++m)
+    for (int v = 0; v < V; ++v) sum[m][v] = _mm256_loadu_ps(&sums[m][(first + v) * kLanes]);
+  for (int64_t k = 0; k < count; k += Scheme::kStep) {
+    const uint8_t* at = codes + k * Scheme::kBytesPerK;
+    if (first == 0)
+      for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64)
+        _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
+#pragma GCC unroll 8
+    for (int i = 0; i < Scheme::kStep; ++i) {
+      __m256 value[M];
+      for (int m = 0; m < M; ++m) value[m] = _mm256_broadcast_ss(x + m * ldx + k + i);
+      for (int v = 0; v < V; ++v) {
+        const __m256 weight = Scheme::decode(header, at, first + v, i);
+        for (int m = 0; m < M; ++m) sum[m][v] = _mm256_fmadd_ps(value[m], weight, sum[m][v]);
+      }
+    }
+  }
+  for (int m = 0; m < M; ++m)
+    for (int v = 0; v < V; ++v) _mm256_storeu_ps(&sums[m][(first + v) * kLanes], sum[m][v]);
+}
+
+template <class Scheme, int M, int V>
+void multiply_all(const uint8_t* header, const uint8_t* codes, int64_t count, const float* x, int64_t ldx,
+                  float (*sums)[kColumns]) {
+  for (int first = 0; first < kVectors; first += V)
+    multiply<Scheme, M, V>(header, codes, count, first, x, ldx, sums);
+}
+
+template <int M>
+void multiply_panel(const float (*panel)[kColumns], int64_t count, int first, const float* x, int64_t ldx,
+                    float (*sums)[kColumns]) {
+  __m256 sum[M][2];
+  for (int m = 0; m < M; ++m)
+    for (int v = 0; v < 2; ++v) sum[m][v] = _mm256_loadu_ps(&sums[m][(first + v) * kLanes]);
+  for (int64_t k = 0; k < count; ++k) {
+    const __m256 weight[2] = {_mm256_loadu_ps(&panel[k][first * kLanes]),
+                              _mm256_loadu_ps(&panel[k][(first + 1) * kLanes])};
+    for (int m = 0; m < M; ++m) {
+      const __m256 value = _mm256_broadcast_ss(x + m * ldx + k);
+      for (int v = 0; v < 2; ++v) sum[m][v] = _mm256_fmadd_ps(value, weight[v], sum[m][v]);
+    }
+  }
+  for (int m = 0; m < M; ++m)
+    for (int v = 0; v < 2; ++v) _mm256_storeu_ps(&sums[m][(first + v) * kLanes], sum[m][v]);
+}
+
+template <int M>
+void multiply_panel_all(const float (*panel)[kColumns], int64_t count, const float* x, int64_t ldx,
+                        float (*sums)[kColumns]) {
+  for (int first = 0; first < kVectors; first += 2) multiply_panel<M>(panel, count, first, x, ldx, sums);
+}
+
+template <class Scheme>
+void decode_panel(const uint8_t* header, const uint8_t* codes, int64_t count, float (*panel)[kColumns]) {
+  for (int64_t k = 0; k < count; k += Scheme::kStep)
+    for (int i = 0; i < Scheme::kStep; ++i)
+      for (int v = 0; v < kVectors; ++v)
+        _mm256_storeu_ps(&panel[k + i][v * kLanes],
+                         Scheme::decode(header, codes + k * Scheme::kBytesPerK, v, i));
+}
+
+// count <= kChunk of k, rows <= kRows.
+template <class Scheme>
+void multiply_chunk(const uint8_t* header, const uint8_t* codes, int64_t count, const float* x, int64_t ldx,
+                    int64_t rows, float (*sums)[kColumns], float (*panel)[kColumns]) {
+  switch (rows) {
+    case 1:
+      return multiply_all<Scheme, 1, 8>(header, codes, count, x, ldx, sums);
+    case 2:
+      return multiply_all<Scheme, 2, 4>(header, codes, count, x, ldx, sums);
+    case 3:
+      return multiply_all<Scheme, 3, 4>(header, codes, count, x, ldx, sums);
+    case 4:
+      return multiply_all<Scheme, 4, 2>(header, codes, count, x, ldx, sums);
+    default:
+      break;
+  }
+  decode_panel<Scheme>(header, codes, count, panel);
+  int64_t m = 0;
+  for (; m + 6 <= rows; m += 6) multiply_panel_all<6>(panel, count, x + m * ldx, ldx, sums + m);
+  switch (rows - m) {
+    case 1:
+      return multiply_panel_all<1>(panel, count, x + m * ldx, ldx, sums + m);
+    case 2:
+      return multiply_panel_all<2>(panel, count, x + m * ldx, ldx, sums + m);
+    case 3:
+      return multiply_panel_all<3>(panel, count, x + m * ldx, ldx, sums + m);
+    case 4:
+      return multiply_panel_all<4>(panel, count, x + m * ldx, ldx, sums + m);
+    case 5:
+      return multiply_panel_all<5>(panel, count, x + m * ldx, ldx, sums + m);
+    default:
+      return;
+  }
+}
+
+// totals += scale * sums + zero * sum of x; sums become zero.
+template <class Scheme>
+void apply_scales(const qcts_problem& p, const uint8_t* scales, const float* x_sums, int64_t x_sums_stride,
+                  int64_t rows, float (*sums)[kColumns], float (*totals)[kColumns]) {
+  for (int v = 0; v < kVectors; ++v) {
+    __m256 scale, zero;
+    Scheme::scales(p, scales, v, &scale, &zero);
+    for (int64_t m = 0; m < rows; ++m) {
+      __m256 total = _mm256_loadu_ps(&totals[m][v * kLanes]);
+      total = _mm256_fmadd_ps(scale, _mm256_loadu_ps(&sums[m][v * kLanes]), total);
+      if (Scheme::kHasZeros)
+        total = _mm256_fmadd_ps(zero, _mm256_broadcast_ss(x_sums + m * x_sums_stride), total);
+      _mm256_storeu_ps(&totals[m][v * kLanes], total);
+      _mm256_storeu_ps(&sums[m][v * kLanes], _mm256_setzero_ps());
+    }
+  }
+}
+
+[[maybe_unused]] void store_rows(const qcts_problem& p, int64_t first_m, int64_t rows, int64_t first_n,
+                                 const float (*totals)[kColumns]) {
+  const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
+  const int64_t y_bytes = dtype_bytes(p.y_dtype), bias_bytes = dtype_bytes(p.bias_dtype);
+  for (int64_t m = 0; m < rows; ++m) {
+    char* y = static_cast<char*>(p.y) + (first_m + m) * p.ldy_bytes + first_n * y_bytes;
+    for (int64_t n = 0; n < columns; n += kLanes) {
+      const int64_t some = columns - n < kLanes ? columns - n : kLanes;
+      __m256 total = _mm256_loadu_ps(&totals[m][n]);
+      if (p.bias != nullptr) {
+        const char* bias = static_cast<const char*>(p.bias) + (first_n + n) * bias_bytes;
+        total = _mm256_add_ps(
+            total, some == kLanes ? load8(p.bias_dtype, bias) : load_some(p.bias_dtype, bias, some));
+      }
+      if (some == kLanes) {
+        store8(p.y_dtype, y + n * y_bytes, total);
+      } else {
+        store_some(p.y_dtype, y + n * y_bytes, total, some);
+      }
+    }
+  }
+}
+
+template <class Scheme>
+void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+  const qcts_problem& p = *frame.problem;
+  alignas(64) float panel[kChunk][kColumns];
+  alignas(64) float sums[kRows][kColumns];
+  alignas(64) float totals[kRows][kColumns];
+  std::memset(sums, 0, static_cast<size_t>(rows) * sizeof sums[0]);
+  std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
+  const uint8_t* header = frame.prepared + block * block_bytes<Scheme>(p);
+  const int64_t group = Scheme::group(p), groups = p.k / group;
+  const float* x = frame.x + first_m * p.k;
+  for (int64_t g = 0; g < groups; ++g) {
+    const uint8_t* codes = header + Scheme::kHeaderBytes + g * group_bytes<Scheme>(p);
+    for (int64_t k = 0; k < group; k += kChunk) {
+      const int64_t count = group - k < kChunk ? group - k : kChunk;
+      multiply_chunk<Scheme>(header, codes + k * Scheme::kBytesPerK, count, x + g * group + k, p.k, rows,
+                             sums, panel);
+    }
+    const float* x_sums = Scheme::kHasZeros ? frame.x_sums + first_m * groups + g : nullptr;
+    apply_scales<Scheme>(p, codes + group * Scheme::kBytesPerK, x_sums, groups, rows, sums, totals);
+  }
+  store_rows(p, first_m, rows, block * kColumns, totals);
+}
+
+template <class Scheme>
+void multiply_blocks(void* context, int64_t first, int64_t last) {
+  const Frame& frame = *static_cast<const Frame*>(context);
+  const int64_t m_count = frame.problem->m;
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t m = 0; m < m_count; m += kRows)
+      Scheme::block(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
+}
+
+// Rows of x as floats, and the sum of each group of a row.
+template <class Scheme>
+void widen_rows(void* context, int64_t first, int64_t last) {
+  const Frame& frame = *static_cast<const Frame*>(context);
+  const qcts_problem& p = *frame.problem;
+  const int64_t bytes = dtype_bytes(p.x_dtype), group = Scheme::group(p), groups = p.k / group;
+  for (int64_t m = first; m < last; ++m) {
+    const char* from = static_cast<const char*>(p.x) + m * p.ldx_bytes;
+    float* to = frame.x + m * p.k;
+    int64_t k = 0;
+    for (; k + kLanes <= p.k; k += kLanes) _mm256_storeu_ps(to + k, load8(p.x_dtype, from + k * bytes));
+    if (k < p.k) store_some(QCTS_F32, to + k, load_some(p.x_dtype, from + k * bytes, p.k - k), p.k - k);
+    if (!Scheme::kHasZeros) continue;
+    for (int64_t g = 0; g < groups; ++g) {
+      __m256 sum = _mm256_setzero_ps();
+      for (int64_t i = 0; i < group; i += kLanes)
+        sum = _mm256_add_ps(sum, _mm256_loadu_ps(to + g * group + i));
+      float lanes[kLanes];
+      _mm256_storeu_ps(lanes, sum);
+      float total = 0;
+      for (float lane : lanes) total += lane;
+      frame.x_sums[m * groups + g] = total;
+    }
+  }
+}
+
+template <class Scheme>
+uint64_t workspace_bytes(const qcts_problem* p) {
+  const int64_t x_sums = Scheme::kHasZeros ? p->m * (p->k / Scheme::group(*p)) : 0;
+  return static_cast<uint64_t>(p->m * p->k + x_sums) * sizeof(float);
+}
+template <class Scheme>
+uint64_t prepared_bytes(const qcts_problem* p) {
+  return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
+}
+
+struct Preparation {
+  const qcts_problem* problem;
+  uint8_t* prepared;
+};
+template <class Scheme>
+void prepare_blocks(void* context, int64_t first, int64_t last) {
+  const Preparation& task = *static_cast<const Preparation*>(context);
+  for (int64_t block = first; block < last; ++block)
+    Scheme::prepare_block(*task.problem, block * kColumns,
+                          task.prepared + block * block_bytes<Scheme>(*task.problem));
+}
+template <class Scheme>
+void prepare_weight(const qcts_problem* problem, void* prepared) {
+  std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
+  Preparation task = {problem, static_cast<uint8_t*>(prepared)};
+  parallel_for(problem->threads, blocks(*problem), 1, prepare_blocks<Scheme>, &task);
+}
+
+template <class Scheme>
+void run_linear(const qcts_problem* problem) {
+  const qcts_problem& p = *problem;
+  auto* x = static_cast<float*>(p.workspace);
+  Frame frame = {problem, static_cast<const uint8_t*>(p.prepared), x, x + p.m * p.k};
+  parallel_for(p.threads, p.m, 8, widen_rows<Scheme>, &frame);
+  parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &frame);
+}
+
+}  // namespace
+}  // namespace qcts::avx2

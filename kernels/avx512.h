@@ -1,0 +1,60 @@
+// For the AVX-512 variants, and for nothing else: every function has internal linkage. Elements in and out of
+// vectors of sixteen floats.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/support.h"
+
+namespace qcts::avx512 {
+namespace {
+
+constexpr int kLanes = 16;
+
+// Sixteen elements of dtype (F32, F16 or BF16) at any alignment.
+[[maybe_unused]] __m512 load16(uint32_t dtype, const void* from) {
+  if (dtype == QCTS_F32) return _mm512_loadu_ps(from);
+  const __m256i half = _mm256_loadu_si256(static_cast<const __m256i*>(from));
+  if (dtype == QCTS_F16) return _mm512_cvtph_ps(half);
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+}
+
+// To nearest even; NaN becomes the quiet one.
+[[maybe_unused]] __m256i to_bf16(__m512 value) {
+  const __m512i bits = _mm512_castps_si512(value);
+  const __m512i last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, last), _mm512_set1_epi32(0x7FFF));
+  const __mmask16 nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+  return _mm512_cvtepi32_epi16(
+      _mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, nan, _mm512_set1_epi32(0x7FC00000)), 16));
+}
+
+// Sixteen floats, rounded once to dtype.
+[[maybe_unused]] void store16(uint32_t dtype, void* to, __m512 value) {
+  if (dtype == QCTS_F32) {
+    _mm512_storeu_ps(to, value);
+  } else if (dtype == QCTS_F16) {
+    _mm256_storeu_si256(static_cast<__m256i*>(to),
+                        _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  } else {
+    _mm256_storeu_si256(static_cast<__m256i*>(to), to_bf16(value));
+  }
+}
+
+// count < 16 of them.
+[[maybe_unused]] __m512 load_some(uint32_t dtype, const void* from, int64_t count) {
+  char buffer[64] = {};
+  std::memcpy(buffer, from, static_cast<size_t>(count * dtype_bytes(dtype)));
+  return load16(dtype, buffer);
+}
+[[maybe_unused]] void store_some(uint32_t dtype, void* to, __m512 value, int64_t count) {
+  char buffer[64];
+  store16(dtype, buffer, value);
+  std::memcpy(to, buffer, static_cast<size_t>(count * dtype_bytes(dtype)));
+}
+
+}  // namespace
+}  // namespace qcts::avx512

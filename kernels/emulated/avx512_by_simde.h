@@ -1,0 +1,72 @@
+// Read before every AVX-512 source of the emulated plug-in: gives the intrinsics' names to SIMDe's functions,
+// and supplies the conversions that SIMDe 0.7.4 does not have, by halves.
+#pragma once
+
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx512.h>
+
+namespace {
+
+inline __m512i join(__m256i low, __m256i high) {
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+inline __m256i low_half(__m512i a) { return _mm512_castsi512_si256(a); }
+inline __m256i high_half(__m512i a) { return _mm512_extracti64x4_epi64(a, 1); }
+inline __m512 join(__m256 low, __m256 high) {
+  return _mm512_castsi512_ps(join(_mm256_castps_si256(low), _mm256_castps_si256(high)));
+}
+
+[[maybe_unused]] inline __m512i emulated_cvtepi8_epi32(__m128i a) {
+  return join(_mm256_cvtepi8_epi32(a), _mm256_cvtepi8_epi32(_mm_srli_si128(a, 8)));
+}
+[[maybe_unused]] inline __m512i emulated_cvtepu8_epi32(__m128i a) {
+  return join(_mm256_cvtepu8_epi32(a), _mm256_cvtepu8_epi32(_mm_srli_si128(a, 8)));
+}
+[[maybe_unused]] inline __m512i emulated_cvtepu16_epi32(__m256i a) {
+  return join(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)),
+              _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1)));
+}
+// The low 16 bits of each lane.
+[[maybe_unused]] inline __m256i emulated_cvtepi32_epi16(__m512i a) {
+  const __m256i mask = _mm256_set1_epi32(0xFFFF);
+  const __m256i packed =
+      _mm256_packus_epi32(_mm256_and_si256(low_half(a), mask), _mm256_and_si256(high_half(a), mask));
+  return _mm256_permute4x64_epi64(packed, 0xD8);
+}
+[[maybe_unused]] inline __m512 emulated_cvtepi32_ps(__m512i a) {
+  return join(_mm256_cvtepi32_ps(low_half(a)), _mm256_cvtepi32_ps(high_half(a)));
+}
+[[maybe_unused]] inline __m512 emulated_cvtph_ps(__m256i a) {
+  return join(_mm256_cvtph_ps(_mm256_castsi256_si128(a)), _mm256_cvtph_ps(_mm256_extracti128_si256(a, 1)));
+}
+// To nearest even, the one rounding that the kernels ask for.
+[[maybe_unused]] inline __m256i emulated_cvtps_ph(__m512 a) {
+  const __m512i bits = _mm512_castps_si512(a);
+  const __m128i low = _mm256_cvtps_ph(_mm256_castsi256_ps(low_half(bits)), _MM_FROUND_TO_NEAREST_INT);
+  const __m128i high = _mm256_cvtps_ph(_mm256_castsi256_ps(high_half(bits)), _MM_FROUND_TO_NEAREST_INT);
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+}
+[[maybe_unused]] inline __m512d emulated_cvtps_pd(__m256 a) {
+  const __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(a)),
+                high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
+  return _mm512_castsi512_pd(join(_mm256_castpd_si256(low), _mm256_castpd_si256(high)));
+}
+[[maybe_unused]] inline __m256 emulated_cvtpd_ps(__m512d a) {
+  const __m512i bits = _mm512_castpd_si512(a);
+  const __m128 low = _mm256_cvtpd_ps(_mm256_castsi256_pd(low_half(bits)));
+  const __m128 high = _mm256_cvtpd_ps(_mm256_castsi256_pd(high_half(bits)));
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
+}
+
+}  // namespace
+
+#define _mm512_cvtepi8_epi32(a) emulated_cvtepi8_epi32(a)
+#define _mm512_cvtepu8_epi32(a) emulated_cvtepu8_epi32(a)
+#define _mm512_cvtepu16_epi32(a) emulated_cvtepu16_epi32(a)
+#define _mm512_cvtepi32_epi16(a) emulated_cvtepi32_epi16(a)
+#define _mm512_cvtepi32_ps(a) emulated_cvtepi32_ps(a)
+#define _mm512_cvtph_ps(a) emulated_cvtph_ps(a)
+#undef _mm512_cvtps_ph
+#define _mm512_cvtps_ph(a, rounding) emulated_cvtps_ph(a)
+#define _mm512_cvtps_pd(a) emulated_cvtps_pd(a)
+#define _mm512_cvtpd_ps(a) emulated_cvtpd_ps(a)

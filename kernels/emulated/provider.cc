@@ -1,0 +1,60 @@
+// Provider "emulated": the avx512 lines of kernels.inc, compiled against SIMDe.
+#include <string>
+#include <vector>
+
+#include "kernels/machine.h"
+#include "kernels/support.h"
+
+namespace qcts {
+
+// Takes the place of machine.cc in this library: an emulated AVX-512 needs no more than AVX2.
+const char* missing_feature(const char*) {
+  const bool able =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  return able ? nullptr : "needs avx2, fma, f16c to emulate AVX-512";
+}
+
+}  // namespace qcts
+
+namespace {
+
+#define QCTS_EMULATE_scalar(op, scheme)
+#define QCTS_EMULATE_avx2(op, scheme)
+#define QCTS_EMULATE_avx512(op, scheme) &qcts_kernel_##op##_##scheme##_avx512,
+#define QCTS_KERNEL(op, scheme, variant) QCTS_EMULATE_##variant(op, scheme)
+const qcts_kernel* const kSources[] = {
+#include "kernels/kernels.inc"
+};
+#undef QCTS_KERNEL
+
+struct Tables {
+  std::vector<std::string> descriptions;
+  std::vector<qcts_kernel> kernels;
+  std::vector<const qcts_kernel*> pointers;
+  qcts_provider provider = {};
+
+  Tables() {
+    descriptions.reserve(std::size(kSources));
+    kernels.reserve(std::size(kSources));
+    for (const qcts_kernel* source : kSources) {
+      descriptions.push_back(std::string("emulated instruction set, not to be timed: ") +
+                             source->description);
+      kernels.push_back(*source);
+      kernels.back().description = descriptions.back().c_str();
+      pointers.push_back(&kernels.back());
+    }
+    provider.struct_size = sizeof provider;
+    provider.abi_version = QCTS_ABI_VERSION;
+    provider.name = "emulated";
+    provider.version = "SIMDe";
+    provider.n_kernels = static_cast<uint32_t>(pointers.size());
+    provider.kernels = pointers.data();
+  }
+};
+
+}  // namespace
+
+extern "C" const qcts_provider* qcts_provider_entry(uint32_t host_abi_version) {
+  static const Tables tables;
+  return host_abi_version == QCTS_ABI_VERSION ? &tables.provider : nullptr;
+}

@@ -1,0 +1,170 @@
+#include "reference/dialects/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <system_error>
+#include <tuple>
+#include <unordered_set>
+
+#include "reference/dialects/dialects.h"
+#include "reference/formats/refusal.h"
+
+namespace qcts {
+namespace {
+
+bool begins_with_zip(std::span<const std::byte> bytes) {
+  constexpr char kLocalHeader[4] = {'P', 'K', 3, 4};
+  return bytes.size() >= 4 && std::memcmp(bytes.data(), kLocalHeader, 4) == 0;
+}
+
+// A u64 header length, then '{'; or, for a file too short to tell, what its name says.
+bool looks_like_safetensors(std::span<const std::byte> bytes, const std::string& path) {
+  if (path.ends_with(".safetensors")) return true;
+  if (bytes.size() < 9) return false;
+  uint64_t length;
+  std::memcpy(&length, bytes.data(), 8);
+  return length <= bytes.size() - 8 && bytes[8] == std::byte('{');
+}
+
+std::string wrong_dialect(const std::string& name, const std::string& type, std::string_view is,
+                          const std::string& asked) {
+  return name + " (" + type + ") is spelt in " + std::string(is) + ", not in " + asked;
+}
+
+void check_dialect_name(const std::string& dialect) {
+  if (dialect.empty()) return;
+  for (std::string_view known : dialect_names())
+    if (known == dialect) return;
+  throw std::invalid_argument("no dialect " + dialect);
+}
+
+}  // namespace
+
+std::string_view format_name(Format format) {
+  switch (format) {
+    case Format::torch_zip:
+      return "torch_zip";
+    case Format::safetensors:
+      return "safetensors";
+    case Format::directory:
+      return "directory";
+  }
+  return "";
+}
+
+std::span<const std::string_view> dialect_names() {
+  static constexpr std::string_view kNames[] = {"plain", "torchao_v1", "torchao_v2", "torchao_safetensors"};
+  return kNames;
+}
+
+TorchZipOptions zip_options(const OpenOptions& options) {
+  TorchZipOptions result;
+  result.limits = options.limits;
+  result.crc = options.crc;
+  result.lenient = options.lenient;
+  result.allow = options.allow;
+  return result;
+}
+
+SafetensorsOptions safetensors_options(const OpenOptions& options) {
+  return {options.limits, options.lenient};
+}
+
+void fill_from_zip(Checkpoint& checkpoint, const TorchZip& zip, const OpenOptions& options) {
+  if (options.dialect == "torchao_safetensors")
+    refuse(RefusalClass::SubclassSchema, "a torch zip holds no torchao_safetensors dialect");
+  std::set<std::string_view> dialects;
+  for (const TensorLeaf& leaf : tensor_leaves(zip.root, options.limits)) {
+    const TensorSpelling spelling = spelling_of(leaf.node);
+    if (spelling.wrapper.empty()) {
+      checkpoint.tensors.push_back(read_plain(zip, leaf));
+      continue;
+    }
+    const std::string_view by_class = dialect_of_class(spelling.cls);
+    if (!options.dialect.empty() && options.dialect != by_class && options.dialect != "plain")
+      refuse(RefusalClass::SubclassSchema,
+             wrong_dialect(leaf.name, spelling.cls->text, by_class, options.dialect), leaf.node->offset);
+    dialects.insert(by_class);
+    checkpoint.tensors.push_back(by_class == "torchao_v1"
+                                     ? read_torchao_v1(zip, leaf)
+                                     : read_torchao_v2(zip, leaf, options.lenient, checkpoint.warnings));
+  }
+  if (dialects.size() > 1)
+    checkpoint.warnings.push_back(
+        "tensors of torchao_v1 and of torchao_v2 side by side, each read by its class");
+  const bool kept = checkpoint.dialect.starts_with("torchao");
+  if (!dialects.empty() && !kept)
+    checkpoint.dialect = dialects.contains("torchao_v1") ? "torchao_v1" : *dialects.begin();
+}
+
+void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, const OpenOptions& options) {
+  if (options.dialect.starts_with("torchao_v"))
+    refuse(RefusalClass::SubclassSchema,
+           "safetensors holds no " + options.dialect + " dialect, which is one of pickles");
+  SafetensorsKeys keys = options.dialect == "plain" ? SafetensorsKeys::plain : detect_safetensors_keys(view);
+  if (keys == SafetensorsKeys::plain && options.dialect == "torchao_safetensors")
+    keys = SafetensorsKeys::underscore;
+  std::vector<NamedTensor> tensors = keys == SafetensorsKeys::plain
+                                         ? read_plain_safetensors(view)
+                                         : read_torchao_safetensors(view, keys, options, checkpoint.warnings);
+  std::ranges::move(tensors, std::back_inserter(checkpoint.tensors));
+  if (keys != SafetensorsKeys::plain) checkpoint.dialect = "torchao_safetensors";
+}
+
+Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOptions& options) {
+  check_dialect_name(options.dialect);
+  Checkpoint checkpoint;
+  checkpoint.dialect = "plain";
+  checkpoint.path = file->path();
+  checkpoint.file_bytes = file->bytes().size();
+  if (begins_with_zip(file->bytes())) {
+    checkpoint.format = Format::torch_zip;
+    checkpoint.zips.push_back(std::make_shared<const TorchZip>(read_torch_zip(file, zip_options(options))));
+    fill_from_zip(checkpoint, *checkpoint.zips.front(), options);
+    return checkpoint;
+  }
+  if (!looks_like_safetensors(file->bytes(), file->path()))
+    refuse(RefusalClass::NotArchive, "the first bytes are neither a torch zip's nor safetensors'", 0);
+  checkpoint.format = Format::safetensors;
+  checkpoint.safetensors.push_back(
+      std::make_shared<const Safetensors>(read_safetensors(file, safetensors_options(options))));
+  SafetensorsView view;
+  for (const SafetensorsEntry& entry : checkpoint.safetensors.front()->entries)
+    view.entries.push_back(&entry);
+  view.metadata = checkpoint.safetensors.front()->metadata;
+  fill_from_safetensors(checkpoint, view, options);
+  return checkpoint;
+}
+
+Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions& options) {
+  check_dialect_name(options.dialect);
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return open_directory(path, options);
+  return read_checkpoint(MappedFile::open(path), options);
+}
+
+uint64_t payload_bytes(const Checkpoint& checkpoint) {
+  std::unordered_set<const Storage*> seen;
+  uint64_t total = 0;
+  for (const NamedTensor& tensor : checkpoint.tensors)
+    for (const InnerTensor& inner : tensor.payload)
+      if (seen.insert(inner.tensor.storage.get()).second) total += inner.tensor.storage->bytes.size();
+  return total;
+}
+
+uint64_t dense_bytes(const Checkpoint& checkpoint) {
+  using View = std::tuple<const Storage*, int64_t, std::vector<int64_t>, std::vector<int64_t>>;
+  std::set<std::vector<View>> seen;
+  uint64_t total = 0;
+  for (const NamedTensor& tensor : checkpoint.tensors) {
+    std::vector<View> views;
+    for (const InnerTensor& inner : tensor.payload)
+      views.emplace_back(inner.tensor.storage.get(), inner.tensor.offset_elems, inner.tensor.shape,
+                         inner.tensor.stride);
+    if (views.empty() || seen.insert(std::move(views)).second) total += bytes_of(tensor.dtype, tensor.shape);
+  }
+  return total;
+}
+
+}  // namespace qcts

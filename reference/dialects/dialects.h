@@ -1,0 +1,70 @@
+// The dialects, one file each, behind checkpoint.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/dialects/checkpoint.h"
+
+namespace qcts {
+
+// A tensor of a state dict: its dotted name and the node that spells it.
+struct TensorLeaf {
+  std::string name;
+  pickle::Ref node;
+};
+
+// Leaves of the object that torch.save took, depth-first in file order. Containers are dicts, OrderedDicts,
+// lists and tuples; their keys and indices are joined by '.'. Everything that is no tensor is passed over
+// (resave keeps it with the graph). A tensor alone is named "tensor"; of equal names the second gets the
+// suffix "#2". Refuses LimitExceeded before names are made.
+std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
+
+// Calls that make tensors, taken apart: what _rebuild_parameter wraps, and the class and state of a subclass.
+struct TensorSpelling {
+  bool parameter = false;
+  pickle::Ref plain;                 // a node for tensor_of(), when the tensor has its data itself
+  pickle::Ref cls;                   // global of the subclass; null for a plain tensor
+  std::vector<pickle::Ref> wrapper;  // arguments of _rebuild_wrapper_subclass: class, dtype, size, stride,
+                                     // offset, layout, device, rg
+  pickle::Ref state;                 // of a subclass
+};
+TensorSpelling spelling_of(const pickle::Ref& node);
+bool is_tensor_node(const pickle::Ref& node);
+
+// "plain", "torchao_v1" or "torchao_v2" by the class of a leaf's node.
+std::string_view dialect_of_class(const pickle::Ref& cls);
+
+// One leaf. `dialect` is the one asked for, empty: by class.
+NamedTensor read_plain(const TorchZip& zip, const TensorLeaf& leaf);
+NamedTensor read_torchao_v2(const TorchZip& zip, const TensorLeaf& leaf, bool lenient,
+                            std::vector<std::string>& warnings);
+NamedTensor read_torchao_v1(const TorchZip& zip, const TensorLeaf& leaf);
+
+// The parts of a wrapper subclass: tensors of the state into `payload` under `prefix`, everything else into
+// `attributes`; nested subclasses under "prefix.". Sets shape and dtype from the wrapper's arguments.
+void read_subclass_state(const TorchZip& zip, const TensorSpelling& spelling, NamedTensor& tensor);
+
+// Entries and metadata of one file, or of all shards of a directory.
+struct SafetensorsView {
+  std::vector<const SafetensorsEntry*> entries;
+  std::vector<std::pair<std::string, std::string>> metadata;
+};
+// The spelling of torchao's keys: no metadata of torchao, ':' (up to 0.14) or '_' (since 0.15). Refuses
+// SubclassSchema where both fit.
+enum class SafetensorsKeys : uint8_t { plain, colon, underscore };
+SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view);
+std::vector<NamedTensor> read_torchao_safetensors(const SafetensorsView& view, SafetensorsKeys keys,
+                                                  const OpenOptions& options,
+                                                  std::vector<std::string>& warnings);
+std::vector<NamedTensor> read_plain_safetensors(const SafetensorsView& view);
+
+// checkpoint.cc and directory.cc
+void fill_from_zip(Checkpoint& checkpoint, const TorchZip& zip, const OpenOptions& options);
+void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, const OpenOptions& options);
+Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
+TorchZipOptions zip_options(const OpenOptions& options);
+SafetensorsOptions safetensors_options(const OpenOptions& options);
+
+}  // namespace qcts

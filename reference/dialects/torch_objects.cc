@@ -1,0 +1,152 @@
+// Containers and tensors of an object graph, by name.
+#include <unordered_map>
+#include <unordered_set>
+
+#include "reference/dialects/attributes.h"
+#include "reference/dialects/dialects.h"
+
+namespace qcts {
+namespace {
+
+bool is_mapping(const pickle::Ref& node) {
+  return node->kind == pickle::Kind::dict || pickle::is_call(node, "collections", "OrderedDict") ||
+         pickle::is_call(node, "collections", "Counter");
+}
+
+bool is_container(const pickle::Ref& node) {
+  return is_mapping(node) || node->kind == pickle::Kind::list || node->kind == pickle::Kind::tuple;
+}
+
+std::string key_text(const pickle::Ref& key) {
+  switch (key->kind) {
+    case pickle::Kind::string:
+      return key->text;
+    case pickle::Kind::integer:
+      return std::to_string(key->integer);
+    case pickle::Kind::boolean:
+      return key->boolean ? "True" : "False";
+    default:
+      return attribute_json(key, "key").dump();
+  }
+}
+
+class Walker {
+ public:
+  explicit Walker(const Limits& limits) : limits_(limits) {}
+
+  std::vector<TensorLeaf> walk(const pickle::Ref& root) {
+    const uint64_t count = count_leaves(root);
+    // A file names each tensor once or a few times; a graph of shared containers can name one tensor any
+    // number of times.
+    const uint64_t allowed = std::min(limits_.tensors, 4096 + 256 * distinct_.size());
+    if (count > allowed)
+      refuse(RefusalClass::LimitExceeded,
+             "the containers name tensors more than " + std::to_string(allowed) + " times", root->offset);
+    leaves_.reserve(count);
+    if (is_tensor_node(root))
+      leaves_.push_back({"tensor", root});
+    else
+      descend(root, "");
+    return std::move(leaves_);
+  }
+
+ private:
+  uint64_t count_leaves(const pickle::Ref& node) {
+    if (is_tensor_node(node)) {
+      distinct_.insert(node.get());
+      return 1;
+    }
+    if (!is_container(node)) return 0;
+    if (const auto known = counts_.find(node.get()); known != counts_.end()) return known->second;
+    uint64_t count = 0;
+    const auto add = [&](const pickle::Ref& child) {
+      count = std::min(count + count_leaves(child), limits_.tensors + 1);
+    };
+    for (const auto& [key, value] : node->pairs) add(value);
+    if (!is_mapping(node))
+      for (const pickle::Ref& item : node->items) add(item);
+    return counts_[node.get()] = count;
+  }
+
+  void descend(const pickle::Ref& node, const std::string& prefix) {
+    if (!is_container(node) || counts_[node.get()] == 0) return;
+    for (const auto& [key, value] : node->pairs) visit(value, prefix + key_text(key));
+    if (is_mapping(node)) return;
+    for (size_t i = 0; i < node->items.size(); ++i) visit(node->items[i], prefix + std::to_string(i));
+  }
+
+  void visit(const pickle::Ref& value, std::string name) {
+    if (!is_tensor_node(value)) return descend(value, name + ".");
+    const int times = ++names_[name];
+    if (times > 1) name += "#" + std::to_string(times);
+    leaves_.push_back({std::move(name), value});
+  }
+
+  const Limits& limits_;
+  std::unordered_map<const pickle::Node*, uint64_t> counts_;
+  std::unordered_set<const pickle::Node*> distinct_;
+  std::unordered_map<std::string, int> names_;
+  std::vector<TensorLeaf> leaves_;
+};
+
+constexpr std::string_view kRebuilds[] = {"_rebuild_tensor",
+                                          "_rebuild_tensor_v2",
+                                          "_rebuild_tensor_v3",
+                                          "_rebuild_parameter",
+                                          "_rebuild_parameter_with_state",
+                                          "_rebuild_qtensor",
+                                          "_rebuild_sparse_tensor",
+                                          "_rebuild_meta_tensor_no_storage",
+                                          "_rebuild_nested_tensor",
+                                          "_rebuild_device_tensor_from_numpy",
+                                          "_rebuild_device_tensor_from_cpu_tensor"};
+
+std::string_view rebuild_name(const pickle::Ref& node) {
+  if (!node || node->kind != pickle::Kind::call) return {};
+  const GlobalName callee = split_global(node->items[0]);
+  if (callee.module == "torch._tensor" && callee.name == "_rebuild_from_type_v2") return callee.name;
+  if (callee.module != "torch._utils") return {};
+  for (std::string_view name : kRebuilds)
+    if (callee.name == name) return name;
+  return {};
+}
+
+}  // namespace
+
+bool is_tensor_node(const pickle::Ref& node) { return !rebuild_name(node).empty(); }
+
+TensorSpelling spelling_of(const pickle::Ref& node) {
+  TensorSpelling spelling;
+  pickle::Ref inner = node;
+  while (rebuild_name(inner).starts_with("_rebuild_parameter")) {
+    spelling.parameter = true;
+    inner = inner->items[1]->items.at(0);
+  }
+  if (rebuild_name(inner) != "_rebuild_from_type_v2") {
+    spelling.plain = inner;
+    return spelling;
+  }
+  // torch/_tensor.py: _rebuild_from_type_v2(func, new_type, args, state)
+  const std::vector<pickle::Ref>& arguments = inner->items[1]->items;
+  if (arguments.size() != 4 || arguments[2]->kind != pickle::Kind::tuple)
+    refuse(RefusalClass::PickleCall, "_rebuild_from_type_v2 takes a function, a class, a tuple and a state",
+           inner->offset);
+  spelling.state = arguments[3];
+  if (pickle::is_global(arguments[0], "torch._utils", "_rebuild_wrapper_subclass")) {
+    spelling.cls = arguments[1];
+    spelling.wrapper = arguments[2]->items;
+    if (spelling.wrapper.size() != 8)
+      refuse(RefusalClass::PickleCall, "_rebuild_wrapper_subclass takes 8 arguments", inner->offset);
+    return spelling;
+  }
+  if (!pickle::is_global(arguments[1], "torch", "Tensor")) spelling.cls = arguments[1];
+  spelling.plain = pickle::call(arguments[0], arguments[2]->items);
+  spelling.plain->offset = inner->offset;
+  return spelling;
+}
+
+std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits) {
+  return Walker(limits).walk(root);
+}
+
+}  // namespace qcts

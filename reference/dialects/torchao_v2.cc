@@ -1,0 +1,116 @@
+// Pickled tensor subclasses of torchao's second generation (0.13 to 0.18): a wrapper subclass whose state is
+// its __dict__, inner tensors and attributes together. Module names: torchao.quantization for most, the
+// file's own path for prototypes.
+#include "reference/dialects/attributes.h"
+#include "reference/dialects/dialects.h"
+#include "reference/dialects/schema.h"
+#include "reference/dialects/shape_checks.h"
+
+namespace qcts {
+namespace {
+
+std::vector<int64_t> sizes_of(const pickle::Ref& node, const NamedTensor& tensor) {
+  const pickle::Ref& list = pickle::is_call(node, "torch", "Size") && node->items[1]->items.size() == 1
+                                ? node->items[1]->items[0]
+                                : node;
+  std::vector<int64_t> sizes;
+  for (const pickle::Ref& item : list->items) {
+    if (item->kind != pickle::Kind::integer)
+      refuse(RefusalClass::PickleType, tensor.name + ": a size that is no integer", node->offset);
+    if (item->integer < 0) refuse(RefusalClass::Overflow, tensor.name + ": a negative size", node->offset);
+    sizes.push_back(item->integer);
+  }
+  numel_of(sizes);
+  return sizes;
+}
+
+void read_outer(const TensorSpelling& spelling, NamedTensor& tensor) {
+  const std::optional<DType> dtype = dtype_of_json(attribute_json(spelling.wrapper[1], tensor.name));
+  if (!dtype)
+    refuse(RefusalClass::Dtype, tensor.name + ": the wrapper's dtype is unknown",
+           spelling.wrapper[1]->offset);
+  tensor.dtype = *dtype;
+  tensor.shape = sizes_of(spelling.wrapper[2], tensor);
+}
+
+void read_state(const TorchZip& zip, const pickle::Ref& state, const std::string& prefix,
+                NamedTensor& tensor) {
+  if (state->kind != pickle::Kind::dict)
+    refuse(RefusalClass::SubclassSchema, tensor.name + ": the state of " + tensor.type + " is no dict",
+           state->offset);
+  for (const auto& [key, value] : state->pairs) {
+    if (key->kind != pickle::Kind::string)
+      refuse(RefusalClass::SubclassSchema,
+             tensor.name + ": the state of " + tensor.type + " has a key that is no string", key->offset);
+    const std::string name = prefix + key->text;
+    if (!is_tensor_node(value)) {
+      tensor.attributes[name] = attribute_json(value, tensor.name + ": " + name);
+      continue;
+    }
+    const TensorSpelling inner = spelling_of(value);
+    if (!inner.wrapper.empty()) {
+      tensor.attributes[name] = Json{{"_type", split_global(inner.cls).name}};
+      read_state(zip, inner.state, name + ".", tensor);
+    } else if (const std::optional<Tensor> view = tensor_of(zip, inner.plain)) {
+      tensor.payload.push_back({name, *view});
+    } else {
+      refuse(RefusalClass::SubclassSchema, tensor.name + ": " + name + " is no strided tensor",
+             value->offset);
+    }
+  }
+}
+
+}  // namespace
+
+void read_subclass_state(const TorchZip& zip, const TensorSpelling& spelling, NamedTensor& tensor) {
+  read_outer(spelling, tensor);
+  read_state(zip, spelling.state, "", tensor);
+}
+
+std::string_view dialect_of_class(const pickle::Ref& cls) {
+  const GlobalName name = split_global(cls);
+  if (!name.module.starts_with("torchao")) return "plain";
+  // 0.7 to 0.15; 0.16 moved what was left of torchao.dtypes to torchao.prototype.dtypes.
+  if (name.module.starts_with("torchao.dtypes") || name.module.starts_with("torchao.prototype.dtypes") ||
+      name.module == "torchao.quantization.linear_activation_quantized_tensor" ||
+      name.module == "torchao.quantization.linear_activation_weight_observed_tensor" ||
+      name.module == "torchao.quantization.weight_tensor_linear_activation_quantization")
+    return "torchao_v1";
+  return "torchao_v2";
+}
+
+NamedTensor read_torchao_v2(const TorchZip& zip, const TensorLeaf& leaf, bool lenient,
+                            std::vector<std::string>& warnings) {
+  const TensorSpelling spelling = spelling_of(leaf.node);
+  NamedTensor tensor;
+  tensor.name = leaf.name;
+  tensor.type = split_global(spelling.cls).name;
+  read_subclass_state(zip, spelling, tensor);
+  const ClassSchema* schema = find_class(tensor.type);
+  if (!schema) {
+    warnings.push_back(tensor.name + ": class " + tensor.type +
+                       " has no schema here; its parts are shown as they are");
+    return tensor;
+  }
+  // The wrapper carries dtype and shape; the class's own encoding lists them as attributes.
+  for (std::string_view name : schema->attributes) {
+    if (name == "shape") tensor.attributes["shape"] = tensor.shape;
+    if (name == "dtype") tensor.attributes["dtype"] = dtype_json(tensor.dtype);
+  }
+  for (std::string_view name : schema->optional_attributes)
+    if (name == "dtype") tensor.attributes["dtype"] = dtype_json(tensor.dtype);
+  arrange(*schema, tensor, lenient, warnings);
+  if (schema->outer) {
+    const Outer outer = schema->outer(tensor);
+    if (outer.shape != tensor.shape)
+      contradict(tensor, "the outer shape is " + shape_text(tensor.shape) + ", its parts make " +
+                             shape_text(outer.shape));
+    if (outer.dtype != tensor.dtype)
+      contradict(tensor, "the outer dtype is " + std::string(dtype_name(tensor.dtype)) + ", its parts make " +
+                             std::string(dtype_name(outer.dtype)));
+  }
+  recognize_scheme(tensor);
+  return tensor;
+}
+
+}  // namespace qcts

@@ -1,0 +1,156 @@
+"""The schemes against the real torchao, on random weights: codes, scales, packed bytes and dequantized values, bit for bit.
+
+Everything goes through the program: `qcts quantize` writes what quantize_ would have made, `qcts dequantize` gives what
+dequantize() gives. Weights are noise by seed plus the shapes of trouble: zero and constant rows, halfway codes, subnormals, the
+largest values, negative-only groups, arbitrary bit patterns: 315 weights for each row scheme, 180 for each group size of int4.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchao", minversion="0.18.0", reason="needs torchao 0.18.0, see fixtures/make/requirements.txt")
+safetensors_torch = pytest.importorskip("safetensors.torch")
+
+from torchao.prototype.quantization.int4 import Int4OpaqueTensor  # noqa: E402
+from torchao.quantization import Float8Tensor, Int8Tensor  # noqa: E402
+from torchao.quantization.granularity import PerRow  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
+sys.path.insert(0, str(ROOT / "fixtures/make"))
+from noise import noise  # noqa: E402
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+KINDS = (
+    "noise zero_rows constant_rows constant_groups half_steps half_codes subnormal tiny huge negative positive outlier integers "
+    "any_bits special"
+).split()
+torch.set_num_threads(1)
+ROW_SHAPES = [(1, 1), (3, 7), (5, 33), (16, 64), (17, 129), (64, 32), (33, 300)]
+GROUP_SHAPES = [(16, 128), (48, 256), (96, 128), (80, 384)]
+CPU_LAYOUT = {"DEFAULT": "cpu_default", "NO AVX": "cpu_default", "AVX2": "cpu_avx2", "AVX512": "cpu_avx512"}
+
+
+def any_bits(rng, shape, dtype):
+    """Every finite bit pattern is as likely as any other."""
+    width = np.uint32 if dtype == torch.float32 else np.uint16
+    patterns = rng.integers(0, np.iinfo(width).max, shape, dtype=width, endpoint=True)
+    values = torch.from_numpy(patterns.view(np.int32 if dtype == torch.float32 else np.int16)).view(dtype)
+    return torch.where(torch.isfinite(values), values, torch.zeros_like(values))
+
+
+def weight(kind, shape, dtype, seed):
+    n, k = shape
+    rng = np.random.default_rng(seed)
+    w = torch.from_numpy(noise(seed, n * k, 2.0**-4).copy()).reshape(n, k)
+    limits = torch.finfo(dtype)
+    match kind:
+        case "zero_rows":
+            w[::3] = 0
+        case "constant_rows":
+            w[:] = w[:, :1].clone()
+        case "constant_groups":
+            for first in range(0, k, 32):
+                w[:, first : first + 32] = w[:, first : first + 1].clone()
+        case "half_steps":  # scale 1: every odd multiple of one half lies between two int8 codes
+            w = torch.from_numpy(rng.integers(-255, 256, (n, k)) * 0.5).float()
+            w[:, 0] = 127.5
+        case "half_codes":  # scale 1: the same for int4
+            w = torch.from_numpy(rng.integers(0, 31, (n, k)) * 0.5).float()
+            w[:, 0::32], w[:, 1::32] = 0, 15
+        case "subnormal":
+            w *= limits.smallest_normal
+        case "tiny":
+            w *= 2.0**-30
+        case "huge":
+            w = w.sign() * (w.abs().double() * limits.max * 2).clamp(max=limits.max).float()
+        case "negative":
+            w = -w.abs() - 1
+        case "positive":
+            w = w.abs() + 3
+        case "outlier":
+            w[:, min(3, k - 1)] = 1000
+        case "integers":
+            w = torch.from_numpy(rng.integers(-128, 128, (n, k))).float()
+        case "any_bits":
+            return any_bits(rng, shape, dtype)
+        case "special":
+            w[0, 0], w[min(1, n - 1), k - 1], w[min(2, n - 1), 0] = float("nan"), float("inf"), float("-inf")
+            w[n - 1] = -0.0
+    return w.to(dtype)
+
+
+def weights(shapes):
+    cases = [(dtype, kind, shape) for dtype in DTYPES for kind in KINDS for shape in shapes]
+    return {
+        f"{str(dtype)[6:]}_{kind}_{shape[0]}x{shape[1]}.weight": weight(kind, shape, dtype, 4000 + seed)
+        for seed, (dtype, kind, shape) in enumerate(cases)
+    }
+
+
+def run(*arguments):
+    done = subprocess.run([QCTS, *map(str, arguments)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def same_bits(a, b):
+    """Bitwise, but NaN equals NaN whatever its sign and payload."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    a, b = a.contiguous(), b.contiguous()
+    integer = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[a.element_size()]
+    equal = a.view(integer) == b.view(integer)
+    if a.is_floating_point():
+        equal |= a.float().isnan() & b.float().isnan()
+    return bool(equal.all())
+
+
+def differences(want, got):
+    """Names of the inner tensors that differ between two quantized weights."""
+    assert type(want) is type(got)
+    names, _ = want.__tensor_flatten__()
+    assert names == got.__tensor_flatten__()[0]
+    return [name for name in names if not same_bits(getattr(want, name), getattr(got, name))]
+
+
+def int4(group):
+    return lambda w: Int4OpaqueTensor.from_hp(w, [1, group])
+
+
+SCHEMES = {
+    "int8_row": (lambda w: Int8Tensor.from_hp(w, PerRow()), ROW_SHAPES),
+    "fp8_row": (Float8Tensor.from_hp, ROW_SHAPES),
+    "int4_tinygemm_g32": (int4(32), GROUP_SHAPES),
+    "int4_tinygemm_g64": (int4(64), GROUP_SHAPES),
+    "int4_tinygemm_g128": (int4(128), GROUP_SHAPES),
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_quantize_makes_what_torchao_makes(scheme, tmp_path):
+    quantize, shapes = SCHEMES[scheme]
+    dense = weights(shapes)
+    torch.save(dense, tmp_path / "in.pt")
+    layout = ["--layout", CPU_LAYOUT[torch.backends.cpu.get_cpu_capability()]] if scheme.startswith("int4") else []
+    run("quantize", "--scheme", scheme, *layout, tmp_path / "in.pt", tmp_path / "out.pt")
+    got = torch.load(tmp_path / "out.pt", weights_only=True)
+    assert list(got) == list(dense)
+    wrong = {name: differences(quantize(w), got[name]) for name, w in dense.items()}
+    assert not {name: parts for name, parts in wrong.items() if parts}
+
+
+@pytest.mark.parametrize("scheme", ["int8_row", "fp8_row"])
+def test_dequantize_gives_what_torchao_gives(scheme, tmp_path):
+    quantize, shapes = SCHEMES[scheme]
+    quantized = {name: quantize(w) for name, w in weights(shapes).items()}
+    torch.save(quantized, tmp_path / "in.pt")
+    run("dequantize", tmp_path / "in.pt", tmp_path / "out.safetensors")
+    got = safetensors_torch.load_file(tmp_path / "out.safetensors")
+    assert not [name for name, w in quantized.items() if not same_bits(w.dequantize(), got[name])]

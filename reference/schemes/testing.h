@@ -1,0 +1,65 @@
+// What the scheme tests share: bytes written as hex, and one recorded answer of a real library.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+
+inline std::vector<std::byte> from_hex(std::string_view hex) {
+  std::vector<std::byte> bytes;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes.push_back(static_cast<std::byte>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  return bytes;
+}
+
+inline std::string to_hex(std::span<const std::byte> bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (std::byte b : bytes) {
+    hex += kDigits[static_cast<int>(b) >> 4];
+    hex += kDigits[static_cast<int>(b) & 0xF];
+  }
+  return hex;
+}
+
+// One row of a weight and what the library made of it: little-endian bytes in hex.
+struct RecordedRow {
+  const char* name;
+  DType dtype;
+  const char* weight;
+  const char* qdata;
+  const char* scale;        // the scale plane, or scale_and_zero
+  const char* dequantized;  // nullptr: not recorded
+};
+
+inline std::string row_name(const testing::TestParamInfo<RecordedRow>& info) { return info.param.name; }
+
+inline WeightShape row_shape(const RecordedRow& row) {
+  const int64_t bytes = static_cast<int64_t>(std::string_view(row.weight).size() / 2);
+  return {row.dtype, 1, bytes / dtype_bytes(row.dtype)};
+}
+
+inline Planes quantize_row(const Scheme& scheme, const RecordedRow& row) {
+  const WeightShape shape = row_shape(row);
+  const std::vector<std::byte> weight = from_hex(row.weight);
+  return scheme.quantize({shape.dtype, shape.n, shape.k, weight});
+}
+
+// Plane by plane; NaN equals NaN.
+inline void expect_same_planes(const Planes& want, const Planes& got) {
+  ASSERT_EQ(want.size(), got.size());
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_EQ(want[i].name, got[i].name);
+    EXPECT_FALSE(first_difference(want[i], got[i]).has_value())
+        << want[i].name << ": want " << to_hex(want[i].bytes) << ", got " << to_hex(got[i].bytes);
+  }
+}
+
+}  // namespace qcts

@@ -1,0 +1,32 @@
+#include "suites/cli/dense.h"
+
+namespace qcts::cli {
+
+bool is_plain(const NamedTensor& tensor) {
+  return tensor.payload.size() == 1 && tensor.payload[0].name == "data" && tensor.attributes.empty();
+}
+
+std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout) {
+  if (is_plain(tensor)) return tensor.payload[0].tensor;
+  const std::optional<SchemeTensor> quantized = scheme_tensor(tensor, cpu_layout);
+  if (!quantized) return std::nullopt;
+  const WeightShape shape = {quantized->dtype, quantized->n, quantized->k};
+  const Scheme& scheme = *quantized->scheme;
+  std::vector<std::byte> bytes =
+      quantized->layout == "plain"
+          ? scheme.dequantize(quantized->planes, shape)
+          : scheme.dequantize(scheme.unpack(quantized->planes, shape, quantized->layout), shape);
+  return make_tensor(quantized->dtype, tensor.shape, std::move(bytes), tensor.name);
+}
+
+std::string why_not_dense(const NamedTensor& tensor) {
+  std::string text = tensor.type;
+  const auto block = tensor.attributes.find("block_size");
+  if (block != tensor.attributes.end()) {
+    const bool tuple = block->is_object() && block->contains("_data");
+    text += " with block_size " + (tuple ? (*block)["_data"] : *block).dump();
+  }
+  return text + " belongs to no scheme that can be dequantized";
+}
+
+}  // namespace qcts::cli

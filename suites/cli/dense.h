@@ -1,0 +1,20 @@
+// What a named tensor means as plain numbers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "reference/dialects/checkpoint.h"
+
+namespace qcts::cli {
+
+// The tensor itself when plain; dequantized in its logical dtype when a scheme means it; nullopt otherwise.
+// `cpu_layout` is the pack of CPU int4 weights.
+std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout);
+// "Float8Tensor with block_size [32,64] belongs to no scheme that can be dequantized"
+std::string why_not_dense(const NamedTensor& tensor);
+// "data" alone, and nothing of a subclass around it.
+bool is_plain(const NamedTensor& tensor);
+
+}  // namespace qcts::cli

@@ -1,0 +1,147 @@
+#include "suites/cli/file_command.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <iostream>
+#include <new>
+
+#include "suites/cli/nearest.h"
+
+namespace qcts::cli {
+namespace {
+
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (c == '\n' || c == '\r') c = ' ';
+  return text;
+}
+
+int say(const std::string& text, int exit_code) {
+  std::cout.flush();
+  std::cerr << "qcts: " << one_line(text) << "\n";
+  return exit_code;
+}
+
+int refused(const Refusal& refusal, bool json) {
+  if (json)
+    std::cout << refusal_json(refusal).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << std::endl;
+  std::cout.flush();
+  std::cerr << one_line(refusal_line(refusal)) << "\n";
+  return 1;
+}
+
+// "PATH: ACTION: REASON" without the action, for a path that is not there.
+std::string without_action(const std::string& text) {
+  const size_t reason = text.rfind(": ");
+  const size_t action = reason == std::string::npos ? reason : text.rfind(": ", reason - 1);
+  return action == std::string::npos ? text : text.substr(0, action) + text.substr(reason);
+}
+
+int failed(const IoError& error) {
+  const bool no_such_path = error.error_number() == ENOENT || error.error_number() == ENOTDIR;
+  return no_such_path ? say(without_action(error.what()), 2) : say(error.what(), 5);
+}
+
+}  // namespace
+
+void add_file_options(CLI::App& command, FileOptions& options) {
+  command.add_flag("--json", options.json, "print JSON");
+  command.add_option("--dialect", options.open.dialect,
+                     "read as this dialect: plain, torchao_v1, torchao_v2, torchao_safetensors");
+  command.add_flag("--lenient", options.open.lenient, "accept what the formats' own libraries tolerate");
+  command.add_flag("--no-crc", options.no_crc, "do not verify the checksums of a torch zip's records");
+  command.add_option("--allow", options.open.allow, "a pickle global, module.name, to keep as it stands")
+      ->allow_extra_args(false);
+  command.parse_complete_callback([&options] {
+    options.open.crc = options.no_crc ? CrcPolicy::skip : CrcPolicy::verify;
+    if (options.open.dialect.empty()) return;
+    std::vector<std::string> names;
+    for (std::string_view name : dialect_names()) names.emplace_back(name);
+    for (const std::string& name : names)
+      if (name == options.open.dialect) return;
+    throw CLI::ValidationError("no dialect '" + options.open.dialect + "'" +
+                               did_you_mean(options.open.dialect, names));
+  });
+}
+
+nlohmann::ordered_json refusal_json(const Refusal& refusal) {
+  nlohmann::ordered_json body;
+  body["class"] = refusal_class_name(refusal.cls);
+  body["detail"] = refusal.detail;
+  body["offset"] = refusal.offset ? nlohmann::ordered_json(*refusal.offset) : nlohmann::ordered_json(nullptr);
+  return {{"refusal", body}};
+}
+
+std::string refusal_line(const Refusal& refusal) { return "qcts: refused: " + describe(refusal); }
+
+int guarded(bool json, const std::function<int()>& body) {
+  try {
+    const int exit_code = body();
+    std::cout.flush();
+    if (!std::cout) return say("standard output: write failed", 5);
+    return exit_code;
+  } catch (const Refused& error) {
+    return refused(error.refusal(), json);
+  } catch (const IoError& error) {
+    return failed(error);
+  } catch (const UsageError& error) {
+    return say(error.what(), 2);
+  } catch (const Failure& error) {
+    return say(error.what(), 1);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return failed(IoError(error.path1().string(), "use", error.code().value()));
+  } catch (const std::bad_alloc&) {
+    return say("out of memory", 5);
+  } catch (const std::exception& error) {
+    return say(std::string("internal error: ") + error.what(), 5);
+  }
+}
+
+void print_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) std::cerr << "qcts: note: " << one_line(note) << "\n";
+}
+
+std::string grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(at, ",");
+  return digits;
+}
+
+std::string cpu_layout(const std::string& word) {
+  const std::vector<std::string> known = {"avx512", "avx2", "default"};
+  for (const std::string& candidate : known)
+    if (word == candidate || word == "cpu_" + candidate) return "cpu_" + candidate;
+  throw UsageError("no CPU pack '" + word + "'" + did_you_mean(word, known));
+}
+
+std::string native_cpu_layout() {
+  const char* asked = std::getenv("ATEN_CPU_CAPABILITY");
+  const std::string capability = asked ? asked : "";
+  if (capability == "avx512" || capability == "avx2" || capability == "default") return "cpu_" + capability;
+  // The conditions of aten/src/ATen/native/DispatchStub.cpp: AVX-512 VL, BW, DQ and FMA; AVX2 and FMA.
+  __builtin_cpu_init();
+  const bool fma = __builtin_cpu_supports("fma");
+  if (fma && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq"))
+    return "cpu_avx512";
+  return fma && __builtin_cpu_supports("avx2") ? "cpu_avx2" : "cpu_default";
+}
+
+std::string undeclared_pack(const Checkpoint& checkpoint) {
+  for (const NamedTensor& tensor : checkpoint.tensors)
+    if (!tensor.scheme.empty() && tensor.layout.empty()) return tensor.name;
+  return "";
+}
+
+std::string assumed_layout(const Checkpoint& checkpoint, const std::string& asked) {
+  const std::string tensor = undeclared_pack(checkpoint);
+  if (tensor.empty()) return "";
+  if (!asked.empty()) return cpu_layout(asked);
+  const std::string layout = native_cpu_layout();
+  print_notes({checkpoint.path.string() + ": the file does not say which CPU packed " + tensor +
+               "; assumed " + layout + ", this machine's own (--cpu-pack avx512|avx2|default)"});
+  return layout;
+}
+
+}  // namespace qcts::cli

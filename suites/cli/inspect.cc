@@ -1,0 +1,164 @@
+// qcts inspect FILE: what is in it, as a table or as JSON.
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "reference/formats/sha256.h"
+#include "suites/cli/commands.h"
+#include "suites/cli/file_command.h"
+
+namespace qcts::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Names of storages. In a directory the keys of several pickles repeat, so that the shard's name goes before
+// them.
+class StorageNames {
+ public:
+  explicit StorageNames(const Checkpoint& checkpoint) {
+    if (checkpoint.zips.size() < 2) return;
+    for (const auto& zip : checkpoint.zips)
+      for (const auto& storage : zip->storages)
+        prefixes_[storage.get()] = std::filesystem::path(zip->file->path()).filename().string() + ":";
+  }
+  std::string operator()(const Storage& storage) const {
+    const auto prefix = prefixes_.find(&storage);
+    return prefix == prefixes_.end() ? storage.key : prefix->second + storage.key;
+  }
+
+ private:
+  std::unordered_map<const Storage*, std::string> prefixes_;
+};
+
+// Bytes of the storages that no earlier tensor has counted, so that they add up to payload_bytes.
+uint64_t own_bytes(const NamedTensor& tensor, std::unordered_set<const Storage*>& counted) {
+  uint64_t bytes = 0;
+  for (const InnerTensor& inner : tensor.payload)
+    if (counted.insert(inner.tensor.storage.get()).second) bytes += inner.tensor.storage->bytes.size();
+  return bytes;
+}
+
+Json inner_json(const InnerTensor& inner, const StorageNames& names) {
+  std::vector<std::byte> scratch;
+  Json json;
+  json["name"] = inner.name;
+  json["dtype"] = dtype_name(inner.tensor.dtype);
+  json["shape"] = inner.tensor.shape;
+  json["sha256"] = sha256_hex(row_major_view(inner.tensor, scratch));
+  json["storage"] = names(*inner.tensor.storage);
+  json["storage_bytes"] = inner.tensor.storage->bytes.size();
+  json["offset"] = inner.tensor.offset_elems;
+  json["stride"] = inner.tensor.stride;
+  return json;
+}
+
+double reduction(const Checkpoint& checkpoint) {
+  const uint64_t payload = payload_bytes(checkpoint);
+  return payload ? static_cast<double>(dense_bytes(checkpoint)) / static_cast<double>(payload) : 1.0;
+}
+
+Json checkpoint_json(const Checkpoint& checkpoint) {
+  const StorageNames names(checkpoint);
+  std::unordered_set<const Storage*> counted;
+  Json json;
+  json["format"] = format_name(checkpoint.format);
+  json["dialect"] = checkpoint.dialect;
+  json["file_bytes"] = checkpoint.file_bytes;
+  json["payload_bytes"] = payload_bytes(checkpoint);
+  json["dense_bytes"] = dense_bytes(checkpoint);
+  json["reduction"] = reduction(checkpoint);
+  json["tensors"] = Json::array();
+  for (const NamedTensor& tensor : checkpoint.tensors) {
+    Json entry;
+    entry["name"] = tensor.name;
+    entry["scheme"] = tensor.scheme.empty() ? Json(nullptr) : Json(tensor.scheme);
+    entry["type"] = tensor.type;
+    entry["shape"] = tensor.shape;
+    entry["dtype"] = dtype_name(tensor.dtype);
+    entry["bytes"] = own_bytes(tensor, counted);
+    entry["payload"] = Json::array();
+    for (const InnerTensor& inner : tensor.payload) entry["payload"].push_back(inner_json(inner, names));
+    entry["attributes"] = tensor.attributes;
+    json["tensors"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+std::string shape_word(const std::vector<int64_t>& shape) {
+  std::string word;
+  for (int64_t size : shape) word += (word.empty() ? "" : "x") + std::to_string(size);
+  return word.empty() ? "scalar" : word;
+}
+
+void print_rows(const std::vector<std::vector<std::string>>& rows, size_t right_aligned) {
+  std::vector<size_t> widths(rows[0].size());
+  for (const auto& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string pad(widths[i] - row[i].size(), ' ');
+      line += i == right_aligned ? pad + row[i] : row[i] + pad;
+      line += i + 1 < row.size() ? "  " : "";
+    }
+    while (line.ends_with(' ')) line.pop_back();
+    std::cout << line << "\n";
+  }
+}
+
+void print_table(const Checkpoint& checkpoint) {
+  std::unordered_set<const Storage*> counted;
+  std::vector<std::vector<std::string>> rows = {
+      {"NAME", "SCHEME", "TYPE", "SHAPE", "DTYPE", "BYTES", "PAYLOAD"}};
+  for (const NamedTensor& tensor : checkpoint.tensors) {
+    std::string payload;
+    for (const InnerTensor& inner : tensor.payload)
+      payload += (payload.empty() ? "" : ", ") + inner.name + " " +
+                 std::string(dtype_name(inner.tensor.dtype)) + "[" + shape_word(inner.tensor.shape) + "]";
+    const std::string scheme = tensor.scheme.empty()   ? "-"
+                               : tensor.layout.empty() ? tensor.scheme
+                                                       : tensor.scheme + "/" + tensor.layout;
+    rows.push_back({tensor.name, scheme, tensor.type, shape_word(tensor.shape),
+                    std::string(dtype_name(tensor.dtype)), grouped(own_bytes(tensor, counted)), payload});
+  }
+  print_rows(rows, 5);
+  const uint64_t payload = payload_bytes(checkpoint);
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.2f", reduction(checkpoint));
+  std::cout << "\n"
+            << format_name(checkpoint.format) << ", dialect " << checkpoint.dialect << ", "
+            << checkpoint.tensors.size() << " tensors; file " << grouped(checkpoint.file_bytes)
+            << " bytes, payload " << grouped(payload) << ", dense " << grouped(dense_bytes(checkpoint))
+            << ", reduction " << ratio << "x\n";
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, int& exit_code) {
+  struct Words {
+    FileOptions options;
+    std::string file;
+  };
+  auto words = std::make_shared<Words>();
+  CLI::App* command =
+      app.add_subcommand("inspect", "what a checkpoint holds: tensors, schemes, payload with hashes, sizes");
+  command->add_option("FILE", words->file, "a file, or a directory with config.json and shards")->required();
+  add_file_options(*command, words->options);
+  command->callback([words, &exit_code] {
+    exit_code = guarded(words->options.json, [&] {
+      const Checkpoint checkpoint = open_checkpoint(words->file, words->options.open);
+      if (words->options.json)
+        std::cout << checkpoint_json(checkpoint).dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+      else
+        print_table(checkpoint);
+      print_notes(checkpoint.warnings);
+      return 0;
+    });
+  });
+}
+
+}  // namespace qcts::cli
