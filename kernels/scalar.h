@@ -2,7 +2,6 @@
 // Bit-exact; no hardware conversion instruction is used.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -15,8 +14,8 @@ namespace {
 [[maybe_unused]] float f16_to_f32(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
   const uint32_t exponent = half >> 10 & 31, fraction = half & 0x3FF;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | fraction << 13);
-  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+  if (exponent == 31) return __builtin_bit_cast(float, sign | 0x7F800000u | fraction << 13);
+  if (exponent != 0) return __builtin_bit_cast(float, sign | (exponent + 112) << 23 | fraction << 13);
   const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
   return sign != 0 ? -magnitude : magnitude;
 }
@@ -24,26 +23,26 @@ namespace {
 // To nearest even. Below 2^-14 the processor does the rounding: the last bit of a float near 0.5 is
 // binary16's smallest subnormal, 2^-24.
 [[maybe_unused]] uint16_t f32_to_f16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
   const uint32_t magnitude = bits & 0x7FFFFFFF;
   if (magnitude > 0x7F800000) return sign | 0x7E00;
   if (magnitude >= 0x477FF000) return sign | 0x7C00;  // 65520, the tie above the largest half, and up
   if (magnitude < 0x38800000) {
-    const float sum = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x3F000000));
+    const float sum = __builtin_bit_cast(float, magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (__builtin_bit_cast(uint32_t, sum) - 0x3F000000));
   }
   const uint32_t rounded = magnitude + 0xFFF + (magnitude >> 13 & 1);
   return static_cast<uint16_t>(sign | (rounded - 0x38000000) >> 13);
 }
 
 [[maybe_unused]] float bf16_to_f32(uint16_t value) {
-  return std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
+  return __builtin_bit_cast(float, static_cast<uint32_t>(value) << 16);
 }
 
 // To nearest even; NaN becomes the quiet one.
 [[maybe_unused]] uint16_t f32_to_bf16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return 0x7FC0;
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
@@ -53,21 +52,21 @@ namespace {
 [[maybe_unused]] float e4m3fn_to_f32(uint8_t code) {
   const uint32_t exponent = code >> 3 & 15, fraction = code & 7;
   const bool negative = (code & 0x80) != 0;
-  if ((code & 0x7F) == 0x7F) return std::bit_cast<float>(negative ? 0xFFC00000u : 0x7FC00000u);
+  if ((code & 0x7F) == 0x7F) return __builtin_bit_cast(float, negative ? 0xFFC00000u : 0x7FC00000u);
   const float magnitude = exponent == 0 ? static_cast<float>(fraction) * 0x1p-9f
-                                        : std::bit_cast<float>((exponent + 120) << 23 | fraction << 20);
+                                        : __builtin_bit_cast(float, (exponent + 120) << 23 | fraction << 20);
   return negative ? -magnitude : magnitude;
 }
 
 // To nearest even, of a value already clamped to [-448, 448] or NaN, whose sign stays.
 [[maybe_unused]] uint8_t clamped_f32_to_e4m3fn(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   const auto sign = static_cast<uint8_t>(bits >> 24 & 0x80);
   const uint32_t magnitude = bits & 0x7FFFFFFF;
   if (magnitude > 0x7F800000) return sign | 0x7F;
   if (magnitude < 0x3C800000) {  // below 2^-6: adding 2^14 leaves units of 2^-9, the smallest subnormal
-    const float sum = std::bit_cast<float>(magnitude) + 0x1p14f;
-    return static_cast<uint8_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x46800000));
+    const float sum = __builtin_bit_cast(float, magnitude) + 0x1p14f;
+    return static_cast<uint8_t>(sign | (__builtin_bit_cast(uint32_t, sum) - 0x46800000));
   }
   const uint32_t rounded = magnitude + 0x7FFFF + (magnitude >> 20 & 1);
   return static_cast<uint8_t>(sign | (rounded - 0x3C000000) >> 20);
@@ -108,12 +107,12 @@ namespace {
 [[maybe_unused]] float round_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
   const double back = nearest;
-  uint32_t bits = std::bit_cast<uint32_t>(nearest);
+  uint32_t bits = __builtin_bit_cast(uint32_t, nearest);
   if ((back < value || back > value) && (bits & 1) == 0) {
     const bool grow = value > 0 ? back < value : back > value;
     bits = bits << 1 == 0 ? (value < 0 ? 0x80000001u : 1u) : grow ? bits + 1 : bits - 1;
   }
-  return std::bit_cast<float>(bits);
+  return __builtin_bit_cast(float, bits);
 }
 
 // a + b of doubles, to odd.
@@ -121,9 +120,9 @@ namespace {
   const double sum = a + b;
   const double rest = sum - a;
   const double error = (a - (sum - rest)) + (b - rest);  // Knuth's two-sum; NaN for non-finite sums
-  uint64_t bits = std::bit_cast<uint64_t>(sum);
+  uint64_t bits = __builtin_bit_cast(uint64_t, sum);
   if ((error < 0 || error > 0) && (bits & 1) == 0) bits += (error > 0) == (sum > 0) ? 1 : -1;
-  return std::bit_cast<double>(bits);
+  return __builtin_bit_cast(double, bits);
 }
 
 // A double, rounded once to dtype.

@@ -1,7 +1,7 @@
 // torchao 0.18 Float8Tensor.from_hp per row, the torch path (quant_primitives.py: _choose_scale_float8,
 // _quantize_affine_float8). The scale has no floor: an all-zero row divides 0 by 0 and stores NaN codes, as
 // the original does.
-#include <cmath>
+#include <math.h>
 
 #include "kernels/scalar.h"
 #include "kernels/support.h"
@@ -19,7 +19,7 @@ struct Task {
 float absolute_maximum(uint32_t dtype, const char* row, int64_t k) {
   float maximum = 0;
   for (int64_t i = 0; i < k; ++i) {
-    const float magnitude = std::fabs(load(dtype, row, i));
+    const float magnitude = fabsf(load(dtype, row, i));
     if (!(magnitude <= maximum)) maximum = magnitude;
     if (maximum != maximum) break;
   }

@@ -1,6 +1,6 @@
 // torchao 0.18 quant_primitives.py: _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm. Every step
 // rounds to the weight's dtype, as tensor operations do.
-#include <cmath>
+#include <math.h>
 
 #include "kernels/scalar.h"
 #include "kernels/support.h"
@@ -43,7 +43,7 @@ Group choose(uint32_t dtype, float least_scale, const char* row, int64_t first, 
 
 // NaN, which only a non-finite group gives, becomes 0.
 uint8_t code_of(uint32_t dtype, float value, float low, float scale) {
-  const float steps = std::nearbyint(round_to(dtype, round_to(dtype, value - low) / scale));
+  const float steps = nearbyintf(round_to(dtype, round_to(dtype, value - low) / scale));
   if (!(steps > 0)) return 0;
   return static_cast<uint8_t>(steps < 15 ? steps : 15);
 }

@@ -1,7 +1,7 @@
 // torchao 0.18 Int8Tensor.from_hp per row (quant_primitives.py: _choose_qparams_affine SYMMETRIC,
 // _quantize_affine). Two passes over a row that stays in cache; the reciprocal and the product are separate
 // roundings, as in the original.
-#include <cmath>
+#include <math.h>
 
 #include "kernels/scalar.h"
 #include "kernels/support.h"
@@ -24,7 +24,7 @@ struct Task {
 float absolute_maximum(uint32_t dtype, const char* row, int64_t k) {
   float maximum = 0;
   for (int64_t i = 0; i < k; ++i) {
-    const float magnitude = std::fabs(load(dtype, row, i));
+    const float magnitude = fabsf(load(dtype, row, i));
     if (!(magnitude <= maximum)) maximum = magnitude;
     if (maximum != maximum) break;
   }
@@ -39,7 +39,7 @@ float row_scale(uint32_t dtype, float absmax) {
 
 // NaN, which only a non-finite row gives, becomes 0.
 int8_t code_of(float scaled) {
-  const float rounded = std::nearbyint(scaled);
+  const float rounded = nearbyintf(scaled);
   if (!(rounded > -128)) return rounded <= -128 ? -128 : 0;
   return static_cast<int8_t>(rounded < 127 ? rounded : 127);
 }

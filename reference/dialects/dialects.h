@@ -21,6 +21,10 @@ struct TensorLeaf {
 // suffix "#2". Refuses LimitExceeded before names are made.
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
 
+// The dotted name of the first leaf that is no tensor, or of an empty container; nullopt when the tensors are
+// all there is.
+std::optional<std::string> first_other_leaf(const pickle::Ref& root);
+
 // Calls that make tensors, taken apart: what _rebuild_parameter wraps, and the class and state of a subclass.
 struct TensorSpelling {
   bool parameter = false;

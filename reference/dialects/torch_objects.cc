@@ -89,6 +89,19 @@ class Walker {
   std::vector<TensorLeaf> leaves_;
 };
 
+std::optional<std::string> other_leaf(const pickle::Ref& node, const std::string& name,
+                                      std::unordered_set<const pickle::Node*>& seen) {
+  if (is_tensor_node(node) || !seen.insert(node.get()).second) return std::nullopt;
+  if (!is_container(node)) return name;
+  const std::string prefix = name.empty() ? "" : name + ".";
+  for (const auto& [key, value] : node->pairs)
+    if (auto found = other_leaf(value, prefix + key_text(key), seen)) return found;
+  if (is_mapping(node)) return node->pairs.empty() && !name.empty() ? std::optional(name) : std::nullopt;
+  for (size_t i = 0; i < node->items.size(); ++i)
+    if (auto found = other_leaf(node->items[i], prefix + std::to_string(i), seen)) return found;
+  return std::nullopt;
+}
+
 constexpr std::string_view kRebuilds[] = {"_rebuild_tensor",
                                           "_rebuild_tensor_v2",
                                           "_rebuild_tensor_v3",
@@ -143,6 +156,11 @@ TensorSpelling spelling_of(const pickle::Ref& node) {
   spelling.plain = pickle::call(arguments[0], arguments[2]->items);
   spelling.plain->offset = inner->offset;
   return spelling;
+}
+
+std::optional<std::string> first_other_leaf(const pickle::Ref& root) {
+  std::unordered_set<const pickle::Node*> seen;
+  return other_leaf(root, "", seen);
 }
 
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits) {

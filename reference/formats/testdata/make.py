@@ -1,8 +1,7 @@
 """Makes the files of this folder with the real libraries: python make.py OUT.
 
-Each entry of TORCH and SAFETENSORS is one file: its name, and the expression whose value is saved. README.txt lists the versions that
-made the committed files. Files whose bytes depend on hash seeds (sets of strings, safetensors metadata of several keys) are made
-once and kept; test_testdata.py compares the others.
+Each entry of TORCH and SAFETENSORS is one file: its name, and the function whose value is saved. README.txt
+lists the versions that made the committed files.
 """
 
 import collections
@@ -23,7 +22,8 @@ def noise(*shape):
 
 
 def model():
-    layers = torch.nn.Sequential(collections.OrderedDict(first=torch.nn.Linear(4, 3), second=torch.nn.Linear(3, 2)))
+    named = collections.OrderedDict(first=torch.nn.Linear(4, 3), second=torch.nn.Linear(3, 2))
+    layers = torch.nn.Sequential(named)
     with torch.no_grad():
         for parameter in layers.parameters():
             parameter.copy_(noise(*parameter.shape))
@@ -68,10 +68,13 @@ def mx():
 
 
 def dtypes():
-    names = ["float64", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "int8", "uint8", "int16",
-             "uint16", "int32", "uint32", "int64", "uint64", "bool", "complex64", "complex128"]
+    names = (
+        "float64 float16 bfloat16 float8_e4m3fn float8_e5m2 float8_e8m0fnu int8 uint8 int16 uint16 int32 "
+        "uint32 int64 uint64 bool complex64 complex128"
+    ).split()
     result = {name: torch.ones(2).to(getattr(torch, name)) for name in names}
-    result["float4_e2m1fn_x2"] = torch.tensor([[1, 2, 3, 4]], dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    pairs = torch.tensor([[1, 2, 3, 4]], dtype=torch.uint8)
+    result["float4_e2m1fn_x2"] = pairs.view(torch.float4_e2m1fn_x2)
     return result
 
 
@@ -82,15 +85,69 @@ def integers():
 
 
 def values():
-    return {"bytes": b"abc", "bytes_high": b"\xff\x00", "text": "\u00e9\u4e2d", "surrogate": "\ud800", "complex": 1 + 2j,
-            "set": {1, 2}, "none": None, "true": True, "negative_zero": -0.0, "infinity": float("inf"), "bytearray": bytearray(b"xy"),
-            "integers": integers(), "counter": collections.Counter("hello"), "size": torch.Size([1, 2]),
-            "device": torch.device("cuda:0"), "dtype": torch.bfloat16}
+    return {
+        "bytes": b"abc",
+        "bytes_high": b"\xff\x00",
+        "text": "\u00e9\u4e2d",
+        "surrogate": "\ud800",
+        "complex": 1 + 2j,
+        "set": {1, 2},
+        "none": None,
+        "true": True,
+        "negative_zero": -0.0,
+        "infinity": float("inf"),
+        "bytearray": bytearray(b"xy"),
+        "integers": integers(),
+        "counter": collections.Counter("hello"),
+        "size": torch.Size([1, 2]),
+        "device": torch.device("cuda:0"),
+        "dtype": torch.bfloat16,
+    }
 
 
 def shared():
     tensor, text, key = torch.ones(2), "text", "key"
     return [tensor, tensor, {"again": tensor}, text, text, {key: 1}, {key: 2}]
+
+
+def parameters():
+    return {
+        "p": torch.nn.Parameter(torch.ones(2, 2)),
+        "q": torch.nn.Parameter(torch.ones(2), requires_grad=False),
+    }
+
+
+def attributes():
+    return {
+        "p": attributed(torch.nn.Parameter(torch.ones(2)), extra=7),
+        "t": attributed(torch.ones(2), note="n"),
+    }
+
+
+def sparse():
+    return {
+        "coo": torch.eye(3).to_sparse(),
+        "csr": torch.eye(3).to_sparse_csr(),
+        "bsc": torch.eye(4).to_sparse_bsc((2, 2)),
+    }
+
+
+def quantized():
+    scales, zero_points = torch.tensor([0.5, 0.25]), torch.tensor([0, 0])
+    return {
+        "tensor": torch.quantize_per_tensor(torch.ones(4), 0.5, 3, torch.qint8),
+        "channel": torch.quantize_per_channel(torch.ones(2, 4), scales, zero_points, 0, torch.quint8),
+    }
+
+
+def intx():
+    from torchao.quantization.granularity import PerGroup
+
+    return torchao("IntxWeightOnlyConfig", weight_dtype=torch.int4, granularity=PerGroup(32))
+
+
+def descriptor_magic():
+    return {"y": torch.frombuffer(bytearray(b"PK\x07\x08abcdefgh"), dtype=torch.uint8)}
 
 
 TORCH = {
@@ -100,8 +157,8 @@ TORCH = {
     "shared_views": views,
     "shared_objects": shared,
     "dtypes": dtypes,
-    "parameters": lambda: {"p": torch.nn.Parameter(torch.ones(2, 2)), "q": torch.nn.Parameter(torch.ones(2), requires_grad=False)},
-    "attributes": lambda: {"p": attributed(torch.nn.Parameter(torch.ones(2)), extra=7), "t": attributed(torch.ones(2), note="n")},
+    "parameters": parameters,
+    "attributes": attributes,
     "dict_1000": lambda: {i: i for i in range(1000)},
     "dict_1001": lambda: {i: i for i in range(1001)},
     "ordered_1001": lambda: collections.OrderedDict((i, i) for i in range(1001)),
@@ -110,28 +167,30 @@ TORCH = {
     "values": values,
     "optimizer": optimizer,
     "zero_size": lambda: {"z": torch.empty(0), "z2": torch.empty(0, 3), "scalar": torch.tensor(3.5)},
-    "descriptor_magic": lambda: {"y": torch.frombuffer(bytearray(b"PK\x07\x08abcdefgh"), dtype=torch.uint8)},
+    "descriptor_magic": descriptor_magic,
     "lazy_views": lambda: {"conj": torch.ones(2, dtype=torch.complex64).conj()},
-    "sparse": lambda: {"coo": torch.eye(3).to_sparse(), "csr": torch.eye(3).to_sparse_csr(), "bsc": torch.eye(4).to_sparse_bsc((2, 2))},
-    "quantized": lambda: {"tensor": torch.quantize_per_tensor(torch.ones(4), 0.5, 3, torch.qint8),
-                          "channel": torch.quantize_per_channel(torch.ones(2, 4), torch.tensor([0.5, 0.25]), torch.tensor([0, 0]), 0,
-                                                                torch.quint8)},
+    "sparse": sparse,
+    "quantized": quantized,
     "meta": lambda: {"m": torch.ones(2, 3, device="meta")},
     "many_storages": lambda: {str(i): torch.tensor([float(i)]) for i in range(70)},
     "ao_int8": lambda: torchao("Int8WeightOnlyConfig", version=2),
     "ao_int8_dynamic": lambda: torchao("Int8DynamicActivationInt8WeightConfig", version=2),
     "ao_float8": lambda: torchao("Float8WeightOnlyConfig"),
-    "ao_intx": lambda: torchao("IntxWeightOnlyConfig", weight_dtype=torch.int4, granularity=__import__(
-        "torchao").quantization.granularity.PerGroup(32)),
+    "ao_intx": intx,
     "ao_mx": mx,
 }
 
+def zero_sizes():
+    return {"z": torch.empty(0), "z2": torch.empty(0, 3, dtype=torch.int8), "s": torch.tensor(3.5)}
+
+
+MANY_KEYS = {"format": "pt", 'q"uote': "back\\slash\n\u0001", "\u00e9": "\u4e2d"}
 SAFETENSORS = {
     "no_metadata": (lambda: {"b": torch.ones(3), "a": torch.ones(2, 2, dtype=torch.bfloat16)}, None),
     "one_key": (lambda: {"x": torch.ones(2)}, {"format": "pt"}),
-    "several_keys": (lambda: {"x": torch.ones(2)}, {"format": "pt", "q\"uote": "back\\slash\n\u0001", "\u00e9": "\u4e2d"}),
+    "several_keys": (lambda: {"x": torch.ones(2)}, MANY_KEYS),
     "dtypes": (lambda: {name: value for name, value in dtypes().items() if name != "complex128"}, None),
-    "zero_size": (lambda: {"z": torch.empty(0), "z2": torch.empty(0, 3, dtype=torch.int8), "s": torch.tensor(3.5)}, None),
+    "zero_size": (zero_sizes, None),
     "empty": (dict, None),
 }
 

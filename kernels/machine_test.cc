@@ -1,0 +1,57 @@
+// The feature mask is how a test walks an older machine's path on a newer one; a mask that hides nothing
+// would prove nothing.
+#include "kernels/machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace qcts {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::IsSupersetOf;
+using testing::Not;
+
+const std::vector<std::string> kNew = {"sse4_2",   "fma",      "f16c",     "avx2",       "avx512f",
+                                       "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "amx_int8"};
+
+TEST(Machine, MaskKeepsTheNamedAndWhatTheyImply) {
+  EXPECT_THAT(masked_features(kNew, "fma"), ElementsAre("sse4_2", "fma", "avx2"));
+  EXPECT_THAT(masked_features(kNew, "avx512vnni"),
+              IsSupersetOf({"avx512vnni", "avx512vl", "avx512f", "avx2", "f16c"}));
+  EXPECT_THAT(masked_features(kNew, "avx512vnni"), Not(Contains("amx_int8")));
+}
+
+TEST(Machine, MaskAddsNothingThatTheProcessorLacks) {
+  EXPECT_THAT(masked_features({"sse4_2"}, "avx512f,avx2"), ElementsAre("sse4_2"));
+}
+
+TEST(Machine, AnEmptyMaskHidesEverything) {
+  EXPECT_THAT(masked_features(kNew, ""), IsEmpty());
+  EXPECT_THAT(masked_features(kNew, "none,,"), IsEmpty());
+}
+
+TEST(Machine, VariantsRunExactlyWhereTheirFeaturesAre) {
+  EXPECT_EQ(variant_refusal("scalar"), "");
+  EXPECT_EQ(variant_refusal("aten"), "");
+  EXPECT_EQ(variant_refusal("riscv"), "no such variant");
+  for (const auto& [variant, feature] :
+       {std::pair{"avx2", "fma"}, {"avx512", "avx512bw"}, {"avx512vnni", "avx512vnni"}}) {
+    if (machine().has(feature)) {
+      EXPECT_EQ(variant_refusal(variant), "") << variant;
+    } else {
+      EXPECT_THAT(variant_refusal(variant), HasSubstr(feature)) << variant;
+    }
+  }
+}
+
+TEST(Machine, KnowsItself) {
+  EXPECT_GE(machine().logical_cpus, 1);
+  EXPECT_FALSE(machine().cpu_model.empty());
+}
+
+}  // namespace
+}  // namespace qcts

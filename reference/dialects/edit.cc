@@ -1,0 +1,78 @@
+// A graph with some tensors replaced. Nodes are copied once each, in the order in which the pickler will
+// visit them, so that storages get the numbers that torch.save would give them.
+#include "reference/dialects/spell.h"
+
+namespace qcts {
+namespace {
+
+class Editor {
+ public:
+  Editor(const TorchZip& zip,
+         const std::unordered_map<const pickle::Node*, const SchemeTensor*>& replacements)
+      : replacements_(replacements) {
+    for (const auto& storage : zip.storages) storages_.emplace(storage->key, storage);
+  }
+
+  pickle::Ref copy(const pickle::Ref& node) {
+    if (!node) return nullptr;
+    if (const auto known = copies_.find(node.get()); known != copies_.end()) return known->second;
+    if (const auto replaced = replacements_.find(node.get()); replaced != replacements_.end())
+      return copies_[node.get()] = speller_.spell(*replaced->second, table_);
+    auto fresh = std::make_shared<pickle::Node>();
+    fresh->kind = node->kind;
+    fresh->boolean = node->boolean;
+    fresh->integer = node->integer;
+    fresh->real = node->real;
+    fresh->text = node->text;
+    fresh->offset = node->offset;
+    if (node->kind == pickle::Kind::persistent)
+      fresh->items = {copy_id(node->items.at(0))};
+    else
+      for (const pickle::Ref& item : node->items) fresh->items.push_back(copy(item));
+    for (const pickle::Ref& item : node->appended) fresh->appended.push_back(copy(item));
+    for (const auto& [key, value] : node->pairs) {
+      pickle::Ref copied = copy(key);
+      fresh->pairs.emplace_back(std::move(copied), copy(value));
+    }
+    fresh->state = copy(node->state);
+    return copies_[node.get()] = fresh;
+  }
+
+  EditedZip finish(pickle::Ref root) { return {std::move(root), table_.storages()}; }
+
+ private:
+  // ("storage", type, key, location, numel)
+  pickle::Ref copy_id(const pickle::Ref& id) {
+    auto fresh = std::make_shared<pickle::Node>(*id);
+    for (size_t i = 0; i < id->items.size(); ++i)
+      fresh->items[i] = i == 2 ? new_key(id->items[2]) : copy(id->items[i]);
+    return fresh;
+  }
+
+  pickle::Ref new_key(const pickle::Ref& key) {
+    const auto storage = storages_.find(key->text);
+    if (storage == storages_.end())
+      refuse(RefusalClass::StorageRef, "storage " + key->text + " is not in the archive", key->offset);
+    pickle::Ref& node = keys_[storage->second.get()];
+    if (!node) node = pickle::string(table_.key_of(storage->second));
+    return node;
+  }
+
+  const std::unordered_map<const pickle::Node*, const SchemeTensor*>& replacements_;
+  std::unordered_map<std::string, std::shared_ptr<const Storage>> storages_;
+  std::unordered_map<const pickle::Node*, pickle::Ref> copies_;
+  std::unordered_map<const Storage*, pickle::Ref> keys_;
+  StorageTable table_;
+  TorchaoSpeller speller_;
+};
+
+}  // namespace
+
+EditedZip replace_tensors(const TorchZip& zip,
+                          const std::unordered_map<const pickle::Node*, const SchemeTensor*>& replacements) {
+  Editor editor(zip, replacements);
+  pickle::Ref root = editor.copy(zip.root);
+  return editor.finish(std::move(root));
+}
+
+}  // namespace qcts

@@ -1,0 +1,85 @@
+// Writing: quantized tensors in the spelling of torchao 0.18.0, pickled and in safetensors.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "reference/dialects/checkpoint.h"
+
+namespace qcts {
+
+// The class that torchao 0.18.0 makes for a scheme and a layout.
+struct TorchaoClass {
+  std::string_view module;  // what Python has to import before torch.load(weights_only=True)
+  std::string_view name;
+  std::vector<std::string_view> planes;  // names of its inner tensors, in the order of its __dict__
+  bool in_safetensors = false;           // torchao's safetensors layer takes it
+};
+// nullptr: no class of torchao means these planes ("int4_tinygemm_g128" in layout "plain").
+const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout);
+
+// Storages of an archive in the making, numbered by first appearance as torch.save does.
+class StorageTable {
+ public:
+  std::string key_of(const std::shared_ptr<const Storage>& storage);  // "0", "1", ...
+  const std::vector<std::shared_ptr<const Storage>>& storages() const { return storages_; }
+
+ private:
+  std::unordered_map<const Storage*, std::string> keys_;
+  std::vector<std::shared_ptr<const Storage>> storages_;
+};
+
+// Spells the tensors of one archive. What Python interns or keeps as one object (names of attributes,
+// torch.strided, enum members) is one node for all tensors of a speller, so that the pickle's memo is
+// torch.save's.
+class TorchaoSpeller {
+ public:
+  // The node that torch.save makes of a wrapper subclass: _rebuild_from_type_v2 with the __dict__ of the
+  // class, in its order. The planes' bytes become storages of `table`. Requires torchao_class().
+  pickle::Ref spell(const SchemeTensor& tensor, StorageTable& table);
+
+ private:
+  pickle::Ref name(std::string_view text);
+  pickle::Ref strided();
+  pickle::Ref auto_kernel();
+  std::unordered_map<std::string, pickle::Ref> names_;
+  pickle::Ref strided_, auto_kernel_;
+};
+
+// The graph of `zip` with some tensor nodes replaced, everything else kept with its identity; storages
+// renumbered by appearance, those that nothing refers to any more left out. Keys of `replacements` are nodes
+// of TensorLeaf.
+struct EditedZip {
+  pickle::Ref root;
+  std::vector<std::shared_ptr<const Storage>> storages;
+};
+EditedZip replace_tensors(const TorchZip& zip,
+                          const std::unordered_map<const pickle::Node*, const SchemeTensor*>& replacements);
+
+// A state dict from its tensors alone, for input that had no pickle: a dict in this order. Exactly one of the
+// two is set.
+struct SpelledTensor {
+  std::string name;
+  const Tensor* plain = nullptr;
+  const SchemeTensor* quantized = nullptr;
+};
+EditedZip spell_state_dict(const std::vector<SpelledTensor>& tensors);
+
+// Entries and __metadata__ as torchao's flatten_tensor_state_dict makes them ("MODULE._PARAM_qdata"; JSON as
+// Python's json.dumps writes it). Throws std::invalid_argument for a quantized tensor whose name has no '.'.
+struct SpelledSafetensors {
+  std::vector<std::pair<std::string, Tensor>> entries;
+  std::vector<std::pair<std::string, std::string>> metadata;
+};
+SpelledSafetensors spell_safetensors(const std::vector<SpelledTensor>& tensors);
+
+// Attributes of a tensor in torchao's JSON encoding and order, as the reader shows them for the spelt tensor.
+nlohmann::ordered_json spelled_attributes(const SchemeTensor& tensor);
+
+// json.dumps(value): ", " and ": " between, everything outside ASCII escaped.
+std::string python_json(const nlohmann::ordered_json& value);
+
+}  // namespace qcts

@@ -1,0 +1,225 @@
+// qcts quantize --scheme NAME IN OUT: a float checkpoint as torchao 0.18.0 would quantize and save it.
+#include <iostream>
+#include <memory>
+
+#include "reference/dialects/dialects.h"
+#include "reference/dialects/spell.h"
+#include "suites/cli/commands.h"
+#include "suites/cli/file_command.h"
+#include "suites/cli/nearest.h"
+#include "suites/cli/quantize_choice.h"
+
+namespace qcts::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Words {
+  FileOptions options;
+  std::string in, out, scheme, layout, like;
+  ChoiceRules rules;
+  bool strict = false;
+};
+
+struct Plan {
+  const Scheme* scheme = nullptr;
+  std::string layout;
+  const TorchaoClass* cls = nullptr;
+  bool safetensors = false;
+};
+
+const Scheme& scheme_of(const std::string& word) {
+  if (const Scheme* scheme = find_scheme(word)) return *scheme;
+  std::vector<std::string> known;
+  for (const Scheme* scheme : schemes()) known.emplace_back(scheme->name());
+  throw UsageError("no scheme '" + word + "'" + did_you_mean(word, known));
+}
+
+// Layouts that a class of torchao holds; the first is the default.
+std::vector<std::string> writable_layouts(const Scheme& scheme) {
+  std::vector<std::string> names;
+  for (const LayoutInfo& layout : scheme.layouts())
+    if (torchao_class(scheme, layout.name)) names.emplace_back(layout.name);
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == "tile_packed_4d") std::swap(names[0], names[i]);
+  return names;
+}
+
+Plan plan_of(const Words& words) {
+  Plan plan;
+  plan.scheme = &scheme_of(words.scheme);
+  const std::vector<std::string> layouts = writable_layouts(*plan.scheme);
+  plan.layout = words.layout.empty() && !layouts.empty() ? layouts.front() : words.layout;
+  plan.cls = torchao_class(*plan.scheme, plan.layout);
+  if (!plan.cls || !plan.scheme->find_layout(plan.layout))
+    throw UsageError(words.scheme + " is not written in the layout '" + plan.layout + "'" +
+                     did_you_mean(plan.layout, layouts));
+  const size_t dot = words.out.rfind('.');
+  const std::string ending = dot == std::string::npos ? "" : words.out.substr(dot);
+  const std::vector<std::string> endings = {".pt", ".pth", ".bin", ".safetensors"};
+  if (std::find(endings.begin(), endings.end(), ending) == endings.end())
+    throw UsageError("OUT '" + words.out + "' ends in neither .pt, .pth, .bin nor .safetensors" +
+                     did_you_mean(ending, endings));
+  plan.safetensors = ending == ".safetensors";
+  if (plan.safetensors && !plan.cls->in_safetensors)
+    throw UsageError("torchao writes no " + std::string(plan.cls->name) + " (layout " + plan.layout +
+                     ") to safetensors: use .pt");
+  return plan;
+}
+
+ChoiceRules rules_of(const Words& words, const Checkpoint& checkpoint) {
+  ChoiceRules rules = words.rules;
+  if (!words.like.empty()) {
+    OpenOptions options = words.options.open;
+    options.dialect.clear();
+    rules.has_like = true;
+    for (const NamedTensor& tensor : open_checkpoint(words.like, options).tensors)
+      if (tensor.type != "Tensor" && tensor.type != "Parameter") rules.like.push_back(tensor.name);
+    if (rules.like.empty()) throw Failure(words.like + " holds no quantized tensor to choose like");
+  }
+  for (std::string& name : excluded_by_config(checkpoint.config)) rules.exclude.push_back(std::move(name));
+  return rules;
+}
+
+SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
+  std::vector<std::byte> scratch;
+  const Tensor& data = tensor.payload[0].tensor;
+  const WeightShape shape = {data.dtype, data.shape[0], data.shape[1]};
+  const Planes plain =
+      plan.scheme->quantize({data.dtype, shape.n, shape.k, row_major_view(data, scratch)}, plan.layout);
+  const bool packed = plan.layout != "plain";
+  return {plan.scheme, plan.layout, shape.dtype,
+          shape.n,     shape.k,     packed ? plan.scheme->pack(plain, shape, plan.layout) : plain};
+}
+
+std::vector<SpelledTensor> spelled_tensors(
+    const Checkpoint& checkpoint, const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
+  std::vector<SpelledTensor> tensors;
+  for (const NamedTensor& tensor : checkpoint.tensors) {
+    const auto found = replaced.find(&tensor);
+    if (found == replaced.end() && (tensor.payload.size() != 1 || !tensor.attributes.empty()))
+      throw Failure(tensor.name + ": a " + tensor.type + " cannot be carried over into another container");
+    tensors.push_back({tensor.name, found == replaced.end() ? &tensor.payload[0].tensor : nullptr,
+                       found == replaced.end() ? nullptr : &found->second});
+  }
+  return tensors;
+}
+
+// What a new container would lose.
+void require_only_tensors(const Checkpoint& checkpoint) {
+  for (const auto& zip : checkpoint.zips)
+    if (const std::optional<std::string> leaf = first_other_leaf(zip->root))
+      throw Failure(checkpoint.path.string() + ": '" + *leaf +
+                    "' is no tensor and would be lost in the new container");
+}
+
+// torch.save names the archive after the file: without the folder and the last ending; "archive" outside
+// ASCII.
+std::string archive_prefix(const std::string& out) {
+  const std::string stem = std::filesystem::path(out).stem().string();
+  const bool ascii = std::all_of(stem.begin(), stem.end(), [](unsigned char c) { return c < 128; });
+  return stem.empty() || !ascii ? "archive" : stem;
+}
+
+std::vector<std::byte> written(const Plan& plan, const Words& words, const Checkpoint& checkpoint,
+                               const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
+  if (plan.safetensors) {
+    require_only_tensors(checkpoint);
+    SpelledSafetensors spelled = spell_safetensors(spelled_tensors(checkpoint, replaced));
+    for (const auto& file : checkpoint.safetensors)
+      for (const auto& entry : file->metadata)
+        if (entry.first == "format" && file == checkpoint.safetensors.front())
+          spelled.metadata.push_back(entry);
+    return write_safetensors(spelled.entries, std::move(spelled.metadata));
+  }
+  EditedZip edited;
+  if (checkpoint.zips.size() == 1) {
+    const std::vector<TensorLeaf> leaves = tensor_leaves(checkpoint.zips[0]->root, words.options.open.limits);
+    std::unordered_map<const pickle::Node*, const SchemeTensor*> nodes;
+    for (size_t i = 0; i < leaves.size(); ++i)
+      if (const auto found = replaced.find(&checkpoint.tensors[i]); found != replaced.end())
+        nodes.emplace(leaves[i].node.get(), &found->second);
+    edited = replace_tensors(*checkpoint.zips[0], nodes);
+  } else {
+    require_only_tensors(checkpoint);
+    edited = spell_state_dict(spelled_tensors(checkpoint, replaced));
+  }
+  return write_torch_zip(archive_prefix(words.out), edited.root, edited.storages);
+}
+
+void print_choice(const Words& words, const Plan& plan, const std::vector<Choice>& choices) {
+  Json json = {{"scheme", words.scheme},
+               {"layout", plan.layout},
+               {"out", words.out},
+               {"type", plan.cls->name},
+               {"import", plan.cls->module}};
+  json["quantized"] = Json::array();
+  json["left"] = Json::array();
+  size_t quantized = 0;
+  for (const Choice& choice : choices) {
+    const bool done = choice.reason.empty();
+    quantized += done;
+    if (done)
+      json["quantized"].push_back(choice.tensor->name);
+    else
+      json["left"].push_back(
+          {{"name", choice.tensor->name}, {"reason", choice.reason}, {"asked", choice.asked}});
+    if (!words.options.json)
+      std::cout << (done ? "quantized   " : "left float  ") << choice.tensor->name
+                << (done ? "" : ": " + choice.reason) << "\n";
+  }
+  if (words.options.json) {
+    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    return;
+  }
+  std::cout << quantized << " of " << choices.size() << " tensors are " << plan.cls->name << " ("
+            << words.scheme << ", layout " << plan.layout << "); Python: import " << plan.cls->module << "\n";
+}
+
+int run_quantize(const Words& words) {
+  const Plan plan = plan_of(words);
+  const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
+  const ChoiceRules rules = rules_of(words, checkpoint);
+  const std::vector<Choice> choices = choose(checkpoint, *plan.scheme, plan.layout, rules);
+  std::vector<std::string> notes = checkpoint.warnings;
+  const std::vector<std::string> missed = unmatched(checkpoint, rules);
+  notes.insert(notes.end(), missed.begin(), missed.end());
+  std::unordered_map<const NamedTensor*, SchemeTensor> replaced;
+  bool complete = missed.empty();
+  for (const Choice& choice : choices) {
+    if (choice.reason.empty()) replaced.emplace(choice.tensor, quantized(plan, *choice.tensor));
+    complete = complete && (choice.reason.empty() || !choice.asked);
+  }
+  write_file_atomically(words.out, written(plan, words, checkpoint, replaced));
+  print_choice(words, plan, choices);
+  print_notes(notes);
+  return words.strict && !complete ? 1 : 0;
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app, int& exit_code) {
+  auto words = std::make_shared<Words>();
+  CLI::App* command = app.add_subcommand("quantize", "quantize a float checkpoint as torchao 0.18.0 does");
+  command->add_option("IN", words->in, "float tensors: safetensors, torch zip, or a directory")->required();
+  command
+      ->add_option("OUT", words->out, "a state dict (.pt, .pth, .bin), or .safetensors in torchao's dialect")
+      ->required();
+  command->add_option("--scheme", words->scheme, "a scheme of `qcts schemes`")->required();
+  command->add_option("--layout", words->layout,
+                      "int4: tile_packed_4d (default), cpu_avx512, cpu_avx2, cpu_default (.pt only)");
+  command
+      ->add_option("--include", words->rules.include,
+                   "glob on full or leaf names; default: 2-D *.weight that is no embedding by its name")
+      ->allow_extra_args(false);
+  command->add_option("--exclude", words->rules.exclude, "glob on full or leaf names; wins over --include")
+      ->allow_extra_args(false);
+  command->add_option("--like", words->like, "quantize what this checkpoint holds quantized");
+  command->add_flag("--strict", words->strict, "exit code 1 when a chosen layer stays float");
+  add_file_options(*command, words->options);
+  command->callback([words, &exit_code] {
+    exit_code = guarded(words->options.json, [&] { return run_quantize(*words); });
+  });
+}
+
+}  // namespace qcts::cli

@@ -1,0 +1,37 @@
+// Which tensors of a float checkpoint are to be quantized. A state dict does not say which 2-D tensors belong
+// to Linear layers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/dialects/checkpoint.h"
+
+namespace qcts::cli {
+
+struct ChoiceRules {
+  std::vector<std::string> include,
+      exclude;  // globs; on the whole name, "weight", the module's path, or the module's last word
+  std::vector<std::string> like;  // names that another checkpoint holds quantized; empty and has_like: none
+  bool has_like = false;
+};
+
+struct Choice {
+  const NamedTensor* tensor = nullptr;
+  bool asked = false;  // meant to be quantized
+  std::string reason;  // why it stays as it is; empty when it can be quantized
+};
+
+// One entry a tensor, in order. Without include and like: 2-D float tensors named *.weight that are no
+// embeddings by name. Exclude wins over everything; with include or like only what they name is asked for.
+std::vector<Choice> choose(const Checkpoint& checkpoint, const Scheme& scheme, const std::string& layout,
+                           const ChoiceRules& rules);
+
+// Globs that match no tensor, and names of `like` that are not there.
+std::vector<std::string> unmatched(const Checkpoint& checkpoint, const ChoiceRules& rules);
+
+// Names in quantization_config.modules_to_not_convert of a config.json, as globs.
+std::vector<std::string> excluded_by_config(const nlohmann::ordered_json& config);
+
+}  // namespace qcts::cli
