@@ -156,6 +156,13 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
   verdict.measures.push_back({"file_bytes", "bytes", static_cast<double>(before.file_bytes), {}, {}, {}});
   verdict.measures.push_back({"tensors", "tensors", static_cast<double>(before.tensors.size()), {}, {}, {}});
   verdict.measures.push_back({"linear_weights", "tensors", static_cast<double>(answers.size()), {}, {}, {}});
+  for (const WrittenFile& file : rebuilt) {
+    if (file.taken_over.empty()) continue;
+    verdict.status = Status::weak_evidence;
+    verdict.reason = file.taken_over +
+                     " was taken over from the file: its writer's spelling is not one that is written here";
+    return;
+  }
   const std::string unnoticed = unnoticed_perturbation(before, rebuilt, answers);
   verdict.status = unnoticed.empty() ? Status::pass : Status::weak_evidence;
   if (!unnoticed.empty()) verdict.reason = unnoticed + " would not have been noticed";

@@ -1,49 +1,52 @@
 #include "reference/dialects/assign.h"
 
-#include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
-
-#include "reference/dialects/schema.h"
 
 namespace qcts {
 namespace {
 
-std::string spelt(DType dtype, const std::vector<int64_t>& shape) {
-  return std::string(dtype_name(dtype)) + " " + shape_text(shape);
+std::string shape_text(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
 }
 
 }  // namespace
 
-Skeleton skeleton_of(const Checkpoint& checkpoint) {
-  Skeleton skeleton;
+Assignment assign(const Checkpoint& checkpoint, std::span<const SkeletonTensor> skeleton) {
+  std::unordered_map<std::string_view, const NamedTensor*> by_name;
+  for (const NamedTensor& tensor : checkpoint.tensors) by_name.emplace(tensor.name, &tensor);
+
+  Assignment result;
+  std::unordered_set<std::string_view> asked;
+  for (const SkeletonTensor& wanted : skeleton) {
+    asked.insert(wanted.name);
+    const auto found = by_name.find(wanted.name);
+    if (found == by_name.end()) {
+      result.missing.push_back(wanted.name);
+      continue;
+    }
+    const NamedTensor& tensor = *found->second;
+    const bool same_shape = tensor.shape == wanted.shape, same_dtype = tensor.dtype == wanted.dtype;
+    if (!same_shape)
+      result.mismatched.push_back({wanted.name, "shape", shape_text(wanted.shape), shape_text(tensor.shape)});
+    if (!same_dtype)
+      result.mismatched.push_back({wanted.name, "dtype", std::string(dtype_name(wanted.dtype)),
+                                   std::string(dtype_name(tensor.dtype))});
+    if (same_shape && same_dtype) result.assigned.push_back(&tensor);
+  }
+  for (const NamedTensor& tensor : checkpoint.tensors)
+    if (!asked.contains(tensor.name)) result.unexpected.push_back(tensor.name);
+  return result;
+}
+
+std::vector<SkeletonTensor> skeleton_of(const Checkpoint& checkpoint) {
+  std::vector<SkeletonTensor> skeleton;
+  skeleton.reserve(checkpoint.tensors.size());
   for (const NamedTensor& tensor : checkpoint.tensors)
     skeleton.push_back({tensor.name, tensor.shape, tensor.dtype});
   return skeleton;
-}
-
-Assignment assign(const Checkpoint& checkpoint, const Skeleton& skeleton, bool strict) {
-  std::unordered_map<std::string_view, const NamedTensor*> held;
-  for (const NamedTensor& tensor : checkpoint.tensors) held.emplace(tensor.name, &tensor);
-  std::unordered_set<std::string_view> wanted;
-  Assignment result;
-  for (const SkeletonEntry& entry : skeleton) {
-    if (!wanted.insert(entry.name).second)
-      throw std::invalid_argument("the skeleton names " + entry.name + " twice");
-    const auto found = held.find(entry.name);
-    if (found == held.end()) {
-      result.missing.push_back(entry.name);
-    } else if (found->second->shape != entry.shape || found->second->dtype != entry.dtype) {
-      result.mismatched.push_back(
-          {entry.name, spelt(entry.dtype, entry.shape), spelt(found->second->dtype, found->second->shape)});
-    } else {
-      result.tensors.push_back(found->second);
-    }
-  }
-  for (const NamedTensor& tensor : checkpoint.tensors)
-    if (!wanted.contains(tensor.name)) result.unexpected.push_back(tensor.name);
-  if (strict && !result.complete()) result.tensors.clear();
-  return result;
 }
 
 }  // namespace qcts

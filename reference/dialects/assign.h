@@ -1,8 +1,9 @@
-// A checkpoint into a skeleton: names, shapes and dtypes of a model that has not been allocated (torch's
-// load_state_dict(assign=True) on a meta model). Nothing is copied: the tensors handed over are views of the
-// mapping, and no float weight ever exists.
+// What load_state_dict(..., assign=True) on a meta-device model does: a skeleton of names, shapes and dtypes
+// takes over the tensors of a checkpoint. Nothing is copied and no float weight is ever made: an assigned
+// tensor views the mapping of its file.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,31 +11,31 @@
 
 namespace qcts {
 
-struct SkeletonEntry {
+struct SkeletonTensor {
   std::string name;
-  std::vector<int64_t> shape;    // as the model sees it: [out, in] of a quantized weight
-  DType dtype = DType::float32;  // logical
+  std::vector<int64_t> shape;  // as the model declares it, before quantization
+  DType dtype = DType::float32;
 };
-using Skeleton = std::vector<SkeletonEntry>;
 
-Skeleton skeleton_of(const Checkpoint& checkpoint);
-
-struct MismatchedKey {
+struct AssignMismatch {
   std::string name;
-  std::string want, got;  // "bfloat16 [32, 64]" of the skeleton, and of the checkpoint
+  std::string what;       // "shape" or "dtype"
+  std::string want, got;  // of the skeleton, of the checkpoint: "[64, 32]", "bfloat16"
 };
 
 struct Assignment {
-  std::vector<std::string> missing;     // in the skeleton alone, in its order
-  std::vector<std::string> unexpected;  // in the checkpoint alone, in its order
-  std::vector<MismatchedKey> mismatched;
-  // One an assigned entry, in the skeleton's order; pointers into the checkpoint.
-  std::vector<const NamedTensor*> tensors;
+  std::vector<const NamedTensor*> assigned;  // skeleton order; they belong to the checkpoint
+  std::vector<std::string> missing;          // the skeleton asks, the checkpoint has none
+  std::vector<std::string> unexpected;       // the checkpoint has it, the skeleton does not ask
+  std::vector<AssignMismatch> mismatched;
+
   bool complete() const { return missing.empty() && unexpected.empty() && mismatched.empty(); }
 };
 
-// strict: all or nothing, `tensors` is empty unless complete(). Otherwise what fits is assigned and the rest
-// is listed. Throws std::invalid_argument when the skeleton has one name twice.
-Assignment assign(const Checkpoint& checkpoint, const Skeleton& skeleton, bool strict = true);
+// Names of the skeleton are unique. A tensor whose shape or dtype differs is mismatched and not assigned.
+Assignment assign(const Checkpoint& checkpoint, std::span<const SkeletonTensor> skeleton);
+
+// The skeleton that the checkpoint fits: its own names, logical shapes and dtypes.
+std::vector<SkeletonTensor> skeleton_of(const Checkpoint& checkpoint);
 
 }  // namespace qcts

@@ -9,6 +9,9 @@
 
 namespace qcts::pickle {
 
+// Longest path that is read or written, whatever the limits say: writing and destroying a graph recurse.
+inline constexpr uint64_t kDeepestGraph = 1024;
+
 // Throws Refused: PickleType when `root` reaches itself, LimitExceeded when a path from it is longer than
 // `depth` nodes.
 void check_graph(const Ref& root, uint64_t depth);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
@@ -370,7 +371,7 @@ Ref Reader::run() {
   Ref root = pop();
   if (!stack_.empty() || !marks_.empty()) fail(RefusalClass::PickleStack, "values are left over at STOP");
   if (at_ != data_.size()) fail(RefusalClass::PickleStack, "bytes follow STOP");
-  check_graph(root, options_.limits.pickle_depth);
+  check_graph(root, std::min(options_.limits.pickle_depth, kDeepestGraph));
   // Values that the root does not reach (memoised, then dropped) may still form cycles: the destructor must
   // take those apart, but not what the caller gets. No opcode of the allow-list drops a value, so everything
   // that was made hangs on the root.

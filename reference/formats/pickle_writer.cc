@@ -7,12 +7,12 @@
 
 #include "reference/formats/byte_io.h"
 #include "reference/formats/pickle.h"
+#include "reference/formats/pickle_graph.h"
 
 namespace qcts::pickle {
 namespace {
 
 constexpr size_t kBatch = 1000;
-constexpr uint64_t kDeepest = 4096;  // the writer recurses; what the reader accepts is far below
 
 class Writer {
  public:
@@ -92,7 +92,7 @@ bool Writer::emit_from_memo(const Ref& node) {
 
 void Writer::save(const Ref& node) {
   if (emit_from_memo(node)) return;
-  if (++depth_ > kDeepest)
+  if (++depth_ > kDeepestGraph)
     refuse(RefusalClass::LimitExceeded, "pickle: values are nested too deep to be written");
   save_new(node);
   --depth_;

@@ -83,7 +83,7 @@ struct Limits {
   uint64_t pickle_bytes = 512u << 20;
   uint64_t pickle_ops = 1u << 28;
   uint64_t pickle_stack = 1u << 20;
-  uint64_t pickle_depth = 512;
+  uint64_t pickle_depth = 512;  // at most 1024
   uint64_t pickle_string_bytes = 16u << 20;
   uint64_t tensors = 1u << 22;
   uint64_t dims = 64;

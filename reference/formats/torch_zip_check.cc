@@ -36,12 +36,15 @@ void check_call(const TorchZip& zip, const std::string& function, const std::vec
   } else if (function == "_rebuild_parameter" || function == "_rebuild_parameter_with_state") {
     if (args[0]->kind != Kind::call && args[0]->kind != Kind::new_object) bad("its data is no tensor");
     if (args[1]->kind != Kind::boolean) bad("requires_grad is no bool");
+    if (!is_empty_hooks(args[2])) bad("its hooks are no empty OrderedDict");
   } else if (function == "_rebuild_from_type_v2") {
     const std::string inner = rebuild_name(args[0]);
     if (inner.empty() || inner == "_rebuild_from_type_v2") bad("its function rebuilds no tensor");
     if (args[1]->kind != Kind::global) bad("its type is no class");
     if (args[2]->kind != Kind::tuple || !count_fits(inner, args[2]->items.size()))
       bad("its arguments do not fit");
+    if (args[3]->kind != Kind::dict && args[3]->kind != Kind::tuple)
+      bad("its state is neither dict nor tuple");
     check_call(zip, inner, args[2]->items, limits, offset);
   } else {
     check_special_tensor(zip, function, args, limits, offset);

@@ -35,6 +35,8 @@ std::optional<Tensor> rebuild_plain(const TorchZip& zip, const std::string& func
 // A tuple of integers, or a torch.Size of one.
 std::vector<int64_t> dims_of(const pickle::Ref& node, uint64_t max_dims);
 std::optional<DType> dtype_of_global(const pickle::Ref& node);
+// What torch.save writes for the hooks of a tensor or parameter: an empty OrderedDict, or None.
+bool is_empty_hooks(const pickle::Ref& node);
 
 // Every call of a torch rebuild function in the graph against its schema.
 void check_tensors(const TorchZip& zip, const Limits& limits);

@@ -65,11 +65,6 @@ void check_bounds(const Tensor& tensor, const Ref& node) {
   }
 }
 
-bool is_empty_hooks(const Ref& node) {
-  if (node->kind == Kind::none) return true;
-  return is_call(node, "collections", "OrderedDict") && node->pairs.empty() && node->state == nullptr;
-}
-
 // {"conj": True} and {"neg": True} mark views that torch resolves lazily.
 bool is_lazy(const Ref& metadata) {
   if (metadata->kind == Kind::none) return false;
@@ -140,6 +135,11 @@ std::vector<int64_t> dims_of(const Ref& node, uint64_t max_dims) {
   std::vector<int64_t> dims;
   for (const Ref& item : node->items) dims.push_back(integer_of(item, "a dimension"));
   return dims;
+}
+
+bool is_empty_hooks(const Ref& node) {
+  if (node->kind == Kind::none) return true;
+  return is_call(node, "collections", "OrderedDict") && node->pairs.empty() && node->state == nullptr;
 }
 
 std::optional<DType> dtype_of_global(const Ref& node) {

@@ -235,6 +235,24 @@ TEST(BadStorage, Z31OrderOfKeysIsFree) {
   EXPECT_EQ(read_outcome(pickle::list({first.node(), second.node()})), "accepted");
 }
 
+TEST(Parameter, HooksAndStateHaveTheirTypes) {
+  const Ref tensor = Spelling().node(), hooks = call(global("collections", "OrderedDict"), {});
+  const Ref parameter = global("torch._utils", "_rebuild_parameter");
+  EXPECT_EQ(read_outcome(call(parameter, {tensor, boolean(true), hooks})), "accepted");
+  EXPECT_EQ(read_outcome(call(parameter, {tensor, boolean(true), integer(3)})), "PickleType");
+  EXPECT_EQ(read_outcome(call(parameter, {integer(1), boolean(true), hooks})), "PickleType");
+  const Ref typed = global("torch._tensor", "_rebuild_from_type_v2");
+  const auto from_type = [&](Ref function, Ref cls, Ref state) {
+    return read_outcome(call(typed, {function, cls, tensor->items[1], state}));
+  };
+  const Ref cls = global("torch", "Tensor"), function = tensor->items[0];
+  EXPECT_EQ(from_type(function, cls, pickle::dict()), "accepted");
+  EXPECT_EQ(from_type(function, cls, integer(1)), "PickleType");
+  EXPECT_EQ(from_type(function, integer(1), pickle::dict()), "PickleType");
+  EXPECT_EQ(from_type(typed, cls, pickle::dict()), "PickleType");
+  EXPECT_EQ(from_type(parameter, cls, pickle::dict()), "PickleType") << "six arguments for three";
+}
+
 TEST(BadTensorCount, IsLimited) {
   TorchZipOptions options;
   options.limits.tensors = 1;

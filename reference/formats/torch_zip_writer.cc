@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "reference/formats/byte_io.h"
@@ -66,7 +67,9 @@ OutRecord new_record(const ZipRecord& record, std::span<const std::byte> bytes) 
   return {record.name, bytes, record.crc_written ? crc32_of(bytes) : 0};
 }
 
-bool equal(std::span<const std::byte> a, std::span<const std::byte> b) { return std::ranges::equal(a, b); }
+bool equal(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
 
 // data.pkl for the graph: written anew, unless that changes the spelling but not the graph of what another
 // pickler wrote.

@@ -1,7 +1,7 @@
 """Makes the files of this folder with the real libraries: python make.py OUT.
 
-Each entry of TORCH and SAFETENSORS is one file: its name, and the function whose value is saved. README.txt lists the
-versions that made the committed files.
+Each entry of TORCH and SAFETENSORS is one file: its name, and the function whose value is saved. README.txt
+lists the versions that made the committed files.
 """
 
 import collections
@@ -69,8 +69,8 @@ def mx():
 
 def dtypes():
     names = (
-        "float64 float16 bfloat16 float8_e4m3fn float8_e5m2 float8_e8m0fnu int8 uint8 int16 uint16 int32 uint32 "
-        "int64 uint64 bool complex64 complex128"
+        "float64 float16 bfloat16 float8_e4m3fn float8_e5m2 float8_e8m0fnu int8 uint8 int16 uint16 int32 "
+        "uint32 int64 uint64 bool complex64 complex128"
     ).split()
     result = {name: torch.ones(2).to(getattr(torch, name)) for name in names}
     pairs = torch.tensor([[1, 2, 3, 4]], dtype=torch.uint8)
