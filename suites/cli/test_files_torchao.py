@@ -1,4 +1,4 @@
-"""The commands on files against torchao 0.18.0 itself: what it writes is read, what is written it reads and would have written."""
+"""The commands on files against torchao 0.18.0: they read what it writes, and write the same."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from program import inspect, qcts
+from qcts_program import inspect, qcts
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 torchao = pytest.importorskip("torchao", reason="torchao is not installed")
@@ -167,7 +167,8 @@ def test_quantize_is_what_torchao_saves(scheme, dtype, dims, tmp_path):
     with open(tmp_path / "out.safetensors", "rb") as file:
         header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
     assert header["__metadata__"] == metadata
-    loaded, left = unflatten_tensor_state_dict(load_file(tmp_path / "out.safetensors"), header["__metadata__"])
+    flat = load_file(tmp_path / "out.safetensors")
+    loaded, left = unflatten_tensor_state_dict(flat, header["__metadata__"])
     assert not left
     assert_equal_state({k: loaded[k] for k in want}, dict(want))
 
@@ -240,14 +241,15 @@ def test_cpu_int4_is_torchaos_and_means_the_fma(group, dtype, tmp_path):
 
 
 def pack_to_4d(packed, tiles):
-    """aten::_convert_weight_to_int4pack by its index map (aten/src/ATen/native/cuda/int4mm.cu); even k in the high nibble."""
+    """aten::_convert_weight_to_int4pack by its index map (cuda/int4mm.cu); even k is the high nibble."""
     codes = torch.stack([packed >> 4, packed & 15], -1).reshape(packed.shape[0], -1).to(torch.int64)
     n, k = codes.shape
     words = torch.zeros(n // 8, k // (16 * tiles), 32, tiles // 2, dtype=torch.int64)
     nt, ko, t, j = torch.meshgrid(*(torch.arange(s) for s in words.shape), indexing="ij")
     for p in range(8):
         i, h = p & 3, p >> 2
-        words |= codes[8 * nt + t // 4, 16 * (tiles * ko + 2 * j + (i >> 1)) + 2 * (t & 3) + 8 * (i & 1) + h] << (4 * p)
+        column = 16 * (tiles * ko + 2 * j + (i >> 1)) + 2 * (t & 3) + 8 * (i & 1) + h
+        words |= codes[8 * nt + t // 4, column] << (4 * p)
     return torch.where(words >= 1 << 31, words - (1 << 32), words).to(torch.int32)
 
 
@@ -316,7 +318,8 @@ def test_which_tensors_are_quantized(tmp_path):
 
     report, _ = quantized_names(state, "--scheme", "int8_row", "--exclude", "lm_head", tmp_path=tmp_path)
     assert "lm_head.weight" not in report["quantized"]
-    words = ["--scheme", "int8_row", "--include", "*proj*", "--include", "model.embed*", "--exclude", "*.bias"]
+    words = ["--scheme", "int8_row", "--include", "*proj*", "--include", "model.embed*"]
+    words += ["--exclude", "*.bias"]
     report, _ = quantized_names(state, *words, tmp_path=tmp_path)
     assert report["quantized"] == ["model.embed_tokens.weight", "model.layer.q_proj.weight"]
 
@@ -338,16 +341,18 @@ def test_which_tensors_are_quantized(tmp_path):
 
 
 def test_tied_and_foreign_values_survive(tmp_path):
-    """What is not quantized keeps its identity: tied tensors stay one storage, other values and their types stay."""
+    """What is not quantized stays: tied tensors are one storage, other values keep their types."""
     tied = noise((8, 8), 1, torch.float32)
-    state = {"a.bias": tied, "b.bias": tied, "step": 3, "opt": {"lr": 0.5, "names": ["x", None]}, "w.weight": tied * 2}
+    state = {"a.bias": tied, "b.bias": tied, "step": 3, "opt": {"lr": 0.5, "names": ["x", None]}}
+    state["w.weight"] = tied * 2
     torch.save(state, tmp_path / "in.pt")
     qcts("quantize", "--scheme", "int8_row", tmp_path / "in.pt", tmp_path / "out.pt")
     loaded = torch.load(tmp_path / "out.pt", weights_only=True)
     assert list(loaded) == list(state) and loaded["step"] == 3 and loaded["opt"] == state["opt"]
     assert loaded["a.bias"].data_ptr() == loaded["b.bias"].data_ptr()
     assert type(loaded["w.weight"]).__name__ == "Int8Tensor"
-    line = qcts("quantize", "--scheme", "int8_row", tmp_path / "in.pt", tmp_path / "out.safetensors", code=1).stderr
+    words = ["quantize", "--scheme", "int8_row", tmp_path / "in.pt", tmp_path / "out.safetensors"]
+    line = qcts(*words, code=1).stderr
     assert "step" in line and not (tmp_path / "out.safetensors").exists()
 
 

@@ -1,4 +1,4 @@
-"""The program under test, for the tests beside this file. QCTS_BIN names it; without it build/release/bin/qcts is taken."""
+"""The program under test: QCTS_BIN names it, without it build/release/bin/qcts is taken."""
 
 import json
 import os
