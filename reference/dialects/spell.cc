@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <unordered_set>
 
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/dialects.h"
@@ -182,6 +183,9 @@ SpelledSafetensors spell_safetensors(const std::vector<SpelledTensor>& tensors) 
     spelled.metadata.emplace_back(tensor.name, python_json(info));
   }
   spelled.metadata.emplace_back("tensor_names", python_json(names));
+  std::unordered_set<std::string_view> keys;
+  for (const auto& [key, part] : spelled.entries)
+    if (!keys.insert(key).second) throw std::invalid_argument("two tensors would become the entry " + key);
   return spelled;
 }
 

@@ -69,7 +69,8 @@ struct SpelledTensor {
 EditedZip spell_state_dict(const std::vector<SpelledTensor>& tensors);
 
 // Entries and __metadata__ as torchao's flatten_tensor_state_dict makes them ("MODULE._PARAM_qdata"; JSON as
-// Python's json.dumps writes it). Throws std::invalid_argument for a quantized tensor whose name has no '.'.
+// Python's json.dumps writes it). Throws std::invalid_argument for two tensors that would become one entry and
+// for a quantized tensor whose name has no '.'.
 struct SpelledSafetensors {
   std::vector<std::pair<std::string, Tensor>> entries;
   std::vector<std::pair<std::string, std::string>> metadata;

@@ -230,6 +230,8 @@ struct Words {
 };
 
 int run_diff(const Words& words) {
+  for (const std::string& pack : {words.pack_a, words.pack_b})
+    if (!pack.empty()) cpu_layout(pack);
   const Checkpoint a = open_checkpoint(words.a, words.options.open),
                    b = open_checkpoint(words.b, words.options.open);
   const std::string pack_b = words.pack_b.empty() ? words.pack_a : words.pack_b;

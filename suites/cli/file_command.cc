@@ -103,6 +103,8 @@ int guarded(bool json, const std::function<int()>& body) {
     return failed(IoError(error.path1().string(), "use", error.code().value()));
   } catch (const std::bad_alloc&) {
     return say("out of memory", 5);
+  } catch (const std::invalid_argument& error) {
+    return say(error.what(), 1);
   } catch (const std::exception& error) {
     return say(std::string("internal error: ") + error.what(), 5);
   }
