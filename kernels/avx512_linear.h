@@ -222,11 +222,11 @@ void widen_rows(void* context, int64_t first, int64_t last) {
     if (k < p.k) store_some(QCTS_F32, to + k, load_some(p.x_dtype, from + k * bytes, p.k - k), p.k - k);
     if (!Scheme::kHasZeros) continue;
     for (int64_t g = 0; g < groups; ++g) {
-      __m512 sum = _mm512_setzero_ps();
-      for (int64_t i = 0; i < group; i += kLanes)
-        sum = _mm512_add_ps(sum, _mm512_loadu_ps(to + g * group + i));
-      float lanes[kLanes];
-      _mm512_storeu_ps(lanes, sum);
+      // A group is a multiple of 8, not of 16.
+      __m256 sum = _mm256_setzero_ps();
+      for (int64_t i = 0; i < group; i += 8) sum = _mm256_add_ps(sum, _mm256_loadu_ps(to + g * group + i));
+      float lanes[8];
+      _mm256_storeu_ps(lanes, sum);
       float total = 0;
       for (float lane : lanes) total += lane;
       frame.x_sums[m * groups + g] = total;

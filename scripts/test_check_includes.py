@@ -17,6 +17,8 @@ import check_includes
     ("suites/latency.cc", "ATen/core/Tensor.h"),
     ("kernels/linear/int8_row_avx2.cc", "vector"),
     ("kernels/linear/int8_row_avx2.cc", "kernels/registry.h"),
+    ("kernels/linear/int8_row_avx2.cc", "kernels/avx512.h"),
+    ("kernels/linear/int8_row_scalar.cc", "kernels/avx2.h"),
     ("kernels/abi/qcts_kernel.h", "kernels/machine.h"),
 ])
 def test_forbidden(path, header):
@@ -28,6 +30,8 @@ def test_forbidden(path, header):
     ("kernels/plugins/aten/linear.cc", "ATen/ops/linear.h"),
     ("kernels/linear/int8_row_avx2.cc", "immintrin.h"),
     ("kernels/linear/int8_row_avx2.cc", "kernels/abi/qcts_kernel.h"),
+    ("kernels/linear/int8_row_avx2.cc", "kernels/avx2_linear.h"),
+    ("kernels/linear/int8_row_avx2.cc", "kernels/support.h"),
     ("fixtures/golden.cc", "reference/formats/refusal.h"),
 ])
 def test_allowed(path, header):

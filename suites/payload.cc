@@ -126,7 +126,13 @@ std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint
 
 std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint) {
   std::vector<WrittenFile> files;
-  for (const auto& zip : checkpoint.zips) files.push_back({zip->file->path(), rebuild_torch_zip(*zip)});
+  for (const auto& zip : checkpoint.zips) {
+    RebuildNotes notes;
+    WrittenFile file{zip->file->path(), rebuild_torch_zip(*zip, &notes)};
+    if (notes.kept_file) file.taken_over = "the container";
+    if (notes.kept_pickle) file.taken_over = "data.pkl";
+    files.push_back(std::move(file));
+  }
   for (const auto& file : checkpoint.safetensors)
     files.push_back({file->file->path(), rebuild_safetensors(*file)});
   return files;

@@ -21,6 +21,7 @@ std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint
 struct WrittenFile {
   std::filesystem::path path;  // what it was read from
   std::vector<std::byte> bytes;
+  std::string taken_over{};  // what was copied from the source instead of written anew: proves nothing
 };
 std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint);
 // The same tensors written as a new file by today's writer: other record names and paddings, the same

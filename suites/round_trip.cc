@@ -139,13 +139,14 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
     verdict.reason = std::move(reason);
     verdict.mismatch = std::move(mismatch);
   };
-  const Checkpoint before = open_checkpoint(c.golden->file);
+  const Checkpoint before = open_checkpoint(c.golden->file, context.open);
   if (auto found = compare_with_manifest(*c.golden, before))
     return fail("the file is not what the manifest says", *found);
   const std::vector<WrittenFile> rebuilt = rebuild_files(before);
   if (auto found = compare_rebuilt(before, rebuilt))
     return fail("the file rebuilt from its graph has other bytes (E3)", *found);
-  const Checkpoint after = save_and_open(before, rewrite_files(before), context.scratch / "rewritten");
+  const Checkpoint after =
+      save_and_open(before, rewrite_files(before), context.scratch / "rewritten", context.open);
   if (auto found = compare_payload(before, after))
     return fail("saved anew and loaded, the payload differs (E2)", *found);
   Registry registry;
@@ -156,6 +157,13 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
   verdict.measures.push_back({"file_bytes", "bytes", static_cast<double>(before.file_bytes), {}, {}, {}});
   verdict.measures.push_back({"tensors", "tensors", static_cast<double>(before.tensors.size()), {}, {}, {}});
   verdict.measures.push_back({"linear_weights", "tensors", static_cast<double>(answers.size()), {}, {}, {}});
+  for (const WrittenFile& file : rebuilt) {
+    if (file.taken_over.empty()) continue;
+    verdict.status = Status::weak_evidence;
+    verdict.reason = file.taken_over +
+                     " was taken over from the file: its writer's spelling is not one that is written here";
+    return;
+  }
   const std::string unnoticed = unnoticed_perturbation(before, rebuilt, answers);
   verdict.status = unnoticed.empty() ? Status::pass : Status::weak_evidence;
   if (!unnoticed.empty()) verdict.reason = unnoticed + " would not have been noticed";

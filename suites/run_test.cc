@@ -83,9 +83,9 @@ TEST_F(RunProgram, AProviderWithoutAFaultPasses) {
 struct Planted {
   const char *fault, *status, *reason;
 };
-class PlantedFault : public RunProgram, public testing::WithParamInterface<Planted> {};
+class PlantedProviderFault : public RunProgram, public testing::WithParamInterface<Planted> {};
 
-TEST_P(PlantedFault, CostsOneCaseAndTheRunGoesOn) {
+TEST_P(PlantedProviderFault, CostsOneCaseAndTheRunGoesOn) {
   const Planted planted = GetParam();
   const fs::path plan = write(
       "plan.json", R"({"description": "", "kinds": ["numerics"], "all_variants": true, "every_input": true,
@@ -108,7 +108,7 @@ TEST_P(PlantedFault, CostsOneCaseAndTheRunGoesOn) {
         << c.dump();
 }
 
-INSTANTIATE_TEST_SUITE_P(Run, PlantedFault,
+INSTANTIATE_TEST_SUITE_P(Run, PlantedProviderFault,
                          testing::Values(Planted{"wrong", "fail", "column 12"},
                                          Planted{"aborts", "crash", "SIGABRT"},
                                          Planted{"hangs", "timeout", "no verdict within 6 s"},

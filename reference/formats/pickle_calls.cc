@@ -43,6 +43,8 @@ bool is_layout_name(std::string_view name) {
   return std::find(kLayouts.begin(), kLayouts.end(), name) != kLayouts.end();
 }
 
+std::string tagged(char tag, std::string_view text) { return std::string(1, tag).append(text); }
+
 bool is_encode_pair(const std::vector<Ref>& args) {
   return args.size() == 2 && args[0]->kind == Kind::string && args[1]->kind == Kind::string &&
          (args[1]->text == "latin1" || args[1]->text == "latin-1") && is_latin1(args[0]->text);
@@ -157,24 +159,24 @@ std::string key_text(const Ref& key, uint64_t offset) {
     case Kind::none:
       return "none";
     case Kind::boolean:
-      return "i" + std::to_string(key->boolean ? 1 : 0);
+      return tagged('i', key->boolean ? "1" : "0");
     case Kind::integer:
-      return "i" + std::to_string(key->integer);
+      return tagged('i', std::to_string(key->integer));
     case Kind::string:
-      return "s" + key->text;
+      return tagged('s', key->text);
     case Kind::global:
-      return "g" + key->text;
+      return tagged('g', key->text);
     case Kind::real: {
       const double value = key->real;
       if (std::abs(value) < 9e18 && value == std::floor(value)) {
-        return "i" + std::to_string(static_cast<int64_t>(value));
+        return tagged('i', std::to_string(static_cast<int64_t>(value)));
       }
       uint64_t bits = 0;
       std::memcpy(&bits, &value, sizeof bits);
-      return "r" + std::to_string(bits);
+      return tagged('r', std::to_string(bits));
     }
     case Kind::call:
-      if (is_call(key, "_codecs", "encode")) return "b" + key->items[1]->items[0]->text;
+      if (is_call(key, "_codecs", "encode")) return tagged('b', key->items[1]->items[0]->text);
       break;
     default:
       break;
