@@ -51,10 +51,10 @@ std::string unnamed_fault(const Checkpoint& checkpoint, const std::vector<Skelet
 
 }  // namespace
 
-void judge_assign(const Case& c, const JudgeContext&, Verdict& verdict) {
+void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict) {
   const bool measured = reset_peak_resident();
   const std::optional<uint64_t> before = resident_bytes();
-  const Checkpoint checkpoint = open_checkpoint(c.golden->file);
+  const Checkpoint checkpoint = open_checkpoint(c.golden->file, context.open);
   const std::vector<SkeletonTensor> skeleton = skeleton_of(checkpoint);
   const Assignment assignment = assign(checkpoint, skeleton);
   const uint64_t sum = touch(assignment);

@@ -139,13 +139,14 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
     verdict.reason = std::move(reason);
     verdict.mismatch = std::move(mismatch);
   };
-  const Checkpoint before = open_checkpoint(c.golden->file);
+  const Checkpoint before = open_checkpoint(c.golden->file, context.open);
   if (auto found = compare_with_manifest(*c.golden, before))
     return fail("the file is not what the manifest says", *found);
   const std::vector<WrittenFile> rebuilt = rebuild_files(before);
   if (auto found = compare_rebuilt(before, rebuilt))
     return fail("the file rebuilt from its graph has other bytes (E3)", *found);
-  const Checkpoint after = save_and_open(before, rewrite_files(before), context.scratch / "rewritten");
+  const Checkpoint after =
+      save_and_open(before, rewrite_files(before), context.scratch / "rewritten", context.open);
   if (auto found = compare_payload(before, after))
     return fail("saved anew and loaded, the payload differs (E2)", *found);
   Registry registry;

@@ -136,7 +136,7 @@ void add_size_measures(const SizeCount& count, const Json& targets, Verdict& ver
   add("container_bytes", "bytes",
       static_cast<double>(count.file_bytes) - static_cast<double>(count.payload_bytes));
   add("container_bound_bytes", "bytes", static_cast<double>(container_bound_bytes(count, targets)));
-  if (count.payload_bytes > 0)
+  if (!count.weights.empty() && count.payload_bytes > 0)
     add("reduction", "x", static_cast<double>(count.dense_bytes) / static_cast<double>(count.payload_bytes));
 }
 
@@ -144,7 +144,7 @@ void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict) {
   const Json targets = load_size_targets(context.targets);
   LayoutHints hints;
   for (const Golden::TensorInfo& info : c.golden->tensors) hints[info.name] = info.layout;
-  const SizeCount count = count_size(open_checkpoint(c.golden->file), hints);
+  const SizeCount count = count_size(open_checkpoint(c.golden->file, context.open), hints);
   add_size_measures(count, targets, verdict);
   if (c.golden->upstream_payload_bytes)
     verdict.measures.push_back({"upstream_payload_bytes",

@@ -9,10 +9,24 @@
 
 namespace qcts {
 
+// Where a value stands: the container's node, and the index among its pairs or items. A root has no
+// container.
+struct TensorPlace {
+  const pickle::Node* container = nullptr;
+  size_t slot = 0;
+  bool operator==(const TensorPlace&) const = default;
+};
+struct TensorPlaceHash {
+  size_t operator()(const TensorPlace& place) const {
+    return std::hash<const void*>()(place.container) * 31 + place.slot;
+  }
+};
+
 // A tensor of a state dict: its dotted name and the node that spells it.
 struct TensorLeaf {
   std::string name;
   pickle::Ref node;
+  TensorPlace place;  // one node may stand at several places
 };
 
 // Leaves of the object that torch.save took, depth-first in file order. Containers are dicts, OrderedDicts,

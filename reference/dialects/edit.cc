@@ -7,17 +7,18 @@ namespace {
 
 class Editor {
  public:
-  Editor(const TorchZip& zip,
-         const std::unordered_map<const pickle::Node*, const SchemeTensor*>& replacements)
-      : replacements_(replacements) {
+  Editor(const TorchZip& zip, const Replacements& replacements) : replacements_(replacements) {
     for (const auto& storage : zip.storages) storages_.emplace(storage->key, storage);
+  }
+
+  pickle::Ref copy_at(const TensorPlace& place, const pickle::Ref& node) {
+    const auto replaced = replacements_.find(place);
+    return replaced == replacements_.end() ? copy(node) : speller_.spell(*replaced->second, table_);
   }
 
   pickle::Ref copy(const pickle::Ref& node) {
     if (!node) return nullptr;
     if (const auto known = copies_.find(node.get()); known != copies_.end()) return known->second;
-    if (const auto replaced = replacements_.find(node.get()); replaced != replacements_.end())
-      return copies_[node.get()] = speller_.spell(*replaced->second, table_);
     auto fresh = std::make_shared<pickle::Node>();
     fresh->kind = node->kind;
     fresh->boolean = node->boolean;
@@ -28,11 +29,11 @@ class Editor {
     if (node->kind == pickle::Kind::persistent)
       fresh->items = {copy_id(node->items.at(0))};
     else
-      for (const pickle::Ref& item : node->items) fresh->items.push_back(copy(item));
+      copy_items(*node, *fresh);
     for (const pickle::Ref& item : node->appended) fresh->appended.push_back(copy(item));
-    for (const auto& [key, value] : node->pairs) {
-      pickle::Ref copied = copy(key);
-      fresh->pairs.emplace_back(std::move(copied), copy(value));
+    for (size_t i = 0; i < node->pairs.size(); ++i) {
+      pickle::Ref key = copy(node->pairs[i].first);
+      fresh->pairs.emplace_back(std::move(key), copy_at({node.get(), i}, node->pairs[i].second));
     }
     fresh->state = copy(node->state);
     return copies_[node.get()] = fresh;
@@ -41,6 +42,13 @@ class Editor {
   EditedZip finish(pickle::Ref root) { return {std::move(root), table_.storages()}; }
 
  private:
+  // Of an OrderedDict, which is a call, the items are callable and arguments; its tensors are in its pairs.
+  void copy_items(const pickle::Node& node, pickle::Node& fresh) {
+    const bool sequence = node.kind == pickle::Kind::list || node.kind == pickle::Kind::tuple;
+    for (size_t i = 0; i < node.items.size(); ++i)
+      fresh.items.push_back(sequence ? copy_at({&node, i}, node.items[i]) : copy(node.items[i]));
+  }
+
   // ("storage", type, key, location, numel)
   pickle::Ref copy_id(const pickle::Ref& id) {
     auto fresh = std::make_shared<pickle::Node>(*id);
@@ -58,7 +66,7 @@ class Editor {
     return node;
   }
 
-  const std::unordered_map<const pickle::Node*, const SchemeTensor*>& replacements_;
+  const Replacements& replacements_;
   std::unordered_map<std::string, std::shared_ptr<const Storage>> storages_;
   std::unordered_map<const pickle::Node*, pickle::Ref> copies_;
   std::unordered_map<const Storage*, pickle::Ref> keys_;
@@ -68,10 +76,9 @@ class Editor {
 
 }  // namespace
 
-EditedZip replace_tensors(const TorchZip& zip,
-                          const std::unordered_map<const pickle::Node*, const SchemeTensor*>& replacements) {
+EditedZip replace_tensors(const TorchZip& zip, const Replacements& replacements) {
   Editor editor(zip, replacements);
-  pickle::Ref root = editor.copy(zip.root);
+  pickle::Ref root = editor.copy_at({}, zip.root);
   return editor.finish(std::move(root));
 }
 

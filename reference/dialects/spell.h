@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reference/dialects/checkpoint.h"
+#include "reference/dialects/dialects.h"
 
 namespace qcts {
 
@@ -49,15 +50,14 @@ class TorchaoSpeller {
   pickle::Ref strided_, auto_kernel_;
 };
 
-// The graph of `zip` with some tensor nodes replaced, everything else kept with its identity; storages
-// renumbered by appearance, those that nothing refers to any more left out. Keys of `replacements` are nodes
-// of TensorLeaf.
+// The graph of `zip` with the tensors at some places replaced, everything else kept with its identity;
+// storages renumbered by appearance, those that nothing refers to any more left out. Keys: TensorLeaf::place.
+using Replacements = std::unordered_map<TensorPlace, const SchemeTensor*, TensorPlaceHash>;
 struct EditedZip {
   pickle::Ref root;
   std::vector<std::shared_ptr<const Storage>> storages;
 };
-EditedZip replace_tensors(const TorchZip& zip,
-                          const std::unordered_map<const pickle::Node*, const SchemeTensor*>& replacements);
+EditedZip replace_tensors(const TorchZip& zip, const Replacements& replacements);
 
 // A state dict from its tensors alone, for input that had no pickle: a dict in this order. Exactly one of the
 // two is set.

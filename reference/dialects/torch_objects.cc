@@ -44,7 +44,7 @@ class Walker {
              "the containers name tensors more than " + std::to_string(allowed) + " times", root->offset);
     leaves_.reserve(count);
     if (is_tensor_node(root))
-      leaves_.push_back({"tensor", root});
+      leaves_.push_back({"tensor", root, {}});
     else
       descend(root, "");
     return std::move(leaves_);
@@ -70,16 +70,18 @@ class Walker {
 
   void descend(const pickle::Ref& node, const std::string& prefix) {
     if (!is_container(node) || counts_[node.get()] == 0) return;
-    for (const auto& [key, value] : node->pairs) visit(value, prefix + key_text(key));
+    for (size_t i = 0; i < node->pairs.size(); ++i)
+      visit(node->pairs[i].second, prefix + key_text(node->pairs[i].first), {node.get(), i});
     if (is_mapping(node)) return;
-    for (size_t i = 0; i < node->items.size(); ++i) visit(node->items[i], prefix + std::to_string(i));
+    for (size_t i = 0; i < node->items.size(); ++i)
+      visit(node->items[i], prefix + std::to_string(i), {node.get(), i});
   }
 
-  void visit(const pickle::Ref& value, std::string name) {
+  void visit(const pickle::Ref& value, std::string name, TensorPlace place) {
     if (!is_tensor_node(value)) return descend(value, name + ".");
     const int times = ++names_[name];
     if (times > 1) name += "#" + std::to_string(times);
-    leaves_.push_back({std::move(name), value});
+    leaves_.push_back({std::move(name), value, place});
   }
 
   const Limits& limits_;

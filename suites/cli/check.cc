@@ -1,6 +1,5 @@
-// qcts check FILE: every kind that needs no manifest. The file against itself (round trip, assignment, size
-// law), and each implementation's dequantize against the reference's.
-#include <filesystem>
+// Every question about a file that needs no manifest: round_trip, assign, size against the law, and whether
+// all implementations mean the same by its bytes.
 #include <iostream>
 #include <memory>
 
@@ -8,6 +7,7 @@
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 #include "suites/compare.h"
+#include "suites/environment.h"
 #include "suites/judge.h"
 #include "suites/kernel_run.h"
 #include "suites/paths.h"
@@ -15,142 +15,192 @@
 namespace qcts::cli {
 namespace {
 
-// The file as a golden that nobody vouches for: what it holds is what its own reader says.
-Golden unvouched(const Checkpoint& checkpoint, const std::string& cpu_pack) {
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct Words {
+  FileOptions file;
+  fs::path path;
+  std::string cpu_pack;
+};
+
+// The file as a golden of which nothing is known but itself.
+Golden golden_of(const fs::path& path, const Checkpoint& checkpoint, const std::string& cpu_layout) {
   Golden golden;
   golden.id = "file";
-  golden.file = checkpoint.path;
-  for (const NamedTensor& tensor : checkpoint.tensors) {
+  golden.file = path;
+  for (const NamedTensor& named : checkpoint.tensors) {
     Golden::TensorInfo info;
-    info.name = tensor.name;
-    info.scheme = tensor.scheme;
-    info.layout = tensor.layout;
-    if (!tensor.scheme.empty() && tensor.layout.empty()) info.layout = cpu_pack;
-    golden.tensors.push_back(info);
+    info.name = named.name;
+    info.scheme = named.scheme;
+    info.layout = named.layout.empty() && !named.scheme.empty() ? cpu_layout : named.layout;
+    golden.tensors.push_back(std::move(info));
   }
   return golden;
 }
 
-Verdict judge_file(Kind kind, const Golden& golden, const JudgeContext& context) {
+Verdict judge_file(Kind kind, const Golden& golden, const JudgeContext& context, const std::string& rerun) {
   Case c;
-  c.id = std::string(kind_name(kind)) + ".file/any/" + golden.id;
   c.kind = kind;
   c.op = "file";
   c.golden = &golden;
+  c.id = std::string(kind_name(kind)) + ".file/any/file";
   Verdict verdict = judge(c, context);
-  verdict.evidence.clear();
+  verdict.evidence = {"file"};
+  verdict.rerun = rerun;
   return verdict;
 }
 
-void compare_dequantize(const SchemeTensor& tensor, const Planes& plain, const Implementation& implementation,
-                        Verdict& verdict) {
-  const WeightShape shape{tensor.dtype, tensor.n, tensor.k};
+struct Weight {
+  std::string name;
   KernelInput input;
-  input.op = "dequantize";
-  input.scheme = tensor.scheme;
-  input.weight = shape;
-  input.planes = plain;
-  input.y_dtype = tensor.dtype;
-  KernelRun kernel(*implementation.kernel, input, {});
-  if (const Support support = kernel.supports(); support.status != QCTS_OK) {
-    verdict.status = Status::not_supported;
-    verdict.reason = support.reason;
-    return;
+  std::vector<std::byte> meaning;  // by the reference
+};
+
+std::vector<Weight> weights_of(const Checkpoint& checkpoint, const std::string& cpu_layout) {
+  std::vector<Weight> weights;
+  for (const NamedTensor& named : checkpoint.tensors) {
+    const std::optional<SchemeTensor> tensor = scheme_tensor(named, cpu_layout);
+    if (!tensor || tensor->layout.empty()) continue;
+    Weight weight;
+    weight.name = named.name;
+    weight.input.op = "dequantize";
+    weight.input.scheme = tensor->scheme;
+    weight.input.weight = {tensor->dtype, tensor->n, tensor->k};
+    weight.input.planes = tensor->layout == "plain"
+                              ? tensor->planes
+                              : tensor->scheme->unpack(tensor->planes, weight.input.weight, tensor->layout);
+    weight.meaning = tensor->scheme->dequantize(weight.input.planes, weight.input.weight);
+    weights.push_back(std::move(weight));
   }
-  const std::vector<std::byte> want = tensor.scheme->dequantize(plain, shape);
-  const Comparison found = compare_bitwise(tensor.dtype, want, kernel.run(Poison::nan).y);
-  verdict.status = found.equal() ? Status::pass : Status::fail;
-  if (found.equal()) return;
-  verdict.reason = found.problem.empty() ? "dequantized weights differ from the reference's" : found.problem;
-  const uint64_t columns = static_cast<uint64_t>(tensor.k);
-  verdict.mismatch = Mismatch{
-      "row " + std::to_string(found.first / columns) + ", column " + std::to_string(found.first % columns),
-      found.want, found.got, found.differing, found.total};
+  return weights;
 }
 
-// dequantize of every quantized tensor by every builtin kernel, a tensor and a kernel a verdict.
-std::vector<Verdict> judge_dequantize(const Checkpoint& checkpoint, const std::string& cpu_pack) {
+// One implementation on all weights of its family.
+Verdict judge_meaning(const Implementation& implementation, const std::vector<Weight>& weights,
+                      const std::string& rerun) {
+  Verdict verdict;
+  verdict.case_id = "numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file";
+  verdict.provider = implementation.provider;
+  verdict.variant = implementation.kernel->variant;
+  verdict.evidence = {"reference"};
+  verdict.rerun = rerun;
+  verdict.status = Status::pass;
+  uint64_t elements = 0;
+  for (const Weight& weight : weights) {
+    if (weight.input.scheme->family() != implementation.kernel->scheme) continue;
+    KernelRun run(*implementation.kernel, weight.input, {});
+    const Support support = run.supports();
+    if (support.status != QCTS_OK) {
+      verdict.status = Status::not_supported;
+      verdict.reason = weight.name + ": " + support.reason;
+      return verdict;
+    }
+    const Comparison compared =
+        compare_bitwise(weight.input.weight.dtype, weight.meaning, run.run(Poison::nan).y);
+    elements += compared.total;
+    if (compared.equal()) continue;
+    const int64_t k = weight.input.weight.k, index = static_cast<int64_t>(compared.first);
+    verdict.status = Status::fail;
+    verdict.reason = "dequantizes otherwise than the reference";
+    verdict.mismatch =
+        Mismatch{weight.name + ": row " + std::to_string(index / k) + ", column " + std::to_string(index % k),
+                 compared.want, compared.got, compared.differing, compared.total};
+    return verdict;
+  }
+  verdict.measures.push_back({"elements", "elements", static_cast<double>(elements), {}, {}, {}});
+  return verdict;
+}
+
+std::vector<Verdict> judge_meanings(const std::vector<Weight>& weights, const std::string& rerun) {
   Registry registry;
   registry.add(builtin_provider());
   std::vector<Verdict> verdicts;
-  for (const NamedTensor& named : checkpoint.tensors) {
-    const std::optional<SchemeTensor> tensor = scheme_tensor(named, cpu_pack);
-    if (!tensor) continue;
-    const WeightShape shape{tensor->dtype, tensor->n, tensor->k};
-    const Planes plain = tensor->layout == "plain"
-                             ? tensor->planes
-                             : tensor->scheme->unpack(tensor->planes, shape, tensor->layout);
-    for (const Implementation* implementation : registry.find("dequantize", tensor->scheme->family())) {
-      Verdict verdict;
-      verdict.case_id = "numerics.dequantize/" + std::string(tensor->scheme->name()) + "/" + named.name;
-      verdict.provider = implementation->provider;
-      verdict.variant = implementation->kernel->variant;
-      verdict.reason = variant_refusal(implementation->kernel->variant);
-      verdict.status = Status::not_supported;
-      if (verdict.reason.empty()) compare_dequantize(*tensor, plain, *implementation, verdict);
-      verdicts.push_back(std::move(verdict));
+  for (const Implementation& implementation : registry.implementations()) {
+    const bool concerned = std::any_of(weights.begin(), weights.end(), [&](const Weight& weight) {
+      return weight.input.scheme->family() == implementation.kernel->scheme;
+    });
+    if (implementation.kernel->op != QCTS_OP_DEQUANTIZE || !concerned) continue;
+    const std::string refusal = variant_refusal(implementation.kernel->variant);
+    if (refusal.empty()) {
+      verdicts.push_back(judge_meaning(implementation, weights, rerun));
+      continue;
     }
+    Verdict verdict;
+    verdict.case_id = "numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file";
+    verdict.provider = implementation.provider;
+    verdict.variant = implementation.kernel->variant;
+    verdict.status = Status::not_supported;
+    verdict.reason = refusal;
+    verdict.rerun = rerun;
+    verdicts.push_back(std::move(verdict));
   }
   return verdicts;
 }
 
-void print(const std::vector<Verdict>& verdicts) {
-  for (const Verdict& verdict : verdicts) {
-    std::cout << status_name(verdict.status) << "  " << verdict.full_id();
-    if (!verdict.reason.empty()) std::cout << ": " << verdict.reason;
-    if (verdict.mismatch)
-      std::cout << " (" << verdict.mismatch->where << ": want " << verdict.mismatch->want << ", got "
-                << verdict.mismatch->got << ")";
-    std::cout << "\n";
+void print(const Verdict& verdict) {
+  const std::string name = verdict.case_id.substr(0, verdict.case_id.find('/'));
+  const std::string what =
+      verdict.variant.empty() ? name : name + " " + verdict.provider + "_" + verdict.variant;
+  std::cout << status_name(verdict.status) << std::string(15 - status_name(verdict.status).size(), ' ')
+            << what;
+  if (!verdict.reason.empty()) std::cout << ": " << verdict.reason;
+  std::cout << "\n";
+  if (verdict.mismatch) {
+    const Mismatch& m = *verdict.mismatch;
+    std::cout << "               " << m.where << ": want " << m.want << ", got " << m.got << "\n";
   }
+  if (name == "size.file")
+    for (const Measure& measure : verdict.measures)
+      if (measure.unit == "bytes")
+        std::cout << "               " << measure.name << " " << grouped(static_cast<uint64_t>(measure.value))
+                  << "\n";
 }
 
-int run_check(const std::string& file, const FileOptions& options, const std::string& cpu_pack) {
-  const Checkpoint checkpoint = open_checkpoint(file, options.open);
+int check(const Words& words) {
+  const Checkpoint checkpoint = open_checkpoint(words.path, words.file.open);
   print_notes(checkpoint.warnings);
-  const std::string layout = assumed_layout(checkpoint, cpu_pack.empty() ? "" : cpu_layout(cpu_pack));
-  const Golden golden = unvouched(checkpoint, layout);
+  const std::string cpu_layout = assumed_layout(checkpoint, words.cpu_pack);
+  const Golden golden = golden_of(words.path, checkpoint, cpu_layout);
   const ScratchFolder scratch;
   JudgeContext context;
   context.scratch = scratch.path();
   context.targets = targets_folder();
   context.program = program_word();
+  context.open = words.file.open;
+  const std::string rerun = context.program + " check " + shell_word(words.path.string());
   std::vector<Verdict> verdicts;
-  for (Kind kind : {Kind::round_trip, Kind::assign, Kind::size})
-    verdicts.push_back(judge_file(kind, golden, context));
-  for (Verdict& verdict : judge_dequantize(checkpoint, layout)) verdicts.push_back(std::move(verdict));
-
-  bool failed = false, proved = false;
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Kind kind : {Kind::round_trip, Kind::assign, Kind::size})
+    verdicts.push_back(judge_file(kind, golden, context, rerun));
+  for (Verdict& verdict : judge_meanings(weights_of(checkpoint, cpu_layout), rerun))
+    verdicts.push_back(std::move(verdict));
+  bool failed = false;
+  Json json = Json::array();
   for (const Verdict& verdict : verdicts) {
-    proved |= verdict.status == Status::pass;
-    failed |= verdict.status != Status::pass && verdict.status != Status::not_supported;
-    list.push_back(to_json(verdict));
+    failed = failed || (verdict.status != Status::pass && verdict.status != Status::not_supported);
+    json.push_back(to_json(verdict));
+    if (!words.file.json) print(verdict);
   }
-  if (options.json)
-    std::cout << list.dump(2) << "\n";
-  else
-    print(verdicts);
-  return failed ? 1 : proved ? 0 : 3;
+  if (words.file.json)
+    std::cout << Json{{"file", words.path.string()}, {"passed", !failed}, {"verdicts", json}}.dump(
+                     2, ' ', false, Json::error_handler_t::replace)
+              << "\n";
+  return failed ? 1 : 0;
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, int& exit_code) {
-  struct Words {
-    FileOptions options;
-    std::string file, cpu_pack;
-  };
   auto words = std::make_shared<Words>();
-  CLI::App* command = app.add_subcommand("check", "judge a file by every kind that needs no manifest");
-  command->add_option("file", words->file, "checkpoint: a file or a directory")->required();
+  CLI::App* command = app.add_subcommand(
+      "check", "judge a checkpoint by everything that needs no manifest: round trip, assign, size, meaning");
+  command->add_option("FILE", words->path, "a checkpoint, or a folder with config.json and shards")
+      ->required();
   command->add_option("--cpu-pack", words->cpu_pack,
-                      "which CPU packed int4 weights whose file does not say: avx512, avx2, default");
-  add_file_options(*command, words->options);
-  command->callback([words, &exit_code] {
-    exit_code =
-        guarded(words->options.json, [&] { return run_check(words->file, words->options, words->cpu_pack); });
-  });
+                      "avx512, avx2 or default: the pack of CPU int4 weights, which no file names");
+  add_file_options(*command, words->file);
+  command->callback(
+      [words, &exit_code] { exit_code = guarded(words->file.json, [&] { return check(*words); }); });
 }
 
 }  // namespace qcts::cli

@@ -75,6 +75,14 @@ nlohmann::ordered_json refusal_json(const Refusal& refusal) {
 
 std::string refusal_line(const Refusal& refusal) { return "qcts: refused: " + describe(refusal); }
 
+void save_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  try {
+    write_file_atomically(path, bytes);
+  } catch (const IoError& error) {
+    throw WriteFailure(error.what());
+  }
+}
+
 int guarded(bool json, const std::function<int()>& body) {
   try {
     const int exit_code = body();
@@ -87,6 +95,8 @@ int guarded(bool json, const std::function<int()>& body) {
     return failed(error);
   } catch (const UsageError& error) {
     return say(error.what(), 2);
+  } catch (const WriteFailure& error) {
+    return say(error.what(), 5);
   } catch (const Failure& error) {
     return say(error.what(), 1);
   } catch (const std::filesystem::filesystem_error& error) {

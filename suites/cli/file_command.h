@@ -1,8 +1,11 @@
 // What the commands on files share: options, the way a refusal is said, and output in JSON.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -36,6 +39,14 @@ class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+// OUT could not be written: exit code 5, also where its folder does not exist.
+class WriteFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+// write_file_atomically, its IoError as WriteFailure.
+void save_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 // `body`, with every exception turned into one line on stderr and an exit code: refused 1, Failure 1, usage
 // and a missing file 2, anything else of the system 5. With json a refusal is also an object on stdout.

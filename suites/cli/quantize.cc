@@ -121,6 +121,19 @@ std::string archive_prefix(const std::string& out) {
   return stem.empty() || !ascii ? "archive" : stem;
 }
 
+// Names that are one place of the graph (a container under two names) can only change together.
+Replacements replacements_of(const Checkpoint& checkpoint, const std::vector<TensorLeaf>& leaves,
+                             const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
+  Replacements places;
+  for (size_t i = 0; i < leaves.size(); ++i)
+    if (const auto found = replaced.find(&checkpoint.tensors[i]); found != replaced.end())
+      places.emplace(leaves[i].place, &found->second);
+  for (size_t i = 0; i < leaves.size(); ++i)
+    if (places.contains(leaves[i].place) && !replaced.contains(&checkpoint.tensors[i]))
+      throw Failure(leaves[i].name + " is the same entry as a tensor that is to be quantized");
+  return places;
+}
+
 std::vector<std::byte> written(const Plan& plan, const Words& words, const Checkpoint& checkpoint,
                                const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
   if (plan.safetensors) {
@@ -135,11 +148,7 @@ std::vector<std::byte> written(const Plan& plan, const Words& words, const Check
   EditedZip edited;
   if (checkpoint.zips.size() == 1) {
     const std::vector<TensorLeaf> leaves = tensor_leaves(checkpoint.zips[0]->root, words.options.open.limits);
-    std::unordered_map<const pickle::Node*, const SchemeTensor*> nodes;
-    for (size_t i = 0; i < leaves.size(); ++i)
-      if (const auto found = replaced.find(&checkpoint.tensors[i]); found != replaced.end())
-        nodes.emplace(leaves[i].node.get(), &found->second);
-    edited = replace_tensors(*checkpoint.zips[0], nodes);
+    edited = replace_tensors(*checkpoint.zips[0], replacements_of(checkpoint, leaves, replaced));
   } else {
     require_only_tensors(checkpoint);
     edited = spell_state_dict(spelled_tensors(checkpoint, replaced));
@@ -190,7 +199,7 @@ int run_quantize(const Words& words) {
     if (choice.reason.empty()) replaced.emplace(choice.tensor, quantized(plan, *choice.tensor));
     complete = complete && (choice.reason.empty() || !choice.asked);
   }
-  write_file_atomically(words.out, written(plan, words, checkpoint, replaced));
+  save_file(words.out, written(plan, words, checkpoint, replaced));
   print_choice(words, plan, choices);
   print_notes(notes);
   return words.strict && !complete ? 1 : 0;

@@ -38,7 +38,7 @@ void resave_directory(const Checkpoint& checkpoint, const fs::path& out, std::ve
     const auto write = [&](const std::string& source, const std::vector<std::byte>& bytes) {
       const fs::path name = fs::relative(source, checkpoint.path);
       fs::create_directories((partial / name).parent_path());
-      write_file_atomically(partial / name, bytes);
+      save_file(partial / name, bytes);
       written.insert(name);
     };
     for (const auto& zip : checkpoint.zips) write(zip->file->path(), rebuilt(*zip, notes));
@@ -49,6 +49,9 @@ void resave_directory(const Checkpoint& checkpoint, const fs::path& out, std::ve
       if (entry.is_regular_file() && !written.contains(name)) fs::copy_file(entry.path(), partial / name);
     }
     fs::rename(partial, out);
+  } catch (const fs::filesystem_error& error) {
+    fs::remove_all(partial, ignored);
+    throw WriteFailure(error.what());
   } catch (...) {
     fs::remove_all(partial, ignored);
     throw;
@@ -75,9 +78,9 @@ void add_resave(CLI::App& app, int& exit_code) {
       if (checkpoint.format == Format::directory)
         resave_directory(checkpoint, words->out, notes);
       else if (checkpoint.format == Format::torch_zip)
-        write_file_atomically(words->out, rebuilt(*checkpoint.zips.front(), notes));
+        save_file(words->out, rebuilt(*checkpoint.zips.front(), notes));
       else
-        write_file_atomically(words->out, rebuild_safetensors(*checkpoint.safetensors.front()));
+        save_file(words->out, rebuild_safetensors(*checkpoint.safetensors.front()));
       if (words->options.json)
         std::cout
             << nlohmann::ordered_json{{"out", words->out}, {"format", format_name(checkpoint.format)}}.dump(2)

@@ -1,0 +1,19 @@
+"""The program under test, for the tests beside this file. QCTS_BIN names it; without it build/release/bin/qcts is taken."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
+
+
+def qcts(*words, code=0):
+    done = subprocess.run([BIN, *map(str, words)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == code, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    return done
+
+
+def inspect(path, *words):
+    return json.loads(qcts("inspect", path, "--json", *words).stdout)
