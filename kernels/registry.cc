@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "kernels/machine.h"
 #include "kernels/support.h"
 
 namespace qcts {
@@ -81,6 +82,10 @@ uint32_t op_from_name(std::string_view name) {
   return 0;
 }
 
+std::string Implementation::machine_refusal() const {
+  return builtin ? variant_refusal(kernel->variant) : "";
+}
+
 Registry::Registry() = default;
 
 Registry::~Registry() {
@@ -105,7 +110,8 @@ void Registry::add(const qcts_provider& table, std::string library) {
       if (same(*table.kernels[i], *table.kernels[j]))
         throw std::runtime_error(kernel_name(table, *table.kernels[i]) + ": listed twice");
   }
-  for (uint32_t i = 0; i < table.n_kernels; ++i) implementations_.push_back({table.name, table.kernels[i]});
+  for (uint32_t i = 0; i < table.n_kernels; ++i)
+    implementations_.push_back({table.name, table.kernels[i], &table == &builtin_provider()});
   providers_.push_back({table.name, text_or_empty(table.version), text_or_empty(table.url),
                         text_or_empty(table.choices), std::move(library)});
   tables_.push_back(&table);

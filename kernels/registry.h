@@ -15,7 +15,11 @@ namespace qcts {
 struct Implementation {
   std::string provider;  // "builtin", "aten"
   const qcts_kernel* kernel = nullptr;
+  bool builtin = false;  // of this program, whose variants name processor features
   std::string name() const { return provider + "_" + kernel->variant; }
+  // Why this machine cannot run it; empty when it can. A plug-in's variant is a name of its own, and its
+  // supports() answers.
+  std::string machine_refusal() const;
 };
 
 struct ProviderInfo {

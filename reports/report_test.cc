@@ -1,8 +1,12 @@
 // Protects the exit code: what makes a run conformant, and everything that must not.
 #include "reports/report.h"
 
+#include <cstdio>
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace qcts {
 namespace {
@@ -202,6 +206,41 @@ TEST(Waivers, DaysAreCountedByTheCalendar) {
   EXPECT_THROW(days_between("2026-02-29", "2026-03-01"), std::runtime_error);
   EXPECT_THROW(days_between("2026-3-1", "2026-03-01"), std::runtime_error);
 }
+
+class BrokenWaivers : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(BrokenWaivers, AreRefusedWithTheEntry) {
+  const auto& [text, named] = GetParam();
+  const std::string path = testing::TempDir() + "/qcts_waivers_" + std::to_string(::getpid()) + ".json";
+  std::ofstream(path) << text;
+  try {
+    load_waivers(path, "2026-01-01");
+    FAIL() << text;
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr(path), testing::HasSubstr(named)));
+  }
+  std::remove(path.c_str());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Waivers, BrokenWaivers,
+    testing::Values(
+        std::pair{"{", "no JSON"}, std::pair{R"({"schema": 2, "waivers": []})", "schema"},
+        std::pair{
+            R"({"schema": 1, "waivers": [{"case": "*", "provider": "aten", "issue": "u", "added": "2026-01-01"}]})",
+            "waiver 0: field 'expires'"},
+        std::pair{
+            R"({"schema": 1, "waivers": [{"case": "*", "provider": "aten", "issue": "", "added": "2026-01-01",
+                  "expires": "2026-02-01"}]})",
+            "field 'issue'"},
+        std::pair{
+            R"({"schema": 1, "waivers": [{"case": "*", "provider": "aten", "issue": "u", "added": "2026-01-01",
+                  "expires": "never"}]})",
+            "'never'"},
+        std::pair{
+            R"({"schema": 1, "waivers": [{"case": "*", "provider": "aten", "issue": "u", "added": "2026-01-01",
+                  "expires": "2026-02-01", "note": "x"}]})",
+            "unknown field"}));
 
 }  // namespace
 }  // namespace qcts

@@ -47,6 +47,7 @@ std::string plane_text(const Plane& p) {
 }
 
 std::string number_text(double value) {
+  if (std::isnan(value)) return "nan";  // printf shows the sign, which says nothing
   char text[40];
   std::snprintf(text, sizeof text, "%.9g", value);
   return text;

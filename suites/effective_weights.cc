@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <limits>
 
 #include "reference/numerics/soft_float.h"
 
@@ -67,6 +68,7 @@ std::vector<Hypothesis> hypotheses(const KernelInput& input, const LinearTruth& 
   };
   std::vector<Hypothesis> all;
   all.push_back({"the element is dropped (a tail?)", [](int64_t, int64_t) { return 0.0; }});
+  all.push_back({"not a number", [](int64_t, int64_t) { return std::numeric_limits<double>::quiet_NaN(); }});
   all.push_back({"nibbles swapped", [at](int64_t r, int64_t c) {
                    const ExactWeight code = at(r, c ^ 1), own = at(r, c);
                    return code.code * own.scale + own.zero;
@@ -101,6 +103,7 @@ std::vector<Hypothesis> hypotheses(const KernelInput& input, const LinearTruth& 
 }
 
 std::string number(double value) {
+  if (std::isnan(value)) return "nan";
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;

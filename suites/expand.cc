@@ -2,7 +2,6 @@
 #include <set>
 #include <stdexcept>
 
-#include "kernels/machine.h"
 #include "suites/case.h"
 #include "suites/inputs.h"
 
@@ -137,9 +136,11 @@ class Expander {
     std::set<std::string> seen;
     for (const Implementation* implementation :
          sources_.registry->find(prototype.op, prototype.scheme->family())) {
-      if (!plan_.all_variants && (!variant_refusal(implementation->kernel->variant).empty() ||
-                                  !seen.insert(implementation->provider).second))
+      if (!plan_.all_variants &&
+          (!implementation->machine_refusal().empty() || !seen.insert(implementation->provider).second))
         continue;
+      // Nothing can be learned from the time that an emulator takes.
+      if (prototype.kind == Kind::latency && (implementation->kernel->claims & QCTS_CLAIM_EMULATED)) continue;
       Case c = prototype;
       c.implementation = implementation;
       cases_.push_back(std::move(c));

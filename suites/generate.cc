@@ -173,10 +173,15 @@ bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anch
                  : c % group == 1 ? anchors.high
                                   : static_cast<double>(c % 7 - 3);
   if (scheme.refusal(probe)) return false;
-  const std::vector<std::byte> bytes = w.bytes();
-  const std::vector<std::byte> back = scheme.dequantize(quantized(scheme, probe, bytes), probe);
-  for (int64_t c = 0; c < shape.k; ++c)
-    if (c % group > 1 && load_float(shape.dtype, back, static_cast<size_t>(c)) != w.at(0, c)) return false;
+  const Planes planes = quantized(scheme, probe, w.bytes());
+  std::vector<ExactWeight> row(static_cast<size_t>(shape.k));
+  scheme.exact_row(planes, probe, 0, row);
+  for (int64_t c = 0; c < shape.k; ++c) {
+    const ExactWeight& weight = row[static_cast<size_t>(c)];
+    int exponent = 0;
+    if (std::frexp(weight.scale, &exponent) != 0.5) return false;
+    if (c % group > 1 && weight.product + weight.zero != w.at(0, c)) return false;
+  }
   return true;
 }
 

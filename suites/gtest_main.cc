@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "fixtures/golden.h"
+#include "reports/waivers.h"
 #include "suites/judge.h"
 #include "suites/paths.h"
 #include "suites/supervisor.h"
@@ -26,17 +27,19 @@ struct Sources {
   Fixtures fixtures;
   Plan plan;
   std::vector<Case> cases;
+  std::vector<Waiver> waivers;
   ScratchFolder scratch;
   std::vector<Source> workers;
 };
 
-void report(const Verdict& verdict) {
+void report(std::vector<Waiver>& waivers, Verdict verdict) {
+  apply_waivers(waivers, verdict);
   switch (verdict.status) {
     case Status::pass:
-    case Status::waived:
       return;
+    case Status::waived:
     case Status::not_supported:
-      GTEST_SKIP() << "not supported: " << verdict.reason;
+      GTEST_SKIP() << status_name(verdict.status) << ": " << verdict.reason;
     default:
       GTEST_FAIL() << status_name(verdict.status) << ": " << verdict.reason << "\nrerun: " << verdict.rerun;
   }
@@ -44,36 +47,39 @@ void report(const Verdict& verdict) {
 
 class CaseTest : public testing::Test {
  public:
-  CaseTest(const Case& c, JudgeContext context) : case_(c), context_(std::move(context)) {}
+  CaseTest(const Case& c, JudgeContext context, std::vector<Waiver>& waivers)
+      : case_(c), context_(std::move(context)), waivers_(waivers) {}
   void TestBody() override {
     const ScratchFolder scratch;
     context_.scratch = scratch.path();
-    report(judge(case_, context_));
+    report(waivers_, judge(case_, context_));
   }
 
  private:
   const Case& case_;
   JudgeContext context_;
+  std::vector<Waiver>& waivers_;
 };
 
 class WorkerCaseTest : public testing::Test {
  public:
-  WorkerCaseTest(std::vector<Source>& workers, Task task) : workers_(workers), task_(std::move(task)) {}
+  WorkerCaseTest(Sources& sources, Task task) : sources_(sources), task_(std::move(task)) {}
   void TestBody() override {
     std::optional<Verdict> answer;
-    Supervisor(workers_).run(
-        {task_}, 1,
-        [&](Verdict verdict) {
-          answer = std::move(verdict);
-          return true;
-        },
-        [](const std::vector<std::string>&) { return true; });
+    Supervisor(sources_.workers)
+        .run(
+            {task_}, 1,
+            [&](Verdict verdict) {
+              answer = std::move(verdict);
+              return true;
+            },
+            [](const std::vector<std::string>&) { return true; });
     ASSERT_TRUE(answer.has_value()) << "the worker gave no verdict";
-    report(*answer);
+    report(sources_.waivers, std::move(*answer));
   }
 
  private:
-  std::vector<Source>& workers_;
+  Sources& sources_;
   Task task_;
 };
 
@@ -116,11 +122,14 @@ void register_own_cases(Sources& sources) {
   sources.registry.add(builtin_provider());
   sources.plan = load_plan(plan_path(kPlan));
   sources.fixtures = load_fixtures(sources.fixture_folders);
+  sources.waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());
   sources.cases =
       expand(sources.plan, {sources.fixtures.goldens, sources.fixtures.malformed, &sources.registry});
   for (const Case& c : sources.cases)
     if (c.kind != Kind::latency)
-      register_case(c.full_id(), [&c]() -> testing::Test* { return new CaseTest(c, context()); });
+      register_case(c.full_id(), [&c, &sources]() -> testing::Test* {
+        return new CaseTest(c, context(), sources.waivers);
+      });
 }
 
 void register_plugin_cases(Sources& sources) {
@@ -139,9 +148,8 @@ void register_plugin_cases(Sources& sources) {
     for (const CaseName& name : hello.cases) {
       if (name.full_id.starts_with("latency.")) continue;
       const Task task{i, name, sources.plan.case_timeout_s};
-      register_case(name.full_id, [&sources, task]() -> testing::Test* {
-        return new WorkerCaseTest(sources.workers, task);
-      });
+      register_case(name.full_id,
+                    [&sources, task]() -> testing::Test* { return new WorkerCaseTest(sources, task); });
     }
   }
 }
@@ -181,7 +189,16 @@ int run_tests() {
 }  // namespace qcts
 
 int main(int argc, char** argv) {
+  bool help = false;
+  for (int i = 1; i < argc; ++i)
+    help = help || std::string(argv[i]) == "--help" || std::string(argv[i]) == "-h";
   testing::InitGoogleTest(&argc, argv);
+  if (help) {
+    std::printf(
+        "\nOf qcts_tests itself:\n  --fixtures DIR    more goldens, a folder with a manifest.json; may be "
+        "repeated\n");
+    return RUN_ALL_TESTS();
+  }
   try {
     qcts::Sources sources;
     qcts::read_own_flags(argc, argv, sources);

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <new>
 
-#include "kernels/machine.h"
 #include "suites/paths.h"
 #include "suites/provider_call.h"
 
@@ -94,7 +93,7 @@ Verdict judge(const Case& c, const JudgeContext& context) {
   verdict.variant = c.implementation == nullptr ? "" : c.implementation->kernel->variant;
   // A variant that cannot run here is never replaced by one that can.
   const std::string refusal =
-      c.implementation == nullptr ? std::string() : variant_refusal(c.implementation->kernel->variant);
+      c.implementation == nullptr ? std::string() : c.implementation->machine_refusal();
   if (!refusal.empty()) {
     verdict.status = Status::not_supported;
     verdict.reason = refusal;

@@ -2,6 +2,7 @@
 // buffers lie aligned and dense in the first call, as loosely as the ABI allows in the others. Each answer is
 // judged alone.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "reference/numerics/soft_float.h"
@@ -99,9 +100,18 @@ class Expectation {
   std::vector<std::byte> exact_y_;
 };
 
-// Would the case have noticed? Bitwise: the smallest change of one element. linear: the lowest bit of one
-// code, at the column with the largest |x| of a few outputs, carried through the oracle and rounded to y's
-// type.
+// The two codes of a row whose step moves its sum most: under the largest |x| (integer codes have one step
+// length), and under the largest |x * w| (the step of a float code grows with it).
+std::array<uint64_t, 2> telling_columns(std::span<const double> x, std::span<const ExactWeight> row) {
+  std::array<uint64_t, 2> best{0, 0};
+  for (uint64_t k = 1; k < x.size(); ++k) {
+    if (std::fabs(x[k]) > std::fabs(x[best[0]])) best[0] = k;
+    if (std::fabs(x[k] * row[k].product) > std::fabs(x[best[1]] * row[best[1]].product)) best[1] = k;
+  }
+  return best;
+}
+
+// Of some outputs, the part that would have shown one code changed by its lowest bit.
 double sensitivity_of_linear(const Question& question, const Expectation& expectation,
                              const qcts_numerics& numerics) {
   const KernelInput& input = question.input;
@@ -109,29 +119,29 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
   const uint64_t row_bytes = codes.bytes.size() / static_cast<uint64_t>(input.weight.n);
   if (row_bytes * static_cast<uint64_t>(input.weight.n) != codes.bytes.size()) return 0;
   constexpr int64_t kOutputs = 16;
-  const int64_t total = input.m * input.weight.n;
-  int64_t asked = 0, noticed = 0;
-  std::vector<ExactWeight> changed_row(static_cast<size_t>(input.weight.k));
-  for (int64_t s = 0; s < std::min(kOutputs, total); ++s) {
-    const int64_t index = s * total / std::min(kOutputs, total);
+  const int64_t total = input.m * input.weight.n, asked = std::min(kOutputs, total);
+  int64_t noticed = 0;
+  std::vector<ExactWeight> row(static_cast<size_t>(input.weight.k));
+  for (int64_t s = 0; s < asked; ++s) {
+    const int64_t index = s * total / asked;
     const int64_t m = index / input.weight.n, n = index % input.weight.n;
-    const std::span<const double> x = expectation.truth().x(m);
-    const auto largest =
-        std::max_element(x.begin(), x.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
-    const uint64_t column = static_cast<uint64_t>(largest - x.begin());
-    Planes changed = input.planes;
-    std::byte& code = changed.front().bytes[static_cast<uint64_t>(n) * row_bytes +
-                                            column * row_bytes / static_cast<uint64_t>(input.weight.k)];
-    // Both nibbles where a byte holds two codes.
-    code ^= row_bytes < static_cast<uint64_t>(input.weight.k) ? std::byte{0x11} : std::byte{0x01};
-    input.scheme->exact_row(changed, input.weight, n, changed_row);
-    const double y = expectation.truth().bounded(changed_row, m, n, numerics).value;
-    std::vector<std::byte> rounded(dtype_bytes(input.y_dtype));
-    store_float(input.y_dtype, rounded, 0, y);
     const Bounded want = expectation.bounds()[static_cast<size_t>(index)];
-    ++asked;
-    const bool seen =
-        question.exact_sums ? y != want.value : !compare_bounded({&want, 1}, input.y_dtype, rounded).equal();
+    input.scheme->exact_row(input.planes, input.weight, n, row);
+    bool seen = false;
+    for (const uint64_t column : telling_columns(expectation.truth().x(m), row)) {
+      Planes changed = input.planes;
+      std::byte& code = changed.front().bytes[static_cast<uint64_t>(n) * row_bytes +
+                                              column * row_bytes / static_cast<uint64_t>(input.weight.k)];
+      // Both nibbles where a byte holds two codes.
+      code ^= row_bytes < static_cast<uint64_t>(input.weight.k) ? std::byte{0x11} : std::byte{0x01};
+      std::vector<ExactWeight> changed_row(row.size());
+      input.scheme->exact_row(changed, input.weight, n, changed_row);
+      const double y = expectation.truth().bounded(changed_row, m, n, numerics).value;
+      std::vector<std::byte> rounded(dtype_bytes(input.y_dtype));
+      store_float(input.y_dtype, rounded, 0, y);
+      seen |= question.exact_sums ? y != want.value
+                                  : !compare_bounded({&want, 1}, input.y_dtype, rounded).equal();
+    }
     noticed += seen;
   }
   return asked == 0 ? 0 : static_cast<double>(noticed) / static_cast<double>(asked);

@@ -169,6 +169,9 @@ class Run {
     }
     logs_ = options_.list ? scratch_.path() : options_.out / "logs";
     fs::create_directories(logs_);
+    for (const fs::directory_entry& entry : fs::directory_iterator(logs_))
+      if (entry.path().extension() == ".log")
+        fs::remove(entry.path());  // an earlier run's last words are not this one's
     for (const std::string& word : provider_words()) sources_.push_back(source_for(word));
     supervisor_.greet(120);
     const auto& asked = options_.providers;
@@ -274,6 +277,8 @@ class Run {
 
   void judge_all() {
     fs::create_directories(options_.out);
+    for (const char* stale : {"report.json", "junit.xml", "report.html", "summary.md"})
+      fs::remove(options_.out / stale);
     lines_.open(options_.out / "run.jsonl", std::ios::trunc);
     if (!lines_)
       throw RunError(Outcome::infrastructure, (options_.out / "run.jsonl").string() + " cannot be written");
@@ -304,6 +309,11 @@ class Run {
       source.options.context.latency_budget_s = budget_s;
     }
     for (Task& task : tasks) task.timeout_s = plan_.case_timeout_s + 10 * budget_s;
+    char note[200];
+    std::snprintf(note, sizeof note,
+                  "%zu cases share %g s, %.2f s each; one worker at a time, %u thread%s a call.", runnable,
+                  plan_.latency_budget_s, budget_s, options_.threads, options_.threads == 1 ? "" : "s");
+    report_.latency_note = note;
     run_tasks(tasks, 1, progress);
   }
 

@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "kernels/machine.h"
 #include "suites/baseline.h"
 #include "suites/paths.h"
 #include "suites/provider_call.h"
@@ -38,7 +37,8 @@ Json claims_json(uint32_t claims) {
   const std::pair<uint32_t, const char*> known[] = {{QCTS_CLAIM_BIT_EXACT, "bit_exact"},
                                                     {QCTS_CLAIM_DETERMINISTIC, "deterministic"},
                                                     {QCTS_CLAIM_THREAD_INVARIANT, "thread_invariant"},
-                                                    {QCTS_CLAIM_BATCH_INVARIANT, "batch_invariant"}};
+                                                    {QCTS_CLAIM_BATCH_INVARIANT, "batch_invariant"},
+                                                    {QCTS_CLAIM_EMULATED, "emulated"}};
   for (const auto& [bit, name] : known)
     if (claims & bit) names.push_back(name);
   return names;
@@ -154,7 +154,7 @@ Json provider_json(const Registry& registry, const std::string& name) {
   for (const Implementation& implementation : registry.implementations()) {
     if (implementation.provider != name) continue;
     const qcts_kernel& kernel = *implementation.kernel;
-    const std::string refusal = variant_refusal(kernel.variant);
+    const std::string refusal = implementation.machine_refusal();
     json["implementations"].push_back(
         {{"op", op_name(kernel.op)},
          {"scheme", kernel.scheme},

@@ -86,7 +86,8 @@ enum {
   QCTS_CLAIM_BIT_EXACT = 1u,       /* equal to the scheme's definition bit for bit */
   QCTS_CLAIM_DETERMINISTIC = 2u,   /* run to run, bitwise */
   QCTS_CLAIM_THREAD_INVARIANT = 4u,/* for every number of threads, bitwise */
-  QCTS_CLAIM_BATCH_INVARIANT = 8u  /* row i of m rows equals the same row alone, bitwise */
+  QCTS_CLAIM_BATCH_INVARIANT = 8u, /* row i of m rows equals the same row alone, bitwise */
+  QCTS_CLAIM_EMULATED = 16u        /* software carries out the instructions: to be judged, never to be timed */
 };
 
 enum {

@@ -37,9 +37,9 @@ struct Tables {
     descriptions.reserve(std::size(kSources));
     kernels.reserve(std::size(kSources));
     for (const qcts_kernel* source : kSources) {
-      descriptions.push_back(std::string("emulated instruction set, not to be timed: ") +
-                             source->description);
+      descriptions.push_back(std::string("emulated instruction set: ") + source->description);
       kernels.push_back(*source);
+      kernels.back().claims |= QCTS_CLAIM_EMULATED;
       kernels.back().description = descriptions.back().c_str();
       pointers.push_back(&kernels.back());
     }

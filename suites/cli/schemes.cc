@@ -2,7 +2,6 @@
 #include <iostream>
 #include <memory>
 
-#include "kernels/machine.h"
 #include "kernels/registry.h"
 #include "reference/schemes/scheme.h"
 #include "suites/cli/commands.h"
@@ -24,8 +23,7 @@ Json operations(const Scheme& scheme, const Registry& registry) {
     if (packs(op) && scheme.layouts().size() < 2) continue;
     Json variants = Json::array();
     for (const Implementation* implementation : registry.find(op, scheme.family()))
-      variants.push_back(
-          {{"name", implementation->name()}, {"refusal", variant_refusal(implementation->kernel->variant)}});
+      variants.push_back({{"name", implementation->name()}, {"refusal", implementation->machine_refusal()}});
     ops[op] = variants;
   }
   return ops;

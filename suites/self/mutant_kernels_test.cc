@@ -144,11 +144,8 @@ qcts_status run_changed_planes(Fault fault, const qcts_kernel& base, const qcts_
     for (size_t i = 0; i < changed.bytes.size(); i += pair)
       std::fill_n(changed.bytes.begin() + static_cast<ptrdiff_t>(i + element), element, std::byte{0});
   if (fault == Fault::next_group_scale) {
-    // Scales move one group on, zeros stay.
-    const std::vector<std::byte> old = changed.bytes;
-    for (size_t i = 0; i + group_row < old.size(); i += pair)
-      std::copy_n(old.begin() + static_cast<ptrdiff_t>(i + group_row), element,
-                  changed.bytes.begin() + static_cast<ptrdiff_t>(i));
+    std::copy(changed.bytes.begin() + static_cast<ptrdiff_t>(group_row), changed.bytes.end(),
+              changed.bytes.begin());
   }
   return run_with_planes(base, p, changed);
 }

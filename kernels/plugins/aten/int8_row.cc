@@ -41,9 +41,9 @@ qcts_status supports_linear(const qcts_problem* p, char* why, size_t why_size) {
 }
 
 qcts_status supports_linear_pack(const qcts_problem* p, char* why, size_t why_size) {
-  // Seen to crash on AVX2 with k = 257 in torch 2.13.0.
   if (p->k % 32 != 0)
-    return answer("_weight_int8pack_mm reads past rows whose k is not a multiple of 32", why, why_size);
+    return answer("_weight_int8pack_mm needs rows that begin at a vector: k must be a multiple of 32", why,
+                  why_size);
   return supports_linear(p, why, why_size);
 }
 
@@ -71,10 +71,17 @@ void linear(const qcts_problem& p) {
   finish_linear(p, sums * plane(p, "scale").to(sums.scalar_type()).flatten());
 }
 
+// _weight_int8pack_mm loads vectors as if every row began at one: in torch 2.13.0 on AVX2 it crashes on
+// bfloat16 rows elsewhere. ATen's own memory always does.
+at::Tensor aligned(const at::Tensor& tensor) {
+  const bool fits = tensor.is_contiguous() && reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % 64 == 0;
+  return fits ? tensor : tensor.clone(at::MemoryFormat::Contiguous);
+}
+
 void linear_pack(const qcts_problem& p) {
   const at::Tensor x = x_rows(p);
-  finish_linear(
-      p, at::_weight_int8pack_mm(x.contiguous(), plane(p, "qdata"), plane(p, "scale").to(x.scalar_type()).flatten()));
+  finish_linear(p, at::_weight_int8pack_mm(aligned(x), aligned(plane(p, "qdata")),
+                                           plane(p, "scale").to(x.scalar_type()).flatten()));
 }
 
 qcts_status run_quantize(const qcts_problem* p) { return guarded(p, quantize); }
