@@ -30,11 +30,11 @@ def first_golden(scheme):
     pytest.fail(f"no pickled golden of {scheme} with a dequantized weight")
 
 
-def storage_of(path, tensor, plane):
-    """Archive name of the record that holds a tensor's plane, as inspect reports it."""
+def code_record(path, tensor):
+    """Archive name of the record that holds a tensor's codes, as inspect reports it."""
     listing = json.loads(run("inspect", path, "--json").stdout)
     entry = next(t for t in listing["tensors"] if t["name"] == tensor)
-    payload = next(p for p in entry["payload"] if p["name"].endswith(plane))
+    payload = next(p for p in entry["payload"] if p["name"] in ("qdata", "tensor_impl.packed_weight"))
     return f"data/{payload['storage']}" if not str(payload["storage"]).startswith("data/") else payload["storage"]
 
 
@@ -74,7 +74,7 @@ def test_one_flipped_bit_is_refused_by_record_and_tensor(tmp_path, scheme):
     golden, tensor = first_golden(scheme)
     copy = tmp_path / Path(golden["file"]).name
     shutil.copy(FIXTURES / golden["file"], copy)
-    record = storage_of(copy, tensor["name"], "qdata")
+    record = code_record(copy, tensor["name"])
     _, offset = record_offset(copy, record)
     flip_bit(copy, offset + 5)
 
@@ -94,7 +94,7 @@ def test_a_flip_that_fits_every_checksum_fails_numerics_by_element(tmp_path, sch
     copy = folder / Path(golden["file"]).name
     shutil.copy(FIXTURES / golden["file"], copy)
     shutil.copy(FIXTURES / golden["expected"], folder / "expected.safetensors")
-    info, offset = record_offset(copy, storage_of(copy, tensor["name"], "qdata"))
+    info, offset = record_offset(copy, code_record(copy, tensor["name"]))
     flip_bit(copy, offset + 5)
     refit_crc(copy, info, offset)
     entry = dict(golden, id="tampered/" + scheme, file=copy.name, expected="expected.safetensors",
