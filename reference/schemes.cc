@@ -36,6 +36,31 @@ const Scheme* find_scheme(std::string_view name) {
   return nullptr;
 }
 
+namespace {
+[[noreturn]] void no_policy(const Scheme& scheme, std::string_view activation) {
+  throw std::invalid_argument(std::string(scheme.name()) + " has no activation policy " +
+                              std::string(activation));
+}
+}  // namespace
+
+std::span<const ActivationInfo> Scheme::activations() const {
+  static constexpr ActivationInfo kWeightOnly[] = {{"weight_only", "x enters the sum as it is"}};
+  return kWeightOnly;
+}
+
+std::vector<PlaneSpec> Scheme::activation_specs(const Matrix&, std::string_view activation) const {
+  no_policy(*this, activation);
+}
+
+Planes Scheme::quantize_activation(const Matrix&, std::string_view activation, const Planes&) const {
+  no_policy(*this, activation);
+}
+
+void Scheme::exact_activation(const Planes&, const Matrix&, std::string_view activation, int64_t,
+                              std::span<double>) const {
+  no_policy(*this, activation);
+}
+
 const Plane& plane(const Planes& planes, std::string_view name) {
   for (const Plane& candidate : planes)
     if (candidate.name == name) return candidate;

@@ -34,6 +34,8 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
   base_.op = op_from_name(op_);
   base_.threads = threads;
   base_.scheme = family_.c_str();
+  scheme_name_ = input.scheme ? input.scheme->name() : std::string_view(family_);
+  base_.scheme_name = scheme_name_.c_str();
   base_.layout = layout_.c_str();
   base_.activation = "weight_only";
   base_.m = input.m;

@@ -58,11 +58,16 @@ qcts_plane abi_plane(const PlaneSpec& spec, void* data) {
 KernelRun::~KernelRun() = default;
 
 KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const RunOptions& options)
-    : kernel_(kernel), op_(input.op), family_(input.scheme->family()), layout_(input.layout) {
+    : kernel_(kernel),
+      op_(input.op),
+      family_(input.scheme->family()),
+      scheme_name_(input.scheme->name()),
+      layout_(input.layout) {
   problem_.struct_size = sizeof problem_;
   problem_.op = op_from_name(op_);
   problem_.threads = options.threads;
   problem_.scheme = family_.c_str();
+  problem_.scheme_name = scheme_name_.c_str();
   problem_.layout = layout_.c_str();
   problem_.activation = "weight_only";
   problem_.m = input.m;

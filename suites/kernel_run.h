@@ -75,7 +75,7 @@ class KernelRun {
     std::vector<std::byte> bytes;
   };
   const qcts_kernel& kernel_;
-  std::string op_, family_, layout_;
+  std::string op_, family_, scheme_name_, layout_;
   std::deque<GuardedBuffer> buffers_;
   std::vector<Readable> inputs_;
   std::vector<PlaneSpec> in_specs_, out_specs_;

@@ -79,6 +79,7 @@ typedef struct qcts_problem {
   uint64_t prepared_bytes;
   void* workspace; /* at least workspace_bytes() of it, 64-byte aligned, contents undefined */
   uint64_t workspace_bytes;
+  const char* scheme_name; /* family with its parameters: "int4_tinygemm_g128", "intx_b3_g32_asym" */
 } qcts_problem;
 
 /* Claims that the judge holds the kernel to. */

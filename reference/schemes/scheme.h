@@ -54,6 +54,13 @@ struct LayoutInfo {
   bool confirmed = true;    // false: by index map, not confirmed on the hardware that writes it
 };
 
+// How activations reach the weight of `linear`: a key apart from the scheme. "weight_only" takes them as they
+// are; "dyn_..." quantizes each call's own x; "static_..." does it with scales of the checkpoint.
+struct ActivationInfo {
+  std::string_view name;
+  std::string_view source;  // upstream file, version and function
+};
+
 // A linear layer's weight of a scheme: logical [n, k], dtype float32, float16 or bfloat16.
 struct WeightShape {
   DType dtype = DType::bfloat16;
@@ -93,6 +100,18 @@ class Scheme {
   // The k exact weights of one row, from layout "plain".
   virtual void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                          std::span<ExactWeight> out) const = 0;
+
+  // Policies, "weight_only" first where the producer has it. Default: weight_only alone.
+  virtual std::span<const ActivationInfo> activations() const;
+  // Planes of x [m, k] (x.dtype float32, float16 or bfloat16; x.bytes not read) under a policy of
+  // activations() other than weight_only. `weight`: the planes of the weight in layout "plain", of which a
+  // static policy reads its scales. The defaults throw std::invalid_argument naming the policy.
+  virtual std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const;
+  virtual Planes quantize_activation(const Matrix& x, std::string_view activation,
+                                     const Planes& weight) const;
+  // What the exact sum takes in place of row `row` of x: k values, each exact in double.
+  virtual void exact_activation(const Planes& activation_planes, const Matrix& x, std::string_view activation,
+                                int64_t row, std::span<double> out) const;
 
   // "group 3, column 17": the place of byte `byte_offset` of plane `plane` in the scheme's own terms.
   virtual std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane,
