@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Words {
+struct QuantizeWords {
   FileOptions options;
   std::string in, out, scheme, layout, like;
   ChoiceRules rules;
@@ -45,7 +45,7 @@ std::vector<std::string> writable_layouts(const Scheme& scheme) {
   return names;
 }
 
-Plan plan_of(const Words& words) {
+Plan plan_of(const QuantizeWords& words) {
   Plan plan;
   plan.scheme = &scheme_of(words.scheme);
   const std::vector<std::string> layouts = writable_layouts(*plan.scheme);
@@ -67,7 +67,7 @@ Plan plan_of(const Words& words) {
   return plan;
 }
 
-ChoiceRules rules_of(const Words& words, const Checkpoint& checkpoint) {
+ChoiceRules rules_of(const QuantizeWords& words, const Checkpoint& checkpoint) {
   ChoiceRules rules = words.rules;
   if (!words.like.empty()) {
     OpenOptions options = words.options.open;
@@ -134,7 +134,7 @@ Replacements replacements_of(const Checkpoint& checkpoint, const std::vector<Ten
   return places;
 }
 
-std::vector<std::byte> written(const Plan& plan, const Words& words, const Checkpoint& checkpoint,
+std::vector<std::byte> written(const Plan& plan, const QuantizeWords& words, const Checkpoint& checkpoint,
                                const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
   if (plan.safetensors) {
     require_only_tensors(checkpoint);
@@ -156,7 +156,7 @@ std::vector<std::byte> written(const Plan& plan, const Words& words, const Check
   return write_torch_zip(archive_prefix(words.out), edited.root, edited.storages);
 }
 
-void print_choice(const Words& words, const Plan& plan, const std::vector<Choice>& choices) {
+void print_choice(const QuantizeWords& words, const Plan& plan, const std::vector<Choice>& choices) {
   Json json = {{"scheme", words.scheme},
                {"layout", plan.layout},
                {"out", words.out},
@@ -185,7 +185,7 @@ void print_choice(const Words& words, const Plan& plan, const std::vector<Choice
             << words.scheme << ", layout " << plan.layout << "); Python: import " << plan.cls->module << "\n";
 }
 
-int run_quantize(const Words& words) {
+int run_quantize(const QuantizeWords& words) {
   const Plan plan = plan_of(words);
   const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
   const ChoiceRules rules = rules_of(words, checkpoint);
@@ -208,7 +208,7 @@ int run_quantize(const Words& words) {
 }  // namespace
 
 void add_quantize(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<QuantizeWords>();
   CLI::App* command = app.add_subcommand("quantize", "quantize a float checkpoint as torchao 0.18.0 does");
   command->add_option("IN", words->in, "float tensors: safetensors, torch zip, or a directory")->required();
   command
