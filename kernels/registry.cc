@@ -136,10 +136,31 @@ void Registry::load(const std::filesystem::path& library) {
   handles_.push_back(handle);
 }
 
-std::vector<const Implementation*> Registry::find(std::string_view op, std::string_view family) const {
+std::string_view Implementation::family() const {
+  const std::string_view scheme = kernel->scheme;
+  return scheme.substr(0, scheme.find(':'));
+}
+
+bool Implementation::takes(std::string_view activation) const {
+  if (kernel->op != QCTS_OP_LINEAR && kernel->op != QCTS_OP_QUANTIZE_ACTIVATION) return true;
+  std::string_view policies = kernel->scheme;
+  const size_t colon = policies.find(':');
+  if (colon == policies.npos) return activation == "weight_only";
+  policies.remove_prefix(colon + 1);
+  while (!policies.empty()) {
+    const std::string_view policy = policies.substr(0, policies.find(','));
+    if (policy == activation || policy == "*") return true;
+    policies.remove_prefix(std::min(policy.size() + 1, policies.size()));
+  }
+  return false;
+}
+
+std::vector<const Implementation*> Registry::find(std::string_view op, std::string_view family,
+                                                  std::string_view activation) const {
   std::vector<const Implementation*> found;
   for (const Implementation& implementation : implementations_)
-    if (op_name(implementation.kernel->op) == op && family == implementation.kernel->scheme)
+    if (op_name(implementation.kernel->op) == op && family == implementation.family() &&
+        implementation.takes(activation))
       found.push_back(&implementation);
   return found;
 }

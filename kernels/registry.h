@@ -17,6 +17,9 @@ struct Implementation {
   const qcts_kernel* kernel = nullptr;
   bool builtin = false;  // of this program, whose variants name processor features
   std::string name() const { return provider + "_" + kernel->variant; }
+  std::string_view family() const;  // kernel->scheme without its activation policies
+  // Does the kernel serve the policy? Always, for operations that know no x.
+  bool takes(std::string_view activation) const;
   // Why this machine cannot run it; empty when it can. A plug-in's variant is a name of its own, and its
   // supports() answers.
   std::string machine_refusal() const;
@@ -44,7 +47,9 @@ class Registry {
   void load(const std::filesystem::path& library);
 
   std::span<const Implementation> implementations() const { return implementations_; }
-  std::vector<const Implementation*> find(std::string_view op, std::string_view family) const;  // best first
+  // Best first. `activation` counts for linear and quantize_activation.
+  std::vector<const Implementation*> find(std::string_view op, std::string_view family,
+                                          std::string_view activation = "weight_only") const;
   std::span<const ProviderInfo> providers() const { return providers_; }
   const qcts_provider* provider(std::string_view name) const;
 

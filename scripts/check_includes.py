@@ -45,7 +45,7 @@ def judge(path, header):
         return f"{header}: {room} may not include {target}"
     if room == "kernels" and len(path.parts) == 3 and path.parts[1] in KERNEL_OPS and not KERNEL_HEADERS.match(header):
         variant = path.stem.rsplit("_", 1)[-1]
-        if header not in (f"kernels/{variant}.h", f"kernels/{variant}_linear.h"):
+        if header not in (f"kernels/{variant}.h", f"kernels/{variant}_linear.h", f"kernels/{variant}_int8.h"):
             return f"{header}: a kernel includes the C contract, intrinsics, C headers, kernels/support.h and its own variant's helpers only"
     if room == "kernels" and path.parts[1] == "abi" and target in ROOMS and header != "kernels/abi/qcts_kernel.h":
         return f"{header}: the contract stands alone"

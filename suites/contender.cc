@@ -32,7 +32,7 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
     : kernel_(kernel),
       input_(input),
       op_(input.op),
-      family_(kernel.scheme),
+      family_(input.scheme ? input.scheme->family() : kernel.scheme),
       layout_(input.layout),
       activation_(input.activation) {
   base_.struct_size = sizeof base_;

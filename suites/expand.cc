@@ -142,7 +142,7 @@ class Expander {
     if (sources_.registry == nullptr) return;
     std::set<std::string> seen;
     for (const Implementation* implementation :
-         sources_.registry->find(prototype.op, prototype.scheme->family())) {
+         sources_.registry->find(prototype.op, prototype.scheme->family(), prototype.activation)) {
       if (!plan_.all_variants &&
           (!implementation->machine_refusal().empty() || !seen.insert(implementation->provider).second))
         continue;

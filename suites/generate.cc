@@ -3,35 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <optional>
 #include <stdexcept>
 
 #include "reference/numerics/noise.h"
 #include "reference/numerics/soft_float.h"
 #include "suites/compare.h"
+#include "suites/generate_parts.h"
 
 namespace qcts {
 namespace {
-
-// A float matrix in double, rounded once when it is stored.
-struct Floats {
-  DType dtype;
-  int64_t rows, cols;
-  std::vector<double> values;
-  Floats(DType type, int64_t r, int64_t c)
-      : dtype(type), rows(r), cols(c), values(static_cast<size_t>(r * c)) {}
-  double& at(int64_t r, int64_t c) { return values[static_cast<size_t>(r * cols + c)]; }
-  std::vector<std::byte> bytes() const {
-    std::vector<std::byte> out(values.size() * dtype_bytes(dtype));
-    for (size_t i = 0; i < values.size(); ++i) store_float(dtype, out, i, values[i]);
-    return out;
-  }
-};
-
-int64_t group_length(const Scheme& scheme, const WeightShape& shape) {
-  return scheme.group() == 0 ? shape.k : scheme.group();
-}
 
 // Noise; neighbouring rows and groups differ by a factor of 4, so that a scale taken from the neighbour
 // shows.
@@ -43,10 +24,6 @@ Floats noise_weight(const Scheme& scheme, const WeightShape& shape, uint64_t see
     for (int64_t c = 0; c < shape.k; ++c)
       w.at(r, c) = noise(seed, static_cast<uint64_t>(r * shape.k + c)) * kSteps[(r + c / group) % 3];
   return w;
-}
-
-Planes quantized(const Scheme& scheme, const WeightShape& shape, const std::vector<std::byte>& bytes) {
-  return scheme.quantize({shape.dtype, shape.n, shape.k, bytes});
 }
 
 Floats noise_rows(DType dtype, int64_t rows, int64_t cols, uint64_t seed, double scale) {
@@ -159,12 +136,6 @@ void stretch_scales(Planes& planes) {
   }
 }
 
-// The least and the largest element of a group, in units of its scale, for which the recipe's scale is a
-// power of two and small integers come back exact. Which pairs do is asked of the reference.
-struct Anchors {
-  double low, high;
-};
-
 bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anchors& anchors) {
   WeightShape probe = shape;
   probe.n = 1;
@@ -202,48 +173,6 @@ std::vector<Anchors> surviving_anchors(const Scheme& scheme, const WeightShape& 
                                                                {-6, 6}})
     if (integers_survive(scheme, shape, anchors)) found.push_back(anchors);
   return found;
-}
-
-// What quantized x means, row-major.
-std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, std::string_view activation,
-                                     const Planes& planes) {
-  const Planes quantized = scheme.quantize_activation(x, activation, planes);
-  std::vector<double> values(static_cast<size_t>(x.rows * x.cols));
-  for (int64_t m = 0; m < x.rows; ++m)
-    scheme.exact_activation(quantized, x, activation, m,
-                            {values.data() + m * x.cols, static_cast<size_t>(x.cols)});
-  return values;
-}
-
-// The least and the largest element of a row of x for which the policy keeps -1, 0 and 1; nullopt when it
-// keeps them whatever the row holds.
-std::optional<Anchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
-                                          std::string_view activation, const Planes& planes) {
-  const auto survives = [&](double low, double high) {
-    Floats x(shape.dtype, 1, shape.k);
-    for (int64_t c = 0; c < shape.k; ++c)
-      x.at(0, c) = c == 0 ? low : c == 1 ? high : static_cast<double>(c % 3 - 1);
-    const std::vector<std::byte> bytes = x.bytes();
-    const std::vector<double> meant =
-        meant_activation(scheme, {shape.dtype, 1, shape.k, bytes}, activation, planes);
-    for (int64_t c = 2; c < shape.k; ++c)
-      if (meant[static_cast<size_t>(c)] != x.at(0, c)) return false;
-    return true;
-  };
-  if (survives(0, 0)) return std::nullopt;
-  for (const Anchors& pair : std::initializer_list<Anchors>{{-127.5, 127.5},
-                                                            {-63.5, 63.5},
-                                                            {-127, 128},
-                                                            {-64, 63},
-                                                            {-127, 127},
-                                                            {-448, 448},
-                                                            {-57344, 57344},
-                                                            {-6, 6},
-                                                            {-7.5, 7.5},
-                                                            {-128, 127}})
-    if (survives(pair.low, pair.high)) return pair;
-  throw std::logic_error("exact_sums: no maximum gives " + std::string(activation) +
-                         " a scale that is a power of two");
 }
 
 // Units that a sum of exact_sums may reach: what bfloat16, the narrowest type that a stage rounds to, holds
@@ -400,96 +329,11 @@ std::vector<std::byte> rows_of_x(const Scheme& scheme, const Synthetic& syntheti
   return x.bytes();
 }
 
-// Floats of one type in increasing order as integers.
-int64_t to_ordered(DType dtype, double value) {
-  const uint64_t bits = encode_float(dtype, value);
-  const uint64_t sign = uint64_t{1} << (dtype_bits(dtype) - 1);
-  return bits & sign ? -static_cast<int64_t>(bits & (sign - 1)) : static_cast<int64_t>(bits);
-}
-
-double from_ordered(DType dtype, int64_t ordered) {
-  const uint64_t sign = uint64_t{1} << (dtype_bits(dtype) - 1);
-  return decode_float(dtype,
-                      ordered < 0 ? static_cast<uint64_t>(-ordered) | sign : static_cast<uint64_t>(ordered));
-}
-
 }  // namespace
 
 int64_t one_hot_column(int64_t row, int64_t m, int64_t k) {
   if (m >= k || m == 1) return row % k;
   return row * (k - 1) / (m - 1);
-}
-
-namespace {
-
-// Elements beside steps of `meaning`, which says what each of the floats comes to. In each group of a row the
-// first two elements are its least and largest.
-std::vector<std::byte> boundary_rows(Floats w, int64_t group, uint64_t seed,
-                                     const std::function<std::vector<double>(const Floats&)>& meaning) {
-  constexpr double kMagnitudes[5] = {127.5, 7.5, 448, 1, 5.37109375};
-  const DType dtype = w.dtype;
-  const auto is_anchor = [&](int64_t c) { return c % group < 2; };
-  std::vector<int64_t> low(w.values.size()), high(w.values.size());
-  for (int64_t r = 0; r < w.rows; ++r) {
-    for (int64_t c = 0; c < w.cols; ++c) {
-      const double magnitude = std::ldexp(kMagnitudes[(r + c / group) % 5], static_cast<int>(r % 7) - 3);
-      const size_t i = static_cast<size_t>(r * w.cols + c);
-      const double start = noise(seed, i) / 4 * magnitude;
-      w.values[i] = is_anchor(c) ? (c % group == 0 ? -magnitude : magnitude) : start;
-      low[i] = to_ordered(dtype, w.values[i]);
-      high[i] = to_ordered(dtype, magnitude);
-    }
-  }
-  // Invariant: low means what the start means, high means more or is the maximum. All columns at once.
-  const std::vector<double> start = meaning(w);
-  for (uint32_t step = 0; step < dtype_bits(dtype); ++step) {
-    std::vector<int64_t> middle(low.size());
-    for (size_t i = 0; i < low.size(); ++i) {
-      middle[i] = low[i] + (high[i] - low[i]) / 2;
-      if (!is_anchor(static_cast<int64_t>(i) % w.cols)) w.values[i] = from_ordered(dtype, middle[i]);
-    }
-    const std::vector<double> now = meaning(w);
-    for (size_t i = 0; i < low.size(); ++i) (now[i] == start[i] ? low[i] : high[i]) = middle[i];
-  }
-  for (size_t i = 0; i < low.size(); ++i)
-    if (!is_anchor(static_cast<int64_t>(i) % w.cols))
-      w.values[i] = from_ordered(dtype, i % 3 == 0 ? low[i] : i % 3 == 1 ? high[i] : low[i] - 1);
-  return w.bytes();
-}
-
-}  // namespace
-
-std::vector<std::byte> boundary_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
-  return boundary_rows(
-      Floats(shape.dtype, shape.n, shape.k), group_length(scheme, shape), seed, [&](const Floats& w) {
-        const std::vector<std::byte> back = scheme.dequantize(quantized(scheme, shape, w.bytes()), shape);
-        std::vector<double> values(w.values.size());
-        for (size_t i = 0; i < values.size(); ++i) values[i] = load_float(shape.dtype, back, i);
-        return values;
-      });
-}
-
-std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightShape& shape,
-                                           std::string_view activation, const Planes& planes, int64_t m,
-                                           uint64_t seed) {
-  return boundary_rows(Floats(shape.dtype, m, shape.k), shape.k, seed, [&](const Floats& x) {
-    const std::vector<std::byte> bytes = x.bytes();
-    return meant_activation(scheme, {shape.dtype, m, shape.k, bytes}, activation, planes);
-  });
-}
-
-Planes policy_planes(const Scheme& scheme, const WeightShape& shape, std::string_view activation,
-                     bool exact) {
-  Planes planes = make_planes(scheme.policy_specs(shape, activation));
-  for (Plane& plane : planes) {
-    for (size_t i = 0; i < plane.bytes.size() / dtype_bytes(plane.dtype); ++i) {
-      if (has_float_elements(plane.dtype))
-        store_float(plane.dtype, plane.bytes, i, exact ? 1.0 : 0.0371 + 0.0013 * static_cast<double>(i % 7));
-      else
-        plane.bytes[i * dtype_bytes(plane.dtype)] = std::byte{0xfd};  // -3 as int8
-    }
-  }
-  return planes;
 }
 
 Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {

@@ -79,19 +79,20 @@ void LinearTruth::read_quantized_x() {
   const Planes planes =
       input_.scheme->quantize_activation(input_.x_matrix(), input_.activation, input_.planes);
   const size_t k = static_cast<size_t>(input_.weight.k);
-  offsets_.resize(static_cast<size_t>(input_.m));
+  const auto has = [&](std::string_view name) {
+    return std::any_of(planes.begin(), planes.end(), [&](const Plane& p) { return p.name == name; });
+  };
+  if (has("scale")) offsets_.resize(static_cast<size_t>(input_.m));
   const auto of_row = [&](const Plane& plane, size_t row) {
     const bool integer = plane.dtype == DType::int8;
     const size_t index = plane.shape.front() == 1 ? 0 : row;
     return integer ? static_cast<double>(static_cast<int8_t>(plane.bytes[index]))
                    : load_float(plane.dtype, plane.bytes, index);
   };
-  const bool has_zero_point =
-      std::any_of(planes.begin(), planes.end(), [](const Plane& p) { return p.name == "zero_point"; });
-  for (size_t m = 0; m < offsets_.size(); ++m) {
+  for (size_t m = 0; m < static_cast<size_t>(input_.m); ++m) {
     input_.scheme->exact_activation(planes, input_.x_matrix(), input_.activation, static_cast<int64_t>(m),
                                     {x_.data() + m * k, k});
-    if (has_zero_point)
+    if (has("zero_point"))
       offsets_[m] = of_row(plane(planes, "zero_point"), m) * of_row(plane(planes, "scale"), m);
   }
 }
@@ -127,25 +128,30 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
   return all;
 }
 
-// Sources, torchao 0.18.0 on torch 2.13.0, CPU:
-//   int8 families under a policy: Int8Tensor's linear: _int_mm's int32 sums to float32, times x's scale, to
-//   x's dtype; asymmetric: less the zero point's term, made in float32 and rounded to x's dtype; times the
-//   float32 scale of the weight, + bias, to x's dtype. int8_group     the weight is dequantized to x's dtype,
-//   then mm and + bias. intx           IntxUnpackedToInt8Tensor's linear: x, under the policy, is quantized
-//   and dequantized to its own dtype; the weight is dequantized to its own; then linear. int8_row
-//   Int8Tensor's linear (quantization/quantize_/workflows/int8/int8_tensor.py): mm(x, qdata.to(x.dtype).t()),
-//   whose result
-//                  has x's dtype; times scale.to(x.dtype), again in x's dtype; then + bias. The scale acts on
-//                  the finished row sum.
-//   fp8_row        Float8Tensor's _float8_addmm_impl (float8_tensor.py), weight only: the weight is
-//   dequantized to x's dtype, then mm and
-//                  + bias.
-//   int4_tinygemm  aten::_weight_int4pack_mm_for_cpu (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights
-//   are formed and summed in
-//                  float32; the sum is rounded to y's dtype, then Int4OpaqueTensor's linear adds the bias.
+// Sources: torchao 0.18.0 on torch 2.13.0, CPU, each class's linear.
+//
+// int8_row, int8_tensor (int8_tensor.py): mm(x, qdata.to(x.dtype).t()), whose result has x's dtype; times
+// scale.to(x.dtype), again in x's dtype; then + bias. The scale acts on the finished row sum.
+//
+// int8 families under a policy: int32 sums to float32, times x's scale, to x's dtype; asymmetric: less the
+// zero point's term, made in float32 and rounded to x's dtype; times the float32 scale of the weight, + bias,
+// to x's dtype.
+//
+// int8_group, fp8_row (float8_tensor.py): the weight is dequantized to x's dtype, then mm and + bias.
+//
+// intx (intx_unpacked_to_int8_tensor.py): under the policy x is quantized and dequantized in its own dtype;
+// the weight is dequantized in its own; then linear.
+//
+// int4_tinygemm: aten::_weight_int4pack_mm_for_cpu (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights are
+// formed and summed in float32; the sum is rounded to y's dtype, then Int4OpaqueTensor's linear adds the
+// bias.
+//
+// gguf_proto (gguf_quantized_tensor.py): linear on the dequantized weight. In the narrow types product and
+// sum are rounded apart, which no bound here allows.
 qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activation, DType dtype) {
   const std::string_view family = scheme.family();
-  const bool weight_only = activation == kWeightOnly;
+  // pre_weight_only: x is scaled and rounded before it is x; the planes of the policy hold it so.
+  const bool weight_only = activation.ends_with(kWeightOnly);
   qcts_numerics numerics{};
   numerics.struct_size = sizeof numerics;
   numerics.accumulator = QCTS_F32;
@@ -164,7 +170,8 @@ qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activatio
     if (!weight_only) numerics.x_cast = abi_dtype(dtype);
   } else if (weight_only && (family == "fp8_row" || family == "int8_group")) {
     numerics.weight_cast = abi_dtype(dtype);
-  } else if (weight_only && family == "int4_tinygemm") {
+  } else if (weight_only &&
+             (family == "int4_tinygemm" || (family == "gguf_proto" && dtype == DType::float32))) {
     numerics.weight_cast = QCTS_F32;
   } else {
     throw std::logic_error("nothing is known of where the library that recorded " + std::string(family) +

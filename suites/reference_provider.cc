@@ -154,15 +154,16 @@ qcts_status run(const qcts_problem* problem) {
 
 // Kernels of one family point at its name, which belongs to its schemes.
 struct Table {
-  std::deque<std::string> families;
+  std::deque<std::string> families, names;
   std::deque<qcts_kernel> kernels;
   std::vector<const qcts_kernel*> list;
 
-  void add(uint32_t op, const char* family) {
+  // `scheme`: the family, with policies where the operation knows x.
+  void add(uint32_t op, const char* scheme) {
     qcts_kernel kernel = {};
     kernel.struct_size = sizeof kernel;
     kernel.op = op;
-    kernel.scheme = family;
+    kernel.scheme = scheme;
     kernel.variant = "scalar";
     kernel.description = "reference/schemes, for goldens";
     kernel.claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT;
@@ -176,8 +177,10 @@ struct Table {
 
   void add_family(const std::string& family, bool packs, bool policies) {
     const char* name = families.emplace_back(family).c_str();
-    for (const uint32_t op : {QCTS_OP_QUANTIZE, QCTS_OP_DEQUANTIZE, QCTS_OP_LINEAR}) add(op, name);
-    if (policies) add(QCTS_OP_QUANTIZE_ACTIVATION, name);
+    const char* with_policies = names.emplace_back(family + ":*").c_str();
+    for (const uint32_t op : {QCTS_OP_QUANTIZE, QCTS_OP_DEQUANTIZE}) add(op, name);
+    add(QCTS_OP_LINEAR, with_policies);
+    if (policies) add(QCTS_OP_QUANTIZE_ACTIVATION, with_policies);
     if (!packs) return;
     add(QCTS_OP_PACK, name);
     add(QCTS_OP_UNPACK, name);

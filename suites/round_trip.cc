@@ -63,7 +63,7 @@ std::vector<LinearAnswer> linear_answers(const Checkpoint& checkpoint, const Gol
     input.activation = tensor->activation;
     input.x_dtype = input.y_dtype = input.bias_dtype = tensor->dtype;
     input.x = noise_bytes(stream, static_cast<size_t>(kRows * tensor->k), tensor->dtype);
-    for (const Implementation* implementation : registry.find("linear", tensor->scheme->family())) {
+    for (const Implementation* implementation : registry.find("linear", tensor->scheme->family(), tensor->activation)) {
       if (std::strcmp(implementation->kernel->variant, "scalar") != 0) continue;
       KernelRun run(*implementation->kernel, input, {});
       if (run.supports().status == QCTS_OK) answers.push_back({named.name, run.run(Poison::nan).y});

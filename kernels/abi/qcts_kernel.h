@@ -114,7 +114,7 @@ typedef struct qcts_numerics {
 typedef struct qcts_kernel {
   uint32_t struct_size;
   uint32_t op;
-  const char* scheme;  /* family */
+  const char* scheme;  /* family; LINEAR, QUANTIZE_ACTIVATION that quantize x: with policies, "int8_row:dyn_row_sym,dyn_row_asym", "F:*" for all */
   const char* variant; /* "scalar", "avx2", "avx512", ... : the newest feature needed */
   const char* description; /* one line: what limits it and how it works; may be NULL */
   uint32_t claims;     /* QCTS_CLAIM_* */

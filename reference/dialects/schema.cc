@@ -122,6 +122,12 @@ Outer intx_outer(const NamedTensor& t) {
   return {qdata.shape, require_dtype(t, "dtype", kFloats)};
 }
 
+// prototype/quantization/gguf/gguf_quantized_tensor.py: codes in the shape and the dtype of the weight.
+Outer gguf_outer(const NamedTensor& t) {
+  const Tensor& codes = require_payload(t, "int_data", kFloats);
+  return {codes.shape, codes.dtype};
+}
+
 const std::vector<ClassSchema>& classes() {
   static const std::vector<ClassSchema> all = {
       {"Int8Tensor",
@@ -180,6 +186,14 @@ const std::vector<ClassSchema>& classes() {
        {"block_size", "shape"},
        {},
        nullptr,
+       false},
+      {"GGUFQuantizedTensor",
+       {"super_block_scale_scale", "super_block_min_scale", "quantized_block_scale", "quantized_block_min",
+        "int_data"},
+       {},
+       {"n_blocks_per_superblock", "dtype", "shape"},
+       {},
+       gguf_outer,
        false},
       {"MXTensor",
        {"qdata", "scale"},

@@ -14,7 +14,7 @@ bool is_reduced(const Scheme& scheme) { return scheme.family().ends_with("_reduc
 
 Json kwargs(const SchemeTensor& tensor) {
   const std::string_view policy = tensor.activation;
-  if (policy == kWeightOnly) return nullptr;
+  if (policy.ends_with(kWeightOnly)) return nullptr;
   Json data = Json::object();
   data["granularity"] = policy.find("_row_") != policy.npos ? typed_json("PerRow", {{"dim", -1}})
                                                             : typed_json("PerTensor", Json::object());
@@ -38,7 +38,7 @@ Json state(const SchemeTensor& tensor) {
   dict["act_quant_kwargs"] = kwargs(tensor);
   dict["act_quant_scale"] = stored("act_quant_scale");
   dict["act_quant_zero_point"] = stored("act_quant_zero_point");
-  dict["act_pre_scale"] = nullptr;
+  dict["act_pre_scale"] = stored("act_pre_scale");
   dict["reduce_range"] = is_reduced(*tensor.scheme);
   return dict;
 }

@@ -22,7 +22,7 @@ std::string scheme_name(const NamedTensor& tensor) {
 
 // act_quant_kwargs: QuantizeTensorToInt8Kwargs(granularity, mapping_type, reduce_range). "" where they are
 // none of the scheme's policies.
-std::string policy_of(const NamedTensor& tensor) {
+std::string quantization_of(const NamedTensor& tensor) {
   if (is_null(tensor, "act_quant_kwargs")) return std::string(kWeightOnly);
   const Json& kwargs = tensor.attributes["act_quant_kwargs"];
   if (!kwargs.contains("_data") || !kwargs["_data"].is_object()) return "";
@@ -33,15 +33,19 @@ std::string policy_of(const NamedTensor& tensor) {
   if ((data.value("reduce_range", Json(false)) == Json(true)) != is_reduced(tensor)) return "";
   if (mapping != "SYMMETRIC" && mapping != "ASYMMETRIC") return "";
   const std::string ending = mapping == "SYMMETRIC" ? "_sym" : "_asym";
-  if (any_payload(tensor, {"act_quant_scale"})) return "static_tensor" + ending;
+  if (any_payload(tensor, {"act_quant_scale"})) {
+    const bool stored = any_payload(tensor, {"act_quant_zero_point"}) && ending == "_sym";
+    return "static_tensor" + ending + (stored ? "_zp" : "");
+  }
   if (kind == "PerRow") return "dyn_row" + ending;
   return kind == "PerTensor" ? "dyn_tensor" + ending : "";
 }
 
 Recognized recognize(const NamedTensor& tensor) {
-  if (tensor.type != "Int8Tensor" || any_payload(tensor, {"act_pre_scale"})) return {};
-  const std::string policy = policy_of(tensor);
-  return policy.empty() ? Recognized{} : Recognized{scheme_name(tensor), "plain", policy};
+  if (tensor.type != "Int8Tensor") return {};
+  const std::string policy = quantization_of(tensor);
+  if (policy.empty()) return {};
+  return {scheme_name(tensor), "plain", (any_payload(tensor, {"act_pre_scale"}) ? "pre_" : "") + policy};
 }
 
 // 0.15 stored scales in the logical dtype, and no zero point.

@@ -58,7 +58,7 @@ struct GroupParameters {
 GroupParameters choose_parameters(std::span<const float> group, bool symmetric) {
   float low = group[0], high = group[0];
   for (float w : group) {
-    if (std::isnan(w)) return {w, w, w};
+    if (std::isnan(w)) return {w, symmetric ? 0 : w, symmetric ? 0 : w};
     low = std::min(low, w);
     high = std::max(high, w);
   }

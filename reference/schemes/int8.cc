@@ -5,7 +5,10 @@
 // as Int8DynamicActivationInt8WeightConfig and Int8StaticActivationInt8WeightConfig offer it for processors
 // whose int8 dot products saturate.
 // Activations, for scales of rows and of the tensor: the same function on x, a row or all of x at a time,
-// symmetric or asymmetric, in the weight's range; "static" with the checkpoint's own scale and zero point.
+// symmetric or asymmetric, in the weight's range; "static" with the checkpoint's own scale, and its zero
+// point
+// ("_zp": one that a symmetric observer stores all the same); "pre_" after x * act_pre_scale, rounded to x's
+// dtype, which SmoothQuant and AWQ store.
 #include <array>
 #include <stdexcept>
 
@@ -27,16 +30,36 @@ constexpr std::string_view kDynamic =
     "torchao 0.18.0 Int8DynamicActivationInt8WeightConfig: Int8Tensor.from_hp of x";
 constexpr std::string_view kStatic =
     "torchao 0.18.0 Int8StaticActivationInt8WeightConfig: Int8Tensor.from_hp of x with a given scale";
-constexpr std::array<ActivationInfo, 7> kActivations = {{{kWeightOnly, "x enters the sum as it is"},
-                                                         {"dyn_row_sym", kDynamic},
-                                                         {"dyn_row_asym", kDynamic},
-                                                         {"dyn_tensor_sym", kDynamic},
-                                                         {"dyn_tensor_asym", kDynamic},
-                                                         {"static_tensor_sym", kStatic},
-                                                         {"static_tensor_asym", kStatic}}};
+constexpr std::string_view kScaled =
+    "torchao 0.18.0 int8_tensor.py linear with act_pre_scale (prototype/smoothquant, prototype/awq)";
+constexpr std::string_view kPre = "pre_";
+// Every other one is its neighbour after act_pre_scale; scales of groups have the first two alone.
+constexpr std::array<ActivationInfo, 16> kActivations = {{{kWeightOnly, "x enters the sum as it is"},
+                                                          {"pre_weight_only", kScaled},
+                                                          {"dyn_row_sym", kDynamic},
+                                                          {"pre_dyn_row_sym", kScaled},
+                                                          {"dyn_row_asym", kDynamic},
+                                                          {"pre_dyn_row_asym", kScaled},
+                                                          {"dyn_tensor_sym", kDynamic},
+                                                          {"pre_dyn_tensor_sym", kScaled},
+                                                          {"dyn_tensor_asym", kDynamic},
+                                                          {"pre_dyn_tensor_asym", kScaled},
+                                                          {"static_tensor_sym", kStatic},
+                                                          {"pre_static_tensor_sym", kScaled},
+                                                          {"static_tensor_sym_zp", kStatic},
+                                                          {"pre_static_tensor_sym_zp", kScaled},
+                                                          {"static_tensor_asym", kStatic},
+                                                          {"pre_static_tensor_asym", kScaled}}};
 
-bool is_static(std::string_view activation) { return activation.starts_with("static_"); }
+bool is_scaled(std::string_view activation) { return activation.starts_with(kPre); }
+std::string_view without_scale(std::string_view activation) {
+  return is_scaled(activation) ? activation.substr(kPre.size()) : activation;
+}
+bool is_static(std::string_view activation) { return without_scale(activation).starts_with("static_"); }
 bool is_asymmetric(std::string_view activation) { return activation.ends_with("_asym"); }
+bool has_zero_point(std::string_view activation) {
+  return is_static(activation) && (is_asymmetric(activation) || activation.ends_with("_zp"));
+}
 
 // Which elements share a scale.
 struct Block {
@@ -112,7 +135,8 @@ class Int8 final : public Scheme {
   int64_t group() const override { return granularity_.size; }
   std::span<const LayoutInfo> layouts() const override { return kLayouts; }
   std::span<const ActivationInfo> activations() const override {
-    return granularity_.kind == Granularity::group ? Scheme::activations() : kActivations;
+    const std::span<const ActivationInfo> all = kActivations;
+    return granularity_.kind == Granularity::group ? all.first(2) : all;
   }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
@@ -167,33 +191,52 @@ class Int8 final : public Scheme {
     }
   }
 
-  std::vector<PlaneSpec> policy_specs(const WeightShape&, std::string_view activation) const override {
-    if (!is_static(activation)) return {};
-    std::vector<PlaneSpec> specs = {{"act_quant_scale", DType::float32, {1, 1}}};
-    if (is_asymmetric(activation)) specs.push_back({"act_quant_zero_point", DType::int8, {1, 1}});
+  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const override {
+    std::vector<PlaneSpec> specs;
+    if (is_static(activation)) specs.push_back({"act_quant_scale", DType::float32, {1, 1}});
+    if (has_zero_point(activation)) specs.push_back({"act_quant_zero_point", DType::int8, {1, 1}});
+    if (is_scaled(activation)) specs.push_back({"act_pre_scale", shape.dtype, {shape.k}});
     return specs;
   }
 
   std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+    require_policy(activation);
+    if (without_scale(activation) == kWeightOnly) return {{"x", x.dtype, {x.rows, x.cols}}};
     return specs_of(x.rows, x.cols, activation_block(x, activation));
   }
 
   Planes quantize_activation(const Matrix& x, std::string_view activation,
                              const Planes& weight) const override {
-    const AffineRecipe recipe = recipe_of(x.dtype, reduced_, is_asymmetric(activation));
-    std::optional<AffineParameters> given;
-    if (is_static(activation)) {
-      require_planes(weight, policy_specs({}, activation));
-      given = {static_cast<float>(load_float(DType::float32, plane(weight, "act_quant_scale").bytes, 0)), 0};
-      if (is_asymmetric(activation))
-        given->zero_point = static_cast<int8_t>(plane(weight, "act_quant_zero_point").bytes[0]);
+    require_policy(activation);
+    require_planes(weight, policy_specs({x.dtype, 1, x.cols}, activation));
+    if (is_scaled(activation)) {
+      std::vector<std::byte> scaled(x.bytes.begin(), x.bytes.end());
+      for (int64_t i = 0; i < x.rows * x.cols; ++i)
+        store_float(x.dtype, scaled, i,
+                    mul_in(x.dtype, static_cast<float>(load_float(x.dtype, x.bytes, i)),
+                           static_cast<float>(
+                               load_float(x.dtype, plane(weight, "act_pre_scale").bytes, i % x.cols))));
+      const std::string_view rest = without_scale(activation);
+      if (rest == kWeightOnly) return {{"x", x.dtype, {x.rows, x.cols}, std::move(scaled)}};
+      return quantize_activation({x.dtype, x.rows, x.cols, scaled}, rest, weight);
     }
-    return quantize_blocks(x, activation_block(x, activation), recipe, given);
+    std::optional<AffineParameters> given;
+    if (is_static(activation))
+      given = {static_cast<float>(load_float(DType::float32, plane(weight, "act_quant_scale").bytes, 0)), 0};
+    if (has_zero_point(activation))
+      given->zero_point = static_cast<int8_t>(plane(weight, "act_quant_zero_point").bytes[0]);
+    return quantize_blocks(x, activation_block(x, activation),
+                           recipe_of(x.dtype, reduced_, is_asymmetric(activation)), given);
   }
 
   void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,
                         std::span<double> out) const override {
     require_planes(quantized, activation_specs(x, activation));
+    if (without_scale(activation) == kWeightOnly) {
+      for (int64_t k = 0; k < x.cols; ++k)
+        out[k] = load_float(x.dtype, quantized.front().bytes, row * x.cols + k);
+      return;
+    }
     const AffineParameters at = parameters_at(quantized, activation_block(x, activation).rows == 1 ? row : 0);
     const std::vector<std::byte>& qdata = plane(quantized, "qdata").bytes;
     for (int64_t k = 0; k < x.cols; ++k)
@@ -221,9 +264,11 @@ class Int8 final : public Scheme {
     const Block b = block(shape.n, shape.k);
     return element / shape.k / b.rows * (shape.k / b.cols) + element % shape.k / b.cols;
   }
-  Block activation_block(const Matrix& x, std::string_view activation) const {
+  void require_policy(std::string_view activation) const {
     if (activation == kWeightOnly || !find_activation(activation))
       throw std::invalid_argument(name_ + " has no activation policy " + std::string(activation));
+  }
+  static Block activation_block(const Matrix& x, std::string_view activation) {
     return {activation.find("_row_") != activation.npos ? 1 : x.rows, x.cols};
   }
 

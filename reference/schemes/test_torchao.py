@@ -17,10 +17,13 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchao", minversion="0.18.0", reason="needs torchao 0.18.0, see fixtures/make/requirements.txt")
 safetensors_torch = pytest.importorskip("safetensors.torch")
 
+from safetensors import safe_open  # noqa: E402
 from torchao.prototype.quantization.int4 import Int4OpaqueTensor  # noqa: E402
+from torchao.prototype.safetensors.safetensors_support import unflatten_tensor_state_dict  # noqa: E402
 from torchao.quantization import Float8Tensor, Int8Tensor, IntxUnpackedToInt8Tensor  # noqa: E402
 from torchao.quantization.granularity import PerGroup, PerRow, PerTensor  # noqa: E402
 from torchao.quantization.quant_primitives import MappingType  # noqa: E402
+from torchao.quantization.quantize_.workflows.int8.int8_tensor import QuantizeTensorToInt8Kwargs  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
@@ -189,3 +192,73 @@ def test_dequantize_gives_what_torchao_gives(scheme, tmp_path):
     run("dequantize", tmp_path / "in.pt", tmp_path / "out.safetensors")
     got = safetensors_torch.load_file(tmp_path / "out.safetensors")
     assert not [name for name, w in quantized.items() if not same_bits(w.dequantize(), got[name])]
+
+
+def policy_weights():
+    """Few, for what does not depend on the values."""
+    return {f"{str(dtype)[6:]}.weight": weight("noise", (17, 96), dtype, 77) for dtype in DTYPES}
+
+
+def int8_kwargs(granularity, mapping, reduced=False):
+    return QuantizeTensorToInt8Kwargs(granularity, MappingType[mapping], reduced)
+
+
+# scheme, policy: what torchao's own config makes of a weight
+POLICIES = {
+    ("int8_row", "dyn_row_sym"): lambda w: Int8Tensor.from_hp(
+        w, PerRow(), act_quant_kwargs=int8_kwargs(PerRow(), "SYMMETRIC")
+    ),
+    ("int8_row", "dyn_tensor_asym"): lambda w: Int8Tensor.from_hp(
+        w, PerRow(), act_quant_kwargs=int8_kwargs(PerTensor(), "ASYMMETRIC")
+    ),
+    ("int8_tensor_reduced", "dyn_row_asym"): lambda w: Int8Tensor.from_hp(
+        w, PerTensor(), act_quant_kwargs=int8_kwargs(PerRow(), "ASYMMETRIC", True), reduce_range=True
+    ),
+    ("int8_g32", "weight_only"): lambda w: Int8Tensor.from_hp(w, PerGroup(32)),
+    ("intx_b4_g32_sym", "dyn_token_asym"): lambda w: IntxUnpackedToInt8Tensor.from_hp(
+        w, (1, 32), torch.int4, activation_quantization="int8_asym_per_token"
+    ),
+    ("intx_b3_axis_asym", "weight_only"): lambda w: IntxUnpackedToInt8Tensor.from_hp(
+        w, (1, 96), torch.int3, mapping_type=MappingType.ASYMMETRIC
+    ),
+}
+
+
+def read_safetensors(path):
+    data, metadata = {}, {}
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+        data = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    state, left = unflatten_tensor_state_dict(data, metadata)
+    assert not left
+    return state
+
+
+@pytest.mark.parametrize("container", [".pt", ".safetensors"])
+@pytest.mark.parametrize(("scheme", "policy"), POLICIES)
+def test_torchao_reads_what_quantize_wrote(scheme, policy, container, tmp_path):
+    dense = policy_weights()
+    torch.save(dense, tmp_path / "in.pt")
+    out = tmp_path / f"out{container}"
+    run("quantize", "--scheme", scheme, "--activation", policy, tmp_path / "in.pt", out)
+    got = torch.load(out, weights_only=True) if container == ".pt" else read_safetensors(out)
+    for name, w in dense.items():
+        want = POLICIES[scheme, policy](w)
+        assert not differences(want, got[name])
+        wanted, read = want.__tensor_flatten__()[1], got[name].__tensor_flatten__()[1]
+        if container == ".safetensors":  # which has no tuples
+            wanted, read = ({k: list(v) if k == "block_size" else v for k, v in a.items()} for a in (wanted, read))
+        assert wanted == read
+        x = weight("noise", (3, 96), w.dtype, 78)
+        assert torch.equal(torch.nn.functional.linear(x, want), torch.nn.functional.linear(x, got[name]))
+
+
+def test_a_static_policy_is_not_written_without_its_scales(tmp_path):
+    torch.save(policy_weights(), tmp_path / "in.pt")
+    words = ["quantize", "--scheme", "int8_row", "--activation", "static_tensor_sym"]
+    done = subprocess.run(
+        [QCTS, *words, tmp_path / "in.pt", tmp_path / "out.pt"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "calibration" in done.stderr
+    assert not (tmp_path / "out.pt").exists()

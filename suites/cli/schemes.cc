@@ -61,8 +61,19 @@ Json table() {
   return rows;
 }
 
+// The first scheme of a family in full, the others in a line each.
 void print(const Json& rows) {
+  std::string family;
   for (const Json& row : rows) {
+    if (row["family"] == family) {
+      char reduction[32];
+      std::snprintf(reduction, sizeof reduction, "%.2fx", row["size_example"]["reduction"].get<double>());
+      std::cout << row["name"].get<std::string>() << ": " << row["summary"].get<std::string>() << "; "
+                << reduction << "\n";
+      continue;
+    }
+    if (!family.empty()) std::cout << "\n";
+    family = row["family"];
     std::cout << row["name"].get<std::string>() << ": " << row["summary"].get<std::string>() << "\n  from "
               << row["source"].get<std::string>() << "\n";
     for (const auto& [op, variants] : row["operations"].items()) {
@@ -83,7 +94,7 @@ void print(const Json& rows) {
     for (const Json& policy : row["activations"]) std::cout << policy["name"].get<std::string>() << "  ";
     const Json& size = row["size_example"];
     char line[160];
-    std::snprintf(line, sizeof line, "\n  size        %lld x %lld %s: %llu -> %llu bytes, %.2fx\n\n",
+    std::snprintf(line, sizeof line, "\n  size        %lld x %lld %s: %llu -> %llu bytes, %.2fx\n",
                   size["n"].get<long long>(), size["k"].get<long long>(),
                   size["dtype"].get<std::string>().c_str(), size["dense_bytes"].get<unsigned long long>(),
                   size["payload_bytes"].get<unsigned long long>(), size["reduction"].get<double>());

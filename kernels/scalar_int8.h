@@ -1,0 +1,46 @@
+// int8 rows of x for the scalar variants of quantize_activation and linear: torchao 0.18.0 Int8Tensor.from_hp
+// of x with PerRow(), one row. Every function has internal linkage.
+#pragma once
+
+#include <math.h>
+
+#include "kernels/scalar.h"
+
+namespace qcts::scalar {
+namespace {
+
+struct RowScale {
+  float scale;
+  int32_t zero_point;
+};
+
+[[maybe_unused]] RowScale int8_row_scale(uint32_t dtype, const void* row, int64_t k, bool asymmetric) {
+  float low = 0, high = 0;
+  for (int64_t i = 0; i < k; ++i) {
+    const float x = load(dtype, row, i);
+    if (x != x) return {x, 0};
+    if (x < low) low = x;
+    if (x > high) high = x;
+  }
+  const float span = asymmetric ? round_to(dtype, high - low) : (-low > high ? -low : high);
+  float scale = round_to(dtype, span / (asymmetric ? 255.0f : 127.5f));
+  if (scale < 0x1p-23f) scale = 0x1p-23f;
+  if (!asymmetric) return {scale, 0};
+  const float zero_point = -128.0f - nearbyintf(round_to(dtype, low / scale));
+  if (zero_point != zero_point) return {scale, 0};
+  return {scale, static_cast<int32_t>(zero_point < -128 ? -128 : zero_point > 127 ? 127 : zero_point)};
+}
+
+// NaN becomes 0.
+[[maybe_unused]] int8_t int8_code(float x, float reciprocal, int32_t zero_point) {
+  const float code = nearbyintf(x * reciprocal) + static_cast<float>(zero_point);
+  if (code != code) return 0;
+  return static_cast<int8_t>(code < -128 ? -128 : code > 127 ? 127 : code);
+}
+
+[[maybe_unused]] bool is_asymmetric(const char* activation) {
+  return activation != nullptr && std::strcmp(activation, "dyn_row_asym") == 0;
+}
+
+}  // namespace
+}  // namespace qcts::scalar

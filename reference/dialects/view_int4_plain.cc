@@ -1,0 +1,29 @@
+// torchao 0.14 to 0.18: Int4Tensor, and Int4PreshuffledTensor for bfloat16 activations. Whether zeros of 0
+// were chosen (symmetric) or came out, a file does not tell.
+#include "reference/dialects/attributes.h"
+#include "reference/dialects/schema.h"
+#include "reference/dialects/view.h"
+
+namespace qcts {
+namespace {
+
+Recognized recognize(const NamedTensor& tensor) {
+  const bool plain = tensor.type == "Int4Tensor";
+  if (!plain && tensor.type != "Int4PreshuffledTensor") return {};
+  const std::vector<int64_t> blocks = block_size_of(tensor);
+  if (blocks.size() != 2 || blocks[0] != 1 || any_payload(tensor, {"act_pre_scale", "row_scale"})) return {};
+  const std::string activation = data_name(tensor.attributes.value("activation_dtype", Json()));
+  if (!activation.empty() && activation != "bfloat16") return {};
+  return {"int4_plain_g" + std::to_string(blocks[1]), plain ? "plain" : "preshuffled_bf16"};
+}
+
+std::string part(const NamedTensor& tensor, std::string_view plane) {
+  if (tensor.type == "Int4Tensor" || plane == "qdata") return std::string(plane);
+  return plane == "scale" ? "group_scale" : "group_zero";
+}
+
+}  // namespace
+
+extern const View kView_int4_plain = {recognize, part};
+
+}  // namespace qcts

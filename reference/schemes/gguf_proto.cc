@@ -1,0 +1,184 @@
+// gguf_proto: torchao 0.18.0 GGUFWeightOnlyConfig, GGUFQuantizedTensor.from_float
+// (torchao/prototype/quantization/gguf/gguf_quantized_tensor.py) with _choose_qparams_gguf, _quantize_gguf
+// and _dequantize_gguf of torchao/quantization/quant_primitives.py. It has the structure of GGML's Q4_K,
+// super blocks of 256 that hold eight blocks of 32, and nothing of its bytes: no step rounds to an integer,
+// and "codes" are numbers of the weight's dtype, so the file is larger than the weight. A block's negative
+// least value becomes 0. Every operation rounds to the weight's dtype.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+namespace {
+
+constexpr int64_t kSuperBlock = 256, kBlock = 32, kBlocks = kSuperBlock / kBlock;
+constexpr float kSteps = 15;        // of a 4-bit code
+constexpr float kLargestCode = 63;  // of a 6-bit scale or least value
+
+constexpr std::array<LayoutInfo, 1> kLayouts = {
+    {{"plain", "torchao 0.18.0 gguf_quantized_tensor.py GGUFQuantizedTensor", true}}};
+
+struct BlockParameters {
+  float scale = 0, least = 0;
+};
+
+float larger_magnitude(float so_far, float value) {
+  return std::isnan(so_far) || std::isnan(value) ? NAN : std::max(so_far, std::fabs(value));
+}
+
+// torch.clamp keeps NaN.
+float clamped(float value) { return std::isnan(value) ? value : std::clamp(value, 0.0f, kLargestCode); }
+
+BlockParameters range_of(DType dtype, std::span<const float> block) {
+  float low = block[0], high = block[0];
+  for (float w : block) {
+    if (std::isnan(w)) return {w, w};
+    low = std::min(low, w);
+    high = std::max(high, w);
+  }
+  return {div_in(dtype, sub_in(dtype, high, low), kSteps), low};
+}
+
+// Planes in flatten order.
+enum Part { kScaleScale, kLeastScale, kScale, kLeast, kCodes };
+
+class GgufProto final : public Scheme {
+ public:
+  std::string_view name() const override { return "gguf_proto"; }
+  std::string_view family() const override { return "gguf_proto"; }
+  std::string_view summary() const override {
+    return "torchao's GGUF prototype: scales of scales in super blocks of 256, and codes that stay floats";
+  }
+  std::string_view source() const override {
+    return "torchao 0.18.0 GGUFWeightOnlyConfig: GGUFQuantizedTensor.from_float, _choose_qparams_gguf, "
+           "_quantize_gguf, _dequantize_gguf";
+  }
+  int64_t group() const override { return kBlock; }
+  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+    if (!find_layout(layout)) return "gguf_proto has no layout " + std::string(layout);
+    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
+      return "gguf_proto takes float32, float16 and bfloat16 weights, not " +
+             std::string(dtype_name(shape.dtype));
+    if (shape.n < 1 || shape.k < 1) return "gguf_proto takes no empty weight";
+    if (shape.k % kSuperBlock != 0)
+      return "K = " + std::to_string(shape.k) + " is not a multiple of the super block of 256";
+    return std::nullopt;
+  }
+
+  // A row of one super block has no dimension of super blocks.
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+    std::vector<int64_t> supers = {shape.n};
+    if (shape.k != kSuperBlock) supers.push_back(shape.k / kSuperBlock);
+    std::vector<int64_t> blocks = supers;
+    blocks.push_back(kBlocks);
+    return {{"super_block_scale_scale", shape.dtype, supers},
+            {"super_block_min_scale", shape.dtype, supers},
+            {"quantized_block_scale", shape.dtype, blocks},
+            {"quantized_block_min", shape.dtype, blocks},
+            {"int_data", shape.dtype, {shape.n, shape.k}}};
+  }
+
+  Planes quantize(const Matrix& weight, std::string_view) const override {
+    const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
+    Planes planes = make_planes(plane_specs(shape, "plain"));
+    const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
+    for (int64_t s = 0; s < shape.n * shape.k / kSuperBlock; ++s)
+      quantize_super_block(shape.dtype, {values.data() + s * kSuperBlock, kSuperBlock}, s, planes);
+    return planes;
+  }
+
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(plain, plane_specs(shape, layout));
+    return plain;
+  }
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(packed, plane_specs(shape, layout));
+    return packed;
+  }
+
+  // The product and the sum each in the weight's dtype.
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
+    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    std::vector<ExactWeight> row(shape.k);
+    for (int64_t n = 0; n < shape.n; ++n) {
+      exact_row(plain, shape, n, row);
+      for (int64_t k = 0; k < shape.k; ++k) {
+        const float product =
+            mul_in(shape.dtype, static_cast<float>(row[k].code), static_cast<float>(row[k].scale));
+        store_float(shape.dtype, out, n * shape.k + k,
+                    add_in(shape.dtype, product, static_cast<float>(row[k].zero)));
+      }
+    }
+    return out;
+  }
+
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const int64_t element = row * shape.k + k;
+      const BlockParameters block = recovered(shape.dtype, plain, element / kBlock);
+      const double code = load_float(shape.dtype, plane(plain, "int_data").bytes, element);
+      out[k] = {.product = code * block.scale, .zero = block.least, .code = code, .scale = block.scale};
+    }
+  }
+
+  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+                    uint64_t byte_offset) const override {
+    const int64_t at = static_cast<int64_t>(byte_offset) / dtype_bytes(shape.dtype);
+    if (plane_name == "int_data")
+      return "row " + std::to_string(at / shape.k) + ", k " + std::to_string(at % shape.k);
+    const int64_t across = shape.k / (plane_name.starts_with("super") ? kSuperBlock : kBlock);
+    return "row " + std::to_string(at / across) +
+           (plane_name.starts_with("super") ? ", super block " : ", block ") + std::to_string(at % across);
+  }
+
+ private:
+  // What the second order of quantization leaves of a block's scale and least value.
+  static BlockParameters recovered(DType dtype, const Planes& planes, int64_t block) {
+    const auto value = [&](Part part, int64_t index) {
+      return static_cast<float>(load_float(dtype, planes[part].bytes, index));
+    };
+    return {mul_in(dtype, value(kScaleScale, block / kBlocks), value(kScale, block)),
+            mul_in(dtype, value(kLeastScale, block / kBlocks), value(kLeast, block))};
+  }
+
+  static void quantize_super_block(DType dtype, std::span<const float> values, int64_t super,
+                                   Planes& planes) {
+    std::array<BlockParameters, kBlocks> blocks;
+    float largest_scale = 0, largest_least = 0;
+    for (int64_t b = 0; b < kBlocks; ++b) {
+      blocks[b] = range_of(dtype, values.subspan(b * kBlock, kBlock));
+      largest_scale = larger_magnitude(largest_scale, blocks[b].scale);
+      largest_least = larger_magnitude(largest_least, blocks[b].least);
+    }
+    const float scale_scale = div_in(dtype, largest_scale, kLargestCode);
+    const float least_scale = div_in(dtype, largest_least, kLargestCode);
+    store_float(dtype, planes[kScaleScale].bytes, super, scale_scale);
+    store_float(dtype, planes[kLeastScale].bytes, super, least_scale);
+    for (int64_t b = 0; b < kBlocks; ++b) {
+      const int64_t block = super * kBlocks + b;
+      store_float(dtype, planes[kScale].bytes, block, clamped(div_in(dtype, blocks[b].scale, scale_scale)));
+      store_float(dtype, planes[kLeast].bytes, block, clamped(div_in(dtype, blocks[b].least, least_scale)));
+      const BlockParameters kept = recovered(dtype, planes, block);
+      for (int64_t i = 0; i < kBlock; ++i)
+        store_float(dtype, planes[kCodes].bytes, block * kBlock + i,
+                    div_in(dtype, sub_in(dtype, values[b * kBlock + i], kept.least), kept.scale));
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Scheme>> make_gguf_proto() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  all.push_back(std::make_unique<GgufProto>());
+  return all;
+}
+
+}  // namespace qcts

@@ -1,0 +1,52 @@
+// What the generators of synthetic inputs share: suites/generate*.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+
+// A float matrix in double, rounded once when it is stored.
+struct Floats {
+  DType dtype;
+  int64_t rows, cols;
+  std::vector<double> values;
+  Floats(DType type, int64_t r, int64_t c)
+      : dtype(type), rows(r), cols(c), values(static_cast<size_t>(r * c)) {}
+  double& at(int64_t r, int64_t c) { return values[static_cast<size_t>(r * cols + c)]; }
+  std::vector<std::byte> bytes() const {
+    std::vector<std::byte> out(values.size() * dtype_bytes(dtype));
+    for (size_t i = 0; i < values.size(); ++i) store_float(dtype, out, i, values[i]);
+    return out;
+  }
+};
+
+inline int64_t group_length(const Scheme& scheme, const WeightShape& shape) {
+  return scheme.group() == 0 ? shape.k : scheme.group();
+}
+
+inline Planes quantized(const Scheme& scheme, const WeightShape& shape, const std::vector<std::byte>& bytes) {
+  return scheme.quantize({shape.dtype, shape.n, shape.k, bytes});
+}
+
+// The least and the largest element of a group, in units of its scale, for which the recipe's scale is a
+// power of two and small integers come back exact. Which pairs do is asked of the reference.
+struct Anchors {
+  double low, high;
+};
+
+// What quantized x means, row-major.
+std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, std::string_view activation,
+                                     const Planes& planes);
+
+// The least and the largest element of a row of x for which the policy keeps -1, 0 and 1; nullopt when it
+// keeps them whatever the row holds. Throws std::logic_error when no such pair is known.
+std::optional<Anchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
+                                          std::string_view activation, const Planes& planes);
+
+}  // namespace qcts
