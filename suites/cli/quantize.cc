@@ -14,16 +14,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Words {
+struct QuantizeWords {
   FileOptions options;
-  std::string in, out, scheme, layout, like;
+  std::string in, out, scheme, layout, like, activation{kWeightOnly};
   ChoiceRules rules;
   bool strict = false;
 };
 
 struct Plan {
   const Scheme* scheme = nullptr;
-  std::string layout;
+  std::string layout, activation;
   const TorchaoClass* cls = nullptr;
   bool safetensors = false;
 };
@@ -45,12 +45,24 @@ std::vector<std::string> writable_layouts(const Scheme& scheme) {
   return names;
 }
 
-Plan plan_of(const Words& words) {
+std::string activation_of(const Scheme& scheme, const std::string& word) {
+  std::vector<std::string> known;
+  for (const ActivationInfo& policy : scheme.activations()) known.emplace_back(policy.name);
+  if (!scheme.find_activation(word))
+    throw UsageError(std::string(scheme.name()) + " has no activation policy '" + word + "'" +
+                     did_you_mean(word, known));
+  if (!scheme.policy_specs({DType::bfloat16, 64, 64}, word).empty())
+    throw UsageError(word + " needs scales from a calibration, which IN does not have");
+  return word;
+}
+
+Plan plan_of(const QuantizeWords& words) {
   Plan plan;
   plan.scheme = &scheme_of(words.scheme);
   const std::vector<std::string> layouts = writable_layouts(*plan.scheme);
   plan.layout = words.layout.empty() && !layouts.empty() ? layouts.front() : words.layout;
-  plan.cls = torchao_class(*plan.scheme, plan.layout);
+  plan.activation = activation_of(*plan.scheme, words.activation);
+  plan.cls = torchao_class(*plan.scheme, plan.layout, plan.activation);
   if (!plan.cls || !plan.scheme->find_layout(plan.layout))
     throw UsageError(words.scheme + " is not written in the layout '" + plan.layout + "'" +
                      did_you_mean(plan.layout, layouts));
@@ -67,7 +79,7 @@ Plan plan_of(const Words& words) {
   return plan;
 }
 
-ChoiceRules rules_of(const Words& words, const Checkpoint& checkpoint) {
+ChoiceRules rules_of(const QuantizeWords& words, const Checkpoint& checkpoint) {
   ChoiceRules rules = words.rules;
   if (!words.like.empty()) {
     OpenOptions options = words.options.open;
@@ -88,8 +100,9 @@ SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
   const Planes plain =
       plan.scheme->quantize({data.dtype, shape.n, shape.k, row_major_view(data, scratch)}, plan.layout);
   const bool packed = plan.layout != "plain";
-  return {plan.scheme, plan.layout, shape.dtype,
-          shape.n,     shape.k,     packed ? plan.scheme->pack(plain, shape, plan.layout) : plain};
+  return {plan.scheme,    plan.layout, shape.dtype,
+          shape.n,        shape.k,     packed ? plan.scheme->pack(plain, shape, plan.layout) : plain,
+          plan.activation};
 }
 
 std::vector<SpelledTensor> spelled_tensors(
@@ -134,7 +147,7 @@ Replacements replacements_of(const Checkpoint& checkpoint, const std::vector<Ten
   return places;
 }
 
-std::vector<std::byte> written(const Plan& plan, const Words& words, const Checkpoint& checkpoint,
+std::vector<std::byte> written(const Plan& plan, const QuantizeWords& words, const Checkpoint& checkpoint,
                                const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
   if (plan.safetensors) {
     require_only_tensors(checkpoint);
@@ -156,12 +169,9 @@ std::vector<std::byte> written(const Plan& plan, const Words& words, const Check
   return write_torch_zip(archive_prefix(words.out), edited.root, edited.storages);
 }
 
-void print_choice(const Words& words, const Plan& plan, const std::vector<Choice>& choices) {
-  Json json = {{"scheme", words.scheme},
-               {"layout", plan.layout},
-               {"out", words.out},
-               {"type", plan.cls->name},
-               {"import", plan.cls->module}};
+void print_choice(const QuantizeWords& words, const Plan& plan, const std::vector<Choice>& choices) {
+  Json json = {{"scheme", words.scheme}, {"layout", plan.layout},  {"activation", plan.activation},
+               {"out", words.out},       {"type", plan.cls->name}, {"import", plan.cls->module}};
   json["quantized"] = Json::array();
   json["left"] = Json::array();
   size_t quantized = 0;
@@ -185,7 +195,7 @@ void print_choice(const Words& words, const Plan& plan, const std::vector<Choice
             << words.scheme << ", layout " << plan.layout << "); Python: import " << plan.cls->module << "\n";
 }
 
-int run_quantize(const Words& words) {
+int run_quantize(const QuantizeWords& words) {
   const Plan plan = plan_of(words);
   const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
   const ChoiceRules rules = rules_of(words, checkpoint);
@@ -208,7 +218,7 @@ int run_quantize(const Words& words) {
 }  // namespace
 
 void add_quantize(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<QuantizeWords>();
   CLI::App* command = app.add_subcommand("quantize", "quantize a float checkpoint as torchao 0.18.0 does");
   command->add_option("IN", words->in, "float tensors: safetensors, torch zip, or a directory")->required();
   command
@@ -217,6 +227,8 @@ void add_quantize(CLI::App& app, int& exit_code) {
   command->add_option("--scheme", words->scheme, "a scheme of `qcts schemes`")->required();
   command->add_option("--layout", words->layout,
                       "int4: tile_packed_4d (default), cpu_avx512, cpu_avx2, cpu_default (.pt only)");
+  command->add_option("--activation", words->activation,
+                      "how linear takes x: a policy of `qcts schemes` (default weight_only)");
   command
       ->add_option("--include", words->rules.include,
                    "glob on full or leaf names; default: 2-D *.weight that is no embedding by its name")
