@@ -248,7 +248,7 @@ class NumericsJudge {
     if (question_.recorded_y.empty()) return true;
     const KernelInput& input = question_.input;
     const std::vector<Bounded> bounds =
-        expectation_.truth().bounds(recorded_numerics(input.scheme->family(), input.y_dtype));
+        expectation_.truth().bounds(recorded_numerics(*input.scheme, input.y_dtype));
     const BoundedComparison compared = compare_bounded(bounds, input.y_dtype, question_.recorded_y);
     if (compared.equal()) {
       verdict_.measures.push_back({"recorded_worst_of_bound", "x", compared.worst, {}, {}, compared.total});

@@ -44,8 +44,8 @@ class LinearTruth {
   std::vector<double> x_, bias_;
 };
 
-// Where the library that recorded a golden's y rounds: torchao's CPU path of the family (see linear_truth.cc
+// Where the library that recorded a golden's y rounds: the producer's CPU path of the scheme (see linear_truth.cc
 // for the sources).
-qcts_numerics recorded_numerics(std::string_view family, DType dtype);
+qcts_numerics recorded_numerics(const Scheme& scheme, DType dtype);
 
 }  // namespace qcts

@@ -21,7 +21,7 @@ namespace qcts {
 
 enum class Format : uint8_t { torch_zip, safetensors, directory };
 std::string_view format_name(Format format);
-// "plain", "torchao_v1", "torchao_v2", "torchao_safetensors"
+// "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "tinyq"
 std::span<const std::string_view> dialect_names();
 
 struct InnerTensor {
@@ -45,7 +45,7 @@ struct NamedTensor {
 
 struct Checkpoint {
   Format format = Format::torch_zip;
-  std::string dialect;  // "plain", "torchao_v1", "torchao_v2", "torchao_safetensors"
+  std::string dialect;  // one of dialect_names(), "tinyq"
   std::filesystem::path path;
   uint64_t file_bytes = 0;
   std::vector<NamedTensor> tensors;  // file order; names unique

@@ -78,9 +78,17 @@ std::vector<NamedTensor> read_torchao_safetensors(const SafetensorsView& view, S
                                                   std::vector<std::string>& warnings);
 std::vector<NamedTensor> read_plain_safetensors(const SafetensorsView& view);
 
+// Plain tensors of TinyQ's layers joined to one tensor a module; false when there is none. Refuses
+// SubclassSchema where a layer's parts contradict each other, DuplicateEntry where a module has a float
+// weight as well.
+bool join_tinyq_layers(std::vector<NamedTensor>& tensors);
+
 // checkpoint.cc and directory.cc
 void fill_from_zip(Checkpoint& checkpoint, const TorchZip& zip, const OpenOptions& options);
 void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, const OpenOptions& options);
+// Dialects of key patterns, once every shard is read. Refuses SubclassSchema where two dialects fit, or where
+// the one asked for does not.
+void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options);
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
 TorchZipOptions zip_options(const OpenOptions& options);
 SafetensorsOptions safetensors_options(const OpenOptions& options);

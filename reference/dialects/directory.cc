@@ -182,6 +182,7 @@ Checkpoint open_directory(const fs::path& path, const OpenOptions& options) {
     read_safetensors_shards(checkpoint, shards, options);
   else
     read_zip_shards(checkpoint, shards, options);
+  join_by_keys(checkpoint, options);
   return checkpoint;
 }
 

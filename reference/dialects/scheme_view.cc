@@ -75,6 +75,8 @@ Recognized recognize(const NamedTensor& tensor) {
   if (tensor.type == "Int4TilePackedTo4dTensor")
     return any_payload(tensor, {"act_pre_scale"}) ? Recognized{}
                                                   : Recognized{int4_name(tensor), "tile_packed_4d"};
+  if (tensor.type == "W8A32LinearLayer") return {"tinyq_w8a32", "plain"};
+  if (tensor.type == "W8A16LinearLayer") return {"tinyq_w8a16", "plain"};
   if (tensor.type == "AffineQuantizedTensor" && is_tinygemm_affine(tensor)) {
     const std::string impl = tensor.attributes["tensor_impl"].value("_type", "");
     if (impl == "Int4CPUAQTTensorImpl") return {int4_name(tensor), ""};
