@@ -73,8 +73,8 @@ SafetensorsOptions safetensors_options(const OpenOptions& options) {
 }
 
 void fill_from_zip(Checkpoint& checkpoint, const TorchZip& zip, const OpenOptions& options) {
-  if (options.dialect == "torchao_safetensors")
-    refuse(RefusalClass::SubclassSchema, "a torch zip holds no torchao_safetensors dialect");
+  if (options.dialect == "torchao_safetensors" || options.dialect == "torchao_2338")
+    refuse(RefusalClass::SubclassSchema, "a torch zip holds no " + options.dialect + " dialect");
   std::set<std::string_view> dialects;
   for (const TensorLeaf& leaf : tensor_leaves(zip.root, options.limits)) {
     const TensorSpelling spelling = spelling_of(leaf.node);
@@ -103,6 +103,13 @@ void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, 
   if (options.dialect.starts_with("torchao_v"))
     refuse(RefusalClass::SubclassSchema,
            "safetensors holds no " + options.dialect + " dialect, which is one of pickles");
+  const bool may_be_2338 = options.dialect.empty() && spelt_as_2338(view);
+  if (may_be_2338 || options.dialect == "torchao_2338") {
+    std::vector<NamedTensor> tensors = read_torchao_2338(view, options, checkpoint.warnings);
+    std::ranges::move(tensors, std::back_inserter(checkpoint.tensors));
+    checkpoint.dialect = "torchao_2338";
+    return;
+  }
   const bool plain = options.dialect == "plain" || options.dialect == "tinyq";
   SafetensorsKeys keys = plain ? SafetensorsKeys::plain : detect_safetensors_keys(view);
   if (keys == SafetensorsKeys::plain && options.dialect == "torchao_safetensors")

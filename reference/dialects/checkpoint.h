@@ -21,7 +21,7 @@ namespace qcts {
 
 enum class Format : uint8_t { torch_zip, safetensors, directory };
 std::string_view format_name(Format format);
-// "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "tinyq"
+// "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"
 std::span<const std::string_view> dialect_names();
 
 struct InnerTensor {
@@ -60,6 +60,7 @@ struct OpenOptions {
   Limits limits;
   CrcPolicy crc = CrcPolicy::verify;
   bool lenient = false;
+  bool config_is_a_plan = false;   // config.json may say what float tensors are to become
   std::string dialect;             // empty: detect
   std::vector<std::string> allow;  // globals kept opaque
 };

@@ -78,7 +78,8 @@ Recognized recognize(const NamedTensor& tensor) {
   if (tensor.type == "W8A32LinearLayer") return {"tinyq_w8a32", "plain"};
   if (tensor.type == "W8A16LinearLayer") return {"tinyq_w8a16", "plain"};
   if (tensor.type == "AffineQuantizedTensor" && is_tinygemm_affine(tensor)) {
-    const std::string impl = tensor.attributes["tensor_impl"].value("_type", "");
+    const Json none(nullptr), found = tensor.attributes.value("tensor_impl", none);
+    const std::string impl = found.is_object() ? found.value("_type", "") : "";
     if (impl == "Int4CPUAQTTensorImpl") return {int4_name(tensor), ""};
     if (impl == "TensorCoreTiledAQTTensorImpl") return {int4_name(tensor), "tile_packed_4d"};
   }

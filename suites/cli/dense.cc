@@ -1,5 +1,6 @@
 #include "suites/cli/dense.h"
 
+#include "reference/dialects/dense.h"
 #include "reference/numerics/soft_float.h"
 
 namespace qcts::cli {
@@ -11,7 +12,7 @@ bool is_plain(const NamedTensor& tensor) {
 std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout) {
   if (is_plain(tensor)) return tensor.payload[0].tensor;
   const std::optional<SchemeTensor> quantized = scheme_tensor(tensor, cpu_layout);
-  if (!quantized) return std::nullopt;
+  if (!quantized) return dense_by_dialect(tensor);
   const WeightShape shape = {quantized->dtype, quantized->n, quantized->k};
   const Scheme& scheme = *quantized->scheme;
   std::vector<std::byte> bytes =

@@ -235,7 +235,9 @@ void print_choice(const Words& words, const Plan& plan, const std::vector<Choice
 
 int run_quantize(const Words& words) {
   const Plan plan = plan_of(words);
-  const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
+  OpenOptions options = words.options.open;
+  options.config_is_a_plan = true;
+  const Checkpoint checkpoint = open_checkpoint(words.in, options);
   const ChoiceRules rules = rules_of(words, checkpoint);
   const std::vector<Choice> choices = choose(checkpoint, *plan.scheme, plan.layout, rules);
   std::vector<std::string> notes = checkpoint.warnings;
