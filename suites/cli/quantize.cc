@@ -20,14 +20,14 @@ using Json = nlohmann::ordered_json;
 
 struct Words {
   FileOptions options;
-  std::string in, out, scheme, layout, like;
+  std::string in, out, scheme, layout, like, activation{kWeightOnly};
   ChoiceRules rules;
   bool strict = false;
 };
 
 struct Plan {
   const Scheme* scheme = nullptr;
-  std::string layout;
+  std::string layout, activation;
   const TorchaoClass* cls = nullptr;  // nullptr: TinyQ's layers
   bool safetensors = false;
 
@@ -54,13 +54,26 @@ std::vector<std::string> writable_layouts(const Scheme& scheme) {
   return names;
 }
 
+std::string activation_of(const Scheme& scheme, const std::string& word) {
+  std::vector<std::string> known;
+  for (const ActivationInfo& policy : scheme.activations()) known.emplace_back(policy.name);
+  if (!scheme.find_activation(word))
+    throw UsageError(std::string(scheme.name()) + " has no activation policy '" + word + "'" +
+                     did_you_mean(word, known));
+  if (!scheme.policy_specs({DType::bfloat16, 64, 64}, word).empty())
+    throw UsageError(word + " needs scales from a calibration, which IN does not have");
+  return word;
+}
+
 Plan plan_of(const Words& words) {
   Plan plan;
   plan.scheme = &scheme_of(words.scheme);
   const std::vector<std::string> layouts = writable_layouts(*plan.scheme);
   plan.layout = words.layout.empty() && !layouts.empty() ? layouts.front() : words.layout;
-  plan.cls = torchao_class(*plan.scheme, plan.layout);
-  if (std::find(layouts.begin(), layouts.end(), plan.layout) == layouts.end())
+  plan.activation = activation_of(*plan.scheme, words.activation);
+  plan.cls = torchao_class(*plan.scheme, plan.layout, plan.activation);
+  if (std::find(layouts.begin(), layouts.end(), plan.layout) == layouts.end() ||
+      (!plan.cls && plan.scheme->family() != "tinyq"))
     throw UsageError(words.scheme + " is not written in the layout '" + plan.layout + "'" +
                      did_you_mean(plan.layout, layouts));
   const size_t dot = words.out.rfind('.');
@@ -97,8 +110,9 @@ SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
   const std::vector<std::byte> weight = in_dtype(data, shape.dtype);
   const Planes plain = plan.scheme->quantize({shape.dtype, shape.n, shape.k, weight}, plan.layout);
   const bool packed = plan.layout != "plain";
-  return {plan.scheme, plan.layout, shape.dtype,
-          shape.n,     shape.k,     packed ? plan.scheme->pack(plain, shape, plan.layout) : plain};
+  return {plan.scheme,    plan.layout, shape.dtype,
+          shape.n,        shape.k,     packed ? plan.scheme->pack(plain, shape, plan.layout) : plain,
+          plan.activation};
 }
 
 std::vector<SpelledTensor> spelled_tensors(
@@ -203,11 +217,10 @@ std::vector<std::byte> written(const Plan& plan, const Words& words, const Check
 }
 
 void print_choice(const Words& words, const Plan& plan, const std::vector<Choice>& choices) {
-  Json json = {{"scheme", words.scheme},
-               {"layout", plan.layout},
-               {"out", words.out},
-               {"type", plan.type()},
-               {"import", plan.cls ? Json(plan.cls->module) : Json(nullptr)}};
+  Json json = {
+      {"scheme", words.scheme},        {"layout", plan.layout},
+      {"activation", plan.activation}, {"out", words.out},
+      {"type", plan.type()},           {"import", plan.cls ? Json(plan.cls->module) : Json(nullptr)}};
   json["quantized"] = Json::array();
   json["left"] = Json::array();
   size_t quantized = 0;
@@ -268,6 +281,8 @@ void add_quantize(CLI::App& app, int& exit_code) {
   command->add_option("--scheme", words->scheme, "a scheme of `qcts schemes`")->required();
   command->add_option("--layout", words->layout,
                       "int4: tile_packed_4d (default), cpu_avx512, cpu_avx2, cpu_default (.pt only)");
+  command->add_option("--activation", words->activation,
+                      "how linear takes x: a policy of `qcts schemes` (default weight_only)");
   command
       ->add_option("--include", words->rules.include,
                    "glob on full or leaf names; default: 2-D *.weight that is no embedding by its name")
