@@ -29,6 +29,12 @@ struct Affine {
   std::string impl;   // class of the layout: "PlainAQTTensorImpl"
 };
 
+// Values of prepacked small floats, row-major [rows, columns]; nullopt where the bytes do not fit. floatx.cc.
+std::optional<std::vector<double>> floatx_codes(const Tensor& packed, int64_t rows, int64_t columns,
+                                                int exponent_bits, int mantissa_bits);
+// Sign, exponent, mantissa, from the high bits; bias 2^(e-1) - 1, subnormals, no infinity and no NaN.
+double floatx_value(int code, int exponent_bits, int mantissa_bits);
+
 // Prefix of the parts of the AffineQuantizedTensor in a tensor: "" or "original_weight_tensor."; nullopt when
 // there is none.
 std::optional<std::string> affine_prefix(const NamedTensor& tensor);

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "kernels/registry.h"
-#include "reference/choices.h"
 #include "reference/schemes/scheme.h"
 #include "suites/cli/commands.h"
 #include "suites/environment.h"
@@ -90,36 +89,6 @@ void print(const Json& rows) {
                   size["payload_bytes"].get<unsigned long long>(), size["reduction"].get<double>());
     std::cout << line;
   }
-}
-
-Json choices_json() {
-  Json ledger = Json::array();
-  for (const ChoiceEntry& entry : choice_ledger()) {
-    Json options = Json::array();
-    for (const ChoiceOption& option : entry.options) {
-      Json answering = Json::array();
-      for (const Scheme* scheme : schemes())
-        for (const ChoiceOption* chosen : choices_of(scheme->name(), scheme->family()))
-          if (chosen == &option) answering.push_back(scheme->name());
-      options.push_back({{"id", option.id},
-                         {"answer", option.answer},
-                         {"schemes", answering},
-                         {"others", option.who},
-                         {"evidence", option.evidence}});
-    }
-    ledger.push_back({{"id", entry.id},
-                      {"question", entry.question},
-                      {"a_provider_may_differ", entry.open},
-                      {"options", options}});
-  }
-  Json claims = Json::array();
-  for (const StaleClaim& claim : stale_claims())
-    claims.push_back({{"id", claim.id},
-                      {"claim", claim.claim},
-                      {"source", claim.source},
-                      {"fact", claim.fact},
-                      {"evidence", claim.evidence}});
-  return {{"choices", ledger}, {"claims", claims}};
 }
 
 void print_choices(const Json& json) {
