@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Words {
+struct QuantizeWords {
   FileOptions options;
   std::string in, out, scheme, layout, like, activation{kWeightOnly};
   ChoiceRules rules;
@@ -65,7 +65,7 @@ std::string activation_of(const Scheme& scheme, const std::string& word) {
   return word;
 }
 
-Plan plan_of(const Words& words) {
+Plan plan_of(const QuantizeWords& words) {
   Plan plan;
   plan.scheme = &scheme_of(words.scheme);
   const std::vector<std::string> layouts = writable_layouts(*plan.scheme);
@@ -90,7 +90,7 @@ Plan plan_of(const Words& words) {
   return plan;
 }
 
-ChoiceRules rules_of(const Words& words, const Checkpoint& checkpoint) {
+ChoiceRules rules_of(const QuantizeWords& words, const Checkpoint& checkpoint) {
   ChoiceRules rules = words.rules;
   if (!words.like.empty()) {
     OpenOptions options = words.options.open;
@@ -188,7 +188,7 @@ Replacements replacements_of(const std::vector<TensorLeaf>& leaves,
   return places;
 }
 
-std::vector<std::byte> written(const Plan& plan, const Words& words, const Checkpoint& checkpoint,
+std::vector<std::byte> written(const Plan& plan, const QuantizeWords& words, const Checkpoint& checkpoint,
                                const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
   if (plan.safetensors) {
     require_only_tensors(checkpoint);
@@ -216,7 +216,7 @@ std::vector<std::byte> written(const Plan& plan, const Words& words, const Check
   return write_torch_zip(archive_prefix(words.out), edited.root, edited.storages);
 }
 
-void print_choice(const Words& words, const Plan& plan, const std::vector<Choice>& choices) {
+void print_choice(const QuantizeWords& words, const Plan& plan, const std::vector<Choice>& choices) {
   Json json = {
       {"scheme", words.scheme},        {"layout", plan.layout},
       {"activation", plan.activation}, {"out", words.out},
@@ -246,7 +246,7 @@ void print_choice(const Words& words, const Plan& plan, const std::vector<Choice
   std::cout << "\n";
 }
 
-int run_quantize(const Words& words) {
+int run_quantize(const QuantizeWords& words) {
   const Plan plan = plan_of(words);
   OpenOptions options = words.options.open;
   options.config_is_a_plan = true;
@@ -271,7 +271,7 @@ int run_quantize(const Words& words) {
 }  // namespace
 
 void add_quantize(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<QuantizeWords>();
   CLI::App* command =
       app.add_subcommand("quantize", "quantize a float checkpoint as torchao 0.18.0 or TinyQ does");
   command->add_option("IN", words->in, "float tensors: safetensors, torch zip, or a directory")->required();
