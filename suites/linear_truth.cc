@@ -148,6 +148,9 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
 //
 // gguf_proto (gguf_quantized_tensor.py): linear on the dequantized weight. In the narrow types product and
 // sum are rounded apart, which no bound here allows.
+//
+// tinyq_w8a32 (TinyQ 006b7b9, w8_a32_forward): q.float() * s in float32, F.linear, then + bias. tinyq_w8a16
+// (w8_a16_forward): F.linear(x, q.to(x.dtype)) has x's dtype; times the scales, then + bias, each in it.
 qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activation, DType dtype) {
   const std::string_view family = scheme.family();
   // pre_weight_only: x is scaled and rounded before it is x; the planes of the policy hold it so.
@@ -173,6 +176,11 @@ qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activatio
   } else if (weight_only &&
              (family == "int4_tinygemm" || (family == "gguf_proto" && dtype == DType::float32))) {
     numerics.weight_cast = QCTS_F32;
+  } else if (scheme.name() == "tinyq_w8a32") {
+    numerics.weight_cast = numerics.partial_cast = QCTS_F32;
+  } else if (scheme.name() == "tinyq_w8a16") {
+    numerics.scale_cast = numerics.partial_cast = abi_dtype(dtype);
+    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
   } else {
     throw std::logic_error("nothing is known of where the library that recorded " + std::string(family) +
                            " under " + std::string(activation) + " rounds");
