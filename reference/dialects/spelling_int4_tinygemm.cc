@@ -12,7 +12,7 @@ Json state(const SchemeTensor& tensor) {
   dict["qdata"] = plane_here();
   dict["scale_and_zero"] = plane_here();
   dict["block_size"] = group_block(tensor);
-  dict["act_pre_scale"] = nullptr;
+  dict["act_pre_scale"] = tensor.policy_planes.empty() ? Json(nullptr) : plane_here();
   return dict;
 }
 

@@ -27,14 +27,13 @@ std::string impl_name(const NamedTensor& tensor) {
 }
 
 Recognized recognize(const NamedTensor& tensor) {
+  const std::string policy = any_payload(tensor, {"act_pre_scale"}) ? "pre_weight_only" : "weight_only";
   if (tensor.type == "Int4OpaqueTensor") {
-    const bool weight_only = is_null(tensor, "act_mapping_type") &&
-                             !any_payload(tensor, {"act_pre_scale", "qzeros", "compensation"});
-    return weight_only ? Recognized{scheme_name(tensor), ""} : Recognized{};
+    const bool tinygemm =
+        is_null(tensor, "act_mapping_type") && !any_payload(tensor, {"qzeros", "compensation"});
+    return tinygemm ? Recognized{scheme_name(tensor), "", policy} : Recognized{};
   }
-  if (tensor.type == "Int4TilePackedTo4dTensor")
-    return any_payload(tensor, {"act_pre_scale"}) ? Recognized{}
-                                                  : Recognized{scheme_name(tensor), "tile_packed_4d"};
+  if (tensor.type == "Int4TilePackedTo4dTensor") return {scheme_name(tensor), "tile_packed_4d", policy};
   if (tensor.type == "AffineQuantizedTensor" && is_tinygemm_affine(tensor)) {
     const Json object = tensor.attributes.value(impl_name(tensor), Json());
     const std::string impl = object.is_object() ? object.value("_type", "") : "";

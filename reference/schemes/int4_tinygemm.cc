@@ -3,6 +3,7 @@
 //   Int4OpaqueTensor.from_hp (PrototypeInt4WeightOnlyConfig;
 //   torchao/prototype/quantization/int4/int4_opaque_tensor.py): CPU packs Int4TilePackedTo4dTensor.from_hp
 //   (torchao/quantization/quantize_/workflows/int4/int4_tile_packed_to_4d_tensor.py): CUDA pack
+// Activations: as they are, or after x * act_pre_scale (AWQ).
 // Codes 0..15; a group of a row has a scale and a floating zero, both in the weight's dtype: w = (q - 8) *
 // scale + zero.
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "reference/numerics/pre_scale.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/scheme.h"
 
@@ -27,6 +29,11 @@ constexpr double kLeastScaleTilePacked = 0x1p-126;
 // Int4TilePackedTo4dTensor pads K with find_multiple(K, 1024) and N with find_multiple(N, ntile_size = 8)
 // before it quantizes, so the padding holds the codes, scales and zeros of zeros.
 constexpr int64_t kTilePadK = 1024, kTilePadN = 8;
+
+constexpr std::array<ActivationInfo, 2> kActivations = {
+    {{kWeightOnly, "x enters the sum as it is"},
+     {"pre_weight_only",
+      "torchao 0.18.0 linear of Int4OpaqueTensor and Int4TilePackedTo4dTensor with act_pre_scale"}}};
 
 constexpr std::array<LayoutInfo, 5> kLayouts = {{
     {"plain",
@@ -278,6 +285,26 @@ class Int4Tinygemm final : public Scheme {
                 .code = code,
                 .scale = scale};
     }
+  }
+
+  std::span<const ActivationInfo> activations() const override { return kActivations; }
+  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const override {
+    if (!is_pre_scaled(activation)) return {};
+    return {pre_scale_spec(shape)};
+  }
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+    if (!is_pre_scaled(activation)) return Scheme::activation_specs(x, activation);
+    return {{"x", x.dtype, {x.rows, x.cols}}};
+  }
+  Planes quantize_activation(const Matrix& x, std::string_view activation,
+                             const Planes& weight) const override {
+    if (!is_pre_scaled(activation)) return Scheme::quantize_activation(x, activation, weight);
+    return {{"x", x.dtype, {x.rows, x.cols}, pre_scaled(x, weight)}};
+  }
+  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+                        std::span<double> out) const override {
+    require_planes(planes, activation_specs(x, activation));
+    for (int64_t k = 0; k < x.cols; ++k) out[k] = load_float(x.dtype, planes.front().bytes, row * x.cols + k);
   }
 
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,

@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "reference/numerics/affine.h"
+#include "reference/numerics/pre_scale.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/scheme.h"
 
@@ -32,7 +33,6 @@ constexpr std::string_view kStatic =
     "torchao 0.18.0 Int8StaticActivationInt8WeightConfig: Int8Tensor.from_hp of x with a given scale";
 constexpr std::string_view kScaled =
     "torchao 0.18.0 int8_tensor.py linear with act_pre_scale (prototype/smoothquant, prototype/awq)";
-constexpr std::string_view kPre = "pre_";
 // Every other one is its neighbour after act_pre_scale; scales of groups have the first two alone.
 constexpr std::array<ActivationInfo, 16> kActivations = {{{kWeightOnly, "x enters the sum as it is"},
                                                           {"pre_weight_only", kScaled},
@@ -51,11 +51,7 @@ constexpr std::array<ActivationInfo, 16> kActivations = {{{kWeightOnly, "x enter
                                                           {"static_tensor_asym", kStatic},
                                                           {"pre_static_tensor_asym", kScaled}}};
 
-bool is_scaled(std::string_view activation) { return activation.starts_with(kPre); }
-std::string_view without_scale(std::string_view activation) {
-  return is_scaled(activation) ? activation.substr(kPre.size()) : activation;
-}
-bool is_static(std::string_view activation) { return without_scale(activation).starts_with("static_"); }
+bool is_static(std::string_view activation) { return without_pre_scale(activation).starts_with("static_"); }
 bool is_asymmetric(std::string_view activation) { return activation.ends_with("_asym"); }
 bool has_zero_point(std::string_view activation) {
   return is_static(activation) && (is_asymmetric(activation) || activation.ends_with("_zp"));
@@ -195,13 +191,13 @@ class Int8 final : public Scheme {
     std::vector<PlaneSpec> specs;
     if (is_static(activation)) specs.push_back({"act_quant_scale", DType::float32, {1, 1}});
     if (has_zero_point(activation)) specs.push_back({"act_quant_zero_point", DType::int8, {1, 1}});
-    if (is_scaled(activation)) specs.push_back({"act_pre_scale", shape.dtype, {shape.k}});
+    if (is_pre_scaled(activation)) specs.push_back(pre_scale_spec(shape));
     return specs;
   }
 
   std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
     require_policy(activation);
-    if (without_scale(activation) == kWeightOnly) return {{"x", x.dtype, {x.rows, x.cols}}};
+    if (without_pre_scale(activation) == kWeightOnly) return {{"x", x.dtype, {x.rows, x.cols}}};
     return specs_of(x.rows, x.cols, activation_block(x, activation));
   }
 
@@ -209,14 +205,9 @@ class Int8 final : public Scheme {
                              const Planes& weight) const override {
     require_policy(activation);
     require_planes(weight, policy_specs({x.dtype, 1, x.cols}, activation));
-    if (is_scaled(activation)) {
-      std::vector<std::byte> scaled(x.bytes.begin(), x.bytes.end());
-      for (int64_t i = 0; i < x.rows * x.cols; ++i)
-        store_float(x.dtype, scaled, i,
-                    mul_in(x.dtype, static_cast<float>(load_float(x.dtype, x.bytes, i)),
-                           static_cast<float>(
-                               load_float(x.dtype, plane(weight, "act_pre_scale").bytes, i % x.cols))));
-      const std::string_view rest = without_scale(activation);
+    if (is_pre_scaled(activation)) {
+      std::vector<std::byte> scaled = pre_scaled(x, weight);
+      const std::string_view rest = without_pre_scale(activation);
       if (rest == kWeightOnly) return {{"x", x.dtype, {x.rows, x.cols}, std::move(scaled)}};
       return quantize_activation({x.dtype, x.rows, x.cols, scaled}, rest, weight);
     }
@@ -232,7 +223,7 @@ class Int8 final : public Scheme {
   void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,
                         std::span<double> out) const override {
     require_planes(quantized, activation_specs(x, activation));
-    if (without_scale(activation) == kWeightOnly) {
+    if (without_pre_scale(activation) == kWeightOnly) {
       for (int64_t k = 0; k < x.cols; ++k)
         out[k] = load_float(x.dtype, quantized.front().bytes, row * x.cols + k);
       return;

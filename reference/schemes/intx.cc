@@ -3,7 +3,9 @@
 // IntxUnpackedToInt8Tensor.from_hp
 // (torchao/quantization/quantize_/workflows/intx/intx_unpacked_to_int8_tensor.py) with
 // IntxChooseQParamsAlgorithm.AFFINE. Codes of b bits stand one a byte; scales have the weight's dtype and
-// everything is computed in it; zero points are int8.
+// everything is computed in it; zero points are int8. "_s32": scale_dtype=torch.float32 for a narrower
+// weight; scales are chosen as before, codes and meaning are then made with their float32 copies
+// (_adjust_scale_dtype_in_intx_unpacked_tensor of quantization/quant_api.py).
 // Activations of 8da4w: int8, asymmetric, a row of x at a time, in x's own dtype, the scale too
 // (_apply_int8_act_asym_per_token_quant_dequant).
 #include <array>
@@ -24,13 +26,13 @@ constexpr std::array<ActivationInfo, 2> kActivations = {
       "torchao 0.18.0 Int8DynamicActivationIntxWeightConfig: _apply_int8_act_asym_per_token_quant_dequant"}}};
 
 // choose_qparams_affine without eps: torch.finfo(input.dtype).smallest_normal.
-AffineRecipe recipe_of(DType dtype, Mapping mapping, int bits) {
+AffineRecipe recipe_of(DType dtype, DType scale, Mapping mapping, int bits) {
   return {.mapping = mapping,
           .code_min = -(1 << (bits - 1)),
           .code_max = (1 << (bits - 1)) - 1,
           .least_scale = float_format(dtype).min_normal,
           .input = dtype,
-          .scale = dtype};
+          .scale = scale};
 }
 
 AffineParameters parameters_at(const Planes& planes, DType dtype, int64_t index) {
@@ -38,19 +40,19 @@ AffineParameters parameters_at(const Planes& planes, DType dtype, int64_t index)
           static_cast<int8_t>(plane(planes, "zero_point").bytes[index])};
 }
 
-std::vector<PlaneSpec> specs_of(DType dtype, int64_t rows, int64_t cols, int64_t group) {
+std::vector<PlaneSpec> specs_of(DType scale, int64_t rows, int64_t cols, int64_t group) {
   return {{"qdata", DType::int8, {rows, cols}},
-          {"scale", dtype, {rows, cols / group}},
+          {"scale", scale, {rows, cols / group}},
           {"zero_point", DType::int8, {rows, cols / group}}};
 }
 
 Planes quantize_groups(const Matrix& values, int64_t group, const AffineRecipe& recipe) {
-  Planes planes = make_planes(specs_of(values.dtype, values.rows, values.cols, group));
+  Planes planes = make_planes(specs_of(recipe.scale, values.rows, values.cols, group));
   const std::vector<float> w = load_floats(values.dtype, values.bytes);
   for (int64_t b = 0; b < values.rows * values.cols / group; ++b) {
     const std::span<const float> elements(w.data() + b * group, static_cast<size_t>(group));
     const AffineParameters chosen = choose_affine(recipe, elements);
-    store_float(values.dtype, planes[1].bytes, b, chosen.scale);
+    store_float(recipe.scale, planes[1].bytes, b, chosen.scale);
     planes[2].bytes[b] = static_cast<std::byte>(chosen.zero_point);
     for (int64_t i = 0; i < group; ++i)
       planes[0].bytes[b * group + i] =
@@ -61,14 +63,15 @@ Planes quantize_groups(const Matrix& values, int64_t group, const AffineRecipe& 
 
 class Intx final : public Scheme {
  public:
-  Intx(int bits, int64_t group, Mapping mapping) : bits_(bits), group_(group), mapping_(mapping) {
+  Intx(int bits, int64_t group, Mapping mapping, bool wide)
+      : bits_(bits), group_(group), mapping_(mapping), wide_(wide) {
     constexpr std::string_view kMappings[] = {"_sym", "_symnc", "_asym"};
     constexpr std::string_view kWords[] = {"symmetric", "symmetric without clipping", "asymmetric"};
     const std::string size = std::to_string(group);
-    meaning_ = "intx_b" + std::to_string(bits) + (group ? "_g" + size : "_axis");
+    meaning_ = "intx_b" + std::to_string(bits) + (group ? "_g" + size : "_axis") + (wide ? "_s32" : "");
     name_ = meaning_ + std::string(kMappings[static_cast<int>(mapping)]);
-    summary_ = std::to_string(bits) + "-bit codes one a byte, scale and zero point for " +
-               (group ? "each " + size + " along k" : "a row") + ", " +
+    summary_ = std::to_string(bits) + "-bit codes one a byte, " + (wide ? "float32 " : "") +
+               "scale and zero point for " + (group ? "each " + size + " along k" : "a row") + ", " +
                std::string(kWords[static_cast<int>(mapping)]);
   }
 
@@ -89,6 +92,7 @@ class Intx final : public Scheme {
     if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
       return name_ + " takes float32, float16 and bfloat16 weights, not " +
              std::string(dtype_name(shape.dtype));
+    if (wide_ && shape.dtype == DType::float32) return name_ + " is for weights narrower than its scales";
     if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
     if (shape.k % length(shape.k) != 0)
       return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
@@ -97,11 +101,12 @@ class Intx final : public Scheme {
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
-    return specs_of(shape.dtype, shape.n, shape.k, length(shape.k));
+    return specs_of(scale_dtype(shape.dtype), shape.n, shape.k, length(shape.k));
   }
 
   Planes quantize(const Matrix& weight, std::string_view) const override {
-    return quantize_groups(weight, length(weight.cols), recipe_of(weight.dtype, mapping_, bits_));
+    return quantize_groups(weight, length(weight.cols),
+                           recipe_of(weight.dtype, scale_dtype(weight.dtype), mapping_, bits_));
   }
 
   Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
@@ -113,16 +118,18 @@ class Intx final : public Scheme {
     return packed;
   }
 
-  // IntxUnpackedToInt8Tensor.dequantize: the difference and the product each in the logical dtype.
+  // IntxUnpackedToInt8Tensor.dequantize: the difference in the logical dtype, the product in its common type
+  // with the scale's, then in the logical dtype.
   std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
     require_planes(plain, plane_specs(shape, "plain"));
     std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
     for (int64_t b = 0; b < shape.n * shape.k / length(shape.k); ++b) {
-      const AffineParameters at = parameters_at(plain, shape.dtype, b);
+      const AffineParameters at = parameters_at(plain, scale_dtype(shape.dtype), b);
       for (int64_t i = b * length(shape.k); i < (b + 1) * length(shape.k); ++i)
-        store_float(shape.dtype, out, i,
-                    dequantize_affine(shape.dtype, shape.dtype, at, static_cast<int8_t>(qdata[i])));
+        store_float(
+            shape.dtype, out, i,
+            dequantize_affine(shape.dtype, scale_dtype(shape.dtype), at, static_cast<int8_t>(qdata[i])));
     }
     return out;
   }
@@ -133,7 +140,7 @@ class Intx final : public Scheme {
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t element = row * shape.k + k;
-      const AffineParameters at = parameters_at(plain, shape.dtype, element / length(shape.k));
+      const AffineParameters at = parameters_at(plain, scale_dtype(shape.dtype), element / length(shape.k));
       const double code = static_cast<int8_t>(qdata[element]) - at.zero_point;
       out[k] = {.product = code * at.scale, .zero = 0, .code = code, .scale = at.scale};
     }
@@ -145,7 +152,7 @@ class Intx final : public Scheme {
   }
   Planes quantize_activation(const Matrix& x, std::string_view activation, const Planes&) const override {
     require_policy(activation);
-    return quantize_groups(x, x.cols, recipe_of(x.dtype, Mapping::asymmetric, 8));
+    return quantize_groups(x, x.cols, recipe_of(x.dtype, x.dtype, Mapping::asymmetric, 8));
   }
   void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,
                         std::span<double> out) const override {
@@ -161,12 +168,13 @@ class Intx final : public Scheme {
     int64_t at = static_cast<int64_t>(byte_offset);
     if (plane_name == "qdata")
       return "row " + std::to_string(at / shape.k) + ", k " + std::to_string(at % shape.k);
-    if (plane_name == "scale") at /= dtype_bytes(shape.dtype);
+    if (plane_name == "scale") at /= dtype_bytes(scale_dtype(shape.dtype));
     const int64_t across = shape.k / length(shape.k);
     return "row " + std::to_string(at / across) + (group_ ? ", group " + std::to_string(at % across) : "");
   }
 
  private:
+  DType scale_dtype(DType weight) const { return wide_ ? DType::float32 : weight; }
   int64_t length(int64_t k) const { return group_ ? group_ : k; }
   void require_policy(std::string_view activation) const {
     if (activation == kWeightOnly || !find_activation(activation))
@@ -176,6 +184,7 @@ class Intx final : public Scheme {
   int bits_;
   int64_t group_;
   Mapping mapping_;
+  bool wide_;
   std::string name_, meaning_, summary_;
 };
 
@@ -183,10 +192,12 @@ class Intx final : public Scheme {
 
 std::vector<std::unique_ptr<Scheme>> make_intx() {
   std::vector<std::unique_ptr<Scheme>> all;
-  for (int bits = 1; bits <= 8; ++bits)
-    for (const int64_t group : {0, 32, 64, 128, 256})
-      for (const Mapping mapping : {Mapping::symmetric, Mapping::symmetric_no_clipping, Mapping::asymmetric})
-        all.push_back(std::make_unique<Intx>(bits, group, mapping));
+  for (const bool wide : {false, true})
+    for (int bits = 1; bits <= 8; ++bits)
+      for (const int64_t group : {0, 32, 64, 128, 256})
+        for (const Mapping mapping :
+             {Mapping::symmetric, Mapping::symmetric_no_clipping, Mapping::asymmetric})
+          all.push_back(std::make_unique<Intx>(bits, group, mapping, wide));
   return all;
 }
 

@@ -21,6 +21,7 @@ from safetensors import safe_open  # noqa: E402
 from torchao.prototype.quantization.int4 import Int4OpaqueTensor  # noqa: E402
 from torchao.prototype.safetensors.safetensors_support import unflatten_tensor_state_dict  # noqa: E402
 from torchao.quantization import Float8Tensor, Int8Tensor, IntxUnpackedToInt8Tensor  # noqa: E402
+from torchao.quantization.quant_api import _adjust_scale_dtype_in_intx_unpacked_tensor  # noqa: E402
 from torchao.quantization.granularity import PerGroup, PerRow, PerTensor  # noqa: E402
 from torchao.quantization.quant_primitives import MappingType  # noqa: E402
 from torchao.quantization.quantize_.workflows.int8.int8_tensor import QuantizeTensorToInt8Kwargs  # noqa: E402
@@ -95,10 +96,10 @@ def weight(kind, shape, dtype, seed):
     return w.to(dtype)
 
 
-def weights(shapes):
+def weights(shapes, dtypes=DTYPES):
     cases = [
         (dtype, kind, shapes[(7 * which + number) % len(shapes)])
-        for dtype in DTYPES
+        for dtype in dtypes
         for which, kind in enumerate(KINDS)
         for number in range(SHAPES_A_KIND)
     ]
@@ -148,6 +149,18 @@ def intx(bits, group, mapping):
     )
 
 
+def wide(bits, group, mapping):
+    """scale_dtype=torch.float32"""
+
+    def quantize(w):
+        weight = intx(bits, group, mapping)(w)
+        if w.dtype != torch.float32:
+            _adjust_scale_dtype_in_intx_unpacked_tensor(weight, w, torch.float32)
+        return weight
+
+    return quantize
+
+
 INTX = {
     f"intx_b{bits}_{f'g{group}' if group else 'axis'}_{mapping}": (
         intx(bits, group, mapping),
@@ -155,6 +168,10 @@ INTX = {
     )
     for bits in range(1, 9)
     for group, mapping in ((0, ("sym", "asym")[bits % 2]), (32, ("asym", "sym")[bits % 2]), (64, "symnc"))
+}
+WIDE = {
+    "intx_b4_g32_s32_asym": (wide(4, 32, "asym"), ODD_GROUP_SHAPES),
+    "intx_b6_axis_s32_sym": (wide(6, 0, "sym"), ROW_SHAPES),
 }
 SCHEMES = {
     "int8_row": (lambda w: Int8Tensor.from_hp(w, PerRow()), ROW_SHAPES),
@@ -164,6 +181,7 @@ SCHEMES = {
     "int8_g32": (lambda w: Int8Tensor.from_hp(w, PerGroup(32)), ODD_GROUP_SHAPES),
     "int8_g128": (lambda w: Int8Tensor.from_hp(w, PerGroup(128)), ODD_GROUP_SHAPES),
     **INTX,
+    **WIDE,
     "fp8_row": (Float8Tensor.from_hp, ROW_SHAPES),
     "int4_tinygemm_g32": (int4(32), GROUP_SHAPES),
     "int4_tinygemm_g64": (int4(64), GROUP_SHAPES),
@@ -174,7 +192,7 @@ SCHEMES = {
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_quantize_makes_what_torchao_makes(scheme, tmp_path):
     quantize, shapes = SCHEMES[scheme]
-    dense = weights(shapes)
+    dense = weights(shapes, DTYPES[1:] if scheme in WIDE else DTYPES)
     torch.save(dense, tmp_path / "in.pt")
     layout = ["--layout", CPU_LAYOUT[torch.backends.cpu.get_cpu_capability()]] if scheme.startswith("int4") else []
     run("quantize", "--scheme", scheme, *layout, tmp_path / "in.pt", tmp_path / "out.pt")
@@ -187,7 +205,7 @@ def test_quantize_makes_what_torchao_makes(scheme, tmp_path):
 @pytest.mark.parametrize("scheme", [name for name in SCHEMES if not name.startswith("int4")])
 def test_dequantize_gives_what_torchao_gives(scheme, tmp_path):
     quantize, shapes = SCHEMES[scheme]
-    quantized = {name: quantize(w) for name, w in weights(shapes).items()}
+    quantized = {name: quantize(w) for name, w in weights(shapes, DTYPES[1:] if scheme in WIDE else DTYPES).items()}
     torch.save(quantized, tmp_path / "in.pt")
     run("dequantize", tmp_path / "in.pt", tmp_path / "out.safetensors")
     got = safetensors_torch.load_file(tmp_path / "out.safetensors")
