@@ -143,6 +143,10 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
 //   int4_tinygemm  aten::_weight_int4pack_mm_for_cpu (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights
 //   are formed and summed in
 //                  float32; the sum is rounded to y's dtype, then Int4OpaqueTensor's linear adds the bias.
+//   tinyq_w8a32    TinyQ 006b7b9 w8_a32_forward: q.float() * s in float32, F.linear, then + bias.
+//   tinyq_w8a16    w8_a16_forward: F.linear(x, q.to(x.dtype)) has x's dtype; times the scales, then + bias,
+//   each in
+//                  that dtype.
 qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activation, DType dtype) {
   const std::string_view family = scheme.family();
   const bool weight_only = activation == kWeightOnly;
@@ -166,6 +170,11 @@ qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activatio
     numerics.weight_cast = abi_dtype(dtype);
   } else if (weight_only && family == "int4_tinygemm") {
     numerics.weight_cast = QCTS_F32;
+  } else if (scheme.name() == "tinyq_w8a32") {
+    numerics.weight_cast = numerics.partial_cast = QCTS_F32;
+  } else if (scheme.name() == "tinyq_w8a16") {
+    numerics.scale_cast = numerics.partial_cast = abi_dtype(dtype);
+    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
   } else {
     throw std::logic_error("nothing is known of where the library that recorded " + std::string(family) +
                            " under " + std::string(activation) + " rounds");

@@ -47,7 +47,7 @@ class LinearTruth {
   std::vector<double> offsets_;  // of each row of quantized x, see linear_oracle(); empty for weight_only
 };
 
-// Where the library that recorded a golden's y rounds: torchao's CPU path of the family under the policy (see
+// Where the library that recorded a golden's y rounds: the producer's CPU path of the scheme under the policy (see
 // linear_truth.cc for the sources). Throws std::logic_error where nothing is known.
 qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activation, DType dtype);
 

@@ -351,6 +351,8 @@ class Run {
               [](const Verdict& a, const Verdict& b) { return a.full_id() < b.full_id(); });
     count_floor(report_);
     add_goldens();
+    report_.ledger = choices_json();
+    report_.readers = readers_json();
     const std::string json = report_json(report_).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
     write_text(options_.out / "report.json", json);
     write_text(options_.out / "junit.xml", junit_xml(report_));

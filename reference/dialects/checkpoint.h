@@ -21,7 +21,7 @@ namespace qcts {
 
 enum class Format : uint8_t { torch_zip, safetensors, directory };
 std::string_view format_name(Format format);
-// "plain", "torchao_v1", "torchao_v2", "torchao_safetensors"
+// "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"
 std::span<const std::string_view> dialect_names();
 
 struct InnerTensor {
@@ -46,7 +46,7 @@ struct NamedTensor {
 
 struct Checkpoint {
   Format format = Format::torch_zip;
-  std::string dialect;  // "plain", "torchao_v1", "torchao_v2", "torchao_safetensors"
+  std::string dialect;  // one of dialect_names(), "tinyq"
   std::filesystem::path path;
   uint64_t file_bytes = 0;
   std::vector<NamedTensor> tensors;  // file order; names unique
@@ -61,6 +61,7 @@ struct OpenOptions {
   Limits limits;
   CrcPolicy crc = CrcPolicy::verify;
   bool lenient = false;
+  bool config_is_a_plan = false;   // config.json may say what float tensors are to become
   std::string dialect;             // empty: detect
   std::vector<std::string> allow;  // globals kept opaque
 };
@@ -87,6 +88,9 @@ struct SchemeTensor {
   Planes planes;
   std::string activation{kWeightOnly};
   Planes policy_planes{};  // Scheme::policy_specs
+  // Bytes that the file has beyond those planes (negative: fewer), where an older producer stored one in
+  // another type.
+  int64_t stored_otherwise_bytes = 0;
 };
 
 // nullopt for a plain tensor or an unknown scheme. Refuses SubclassSchema when the file cannot tell the

@@ -138,10 +138,16 @@ std::optional<SchemeTensor> scheme_tensor(const NamedTensor& tensor, std::string
     refuse(RefusalClass::SubclassSchema, tensor.name + " (" + tensor.type +
                                              "): the file does not say which CPU packed it, and \"" +
                                              result.layout + "\" is no layout of " + tensor.scheme);
-  for (const PlaneSpec& spec : scheme->plane_specs(shape, result.layout))
-    result.planes.push_back(read_plane(*view, tensor, spec));
-  for (const PlaneSpec& spec : scheme->policy_specs(shape, result.activation))
-    result.policy_planes.push_back(read_plane(*view, tensor, spec));
+  const auto take = [&](const std::vector<PlaneSpec>& specs, Planes& planes) {
+    for (const PlaneSpec& spec : specs) {
+      planes.push_back(read_plane(*view, tensor, spec));
+      const Tensor* part = part_of(*view, tensor, spec.name);
+      result.stored_otherwise_bytes += (part ? static_cast<int64_t>(bytes_of(part->dtype, part->shape)) : 0) -
+                                       static_cast<int64_t>(spec.bytes());
+    }
+  };
+  take(scheme->plane_specs(shape, result.layout), result.planes);
+  take(scheme->policy_specs(shape, result.activation), result.policy_planes);
   return result;
 }
 

@@ -62,6 +62,14 @@ struct EditedZip {
 };
 EditedZip replace_tensors(const TorchZip& zip, const Replacements& replacements);
 
+// The same with TinyQ's layers (tinyq.py at 006b7b9): in the dict of a weight "M.weight", in this order,
+// "M.bias" where it has one, then the planes as "M.int8_weights", "M.scales" and, under W8A32,
+// "M.zero_points": parameters before buffers, as Module.state_dict() lists them. Keys: the places of the
+// weights, which stand in dicts.
+EditedZip replace_by_tinyq(const TorchZip& zip, const Replacements& layers);
+// Names and tensors of one such layer, without its bias. `module` ends in '.' or is empty.
+std::vector<std::pair<std::string, Tensor>> tinyq_parts(const SchemeTensor& layer, const std::string& module);
+
 // A state dict from its tensors alone, for input that had no pickle: a dict in this order. Exactly one of the
 // two is set.
 struct SpelledTensor {

@@ -1,4 +1,4 @@
-// tinygemm's int4: torchao 0.14 to 0.18 Int4OpaqueTensor and Int4TilePackedTo4dTensor; 0.7 to 0.15
+// tinygemm's int4: torchao 0.14 to 0.18 Int4OpaqueTensor and Int4TilePackedTo4dTensor; 0.5 to 0.15
 // AffineQuantizedTensor around Int4CPULayout and TensorCoreTiledLayout.
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/schema.h"
@@ -17,7 +17,13 @@ std::string scheme_name(const NamedTensor& tensor) {
 bool is_tinygemm_affine(const NamedTensor& tensor) {
   const auto value = [&](const char* name) { return tensor.attributes.value(name, Json(nullptr)); };
   return data_name(value("zero_point_domain")) == "FLOAT" && value("quant_min") == Json(0) &&
-         value("quant_max") == Json(15) && value("tensor_impl.transposed") != Json(true);
+         value("quant_max") == Json(15) && value("tensor_impl.transposed") != Json(true) &&
+         value("layout_tensor.transposed") != Json(true);
+}
+
+// 0.5 and 0.6 called it layout_tensor.
+std::string impl_name(const NamedTensor& tensor) {
+  return tensor.attributes.contains("layout_tensor") ? "layout_tensor" : "tensor_impl";
 }
 
 Recognized recognize(const NamedTensor& tensor) {
@@ -30,16 +36,18 @@ Recognized recognize(const NamedTensor& tensor) {
     return any_payload(tensor, {"act_pre_scale"}) ? Recognized{}
                                                   : Recognized{scheme_name(tensor), "tile_packed_4d"};
   if (tensor.type == "AffineQuantizedTensor" && is_tinygemm_affine(tensor)) {
-    const std::string impl = tensor.attributes["tensor_impl"].value("_type", "");
+    const Json object = tensor.attributes.value(impl_name(tensor), Json());
+    const std::string impl = object.is_object() ? object.value("_type", "") : "";
     if (impl == "Int4CPUAQTTensorImpl") return {scheme_name(tensor), ""};
-    if (impl == "TensorCoreTiledAQTTensorImpl") return {scheme_name(tensor), "tile_packed_4d"};
+    if (impl == "TensorCoreTiledAQTTensorImpl" || impl == "TensorCoreTiledAQTLayout")
+      return {scheme_name(tensor), "tile_packed_4d"};
   }
   return {};
 }
 
 std::string part(const NamedTensor& tensor, std::string_view plane) {
   if (tensor.type != "AffineQuantizedTensor") return std::string(plane);
-  return "tensor_impl." + std::string(plane == "qdata" ? "packed_weight" : plane);
+  return impl_name(tensor) + "." + std::string(plane == "qdata" ? "packed_weight" : plane);
 }
 
 }  // namespace

@@ -91,14 +91,45 @@ void print(const Json& rows) {
   }
 }
 
+void print_choices(const Json& json) {
+  for (const Json& entry : json["choices"]) {
+    std::cout << entry["id"].get<std::string>() << ": " << entry["question"].get<std::string>() << "?"
+              << (entry["a_provider_may_differ"].get<bool>() ? " (a provider may differ)" : "") << "\n";
+    for (const Json& option : entry["options"]) {
+      std::cout << "  " << option["id"].get<std::string>() << ": " << option["answer"].get<std::string>()
+                << "\n    ";
+      for (const Json& scheme : option["schemes"]) std::cout << scheme.get<std::string>() << " ";
+      const std::string others = option["others"];
+      std::cout << (others.empty() ? "" : "| " + others + " ") << "\n    from "
+                << option["evidence"].get<std::string>() << "\n";
+    }
+  }
+  std::cout << "documented claims that do not hold\n";
+  for (const Json& claim : json["claims"])
+    std::cout << "  " << claim["id"].get<std::string>() << ": " << claim["claim"].get<std::string>() << " ("
+              << claim["source"].get<std::string>() << ")\n    " << claim["fact"].get<std::string>() << "; "
+              << claim["evidence"].get<std::string>() << "\n";
+}
+
 }  // namespace
 
 void add_schemes(CLI::App& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
+  auto choices = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand(
       "schemes", "what is judged: schemes, their layouts, the implementations of each operation");
   command->add_flag("--json", *json, "the same as JSON");
-  command->callback([json, &exit_code] {
+  command->add_flag("--choices", *choices, "the ledger: where implementations disagree, and who does what");
+  command->callback([json, choices, &exit_code] {
+    if (*choices) {
+      const Json ledger = choices_json();
+      if (*json)
+        std::cout << ledger.dump(2) << "\n";
+      else
+        print_choices(ledger);
+      exit_code = 0;
+      return;
+    }
     const Json rows = table();
     if (*json)
       std::cout << rows.dump(2) << "\n";
