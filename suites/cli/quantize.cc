@@ -159,6 +159,9 @@ std::vector<SpelledTensor> spelled_layers(
 
 // What a new container would lose.
 void require_only_tensors(const Checkpoint& checkpoint) {
+  if (checkpoint.script)
+    throw Failure(checkpoint.path.string() +
+                  ": a TorchScript program, which would be lost in the new container");
   for (const auto& zip : checkpoint.zips)
     if (const std::optional<std::string> leaf = first_other_leaf(zip->root))
       throw Failure(checkpoint.path.string() + ": '" + *leaf +
