@@ -37,8 +37,9 @@ struct NamedTensor {
   std::string scheme;  // Scheme::name; empty when plain or unknown to the list
   std::string layout;  // "plain", "tile_packed_4d", "cpu_avx512" ...; empty when plain or when the file
                        // cannot tell (CPU packs)
-  std::vector<int64_t> shape;    // of the tensor that the model sees
-  DType dtype = DType::float32;  // its logical dtype
+  std::string activation{kWeightOnly};  // the policy that the file asks for, of the scheme's
+  std::vector<int64_t> shape;           // of the tensor that the model sees
+  DType dtype = DType::float32;         // its logical dtype
   std::vector<InnerTensor> payload;
   nlohmann::ordered_json attributes = nlohmann::ordered_json::object();  // reference/dialects/attributes.h
 };
@@ -84,6 +85,8 @@ struct SchemeTensor {
   DType dtype = DType::bfloat16;  // logical
   int64_t n = 0, k = 0;           // of the logical weight [n, k]
   Planes planes;
+  std::string activation{kWeightOnly};
+  Planes policy_planes{};  // Scheme::policy_specs
 };
 
 // nullopt for a plain tensor or an unknown scheme. Refuses SubclassSchema when the file cannot tell the

@@ -10,10 +10,9 @@
 namespace qcts {
 namespace {
 
-// torchao 0.18.0: int8_tensor.py, float8_tensor.py, int4_tile_packed_to_4d_tensor.py under
+// torchao 0.18.0: int8_tensor.py, int4_tile_packed_to_4d_tensor.py under
 // quantization/quantize_/workflows; prototype/quantization/int4/int4_opaque_tensor.py.
 const TorchaoClass kInt8 = {"torchao.quantization", "Int8Tensor", {"qdata", "scale", "zero_point"}, true};
-const TorchaoClass kFloat8 = {"torchao.quantization", "Float8Tensor", {"qdata", "scale"}, true};
 const TorchaoClass kTilePacked = {
     "torchao.quantization", "Int4TilePackedTo4dTensor", {"qdata", "scale_and_zero"}, true};
 const TorchaoClass kOpaque = {
@@ -34,6 +33,12 @@ Tensor plane_tensor(const SchemeTensor& tensor, std::string_view name) {
   return make_tensor(source.dtype, source.shape, source.bytes);
 }
 
+pickle::Ref rebuilt(pickle::Ref type, pickle::Ref wrapper, pickle::Ref state) {
+  return pickle::call(pickle::global("torch._tensor", "_rebuild_from_type_v2"),
+                      {pickle::global("torch._utils", "_rebuild_wrapper_subclass"), std::move(type),
+                       std::move(wrapper), std::move(state)});
+}
+
 const TorchaoClass& required_class(const SchemeTensor& tensor) {
   const TorchaoClass* cls = torchao_class(*tensor.scheme, tensor.layout);
   if (!cls)
@@ -45,8 +50,8 @@ const TorchaoClass& required_class(const SchemeTensor& tensor) {
 }  // namespace
 
 const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout) {
+  if (const TorchaoClass* cls = float_class(scheme, layout)) return cls;
   if (scheme.name() == "int8_row" && layout == "plain") return &kInt8;
-  if (scheme.name() == "fp8_row" && layout == "plain") return &kFloat8;
   if (scheme.family() == "int4_tinygemm" && layout == "tile_packed_4d") return &kTilePacked;
   if (scheme.family() == "int4_tinygemm" && layout.starts_with("cpu_")) return &kOpaque;
   return nullptr;
@@ -71,12 +76,13 @@ pickle::Ref TorchaoSpeller::strided() {
   return strided_;
 }
 
-pickle::Ref TorchaoSpeller::auto_kernel() {
-  if (!auto_kernel_)
-    auto_kernel_ = pickle::call(
+pickle::Ref TorchaoSpeller::kernel(std::string_view member) {
+  pickle::Ref& node = kernels_[std::string(member)];
+  if (!node)
+    node = pickle::call(
         pickle::global("torchao.quantization.quantize_.common.kernel_preference", "KernelPreference"),
-        {pickle::string("auto")});
-  return auto_kernel_;
+        {pickle::string(std::string(member))});
+  return node;
 }
 
 pickle::Ref TorchaoSpeller::spell(const SchemeTensor& tensor, StorageTable& table) {
@@ -95,6 +101,11 @@ pickle::Ref TorchaoSpeller::spell(const SchemeTensor& tensor, StorageTable& tabl
     const Tensor part = plane_tensor(tensor, key);
     put(key, tensor_node(part, table.key_of(part.storage)));
   };
+  if (cls.state) {
+    cls.state(tensor, {put, put_plane, [&](std::string_view text) { return name(text); },
+                       [&](std::string_view member) { return kernel(member); }});
+    return rebuilt(type, wrapper, state);
+  }
   put_plane(cls.planes[0]);
   put_plane(cls.planes[1]);
   put("block_size", integers(block_size(tensor), pickle::list));
@@ -104,21 +115,18 @@ pickle::Ref TorchaoSpeller::spell(const SchemeTensor& tensor, StorageTable& tabl
          {"act_quant_kwargs", "act_quant_scale", "act_quant_zero_point", "act_pre_scale"})
       put(key, pickle::none());
     put("reduce_range", pickle::boolean(false));
-  } else if (cls.name == kFloat8.name) {
-    for (std::string_view key : {"mm_config", "act_quant_kwargs"}) put(key, pickle::none());
-    put("kernel_preference", auto_kernel());
   } else if (cls.name == kTilePacked.name) {
     put("act_pre_scale", pickle::none());
   } else {
     for (std::string_view key : {"act_pre_scale", "qzeros", "compensation", "act_mapping_type"})
       put(key, pickle::none());
   }
-  return pickle::call(pickle::global("torch._tensor", "_rebuild_from_type_v2"),
-                      {pickle::global("torch._utils", "_rebuild_wrapper_subclass"), type, wrapper, state});
+  return rebuilt(type, wrapper, state);
 }
 
 nlohmann::ordered_json spelled_attributes(const SchemeTensor& tensor) {
   const TorchaoClass& cls = required_class(tensor);
+  if (cls.attributes) return cls.attributes(tensor);
   Json attributes = Json::object();
   const Json blocks = block_size(tensor), dtype = dtype_json(tensor.dtype);
   const Json shape = {tensor.n, tensor.k};
@@ -126,12 +134,6 @@ nlohmann::ordered_json spelled_attributes(const SchemeTensor& tensor) {
     attributes["act_quant_kwargs"] = nullptr;
     attributes["reduce_range"] = false;
     attributes["block_size"] = blocks;
-    attributes["dtype"] = dtype;
-  } else if (cls.name == kFloat8.name) {
-    attributes["block_size"] = blocks;
-    attributes["mm_config"] = nullptr;
-    attributes["act_quant_kwargs"] = nullptr;
-    attributes["kernel_preference"] = {{"_type", "KernelPreference"}, {"_data", "AUTO"}};
     attributes["dtype"] = dtype;
   } else {
     if (cls.name == kOpaque.name) attributes["act_mapping_type"] = nullptr;
@@ -171,9 +173,10 @@ SpelledSafetensors spell_safetensors(const std::vector<SpelledTensor>& tensors) 
     const std::string prefix = tensor.name.substr(0, dot) + "._" + tensor.name.substr(dot + 1) + "_";
     for (std::string_view part : cls.planes)
       spelled.entries.emplace_back(prefix + std::string(part), plane_tensor(*tensor.quantized, part));
-    // The encoder lists optional tensors before required ones: zero_point is Int8Tensor's.
+    // The encoder lists optional tensors before required ones: zero_point is Int8Tensor's, per_tensor_scale
+    // NVFP4Tensor's.
     Json parts = Json::array();
-    if (cls.planes.size() == 3) parts.push_back(cls.planes[2]);
+    for (size_t i = 2; i < cls.planes.size(); ++i) parts.push_back(cls.planes[i]);
     parts.push_back(cls.planes[0]);
     parts.push_back(cls.planes[1]);
     Json info = Json::object();

@@ -1,6 +1,7 @@
 // Writing: quantized tensors in the spelling of torchao 0.18.0, pickled and in safetensors.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -12,13 +13,27 @@
 
 namespace qcts {
 
+// The __dict__ of a class in the making: what a family spells it with.
+struct StateSpelling {
+  std::function<void(std::string_view key, pickle::Ref value)> put;
+  std::function<void(std::string_view plane)> put_plane;       // the tensor, under the plane's name
+  std::function<pickle::Ref(std::string_view text)> name;      // one node a text, as Python interns it
+  std::function<pickle::Ref(std::string_view member)> kernel;  // KernelPreference(member), one node a member
+};
+
 // The class that torchao 0.18.0 makes for a scheme and a layout.
 struct TorchaoClass {
   std::string_view module;  // what Python has to import before torch.load(weights_only=True)
   std::string_view name;
   std::vector<std::string_view> planes;  // names of its inner tensors, in the order of its __dict__
   bool in_safetensors = false;           // torchao's safetensors layer takes it
+  // Of the families that spell their state and attributes themselves, spell_<family>.cc; nullptr: spell.cc
+  // does.
+  void (*state)(const SchemeTensor& tensor, const StateSpelling& spelling) = nullptr;
+  nlohmann::ordered_json (*attributes)(const SchemeTensor& tensor) = nullptr;
 };
+// Classes of fp8_row, fp8, mx, nvfp4 and nf4; nullptr: not one of these.
+const TorchaoClass* float_class(const Scheme& scheme, std::string_view layout);
 // nullptr: no class of torchao means these planes ("int4_tinygemm_g128" in layout "plain").
 const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout);
 
@@ -45,9 +60,9 @@ class TorchaoSpeller {
  private:
   pickle::Ref name(std::string_view text);
   pickle::Ref strided();
-  pickle::Ref auto_kernel();
-  std::unordered_map<std::string, pickle::Ref> names_;
-  pickle::Ref strided_, auto_kernel_;
+  pickle::Ref kernel(std::string_view member);
+  std::unordered_map<std::string, pickle::Ref> names_, kernels_;
+  pickle::Ref strided_;
 };
 
 // The graph of `zip` with the tensors at some places replaced, everything else kept with its identity;
@@ -69,8 +84,8 @@ struct SpelledTensor {
 EditedZip spell_state_dict(const std::vector<SpelledTensor>& tensors);
 
 // Entries and __metadata__ as torchao's flatten_tensor_state_dict makes them ("MODULE._PARAM_qdata"; JSON as
-// Python's json.dumps writes it). Throws std::invalid_argument for two tensors that would become one entry and
-// for a quantized tensor whose name has no '.'.
+// Python's json.dumps writes it). Throws std::invalid_argument for two tensors that would become one entry
+// and for a quantized tensor whose name has no '.'.
 struct SpelledSafetensors {
   std::vector<std::pair<std::string, Tensor>> entries;
   std::vector<std::pair<std::string, std::string>> metadata;
