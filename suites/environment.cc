@@ -45,11 +45,16 @@ Json schemes_json() {
     Json layouts = Json::array();
     for (const LayoutInfo& layout : scheme->layouts())
       layouts.push_back({{"name", layout.name}, {"source", layout.source}, {"confirmed", layout.confirmed}});
+    Json activations = Json::array();
+    for (const ActivationInfo& policy : scheme->activations())
+      activations.push_back({{"name", policy.name}, {"source", policy.source}});
     all.push_back({{"name", scheme->name()},
                    {"family", scheme->family()},
                    {"summary", scheme->summary()},
                    {"source", scheme->source()},
                    {"group", scheme->group()},
+                   {"meaning", scheme->meaning()},
+                   {"activations", activations},
                    {"layouts", layouts}});
   }
   return all;

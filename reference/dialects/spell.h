@@ -1,7 +1,6 @@
 // Writing: quantized tensors in the spelling of torchao 0.18.0, pickled and in safetensors.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -13,29 +12,15 @@
 
 namespace qcts {
 
-// The __dict__ of a class in the making: what a family spells it with.
-struct StateSpelling {
-  std::function<void(std::string_view key, pickle::Ref value)> put;
-  std::function<void(std::string_view plane)> put_plane;       // the tensor, under the plane's name
-  std::function<pickle::Ref(std::string_view text)> name;      // one node a text, as Python interns it
-  std::function<pickle::Ref(std::string_view member)> kernel;  // KernelPreference(member), one node a member
-};
-
-// The class that torchao 0.18.0 makes for a scheme and a layout.
+// The class that torchao 0.18.0 makes for a scheme, a layout and an activation policy.
 struct TorchaoClass {
   std::string_view module;  // what Python has to import before torch.load(weights_only=True)
   std::string_view name;
-  std::vector<std::string_view> planes;  // names of its inner tensors, in the order of its __dict__
-  bool in_safetensors = false;           // torchao's safetensors layer takes it
-  // Of the families that spell their state and attributes themselves, spell_<family>.cc; nullptr: spell.cc
-  // does.
-  void (*state)(const SchemeTensor& tensor, const StateSpelling& spelling) = nullptr;
-  nlohmann::ordered_json (*attributes)(const SchemeTensor& tensor) = nullptr;
+  bool in_safetensors = false;  // torchao's safetensors layer takes it
 };
-// Classes of fp8_row, fp8, mx, nvfp4 and nf4; nullptr: not one of these.
-const TorchaoClass* float_class(const Scheme& scheme, std::string_view layout);
 // nullptr: no class of torchao means these planes ("int4_tinygemm_g128" in layout "plain").
-const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout);
+const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout,
+                                  std::string_view activation = kWeightOnly);
 
 // Storages of an archive in the making, numbered by first appearance as torch.save does.
 class StorageTable {
@@ -60,8 +45,11 @@ class TorchaoSpeller {
  private:
   pickle::Ref name(std::string_view text);
   pickle::Ref strided();
-  pickle::Ref kernel(std::string_view member);
-  std::unordered_map<std::string, pickle::Ref> names_, kernels_;
+  // Of a value in the encoding of attributes.h.
+  pickle::Ref attribute(const nlohmann::ordered_json& value);
+  pickle::Ref object(std::string_view type, const nlohmann::ordered_json& data);
+  pickle::Ref member(std::string_view type, const std::string& name_of_member);
+  std::unordered_map<std::string, pickle::Ref> names_, members_;
   pickle::Ref strided_;
 };
 

@@ -32,8 +32,8 @@ uint8_t floatx_code(DType element, float x) {
 }
 
 float mul_x86(float a, float b) {
-  if (std::isnan(a)) return a;
   if (std::isnan(b)) return b;
+  if (std::isnan(a)) return a;
   const float product = a * b;
   return std::isnan(product) ? default_nan() : product;
 }

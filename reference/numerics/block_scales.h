@@ -17,7 +17,8 @@ namespace qcts {
 uint8_t floatx_code(DType element, float x);
 
 // The x86 default NaN (Intel SDM volume 1, 4.8.3.7), which 0/0, Inf/Inf and 0*Inf give, has its sign bit set.
-// These multiply and divide in float32 and keep an operand's NaN otherwise, the left one's first.
+// These multiply and divide in float32 and keep an operand's NaN otherwise, of two the right one's in a product
+// and the left one's in a quotient, as torch 2.13's kernels are compiled.
 float mul_x86(float a, float b);
 float div_x86(float a, float b);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "reference/numerics/soft_float.h"
 
@@ -10,7 +11,7 @@ namespace qcts {
 float largest_magnitude(std::span<const float> values) {
   float largest = 0;
   for (float x : values) {
-    if (std::isnan(x)) return std::fabs(x);
+    if (std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
     largest = std::max(largest, std::fabs(x));
   }
   return largest;

@@ -14,7 +14,7 @@ struct Float8Bounds {
   std::optional<double> lower, upper;
 };
 
-// max |x|; NaN if one x is NaN (tensor.abs().amax()).
+// max |x|; the positive quiet NaN if one x is NaN (tensor.abs().amax()).
 float largest_magnitude(std::span<const float> values);
 
 // torchao 0.18.0 quantization/quant_primitives.py, _choose_scale_float8: clamp(largest, lower, upper) / max,

@@ -86,7 +86,7 @@ ScaledBlock scale_block_rceil(const Element& element, std::span<const float> blo
   float factor = 1;
   if (std::isnan(ratio)) {
     scaled.scale = kNanScale;
-    factor = std::fabs(ratio);
+    factor = ratio;
   } else if (std::isinf(ratio)) {
     scaled.scale = 254;
     factor = 0x1p-127f;

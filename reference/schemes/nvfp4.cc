@@ -8,6 +8,7 @@
 // tensor of zeros: 0/0), floatx_nan_bits.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 
@@ -42,13 +43,19 @@ float tensor_scale(std::span<const float> values) {
   return largest_magnitude(values) / (kLargestScale * kLargestCode);
 }
 
+// c10/util/Float8_e4m3fn.h: NaN becomes the float32 pattern with the top three bits of its mantissa set.
+float scale_value(uint8_t byte) {
+  if ((byte & 0x7F) == 0x7F) return std::bit_cast<float>(byte & 0x80 ? 0xFFF00000u : 0x7FF00000u);
+  return static_cast<float>(decode_float(DType::float8_e4m3fn, byte));
+}
+
 // nvfp4_quantize of one block; tensor_scale nullptr at one level. The byte of its e4m3 scale.
 uint8_t quantize_block(std::span<const float> block, const float* tensor_scale, std::span<std::byte> pairs) {
   float scale = largest_magnitude(block) / kLargestCode;
   if (tensor_scale) scale = div_x86(scale, *tensor_scale);
   if (!std::isnan(scale)) scale = std::clamp(scale, kLeastScale, kLargestScale);
   const uint8_t byte = static_cast<uint8_t>(encode_float(DType::float8_e4m3fn, scale));
-  const float stored = static_cast<float>(decode_float(DType::float8_e4m3fn, byte));
+  const float stored = scale_value(byte);
   const float factor = div_x86(tensor_scale ? div_x86(1.0f, *tensor_scale) : 1.0f, stored);
   std::array<uint8_t, kBlock> codes;
   for (int64_t i = 0; i < kBlock; ++i) {

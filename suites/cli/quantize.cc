@@ -16,14 +16,14 @@ using Json = nlohmann::ordered_json;
 
 struct Words {
   FileOptions options;
-  std::string in, out, scheme, layout, like;
+  std::string in, out, scheme, layout, like, activation{kWeightOnly};
   ChoiceRules rules;
   bool strict = false;
 };
 
 struct Plan {
   const Scheme* scheme = nullptr;
-  std::string layout;
+  std::string layout, activation;
   const TorchaoClass* cls = nullptr;
   bool safetensors = false;
 };
@@ -41,8 +41,19 @@ std::vector<std::string> writable_layouts(const Scheme& scheme) {
   for (const LayoutInfo& layout : scheme.layouts())
     if (torchao_class(scheme, layout.name)) names.emplace_back(layout.name);
   for (size_t i = 0; i < names.size(); ++i)
-    if (names[i] == "tile_packed_4d") std::swap(names[0], names[i]);
+    if (names[i] == "tile_packed_4d" || names[i] == "swizzled") std::swap(names[0], names[i]);
   return names;
+}
+
+std::string activation_of(const Scheme& scheme, const std::string& word) {
+  std::vector<std::string> known;
+  for (const ActivationInfo& policy : scheme.activations()) known.emplace_back(policy.name);
+  if (!scheme.find_activation(word))
+    throw UsageError(std::string(scheme.name()) + " has no activation policy '" + word + "'" +
+                     did_you_mean(word, known));
+  if (!scheme.policy_specs({DType::bfloat16, 64, 64}, word).empty())
+    throw UsageError(word + " needs scales from a calibration, which IN does not have");
+  return word;
 }
 
 Plan plan_of(const Words& words) {
@@ -50,7 +61,8 @@ Plan plan_of(const Words& words) {
   plan.scheme = &scheme_of(words.scheme);
   const std::vector<std::string> layouts = writable_layouts(*plan.scheme);
   plan.layout = words.layout.empty() && !layouts.empty() ? layouts.front() : words.layout;
-  plan.cls = torchao_class(*plan.scheme, plan.layout);
+  plan.activation = activation_of(*plan.scheme, words.activation);
+  plan.cls = torchao_class(*plan.scheme, plan.layout, plan.activation);
   if (!plan.cls || !plan.scheme->find_layout(plan.layout))
     throw UsageError(words.scheme + " is not written in the layout '" + plan.layout + "'" +
                      did_you_mean(plan.layout, layouts));
@@ -88,8 +100,9 @@ SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
   const Planes plain =
       plan.scheme->quantize({data.dtype, shape.n, shape.k, row_major_view(data, scratch)}, plan.layout);
   const bool packed = plan.layout != "plain";
-  return {plan.scheme, plan.layout, shape.dtype,
-          shape.n,     shape.k,     packed ? plan.scheme->pack(plain, shape, plan.layout) : plain};
+  return {plan.scheme,    plan.layout, shape.dtype,
+          shape.n,        shape.k,     packed ? plan.scheme->pack(plain, shape, plan.layout) : plain,
+          plan.activation};
 }
 
 std::vector<SpelledTensor> spelled_tensors(
@@ -157,11 +170,8 @@ std::vector<std::byte> written(const Plan& plan, const Words& words, const Check
 }
 
 void print_choice(const Words& words, const Plan& plan, const std::vector<Choice>& choices) {
-  Json json = {{"scheme", words.scheme},
-               {"layout", plan.layout},
-               {"out", words.out},
-               {"type", plan.cls->name},
-               {"import", plan.cls->module}};
+  Json json = {{"scheme", words.scheme}, {"layout", plan.layout},  {"activation", plan.activation},
+               {"out", words.out},       {"type", plan.cls->name}, {"import", plan.cls->module}};
   json["quantized"] = Json::array();
   json["left"] = Json::array();
   size_t quantized = 0;
@@ -217,6 +227,8 @@ void add_quantize(CLI::App& app, int& exit_code) {
   command->add_option("--scheme", words->scheme, "a scheme of `qcts schemes`")->required();
   command->add_option("--layout", words->layout,
                       "int4: tile_packed_4d (default), cpu_avx512, cpu_avx2, cpu_default (.pt only)");
+  command->add_option("--activation", words->activation,
+                      "how linear takes x: a policy of `qcts schemes` (default weight_only)");
   command
       ->add_option("--include", words->rules.include,
                    "glob on full or leaf names; default: 2-D *.weight that is no embedding by its name")

@@ -11,7 +11,7 @@ namespace qcts::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* kOps[] = {"quantize", "dequantize", "pack", "unpack", "linear"};
+constexpr const char* kOps[] = {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"};
 constexpr int64_t kExample = 1024;  // n = k of the size law's example
 
 bool packs(std::string_view op) { return op == "pack" || op == "unpack"; }
@@ -21,6 +21,7 @@ Json operations(const Scheme& scheme, const Registry& registry) {
   Json ops = Json::object();
   for (const char* op : kOps) {
     if (packs(op) && scheme.layouts().size() < 2) continue;
+    if (op == std::string_view("quantize_activation") && scheme.activations().size() < 2) continue;
     Json variants = Json::array();
     for (const Implementation* implementation : registry.find(op, scheme.family()))
       variants.push_back({{"name", implementation->name()}, {"refusal", implementation->machine_refusal()}});
@@ -65,7 +66,8 @@ void print(const Json& rows) {
     std::cout << row["name"].get<std::string>() << ": " << row["summary"].get<std::string>() << "\n  from "
               << row["source"].get<std::string>() << "\n";
     for (const auto& [op, variants] : row["operations"].items()) {
-      std::cout << "  " << op << std::string(12 - op.size(), ' ');
+      const std::string title = op == "quantize_activation" ? "activation" : op;
+      std::cout << "  " << title << std::string(12 - title.size(), ' ');
       if (variants.empty()) std::cout << "none";
       for (const Json& variant : variants) {
         const std::string refusal = variant["refusal"];
@@ -77,6 +79,8 @@ void print(const Json& rows) {
     for (const Json& layout : row["layouts"])
       std::cout << layout["name"].get<std::string>()
                 << (layout["confirmed"].get<bool>() ? "  " : " (not confirmed on its hardware)  ");
+    std::cout << "\n  x           ";
+    for (const Json& policy : row["activations"]) std::cout << policy["name"].get<std::string>() << "  ";
     const Json& size = row["size_example"];
     char line[160];
     std::snprintf(line, sizeof line, "\n  size        %lld x %lld %s: %llu -> %llu bytes, %.2fx\n\n",
