@@ -22,15 +22,16 @@ constexpr std::string_view kFromHp =
     "torchao 0.18.0 float8_tensor.py, _float8_addmm_impl: Float8Tensor.from_hp(x)";
 constexpr std::string_view kStatic =
     "torchao 0.18.0 prototype_float8_tensor.py, _float8_addmm_impl: from_hp(x, scale=act_quant_scale)";
-constexpr std::array<ActivationInfo, 7> kActivations = {
-    {{kWeightOnly, "torchao 0.18.0 Float8WeightOnlyConfig"},
-     {"dyn_row", kFromHp},
-     {"dyn_tensor", kFromHp},
-     {"dyn_block128", kFromHp},
-     {"static_tensor", kStatic},
-     {"static_tensor_out", kStatic},
-     {"dyn_row_mslk",
-      "MSLK 0017d3d fp8_quantize.py, _kernel_quantize_fp8_row; by source, not confirmed on hardware"}}};
+constexpr std::string_view kMslk =
+    "MSLK 0017d3d fp8_quantize.py, _kernel_quantize_fp8_row; by source, not confirmed on hardware";
+constexpr ActivationInfo kAlone = {kWeightOnly, "torchao 0.18.0 Float8WeightOnlyConfig"};
+// torchao pairs a granularity of the weight with the same of x (_normalize_granularity, quantize_'s own
+// checks).
+constexpr std::array<ActivationInfo, 3> kRowPolicies = {
+    {kAlone, {"dyn_row", kFromHp}, {"dyn_row_mslk", kMslk}}};
+constexpr std::array<ActivationInfo, 4> kTensorPolicies = {
+    {kAlone, {"dyn_tensor", kFromHp}, {"static_tensor", kStatic}, {"static_tensor_out", kStatic}}};
+constexpr std::array<ActivationInfo, 2> kBlockPolicies = {{kAlone, {"dyn_block128", kFromHp}}};
 
 bool is_weight_type(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
@@ -185,8 +186,11 @@ void Float8Scheme::exact_row(const Planes& plain, const WeightShape& shape, int6
 }
 
 std::span<const ActivationInfo> Float8Scheme::activations() const {
-  // MSLK's kernel makes e4m3 alone.
-  return std::span<const ActivationInfo>(kActivations).first(p_.code == DType::float8_e4m3fn ? 7 : 6);
+  if (p_.block_rows == 0) return kTensorPolicies;
+  if (p_.block_rows == 128) return kBlockPolicies;
+  // MSLK's kernel makes e4m3 alone; groups along k are for weights alone.
+  const size_t known = p_.block_cols != 0 ? 1 : p_.code == DType::float8_e4m3fn ? 3 : 2;
+  return std::span<const ActivationInfo>(kRowPolicies).first(known);
 }
 
 std::vector<PlaneSpec> Float8Scheme::activation_specs(const Matrix& x, std::string_view activation) const {

@@ -170,7 +170,9 @@ class Nf4 final : public Scheme {
     for (float scaler : scalers) centred.push_back(sub_in(dtype, scaler, mean));
     for (size_t block = 0; block < centred.size() / kScalerBlock; ++block) {
       const std::span<const float> source = std::span(centred).subspan(block * kScalerBlock, kScalerBlock);
-      const float factor = div_in(dtype, 256.0f, mul_in(dtype, 2.0f, largest_magnitude(source)));
+      // 256 / t is t.reciprocal() * 256 in torch (torch/_tensor.py, __rtruediv__).
+      const float twice = mul_in(dtype, 2.0f, largest_magnitude(source));
+      const float factor = mul_in(dtype, div_in(dtype, 1.0f, twice), 256.0f);
       store_float(dtype, planes[2].bytes, block, factor);
       for (size_t i = 0; i < source.size(); ++i)
         planes[3].bytes[block * kScalerBlock + i] =
