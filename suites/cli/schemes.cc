@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -23,8 +24,13 @@ Json operations(const Scheme& scheme, const Registry& registry) {
     if (packs(op) && scheme.layouts().size() < 2) continue;
     if (op == std::string_view("quantize_activation") && scheme.activations().size() < 2) continue;
     Json variants = Json::array();
-    for (const Implementation* implementation : registry.find(op, scheme.family()))
-      variants.push_back({{"name", implementation->name()}, {"refusal", implementation->machine_refusal()}});
+    for (const Implementation& implementation : registry.implementations()) {
+      const bool serves = std::ranges::any_of(scheme.activations(), [&](const ActivationInfo& policy) {
+        return implementation.takes(policy.name);
+      });
+      if (op_name(implementation.kernel->op) == op && implementation.family() == scheme.family() && serves)
+        variants.push_back({{"name", implementation.name()}, {"refusal", implementation.machine_refusal()}});
+    }
     ops[op] = variants;
   }
   return ops;
