@@ -196,7 +196,7 @@ TEST(Schema, RecognizesSchemes) {
   EXPECT_EQ(scheme_of(dynamic), "/");
   NamedTensor e5m2 = float8();
   e5m2.payload[0].tensor = zeros(DType::float8_e5m2, {4, 8});
-  EXPECT_EQ(scheme_of(e5m2), "/");
+  EXPECT_EQ(scheme_of(e5m2), "fp8_e5m2_row/plain");
 }
 
 // torchao 0.15: scales in the logical dtype, no zero_point.
