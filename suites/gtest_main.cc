@@ -14,6 +14,7 @@
 #include "reports/waivers.h"
 #include "suites/judge.h"
 #include "suites/paths.h"
+#include "suites/reference_provider.h"
 #include "suites/supervisor.h"
 
 namespace qcts {
@@ -125,6 +126,7 @@ bool stands_in(const Case& c) {
 
 void register_own_cases(Sources& sources) {
   sources.registry.add(builtin_provider());
+  sources.registry.add(reference_provider());
   sources.plan = load_plan(plan_path(kPlan));
   sources.fixtures = load_fixtures(sources.fixture_folders);
   sources.waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());

@@ -59,6 +59,8 @@ std::vector<LinearAnswer> linear_answers(const Checkpoint& checkpoint, const Gol
     input.planes = tensor->layout == "plain"
                        ? tensor->planes
                        : tensor->scheme->unpack(tensor->planes, input.weight, tensor->layout);
+    input.planes.insert(input.planes.end(), tensor->policy_planes.begin(), tensor->policy_planes.end());
+    input.activation = tensor->activation;
     input.x_dtype = input.y_dtype = input.bias_dtype = tensor->dtype;
     input.x = noise_bytes(stream, static_cast<size_t>(kRows * tensor->k), tensor->dtype);
     for (const Implementation* implementation : registry.find("linear", tensor->scheme->family())) {
@@ -86,8 +88,10 @@ std::optional<Mismatch> compare_with_manifest(const Golden& golden, const Checkp
     const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                                     [&](const NamedTensor& named) { return named.name == info.name; });
     if (found == checkpoint.tensors.end()) return Mismatch{info.name, "a tensor", "none of this name", 1, 1};
-    if (found->scheme != info.scheme)
+    if (found->scheme != info.scheme && !same_meaning(found->scheme, info.scheme))
       return Mismatch{info.name + ": scheme", info.scheme, found->scheme, 1, 1};
+    if (found->activation != info.activation)
+      return Mismatch{info.name + ": activation", info.activation, found->activation, 1, 1};
     if (!found->layout.empty() && !info.layout.empty() && found->layout != info.layout)
       return Mismatch{info.name + ": layout", info.layout, found->layout, 1, 1};
   }

@@ -74,8 +74,9 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     // Every CPU pack and the plain layout have one law; a file that cannot tell its pack is none of the
     // padded ones.
     const std::string layout = tensor->layout.empty() ? "plain" : tensor->layout;
-    weight.law_bytes = tensor->scheme->payload_bytes(weight.shape, layout);
-    weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, "plain");
+    weight.law_bytes = tensor->scheme->payload_bytes(weight.shape, layout, tensor->activation) +
+                       static_cast<uint64_t>(tensor->stored_otherwise_bytes);
+    weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, "plain", tensor->activation);
     weight.element_bytes = element_bytes;
     weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
     if (fresh) count.law_bytes += weight.law_bytes;

@@ -15,6 +15,7 @@
 #include "suites/baseline.h"
 #include "suites/paths.h"
 #include "suites/provider_call.h"
+#include "suites/reference_provider.h"
 
 namespace qcts {
 namespace {
@@ -67,6 +68,8 @@ class Worker {
   void open(Hello& hello) {
     if (options_.provider == "builtin") {
       registry_.add(builtin_provider());
+    } else if (options_.provider == kReferenceProvider) {
+      registry_.add(reference_provider());
     } else if (options_.provider != kFileProvider) {
       const uint32_t before = float_control();
       registry_.load(options_.provider);

@@ -58,7 +58,8 @@ std::string_view format_name(Format format) {
 }
 
 std::span<const std::string_view> dialect_names() {
-  static constexpr std::string_view kNames[] = {"plain", "torchao_v1", "torchao_v2", "torchao_safetensors"};
+  static constexpr std::string_view kNames[] = {"plain", "torchao_v1", "torchao_v2", "torchao_safetensors",
+                                                "tinyq"};
   return kNames;
 }
 
@@ -76,8 +77,8 @@ SafetensorsOptions safetensors_options(const OpenOptions& options) {
 }
 
 void fill_from_zip(Checkpoint& checkpoint, const TorchZip& zip, const OpenOptions& options) {
-  if (options.dialect == "torchao_safetensors")
-    refuse(RefusalClass::SubclassSchema, "a torch zip holds no torchao_safetensors dialect");
+  if (options.dialect == "torchao_safetensors" || options.dialect == "torchao_2338")
+    refuse(RefusalClass::SubclassSchema, "a torch zip holds no " + options.dialect + " dialect");
   std::set<std::string_view> dialects;
   for (const TensorLeaf& leaf : tensor_leaves(zip.root, options.limits)) {
     const TensorSpelling spelling = spelling_of(leaf.node);
@@ -106,7 +107,15 @@ void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, 
   if (options.dialect.starts_with("torchao_v"))
     refuse(RefusalClass::SubclassSchema,
            "safetensors holds no " + options.dialect + " dialect, which is one of pickles");
-  SafetensorsKeys keys = options.dialect == "plain" ? SafetensorsKeys::plain : detect_safetensors_keys(view);
+  const bool may_be_2338 = options.dialect.empty() && spelt_as_2338(view);
+  if (may_be_2338 || options.dialect == "torchao_2338") {
+    std::vector<NamedTensor> tensors = read_torchao_2338(view, options, checkpoint.warnings);
+    std::ranges::move(tensors, std::back_inserter(checkpoint.tensors));
+    checkpoint.dialect = "torchao_2338";
+    return;
+  }
+  const bool plain = options.dialect == "plain" || options.dialect == "tinyq";
+  SafetensorsKeys keys = plain ? SafetensorsKeys::plain : detect_safetensors_keys(view);
   if (keys == SafetensorsKeys::plain && options.dialect == "torchao_safetensors")
     keys = SafetensorsKeys::underscore;
   std::vector<NamedTensor> tensors = keys == SafetensorsKeys::plain
@@ -114,6 +123,19 @@ void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, 
                                          : read_torchao_safetensors(view, keys, options, checkpoint.warnings);
   std::ranges::move(tensors, std::back_inserter(checkpoint.tensors));
   if (keys != SafetensorsKeys::plain) checkpoint.dialect = "torchao_safetensors";
+}
+
+void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options) {
+  const bool asked = options.dialect == "tinyq";
+  if (!asked && !options.dialect.empty()) return;
+  if (!join_tinyq_layers(checkpoint.tensors)) {
+    if (asked) refuse(RefusalClass::SubclassSchema, "no module has int8_weights and scales, as tinyq's have");
+    return;
+  }
+  if (checkpoint.dialect != "plain")
+    refuse(RefusalClass::SubclassSchema,
+           "two dialects in one checkpoint: " + checkpoint.dialect + " and tinyq");
+  checkpoint.dialect = "tinyq";
 }
 
 Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOptions& options) {
@@ -134,6 +156,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
     checkpoint.format = Format::torch_zip;
     checkpoint.zips.push_back(std::make_shared<const TorchZip>(read_torch_zip(file, zip_options(options))));
     fill_from_zip(checkpoint, *checkpoint.zips.front(), options);
+    join_by_keys(checkpoint, options);
     return checkpoint;
   }
   if (!looks_like_safetensors(file->bytes(), file->path()))
@@ -146,6 +169,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
     view.entries.push_back(&entry);
   view.metadata = checkpoint.safetensors.front()->metadata;
   fill_from_safetensors(checkpoint, view, options);
+  join_by_keys(checkpoint, options);
   return checkpoint;
 }
 
