@@ -6,9 +6,10 @@
 
 namespace qcts {
 
-// view_float8.cc: Float8Tensor, PrototypeFloat8Tensor
+// view_float8.cc: Float8Tensor, PrototypeFloat8Tensor, Float8Sparse2x4_2DData2DMetadataTensor
 Outer float8_outer(const NamedTensor& tensor);
 Outer prototype_float8_outer(const NamedTensor& tensor);
+Outer sparse_float8_outer(const NamedTensor& tensor);
 // view_mx.cc: MXTensor, NVFP4Tensor
 Outer mx_outer(const NamedTensor& tensor);
 Outer nvfp4_outer(const NamedTensor& tensor);

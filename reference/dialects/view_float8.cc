@@ -66,7 +66,13 @@ Planes bounds_of(const NamedTensor& tensor) {
   return bounds;
 }
 
+constexpr std::string_view kSparse = "Float8Sparse2x4_2DData2DMetadataTensor";
+
 Recognized recognize(const NamedTensor& tensor) {
+  if (tensor.type == kSparse) {
+    const Json kwargs = is_null(tensor, "act_quant_kwargs") ? Json() : tensor.attributes["act_quant_kwargs"];
+    return {"fp8_sparse24_row", "cutlass_sm90", activation_of(kwargs, DType::float8_e4m3fn, false)};
+  }
   if (tensor.type != "Float8Tensor" && tensor.type != "PrototypeFloat8Tensor") return {};
   const DType code = find_payload(tensor, "qdata")->dtype;
   if (code != DType::float8_e4m3fn && code != DType::float8_e5m2) return {};
@@ -104,6 +110,20 @@ Outer prototype_float8_outer(const NamedTensor& t) {
   }
   require_class_or_null(t, "output_act_quant_kwargs", "QuantizeTensorToFloat8Kwargs");
   return float8_outer(t);
+}
+
+// float8_sparse_2x4_2d_data_2d_metadata_tensor.py: two values of four codes; rows of the metadata to 64, its
+// columns to 16 for each 128 of k. The places themselves are checked where they are read.
+Outer sparse_float8_outer(const NamedTensor& t) {
+  const Tensor& qdata = require_payload(t, "qdata", {DType::float8_e4m3fn});
+  if (qdata.shape.size() != 2 || qdata.shape[0] > INT32_MAX || qdata.shape[1] > INT32_MAX)
+    contradict(t, "qdata " + shape_text(qdata.shape) + " is no matrix");
+  const int64_t n = qdata.shape[0], k = qdata.shape[1] * 2;
+  require_shape(t, "sparse_metadata", require_payload(t, "sparse_metadata", {DType::uint8}),
+                {(n + 63) / 64 * 64, (k + 127) / 128 * 16});
+  require_shape(t, "scale", require_payload(t, "scale", {DType::float32}), {n, 1});
+  require_class_or_null(t, "act_quant_kwargs", "QuantizeTensorToFloat8Kwargs");
+  return {{n, k}, require_dtype(t, "dtype", kFloats)};
 }
 
 extern const View kView_float8 = {recognize, nullptr, nullptr, bounds_of};
