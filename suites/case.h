@@ -21,6 +21,11 @@ inline constexpr int kKindCount = static_cast<int>(Kind::latency) + 1;
 std::string_view kind_name(Kind kind);
 std::optional<Kind> kind_from_name(std::string_view name);
 
+// What a provider that runs saved programs is called in the place of a kernel's variant.
+inline constexpr const char* kProgramVariant = "program";
+// A golden with a program in it, by its flags.
+bool is_program(const Golden& golden);
+
 // An input that is made at run time, from a seed.
 struct Synthetic {
   std::string generator;  // "noise", "exact_sums", "one_hot", ...: suites/inputs.cc has the table
@@ -43,8 +48,14 @@ struct Case {
   std::string layout;                              // pack and unpack
   std::string activation{kWeightOnly};             // linear and quantize_activation
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
+  // round_trip of a TorchScript golden: who loads, runs and saves it. nullptr: the case stands in for providers that are
+  // not there, and its verdict is not_supported.
+  const qcts_provider* runner = nullptr;
 
-  std::string full_id() const;  // id, "/provider_variant" appended where there is an implementation
+  bool judges_file() const { return implementation == nullptr && runner == nullptr; }
+  std::string provider() const;  // "qcts" for cases that judge files
+  std::string variant() const;   // "" for those, kProgramVariant for a runner
+  std::string full_id() const;   // id, "/provider_variant" appended where there is a provider
 };
 
 // One field a choice; suites/plans/<name>.json has the same keys, all of them, and no other.

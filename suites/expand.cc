@@ -125,7 +125,18 @@ class Expander {
     c.scheme = find_scheme(scheme);
     c.golden = &golden;
     c.id = std::string(kind_name(kind)) + ".file/" + scheme + "/" + golden_slug(golden, scheme);
+    if (kind == Kind::round_trip && is_program(golden)) add_for_runners(c);
     cases_.push_back(std::move(c));
+  }
+
+  // One case for each provider that loads, runs and saves programs.
+  void add_for_runners(const Case& prototype) {
+    if (sources_.registry == nullptr) return;
+    for (const ProviderInfo& info : sources_.registry->providers()) {
+      Case c = prototype;
+      c.runner = sources_.registry->provider(info.name);
+      if (runs_programs(*c.runner)) cases_.push_back(std::move(c));
+    }
   }
 
   void add_reject(const Malformed& malformed) {

@@ -27,6 +27,12 @@ uint32_t abi_dtype(DType dtype) {
       return QCTS_I8;
     case DType::uint8:
       return QCTS_U8;
+    case DType::boolean:
+      return QCTS_BOOL;
+    case DType::complex64:
+      return QCTS_C64;
+    case DType::complex128:
+      return QCTS_C128;
     case DType::int16:
       return QCTS_I16;
     case DType::int32:

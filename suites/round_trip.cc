@@ -1,6 +1,6 @@
 // The round_trip kind. E3: the file rebuilt from its parsed graph has the same bytes. E2: the same tensors
 // written as a new file and read again are equal in payload, attributes and types. And `linear` by the
-// builtin scalar kernel answers bitwise the same before and after.
+// builtin scalar kernel answers bitwise the same before and after. Programs: judge_program.
 #include <algorithm>
 #include <cstring>
 
@@ -146,6 +146,7 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
   const Checkpoint before = open_checkpoint(c.golden->file, context.open);
   if (auto found = compare_with_manifest(*c.golden, before))
     return fail("the file is not what the manifest says", *found);
+  if (before.format == Format::torchscript) return judge_program(c, context, before, verdict);
   const std::vector<WrittenFile> rebuilt = rebuild_files(before);
   if (auto found = compare_rebuilt(before, rebuilt))
     return fail("the file rebuilt from its graph has other bytes (E3)", *found);

@@ -198,6 +198,7 @@ class Run {
       for (const CaseName& c : source.hello.cases)
         candidates_.push_back({c, static_cast<size_t>(&source - sources_.data())});
     }
+    drop_stand_ins(candidates_);
     if (report_.infrastructure.empty())
       for (const std::string& name : asked)
         if (name.find('/') == name.npos && !name.ends_with(".so")) check_words("provider", {name}, known);

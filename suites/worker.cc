@@ -82,9 +82,9 @@ class Worker {
     const bool files = hello.provider == kFileProvider;
     for (Case& c :
          expand(load_plan(plan_path(options_.plan)), {fixtures_.goldens, fixtures_.malformed, &registry_})) {
-      if (files != (c.implementation == nullptr)) continue;
+      if (files != c.judges_file()) continue;
       const std::string full_id = c.full_id();
-      hello.cases.push_back({c.id, full_id, files ? "" : c.implementation->kernel->variant});
+      hello.cases.push_back({c.id, full_id, c.variant()});
       cases_.emplace(full_id, std::move(c));
     }
   }

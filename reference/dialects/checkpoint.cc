@@ -8,7 +8,9 @@
 #include <unordered_set>
 
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/torchscript.h"
 #include "reference/formats/refusal.h"
+#include "reference/formats/zip_directory.h"
 
 namespace qcts {
 namespace {
@@ -49,6 +51,8 @@ std::string_view format_name(Format format) {
       return "safetensors";
     case Format::directory:
       return "directory";
+    case Format::torchscript:
+      return "torchscript";
   }
   return "";
 }
@@ -140,6 +144,14 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
   checkpoint.dialect = "plain";
   checkpoint.path = file->path();
   checkpoint.file_bytes = file->bytes().size();
+  if (begins_with_zip(file->bytes()) && names_torchscript(file->bytes())) {
+    if (options.dialect.starts_with("torchao"))
+      refuse(RefusalClass::SubclassSchema, "TorchScript holds no " + options.dialect + " dialect");
+    checkpoint.format = Format::torchscript;
+    checkpoint.script = std::make_shared<const TorchScript>(read_torchscript(file, zip_options(options)));
+    checkpoint.tensors = script_tensors(*checkpoint.script, options.limits);
+    return checkpoint;
+  }
   if (begins_with_zip(file->bytes())) {
     checkpoint.format = Format::torch_zip;
     checkpoint.zips.push_back(std::make_shared<const TorchZip>(read_torch_zip(file, zip_options(options))));

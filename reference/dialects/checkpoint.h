@@ -15,11 +15,12 @@
 #include "reference/formats/safetensors.h"
 #include "reference/formats/tensor.h"
 #include "reference/formats/torch_zip.h"
+#include "reference/formats/torchscript.h"
 #include "reference/schemes/scheme.h"
 
 namespace qcts {
 
-enum class Format : uint8_t { torch_zip, safetensors, directory };
+enum class Format : uint8_t { torch_zip, safetensors, directory, torchscript };
 std::string_view format_name(Format format);
 // "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"
 std::span<const std::string_view> dialect_names();
@@ -54,6 +55,7 @@ struct Checkpoint {
   // What it was read from, for resave and for edits: exactly one for a file, one a shard for a directory.
   std::vector<std::shared_ptr<const TorchZip>> zips;
   std::vector<std::shared_ptr<const Safetensors>> safetensors;
+  std::shared_ptr<const TorchScript> script;  // of a TorchScript archive, which is read and never written
   nlohmann::ordered_json config;  // config.json of a directory; null otherwise
 };
 

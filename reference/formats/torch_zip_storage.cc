@@ -39,6 +39,22 @@ constexpr StorageType kStorageTypes[] = {
     {"QUInt2x4Storage", DType::quint2x4},
 };
 
+// Names that TorchScript's C++ pickler makes of the element type
+// (torch/csrc/jit/serialization/pickler.cpp, 2.13, pushStorageOfTensor; c10/core/ScalarType.h, toString).
+// torch.save has none of them: its allow-list of globals refuses them before.
+constexpr StorageType kScriptStorageTypes[] = {
+    {"ComplexHalfStorage", DType::complex32},
+    {"Float8_e5m2Storage", DType::float8_e5m2},
+    {"Float8_e4m3fnStorage", DType::float8_e4m3fn},
+    {"Float8_e5m2fnuzStorage", DType::float8_e5m2fnuz},
+    {"Float8_e4m3fnuzStorage", DType::float8_e4m3fnuz},
+    {"Float8_e8m0fnuStorage", DType::float8_e8m0fnu},
+    {"Float4_e2m1fn_x2Storage", DType::float4_e2m1fn_x2},
+    {"UInt16Storage", DType::uint16},
+    {"UInt32Storage", DType::uint32},
+    {"UInt64Storage", DType::uint64},
+};
+
 [[noreturn]] void bad_storage(const std::string& what, const Ref& node) {
   refuse(RefusalClass::StorageRef, "data.pkl: " + what, node->offset);
 }
@@ -65,6 +81,9 @@ std::optional<DType> storage_dtype(const Ref& cls, const Ref& node) {
   for (const StorageType& type : kStorageTypes) {
     if (is_global(cls, "torch", type.name) || is_global(cls, "torch.cuda", type.name)) return type.dtype;
   }
+  for (const StorageType& type : kScriptStorageTypes) {
+    if (is_global(cls, "torch", type.name)) return type.dtype;
+  }
   bad_storage("a persistent id names no storage class", node);
 }
 
@@ -81,6 +100,12 @@ size_t component_bytes(DType dtype) {
 }
 
 }  // namespace
+
+std::vector<std::string> script_storage_globals() {
+  std::vector<std::string> names;
+  for (const StorageType& type : kScriptStorageTypes) names.push_back("torch." + std::string(type.name));
+  return names;
+}
 
 StorageId storage_id_of(const Ref& node) {
   if (node->kind != Kind::persistent) bad_storage("a storage is expected here", node);

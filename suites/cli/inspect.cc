@@ -10,6 +10,7 @@
 #include "reference/formats/sha256.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
+#include "suites/cli/inspect_script.h"
 
 namespace qcts::cli {
 namespace {
@@ -165,10 +166,15 @@ void add_inspect(CLI::App& app, int& exit_code) {
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] {
       const Checkpoint checkpoint = open_checkpoint(words->file, words->options.open);
-      if (words->options.json)
-        std::cout << checkpoint_json(checkpoint).dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
-      else
+      const Limits& limits = words->options.open.limits;
+      if (words->options.json) {
+        Json json = checkpoint_json(checkpoint);
+        if (checkpoint.script) json["program"] = program_json(*checkpoint.script, limits);
+        std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+      } else {
         print_table(checkpoint);
+        if (checkpoint.script) print_program(*checkpoint.script, limits);
+      }
       print_notes(checkpoint.warnings);
       return 0;
     });

@@ -50,7 +50,7 @@ std::vector<std::string> writable_layouts(const Scheme& scheme) {
   for (const LayoutInfo& layout : scheme.layouts())
     if (scheme.family() == "tinyq" || torchao_class(scheme, layout.name)) names.emplace_back(layout.name);
   for (size_t i = 0; i < names.size(); ++i)
-    if (names[i] == "tile_packed_4d") std::swap(names[0], names[i]);
+    if (names[i] == "tile_packed_4d" || names[i] == "swizzled") std::swap(names[0], names[i]);
   return names;
 }
 
@@ -159,6 +159,9 @@ std::vector<SpelledTensor> spelled_layers(
 
 // What a new container would lose.
 void require_only_tensors(const Checkpoint& checkpoint) {
+  if (checkpoint.script)
+    throw Failure(checkpoint.path.string() +
+                  ": a TorchScript program, which would be lost in the new container");
   for (const auto& zip : checkpoint.zips)
     if (const std::optional<std::string> leaf = first_other_leaf(zip->root))
       throw Failure(checkpoint.path.string() + ": '" + *leaf +
