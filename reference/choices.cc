@@ -29,7 +29,7 @@ std::vector<ChoiceEntry> make_ledger() {
       {"int8_division",
        "is the weight divided by the scale, or multiplied by its reciprocal",
        false,
-       {{"int8_reciprocal_multiply", "round(w * (1 / scale))",
+       {{"int8_reciprocal_multiply", "round(w * (1 / scale)), in float32",
          "int8_row int8_tensor int8_group int8_row_reduced int8_tensor_reduced", "",
          "torchao 0.18.0, quant_primitives.py, quantize_affine; 1 code in 10,000 differs"},
         {"intx_reciprocal_rounded", "round(w * r), r = 1 / scale and the product each in the weight's dtype",
@@ -45,7 +45,7 @@ std::vector<ChoiceEntry> make_ledger() {
        false,
        {{"half_even", "to the even code",
          "int8_row int8_tensor int8_group int8_row_reduced int8_tensor_reduced intx int4_tinygemm int4_plain "
-         "int4_int32 fp8_row tinyq",
+         "int4_int32 fp8_row fp8 mx nvfp4 tinyq",
          "", "torch.round, torch 2.13; the halfway goldens"},
         {"gguf_never_rounds", "nowhere: codes, scales and least values stay floats", "gguf_proto", "",
          "torchao 0.18.0, quant_primitives.py, _quantize_gguf"},
@@ -134,6 +134,8 @@ std::vector<ChoiceEntry> make_ledger() {
          "after the scaled sum was rounded to x's dtype; its own term is rounded too",
          "int8_row int8_tensor int8_row_reduced int8_tensor_reduced", "",
          "torchao 0.18.0, int8_tensor.py, linear"},
+        {"int8_zero_point_in_the_sum", "in the int32 sum, before any rounding", "",
+         "kernels of LibTorch and oneDNN", "by source, not run here"},
         {"dequantized_first", "before the sum: x is dequantized to its own dtype", "intx", "",
          "torchao 0.18.0, intx_unpacked_to_int8_tensor.py, linear"}}},
       {"one_bit_symmetric",
@@ -161,7 +163,7 @@ constexpr std::array<StaleClaim, 3> kClaims = {{
      "torchao's documentation, serialization",
      "torch.load(weights_only=True) of torch 2.13.0 refuses every file with a torchao class until torchao is "
      "imported",
-     "fixtures/readers.json: reader torch without torchao"},
+     "fixtures/readers.json: reader torch 2.13.0 alone"},
     {"claim_transformers_no_safetensors",
      "torchao \"only work with huggingface non-safetensor serialization\"; "
      "save_pretrained(safe_serialization=False)",

@@ -13,7 +13,8 @@ SafetensorsInfo info_of(const std::string& name, const Tensor& tensor) {
   return {name, std::string(safetensors_dtype(tensor.dtype)), safetensors_shape(tensor), 0, 0};
 }
 
-// Views can claim any size, and each is written out whole. What tied weights and expanded views of real models take is far below this.
+// Views can claim any size, and each is written out whole. What tied weights and expanded views of real
+// models take is far below this.
 uint64_t data_bytes(const std::vector<const Tensor*>& data) {
   constexpr uint64_t kFreeBytes = uint64_t{1} << 30, kTimes = 16;
   std::unordered_set<const Storage*> seen;

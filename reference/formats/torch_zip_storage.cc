@@ -188,18 +188,20 @@ void swap_big_endian(TorchZip& zip) {
 }
 
 std::string path_to_storage(const Ref& root, const std::string& key) {
-  // Steps name the one before them instead of holding a path: a long key would be copied to all that lies below it.
+  // Steps name the one before them instead of holding a path: a long key would be copied to all that lies
+  // below it.
   struct Step {
     const Ref* node;
     size_t before;
     const Ref* name;  // in the dict that holds it
   };
+  constexpr size_t kMostShownBytes = 200;
   const auto path_of = [](const std::vector<Step>& steps, size_t at) {
     std::string path;
     for (; at != 0; at = steps[at].before) {
       if (steps[at].name == nullptr) continue;
       const pickle::Node& name = **steps[at].name;
-      const std::string part = name.kind == Kind::string    ? name.text
+      const std::string part = name.kind == Kind::string    ? name.text.substr(0, kMostShownBytes)
                                : name.kind == Kind::integer ? std::to_string(name.integer)
                                                             : std::string("?");
       path = path.empty() ? part : part + "." + path;

@@ -41,8 +41,9 @@ bool can_require_grad(DType dtype) {
   }
 }
 
-// offset + sum((size - 1) * stride) must be an element of the storage. A tensor without elements has none to check: slices of empty
-// tensors are saved with any offset, and torch takes them (aten/src/ATen/native/Resize.h, checkInBoundsForStorage).
+// offset + sum((size - 1) * stride) must be an element of the storage. A tensor without elements has none to
+// check: slices of empty tensors are saved with any offset, and torch takes them
+// (aten/src/ATen/native/Resize.h, checkInBoundsForStorage).
 void check_bounds(const Tensor& tensor, const Ref& node) {
   const auto outside = [&](const std::string& why) {
     refuse(RefusalClass::TensorBounds, "data.pkl: a tensor over storage " + tensor.storage->key + ": " + why,
