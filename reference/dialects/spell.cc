@@ -186,8 +186,8 @@ SpelledSafetensors spell_safetensors(const std::vector<SpelledTensor>& tensors) 
     Json info = Json::object();
     info["_type"] = cls.name;
     info["_data"] = Json::object();
-    for (const auto& [key, value] : spelled_attributes(*tensor.quantized).items())
-      info["_data"][key] = without_tuples(value);
+    const Json attributes = spelled_attributes(*tensor.quantized);
+    for (const auto& [key, value] : attributes.items()) info["_data"][key] = without_tuples(value);
     info["_tensor_data_names"] = optional;
     spelled.metadata.emplace_back(tensor.name, python_json(info));
   }
