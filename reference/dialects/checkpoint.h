@@ -14,12 +14,13 @@
 
 #include "reference/formats/safetensors.h"
 #include "reference/formats/tensor.h"
+#include "reference/formats/torch_legacy.h"
 #include "reference/formats/torch_zip.h"
 #include "reference/schemes/scheme.h"
 
 namespace qcts {
 
-enum class Format : uint8_t { torch_zip, safetensors, directory };
+enum class Format : uint8_t { torch_zip, torch_legacy, safetensors, directory };
 std::string_view format_name(Format format);
 // "plain", "torchao_v1", "torchao_v2", "torchao_safetensors"
 std::span<const std::string_view> dialect_names();
@@ -52,6 +53,7 @@ struct Checkpoint {
   std::vector<std::string> warnings;
   // What it was read from, for resave and for edits: exactly one for a file, one a shard for a directory.
   std::vector<std::shared_ptr<const TorchZip>> zips;
+  std::vector<std::shared_ptr<const TorchLegacy>> legacies;
   std::vector<std::shared_ptr<const Safetensors>> safetensors;
   nlohmann::ordered_json config;  // config.json of a directory; null otherwise
 };
@@ -60,8 +62,9 @@ struct OpenOptions {
   Limits limits;
   CrcPolicy crc = CrcPolicy::verify;
   bool lenient = false;
-  std::string dialect;             // empty: detect
-  std::vector<std::string> allow;  // globals kept opaque
+  std::string dialect;                       // empty: detect
+  std::vector<std::string> allow;            // globals kept opaque
+  std::vector<std::string> allow_locations;  // storage tags beside the ones that torch knows
 };
 
 // FILE, or a directory with config.json and shards. Throws Refused or IoError, std::invalid_argument for an

@@ -7,8 +7,8 @@ namespace {
 
 class Editor {
  public:
-  Editor(const TorchZip& zip, const Replacements& replacements) : replacements_(replacements) {
-    for (const auto& storage : zip.storages) storages_.emplace(storage->key, storage);
+  Editor(const TorchObject& object, const Replacements& replacements) : replacements_(replacements) {
+    for (const auto& storage : object.storages) storages_.emplace(storage->key, storage);
   }
 
   pickle::Ref copy_at(const TensorPlace& place, const pickle::Ref& node) {
@@ -49,10 +49,14 @@ class Editor {
       fresh.items.push_back(sequence ? copy_at({&node, i}, node.items[i]) : copy(node.items[i]));
   }
 
-  // ("storage", type, key, location, numel)
+  // ("storage", type, key, location, numel); the legacy format's sixth part is the window of a view
   pickle::Ref copy_id(const pickle::Ref& id) {
     auto fresh = std::make_shared<pickle::Node>(*id);
-    for (size_t i = 0; i < id->items.size(); ++i)
+    if (id->items.size() > 5 && id->items[5]->kind != pickle::Kind::none)
+      refuse(RefusalClass::StorageRef, "a view of a storage in the legacy sense has no place in a torch zip",
+             id->offset);
+    fresh->items.resize(5);
+    for (size_t i = 0; i < fresh->items.size(); ++i)
       fresh->items[i] = i == 2 ? new_key(id->items[2]) : copy(id->items[i]);
     return fresh;
   }
@@ -76,9 +80,9 @@ class Editor {
 
 }  // namespace
 
-EditedZip replace_tensors(const TorchZip& zip, const Replacements& replacements) {
-  Editor editor(zip, replacements);
-  pickle::Ref root = editor.copy_at({}, zip.root);
+EditedZip replace_tensors(const TorchObject& object, const Replacements& replacements) {
+  Editor editor(object, replacements);
+  pickle::Ref root = editor.copy_at({}, object.root);
   return editor.finish(std::move(root));
 }
 

@@ -50,14 +50,15 @@ class TorchaoSpeller {
   pickle::Ref strided_, auto_kernel_;
 };
 
-// The graph of `zip` with the tensors at some places replaced, everything else kept with its identity;
-// storages renumbered by appearance, those that nothing refers to any more left out. Keys: TensorLeaf::place.
+// The graph of `object` with the tensors at some places replaced, everything else kept with its identity;
+// storages renumbered by appearance, persistent ids as a torch zip has them, those that nothing refers to any
+// more left out. Keys: TensorLeaf::place.
 using Replacements = std::unordered_map<TensorPlace, const SchemeTensor*, TensorPlaceHash>;
 struct EditedZip {
   pickle::Ref root;
   std::vector<std::shared_ptr<const Storage>> storages;
 };
-EditedZip replace_tensors(const TorchZip& zip, const Replacements& replacements);
+EditedZip replace_tensors(const TorchObject& object, const Replacements& replacements);
 
 // A state dict from its tensors alone, for input that had no pickle: a dict in this order. Exactly one of the
 // two is set.
@@ -69,8 +70,8 @@ struct SpelledTensor {
 EditedZip spell_state_dict(const std::vector<SpelledTensor>& tensors);
 
 // Entries and __metadata__ as torchao's flatten_tensor_state_dict makes them ("MODULE._PARAM_qdata"; JSON as
-// Python's json.dumps writes it). Throws std::invalid_argument for two tensors that would become one entry and
-// for a quantized tensor whose name has no '.'.
+// Python's json.dumps writes it). Throws std::invalid_argument for two tensors that would become one entry
+// and for a quantized tensor whose name has no '.'.
 struct SpelledSafetensors {
   std::vector<std::pair<std::string, Tensor>> entries;
   std::vector<std::pair<std::string, std::string>> metadata;

@@ -17,10 +17,8 @@ std::string dotted(const Ref& global) {
 }
 
 std::optional<GlobalInfo> role_of_global(const Ref& global) {
-  const std::string_view text = global->text;
-  const size_t space = text.find(' ');
-  if (space == std::string_view::npos) return std::nullopt;
-  return known_global(text.substr(0, space), text.substr(space + 1)).value_or(GlobalInfo{Role::library_type});
+  if (global->text.find(' ') == std::string::npos) return std::nullopt;
+  return known_global(global->text).value_or(GlobalInfo{Role::library_type});
 }
 
 [[noreturn]] void refuse_call(const Ref& callable, const std::string& why, uint64_t offset) {

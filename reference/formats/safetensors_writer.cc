@@ -12,16 +12,13 @@ SafetensorsInfo info_of(const std::string& name, const Tensor& tensor) {
   return {name, std::string(safetensors_dtype(tensor.dtype)), safetensors_shape(tensor), 0, 0};
 }
 
-std::vector<std::byte> assemble(const std::string& header, const std::vector<const Tensor*>& data) {
-  std::vector<std::byte> out;
-  uint64_t total = 8 + header.size();
-  for (const Tensor* tensor : data) total += bytes_of(tensor->dtype, tensor->shape);
-  out.reserve(total);
-  append_le<uint64_t>(out, header.size());
-  append(out, header);
+void assemble(const std::string& header, const std::vector<const Tensor*>& data, ByteSink& out) {
+  std::vector<std::byte> length;
+  append_le<uint64_t>(length, header.size());
+  out.write(length);
+  out.write(as_bytes(header));
   std::vector<std::byte> scratch;
-  for (const Tensor* tensor : data) append(out, row_major_view(*tensor, scratch));
-  return out;
+  for (const Tensor* tensor : data) out.write(row_major_view(*tensor, scratch));
 }
 
 bool same(const SafetensorsHeader& a, const SafetensorsHeader& b) {
@@ -35,7 +32,7 @@ bool same(const SafetensorsHeader& a, const SafetensorsHeader& b) {
 
 }  // namespace
 
-std::vector<std::byte> rebuild_safetensors(const Safetensors& file) {
+void rebuild_safetensors(const Safetensors& file, ByteSink& out) {
   std::vector<size_t> order(file.entries.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, [&](size_t a, size_t b) {
@@ -59,11 +56,17 @@ std::vector<std::byte> rebuild_safetensors(const Safetensors& file) {
       same(header, parse_safetensors_header(file.header, {.limits = {}, .lenient = true}))) {
     text = file.header;
   }
-  return assemble(text, data);
+  assemble(text, data, out);
 }
 
-std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
-                                         std::vector<std::pair<std::string, std::string>> metadata) {
+std::vector<std::byte> rebuild_safetensors(const Safetensors& file) {
+  VectorSink out(file.file->bytes().size());
+  rebuild_safetensors(file, out);
+  return std::move(out).take();
+}
+
+void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
+                       std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out) {
   std::vector<const std::pair<std::string, Tensor>*> order;
   for (const auto& item : tensors) order.push_back(&item);
   std::ranges::stable_sort(order, [](const auto* a, const auto* b) {
@@ -88,7 +91,14 @@ std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string
   if (text.size() > Limits().safetensors_header_bytes) {
     refuse(RefusalClass::LimitExceeded, "the header would have " + std::to_string(text.size()) + " bytes");
   }
-  return assemble(text, data);
+  assemble(text, data, out);
+}
+
+std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
+                                         std::vector<std::pair<std::string, std::string>> metadata) {
+  VectorSink out;
+  write_safetensors(tensors, std::move(metadata), out);
+  return std::move(out).take();
 }
 
 }  // namespace qcts

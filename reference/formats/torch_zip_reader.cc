@@ -10,8 +10,8 @@
 
 #include "reference/formats/byte_io.h"
 #include "reference/formats/crc32.h"
+#include "reference/formats/torch_internal.h"
 #include "reference/formats/torch_zip.h"
-#include "reference/formats/torch_zip_internal.h"
 #include "reference/formats/zip_directory.h"
 
 namespace qcts {
@@ -121,12 +121,26 @@ void check_crc(const TorchZip& zip, const ZipRecord& record) {
   if (computed == recorded) return;
   std::string what = "record " + record.name;
   if (is_storage_record(record.name) && zip.root != nullptr) {
-    const std::string path = path_to_storage(zip.root, record.name.substr(5));
+    const std::string path = path_to_storage(zip, record.name.substr(5));
     if (!path.empty()) what += " (tensor " + path + ")";
   }
   char text[64];
   std::snprintf(text, sizeof text, ": recorded 0x%08x, computed 0x%08x", recorded, computed);
   refuse(RefusalClass::CrcMismatch, what + text, record.data_offset);
+}
+
+void find_storages(TorchZip& zip, const TorchOptions& options) {
+  std::unordered_map<std::string, const ZipRecord*> records;
+  for (const ZipRecord& record : zip.records) {
+    if (is_storage_record(record.name)) records.emplace(record.name.substr(5), &record);
+  }
+  bind_storages(zip, options, zip.file, [&](const StorageId& id, const pickle::Ref& node) {
+    const auto record = records.find(id.key);
+    if (record == records.end()) {
+      refuse(RefusalClass::StorageRef, "data.pkl: record data/" + id.key + " is missing", node->offset);
+    }
+    return record->second->bytes;
+  });
 }
 
 }  // namespace
@@ -146,11 +160,11 @@ TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOp
     if (!is_storage_record(record.name)) check_crc(zip, record);
   }
   zip.root = pickle::read(find_record(zip, "data.pkl")->bytes, {options.limits, options.allow});
-  resolve_storages(zip, options);
+  find_storages(zip, options);
   for (const ZipRecord& record : zip.records) {
     if (is_storage_record(record.name) && options.crc == CrcPolicy::verify) check_crc(zip, record);
   }
-  if (zip.big_endian) swap_big_endian(zip);
+  if (zip.big_endian) swap_big_endian(zip, true);
   check_tensors(zip, options.limits);
   return zip;
 }
