@@ -37,10 +37,15 @@ using FindStorage = std::function<std::span<const std::byte>(const StorageId&, c
 void bind_storages(TorchObject& object, const TorchOptions& options, std::shared_ptr<const void> owner,
                    const FindStorage& find);
 
+// The same for an archive, whose storages are the records below data/.
+void resolve_storages(TorchZip& zip, const TorchOptions& options);
+// "torch.UInt16Storage", ...: storage classes that TorchScript names and torch.save does not.
+std::vector<std::string> script_storage_globals();
+
 // Swaps the elements that a big-endian machine wrote into heap copies: those of untyped storages by the dtype
 // of the tensors over them, which has to be one width a storage (else ByteOrder), and, where `typed`, those
 // of typed ones.
-void swap_big_endian(TorchObject& object, bool typed);
+void swap_big_endian(TorchObject& object, bool typed = true);
 // "linear1.weight.qdata": the keys that lead from the root to the first use of storage `key`; empty when
 // nothing does.
 std::string path_to_storage(const TorchObject& object, const std::string& key);

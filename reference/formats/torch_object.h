@@ -14,7 +14,11 @@
 
 namespace qcts {
 
-enum class CrcPolicy : uint8_t { verify, skip };
+enum class CrcPolicy : uint8_t {
+  verify,
+  skip,    // the storages' are not compared: what --no-crc says
+  ignore,  // none is: for fuzzers, which could not get past them
+};
 
 struct TorchOptions {
   Limits limits;

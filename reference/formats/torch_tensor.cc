@@ -43,7 +43,8 @@ bool can_require_grad(DType dtype) {
 }
 
 // offset + sum((size - 1) * stride) must be an element of the storage, and one of its first `window`
-// elements.
+// elements. A tensor without elements has none to check: slices of empty tensors are saved with any offset,
+// and torch takes them (aten/src/ATen/native/Resize.h, checkInBoundsForStorage).
 void check_bounds(const Tensor& tensor, const Ref& node, int64_t window) {
   const auto outside = [&](const std::string& why) {
     refuse(RefusalClass::TensorBounds, "data.pkl: a tensor over storage " + tensor.storage->key + ": " + why,
@@ -60,7 +61,8 @@ void check_bounds(const Tensor& tensor, const Ref& node, int64_t window) {
     last += static_cast<Wide>(tensor.shape[d] - 1) * static_cast<Wide>(tensor.stride[d]);
     if (last > INT64_MAX) outside("the last element's index does not fit 63 bits");
   }
-  const Wide end = last + (numel == 0 ? 0 : 1);
+  if (numel == 0) return;
+  const Wide end = last + 1;
   if (end * dtype_bytes(tensor.dtype) > tensor.storage->bytes.size() || end > static_cast<Wide>(window)) {
     outside("element " + std::to_string(static_cast<uint64_t>(last)) + " lies beyond its " +
             std::to_string(tensor.storage->bytes.size()) + " bytes");

@@ -129,7 +129,9 @@ void check_crc(const TorchZip& zip, const ZipRecord& record) {
   refuse(RefusalClass::CrcMismatch, what + text, record.data_offset);
 }
 
-void find_storages(TorchZip& zip, const TorchOptions& options) {
+}  // namespace
+
+void resolve_storages(TorchZip& zip, const TorchOptions& options) {
   std::unordered_map<std::string, const ZipRecord*> records;
   for (const ZipRecord& record : zip.records) {
     if (is_storage_record(record.name)) records.emplace(record.name.substr(5), &record);
@@ -143,8 +145,6 @@ void find_storages(TorchZip& zip, const TorchOptions& options) {
   });
 }
 
-}  // namespace
-
 TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOptions& options) {
   TorchZip zip;
   zip.file = std::move(file);
@@ -157,14 +157,14 @@ TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOp
   zip.storage_alignment_bytes = read_alignment(zip, directory);
   find_unwritten_crcs(zip);
   for (const ZipRecord& record : zip.records) {
-    if (!is_storage_record(record.name)) check_crc(zip, record);
+    if (!is_storage_record(record.name) && options.crc != CrcPolicy::ignore) check_crc(zip, record);
   }
   zip.root = pickle::read(find_record(zip, "data.pkl")->bytes, {options.limits, options.allow});
-  find_storages(zip, options);
+  resolve_storages(zip, options);
   for (const ZipRecord& record : zip.records) {
     if (is_storage_record(record.name) && options.crc == CrcPolicy::verify) check_crc(zip, record);
   }
-  if (zip.big_endian) swap_big_endian(zip, true);
+  if (zip.big_endian) swap_big_endian(zip);
   check_tensors(zip, options.limits);
   return zip;
 }

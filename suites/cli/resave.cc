@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Words {
+struct ResaveWords {
   FileOptions options;
   std::string in, out;
   bool compact = false;
@@ -102,8 +102,10 @@ void resave_directory(const Checkpoint& checkpoint, Saver& saver, const fs::path
   }
 }
 
-int resave(const Words& words) {
+int resave(const ResaveWords& words) {
   const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
+  if (checkpoint.format == Format::torchscript)
+    throw UsageError(words.in + ": a TorchScript archive, which is read here and not written");
   std::vector<std::string> notes = checkpoint.warnings;
   Saver saver(checkpoint, words.compact, notes);
   if (checkpoint.format == Format::directory)
@@ -123,7 +125,7 @@ int resave(const Words& words) {
 }  // namespace
 
 void add_resave(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<ResaveWords>();
   CLI::App* command =
       app.add_subcommand("resave", "write a checkpoint anew from what was parsed; byte-identical");
   command->add_option("IN", words->in, "a file, or a directory with config.json and shards")->required();

@@ -1,0 +1,33 @@
+// Which faults are planted: those that the environment variable QCTS_MUTANT names when the library is loaded,
+// joined by '+'. Without it every op is right.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/abi/qcts_kernel.h"
+
+namespace qcts::mutants {
+
+enum class Fault : uint16_t {
+#define QCTS_MUTANT(kind, id, set, what, public_case) id,
+#include "suites/self/mutants/mutants.inc"
+#undef QCTS_MUTANT
+  count
+};
+
+// Throws std::invalid_argument for a name that is not in mutants.inc, on first use.
+bool planted(Fault fault);
+
+// Does a planted fault strike this op and scheme family? Also true for all of them when nothing is planted.
+bool strikes(uint32_t op, std::string_view family);
+
+extern const qcts_kernel quantize_int8_row, quantize_int4_tinygemm, quantize_fp8_row;
+extern const qcts_kernel dequantize_int8_row, dequantize_int4_tinygemm, dequantize_fp8_row;
+extern const qcts_kernel pack_int4_tinygemm, unpack_int4_tinygemm;
+extern const qcts_kernel linear_int8_row, linear_int4_tinygemm, linear_fp8_row;
+
+// Reads a checkpoint and writes it again, with the planted fault of kind `format`.
+qcts_status load_save(const char* input_path, const char* output_path, char* why, size_t why_size);
+
+}  // namespace qcts::mutants

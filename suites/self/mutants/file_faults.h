@@ -1,0 +1,29 @@
+// Faults of a writer of checkpoints, struck into what was parsed before it is written.
+#pragma once
+
+#include <list>
+#include <vector>
+
+#include "reference/dialects/checkpoint.h"
+
+namespace qcts::mutants {
+
+// Owns the bytes that replace a file's own: it has to outlive the writing.
+class FileFaults {
+ public:
+  void strike(Safetensors& file);
+  void strike(TorchZip& zip, const Checkpoint& checkpoint);
+
+ private:
+  std::span<const std::byte> keep(std::vector<std::byte> bytes);
+  void replace_entry(SafetensorsEntry& entry, std::vector<std::byte> bytes);
+  void replace_storage(TorchZip& zip, const std::string& key, std::vector<std::byte> bytes);
+  void strike_values(TorchZip& zip);
+  void strike_packing(TorchZip& zip, const Checkpoint& checkpoint);
+  void break_ties(TorchZip& zip);
+  void lose_strides(TorchZip& zip);
+
+  std::list<std::vector<std::byte>> kept_;
+};
+
+}  // namespace qcts::mutants
