@@ -118,7 +118,17 @@ class Expander {
     c.scheme = find_scheme(scheme);
     c.golden = &golden;
     c.id = std::string(kind_name(kind)) + ".file/" + scheme + "/" + golden_slug(golden, scheme);
+    if (kind == Kind::round_trip) add_for_loaders(c);
     cases_.push_back(std::move(c));
+  }
+
+  // One case more for each provider that loads and saves files itself.
+  void add_for_loaders(const Case& prototype) {
+    if (sources_.registry == nullptr) return;
+    for (const Implementation& implementation : sources_.registry->file_implementations()) {
+      cases_.push_back(prototype);
+      cases_.back().implementation = &implementation;
+    }
   }
 
   void add_reject(const Malformed& malformed) {
@@ -127,6 +137,8 @@ class Expander {
     c.op = "file";
     c.malformed = &malformed;
     c.id = "reject.file/any/" + slug(malformed.id);
+    // Others have no strict and lenient reading: they are asked what holds under both.
+    if (malformed.options.size() == 2) add_for_loaders(c);
     cases_.push_back(std::move(c));
   }
 

@@ -33,6 +33,9 @@ std::string rerun_line(const JudgeContext& context, const std::string& full_id);
 // the rest.
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict);
+// The same of a provider that loads and saves files itself: suites/load_save.cc.
+void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
+void judge_provider_reject(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_reject(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict);

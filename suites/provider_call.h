@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +17,12 @@ namespace qcts {
 class ProviderFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// It wrote where it must not: nobody knows what else it wrote, so this process should judge nothing more.
+class OverrunFault : public ProviderFault {
+ public:
+  using ProviderFault::ProviderFault;
 };
 
 // MXCSR without its sticky flags on x86; 0 elsewhere.
@@ -38,5 +45,8 @@ uint64_t provider_prepared_bytes(const qcts_kernel& kernel,
                                  const qcts_problem& problem);  // 0 where run reads the planes
 qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& problem, void* prepared);
 qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem);
+// Support::reason says why it is not QCTS_OK.
+Support provider_load_save(const Implementation& provider, const std::filesystem::path& input,
+                           const std::filesystem::path& output);
 
 }  // namespace qcts
