@@ -49,7 +49,7 @@ uint32_t plane_laws(const qcts_problem& p, const char* scheme, const char* layou
     laws[2] = {"zero_points", QCTS_I32, 1, {p.n}};
     return equals(p.scheme_name, "tinyq_w8a32") ? 3 : 2;
   }
-  if (equals(layout, "tile_packed_4d")) {
+  if (is_tile_packed(layout)) {
     const int64_t k = round_up(p.k, 1024), n = round_up(p.n, 8);
     laws[0] = {"qdata", QCTS_I32, 4, {n / 8, k / 128, 32, 4}};
     laws[1] = {"scale_and_zero", p.w_dtype, 3, {k / p.group, n, 2}};
@@ -97,7 +97,7 @@ qcts_status check_int4(const qcts_problem& p, uint32_t op, char* why, size_t why
     return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: needs a multiple of 8 that divides k = %lld",
                   static_cast<long long>(p.group), static_cast<long long>(p.k));
   if (op != QCTS_OP_PACK && op != QCTS_OP_UNPACK) return QCTS_OK;
-  if (equals(p.layout, "tile_packed_4d")) {
+  if (is_tile_packed(p.layout)) {
     if (p.w_dtype != QCTS_BF16)
       return refuse(QCTS_UNSUPPORTED, why, why_size, "tile_packed_4d holds bfloat16 weights only");
     if (1024 % p.group != 0)
@@ -186,6 +186,10 @@ uint32_t dtype_bytes(uint32_t dtype) {
 void* plane_data(const qcts_plane* planes, uint32_t count, const char* name) {
   const qcts_plane* plane = find_plane(planes, count, name);
   return plane == nullptr ? nullptr : plane->data;
+}
+
+bool is_tile_packed(const char* layout) {
+  return equals(layout, "tile_packed_4d") || equals(layout, "tile_packed_4d_v1");
 }
 
 qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem, char* why,

@@ -26,6 +26,9 @@ qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem);
 // For prepare(): as check_problem, and the planes are there. QCTS_OK or QCTS_INVALID.
 qcts_status check_prepare(const qcts_kernel& kernel, const qcts_problem* problem);
 
+// tile_packed_4d and tile_packed_4d_v1: one order of the bytes, two producers.
+bool is_tile_packed(const char* layout);
+
 // Data of the plane called `name`; NULL when absent.
 void* plane_data(const qcts_plane* planes, uint32_t count, const char* name);
 

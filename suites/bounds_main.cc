@@ -1,8 +1,8 @@
-// qcts_bounds: what reading a file costs. A line of stdin is a path, a line of stdout the answer, one JSON object: outcome ("accepted",
-// a refusal class, or another exception's text), CPU seconds of this process, and the highest number of heap bytes in use. A program of
-// its own, because it counts every allocation.
-#include <ctime>
+// qcts_bounds: what reading a file costs. A line of stdin is a path, a line of stdout the answer, one JSON
+// object: outcome ("accepted", a refusal class, or another exception's text), CPU seconds of this process,
+// and the highest number of heap bytes in use. A program of its own, because it counts every allocation.
 #include <cstdlib>
+#include <ctime>
 #include <iostream>
 #include <new>
 #include <string>
@@ -65,7 +65,8 @@ int main() {
       const std::string result = outcome(line, lenient);
       const double end = cpu_seconds();
       const size_t peak = highest - before;
-      answer[lenient ? "lenient" : "strict"] = {{"outcome", result}, {"cpu_s", end - begin}, {"heap_bytes", peak}};
+      answer[lenient ? "lenient" : "strict"] = {
+          {"outcome", result}, {"cpu_s", end - begin}, {"heap_bytes", peak}};
     }
     std::cout << answer.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << std::endl;
   }

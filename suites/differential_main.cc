@@ -1,10 +1,10 @@
-// qcts_differential: the readers and writers behind a pipe, for suites/test_differential.py. A line of stdin is a request, its words
-// parted by tabs; a line of stdout is the answer, one JSON object.
-//   read FILE           everything that was read: records, graph, tensors with the sha256 of their row-major bytes
-//   rebuild FILE OUT    the file rebuilt from the parsed graph
-//   anew FILE OUT       a new file from the graph or the tensors alone, as the format's own writer lays it out
-//   retell FILE OUT     as anew, every plain tensor of a torch zip spelt by tensor_node instead of by its own node
-//   edit FILE OUT       the bytes of the first non-empty storage, or tensor, replaced by 1 0 1 0 ...
+// qcts_differential: the readers and writers behind a pipe, for suites/test_differential.py. A line of stdin
+// is a request, its words parted by tabs; a line of stdout is the answer, one JSON object.
+//   read FILE           everything that was read: records, graph, tensors with the sha256 of their row-major
+//   bytes rebuild FILE OUT    the file rebuilt from the parsed graph anew FILE OUT       a new file from the
+//   graph or the tensors alone, as the format's own writer lays it out retell FILE OUT     as anew, every
+//   plain tensor of a torch zip spelt by tensor_node instead of by its own node edit FILE OUT       the bytes
+//   of the first non-empty storage, or tensor, replaced by 1 0 1 0 ...
 #include <cstring>
 #include <iostream>
 #include <sstream>
@@ -101,8 +101,7 @@ Json read_zip(const TorchZip& zip) {
 
 Json read_safe(const Safetensors& file) {
   Json json = {{"metadata", file.metadata}, {"tensors", Json::object()}};
-  for (const SafetensorsEntry& entry : file.entries)
-    json["tensors"][entry.name] = tensor_json(entry.tensor);
+  for (const SafetensorsEntry& entry : file.entries) json["tensors"][entry.name] = tensor_json(entry.tensor);
   return json;
 }
 
@@ -190,7 +189,8 @@ Json answer(const std::vector<std::string>& words) {
   const auto file = MappedFile::open(words.at(1));
   const std::string out = words.size() > 2 ? words[2] : "";
   try {
-    return words[1].ends_with(".safetensors") ? answer_safe(words[0], file, out) : answer_zip(words[0], file, out);
+    return words[1].ends_with(".safetensors") ? answer_safe(words[0], file, out)
+                                              : answer_zip(words[0], file, out);
   } catch (const Refused& refused) {
     return {{"refused", refused.what()}};
   }

@@ -1,10 +1,11 @@
-"""Loading and saving a checkpoint of 1 GiB and 400 tensors, made from a seed: qcts beside torch, safetensors and plain system calls.
+"""Loading and saving a checkpoint of 1 GiB and 400 tensors, made from a seed: qcts beside torch, safetensors
+and plain system calls.
 
-    load_bench.py --build build/release --out out/load.json [--bytes 1073741824] [--rounds 11] [--cold-rounds 5]
+    load_bench.py --build build/release --out out/load.json [--bytes N] [--rounds 11] [--cold-rounds 5]
 
-All lanes of a table take turns in one run, so that each round is a set of pairs; figures are medians, ratios are medians of the paired
-ratios with 95 % intervals (suites/stats.h). Cold means that mincore found no page of the file in the page cache before each sample, warm
-that it found all of them.
+All lanes of a table take turns in one run, so that each round is a set of pairs; figures are medians, ratios are
+medians of the paired ratios with 95 % intervals (suites/stats.h). Cold means that mincore found no page of the
+file in the page cache before each sample, warm that it found all of them.
 """
 
 import argparse
@@ -127,7 +128,9 @@ def measure(program, lanes, files, cold, rounds):
             for file in files:
                 share = program("evict" if cold else "warm", file)["resident"]
                 if share > 0.001 if cold else share < 0.999:
-                    raise RuntimeError(f"{file}: {share:.1%} of its pages in the page cache before a {'cold' if cold else 'warm'} sample")
+                    raise RuntimeError(
+                        f"{file}: {share:.1%} of its pages cached before a {'cold' if cold else 'warm'} sample"
+                    )
             answer = lanes[key]()
             if round_number:
                 samples[key].append(answer)
@@ -147,11 +150,17 @@ def rows_of(samples, cold, tensor_bytes):
     rows = []
     for (group, name), answers in samples.items():
         us = statistics.median(a["us"] for a in answers)
-        rows.append({
-            "group": group, "name": name, "cache": "cold" if cold else "warm", "median_us": us, "samples_us": [a["us"] for a in answers],
-            "gigabytes_per_second": None if group == "open" else tensor_bytes / us / 1e3,
-            "peak_extra_bytes": max(0, max(a["peak_bytes"] - a["before_bytes"] for a in answers)),
-        })
+        rows.append(
+            {
+                "group": group,
+                "name": name,
+                "cache": "cold" if cold else "warm",
+                "median_us": us,
+                "samples_us": [a["us"] for a in answers],
+                "gigabytes_per_second": None if group == "open" else tensor_bytes / us / 1e3,
+                "peak_extra_bytes": max(0, max(a["peak_bytes"] - a["before_bytes"] for a in answers)),
+            }
+        )
     return rows
 
 
@@ -168,8 +177,18 @@ def ratios_of(program, samples, cold):
             pairs = [a["us"] for a in samples[group, peer]]
             value = program("ratio", ",".join(map(repr, pairs)), ",".join(map(repr, times)))
             value = {k: v if v is not None and math.isfinite(v) else None for k, v in value.items()}
-        results.append({"group": group, "name": ours, "peer": peer, "cache": "cold" if cold else "warm", "kind": kind, "limit": limit,
-                        **value, "decision": decide(target, value)})
+        results.append(
+            {
+                "group": group,
+                "name": ours,
+                "peer": peer,
+                "cache": "cold" if cold else "warm",
+                "kind": kind,
+                "limit": limit,
+                **value,
+                "decision": decide(target, value),
+            }
+        )
     return results
 
 
@@ -182,11 +201,23 @@ def run(options):
         made = program("make", zip_file, options.bytes, options.tensors, options.seed)
         program("make", safe_file, options.bytes, options.tensors, options.seed)
         lanes = our_lanes(program, zip_file, safe_file, folder)
-        lanes |= {key: (lambda body=body: timed(body)) for key, body in python_lanes(zip_file, safe_file, folder).items()}
-        report = {"bytes": made["tensor_bytes"], "tensors": made["tensors"], "seed": options.seed, "threads": os.cpu_count(),
-                  "machine": platform.processor() or platform.machine(), "rows": [], "ratios": []}
+        lanes |= {
+            key: (lambda body=body: timed(body))
+            for key, body in python_lanes(zip_file, safe_file, folder).items()
+        }
+        report = {
+            "bytes": made["tensor_bytes"],
+            "tensors": made["tensors"],
+            "seed": options.seed,
+            "threads": os.cpu_count(),
+            "machine": platform.processor() or platform.machine(),
+            "rows": [],
+            "ratios": [],
+        }
         for cold, rounds in ((False, options.rounds), (True, options.cold_rounds)):
-            chosen = {k: v for k, v in lanes.items() if not cold or k[0] in ("open", "touch", "load", "check")}
+            chosen = {
+                k: v for k, v in lanes.items() if not cold or k[0] in ("open", "touch", "load", "check")
+            }
             if rounds:
                 samples = measure(program, chosen, (zip_file, safe_file), cold, rounds)
                 report["rows"] += rows_of(samples, cold, made["tensor_bytes"])
@@ -198,25 +229,36 @@ def run(options):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def row_text(row):
+    speed = f"{row['gigabytes_per_second']:8.2f} GB/s" if row["gigabytes_per_second"] else " " * 13
+    figures = f"{row['median_us'] / 1e3:10.2f} ms {speed} {row['peak_extra_bytes'] >> 20:6} MiB"
+    return f"  {row['cache']}  {row['group']:<6} {row['name']:<34} {figures}"
+
+
+def ratio_text(ratio):
+    if ratio["kind"] == "us":
+        figures = f": {ratio['value'] / 1e3:.2f} ms, limit {ratio['limit'] / 1e3:.0f} ms"
+    else:
+        known = ratio["low"] is not None
+        interval = f"[{ratio['low']:.3f}, {ratio['high']:.3f}]" if known else "[too few samples]"
+        figures = f" against {ratio['peer']}: {ratio['value']:.3f} {interval}, at least {ratio['limit']}"
+    return f"  {ratio['cache']}  {ratio['name']}{figures}: {ratio['decision']}"
+
+
 def table(report):
-    lines = [f"{report['bytes']:,} bytes in {report['tensors']} tensors, {report['threads']} threads"]
-    for row in report["rows"]:
-        speed = f"{row['gigabytes_per_second']:8.2f} GB/s" if row["gigabytes_per_second"] else " " * 13
-        lines.append(f"  {row['cache']}  {row['group']:<6} {row['name']:<34} {row['median_us'] / 1e3:10.2f} ms {speed} {row['peak_extra_bytes'] >> 20:6} MiB")
-    for ratio in report["ratios"]:
-        if ratio["kind"] == "us":
-            lines.append(f"  {ratio['cache']}  {ratio['name']}: {ratio['value'] / 1e3:.2f} ms, limit {ratio['limit'] / 1e3:.0f} ms: {ratio['decision']}")
-        else:
-            interval = f"[{ratio['low']:.3f}, {ratio['high']:.3f}]" if ratio["low"] is not None else "[too few samples]"
-            lines.append(f"  {ratio['cache']}  {ratio['name']} against {ratio['peer']}: {ratio['value']:.3f} {interval}, at least {ratio['limit']}: {ratio['decision']}")
-    return "\n".join(lines)
+    head = f"{report['bytes']:,} bytes in {report['tensors']} tensors, {report['threads']} threads"
+    return "\n".join([head, *map(row_text, report["rows"]), *map(ratio_text, report["ratios"])])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--out", type=Path, default=Path("out/load.json"))
-    parser.add_argument("--folder", help="where the files go; BUILD/load_bench by default, removed at the end")
+    parser.add_argument(
+        "--folder", help="where the files go; BUILD/load_bench by default, removed at the end"
+    )
     parser.add_argument("--bytes", type=int, default=1 << 30)
     parser.add_argument("--tensors", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)

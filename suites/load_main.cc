@@ -1,12 +1,14 @@
-// qcts_load: loading and saving, timed, behind a pipe; suites/load_bench.py asks. A line of stdin is a request, its words parted by tabs;
-// a line of stdout the answer, one JSON object. Times are microseconds of the steady clock.
+// qcts_load: loading and saving, timed, behind a pipe; suites/load_bench.py asks. A line of stdin is a
+// request, its words parted by tabs; a line of stdout the answer, one JSON object. Times are microseconds of
+// the steady clock.
 //   make FILE BYTES TENSORS SEED   a checkpoint of bfloat16 noise, torch zip or safetensors by its name
-//   open|touch|load|check FILE     as qcts does: map; map and touch each page; into prefaulted memory; map and compare every CRC
-//   plain_touch|plain_load|plain_check FILE   the same bytes without qcts: mmap, parallel pread, one CRC over the mapping
-//   save OUT | plain_save OUT      what was loaded last, through our writer; the same bytes by write, fsync, rename
-//   memcpy FILE                    what was loaded last, copied in memory
-//   resident FILE | evict FILE | warm FILE     the share of its pages in the page cache (mincore), after doing that
-//   ratio A,B,... C,D,...          median of the paired ratios A/C, B/D, ... and its 95 % interval
+//   open|touch|load|check FILE     as qcts does: map; map and touch each page; into prefaulted memory; map
+//   and compare every CRC plain_touch|plain_load|plain_check FILE   the same bytes without qcts: mmap,
+//   parallel pread, one CRC over the mapping save OUT | plain_save OUT      what was loaded last, through our
+//   writer; the same bytes by write, fsync, rename memcpy FILE                    what was loaded last,
+//   copied in memory resident FILE | evict FILE | warm FILE     the share of its pages in the page cache
+//   (mincore), after doing that ratio A,B,... C,D,...          median of the paired ratios A/C, B/D, ... and
+//   its 95 % interval
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -114,8 +116,8 @@ void parallel_read(const Plain& file, std::span<std::byte> into) {
     for (size_t at = kPieceBytes * next++; at < into.size(); at = kPieceBytes * next++) {
       auto piece = into.subspan(at, std::min(kPieceBytes, into.size() - at));
       while (!piece.empty()) {
-        const ssize_t count = ::pread(file.fd(), piece.data(), piece.size(),
-                                      static_cast<off_t>(piece.data() - into.data()));
+        const ssize_t count =
+            ::pread(file.fd(), piece.data(), piece.size(), static_cast<off_t>(piece.data() - into.data()));
         if (count <= 0) throw std::runtime_error("pread");
         piece = piece.subspan(static_cast<size_t>(count));
       }

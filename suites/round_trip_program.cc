@@ -184,6 +184,7 @@ void judge_program(const Case& c, const JudgeContext& context, const Checkpoint&
   const Support answer = provider_load_save(*c.runner, c.golden->file.string(), saved.string());
   if (answer.status == QCTS_UNSUPPORTED) return end(Status::not_supported, "load_save: " + answer.reason);
   if (answer.status != QCTS_OK) return end(Status::fail, "load_save: " + answer.reason);
+  if (!fs::exists(saved)) return end(Status::fail, "load_save: said yes and left no file");
   const Checkpoint after = open_checkpoint(saved, context.open);
   if (auto found = compare_saved(before, after, context.open.limits))
     return end(Status::fail, "loaded and saved, the program holds something else", found);

@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
                           "loaded and saved, the program answers otherwise"},
                     Fault{"other_file", Plant::other_file, Status::fail, "holds something else"},
                     Fault{"flipped", Plant::flipped, Status::fail, "CrcMismatch"},
-                    Fault{"no_file", Plant::no_file, Status::internal, "saved.pt"},
+                    Fault{"no_file", Plant::no_file, Status::fail, "left no file"},
                     Fault{"declines", Plant::declines, Status::not_supported, "not here"},
                     Fault{"throws", Plant::throws, Status::fail, "threw across the C ABI: out of luck"}),
     [](const auto& info) { return info.param.name; });

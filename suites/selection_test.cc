@@ -45,6 +45,19 @@ TEST(Select, AnExactNameIsNoPrefix) {
               ElementsAre("latency.linear/int8_row/m1_n4096/builtin_avx2"));
 }
 
+// A program is judged once a provider; where none is, the case that says so stays.
+TEST(Select, AStandInGivesWayToAProvider) {
+  const std::string run = "round_trip.file/plain/net", alone = "round_trip.file/plain/other";
+  std::vector<Candidate> all = {{{run, run, ""}, 0},
+                                {{alone, alone, ""}, 0},
+                                {{run, run + "/aten_program", kProgramVariant}, 1},
+                                {{"size.file/plain/net", "size.file/plain/net", ""}, 0}};
+  drop_stand_ins(all);
+  std::vector<std::string> left;
+  for (const Candidate& candidate : all) left.push_back(candidate.name.full_id);
+  EXPECT_THAT(left, ElementsAre(alone, run + "/aten_program", "size.file/plain/net"));
+}
+
 TEST(Select, GlobsMatchAnywhere) {
   EXPECT_EQ(chosen(filter("m1_n4096")).size(), 4u);
   EXPECT_THAT(chosen(filter("pack*avx2")), ElementsAre("numerics.pack/fp8_row/noise/builtin_avx2"));

@@ -1,4 +1,5 @@
-"""Containers made from a seed: what torch, safetensors and zipfile read is what qcts reads, and what qcts writes they read.
+"""Containers made from a seed: what torch, safetensors and zipfile read is what qcts reads, and what qcts writes
+they read.
 
 QCTS_DIFFERENTIAL_SEED and QCTS_DIFFERENTIAL_FILES choose others and more.
 """
@@ -24,9 +25,33 @@ PROGRAM = Path(os.environ.get("QCTS_BUILD", ROOT / "build/release")) / "bin/qcts
 SEED = int(os.environ.get("QCTS_DIFFERENTIAL_SEED", "20261121"))
 FILES = int(os.environ.get("QCTS_DIFFERENTIAL_FILES", "400"))  # torch zips; half as many safetensors
 
-DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.complex128, torch.complex32]
-DTYPES += [torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32, torch.int64, torch.uint64, torch.bool]
-DTYPES += [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.float8_e8m0fnu]
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.complex64,
+    torch.complex128,
+    torch.complex32,
+]
+DTYPES += [
+    torch.int8,
+    torch.uint8,
+    torch.int16,
+    torch.uint16,
+    torch.int32,
+    torch.uint32,
+    torch.int64,
+    torch.uint64,
+    torch.bool,
+]
+DTYPES += [
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+    torch.float8_e4m3fnuz,
+    torch.float8_e5m2fnuz,
+    torch.float8_e8m0fnu,
+]
 DTYPES += [torch.float4_e2m1fn_x2]
 NOT_IN_SAFETENSORS = {torch.complex128, torch.complex32}
 TEXTS = ["", "weight", "ü", "日本", "\x00", "a.b", "\U0001f600", "x" * 300, 'q"\\\n']
@@ -59,7 +84,11 @@ def base_tensor(rng, dtype):
     shape = [rng.choice([0, 1, 1, 2, 3, 4, 5, 7]) for _ in range(rng.randrange(4))]
     count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     data = rng.randbytes(count) if dtype is not torch.bool else bytes(rng.randrange(2) for _ in range(count))
-    flat = torch.frombuffer(bytearray(data), dtype=torch.uint8).clone() if count else torch.empty(0, dtype=torch.uint8)
+    flat = (
+        torch.frombuffer(bytearray(data), dtype=torch.uint8).clone()
+        if count
+        else torch.empty(0, dtype=torch.uint8)
+    )
     return flat.view(dtype).reshape(shape)
 
 
@@ -81,7 +110,23 @@ def view_of(rng, tensor):
 
 def scalar(rng):
     return rng.choice(
-        [None, True, False, 0, 255, 256, 65535, 65536, -1, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**62, -(2**63)]
+        [
+            None,
+            True,
+            False,
+            0,
+            255,
+            256,
+            65535,
+            65536,
+            -1,
+            2**31 - 1,
+            2**31,
+            -(2**31),
+            -(2**31) - 1,
+            2**62,
+            -(2**63),
+        ]
         + [0.0, -0.0, 1.5, float("inf"), float("nan"), 5e-324, torch.Size([2, 3]), *TEXTS]
     )
 
@@ -94,7 +139,11 @@ def container(rng, pool, depth):
     if kind == 2:
         return scalar(rng)
     if kind == 3:
-        return pool[0] if rng.randrange(2) else torch.nn.Parameter(torch.ones(rng.randrange(4)), requires_grad=rng.random() < 0.5)
+        return (
+            pool[0]
+            if rng.randrange(2)
+            else torch.nn.Parameter(torch.ones(rng.randrange(4)), requires_grad=rng.random() < 0.5)
+        )
     items = [container(rng, pool, depth - 1) for _ in range(rng.randrange(5))]
     if kind == 4:
         return tuple(items)
@@ -132,8 +181,16 @@ def expected(value, storages):
     if isinstance(value, torch.Tensor):
         pointer = value.untyped_storage()._cdata
         key = storages.setdefault(pointer, str(len(storages)))
-        described = {"dtype": str(value.dtype)[6:], "shape": list(value.shape), "stride": list(value.stride())}
-        described |= {"offset": value.storage_offset(), "storage": key, "storage_bytes": value.untyped_storage().nbytes()}
+        described = {
+            "dtype": str(value.dtype)[6:],
+            "shape": list(value.shape),
+            "stride": list(value.stride()),
+        }
+        described |= {
+            "offset": value.storage_offset(),
+            "storage": key,
+            "storage_bytes": value.untyped_storage().nbytes(),
+        }
         described |= {"sha256": hashlib.sha256(row_major(value)).hexdigest()}
         return {"tensor": described | {"parameter": isinstance(value, torch.nn.Parameter)}}
     if isinstance(value, torch.Size):
@@ -151,7 +208,7 @@ def expected(value, storages):
 
 
 def renumbered(described, names=None):
-    """Storages by first appearance, empty ones all alike: torch.load makes a new one for each tensor without bytes."""
+    """Storages by first appearance, empty ones all alike: torch.load gives each tensor without bytes its own."""
     names = {} if names is None else names
     if isinstance(described, list):
         return [renumbered(item, names) for item in described]
@@ -174,8 +231,12 @@ def describe(value):
 def python_records(path):
     with zipfile.ZipFile(path) as archive:
         return [
-            {"name": i.filename.split("/", 1)[1], "offset": i.header_offset, "crc": i.CRC,
-             "sha256": hashlib.sha256(archive.read(i)).hexdigest()}
+            {
+                "name": i.filename.split("/", 1)[1],
+                "offset": i.header_offset,
+                "crc": i.CRC,
+                "sha256": hashlib.sha256(archive.read(i)).hexdigest(),
+            }
             for i in archive.infolist()
         ]
 
@@ -253,7 +314,9 @@ def test_safetensors_are_read_and_written_as_python_does(peer, tmp_path):
             if tensor.dtype is torch.float4_e2m1fn_x2 and tensor.dim() == 0:
                 continue
             tensors[name] = tensor
-        metadata = {k: v for k, v in zip(rng.sample(TEXTS[1:7], 3), ["pt", "", "ü"], strict=True) if rng.randrange(2)}
+        metadata = {
+            k: v for k, v in zip(rng.sample(TEXTS[1:7], 3), ["pt", "", "ü"], strict=True) if rng.randrange(2)
+        }
         safe.save_file(tensors, path, metadata or None)
         theirs = safetensors_value(path)
         assert our_value(peer("read", path)) == theirs, f"file {i} of seed {SEED}"
@@ -266,7 +329,11 @@ def test_safetensors_are_read_and_written_as_python_does(peer, tmp_path):
         peer("edit", path, out)
         changed = [n for n, t in safetensors_value(out)[1].items() if t != theirs[1][n]]
         first = next((n for n, t in peer("read", path)["tensors"].items() if t["storage_bytes"]), None)
-        wanted = hashlib.sha256(bytes(1 - k % 2 for k in range(storage_size(path, first)))).hexdigest() if first else None
+        wanted = (
+            hashlib.sha256(bytes(1 - k % 2 for k in range(storage_size(path, first)))).hexdigest()
+            if first
+            else None
+        )
         assert changed == [first] * (theirs[1][first]["sha256"] != wanted) if first else not changed
         assert not first or safetensors_value(out)[1][first]["sha256"] == wanted
         path.unlink()

@@ -1,4 +1,6 @@
-"""The load and save measurement on a small file: every lane answers, ratios have their peers, cold is cold, nothing is left behind."""
+"""The load and save measurement on a small file: every lane answers, ratios have their peers, cold is cold, and
+nothing is left behind.
+"""
 
 import json
 import os
@@ -15,7 +17,18 @@ import load_bench  # noqa: E402
 
 def test_small_run_measures_every_lane(tmp_path):
     out = tmp_path / "load.json"
-    words = [sys.executable, ROOT / "suites/load_bench.py", "--build", BUILD, "--out", out, "--bytes", 8 << 20, "--tensors", 20]
+    words = [
+        sys.executable,
+        ROOT / "suites/load_bench.py",
+        "--build",
+        BUILD,
+        "--out",
+        out,
+        "--bytes",
+        8 << 20,
+        "--tensors",
+        20,
+    ]
     # Page-cache eviction needs a file system on a disk: the build folder has one, a temporary folder may not.
     words += ["--folder", BUILD / "load_bench_test", "--rounds", 5, "--cold-rounds", 2]
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=300)
@@ -24,9 +37,14 @@ def test_small_run_measures_every_lane(tmp_path):
     assert report["bytes"] == 20 * 204 * 2048
     warm = {(r["group"], r["name"]) for r in report["rows"] if r["cache"] == "warm"}
     assert {t[:2] for t in load_bench.TARGETS} | {(t[0], t[2]) for t in load_bench.TARGETS if t[2]} <= warm
-    assert all(r["median_us"] > 0 and len(r["samples_us"]) == (5 if r["cache"] == "warm" else 2) for r in report["rows"])
+    assert all(
+        r["median_us"] > 0 and len(r["samples_us"]) == (5 if r["cache"] == "warm" else 2)
+        for r in report["rows"]
+    )
     assert {r["cache"] for r in report["rows"]} == {"warm", "cold"}
-    assert [r["decision"] for r in report["ratios"] if r["cache"] == "cold" and r["kind"] == "ratio"] == ["undecided"] * 3
+    assert [r["decision"] for r in report["ratios"] if r["cache"] == "cold" and r["kind"] == "ratio"] == [
+        "undecided"
+    ] * 3
     assert not (BUILD / "load_bench_test").exists()
 
 

@@ -71,16 +71,17 @@ void pack_tiles(void* context, int64_t first, int64_t last) {
         }
 }
 
-// A padding group is what quantizing zeros gives without a floor of its own: bfloat16's smallest normal
-// 2^-126, and 8 times that.
+// A padding group is what quantizing zeros gives: the least scale of the layout's producer, and 8 times that.
+// In bfloat16 2^-126, its smallest normal, or 1e-6 (tile_packed_4d_v1).
 void pad_scales(const Task& task) {
   const qcts_problem& p = *task.problem;
-  constexpr uint16_t kPadding[2] = {0x0080, 0x0200};
+  constexpr uint16_t kSmallest[2] = {0x0080, 0x0200}, kMillionth[2] = {0x3586, 0x3706};
+  const uint16_t* padding = std::strcmp(p.layout, "tile_packed_4d") == 0 ? kSmallest : kMillionth;
   const int64_t columns = (p.n + 7) / 8 * 8, groups = (p.k + 1023) / 1024 * 1024 / p.group;
   for (int64_t group = 0; group < groups; ++group)
     for (int64_t n = 0; n < columns; ++n) {
       const bool real = group < p.k / p.group && n < p.n;
-      const void* source = real ? static_cast<const void*>(task.in_scales + 4 * (group * p.n + n)) : kPadding;
+      const void* source = real ? static_cast<const void*>(task.in_scales + 4 * (group * p.n + n)) : padding;
       std::memcpy(task.out_scales + 4 * (group * columns + n), source, 4);
     }
 }
@@ -99,7 +100,7 @@ qcts_status run(const qcts_problem* problem) {
                static_cast<char*>(qcts::plane_data(p.out_planes, p.n_out_planes, "scale_and_zero")),
                32,
                1};
-  if (std::strcmp(p.layout, "tile_packed_4d") == 0) {
+  if (qcts::is_tile_packed(p.layout)) {
     qcts::parallel_for(p.threads, (p.n + 7) / 8, 1, pack_tiles, &task);
     pad_scales(task);
     return QCTS_OK;

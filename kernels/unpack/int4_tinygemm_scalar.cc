@@ -76,7 +76,7 @@ qcts_status run(const qcts_problem* problem) {
                static_cast<uint8_t*>(qcts::plane_data(p.out_planes, p.n_out_planes, "qdata")), cpu_default};
   if (std::strcmp(p.layout, "cpu_avx512") == 0) task.locate = cpu_avx512;
   if (std::strcmp(p.layout, "cpu_avx2") == 0) task.locate = cpu_avx2;
-  const bool tiled = std::strcmp(p.layout, "tile_packed_4d") == 0;
+  const bool tiled = qcts::is_tile_packed(p.layout);
   if (tiled) task.locate = tile_packed_4d;
   qcts::parallel_for(p.threads, p.n, 1, unpack_rows, &task);
 

@@ -115,6 +115,22 @@ std::optional<std::vector<double>> nibble_codes(const Tensor& pairs, int64_t row
   return codes;
 }
 
+// FloatxTensorCore*, called FpxTensorCore* in 0.5.
+std::optional<std::vector<double>> prepacked_codes(const NamedTensor& tensor, const std::string& at,
+                                                   int64_t rows, int64_t columns) {
+  const Tensor* packed = find_payload(tensor, at + "packed_floatx_data");
+  if (!packed) packed = find_payload(tensor, at + "packed_fpx_data");
+  Json layout = attribute(tensor, at + "_layout");
+  if (layout.is_null()) layout = attribute(tensor, at + "layout_type");
+  const Json data = layout.is_object() ? layout.value("_data", Json()) : Json();
+  if (!packed || !data.is_object()) return std::nullopt;
+  const Json exponent = data.value("ebits", Json()), mantissa = data.value("mbits", Json());
+  if (!exponent.is_number_integer() || !mantissa.is_number_integer()) return std::nullopt;
+  const int64_t e = exponent.get<int64_t>(), m = mantissa.get<int64_t>();
+  if (e < 1 || e > 7 || m < 0 || m > 7) return std::nullopt;
+  return floatx_codes(*packed, rows, columns, static_cast<int>(e), static_cast<int>(m));
+}
+
 struct Parts {
   std::string_view impl, codes;
 };

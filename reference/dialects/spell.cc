@@ -187,8 +187,7 @@ SpelledSafetensors spell_safetensors(const std::vector<SpelledTensor>& tensors) 
     info["_type"] = cls.name;
     info["_data"] = Json::object();
     const Json attributes = spelled_attributes(*tensor.quantized);
-    for (const auto& [key, value] : attributes.items())
-      info["_data"][key] = without_tuples(value);
+    for (const auto& [key, value] : attributes.items()) info["_data"][key] = without_tuples(value);
     info["_tensor_data_names"] = optional;
     spelled.metadata.emplace_back(tensor.name, python_json(info));
   }

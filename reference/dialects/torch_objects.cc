@@ -82,7 +82,8 @@ class Walker {
     // A long key costs its length in every name below it.
     name_bytes_ += name.size();
     if (name_bytes_ > kFreeNameBytes + 512 * distinct_.size())
-      refuse(RefusalClass::LimitExceeded, "the names of the tensors have more than " + std::to_string(name_bytes_) + " bytes",
+      refuse(RefusalClass::LimitExceeded,
+             "the names of the tensors have more than " + std::to_string(name_bytes_) + " bytes",
              value->offset);
     const int times = ++names_[name];
     if (times > 1) name += "#" + std::to_string(times);

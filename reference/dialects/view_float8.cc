@@ -23,6 +23,12 @@ Json field(const Json& object, const char* name) {
   return object["_data"].value(name, Json(nullptr));
 }
 
+// Class of an object in torchao's encoding; "" for anything else.
+std::string type_name(const Json& object) {
+  const bool typed = object.is_object() && object.contains("_type") && object["_type"].is_string();
+  return typed ? object["_type"].get<std::string>() : "";
+}
+
 // "fp8_row" for e4m3 by rows, "fp8_e4m3_tensor" ...; the name may be none of the list.
 std::string scheme_of(const NamedTensor& tensor, DType code) {
   const int64_t n = tensor.shape[0], k = tensor.shape[1];
@@ -40,7 +46,7 @@ std::string activation_of(const Json& kwargs, DType code, bool has_static_scale)
   if (kwargs.is_null()) return has_static_scale ? "" : std::string(kWeightOnly);
   if (dtype_of_json(field(kwargs, "float8_dtype")) != code) return "";
   const Json granularity = field(kwargs, "granularity");
-  const std::string kind = granularity.is_object() ? granularity.value("_type", "") : std::string();
+  const std::string kind = type_name(granularity);
   if (has_static_scale) return kind == "PerTensor" ? "static_tensor" : "";
   const bool mslk = data_name(field(kwargs, "kernel_preference")) == "MSLK";
   if (kind == "PerRow") return mslk ? "dyn_row_mslk" : "dyn_row";

@@ -40,7 +40,7 @@ Recognized recognize(const NamedTensor& tensor) {
     const std::string impl = object.is_object() ? object.value("_type", "") : "";
     if (impl == "Int4CPUAQTTensorImpl") return {scheme_name(tensor), ""};
     if (impl == "TensorCoreTiledAQTTensorImpl" || impl == "TensorCoreTiledAQTLayout")
-      return {scheme_name(tensor), "tile_packed_4d"};
+      return {scheme_name(tensor), "tile_packed_4d_v1"};
   }
   return {};
 }

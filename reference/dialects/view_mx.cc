@@ -47,6 +47,8 @@ void require_scales(const NamedTensor& tensor, const Tensor& scale, const std::v
     contradict(tensor, "blocks of " + std::to_string(block) + " do not divide " + shape_text(shape));
   const int64_t blocks = shape.back() / block;
   if (!swizzled) return require_shape(tensor, "scale", scale, with_last(shape, blocks));
+  if (shape[0] > INT32_MAX || shape[1] > INT32_MAX)
+    contradict(tensor, "shape " + shape_text(shape) + " is larger than its scales");
   if (shape.size() == 2) require_shape(tensor, "scale", scale, swizzled_shape(shape[0], blocks));
 }
 

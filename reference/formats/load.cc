@@ -17,7 +17,8 @@ namespace qcts {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr size_t kPieceBytes = 4u << 20;  // large enough that a call costs nothing, small enough that threads end together
+constexpr size_t kPieceBytes =
+    4u << 20;  // large enough that a call costs nothing, small enough that threads end together
 
 struct Piece {
   uint64_t offset;
@@ -62,10 +63,9 @@ uint64_t loaded_bytes(std::span<const std::shared_ptr<const Storage>> storages) 
   return total;
 }
 
-std::vector<std::shared_ptr<const Storage>> load_storages(const MappedFile& file,
-                                                          std::span<const std::shared_ptr<const Storage>> storages,
-                                                          std::span<std::byte> memory,
-                                                          std::shared_ptr<const void> owner, unsigned threads) {
+std::vector<std::shared_ptr<const Storage>> load_storages(
+    const MappedFile& file, std::span<const std::shared_ptr<const Storage>> storages,
+    std::span<std::byte> memory, std::shared_ptr<const void> owner, unsigned threads) {
   if (memory.size() < loaded_bytes(storages)) throw std::invalid_argument("load_storages: too little memory");
   std::vector<Piece> pieces;
   std::vector<std::shared_ptr<const Storage>> loaded;
@@ -74,7 +74,8 @@ std::vector<std::shared_ptr<const Storage>> load_storages(const MappedFile& file
     const auto bytes = storage->bytes;
     const auto into = memory.first(bytes.size());
     memory = memory.subspan(aligned(bytes.size()));
-    const bool inside = bytes.data() >= whole.data() && bytes.data() + bytes.size() <= whole.data() + whole.size();
+    const bool inside =
+        bytes.data() >= whole.data() && bytes.data() + bytes.size() <= whole.data() + whole.size();
     if (!inside && !bytes.empty()) std::memcpy(into.data(), bytes.data(), bytes.size());
     for (size_t at = 0; inside && at < bytes.size(); at += kPieceBytes)
       pieces.push_back({static_cast<uint64_t>(bytes.data() - whole.data()) + at,

@@ -1,4 +1,5 @@
-// What is loaded into memory is what is mapped, whatever the number of threads, and never another file's bytes.
+// What is loaded into memory is what is mapped, whatever the number of threads, and never another file's
+// bytes.
 #include "reference/formats/load.h"
 
 #include <gtest/gtest.h>

@@ -9,22 +9,21 @@
 #include "reference/formats/pickle_calls.h"
 #include "reference/formats/pickle_globals.h"
 #include "reference/formats/pickle_graph.h"
+#include "reference/formats/pickle_ledger.h"
 #include "reference/formats/utf8.h"
 
 namespace qcts::pickle {
 namespace {
 
 constexpr size_t kSharedIntegers = 4096;
-constexpr size_t kFewKeys = 8;
-constexpr uint64_t kFreeBytes = 64u << 20;
-
 class Reader {
  public:
   Reader(std::span<const std::byte> data, const ReadOptions& options)
       : data_(data.first(std::min<uint64_t>(data.size(), options.limits.pickle_bytes))),
         cut_(data_.size() < data.size()),
         options_(options),
-        depth_limit_(std::min(options.limits.pickle_depth, kDeepestGraph)) {
+        depth_limit_(std::min(options.limits.pickle_depth, kDeepestGraph)),
+        ledger_(options.limits) {
     allowed_.insert(options.allow.begin(), options.allow.end());
   }
   Reader(const Reader&) = delete;
@@ -54,9 +53,6 @@ class Reader {
   Ref integer_of(int64_t value);
   void place(const Ref& child, Node& parent);
   void open(const Ref& target) const;
-  void charge(uint64_t bytes);
-  bool is_new_key(const Ref& target, const Ref& key);
-  bool is_same_key(const Ref& a, const Ref& b) const;
 
   void tuple_of(size_t count);
   void push_tuple(std::vector<Ref> items);
@@ -75,15 +71,14 @@ class Reader {
   bool cut_;  // more bytes than a pickle may have are not looked at
   const ReadOptions& options_;
   const uint64_t depth_limit_;
+  Ledger ledger_;
   std::unordered_set<std::string> allowed_;
   uint64_t at_ = 0;
   uint64_t opcode_at_ = 0;
   uint64_t ops_ = 0;
-  uint64_t charged_ = 0;
   std::vector<Ref> stack_;
   std::vector<size_t> marks_;
   std::vector<Ref> memo_;
-  std::unordered_map<const Node*, std::unordered_set<std::string>> keys_;  // of large dicts that are still open
   // Values without identity: no pickler memoises them, so one node stands for all of a value.
   std::unordered_map<int64_t, Ref> integers_;
   Ref none_, true_, false_, empty_tuple_;
@@ -116,13 +111,16 @@ std::string Reader::take_text(uint64_t count) {
   if (count <= data_.size() - at_ && count > options_.limits.pickle_string_bytes) {
     fail(RefusalClass::LimitExceeded, "a string of " + std::to_string(count) + " bytes");
   }
-  return std::string(as_text(take(count, "a string")));
+  const auto bytes = take(count, "a string");
+  ledger_.account(string_bytes(count));
+  return std::string(as_text(bytes));
 }
 
 Ref Reader::make(Kind kind) {
   auto node = std::make_shared<Node>();
   node->kind = kind;
   node->offset = opcode_at_;
+  ledger_.account(kNodeBytes);
   return node;
 }
 
@@ -135,49 +133,21 @@ Ref Reader::integer_of(int64_t value) {
   return node;
 }
 
-// `child` becomes part of `parent` and can change no more. So no value reaches itself, and a value's height is final when another
-// takes it up.
+// `child` becomes part of `parent` and can change no more. So no value reaches itself, and a value's height
+// is final when another takes it up.
 void Reader::place(const Ref& child, Node& parent) {
   if (child.get() == &parent) fail(RefusalClass::PickleType, "a value contains itself");
   if (child->height + 1u >= depth_limit_)
     fail(RefusalClass::LimitExceeded, "values are nested deeper than " + std::to_string(depth_limit_));
   child->placed = true;
+  ledger_.account(kSlotBytes);
   parent.height = std::max<uint16_t>(parent.height, static_cast<uint16_t>(child->height + 1));
-  if (child->pairs.size() > kFewKeys) keys_.erase(child.get());
+  ledger_.close(child);
 }
 
 void Reader::open(const Ref& target) const {
   if (target->placed)
     fail(RefusalClass::PickleType, "a value is changed after another took it up, or contains itself");
-}
-
-// A memoised text costs a few bytes wherever it is used again: what is compared and hashed has to stay in proportion to the pickle.
-void Reader::charge(uint64_t bytes) {
-  charged_ += bytes;
-  if (charged_ > kFreeBytes + 64 * at_)
-    fail(RefusalClass::LimitExceeded, "its texts are used again and again");
-}
-
-// Few keys are compared one by one: most dicts are small, and a set for each costs more than they do.
-bool Reader::is_new_key(const Ref& target, const Ref& key) {
-  charge(key->text.size() * (1 + std::min(target->pairs.size(), kFewKeys)));
-  if (target->pairs.size() < kFewKeys) {
-    for (const auto& [other, value] : target->pairs)
-      if (is_same_key(other, key)) return false;
-    if (key->kind != Kind::string) key_text(key, opcode_at_);  // refuses what is no key
-    return true;
-  }
-  auto& keys = keys_[target.get()];
-  if (keys.empty())
-    for (const auto& [other, value] : target->pairs) keys.insert(key_text(other, opcode_at_));
-  return keys.insert(key_text(key, opcode_at_)).second;
-}
-
-bool Reader::is_same_key(const Ref& a, const Ref& b) const {
-  if (a == b) return true;
-  if (a->kind == Kind::string && b->kind == Kind::string) return a->text == b->text;
-  if ((a->kind == Kind::string) != (b->kind == Kind::string)) return false;
-  return key_text(a, opcode_at_) == key_text(b, opcode_at_);
 }
 
 void Reader::push(Ref value) {
@@ -277,7 +247,7 @@ void Reader::set_items(const Ref& target, std::vector<Ref> flat) {
   if (flat.size() % 2 != 0) fail(RefusalClass::PickleStack, "a key has no value");
   open(target);
   for (size_t i = 0; i < flat.size(); i += 2) {
-    if (!is_new_key(target, flat[i])) fail(RefusalClass::PickleType, "a dict has one key twice");
+    if (!ledger_.is_new_key(target, flat[i])) fail(RefusalClass::PickleType, "a dict has one key twice");
     place(flat[i], *target);
     place(flat[i + 1], *target);
     target->pairs.emplace_back(std::move(flat[i]), std::move(flat[i + 1]));
@@ -392,7 +362,8 @@ void Reader::step_container(uint8_t opcode) {
     case 0x81: {
       Ref arguments = pop();
       Ref callable = pop();
-      for (const Ref& argument : arguments->items) charge(argument->text.size() + argument->items.size());
+      for (const Ref& argument : arguments->items)
+        ledger_.charge(argument->text.size() + argument->items.size());
       if (opcode == 'R')
         check_reduce(callable, arguments, opcode_at_);
       else
@@ -428,6 +399,7 @@ bool Reader::step() {
   opcode_at_ = options_.base_offset + at_;
   const uint8_t opcode = take_le<uint8_t>("the opcodes: STOP is missing");
   if (++ops_ > options_.limits.pickle_ops) fail(RefusalClass::LimitExceeded, "too many opcodes");
+  ledger_.begin(ops_, at_, opcode_at_);
   if (opcode == '.') return false;
   if (opcode == 0x80) {
     const int version = take_le<uint8_t>("PROTO");

@@ -226,12 +226,13 @@ std::string path_to_storage(const TorchObject& object, const std::string& key) {
     size_t before;
     const Ref* name;  // in the dict that holds it
   };
+  constexpr size_t kMostShownBytes = 200;
   const auto path_of = [](const std::vector<Step>& steps, size_t at) {
     std::string path;
     for (; at != 0; at = steps[at].before) {
       if (steps[at].name == nullptr) continue;
       const pickle::Node& name = **steps[at].name;
-      const std::string part = name.kind == Kind::string    ? name.text
+      const std::string part = name.kind == Kind::string    ? name.text.substr(0, kMostShownBytes)
                                : name.kind == Kind::integer ? std::to_string(name.integer)
                                                             : std::string("?");
       path = path.empty() ? part : part + "." + path;

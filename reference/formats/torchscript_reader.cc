@@ -88,7 +88,7 @@ class ScriptReader {
   }
 
   void check_crc(const ZipEntry& entry, std::span<const std::byte> bytes) const {
-    if (options_.crc == CrcPolicy::skip) return;
+    if (options_.crc != CrcPolicy::verify) return;
     const uint32_t computed = crc32_of(bytes);
     if (computed == entry.crc) return;
     char text[64];

@@ -19,8 +19,9 @@ namespace {
 constexpr float kCodeMax = 15;
 constexpr float kMidPoint = 8;  // (quant_max + quant_min + 1) / 2
 
-// The least scale: from_hp of Int4OpaqueTensor passes eps = 1e-6; Int4TilePackedTo4dTensor passes none, which
-// is torch.finfo(torch.bfloat16).smallest_normal = 2^-126. torch.clamp compares in the weight's dtype.
+// The least scale: from_hp of Int4OpaqueTensor and int4_weight_only of torchao 0.5.0 to 0.15.0 pass eps =
+// 1e-6; Int4TilePackedTo4dTensor passes none, which is torch.finfo(torch.bfloat16).smallest_normal = 2^-126.
+// torch.clamp compares in the weight's dtype.
 constexpr double kLeastScaleOpaque = 1e-6;
 constexpr double kLeastScaleTilePacked = 0x1p-126;
 
@@ -28,7 +29,7 @@ constexpr double kLeastScaleTilePacked = 0x1p-126;
 // before it quantizes, so the padding holds the codes, scales and zeros of zeros.
 constexpr int64_t kTilePadK = 1024, kTilePadN = 8;
 
-constexpr std::array<LayoutInfo, 5> kLayouts = {{
+constexpr std::array<LayoutInfo, 6> kLayouts = {{
     {"plain",
      "torchao 0.18.0: the byte that aten::_convert_weight_to_int4pack takes, even k in the high nibble",
      true},
@@ -41,11 +42,15 @@ constexpr std::array<LayoutInfo, 5> kLayouts = {{
     {"tile_packed_4d",
      "torch 2.13.0 aten/src/ATen/native/cuda/int4mm.cu matrix_to_m16n8k16_Bint4_layout, inner k tiles 8",
      false},
+    {"tile_packed_4d_v1",
+     "torchao 0.5.0 to 0.15.0 tensor_core_tiled_layout.py: the bytes of tile_packed_4d, the least scale of "
+     "int4_weight_only",
+     false},
 }};
 
 int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-bool is_tile(std::string_view layout) { return layout == "tile_packed_4d"; }
+bool is_tile(std::string_view layout) { return layout == "tile_packed_4d" || layout == "tile_packed_4d_v1"; }
 
 // The weight as the layout stores it: padded for tile_packed_4d.
 WeightShape stored_shape(const WeightShape& shape, std::string_view layout) {
@@ -138,7 +143,8 @@ int quantize_one(DType dtype, float w, GroupParameters group) {
 
 // The least scale in the dtype, for the producer that writes this layout.
 float least_scale(DType dtype, std::string_view layout) {
-  return static_cast<float>(round_to(dtype, is_tile(layout) ? kLeastScaleTilePacked : kLeastScaleOpaque));
+  return static_cast<float>(
+      round_to(dtype, layout == "tile_packed_4d" ? kLeastScaleTilePacked : kLeastScaleOpaque));
 }
 
 class Int4Tinygemm final : public Scheme {

@@ -217,7 +217,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Int4Layout,
                                          LayoutCase{"cpu_avx512", 64, 64}, LayoutCase{"cpu_avx512", 80, 32},
                                          LayoutCase{"cpu_avx512", 112, 32},
                                          LayoutCase{"tile_packed_4d", 5, 96},
-                                         LayoutCase{"tile_packed_4d", 16, 1056}),
+                                         LayoutCase{"tile_packed_4d", 16, 1056},
+                                         LayoutCase{"tile_packed_4d_v1", 5, 96}),
                          [](const auto& info) {
                            return std::string(info.param.layout) + "_" + std::to_string(info.param.n) + "_" +
                                   std::to_string(info.param.k);
@@ -282,6 +283,8 @@ TEST(Int4Tinygemm, LeastScaleDependsOnTheProducer) {
   EXPECT_EQ(to_hex(g32().quantize({DType::bfloat16, 1, 32, zeros})[1].bytes), "86350637");
   EXPECT_EQ(to_hex(g32().quantize({DType::bfloat16, 1, 32, zeros}, "cpu_avx2")[1].bytes), "86350637");
   EXPECT_EQ(to_hex(g32().quantize({DType::bfloat16, 1, 32, zeros}, "tile_packed_4d")[1].bytes), "80000002");
+  EXPECT_EQ(to_hex(g32().quantize({DType::bfloat16, 1, 32, zeros}, "tile_packed_4d_v1")[1].bytes),
+            "86350637");
 }
 
 // A dequantizer is a finite table: 16 codes for one scale and zero, each the nearest bfloat16 to the exact

@@ -490,3 +490,12 @@ def test_transformers_loads_what_dequantize_writes(id, tmp_path):
     prompt = torch.tensor([[1 + 7 * i % 47 for i in range(6)]])
     options = {"max_new_tokens": 8, "do_sample": False, "pad_token_id": 0}
     assert torch.equal(loaded.generate(prompt, **options), twin.generate(prompt, **options))
+
+
+def test_every_choice_of_a_golden_is_in_the_ledger():
+    """Protects: no golden names a choice that the ledger does not explain."""
+    ledger = json.loads(qcts("schemes", "--choices", "--json").stdout)["choices"]
+    known = {option["id"] for entry in ledger for option in entry["options"]}
+    assert {choice for entry in GOLDENS.values() for choice in entry["choices"]} <= known
+    answers = {scheme for entry in ledger for option in entry["options"] for scheme in option["schemes"]}
+    assert {"int8_row", "int4_tinygemm_g128", "fp8_row", "tinyq_w8a16"} <= answers

@@ -1,4 +1,4 @@
-"""What inspect lists of a TorchScript archive is what torch.jit.load finds; the other commands keep off it."""
+"""What inspect lists of a TorchScript archive is what torch.jit.load finds; the other commands refuse it."""
 
 import hashlib
 import io

@@ -1,9 +1,8 @@
-// The fuzz targets over their seeds and over cheap mutants of them, in every build: what libFuzzer looks for longer, and proof that the
-// targets reach past the first checks.
+// The fuzz targets over their seeds and over cheap mutants of them, in every build: what libFuzzer looks for
+// longer, and proof that the targets reach past the first checks.
 #include "suites/fuzz/targets.h"
 
 #include <gtest/gtest.h>
-
 
 namespace qcts::fuzz {
 namespace {
@@ -11,8 +10,9 @@ namespace {
 class FuzzTarget : public ::testing::TestWithParam<Target> {
  protected:
   const std::filesystem::path root_ = QCTS_SOURCE_DIR;
-  const std::vector<Seed> seeds_ =
-      seeds_of(GetParam(), {root_ / "fixtures/golden", root_ / "fixtures/malformed", root_ / "reference/formats/testdata"});
+  const std::vector<Seed> seeds_ = seeds_of(
+      GetParam(),
+      {root_ / "fixtures/golden", root_ / "fixtures/malformed", root_ / "reference/formats/testdata"});
 };
 
 TEST_P(FuzzTarget, TakesEverySeedWithoutAFinding) {

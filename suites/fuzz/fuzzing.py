@@ -1,6 +1,6 @@
 """Runs qcts_fuzz over its targets and says what came of it: executions, corpus, coverage, findings.
 
-    fuzzing.py --build build/fuzz --seconds 600 [--targets zip,pickle] [--jobs 2] [--corpus DIR]
+fuzzing.py --build build/fuzz --seconds 600 [--targets zip,pickle] [--jobs 2] [--corpus DIR]
 """
 
 import argparse
@@ -74,7 +74,9 @@ def write_seeds(program, folder):
 
 def read_log(text, result):
     """Counts from libFuzzer's own report."""
-    executed = re.findall(r"stat::number_of_executed_units:\s*(\d+)", text) or re.findall(r"^#(\d+)\s", text, re.M)
+    executed = re.findall(r"stat::number_of_executed_units:\s*(\d+)", text) or re.findall(
+        r"^#(\d+)\s", text, re.M
+    )
     result.executions = int(executed[-1]) if executed else 0
     covered = re.findall(r"cov: (\d+)", text)
     result.covered_edges = int(covered[-1]) if covered else 0
@@ -93,7 +95,9 @@ def fuzz(program, target, longest, folder, seconds, seed=1):
     words += ["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"]
     begin = time.monotonic()
     environment = os.environ | {"ASAN_OPTIONS": SANITIZER_OPTIONS}
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, errors="replace", env=environment)
+    done = subprocess.run(
+        list(map(str, words)), capture_output=True, text=True, errors="replace", env=environment
+    )
     result.seconds = round(time.monotonic() - begin, 1)
     read_log(done.stderr, result)
     result.findings = sorted(str(f) for f in findings.glob(f"{target}-*"))
@@ -101,7 +105,9 @@ def fuzz(program, target, longest, folder, seconds, seed=1):
     result.corpus_files, result.corpus_bytes = len(files), sum(files)
     if done.returncode != 0:
         result.error = f"exit code {done.returncode}: " + " | ".join(
-            line for line in done.stderr.splitlines() if "ERROR" in line or "what()" in line or "runtime error" in line
+            line
+            for line in done.stderr.splitlines()
+            if "ERROR" in line or "what()" in line or "runtime error" in line
         )
         (findings / f"{target}.log").write_text(done.stderr[-20000:])
     return result
@@ -112,15 +118,32 @@ def table(results):
     for r in results:
         share = f"{r.covered_edges} ({100 * r.covered_edges / r.known_edges:.0f} %)" if r.known_edges else "-"
         speed = f"{r.executions / r.seconds:.0f}" if r.seconds else "-"
-        rows.append((r.target, f"{r.executions:,}", speed, r.corpus_files, r.corpus_bytes, share, len(r.findings)))
+        rows.append(
+            (r.target, f"{r.executions:,}", speed, r.corpus_files, r.corpus_bytes, share, len(r.findings))
+        )
     total = sum(r.executions for r in results)
-    rows.append(("all", f"{total:,}", "", sum(r.corpus_files for r in results), "", "", sum(len(r.findings) for r in results)))
+    rows.append(
+        (
+            "all",
+            f"{total:,}",
+            "",
+            sum(r.corpus_files for r in results),
+            "",
+            "",
+            sum(len(r.findings) for r in results),
+        )
+    )
     widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join("  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(
+        "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--build", default=str(ROOT / "build/fuzz"))
     parser.add_argument("--seconds", type=int, default=600, help="for each target")
     parser.add_argument("--targets", default="", help="comma-separated; all by default")

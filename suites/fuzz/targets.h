@@ -1,5 +1,6 @@
-// Readers under fuzzing. A target reads any bytes, uses what it accepted and checks what has to hold then. Refused is the one exception
-// that it may meet; everything else that escapes it (Finding, another exception, a sanitizer's abort) is a finding.
+// Readers under fuzzing. A target reads any bytes, uses what it accepted and checks what has to hold then.
+// Refused is the one exception that it may meet; everything else that escapes it (Finding, another exception,
+// a sanitizer's abort) is a finding.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +44,8 @@ struct Seed {
   std::string name;
   std::vector<std::byte> bytes;
 };
-// Seeds of a target from the files below `folders`, sorted by path, none longer than the target's longest_bytes.
+// Seeds of a target from the files below `folders`, sorted by path, none longer than the target's
+// longest_bytes.
 std::vector<Seed> seeds_of(const Target& target, const std::vector<std::filesystem::path>& folders);
 
 }  // namespace qcts::fuzz

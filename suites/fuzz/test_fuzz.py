@@ -45,5 +45,7 @@ def test_a_bounded_run_finds_nothing(target, program, folder):
 
 def test_the_log_of_a_finding_is_read():
     result = fuzzing.Result("zip")
-    fuzzing.read_log("INFO: Loaded 1 modules   (5 inline 8-bit counters): 5\n#9\tNEW    cov: 3 ft: 4\n", result)
+    fuzzing.read_log(
+        "INFO: Loaded 1 modules   (5 inline 8-bit counters): 5\n#9\tNEW    cov: 3 ft: 4\n", result
+    )
     assert (result.executions, result.covered_edges, result.known_edges) == (9, 3, 5)

@@ -58,8 +58,8 @@ bool use_pickle(Input input) {
   return true;
 }
 
-// The input as data.pkl of an archive whose storages 0 to 5 have 0, 1, 8, 64, 200 and 4096 bytes: mutations cannot break the container,
-// so all of them reach the graph and the tensors.
+// The input as data.pkl of an archive whose storages 0 to 5 have 0, 1, 8, 64, 200 and 4096 bytes: mutations
+// cannot break the container, so all of them reach the graph and the tensors.
 bool use_torch_graph(Input input) {
   const std::vector<std::byte> zeros(4096);
   VectorSink out(8192);

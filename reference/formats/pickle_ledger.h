@@ -1,0 +1,47 @@
+// What reading a pickle has cost so far, and the keys of its open dicts: a few bytes of a pickle can ask for much memory (a node an
+// opcode) and much time (a long memoised text used as a key again and again). Included by the pickle reader only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "reference/formats/pickle.h"
+
+namespace qcts::pickle {
+
+// Bytes of the heap, as the reader accounts for them: a node beside its reference counts and the allocator's own word; a slot of a
+// vector that grows by doubling, with its share of the vector; a string that is not held inside its node.
+inline constexpr uint64_t kNodeBytes = sizeof(Node) + 24, kSlotBytes = 24;
+inline uint64_t string_bytes(uint64_t length) { return length > 15 ? length + 16 : 0; }
+
+class Ledger {
+ public:
+  explicit Ledger(const Limits& limits) : limits_(limits) {}
+
+  // Of the opcode that is read: how many before it, how many bytes of the pickle, and the offset that a refusal names.
+  void begin(uint64_t ops, uint64_t bytes, uint64_t offset) {
+    ops_ = ops;
+    bytes_ = bytes;
+    offset_ = offset;
+  }
+  // Memory that stays. Refuses LimitExceeded beyond Limits::pickle_heap_bytes.
+  void account(uint64_t bytes);
+  // Text that is compared or hashed. Refuses LimitExceeded when it is out of proportion to what was read of the pickle.
+  void charge(uint64_t bytes);
+  // Whether `target` has no such key yet; the caller adds it. Refuses PickleType for what is no key.
+  bool is_new_key(const Ref& target, const Ref& key);
+  // `node` gets no more keys.
+  void close(const Ref& node);
+
+ private:
+  bool is_same_key(const Ref& a, const Ref& b) const;
+
+  const Limits& limits_;
+  uint64_t ops_ = 0, bytes_ = 0, offset_ = 0;
+  uint64_t heap_ = 0, charged_ = 0;
+  std::unordered_map<const Node*, std::unordered_set<std::string>> keys_;  // of dicts with many
+};
+
+}  // namespace qcts::pickle
