@@ -28,7 +28,7 @@ class Ledger {
   }
   // Memory that stays. Refuses LimitExceeded beyond Limits::pickle_heap_bytes.
   void account(uint64_t bytes);
-  // Text that is compared or hashed. Refuses LimitExceeded when it is out of proportion to the pickle.
+  // Text that is compared or hashed. Refuses LimitExceeded when it is out of proportion to what was read of the pickle.
   void charge(uint64_t bytes);
   // Whether `target` has no such key yet; the caller adds it. Refuses PickleType for what is no key.
   bool is_new_key(const Ref& target, const Ref& key);
