@@ -9,12 +9,12 @@
 namespace qcts::cli {
 namespace {
 
-struct Words {
+struct ListWords {
   RunRequest request;
   bool names = false;
 };
 
-Outcome list_words(Words& words) {
+Outcome list_words(ListWords& words) {
   if (!words.names) {
     words.request.list = true;
     words.request.progress = false;
@@ -30,7 +30,7 @@ Outcome list_words(Words& words) {
 }  // namespace
 
 void add_list(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<ListWords>();
   RunRequest& request = words->request;
   CLI::App* command = app.add_subcommand("list", "print the case ids that `qcts run` would judge");
   command->add_option("--plan", request.plan, "a plan of suites/plans, or the path of one")

@@ -39,7 +39,7 @@ bool names_embedding(const std::string& name) {
   return false;
 }
 
-bool is_float(DType dtype) {
+bool is_weight_dtype(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
 }
 
@@ -59,7 +59,7 @@ std::string not_asked(const NamedTensor& tensor, const ChoiceRules& rules) {
 std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, const std::string& layout) {
   if (!is_plain(tensor)) return "already " + tensor.type;
   if (tensor.shape.size() != 2) return "it is " + std::to_string(tensor.shape.size()) + "-D, not 2-D";
-  if (!is_float(tensor.dtype)) return "its dtype is " + std::string(dtype_name(tensor.dtype));
+  if (!is_weight_dtype(tensor.dtype)) return "its dtype is " + std::string(dtype_name(tensor.dtype));
   if (scheme.family() == "tinyq" && last_word(tensor.name) != "weight")
     return "TinyQ quantizes only the weight of a module";
   const DType dtype = recipe_dtype(scheme, tensor.dtype);

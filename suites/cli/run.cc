@@ -9,7 +9,7 @@
 namespace qcts::cli {
 namespace {
 
-struct Words {
+struct RunWords {
   RunRequest options;
   std::string shard, gate;
   uint64_t memory_limit_mib = kDefaultMemoryLimitBytes >> 20;
@@ -27,7 +27,7 @@ void choose_shard(const std::string& given, Selection& selection) {
   std::cerr << "qcts: shard " << asked->shard << "/" << asked->shards << " (" << asked->engine << ")\n";
 }
 
-Outcome run_words(Words& words) {
+Outcome run_words(RunWords& words) {
   RunRequest& options = words.options;
   try {
     choose_shard(words.shard, options.selection);
@@ -43,7 +43,7 @@ Outcome run_words(Words& words) {
 }  // namespace
 
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<RunWords>();
   RunRequest& options = words->options;
   options.arguments = arguments;
   CLI::App* command =
