@@ -166,7 +166,7 @@ class Run {
         candidates_.push_back({c, static_cast<size_t>(&source - sources_.data())});
     }
     drop_stand_ins(candidates_);
-    if (report_.infrastructure.empty())
+    if (head_.infrastructure.empty())
       for (const std::string& name : asked)
         if (name.find('/') == name.npos && !name.ends_with(".so")) check_words("provider", {name}, known);
   }
@@ -377,8 +377,6 @@ class Run {
         });
   }
 
-    drop_stand_ins(candidates_);
-    if (head_.infrastructure.empty())
   const RunRequest& options_;
   Interruption interruption_;
   Plan plan_;
