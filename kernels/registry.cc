@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <stdexcept>
 
 #include "kernels/machine.h"
@@ -61,6 +62,30 @@ bool same(const qcts_kernel& a, const qcts_kernel& b) {
   return a.op == b.op && std::string_view(a.scheme) == b.scheme && std::string_view(a.variant) == b.variant;
 }
 
+// Before load_save there was no more.
+constexpr size_t kLeastProviderBytes = offsetof(qcts_provider, load_save);
+
+qcts_provider known_part(const qcts_provider& given) {
+  if (given.struct_size < kLeastProviderBytes)
+    throw std::runtime_error("provider: struct_size " + std::to_string(given.struct_size) + ", need " +
+                             std::to_string(kLeastProviderBytes));
+  qcts_provider known = {};
+  std::memcpy(&known, &given, std::min<size_t>(given.struct_size, sizeof known));
+  return known;
+}
+
+// What a provider's load_save is called in ids: no kernel, but a thing that is judged.
+const qcts_kernel& load_save_kernel() {
+  static const qcts_kernel kernel = [] {
+    qcts_kernel entry = {};
+    entry.struct_size = sizeof entry;
+    entry.scheme = "";
+    entry.variant = "loadsave";
+    return entry;
+  }();
+  return kernel;
+}
+
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
 #define QCTS_KERNEL(op, scheme, variant) &qcts_kernel_##op##_##scheme##_##variant,
@@ -93,12 +118,8 @@ Registry::~Registry() {
   for (void* handle : handles_) dlclose(handle);
 }
 
-void Registry::add(const qcts_provider& table, std::string library) {
-  // What version 0.9 began with; later fields are read where the struct reaches so far.
-  constexpr size_t kLeastBytes = offsetof(qcts_provider, run_program);
-  if (table.struct_size < kLeastBytes)
-    throw std::runtime_error("provider: struct_size " + std::to_string(table.struct_size) + ", need " +
-                             std::to_string(kLeastBytes));
+void Registry::add(const qcts_provider& given, std::string library, LoadSave load_save) {
+  const qcts_provider table = known_part(given);
   if (!is_word(table.name)) throw std::runtime_error("provider: name must be a word of a-z and 0-9");
   if (table.abi_version != QCTS_ABI_VERSION)
     throw std::runtime_error(std::string(table.name) + ": ABI version " + std::to_string(table.abi_version) +
@@ -113,11 +134,14 @@ void Registry::add(const qcts_provider& table, std::string library) {
       if (same(*table.kernels[i], *table.kernels[j]))
         throw std::runtime_error(kernel_name(table, *table.kernels[i]) + ": listed twice");
   }
+  tables_.push_back(table);
   for (uint32_t i = 0; i < table.n_kernels; ++i)
-    implementations_.push_back({table.name, table.kernels[i], &table == &builtin_provider()});
+    implementations_.push_back({table.name, table.kernels[i], &given == &builtin_provider()});
+  if (table.load_save != nullptr) load_save = table.load_save;
+  if (load_save)
+    file_implementations_.push_back({table.name, &load_save_kernel(), false, std::move(load_save)});
   providers_.push_back({table.name, text_or_empty(table.version), text_or_empty(table.url),
                         text_or_empty(table.choices), std::move(library)});
-  tables_.push_back(&table);
 }
 
 void Registry::load(const std::filesystem::path& library) {
@@ -170,7 +194,7 @@ std::vector<const Implementation*> Registry::find(std::string_view op, std::stri
 
 const qcts_provider* Registry::provider(std::string_view name) const {
   for (size_t i = 0; i < providers_.size(); ++i)
-    if (providers_[i].name == name) return tables_[i];
+    if (providers_[i].name == name) return &tables_[i];
   return nullptr;
 }
 

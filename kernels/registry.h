@@ -1,7 +1,9 @@
 // Implementations by (op, scheme), in list order: best first. Filled once in main(), then read-only.
 #pragma once
 
+#include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,10 +14,15 @@
 
 namespace qcts {
 
+// qcts_provider.load_save, or one that carries its state.
+using LoadSave =
+    std::function<qcts_status(const char* input_path, const char* output_path, char* why, size_t why_size)>;
+
 struct Implementation {
   std::string provider;  // "builtin", "aten"
   const qcts_kernel* kernel = nullptr;
   bool builtin = false;  // of this program, whose variants name processor features
+  LoadSave load_save{};  // of file_implementations() alone
   std::string name() const { return provider + "_" + kernel->variant; }
   std::string_view family() const;  // kernel->scheme without its activation policies
   // Does the kernel serve the policy? Always, for operations that know no x.
@@ -41,8 +48,10 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // Throws std::runtime_error for a bad struct_size, a duplicate, a missing function, an unknown op.
-  void add(const qcts_provider& provider, std::string library = "");
+  // Throws std::runtime_error for a bad struct_size, a duplicate, a missing function, an unknown op. The
+  // table outlives the registry; one of an older, smaller ABI is completed with zeros. `load_save` takes the
+  // place of the table's where that has none.
+  void add(const qcts_provider& given, std::string library = "", LoadSave load_save = {});
   // dlopen, version handshake, add(). Throws std::runtime_error with the loader's reason.
   void load(const std::filesystem::path& library);
 
@@ -52,11 +61,13 @@ class Registry {
                                           std::string_view activation = "weight_only") const;
   std::span<const ProviderInfo> providers() const { return providers_; }
   const qcts_provider* provider(std::string_view name) const;
+  // One for each provider that saves and loads files itself; its kernel has op 0 and no functions.
+  std::span<const Implementation> file_implementations() const { return file_implementations_; }
 
  private:
-  std::vector<Implementation> implementations_;
+  std::vector<Implementation> implementations_, file_implementations_;
   std::vector<ProviderInfo> providers_;
-  std::vector<const qcts_provider*> tables_;
+  std::deque<qcts_provider> tables_;  // as large as this program knows them
   std::vector<void*> handles_;
 };
 

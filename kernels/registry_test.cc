@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 #include <set>
 #include <string>
@@ -89,6 +90,44 @@ INSTANTIATE_TEST_SUITE_P(
               "numerics.struct_size 0"},
         Fault{"listed_twice", [](Provider& p) { p.second.op = QCTS_OP_LINEAR; }, "listed twice"}),
     [](const auto& info) { return info.param.name; });
+
+// Structs only ever grow at their end: a plug-in of yesterday lacks the last fields, one of tomorrow has
+// more.
+TEST(Registry, TakesAnOlderTableAndFillsItUp) {
+  Provider provider;
+  provider.table.struct_size = offsetof(qcts_provider, load_save);
+  // What lies behind an older table is not its own.
+  std::memset(&provider.table.load_save, 0x5a, sizeof provider.table.load_save);
+  Registry registry;
+  registry.add(provider.table);
+  EXPECT_EQ(registry.implementations().size(), 2u);
+  EXPECT_EQ(registry.provider("acme")->load_save, nullptr);
+  EXPECT_TRUE(registry.file_implementations().empty());
+}
+
+TEST(Registry, ReadsALargerTableUpToWhatItKnows) {
+  struct LargerKernel {
+    qcts_kernel known = good_kernel();
+    uint64_t more[4] = {1, 2, 3, 4};
+  } kernel;
+  struct {
+    qcts_provider known = Provider().table;
+    uint64_t more[4] = {1, 2, 3, 4};
+  } provider;
+  const qcts_kernel* const list[] = {&kernel.known};
+  kernel.known.struct_size = sizeof kernel;
+  provider.known.struct_size = sizeof provider;
+  provider.known.kernels = list;
+  provider.known.n_kernels = 1;
+  provider.known.load_save = [](const char*, const char*, char*, size_t) { return QCTS_UNSUPPORTED; };
+  Registry registry;
+  registry.add(provider.known);
+  ASSERT_EQ(registry.implementations().size(), 1u);
+  EXPECT_EQ(registry.implementations()[0].kernel, &kernel.known)
+      << "the provider's own entry is what it is called with";
+  ASSERT_EQ(registry.file_implementations().size(), 1u);
+  EXPECT_EQ(registry.file_implementations()[0].name(), "acme_loadsave");
+}
 
 TEST(Registry, RefusesASecondProviderOfTheSameName) {
   Provider one, other;

@@ -2,9 +2,22 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 namespace qcts {
+
+namespace {
+
+size_t whole_pages(size_t bytes) {
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+}  // namespace
 
 const char* poison_name(Poison poison) {
   switch (poison) {
@@ -23,12 +36,23 @@ GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, si
     : name_(std::move(name)), rows_(rows), row_bytes_(row_bytes), stride_bytes_(stride_bytes) {
   if (stride_bytes < row_bytes) throw std::invalid_argument("GuardedBuffer " + name_ + ": rows overlap");
   bytes_ = rows == 0 ? 0 : (rows - 1) * stride_bytes + row_bytes;
-  block_.resize(bytes_ + 2 * kRedZoneBytes + 128);
+  const size_t block_bytes = bytes_ + 2 * kRedZoneBytes + 128, open_bytes = whole_pages(block_bytes);
+  const size_t all_bytes = open_bytes + 2 * kForbiddenBytes;
+  void* pages = ::mmap(nullptr, all_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
+  mapping_ = {static_cast<std::byte*>(pages), all_bytes};
+  if (::mprotect(mapping_.data() + kForbiddenBytes, open_bytes, PROT_READ | PROT_WRITE) != 0) {
+    ::munmap(pages, all_bytes);
+    throw std::bad_alloc();
+  }
+  block_ = mapping_.subspan(kForbiddenBytes + open_bytes - block_bytes, block_bytes);
   const uintptr_t start = reinterpret_cast<uintptr_t>(block_.data()) + kRedZoneBytes;
   const uintptr_t aligned = (start + 63) / 64 * 64 + misalign_bytes % 64;
   first_ = block_.data() + (aligned - reinterpret_cast<uintptr_t>(block_.data()));
   paint(Poison::nan);
 }
+
+GuardedBuffer::~GuardedBuffer() { ::munmap(mapping_.data(), mapping_.size()); }
 
 bool GuardedBuffer::in_row(size_t position) const {
   const size_t begin = static_cast<size_t>(first_ - block_.data());

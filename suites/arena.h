@@ -1,5 +1,6 @@
 // Caller-owned buffers for one kernel call: each between red zones, at an alignment that is no better than
-// its element type needs, filled before the call and checked after it.
+// its element type needs, filled before the call and checked after it. Behind the red zones lie pages without
+// access: what a kernel writes or reads beyond them ends its worker in this case and spoils nothing else.
 #pragma once
 
 #include <cstddef>
@@ -24,11 +25,15 @@ const char* poison_name(Poison poison);
 class GuardedBuffer {
  public:
   static constexpr size_t kRedZoneBytes = 256;
+  static constexpr size_t kForbiddenBytes = size_t{1} << 20;  // without access, on either side
 
   // The first byte lies at `misalign_bytes` modulo 64. stride_bytes >= row_bytes.
   GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes, size_t misalign_bytes);
   GuardedBuffer(std::string name, size_t bytes, size_t misalign_bytes)
       : GuardedBuffer(std::move(name), 1, bytes, bytes, misalign_bytes) {}
+  ~GuardedBuffer();
+  GuardedBuffer(const GuardedBuffer&) = delete;
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
 
   // nullptr when there is no element, so that an unchecked read shows.
   std::byte* data() { return bytes_ == 0 ? nullptr : first_; }
@@ -56,7 +61,8 @@ class GuardedBuffer {
 
   std::string name_;
   size_t rows_, row_bytes_, stride_bytes_, bytes_;
-  std::vector<std::byte> block_;
+  std::span<std::byte> mapping_;  // whole pages, the forbidden ones included
+  std::span<std::byte> block_;    // red zones and rows; ends at a forbidden page
   std::byte* first_ = nullptr;
   uint8_t seed_ = 0;
 };

@@ -53,6 +53,15 @@ TEST(Arena, PoisonFillsWhatItSays) {
   EXPECT_EQ(buffer.read(), answer);
 }
 
+TEST(ArenaDeathTest, FarBeyondTheEndsIsNoMemory) {
+  GuardedBuffer buffer("y", 1000, 3);
+  const auto write = [&](ptrdiff_t where) { *static_cast<volatile std::byte*>(buffer.data() + where) = {}; };
+  write(0);
+  EXPECT_DEATH(write(1000 + 256 + 128), "");
+  EXPECT_DEATH(write(-8192), "");
+  EXPECT_DEATH(write(500'000), "");
+}
+
 TEST(Arena, NoElementsHaveNoAddress) {
   GuardedBuffer buffer("empty", 0, 0);
   EXPECT_EQ(buffer.data(), nullptr);

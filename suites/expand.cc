@@ -125,7 +125,10 @@ class Expander {
     c.scheme = find_scheme(scheme);
     c.golden = &golden;
     c.id = std::string(kind_name(kind)) + ".file/" + scheme + "/" + golden_slug(golden, scheme);
-    if (kind == Kind::round_trip && is_program(golden)) add_for_runners(c);
+    if (kind == Kind::round_trip && is_program(golden))
+      add_for_runners(c);
+    else if (kind == Kind::round_trip)
+      add_for_loaders(c);
     cases_.push_back(std::move(c));
   }
 
@@ -139,12 +142,24 @@ class Expander {
     }
   }
 
+  // One case more for each provider that loads and saves checkpoints itself.
+  void add_for_loaders(const Case& prototype) {
+    if (sources_.registry == nullptr) return;
+    for (const Implementation& implementation : sources_.registry->file_implementations()) {
+      if (runs_programs(*sources_.registry->provider(implementation.provider))) continue;
+      cases_.push_back(prototype);
+      cases_.back().implementation = &implementation;
+    }
+  }
+
   void add_reject(const Malformed& malformed) {
     Case c;
     c.kind = Kind::reject;
     c.op = "file";
     c.malformed = &malformed;
     c.id = "reject.file/any/" + slug(malformed.id);
+    // Others have no strict and lenient reading: they are asked what holds under both.
+    if (malformed.options.size() == 2) add_for_loaders(c);
     cases_.push_back(std::move(c));
   }
 

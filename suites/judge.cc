@@ -39,11 +39,13 @@ void add_evidence(const Case& c, Verdict& verdict) {
 void dispatch(const Case& c, const JudgeContext& context, Verdict& verdict) {
   switch (c.kind) {
     case Kind::round_trip:
-      return judge_round_trip(c, context, verdict);
+      return c.implementation ? judge_provider_round_trip(c, context, verdict)
+                              : judge_round_trip(c, context, verdict);
     case Kind::assign:
       return judge_assign(c, context, verdict);
     case Kind::reject:
-      return judge_reject(c, context, verdict);
+      return c.implementation ? judge_provider_reject(c, context, verdict)
+                              : judge_reject(c, context, verdict);
     case Kind::size:
       return judge_size(c, context, verdict);
     case Kind::numerics:
@@ -65,6 +67,9 @@ void judge_guarded(const Case& c, const JudgeContext& context, Verdict& verdict)
     dispatch(c, context, verdict);
   } catch (const Refused& refused) {
     end(Status::fail, std::string("refused: ") + refused.what());
+  } catch (const OverrunFault& fault) {
+    end(Status::fail, fault.what());
+    verdict.spoils_worker = true;
   } catch (const ProviderFault& fault) {
     end(Status::fail, fault.what());
   } catch (const IoError& error) {

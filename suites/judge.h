@@ -35,6 +35,9 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
 // The part of round_trip for a program, which no writer of ours can save: `before` is the golden as it was read.
 void judge_program(const Case& c, const JudgeContext& context, const Checkpoint& before, Verdict& verdict);
 void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict);
+// The same of a provider that loads and saves files itself: suites/load_save.cc.
+void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
+void judge_provider_reject(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_reject(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict);

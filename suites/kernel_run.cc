@@ -176,10 +176,10 @@ void KernelRun::prepare_once() {
 void KernelRun::check_untouched() const {
   for (const GuardedBuffer& buffer : buffers_)
     if (const auto violation = buffer.violation())
-      throw ProviderFault("wrote outside its buffers: " + *violation);
+      throw OverrunFault("wrote outside its buffers: " + *violation);
   for (const Readable& input : inputs_)
     if (input.buffer->read() != input.bytes)
-      throw ProviderFault("wrote into its input " + input.buffer->name());
+      throw OverrunFault("wrote into its input " + input.buffer->name());
 }
 
 KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {

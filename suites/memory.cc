@@ -22,10 +22,14 @@ std::optional<uint64_t> status_field_bytes(const std::string& field) {
 
 std::optional<uint64_t> resident_bytes() { return status_field_bytes("VmRSS"); }
 
+std::string mib_text(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
 bool reset_peak_resident() {
   std::ofstream clear("/proc/self/clear_refs");  // "5" resets the high-water mark (proc(5))
   return static_cast<bool>(clear << "5" << std::flush);
 }
+
+std::optional<uint64_t> data_bytes() { return status_field_bytes("VmData"); }
 
 std::optional<uint64_t> peak_resident_bytes() { return status_field_bytes("VmHWM"); }
 

@@ -14,7 +14,8 @@ namespace {
 
 std::optional<fs::path> above(fs::path folder) {
   for (;; folder = folder.parent_path()) {
-    if (fs::is_directory(folder / "suites" / "plans")) return folder;
+    for (const fs::path& root : {folder, folder / "share" / "qcts"})
+      if (fs::is_directory(root / "suites" / "plans")) return root;
     if (folder == folder.root_path() || folder.empty()) return std::nullopt;
   }
 }
@@ -58,9 +59,10 @@ fs::path plan_path(const std::string& name) {
 std::vector<fs::path> discovered_plugins() {
   std::vector<fs::path> found;
   std::error_code none;
-  const fs::path folder = executable_path().parent_path().parent_path() / "lib" / "plugins";
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
-    if (entry.path().extension() == ".so") found.push_back(entry.path());
+  const fs::path lib = executable_path().parent_path().parent_path() / "lib";
+  for (const fs::path& folder : {lib / "plugins", lib / "qcts" / "plugins"})
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
+      if (entry.path().extension() == ".so") found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
 }

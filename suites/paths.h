@@ -12,7 +12,7 @@ std::filesystem::path executable_path();  // of this process, links resolved
 // benchmark.
 std::filesystem::path program_path();
 // QCTS_ROOT when set, else the nearest folder above the executable, then above the working directory, that
-// holds suites/plans. Throws std::runtime_error.
+// holds suites/plans, or share/qcts/suites/plans where qcts is installed. Throws std::runtime_error.
 std::filesystem::path repository_root();
 std::filesystem::path fixtures_folder();  // <root>/fixtures
 std::filesystem::path targets_folder();   // <root>/suites/targets
@@ -20,7 +20,7 @@ std::filesystem::path targets_folder();   // <root>/suites/targets
 // std::runtime_error naming the plans.
 std::filesystem::path plan_path(const std::string& name);
 std::vector<std::string> plan_names();
-// Shared libraries in ../lib/plugins beside the executable's folder, sorted.
+// Shared libraries in ../lib/plugins and ../lib/qcts/plugins beside the executable's folder, sorted.
 std::vector<std::filesystem::path> discovered_plugins();
 
 // "build/release/bin/qcts" from the root, or the absolute path when it lies elsewhere.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "reference/dialects/spell.h"
 #include "reference/formats/mapped_file.h"
 #include "reference/formats/sha256.h"
 #include "suites/compare.h"
@@ -133,6 +134,12 @@ std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint) {
     if (notes.kept_pickle) file.taken_over = "data.pkl";
     files.push_back(std::move(file));
   }
+  for (const auto& legacy : checkpoint.legacies) {
+    RebuildNotes notes;
+    WrittenFile file{legacy->file->path(), rebuild_torch_legacy(*legacy, &notes)};
+    if (notes.kept_pickle) file.taken_over = "the pickles";
+    files.push_back(std::move(file));
+  }
   for (const auto& file : checkpoint.safetensors)
     files.push_back({file->file->path(), rebuild_safetensors(*file)});
   return files;
@@ -143,6 +150,10 @@ std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint) {
   for (const auto& zip : checkpoint.zips) {
     const std::string prefix = zip->prefix == "archive" ? "rewritten" : "archive";
     files.push_back({zip->file->path(), write_torch_zip(prefix, zip->root, zip->storages)});
+  }
+  for (const auto& legacy : checkpoint.legacies) {
+    const EditedZip moved = replace_tensors(*legacy, {});
+    files.push_back({legacy->file->path(), write_torch_zip("archive", moved.root, moved.storages)});
   }
   for (const auto& file : checkpoint.safetensors) {
     std::vector<std::pair<std::string, Tensor>> tensors;

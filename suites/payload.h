@@ -17,15 +17,15 @@ namespace qcts {
 std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint& got);
 
 // The file's bytes as its own reader's writer lays them out from the parsed graph: one buffer for a file, one
-// a shard for a directory, in the order of Checkpoint::zips, then Checkpoint::safetensors.
+// a shard for a directory, in the order of Checkpoint::zips, legacies and safetensors.
 struct WrittenFile {
   std::filesystem::path path;  // what it was read from
   std::vector<std::byte> bytes;
   std::string taken_over{};  // what was copied from the source instead of written anew: proves nothing
 };
 std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint);
-// The same tensors written as a new file by today's writer: other record names and paddings, the same
-// payload.
+// The same tensors written as a new file by today's writer: other record names and paddings, a torch zip for
+// a legacy file, the same payload.
 std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint);
 
 // Puts `files` below `folder` (beside copies of a directory's other files) and opens the result.

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,7 +43,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments,
             const std::vector<std::string>& environment, const std::filesystem::path& log, int input,
-            int answer) {
+            int answer, ChildRole role) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
@@ -50,7 +51,7 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   // dup2 onto itself would leave close-on-exec set; the parent's copies never sit on kAnswerFd because it
   // moved them up.
-  posix_spawn_file_actions_adddup2(&actions, answer, kAnswerFd);
+  posix_spawn_file_actions_adddup2(&actions, answer, role == ChildRole::worker ? kAnswerFd : STDOUT_FILENO);
 
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -61,8 +62,9 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setpgroup(&attributes, 0);
+  const int group = role == ChildRole::worker ? POSIX_SPAWN_SETPGROUP : 0;
   posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+                           static_cast<short>(group | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK));
 
   std::vector<std::string> words = {program.string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -86,14 +88,15 @@ int moved_up(int fd) {
 }  // namespace
 
 ChildProcess::ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
-                           const std::vector<std::string>& environment, const std::filesystem::path& log)
-    : log_(log) {
+                           const std::vector<std::string>& environment, const std::filesystem::path& log,
+                           ChildRole role)
+    : log_(log), role_(role) {
   Pipe questions, answers;
   int input = moved_up(questions.read_end), answer = moved_up(answers.write_end);
   question_fd_ = moved_up(questions.write_end);
   answer_fd_ = moved_up(answers.read_end);
   try {
-    pid_ = spawn(program, arguments, environment, log, input, answer);
+    pid_ = spawn(program, arguments, environment, log, input, answer, role);
   } catch (...) {
     for (int* fd : {&input, &answer, &question_fd_, &answer_fd_}) close_fd(*fd);
     throw;
@@ -148,14 +151,16 @@ std::optional<std::string> ChildProcess::next_line() {
 }
 
 void ChildProcess::kill() {
-  if (pid_ > 0 && ending_.empty()) ::kill(-pid_, SIGKILL);
+  if (pid_ > 0 && ending_.empty()) ::kill(role_ == ChildRole::worker ? -pid_ : pid_, SIGKILL);
 }
 
 std::string ChildProcess::wait() {
   if (!ending_.empty()) return ending_;
   int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  rusage usage{};
+  while (::wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {
   }
+  peak_resident_bytes_ = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     const char* name = sigabbrev_np(signal);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -17,12 +18,17 @@ namespace qcts {
 // to the log.
 inline constexpr int kAnswerFd = 3;
 
+enum class ChildRole : uint8_t {
+  worker,  // answers on kAnswerFd; leads a process group of its own, so that killing it kills what it started
+  provider  // answers on its standard output; stays in the group of the worker that starts it
+};
+
 class ChildProcess {
  public:
-  // Throws std::runtime_error. The child leads a process group of its own, so that killing it kills what it
-  // started.
+  // Throws std::runtime_error.
   ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
-               const std::vector<std::string>& environment, const std::filesystem::path& log);
+               const std::vector<std::string>& environment, const std::filesystem::path& log,
+               ChildRole role = ChildRole::worker);
   ~ChildProcess();  // kills and reaps
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -42,6 +48,8 @@ class ChildProcess {
   std::string wait();
   // The exit code, once waited for; -1 after a signal.
   int exit_code() const { return exit_code_; }
+  // The most memory it ever had resident, once waited for.
+  uint64_t peak_resident_bytes() const { return peak_resident_bytes_; }
 
  private:
   pid_t pid_ = -1;
@@ -49,6 +57,8 @@ class ChildProcess {
   std::filesystem::path log_;
   std::string buffer_, ending_;
   int exit_code_ = -1;
+  uint64_t peak_resident_bytes_ = 0;
+  ChildRole role_ = ChildRole::worker;
 };
 
 // The environment of this process with `settings` ("NAME=value") put over it.

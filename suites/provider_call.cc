@@ -9,6 +9,8 @@
 #include <xmmintrin.h>
 #endif
 
+#include "suites/remote_provider.h"
+
 namespace qcts {
 namespace {
 
@@ -17,12 +19,15 @@ constexpr uint32_t kDenormalsAreZero = 1u << 6, kRounding = 3u << 13, kFlushToZe
 
 // Runs `call` and restores the control state whatever happens.
 template <typename Call>
-auto guarded(const char* who, const char* function, Call call) {
+auto guarded(const std::string& who, const char* function, Call call) {
   const uint32_t before = float_control();
   std::string thrown;
   decltype(call()) answer{};
   try {
     answer = call();
+  } catch (const ProviderFault&) {  // of a provider that this program speaks for
+    set_float_control(before);
+    throw;
   } catch (const std::exception& error) {
     thrown = error.what();
     if (thrown.empty()) thrown = "an exception";
@@ -46,6 +51,23 @@ qcts_status known(qcts_status status, const char* function) {
     throw ProviderFault(std::string(function) + "() returned " + std::to_string(static_cast<int>(status)) +
                         ", which is no qcts_status");
   return status;
+}
+
+// A call that explains itself: call(why, why_size).
+template <typename Call>
+Support with_reason(const std::string& who, const char* function, Call call) {
+  std::array<char, 512> why;
+  why.fill('\x7f');
+  why[0] = '\0';
+  Support support;
+  support.status = known(guarded(who, function, [&] { return call(why.data(), why.size()); }), function);
+  if (std::memchr(why.data(), '\0', why.size()) == nullptr)
+    throw ProviderFault(std::string(function) + "() wrote a reason without its NUL");
+  support.reason = why.data();
+  if (support.status == QCTS_OK) support.reason.clear();
+  if (support.status != QCTS_OK && support.reason.empty())
+    throw ProviderFault(std::string(function) + "() said no without a reason");
+  return support;
 }
 
 }  // namespace
@@ -80,42 +102,31 @@ std::string float_control_change(uint32_t before, uint32_t after) {
   return text + " (" + names + ")";
 }
 
-namespace {
-
-// What a function that may give a reason answered.
-template <typename Call>
-Support reasoned(const char* who, const char* function, Call call) {
-  std::array<char, 512> why;
-  why.fill('\x7f');
-  why[0] = '\0';
-  Support support;
-  support.status = known(guarded(who, function, [&] { return call(why.data(), why.size()); }), function);
-  if (std::memchr(why.data(), '\0', why.size()) == nullptr)
-    throw ProviderFault(std::string(function) + "() wrote a reason without its NUL");
-  support.reason = why.data();
-  if (support.status == QCTS_OK) support.reason.clear();
-  if (support.status != QCTS_OK && support.reason.empty())
-    throw ProviderFault(std::string(function) + "() said no without a reason");
-  return support;
+Support provider_supports(const qcts_kernel& kernel, const qcts_problem& problem) {
+  const RemoteProvider::Kernel* remote = RemoteProvider::kernel_of(kernel);
+  return with_reason(kernel.variant, "supports", [&](char* why, size_t why_size) {
+    return remote ? remote->owner->supports(*remote, problem, why, why_size)
+                  : kernel.supports(&problem, why, why_size);
+  });
 }
 
-}  // namespace
+Support provider_load_save(const Implementation& provider, const std::filesystem::path& input,
+                           const std::filesystem::path& output) {
+  return with_reason(provider.provider, "load_save", [&](char* why, size_t why_size) {
+    return provider.load_save(input.c_str(), output.c_str(), why, why_size);
+  });
+}
 
 Support provider_load_save(const qcts_provider& provider, const std::string& input,
                            const std::string& output) {
-  return reasoned(provider.name, "load_save", [&](char* why, size_t why_size) {
+  return with_reason(provider.name, "load_save", [&](char* why, size_t why_size) {
     return provider.load_save(input.c_str(), output.c_str(), why, why_size);
   });
 }
 
 Support provider_run_program(const qcts_provider& provider, const qcts_program_call& call) {
-  return reasoned(provider.name, "run_program",
-                  [&](char* why, size_t why_size) { return provider.run_program(&call, why, why_size); });
-}
-
-Support provider_supports(const qcts_kernel& kernel, const qcts_problem& problem) {
-  return reasoned(kernel.variant, "supports",
-                  [&](char* why, size_t why_size) { return kernel.supports(&problem, why, why_size); });
+  return with_reason(provider.name, "run_program",
+                     [&](char* why, size_t why_size) { return provider.run_program(&call, why, why_size); });
 }
 
 uint64_t provider_workspace_bytes(const qcts_kernel& kernel, const qcts_problem& problem) {
@@ -134,7 +145,9 @@ qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& prob
 }
 
 qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem) {
-  return known(guarded(kernel.variant, "run", [&] { return kernel.run(&problem); }), "run");
+  const RemoteProvider::Kernel* remote = RemoteProvider::kernel_of(kernel);
+  const auto call = [&] { return remote ? remote->owner->run(*remote, problem) : kernel.run(&problem); };
+  return known(guarded(kernel.variant, "run", call), "run");
 }
 
 }  // namespace qcts

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +17,12 @@ namespace qcts {
 class ProviderFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// It wrote where it must not: nobody knows what else it wrote, so this process should judge nothing more.
+class OverrunFault : public ProviderFault {
+ public:
+  using ProviderFault::ProviderFault;
 };
 
 // MXCSR without its sticky flags on x86; 0 elsewhere.
@@ -41,5 +48,8 @@ qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& prob
 Support provider_load_save(const qcts_provider& provider, const std::string& input, const std::string& output);
 Support provider_run_program(const qcts_provider& provider, const qcts_program_call& call);
 qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem);
+// Support::reason says why it is not QCTS_OK.
+Support provider_load_save(const Implementation& provider, const std::filesystem::path& input,
+                           const std::filesystem::path& output);
 
 }  // namespace qcts

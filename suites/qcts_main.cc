@@ -1,4 +1,5 @@
 // The program: subcommands, and the last place where an exception can be caught.
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <iostream>
@@ -60,7 +61,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "qcts 0.1.0");
   app.require_subcommand(1);
   int exit_code = 0;
-  qcts::cli::add_run(app, exit_code);
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  qcts::cli::add_run(app, exit_code, words);
+  qcts::cli::add_merge(app, exit_code, words);
   qcts::cli::add_list(app, exit_code);
   qcts::cli::add_schemes(app, exit_code);
   qcts::cli::add_inspect(app, exit_code);
@@ -70,6 +73,7 @@ int run(int argc, char** argv) {
   qcts::cli::add_dequantize(app, exit_code);
   qcts::cli::add_quantize(app, exit_code);
   qcts::cli::add_worker(app, exit_code);
+  qcts::cli::add_provider_process(app, exit_code);
   if (argc <= 1) {
     std::cerr << app.help();
     return kUsage;
@@ -78,7 +82,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return usage(app, error, std::vector<std::string>(argv + 1, argv + argc));
+    return usage(app, error, words);
   }
   return exit_code;
 }

@@ -2,22 +2,18 @@
 
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <set>
 #include <thread>
 
-#include <sys/signalfd.h>
-#include <unistd.h>
-
 #include "fixtures/golden.h"
-#include "reference/formats/mapped_file.h"
-#include "reference/formats/sha256.h"
 #include "suites/cli/nearest.h"
 #include "suites/environment.h"
+#include "suites/interruption.h"
 #include "suites/paths.h"
 #include "suites/reference_provider.h"
+#include "suites/run_report.h"
 #include "suites/summary.h"
 #include "suites/supervisor.h"
 
@@ -26,39 +22,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Ctrl-C and kill as something to ask for, while it lives.
-class Interruption {
- public:
-  Interruption() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGINT);
-    sigaddset(&signals_, SIGTERM);
-    ::sigprocmask(SIG_BLOCK, &signals_, &before_);
-    fd_ = ::signalfd(-1, &signals_, SFD_NONBLOCK | SFD_CLOEXEC);
-  }
-  ~Interruption() {
-    ::close(fd_);
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
-  }
-  Interruption(const Interruption&) = delete;
-  Interruption& operator=(const Interruption&) = delete;
-
-  bool happened() {
-    signalfd_siginfo info;
-    if (!happened_) happened_ = ::read(fd_, &info, sizeof info) == sizeof info;
-    return happened_;
-  }
-
- private:
-  sigset_t signals_{}, before_{};
-  int fd_ = -1;
-  bool happened_ = false;
-};
-
-void write_text(const fs::path& path, const std::string& text) {
-  write_file_atomically(path, std::as_bytes(std::span(text)));
-}
 
 class Run {
  public:
@@ -70,9 +33,10 @@ class Run {
     greet();
     choose();
     if (options_.list) return print_list();
+    open_record();
     judge_all();
     report_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    return finish();
+    return write_report(report_, options_.out, options_.json);
   }
 
  private:
@@ -92,8 +56,6 @@ class Run {
         throw RunError(Outcome::usage, folder.string() + " holds no manifest.json");
       folders_.push_back(fs::absolute(folder));
     }
-    add_mustpass();
-    report_.waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());
     check_words("kind", options_.selection.kinds, all_kinds());
     std::vector<std::string> scheme_names = {"any", "mixed", "plain"};
     for (const Scheme* scheme : schemes()) scheme_names.emplace_back(scheme->name());
@@ -115,18 +77,25 @@ class Run {
   }
 
   void describe() {
-    report_.suite_version = suite_version();
-    report_.suite_commit = options_.commit.empty() ? "unknown" : options_.commit;
-    report_.plan = plan_.name;
-    report_.started_utc = utc_now();
-    report_.arguments = options_.arguments;
-    report_.seed = options_.seed;
-    report_.gate_latency = options_.gate_latency;
-    for (const fs::path& folder : options_.fixtures) report_.fixtures.push_back(folder.string());
-    report_.environment = environment_json();
-    report_.schemes = schemes_json();
+    head_.suite_version = suite_version();
+    head_.suite_commit = options_.commit.empty() ? "unknown" : options_.commit;
+    head_.plan = plan_.name;
+    head_.plan_sha256 = file_sha256(plan_path(options_.plan));
+    head_.fixtures_sha256 = fixtures_sha256(folders_);
+    head_.mustpass_sha256 =
+        mustpass_sha256(load_mustpass(repository_root() / "suites" / "mustpass" / "default.txt"));
+    head_.started_utc = utc_now();
+    head_.arguments = options_.arguments;
+    head_.seed = options_.seed;
+    head_.threads = options_.threads;
+    head_.memory_limit_bytes = options_.memory_limit_bytes;
+    head_.gate_latency = options_.gate_latency;
+    for (const fs::path& folder : options_.fixtures) head_.fixtures.push_back(folder.string());
+    head_.environment = environment_json();
     const Selection& selection = options_.selection;
-    auto& narrowed = report_.selection;
+    head_.shard = selection.shard;
+    head_.shards = selection.shards;
+    auto& narrowed = head_.selection;
     if (options_.plan != "default") narrowed.push_back("--plan " + options_.plan);
     for (const std::string& filter : selection.filters) narrowed.push_back("--filter " + shell_word(filter));
     for (const std::string& kind : selection.kinds) narrowed.push_back("--kind " + kind);
@@ -134,10 +103,6 @@ class Run {
     for (const std::string& provider : options_.providers)
       narrowed.push_back("--provider " + shell_word(provider));
     if (!selection.variant.empty()) narrowed.push_back("--variant " + selection.variant);
-    if (selection.shards > 1) {
-      report_.shard = std::to_string(selection.shard) + "/" + std::to_string(selection.shards);
-      narrowed.push_back("--shard " + report_.shard);
-    }
   }
 
   // Of this program, not a shared library.
@@ -152,7 +117,7 @@ class Run {
     for (const std::string& given : options_.providers)
       (given.find('/') != given.npos || given.ends_with(".so") ? words : names).push_back(given);
     for (const std::string& word : words)
-      if (!fs::exists(word)) throw RunError(Outcome::usage, "no shared library " + word);
+      if (!fs::exists(word)) throw RunError(Outcome::usage, "no provider " + word);
     const auto wanted = [&](const char* name) {
       return std::find(names.begin(), names.end(), name) != names.end();
     };
@@ -185,7 +150,7 @@ class Run {
     std::set<std::string> seen;
     for (Source& source : sources_) {
       if (!source.hello.error.empty()) {
-        report_.infrastructure.push_back("provider " + source.given + ": " + source.hello.error);
+        head_.infrastructure.push_back("provider " + source.given + ": " + source.hello.error);
         continue;
       }
       const std::string& name = source.hello.provider;
@@ -194,7 +159,9 @@ class Run {
         throw RunError(Outcome::usage, "two providers call themselves '" + name + "'");
       const bool by_path = std::find(asked.begin(), asked.end(), source.given) != asked.end();
       if (!asked.empty() && !by_path && std::find(asked.begin(), asked.end(), name) == asked.end()) continue;
-      report_.providers.push_back(source.hello.info);
+      const std::string library = source.hello.info["library"];
+      source.hello.info["sha256"] = file_sha256(library.empty() ? program_path() : fs::path(library));
+      head_.providers.push_back(source.hello.info);
       for (const CaseName& c : source.hello.cases)
         candidates_.push_back({c, static_cast<size_t>(&source - sources_.data())});
     }
@@ -212,6 +179,7 @@ class Run {
     const bool library = !is_own(word);
     source.options.provider = library ? fs::absolute(word).string() : word;
     source.options.fixtures = folders_;
+    source.options.memory_limit_bytes = options_.memory_limit_bytes;
     JudgeContext& context = source.options.context;
     context.scratch = scratch_.path();
     context.targets = targets_folder();
@@ -229,14 +197,30 @@ class Run {
     if (options_.seed != 0) add("--seed " + std::to_string(options_.seed));
     if (options_.threads != 1) add("--threads " + std::to_string(options_.threads));
     if (options_.gate_latency) add("--gate latency");
+    if (options_.memory_limit_bytes != kDefaultMemoryLimitBytes)
+      add("--memory-limit " + std::to_string(options_.memory_limit_bytes >> 20));
     return source;
   }
 
   void choose() {
     const Selection& selection = options_.selection;
     if (!selection.variant.empty()) check_variant(selection.variant);
+    Selection unsharded = selection;
+    unsharded.shard = unsharded.shards = 1;
+    std::vector<std::string> ids;
+    for (const Candidate& candidate : select(unsharded, candidates_)) ids.push_back(candidate.name.full_id);
+    head_.all_cases = ids.size();
+    head_.cases_sha256 = ids_sha256(ids);
     chosen_ = select(selection, candidates_);
-    if (!chosen_.empty() || !report_.infrastructure.empty()) return;
+    head_.cases = chosen_.size();
+    plan_latency();
+    if (!chosen_.empty() || !head_.infrastructure.empty()) return;
+    if (!ids.empty() && !options_.list) {
+      open_record();  // so that merge finds every shard, this one too
+      throw RunError(Outcome::nothing_proved, "no case was selected: shard " + std::to_string(head_.shard) +
+                                                  "/" + std::to_string(head_.shards) + " of " +
+                                                  std::to_string(ids.size()) + " cases is empty");
+    }
     std::string hint;
     for (const std::string& filter : selection.filters) {
       Selection alone;
@@ -276,51 +260,98 @@ class Run {
       names.push_back(candidate.name.full_id);
     }
     if (options_.json) std::cout << names.dump(2) << "\n";
-    if (report_.infrastructure.empty()) return Outcome::conformant;
-    throw RunError(Outcome::infrastructure, report_.infrastructure.front());
+    if (head_.infrastructure.empty()) return Outcome::conformant;
+    throw RunError(Outcome::infrastructure, head_.infrastructure.front());
   }
 
   static bool is_latency(const Candidate& candidate) { return candidate.name.id.starts_with("latency."); }
 
-  void judge_all() {
+  // A new run.jsonl, or the one of a run that was cut off.
+  void open_record() {
     fs::create_directories(options_.out);
-    for (const char* stale : {"report.json", "junit.xml", "report.html", "summary.md"})
-      fs::remove(options_.out / stale);
-    lines_.open(options_.out / "run.jsonl", std::ios::trunc);
-    if (!lines_)
-      throw RunError(Outcome::infrastructure, (options_.out / "run.jsonl").string() + " cannot be written");
+    const fs::path file = options_.out / "run.jsonl";
+    if (options_.resume && has_run_head(file)) {
+      take_up(file);
+    } else {
+      report_ = report_from(head_, fixtures_);
+      record_.create(file, head_);
+    }
+    remove_reports(options_.out);
+  }
+
+  void take_up(const fs::path& file) {
+    RunRecord before;
+    try {
+      before = read_run_record(file);
+    } catch (const std::runtime_error& error) {
+      throw RunError(Outcome::usage, std::string("cannot be resumed: ") + error.what());
+    }
+    std::string other = difference(before.head, head_);
+    if (other.empty() && before.head.shard != head_.shard)
+      other =
+          "shard: " + std::to_string(before.head.shard) + " there, " + std::to_string(head_.shard) + " here";
+    if (!other.empty())
+      throw RunError(Outcome::usage, file.string() + " is of another run and cannot be resumed: " + other);
+    report_ = report_from(before.head, fixtures_);
+    std::set<std::string> known;
+    for (const Candidate& candidate : chosen_) known.insert(candidate.name.full_id);
+    for (Verdict& verdict : before.verdicts) {
+      if (!known.contains(verdict.full_id()))
+        throw RunError(Outcome::usage,
+                       file.string() + " judges a case that was not selected: " + verdict.full_id());
+      judged_.insert(verdict.full_id());
+      apply_waivers(report_.waivers, verdict);
+      report_.verdicts.push_back(std::move(verdict));
+    }
+    record_.append_to(file, before);
+  }
+
+  void judge_all() {
     std::signal(SIGPIPE, SIG_IGN);
-    Progress progress(options_.progress, chosen_.size());
+    Progress progress(options_.progress, chosen_.size() - judged_.size());
     std::vector<Task> correctness, latency;
-    for (const Candidate& candidate : chosen_)
-      (is_latency(candidate) ? latency : correctness)
-          .push_back({candidate.source, candidate.name, plan_.case_timeout_s});
+    for (const Candidate& candidate : chosen_) {
+      if (judged_.contains(candidate.name.full_id)) continue;
+      const bool timed = is_latency(candidate);
+      (timed ? latency : correctness)
+          .push_back({candidate.source, candidate.name,
+                      plan_.case_timeout_s + (timed ? 10 * latency_budget_s_ : 0)});
+    }
     const unsigned cpus = std::max(1u, std::thread::hardware_concurrency());
     run_tasks(correctness, options_.jobs != 0 ? options_.jobs : std::min(4u, cpus), progress);
     if (!interruption_.happened() && !latency.empty()) run_latency(latency, progress);
     if (interruption_.happened())
       throw RunError(Outcome::infrastructure, "interrupted after " + std::to_string(report_.verdicts.size()) +
                                                   " of " + std::to_string(chosen_.size()) + " cases; " +
-                                                  (options_.out / "run.jsonl").string() + " has them");
+                                                  (options_.out / "run.jsonl").string() +
+                                                  " has them, --resume goes on");
   }
 
-  // One worker at a time, so that nothing else runs beside a measurement. Variants that cannot run take no
-  // share of the budget.
-  void run_latency(std::vector<Task>& tasks, Progress& progress) {
-    size_t runnable = 0;
-    for (const Task& task : tasks) runnable += is_runnable(sources_[task.source], task.name.variant) ? 1 : 0;
-    const double budget_s =
-        std::clamp(plan_.latency_budget_s / static_cast<double>(std::max<size_t>(1, runnable)), 0.05, 5.0);
-    for (Source& source : sources_) {
-      source.idle.reset();
-      source.options.context.latency_budget_s = budget_s;
+  // What each latency case may take. Variants that cannot run take no share of the budget.
+  void plan_latency() {
+    size_t runnable = 0, timed = 0;
+    for (const Candidate& candidate : chosen_) {
+      if (!is_latency(candidate)) continue;
+      ++timed;
+      runnable += is_runnable(sources_[candidate.source], candidate.name.variant) ? 1 : 0;
     }
-    for (Task& task : tasks) task.timeout_s = plan_.case_timeout_s + 10 * budget_s;
+    if (timed == 0) return;
+    latency_budget_s_ =
+        std::clamp(plan_.latency_budget_s / static_cast<double>(std::max<size_t>(1, runnable)), 0.05, 5.0);
     char note[200];
     std::snprintf(note, sizeof note,
                   "%zu cases share %g s, %.2f s each; one worker at a time, %u thread%s a call.", runnable,
-                  plan_.latency_budget_s, budget_s, options_.threads, options_.threads == 1 ? "" : "s");
-    report_.latency_note = note;
+                  plan_.latency_budget_s, latency_budget_s_, options_.threads,
+                  options_.threads == 1 ? "" : "s");
+    head_.latency_note = note;
+  }
+
+  // One worker at a time, so that nothing else runs beside a measurement.
+  void run_latency(const std::vector<Task>& tasks, Progress& progress) {
+    for (Source& source : sources_) {
+      source.idle.reset();
+      source.options.context.latency_budget_s = latency_budget_s_;
+    }
     run_tasks(tasks, 1, progress);
   }
 
@@ -334,9 +365,8 @@ class Run {
     supervisor_.run(
         tasks, jobs,
         [&](Verdict verdict) {
+          record_.add(verdict);
           apply_waivers(report_.waivers, verdict);
-          lines_ << to_json(verdict).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n"
-                 << std::flush;
           progress.saw(verdict, blocks_conformance(verdict, options_.gate_latency));
           report_.verdicts.push_back(std::move(verdict));
           return !interruption_.happened();
@@ -347,40 +377,8 @@ class Run {
         });
   }
 
-  Outcome finish() {
-    std::sort(report_.verdicts.begin(), report_.verdicts.end(),
-              [](const Verdict& a, const Verdict& b) { return a.full_id() < b.full_id(); });
-    count_floor(report_);
-    add_goldens();
-    report_.ledger = choices_json();
-    report_.readers = readers_json();
-    const std::string json = report_json(report_).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-    write_text(options_.out / "report.json", json);
-    write_text(options_.out / "junit.xml", junit_xml(report_));
-    std::cout << (options_.json ? json : summary_text(report_, options_.out.string())) << std::flush;
-    return conformance(report_).outcome;
-  }
-
-  void add_mustpass() {
-    const fs::path folder = repository_root() / "suites" / "mustpass";
-    report_.mustpass_file = "suites/mustpass/default.txt";
-    report_.mustpass = load_mustpass(folder / "default.txt");
-    std::string joined;
-    for (const std::string& id : report_.mustpass) joined += id + "\n";
-    report_.mustpass_sha256 = sha256_hex(std::as_bytes(std::span(joined)));
-    report_.floor = load_floor(folder / "floor.json");
-  }
-
-  void add_goldens() {
-    for (const Golden& golden : fixtures_.goldens)
-      report_.goldens.push_back({{"id", golden.id},
-                                 {"producer", golden.producer},
-                                 {"sha256", golden.sha256},
-                                 {"flags", golden.flags},
-                                 {"emulated", golden.emulated},
-                                 {"choices", golden.choices}});
-  }
-
+    drop_stand_ins(candidates_);
+    if (head_.infrastructure.empty())
   const RunRequest& options_;
   Interruption interruption_;
   Plan plan_;
@@ -391,7 +389,10 @@ class Run {
   std::vector<Source> sources_;
   Supervisor supervisor_{sources_};
   std::vector<Candidate> candidates_, chosen_;
-  std::ofstream lines_;
+  double latency_budget_s_ = 0;
+  RunHead head_;
+  RunRecordWriter record_;
+  std::set<std::string> judged_;  // full ids that an earlier run.jsonl answers
   RunReport report_;
 };
 

@@ -11,6 +11,8 @@
 
 namespace qcts {
 
+inline constexpr uint64_t kDefaultMemoryLimitBytes = uint64_t{4} << 30;
+
 struct RunRequest {
   std::string plan = "default";
   Selection selection;
@@ -18,6 +20,8 @@ struct RunRequest {
   std::vector<std::filesystem::path> fixtures;  // beside the repository's own
   std::filesystem::path out = "out";
   bool gate_latency = false, json = false, progress = true, list = false;
+  bool resume = false;  // go on with the run.jsonl in `out`, where it holds this very run
+  uint64_t memory_limit_bytes = kDefaultMemoryLimitBytes;  // of a worker, beside what loading its provider took
   uint64_t seed = 0;
   uint32_t threads = 1;
   unsigned jobs = 0;  // 0: one a logical CPU, at most 4

@@ -6,6 +6,7 @@
 
 #include <poll.h>
 
+#include "suites/memory.h"
 #include "suites/paths.h"
 
 namespace qcts {
@@ -122,7 +123,9 @@ Verdict broken(const Source& source, const Task& task, Status status, std::strin
 // A line of the worker as the verdict of the task in flight; nonsense is the worker's fault.
 std::optional<Verdict> parse_answer(const std::string& line, const Task& task, std::string& nonsense) {
   try {
-    Verdict verdict = verdict_from_json(nlohmann::ordered_json::parse(line));
+    const nlohmann::ordered_json json = nlohmann::ordered_json::parse(line);
+    Verdict verdict = verdict_from_json(json);
+    verdict.spoils_worker = json.contains(kSpoiltKey);
     if (verdict.full_id() == task.name.full_id) return verdict;
     nonsense = "its worker answered for another case: " + verdict.full_id();
   } catch (const std::exception& error) {
@@ -181,21 +184,31 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
     Source& source = sources_[lane.source];
     const bool open = !readable || lane.child->read_available();
     std::string nonsense;
+    const auto too_late = [&] {
+      lane.child.reset();
+      const std::string text = "no verdict within " + seconds_text(lane.task->timeout_s);
+      finish(lane, broken(source, *lane.task, Status::timeout, text, lane.began));
+    };
     if (const auto line = lane.child->next_line()) {
-      if (auto verdict = parse_answer(*line, *lane.task, nonsense)) return finish(lane, std::move(*verdict));
+      if (auto verdict = parse_answer(*line, *lane.task, nonsense)) {
+        // By the worker's own clock, so that a busy parent blames nobody.
+        if (verdict->wall_us > lane.task->timeout_s * 1e6) return too_late();
+        if (verdict->spoils_worker) lane.child.reset();
+        return finish(lane, std::move(*verdict));
+      }
       lane.child.reset();
       return finish(lane, broken(source, *lane.task, Status::crash, nonsense, lane.began));
     }
     if (!open) {
-      const std::string ending = with_last_words("its worker died: " + lane.child->wait(), *lane.child);
+      std::string ending = with_last_words("its worker died: " + lane.child->wait(), *lane.child);
+      const uint64_t limit_bytes = source.options.memory_limit_bytes;
+      const bool full = limit_bytes != 0 && lane.child->peak_resident_bytes() > limit_bytes / 10 * 9;
+      if (full) ending = "reached the memory limit of " + mib_text(limit_bytes) + ": " + ending;
       lane.child.reset();
-      return finish(lane, broken(source, *lane.task, Status::crash, ending, lane.began));
+      return finish(lane,
+                    broken(source, *lane.task, full ? Status::resource : Status::crash, ending, lane.began));
     }
-    if (seconds_until(lane.deadline) <= 0) {
-      lane.child.reset();
-      const std::string text = "no verdict within " + seconds_text(lane.task->timeout_s);
-      return finish(lane, broken(source, *lane.task, Status::timeout, text, lane.began));
-    }
+    if (seconds_until(lane.deadline) <= 0) too_late();
   };
 
   while (go_on) {

@@ -60,7 +60,8 @@ def test_counts_agree_with_the_cases_and_with_the_other_files(outcome):
     assert counts["total"] == len(cases) == sum(counts["by_status"].values())
     assert counts["by_status"]["pass"] == sum(counts["passes_by_evidence"].values())
     assert len({case["id"] for case in cases}) == len(cases)
-    lines = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
+    head, *lines = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
+    assert head["run"] == 1 and head["cases"] == head["all_cases"] == len(lines)
     assert sorted((line["case_id"], line["variant"], line["status"]) for line in lines) == sorted(
         (case["case_id"], case["variant"], case["status"]) for case in cases
     )

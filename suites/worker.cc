@@ -1,5 +1,6 @@
 #include "suites/worker.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iostream>
@@ -13,9 +14,11 @@
 #include <unistd.h>
 
 #include "suites/baseline.h"
+#include "suites/memory.h"
 #include "suites/paths.h"
 #include "suites/provider_call.h"
 #include "suites/reference_provider.h"
+#include "suites/remote_provider.h"
 
 namespace qcts {
 namespace {
@@ -59,6 +62,7 @@ class Worker {
     }
     write_line(answer_fd_, to_json(hello));
     if (!hello.error.empty()) return 5;
+    limit_memory();
     std::string full_id;
     while (std::getline(std::cin, full_id)) answer(full_id);
     return 0;
@@ -72,7 +76,10 @@ class Worker {
       registry_.add(reference_provider());
     } else if (options_.provider != kFileProvider) {
       const uint32_t before = float_control();
-      registry_.load(options_.provider);
+      if (is_shared_library(options_.provider))
+        registry_.load(options_.provider);
+      else
+        start_remote();
       load_fault_ = float_control_change(before, float_control());
       set_float_control(before);
     }
@@ -89,6 +96,21 @@ class Worker {
     }
   }
 
+  static bool is_shared_library(const std::filesystem::path& path) {
+    const std::string name = path.filename().string();
+    return name.ends_with(".so") || name.find(".so.") != name.npos;
+  }
+
+  void start_remote() {
+    remote_ = std::make_unique<RemoteProvider>(options_.provider, options_.memory_limit_bytes);
+    LoadSave load_save;
+    if (remote_->offers_load_save())
+      load_save = [this](const char* input, const char* output, char* why, size_t why_size) {
+        return remote_->load_save(input, output, why, why_size);
+      };
+    registry_.add(remote_->table(), options_.provider, std::move(load_save));
+  }
+
   void answer(const std::string& full_id) {
     const auto found = cases_.find(full_id);
     if (found == cases_.end()) throw std::runtime_error("asked for a case that was not offered: " + full_id);
@@ -103,17 +125,50 @@ class Worker {
       verdict.reason =
           "loading the provider changed the floating-point control state of its host: " + load_fault_;
     }
-    write_line(answer_fd_, to_json(verdict));
+    const bool used_up = watch_memory(verdict);
+    Json line = to_json(verdict);
+    if (used_up || verdict.spoils_worker) line[kSpoiltKey] = true;
+    write_line(answer_fd_, line);
     std::filesystem::remove_all(context.scratch);
+  }
+
+  // What judging takes beyond the limit fails at once, in the case that takes it. Under AddressSanitizer most
+  // of the address space is private memory, and a failed allocation ends the process: no limit there.
+  void limit_memory() {
+#if !defined(__SANITIZE_ADDRESS__)
+    rlimit limit{};
+    const std::optional<uint64_t> base_bytes = data_bytes();
+    if (options_.memory_limit_bytes == 0 || !base_bytes || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+    base_bytes_ = *base_bytes;
+    limit_bytes_ = options_.memory_limit_bytes;
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, base_bytes_ + limit_bytes_);
+    ::setrlimit(RLIMIT_DATA, &limit);
+#endif
+  }
+
+  // A case that came near the limit and did not pass ran out of memory. True: so much is gone that the next
+  // case deserves a fresh process.
+  bool watch_memory(Verdict& verdict) const {
+    if (limit_bytes_ == 0) return false;
+    const uint64_t now = data_bytes().value_or(0);
+    const double taken =
+        now > base_bytes_ ? static_cast<double>(now - base_bytes_) / static_cast<double>(limit_bytes_) : 0;
+    if (taken > 0.9 && (verdict.status == Status::fail || verdict.status == Status::internal)) {
+      verdict.status = Status::resource;
+      verdict.reason = "reached the memory limit of " + mib_text(limit_bytes_) + ": " + verdict.reason;
+    }
+    return taken > 0.25;
   }
 
   const WorkerOptions& options_;
   const int answer_fd_;
+  std::unique_ptr<RemoteProvider> remote_;
   Registry registry_;
   Baseline baseline_;
   Fixtures fixtures_;
   std::map<std::string, Case> cases_;
   std::string load_fault_;
+  uint64_t base_bytes_ = 0, limit_bytes_ = 0;  // private memory before the first case; 0: no limit
 };
 
 }  // namespace
@@ -136,7 +191,9 @@ std::vector<std::string> worker_arguments(const WorkerOptions& options) {
                                     "--seed",
                                     std::to_string(context.seed),
                                     "--latency-budget",
-                                    std::to_string(context.latency_budget_s)};
+                                    std::to_string(context.latency_budget_s),
+                                    "--memory-limit-bytes",
+                                    std::to_string(options.memory_limit_bytes)};
   if (!context.rerun_options.empty()) words.push_back("--rerun-options=" + context.rerun_options);
   if (context.gate_latency) words.push_back("--gate-latency");
   for (const std::filesystem::path& folder : options.fixtures)
@@ -167,6 +224,15 @@ Json provider_json(const Registry& registry, const std::string& name) {
          {"runnable", refusal.empty()},
          {"refusal", refusal}});
   }
+  for (const Implementation& implementation : registry.file_implementations())
+    if (implementation.provider == name)
+      json["implementations"].push_back({{"op", "load_save"},
+                                         {"scheme", "any"},
+                                         {"variant", implementation.kernel->variant},
+                                         {"description", "loads and saves checkpoints"},
+                                         {"claims", Json::array()},
+                                         {"runnable", true},
+                                         {"refusal", ""}});
   return json;
 }
 

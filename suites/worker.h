@@ -15,10 +15,13 @@ namespace qcts {
 inline constexpr const char* kFileProvider = "qcts";
 
 struct WorkerOptions {
-  std::string plan;      // name or path
-  std::string provider;  // "qcts", "builtin", "reference", or the path of a shared library
+  std::string plan;  // name or path
+  // "qcts", "builtin", "reference", the path of a shared library, or of a program (remote_provider.h)
+  std::string provider;
   std::vector<std::filesystem::path> fixtures;
   JudgeContext context;  // scratch: a folder in which each case gets its own
+  uint64_t memory_limit_bytes =
+      0;  // what judging may take beside what the provider took to load; 0: no limit
 };
 
 // The command line of a worker with these options, `worker` first.
@@ -38,6 +41,9 @@ struct Hello {
 };
 nlohmann::ordered_json to_json(const Hello& hello);
 Hello hello_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error
+
+// The key that a worker puts beside a verdict after which it should judge nothing more.
+inline constexpr const char* kSpoiltKey = "spoilt";
 
 // Reads ids from standard input, writes lines to `answer_fd`. Returns the exit code.
 int run_worker(const WorkerOptions& options, int answer_fd);

@@ -161,7 +161,7 @@ typedef struct qcts_provider {
    * nothing. */
   qcts_status (*load_save)(const char* input_path, const char* output_path, char* why, size_t why_size);
   /* Loads a saved program (TorchScript) and calls one of its methods; NULL where the provider runs none. A reason of at most
-   * why_size bytes, NUL included, unless QCTS_OK. */
+   * why_size bytes, NUL included, unless QCTS_OK. With it, load_save is asked for programs alone. */
   qcts_status (*run_program)(const qcts_program_call* call, char* why, size_t why_size);
 } qcts_provider;
 

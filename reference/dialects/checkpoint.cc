@@ -47,6 +47,8 @@ std::string_view format_name(Format format) {
   switch (format) {
     case Format::torch_zip:
       return "torch_zip";
+    case Format::torch_legacy:
+      return "torch_legacy";
     case Format::safetensors:
       return "safetensors";
     case Format::directory:
@@ -63,12 +65,13 @@ std::span<const std::string_view> dialect_names() {
   return kNames;
 }
 
-TorchZipOptions zip_options(const OpenOptions& options) {
-  TorchZipOptions result;
+TorchOptions torch_options(const OpenOptions& options) {
+  TorchOptions result;
   result.limits = options.limits;
   result.crc = options.crc;
   result.lenient = options.lenient;
   result.allow = options.allow;
+  result.allow_locations = options.allow_locations;
   return result;
 }
 
@@ -76,14 +79,14 @@ SafetensorsOptions safetensors_options(const OpenOptions& options) {
   return {options.limits, options.lenient};
 }
 
-void fill_from_zip(Checkpoint& checkpoint, const TorchZip& zip, const OpenOptions& options) {
+void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const OpenOptions& options) {
   if (options.dialect == "torchao_safetensors" || options.dialect == "torchao_2338")
-    refuse(RefusalClass::SubclassSchema, "a torch zip holds no " + options.dialect + " dialect");
+    refuse(RefusalClass::SubclassSchema, "a pickle holds no " + options.dialect + " dialect");
   std::set<std::string_view> dialects;
-  for (const TensorLeaf& leaf : tensor_leaves(zip.root, options.limits)) {
+  for (const TensorLeaf& leaf : tensor_leaves(object.root, options.limits)) {
     const TensorSpelling spelling = spelling_of(leaf.node);
     if (spelling.wrapper.empty()) {
-      checkpoint.tensors.push_back(read_plain(zip, leaf));
+      checkpoint.tensors.push_back(read_plain(object, leaf));
       continue;
     }
     const std::string_view by_class = dialect_of_class(spelling.cls);
@@ -92,11 +95,11 @@ void fill_from_zip(Checkpoint& checkpoint, const TorchZip& zip, const OpenOption
              wrong_dialect(leaf.name, spelling.cls->text, by_class, options.dialect), leaf.node->offset);
     dialects.insert(by_class);
     checkpoint.tensors.push_back(by_class == "torchao_v1"
-                                     ? read_torchao_v1(zip, leaf)
-                                     : read_torchao_v2(zip, leaf, options.lenient, checkpoint.warnings));
+                                     ? read_torchao_v1(object, leaf)
+                                     : read_torchao_v2(object, leaf, options.lenient, checkpoint.warnings));
   }
   if (dialects.size() > 1)
-    checkpoint.warnings.push_back(
+    checkpoint.warnings.emplace_back(
         "tensors of torchao_v1 and of torchao_v2 side by side, each read by its class");
   const bool kept = checkpoint.dialect.starts_with("torchao");
   if (!dialects.empty() && !kept)
@@ -125,6 +128,23 @@ void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, 
   if (keys != SafetensorsKeys::plain) checkpoint.dialect = "torchao_safetensors";
 }
 
+void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file,
+                  const OpenOptions& options) {
+  if (begins_with_zip(file->bytes())) {
+    const auto zip =
+        std::make_shared<const TorchZip>(read_torch_zip(std::move(file), torch_options(options)));
+    checkpoint.zips.push_back(zip);
+    return fill_from_object(checkpoint, *zip, options);
+  }
+  if (!begins_with_pickle(file->bytes()))
+    refuse(RefusalClass::NotArchive, "the first bytes are none of a torch zip, a torch pickle or safetensors",
+           0);
+  const auto legacy =
+      std::make_shared<const TorchLegacy>(read_torch_legacy(std::move(file), torch_options(options)));
+  checkpoint.legacies.push_back(legacy);
+  fill_from_object(checkpoint, *legacy, options);
+}
+
 void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options) {
   const bool asked = options.dialect == "tinyq";
   if (!asked && !options.dialect.empty()) return;
@@ -144,23 +164,21 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
   checkpoint.dialect = "plain";
   checkpoint.path = file->path();
   checkpoint.file_bytes = file->bytes().size();
-  if (begins_with_zip(file->bytes()) && names_torchscript(file->bytes())) {
+  const bool zip = begins_with_zip(file->bytes());
+  if (zip && names_torchscript(file->bytes())) {
     if (options.dialect.starts_with("torchao"))
       refuse(RefusalClass::SubclassSchema, "TorchScript holds no " + options.dialect + " dialect");
     checkpoint.format = Format::torchscript;
-    checkpoint.script = std::make_shared<const TorchScript>(read_torchscript(file, zip_options(options)));
+    checkpoint.script = std::make_shared<const TorchScript>(read_torchscript(file, torch_options(options)));
     checkpoint.tensors = script_tensors(*checkpoint.script, options.limits);
     return checkpoint;
   }
-  if (begins_with_zip(file->bytes())) {
-    checkpoint.format = Format::torch_zip;
-    checkpoint.zips.push_back(std::make_shared<const TorchZip>(read_torch_zip(file, zip_options(options))));
-    fill_from_zip(checkpoint, *checkpoint.zips.front(), options);
+  if (zip || !looks_like_safetensors(file->bytes(), file->path())) {
+    checkpoint.format = zip ? Format::torch_zip : Format::torch_legacy;
+    read_pickled(checkpoint, std::move(file), options);
     join_by_keys(checkpoint, options);
     return checkpoint;
   }
-  if (!looks_like_safetensors(file->bytes(), file->path()))
-    refuse(RefusalClass::NotArchive, "the first bytes are neither a torch zip's nor safetensors'", 0);
   checkpoint.format = Format::safetensors;
   checkpoint.safetensors.push_back(
       std::make_shared<const Safetensors>(read_safetensors(file, safetensors_options(options))));

@@ -14,13 +14,14 @@
 
 #include "reference/formats/safetensors.h"
 #include "reference/formats/tensor.h"
+#include "reference/formats/torch_legacy.h"
 #include "reference/formats/torch_zip.h"
 #include "reference/formats/torchscript.h"
 #include "reference/schemes/scheme.h"
 
 namespace qcts {
 
-enum class Format : uint8_t { torch_zip, safetensors, directory, torchscript };
+enum class Format : uint8_t { torch_zip, torch_legacy, safetensors, directory, torchscript };
 std::string_view format_name(Format format);
 // "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"
 std::span<const std::string_view> dialect_names();
@@ -54,18 +55,20 @@ struct Checkpoint {
   std::vector<std::string> warnings;
   // What it was read from, for resave and for edits: exactly one for a file, one a shard for a directory.
   std::vector<std::shared_ptr<const TorchZip>> zips;
+  std::vector<std::shared_ptr<const TorchLegacy>> legacies;
   std::vector<std::shared_ptr<const Safetensors>> safetensors;
   std::shared_ptr<const TorchScript> script;  // of a TorchScript archive, which is read and never written
-  nlohmann::ordered_json config;  // config.json of a directory; null otherwise
+  nlohmann::ordered_json config;              // config.json of a directory; null otherwise
 };
 
 struct OpenOptions {
   Limits limits;
   CrcPolicy crc = CrcPolicy::verify;
   bool lenient = false;
-  bool config_is_a_plan = false;   // config.json may say what float tensors are to become
-  std::string dialect;             // empty: detect
-  std::vector<std::string> allow;  // globals kept opaque
+  bool config_is_a_plan = false;             // config.json may say what float tensors are to become
+  std::string dialect;                       // empty: detect
+  std::vector<std::string> allow;            // globals kept opaque
+  std::vector<std::string> allow_locations;  // storage tags beside the ones that torch knows
 };
 
 // FILE, or a directory with config.json and shards. Throws Refused or IoError, std::invalid_argument for an

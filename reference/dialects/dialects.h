@@ -46,7 +46,7 @@ struct TensorSpelling {
   pickle::Ref cls;                   // global of the subclass; null for a plain tensor
   std::vector<pickle::Ref> wrapper;  // arguments of _rebuild_wrapper_subclass: class, dtype, size, stride,
                                      // offset, layout, device, rg
-  pickle::Ref state;                 // of a subclass
+  pickle::Ref state;                 // of a subclass, or what else hangs on a tensor or Parameter
 };
 TensorSpelling spelling_of(const pickle::Ref& node);
 bool is_tensor_node(const pickle::Ref& node);
@@ -55,14 +55,14 @@ bool is_tensor_node(const pickle::Ref& node);
 std::string_view dialect_of_class(const pickle::Ref& cls);
 
 // One leaf. `dialect` is the one asked for, empty: by class.
-NamedTensor read_plain(const TorchZip& zip, const TensorLeaf& leaf);
-NamedTensor read_torchao_v2(const TorchZip& zip, const TensorLeaf& leaf, bool lenient,
+NamedTensor read_plain(const TorchObject& object, const TensorLeaf& leaf);
+NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, bool lenient,
                             std::vector<std::string>& warnings);
-NamedTensor read_torchao_v1(const TorchZip& zip, const TensorLeaf& leaf);
+NamedTensor read_torchao_v1(const TorchObject& object, const TensorLeaf& leaf);
 
 // The parts of a wrapper subclass: tensors of the state into `payload` under `prefix`, everything else into
 // `attributes`; nested subclasses under "prefix.". Sets shape and dtype from the wrapper's arguments.
-void read_subclass_state(const TorchZip& zip, const TensorSpelling& spelling, NamedTensor& tensor);
+void read_subclass_state(const TorchObject& object, const TensorSpelling& spelling, NamedTensor& tensor);
 
 // Entries and metadata of one file, or of all shards of a directory.
 struct SafetensorsView {
@@ -94,13 +94,16 @@ std::vector<NamedTensor> read_torchao_2338(const SafetensorsView& view, const Op
 bool join_tinyq_layers(std::vector<NamedTensor>& tensors);
 
 // checkpoint.cc and directory.cc
-void fill_from_zip(Checkpoint& checkpoint, const TorchZip& zip, const OpenOptions& options);
+void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const OpenOptions& options);
+// A torch zip or a legacy file, whichever its first bytes say, into `zips` or `legacies` and `tensors`.
+// Refuses NotArchive.
+void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options);
 void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, const OpenOptions& options);
 // Dialects of key patterns, once every shard is read. Refuses SubclassSchema where two dialects fit, or where
 // the one asked for does not.
 void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options);
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
-TorchZipOptions zip_options(const OpenOptions& options);
+TorchOptions torch_options(const OpenOptions& options);
 SafetensorsOptions safetensors_options(const OpenOptions& options);
 
 }  // namespace qcts

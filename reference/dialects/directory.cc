@@ -148,15 +148,14 @@ void read_safetensors_shards(Checkpoint& checkpoint, const std::vector<Shard>& s
   fill_from_safetensors(checkpoint, view, options);
 }
 
-void read_zip_shards(Checkpoint& checkpoint, const std::vector<Shard>& shards, const OpenOptions& options) {
+void read_pickled_shards(Checkpoint& checkpoint, const std::vector<Shard>& shards,
+                         const OpenOptions& options) {
   std::set<std::string> held;
   for (const Shard& shard : shards) {
     const auto file = MappedFile::open(beneath(checkpoint.path, shard.name));
     checkpoint.file_bytes += file->bytes().size();
-    const auto& zip = checkpoint.zips.emplace_back(
-        std::make_shared<const TorchZip>(read_torch_zip(file, zip_options(options))));
     const size_t first = checkpoint.tensors.size();
-    fill_from_zip(checkpoint, *zip, options);
+    read_pickled(checkpoint, file, options);
     std::set<std::string> here;
     for (size_t i = first; i < checkpoint.tensors.size(); ++i) {
       const std::string& name = checkpoint.tensors[i].name;
@@ -182,7 +181,7 @@ Checkpoint open_directory(const fs::path& path, const OpenOptions& options) {
   if (safe)
     read_safetensors_shards(checkpoint, shards, options);
   else
-    read_zip_shards(checkpoint, shards, options);
+    read_pickled_shards(checkpoint, shards, options);
   join_by_keys(checkpoint, options);
   check_config(checkpoint, options);
   return checkpoint;

@@ -19,9 +19,9 @@ std::optional<std::string> module_of_weight(const pickle::Ref& key) {
 
 class Editor {
  public:
-  Editor(const TorchZip& zip, const Replacements& replacements, const Replacements& tinyq_layers)
+  Editor(const TorchObject& object, const Replacements& replacements, const Replacements& tinyq_layers)
       : replacements_(replacements), tinyq_layers_(tinyq_layers) {
-    for (const auto& storage : zip.storages) storages_.emplace(storage->key, storage);
+    for (const auto& storage : object.storages) storages_.emplace(storage->key, storage);
   }
 
   pickle::Ref copy_at(const TensorPlace& place, const pickle::Ref& node) {
@@ -89,10 +89,14 @@ class Editor {
       fresh.items.push_back(sequence ? copy_at({&node, i}, node.items[i]) : copy(node.items[i]));
   }
 
-  // ("storage", type, key, location, numel)
+  // ("storage", type, key, location, numel); the legacy format's sixth part is the window of a view
   pickle::Ref copy_id(const pickle::Ref& id) {
     auto fresh = std::make_shared<pickle::Node>(*id);
-    for (size_t i = 0; i < id->items.size(); ++i)
+    if (id->items.size() > 5 && id->items[5]->kind != pickle::Kind::none)
+      refuse(RefusalClass::StorageRef, "a view of a storage in the legacy sense has no place in a torch zip",
+             id->offset);
+    fresh->items.resize(5);
+    for (size_t i = 0; i < fresh->items.size(); ++i)
       fresh->items[i] = i == 2 ? new_key(id->items[2]) : copy(id->items[i]);
     return fresh;
   }
@@ -125,17 +129,17 @@ std::vector<std::pair<std::string, Tensor>> tinyq_parts(const SchemeTensor& laye
   return parts;
 }
 
-EditedZip replace_by_tinyq(const TorchZip& zip, const Replacements& layers) {
+EditedZip replace_by_tinyq(const TorchObject& object, const Replacements& layers) {
   const Replacements none;
-  Editor editor(zip, none, layers);
-  pickle::Ref root = editor.copy_at({}, zip.root);
+  Editor editor(object, none, layers);
+  pickle::Ref root = editor.copy_at({}, object.root);
   return editor.finish(std::move(root));
 }
 
-EditedZip replace_tensors(const TorchZip& zip, const Replacements& replacements) {
+EditedZip replace_tensors(const TorchObject& object, const Replacements& replacements) {
   const Replacements none;
-  Editor editor(zip, replacements, none);
-  pickle::Ref root = editor.copy_at({}, zip.root);
+  Editor editor(object, replacements, none);
+  pickle::Ref root = editor.copy_at({}, object.root);
   return editor.finish(std::move(root));
 }
 

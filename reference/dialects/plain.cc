@@ -1,76 +1,220 @@
 // Plain tensors, and the tensors of torch itself that are more than one strided view: quantized, sparse,
-// nested, meta.
+// nested, meta, lazily conjugated; bare storages; and what hangs on a Parameter.
+#include <algorithm>
+#include <array>
+#include <span>
+
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/dialects.h"
+#include "reference/formats/pickle_graph.h"
+#include "reference/formats/refusal.h"
 
 namespace qcts {
 namespace {
 
-void collect_tensors(const TorchZip& zip, const pickle::Ref& node, const std::string& name,
-                     NamedTensor& tensor) {
-  if (const std::optional<Tensor> view = tensor_of(zip, node)) {
-    tensor.payload.push_back({name, *view});
-    return;
-  }
-  if (node->kind != pickle::Kind::tuple && node->kind != pickle::Kind::list) return;
-  for (size_t i = 0; i < node->items.size(); ++i)
-    collect_tensors(zip, node->items[i], name + "." + std::to_string(i), tensor);
-}
+using pickle::Kind;
+using pickle::Ref;
 
-std::vector<int64_t> integers_of(const pickle::Ref& node) {
+constexpr uint64_t kMostParts = 1u << 16;  // of one tensor; shared containers could name any number
+
+std::vector<int64_t> integers_of(const Ref& node) {
+  const bool size = pickle::is_call(node, "torch", "Size") && node->items[1]->items.size() == 1;
   std::vector<int64_t> integers;
-  for (const pickle::Ref& item : node->items)
-    if (item->kind == pickle::Kind::integer) integers.push_back(item->integer);
+  for (const Ref& item : size ? node->items[1]->items[0]->items : node->items)
+    if (item->kind == Kind::integer) integers.push_back(item->integer);
   return integers;
 }
 
-// _rebuild_qtensor(storage, offset, size, stride, quantizer, requires_grad, hooks): its codes are a plain
-// view.
-void read_qtensor(const TorchZip& zip, const std::vector<pickle::Ref>& arguments, NamedTensor& tensor) {
-  const pickle::Ref view = pickle::call(pickle::global("torch._utils", "_rebuild_tensor_v2"),
-                                        {arguments.at(0), arguments.at(1), arguments.at(2), arguments.at(3),
-                                         pickle::boolean(false), arguments.at(6)});
-  if (const std::optional<Tensor> data = tensor_of(zip, view)) {
-    tensor.payload.push_back({"data", *data});
-    tensor.shape = data->shape;
-    tensor.dtype = data->dtype;
-  }
-  collect_tensors(zip, arguments.at(4), "quantizer", tensor);
+bool is_mapping(const Ref& node) {
+  return node->kind == Kind::dict || pickle::is_call(node, "collections", "OrderedDict");
 }
 
-// _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad)
-void read_meta(const std::vector<pickle::Ref>& arguments, NamedTensor& tensor) {
-  if (const std::optional<DType> dtype = dtype_of_json(attribute_json(arguments.at(0), tensor.name)))
-    tensor.dtype = *dtype;
-  tensor.shape = integers_of(arguments.at(1));
-  tensor.attributes["device"] = "meta";
+bool holds_tensor(const Ref& root) {
+  bool found = false;
+  pickle::for_each_node(root, [&](const Ref& node) { found |= is_tensor_node(node); });
+  return found;
+}
+
+// A view of the same elements whatever torch does with them later: without the marks of conj and neg.
+Ref eager_view(const Ref& call) {
+  const bool third = pickle::is_call(call, "torch._utils", "_rebuild_tensor_v3");
+  const auto& args = call->items[1]->items;
+  const size_t plain = third ? 7 : 6;
+  return pickle::call(call->items[0],
+                      {args.begin(), args.begin() + static_cast<ptrdiff_t>(std::min(plain, args.size()))});
+}
+
+class PlainReader {
+ public:
+  PlainReader(const TorchObject& object, NamedTensor& tensor) : object_(object), tensor_(tensor) {}
+
+  void read(const TensorSpelling& spelling) {
+    read_data(spelling.plain);
+    if (spelling.state != nullptr) collect_state(spelling.state);
+  }
+
+ private:
+  void read_data(const Ref& node);
+  void read_qtensor(const std::vector<Ref>& args);
+  void read_packed(const std::vector<Ref>& args, Tensor codes);
+  void read_sparse(const std::vector<Ref>& args);
+  void read_meta(const std::vector<Ref>& args);
+  void read_lazy(const Ref& node);
+  void collect_state(const Ref& state);
+  void collect(const Ref& node, const std::string& name);
+  void attribute(const std::string& name, const Ref& value);
+
+  const TorchObject& object_;
+  NamedTensor& tensor_;
+  uint64_t parts_ = 0;
+};
+
+void PlainReader::read_data(const Ref& node) {
+  std::optional<Tensor> data = tensor_of(object_, node);
+  if (!data) data = storage_of(object_, node);
+  if (data) {
+    tensor_.shape = data->shape;
+    tensor_.dtype = data->dtype;
+    tensor_.payload.push_back({"data", *data});
+    return;
+  }
+  const std::string rebuild(split_global(node->items[0]).name);
+  const std::vector<Ref>& args = node->items[1]->items;
+  if (rebuild.starts_with("_rebuild_tensor")) return read_lazy(node);
+  tensor_.attributes["rebuild"] = rebuild;
+  if (rebuild == "_rebuild_qtensor" && args.size() == 7) return read_qtensor(args);
+  if (rebuild == "_rebuild_meta_tensor_no_storage" && args.size() == 4) return read_meta(args);
+  if (rebuild == "_rebuild_sparse_tensor" && args.size() == 2) return read_sparse(args);
+  const bool nested = rebuild == "_rebuild_nested_tensor" && args.size() == 4;
+  constexpr std::array<const char*, 4> kNested = {"buffer", "sizes", "strides", "offsets"};
+  for (size_t i = 0; i < args.size(); ++i)
+    collect(args[i], nested ? kNested[i] : "data." + std::to_string(i));
+  if (!nested || tensor_.payload.size() != 4) return;
+  tensor_.dtype = tensor_.payload[0].tensor.dtype;
+  tensor_.shape = {tensor_.payload[0].tensor.numel()};
+}
+
+// _rebuild_tensor_v2 or _v3 with {"conj": True} or {"neg": True}: the elements of the storage, and the marks.
+void PlainReader::read_lazy(const Ref& node) {
+  const std::optional<Tensor> data = tensor_of(object_, eager_view(node));
+  if (!data) return;
+  tensor_.shape = data->shape;
+  tensor_.dtype = data->dtype;
+  tensor_.payload.push_back({"data", *data});
+  for (const auto& [key, value] : node->items[1]->items.back()->pairs) attribute(key->text, value);
+}
+
+// _rebuild_qtensor(storage, offset, size, stride, quantizer, requires_grad, hooks)
+void PlainReader::read_qtensor(const std::vector<Ref>& args) {
+  const auto& quantizer = args[4]->items;
+  attribute("qscheme", quantizer.at(0));
+  tensor_.shape = integers_of(args[2]);
+  Tensor codes = *storage_of(object_, args[0]);
+  tensor_.dtype = codes.dtype;
+  if (codes.dtype == DType::quint4x2 || codes.dtype == DType::quint2x4) {
+    read_packed(args, std::move(codes));
+  } else {
+    codes.offset_elems += args[1]->integer;
+    codes.shape = tensor_.shape;
+    codes.stride = integers_of(args[3]);
+    tensor_.payload.push_back({"data", codes});
+  }
+  const bool by_tensor = quantizer.size() == 3;
+  collect(quantizer.at(1), by_tensor ? "scale" : "scales");
+  collect(quantizer.at(2), by_tensor ? "zero_point" : "zero_points");
+  if (!by_tensor) attribute("axis", quantizer.at(3));
+}
+
+// Two or four codes a byte: the bytes behind the offset, and size and stride in codes beside them.
+void PlainReader::read_packed(const std::vector<Ref>& args, Tensor codes) {
+  const int64_t a_byte = codes.dtype == DType::quint4x2 ? 2 : 4;
+  codes.offset_elems += args[1]->integer / a_byte;
+  codes.shape = {codes.shape[0] - args[1]->integer / a_byte};
+  tensor_.payload.push_back({"data", codes});
+  for (const auto& [name, place] : {std::pair("offset", 1), std::pair("stride", 3)})
+    attribute(name, args[static_cast<size_t>(place)]);
+}
+
+// (layout, parts): torch/_utils.py, _rebuild_sparse_tensor
+void PlainReader::read_sparse(const std::vector<Ref>& args) {
+  using Names = std::array<const char*, 3>;
+  const std::string layout = args[0]->items[1]->items[0]->text;
+  const auto& parts = args[1]->items;
+  attribute("layout", args[0]);
+  const bool coo = layout == "torch.sparse_coo";
+  const bool by_row = layout == "torch.sparse_csr" || layout == "torch.sparse_bsr";
+  const Names names = coo      ? Names{"indices", "values", ""}
+                      : by_row ? Names{"crow_indices", "col_indices", "values"}
+                               : Names{"ccol_indices", "row_indices", "values"};
+  const size_t count = coo ? 2 : 3;
+  for (size_t i = 0; i < count; ++i) collect(parts.at(i), names[i]);
+  tensor_.shape = integers_of(parts.at(count));
+  if (coo && parts.size() > 3) attribute("is_coalesced", parts[3]);
+  for (const InnerTensor& inner : tensor_.payload)
+    if (inner.name == "values") tensor_.dtype = inner.tensor.dtype;
+}
+
+// (dtype, size, stride, requires_grad)
+void PlainReader::read_meta(const std::vector<Ref>& args) {
+  if (const std::optional<DType> dtype = dtype_of_json(attribute_json(args[0], tensor_.name)))
+    tensor_.dtype = *dtype;
+  tensor_.shape = integers_of(args[1]);
+  tensor_.attributes["device"] = "meta";
+  attribute("stride", args[2]);
+}
+
+// __dict__ of a tensor or Parameter; with __slots__ a pair of dicts.
+void PlainReader::collect_state(const Ref& state) {
+  if (state->kind != Kind::tuple) return collect(state, "state");
+  for (size_t i = 0; i < state->items.size(); ++i)
+    if (state->items[i]->kind != Kind::none) collect(state->items[i], i == 0 ? "state" : "slots");
+}
+
+// Tensors to the payload and everything else to the attributes, under dotted names.
+void PlainReader::collect(const Ref& node, const std::string& name) {
+  if (++parts_ > kMostParts)
+    refuse(RefusalClass::LimitExceeded, tensor_.name + ": more than " + std::to_string(kMostParts) + " parts",
+           node->offset);
+  std::optional<Tensor> view = tensor_of(object_, node);
+  if (!view) view = storage_of(object_, node);
+  if (view) {
+    tensor_.payload.push_back({name, *view});
+    return;
+  }
+  const bool mapping = is_mapping(node);
+  if (!mapping && !holds_tensor(node)) return attribute(name, node);
+  const bool call = node->kind == Kind::call || node->kind == Kind::new_object;
+  if (!mapping) {
+    const auto& items = call ? node->items[1]->items : node->items;
+    for (size_t i = 0; i < items.size(); ++i) collect(items[i], name + "." + std::to_string(i));
+  }
+  for (const auto& [key, value] : node->pairs)
+    collect(value, name + "." + (key->kind == Kind::string ? key->text : attribute_json(key, name).dump()));
+  for (size_t i = 0; i < node->appended.size(); ++i)
+    collect(node->appended[i], name + "." + std::to_string(i));
+  if (node->state != nullptr && !mapping) collect(node->state, name + ".state");
+}
+
+// What no attribute is made of hangs on tensors too: it is kept with the graph, and named here.
+void PlainReader::attribute(const std::string& name, const Ref& value) {
+  try {
+    tensor_.attributes[name] = attribute_json(value, tensor_.name + ": " + name);
+  } catch (const Refused& refused) {
+    tensor_.attributes[name] = Json{{"_type", "opaque"}, {"_data", refused.refusal().detail}};
+  }
 }
 
 }  // namespace
 
-NamedTensor read_plain(const TorchZip& zip, const TensorLeaf& leaf) {
+NamedTensor read_plain(const TorchObject& object, const TensorLeaf& leaf) {
   const TensorSpelling spelling = spelling_of(leaf.node);
   NamedTensor tensor;
   tensor.name = leaf.name;
   tensor.type = spelling.cls         ? std::string(split_global(spelling.cls).name)
                 : spelling.parameter ? "Parameter"
                                      : "Tensor";
-  if (const std::optional<Tensor> data = tensor_of(zip, spelling.plain)) {
-    tensor.shape = data->shape;
-    tensor.dtype = data->dtype;
-    tensor.payload.push_back({"data", *data});
-    return tensor;
-  }
-  const std::string rebuild(split_global(spelling.plain->items[0]).name);
-  const std::vector<pickle::Ref>& arguments = spelling.plain->items[1]->items;
-  tensor.attributes["rebuild"] = rebuild;
-  if (rebuild == "_rebuild_qtensor" && arguments.size() == 7)
-    read_qtensor(zip, arguments, tensor);
-  else if (rebuild == "_rebuild_meta_tensor_no_storage" && arguments.size() == 4)
-    read_meta(arguments, tensor);
-  else
-    for (size_t i = 0; i < arguments.size(); ++i)
-      collect_tensors(zip, arguments[i], "data." + std::to_string(i), tensor);
+  if (leaf.node->kind == Kind::persistent) tensor.type = split_global(leaf.node->items[0]->items.at(1)).name;
+  PlainReader(object, tensor).read(spelling);
   return tensor;
 }
 

@@ -53,20 +53,21 @@ class TorchaoSpeller {
   pickle::Ref strided_;
 };
 
-// The graph of `zip` with the tensors at some places replaced, everything else kept with its identity;
-// storages renumbered by appearance, those that nothing refers to any more left out. Keys: TensorLeaf::place.
+// The graph of `object` with the tensors at some places replaced, everything else kept with its identity;
+// storages renumbered by appearance, persistent ids as a torch zip has them, those that nothing refers to any
+// more left out. Keys: TensorLeaf::place.
 using Replacements = std::unordered_map<TensorPlace, const SchemeTensor*, TensorPlaceHash>;
 struct EditedZip {
   pickle::Ref root;
   std::vector<std::shared_ptr<const Storage>> storages;
 };
-EditedZip replace_tensors(const TorchZip& zip, const Replacements& replacements);
+EditedZip replace_tensors(const TorchObject& object, const Replacements& replacements);
 
 // The same with TinyQ's layers (tinyq.py at 006b7b9): in the dict of a weight "M.weight", in this order,
 // "M.bias" where it has one, then the planes as "M.int8_weights", "M.scales" and, under W8A32,
 // "M.zero_points": parameters before buffers, as Module.state_dict() lists them. Keys: the places of the
 // weights, which stand in dicts.
-EditedZip replace_by_tinyq(const TorchZip& zip, const Replacements& layers);
+EditedZip replace_by_tinyq(const TorchObject& object, const Replacements& layers);
 // Names and tensors of one such layer, without its bias. `module` ends in '.' or is empty.
 std::vector<std::pair<std::string, Tensor>> tinyq_parts(const SchemeTensor& layer, const std::string& module);
 

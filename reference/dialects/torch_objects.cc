@@ -122,7 +122,6 @@ constexpr std::string_view kRebuilds[] = {"_rebuild_tensor",
                                           "_rebuild_sparse_tensor",
                                           "_rebuild_meta_tensor_no_storage",
                                           "_rebuild_nested_tensor",
-                                          "_rebuild_device_tensor_from_numpy",
                                           "_rebuild_device_tensor_from_cpu_tensor"};
 
 std::string_view rebuild_name(const pickle::Ref& node) {
@@ -137,13 +136,16 @@ std::string_view rebuild_name(const pickle::Ref& node) {
 
 }  // namespace
 
-bool is_tensor_node(const pickle::Ref& node) { return !rebuild_name(node).empty(); }
+bool is_tensor_node(const pickle::Ref& node) {
+  return node && (node->kind == pickle::Kind::persistent || !rebuild_name(node).empty());
+}
 
 TensorSpelling spelling_of(const pickle::Ref& node) {
   TensorSpelling spelling;
   pickle::Ref inner = node;
   while (rebuild_name(inner).starts_with("_rebuild_parameter")) {
     spelling.parameter = true;
+    if (inner->items[1]->items.size() == 4) spelling.state = inner->items[1]->items[3];
     inner = inner->items[1]->items.at(0);
   }
   if (rebuild_name(inner) != "_rebuild_from_type_v2") {

@@ -33,7 +33,7 @@ void read_outer(const TensorSpelling& spelling, NamedTensor& tensor) {
   tensor.shape = sizes_of(spelling.wrapper[2], tensor);
 }
 
-void read_state(const TorchZip& zip, const pickle::Ref& state, const std::string& prefix,
+void read_state(const TorchObject& object, const pickle::Ref& state, const std::string& prefix,
                 NamedTensor& tensor) {
   if (state->kind != pickle::Kind::dict)
     refuse(RefusalClass::SubclassSchema, tensor.name + ": the state of " + tensor.type + " is no dict",
@@ -50,8 +50,8 @@ void read_state(const TorchZip& zip, const pickle::Ref& state, const std::string
     const TensorSpelling inner = spelling_of(value);
     if (!inner.wrapper.empty()) {
       tensor.attributes[name] = Json{{"_type", split_global(inner.cls).name}};
-      read_state(zip, inner.state, name + ".", tensor);
-    } else if (const std::optional<Tensor> view = tensor_of(zip, inner.plain)) {
+      read_state(object, inner.state, name + ".", tensor);
+    } else if (const std::optional<Tensor> view = tensor_of(object, inner.plain)) {
       tensor.payload.push_back({name, *view});
     } else {
       refuse(RefusalClass::SubclassSchema, tensor.name + ": " + name + " is no strided tensor",
@@ -62,9 +62,9 @@ void read_state(const TorchZip& zip, const pickle::Ref& state, const std::string
 
 }  // namespace
 
-void read_subclass_state(const TorchZip& zip, const TensorSpelling& spelling, NamedTensor& tensor) {
+void read_subclass_state(const TorchObject& object, const TensorSpelling& spelling, NamedTensor& tensor) {
   read_outer(spelling, tensor);
-  read_state(zip, spelling.state, "", tensor);
+  read_state(object, spelling.state, "", tensor);
 }
 
 std::string_view dialect_of_class(const pickle::Ref& cls) {
@@ -79,13 +79,13 @@ std::string_view dialect_of_class(const pickle::Ref& cls) {
   return "torchao_v2";
 }
 
-NamedTensor read_torchao_v2(const TorchZip& zip, const TensorLeaf& leaf, bool lenient,
+NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, bool lenient,
                             std::vector<std::string>& warnings) {
   const TensorSpelling spelling = spelling_of(leaf.node);
   NamedTensor tensor;
   tensor.name = leaf.name;
   tensor.type = split_global(spelling.cls).name;
-  read_subclass_state(zip, spelling, tensor);
+  read_subclass_state(object, spelling, tensor);
   const ClassSchema* schema = find_class(tensor.type);
   if (!schema) {
     warnings.push_back(tensor.name + ": class " + tensor.type +

@@ -57,14 +57,39 @@ void sync_folder(const std::filesystem::path& path) {
   if (::fsync(fd.get()) != 0 && errno != EINVAL) throw IoError(folder.string(), "fsync", errno);
 }
 
+// Small pieces are gathered, large ones go to the kernel as they are.
+class FileSink final : public ByteSink {
+ public:
+  FileSink(int fd, const std::string& path) : fd_(fd), path_(path) { pending_.reserve(kGatheredBytes); }
+  void flush() {
+    write_all(fd_, pending_, path_);
+    pending_.clear();
+  }
+
+ private:
+  static constexpr size_t kGatheredBytes = 1u << 20;
+
+  void put(std::span<const std::byte> bytes) override {
+    if (pending_.size() + bytes.size() > kGatheredBytes) flush();
+    if (bytes.size() > kGatheredBytes) return write_all(fd_, bytes, path_);
+    pending_.insert(pending_.end(), bytes.begin(), bytes.end());
+  }
+
+  int fd_;
+  const std::string& path_;
+  std::vector<std::byte> pending_;
+};
+
 void fill_and_rename(int fd, const std::string& temporary, const std::filesystem::path& target,
-                     std::span<const std::byte> bytes) {
+                     const std::function<void(ByteSink&)>& fill) {
   Descriptor file(fd);
   struct stat old {};
   if (::stat(target.c_str(), &old) == 0 && ::fchmod(file.get(), old.st_mode & 07777) != 0) {
     throw IoError(temporary, "fchmod", errno);
   }
-  write_all(file.get(), bytes, temporary);
+  FileSink sink(file.get(), temporary);
+  fill(sink);
+  sink.flush();
   if (::fsync(file.get()) != 0) throw IoError(temporary, "fsync", errno);
   if (file.close() != 0) throw IoError(temporary, "close", errno);
   if (::rename(temporary.c_str(), target.c_str()) != 0) throw IoError(target.string(), "rename", errno);
@@ -105,6 +130,10 @@ MappedFile::~MappedFile() {
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  write_file_atomically(path, [&](ByteSink& sink) { sink.write(bytes); });
+}
+
+void write_file_atomically(const std::filesystem::path& path, const std::function<void(ByteSink&)>& fill) {
   std::error_code error;
   // A symbolic link keeps pointing at the file that it names: the file behind it is replaced.
   const std::filesystem::path resolved = std::filesystem::canonical(path, error);
@@ -113,7 +142,7 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
   const int fd = create_beside(target, temporary);
   if (fd < 0) throw IoError(path.string(), "create", errno);
   try {
-    fill_and_rename(fd, temporary, target, bytes);
+    fill_and_rename(fd, temporary, target, fill);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "reference/formats/byte_sink.h"
 
 namespace qcts {
 
@@ -15,7 +18,8 @@ class MappedFile {
   // Throws IoError. An empty file has an empty span.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
   // Bytes that are already in memory, for tests and fuzzers.
-  static std::shared_ptr<const MappedFile> from_bytes(std::vector<std::byte> bytes, std::string name = "memory");
+  static std::shared_ptr<const MappedFile> from_bytes(std::vector<std::byte> bytes,
+                                                      std::string name = "memory");
 
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -37,7 +41,11 @@ class MappedFile {
   std::vector<std::byte> heap_;
 };
 
-// Temporary file in the same folder, fsync, rename: `path` holds its old bytes or the new ones, never a part. Throws IoError.
+// Temporary file in the same folder, fsync, rename: `path` holds its old bytes or the new ones, never a part,
+// whatever happens to the process. Throws IoError; the temporary file is gone then.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
+// The same for bytes that `fill` produces piece by piece; at most 1 MiB of them is held. What `fill` throws
+// leaves `path` as it was.
+void write_file_atomically(const std::filesystem::path& path, const std::function<void(ByteSink&)>& fill);
 
 }  // namespace qcts

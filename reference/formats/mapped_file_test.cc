@@ -37,7 +37,7 @@ TEST_F(Files, AreReadAsTheyWereWritten) {
   const fs::path path = folder_ / "a";
   write_file_atomically(path, as_bytes("first"));
   EXPECT_EQ(as_text(MappedFile::open(path)->bytes()), "first");
-  write_file_atomically(path, {});
+  write_file_atomically(path, std::span<const std::byte>());
   EXPECT_TRUE(MappedFile::open(path)->bytes().empty());
   EXPECT_EQ(entries(), 1u) << "a temporary file was left behind";
 }
@@ -77,6 +77,47 @@ TEST_F(Files, AFailureLeavesTheOldBytesAndNoOthers) {
   EXPECT_THROW(write_file_atomically(folder_ / "taken", as_bytes("x")), IoError);
   EXPECT_EQ(entries(), 1u);
   EXPECT_TRUE(fs::exists(folder_ / "taken" / "inside"));
+}
+
+// Pieces below, at and above what is gathered before a write.
+TEST_F(Files, AreStreamedInPieces) {
+  testing::Bytes expected;
+  write_file_atomically(folder_ / "a", [&](ByteSink& sink) {
+    for (size_t size : {1u, 0u, 100u, 1u << 20, 7u, (1u << 20) - 7, (3u << 20) + 5, 2u}) {
+      testing::Bytes piece(size);
+      for (size_t i = 0; i < size; ++i) piece[i] = static_cast<std::byte>((i * 7 + size) & 0xff);
+      EXPECT_EQ(sink.written(), expected.size());
+      sink.write(piece);
+      append(expected, piece);
+    }
+  });
+  EXPECT_TRUE(std::ranges::equal(MappedFile::open(folder_ / "a")->bytes(), expected));
+}
+
+TEST_F(Files, AWriterThatThrowsLeavesTheOldBytesAndNoOthers) {
+  write_file_atomically(folder_ / "a", as_bytes("old"));
+  const auto half = [](ByteSink& sink) {
+    sink.write(testing::Bytes(5u << 20));
+    refuse(RefusalClass::Overflow, "half way");
+  };
+  EXPECT_THROW(write_file_atomically(folder_ / "a", half), Refused);
+  EXPECT_EQ(as_text(MappedFile::open(folder_ / "a")->bytes()), "old");
+  EXPECT_EQ(entries(), 1u);
+}
+
+TEST(CompareSink, SaysWhetherTheBytesAreTheWholeOfTheOthers) {
+  const auto same = [](std::string_view expected, std::initializer_list<std::string_view> pieces) {
+    CompareSink sink(as_bytes(expected));
+    for (std::string_view piece : pieces) sink.write(as_bytes(piece));
+    return sink.equal();
+  };
+  EXPECT_TRUE(same("", {}));
+  EXPECT_TRUE(same("abcdef", {"abc", "", "def"}));
+  EXPECT_FALSE(same("abcdef", {"abc", "de"}));
+  EXPECT_FALSE(same("abcdef", {"abc", "defg"}));
+  EXPECT_FALSE(same("abcdef", {"abx", "def"}));
+  EXPECT_FALSE(same("abcdef", {"abc", "dex"}));
+  EXPECT_FALSE(same("abc", {"abcd", ""}));
 }
 
 TEST_F(Files, WhatIsNoFileIsAnIoError) {

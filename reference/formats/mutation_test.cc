@@ -6,6 +6,8 @@
 #include "reference/formats/pickle_graph.h"
 #include "reference/formats/safetensors.h"
 #include "reference/formats/testing.h"
+#include "reference/formats/torch_compact.h"
+#include "reference/formats/torch_legacy.h"
 
 namespace qcts {
 namespace {
@@ -80,6 +82,23 @@ bool use_torch(const Bytes& bytes) {
   return true;
 }
 
+bool use_legacy(const Bytes& bytes) {
+  try {
+    const TorchLegacy legacy = read_torch_legacy(MappedFile::from_bytes(bytes));
+    pickle::for_each_node(legacy.root, [&](const pickle::Ref& node) {
+      const auto tensor = tensor_of(legacy, node);
+      if (tensor && bytes_of(tensor->dtype, tensor->shape) < (1u << 20)) row_major_bytes(*tensor);
+    });
+    EXPECT_EQ(rebuild_torch_legacy(legacy), bytes);
+    CompactReport report;
+    const Bytes compact = rebuild_torch_legacy(compacted(legacy, report));
+    read_torch_legacy(MappedFile::from_bytes(compact));
+  } catch (const Refused&) {
+    return false;
+  }
+  return true;
+}
+
 bool use_safetensors(const Bytes& bytes) {
   try {
     const Safetensors file = read_safetensors(MappedFile::from_bytes(bytes));
@@ -141,6 +160,17 @@ TEST_P(TorchMutants, OnlyRefusedEscapesFromTheGraph) {
 INSTANTIATE_TEST_SUITE_P(Testdata, TorchMutants,
                          ::testing::Values("shared_views.pt", "values.pt", "ao_int8_dynamic.pt", "sparse.pt",
                                            "quantized.pt", "attributes.pt", "optimizer.pt"));
+
+class LegacyMutants : public ::testing::TestWithParam<const char*> {};
+TEST_P(LegacyMutants, OnlyRefusedEscapes) {
+  const auto file =
+      MappedFile::open(std::filesystem::path(QCTS_SOURCE_DIR) / "fixtures/golden" / GetParam() / "model.pt");
+  run({file->bytes().begin(), file->bytes().end()}, 5, 1000, use_legacy);
+}
+INSTANTIATE_TEST_SUITE_P(Goldens, LegacyMutants,
+                         ::testing::Values("torch_2_13_0/plain/legacy_views",
+                                           "torch_2_13_0/plain/legacy_quantized",
+                                           "torchao_0_18_0/int8_row/toy_64_32_64_legacy"));
 
 class SafetensorsMutants : public ::testing::TestWithParam<const char*> {};
 TEST_P(SafetensorsMutants, OnlyRefusedEscapes) { run(bytes_of_file(GetParam()), 4, 2000, use_safetensors); }

@@ -1,6 +1,7 @@
-// Pickle protocol 2 as torch.save writes it: bytes <-> a graph of values with identity. The reader is an allow-list interpreter
-// (34 opcodes, the set of torch/_weights_only_unpickler.py, 2.13); it calls nothing. The writer emits what CPython's C pickler
-// emits for the same graph: memo indices are handed out by node identity, never by value, which is why nodes are shared pointers.
+// Pickle protocol 2 as torch.save writes it: bytes <-> a graph of values with identity. The reader is an
+// allow-list interpreter (34 opcodes, the set of torch/_weights_only_unpickler.py, 2.13); it calls nothing.
+// The writer emits what CPython's C pickler emits for the same graph: memo indices are handed out by node
+// identity, never by value, which is why nodes are shared pointers.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,18 @@
 namespace qcts::pickle {
 
 enum class Kind : uint8_t {
-  none, boolean, integer, real, string, bytes,
-  tuple, list, dict, set,
-  global,      // text = "module name": module and name of a class or function, as spelt in the file
-  call,        // REDUCE: items[0] callable, items[1] argument tuple; then appended items/pairs and state as below
+  none,
+  boolean,
+  integer,
+  real,
+  string,
+  bytes,
+  tuple,
+  list,
+  dict,
+  set,
+  global,  // text = "module name": module and name of a class or function, as spelt in the file
+  call,    // REDUCE: items[0] callable, items[1] argument tuple; then appended items/pairs and state as below
   new_object,  // NEWOBJ: items[0] class, items[1] argument tuple
   persistent,  // BINPERSID: items[0] the id tuple
 };
@@ -35,12 +44,13 @@ struct Node {
   uint16_t height = 0;   // longest path below it, while it is read
   int64_t integer = 0;
   double real = 0;
-  std::string text;                         // string (UTF-8, surrogatepass), bytes, or "module name" of a global
-  std::vector<Ref> items;                   // tuple, list, set; call and new_object as above
-  std::vector<std::pair<Ref, Ref>> pairs;   // dict; also SETITEM(S) on a call (OrderedDict, Counter)
-  std::vector<Ref> appended;                // APPEND(S) on a call
-  Ref state;                                // BUILD on a call or new_object
-  uint64_t offset = 0;                      // byte in data.pkl of the opcode that made it; for messages
+  std::string text;        // string (UTF-8, surrogatepass), bytes, or "module name" of a global
+  std::vector<Ref> items;  // tuple, list, set; call and new_object as above
+  std::vector<std::pair<Ref, Ref>> pairs;  // dict; also SETITEM(S) on a call (OrderedDict, Counter)
+  std::vector<Ref> appended;               // APPEND(S) on a call
+  Ref state;                               // BUILD on a call or new_object
+  uint64_t offset =
+      0;  // of the opcode that made it, in data.pkl or ReadOptions::base_offset further; for messages
 };
 
 Ref none();
@@ -66,18 +76,23 @@ Ref find(const Ref& mapping, std::string_view key);
 struct ReadOptions {
   Limits limits;
   std::vector<std::string> allow;
+  uint64_t base_offset = 0;  // of the pickle in its file: added to every offset that is reported or kept
 };
 
 // `data` is one whole pickle: PROTO 2 ... STOP and nothing after. Acyclic, depth <= limits.pickle_depth.
 Ref read(std::span<const std::byte> data, const ReadOptions& options = {});
 
+// The same for a pickle that more bytes follow; `used` counts its own, STOP included.
+Ref read_first(std::span<const std::byte> data, uint64_t& used, const ReadOptions& options = {});
+
 struct WriteOptions {
-  // String nodes that count as one object where their texts are equal, as the tags and keys of torch's persistent ids do in Python.
+  // String nodes that count as one object where their texts are equal, as the tags and keys of torch's
+  // persistent ids do in Python.
   std::unordered_set<const Node*> shared_strings;
 };
 
-// Bytes for the graph. read(write(g)) has the shape and identity of g; write(read(b)) == b for what CPython wrote. Globals are one
-// object a name, whichever nodes spell them.
+// Bytes for the graph. read(write(g)) has the shape and identity of g; write(read(b)) == b for what CPython
+// wrote. Globals are one object a name, whichever nodes spell them.
 std::vector<std::byte> write(const Ref& root, const WriteOptions& options = {});
 
 }  // namespace qcts::pickle

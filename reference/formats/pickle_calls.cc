@@ -17,10 +17,8 @@ std::string dotted(const Ref& global) {
 }
 
 std::optional<GlobalInfo> role_of_global(const Ref& global) {
-  const std::string_view text = global->text;
-  const size_t space = text.find(' ');
-  if (space == std::string_view::npos) return std::nullopt;
-  return known_global(text.substr(0, space), text.substr(space + 1)).value_or(GlobalInfo{Role::library_type});
+  if (global->text.find(' ') == std::string::npos) return std::nullopt;
+  return known_global(global->text).value_or(GlobalInfo{Role::library_type});
 }
 
 [[noreturn]] void refuse_call(const Ref& callable, const std::string& why, uint64_t offset) {
@@ -141,8 +139,9 @@ void check_build(const Ref& target, const Ref& state, uint64_t offset) {
   }
   if (info->role != Role::library_type) refuse_type("BUILD of " + dotted(target->items[0]), offset);
   if (is_script_class(target->items[0])) return;
-  if (state->kind != Kind::dict && state->kind != Kind::tuple) {
-    refuse_type("the state of " + dotted(target->items[0]) + " is neither dict nor tuple", offset);
+  // An object without attributes may still be given None.
+  if (state->kind != Kind::dict && state->kind != Kind::tuple && state->kind != Kind::none) {
+    refuse_type("the state of " + dotted(target->items[0]) + " is no dict, tuple or None", offset);
   }
 }
 

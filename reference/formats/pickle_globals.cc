@@ -1,6 +1,7 @@
 #include "reference/formats/pickle_globals.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -10,7 +11,8 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
-// The names of torch/_weights_only_unpickler.py, 2.13: _get_allowed_globals() returns these 144.
+// The names of torch/_weights_only_unpickler.py, 2.13: _get_allowed_globals() returns these 144 and
+// _rebuild_device_tensor_from_numpy, whose numpy arrays are not read here.
 constexpr std::string_view kDtypes[] = {"float32",
                                         "float64",
                                         "float16",
@@ -120,12 +122,18 @@ constexpr Single kTorchSingles[] = {
     {"torch._utils", "_rebuild_meta_tensor_no_storage", {Role::rebuild, 4, 4}},
     {"torch._utils", "_rebuild_nested_tensor", {Role::rebuild, 4, 4}},
     {"torch._utils", "_rebuild_wrapper_subclass", {Role::rebuild, 8, 8}},
-    {"torch._utils", "_rebuild_device_tensor_from_numpy", {Role::rebuild, 4, 4}},
     {"torch._utils", "_rebuild_device_tensor_from_cpu_tensor", {Role::rebuild, 4, 4}},
     {"torch._tensor", "_rebuild_from_type_v2", {Role::rebuild, 4, 4}},
+    {"torch.nested._internal.nested_tensor", "NestedTensor", {Role::library_type}},
+    {"torch.nested._internal.nested_tensor", "_rebuild_njt", {Role::library_type}},
+    {"torch._dynamo.decorators", "_DimRange", {Role::library_type}},
 };
 
-using Table = std::unordered_map<std::string, GlobalInfo>;
+struct TextHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+using Table = std::unordered_map<std::string, GlobalInfo, TextHash, std::equal_to<>>;
 
 std::string key_of(std::string_view module, std::string_view name) {
   std::string key(module);
@@ -159,8 +167,14 @@ Table make_table() {
 }  // namespace
 
 std::optional<GlobalInfo> known_global(std::string_view module, std::string_view name) {
+  return known_global(key_of(module, name));
+}
+
+std::optional<GlobalInfo> known_global(std::string_view text) {
   static const Table table = make_table();
-  const auto found = table.find(key_of(module == "__builtin__" ? "builtins" : module, name));
+  constexpr std::string_view kPython2 = "__builtin__ ";
+  const auto found = text.starts_with(kPython2) ? table.find(key_of("builtins", text.substr(kPython2.size())))
+                                                : table.find(text);
   if (found == table.end()) return std::nullopt;
   return found->second;
 }

@@ -42,6 +42,8 @@ std::span<const ModuleNames> torchao_functions();
 
 // `module` as the file spells it; Python 2's "__builtin__" is "builtins". nullopt: not on the list.
 std::optional<GlobalInfo> known_global(std::string_view module, std::string_view name);
+// The same for Node::text, "module name".
+std::optional<GlobalInfo> known_global(std::string_view text);
 
 // Modules whose names are refused even when the caller allows them (torch/_weights_only_unpickler.py,
 // _blocklisted_modules).

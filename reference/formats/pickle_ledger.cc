@@ -26,7 +26,7 @@ void Ledger::account(uint64_t bytes) {
 
 void Ledger::charge(uint64_t bytes) {
   charged_ += bytes;
-  if (charged_ > kFreeBytes + kTimesPickle * pickle_bytes_)
+  if (charged_ > kFreeBytes + kTimesPickle * bytes_)
     refuse(RefusalClass::LimitExceeded, "data.pkl: its texts are used again and again", offset_);
 }
 

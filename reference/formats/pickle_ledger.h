@@ -18,7 +18,7 @@ inline uint64_t string_bytes(uint64_t length) { return length > 15 ? length + 16
 
 class Ledger {
  public:
-  Ledger(const Limits& limits, uint64_t pickle_bytes) : limits_(limits), pickle_bytes_(pickle_bytes) {}
+  explicit Ledger(const Limits& limits) : limits_(limits) {}
 
   // Of the opcode that is read: how many before it, how many bytes of the pickle, and the offset that a refusal names.
   void begin(uint64_t ops, uint64_t bytes, uint64_t offset) {
@@ -28,7 +28,7 @@ class Ledger {
   }
   // Memory that stays. Refuses LimitExceeded beyond Limits::pickle_heap_bytes.
   void account(uint64_t bytes);
-  // Text that is compared or hashed. Refuses LimitExceeded when it is out of proportion to the pickle.
+  // Text that is compared or hashed. Refuses LimitExceeded when it is out of proportion to what was read of the pickle.
   void charge(uint64_t bytes);
   // Whether `target` has no such key yet; the caller adds it. Refuses PickleType for what is no key.
   bool is_new_key(const Ref& target, const Ref& key);
@@ -39,7 +39,6 @@ class Ledger {
   bool is_same_key(const Ref& a, const Ref& b) const;
 
   const Limits& limits_;
-  uint64_t pickle_bytes_;
   uint64_t ops_ = 0, bytes_ = 0, offset_ = 0;
   uint64_t heap_ = 0, charged_ = 0;
   std::unordered_map<const Node*, std::unordered_set<std::string>> keys_;  // of dicts with many

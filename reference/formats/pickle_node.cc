@@ -90,4 +90,15 @@ Ref find(const Ref& mapping, std::string_view key) {
   return nullptr;
 }
 
+Ref read(std::span<const std::byte> data, const ReadOptions& options) {
+  if (data.size() > options.limits.pickle_bytes) {
+    refuse(RefusalClass::LimitExceeded, "data.pkl: the pickle has " + std::to_string(data.size()) + " bytes",
+           0);
+  }
+  uint64_t used = 0;
+  Ref root = read_first(data, used, options);
+  if (used != data.size()) refuse(RefusalClass::PickleStack, "data.pkl: bytes follow STOP", used);
+  return root;
+}
+
 }  // namespace qcts::pickle

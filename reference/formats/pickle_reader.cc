@@ -19,16 +19,18 @@ constexpr size_t kSharedIntegers = 4096;
 class Reader {
  public:
   Reader(std::span<const std::byte> data, const ReadOptions& options)
-      : data_(data),
+      : data_(data.first(std::min<uint64_t>(data.size(), options.limits.pickle_bytes))),
+        cut_(data_.size() < data.size()),
         options_(options),
         depth_limit_(std::min(options.limits.pickle_depth, kDeepestGraph)),
-        ledger_(options.limits, data.size()) {
+        ledger_(options.limits) {
     allowed_.insert(options.allow.begin(), options.allow.end());
   }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  Ref run();
+  // The value at STOP; `used` counts the bytes up to there.
+  Ref run(uint64_t& used);
 
  private:
   bool step();  // false after STOP
@@ -66,6 +68,7 @@ class Reader {
   }
 
   std::span<const std::byte> data_;
+  bool cut_;  // more bytes than a pickle may have are not looked at
   const ReadOptions& options_;
   const uint64_t depth_limit_;
   Ledger ledger_;
@@ -82,8 +85,12 @@ class Reader {
 };
 
 std::span<const std::byte> Reader::take(uint64_t count, const char* what) {
-  if (count > data_.size() - at_)
+  if (count > data_.size() - at_) {
+    if (cut_)
+      fail(RefusalClass::LimitExceeded,
+           "the pickle has more than " + std::to_string(data_.size()) + " bytes");
     fail(RefusalClass::Truncated, std::string("the pickle ends inside ") + what);
+  }
   at_ += count;
   return data_.subspan(at_ - count, count);
 }
@@ -191,7 +198,12 @@ void Reader::named_global() {
   const bool clean = module.find(' ') == std::string::npos && is_utf8(module) && is_utf8(name);
   const bool known = clean && known_global(module, name).has_value();
   const bool allowed = clean && !is_blocked_module(module) && allowed_.contains(module + "." + name);
-  if (!known && !allowed) fail(RefusalClass::PickleGlobal, "global " + module + "." + name);
+  if (!known && !allowed) {
+    const std::string why = module == "torch._utils" && name == "_rebuild_device_tensor_from_numpy"
+                                ? ": the numpy form of an XLA tensor, which is not read"
+                                : "";
+    fail(RefusalClass::PickleGlobal, "global " + module + "." + name + why);
+  }
   Ref node = make(Kind::global);
   node->text = module + " " + name;
   push(std::move(node));
@@ -384,7 +396,7 @@ void Reader::step_container(uint8_t opcode) {
 }
 
 bool Reader::step() {
-  opcode_at_ = at_;
+  opcode_at_ = options_.base_offset + at_;
   const uint8_t opcode = take_le<uint8_t>("the opcodes: STOP is missing");
   if (++ops_ > options_.limits.pickle_ops) fail(RefusalClass::LimitExceeded, "too many opcodes");
   ledger_.begin(ops_, at_, opcode_at_);
@@ -399,20 +411,19 @@ bool Reader::step() {
   return true;
 }
 
-Ref Reader::run() {
-  if (data_.size() > options_.limits.pickle_bytes) {
-    fail(RefusalClass::LimitExceeded, "the pickle has " + std::to_string(data_.size()) + " bytes");
-  }
+Ref Reader::run(uint64_t& used) {
   while (step()) {
   }
   Ref root = pop();
   if (!stack_.empty() || !marks_.empty()) fail(RefusalClass::PickleStack, "values are left over at STOP");
-  if (at_ != data_.size()) fail(RefusalClass::PickleStack, "bytes follow STOP");
+  used = at_;
   return root;
 }
 
 }  // namespace
 
-Ref read(std::span<const std::byte> data, const ReadOptions& options) { return Reader(data, options).run(); }
+Ref read_first(std::span<const std::byte> data, uint64_t& used, const ReadOptions& options) {
+  return Reader(data, options).run(used);
+}
 
 }  // namespace qcts::pickle

@@ -1,5 +1,5 @@
-// safetensors: u64 header length, a JSON object, the data (safetensors/src/tensor.rs, 0.8.0). Strict by default: what the format's
-// text forbids is refused, also where the Rust reader tolerates it.
+// safetensors: u64 header length, a JSON object, the data (safetensors/src/tensor.rs, 0.8.0). Strict by
+// default: what the format's text forbids is refused, also where the Rust reader tolerates it.
 #pragma once
 
 #include <memory>
@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "reference/formats/byte_sink.h"
 #include "reference/formats/mapped_file.h"
 #include "reference/formats/refusal.h"
 #include "reference/formats/tensor.h"
@@ -15,8 +16,8 @@ namespace qcts {
 
 struct SafetensorsEntry {
   std::string name;
-  Tensor tensor;         // contiguous, its storage is the entry's own bytes
-  uint64_t begin = 0;    // data_offsets, relative to the data section
+  Tensor tensor;       // contiguous, its storage is the entry's own bytes
+  uint64_t begin = 0;  // data_offsets, relative to the data section
   uint64_t end = 0;
 };
 
@@ -35,11 +36,15 @@ struct Safetensors {
 
 Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const SafetensorsOptions& options = {});
 
-// The file rebuilt from the parsed entries (order, metadata order, padding rule of the writer). Equal to the input byte for byte
-// for what safetensors >= 0.4 wrote; the header text is kept only where its own spacing differs from the writer's.
+// The file rebuilt from the parsed entries (order, metadata order, padding rule of the writer). Equal to the
+// input byte for byte for what safetensors >= 0.4 wrote; the header text is kept only where its own spacing
+// differs from the writer's.
+void rebuild_safetensors(const Safetensors& file, ByteSink& out);
 std::vector<std::byte> rebuild_safetensors(const Safetensors& file);
 
 // A new file as safetensors 0.8.0 lays it out: dtype order descending, then name; metadata sorted by key.
+void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
+                       std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out);
 std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
                                          std::vector<std::pair<std::string, std::string>> metadata);
 

@@ -29,15 +29,14 @@ uint64_t data_bytes(const std::vector<const Tensor*>& data) {
   return total;
 }
 
-std::vector<std::byte> assemble(const std::string& header, const std::vector<const Tensor*>& data) {
-  std::vector<std::byte> out;
-  const uint64_t total = 8 + header.size() + data_bytes(data);
-  out.reserve(total);
-  append_le<uint64_t>(out, header.size());
-  append(out, header);
+void assemble(const std::string& header, const std::vector<const Tensor*>& data, ByteSink& out) {
+  data_bytes(data);
+  std::vector<std::byte> length;
+  append_le<uint64_t>(length, header.size());
+  out.write(length);
+  out.write(as_bytes(header));
   std::vector<std::byte> scratch;
-  for (const Tensor* tensor : data) append(out, row_major_view(*tensor, scratch));
-  return out;
+  for (const Tensor* tensor : data) out.write(row_major_view(*tensor, scratch));
 }
 
 bool same(const SafetensorsHeader& a, const SafetensorsHeader& b) {
@@ -51,7 +50,7 @@ bool same(const SafetensorsHeader& a, const SafetensorsHeader& b) {
 
 }  // namespace
 
-std::vector<std::byte> rebuild_safetensors(const Safetensors& file) {
+void rebuild_safetensors(const Safetensors& file, ByteSink& out) {
   std::vector<size_t> order(file.entries.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, [&](size_t a, size_t b) {
@@ -75,11 +74,17 @@ std::vector<std::byte> rebuild_safetensors(const Safetensors& file) {
       same(header, parse_safetensors_header(file.header, {.limits = {}, .lenient = true}))) {
     text = file.header;
   }
-  return assemble(text, data);
+  assemble(text, data, out);
 }
 
-std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
-                                         std::vector<std::pair<std::string, std::string>> metadata) {
+std::vector<std::byte> rebuild_safetensors(const Safetensors& file) {
+  VectorSink out(file.file->bytes().size());
+  rebuild_safetensors(file, out);
+  return std::move(out).take();
+}
+
+void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
+                       std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out) {
   std::vector<const std::pair<std::string, Tensor>*> order;
   for (const auto& item : tensors) order.push_back(&item);
   std::ranges::stable_sort(order, [](const auto* a, const auto* b) {
@@ -104,7 +109,14 @@ std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string
   if (text.size() > Limits().safetensors_header_bytes) {
     refuse(RefusalClass::LimitExceeded, "the header would have " + std::to_string(text.size()) + " bytes");
   }
-  return assemble(text, data);
+  assemble(text, data, out);
+}
+
+std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
+                                         std::vector<std::pair<std::string, std::string>> metadata) {
+  VectorSink out;
+  write_safetensors(tensors, std::move(metadata), out);
+  return std::move(out).take();
 }
 
 }  // namespace qcts

@@ -10,8 +10,8 @@
 
 #include "reference/formats/byte_io.h"
 #include "reference/formats/crc32.h"
+#include "reference/formats/torch_internal.h"
 #include "reference/formats/torch_zip.h"
-#include "reference/formats/torch_zip_internal.h"
 #include "reference/formats/zip_directory.h"
 
 namespace qcts {
@@ -121,7 +121,7 @@ void check_crc(const TorchZip& zip, const ZipRecord& record) {
   if (computed == recorded) return;
   std::string what = "record " + record.name;
   if (is_storage_record(record.name) && zip.root != nullptr) {
-    const std::string path = path_to_storage(zip.root, record.name.substr(5));
+    const std::string path = path_to_storage(zip, record.name.substr(5));
     if (!path.empty()) what += " (tensor " + path + ")";
   }
   char text[64];
@@ -130,6 +130,20 @@ void check_crc(const TorchZip& zip, const ZipRecord& record) {
 }
 
 }  // namespace
+
+void resolve_storages(TorchZip& zip, const TorchOptions& options) {
+  std::unordered_map<std::string, const ZipRecord*> records;
+  for (const ZipRecord& record : zip.records) {
+    if (is_storage_record(record.name)) records.emplace(record.name.substr(5), &record);
+  }
+  bind_storages(zip, options, zip.file, [&](const StorageId& id, const pickle::Ref& node) {
+    const auto record = records.find(id.key);
+    if (record == records.end()) {
+      refuse(RefusalClass::StorageRef, "data.pkl: record data/" + id.key + " is missing", node->offset);
+    }
+    return record->second->bytes;
+  });
+}
 
 TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOptions& options) {
   TorchZip zip;

@@ -6,7 +6,7 @@
 #include "reference/formats/crc32.h"
 #include "reference/formats/pickle_graph.h"
 #include "reference/formats/serialization_id.h"
-#include "reference/formats/torch_zip.h"
+#include "reference/formats/torch_internal.h"
 #include "reference/formats/zip_directory.h"
 #include "reference/formats/zip_writer.h"
 
@@ -33,14 +33,11 @@ std::vector<IdRecord> id_records(const std::vector<OutRecord>& records) {
   return result;
 }
 
-std::vector<std::byte> assemble(const std::string& prefix, uint32_t alignment,
-                                const std::vector<OutRecord>& records) {
-  uint64_t expected = 4096;
-  for (const OutRecord& record : records)
-    expected += record.bytes.size() + 2 * record.name.size() + alignment + 256;
-  ZipWriter writer(prefix, alignment, expected);
+void assemble(const std::string& prefix, uint32_t alignment, const std::vector<OutRecord>& records,
+              ByteSink& out) {
+  ZipWriter writer(out, prefix, alignment);
   for (const OutRecord& record : records) writer.add(record.name, record.bytes, record.crc);
-  return std::move(writer).finish();
+  writer.finish();
 }
 
 std::span<const std::byte> stored_bytes(const TorchZip& zip, const ZipRecord& record) {
@@ -71,27 +68,25 @@ bool equal(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
-// data.pkl for the graph: written anew, unless that changes the spelling but not the graph of what another
-// pickler wrote.
-std::vector<std::byte> pickle_for(const TorchZip& zip, std::span<const std::byte> stored,
-                                  RebuildNotes& notes) {
-  std::vector<std::byte> written = pickle::write(zip.root);
+}  // namespace
+
+std::vector<std::byte> pickle_or_stored(const Ref& root, std::span<const std::byte> stored,
+                                        const Limits& limits, bool& kept) {
+  std::vector<std::byte> written = pickle::write(root);
   if (equal(written, stored)) return written;
   std::vector<std::string> allow;
-  pickle::for_each_node(zip.root, [&](const Ref& node) {
+  pickle::for_each_node(root, [&](const Ref& node) {
     if (node->kind != Kind::global) return;
     std::string name = node->text;
     std::replace(name.begin(), name.end(), ' ', '.');
     allow.push_back(std::move(name));
   });
-  if (!equal(pickle::write(pickle::read(stored, {zip.limits, allow})), written)) return written;
-  notes.kept_pickle = true;
+  if (!equal(pickle::write(pickle::read(stored, {limits, allow})), written)) return written;
+  kept = true;
   return {stored.begin(), stored.end()};
 }
 
-}  // namespace
-
-std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip, RebuildNotes* notes_out) {
+void rebuild_torch_zip(const TorchZip& zip, ByteSink& out, RebuildNotes* notes_out) {
   RebuildNotes notes;
   std::vector<std::byte> pickle_bytes;
   std::string id;
@@ -102,7 +97,7 @@ std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip, RebuildNotes* note
     after.push_back(is_stored(zip, record) ? before.back() : new_record(record, record.bytes));
     edited |= !is_stored(zip, record);
     if (record.name != "data.pkl") continue;
-    pickle_bytes = pickle_for(zip, stored_bytes(zip, record), notes);
+    pickle_bytes = pickle_or_stored(zip.root, stored_bytes(zip, record), zip.limits, notes.kept_pickle);
     edited |= !equal(pickle_bytes, stored_bytes(zip, record));
     after.back() = new_record(record, pickle_bytes);
   }
@@ -114,17 +109,26 @@ std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip, RebuildNotes* note
     record.bytes = as_bytes(id);
     if (record.crc != 0) record.crc = crc32_of(record.bytes);
   }
-  std::vector<std::byte> out = assemble(zip.prefix, zip.storage_alignment_bytes, after);
-  if (!edited && !equal(out, zip.file->bytes()) && has_stored_names(zip)) {
-    notes.kept_file = true;
-    out.assign(zip.file->bytes().begin(), zip.file->bytes().end());
+  if (!edited && has_stored_names(zip)) {
+    CompareSink same(zip.file->bytes());
+    assemble(zip.prefix, zip.storage_alignment_bytes, after, same);
+    notes.kept_file = !same.equal();
   }
+  if (notes.kept_file)
+    out.write(zip.file->bytes());
+  else
+    assemble(zip.prefix, zip.storage_alignment_bytes, after, out);
   if (notes_out != nullptr) *notes_out = notes;
-  return out;
 }
 
-std::vector<std::byte> write_torch_zip(const std::string& prefix, const Ref& root,
-                                       const std::vector<std::shared_ptr<const Storage>>& storages) {
+std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip, RebuildNotes* notes) {
+  VectorSink out(zip.file->bytes().size());
+  rebuild_torch_zip(zip, out, notes);
+  return std::move(out).take();
+}
+
+void write_torch_zip(const std::string& prefix, const Ref& root,
+                     const std::vector<std::shared_ptr<const Storage>>& storages, ByteSink& out) {
   // In Python the parts of a persistent id are shared: "storage" and "cpu" are constants, a key is one string
   // a storage.
   pickle::WriteOptions options;
@@ -151,7 +155,14 @@ std::vector<std::byte> write_torch_zip(const std::string& prefix, const Ref& roo
   add("version", as_bytes("3\n"));
   const std::string id = serialization_id(id_records(records));
   add(std::string(kIdRecord), as_bytes(id));
-  return assemble(prefix, 64, records);
+  assemble(prefix, 64, records, out);
+}
+
+std::vector<std::byte> write_torch_zip(const std::string& prefix, const Ref& root,
+                                       const std::vector<std::shared_ptr<const Storage>>& storages) {
+  VectorSink out;
+  write_torch_zip(prefix, root, storages, out);
+  return std::move(out).take();
 }
 
 }  // namespace qcts

@@ -7,7 +7,7 @@
 #include "reference/formats/byte_io.h"
 #include "reference/formats/crc32.h"
 #include "reference/formats/inflate.h"
-#include "reference/formats/torch_zip_internal.h"
+#include "reference/formats/torch_internal.h"
 #include "reference/formats/torchscript.h"
 #include "reference/formats/torchscript_internal.h"
 #include "reference/formats/zip_directory.h"

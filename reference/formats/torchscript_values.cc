@@ -10,7 +10,7 @@
 #include "reference/formats/pickle_globals.h"
 #include "reference/formats/pickle_graph.h"
 #include "reference/formats/refusal.h"
-#include "reference/formats/torch_zip_internal.h"
+#include "reference/formats/torch_internal.h"
 #include "reference/formats/torchscript_internal.h"
 
 namespace qcts {

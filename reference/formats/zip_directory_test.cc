@@ -71,9 +71,11 @@ struct Record {
 // An archive of any records, with right CRCs.
 Bytes archive_of(const std::vector<Record>& records, uint32_t alignment = 64,
                  const std::string& prefix = "archive") {
-  ZipWriter writer(prefix, alignment, 0);
+  VectorSink out;
+  ZipWriter writer(out, prefix, alignment);
   for (const Record& record : records) writer.add(record.name, record.data, crc32_of(record.data));
-  return std::move(writer).finish();
+  writer.finish();
+  return std::move(out).take();
 }
 
 // small_archive() with one record replaced, added (an unknown name) or, with an empty optional, left out.

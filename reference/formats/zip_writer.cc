@@ -18,13 +18,11 @@ uint16_t flags_of(uint64_t size) { return size == 0 ? kUtf8Flag : kUtf8Flag | kD
 
 }  // namespace
 
-ZipWriter::ZipWriter(std::string prefix, uint32_t alignment_bytes, uint64_t expected_bytes)
-    : prefix_(std::move(prefix)), alignment_(alignment_bytes) {
-  out_.reserve(expected_bytes);
-}
+ZipWriter::ZipWriter(ByteSink& out, std::string prefix, uint32_t alignment_bytes)
+    : out_(out), prefix_(std::move(prefix)), alignment_(alignment_bytes) {}
 
 void ZipWriter::add(const std::string& name, std::span<const std::byte> data, uint32_t crc) {
-  const uint64_t size = data.size(), offset = out_.size();
+  const uint64_t size = data.size(), offset = out_.written();
   const bool big_size = size >= kFull, big_offset = offset >= kFull;
   const std::string full = prefix_ + "/" + name;
   if (full.size() > 0xffff)
@@ -33,89 +31,94 @@ void ZipWriter::add(const std::string& name, std::span<const std::byte> data, ui
   const uint64_t start = offset + 30 + full.size() + zip64 + 4;
   const uint16_t padding = static_cast<uint16_t>((alignment_ - start % alignment_) % alignment_);
 
-  append_le<uint32_t>(out_, 0x04034b50);
-  append_le<uint16_t>(out_, 0);
-  append_le<uint16_t>(out_, flags_of(size));
-  out_.insert(out_.end(), 18, std::byte{0});  // method, time, date, CRC, sizes
-  append_le<uint16_t>(out_, static_cast<uint16_t>(full.size()));
-  append_le<uint16_t>(out_, static_cast<uint16_t>(zip64 + 4 + padding));
-  append(out_, full);
+  std::vector<std::byte> header;
+  append_le<uint32_t>(header, 0x04034b50);
+  append_le<uint16_t>(header, 0);
+  append_le<uint16_t>(header, flags_of(size));
+  header.insert(header.end(), 18, std::byte{0});  // method, time, date, CRC, sizes
+  append_le<uint16_t>(header, static_cast<uint16_t>(full.size()));
+  append_le<uint16_t>(header, static_cast<uint16_t>(zip64 + 4 + padding));
+  append(header, full);
   if (zip64 != 0) {
-    append_le<uint16_t>(out_, 1);
-    append_le<uint16_t>(out_, static_cast<uint16_t>(zip64 - 4));
+    append_le<uint16_t>(header, 1);
+    append_le<uint16_t>(header, static_cast<uint16_t>(zip64 - 4));
     if (big_size) {
-      append_le<uint64_t>(out_, size);
-      append_le<uint64_t>(out_, 0);  // the stored size is not known to the writer yet
+      append_le<uint64_t>(header, size);
+      append_le<uint64_t>(header, 0);  // the stored size is not known to the writer yet
     }
-    if (big_offset) append_le<uint64_t>(out_, offset);
+    if (big_offset) append_le<uint64_t>(header, offset);
   }
-  append(out_, "FB");
-  append_le<uint16_t>(out_, padding);
-  out_.insert(out_.end(), padding, std::byte{'Z'});
-  append(out_, data);
+  append(header, "FB");
+  append_le<uint16_t>(header, padding);
+  header.insert(header.end(), padding, std::byte{'Z'});
+  out_.write(header);
+  out_.write(data);
+  std::vector<std::byte> descriptor;
   if (size != 0) {
-    append_le<uint32_t>(out_, 0x08074b50);
-    append_le<uint32_t>(out_, crc);
+    append_le<uint32_t>(descriptor, 0x08074b50);
+    append_le<uint32_t>(descriptor, crc);
     for (int i = 0; i < 2; ++i) {
       if (zip64 != 0)
-        append_le<uint64_t>(out_, size);
+        append_le<uint64_t>(descriptor, size);
       else
-        append_le<uint32_t>(out_, static_cast<uint32_t>(size));
+        append_le<uint32_t>(descriptor, static_cast<uint32_t>(size));
     }
   }
+  out_.write(descriptor);
   entries_.push_back({full, size, offset, crc});
 }
 
-std::vector<std::byte> ZipWriter::finish() && {
-  const uint64_t directory = out_.size();
+void ZipWriter::finish() {
+  const uint64_t directory = out_.written();
+  std::vector<std::byte> tail;
   for (const Entry& entry : entries_) {
     const bool big_size = entry.size >= kFull, big_offset = entry.offset >= kFull;
     const uint16_t zip64 =
         static_cast<uint16_t>(big_size || big_offset ? 4 + (big_size ? 16 : 0) + (big_offset ? 8 : 0) : 0);
-    append_le<uint32_t>(out_, 0x02014b50);
-    append_le<uint32_t>(out_, 0);  // versions made by and needed
-    append_le<uint16_t>(out_, flags_of(entry.size));
-    out_.insert(out_.end(), 6, std::byte{0});  // method, time, date
-    append_le<uint32_t>(out_, entry.crc);
-    append_le<uint32_t>(out_, narrow(entry.size));
-    append_le<uint32_t>(out_, narrow(entry.size));
-    append_le<uint16_t>(out_, static_cast<uint16_t>(entry.name.size()));
-    append_le<uint16_t>(out_, zip64);
-    out_.insert(out_.end(), 10, std::byte{0});  // comment, disk, attributes
-    append_le<uint32_t>(out_, narrow(entry.offset));
-    append(out_, entry.name);
+    append_le<uint32_t>(tail, 0x02014b50);
+    append_le<uint32_t>(tail, 0);  // versions made by and needed
+    append_le<uint16_t>(tail, flags_of(entry.size));
+    tail.insert(tail.end(), 6, std::byte{0});  // method, time, date
+    append_le<uint32_t>(tail, entry.crc);
+    append_le<uint32_t>(tail, narrow(entry.size));
+    append_le<uint32_t>(tail, narrow(entry.size));
+    append_le<uint16_t>(tail, static_cast<uint16_t>(entry.name.size()));
+    append_le<uint16_t>(tail, zip64);
+    tail.insert(tail.end(), 10, std::byte{0});  // comment, disk, attributes
+    append_le<uint32_t>(tail, narrow(entry.offset));
+    append(tail, entry.name);
     if (zip64 == 0) continue;
-    append_le<uint16_t>(out_, 1);
-    append_le<uint16_t>(out_, static_cast<uint16_t>(zip64 - 4));
+    append_le<uint16_t>(tail, 1);
+    append_le<uint16_t>(tail, static_cast<uint16_t>(zip64 - 4));
     if (big_size) {
-      append_le<uint64_t>(out_, entry.size);
-      append_le<uint64_t>(out_, entry.size);
+      append_le<uint64_t>(tail, entry.size);
+      append_le<uint64_t>(tail, entry.size);
     }
-    if (big_offset) append_le<uint64_t>(out_, entry.offset);
+    if (big_offset) append_le<uint64_t>(tail, entry.offset);
   }
-  const uint64_t end64 = out_.size(), count = entries_.size(), bytes = end64 - directory;
-  append_le<uint32_t>(out_, 0x06064b50);
-  append_le<uint64_t>(out_, 44);
-  append_le<uint16_t>(out_, 0x031e);
-  append_le<uint16_t>(out_, 0x002d);
-  append_le<uint64_t>(out_, 0);  // disks
-  append_le<uint64_t>(out_, count);
-  append_le<uint64_t>(out_, count);
-  append_le<uint64_t>(out_, bytes);
-  append_le<uint64_t>(out_, directory);
-  append_le<uint32_t>(out_, 0x07064b50);
-  append_le<uint32_t>(out_, 0);
-  append_le<uint64_t>(out_, end64);
-  append_le<uint32_t>(out_, 1);
-  append_le<uint32_t>(out_, 0x06054b50);
-  append_le<uint32_t>(out_, 0);
+  const uint64_t end64 = directory + tail.size(), count = entries_.size(), bytes = end64 - directory;
+  append_le<uint32_t>(tail, 0x06064b50);
+  append_le<uint64_t>(tail, 44);
+  append_le<uint16_t>(tail, 0x031e);
+  append_le<uint16_t>(tail, 0x002d);
+  append_le<uint64_t>(tail, 0);  // disks
+  append_le<uint64_t>(tail, count);
+  append_le<uint64_t>(tail, count);
+  append_le<uint64_t>(tail, bytes);
+  append_le<uint64_t>(tail, directory);
+  append_le<uint32_t>(tail, 0x07064b50);
+  append_le<uint32_t>(tail, 0);
+  append_le<uint64_t>(tail, end64);
+  append_le<uint32_t>(tail, 1);
+  append_le<uint32_t>(tail, 0x06054b50);
+  append_le<uint32_t>(tail, 0);
   const uint16_t small_count = static_cast<uint16_t>(std::min<uint64_t>(count, 0xffff));
-  append_le<uint16_t>(out_, small_count);
-  append_le<uint16_t>(out_, small_count);
-  append_le<uint32_t>(out_, narrow(bytes));
-  append_le<uint32_t>(out_, narrow(directory));
-  append_le<uint16_t>(out_, 0);
-  return std::move(out_);
+  append_le<uint16_t>(tail, small_count);
+  append_le<uint16_t>(tail, small_count);
+  append_le<uint32_t>(tail, narrow(bytes));
+  append_le<uint32_t>(tail, narrow(directory));
+  append_le<uint16_t>(tail, 0);
+  out_.write(tail);
 }
 
 }  // namespace qcts

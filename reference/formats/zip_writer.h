@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "reference/formats/byte_sink.h"
+
 namespace qcts {
 
 // Stored entries exactly as PyTorchStreamWriter lays them out (caffe2/serialize/inline_container.cc and its
@@ -12,13 +14,14 @@ namespace qcts {
 // sizes and CRC stand in a descriptor behind the data.
 class ZipWriter {
  public:
-  // `alignment_bytes` of every record's data, 1 to 65536. `expected_bytes` is reserved.
-  ZipWriter(std::string prefix, uint32_t alignment_bytes, uint64_t expected_bytes);
+  // `alignment_bytes` of every record's data, 1 to 65536. `out` takes the archive from its first byte on and
+  // outlives the writer.
+  ZipWriter(ByteSink& out, std::string prefix, uint32_t alignment_bytes);
 
   // `crc` is written as given: 0 where the writer was told to leave it out.
   void add(const std::string& name, std::span<const std::byte> data, uint32_t crc);
   // Central directory and the three end records.
-  std::vector<std::byte> finish() &&;
+  void finish();
 
  private:
   struct Entry {
@@ -27,10 +30,10 @@ class ZipWriter {
     uint32_t crc = 0;
   };
 
+  ByteSink& out_;
   std::string prefix_;
   uint32_t alignment_;
   std::vector<Entry> entries_;
-  std::vector<std::byte> out_;
 };
 
 }  // namespace qcts

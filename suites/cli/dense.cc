@@ -6,7 +6,16 @@
 namespace qcts::cli {
 
 bool is_plain(const NamedTensor& tensor) {
-  return tensor.payload.size() == 1 && tensor.payload[0].name == "data" && tensor.attributes.empty();
+  // What hangs on a Parameter beside its elements does not change them.
+  const auto beside = [](std::string_view name) {
+    return name.starts_with("state.") || name.starts_with("slots.");
+  };
+  if (tensor.payload.empty() || tensor.payload[0].name != "data") return false;
+  for (size_t i = 1; i < tensor.payload.size(); ++i)
+    if (!beside(tensor.payload[i].name)) return false;
+  for (const auto& [name, value] : tensor.attributes.items())
+    if (!beside(name)) return false;
+  return true;
 }
 
 std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout) {

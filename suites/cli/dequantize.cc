@@ -48,7 +48,7 @@ void add_dequantize(CLI::App& app, int& exit_code) {
       print_notes(checkpoint.warnings);
       const std::string layout = assumed_layout(checkpoint, words->pack);
       const auto tensors = dense_tensors(checkpoint, layout);
-      save_file(words->out, write_safetensors(tensors, {{"format", "pt"}}));
+      save_file(words->out, [&](ByteSink& sink) { write_safetensors(tensors, {{"format", "pt"}}, sink); });
       if (words->options.json) {
         nlohmann::ordered_json report = {{"out", words->out}, {"tensors", tensors.size()}};
         report["cpu_pack"] =

@@ -53,6 +53,10 @@ void add_file_options(CLI::App& command, FileOptions& options) {
   command.add_flag("--no-crc", options.no_crc, "do not verify the checksums of a torch zip's records");
   command.add_option("--allow", options.open.allow, "a pickle global, module.name, to keep as it stands")
       ->allow_extra_args(false);
+  command
+      .add_option("--allow-location", options.open.allow_locations,
+                  "a device tag of a storage, beside those that torch knows")
+      ->allow_extra_args(false);
   command.parse_complete_callback([&options] {
     options.open.crc = options.no_crc ? CrcPolicy::skip : CrcPolicy::verify;
     if (options.open.dialect.empty()) return;
@@ -76,8 +80,12 @@ nlohmann::ordered_json refusal_json(const Refusal& refusal) {
 std::string refusal_line(const Refusal& refusal) { return "qcts: refused: " + describe(refusal); }
 
 void save_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  save_file(path, [&](ByteSink& sink) { sink.write(bytes); });
+}
+
+void save_file(const std::filesystem::path& path, const std::function<void(ByteSink&)>& fill) {
   try {
-    write_file_atomically(path, bytes);
+    write_file_atomically(path, fill);
   } catch (const IoError& error) {
     throw WriteFailure(error.what());
   }

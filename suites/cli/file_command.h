@@ -21,7 +21,7 @@ struct FileOptions {
   bool no_crc = false;
 };
 
-// --json, --dialect, --lenient, --no-crc, --allow
+// --json, --dialect, --lenient, --no-crc, --allow, --allow-location
 void add_file_options(CLI::App& command, FileOptions& options);
 
 // {"refusal": {"class", "detail", "offset"}}
@@ -47,6 +47,7 @@ class WriteFailure : public std::runtime_error {
 };
 // write_file_atomically, its IoError as WriteFailure.
 void save_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
+void save_file(const std::filesystem::path& path, const std::function<void(ByteSink&)>& fill);
 
 // `body`, with every exception turned into one line on stderr and an exit code: refused 1, Failure 1, usage
 // and a missing file 2, anything else of the system 5. With json a refusal is also an object on stdout.

@@ -22,10 +22,9 @@ using Json = nlohmann::ordered_json;
 class StorageNames {
  public:
   explicit StorageNames(const Checkpoint& checkpoint) {
-    if (checkpoint.zips.size() < 2) return;
-    for (const auto& zip : checkpoint.zips)
-      for (const auto& storage : zip->storages)
-        prefixes_[storage.get()] = std::filesystem::path(zip->file->path()).filename().string() + ":";
+    if (checkpoint.zips.size() + checkpoint.legacies.size() < 2) return;
+    for (const auto& zip : checkpoint.zips) add(*zip, *zip->file);
+    for (const auto& legacy : checkpoint.legacies) add(*legacy, *legacy->file);
   }
   std::string operator()(const Storage& storage) const {
     const auto prefix = prefixes_.find(&storage);
@@ -33,6 +32,10 @@ class StorageNames {
   }
 
  private:
+  void add(const TorchObject& object, const MappedFile& file) {
+    for (const auto& storage : object.storages)
+      prefixes_[storage.get()] = std::filesystem::path(file.path()).filename().string() + ":";
+  }
   std::unordered_map<const Storage*, std::string> prefixes_;
 };
 
@@ -55,6 +58,7 @@ Json inner_json(const InnerTensor& inner, const StorageNames& names) {
   json["storage_bytes"] = inner.tensor.storage->bytes.size();
   json["offset"] = inner.tensor.offset_elems;
   json["stride"] = inner.tensor.stride;
+  if (!inner.tensor.storage->location.empty()) json["location"] = inner.tensor.storage->location;
   return json;
 }
 

@@ -162,8 +162,11 @@ void require_only_tensors(const Checkpoint& checkpoint) {
   if (checkpoint.script)
     throw Failure(checkpoint.path.string() +
                   ": a TorchScript program, which would be lost in the new container");
-  for (const auto& zip : checkpoint.zips)
-    if (const std::optional<std::string> leaf = first_other_leaf(zip->root))
+  std::vector<const TorchObject*> objects;
+  for (const auto& zip : checkpoint.zips) objects.push_back(zip.get());
+  for (const auto& legacy : checkpoint.legacies) objects.push_back(legacy.get());
+  for (const TorchObject* object : objects)
+    if (const std::optional<std::string> leaf = first_other_leaf(object->root))
       throw Failure(checkpoint.path.string() + ": '" + *leaf +
                     "' is no tensor and would be lost in the new container");
 }
@@ -191,8 +194,8 @@ Replacements replacements_of(const std::vector<TensorLeaf>& leaves,
   return places;
 }
 
-std::vector<std::byte> written(const Plan& plan, const QuantizeWords& words, const Checkpoint& checkpoint,
-                               const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
+void write_out(const Plan& plan, const QuantizeWords& words, const Checkpoint& checkpoint,
+               const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced, ByteSink& out) {
   if (plan.safetensors) {
     require_only_tensors(checkpoint);
     SpelledSafetensors spelled = spell_safetensors(spelled_tensors(checkpoint, replaced));
@@ -200,14 +203,17 @@ std::vector<std::byte> written(const Plan& plan, const QuantizeWords& words, con
       for (const auto& entry : file->metadata)
         if (entry.first == "format" && file == checkpoint.safetensors.front())
           spelled.metadata.push_back(entry);
-    return write_safetensors(spelled.entries, std::move(spelled.metadata));
+    return write_safetensors(spelled.entries, std::move(spelled.metadata), out);
   }
   EditedZip edited;
-  if (checkpoint.zips.size() == 1) {
-    const std::vector<TensorLeaf> leaves = tensor_leaves(checkpoint.zips[0]->root, words.options.open.limits);
+  const TorchObject* object = nullptr;
+  if (checkpoint.zips.size() + checkpoint.legacies.size() == 1)
+    object = checkpoint.zips.empty() ? static_cast<const TorchObject*>(checkpoint.legacies[0].get())
+                                     : checkpoint.zips[0].get();
+  if (object != nullptr) {
+    const std::vector<TensorLeaf> leaves = tensor_leaves(object->root, words.options.open.limits);
     const Replacements places = replacements_of(leaves, replaced);
-    edited = plan.cls ? replace_tensors(*checkpoint.zips[0], places)
-                      : replace_by_tinyq(*checkpoint.zips[0], places);
+    edited = plan.cls ? replace_tensors(*object, places) : replace_by_tinyq(*object, places);
   } else if (!plan.cls) {
     require_only_tensors(checkpoint);
     std::deque<std::pair<std::string, Tensor>> parts;
@@ -216,7 +222,7 @@ std::vector<std::byte> written(const Plan& plan, const QuantizeWords& words, con
     require_only_tensors(checkpoint);
     edited = spell_state_dict(spelled_tensors(checkpoint, replaced));
   }
-  return write_torch_zip(archive_prefix(words.out), edited.root, edited.storages);
+  write_torch_zip(archive_prefix(words.out), edited.root, edited.storages, out);
 }
 
 void print_choice(const QuantizeWords& words, const Plan& plan, const std::vector<Choice>& choices) {
@@ -265,7 +271,7 @@ int run_quantize(const QuantizeWords& words) {
     if (choice.reason.empty()) replaced.emplace(choice.tensor, quantized(plan, *choice.tensor));
     complete = complete && (choice.reason.empty() || !choice.asked);
   }
-  save_file(words.out, written(plan, words, checkpoint, replaced));
+  save_file(words.out, [&](ByteSink& out) { write_out(plan, words, checkpoint, replaced, out); });
   print_choice(words, plan, choices);
   print_notes(notes);
   return words.strict && !complete ? 1 : 0;

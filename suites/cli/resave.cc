@@ -1,5 +1,6 @@
-// qcts resave IN OUT: the same checkpoint, written anew from what was parsed.
+// qcts resave IN OUT: the same checkpoint, written anew from what was parsed, piece by piece.
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -7,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "reference/formats/torch_compact.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 
@@ -15,19 +17,63 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::byte> rebuilt(const TorchZip& zip, std::vector<std::string>& notes) {
-  RebuildNotes kept;
-  std::vector<std::byte> bytes = rebuild_torch_zip(zip, &kept);
-  const std::string path = zip.file->path();
+struct ResaveWords {
+  FileOptions options;
+  std::string in, out;
+  bool compact = false;
+};
+
+void note_kept(const std::string& path, const RebuildNotes& kept, std::vector<std::string>& notes) {
   if (kept.kept_file) notes.push_back(path + ": another writer's container; its bytes were taken over");
-  if (kept.kept_pickle) notes.push_back(path + ": another pickler's spelling; data.pkl was taken over");
+  if (kept.kept_pickle) notes.push_back(path + ": another pickler's spelling; its pickle was taken over");
   if (kept.kept_serialization_id)
     notes.push_back(path + ": another library's serialization_id; it was taken over");
-  return bytes;
 }
 
+// Every file of a checkpoint, saved anew under a name that `name_of` gives.
+class Saver {
+ public:
+  Saver(const Checkpoint& checkpoint, bool compact, std::vector<std::string>& notes)
+      : checkpoint_(checkpoint), compact_(compact), notes_(notes) {}
+
+  void save(const std::function<fs::path(const MappedFile&)>& name_of) {
+    for (const auto& zip : checkpoint_.zips) save_one(*zip, rebuild_zip, name_of);
+    for (const auto& legacy : checkpoint_.legacies) save_one(*legacy, rebuild_legacy, name_of);
+    for (const auto& file : checkpoint_.safetensors)
+      save_file(name_of(*file->file), [&](ByteSink& sink) { rebuild_safetensors(*file, sink); });
+  }
+
+  const CompactReport& report() const { return report_; }
+
+ private:
+  static void rebuild_zip(const TorchZip& zip, ByteSink& sink, RebuildNotes* kept) {
+    rebuild_torch_zip(zip, sink, kept);
+  }
+  static void rebuild_legacy(const TorchLegacy& legacy, ByteSink& sink, RebuildNotes* kept) {
+    rebuild_torch_legacy(legacy, sink, kept);
+  }
+
+  template <typename File>
+  void save_one(const File& file, void (*rebuild)(const File&, ByteSink&, RebuildNotes*),
+                const std::function<fs::path(const MappedFile&)>& name_of) {
+    RebuildNotes kept;
+    save_file(name_of(*file.file), [&](ByteSink& sink) {
+      if (compact_)
+        rebuild(compacted(file, report_), sink, &kept);
+      else
+        rebuild(file, sink, &kept);
+    });
+    note_kept(file.file->path(), kept, notes_);
+  }
+
+  const Checkpoint& checkpoint_;
+  bool compact_;
+  std::vector<std::string>& notes_;
+  CompactReport report_;
+};
+
 // Shards rebuilt, every other file copied, in a new folder that gets its name last.
-void resave_directory(const Checkpoint& checkpoint, const fs::path& out, std::vector<std::string>& notes) {
+void resave_directory(const Checkpoint& checkpoint, Saver& saver, const fs::path& out) {
   if (fs::exists(out)) throw UsageError(out.string() + ": exists; the copy of a directory needs a new name");
   const fs::path partial =
       out.parent_path() / ("." + out.filename().string() + "." + std::to_string(getpid()) + ".part");
@@ -35,14 +81,12 @@ void resave_directory(const Checkpoint& checkpoint, const fs::path& out, std::ve
   try {
     fs::create_directory(partial);
     std::set<fs::path> written;
-    const auto write = [&](const std::string& source, const std::vector<std::byte>& bytes) {
-      const fs::path name = fs::relative(source, checkpoint.path);
+    saver.save([&](const MappedFile& source) {
+      const fs::path name = fs::relative(source.path(), checkpoint.path);
       fs::create_directories((partial / name).parent_path());
-      save_file(partial / name, bytes);
       written.insert(name);
-    };
-    for (const auto& zip : checkpoint.zips) write(zip->file->path(), rebuilt(*zip, notes));
-    for (const auto& file : checkpoint.safetensors) write(file->file->path(), rebuild_safetensors(*file));
+      return partial / name;
+    });
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(checkpoint.path)) {
       const fs::path name = fs::relative(entry.path(), checkpoint.path);
       if (entry.is_directory()) fs::create_directories(partial / name);
@@ -58,39 +102,39 @@ void resave_directory(const Checkpoint& checkpoint, const fs::path& out, std::ve
   }
 }
 
+int resave(const ResaveWords& words) {
+  const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
+  if (checkpoint.format == Format::torchscript)
+    throw UsageError(words.in + ": a TorchScript archive, which is read here and not written");
+  std::vector<std::string> notes = checkpoint.warnings;
+  Saver saver(checkpoint, words.compact, notes);
+  if (checkpoint.format == Format::directory)
+    resave_directory(checkpoint, saver, words.out);
+  else
+    saver.save([&](const MappedFile&) { return fs::path(words.out); });
+  nlohmann::ordered_json report = {{"out", words.out}, {"format", format_name(checkpoint.format)}};
+  if (words.compact) {
+    report["dropped_bytes"] = saver.report().dropped_bytes;
+    report["changed_storages"] = saver.report().changed_storages;
+  }
+  if (words.options.json) std::cout << report.dump(2) << "\n";
+  print_notes(notes);
+  return 0;
+}
+
 }  // namespace
 
 void add_resave(CLI::App& app, int& exit_code) {
-  struct Words {
-    FileOptions options;
-    std::string in, out;
-  };
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<ResaveWords>();
   CLI::App* command =
       app.add_subcommand("resave", "write a checkpoint anew from what was parsed; byte-identical");
   command->add_option("IN", words->in, "a file, or a directory with config.json and shards")->required();
   command->add_option("OUT", words->out, "the copy, in the same format")->required();
+  command->add_flag("--compact", words->compact,
+                    "leave out storage bytes that no tensor sees; views go on sharing");
   add_file_options(*command, words->options);
-  command->callback([words, &exit_code] {
-    exit_code = guarded(words->options.json, [&] {
-      const Checkpoint checkpoint = open_checkpoint(words->in, words->options.open);
-      if (checkpoint.format == Format::torchscript)
-        throw UsageError(words->in + ": a TorchScript archive, which is read here and not written");
-      std::vector<std::string> notes = checkpoint.warnings;
-      if (checkpoint.format == Format::directory)
-        resave_directory(checkpoint, words->out, notes);
-      else if (checkpoint.format == Format::torch_zip)
-        save_file(words->out, rebuilt(*checkpoint.zips.front(), notes));
-      else
-        save_file(words->out, rebuild_safetensors(*checkpoint.safetensors.front()));
-      if (words->options.json)
-        std::cout
-            << nlohmann::ordered_json{{"out", words->out}, {"format", format_name(checkpoint.format)}}.dump(2)
-            << "\n";
-      print_notes(notes);
-      return 0;
-    });
-  });
+  command->callback(
+      [words, &exit_code] { exit_code = guarded(words->options.json, [&] { return resave(*words); }); });
 }
 
 }  // namespace qcts::cli

@@ -1,8 +1,10 @@
+#include <fstream>
 #include <iostream>
 #include <memory>
 
 #include "suites/cli/commands.h"
 #include "suites/run.h"
+#include "suites/shard_environment.h"
 
 namespace qcts::cli {
 namespace {
@@ -10,26 +12,40 @@ namespace {
 struct Words {
   RunRequest options;
   std::string shard, gate;
+  uint64_t memory_limit_mib = kDefaultMemoryLimitBytes >> 20;
   bool no_progress = false;
 };
+
+// --shard, else what the engine that started us asks for.
+void choose_shard(const std::string& given, Selection& selection) {
+  if (!given.empty()) return parse_shard(given, selection);
+  const std::optional<EnvironmentShard> asked = shard_from_environment();
+  if (!asked) return;
+  selection.shard = asked->shard;
+  selection.shards = asked->shards;
+  if (!asked->status_file.empty()) std::ofstream(asked->status_file, std::ios::app);
+  std::cerr << "qcts: shard " << asked->shard << "/" << asked->shards << " (" << asked->engine << ")\n";
+}
 
 Outcome run_words(Words& words) {
   RunRequest& options = words.options;
   try {
-    if (!words.shard.empty()) parse_shard(words.shard, options.selection);
+    choose_shard(words.shard, options.selection);
   } catch (const std::runtime_error& error) {
     throw RunError(Outcome::usage, error.what());
   }
   options.gate_latency = words.gate == "latency";
+  options.memory_limit_bytes = words.memory_limit_mib << 20;
   options.progress = !words.no_progress;
   return run(options);
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, int& exit_code) {
+void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments) {
   auto words = std::make_shared<Words>();
   RunRequest& options = words->options;
+  options.arguments = arguments;
   CLI::App* command =
       app.add_subcommand("run", "judge providers and files; write report.json, junit.xml and run.jsonl");
   command->add_option("--plan", options.plan, "a plan of suites/plans, or the path of one")
@@ -58,7 +74,14 @@ void add_run(CLI::App& app, int& exit_code) {
   command->add_option("--gate", words->gate, "what gates beside conformance")
       ->check(CLI::IsMember({"latency"}));
   command->add_option("--shard", words->shard,
-                      "i/n: every n-th case of the sorted selection, beginning with the i-th");
+                      "i/n: every n-th case of the sorted selection, beginning with the i-th; otherwise as "
+                      "Slurm, Kubernetes, GitLab, Bazel or GoogleTest ask in the environment");
+  command->add_flag("--resume", options.resume,
+                    "go on with the run.jsonl in the folder of the reports, where it is of this very run");
+  command
+      ->add_option("--memory-limit", words->memory_limit_mib,
+                   "MiB that a worker may take beside what loading its provider took (0: no limit)")
+      ->capture_default_str();
   command->add_option("--seed", options.seed, "mixed into synthetic inputs")->capture_default_str();
   command->add_option("--threads", options.threads, "threads of each kernel call")
       ->check(CLI::Range(1, 1024))

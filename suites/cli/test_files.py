@@ -93,15 +93,31 @@ def test_unwritable_out_is_infrastructure(tmp_path):
     qcts("resave", golden(".pt"), tmp_path / "no_folder" / "o.pt", code=5)
 
 
-def test_shard_outside_the_directory_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    "ending, index",
+    [(".safetensors", "model.safetensors.index.json"), (".bin", "pytorch_model.bin.index.json")],
+)
+def test_shard_outside_the_directory_is_refused(ending, index, tmp_path):
     folder = tmp_path / "model"
     folder.mkdir()
-    shard = golden(".safetensors")
-    (tmp_path / "outside.safetensors").write_bytes(shard.read_bytes())
-    for name in ("../outside.safetensors", str(tmp_path / "outside.safetensors"), "link.safetensors"):
-        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"0.bias": name}}))
+    shard = golden(".safetensors" if ending == ".safetensors" else ".pt")
+    outside = tmp_path / f"outside{ending}"
+    outside.write_bytes(shard.read_bytes())
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "way").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / outside.name).write_bytes(shard.read_bytes())
+    names = [
+        f"../{outside.name}",
+        f"a/../../{outside.name}",
+        str(outside),
+        f"link{ending}",
+        f"way/{outside.name}",
+        "",
+    ]
+    for name in names:
+        (folder / index).write_text(json.dumps({"weight_map": {"0.bias": name}}))
         if name.startswith("link"):
-            (folder / name).symlink_to(tmp_path / "outside.safetensors")
+            (folder / name).symlink_to(outside)
         refusal = json.loads(qcts("inspect", folder, "--json", code=1).stdout)["refusal"]
         assert refusal["class"] == "EntryName", refusal
 

@@ -1,8 +1,9 @@
-// Hidden: what `qcts run` starts. One provider, one process.
+// Hidden: what `qcts run` starts. One provider, one process, and one more where the provider is a program.
 #include <memory>
 
 #include "suites/cli/commands.h"
 #include "suites/process.h"
+#include "suites/remote_provider.h"
 #include "suites/worker.h"
 
 namespace qcts::cli {
@@ -21,8 +22,23 @@ void add_worker(CLI::App& app, int& exit_code) {
   command->add_option("--threads", options->context.threads);
   command->add_option("--seed", options->context.seed);
   command->add_option("--latency-budget", options->context.latency_budget_s);
+  command->add_option("--memory-limit-bytes", options->memory_limit_bytes);
   command->add_flag("--gate-latency", options->context.gate_latency);
   command->callback([options, &exit_code] { exit_code = run_worker(*options, kAnswerFd); });
+}
+
+void add_provider_process(CLI::App& app, int& exit_code) {
+  struct Words {
+    std::string program;
+    uint64_t memory_limit_bytes = 0;
+  };
+  auto words = std::make_shared<Words>();
+  CLI::App* command = app.add_subcommand("provider-process", "become the program of a provider");
+  command->group("");
+  command->add_option("program", words->program)->required();
+  command->add_option("--memory-limit-bytes", words->memory_limit_bytes);
+  command->callback(
+      [words, &exit_code] { exit_code = become_provider(words->program, words->memory_limit_bytes); });
 }
 
 }  // namespace qcts::cli

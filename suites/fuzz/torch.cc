@@ -62,14 +62,16 @@ bool use_pickle(Input input) {
 // cannot break the container, so all of them reach the graph and the tensors.
 bool use_torch_graph(Input input) {
   const std::vector<std::byte> zeros(4096);
-  ZipWriter writer("archive", 64, 8192);
+  VectorSink out(8192);
+  ZipWriter writer(out, "archive", 64);
   writer.add("data.pkl", input, 1);
   writer.add("byteorder", as_bytes("little"), 1);
   int key = 0;
   for (const size_t size : {0, 1, 8, 64, 200, 4096})
     writer.add("data/" + std::to_string(key++), Input(zeros).first(size), size == 0 ? 0 : 1);
   writer.add("version", as_bytes("3\n"), 1);
-  auto file = MappedFile::from_bytes(std::move(writer).finish());
+  writer.finish();
+  auto file = MappedFile::from_bytes(std::move(out).take());
   try {
     use_archive(read_torch_zip(std::move(file), options()));
   } catch (const Refused&) {

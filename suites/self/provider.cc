@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include <unistd.h>
 #include <xmmintrin.h>
@@ -13,9 +16,34 @@
 
 namespace {
 
-enum Fault { none, wrong, aborts, hangs, leaves, flushes, throws, chatters, declines, flushes_at_load };
+enum Fault {
+  none,
+  wrong,
+  aborts,
+  hangs,
+  late,
+  leaves,
+  flushes,
+  throws,
+  chatters,
+  declines,
+  flushes_at_load,
+  scribbles,
+  tramples,
+  leaks,
+  // Of load_save.
+  copies,
+  refuses,
+  halves,
+  forgets,
+  rots,
+  overwrites,
+  knows_none,
+  dies_loading
+};
 constexpr Fault kFault = QCTS_SELF_FAULT;
 constexpr int64_t kStruckK = 13;
+constexpr size_t kLeakBytes = 16u << 20;
 constexpr unsigned kFlushToZero = 1u << 15;
 
 [[maybe_unused]] const bool loaded = [] {
@@ -48,6 +76,19 @@ void strike(const qcts_problem* problem) {
       std::abort();
     case hangs:
       for (;;) ::pause();
+    case late:
+      ::sleep(8);
+      return;
+    case scribbles:  // one element too many
+      return put(problem, problem->n - 1, problem->k, 1.0f);
+    case tramples:  // far beyond, where a heap would keep other things
+      return put(problem, problem->n - 1, problem->k + 10'000, 1.0f);
+    case leaks:
+      for (;;) {
+        char* block = static_cast<char*>(std::malloc(kLeakBytes));
+        if (block == nullptr) std::abort();
+        std::memset(block, 1, kLeakBytes);
+      }
     case leaves:
       ::_exit(0);
     case flushes:
@@ -81,6 +122,32 @@ qcts_status run(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
+qcts_status refuse(char* why, size_t why_size, qcts_status status, const char* reason) {
+  std::snprintf(why, why_size, "%s", reason);
+  return status;
+}
+
+qcts_status load_save(const char* input, const char* output, char* why, size_t why_size) {
+  switch (kFault) {
+    case refuses:
+      return refuse(why, why_size, QCTS_INVALID, "a planted refusal");
+    case knows_none:
+      return refuse(why, why_size, QCTS_UNSUPPORTED, "not one of its containers");
+    case dies_loading:
+      std::abort();
+    case forgets:
+      return QCTS_OK;
+    default:
+      break;
+  }
+  std::ifstream in(input, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (kFault == rots) bytes[bytes.size() / 2] ^= 1;
+  std::ofstream(output, std::ios::binary) << bytes;
+  if (kFault == overwrites) std::ofstream(input, std::ios::app) << "more";
+  return kFault == halves ? refuse(why, why_size, QCTS_FAILED, "half way") : QCTS_OK;
+}
+
 const qcts_kernel kDequantize = {
     .struct_size = sizeof(qcts_kernel),
     .op = QCTS_OP_DEQUANTIZE,
@@ -107,7 +174,7 @@ const qcts_provider kProvider = {
     .n_kernels = 1,
     .reserved = 0,
     .kernels = kKernels,
-    .load_save = nullptr,
+    .load_save = kFault >= copies ? load_save : nullptr,
     .run_program = nullptr,
 };
 

@@ -5,7 +5,9 @@ lists the versions that made the committed files.
 """
 
 import collections
+import struct
 import sys
+import tempfile
 from pathlib import Path
 
 import torch
@@ -180,6 +182,7 @@ TORCH = {
     "ao_mx": mx,
 }
 
+
 def zero_sizes():
     return {"z": torch.empty(0), "z2": torch.empty(0, 3, dtype=torch.int8), "s": torch.tensor(3.5)}
 
@@ -193,6 +196,32 @@ SAFETENSORS = {
     "zero_size": (zero_sizes, None),
     "empty": (dict, None),
 }
+
+
+def save_beyond_4_gib(path):
+    """The bytes of an archive beyond 4 GiB that are none of its large storage: u64 size of the archive, then
+    u64 offset, u64 length and bytes of each extent. skip_data leaves the storage a hole of the file.
+    """
+    state = {
+        "big": torch.empty(2**32 + 8, dtype=torch.uint8),
+        "small": torch.arange(3),
+        "none": torch.empty(0),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder) / "zip64.pt"
+        with torch.serialization.skip_data():
+            torch.save(state, archive)
+        size = archive.stat().st_size
+        with archive.open("rb") as file:
+            headers = file.read(4096)
+            name = b"zip64/data/0"
+            at = headers.index(name)
+            extra = struct.unpack("<H", headers[at - 2 : at])[0]
+            hole = at + len(name) + extra
+            out = struct.pack("<QQQ", size, 0, hole) + headers[:hole]
+            file.seek(hole + 2**32 + 8)
+            rest = file.read()
+        path.write_bytes(out + struct.pack("<QQ", hole + 2**32 + 8, len(rest)) + rest)
 
 
 def main(out):
@@ -210,6 +239,7 @@ def main(out):
     config.save.storage_alignment = 64
     torch.save({"x": torch.ones(2)}, out / "a b.tar.pt")
     torch.save({"doubled": torch.full((2,), 2.0)}, out / "edited.pt")
+    save_beyond_4_gib(out / "zip64.extents")
     for name, (tensors, metadata) in SAFETENSORS.items():
         save_file(tensors(), out / f"{name}.safetensors", metadata=metadata)
 

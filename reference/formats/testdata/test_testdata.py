@@ -30,7 +30,7 @@ def made(tmp_path_factory):
 
 
 def test_the_folder_holds_what_make_makes(made):
-    names = {path.name for path in FOLDER.iterdir() if path.suffix in {".pt", ".safetensors"}}
+    names = {path.name for path in FOLDER.iterdir() if path.suffix in {".pt", ".safetensors", ".extents"}}
     assert names == {path.name for path in made.iterdir()}
     for name in sorted(names - RANDOM):
         assert (FOLDER / name).read_bytes() == (made / name).read_bytes(), name

@@ -6,7 +6,7 @@
 
 #include "reference/formats/byte_io.h"
 #include "reference/formats/pickle_graph.h"
-#include "reference/formats/torch_zip_internal.h"
+#include "reference/formats/torch_internal.h"
 
 namespace qcts {
 namespace {
@@ -64,18 +64,6 @@ bool all_digits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Devices whose tags torch's own location functions write (torch/serialization.py, _package_registry, and the
-// names that rename_privateuse1_backend is used with), each alone or with an index.
-bool is_known_location(std::string_view tag) {
-  constexpr std::array<std::string_view, 13> kDevices = {"cpu",  "cuda",        "mps",          "meta", "xpu",
-                                                         "hpu",  "mtia",        "xla",          "npu",  "ipu",
-                                                         "maia", "privateuse1", "privateuseone"};
-  const size_t colon = tag.find(':');
-  const std::string_view device = tag.substr(0, colon);
-  if (std::find(kDevices.begin(), kDevices.end(), device) == kDevices.end()) return false;
-  return colon == tag.npos || all_digits(tag.substr(colon + 1));
-}
-
 std::optional<DType> storage_dtype(const Ref& cls, const Ref& node) {
   if (is_global(cls, "torch.storage", "UntypedStorage")) return std::nullopt;
   for (const StorageType& type : kStorageTypes) {
@@ -99,6 +87,40 @@ size_t component_bytes(DType dtype) {
   return dtype_bytes(dtype) / (complex ? 2 : 1);
 }
 
+// (key, offset, size) of a window in a storage of `numel` elements.
+StorageView view_of(const Ref& part, int64_t numel, const Ref& node) {
+  const bool right = part->kind == Kind::tuple && part->items.size() == 3 &&
+                     part->items[0]->kind == Kind::string && all_digits(part->items[0]->text) &&
+                     part->items[1]->kind == Kind::integer && part->items[2]->kind == Kind::integer;
+  if (!right) bad_storage("the view in a persistent id is no tuple of key, offset and size", node);
+  const StorageView view{part->items[0]->text, part->items[1]->integer, part->items[2]->integer};
+  if (view.offset_elems < 0 || view.numel < 0 || view.offset_elems > numel ||
+      view.numel > numel - view.offset_elems) {
+    refuse(RefusalClass::TensorBounds, "data.pkl: the view " + view.key + " reaches outside its storage",
+           node->offset);
+  }
+  return view;
+}
+
+// Bytes of one element of the tensors over each untyped storage.
+std::unordered_map<std::string, size_t> untyped_widths(const TorchObject& object) {
+  std::unordered_map<std::string, size_t> widths;
+  pickle::for_each_node(object.root, [&](const Ref& node) {
+    if (!pickle::is_call(node, "torch._utils", "_rebuild_tensor_v3")) return;
+    const auto& args = node->items[1]->items;
+    const std::optional<DType> dtype = args.size() > 6 ? dtype_of_global(args[6]) : std::nullopt;
+    if (!dtype || args[0]->kind != Kind::persistent) return;
+    const std::string key = storage_id_of(args[0], object.id_parts).key;
+    const auto [entry, fresh] = widths.try_emplace(key, component_bytes(*dtype));
+    if (!fresh && entry->second != component_bytes(*dtype)) {
+      refuse(RefusalClass::ByteOrder,
+             "data.pkl: the big-endian storage " + key + " is seen in elements of two widths",
+             args[0]->offset);
+    }
+  });
+  return widths;
+}
+
 }  // namespace
 
 std::vector<std::string> script_storage_globals() {
@@ -107,11 +129,11 @@ std::vector<std::string> script_storage_globals() {
   return names;
 }
 
-StorageId storage_id_of(const Ref& node) {
+StorageId storage_id_of(const Ref& node, size_t parts) {
   if (node->kind != Kind::persistent) bad_storage("a storage is expected here", node);
   const Ref& id = node->items.at(0);
-  if (id->kind != Kind::tuple || id->items.size() != 5)
-    bad_storage("a persistent id is no tuple of five", node);
+  if (id->kind != Kind::tuple || id->items.size() != parts)
+    bad_storage("a persistent id is no tuple of " + std::to_string(parts), node);
   const auto& part = id->items;
   if (part[0]->kind != Kind::string || part[0]->text != "storage")
     bad_storage("a persistent id is no storage", node);
@@ -129,65 +151,74 @@ StorageId storage_id_of(const Ref& node) {
            node->offset);
   }
   result.bytes = static_cast<uint64_t>(part[4]->integer) * item;
+  if (parts > 5 && part[5]->kind != Kind::none) result.view = view_of(part[5], part[4]->integer, node);
   return result;
 }
 
-void resolve_storages(TorchZip& zip, const TorchZipOptions& options) {
-  std::unordered_map<std::string, const ZipRecord*> records;
-  for (const ZipRecord& record : zip.records) {
-    if (record.name.starts_with("data/")) records.emplace(record.name.substr(5), &record);
-  }
-  pickle::for_each_node(zip.root, [&](const Ref& node) {
+void bind_storages(TorchObject& object, const TorchOptions& options, std::shared_ptr<const void> owner,
+                   const FindStorage& find) {
+  pickle::for_each_node(object.root, [&](const Ref& node) {
     if (node->kind != Kind::persistent) return;
-    const StorageId id = storage_id_of(node);
-    const auto& extra = options.allow_locations;
-    if (!is_known_location(id.location) &&
-        std::find(extra.begin(), extra.end(), id.location) == extra.end()) {
+    const StorageId id = storage_id_of(node, object.id_parts);
+    if (!device_of_location(id.location, options.allow_locations)) {
       bad_storage("storage " + id.key + " lies on an unknown device " + id.location, node);
     }
-    const auto record = records.find(id.key);
-    if (record == records.end()) bad_storage("record data/" + id.key + " is missing", node);
-    if (record->second->bytes.size() != id.bytes) {
-      bad_storage("storage " + id.key + " has " + std::to_string(id.bytes) + " bytes, its record " +
-                      std::to_string(record->second->bytes.size()),
-                  node);
-    }
-    const auto [entry, fresh] = zip.storage_index.try_emplace(id.key, zip.storages.size());
+    const auto [entry, fresh] = object.storage_index.try_emplace(id.key, object.storages.size());
     if (fresh) {
       auto storage = std::make_shared<Storage>();
-      storage->bytes = record->second->bytes;
+      storage->bytes = find(id, node);
       storage->key = id.key;
       storage->location = id.location;
-      storage->owner = zip.file;
-      zip.storages.push_back(std::move(storage));
-      zip.storage_dtypes.push_back(id.dtype);
-      return;
+      storage->owner = owner;
+      object.storages.push_back(std::move(storage));
+      object.storage_dtypes.push_back(id.dtype);
     }
-    auto& dtype = zip.storage_dtypes[entry->second];
+    const Storage& storage = *object.storages[entry->second];
+    if (storage.bytes.size() != id.bytes) {
+      bad_storage("storage " + id.key + " has " + std::to_string(id.bytes) + " bytes, its record " +
+                      std::to_string(storage.bytes.size()),
+                  node);
+    }
+    auto& dtype = object.storage_dtypes[entry->second];
     if (dtype && id.dtype && *dtype != *id.dtype)
       bad_storage("storage " + id.key + " has two element types", node);
     if (!dtype) dtype = id.dtype;
-    if (zip.storages[entry->second]->location != id.location) {
-      bad_storage("storage " + id.key + " lies on two devices", node);
-    }
+    if (storage.location != id.location) bad_storage("storage " + id.key + " lies on two devices", node);
   });
 }
 
-void swap_big_endian(TorchZip& zip) {
-  for (size_t i = 0; i < zip.storages.size(); ++i) {
-    const auto& dtype = zip.storage_dtypes[i];
-    if (!dtype || component_bytes(*dtype) == 1) continue;
-    auto bytes = std::make_shared<std::vector<std::byte>>(zip.storages[i]->bytes.begin(),
-                                                          zip.storages[i]->bytes.end());
-    swap_elements(*bytes, component_bytes(*dtype));
-    auto swapped = std::make_shared<Storage>(*zip.storages[i]);
+void swap_big_endian(TorchObject& object, bool typed) {
+  std::unordered_map<std::string, size_t> widths = untyped_widths(object);
+  for (size_t i = 0; i < object.storages.size(); ++i) {
+    const auto& dtype = object.storage_dtypes[i];
+    const size_t width = dtype ? (typed ? component_bytes(*dtype) : 1) : widths[object.storages[i]->key];
+    if (width <= 1) continue;
+    auto bytes = std::make_shared<std::vector<std::byte>>(object.storages[i]->bytes.begin(),
+                                                          object.storages[i]->bytes.end());
+    swap_elements(*bytes, width);
+    auto swapped = std::make_shared<Storage>(*object.storages[i]);
     swapped->bytes = *bytes;
     swapped->owner = bytes;
-    zip.storages[i] = std::move(swapped);
+    object.storages[i] = std::move(swapped);
   }
 }
 
-std::string path_to_storage(const Ref& root, const std::string& key) {
+std::optional<Tensor> storage_of(const TorchObject& object, const Ref& node) {
+  if (node == nullptr || node->kind != Kind::persistent) return std::nullopt;
+  const StorageId id = storage_id_of(node, object.id_parts);
+  Tensor tensor;
+  tensor.storage = object.storages.at(object.storage_index.at(id.key));
+  tensor.dtype = id.dtype.value_or(DType::uint8);
+  tensor.shape = {static_cast<int64_t>(id.bytes / dtype_bytes(tensor.dtype))};
+  tensor.stride = {1};
+  if (id.view) {
+    tensor.offset_elems = id.view->offset_elems;
+    tensor.shape = {id.view->numel};
+  }
+  return tensor;
+}
+
+std::string path_to_storage(const TorchObject& object, const std::string& key) {
   // Steps name the one before them instead of holding a path: a long key would be copied to all that lies
   // below it.
   struct Step {
@@ -209,14 +240,15 @@ std::string path_to_storage(const Ref& root, const std::string& key) {
     return path;
   };
   std::unordered_set<const pickle::Node*> seen;
-  std::vector<Step> steps{{&root, 0, nullptr}};
+  std::vector<Step> steps{{&object.root, 0, nullptr}};
   std::vector<size_t> pending{0};
   while (!pending.empty()) {
     const size_t at = pending.back();
     pending.pop_back();
     const Ref& ref = *steps[at].node;
     if (!seen.insert(ref.get()).second) continue;
-    if (ref->kind == Kind::persistent && storage_id_of(ref).key == key) return path_of(steps, at);
+    if (ref->kind == Kind::persistent && storage_id_of(ref, object.id_parts).key == key)
+      return path_of(steps, at);
     const size_t first = steps.size();
     for (const Ref& item : ref->items) steps.push_back({&item, at, nullptr});
     for (const Ref& item : ref->appended) steps.push_back({&item, at, nullptr});

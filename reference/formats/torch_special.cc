@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "reference/formats/torch_zip_internal.h"
+#include "reference/formats/torch_internal.h"
 
 namespace qcts {
 namespace {
@@ -15,9 +15,9 @@ using pickle::Ref;
 
 class Checker {
  public:
-  Checker(const TorchZip& zip, std::string function, const std::vector<Ref>& args, const Limits& limits,
+  Checker(const TorchObject& object, std::string function, const std::vector<Ref>& args, const Limits& limits,
           uint64_t offset)
-      : zip_(zip), function_(std::move(function)), args_(args), limits_(limits), offset_(offset) {}
+      : object_(object), function_(std::move(function)), args_(args), limits_(limits), offset_(offset) {}
 
   void meta();
   void wrapper();
@@ -36,10 +36,11 @@ class Checker {
   std::vector<int64_t> shape_of(const Ref& node) const;
   Tensor part(const Ref& node, const char* what) const;
   std::vector<int64_t> integers(const Ref& node, const char* what) const;
+  std::optional<Tensor> codes() const;
   void coo(const std::vector<Ref>& data) const;
   void compressed(const std::vector<Ref>& data, bool by_column, bool blocked) const;
 
-  const TorchZip& zip_;
+  const TorchObject& object_;
   std::string function_;
   const std::vector<Ref>& args_;
   const Limits& limits_;
@@ -53,7 +54,7 @@ std::vector<int64_t> Checker::shape_of(const Ref& node) const {
 }
 
 Tensor Checker::part(const Ref& node, const char* what) const {
-  auto tensor = tensor_of(zip_, node);
+  auto tensor = tensor_of(object_, node);
   if (!tensor) fail(RefusalClass::PickleType, std::string(what) + " is no plain tensor");
   return *tensor;
 }
@@ -214,13 +215,37 @@ void Checker::nested() {
   }
 }
 
+// quint4x2 and quint2x4 hold two and four codes a byte, and torch counts codes.
+std::optional<Tensor> Checker::codes() const {
+  const StorageId id = storage_id_of(args_[0], object_.id_parts);
+  const int64_t a_byte = id.dtype == DType::quint4x2 ? 2 : id.dtype == DType::quint2x4 ? 4 : 1;
+  if (a_byte == 1) {
+    const std::vector<Ref> plain = {args_[0], args_[1], args_[2], args_[3], args_[5], args_[6]};
+    return rebuild_plain(object_, "_rebuild_tensor_v2", plain, limits_.dims);
+  }
+  Tensor tensor = *storage_of(object_, args_[0]);
+  const __int128 held = static_cast<__int128>(tensor.shape[0]) * a_byte;
+  tensor.shape = shape_of(args_[2]);
+  tensor.stride = dims_of(args_[3], limits_.dims);
+  type_is(args_[1]->kind == Kind::integer, "its offset is no integer");
+  __int128 last = args_[1]->integer;
+  const bool empty = tensor.numel() == 0;
+  if (tensor.stride.size() != tensor.shape.size() || last < 0)
+    fail(RefusalClass::TensorBounds, "offset, size and stride do not fit each other");
+  for (size_t d = 0; d < tensor.shape.size() && last <= held; ++d) {
+    if (tensor.stride[d] < 0) fail(RefusalClass::TensorBounds, "negative stride");
+    if (!empty) last += static_cast<__int128>(tensor.shape[d] - 1) * tensor.stride[d];
+  }
+  if (last + (empty ? 0 : 1) > held) fail(RefusalClass::TensorBounds, "its codes reach outside the storage");
+  return tensor;
+}
+
 // (storage, offset, size, stride, (qscheme, parameters...), requires_grad, hooks)
 void Checker::quantized() {
   const auto schema_is = [&](bool right, const char* what) {
     if (!right) fail(RefusalClass::SubclassSchema, what);
   };
-  const std::vector<Ref> plain = {args_[0], args_[1], args_[2], args_[3], args_[5], args_[6]};
-  const auto tensor = rebuild_plain(zip_, "_rebuild_tensor_v2", plain, limits_.dims);
+  const std::optional<Tensor> tensor = codes();
   const std::string_view dtype = tensor ? dtype_name(tensor->dtype) : "";
   schema_is(dtype.starts_with("q"), "its storage is no quantized one");
   schema_is(args_[4]->kind == Kind::tuple && !args_[4]->items.empty(), "no quantizer parameters");
@@ -246,9 +271,9 @@ void Checker::quantized() {
 
 }  // namespace
 
-void check_special_tensor(const TorchZip& zip, const std::string& function, const std::vector<Ref>& args,
-                          const Limits& limits, uint64_t offset) {
-  Checker checker(zip, function, args, limits, offset);
+void check_special_tensor(const TorchObject& object, const std::string& function,
+                          const std::vector<Ref>& args, const Limits& limits, uint64_t offset) {
+  Checker checker(object, function, args, limits, offset);
   if (function == "_rebuild_meta_tensor_no_storage") return checker.meta();
   if (function == "_rebuild_wrapper_subclass") return checker.wrapper();
   if (function == "_rebuild_sparse_tensor") return checker.sparse();

@@ -1,9 +1,10 @@
 // Arguments of the rebuild functions: torch/_utils.py, 2.13.
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
-#include "reference/formats/torch_zip_internal.h"
+#include "reference/formats/torch_internal.h"
 
 namespace qcts {
 namespace {
@@ -41,10 +42,10 @@ bool can_require_grad(DType dtype) {
   }
 }
 
-// offset + sum((size - 1) * stride) must be an element of the storage. A tensor without elements has none to
-// check: slices of empty tensors are saved with any offset, and torch takes them
-// (aten/src/ATen/native/Resize.h, checkInBoundsForStorage).
-void check_bounds(const Tensor& tensor, const Ref& node) {
+// offset + sum((size - 1) * stride) must be an element of the storage, and one of its first `window`
+// elements. A tensor without elements has none to check: slices of empty tensors are saved with any offset,
+// and torch takes them (aten/src/ATen/native/Resize.h, checkInBoundsForStorage).
+void check_bounds(const Tensor& tensor, const Ref& node, int64_t window) {
   const auto outside = [&](const std::string& why) {
     refuse(RefusalClass::TensorBounds, "data.pkl: a tensor over storage " + tensor.storage->key + ": " + why,
            node->offset);
@@ -61,8 +62,8 @@ void check_bounds(const Tensor& tensor, const Ref& node) {
     if (last > INT64_MAX) outside("the last element's index does not fit 63 bits");
   }
   if (numel == 0) return;
-  const Wide end = (last + 1) * dtype_bytes(tensor.dtype);
-  if (end > tensor.storage->bytes.size()) {
+  const Wide end = last + 1;
+  if (end * dtype_bytes(tensor.dtype) > tensor.storage->bytes.size() || end > static_cast<Wide>(window)) {
     outside("element " + std::to_string(static_cast<uint64_t>(last)) + " lies beyond its " +
             std::to_string(tensor.storage->bytes.size()) + " bytes");
   }
@@ -83,10 +84,10 @@ bool is_lazy(const Ref& metadata) {
   return lazy;
 }
 
-std::optional<Tensor> parameter_data(const TorchZip& zip, const Ref& node) {
+std::optional<Tensor> parameter_data(const TorchObject& object, const Ref& node) {
   const Ref& arguments = node->items.at(1);
   if (arguments->kind != Kind::tuple || arguments->items.empty()) return std::nullopt;
-  return tensor_of(zip, arguments->items[0]);
+  return tensor_of(object, arguments->items[0]);
 }
 
 std::string_view typed_storage_name(DType dtype) {
@@ -150,7 +151,7 @@ std::optional<DType> dtype_of_global(const Ref& node) {
   return dtype_from_name(std::string_view(node->text).substr(6));
 }
 
-std::optional<Tensor> rebuild_plain(const TorchZip& zip, const std::string& function,
+std::optional<Tensor> rebuild_plain(const TorchObject& object, const std::string& function,
                                     const std::vector<Ref>& args, uint64_t max_dims) {
   const bool third = function == "_rebuild_tensor_v3";
   const size_t least = function == "_rebuild_tensor" ? 4 : third ? 7 : 6;
@@ -158,13 +159,13 @@ std::optional<Tensor> rebuild_plain(const TorchZip& zip, const std::string& func
     refuse(RefusalClass::PickleCall,
            "data.pkl: " + function + " with " + std::to_string(args.size()) + " arguments");
   }
-  const StorageId id = storage_id_of(args.at(0));
-  const auto index = zip.storage_index.find(id.key);
-  if (index == zip.storage_index.end()) {
+  const StorageId id = storage_id_of(args.at(0), object.id_parts);
+  const auto index = object.storage_index.find(id.key);
+  if (index == object.storage_index.end()) {
     refuse(RefusalClass::StorageRef, "data.pkl: no storage has the key " + id.key, args[0]->offset);
   }
   Tensor tensor;
-  tensor.storage = zip.storages.at(index->second);
+  tensor.storage = object.storages.at(index->second);
   tensor.offset_elems = integer_of(args.at(1), "a tensor's offset");
   tensor.shape = dims_of(args.at(2), max_dims);
   tensor.stride = dims_of(args.at(3), max_dims);
@@ -175,11 +176,8 @@ std::optional<Tensor> rebuild_plain(const TorchZip& zip, const std::string& func
            args[0]->offset);
   }
   tensor.dtype = *dtype;
-  if (zip.big_endian && third && dtype_bytes(*dtype) > 1) {
-    refuse(RefusalClass::ByteOrder,
-           "data.pkl: an untyped storage of a big-endian archive holds wide elements", args[0]->offset);
-  }
-  check_bounds(tensor, args[2]);
+  check_bounds(tensor, args[2], id.view ? id.view->numel : std::numeric_limits<int64_t>::max());
+  if (id.view) tensor.offset_elems += id.view->offset_elems;
   if (args.size() == 4) return tensor;
   if (args.at(4)->kind != Kind::boolean) bad_type("requires_grad is no bool", args[4]);
   if (args[4]->boolean && !can_require_grad(*dtype))
@@ -190,25 +188,26 @@ std::optional<Tensor> rebuild_plain(const TorchZip& zip, const std::string& func
   return tensor;
 }
 
-std::optional<Tensor> tensor_of(const TorchZip& zip, const Ref& node) {
+std::optional<Tensor> tensor_of(const TorchObject& object, const Ref& node) {
   if (node == nullptr || (node->kind != Kind::call && node->kind != Kind::new_object)) return std::nullopt;
   const Ref& callable = node->items.at(0);
   const Ref& arguments = node->items.at(1);
   if (arguments->kind != Kind::tuple) return std::nullopt;
   const auto& args = arguments->items;
   for (const char* name : {"_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3"}) {
-    if (is_global(callable, "torch._utils", name)) return rebuild_plain(zip, name, args, zip.limits.dims);
+    if (is_global(callable, "torch._utils", name))
+      return rebuild_plain(object, name, args, object.limits.dims);
     // A tensor or Parameter with attributes of its own: function, type, arguments, state.
     const bool typed =
         is_global(callable, "torch._tensor", "_rebuild_from_type_v2") && args.size() == 4 &&
         is_global(args[0], "torch._utils", name) && args[2]->kind == Kind::tuple &&
         (is_global(args[1], "torch", "Tensor") || is_global(args[1], "torch.nn.parameter", "Parameter"));
-    if (typed) return rebuild_plain(zip, name, args[2]->items, zip.limits.dims);
+    if (typed) return rebuild_plain(object, name, args[2]->items, object.limits.dims);
   }
   const bool parameter = is_global(callable, "torch._utils", "_rebuild_parameter") ||
                          is_global(callable, "torch._utils", "_rebuild_parameter_with_state") ||
                          is_global(callable, "torch.nn.parameter", "Parameter");
-  return parameter ? parameter_data(zip, node) : std::nullopt;
+  return parameter ? parameter_data(object, node) : std::nullopt;
 }
 
 pickle::Ref tensor_node(const Tensor& tensor, const std::string& storage_key, bool requires_grad) {

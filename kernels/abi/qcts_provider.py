@@ -1,0 +1,143 @@
+"""A qcts provider in Python: the line-JSON protocol (README.md beside this file) behind a decorator. Needs numpy.
+
+    provider = Provider("acme", version="1.0")
+
+    @provider.kernel("linear", "int8_row", "numpy", numerics={"accumulator": "float64"}, supports=why_not)
+    def linear(problem):
+        problem.y[...] = ...
+
+    provider.serve()
+"""
+
+import json
+import mmap
+import os
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+
+ABI_VERSION = 9
+# What numpy has no type for comes as its bits: widen() and narrow() convert.
+NUMPY_TYPES = {
+    "float32": np.float32,
+    "float64": np.float64,
+    "float16": np.float16,
+    "bfloat16": np.uint16,
+    "float8_e4m3fn": np.uint8,
+    "float8_e5m2": np.uint8,
+    "float8_e8m0fnu": np.uint8,
+    "float4_e2m1fn_x2": np.uint8,
+    "int8": np.int8,
+    "uint8": np.uint8,
+    "int16": np.int16,
+    "int32": np.int32,
+    "int64": np.int64,
+}
+
+
+class Refused(Exception):
+    """What a kernel or load_save raises to say no, with the reason."""
+
+    def __init__(self, reason, status="unsupported"):
+        super().__init__(reason)
+        self.status = status  # "unsupported", "invalid", "failed"
+
+
+def widen(array, dtype):
+    """float32 values of an array that holds `dtype`: exact for float16, bfloat16 and float32."""
+    if dtype == "bfloat16":
+        return (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float32)
+
+
+def narrow(values, dtype):
+    """float32 values as `dtype`, to nearest, ties to even; NaN stays NaN."""
+    if dtype != "bfloat16":
+        return values.astype(NUMPY_TYPES[dtype])
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.where(np.isnan(values), (bits >> 16) | 0x40, rounded).astype(np.uint16)
+
+
+class Problem(SimpleNamespace):
+    """The fields of qcts_problem by their names. x, y, bias and the values of planes and out_planes are numpy arrays over the shared
+    memory once there is one, and None or absent where the problem has none; x_dtype, y_dtype, ... name their types."""
+
+    def __init__(self, fields, memory=None):
+        def array(tensor):
+            if memory is None:
+                return None
+            return np.ndarray(
+                tensor["shape"], NUMPY_TYPES[tensor["dtype"]], memory, tensor["offset"], tensor["stride_bytes"]
+            )
+
+        plain = {name: value for name, value in fields.items() if not isinstance(value, dict)}
+        super().__init__(x=None, y=None, bias=None, **plain)
+        for name in ("x", "y", "bias"):
+            if name in fields:
+                setattr(self, name, array(fields[name]))
+        self.planes = {name: array(tensor) for name, tensor in fields["planes"].items()}
+        self.out_planes = {name: array(tensor) for name, tensor in fields["out_planes"].items()}
+
+
+class Provider:
+    def __init__(self, name, version="", url="", choices="", load_save=None):
+        """load_save(input_path, output_path) leaves a file, or raises and leaves none."""
+        self._greeting = {"name": name, "version": version, "url": url, "choices": choices}
+        self._load_save = load_save
+        self._kernels = []
+        self._memory = (None, 0, None)
+
+    def kernel(self, op, scheme, variant, *, numerics=None, claims=(), description="", supports=None):
+        """supports(problem) returns None, or why not. The function fills problem.y or problem.out_planes."""
+        entry = {"op": op, "scheme": scheme, "variant": variant, "claims": list(claims)}
+        entry |= {"numerics": numerics or {}, "description": description}
+
+        def register(function):
+            self._kernels.append((entry, supports, function))
+            return function
+
+        return register
+
+    def serve(self):
+        """Answers until the input ends. What is printed goes to standard error, which is the worker's log."""
+        answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+        for line in sys.stdin:
+            request = json.loads(line)
+            try:
+                answer = getattr(self, "_" + request["request"] + "_request")(request) or {"status": "ok"}
+            except Refused as refusal:
+                answer = {"status": refusal.status, "reason": str(refusal) or "no reason given"}
+            except Exception as error:
+                answer = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
+            print(json.dumps(answer), file=answers, flush=True)
+
+    def _hello_request(self, request):
+        if request["abi_version"] != ABI_VERSION:
+            return {"error": f"does not serve a host of ABI version {request['abi_version']}"}
+        kernels = [entry for entry, _, _ in self._kernels]
+        return self._greeting | {
+            "abi_version": ABI_VERSION,
+            "kernels": kernels,
+            "load_save": self._load_save is not None,
+        }
+
+    def _supports_request(self, request):
+        supports = self._kernels[request["kernel"]][1]
+        reason = supports(Problem(request["problem"])) if supports else None
+        if reason:
+            raise Refused(reason)
+
+    def _run_request(self, request):
+        path, size = request["memory"], request["memory_bytes"]
+        if self._memory[:2] != (path, size):
+            with open(path, "r+b") as file:
+                self._memory = (path, size, mmap.mmap(file.fileno(), size))
+        self._kernels[request["kernel"]][2](Problem(request["problem"], self._memory[2]))
+
+    def _load_save_request(self, request):
+        if self._load_save is None:
+            raise Refused("this provider loads no files")
+        self._load_save(request["input"], request["output"])

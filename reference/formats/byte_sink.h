@@ -1,0 +1,64 @@
+// Where a writer puts its bytes: memory, a comparison, or a file (mapped_file.h). Writers hand over pieces in
+// order and keep none, so that a file larger than memory can be written from mapped storages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace qcts {
+
+class ByteSink {
+ public:
+  ByteSink() = default;
+  ByteSink(const ByteSink&) = delete;
+  ByteSink& operator=(const ByteSink&) = delete;
+  virtual ~ByteSink() = default;
+
+  // The bytes are taken before it returns. Throws IoError where the sink is a file.
+  void write(std::span<const std::byte> bytes) {
+    put(bytes);
+    written_ += bytes.size();
+  }
+  uint64_t written() const { return written_; }
+
+ private:
+  virtual void put(std::span<const std::byte> bytes) = 0;
+  uint64_t written_ = 0;
+};
+
+class VectorSink final : public ByteSink {
+ public:
+  explicit VectorSink(uint64_t expected_bytes = 0) { bytes_.reserve(expected_bytes); }
+  std::vector<std::byte> take() && { return std::move(bytes_); }
+
+ private:
+  void put(std::span<const std::byte> bytes) override {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  std::vector<std::byte> bytes_;
+};
+
+// Keeps nothing, but whether the bytes so far are the first ones of `expected`. A piece that is the same
+// memory is not read.
+class CompareSink final : public ByteSink {
+ public:
+  explicit CompareSink(std::span<const std::byte> expected) : expected_(expected) {}
+  bool equal() const { return equal_ && written() == expected_.size(); }
+
+ private:
+  void put(std::span<const std::byte> bytes) override {
+    if (!equal_ || bytes.empty()) return;
+    equal_ = written() <= expected_.size() && bytes.size() <= expected_.size() - written();
+    if (!equal_) return;
+    const std::byte* there = expected_.data() + written();
+    equal_ = there == bytes.data() || std::memcmp(there, bytes.data(), bytes.size()) == 0;
+  }
+  std::span<const std::byte> expected_;
+  bool equal_ = true;
+};
+
+}  // namespace qcts

@@ -1,0 +1,32 @@
+#include <iostream>
+#include <memory>
+
+#include "suites/cli/commands.h"
+#include "suites/merge.h"
+#include "suites/run.h"
+
+namespace qcts::cli {
+
+void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments) {
+  auto request = std::make_shared<MergeRequest>();
+  request->arguments = arguments;
+  CLI::App* command = app.add_subcommand("merge", "join the shards of one run into one report");
+  command->add_option("parts", request->parts, "folders with the run.jsonl of a shard, or such files")
+      ->required();
+  command->add_option("--fixtures", request->fixtures, "as the shards had it")->allow_extra_args(false);
+  command->add_option("--out", request->out, "folder of the joined reports")->capture_default_str();
+  command->add_flag("--json", request->json, "print report.json instead of the summary");
+  command->callback([request, &exit_code] {
+    try {
+      exit_code = static_cast<int>(merge(*request));
+    } catch (const RunError& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = static_cast<int>(error.outcome());
+    } catch (const std::exception& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = static_cast<int>(Outcome::infrastructure);
+    }
+  });
+}
+
+}  // namespace qcts::cli

@@ -1,0 +1,30 @@
+// The shard that an engine for many machines asks for in the environment, when --shard is not given.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace qcts {
+
+struct EnvironmentShard {
+  uint32_t shard = 1, shards = 1;  // 1-based
+  std::string engine;              // "Slurm array"
+  std::string status_file;         // to be touched, as Bazel and GoogleTest ask; may be empty
+};
+
+using Lookup = std::function<std::optional<std::string>(const std::string& name)>;
+std::optional<std::string> environment_variable(const std::string& name);  // nullopt when unset or empty
+
+// nullopt where no engine asks. Throws std::runtime_error when a variable is no number, an index lies
+// outside, the number of shards is missing, or two engines disagree. The variables:
+//   QCTS_SHARD_INDEX (from 0), QCTS_SHARDS                          ours; QCTS_SHARDS completes Kubernetes
+//   SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _STEP                        Slurm, sbatch(1) "OUTPUT ENVIRONMENT
+//   VARIABLES" JOB_COMPLETION_INDEX (from 0), with QCTS_SHARDS                 Kubernetes, Job with
+//   completionMode Indexed CI_NODE_INDEX (from 1), CI_NODE_TOTAL                           GitLab, "parallel"
+//   TEST_SHARD_INDEX (from 0), TEST_TOTAL_SHARDS, _STATUS_FILE      Bazel, test encyclopedia
+//   GTEST_SHARD_INDEX (from 0), GTEST_TOTAL_SHARDS, _STATUS_FILE    GoogleTest, advanced guide
+std::optional<EnvironmentShard> shard_from_environment(const Lookup& lookup = environment_variable);
+
+}  // namespace qcts

@@ -1,0 +1,92 @@
+"""The installed package alone: qcts finds its own things, and providers are built against it outside the tree, in C and around oneDNN."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("QCTS_BUILD", ROOT / "build/release"))
+
+
+def command(*words, cwd=None, **more):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("QCTS_", "GTEST_"))}
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=600, cwd=cwd, env=clean | more)
+    assert done.returncode == 0, (words, done.returncode, done.stdout[-3000:], done.stderr[-3000:])
+    return done
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    prefix = tmp_path_factory.mktemp("installed")
+    command("cmake", "--install", BUILD, "--prefix", prefix)
+    return prefix
+
+
+def judge(package, folder, *words):
+    """Runs the installed program where nothing of the repository is in sight."""
+    folder.mkdir(exist_ok=True)
+    command(package / "bin/qcts", "run", "--no-progress", "--out", folder / "out", *words, cwd=folder)
+    return json.loads((folder / "out/report.json").read_text())
+
+
+def test_the_header_is_c11(package, tmp_path):
+    source = tmp_path / "empty.c"
+    source.write_text("#include <qcts_kernel.h>\nint unused(void) { return QCTS_ABI_VERSION; }\n")
+    flags = ["-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+    command("cc", *flags, "-I", package / "include/qcts", "-c", source, "-o", tmp_path / "empty.o")
+
+
+def test_the_installed_program_finds_its_own_things(package, tmp_path):
+    report = judge(package, tmp_path / "run", "--plan", "quick", "--scheme", "int8_row", "--provider", "qcts", "--provider", "builtin")
+    assert report["counts"]["by_status"]["pass"] > 100
+    assert str(package) in report["cases"][0]["rerun"]
+    goldens = json.loads((ROOT / "fixtures/manifest.json").read_text())["goldens"]
+    assert len(report["goldens"]) == len(goldens)
+
+
+def build_sample(package, sample, tmp_path):
+    """Copied out of the package, so that nothing of the repository can help."""
+    source = tmp_path / sample
+    shutil.copytree(next((package / "share/qcts/examples").glob(sample)), source)
+    command("cmake", "-S", source, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={package}", "-DCMAKE_BUILD_TYPE=Release")
+    command("cmake", "--build", tmp_path / "build")
+    return next((tmp_path / "build").glob("*.so"))
+
+
+def without_failures(report, least):
+    counts = report["counts"]["by_status"]
+    assert set(name for name, count in counts.items() if count) <= {"pass", "not_supported"}, counts
+    assert counts["pass"] >= least, counts
+
+
+def test_the_sample_in_c(package, tmp_path):
+    library = build_sample(package, "minimal", tmp_path)
+    without_failures(judge(package, tmp_path / "run", "--plan", "quick", "--provider", library), 5)
+
+
+def test_one_compiler_call_is_enough(package, tmp_path):
+    source = package / "share/qcts/examples/minimal/minimal.c"
+    flags = ["-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-shared", "-fPIC"]
+    command("cc", *flags, "-I", package / "include/qcts", source, "-o", tmp_path / "minimal.so")
+    words = ["--provider", tmp_path / "minimal.so", "--filter", "numerics.linear/int8_row/noise_m1_n37_k216_f32"]
+    without_failures(judge(package, tmp_path / "run", *words), 1)
+
+
+@pytest.mark.skipif(not Path("/usr/include/oneapi/dnnl/dnnl.hpp").exists(), reason="no oneDNN (Debian: libdnnl-dev)")
+def test_the_sample_around_onednn(package, tmp_path):
+    library = build_sample(package, "onednn", tmp_path)
+    without_failures(judge(package, tmp_path / "run", "--plan", "quick", "--provider", library), 10)
+
+
+def test_the_sample_in_python(package, tmp_path):
+    sample = tmp_path / "acme.py"
+    sample.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{package}/share/qcts/examples/python/provider.py"\n')
+    sample.chmod(sample.stat().st_mode | stat.S_IXUSR)
+    words = ["--kind", "numerics", "--kind", "determinism", "--plan", "quick", "--provider", sample]
+    without_failures(judge(package, tmp_path / "run", *words), 10)

@@ -1,0 +1,115 @@
+"""Providers that speak the line-JSON protocol: judged like the others, and what they do wrong costs them one case."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
+SAMPLE = ROOT / "suites/self/python/provider.py"
+# In this order: one case before the fault, the one that it strikes (k = 13), one after it.
+THREE_CASES = [
+    "--filter=numerics.dequantize/int8_row/noise_n*_f32",
+    "--filter=numerics.dequantize/int8_row/torchao_0_18_0_odd_17x64_f32_0",
+]
+PLAN = {
+    "description": "",
+    "kinds": ["numerics", "round_trip", "reject"],
+    "all_variants": True,
+    "every_input": True,
+    "case_timeout_s": 20,
+    "latency_budget_s": 0,
+    "latency_m": [],
+    "latency_shapes": [],
+}
+
+
+def program(folder, text):
+    """An executable that runs `text` with this Python."""
+    (folder / "provider_text.py").write_text(text)
+    path = folder / "acme.sh"
+    path.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}/kernels/abi:$PYTHONPATH" exec "{sys.executable}" "{folder}/provider_text.py"\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def sample_with(fault):
+    """The sample, with `fault` run inside of dequantize where k = 13."""
+    text = SAMPLE.read_text().replace("Path(__file__).resolve().parents[3]", f"Path({str(ROOT)!r})")
+    text = text.replace("Path(__file__).resolve().parents[2]", f"Path({str(ROOT)!r})")
+    marker = "    p.y[...] = narrow(codes * "
+    assert text.count(marker) == 1
+    return text.replace(marker, "    if p.k == 13:\n" + textwrap.indent(fault, " " * 8) + marker)
+
+
+def run(folder, provider, *words):
+    (folder / "plan.json").write_text(json.dumps(PLAN))
+    arguments = ["run", "--no-progress", "--jobs", "1", "--plan", folder / "plan.json", "--out", folder / "out", "--provider", provider, *words]
+    result = subprocess.run([QCTS, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    path = folder / "out/report.json"
+    return result, json.loads(path.read_text()) if path.exists() else None
+
+
+def test_a_provider_without_a_fault(tmp_path):
+    result, report = run(tmp_path, program(tmp_path, sample_with("pass\n")), *THREE_CASES)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert [case["status"] for case in report["cases"]] == ["pass"] * 3
+    assert report["providers"][0]["name"] == "numpy"
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "reason"),
+    [
+        ("p.y[0, 0] += 1\nreturn\n", "fail", "differ"),
+        ("p.planes['qdata'][0, 0] += 1\n", "fail", "wrote into its input qdata"),
+        ("import os; os.abort()\n", "crash", "SIGABRT"),
+        ("import os; os._exit(0)\n", "crash", "exit code 0"),
+        ("import time; time.sleep(1000)\n", "timeout", "no verdict within"),
+        ("raise RuntimeError('a planted error')\n", "fail", "a planted error"),
+        ("np.ndarray((4,), np.uint8, p.y.base, 0)[0] = 1\n", "fail", "wrote outside its tensors"),
+        ("print('chatter')\nimport os; os.write(1, b'more')\n", "pass", ""),
+    ],
+    ids=["wrong", "input", "aborts", "leaves", "hangs", "raises", "scribbles", "chatters"],
+)
+def test_a_fault_costs_one_case(tmp_path, fault, status, reason):
+    result, report = run(tmp_path, program(tmp_path, sample_with(fault)), *THREE_CASES)
+    assert report is not None, result.stderr
+    struck = report["cases"][1]
+    assert "k13" in struck["id"] and [case["status"] for case in report["cases"]] == ["pass", status, "pass"]
+    assert reason in struck["reason"] + ("differ" if "mismatch" in struck else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("print('no json', flush=True)\nimport time; time.sleep(9)", "no JSON object"),
+        ("import json; print(json.dumps({'error': 'not today'}), flush=True)\nimport time; time.sleep(9)", "not today"),
+        ("import json; print(json.dumps({'name': 'acme'}), flush=True)\ninput()", "greeting"),
+        ("raise SystemExit(3)", "exit code 3"),
+        (
+            "from qcts_provider import Provider\np = Provider('acme')\np.kernel('linear', 'int8_row', 'x', claims=['best'])(print)\np.serve()",
+            "no claim 'best'",
+        ),
+    ],
+    ids=["no_json", "refuses", "half", "leaves", "claims"],
+)
+def test_a_greeting_outside_the_protocol_ends_in_a_reason(tmp_path, text, why):
+    result, _ = run(tmp_path, program(tmp_path, text))
+    assert result.returncode == 5 and why in result.stdout + result.stderr, result.stdout + result.stderr
+
+
+def test_files_go_through_the_providers_own_libraries(tmp_path):
+    pytest.importorskip("torchao")
+    path = tmp_path / "checkpoints.sh"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{SAMPLE.parent}/checkpoints.py"\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    words = ["--filter", "round_trip.file/int8_row/torchao_0_18_0_toy_64_32_64*/torchfiles_loadsave"]
+    words += ["--filter", "reject.file/any/z01_truncated_500/torchfiles_loadsave"]
+    result, report = run(tmp_path, path, *words)
+    assert [case["status"] for case in report["cases"]] == ["pass"] * 3, result.stdout
