@@ -9,6 +9,7 @@ namespace {
 
 // Few keys are compared one by one: most dicts are small, and a set for each costs more than they do.
 constexpr size_t kFewKeys = 8;
+constexpr uint64_t kKeyBytes = 96;  // an entry of a set of strings, with its share of the buckets
 constexpr uint64_t kFreeBytes = 64u << 20;
 constexpr uint64_t kTimesPickle =
     64;  // names that are used again cost their length, and a memo index two bytes
@@ -39,6 +40,7 @@ bool Ledger::is_new_key(const Ref& target, const Ref& key) {
   auto& keys = keys_[target.get()];
   if (keys.empty())
     for (const auto& [other, value] : target->pairs) keys.insert(key_text(other, offset_));
+  account(kKeyBytes + string_bytes(key->text.size()));
   return keys.insert(key_text(key, offset_)).second;
 }
 
