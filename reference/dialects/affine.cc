@@ -270,6 +270,9 @@ std::optional<Affine> read_affine(const NamedTensor& tensor) {
   affine.impl = class_at(tensor, impl);
   affine.scale = find_payload(tensor, at + "scale");
   affine.zero_point = find_payload(tensor, at + "zero_point");
+  // Small floats have one scale a row, whatever their block_size says ([256, 1] for [256, 64]).
+  if (affine.impl.find("xTensorCore") != std::string::npos && affine.shape.size() == 2)
+    affine.block = {1, affine.shape[1]};
   const std::optional<ZeroPoints> domain = domain_of(attribute(tensor, *prefix + "zero_point_domain"));
   const int64_t blocks = grid_elems(affine);
   if (!domain || !blocks || !affine.scale || !is_float(affine.scale->dtype) ||
