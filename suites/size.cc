@@ -77,6 +77,7 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     weight.law_bytes = tensor->scheme->payload_bytes(weight.shape, layout, tensor->activation) +
                        static_cast<uint64_t>(tensor->stored_otherwise_bytes);
     weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, "plain", tensor->activation);
+    weight.policy_bytes = weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, "plain", kWeightOnly);
     weight.element_bytes = element_bytes;
     weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
     if (fresh) count.law_bytes += weight.law_bytes;
@@ -109,7 +110,7 @@ std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targ
   for (const WeightSize& weight : count.weights) {
     const std::optional<double> least = minimum_reduction(weight, targets);
     const double reduction =
-        static_cast<double>(weight.dense_bytes) / static_cast<double>(weight.element_bytes);
+        static_cast<double>(weight.dense_bytes) / static_cast<double>(weight.element_bytes - weight.policy_bytes);
     if (least && !(reduction >= *least)) {
       char want[32], got[32];
       std::snprintf(want, sizeof want, "at least %.2fx", *least);

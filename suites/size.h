@@ -19,6 +19,7 @@ struct WeightSize {
   WeightShape shape;
   uint64_t law_bytes = 0;      // in the layout of the file
   uint64_t plain_bytes = 0;    // in layout "plain", which pads nothing
+  uint64_t policy_bytes = 0;   // of plain_bytes, what the activation policy stores: scales of x, act_pre_scale
   uint64_t element_bytes = 0;  // of its inner tensors, as the file has them
   uint64_t dense_bytes = 0;
 };
