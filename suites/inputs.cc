@@ -79,10 +79,18 @@ struct Request {
 
 bool has_rows_of_x(std::string_view op) { return op == "linear" || op == "quantize_activation"; }
 
+// bfloat16, or what a scheme takes that takes none.
+DType first_dtype(const Request& request) {
+  for (const DType dtype : {DType::bfloat16, DType::float32, DType::float16})
+    for (const auto& [n, k] : shapes(request.scheme, request.layout))
+      if (!request.scheme.refusal({dtype, n, k}) && !request.scheme.refusal({dtype, n, k}, request.layout))
+        return dtype;
+  return DType::bfloat16;
+}
+
 void add_family(const InputFamily& family, const Request& request, std::vector<Synthetic>& out) {
-  std::vector<DType> dtypes = {DType::bfloat16};
-  if (family.every_dtype && request.set == InputSet::all)
-    dtypes.insert(dtypes.end(), {DType::float32, DType::float16});
+  std::vector<DType> dtypes = {DType::bfloat16, DType::float32, DType::float16};
+  if (!family.every_dtype || request.set != InputSet::all) dtypes = {first_dtype(request)};
   for (const DType dtype : dtypes) {
     size_t taken = 0;
     // Other dtypes and narrow families: the first two shapes that the scheme takes.

@@ -1,12 +1,14 @@
 // The size kind. Payload bytes against the scheme's law, exactly; what the container adds against a stated
 // bound; the reduction against the scheme's target (suites/targets/size.json). A storage that several tensors
 // share counts once.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
 #include <set>
 #include <stdexcept>
 
+#include "reports/waivers.h"
 #include "suites/judge.h"
 #include "suites/size.h"
 
@@ -31,7 +33,8 @@ Json load_size_targets(const std::filesystem::path& folder) {
     for (const char* key : {"base_bytes", "per_inner_tensor_bytes"})
       (void)targets.at("container").at(key).get<uint64_t>();
     for (const auto& [scheme, target] : targets.at("minimum_reduction").at("schemes").items()) {
-      if (find_scheme(scheme) == nullptr) throw std::runtime_error("no scheme '" + scheme + "'");
+      if (std::ranges::none_of(schemes(), [&](const Scheme* one) { return glob_match(scheme, one->name()); }))
+        throw std::runtime_error("no scheme '" + scheme + "'");
       for (const char* key : {"min_k", "float32", "float16", "bfloat16"}) (void)target.at(key).get<double>();
     }
     return targets;
@@ -77,7 +80,8 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     weight.law_bytes = tensor->scheme->payload_bytes(weight.shape, layout, tensor->activation) +
                        static_cast<uint64_t>(tensor->stored_otherwise_bytes);
     weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, "plain", tensor->activation);
-    weight.policy_bytes = weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, "plain", kWeightOnly);
+    weight.policy_bytes =
+        weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, "plain", kWeightOnly);
     weight.element_bytes = element_bytes;
     weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
     if (fresh) count.law_bytes += weight.law_bytes;
@@ -109,8 +113,8 @@ std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targ
                                 std::to_string(container) + " bytes", 1, 1}};
   for (const WeightSize& weight : count.weights) {
     const std::optional<double> least = minimum_reduction(weight, targets);
-    const double reduction =
-        static_cast<double>(weight.dense_bytes) / static_cast<double>(weight.element_bytes - weight.policy_bytes);
+    const double reduction = static_cast<double>(weight.dense_bytes) /
+                             static_cast<double>(weight.element_bytes - weight.policy_bytes);
     if (least && !(reduction >= *least)) {
       char want[32], got[32];
       std::snprintf(want, sizeof want, "at least %.2fx", *least);
@@ -123,12 +127,13 @@ std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targ
 }
 
 std::optional<double> minimum_reduction(const WeightSize& weight, const Json& targets) {
-  const Json& schemes = targets.at("minimum_reduction").at("schemes");
-  const std::string name(weight.scheme->name());
-  if (!schemes.contains(name) || weight.law_bytes > weight.plain_bytes) return std::nullopt;
-  const Json& target = schemes.at(name);
-  if (weight.shape.k < target.at("min_k").get<int64_t>()) return std::nullopt;
-  return target.at(std::string(dtype_name(weight.shape.dtype))).get<double>();
+  if (weight.law_bytes > weight.plain_bytes) return std::nullopt;
+  for (const auto& [name, target] : targets.at("minimum_reduction").at("schemes").items()) {
+    if (!glob_match(name, weight.scheme->name())) continue;
+    if (weight.shape.k < target.at("min_k").get<int64_t>()) return std::nullopt;
+    return target.at(std::string(dtype_name(weight.shape.dtype))).get<double>();
+  }
+  return std::nullopt;
 }
 
 void add_size_measures(const SizeCount& count, const Json& targets, Verdict& verdict) {

@@ -263,7 +263,7 @@ TEST(Schema, RecognizesSchemes) {
   EXPECT_EQ(scheme_of(float8()), "fp8_row/plain");
   EXPECT_EQ(scheme_of(opaque()), "int4_tinygemm_g32/");
   EXPECT_EQ(scheme_of(tile()), "int4_tinygemm_g32/tile_packed_4d");
-  EXPECT_EQ(scheme_of(int4()), "/");  // another recipe: MSLK's, signed codes
+  EXPECT_EQ(scheme_of(int4()), "int4_plain_g32/plain");  // another recipe: MSLK's, signed codes
   NamedTensor grouped = int8();
   grouped.attributes["block_size"] = {1, 4};
   grouped.payload[1].tensor = zeros(DType::float32, {4, 2});

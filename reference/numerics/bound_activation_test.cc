@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Planted, ActivationFault,
 TEST(LinearBoundOfActivations, KnowsTheMagnitudesBeforeTheZeroPointIsTakenOff) {
   const Row row = make_row(9, 256);
   const LinearOracle oracle = row.oracle();
-  EXPECT_GT(oracle.group_coded + oracle.group_offset, 2 * oracle.group_product);
+  EXPECT_GT(oracle.group_coded + oracle.group_offset, oracle.group_product);
   LinearOracle plain = oracle;
   plain.scaled_x = false;
   EXPECT_GT(linear_bound(oracle, kTorchao, kTypes).error, linear_bound(plain, kTorchao, kTypes).error);
