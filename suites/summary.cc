@@ -10,6 +10,8 @@
 
 #include <unistd.h>
 
+#include "reference/schemes/scheme.h"
+
 namespace qcts {
 namespace {
 
@@ -57,6 +59,25 @@ struct Cell {
   size_t passes = 0, blocking = 0, total = 0;
 };
 
+// What the rows are: schemes while they fit the screen, else their families.
+class Rows {
+ public:
+  explicit Rows(const RunReport& report) {
+    std::set<std::string> schemes;
+    for (const Verdict& verdict : report.verdicts) schemes.insert(split_case_id(verdict.case_id).scheme);
+    by_family_ = schemes.size() > kSchemesShown;
+  }
+  std::string of(const std::string& scheme) const {
+    const Scheme* known = by_family_ ? find_scheme(scheme) : nullptr;
+    return known == nullptr ? scheme : std::string(known->family());
+  }
+  const char* title() const { return by_family_ ? "pass/judged by family" : "pass/judged"; }
+
+ private:
+  static constexpr size_t kSchemesShown = 12;
+  bool by_family_ = false;
+};
+
 // scheme x op: passes/judged of numerics and determinism, and of the kinds that judge files.
 void matrix(const RunReport& report, std::ostream& out) {
   // quantize_activation in the width of the others.
@@ -67,16 +88,17 @@ void matrix(const RunReport& report, std::ostream& out) {
                                                                 {"unpack", "unpack"},
                                                                 {"linear", "linear"},
                                                                 {"file", "file"}};
+  const Rows names(report);
   std::map<std::string, std::map<std::string, Cell>> rows;
   for (const Verdict& verdict : report.verdicts) {
     const IdParts parts = split_case_id(verdict.case_id);
     if (parts.kind == "latency") continue;
-    Cell& cell = rows[parts.scheme][parts.op];
+    Cell& cell = rows[names.of(parts.scheme)][parts.op];
     ++cell.total;
     cell.passes += verdict.status == Status::pass;
     cell.blocking += blocks_conformance(verdict, report.gate_latency);
   }
-  out << "\n  " << std::left << std::setw(22) << "pass/judged";
+  out << "\n  " << std::left << std::setw(22) << names.title();
   for (const auto& [op, title] : ops) out << std::setw(14) << title;
   out << "\n";
   for (auto& [scheme, cells] : rows) {
@@ -91,8 +113,9 @@ void matrix(const RunReport& report, std::ostream& out) {
   }
 }
 
-// One line a scheme: how many files meet the law, and the one with the largest reduction.
+// One line a row: how many files meet the law, and the one with the largest reduction.
 void sizes(const RunReport& report, std::ostream& out) {
+  const Rows names(report);
   struct Row {
     size_t files = 0, lawful = 0;
     const Verdict* best = nullptr;
@@ -101,7 +124,7 @@ void sizes(const RunReport& report, std::ostream& out) {
   for (const Verdict& verdict : report.verdicts) {
     const IdParts parts = split_case_id(verdict.case_id);
     if (parts.kind != "size") continue;
-    Row& row = rows[parts.scheme];
+    Row& row = rows[names.of(parts.scheme)];
     ++row.files;
     row.lawful += verdict.status == Status::pass;
     const Measure *mine = measure(verdict, "reduction"),
