@@ -117,7 +117,7 @@ def test_schemes_and_list_speak_json():
 @pytest.fixture(scope="module")
 def golden():
     manifest = json.loads((ROOT / "fixtures/manifest.json").read_text())
-    return next(ROOT / "fixtures" / g["file"] for g in manifest["goldens"] if "int8_row" in g["id"] and g["file"].endswith(".pt"))
+    return next(ROOT / "fixtures" / g["file"] for g in manifest["goldens"] if g["id"].endswith("int8_row/toy_64_32_64"))
 
 
 def test_check_judges_a_file_without_a_manifest(golden):

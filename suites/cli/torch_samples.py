@@ -106,10 +106,6 @@ def nested():
     return {"n": torch.nested.nested_tensor([counting((2, 3)), counting((1, 3))])}
 
 
-def jagged():
-    return {"n": torch.nested.nested_tensor([counting((2, 3)), counting((1, 3))], layout=torch.jagged)}
-
-
 def meta():
     return {
         "m": torch.empty(3, 4, device="meta"),
@@ -186,7 +182,6 @@ OBJECTS = {
     "adagrad": lambda: optimizer(torch.optim.Adagrad),
     "sparse": sparse,
     "nested": nested,
-    "jagged": jagged,
     "meta": meta,
     "lazy": lazy,
     "storages": storages,
