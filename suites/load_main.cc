@@ -2,13 +2,17 @@
 // request, its words parted by tabs; a line of stdout the answer, one JSON object. Times are microseconds of
 // the steady clock.
 //   make FILE BYTES TENSORS SEED   a checkpoint of bfloat16 noise, torch zip or safetensors by its name
-//   open|touch|load|check FILE     as qcts does: map; map and touch each page; into prefaulted memory; map
-//   and compare every CRC plain_touch|plain_load|plain_check FILE   the same bytes without qcts: mmap,
-//   parallel pread, one CRC over the mapping save OUT | plain_save OUT      what was loaded last, through our
-//   writer; the same bytes by write, fsync, rename memcpy FILE                    what was loaded last,
-//   copied in memory resident FILE | evict FILE | warm FILE     the share of its pages in the page cache
-//   (mincore), after doing that ratio A,B,... C,D,...          median of the paired ratios A/C, B/D, ... and
-//   its 95 % interval
+// - open|touch|load|check FILE: as qcts does: map; map and touch each page; into prefaulted memory; map and
+// compare
+//   every CRC.
+// - plain_touch|plain_load|plain_check FILE: the same bytes without qcts: mmap, parallel pread, one CRC over
+// the
+//   mapping.
+// - save OUT|plain_save OUT: what was loaded last, through our writer; the same bytes by write, fsync,
+// rename.
+// - memcpy FILE: its bytes, loaded, copied in memory.
+// - resident FILE|evict FILE|warm FILE: the share of its pages in the page cache (mincore), after doing that.
+// - ratio A,B,... C,D,...: median of the paired ratios A/C, B/D, ... and its 95 % interval.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -176,6 +180,7 @@ class Server {
     if (verb == "load" || verb == "plain_load") return load(verb, path);
     if (verb == "save" || verb == "plain_save") return save(verb, path);
     if (verb == "memcpy") {
+      if (loaded_size_ == 0) load("load", path);
       fault_in(copy_, loaded_size_);
       const auto begin = Clock::now();
       std::memcpy(copy_->data(), memory_->data(), loaded_size_);
