@@ -141,7 +141,7 @@ def decide(target, value):
     _, _, _, kind, limit = target
     if kind == "us":
         return "met" if value["value"] < limit else "missed"
-    if value["low"] is None:
+    if value["low"] is None or value["high"] is None:  # too few pairs for an interval
         return "undecided"
     return "met" if value["low"] >= limit else "missed" if value["high"] < limit else "undecided"
 
@@ -239,7 +239,7 @@ def ratio_text(ratio):
     if ratio["kind"] == "us":
         figures = f": {ratio['value'] / 1e3:.2f} ms, limit {ratio['limit'] / 1e3:.0f} ms"
     else:
-        known = ratio["low"] is not None
+        known = None not in (ratio["low"], ratio["high"])
         interval = f"[{ratio['low']:.3f}, {ratio['high']:.3f}]" if known else "[too few samples]"
         figures = f" against {ratio['peer']}: {ratio['value']:.3f} {interval}, at least {ratio['limit']}"
     return f"  {ratio['cache']}  {ratio['name']}{figures}: {ratio['decision']}"

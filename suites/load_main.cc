@@ -1,15 +1,12 @@
 // qcts_load: loading and saving, timed, behind a pipe; suites/load_bench.py asks. A line of stdin is a
 // request, its words parted by tabs; a line of stdout the answer, one JSON object. Times are microseconds of
 // the steady clock.
-//   make FILE BYTES TENSORS SEED   a checkpoint of bfloat16 noise, torch zip or safetensors by its name
+// - make FILE BYTES TENSORS SEED: a checkpoint of bfloat16 noise, torch zip or safetensors by its name.
 // - open|touch|load|check FILE: as qcts does: map; map and touch each page; into prefaulted memory; map and
-// compare
-//   every CRC.
+//   compare every CRC.
 // - plain_touch|plain_load|plain_check FILE: the same bytes without qcts: mmap, parallel pread, one CRC over
-// the
-//   mapping.
-// - save OUT|plain_save OUT: what was loaded last, through our writer; the same bytes by write, fsync,
-// rename.
+//   the mapping.
+// - save OUT|plain_save OUT: what was loaded last, through our writer; the same by write, fsync, rename.
 // - memcpy FILE: its bytes, loaded, copied in memory.
 // - resident FILE|evict FILE|warm FILE: the share of its pages in the page cache (mincore), after doing that.
 // - ratio A,B,... C,D,...: median of the paired ratios A/C, B/D, ... and its 95 % interval.
@@ -151,6 +148,10 @@ class Server {
     const std::string& verb = words.at(0);
     if (verb == "make") return make(words);
     if (verb == "ratio") return ratio(words);
+    if (verb == "evict") {  // a mapped page stays
+      opened_ = {};
+      loaded_.clear();
+    }
     if (verb == "resident" || verb == "evict" || verb == "warm") return cache(verb, words.at(1));
     const auto memory_before = begin_memory();
     const auto start = Clock::now();
