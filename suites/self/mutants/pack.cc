@@ -35,7 +35,7 @@ Place tile_place(const qcts_problem& p, int64_t n, int64_t k) {
 }
 
 Place place_of(const qcts_problem& p, int64_t n, int64_t k) {
-  if (is(p, "tile_packed_4d")) return tile_place(p, n, k);
+  if (is_tile_packed(p.layout)) return tile_place(p, n, k);
   const bool wide = is(p, "cpu_avx512") && !planted(p4_avx2_for_avx512);
   const int64_t block = wide ? 64 : 32, first = n / block * block, column = n - first;
   const int64_t columns = std::min(block, p.n - first), base = first * p.k / 2 + k * columns / 2;
@@ -55,10 +55,11 @@ void pack_scales(const qcts_problem& p) {
   const auto* from = data<const char>(p.planes, p.n_planes, "scale_and_zero");
   auto* to = data<char>(p.out_planes, p.n_out_planes, "scale_and_zero");
   const int64_t pair = 2 * dtype_bytes(p.w_dtype);
-  const bool tiled = is(p, "tile_packed_4d");
+  const bool tiled = is_tile_packed(p.layout);
   const int64_t columns = tiled ? round_up(p.n, 8) : p.n;
   const int64_t groups = (tiled ? round_up(p.k, 1024) : p.k) / p.group;
   uint16_t padding[2] = {0x0080, 0x0200};
+  if (is(p, "tile_packed_4d_v1")) padding[0] = 0x3586, padding[1] = 0x3706;
   if (planted(p4_padding_scale_zero)) padding[0] = padding[1] = 0;
   for (int64_t g = 0; g < groups; ++g)
     for (int64_t n = 0; n < columns; ++n) {
@@ -74,7 +75,7 @@ qcts_status run_pack(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   const auto* from = data<const uint8_t>(p.planes, p.n_planes, "qdata");
   auto* to = data<uint8_t>(p.out_planes, p.n_out_planes, "qdata");
-  const bool tiled = is(p, "tile_packed_4d");
+  const bool tiled = is_tile_packed(p.layout);
   const int64_t bytes = (tiled ? round_up(p.n, 8) * round_up(p.k, 1024) : p.n * p.k) / 2;
   std::memset(to, 0, static_cast<size_t>(bytes));
   for (int64_t n = 0; n < p.n; ++n)
@@ -95,7 +96,7 @@ qcts_status run_unpack(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   const auto* from = data<const uint8_t>(p.planes, p.n_planes, "qdata");
   auto* to = data<uint8_t>(p.out_planes, p.n_out_planes, "qdata");
-  const bool tiled = is(p, "tile_packed_4d");
+  const bool tiled = is_tile_packed(p.layout);
   const int64_t bytes = (tiled ? round_up(p.n, 8) * round_up(p.k, 1024) : p.n * p.k) / 2;
   for (int64_t n = 0; n < p.n; ++n)
     for (int64_t k = 0; k < p.k; k += 2) {
