@@ -316,7 +316,7 @@ class Int4Tinygemm final : public Scheme {
   CodeSet codes() const override { return integer_codes(4, false); }
   void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<int> out) const override {
-    for (int64_t k = 0; k < shape.k; ++k) out[k] = code_at(plain.front().bytes, plain_nibble(shape, row, k));
+    for (int64_t k = 0; k < shape.k; ++k) out[k] = code_of(plain.front().bytes, plain_nibble(shape, row, k));
   }
 
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
