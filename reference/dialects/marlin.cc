@@ -125,6 +125,7 @@ std::optional<Tensor> dense_of_sparse(const NamedTensor& tensor, const std::stri
   const int64_t n = tensor.shape[0], k = tensor.shape[1], group = whole_number(tensor, at + "group_size");
   const Tensor *words = find_payload(tensor, at + "int_data"), *scale = find_payload(tensor, at + "scale"),
                *meta = find_payload(tensor, at + "meta"), *zero_point = find_payload(tensor, at + "zero_point");
+  if (!zero_point) zero_point = find_payload(tensor, at + "zero");  // 0.15
   if (n % 64 || k % 32 || group < 1 || k % group || !is_shaped(words, DType::int32, {k / 32, 2 * n}) ||
       !is_shaped(meta, DType::int16, {k / 32, 2 * n}) || !scale || !is_float(scale->dtype) ||
       scale->numel() != k / group * n || whole_number(tensor, at + "num_bits") != 4)
