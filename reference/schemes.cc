@@ -48,6 +48,32 @@ namespace {
 }
 }  // namespace
 
+CodeSet integer_codes(int bits, bool is_signed) {
+  CodeSet set;
+  const int count = 1 << bits;
+  for (int code = 0; code < count; ++code) set.values.push_back(is_signed && code >= count / 2 ? code - count : code);
+  return set;
+}
+
+CodeSet float_codes(DType element) {
+  const FloatFormat& format = float_format(element);
+  CodeSet set;
+  for (int code = 0; code < 1 << (format.has_sign + format.exponent_bits + format.mantissa_bits); ++code)
+    set.values.push_back(decode_float(element, static_cast<uint64_t>(code)));
+  return set;
+}
+
+void Scheme::row_codes(const Planes& plain, const WeightShape& shape, int64_t row, std::span<int> out) const {
+  const std::vector<std::byte>& bytes = plain.front().bytes;
+  const int mask = static_cast<int>(codes().values.size()) - 1;
+  const bool pairs = bytes.size() < static_cast<size_t>(shape.n * shape.k);
+  for (int64_t k = 0; k < shape.k; ++k) {
+    const int64_t index = row * shape.k + k;
+    const int byte = std::to_integer<int>(bytes[static_cast<size_t>(pairs ? index / 2 : index)]);
+    out[static_cast<size_t>(k)] = (pairs && index % 2 ? byte >> 4 : byte) & mask;
+  }
+}
+
 std::span<const ActivationInfo> Scheme::activations() const {
   static constexpr ActivationInfo kAlone[] = {{kWeightOnly, "x enters the sum as it is"}};
   return kAlone;

@@ -59,6 +59,7 @@ Json case_json(const Verdict& verdict) {
   const IdParts parts = split_case_id(verdict.case_id);
   Json json = to_json(verdict);
   json.erase("samples_us");
+  json.erase("coverage");
   json["id"] = verdict.full_id();
   json["kind"] = parts.kind;
   json["op"] = parts.op;
@@ -196,6 +197,7 @@ Json report_json(const RunReport& report) {
   json["goldens"] = report.goldens;
   json["ledger"] = report.ledger;
   json["readers"] = report.readers;
+  json["coverage"] = report.coverage;
   json["conformance"] = conformance_json(report);
   json["counts"] = counts_json(report);
   json["floor"] = floor_json(report);

@@ -94,6 +94,7 @@ Json to_json(const Verdict& verdict) {
     for (const double sample : verdict.samples_us) samples.push_back(number(sample));
     json["samples_us"] = std::move(samples);
   }
+  if (!verdict.coverage.is_null()) json["coverage"] = verdict.coverage;
   return json;
 }
 
@@ -114,6 +115,7 @@ Verdict verdict_from_json(const Json& json) {
   verdict.wall_us = real(field<Json>(json, "wall_us"));
   if (json.contains("samples_us"))
     for (const Json& sample : json["samples_us"]) verdict.samples_us.push_back(real(sample));
+  if (json.contains("coverage")) verdict.coverage = json["coverage"];
   return verdict;
 }
 

@@ -89,7 +89,7 @@ def view(report, load=None):
         "counts": model.counts(cases), "evidence": model.evidence_counts(cases), "failures": shown, "failure_count": total,
         "heat": {"columns": columns, "rows": rows}, "goldens": model.golden_table(cases), "sizes": sizes,
         "ledger": report.get("ledger") or {"choices": [], "claims": []}, "readers": model.reader_table(report.get("readers")),
-        "rejections": model.rejections(cases), "latencies": latencies, "latency_columns": names, "latency_plot": latency_plot(latencies),
+        "coverage": model.coverage_table(report.get("coverage")), "rejections": model.rejections(cases), "latencies": latencies, "latency_columns": names, "latency_plot": latency_plot(latencies),
         "latency_note": report.get("latency_note", ""), "reasons": model.reasons(cases), "waivers": report["waivers"],
         "load": load, "conformance_text": report["conformance"]["rule"], "cases": sorted(cases, key=lambda case: case["id"]),
     }

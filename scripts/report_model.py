@@ -102,6 +102,40 @@ def evidence_counts(cases):
     return tally
 
 
+def coverage_table(entries):
+    """One row a scheme and policy: of each kind of value how many of all were hit, and the holes."""
+
+    def cell(hits):
+        if hits is None:
+            return None
+        text = f"{hits['hit']} of {hits['of']}" + (f" {hits['dtype']}" if "dtype" in hits else "")
+        return {"text": text, "complete": not hits["holes"], "holes": hits["holes"]}
+
+    rows = []
+    for entry in entries or []:
+        rows.append(
+            {
+                "name": entry["scheme"] + (f", x {entry['activation']}" if entry["activation"] else ""),
+                "cells": [cell(entry[key]) for key in ("codes_written", "codes_read", "halfway")],
+                "exponents": [cell(hits) for hits in entry["scale_exponents"]],
+                "specials": [entry["special_inputs"], entry["special_scales"]],
+                "tails": [runs(entry[key]) for key in ("k_mod_32", "n_mod_16", "m")],
+            }
+        )
+    return rows
+
+
+def runs(numbers):
+    """[0, 1, 2, 5] -> "0-2, 5"."""
+    parts, start = [], 0
+    for i, number in enumerate(numbers):
+        if i + 1 < len(numbers) and numbers[i + 1] == number + 1:
+            continue
+        parts.append(f"{numbers[start]}-{number}" if start < i else str(number))
+        start = i + 1
+    return ", ".join(parts)
+
+
 OUTCOMES = ("wrong", "refuses", "parts", "unsafe", "reads", "dequantizes")
 
 

@@ -103,3 +103,25 @@ def test_the_page_shows_who_reads_whose_files_and_the_choices():
     for words in ("Who reads whose files", "Unsupported global", "where do halves go?", "half_even"):
         assert words in page
     assert "Who reads whose files" not in report.render_html(make([FAILED]))
+
+
+def test_the_page_shows_which_values_were_touched_and_which_were_not():
+    """Protects: a hole in codes, halfway points or scale exponents is on the page by name, a full set is told from it."""
+    entry = {
+        "scheme": "int4_x",
+        "activation": "",
+        "codes_written": {"hit": 14, "of": 16, "holes": ["3", "9"]},
+        "codes_read": {"hit": 16, "of": 16, "holes": []},
+        "halfway": None,
+        "scale_exponents": [{"hit": 3, "of": 40, "holes": ["-24 to 12"], "dtype": "float16"}],
+        "special_inputs": ["zero"],
+        "special_scales": [],
+        "k_mod_32": [0, 1, 2, 7],
+        "n_mod_16": [0],
+        "m": [],
+    }
+    page = report.render_html(make([FAILED]) | {"coverage": [entry]})
+    for words in ("14 of 16", "holes: 3, 9", '<b class="pass">16 of 16</b>', "3 of 40 float16", "-24 to 12", "0-2, 7"):
+        assert words in page, words
+    assert "Value coverage" not in report.render_html(make([FAILED]))
+    assert report.model.runs([]) == "" and report.model.runs([4]) == "4" and report.model.runs([1, 2, 4, 5, 6]) == "1-2, 4-6"

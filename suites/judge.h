@@ -11,6 +11,8 @@
 
 namespace qcts {
 
+class CoverageLog;
+
 struct JudgeContext {
   std::filesystem::path scratch;  // an empty folder for files that a case writes
   std::filesystem::path targets;  // suites/targets
@@ -22,6 +24,7 @@ struct JudgeContext {
   uint64_t seed = 0;                   // mixed into synthetic inputs
   OpenOptions open;                    // how round_trip, assign and size read the file
   const Registry* registry = nullptr;  // latency: where the dense baseline is looked for; may be null
+  CoverageLog* coverage = nullptr;     // numerics: told of every question that was judged; may be null
 };
 
 Verdict judge(const Case& c, const JudgeContext& context);

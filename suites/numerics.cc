@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "reference/numerics/soft_float.h"
+#include "suites/coverage.h"
 #include "suites/effective_weights.h"
 #include "suites/judge.h"
 #include "suites/question.h"
@@ -173,7 +174,8 @@ struct Attempt {
 class NumericsJudge {
  public:
   NumericsJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
-      : kernel_(*c.implementation->kernel),
+      : case_id_(c.id),
+        kernel_(*c.implementation->kernel),
         context_(context),
         verdict_(verdict),
         question_(ask(c, context.seed)),
@@ -191,6 +193,7 @@ class NumericsJudge {
       verdict_.reason = support.reason;
       return;
     }
+    if (context_.coverage) verdict_.coverage = context_.coverage->note(case_id_, question_);
     try {
       const KernelAnswer answer = first.run(Poison::nan);
       if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
@@ -284,6 +287,7 @@ class NumericsJudge {
                  : "a changed answer would have passed too";
   }
 
+  const std::string& case_id_;
   const qcts_kernel& kernel_;
   const JudgeContext& context_;
   Verdict& verdict_;

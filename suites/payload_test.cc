@@ -145,6 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(SizeChange{"weight", [](SizeCount& c) { ++c.weights[0].element_bytes; },
                                "payload of a weight"},
                     SizeChange{"storage", [](SizeCount& c) { ++c.payload_bytes; }, "payload of the file"},
+                    SizeChange{"unseen", [](SizeCount& c) { c.unseen_bytes = 3; }, "payload of the file"},
                     SizeChange{"container", [](SizeCount& c) { c.file_bytes += 20000; }, "container"},
                     SizeChange{"target", [](SizeCount& c) { c.weights[0].dense_bytes /= 2; }, "reduction"}),
     [](const auto& info) { return std::string(info.param.name); });

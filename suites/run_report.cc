@@ -5,6 +5,7 @@
 
 #include "reference/formats/mapped_file.h"
 #include "reference/formats/sha256.h"
+#include "suites/coverage.h"
 #include "suites/environment.h"
 #include "suites/paths.h"
 #include "suites/run.h"
@@ -83,6 +84,7 @@ Outcome write_report(RunReport& report, const fs::path& out, bool print_json) {
             [](const Verdict& a, const Verdict& b) { return a.full_id() < b.full_id(); });
   for (Waiver& waiver : report.waivers) std::sort(waiver.matched.begin(), waiver.matched.end());
   count_floor(report);
+  report.coverage = coverage_json(report.verdicts);
   const std::string json = report_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   write_text(out / "report.json", json);
   write_text(out / "junit.xml", junit_xml(report));

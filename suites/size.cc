@@ -85,6 +85,7 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     weight.element_bytes = element_bytes;
     weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
     if (fresh) count.law_bytes += weight.law_bytes;
+    if (fresh) count.unseen_bytes += fresh_bytes - std::min(fresh_bytes, element_bytes);
     count.weights.push_back(weight);
   }
   return count;
@@ -101,9 +102,10 @@ std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targ
     if (weight.element_bytes != weight.law_bytes)
       return SizeFinding{"the payload of a weight is not what its scheme's law says",
                          bytes_mismatch(weight.name, weight.law_bytes, weight.element_bytes)};
-  if (count.payload_bytes != count.law_bytes)
+  const uint64_t lawful_bytes = count.law_bytes + count.unseen_bytes;
+  if (count.payload_bytes != lawful_bytes)
     return SizeFinding{"the payload of the file is not what the laws of its weights say",
-                       bytes_mismatch("payload", count.law_bytes, count.payload_bytes)};
+                       bytes_mismatch("payload", lawful_bytes, count.payload_bytes)};
   const uint64_t held = count.payload_bytes + count.program_bytes;
   const uint64_t container = count.file_bytes - std::min(count.file_bytes, held);
   const uint64_t bound = container_bound_bytes(count, targets);
@@ -157,7 +159,9 @@ void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict) {
   const Json targets = load_size_targets(context.targets);
   LayoutHints hints;
   for (const Golden::TensorInfo& info : c.golden->tensors) hints[info.name] = info.layout;
-  const SizeCount count = count_size(open_checkpoint(c.golden->file, context.open), hints);
+  SizeCount count = count_size(open_checkpoint(c.golden->file, context.open), hints);
+  // A producer that saves more than it means is known by its golden, and by nothing else.
+  if (std::ranges::find(c.golden->flags, "unseen_storage") == c.golden->flags.end()) count.unseen_bytes = 0;
   add_size_measures(count, targets, verdict);
   if (c.golden->upstream_payload_bytes)
     verdict.measures.push_back({"upstream_payload_bytes",

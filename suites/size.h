@@ -32,6 +32,7 @@ struct SizeCount {
   uint64_t dense_bytes = 0;
   uint64_t program_bytes =
       0;  // of a TorchScript archive: its code and what else is neither pickle nor storage
+  uint64_t unseen_bytes = 0;  // of storages of quantized weights that no element reaches, where the golden says so
   uint64_t inner_tensors = 0;
   std::vector<WeightSize> weights;
 };

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "suites/baseline.h"
+#include "suites/coverage.h"
 #include "suites/memory.h"
 #include "suites/paths.h"
 #include "suites/provider_call.h"
@@ -119,6 +120,7 @@ class Worker {
     std::filesystem::remove_all(context.scratch);
     std::filesystem::create_directories(context.scratch);
     if (found->second.kind == Kind::latency) context.registry = baseline_.find(registry_);
+    context.coverage = &coverage_;
     Verdict verdict = judge(found->second, context);
     if (!load_fault_.empty() && verdict.status == Status::pass) {
       verdict.status = Status::fail;
@@ -165,6 +167,7 @@ class Worker {
   std::unique_ptr<RemoteProvider> remote_;
   Registry registry_;
   Baseline baseline_;
+  CoverageLog coverage_;
   Fixtures fixtures_;
   std::map<std::string, Case> cases_;
   std::string load_fault_;

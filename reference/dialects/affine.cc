@@ -10,6 +10,7 @@
 
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/dense.h"
+#include "reference/dialects/marlin.h"
 #include "reference/dialects/schema.h"
 #include "reference/numerics/soft_float.h"
 
@@ -299,6 +300,15 @@ std::optional<Affine> read_affine(const NamedTensor& tensor) {
 std::optional<Tensor> dense_by_dialect(const NamedTensor& tensor) {
   if (const std::optional<Affine> affine = read_affine(tensor)) return dense_of_affine(*affine, tensor.name);
   if (const std::optional<Affine> affine = read_flat(tensor)) return dense_of_affine(*affine, tensor.name);
+  if (const std::optional<Tensor> dense = dense_of_marlin(tensor)) return dense;
+  // Bit planes by themselves: codes of a byte each.
+  if (tensor.type == "UintxTensor" && tensor.shape.size() == 2 && tensor.dtype == DType::uint8)
+    if (const auto codes = uintx_codes(tensor, "", tensor.shape[0], tensor.shape[1])) {
+      std::vector<std::byte> bytes(codes->size());
+      std::ranges::transform(*codes, bytes.begin(),
+                             [](double code) { return static_cast<std::byte>(static_cast<int>(code)); });
+      return make_tensor(tensor.dtype, tensor.shape, std::move(bytes), tensor.name);
+    }
   // Wrappers that quantize only activations, around a plain weight.
   if (tensor.type != "LinearActivationQuantizedTensor" &&
       tensor.type != "WeightTensorWithLinearActivationQuantizationMetadata")

@@ -1,5 +1,6 @@
 // torchao 0.18.0 quantization/quantize_/workflows/float8/float8_tensor.py, as Float8WeightOnlyConfig and
-// Float8DynamicActivationFloat8WeightConfig write it.
+// Float8DynamicActivationFloat8WeightConfig write it; static activations by PrototypeFloat8Tensor,
+// prototype/quantization/float8_static_quant/prototype_float8_tensor.py.
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/spelling.h"
 #include "reference/numerics/soft_float.h"
@@ -10,6 +11,10 @@ namespace {
 bool makes_float8(const Scheme& scheme, std::string_view layout, std::string_view activation) {
   const bool float8 = scheme.family() == "fp8_row" || scheme.family() == "fp8";
   return float8 && scheme.find_layout(layout) && !activation.starts_with("static_");
+}
+
+bool makes_static_float8(const Scheme& scheme, std::string_view layout, std::string_view activation) {
+  return scheme.family() == "fp8" && scheme.find_layout(layout) && activation.starts_with("static_tensor");
 }
 
 // The sides of the weight over those of its scale.
@@ -32,7 +37,7 @@ Json kwargs_float8(const SchemeTensor& tensor) {
   const std::string_view policy = tensor.activation;
   Json data = Json::object();
   data["float8_dtype"] = dtype_json(plane(tensor.planes, "qdata").dtype);
-  data["granularity"] = policy == "dyn_tensor" ? typed_json("PerTensor", Json::object())
+  data["granularity"] = policy == "dyn_tensor" || policy.starts_with("static_tensor") ? typed_json("PerTensor", Json::object())
                         : policy == "dyn_block128"
                             ? typed_json("PerBlock", {{"block_size", Json::array({1, 128})}})
                             : typed_json("PerRow", {{"dim", -1}});
@@ -63,7 +68,27 @@ Json state_float8(const SchemeTensor& tensor) {
   return dict;
 }
 
+Json state_static_float8(const SchemeTensor& tensor) {
+  Json dict = Json::object();
+  dict["qdata"] = plane_here();
+  dict["scale"] = plane_here();
+  dict["act_quant_scale"] = plane_here();
+  dict["block_size"] = blocks(tensor);
+  dict["mm_config"] = mm_config(tensor.activation);
+  dict["act_quant_kwargs"] = kwargs_float8(tensor);
+  dict["kernel_preference"] = kernel(tensor.activation);
+  const bool out = tensor.activation == "static_tensor_out";
+  dict["output_act_quant_scale"] = out ? plane_here() : Json(nullptr);
+  dict["output_act_quant_kwargs"] = out ? kwargs_float8(tensor) : Json(nullptr);
+  return dict;
+}
+
 }  // namespace
+
+extern const Spelling kSpelling_float8_static = {
+    {"torchao.prototype.quantization.float8_static_quant.prototype_float8_tensor", "PrototypeFloat8Tensor", false},
+    makes_static_float8,
+    state_static_float8};
 
 extern const Spelling kSpelling_float8 = {
     {"torchao.quantization", "Float8Tensor", true}, makes_float8, state_float8};

@@ -194,6 +194,18 @@ class Fp8Sparse24 final : public Scheme {
     }
   }
 
+  CodeSet codes() const override { return float_codes(kCode); }
+  void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<int> out) const override {
+    std::fill(out.begin(), out.end(), -1);
+    for (int64_t chunk = 0; chunk < shape.k / 4; ++chunk) {
+      const int nibble = valid_nibble(plain, shape, row, chunk, "plain");
+      for (int i = 0; i < 2 && nibble != 0; ++i)
+        out[chunk * 4 + (i ? nibble >> 2 : nibble & 3)] =
+            static_cast<int>(plain.front().bytes[row * shape.k / 2 + chunk * 2 + i]);
+    }
+  }
+
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset);

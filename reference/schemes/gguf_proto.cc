@@ -128,6 +128,8 @@ class GgufProto final : public Scheme {
     }
   }
 
+  CodeSet codes() const override { return {}; }  // never rounded
+
   std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t at = static_cast<int64_t>(byte_offset) / dtype_bytes(shape.dtype);

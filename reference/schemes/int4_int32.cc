@@ -122,6 +122,8 @@ class Int4Int32 final : public Scheme {
     }
   }
 
+  CodeSet codes() const override { return integer_codes(4, false); }
+
   std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset);

@@ -175,6 +175,8 @@ class Int4Plain final : public Scheme {
     }
   }
 
+  CodeSet codes() const override { return integer_codes(4, true); }
+
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset);

@@ -313,6 +313,12 @@ class Int4Tinygemm final : public Scheme {
     for (int64_t k = 0; k < x.cols; ++k) out[k] = load_float(x.dtype, planes.front().bytes, row * x.cols + k);
   }
 
+  CodeSet codes() const override { return integer_codes(4, false); }
+  void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<int> out) const override {
+    for (int64_t k = 0; k < shape.k; ++k) out[k] = code_of(plain.front().bytes, plain_nibble(shape, row, k));
+  }
+
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const WeightShape stored = stored_shape(shape, layout);

@@ -163,6 +163,8 @@ class Intx final : public Scheme {
       out[k] = (static_cast<int8_t>(qdata[row * x.cols + k]) - at.zero_point) * static_cast<double>(at.scale);
   }
 
+  CodeSet codes() const override { return integer_codes(bits_, true); }
+
   std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     int64_t at = static_cast<int64_t>(byte_offset);

@@ -224,6 +224,8 @@ class Mx final : public Scheme {
     for (int64_t k = 0; k < x.cols; ++k) out[k] = exact[k].product;
   }
 
+  CodeSet codes() const override { return float_codes(element_.type); }
+
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset), blocks = shape.k / kMxBlock;

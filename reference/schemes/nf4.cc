@@ -151,6 +151,16 @@ class Nf4 final : public Scheme {
     }
   }
 
+  CodeSet codes() const override { return {{kTable.begin(), kTable.end()}, false}; }
+  void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<int> out) const override {
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const int64_t index = row * shape.k + k;
+      const int byte = static_cast<int>(plain.front().bytes[index / 2]);
+      out[k] = index % 2 ? byte & 0xF : byte >> 4;
+    }
+  }
+
   std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset), size = dtype_bytes(shape.dtype);

@@ -191,6 +191,8 @@ class Nvfp4 final : public Scheme {
     }
   }
 
+  CodeSet codes() const override { return float_codes(DType::float4_e2m1fn_x2); }
+
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset), blocks = shape.k / kNvfp4Block;

@@ -68,6 +68,14 @@ struct WeightShape {
   int64_t n = 0, k = 0;
 };
 
+// The codes of a scheme: what each stands for before scale and zero point, in the order of its bits.
+struct CodeSet {
+  std::vector<double> values;  // empty: the codes are no finite set
+  bool fixed = true;           // false: what a code stands for is in the checkpoint; `values` only names it
+};
+CodeSet integer_codes(int bits, bool is_signed);  // two's complement
+CodeSet float_codes(DType element);               // a NaN for each code that is one
+
 class Scheme {
  public:
   virtual ~Scheme() = default;
@@ -103,6 +111,13 @@ class Scheme {
   // The k exact weights of one row, from layout "plain".
   virtual void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                          std::span<ExactWeight> out) const = 0;
+
+  virtual CodeSet codes() const = 0;
+  // The k codes of one row, from layout "plain", as indices of codes().values; -1: the element has none (2:4 sparsity). The
+  // default: the first plane, one code a byte, or two with the even k low, and with the bits that codes() needs. Not where
+  // codes() is empty.
+  virtual void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
+                         std::span<int> out) const;
 
   // Policies, "weight_only" first where the producer has it. Default: weight_only alone.
   virtual std::span<const ActivationInfo> activations() const;

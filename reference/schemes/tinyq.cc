@@ -45,6 +45,7 @@ class Tinyq : public Scheme {
  public:
   std::string_view family() const override { return "tinyq"; }
   int64_t group() const override { return 0; }
+  CodeSet codes() const override { return integer_codes(8, true); }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return std::string(name()) + " has no layout " + std::string(layout);

@@ -74,6 +74,7 @@ nlohmann::ordered_json refusal_json(const Refusal& refusal) {
   body["class"] = refusal_class_name(refusal.cls);
   body["detail"] = refusal.detail;
   body["offset"] = refusal.offset ? nlohmann::ordered_json(*refusal.offset) : nlohmann::ordered_json(nullptr);
+  body["security"] = refusal.security;
   return {{"refusal", body}};
 }
 

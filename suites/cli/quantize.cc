@@ -12,6 +12,7 @@
 #include "suites/cli/file_command.h"
 #include "suites/cli/nearest.h"
 #include "suites/cli/quantize_choice.h"
+#include "suites/cli/static_scales.h"
 
 namespace qcts::cli {
 namespace {
@@ -21,6 +22,7 @@ using Json = nlohmann::ordered_json;
 struct QuantizeWords {
   FileOptions options;
   std::string in, out, scheme, layout, like, activation{kWeightOnly};
+  StaticScales scales;
   ChoiceRules rules;
   bool strict = false;
 };
@@ -28,6 +30,7 @@ struct QuantizeWords {
 struct Plan {
   const Scheme* scheme = nullptr;
   std::string layout, activation;
+  Planes policy_planes;  // what a static policy stores, the same beside every weight
   const TorchaoClass* cls = nullptr;  // nullptr: TinyQ's layers
   bool safetensors = false;
 
@@ -60,8 +63,6 @@ std::string activation_of(const Scheme& scheme, const std::string& word) {
   if (!scheme.find_activation(word))
     throw UsageError(std::string(scheme.name()) + " has no activation policy '" + word + "'" +
                      did_you_mean(word, known));
-  if (!scheme.policy_specs({DType::bfloat16, 64, 64}, word).empty())
-    throw UsageError(word + " needs scales from a calibration, which IN does not have");
   return word;
 }
 
@@ -71,6 +72,7 @@ Plan plan_of(const QuantizeWords& words) {
   const std::vector<std::string> layouts = writable_layouts(*plan.scheme);
   plan.layout = words.layout.empty() && !layouts.empty() ? layouts.front() : words.layout;
   plan.activation = activation_of(*plan.scheme, words.activation);
+  plan.policy_planes = static_planes(*plan.scheme, plan.activation, words.scales);
   plan.cls = torchao_class(*plan.scheme, plan.layout, plan.activation);
   if (std::find(layouts.begin(), layouts.end(), plan.layout) == layouts.end() ||
       (!plan.cls && plan.scheme->family() != "tinyq"))
@@ -112,7 +114,7 @@ SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
   const bool packed = plan.layout != "plain";
   return {plan.scheme,    plan.layout, shape.dtype,
           shape.n,        shape.k,     packed ? plan.scheme->pack(plain, shape, plan.layout) : plain,
-          plan.activation};
+          plan.activation, plan.policy_planes};
 }
 
 std::vector<SpelledTensor> spelled_tensors(
@@ -292,6 +294,7 @@ void add_quantize(CLI::App& app, int& exit_code) {
                       "int4: tile_packed_4d (default), cpu_avx512, cpu_avx2, cpu_default (.pt only)");
   command->add_option("--activation", words->activation,
                       "how linear takes x: a policy of `qcts schemes` (default weight_only)");
+  add_static_options(*command, words->scales);
   command
       ->add_option("--include", words->rules.include,
                    "glob on full or leaf names; default: 2-D *.weight that is no embedding by its name")

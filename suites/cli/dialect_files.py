@@ -1,0 +1,43 @@
+"""What the tests of dialects share: the goldens by id, safetensors without a library, a refusal's words."""
+
+import json
+import struct
+from pathlib import Path
+
+from qcts_program import ROOT, qcts
+
+FIXTURES = ROOT / "fixtures"
+MANIFEST = json.loads((FIXTURES / "manifest.json").read_text())
+GOLDENS = {entry["id"]: entry for entry in MANIFEST["goldens"]}
+
+
+def read_safetensors(path):
+    """name -> (dtype, shape, bytes)"""
+    data = Path(path).read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + length])
+    header.pop("__metadata__", None)
+    body = data[8 + length :]
+    return {name: (v["dtype"], v["shape"], body[slice(*v["data_offsets"])]) for name, v in header.items()}
+
+
+def write_safetensors(path, entries, metadata=None):
+    """entries: name -> (dtype, shape, bytes), in order."""
+    header, offset = {"__metadata__": metadata} if metadata else {}, 0
+    for name, (dtype, shape, data) in entries.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + len(data)]}
+        offset += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    Path(path).write_bytes(
+        struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in entries.values())
+    )
+    return path
+
+
+def refusal(path, *words):
+    done = qcts("inspect", path, "--json", *words, code=1)
+    return json.loads(done.stdout)["refusal"]
+
+
+WEIGHT = ("F32", [2, 4], bytes(32))  # dtype, shape, bytes
