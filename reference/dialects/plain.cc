@@ -55,10 +55,10 @@ class PlainReader {
 
  private:
   void read_data(const Ref& node);
-  void read_qtensor(const std::vector<Ref>& args);
-  void read_packed(const std::vector<Ref>& args, Tensor codes);
-  void read_sparse(const std::vector<Ref>& args);
-  void read_meta(const std::vector<Ref>& args);
+  void read_qtensor(const pickle::Refs& args);
+  void read_packed(const pickle::Refs& args, Tensor codes);
+  void read_sparse(const pickle::Refs& args);
+  void read_meta(const pickle::Refs& args);
   void read_lazy(const Ref& node);
   void collect_state(const Ref& state);
   void collect(const Ref& node, const std::string& name);
@@ -79,7 +79,7 @@ void PlainReader::read_data(const Ref& node) {
     return;
   }
   const std::string rebuild(split_global(node->items[0]).name);
-  const std::vector<Ref>& args = node->items[1]->items;
+  const pickle::Refs& args = node->items[1]->items;
   if (rebuild.starts_with("_rebuild_tensor")) return read_lazy(node);
   tensor_.attributes["rebuild"] = rebuild;
   if (rebuild == "_rebuild_qtensor" && args.size() == 7) return read_qtensor(args);
@@ -105,7 +105,7 @@ void PlainReader::read_lazy(const Ref& node) {
 }
 
 // _rebuild_qtensor(storage, offset, size, stride, quantizer, requires_grad, hooks)
-void PlainReader::read_qtensor(const std::vector<Ref>& args) {
+void PlainReader::read_qtensor(const pickle::Refs& args) {
   const auto& quantizer = args[4]->items;
   attribute("qscheme", quantizer.at(0));
   tensor_.shape = integers_of(args[2]);
@@ -126,7 +126,7 @@ void PlainReader::read_qtensor(const std::vector<Ref>& args) {
 }
 
 // Two or four codes a byte: the bytes behind the offset, and size and stride in codes beside them.
-void PlainReader::read_packed(const std::vector<Ref>& args, Tensor codes) {
+void PlainReader::read_packed(const pickle::Refs& args, Tensor codes) {
   const int64_t a_byte = codes.dtype == DType::quint4x2 ? 2 : 4;
   codes.offset_elems += args[1]->integer / a_byte;
   codes.shape = {codes.shape[0] - args[1]->integer / a_byte};
@@ -136,7 +136,7 @@ void PlainReader::read_packed(const std::vector<Ref>& args, Tensor codes) {
 }
 
 // (layout, parts): torch/_utils.py, _rebuild_sparse_tensor
-void PlainReader::read_sparse(const std::vector<Ref>& args) {
+void PlainReader::read_sparse(const pickle::Refs& args) {
   using Names = std::array<const char*, 3>;
   const std::string layout = args[0]->items[1]->items[0]->text;
   const auto& parts = args[1]->items;
@@ -155,7 +155,7 @@ void PlainReader::read_sparse(const std::vector<Ref>& args) {
 }
 
 // (dtype, size, stride, requires_grad)
-void PlainReader::read_meta(const std::vector<Ref>& args) {
+void PlainReader::read_meta(const pickle::Refs& args) {
   if (const std::optional<DType> dtype = dtype_of_json(attribute_json(args[0], tensor_.name)))
     tensor_.dtype = *dtype;
   tensor_.shape = integers_of(args[1]);
@@ -189,9 +189,10 @@ void PlainReader::collect(const Ref& node, const std::string& name) {
     for (size_t i = 0; i < items.size(); ++i) collect(items[i], name + "." + std::to_string(i));
   }
   for (const auto& [key, value] : node->pairs)
-    collect(value, name + "." + (key->kind == Kind::string ? key->text : attribute_json(key, name).dump()));
-  for (size_t i = 0; i < node->appended.size(); ++i)
-    collect(node->appended[i], name + "." + std::to_string(i));
+    collect(value,
+            name + "." + (key->kind == Kind::string ? key->text.str() : attribute_json(key, name).dump()));
+  const auto appended = call ? node->appended() : std::span<const Ref>();
+  for (size_t i = 0; i < appended.size(); ++i) collect(appended[i], name + "." + std::to_string(i));
   if (node->state != nullptr && !mapping) collect(node->state, name + ".state");
 }
 
@@ -220,6 +221,7 @@ NamedTensor read_plain(const TorchObject& object, const TensorLeaf& leaf) {
 
 std::vector<NamedTensor> read_plain_safetensors(const SafetensorsView& view) {
   std::vector<NamedTensor> tensors;
+  tensors.reserve(view.entries.size());
   for (const SafetensorsEntry* entry : view.entries) {
     NamedTensor tensor;
     tensor.name = entry->name;

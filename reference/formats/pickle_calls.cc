@@ -49,12 +49,12 @@ bool is_layout_name(std::string_view name) {
 
 std::string tagged(char tag, std::string_view text) { return std::string(1, tag).append(text); }
 
-bool is_encode_pair(const std::vector<Ref>& args) {
+bool is_encode_pair(const Refs& args) {
   return args.size() == 2 && args[0]->kind == Kind::string && args[1]->kind == Kind::string &&
          (args[1]->text == "latin1" || args[1]->text == "latin-1") && is_latin1(args[0]->text);
 }
 
-bool arguments_fit(const GlobalInfo& info, const std::vector<Ref>& args) {
+bool arguments_fit(const GlobalInfo& info, const Refs& args) {
   const auto kind = [&](size_t i, Kind wanted) { return i < args.size() && args[i]->kind == wanted; };
   switch (info.role) {
     case Role::rebuild:

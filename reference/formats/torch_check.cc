@@ -14,7 +14,7 @@ bool count_fits(const std::string& function, size_t count) {
   return info && count >= info->least && count <= info->most;
 }
 
-void check_call(const TorchObject& object, const std::string& function, const std::vector<Ref>& args,
+void check_call(const TorchObject& object, const std::string& function, const pickle::Refs& args,
                 const Limits& limits, uint64_t offset) {
   const auto bad = [&](const std::string& what) {
     refuse(RefusalClass::PickleType, "data.pkl: " + function + ": " + what, offset);

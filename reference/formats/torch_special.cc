@@ -15,7 +15,7 @@ using pickle::Ref;
 
 class Checker {
  public:
-  Checker(const TorchObject& object, std::string function, const std::vector<Ref>& args, const Limits& limits,
+  Checker(const TorchObject& object, std::string function, const pickle::Refs& args, const Limits& limits,
           uint64_t offset)
       : object_(object), function_(std::move(function)), args_(args), limits_(limits), offset_(offset) {}
 
@@ -37,12 +37,12 @@ class Checker {
   Tensor part(const Ref& node, const char* what) const;
   std::vector<int64_t> integers(const Ref& node, const char* what) const;
   std::optional<Tensor> codes() const;
-  void coo(const std::vector<Ref>& data) const;
-  void compressed(const std::vector<Ref>& data, bool by_column, bool blocked) const;
+  void coo(const pickle::Refs& data) const;
+  void compressed(const pickle::Refs& data, bool by_column, bool blocked) const;
 
   const TorchObject& object_;
   std::string function_;
-  const std::vector<Ref>& args_;
+  const pickle::Refs& args_;
   const Limits& limits_;
   uint64_t offset_;
 };
@@ -132,7 +132,7 @@ void Checker::sparse() {
 }
 
 // (indices [sparse dims, nnz], values [nnz, dense dims...], size)
-void Checker::coo(const std::vector<Ref>& data) const {
+void Checker::coo(const pickle::Refs& data) const {
   const Tensor indices = part(data[0], "indices"), values = part(data[1], "values");
   const auto shape = shape_of(data[2]);
   const auto outside = [&](const char* what) { fail(RefusalClass::TensorBounds, what); };
@@ -153,7 +153,7 @@ void Checker::coo(const std::vector<Ref>& data) const {
 
 // (compressed [..., lines + 1], plain [..., nnz], values [..., nnz, block...], size); lines are rows, or
 // columns for csc and bsc
-void Checker::compressed(const std::vector<Ref>& data, bool by_column, bool blocked) const {
+void Checker::compressed(const pickle::Refs& data, bool by_column, bool blocked) const {
   const Tensor outer = part(data[0], "compressed indices"), inner = part(data[1], "plain indices");
   const Tensor values = part(data[2], "values");
   const auto shape = shape_of(data[3]);
@@ -220,7 +220,7 @@ std::optional<Tensor> Checker::codes() const {
   const StorageId id = storage_id_of(args_[0], object_.id_parts);
   const int64_t a_byte = id.dtype == DType::quint4x2 ? 2 : id.dtype == DType::quint2x4 ? 4 : 1;
   if (a_byte == 1) {
-    const std::vector<Ref> plain = {args_[0], args_[1], args_[2], args_[3], args_[5], args_[6]};
+    const pickle::Refs plain = {args_[0], args_[1], args_[2], args_[3], args_[5], args_[6]};
     return rebuild_plain(object_, "_rebuild_tensor_v2", plain, limits_.dims);
   }
   Tensor tensor = *storage_of(object_, args_[0]);
@@ -271,8 +271,8 @@ void Checker::quantized() {
 
 }  // namespace
 
-void check_special_tensor(const TorchObject& object, const std::string& function,
-                          const std::vector<Ref>& args, const Limits& limits, uint64_t offset) {
+void check_special_tensor(const TorchObject& object, const std::string& function, const pickle::Refs& args,
+                          const Limits& limits, uint64_t offset) {
   Checker checker(object, function, args, limits, offset);
   if (function == "_rebuild_meta_tensor_no_storage") return checker.meta();
   if (function == "_rebuild_wrapper_subclass") return checker.wrapper();

@@ -139,23 +139,29 @@ void write_torch_zip(const std::string& prefix, const Ref& root,
     }
   });
   const std::vector<std::byte> pickle_bytes = pickle::write(root, options);
-  std::vector<OutRecord> records;
   std::vector<std::span<const std::byte>> storage_bytes;
   for (const auto& storage : storages) storage_bytes.push_back(storage->bytes);
-  const std::vector<uint32_t> storage_crcs = crc32_of_each(storage_bytes);
-  const auto add = [&](std::string name, std::span<const std::byte> bytes) {
-    records.push_back({std::move(name), bytes, crc32_of(bytes)});
+  Crc32Ahead storage_crcs(storage_bytes);
+  ZipWriter writer(out, prefix, 64);
+  std::vector<IdRecord> records;
+  const auto add = [&](std::string name, std::span<const std::byte> bytes,
+                       const std::function<uint32_t()>& crc) {
+    const uint32_t written = writer.add(name, bytes, crc);
+    records.push_back({std::move(name), bytes, written});
   };
-  add("data.pkl", pickle_bytes);
-  add(".format_version", as_bytes("1"));
-  add(".storage_alignment", as_bytes("64"));
-  add("byteorder", as_bytes("little"));
+  const auto add_small = [&](const char* name, std::span<const std::byte> bytes) {
+    add(name, bytes, [&] { return crc32_of(bytes); });
+  };
+  add_small("data.pkl", pickle_bytes);
+  add_small(".format_version", as_bytes("1"));
+  add_small(".storage_alignment", as_bytes("64"));
+  add_small("byteorder", as_bytes("little"));
   for (size_t i = 0; i < storages.size(); ++i)
-    records.push_back({"data/" + std::to_string(i), storage_bytes[i], storage_crcs[i]});
-  add("version", as_bytes("3\n"));
-  const std::string id = serialization_id(id_records(records));
-  add(std::string(kIdRecord), as_bytes(id));
-  assemble(prefix, 64, records, out);
+    add("data/" + std::to_string(i), storage_bytes[i], [&] { return storage_crcs.of(i); });
+  add_small("version", as_bytes("3\n"));
+  const std::string id = serialization_id(records);
+  writer.add(std::string(kIdRecord), as_bytes(id), crc32_of(as_bytes(id)));
+  writer.finish();
 }
 
 std::vector<std::byte> write_torch_zip(const std::string& prefix, const Ref& root,
