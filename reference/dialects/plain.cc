@@ -6,6 +6,7 @@
 
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/dialects.h"
+#include "reference/formats/byte_io.h"
 #include "reference/formats/pickle_graph.h"
 #include "reference/formats/refusal.h"
 
@@ -44,6 +45,20 @@ Ref eager_view(const Ref& call) {
                       {args.begin(), args.begin() + static_cast<ptrdiff_t>(std::min(plain, args.size()))});
 }
 
+int64_t ragged_index(const Ref& parts) { return pickle::find(parts, "_ragged_idx")->integer; }
+
+// Of an int32 or int64 tensor whose values the reader of the file has checked.
+int64_t sum_of(const Tensor& tensor) {
+  std::vector<std::byte> scratch;
+  const auto bytes = row_major_view(tensor, scratch);
+  const size_t width = dtype_bytes(tensor.dtype);
+  int64_t sum = 0;
+  for (size_t at = 0; at + width <= bytes.size(); at += width)
+    sum += width == 4 ? static_cast<int32_t>(load_le<uint32_t>(bytes, at))
+                      : static_cast<int64_t>(load_le<uint64_t>(bytes, at));
+  return sum;
+}
+
 class PlainReader {
  public:
   PlainReader(const TorchObject& object, NamedTensor& tensor) : object_(object), tensor_(tensor) {}
@@ -59,6 +74,7 @@ class PlainReader {
   void read_packed(const pickle::Refs& args, Tensor codes);
   void read_sparse(const pickle::Refs& args);
   void read_meta(const pickle::Refs& args);
+  void read_jagged(const pickle::Refs& args);
   void read_lazy(const Ref& node);
   void collect_state(const Ref& state);
   void collect(const Ref& node, const std::string& name);
@@ -85,6 +101,7 @@ void PlainReader::read_data(const Ref& node) {
   if (rebuild == "_rebuild_qtensor" && args.size() == 7) return read_qtensor(args);
   if (rebuild == "_rebuild_meta_tensor_no_storage" && args.size() == 4) return read_meta(args);
   if (rebuild == "_rebuild_sparse_tensor" && args.size() == 2) return read_sparse(args);
+  if (rebuild == "_rebuild_njt") return read_jagged(args);
   const bool nested = rebuild == "_rebuild_nested_tensor" && args.size() == 4;
   constexpr std::array<const char*, 4> kNested = {"buffer", "sizes", "strides", "offsets"};
   for (size_t i = 0; i < args.size(); ++i)
@@ -92,6 +109,24 @@ void PlainReader::read_data(const Ref& node) {
   if (!nested || tensor_.payload.size() != 4) return;
   tensor_.dtype = tensor_.payload[0].tensor.dtype;
   tensor_.shape = {tensor_.payload[0].tensor.numel()};
+}
+
+// _rebuild_njt({"values", "offsets", "lengths", ...}): its parts by their own names
+void PlainReader::read_jagged(const pickle::Refs& args) {
+  for (const auto& [key, value] : args.at(0)->pairs) {
+    if (value->kind != Kind::none) collect(value, key->kind == Kind::string ? key->text.str() : "data");
+  }
+  const auto part = [&](const char* name) -> const Tensor* {
+    const auto found = std::ranges::find(tensor_.payload, name, &InnerTensor::name);
+    return found == tensor_.payload.end() ? nullptr : &found->tensor;
+  };
+  const Tensor* values = part("values");
+  if (values == nullptr) return;
+  tensor_.dtype = values->dtype;
+  tensor_.shape = {values->numel()};
+  const Tensor* lengths = part("lengths");
+  const int64_t held = values->shape.at(static_cast<size_t>(ragged_index(args.at(0))) - 1);
+  if (lengths != nullptr && held != 0) tensor_.shape = {values->numel() / held * sum_of(*lengths)};
 }
 
 // _rebuild_tensor_v2 or _v3 with {"conj": True} or {"neg": True}: the elements of the storage, and the marks.

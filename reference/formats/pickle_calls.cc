@@ -92,6 +92,17 @@ bool arguments_fit(const GlobalInfo& info, const Refs& args) {
   return false;
 }
 
+// [dimension, least or None, most or None]: hangs on the sequence lengths of a jagged nested tensor
+// (torch/_dynamo/decorators.py, 2.13).
+bool is_dim_range(const Ref& cls, const Ref& state) {
+  const auto& parts = state->items;
+  return is_global(cls, "torch._dynamo.decorators", "_DimRange") && state->kind == Kind::list &&
+         parts.size() == 3 && parts[0]->kind == Kind::integer &&
+         std::all_of(parts.begin() + 1, parts.end(), [](const Ref& part) {
+           return part->kind == Kind::integer || part->kind == Kind::none;
+         });
+}
+
 }  // namespace
 
 std::optional<GlobalInfo> role_of(const Ref& node) {
@@ -139,6 +150,7 @@ void check_build(const Ref& target, const Ref& state, uint64_t offset) {
   }
   if (info->role != Role::library_type) refuse_type("BUILD of " + dotted(target->items[0]), offset);
   if (is_script_class(target->items[0])) return;
+  if (is_dim_range(target->items[0], state)) return;
   // An object without attributes may still be given None.
   if (state->kind != Kind::dict && state->kind != Kind::tuple && state->kind != Kind::none) {
     refuse_type("the state of " + dotted(target->items[0]) + " is no dict, tuple or None", offset);

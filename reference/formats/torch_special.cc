@@ -24,6 +24,7 @@ class Checker {
   void device_copy();
   void sparse();
   void nested();
+  void jagged();
   void quantized();
 
  private:
@@ -215,6 +216,30 @@ void Checker::nested() {
   }
 }
 
+// ({"values", "offsets" [n + 1], "lengths" [n] or None, "_ragged_idx", ...}): component i is `values` from
+// offsets[i] on, along the ragged dimension (torch/nested/_internal/nested_tensor.py, 2.13:
+// __tensor_unflatten__)
+void Checker::jagged() {
+  type_is(args_.size() == 1 && args_[0]->kind == Kind::dict, "the parts are no dict");
+  const Ref offsets = pickle::find(args_[0], "offsets"), lengths = pickle::find(args_[0], "lengths");
+  const Ref ragged = pickle::find(args_[0], "_ragged_idx");
+  const Tensor values = part(pickle::find(args_[0], "values"), "values");
+  type_is(offsets != nullptr && lengths != nullptr, "offsets or lengths are missing");
+  type_is(ragged != nullptr && ragged->kind == Kind::integer, "_ragged_idx is no integer");
+  const auto outside = [&](const char* what) { fail(RefusalClass::TensorBounds, what); };
+  if (ragged->integer < 1 || static_cast<uint64_t>(ragged->integer) > values.shape.size())
+    outside("the ragged dimension lies outside the values");
+  const int64_t held = values.shape[static_cast<size_t>(ragged->integer) - 1];
+  const auto begins = integers(offsets, "offsets");
+  if (begins.empty() || begins[0] < 0 || !std::ranges::is_sorted(begins) || begins.back() > held)
+    outside("the offsets do not part the values");
+  if (lengths->kind == Kind::none) return;
+  const auto counts = integers(lengths, "lengths");
+  if (counts.size() != begins.size() - 1) outside("lengths do not fit the offsets");
+  for (size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] < 0 || counts[i] > held - begins[i]) outside("a component reaches outside the values");
+}
+
 // quint4x2 and quint2x4 hold two and four codes a byte, and torch counts codes.
 std::optional<Tensor> Checker::codes() const {
   const StorageId id = storage_id_of(args_[0], object_.id_parts);
@@ -278,6 +303,7 @@ void check_special_tensor(const TorchObject& object, const std::string& function
   if (function == "_rebuild_wrapper_subclass") return checker.wrapper();
   if (function == "_rebuild_sparse_tensor") return checker.sparse();
   if (function == "_rebuild_nested_tensor") return checker.nested();
+  if (function == "_rebuild_njt") return checker.jagged();
   if (function == "_rebuild_qtensor") return checker.quantized();
   checker.device_copy();
 }
