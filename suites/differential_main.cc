@@ -49,7 +49,7 @@ Json pairs_json(const TorchZip& zip, const Ref& node) {
   return pairs;
 }
 
-Json items_json(const TorchZip& zip, const std::vector<Ref>& items) {
+Json items_json(const TorchZip& zip, const pickle::Refs& items) {
   Json list = Json::array();
   for (const Ref& item : items) list.push_back(graph_json(zip, item));
   return list;
@@ -126,7 +126,7 @@ class Retelling {
       const Tensor tensor = *tensor_of(zip_, node);
       fresh = tensor_node(tensor, tensor.storage->key, node->items[1]->items[4]->boolean);
     } else {
-      fresh = std::make_shared<pickle::Node>(*node);
+      fresh = pickle::copy_of(*node);
       for (Ref& item : fresh->items) item = of(item);
       for (auto& [key, value] : fresh->pairs) {
         key = of(key);

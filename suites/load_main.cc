@@ -228,9 +228,11 @@ class Server {
         tensors.emplace_back(opened_.safe.entries[i].name, opened_.safe.entries[i].tensor);
         tensors.back().second.storage = loaded_[i];
       }
-      write_file_atomically(path, write_safetensors(tensors, opened_.safe.metadata));
+      write_file_atomically(path,
+                            [&](ByteSink& out) { write_safetensors(tensors, opened_.safe.metadata, out); });
     } else {
-      write_file_atomically(path, write_torch_zip(opened_.zip.prefix, opened_.zip.root, loaded_));
+      write_file_atomically(
+          path, [&](ByteSink& out) { write_torch_zip(opened_.zip.prefix, opened_.zip.root, loaded_, out); });
     }
     return microseconds_since(start);
   }
@@ -255,8 +257,12 @@ class Server {
       root->pairs.emplace_back(pickle::string(name), tensor_node(tensors.back().second, std::to_string(i)));
     }
     const std::string& path = words.at(1);
-    write_file_atomically(path, is_safetensors(path) ? write_safetensors(tensors, {{"format", "pt"}})
-                                                     : write_torch_zip("archive", root, storages));
+    write_file_atomically(path, [&](ByteSink& out) {
+      if (is_safetensors(path))
+        write_safetensors(tensors, {{"format", "pt"}}, out);
+      else
+        write_torch_zip("archive", root, storages, out);
+    });
     return {{"tensors", count}, {"tensor_bytes", rows * 2048 * static_cast<int64_t>(count)}};
   }
 

@@ -37,10 +37,9 @@ std::string_view module_of(std::string_view cls) {
 
 pickle::Ref TorchaoSpeller::object(std::string_view type, const Json& data) {
   const pickle::Ref cls = pickle::global(module_of(type), type);
-  std::vector<pickle::Ref> arguments;
+  pickle::Refs arguments;
   for (std::string_view field : named_tuple_fields(type)) arguments.push_back(attribute(data.at(field)));
-  auto node = std::make_shared<pickle::Node>();
-  node->kind = pickle::Kind::new_object;
+  const pickle::Ref node = pickle::make_node(pickle::Kind::new_object);
   node->items = {cls, pickle::tuple(arguments)};
   if (!arguments.empty() || data.empty()) return node;
   node->state = pickle::dict();
@@ -67,7 +66,7 @@ pickle::Ref TorchaoSpeller::attribute(const Json& value) {
   if (value.is_number()) return pickle::real(value.get<double>());
   if (value.is_string()) return name(value.get<std::string>());
   const auto items = [&](const Json& list) {
-    std::vector<pickle::Ref> nodes;
+    pickle::Refs nodes;
     for (const Json& item : list) nodes.push_back(attribute(item));
     return nodes;
   };

@@ -103,7 +103,6 @@ uint64_t tree_size(const pickle::Ref& node, std::unordered_map<const pickle::Nod
     size = std::min(size + tree_size(child, sizes), kMaxAttributeNodes + 1);
   };
   for (const pickle::Ref& child : node->items) add(child);
-  for (const pickle::Ref& child : node->appended) add(child);
   for (const auto& [key, value] : node->pairs) add(key), add(value);
   add(node->state);
   return sizes[node.get()] = size;
@@ -124,19 +123,19 @@ Json enum_json(const EnumClass& cls, const pickle::Ref& value, const std::string
          value->offset);
 }
 
-Json list_json(const std::vector<pickle::Ref>& items, const std::string& where) {
+Json list_json(const pickle::Refs& items, const std::string& where) {
   Json array = Json::array();
   for (const pickle::Ref& item : items) array.push_back(encode(item, where));
   return array;
 }
 
-Json mapping_json(const std::vector<std::pair<pickle::Ref, pickle::Ref>>& pairs, const std::string& where) {
+Json mapping_json(const pickle::Pairs& pairs, const std::string& where) {
   Json object = Json::object();
   for (const auto& [key, value] : pairs) {
     if (key->kind != pickle::Kind::string && key->kind != pickle::Kind::integer)
       refuse(RefusalClass::PickleType, where + ": a key that is neither a string nor an integer",
              key->offset);
-    object[key->kind == pickle::Kind::string ? key->text : std::to_string(key->integer)] =
+    object[key->kind == pickle::Kind::string ? key->text.str() : std::to_string(key->integer)] =
         encode(value, where);
   }
   return object;
@@ -157,7 +156,7 @@ Json global_json(const pickle::Ref& node) {
 
 Json call_json(const pickle::Ref& node, const std::string& where) {
   const GlobalName callee = split_global(node->items[0]);
-  const std::vector<pickle::Ref>& arguments = node->items[1]->items;
+  const pickle::Refs& arguments = node->items[1]->items;
   const bool one = arguments.size() == 1;
   if (const EnumClass* cls = find_enum(callee.name); cls && one) return enum_json(*cls, arguments[0], where);
   if (callee.module == "torch" && callee.name == "device" && one &&
@@ -172,7 +171,7 @@ Json call_json(const pickle::Ref& node, const std::string& where) {
 
 Json object_json(const pickle::Ref& node, const std::string& where) {
   const GlobalName cls = split_global(node->items[0]);
-  const std::vector<pickle::Ref>& arguments = node->items[1]->items;
+  const pickle::Refs& arguments = node->items[1]->items;
   for (const NamedTuple& candidate : kNamedTuples) {
     if (candidate.name != cls.name || arguments.size() != candidate.fields.size()) continue;
     Json fields = Json::object();

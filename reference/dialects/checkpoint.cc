@@ -83,7 +83,9 @@ void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const O
   if (options.dialect == "torchao_safetensors" || options.dialect == "torchao_2338")
     refuse(RefusalClass::SubclassSchema, "a pickle holds no " + options.dialect + " dialect");
   std::set<std::string_view> dialects;
-  for (const TensorLeaf& leaf : tensor_leaves(object.root, options.limits)) {
+  const std::vector<TensorLeaf> leaves = tensor_leaves(object.root, options.limits);
+  checkpoint.tensors.reserve(checkpoint.tensors.size() + leaves.size());
+  for (const TensorLeaf& leaf : leaves) {
     const TensorSpelling spelling = spelling_of(leaf.node);
     if (spelling.wrapper.empty()) {
       checkpoint.tensors.push_back(read_plain(object, leaf));

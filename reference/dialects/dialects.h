@@ -42,11 +42,11 @@ std::optional<std::string> first_other_leaf(const pickle::Ref& root);
 // Calls that make tensors, taken apart: what _rebuild_parameter wraps, and the class and state of a subclass.
 struct TensorSpelling {
   bool parameter = false;
-  pickle::Ref plain;                 // a node for tensor_of(), when the tensor has its data itself
-  pickle::Ref cls;                   // global of the subclass; null for a plain tensor
-  std::vector<pickle::Ref> wrapper;  // arguments of _rebuild_wrapper_subclass: class, dtype, size, stride,
-                                     // offset, layout, device, rg
-  pickle::Ref state;                 // of a subclass, or what else hangs on a tensor or Parameter
+  pickle::Ref plain;     // a node for tensor_of(), when the tensor has its data itself
+  pickle::Ref cls;       // global of the subclass; null for a plain tensor
+  pickle::Refs wrapper;  // arguments of _rebuild_wrapper_subclass: class, dtype, size, stride,
+                         // offset, layout, device, rg
+  pickle::Ref state;     // of a subclass, or what else hangs on a tensor or Parameter
 };
 TensorSpelling spelling_of(const pickle::Ref& node);
 bool is_tensor_node(const pickle::Ref& node);

@@ -32,18 +32,13 @@ class Editor {
   pickle::Ref copy(const pickle::Ref& node) {
     if (!node) return nullptr;
     if (const auto known = copies_.find(node.get()); known != copies_.end()) return known->second;
-    auto fresh = std::make_shared<pickle::Node>();
-    fresh->kind = node->kind;
-    fresh->boolean = node->boolean;
-    fresh->integer = node->integer;
-    fresh->real = node->real;
-    fresh->text = node->text;
-    fresh->offset = node->offset;
+    const pickle::Ref fresh = pickle::copy_of(*node);
+    fresh->items.clear();
+    fresh->pairs.clear();
     if (node->kind == pickle::Kind::persistent)
       fresh->items = {copy_id(node->items.at(0))};
     else
       copy_items(*node, *fresh);
-    for (const pickle::Ref& item : node->appended) fresh->appended.push_back(copy(item));
     copy_pairs(node, *fresh);
     fresh->state = copy(node->state);
     return copies_[node.get()] = fresh;
@@ -91,7 +86,7 @@ class Editor {
 
   // ("storage", type, key, location, numel); the legacy format's sixth part is the window of a view
   pickle::Ref copy_id(const pickle::Ref& id) {
-    auto fresh = std::make_shared<pickle::Node>(*id);
+    auto fresh = pickle::copy_of(*id);
     if (id->items.size() > 5 && id->items[5]->kind != pickle::Kind::none)
       refuse(RefusalClass::StorageRef, "a view of a storage in the legacy sense has no place in a torch zip",
              id->offset);

@@ -6,6 +6,7 @@
 
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/dialects.h"
+#include "reference/formats/byte_io.h"
 #include "reference/formats/pickle_graph.h"
 #include "reference/formats/refusal.h"
 
@@ -44,6 +45,20 @@ Ref eager_view(const Ref& call) {
                       {args.begin(), args.begin() + static_cast<ptrdiff_t>(std::min(plain, args.size()))});
 }
 
+int64_t ragged_index(const Ref& parts) { return pickle::find(parts, "_ragged_idx")->integer; }
+
+// Of an int32 or int64 tensor whose values the reader of the file has checked.
+int64_t sum_of(const Tensor& tensor) {
+  std::vector<std::byte> scratch;
+  const auto bytes = row_major_view(tensor, scratch);
+  const size_t width = dtype_bytes(tensor.dtype);
+  int64_t sum = 0;
+  for (size_t at = 0; at + width <= bytes.size(); at += width)
+    sum += width == 4 ? static_cast<int32_t>(load_le<uint32_t>(bytes, at))
+                      : static_cast<int64_t>(load_le<uint64_t>(bytes, at));
+  return sum;
+}
+
 class PlainReader {
  public:
   PlainReader(const TorchObject& object, NamedTensor& tensor) : object_(object), tensor_(tensor) {}
@@ -55,10 +70,11 @@ class PlainReader {
 
  private:
   void read_data(const Ref& node);
-  void read_qtensor(const std::vector<Ref>& args);
-  void read_packed(const std::vector<Ref>& args, Tensor codes);
-  void read_sparse(const std::vector<Ref>& args);
-  void read_meta(const std::vector<Ref>& args);
+  void read_qtensor(const pickle::Refs& args);
+  void read_packed(const pickle::Refs& args, Tensor codes);
+  void read_sparse(const pickle::Refs& args);
+  void read_meta(const pickle::Refs& args);
+  void read_jagged(const pickle::Refs& args);
   void read_lazy(const Ref& node);
   void collect_state(const Ref& state);
   void collect(const Ref& node, const std::string& name);
@@ -79,12 +95,13 @@ void PlainReader::read_data(const Ref& node) {
     return;
   }
   const std::string rebuild(split_global(node->items[0]).name);
-  const std::vector<Ref>& args = node->items[1]->items;
+  const pickle::Refs& args = node->items[1]->items;
   if (rebuild.starts_with("_rebuild_tensor")) return read_lazy(node);
   tensor_.attributes["rebuild"] = rebuild;
   if (rebuild == "_rebuild_qtensor" && args.size() == 7) return read_qtensor(args);
   if (rebuild == "_rebuild_meta_tensor_no_storage" && args.size() == 4) return read_meta(args);
   if (rebuild == "_rebuild_sparse_tensor" && args.size() == 2) return read_sparse(args);
+  if (rebuild == "_rebuild_njt") return read_jagged(args);
   const bool nested = rebuild == "_rebuild_nested_tensor" && args.size() == 4;
   constexpr std::array<const char*, 4> kNested = {"buffer", "sizes", "strides", "offsets"};
   for (size_t i = 0; i < args.size(); ++i)
@@ -92,6 +109,24 @@ void PlainReader::read_data(const Ref& node) {
   if (!nested || tensor_.payload.size() != 4) return;
   tensor_.dtype = tensor_.payload[0].tensor.dtype;
   tensor_.shape = {tensor_.payload[0].tensor.numel()};
+}
+
+// _rebuild_njt({"values", "offsets", "lengths", ...}): its parts by their own names
+void PlainReader::read_jagged(const pickle::Refs& args) {
+  for (const auto& [key, value] : args.at(0)->pairs) {
+    if (value->kind != Kind::none) collect(value, key->kind == Kind::string ? key->text.str() : "data");
+  }
+  const auto part = [&](const char* name) -> const Tensor* {
+    const auto found = std::ranges::find(tensor_.payload, name, &InnerTensor::name);
+    return found == tensor_.payload.end() ? nullptr : &found->tensor;
+  };
+  const Tensor* values = part("values");
+  if (values == nullptr) return;
+  tensor_.dtype = values->dtype;
+  tensor_.shape = {values->numel()};
+  const Tensor* lengths = part("lengths");
+  const int64_t held = values->shape.at(static_cast<size_t>(ragged_index(args.at(0))) - 1);
+  if (lengths != nullptr && held != 0) tensor_.shape = {values->numel() / held * sum_of(*lengths)};
 }
 
 // _rebuild_tensor_v2 or _v3 with {"conj": True} or {"neg": True}: the elements of the storage, and the marks.
@@ -105,7 +140,7 @@ void PlainReader::read_lazy(const Ref& node) {
 }
 
 // _rebuild_qtensor(storage, offset, size, stride, quantizer, requires_grad, hooks)
-void PlainReader::read_qtensor(const std::vector<Ref>& args) {
+void PlainReader::read_qtensor(const pickle::Refs& args) {
   const auto& quantizer = args[4]->items;
   attribute("qscheme", quantizer.at(0));
   tensor_.shape = integers_of(args[2]);
@@ -126,7 +161,7 @@ void PlainReader::read_qtensor(const std::vector<Ref>& args) {
 }
 
 // Two or four codes a byte: the bytes behind the offset, and size and stride in codes beside them.
-void PlainReader::read_packed(const std::vector<Ref>& args, Tensor codes) {
+void PlainReader::read_packed(const pickle::Refs& args, Tensor codes) {
   const int64_t a_byte = codes.dtype == DType::quint4x2 ? 2 : 4;
   codes.offset_elems += args[1]->integer / a_byte;
   codes.shape = {codes.shape[0] - args[1]->integer / a_byte};
@@ -136,7 +171,7 @@ void PlainReader::read_packed(const std::vector<Ref>& args, Tensor codes) {
 }
 
 // (layout, parts): torch/_utils.py, _rebuild_sparse_tensor
-void PlainReader::read_sparse(const std::vector<Ref>& args) {
+void PlainReader::read_sparse(const pickle::Refs& args) {
   using Names = std::array<const char*, 3>;
   const std::string layout = args[0]->items[1]->items[0]->text;
   const auto& parts = args[1]->items;
@@ -155,7 +190,7 @@ void PlainReader::read_sparse(const std::vector<Ref>& args) {
 }
 
 // (dtype, size, stride, requires_grad)
-void PlainReader::read_meta(const std::vector<Ref>& args) {
+void PlainReader::read_meta(const pickle::Refs& args) {
   if (const std::optional<DType> dtype = dtype_of_json(attribute_json(args[0], tensor_.name)))
     tensor_.dtype = *dtype;
   tensor_.shape = integers_of(args[1]);
@@ -189,9 +224,10 @@ void PlainReader::collect(const Ref& node, const std::string& name) {
     for (size_t i = 0; i < items.size(); ++i) collect(items[i], name + "." + std::to_string(i));
   }
   for (const auto& [key, value] : node->pairs)
-    collect(value, name + "." + (key->kind == Kind::string ? key->text : attribute_json(key, name).dump()));
-  for (size_t i = 0; i < node->appended.size(); ++i)
-    collect(node->appended[i], name + "." + std::to_string(i));
+    collect(value,
+            name + "." + (key->kind == Kind::string ? key->text.str() : attribute_json(key, name).dump()));
+  const auto appended = call ? node->appended() : std::span<const Ref>();
+  for (size_t i = 0; i < appended.size(); ++i) collect(appended[i], name + "." + std::to_string(i));
   if (node->state != nullptr && !mapping) collect(node->state, name + ".state");
 }
 
@@ -220,6 +256,7 @@ NamedTensor read_plain(const TorchObject& object, const TensorLeaf& leaf) {
 
 std::vector<NamedTensor> read_plain_safetensors(const SafetensorsView& view) {
   std::vector<NamedTensor> tensors;
+  tensors.reserve(view.entries.size());
   for (const SafetensorsEntry* entry : view.entries) {
     NamedTensor tensor;
     tensor.name = entry->name;

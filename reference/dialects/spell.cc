@@ -23,7 +23,7 @@ const Spelling* const kSpellings[] = {
 #undef QCTS_SPELLING
 
 pickle::Ref integers(const std::vector<int64_t>& values) {
-  std::vector<pickle::Ref> items;
+  pickle::Refs items;
   for (int64_t value : values) items.push_back(pickle::integer(value));
   return pickle::tuple(std::move(items));
 }

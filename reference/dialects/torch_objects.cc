@@ -25,7 +25,7 @@ class Walker {
     const uint64_t count = count_leaves(root);
     // A file names each tensor once or a few times; a graph of shared containers can name one tensor any
     // number of times.
-    const uint64_t allowed = std::min(limits_.tensors, 4096 + 256 * distinct_.size());
+    const uint64_t allowed = std::min(limits_.tensors, 4096 + 256 * distinct_);
     if (count > allowed)
       refuse(RefusalClass::LimitExceeded,
              "the containers name tensors more than " + std::to_string(allowed) + " times", root->offset);
@@ -40,7 +40,7 @@ class Walker {
  private:
   uint64_t count_leaves(const pickle::Ref& node) {
     if (is_tensor_node(node)) {
-      distinct_.insert(node.get());
+      distinct_ += node->is_single() || shared_.insert(node.get()).second;
       return 1;
     }
     if (!is_container(node)) return 0;
@@ -68,13 +68,13 @@ class Walker {
     if (!is_tensor_node(value)) return descend(value, name + ".");
     // A long key costs its length in every name below it.
     name_bytes_ += name.size();
-    if (name_bytes_ > kFreeNameBytes + 512 * distinct_.size())
+    if (name_bytes_ > kFreeNameBytes + 512 * distinct_)
       refuse(RefusalClass::LimitExceeded,
              "the names of the tensors have more than " + std::to_string(name_bytes_) + " bytes",
              value->offset);
-    const int times = ++names_[name];
-    if (times > 1) name += "#" + std::to_string(times);
     leaves_.push_back({std::move(name), value, place});
+    const auto [entry, fresh] = names_.try_emplace(leaves_.back().name, 1);
+    if (!fresh) leaves_.back().name += "#" + std::to_string(++entry->second);
   }
 
   static constexpr uint64_t kFreeNameBytes = 8u << 20;
@@ -82,9 +82,10 @@ class Walker {
   const Limits& limits_;
   uint64_t name_bytes_ = 0;
   std::unordered_map<const pickle::Node*, uint64_t> counts_;
-  std::unordered_set<const pickle::Node*> distinct_;
-  std::unordered_map<std::string, int> names_;
+  uint64_t distinct_ = 0;  // tensor nodes
+  std::unordered_set<const pickle::Node*> shared_;
   std::vector<TensorLeaf> leaves_;
+  std::unordered_map<std::string_view, uint32_t> names_;  // in leaves_, which does not move: how often
 };
 
 std::optional<std::string> other_leaf(const pickle::Ref& node, const std::string& name,
@@ -140,7 +141,7 @@ TensorSpelling spelling_of(const pickle::Ref& node) {
     return spelling;
   }
   // torch/_tensor.py: _rebuild_from_type_v2(func, new_type, args, state)
-  const std::vector<pickle::Ref>& arguments = inner->items[1]->items;
+  const pickle::Refs& arguments = inner->items[1]->items;
   if (arguments.size() != 4 || arguments[2]->kind != pickle::Kind::tuple)
     refuse(RefusalClass::PickleCall, "_rebuild_from_type_v2 takes a function, a class, a tuple and a state",
            inner->offset);

@@ -168,10 +168,15 @@ class Reader {
 }  // namespace
 
 Json parse_metadata_json(const std::string& text, const std::string& where, const Limits& limits) {
+  constexpr uint64_t kMostValues = 1u << 19;  // a value takes some 50 bytes of memory, and two in the text
+  uint64_t values = 0;
   std::vector<std::set<std::string>> keys;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (static_cast<uint64_t>(depth) > limits.json_depth)
       refuse(RefusalClass::LimitExceeded, where + ": JSON nested too deep");
+    if (++values > kMostValues)
+      refuse(RefusalClass::LimitExceeded,
+             where + ": JSON of more than " + std::to_string(kMostValues) + " values");
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
       bad_entry(where + ": the key " + parsed.dump() + " twice");

@@ -1,8 +1,7 @@
 #include "reference/formats/crc32.h"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
+#include <utility>
 
 #ifdef QCTS_HAVE_ISAL
 #include <isa-l/crc.h>
@@ -26,21 +25,25 @@ uint32_t crc32_of(std::span<const std::byte> bytes) {
 #endif
 }
 
-std::vector<uint32_t> crc32_of_each(std::span<const std::span<const std::byte>> records) {
-  constexpr size_t kWorthThreadsBytes = 8u << 20;  // below it, starting threads costs more than they save
+Crc32Ahead::Crc32Ahead(std::vector<std::span<const std::byte>> records)
+    : records_(std::move(records)), crcs_(records_.size()) {
+  constexpr size_t kWorthThreadBytes = 8u << 20;  // below it, starting a thread costs more than it saves
   size_t total = 0;
-  for (const auto& record : records) total += record.size();
-  std::vector<uint32_t> crcs(records.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < records.size(); i = next++) crcs[i] = crc32_of(records[i]);
-  };
-  std::vector<std::jthread> helpers;
-  const unsigned threads = total < kWorthThreadsBytes ? 1 : std::thread::hardware_concurrency();
-  for (unsigned i = 1; i < threads; ++i) helpers.emplace_back(work);
-  work();
-  helpers.clear();
-  return crcs;
+  for (const auto& record : records_) total += record.size();
+  for (auto& crc : crcs_) crc = kPending;
+  if (total < kWorthThreadBytes) return;
+  helper_ = std::jthread([this](const std::stop_token& stop) {
+    for (size_t i = 0; i < records_.size() && !stop.stop_requested(); ++i) {
+      crcs_[i] = crc32_of(records_[i]);
+      crcs_[i].notify_all();
+    }
+  });
+}
+
+uint32_t Crc32Ahead::of(size_t index) {
+  if (!helper_.joinable()) return crc32_of(records_[index]);
+  crcs_[index].wait(kPending);
+  return static_cast<uint32_t>(crcs_[index].load());
 }
 
 }  // namespace qcts

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <thread>
 #include <vector>
 
 namespace qcts {
@@ -11,7 +13,23 @@ namespace qcts {
 // crc32(0, ...).
 uint32_t crc32_of(std::span<const std::byte> bytes);
 
-// The same of several, on all processors where there is enough to do.
-std::vector<uint32_t> crc32_of_each(std::span<const std::span<const std::byte>> records);
+// The same of several, in order, by another thread while the caller writes them.
+class Crc32Ahead {
+ public:
+  // The bytes outlive it.
+  explicit Crc32Ahead(std::vector<std::span<const std::byte>> records);
+  Crc32Ahead(const Crc32Ahead&) = delete;
+  Crc32Ahead& operator=(const Crc32Ahead&) = delete;
+
+  // Of records[index]; waits for it.
+  uint32_t of(size_t index);
+
+ private:
+  static constexpr uint64_t kPending = ~uint64_t{0};
+
+  std::vector<std::span<const std::byte>> records_;
+  std::vector<std::atomic<uint64_t>> crcs_;
+  std::jthread helper_;  // none where there is too little to do; the last member, so that it ends first
+};
 
 }  // namespace qcts

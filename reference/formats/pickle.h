@@ -1,17 +1,18 @@
 // Pickle protocol 2 as torch.save writes it: bytes <-> a graph of values with identity. The reader is an
 // allow-list interpreter (34 opcodes, the set of torch/_weights_only_unpickler.py, 2.13); it calls nothing.
 // The writer emits what CPython's C pickler emits for the same graph: memo indices are handed out by node
-// identity, never by value, which is why nodes are shared pointers.
+// identity, never by value, which is why nodes are shared.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "reference/formats/compact.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts::pickle {
@@ -28,41 +29,98 @@ enum class Kind : uint8_t {
   dict,
   set,
   global,  // text = "module name": module and name of a class or function, as spelt in the file
-  call,    // REDUCE: items[0] callable, items[1] argument tuple; then appended items/pairs and state as below
+  call,    // REDUCE: items[0] callable, items[1] argument tuple; then what was appended; pairs and state as
+           // below
   new_object,  // NEWOBJ: items[0] class, items[1] argument tuple
   persistent,  // BINPERSID: items[0] the id tuple
 };
 
 struct Node;
-using Ref = std::shared_ptr<Node>;
 
-// One value. Two references to one Node are one object in the pickle's memo.
-struct Node {
-  Kind kind = Kind::none;
-  bool boolean = false;
-  bool placed = false;   // another node holds it; the reader changes such a node no more
-  uint16_t height = 0;   // longest path below it, while it is read
-  int64_t integer = 0;
-  double real = 0;
-  std::string text;        // string (UTF-8, surrogatepass), bytes, or "module name" of a global
-  std::vector<Ref> items;  // tuple, list, set; call and new_object as above
-  std::vector<std::pair<Ref, Ref>> pairs;  // dict; also SETITEM(S) on a call (OrderedDict, Counter)
-  std::vector<Ref> appended;               // APPEND(S) on a call
-  Ref state;                               // BUILD on a call or new_object
-  uint64_t offset =
-      0;  // of the opcode that made it, in data.pkl or ReadOptions::base_offset further; for messages
+// A shared node. The count stands in the node: a file has millions of them.
+class Ref {
+ public:
+  Ref() = default;
+  Ref(std::nullptr_t) {}
+  explicit Ref(Node* node) : node_(node) { hold(); }
+  Ref(const Ref& other) : node_(other.node_) { hold(); }
+  Ref(Ref&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
+  }
+  ~Ref() { release(); }
+
+  Node* get() const { return node_; }
+  Node* operator->() const { return node_; }
+  Node& operator*() const { return *node_; }
+  explicit operator bool() const { return node_ != nullptr; }
+  friend bool operator==(const Ref& a, const Ref& b) = default;
+  friend bool operator==(const Ref& a, std::nullptr_t) { return a.node_ == nullptr; }
+
+ private:
+  inline void hold();
+  inline void release();
+
+  Node* node_ = nullptr;
 };
 
+using Refs = Array<Ref>;
+using Pairs = Array<std::pair<Ref, Ref>>;
+
+// One value, 56 bytes. Two references to one Node are one object in the pickle's memo.
+struct Node {
+  // How many references there are. A copy of a node begins anew.
+  struct Count {
+    Count() = default;
+    Count(const Count&) {}
+    Count& operator=(const Count&) { return *this; }
+    std::atomic<uint32_t> value{0};
+  } references;
+  Kind kind = Kind::none;
+  bool boolean = false;
+  uint16_t placed : 1 = 0;   // another node holds it; the reader changes such a node no more
+  uint16_t height : 15 = 0;  // longest path below it, while it is read
+  union {
+    int64_t integer = 0;
+    double real;
+  };
+  Text text;    // string (UTF-8, surrogatepass), bytes, or "module name" of a global
+  Refs items;   // tuple, list, set; call and new_object as above
+  Pairs pairs;  // dict; also SETITEM(S) on a call (OrderedDict, Counter)
+  Ref state;    // BUILD on a call or new_object
+  uint64_t offset =
+      0;  // of the opcode that made it, in data.pkl or ReadOptions::base_offset further; for messages
+
+  // Only one reference leads here: a walk comes by once.
+  bool is_single() const { return references.value.load(std::memory_order_relaxed) <= 1; }
+  // APPEND(S) on a call or new_object: its items behind the first two.
+  std::span<const Ref> appended() const {
+    return std::span<const Ref>(items.begin(), items.end()).subspan(2);
+  }
+};
+
+static_assert(sizeof(Node) == 56);
+
+void Ref::hold() {
+  if (node_ != nullptr) node_->references.value.fetch_add(1, std::memory_order_relaxed);
+}
+void Ref::release() {
+  if (node_ != nullptr && node_->references.value.fetch_sub(1, std::memory_order_acq_rel) == 1) delete node_;
+}
+
+Ref make_node(Kind kind);
+Ref copy_of(const Node& node);  // its children are those of `node`
 Ref none();
 Ref boolean(bool value);
 Ref integer(int64_t value);
 Ref real(double value);
-Ref string(std::string value);
-Ref tuple(std::vector<Ref> items);
-Ref list(std::vector<Ref> items);
+Ref string(std::string_view value);
+Ref tuple(Refs items);
+Ref list(Refs items);
 Ref dict();
 Ref global(std::string_view module, std::string_view name);
-Ref call(Ref callable, std::vector<Ref> arguments);
+Ref call(Ref callable, Refs arguments);
 Ref persistent(Ref id);
 
 // "collections", "OrderedDict" -> true when `node` is that global.

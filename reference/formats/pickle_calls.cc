@@ -49,12 +49,12 @@ bool is_layout_name(std::string_view name) {
 
 std::string tagged(char tag, std::string_view text) { return std::string(1, tag).append(text); }
 
-bool is_encode_pair(const std::vector<Ref>& args) {
+bool is_encode_pair(const Refs& args) {
   return args.size() == 2 && args[0]->kind == Kind::string && args[1]->kind == Kind::string &&
          (args[1]->text == "latin1" || args[1]->text == "latin-1") && is_latin1(args[0]->text);
 }
 
-bool arguments_fit(const GlobalInfo& info, const std::vector<Ref>& args) {
+bool arguments_fit(const GlobalInfo& info, const Refs& args) {
   const auto kind = [&](size_t i, Kind wanted) { return i < args.size() && args[i]->kind == wanted; };
   switch (info.role) {
     case Role::rebuild:
@@ -90,6 +90,17 @@ bool arguments_fit(const GlobalInfo& info, const std::vector<Ref>& args) {
       return false;
   }
   return false;
+}
+
+// [dimension, least or None, most or None]: hangs on the sequence lengths of a jagged nested tensor
+// (torch/_dynamo/decorators.py, 2.13).
+bool is_dim_range(const Ref& cls, const Ref& state) {
+  const auto& parts = state->items;
+  return is_global(cls, "torch._dynamo.decorators", "_DimRange") && state->kind == Kind::list &&
+         parts.size() == 3 && parts[0]->kind == Kind::integer &&
+         std::all_of(parts.begin() + 1, parts.end(), [](const Ref& part) {
+           return part->kind == Kind::integer || part->kind == Kind::none;
+         });
 }
 
 }  // namespace
@@ -139,6 +150,7 @@ void check_build(const Ref& target, const Ref& state, uint64_t offset) {
   }
   if (info->role != Role::library_type) refuse_type("BUILD of " + dotted(target->items[0]), offset);
   if (is_script_class(target->items[0])) return;
+  if (is_dim_range(target->items[0], state)) return;
   // An object without attributes may still be given None.
   if (state->kind != Kind::dict && state->kind != Kind::tuple && state->kind != Kind::none) {
     refuse_type("the state of " + dotted(target->items[0]) + " is no dict, tuple or None", offset);

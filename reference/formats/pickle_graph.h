@@ -30,7 +30,7 @@ class NodeMap {
  private:
   struct Slot {
     const Node* node = nullptr;
-    Value value{};
+    [[no_unique_address]] Value value{};
   };
 
   Slot& find(const Node* node) {
@@ -53,15 +53,10 @@ class NodeMap {
   int shift_ = 64;
 };
 
-// Throws Refused: PickleType when `root` reaches itself, LimitExceeded when a path from it is longer than
-// `depth` nodes.
-void check_graph(const Ref& root, uint64_t depth);
-
 // References of a node, in the order in which the writer emits them.
 template <typename Visit>
 void for_each_child(const Node& node, Visit&& visit) {
   for (const Ref& item : node.items) visit(item);
-  for (const Ref& item : node.appended) visit(item);
   for (const auto& [key, value] : node.pairs) {
     visit(key);
     visit(value);
@@ -70,15 +65,17 @@ void for_each_child(const Node& node, Visit&& visit) {
 }
 
 // visit(const Ref&) for every distinct node that `root` reaches, in the order of the first reference to each.
+// Only nodes with several references are remembered.
 template <typename Visit>
 void for_each_node(const Ref& root, Visit&& visit) {
-  NodeMap<char> seen;
+  struct Nothing {};
+  NodeMap<Nothing> seen;
   std::vector<const Ref*> pending{&root};
   std::vector<const Ref*> children;
   while (!pending.empty()) {
     const Ref* ref = pending.back();
     pending.pop_back();
-    if (!seen.insert(ref->get()).second) continue;
+    if (!(*ref)->is_single() && !seen.insert(ref->get()).second) continue;
     visit(*ref);
     children.clear();
     for_each_child(**ref, [&](const Ref& child) { children.push_back(&child); });

@@ -1,5 +1,6 @@
-// What reading a pickle has cost so far, and the keys of its open dicts: a few bytes of a pickle can ask for much memory (a node an
-// opcode) and much time (a long memoised text used as a key again and again). Included by the pickle reader only.
+// What reading a pickle has cost so far, and the keys of its open dicts: a few bytes of a pickle can ask for
+// much memory (a node an opcode) and much time (a long memoised text used as a key again and again). Included
+// by the pickle reader only.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,17 @@
 
 namespace qcts::pickle {
 
-// Bytes of the heap, as the reader accounts for them: a node beside its reference counts and the allocator's own word; a slot of a
-// vector that grows by doubling, with its share of the vector; a string that is not held inside its node.
-inline constexpr uint64_t kNodeBytes = sizeof(Node) + 24, kSlotBytes = 24;
-inline uint64_t string_bytes(uint64_t length) { return length > 15 ? length + 16 : 0; }
+// Bytes of the heap, as the reader accounts for them: a node with the allocator's own word; a slot of an
+// array that grows by half, with its share of the array; a string that is not held inside its node.
+inline constexpr uint64_t kNodeBytes = sizeof(Node) + 8, kSlotBytes = 16;
+inline uint64_t string_bytes(uint64_t length) { return length > 7 ? length + 16 : 0; }
 
 class Ledger {
  public:
   explicit Ledger(const Limits& limits) : limits_(limits) {}
 
-  // Of the opcode that is read: how many before it, how many bytes of the pickle, and the offset that a refusal names.
+  // Of the opcode that is read: how many before it, how many bytes of the pickle, and the offset that a
+  // refusal names.
   void begin(uint64_t ops, uint64_t bytes, uint64_t offset) {
     ops_ = ops;
     bytes_ = bytes;
@@ -28,7 +30,8 @@ class Ledger {
   }
   // Memory that stays. Refuses LimitExceeded beyond Limits::pickle_heap_bytes.
   void account(uint64_t bytes);
-  // Text that is compared or hashed. Refuses LimitExceeded when it is out of proportion to what was read of the pickle.
+  // Text that is compared or hashed. Refuses LimitExceeded when it is out of proportion to what was read of
+  // the pickle.
   void charge(uint64_t bytes);
   // Whether `target` has no such key yet; the caller adds it. Refuses PickleType for what is no key.
   bool is_new_key(const Ref& target, const Ref& key);

@@ -3,70 +3,68 @@
 #include "reference/formats/pickle.h"
 
 namespace qcts::pickle {
-namespace {
-
-Ref make(Kind kind) {
-  auto node = std::make_shared<Node>();
+Ref make_node(Kind kind) {
+  Ref node(new Node);
   node->kind = kind;
   return node;
 }
 
-}  // namespace
+Ref copy_of(const Node& node) { return Ref(new Node(node)); }
 
-Ref none() { return make(Kind::none); }
+Ref none() { return make_node(Kind::none); }
 
 Ref boolean(bool value) {
-  Ref node = make(Kind::boolean);
+  Ref node = make_node(Kind::boolean);
   node->boolean = value;
   return node;
 }
 
 Ref integer(int64_t value) {
-  Ref node = make(Kind::integer);
+  Ref node = make_node(Kind::integer);
   node->integer = value;
   return node;
 }
 
 Ref real(double value) {
-  Ref node = make(Kind::real);
+  Ref node = make_node(Kind::real);
   node->real = value;
   return node;
 }
 
-Ref string(std::string value) {
-  Ref node = make(Kind::string);
-  node->text = std::move(value);
+Ref string(std::string_view value) {
+  Ref node = make_node(Kind::string);
+  node->text = value;
   return node;
 }
 
-Ref tuple(std::vector<Ref> items) {
-  Ref node = make(Kind::tuple);
+Ref tuple(Refs items) {
+  Ref node = make_node(Kind::tuple);
   node->items = std::move(items);
   return node;
 }
 
-Ref list(std::vector<Ref> items) {
-  Ref node = make(Kind::list);
+Ref list(Refs items) {
+  Ref node = make_node(Kind::list);
   node->items = std::move(items);
   return node;
 }
 
-Ref dict() { return make(Kind::dict); }
+Ref dict() { return make_node(Kind::dict); }
 
 Ref global(std::string_view module, std::string_view name) {
-  Ref node = make(Kind::global);
-  node->text.append(module).append(" ").append(name);
+  Ref node = make_node(Kind::global);
+  node->text = std::string(module).append(" ").append(name);
   return node;
 }
 
-Ref call(Ref callable, std::vector<Ref> arguments) {
-  Ref node = make(Kind::call);
+Ref call(Ref callable, Refs arguments) {
+  Ref node = make_node(Kind::call);
   node->items = {std::move(callable), tuple(std::move(arguments))};
   return node;
 }
 
 Ref persistent(Ref id) {
-  Ref node = make(Kind::persistent);
+  Ref node = make_node(Kind::persistent);
   node->items = {std::move(id)};
   return node;
 }

@@ -43,25 +43,26 @@ class Reader {
     return load_le<T>(take(sizeof(T), what), 0);
   }
   std::string take_line();
-  std::string take_text(uint64_t count);
+  std::string_view take_text(uint64_t count);
 
   void push(Ref value);
   Ref pop();
   const Ref& top();
-  std::vector<Ref> pop_to_mark();
+  Refs pop_to_mark();
   Ref make(Kind kind);
   Ref integer_of(int64_t value);
   void place(const Ref& child, Node& parent);
   void open(const Ref& target) const;
 
+  Refs take_top(size_t count);
   void tuple_of(size_t count);
-  void push_tuple(std::vector<Ref> items);
+  void push_tuple(Refs items);
   void named_global();
   void long_integer();
   void put(uint64_t index);
   void get(uint64_t index);
-  void set_items(const Ref& target, std::vector<Ref> flat);
-  void append_items(const Ref& target, std::vector<Ref> values);
+  void set_items(const Ref& target, Refs flat);
+  void append_items(const Ref& target, Refs values);
 
   [[noreturn]] void fail(RefusalClass cls, const std::string& what) const {
     refuse(cls, "data.pkl: " + what, opcode_at_);
@@ -76,9 +77,9 @@ class Reader {
   uint64_t at_ = 0;
   uint64_t opcode_at_ = 0;
   uint64_t ops_ = 0;
-  std::vector<Ref> stack_;
+  Refs stack_;
   std::vector<size_t> marks_;
-  std::vector<Ref> memo_;
+  Refs memo_;
   // Values without identity: no pickler memoises them, so one node stands for all of a value.
   std::unordered_map<int64_t, Ref> integers_;
   Ref none_, true_, false_, empty_tuple_;
@@ -107,18 +108,17 @@ std::string Reader::take_line() {
   return std::string(rest.substr(0, end));
 }
 
-std::string Reader::take_text(uint64_t count) {
+std::string_view Reader::take_text(uint64_t count) {
   if (count <= data_.size() - at_ && count > options_.limits.pickle_string_bytes) {
     fail(RefusalClass::LimitExceeded, "a string of " + std::to_string(count) + " bytes");
   }
   const auto bytes = take(count, "a string");
   ledger_.account(string_bytes(count));
-  return std::string(as_text(bytes));
+  return as_text(bytes);
 }
 
 Ref Reader::make(Kind kind) {
-  auto node = std::make_shared<Node>();
-  node->kind = kind;
+  Ref node = make_node(kind);
   node->offset = opcode_at_;
   ledger_.account(kNodeBytes);
   return node;
@@ -139,9 +139,9 @@ void Reader::place(const Ref& child, Node& parent) {
   if (child.get() == &parent) fail(RefusalClass::PickleType, "a value contains itself");
   if (child->height + 1u >= depth_limit_)
     fail(RefusalClass::LimitExceeded, "values are nested deeper than " + std::to_string(depth_limit_));
-  child->placed = true;
+  child->placed = 1;
   ledger_.account(kSlotBytes);
-  parent.height = std::max<uint16_t>(parent.height, static_cast<uint16_t>(child->height + 1));
+  parent.height = std::max<uint16_t>(parent.height, static_cast<uint16_t>(child->height + 1)) & 0x7fff;
   ledger_.close(child);
 }
 
@@ -170,22 +170,28 @@ Ref Reader::pop() {
   return value;
 }
 
-std::vector<Ref> Reader::pop_to_mark() {
+Refs Reader::pop_to_mark() {
   if (marks_.empty()) fail(RefusalClass::PickleStack, "no MARK on the stack");
-  const auto first = stack_.begin() + static_cast<ptrdiff_t>(marks_.back());
-  std::vector<Ref> values(std::make_move_iterator(first), std::make_move_iterator(stack_.end()));
-  stack_.erase(first, stack_.end());
+  Refs values = take_top(stack_.size() - marks_.back());
   marks_.pop_back();
   return values;
 }
 
-void Reader::tuple_of(size_t count) {
-  std::vector<Ref> items(count);
-  for (size_t i = count; i-- > 0;) items[i] = pop();
-  push_tuple(std::move(items));
+Refs Reader::take_top(size_t count) {
+  Refs values;
+  values.reserve(count);
+  for (size_t i = stack_.size() - count; i < stack_.size(); ++i) values.push_back(std::move(stack_[i]));
+  stack_.resize(stack_.size() - count);
+  return values;
 }
 
-void Reader::push_tuple(std::vector<Ref> items) {
+void Reader::tuple_of(size_t count) {
+  if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count)
+    fail(RefusalClass::PickleStack, "an operand is missing");
+  push_tuple(take_top(count));
+}
+
+void Reader::push_tuple(Refs items) {
   Ref node = make(Kind::tuple);
   for (const Ref& item : items) place(item, *node);
   node->items = std::move(items);
@@ -242,7 +248,7 @@ void Reader::get(uint64_t index) {
   push(memo_[index]);
 }
 
-void Reader::set_items(const Ref& target, std::vector<Ref> flat) {
+void Reader::set_items(const Ref& target, Refs flat) {
   check_set_item(target, opcode_at_);
   if (flat.size() % 2 != 0) fail(RefusalClass::PickleStack, "a key has no value");
   open(target);
@@ -254,12 +260,15 @@ void Reader::set_items(const Ref& target, std::vector<Ref> flat) {
   }
 }
 
-void Reader::append_items(const Ref& target, std::vector<Ref> values) {
+void Reader::append_items(const Ref& target, Refs values) {
   check_append(target, opcode_at_);
   open(target);
   for (const Ref& value : values) place(value, *target);
-  auto& into = target->kind == Kind::list ? target->items : target->appended;
-  into.insert(into.end(), std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
+  if (target->items.empty()) {
+    target->items = std::move(values);
+    return;
+  }
+  for (Ref& value : values) target->items.push_back(std::move(value));
 }
 
 // Values, memo and globals.
@@ -298,9 +307,10 @@ void Reader::step_scalar(uint8_t opcode) {
     case 'U': {
       const uint64_t count =
           opcode == 'X' ? take_le<uint32_t>("BINUNICODE") : take_le<uint8_t>("SHORT_BINSTRING");
+      const std::string_view text = take_text(count);
+      if (!is_utf8(text, true)) fail(RefusalClass::PickleType, "a string is not UTF-8");
       Ref node = make(Kind::string);
-      node->text = take_text(count);
-      if (!is_utf8(node->text, true)) fail(RefusalClass::PickleType, "a string is not UTF-8");
+      node->text = text;
       return push(std::move(node));
     }
     case 'c':
@@ -346,7 +356,7 @@ void Reader::step_container(uint8_t opcode) {
       return append_items(top(), {std::move(value)});
     }
     case 'e': {
-      std::vector<Ref> values = pop_to_mark();
+      Refs values = pop_to_mark();
       return append_items(top(), std::move(values));
     }
     case 's': {
@@ -355,7 +365,7 @@ void Reader::step_container(uint8_t opcode) {
       return set_items(top(), {std::move(key), std::move(value)});
     }
     case 'u': {
-      std::vector<Ref> flat = pop_to_mark();
+      Refs flat = pop_to_mark();
       return set_items(top(), std::move(flat));
     }
     case 'R':

@@ -211,8 +211,7 @@ TEST(PickleReader, HonoursItsLimits) {
 
 // Kind::bytes is what the writer is given for new files; the reader keeps the call that CPython wrote.
 TEST(PickleWriter, BytesAreAnEncodedString) {
-  pickle::Ref bytes = std::make_shared<pickle::Node>();
-  bytes->kind = pickle::Kind::bytes;
+  const pickle::Ref bytes = pickle::make_node(pickle::Kind::bytes);
   bytes->text = "a\xff";
   const auto written = pickle::write(bytes);
   EXPECT_EQ(written, to_bytes(kProto + kEncode + "q\0"s + unicode("a\xc3\xbf") + "q\1"s + unicode("latin1") +

@@ -43,10 +43,10 @@ class Writer {
   void save_global(const std::string& text);
   void save_tuple(const Ref& node);
   void save_object(const Ref& node);
-  void save_list_items(const std::vector<Ref>& items);
-  void save_dict_items(const std::vector<std::pair<Ref, Ref>>& pairs);
-  void append_iterated(const std::vector<Ref>& items);
-  void set_iterated(const std::vector<std::pair<Ref, Ref>>& pairs);
+  void save_list_items(const Refs& items);
+  void save_dict_items(const Pairs& pairs);
+  void append_iterated(std::span<const Ref> items);
+  void set_iterated(const Pairs& pairs);
 
   const WriteOptions& options_;
   std::vector<std::byte> out_;
@@ -244,7 +244,7 @@ void Writer::save_object(const Ref& node) {
   save(node->items.at(1));
   op(node->kind == Kind::call ? 'R' : 0x81);
   remember(node);
-  append_iterated(node->appended);
+  append_iterated(node->appended());
   set_iterated(node->pairs);
   if (node->state != nullptr) {
     save(node->state);
@@ -253,7 +253,7 @@ void Writer::save_object(const Ref& node) {
 }
 
 // batch_list_exact
-void Writer::save_list_items(const std::vector<Ref>& items) {
+void Writer::save_list_items(const Refs& items) {
   if (items.size() == 1) {
     save(items[0]);
     return op('a');
@@ -266,7 +266,7 @@ void Writer::save_list_items(const std::vector<Ref>& items) {
 }
 
 // batch_dict_exact: a full batch is always followed by another one, which may be empty.
-void Writer::save_dict_items(const std::vector<std::pair<Ref, Ref>>& pairs) {
+void Writer::save_dict_items(const Pairs& pairs) {
   if (pairs.empty()) return;
   if (pairs.size() == 1) {
     save(pairs[0].first);
@@ -285,7 +285,7 @@ void Writer::save_dict_items(const std::vector<std::pair<Ref, Ref>>& pairs) {
 }
 
 // batch_list: a single item at the end goes without MARK.
-void Writer::append_iterated(const std::vector<Ref>& items) {
+void Writer::append_iterated(std::span<const Ref> items) {
   for (size_t first = 0; first < items.size(); first += kBatch) {
     if (items.size() - first == 1) {
       save(items[first]);
@@ -298,7 +298,7 @@ void Writer::append_iterated(const std::vector<Ref>& items) {
 }
 
 // batch_dict, likewise
-void Writer::set_iterated(const std::vector<std::pair<Ref, Ref>>& pairs) {
+void Writer::set_iterated(const Pairs& pairs) {
   for (size_t first = 0; first < pairs.size(); first += kBatch) {
     if (pairs.size() - first == 1) {
       save(pairs[first].first);

@@ -1,5 +1,6 @@
-// The one error family of every reader: a file is either read exactly or refused with a class, a detail and, where one
-// exists, a byte offset. No other exception leaves reference/formats and reference/dialects for what a file contains.
+// The one error family of every reader: a file is either read exactly or refused with a class, a detail and,
+// where one exists, a byte offset. No other exception leaves reference/formats and reference/dialects for
+// what a file contains.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,8 @@ struct Refusal {
   RefusalClass cls;
   std::string detail;                // one line, names the record, tensor or global
   std::optional<uint64_t> offset{};  // byte in the file, or in data.pkl when the detail says so
-  bool security = false;             // set for PickleOpcode, PickleGlobal, PickleCall and disallowed functions in metadata
+  bool security =
+      false;  // set for PickleOpcode, PickleGlobal, PickleCall and disallowed functions in metadata
 };
 
 // "CrcMismatch: data/3 (tensor 0.weight): recorded 0x..., computed 0x... (offset 4096)"
@@ -63,8 +65,8 @@ class Refused : public std::runtime_error {
 // Throws Refused. `security` is derived from the class.
 [[noreturn]] void refuse(RefusalClass cls, std::string detail, std::optional<uint64_t> offset = std::nullopt);
 
-// The operating system failed (open, read, write, rename, disk full). Not the file's content: exit code 5, or 2 for a path that
-// does not exist.
+// The operating system failed (open, read, write, rename, disk full). Not the file's content: exit code 5, or
+// 2 for a path that does not exist.
 class IoError : public std::runtime_error {
  public:
   IoError(const std::string& path, const std::string& action, int error_number);
@@ -74,8 +76,8 @@ class IoError : public std::runtime_error {
   int error_number_;
 };
 
-// Limits of a reader; hitting one is LimitExceeded before the allocation. Defaults: formats are read as written by their own
-// producers with room to spare.
+// Limits of a reader; hitting one is LimitExceeded before the allocation. Defaults: formats are read as
+// written by their own producers with room to spare.
 struct Limits {
   uint64_t zip_entries = 1u << 19;
   uint64_t zip_name_bytes = 4096;
@@ -85,14 +87,16 @@ struct Limits {
   uint64_t pickle_stack = 1u << 20;
   uint64_t pickle_depth = 512;  // at most 1024
   uint64_t pickle_string_bytes = 16u << 20;
-  // What the values of a pickle may take on the heap, by the reader's own account: these, and the pickle's own bytes. torch.save's
-  // dicts of tensors take about 70 bytes an opcode, a list of nothing but lists or floats 200: it may have 400,000 of them.
+  // What the values of a pickle may take on the heap, by the reader's own account: these, and the pickle's
+  // own bytes. torch.save's dicts of tensors take about 70 bytes an opcode, a list of nothing but lists or
+  // floats 200: it may have 400,000 of them.
   uint64_t pickle_heap_bytes = 40u << 20;
   uint64_t pickle_heap_bytes_per_op = 96;
   uint64_t tensors = 1u << 22;
   uint64_t dims = 64;
   uint64_t safetensors_header_bytes = 100'000'000;  // safetensors' own MAX_HEADER_SIZE
   uint64_t json_depth = 8;
+  uint64_t json_string_bytes = 16u << 20;
   uint64_t script_code_bytes = 32u << 20;  // of all sources of a TorchScript archive, inflated
 };
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct SafetensorsOptions {
 
 struct Safetensors {
   std::shared_ptr<const MappedFile> file;
-  std::string header;  // the JSON text as it stands, padding included
+  std::string_view header;  // in `file`: the JSON text as it stands, padding included
   bool has_metadata = false;
   std::vector<std::pair<std::string, std::string>> metadata;  // __metadata__, in file order
   std::vector<SafetensorsEntry> entries;                      // in header order

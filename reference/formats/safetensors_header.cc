@@ -3,6 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace qcts {
 namespace {
@@ -39,15 +41,67 @@ constexpr std::array<Spelling, 22> kDtypes = {{
 
 using Json = nlohmann::json;
 
+// What the fields of a header may take on the heap, by this account: these, and the header's own bytes. A
+// real header of 100,000 tensors takes 50 MiB.
+class Account {
+ public:
+  explicit Account(size_t header_bytes) : most_(kFreeBytes + header_bytes) {}
+  // An entry of the list of tensors, its name in three places; a pair of metadata.
+  void add_tensor(const std::string& name) { add(kTensorBytes + (name.size() > 15 ? 3 * name.size() : 0)); }
+  void add_metadata(size_t text_bytes) { add(kMetadataBytes + text_bytes); }
+
+ private:
+  static constexpr uint64_t kFreeBytes = 56u << 20, kTensorBytes = 480, kMetadataBytes = 256;
+  void add(uint64_t bytes) {
+    held_ += bytes;
+    if (held_ > most_)
+      refuse(RefusalClass::LimitExceeded,
+             "the header's fields take " + std::to_string(held_) + " bytes of memory");
+  }
+  uint64_t most_, held_ = 0;
+};
+
+// Names of header.tensors, by index: a quarter of the memory of a set of strings.
+class NameSet {
+ public:
+  explicit NameSet(const std::vector<SafetensorsInfo>& tensors) : tensors_(tensors) {}
+  // Whether the last tensor's name is new.
+  bool insert_last() {
+    if (2 * (count_ + 1) > slots_.size()) grow();
+    uint32_t& slot = find(tensors_.back().name);
+    if (slot != kFree) return false;
+    slot = static_cast<uint32_t>(tensors_.size() - 1);
+    ++count_;
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kFree = ~uint32_t{0};
+  uint32_t& find(const std::string& name) {
+    size_t at = std::hash<std::string>()(name) & (slots_.size() - 1);
+    while (slots_[at] != kFree && tensors_[slots_[at]].name != name) at = (at + 1) & (slots_.size() - 1);
+    return slots_[at];
+  }
+  void grow() {
+    const std::vector<uint32_t> old =
+        std::exchange(slots_, std::vector<uint32_t>(slots_.empty() ? 64 : 2 * slots_.size(), kFree));
+    for (uint32_t index : old)
+      if (index != kFree) find(tensors_[index].name) = index;
+  }
+  const std::vector<SafetensorsInfo>& tensors_;
+  std::vector<uint32_t> slots_;
+  size_t count_ = 0;
+};
+
 // Follows the two levels that the format has. What contradicts the schema is remembered and reported when the
 // text proved to be JSON at all; only limits stop at once.
 class Handler : public nlohmann::json_sax<Json> {
  public:
-  Handler(const SafetensorsOptions& options, SafetensorsHeader& header)
-      : options_(options), header_(header) {}
+  Handler(const SafetensorsOptions& options, size_t header_bytes, SafetensorsHeader& header)
+      : options_(options), header_(header), account_(header_bytes), names_(header.tensors) {}
 
   bool null() override {
-    if (depth_ == 1 && name_ == "__metadata__") return true;
+    if (depth_ == 1 && name_ == kMetadata) return true;
     return misplaced("null");
   }
   bool boolean(bool) override { return misplaced("a bool"); }
@@ -85,6 +139,7 @@ class Handler : public nlohmann::json_sax<Json> {
   }
   bool string(std::string& value) override {
     if (in_metadata_ && depth_ == 2) {
+      account_.add_metadata(field_.size() + value.size());
       header_.metadata.emplace_back(field_, value);
       return true;
     }
@@ -99,14 +154,16 @@ class Handler : public nlohmann::json_sax<Json> {
   bool start_object(size_t) override {
     enter();
     if (depth_ == 1) return true;
-    if (depth_ == 2 && name_ == "__metadata__") {
+    if (depth_ == 2 && name_ == kMetadata) {
       in_metadata_ = true;
       header_.has_metadata = true;
     } else if (depth_ == 2) {
       in_info_ = true;
       if (header_.tensors.size() >= options_.limits.tensors)
         refuse(RefusalClass::LimitExceeded, "too many tensors");
+      account_.add_tensor(name_);
       header_.tensors.push_back({name_, "", {}, 0, 0});
+      if (!names_.insert_last()) complain(RefusalClass::StJson, "the name is there twice");
     } else {
       misplaced("an object");
     }
@@ -144,9 +201,11 @@ class Handler : public nlohmann::json_sax<Json> {
     if (depth_ == 1) {
       name_ = value;
       field_.clear();
-      if (!names_.insert(value).second) complain(RefusalClass::StJson, "the name is there twice");
+      if (value == kMetadata && std::exchange(metadata_seen_, true))
+        complain(RefusalClass::StJson, "the name is there twice");
     } else if (depth_ == 2) {
       field_ = value;
+      if (in_metadata_) account_.add_metadata(value.size());
       if (!fields_.insert(value).second)
         complain(RefusalClass::StJson, "the key " + value + " is there twice");
       const bool known = in_metadata_ || value == "dtype" || value == "shape" || value == "data_offsets";
@@ -165,6 +224,8 @@ class Handler : public nlohmann::json_sax<Json> {
   }
 
  private:
+  static constexpr std::string_view kMetadata = "__metadata__";
+
   SafetensorsInfo& info() { return header_.tensors.back(); }
   void enter() {
     if (++depth_ > options_.limits.json_depth) {
@@ -195,9 +256,27 @@ class Handler : public nlohmann::json_sax<Json> {
   std::string name_, field_;
   bool in_metadata_ = false, in_info_ = false;
   int offsets_ = 0;
-  std::unordered_set<std::string> names_, fields_;
+  bool metadata_seen_ = false;
+  Account account_;
+  NameSet names_;
+  std::unordered_set<std::string> fields_;  // of the object that is open
   std::optional<Refusal> complaint_;
 };
+
+// The parser holds one string whole, escapes and all, in a buffer that grows by doubling.
+void check_strings(std::string_view text, const Limits& limits) {
+  for (size_t at = text.find('"'); at < text.size(); at = text.find('"', at)) {
+    const size_t begin = ++at;
+    while (at < text.size() && text[at] != '"')
+      at = text.find_first_of("\"\\", text[at] == '\\' ? at + 2 : at);
+    const size_t end = std::min(at, text.size());
+    if (end - begin > limits.json_string_bytes)
+      refuse(RefusalClass::LimitExceeded,
+             "the header holds a string of " + std::to_string(end - begin) + " bytes", 8 + begin);
+    if (end == text.size()) return;
+    at = end + 1;
+  }
+}
 
 // serde_json escapes the two characters that JSON demands, five controls by name, the others by number.
 void append_json_string(std::string& out, std::string_view text) {
@@ -263,7 +342,8 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const Safetens
     refuse(RefusalClass::StJson, "the header holds a zero byte", 8 + at);
   }
   SafetensorsHeader header;
-  Handler handler(options, header);
+  check_strings(text, options.limits);
+  Handler handler(options, text.size(), header);
   Json::sax_parse(text.begin(), text.end(), &handler);
   handler.finish();
   return header;
@@ -308,8 +388,8 @@ std::string_view safetensors_dtype(DType dtype) {
   return kDtypes[static_cast<size_t>(safetensors_rank(dtype))].name;
 }
 
-std::vector<uint64_t> safetensors_shape(const Tensor& tensor) {
-  std::vector<uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
+Array<uint64_t> safetensors_shape(const Tensor& tensor) {
+  Array<uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
   if (tensor.dtype != DType::float4_e2m1fn_x2) return shape;
   if (shape.empty()) refuse(RefusalClass::Dtype, "a scalar of packed float4 has no shape in safetensors");
   if (__builtin_mul_overflow(shape.back(), uint64_t{2}, &shape.back())) {

@@ -8,14 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "reference/formats/compact.h"
 #include "reference/formats/safetensors.h"
 
 namespace qcts {
 
 struct SafetensorsInfo {
   std::string name;
-  std::string dtype;  // as spelt: "BF16"
-  std::vector<uint64_t> shape;
+  Text dtype;  // as spelt: "BF16"
+  Array<uint64_t> shape;
   uint64_t begin = 0;
   uint64_t end = 0;
 };
@@ -41,6 +42,6 @@ std::string_view safetensors_dtype(DType dtype);  // refuses Dtype for what the 
 int safetensors_rank(DType dtype);                // place in the enum
 
 // The shape in the header: packed float4 counts elements there, and pairs of them in torch.
-std::vector<uint64_t> safetensors_shape(const Tensor& tensor);
+Array<uint64_t> safetensors_shape(const Tensor& tensor);
 
 }  // namespace qcts

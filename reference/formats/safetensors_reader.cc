@@ -12,7 +12,8 @@ namespace {
 // dtype and shape of one entry; its bytes have to be what the offsets span.
 Tensor tensor_of_info(const SafetensorsInfo& info) {
   const auto dtype = dtype_of_safetensors(info.dtype);
-  if (!dtype) refuse(RefusalClass::Dtype, "tensor " + info.name + ": unknown dtype " + info.dtype);
+  if (!dtype)
+    refuse(RefusalClass::Dtype, "tensor " + info.name + ": unknown dtype " + info.dtype.str().substr(0, 40));
   Tensor tensor;
   tensor.dtype = *dtype;
   tensor.shape.assign(info.shape.begin(), info.shape.end());
@@ -42,6 +43,7 @@ Tensor tensor_of_info(const SafetensorsInfo& info) {
 // The entries have to cover the data without holes or overlaps.
 void check_layout(const std::vector<SafetensorsEntry>& entries, uint64_t data_bytes, uint64_t data_offset) {
   std::vector<const SafetensorsEntry*> order;
+  order.reserve(entries.size());
   for (const SafetensorsEntry& entry : entries) order.push_back(&entry);
   std::ranges::sort(order, [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
     return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
@@ -89,9 +91,12 @@ Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const Safet
   SafetensorsHeader header = parse_safetensors_header(result.header, options);
   result.has_metadata = header.has_metadata;
   result.metadata = std::move(header.metadata);
-  for (const SafetensorsInfo& info : header.tensors) {
-    result.entries.push_back({info.name, tensor_of_info(info), info.begin, info.end});
+  result.entries.reserve(header.tensors.size());
+  for (SafetensorsInfo& info : header.tensors) {
+    Tensor tensor = tensor_of_info(info);
+    result.entries.push_back({std::move(info.name), std::move(tensor), info.begin, info.end});
   }
+  header.tensors = {};
   const auto data = bytes.subspan(8 + length);
   check_layout(result.entries, data.size(), 8 + length);
   for (SafetensorsEntry& entry : result.entries) {

@@ -10,7 +10,7 @@ namespace qcts {
 namespace {
 
 SafetensorsInfo info_of(const std::string& name, const Tensor& tensor) {
-  return {name, std::string(safetensors_dtype(tensor.dtype)), safetensors_shape(tensor), 0, 0};
+  return {name, safetensors_dtype(tensor.dtype), safetensors_shape(tensor), 0, 0};
 }
 
 // Views can claim any size, and each is written out whole. What tied weights and expanded views of real
@@ -43,7 +43,7 @@ bool same(const SafetensorsHeader& a, const SafetensorsHeader& b) {
   if (a.metadata != b.metadata || a.tensors.size() != b.tensors.size()) return false;
   return std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(),
                     [](const SafetensorsInfo& x, const SafetensorsInfo& y) {
-                      return x.name == y.name && x.dtype == y.dtype && x.shape == y.shape &&
+                      return x.name == y.name && x.dtype == y.dtype && std::ranges::equal(x.shape, y.shape) &&
                              x.begin == y.begin && x.end == y.end;
                     });
 }

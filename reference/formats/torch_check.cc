@@ -14,7 +14,7 @@ bool count_fits(const std::string& function, size_t count) {
   return info && count >= info->least && count <= info->most;
 }
 
-void check_call(const TorchObject& object, const std::string& function, const std::vector<Ref>& args,
+void check_call(const TorchObject& object, const std::string& function, const pickle::Refs& args,
                 const Limits& limits, uint64_t offset) {
   const auto bad = [&](const std::string& what) {
     refuse(RefusalClass::PickleType, "data.pkl: " + function + ": " + what, offset);
@@ -30,6 +30,8 @@ void check_call(const TorchObject& object, const std::string& function, const st
     const auto role = pickle::role_of(args[0]);
     if (args[0]->kind == Kind::global && role && role->role == pickle::Role::library_type) {
       if (args[2]->kind != Kind::tuple) bad("its arguments do not fit");
+      if (pickle::is_global(args[0], "torch.nested._internal.nested_tensor", "_rebuild_njt"))
+        check_special_tensor(object, "_rebuild_njt", args[2]->items, limits, offset);
       return;  // a class with a function of its own, kept as it stands
     }
     if (inner.empty() || inner == "_rebuild_from_type_v2") bad("its function rebuilds no tensor");

@@ -150,13 +150,12 @@ Cut Compactor::cut_of(Use& use, uint64_t bytes) {
 Ref Compactor::copy(const Ref& node) {
   if (node == nullptr) return nullptr;
   if (const auto known = copies_.find(node.get()); known != copies_.end()) return known->second;
-  auto fresh = std::make_shared<Node>(*node);
+  auto fresh = pickle::copy_of(*node);
   if (node->kind == Kind::persistent) {
     fresh->items[0] = copy_id(node);
     return copies_[node.get()] = fresh;
   }
   for (Ref& item : fresh->items) item = copy(item);
-  for (Ref& item : fresh->appended) item = copy(item);
   for (auto& [key, value] : fresh->pairs) {
     key = copy(key);
     value = copy(value);
@@ -170,7 +169,7 @@ Ref Compactor::copy_id(const Ref& node) {
   const Ref& id = node->items[0];
   if (const auto known = copies_.find(id.get()); known != copies_.end()) return known->second;
   const StorageId parsed = storage_id_of(node, object_.id_parts);
-  auto fresh = std::make_shared<Node>(*id);
+  auto fresh = pickle::copy_of(*id);
   for (Ref& item : fresh->items) item = copy(item);
   const uint64_t item_bytes = parsed.dtype ? dtype_bytes(*parsed.dtype) : 1;
   fresh->items[4] = pickle::integer(static_cast<int64_t>(cuts_.at(parsed.key).bytes / item_bytes));

@@ -53,7 +53,7 @@ std::string path_to_storage(const TorchObject& object, const std::string& key);
 // The tensor that a call of _rebuild_tensor, _v2 or _v3 with these arguments makes; nullopt for a lazily
 // conjugated or negated one.
 std::optional<Tensor> rebuild_plain(const TorchObject& object, const std::string& function,
-                                    const std::vector<pickle::Ref>& args, uint64_t max_dims);
+                                    const pickle::Refs& args, uint64_t max_dims);
 // A tuple of integers, or a torch.Size of one.
 std::vector<int64_t> dims_of(const pickle::Ref& node, uint64_t max_dims);
 std::optional<DType> dtype_of_global(const pickle::Ref& node);
@@ -63,8 +63,8 @@ bool is_empty_hooks(const pickle::Ref& node);
 // Every call of a torch rebuild function in the graph against its schema.
 void check_tensors(const TorchObject& object, const Limits& limits);
 // The rebuild functions that make no plain tensor: sparse, quantized, nested, meta and wrapper tensors.
-void check_special_tensor(const TorchObject& object, const std::string& function,
-                          const std::vector<pickle::Ref>& args, const Limits& limits, uint64_t offset);
+void check_special_tensor(const TorchObject& object, const std::string& function, const pickle::Refs& args,
+                          const Limits& limits, uint64_t offset);
 // "_rebuild_tensor_v2" for the global that names it; empty for anything that is no rebuild function of torch.
 std::string rebuild_function(const pickle::Ref& callable);
 

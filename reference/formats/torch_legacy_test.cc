@@ -46,16 +46,16 @@ struct Parts {
   Ref view = none();
   bool five_parts = false;
   int64_t offset = 0, size = 6;
-  std::vector<Ref> more;  // arguments of _rebuild_tensor_v3
+  pickle::Refs more;  // arguments of _rebuild_tensor_v3
   Ref keys = pickle::list({string("77")});
   uint64_t count = 6;
   std::string data = std::string(20, '\1') + std::string(4, '\2');
   std::string tail;
 
   Ref tensor() const {
-    std::vector<Ref> id = {string("storage"), cls, key, location, numel, view};
+    pickle::Refs id = {string("storage"), cls, key, location, numel, view};
     if (five_parts) id.pop_back();
-    std::vector<Ref> args = {
+    pickle::Refs args = {
         pickle::persistent(tuple(id)), integer(offset), tuple({integer(size)}),
         tuple({integer(1)}),           boolean(false),  call(global("collections", "OrderedDict"), {})};
     args.insert(args.end(), more.begin(), more.end());

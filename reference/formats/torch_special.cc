@@ -15,7 +15,7 @@ using pickle::Ref;
 
 class Checker {
  public:
-  Checker(const TorchObject& object, std::string function, const std::vector<Ref>& args, const Limits& limits,
+  Checker(const TorchObject& object, std::string function, const pickle::Refs& args, const Limits& limits,
           uint64_t offset)
       : object_(object), function_(std::move(function)), args_(args), limits_(limits), offset_(offset) {}
 
@@ -24,6 +24,7 @@ class Checker {
   void device_copy();
   void sparse();
   void nested();
+  void jagged();
   void quantized();
 
  private:
@@ -37,12 +38,12 @@ class Checker {
   Tensor part(const Ref& node, const char* what) const;
   std::vector<int64_t> integers(const Ref& node, const char* what) const;
   std::optional<Tensor> codes() const;
-  void coo(const std::vector<Ref>& data) const;
-  void compressed(const std::vector<Ref>& data, bool by_column, bool blocked) const;
+  void coo(const pickle::Refs& data) const;
+  void compressed(const pickle::Refs& data, bool by_column, bool blocked) const;
 
   const TorchObject& object_;
   std::string function_;
-  const std::vector<Ref>& args_;
+  const pickle::Refs& args_;
   const Limits& limits_;
   uint64_t offset_;
 };
@@ -132,7 +133,7 @@ void Checker::sparse() {
 }
 
 // (indices [sparse dims, nnz], values [nnz, dense dims...], size)
-void Checker::coo(const std::vector<Ref>& data) const {
+void Checker::coo(const pickle::Refs& data) const {
   const Tensor indices = part(data[0], "indices"), values = part(data[1], "values");
   const auto shape = shape_of(data[2]);
   const auto outside = [&](const char* what) { fail(RefusalClass::TensorBounds, what); };
@@ -153,7 +154,7 @@ void Checker::coo(const std::vector<Ref>& data) const {
 
 // (compressed [..., lines + 1], plain [..., nnz], values [..., nnz, block...], size); lines are rows, or
 // columns for csc and bsc
-void Checker::compressed(const std::vector<Ref>& data, bool by_column, bool blocked) const {
+void Checker::compressed(const pickle::Refs& data, bool by_column, bool blocked) const {
   const Tensor outer = part(data[0], "compressed indices"), inner = part(data[1], "plain indices");
   const Tensor values = part(data[2], "values");
   const auto shape = shape_of(data[3]);
@@ -215,12 +216,36 @@ void Checker::nested() {
   }
 }
 
+// ({"values", "offsets" [n + 1], "lengths" [n] or None, "_ragged_idx", ...}): component i is `values` from
+// offsets[i] on, along the ragged dimension (torch/nested/_internal/nested_tensor.py, 2.13:
+// __tensor_unflatten__)
+void Checker::jagged() {
+  type_is(args_.size() == 1 && args_[0]->kind == Kind::dict, "the parts are no dict");
+  const Ref offsets = pickle::find(args_[0], "offsets"), lengths = pickle::find(args_[0], "lengths");
+  const Ref ragged = pickle::find(args_[0], "_ragged_idx");
+  const Tensor values = part(pickle::find(args_[0], "values"), "values");
+  type_is(offsets != nullptr && lengths != nullptr, "offsets or lengths are missing");
+  type_is(ragged != nullptr && ragged->kind == Kind::integer, "_ragged_idx is no integer");
+  const auto outside = [&](const char* what) { fail(RefusalClass::TensorBounds, what); };
+  if (ragged->integer < 1 || static_cast<uint64_t>(ragged->integer) > values.shape.size())
+    outside("the ragged dimension lies outside the values");
+  const int64_t held = values.shape[static_cast<size_t>(ragged->integer) - 1];
+  const auto begins = integers(offsets, "offsets");
+  if (begins.empty() || begins[0] < 0 || !std::ranges::is_sorted(begins) || begins.back() > held)
+    outside("the offsets do not part the values");
+  if (lengths->kind == Kind::none) return;
+  const auto counts = integers(lengths, "lengths");
+  if (counts.size() != begins.size() - 1) outside("lengths do not fit the offsets");
+  for (size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] < 0 || counts[i] > held - begins[i]) outside("a component reaches outside the values");
+}
+
 // quint4x2 and quint2x4 hold two and four codes a byte, and torch counts codes.
 std::optional<Tensor> Checker::codes() const {
   const StorageId id = storage_id_of(args_[0], object_.id_parts);
   const int64_t a_byte = id.dtype == DType::quint4x2 ? 2 : id.dtype == DType::quint2x4 ? 4 : 1;
   if (a_byte == 1) {
-    const std::vector<Ref> plain = {args_[0], args_[1], args_[2], args_[3], args_[5], args_[6]};
+    const pickle::Refs plain = {args_[0], args_[1], args_[2], args_[3], args_[5], args_[6]};
     return rebuild_plain(object_, "_rebuild_tensor_v2", plain, limits_.dims);
   }
   Tensor tensor = *storage_of(object_, args_[0]);
@@ -271,13 +296,14 @@ void Checker::quantized() {
 
 }  // namespace
 
-void check_special_tensor(const TorchObject& object, const std::string& function,
-                          const std::vector<Ref>& args, const Limits& limits, uint64_t offset) {
+void check_special_tensor(const TorchObject& object, const std::string& function, const pickle::Refs& args,
+                          const Limits& limits, uint64_t offset) {
   Checker checker(object, function, args, limits, offset);
   if (function == "_rebuild_meta_tensor_no_storage") return checker.meta();
   if (function == "_rebuild_wrapper_subclass") return checker.wrapper();
   if (function == "_rebuild_sparse_tensor") return checker.sparse();
   if (function == "_rebuild_nested_tensor") return checker.nested();
+  if (function == "_rebuild_njt") return checker.jagged();
   if (function == "_rebuild_qtensor") return checker.quantized();
   checker.device_copy();
 }

@@ -246,7 +246,6 @@ std::string path_to_storage(const TorchObject& object, const std::string& key) {
       return path_of(steps, at);
     const size_t first = steps.size();
     for (const Ref& item : ref->items) steps.push_back({&item, at, nullptr});
-    for (const Ref& item : ref->appended) steps.push_back({&item, at, nullptr});
     for (const auto& [name, value] : ref->pairs) steps.push_back({&value, at, &name});
     if (ref->state != nullptr) steps.push_back({&ref->state, at, nullptr});
     for (size_t i = steps.size(); i-- > first;) pending.push_back(i);

@@ -122,7 +122,7 @@ std::string_view typed_storage_name(DType dtype) {
 }
 
 Ref integers(std::span<const int64_t> values) {
-  std::vector<Ref> items;
+  pickle::Refs items;
   for (int64_t value : values) items.push_back(pickle::integer(value));
   return pickle::tuple(std::move(items));
 }
@@ -152,7 +152,7 @@ std::optional<DType> dtype_of_global(const Ref& node) {
 }
 
 std::optional<Tensor> rebuild_plain(const TorchObject& object, const std::string& function,
-                                    const std::vector<Ref>& args, uint64_t max_dims) {
+                                    const pickle::Refs& args, uint64_t max_dims) {
   const bool third = function == "_rebuild_tensor_v3";
   const size_t least = function == "_rebuild_tensor" ? 4 : third ? 7 : 6;
   if (args.size() < least || args.size() > least + (least == 4 ? 0 : 1)) {
@@ -225,9 +225,9 @@ pickle::Ref tensor_node(const Tensor& tensor, const std::string& storage_key, bo
        pickle::string(storage_key),
        pickle::string(tensor.storage->location.empty() ? "cpu" : tensor.storage->location),
        pickle::integer(static_cast<int64_t>(tensor.storage->bytes.size() / item))});
-  std::vector<Ref> args = {pickle::persistent(id),         pickle::integer(tensor.offset_elems),
-                           integers(tensor.shape),         integers(tensor.stride),
-                           pickle::boolean(requires_grad), call(global("collections", "OrderedDict"), {})};
+  pickle::Refs args = {pickle::persistent(id),         pickle::integer(tensor.offset_elems),
+                       integers(tensor.shape),         integers(tensor.stride),
+                       pickle::boolean(requires_grad), call(global("collections", "OrderedDict"), {})};
   if (untyped) args.push_back(global("torch", dtype_name(tensor.dtype)));
   return call(global("torch._utils", untyped ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2"), std::move(args));
 }

@@ -19,7 +19,7 @@ using pickle::tuple;
 using testing::outcome;
 
 Ref dims(const std::vector<int64_t>& values) {
-  std::vector<Ref> items;
+  pickle::Refs items;
   for (int64_t value : values) items.push_back(integer(value));
   return tuple(items);
 }
@@ -36,12 +36,12 @@ struct Spelling {
   Ref stride = dims({3, 1});
   Ref requires_grad = boolean(false);
   Ref hooks = call(global("collections", "OrderedDict"), {});
-  std::vector<Ref> more;
+  pickle::Refs more;
   std::string function = "_rebuild_tensor_v2";
 
   Ref id() const { return pickle::persistent(tuple({kind, cls, key, location, numel})); }
   Ref node() const {
-    std::vector<Ref> args = {id(), offset, size, stride, requires_grad, hooks};
+    pickle::Refs args = {id(), offset, size, stride, requires_grad, hooks};
     args.insert(args.end(), more.begin(), more.end());
     return call(global("torch._utils", function), args);
   }
@@ -279,7 +279,7 @@ Ref long_tensor(const char* key, std::vector<int64_t> shape) {
   return spelling.node();
 }
 
-std::string special_outcome(const std::string& function, const std::vector<Ref>& args,
+std::string special_outcome(const std::string& function, const pickle::Refs& args,
                             const std::vector<int64_t>& values) {
   const Tensor numbers = make_tensor(DType::int64, {4}, testing::raw(values));
   const auto bytes = write_torch_zip("archive", call(global("torch._utils", function), args),
@@ -289,9 +289,8 @@ std::string special_outcome(const std::string& function, const std::vector<Ref>&
 
 // The indices [[1, 0], [0, 1]] or, in the bad case, one of 2^30 in a 2x2 matrix.
 TEST(SparseTensor, IndicesLieInside) {
-  const std::vector<Ref> args = {
-      call(global("torch.serialization", "_get_layout"), {string("torch.sparse_coo")}),
-      tuple({long_tensor("0", {2, 2}), long_tensor("1", {2}), dims({2, 2})})};
+  const pickle::Refs args = {call(global("torch.serialization", "_get_layout"), {string("torch.sparse_coo")}),
+                             tuple({long_tensor("0", {2, 2}), long_tensor("1", {2}), dims({2, 2})})};
   EXPECT_EQ(special_outcome("_rebuild_sparse_tensor", args, {1, 0, 0, 1}), "accepted");
   EXPECT_EQ(special_outcome("_rebuild_sparse_tensor", args, {1, 0, 0, int64_t{1} << 30}), "TensorBounds");
   EXPECT_EQ(special_outcome("_rebuild_sparse_tensor", args, {1, -1, 0, 1}), "TensorBounds");
@@ -299,7 +298,7 @@ TEST(SparseTensor, IndicesLieInside) {
 
 TEST(SparseTensor, CompressedIndicesAreOrdered) {
   const auto args = [](int64_t columns) {
-    return std::vector<Ref>{
+    return pickle::Refs{
         call(global("torch.serialization", "_get_layout"), {string("torch.sparse_csr")}),
         tuple({long_tensor("0", {4}), long_tensor("1", {3}), long_tensor("1", {3}), dims({3, columns})})};
   };
@@ -314,8 +313,8 @@ TEST(SparseTensor, CompressedIndicesAreOrdered) {
 
 TEST(NestedTensor, ComponentsLieInTheBuffer) {
   const auto args = [] {
-    return std::vector<Ref>{long_tensor("0", {4}), long_tensor("1", {1, 2}), long_tensor("1", {1, 2}),
-                            long_tensor("1", {1})};
+    return pickle::Refs{long_tensor("0", {4}), long_tensor("1", {1, 2}), long_tensor("1", {1, 2}),
+                        long_tensor("1", {1})};
   };
   EXPECT_EQ(special_outcome("_rebuild_nested_tensor", args(), {1, 1, 0, 0}), "accepted");
   EXPECT_EQ(special_outcome("_rebuild_nested_tensor", args(), {2, 2, 0, 0}), "TensorBounds");
@@ -326,8 +325,8 @@ TEST(QuantizedTensor, AxisAndScalesFitTheShape) {
     Spelling spelling;
     spelling.cls = global("torch", "QInt8Storage");
     spelling.numel = integer(32);
-    return std::vector<Ref>{spelling.id(), integer(0),     dims({2, 3}),  dims({3, 1}),
-                            parameters,    boolean(false), spelling.hooks};
+    return pickle::Refs{spelling.id(), integer(0),     dims({2, 3}),  dims({3, 1}),
+                        parameters,    boolean(false), spelling.hooks};
   };
   const Ref scheme = global("torch", "per_channel_affine");
   const auto channel = [&](int64_t count, int64_t axis) {

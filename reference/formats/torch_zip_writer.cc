@@ -49,9 +49,17 @@ bool is_stored(const TorchZip& zip, const ZipRecord& record) {
   return record.bytes.data() == stored.data() && record.bytes.size() == stored.size();
 }
 
+// The records as they stand in the file: an edit drops some, or renames them.
+std::vector<OutRecord> stored_records(const TorchZip& zip, const ZipDirectory& directory) {
+  std::vector<OutRecord> records;
+  for (const ZipEntry& entry : directory.entries)
+    records.push_back({entry.name.substr(directory.prefix.size() + 1),
+                       zip.file->bytes().subspan(entry.data_offset, entry.size), entry.crc});
+  return records;
+}
+
 // The archive still has the names that its file has.
-bool has_stored_names(const TorchZip& zip) {
-  const ZipDirectory directory = read_zip_directory(zip.file->bytes(), zip.limits, true);
+bool has_stored_names(const TorchZip& zip, const ZipDirectory& directory) {
   return directory.prefix == zip.prefix &&
          std::equal(directory.entries.begin(), directory.entries.end(), zip.records.begin(),
                     zip.records.end(), [&](const ZipEntry& entry, const ZipRecord& record) {
@@ -90,11 +98,13 @@ void rebuild_torch_zip(const TorchZip& zip, ByteSink& out, RebuildNotes* notes_o
   RebuildNotes notes;
   std::vector<std::byte> pickle_bytes;
   std::string id;
-  std::vector<OutRecord> before, after;
-  bool edited = false;
+  const ZipDirectory directory = read_zip_directory(zip.file->bytes(), zip.limits, true);
+  std::vector<OutRecord> after;
+  bool edited = !has_stored_names(zip, directory);
   for (const ZipRecord& record : zip.records) {
-    before.push_back({record.name, stored_bytes(zip, record), record.recorded_crc});
-    after.push_back(is_stored(zip, record) ? before.back() : new_record(record, record.bytes));
+    after.push_back(is_stored(zip, record)
+                        ? OutRecord{record.name, stored_bytes(zip, record), record.recorded_crc}
+                        : new_record(record, record.bytes));
     edited |= !is_stored(zip, record);
     if (record.name != "data.pkl") continue;
     pickle_bytes = pickle_or_stored(zip.root, stored_bytes(zip, record), zip.limits, notes.kept_pickle);
@@ -103,13 +113,16 @@ void rebuild_torch_zip(const TorchZip& zip, ByteSink& out, RebuildNotes* notes_o
   }
   for (OutRecord& record : after) {
     if (record.name != kIdRecord) continue;
-    notes.kept_serialization_id = as_text(record.bytes) != serialization_id(id_records(before));
+    // An edited archive gets an id of its own, whoever wrote the old one.
+    notes.kept_serialization_id =
+        !edited &&
+        as_text(record.bytes) != serialization_id(id_records(stored_records(zip, directory)));
     if (notes.kept_serialization_id) break;
     id = serialization_id(id_records(after));
     record.bytes = as_bytes(id);
     if (record.crc != 0) record.crc = crc32_of(record.bytes);
   }
-  if (!edited && has_stored_names(zip)) {
+  if (!edited) {
     CompareSink same(zip.file->bytes());
     assemble(zip.prefix, zip.storage_alignment_bytes, after, same);
     notes.kept_file = !same.equal();
@@ -139,23 +152,29 @@ void write_torch_zip(const std::string& prefix, const Ref& root,
     }
   });
   const std::vector<std::byte> pickle_bytes = pickle::write(root, options);
-  std::vector<OutRecord> records;
   std::vector<std::span<const std::byte>> storage_bytes;
   for (const auto& storage : storages) storage_bytes.push_back(storage->bytes);
-  const std::vector<uint32_t> storage_crcs = crc32_of_each(storage_bytes);
-  const auto add = [&](std::string name, std::span<const std::byte> bytes) {
-    records.push_back({std::move(name), bytes, crc32_of(bytes)});
+  Crc32Ahead storage_crcs(storage_bytes);
+  ZipWriter writer(out, prefix, 64);
+  std::vector<IdRecord> records;
+  const auto add = [&](std::string name, std::span<const std::byte> bytes,
+                       const std::function<uint32_t()>& crc) {
+    const uint32_t written = writer.add(name, bytes, crc);
+    records.push_back({std::move(name), bytes, written});
   };
-  add("data.pkl", pickle_bytes);
-  add(".format_version", as_bytes("1"));
-  add(".storage_alignment", as_bytes("64"));
-  add("byteorder", as_bytes("little"));
+  const auto add_small = [&](const char* name, std::span<const std::byte> bytes) {
+    add(name, bytes, [&] { return crc32_of(bytes); });
+  };
+  add_small("data.pkl", pickle_bytes);
+  add_small(".format_version", as_bytes("1"));
+  add_small(".storage_alignment", as_bytes("64"));
+  add_small("byteorder", as_bytes("little"));
   for (size_t i = 0; i < storages.size(); ++i)
-    records.push_back({"data/" + std::to_string(i), storage_bytes[i], storage_crcs[i]});
-  add("version", as_bytes("3\n"));
-  const std::string id = serialization_id(id_records(records));
-  add(std::string(kIdRecord), as_bytes(id));
-  assemble(prefix, 64, records, out);
+    add("data/" + std::to_string(i), storage_bytes[i], [&] { return storage_crcs.of(i); });
+  add_small("version", as_bytes("3\n"));
+  const std::string id = serialization_id(records);
+  writer.add(std::string(kIdRecord), as_bytes(id), crc32_of(as_bytes(id)));
+  writer.finish();
 }
 
 std::vector<std::byte> write_torch_zip(const std::string& prefix, const Ref& root,

@@ -157,7 +157,7 @@ class ValueChecker {
   }
 
   void check_untouched(const Ref& node) const {
-    if (!node->appended.empty() || !node->pairs.empty() || node->state != nullptr)
+    if (node->items.size() > 2 || !node->pairs.empty() || node->state != nullptr)
       fail(RefusalClass::PickleType, "items or a state for what " + dotted(node->items[0]) + " returned",
            node);
   }
@@ -165,7 +165,7 @@ class ValueChecker {
   void check_object(const Ref& node) {
     const std::string name = script_class_name(node);
     if (is_allowed(name)) return;
-    if (node->items[1]->kind != Kind::tuple || !node->items[1]->items.empty() || !node->appended.empty() ||
+    if (node->items[1]->kind != Kind::tuple || !node->items[1]->items.empty() || node->items.size() > 2 ||
         !node->pairs.empty())
       fail(RefusalClass::PickleCall, "object of " + name + " with arguments or items", node);
     if (node->state == nullptr)
@@ -205,7 +205,7 @@ class ValueChecker {
       fail(RefusalClass::PickleType, where + ": the value is no " + std::string(type.substr(0, 120)), value);
   }
 
-  bool all_fit(std::string_view type, const std::vector<Ref>& values, int depth) {
+  bool all_fit(std::string_view type, const pickle::Refs& values, int depth) {
     return std::ranges::all_of(values, [&](const Ref& value) { return fits(type, value, depth); });
   }
 

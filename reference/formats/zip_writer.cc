@@ -21,7 +21,8 @@ uint16_t flags_of(uint64_t size) { return size == 0 ? kWriteUtf8 : kWriteUtf8 | 
 ZipWriter::ZipWriter(ByteSink& out, std::string prefix, uint32_t alignment_bytes)
     : out_(out), prefix_(std::move(prefix)), alignment_(alignment_bytes) {}
 
-void ZipWriter::add(const std::string& name, std::span<const std::byte> data, uint32_t crc) {
+uint32_t ZipWriter::add(const std::string& name, std::span<const std::byte> data,
+                        const std::function<uint32_t()>& crc_of_data) {
   const uint64_t size = data.size(), offset = out_.written();
   const bool big_size = size >= kFull, big_offset = offset >= kFull;
   const std::string full = prefix_ + "/" + name;
@@ -53,6 +54,7 @@ void ZipWriter::add(const std::string& name, std::span<const std::byte> data, ui
   header.insert(header.end(), padding, std::byte{'Z'});
   out_.write(header);
   out_.write(data);
+  const uint32_t crc = crc_of_data();
   std::vector<std::byte> descriptor;
   if (size != 0) {
     append_le<uint32_t>(descriptor, 0x08074b50);
@@ -66,6 +68,7 @@ void ZipWriter::add(const std::string& name, std::span<const std::byte> data, ui
   }
   out_.write(descriptor);
   entries_.push_back({full, size, offset, crc});
+  return crc;
 }
 
 void ZipWriter::finish() {

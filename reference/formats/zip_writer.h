@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,7 +20,12 @@ class ZipWriter {
   ZipWriter(ByteSink& out, std::string prefix, uint32_t alignment_bytes);
 
   // `crc` is written as given: 0 where the writer was told to leave it out.
-  void add(const std::string& name, std::span<const std::byte> data, uint32_t crc);
+  void add(const std::string& name, std::span<const std::byte> data, uint32_t crc) {
+    add(name, data, [crc] { return crc; });
+  }
+  // The same; `crc` is asked once the data is written, and its answer is returned.
+  uint32_t add(const std::string& name, std::span<const std::byte> data,
+               const std::function<uint32_t()>& crc);
   // Central directory and the three end records.
   void finish();
 

@@ -106,6 +106,15 @@ def nested():
     return {"n": torch.nested.nested_tensor([counting((2, 3)), counting((1, 3))])}
 
 
+def jagged():
+    make = torch.nested.nested_tensor_from_jagged
+    return {
+        "packed": torch.nested.nested_tensor([counting((2, 3)), counting((1, 3))], layout=torch.jagged),
+        "inner": make(counting((4, 3)), torch.tensor([0, 1, 3]), jagged_dim=2),
+        "gaps": make(counting((10, 2)), torch.tensor([0, 2, 6, 8]), torch.tensor([1, 3, 2])),
+    }
+
+
 def meta():
     return {
         "m": torch.empty(3, 4, device="meta"),
@@ -182,6 +191,7 @@ OBJECTS = {
     "adagrad": lambda: optimizer(torch.optim.Adagrad),
     "sparse": sparse,
     "nested": nested,
+    "jagged": jagged,
     "meta": meta,
     "lazy": lazy,
     "storages": storages,

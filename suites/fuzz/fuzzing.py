@@ -1,9 +1,12 @@
 """Runs qcts_fuzz over its targets and says what came of it: executions, corpus, coverage, findings.
 
-fuzzing.py --build build/fuzz --seconds 600 [--targets zip,pickle] [--jobs 2] [--corpus DIR]
+fuzzing.py --build build/fuzz --seconds 600 [--targets zip,pickle] [--jobs 2] [--corpus DIR] [--until 10000000]
+
+Executions add up from run to run, as long as the program is the same (totals.json beside the corpus).
 """
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -20,6 +23,9 @@ SEED_FOLDERS = ("fixtures/golden", "fixtures/malformed", "reference/formats/test
 COMPILERS = ("clang++-16", "clang++-19", "clang++-18", "clang++-17", "clang++-15", "clang++-14", "clang++")
 # A stack trace for every allocation and a large quarantine halve the speed; a finding is replayed with them.
 SANITIZER_OPTIONS = "malloc_context_size=1:quarantine_size_mb=16:detect_stack_use_after_return=0"
+DICTIONARIES = {
+    name: Path(__file__).with_name(f"{name}.dict") for name in ("torch", "safetensors")
+}
 DEBIAN = "Debian: apt-get install clang-16 libclang-rt-16-dev"
 
 
@@ -93,6 +99,7 @@ def fuzz(program, target, longest, folder, seconds, seed=1):
     words = [program, f"--target={target}", corpus, folder / "seeds" / target, f"-max_len={longest}"]
     words += [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={findings}/{target}-"]
     words += ["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"]
+    words.append(f"-dict={DICTIONARIES.get(target, DICTIONARIES['torch'])}")
     begin = time.monotonic()
     environment = os.environ | {"ASAN_OPTIONS": SANITIZER_OPTIONS}
     done = subprocess.run(
@@ -111,6 +118,17 @@ def fuzz(program, target, longest, folder, seconds, seed=1):
         )
         (findings / f"{target}.log").write_text(done.stderr[-20000:])
     return result
+
+
+def add_up(results, program, path):
+    """Adds to what earlier runs of this very program did; target -> executions of all of them."""
+    digest = hashlib.sha256(Path(program).read_bytes()).hexdigest()
+    known = json.loads(path.read_text()) if path.exists() else {}
+    totals = known.get("executions", {}) if known.get("program") == digest else {}
+    for result in results:
+        totals[result.target] = totals.get(result.target, 0) + result.executions
+    path.write_text(json.dumps({"program": digest, "executions": totals}, indent=1))
+    return totals
 
 
 def table(results):
@@ -150,6 +168,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
     parser.add_argument("--corpus", type=Path, help="kept from run to run; BUILD/fuzzing by default")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--until", type=int, default=0, help="repeat until there are that many executions")
     options = parser.parse_args()
     compiler, why = find_clang()
     if not compiler:
@@ -163,15 +182,20 @@ def main():
     if unknown := [name for name in wanted if name not in lengths]:
         print(f"fuzz: no target {', '.join(unknown)}; there are {', '.join(lengths)}", file=sys.stderr)
         return 2
-    with ThreadPoolExecutor(options.jobs) as pool:
-        run = lambda name: fuzz(program, name, lengths[name], folder, options.seconds, options.seed)  # noqa: E731
-        results = list(pool.map(run, wanted))
-    (folder / "results.json").write_text(json.dumps([asdict(r) for r in results], indent=1))
-    print(table(results))
-    bad = [r for r in results if r.findings or r.error]
-    for r in bad:
-        print(f"{r.target}: {r.error} {' '.join(r.findings)}")
-    return 1 if bad else 0
+    for number in range(1 << 30):
+        with ThreadPoolExecutor(options.jobs) as pool:
+            seed = options.seed + number
+            run = lambda name: fuzz(program, name, lengths[name], folder, options.seconds, seed)  # noqa: E731, B023
+            results = list(pool.map(run, wanted))
+        totals = add_up(results, program, folder / "totals.json")
+        (folder / "results.json").write_text(json.dumps([asdict(r) for r in results], indent=1))
+        print(table(results))
+        print(f"executions of this program in all: {sum(totals.values()):,} {totals}", flush=True)
+        bad = [r for r in results if r.findings or r.error]
+        for r in bad:
+            print(f"{r.target}: {r.error} {' '.join(r.findings)}")
+        if bad or sum(totals.values()) >= options.until:
+            return 1 if bad else 0
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include "reference/formats/byte_io.h"
 #include "reference/formats/mapped_file.h"
 #include "reference/formats/refusal.h"
+#include "reference/formats/torch_legacy.h"
 #include "reference/formats/zip_directory.h"
 #include "suites/fuzz/targets.h"
 
@@ -30,6 +31,8 @@ Input seed_in(Input file, const fs::path& path, SeedKind kind) {
       return is_zip(file) ? file : Input();
     case SeedKind::pickles:
       return is_zip(file) ? pickle_in(file) : Input();
+    case SeedKind::legacies:
+      return begins_with_pickle(file) && path.extension() != ".safetensors" ? file : Input();
     case SeedKind::safetensors_files:
       return path.extension() == ".safetensors" ? file : Input();
   }

@@ -29,6 +29,7 @@ enum class SeedKind : uint8_t {
   files,              // every given file
   archives,           // those that begin as a zip does
   pickles,            // the data.pkl of each archive
+  legacies,           // those that begin as a pickle does
   safetensors_files,  // *.safetensors
 };
 

@@ -49,3 +49,13 @@ def test_the_log_of_a_finding_is_read():
         "INFO: Loaded 1 modules   (5 inline 8-bit counters): 5\n#9\tNEW    cov: 3 ft: 4\n", result
     )
     assert (result.executions, result.covered_edges, result.known_edges) == (9, 3, 5)
+
+
+def test_executions_of_one_program_add_up(tmp_path):
+    program, totals = tmp_path / "program", tmp_path / "totals.json"
+    program.write_bytes(b"first")
+    ran = [fuzzing.Result("zip", executions=5), fuzzing.Result("pickle", executions=2)]
+    fuzzing.add_up(ran, program, totals)
+    assert fuzzing.add_up(ran[:1], program, totals) == {"zip": 10, "pickle": 2}
+    program.write_bytes(b"second")  # other readers: what was run before proves nothing about them
+    assert fuzzing.add_up(ran[:1], program, totals) == {"zip": 5}

@@ -1,8 +1,9 @@
-// The torch zip container, its pickle, and both together.
+// torch.save's two containers, their pickles, and both together.
 #include <algorithm>
 
 #include "reference/formats/byte_io.h"
 #include "reference/formats/pickle_graph.h"
+#include "reference/formats/torch_legacy.h"
 #include "reference/formats/torch_zip.h"
 #include "reference/formats/zip_directory.h"
 #include "reference/formats/zip_writer.h"
@@ -19,12 +20,17 @@ TorchZipOptions options() {
   return result;
 }
 
-// Every tensor is walked, and the file that is rebuilt from the graph is the file.
-void use_archive(const TorchZip& zip) {
-  pickle::for_each_node(zip.root, [&](const pickle::Ref& node) {
-    const auto tensor = tensor_of(zip, node);
+// Every tensor is walked.
+void use_tensors(const TorchObject& object) {
+  pickle::for_each_node(object.root, [&](const pickle::Ref& node) {
+    const auto tensor = tensor_of(object, node);
     if (tensor && bytes_of(tensor->dtype, tensor->shape) <= kMostWalkedBytes) row_major_bytes(*tensor);
   });
+}
+
+// The file that is rebuilt from the graph is the file.
+void use_archive(const TorchZip& zip) {
+  use_tensors(zip);
   if (!std::ranges::equal(rebuild_torch_zip(zip), zip.file->bytes()))
     throw Finding("torch zip: the rebuilt file differs");
 }
@@ -83,6 +89,18 @@ bool use_torch_graph(Input input) {
 bool use_torch_zip(Input input) {
   try {
     use_archive(read_torch_zip(MappedFile::from_bytes({input.begin(), input.end()}), options()));
+  } catch (const Refused&) {
+    return false;
+  }
+  return true;
+}
+
+bool use_torch_legacy(Input input) {
+  try {
+    const TorchLegacy legacy = read_torch_legacy(MappedFile::from_bytes({input.begin(), input.end()}), options());
+    use_tensors(legacy);
+    if (!std::ranges::equal(rebuild_torch_legacy(legacy), input))
+      throw Finding("torch legacy: the rebuilt file differs");
   } catch (const Refused&) {
     return false;
   }

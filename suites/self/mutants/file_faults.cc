@@ -94,9 +94,8 @@ Ref without_identity(const Ref& node) {
   const bool container = node->kind == Kind::tuple || node->kind == Kind::list || node->kind == Kind::dict ||
                          node->kind == Kind::call || node->kind == Kind::new_object;
   if (!container) return node;
-  auto fresh = std::make_shared<pickle::Node>(*node);
+  auto fresh = pickle::copy_of(*node);
   for (Ref& item : fresh->items) item = without_identity(item);
-  for (Ref& item : fresh->appended) item = without_identity(item);
   for (auto& [key, value] : fresh->pairs) value = without_identity(value);
   fresh->state = without_identity(node->state);
   return fresh;
@@ -187,7 +186,7 @@ void FileFaults::break_ties(TorchZip& zip) {
     if (record == zip.records.end()) return;
     copies.push_back(*record);
     copies.back().name = "data/" + fresh;
-    auto id = std::make_shared<pickle::Node>(*node->items[0]);
+    auto id = pickle::copy_of(*node->items[0]);
     id->items[2] = pickle::string(fresh);
     node->items[0] = id;
   });
@@ -204,7 +203,7 @@ void FileFaults::lose_strides(TorchZip& zip) {
     if (!tensor || tensor->is_contiguous() || tensor->offset_elems != 0) return;
     std::vector<std::byte> bytes = row_major_bytes(*tensor);
     if (bytes.size() != tensor->storage->bytes.size()) return;
-    std::vector<Ref> strides;
+    pickle::Refs strides;
     for (int64_t stride : contiguous_stride(tensor->shape)) strides.push_back(pickle::integer(stride));
     node->items[1]->items[3] = pickle::tuple(strides);
     replace_storage(zip, tensor->storage->key, std::move(bytes));
