@@ -70,6 +70,8 @@ int run(int argc, char** argv) {
   qcts::cli::add_dequantize(app, exit_code);
   qcts::cli::add_quantize(app, exit_code);
   qcts::cli::add_worker(app, exit_code);
+  qcts::cli::add_selftest(app, exit_code);
+  qcts::cli::add_replay(app, exit_code);
   if (argc <= 1) {
     std::cerr << app.help();
     return kUsage;

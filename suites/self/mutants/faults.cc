@@ -1,9 +1,6 @@
 #include "suites/self/mutants/faults.h"
 
-#include <bitset>
 #include <cstdlib>
-#include <stdexcept>
-#include <string>
 
 namespace qcts::mutants {
 namespace {
@@ -15,24 +12,34 @@ constexpr std::string_view kNames[] = {
 };
 constexpr size_t kCount = static_cast<size_t>(Fault::count);
 
-std::bitset<kCount> read_environment() {
-  std::bitset<kCount> faults;
+std::string_view environment() {
   const char* text = std::getenv("QCTS_MUTANT");
-  std::string_view rest = text == nullptr ? "" : text;
+  return text == nullptr ? "" : text;
+}
+
+// Calls visit(name) for each name of the environment.
+template <typename Visit>
+void for_each_name(Visit visit) {
+  std::string_view rest = environment();
   while (!rest.empty()) {
     const std::string_view name = rest.substr(0, rest.find('+'));
     rest.remove_prefix(name.size() < rest.size() ? name.size() + 1 : rest.size());
-    size_t i = 0;
-    while (i < kCount && kNames[i] != name) ++i;
-    if (i == kCount) throw std::invalid_argument("QCTS_MUTANT: no mutant '" + std::string(name) + "'");
-    faults.set(i);
+    visit(name);
   }
-  return faults;
 }
 
-const std::bitset<kCount>& faults() {
-  static const std::bitset<kCount> set = read_environment();
-  return set;
+size_t index_of(std::string_view name) {
+  size_t i = 0;
+  while (i < kCount && kNames[i] != name) ++i;
+  return i;
+}
+
+std::array<bool, kCount> read_environment() {
+  std::array<bool, kCount> faults{};
+  for_each_name([&](std::string_view name) {
+    if (const size_t i = index_of(name); i < kCount) faults[i] = true;
+  });
+  return faults;
 }
 
 struct Reach {
@@ -58,16 +65,26 @@ constexpr Reach kReaches[] = {
 
 }  // namespace
 
-bool planted(Fault fault) { return faults().test(static_cast<size_t>(fault)); }
+const std::array<bool, kCount> kPlanted = read_environment();
+
+std::string_view unknown_fault() {
+  std::string_view unknown;
+  for_each_name([&](std::string_view name) {
+    if (index_of(name) == kCount) unknown = name;
+  });
+  return unknown;
+}
 
 bool strikes(uint32_t op, std::string_view family) {
-  if (faults().none()) return true;
-  for (size_t i = 0; i < kCount; ++i)
+  bool any = false;
+  for (size_t i = 0; i < kCount; ++i) {
+    any = any || kPlanted[i];
     for (const Reach& reach : kReaches)
-      if (faults().test(i) && kNames[i].starts_with(reach.prefix) &&
-          (op == reach.op || op == reach.second_op) && (reach.family.empty() || reach.family == family))
+      if (kPlanted[i] && kNames[i].starts_with(reach.prefix) && (op == reach.op || op == reach.second_op) &&
+          (reach.family.empty() || reach.family == family))
         return true;
-  return false;
+  }
+  return !any;
 }
 
 }  // namespace qcts::mutants

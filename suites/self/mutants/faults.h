@@ -2,6 +2,8 @@
 // joined by '+'. Without it every op is right.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -16,8 +18,11 @@ enum class Fault : uint16_t {
   count
 };
 
-// Throws std::invalid_argument for a name that is not in mutants.inc, on first use.
-bool planted(Fault fault);
+// By Fault. Constant once the library is loaded.
+extern const std::array<bool, static_cast<size_t>(Fault::count)> kPlanted;
+inline bool planted(Fault fault) { return kPlanted[static_cast<size_t>(fault)]; }
+// A name of the environment that is not in mutants.inc; empty when all are.
+std::string_view unknown_fault();
 
 // Does a planted fault strike this op and scheme family? Also true for all of them when nothing is planted.
 bool strikes(uint32_t op, std::string_view family);

@@ -1,7 +1,7 @@
 // Provider "mutant": right kernels with the faults that QCTS_MUTANT plants. It serves the ops that a planted
 // fault touches, and all of them when none is.
 #include <cstdio>
-#include <exception>
+#include <string>
 #include <vector>
 
 #include "suites/self/mutants/faults.h"
@@ -31,10 +31,11 @@ const qcts_provider* make_provider() {
 
 }  // namespace
 
-extern "C" QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t host_abi_version) try {
+extern "C" QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t host_abi_version) {
+  if (const std::string_view name = mutants::unknown_fault(); !name.empty()) {
+    std::fprintf(stderr, "QCTS_MUTANT: no mutant '%s'\n", std::string(name).c_str());
+    return nullptr;
+  }
   static const qcts_provider* const provider = make_provider();
   return host_abi_version == QCTS_ABI_VERSION ? provider : nullptr;
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "%s\n", error.what());
-  return nullptr;
 }

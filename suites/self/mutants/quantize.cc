@@ -20,8 +20,8 @@ struct Row {
   float operator[](int64_t k) const { return load(p.w_dtype, data, k); }
 };
 
-Row row_of(const qcts_problem& p, int64_t n, Fault contiguous) {
-  const int64_t ld = planted(contiguous) ? p.k * dtype_bytes(p.w_dtype) : p.ldx_bytes;
+Row row_of(const qcts_problem& p, int64_t n) {
+  const int64_t ld = planted(q8_rows_contiguous) ? p.k * dtype_bytes(p.w_dtype) : p.ldx_bytes;
   return {p, static_cast<const char*>(p.x) + n * ld};
 }
 
@@ -57,7 +57,7 @@ qcts_status run_int8(const qcts_problem* problem) {
   if (check_run(quantize_int8_row, problem) != QCTS_OK) return QCTS_INVALID;
   const qcts_problem& p = *problem;
   for (int64_t n = 0; n < p.n; ++n) {
-    const Row row = row_of(p, n, q8_rows_contiguous);
+    const Row row = row_of(p, n);
     const float most = absmax(row, planted(q8_absmax_drops_tail), planted(q8_absmax_skips_nan));
     float scale = most / (planted(q8_divides_by_127) ? 127.0f : 127.5f);
     if (!planted(q8_scale_unrounded)) scale = round_to(p.w_dtype, scale);
@@ -85,7 +85,7 @@ uint8_t int4_code(const qcts_problem& p, float value, float low, float scale) {
 }
 
 void int4_group(const qcts_problem& p, int64_t n, int64_t first, float least) {
-  const Row row = row_of(p, n, count);
+  const Row row = row_of(p, n);
   float low = row[first], high = low;
   bool nan = false;
   for (int64_t k = first; k < first + p.group; ++k) {
@@ -145,7 +145,7 @@ qcts_status run_fp8(const qcts_problem* problem) {
   if (check_run(quantize_fp8_row, problem) != QCTS_OK) return QCTS_INVALID;
   const qcts_problem& p = *problem;
   for (int64_t n = 0; n < p.n; ++n) {
-    const Row row = row_of(p, n, count);
+    const Row row = row_of(p, n);
     float scale = round_to(p.w_dtype, absmax(row, false, false) / 448.0f);
     if (planted(qf8_least_scale) && scale == 0) scale = 0x1p-126f;
     const float reciprocal = 1.0f / scale;
