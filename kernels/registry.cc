@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <stdexcept>
 
 #include "kernels/machine.h"
@@ -93,9 +94,11 @@ Registry::~Registry() {
 }
 
 void Registry::add(const qcts_provider& table, std::string library) {
-  if (table.struct_size < sizeof(qcts_provider))
+  // What version 0.9 began with; later fields are read where the struct reaches so far.
+  constexpr size_t kLeastBytes = offsetof(qcts_provider, run_program);
+  if (table.struct_size < kLeastBytes)
     throw std::runtime_error("provider: struct_size " + std::to_string(table.struct_size) + ", need " +
-                             std::to_string(sizeof(qcts_provider)));
+                             std::to_string(kLeastBytes));
   if (!is_word(table.name)) throw std::runtime_error("provider: name must be a word of a-z and 0-9");
   if (table.abi_version != QCTS_ABI_VERSION)
     throw std::runtime_error(std::string(table.name) + ": ABI version " + std::to_string(table.abi_version) +
@@ -148,6 +151,11 @@ const qcts_provider* Registry::provider(std::string_view name) const {
   for (size_t i = 0; i < providers_.size(); ++i)
     if (providers_[i].name == name) return tables_[i];
   return nullptr;
+}
+
+bool runs_programs(const qcts_provider& provider) {
+  constexpr size_t kReach = offsetof(qcts_provider, run_program) + sizeof provider.run_program;
+  return provider.struct_size >= kReach && provider.load_save != nullptr && provider.run_program != nullptr;
 }
 
 const qcts_provider& builtin_provider() {

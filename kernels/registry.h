@@ -55,6 +55,9 @@ class Registry {
   std::vector<void*> handles_;
 };
 
+// Does it load, save and run saved programs? Looks at the fields alone that its struct reaches.
+bool runs_programs(const qcts_provider& provider);
+
 // The kernels of kernels.inc.
 const qcts_provider& builtin_provider();
 

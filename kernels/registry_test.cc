@@ -98,6 +98,22 @@ TEST(Registry, RefusesASecondProviderOfTheSameName) {
   EXPECT_EQ(registry.implementations().size(), 2u);
 }
 
+// Structs grow at their ends: a provider compiled before programs could be run is taken, and runs none.
+TEST(Registry, TakesAProviderThatIsOlderThanTheLastField) {
+  Provider older;
+  older.table.struct_size = offsetof(qcts_provider, run_program);
+  older.table.load_save = [](const char*, const char*, char*, size_t) { return QCTS_OK; };
+  older.table.run_program = [](const qcts_program_call*, char*, size_t) { return QCTS_OK; };
+  Registry registry;
+  registry.add(older.table);
+  EXPECT_EQ(registry.implementations().size(), 2u);
+  EXPECT_FALSE(runs_programs(*registry.provider(older.table.name))) << "a field behind its end was read";
+  older.table.struct_size = sizeof older.table;
+  EXPECT_TRUE(runs_programs(older.table));
+  older.table.load_save = nullptr;
+  EXPECT_FALSE(runs_programs(older.table));
+}
+
 TEST(Registry, NamesTheLibraryThatCannotBeLoaded) {
   Registry registry;
   try {

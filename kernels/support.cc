@@ -29,7 +29,8 @@ const qcts_plane* find_plane(const qcts_plane* planes, uint32_t count, const cha
 
 int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// Shapes of torchao 0.18: Int8Tensor, Float8Tensor (per row), Int4OpaqueTensor, Int4TilePackedTo4dTensor.
+// Shapes of torchao 0.18: Int8Tensor, Float8Tensor (per row), Int4OpaqueTensor, Int4TilePackedTo4dTensor;
+// TinyQ 006b7b9: W8A32LinearLayer, W8A16LinearLayer.
 uint32_t plane_laws(const qcts_problem& p, const char* scheme, const char* layout, PlaneLaw* laws) {
   if (equals(scheme, "int8_row")) {
     laws[0] = {"qdata", QCTS_I8, 2, {p.n, p.k}};
@@ -41,6 +42,12 @@ uint32_t plane_laws(const qcts_problem& p, const char* scheme, const char* layou
     laws[0] = {"qdata", QCTS_F8_E4M3FN, 2, {p.n, p.k}};
     laws[1] = {"scale", QCTS_F32, 2, {p.n, 1}};
     return 2;
+  }
+  if (equals(scheme, "tinyq")) {
+    laws[0] = {"int8_weights", QCTS_I8, 2, {p.n, p.k}};
+    laws[1] = {"scales", p.w_dtype, 1, {p.n}};
+    laws[2] = {"zero_points", QCTS_I32, 1, {p.n}};
+    return equals(p.scheme_name, "tinyq_w8a32") ? 3 : 2;
   }
   if (equals(layout, "tile_packed_4d")) {
     const int64_t k = round_up(p.k, 1024), n = round_up(p.n, 8);

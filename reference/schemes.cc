@@ -36,6 +36,11 @@ const Scheme* find_scheme(std::string_view name) {
   return nullptr;
 }
 
+bool same_meaning(std::string_view scheme, std::string_view other) {
+  const Scheme *a = find_scheme(scheme), *b = find_scheme(other);
+  return a && b && a->meaning() == b->meaning();
+}
+
 namespace {
 [[noreturn]] void no_policy(const Scheme& scheme, std::string_view activation) {
   throw std::invalid_argument(std::string(scheme.name()) + " has no activation policy " +
@@ -44,9 +49,11 @@ namespace {
 }  // namespace
 
 std::span<const ActivationInfo> Scheme::activations() const {
-  static constexpr ActivationInfo kWeightOnly[] = {{"weight_only", "x enters the sum as it is"}};
-  return kWeightOnly;
+  static constexpr ActivationInfo kAlone[] = {{kWeightOnly, "x enters the sum as it is"}};
+  return kAlone;
 }
+
+std::vector<PlaneSpec> Scheme::policy_specs(const WeightShape&, std::string_view) const { return {}; }
 
 std::vector<PlaneSpec> Scheme::activation_specs(const Matrix&, std::string_view activation) const {
   no_policy(*this, activation);
@@ -99,10 +106,18 @@ std::optional<uint64_t> first_difference(const Plane& want, const Plane& got) {
   return std::nullopt;
 }
 
-uint64_t Scheme::payload_bytes(const WeightShape& shape, std::string_view layout) const {
+uint64_t Scheme::payload_bytes(const WeightShape& shape, std::string_view layout,
+                               std::string_view activation) const {
   uint64_t total = 0;
   for (const PlaneSpec& spec : plane_specs(shape, layout)) total += spec.bytes();
+  for (const PlaneSpec& spec : policy_specs(shape, activation)) total += spec.bytes();
   return total;
+}
+
+const ActivationInfo* Scheme::find_activation(std::string_view activation) const {
+  for (const ActivationInfo& info : activations())
+    if (info.name == activation) return &info;
+  return nullptr;
 }
 
 const LayoutInfo* Scheme::find_layout(std::string_view layout) const {
@@ -112,12 +127,14 @@ const LayoutInfo* Scheme::find_layout(std::string_view layout) const {
 }
 
 LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias,
-                           int64_t group) {
+                           int64_t group, std::optional<double> offset) {
   LinearOracle oracle;
+  oracle.scaled_x = offset.has_value();
+  const double o = offset.value_or(0);
   oracle.bias = bias;
   oracle.terms = static_cast<int64_t>(row.size());
   const size_t group_elems = group == 0 ? row.size() : static_cast<size_t>(group);
-  double group_product = 0, group_zero = 0;
+  double group_product = 0, group_zero = 0, group_weight = 0;
   for (size_t k = 0; k < row.size(); ++k) {
     const ExactWeight& w = row[k];
     oracle.y += x[k] * w.product;
@@ -134,11 +151,14 @@ LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const dou
     oracle.has_zero |= w.zero != 0;
     group_product += x[k] * w.product;
     group_zero += x[k] * w.zero;
+    group_weight += w.product;
     if ((k + 1) % group_elems == 0 || k + 1 == row.size()) {
       oracle.group_product += std::fabs(group_product);
       oracle.group_zero += std::fabs(group_zero);
+      oracle.group_coded += std::fabs(group_product + o * group_weight);
+      oracle.group_offset += std::fabs(o * group_weight);
       ++oracle.groups;
-      group_product = group_zero = 0;
+      group_product = group_zero = group_weight = 0;
     }
   }
   oracle.y += bias;

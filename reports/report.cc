@@ -194,6 +194,8 @@ Json report_json(const RunReport& report) {
   json["providers"] = report.providers;
   json["schemes"] = report.schemes;
   json["goldens"] = report.goldens;
+  json["ledger"] = report.ledger;
+  json["readers"] = report.readers;
   json["conformance"] = conformance_json(report);
   json["counts"] = counts_json(report);
   json["floor"] = floor_json(report);

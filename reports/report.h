@@ -46,6 +46,10 @@ struct RunReport {
   nlohmann::ordered_json providers = nlohmann::ordered_json::array();
   nlohmann::ordered_json schemes = nlohmann::ordered_json::array();
   nlohmann::ordered_json goldens = nlohmann::ordered_json::array();
+  // Where implementations disagree, and documented claims that do not hold.
+  nlohmann::ordered_json ledger = {{"choices", nlohmann::ordered_json::array()},
+                                   {"claims", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json, where it is there
   std::string latency_note;
 
   std::vector<std::string> mustpass;  // sorted case ids

@@ -15,7 +15,7 @@ MAY_INCLUDE = {
 }
 # A kernel is a function of raw pointers: the C contract, instruction sets, C headers, what every kernel may call (kernels/support.h), and
 # the helpers of its own variant (kernels/avx2.h, kernels/avx2_linear.h for <scheme>_avx2.cc), never another's.
-KERNEL_OPS = ("linear", "dequantize", "quantize", "pack", "unpack")
+KERNEL_OPS = ("linear", "dequantize", "quantize", "quantize_activation", "pack", "unpack")
 KERNEL_HEADERS = re.compile(r"^(kernels/abi/qcts_kernel\.h|kernels/support\.h|[a-z]*intrin\.h|std[a-z]+\.h|string\.h|math\.h|c[a-z]+)$")
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

@@ -1,6 +1,8 @@
 """report.json -> one self-contained HTML page and a Markdown summary. Reads JSON, never a binary.
 
     scripts/report.py out/report.json --html out/report.html --summary out/summary.md
+
+load.json beside the report (scripts/bench_load) becomes its load and save section.
 """
 
 import argparse
@@ -63,7 +65,7 @@ def latency_plot(rows):
     return Markup("".join(parts) + "</svg>")
 
 
-def view(report):
+def view(report, load=None):
     """Everything the template names."""
     cases = report["cases"]
     tone, line, explanation = headline(report)
@@ -86,9 +88,10 @@ def view(report):
         "environment": report["environment"], "environment_rows": flatten(report["environment"]), "providers": report["providers"],
         "counts": model.counts(cases), "evidence": model.evidence_counts(cases), "failures": shown, "failure_count": total,
         "heat": {"columns": columns, "rows": rows}, "goldens": model.golden_table(cases), "sizes": sizes,
+        "ledger": report.get("ledger") or {"choices": [], "claims": []}, "readers": model.reader_table(report.get("readers")),
         "rejections": model.rejections(cases), "latencies": latencies, "latency_columns": names, "latency_plot": latency_plot(latencies),
         "latency_note": report.get("latency_note", ""), "reasons": model.reasons(cases), "waivers": report["waivers"],
-        "conformance_text": report["conformance"]["rule"], "cases": sorted(cases, key=lambda case: case["id"]),
+        "load": load, "conformance_text": report["conformance"]["rule"], "cases": sorted(cases, key=lambda case: case["id"]),
     }
 
 
@@ -96,11 +99,11 @@ def flatten(environment):
     return [(key, ", ".join(map(str, value)) if isinstance(value, list) else value) for key, value in environment.items()]
 
 
-def render_html(report):
+def render_html(report, load=None):
     loader = jinja2.FileSystemLoader(ROOT / "reports")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True)
     environment.tests["none"] = lambda value: value is None or isinstance(value, jinja2.Undefined)
-    return environment.get_template("page.html").render(view(report))
+    return environment.get_template("page.html").render(view(report, load))
 
 
 def render_summary(report):
@@ -129,8 +132,10 @@ def main(arguments=None):
     except (OSError, json.JSONDecodeError) as error:
         print(f"report.py: {options.report}: {error}", file=sys.stderr)
         return 2
+    load_file = options.report.with_name("load.json")
+    load = json.loads(load_file.read_text(encoding="utf-8")) if load_file.exists() else None
     if options.html:
-        options.html.write_text(render_html(report), encoding="utf-8")
+        options.html.write_text(render_html(report, load), encoding="utf-8")
     if options.summary:
         options.summary.write_text(render_summary(report), encoding="utf-8")
     return 0

@@ -100,3 +100,25 @@ def evidence_counts(cases):
             evidence = case.get("evidence", [])
             tally["emulated" if "emulated" in evidence else "golden" if "golden" in evidence else "reference" if "reference" in evidence else "other"] += 1
     return tally
+
+
+OUTCOMES = ("wrong", "refuses", "parts", "unsafe", "reads", "dequantizes")
+
+
+def reader_table(readers):
+    """Columns readers, rows writers; a cell counts the writer's files by outcome. And what is not simply read, by file."""
+    if not readers:
+        return {"columns": [], "rows": [], "files": []}
+    columns, tallies = readers["readers"], {}
+    for file in readers["files"]:
+        row = tallies.setdefault(file["writer"], [Counter() for _ in columns])
+        for cell, outcome in zip(row, file["outcomes"], strict=True):
+            cell[outcome] += 1
+    rows = []
+    for writer, cells in tallies.items():
+        rows.append((writer, [[(outcome, cell[outcome]) for outcome in reversed(OUTCOMES) if cell[outcome]] for cell in cells]))
+    files = []
+    for file in readers["files"]:
+        others = [(column, outcome, why) for column, outcome, why in zip(columns, file["outcomes"], file["why"], strict=True) if outcome not in ("reads", "dequantizes")]
+        files.append((file["golden"], others))
+    return {"columns": columns, "rows": rows, "files": files}

@@ -83,3 +83,23 @@ def test_a_broken_file_is_a_usage_error(tmp_path, capsys):
     path = tmp_path / "report.json"
     path.write_text("{")
     assert report.main([str(path)]) == 2 and "report.json" in capsys.readouterr().err
+
+
+def test_the_page_shows_who_reads_whose_files_and_the_choices():
+    """Protects: outcomes are counted by writer, what is not simply read is named, the ledger is on the page."""
+    readers = {
+        "schema": 1,
+        "readers": ["torch alone", "qcts"],
+        "files": [
+            {"golden": "old/a", "writer": "torchao 0.5.0", "outcomes": ["refuses", "dequantizes"], "why": ["Unsupported global", ""]},
+            {"golden": "old/b", "writer": "torchao 0.5.0", "outcomes": ["parts", "dequantizes"], "why": ["plain tensors", ""]},
+        ],
+    }
+    table = report.model.reader_table(readers)
+    assert table["rows"] == [("torchao 0.5.0", [[("parts", 1), ("refuses", 1)], [("dequantizes", 2)]])]
+    option = {"id": "half_even", "answer": "to the even code", "schemes": ["int8_row"], "others": "", "evidence": "torch.round"}
+    ledger = {"choices": [{"id": "r", "question": "where do halves go", "a_provider_may_differ": False, "options": [option]}], "claims": []}
+    page = report.render_html(make([FAILED]) | {"readers": readers, "ledger": ledger})
+    for words in ("Who reads whose files", "Unsupported global", "where do halves go?", "half_even"):
+        assert words in page
+    assert "Who reads whose files" not in report.render_html(make([FAILED]))

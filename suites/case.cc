@@ -1,5 +1,6 @@
 #include "suites/case.h"
 
+#include <algorithm>
 #include <array>
 
 namespace qcts {
@@ -18,9 +19,21 @@ std::optional<Kind> kind_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::string Case::full_id() const {
-  return implementation == nullptr ? id : id + "/" + implementation->name();
+bool is_program(const Golden& golden) {
+  return std::find(golden.flags.begin(), golden.flags.end(), "torchscript") != golden.flags.end();
 }
+
+std::string Case::provider() const {
+  if (runner != nullptr) return runner->name;
+  return implementation == nullptr ? "qcts" : implementation->provider;
+}
+
+std::string Case::variant() const {
+  if (runner != nullptr) return kProgramVariant;
+  return implementation == nullptr ? "" : implementation->kernel->variant;
+}
+
+std::string Case::full_id() const { return judges_file() ? id : id + "/" + provider() + "_" + variant(); }
 
 std::optional<CaseIdParts> parse_case_id(std::string_view id) {
   const size_t dot = id.find('.'), first = id.find('/');

@@ -1,4 +1,5 @@
-// One question with one answer. expand() is pure: the same goldens, plan and registry give the same sorted cases with unique ids.
+// One question with one answer. expand() is pure: the same goldens, plan and registry give the same sorted
+// cases with unique ids.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +21,41 @@ inline constexpr int kKindCount = static_cast<int>(Kind::latency) + 1;
 std::string_view kind_name(Kind kind);
 std::optional<Kind> kind_from_name(std::string_view name);
 
+// What a provider that runs saved programs is called in the place of a kernel's variant.
+inline constexpr const char* kProgramVariant = "program";
+// A golden with a program in it, by its flags.
+bool is_program(const Golden& golden);
+
 // An input that is made at run time, from a seed.
 struct Synthetic {
   std::string generator;  // "noise", "exact_sums", "one_hot", ...: suites/inputs.cc has the table
   WeightShape weight;
   int64_t m = 1;
   uint64_t seed = 0;
+  std::string activation{kWeightOnly};  // linear and quantize_activation: one of the scheme's policies
 };
 
 struct Case {
   std::string id;  // kind.op/scheme/input, alphabet [a-z0-9_/.]; no provider
   Kind kind = Kind::numerics;
-  std::string op;      // "file", "quantize", "dequantize", "pack", "unpack", "linear"
-  const Scheme* scheme = nullptr;  // nullptr for files that mix schemes or hold none: "mixed", "plain" or "any" in the id
+  std::string op;  // "file", "quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"
+  const Scheme* scheme =
+      nullptr;  // nullptr for files that mix schemes or hold none: "mixed", "plain" or "any" in the id
   const Golden* golden = nullptr;        // set for cases that judge a file or use one as evidence
   std::string tensor;                    // the golden's tensor in question, for numerics on a golden
   const Malformed* malformed = nullptr;  // reject
   std::optional<Synthetic> synthetic;
-  std::string layout;                       // pack and unpack
+  std::string layout;                              // pack and unpack
+  std::string activation{kWeightOnly};             // linear and quantize_activation
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
+  // round_trip of a TorchScript golden: who loads, runs and saves it. nullptr: the case stands in for providers that are
+  // not there, and its verdict is not_supported.
+  const qcts_provider* runner = nullptr;
 
-  std::string full_id() const;  // id, "/provider_variant" appended where there is an implementation
+  bool judges_file() const { return implementation == nullptr && runner == nullptr; }
+  std::string provider() const;  // "qcts" for cases that judge files
+  std::string variant() const;   // "" for those, kProgramVariant for a runner
+  std::string full_id() const;   // id, "/provider_variant" appended where there is a provider
 };
 
 // One field a choice; suites/plans/<name>.json has the same keys, all of them but `cases`, and
@@ -49,8 +64,8 @@ struct Plan {
   std::string name;
   std::string description;
   std::vector<Kind> kinds;
-  bool all_variants = true;     // every candidate; false: of each provider only the best that this machine runs
-  bool every_input = true;      // false: one shape and one m of each input family
+  bool all_variants = true;  // every candidate; false: of each provider only the best that this machine runs
+  bool every_input = true;   // false: one shape and one m of each input family
   std::vector<std::string> cases;  // ids; of what the other fields choose only these, all where empty
   double case_timeout_s = 60;   // the watchdog's patience with one case
   double latency_budget_s = 0;  // for all latency cases together
@@ -64,7 +79,8 @@ struct CaseSources {
   std::span<const Malformed> malformed;
   const Registry* registry = nullptr;
 };
-// Sorted by full_id, which is unique. Throws std::runtime_error when two cases share a full_id or an id leaves the alphabet.
+// Sorted by full_id, which is unique. Throws std::runtime_error when two cases share a full_id or an id
+// leaves the alphabet.
 std::vector<Case> expand(const Plan& plan, const CaseSources& sources);
 
 // kind.op/scheme/input -> its parts; nullopt when it is no case id.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "reference/numerics/soft_float.h"
@@ -114,8 +115,10 @@ Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::sp
   return result;
 }
 
-std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape,
-                                       std::string_view layout, const Planes& want, const Planes& got) {
+namespace {
+
+std::optional<Mismatch> compare_all(const Planes& want, const Planes& got,
+                                    const std::function<std::string(const Plane&, uint64_t byte)>& place) {
   if (want.empty()) return Mismatch{"planes", "at least one plane", "none to compare", 0, 0};
   if (want.size() != got.size())
     return Mismatch{"planes", std::to_string(want.size()) + " planes", std::to_string(got.size()) + " planes",
@@ -132,7 +135,7 @@ std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& 
     if (compared.differing == 0) continue;
     if (mismatch.count == 0) {
       const size_t bytes = element_bytes(w.dtype);
-      mismatch.where = w.name + ": " + scheme.place(shape, layout, w.name, compared.first * bytes);
+      mismatch.where = w.name + ": " + place(w, compared.first * bytes);
       mismatch.want = hex_of(w.bytes.data() + compared.first * bytes, bytes);
       mismatch.got = hex_of(g.bytes.data() + compared.first * bytes, bytes);
     }
@@ -140,6 +143,23 @@ std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& 
   }
   if (mismatch.count == 0) return std::nullopt;
   return mismatch;
+}
+
+}  // namespace
+
+std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape,
+                                       std::string_view layout, const Planes& want, const Planes& got) {
+  return compare_all(want, got, [&](const Plane& plane, uint64_t byte) {
+    return scheme.place(shape, layout, plane.name, byte);
+  });
+}
+
+std::optional<Mismatch> compare_activation_planes(const Planes& want, const Planes& got) {
+  return compare_all(want, got, [](const Plane& plane, uint64_t byte) {
+    const uint64_t element = byte / element_bytes(plane.dtype);
+    const uint64_t columns = static_cast<uint64_t>(std::max<int64_t>(plane.shape.back(), 1));
+    return "row " + std::to_string(element / columns) + ", k " + std::to_string(element % columns);
+  });
 }
 
 BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype,

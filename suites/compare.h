@@ -36,6 +36,8 @@ Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::sp
 // Scheme::place of the first difference; count and total are summed over all planes.
 std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape,
                                        std::string_view layout, const Planes& want, const Planes& got);
+// The planes of quantized x: `where` is the plane, row and column.
+std::optional<Mismatch> compare_activation_planes(const Planes& want, const Planes& got);
 
 // One element that is wanted within a bound: from `low` to `high`, both elements of the answer's type that
 // may be returned.

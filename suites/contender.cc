@@ -29,7 +29,12 @@ BigBuffer::BigBuffer(size_t bytes) : bytes_(bytes) {
 BigBuffer::~BigBuffer() { std::free(data_); }
 
 KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads)
-    : kernel_(kernel), input_(input), op_(input.op), family_(kernel.scheme), layout_(input.layout) {
+    : kernel_(kernel),
+      input_(input),
+      op_(input.op),
+      family_(kernel.scheme),
+      layout_(input.layout),
+      activation_(input.activation) {
   base_.struct_size = sizeof base_;
   base_.op = op_from_name(op_);
   base_.threads = threads;
@@ -37,7 +42,7 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
   scheme_name_ = input.scheme ? input.scheme->name() : std::string_view(family_);
   base_.scheme_name = scheme_name_.c_str();
   base_.layout = layout_.c_str();
-  base_.activation = "weight_only";
+  base_.activation = activation_.c_str();
   base_.m = input.m;
   base_.n = input.weight.n;
   base_.k = input.weight.k;
@@ -69,7 +74,7 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
     base_.ldy_bytes = cols * dtype_bytes(dtype);
     written_bytes_ = y_bytes_;
   } else {
-    out_specs_ = input.scheme->plane_specs(input.weight, op_ == "pack" ? layout_ : "plain");
+    out_specs_ = output_specs(input);
     for (const PlaneSpec& spec : out_specs_) {
       out_planes_.push_back(abi_plane(spec, block(std::vector<std::byte>(spec.bytes()))));
       written_bytes_ += spec.bytes();

@@ -57,7 +57,7 @@ class KernelContender final : public Contender {
 
   const qcts_kernel& kernel_;
   const KernelInput& input_;
-  std::string op_, family_, scheme_name_, layout_;
+  std::string op_, family_, scheme_name_, layout_, activation_;
   std::vector<PlaneSpec> specs_, out_specs_;
   std::vector<BigBuffer> blocks_;
   std::vector<std::vector<qcts_plane>> planes_;

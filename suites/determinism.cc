@@ -106,6 +106,7 @@ class DeterminismJudge {
                       compared.want, compared.problem.empty() ? compared.got : compared.problem,
                       compared.differing, compared.total};
     }
+    if (input.op == "quantize_activation") return compare_activation_planes(want.planes, got.planes);
     return compare_planes(*input.scheme, input.weight, input.op == "pack" ? input.layout : "plain",
                           want.planes, got.planes);
   }

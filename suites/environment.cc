@@ -1,12 +1,16 @@
 #include "suites/environment.h"
 
 #include <ctime>
+#include <fstream>
+#include <stdexcept>
 
 #include <sys/utsname.h>
 
 #include "kernels/abi/qcts_kernel.h"
 #include "kernels/machine.h"
+#include "reference/choices.h"
 #include "reference/schemes/scheme.h"
+#include "suites/paths.h"
 
 namespace qcts {
 
@@ -45,14 +49,58 @@ Json schemes_json() {
     Json layouts = Json::array();
     for (const LayoutInfo& layout : scheme->layouts())
       layouts.push_back({{"name", layout.name}, {"source", layout.source}, {"confirmed", layout.confirmed}});
+    Json activations = Json::array();
+    for (const ActivationInfo& policy : scheme->activations())
+      activations.push_back({{"name", policy.name}, {"source", policy.source}});
     all.push_back({{"name", scheme->name()},
                    {"family", scheme->family()},
                    {"summary", scheme->summary()},
                    {"source", scheme->source()},
                    {"group", scheme->group()},
+                   {"meaning", scheme->meaning()},
+                   {"activations", activations},
                    {"layouts", layouts}});
   }
   return all;
+}
+
+Json choices_json() {
+  Json ledger = Json::array();
+  for (const ChoiceEntry& entry : choice_ledger()) {
+    Json options = Json::array();
+    for (const ChoiceOption& option : entry.options) {
+      Json answering = Json::array();
+      for (const Scheme* scheme : schemes())
+        for (const ChoiceOption* chosen : choices_of(scheme->name(), scheme->family()))
+          if (chosen == &option) answering.push_back(scheme->name());
+      options.push_back({{"id", option.id},
+                         {"answer", option.answer},
+                         {"schemes", answering},
+                         {"others", option.who},
+                         {"evidence", option.evidence}});
+    }
+    ledger.push_back({{"id", entry.id},
+                      {"question", entry.question},
+                      {"a_provider_may_differ", entry.open},
+                      {"options", options}});
+  }
+  Json claims = Json::array();
+  for (const StaleClaim& claim : stale_claims())
+    claims.push_back({{"id", claim.id},
+                      {"claim", claim.claim},
+                      {"source", claim.source},
+                      {"fact", claim.fact},
+                      {"evidence", claim.evidence}});
+  return {{"choices", ledger}, {"claims", claims}};
+}
+
+Json readers_json() {
+  const std::filesystem::path path = repository_root() / "fixtures" / "readers.json";
+  std::ifstream in(path);
+  if (!in) return nullptr;
+  const Json json = Json::parse(in, nullptr, false);
+  if (json.is_discarded()) throw std::runtime_error(path.string() + ": not JSON");
+  return json;
 }
 
 std::string utc_now() {

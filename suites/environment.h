@@ -11,6 +11,10 @@ std::string suite_version();
 nlohmann::ordered_json environment_json();
 // name, family, summary, source, group, layouts of every scheme.
 nlohmann::ordered_json schemes_json();
+// The choices ledger with the schemes that answer so, and documented claims that do not hold (reference/choices.h).
+nlohmann::ordered_json choices_json();
+// fixtures/readers.json of the repository: who reads whose files; null where it is not there.
+nlohmann::ordered_json readers_json();
 std::string utc_now();  // "2026-01-31T12:34:56Z"
 
 }  // namespace qcts

@@ -4,6 +4,7 @@
 
 #include "suites/case.h"
 #include "suites/inputs.h"
+#include "suites/reference_provider.h"
 
 namespace qcts {
 namespace {
@@ -49,6 +50,9 @@ std::string tensor_slug(std::string_view name) {
   return slug(name);
 }
 
+constexpr std::string_view kOps[] = {"quantize", "quantize_activation", "dequantize", "pack", "unpack",
+                                     "linear"};
+
 bool holds(const std::vector<std::string>& list, std::string_view what) {
   return std::find(list.begin(), list.end(), what) != list.end();
 }
@@ -63,6 +67,9 @@ bool has_evidence(const Golden::TensorInfo& tensor, std::string_view op) {
   if (op == "dequantize") return holds(have, "dequant");
   if (op == "pack" || op == "unpack") return packed && codes;
   if (op == "linear") return holds(have, "x") && holds(have, "y");
+  if (op == "quantize_activation")
+    return holds(have, "x") && std::any_of(have.begin(), have.end(),
+                                           [](const std::string& word) { return word.starts_with("act."); });
   return false;
 }
 
@@ -119,7 +126,18 @@ class Expander {
     c.scheme = find_scheme(scheme);
     c.golden = &golden;
     c.id = std::string(kind_name(kind)) + ".file/" + scheme + "/" + golden_slug(golden, scheme);
+    if (kind == Kind::round_trip && is_program(golden)) add_for_runners(c);
     cases_.push_back(std::move(c));
+  }
+
+  // One case for each provider that loads, runs and saves programs.
+  void add_for_runners(const Case& prototype) {
+    if (sources_.registry == nullptr) return;
+    for (const ProviderInfo& info : sources_.registry->providers()) {
+      Case c = prototype;
+      c.runner = sources_.registry->provider(info.name);
+      if (runs_programs(*c.runner)) cases_.push_back(std::move(c));
+    }
   }
 
   void add_reject(const Malformed& malformed) {
@@ -140,6 +158,8 @@ class Expander {
       if (!plan_.all_variants &&
           (!implementation->machine_refusal().empty() || !seen.insert(implementation->provider).second))
         continue;
+      // What is made of the reference's own answers says nothing of the reference.
+      if (prototype.golden == nullptr && implementation->provider == kReferenceProvider) continue;
       // Nothing can be learned from the time that an emulator takes.
       if (prototype.kind == Kind::latency && (implementation->kernel->claims & QCTS_CLAIM_EMULATED)) continue;
       Case c = prototype;
@@ -156,7 +176,7 @@ class Expander {
       if (!slugs.insert(name).second) name += "_t" + std::to_string(i);
       const Scheme* scheme = find_scheme(tensor.scheme);
       if (scheme == nullptr) continue;
-      for (const std::string_view op : {"quantize", "dequantize", "pack", "unpack", "linear"}) {
+      for (const std::string_view op : kOps) {
         if (!has_evidence(tensor, op)) continue;
         Case c;
         c.kind = Kind::numerics;
@@ -165,6 +185,7 @@ class Expander {
         c.golden = &golden;
         c.tensor = tensor.name;
         c.layout = op == "pack" || op == "unpack" ? tensor.layout : "plain";
+        if (op == "linear" || op == "quantize_activation") c.activation = tensor.activation;
         c.id =
             "numerics." + c.op + "/" + tensor.scheme + "/" + golden_slug(golden, tensor.scheme) + "_" + name;
         add_for_implementations(c);
@@ -174,7 +195,7 @@ class Expander {
 
   void add_synthetic(Kind kind, const Scheme& scheme) {
     const InputSet set = plan_.every_input ? InputSet::all : InputSet::few;
-    for (const std::string_view op : {"quantize", "dequantize", "pack", "unpack", "linear"}) {
+    for (const std::string_view op : kOps) {
       const bool packs = op == "pack" || op == "unpack";
       for (const LayoutInfo& layout : scheme.layouts()) {
         if (packs == (layout.name == "plain")) continue;
@@ -205,6 +226,7 @@ class Expander {
     c.scheme = &scheme;
     c.synthetic = input;
     c.layout = layout;
+    c.activation = input.activation;
     c.id = std::string(kind_name(kind)) + "." + c.op + "/" + std::string(scheme.name()) + "/" +
            input_name(input, op, layout);
     return c;

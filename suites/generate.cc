@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <stdexcept>
 
 #include "reference/numerics/noise.h"
@@ -203,6 +205,48 @@ std::vector<Anchors> surviving_anchors(const Scheme& scheme, const WeightShape& 
   return found;
 }
 
+// What quantized x means, row-major.
+std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, std::string_view activation,
+                                     const Planes& planes) {
+  const Planes quantized = scheme.quantize_activation(x, activation, planes);
+  std::vector<double> values(static_cast<size_t>(x.rows * x.cols));
+  for (int64_t m = 0; m < x.rows; ++m)
+    scheme.exact_activation(quantized, x, activation, m,
+                            {values.data() + m * x.cols, static_cast<size_t>(x.cols)});
+  return values;
+}
+
+// The least and the largest element of a row of x for which the policy keeps -1, 0 and 1; nullopt when it
+// keeps them whatever the row holds.
+std::optional<Anchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
+                                          std::string_view activation, const Planes& planes) {
+  const auto survives = [&](double low, double high) {
+    Floats x(shape.dtype, 1, shape.k);
+    for (int64_t c = 0; c < shape.k; ++c)
+      x.at(0, c) = c == 0 ? low : c == 1 ? high : static_cast<double>(c % 3 - 1);
+    const std::vector<std::byte> bytes = x.bytes();
+    const std::vector<double> meant =
+        meant_activation(scheme, {shape.dtype, 1, shape.k, bytes}, activation, planes);
+    for (int64_t c = 2; c < shape.k; ++c)
+      if (meant[static_cast<size_t>(c)] != x.at(0, c)) return false;
+    return true;
+  };
+  if (survives(0, 0)) return std::nullopt;
+  for (const Anchors& pair : std::initializer_list<Anchors>{{-127.5, 127.5},
+                                                            {-63.5, 63.5},
+                                                            {-127, 128},
+                                                            {-64, 63},
+                                                            {-127, 127},
+                                                            {-448, 448},
+                                                            {-57344, 57344},
+                                                            {-6, 6},
+                                                            {-7.5, 7.5},
+                                                            {-128, 127}})
+    if (survives(pair.low, pair.high)) return pair;
+  throw std::logic_error("exact_sums: no maximum gives " + std::string(activation) +
+                         " a scale that is a power of two");
+}
+
 // Units that a sum of exact_sums may reach: what bfloat16, the narrowest type that a stage rounds to, holds
 // exactly.
 constexpr int64_t kExactUnits = 256;
@@ -227,6 +271,10 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
       w.at(r, c) = value * unit;
     }
   }
+  // The columns of x's own anchors, the first two that are none of the weight's, have weight zero.
+  const bool policy = synthetic.activation != kWeightOnly;
+  if (policy)
+    for (int64_t r = 0; r < shape.n; ++r) w.at(r, 2) = w.at(r, 3) = 0;
   Generated made;
   made.exact = true;
   made.input.planes = quantized(scheme, shape, w.bytes());
@@ -247,6 +295,15 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
                  : static_cast<int64_t>(splitmix64(seed + 1, static_cast<uint64_t>(i * kTerms + t)) %
                                         static_cast<uint64_t>(shape.k));
       if (column % group > 1) x.at(i, column) = (t + i) % 3 == 0 ? -1 : 1;
+    }
+  }
+  if (policy) {
+    const Planes own = policy_planes(scheme, shape, synthetic.activation, true);
+    made.input.planes.insert(made.input.planes.end(), own.begin(), own.end());
+    const auto pair = activation_anchors(scheme, shape, synthetic.activation, made.input.planes);
+    for (int64_t i = 0; pair && i < synthetic.m; ++i) {
+      x.at(i, 2) = pair->low;
+      x.at(i, 3) = pair->high;
     }
   }
   made.input.x = x.bytes();
@@ -333,6 +390,19 @@ bool known_generator(std::string_view name) {
   return false;
 }
 
+// Rows of x under a policy, for quantize_activation.
+std::vector<std::byte> rows_of_x(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
+                                 const Planes& planes) {
+  const WeightShape& shape = synthetic.weight;
+  if (synthetic.generator == "halfway")
+    return boundary_activation(scheme, shape, synthetic.activation, planes, synthetic.m, seed);
+  if (synthetic.generator == "extremes")
+    return extreme_weight({shape.dtype, synthetic.m, shape.k}, seed).bytes();
+  Floats x = noise_rows(shape.dtype, synthetic.m, shape.k, seed, 1.0);
+  if (synthetic.generator == "zero_rows") zero_some_rows(x);
+  return x.bytes();
+}
+
 // Floats of one type in increasing order as integers.
 int64_t to_ordered(DType dtype, double value) {
   const uint64_t bits = encode_float(dtype, value);
@@ -353,43 +423,76 @@ int64_t one_hot_column(int64_t row, int64_t m, int64_t k) {
   return row * (k - 1) / (m - 1);
 }
 
-std::vector<std::byte> boundary_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
+namespace {
+
+// Elements beside steps of `meaning`, which says what each of the floats comes to. In each group of a row the
+// first two elements are its least and largest.
+std::vector<std::byte> boundary_rows(Floats w, int64_t group, uint64_t seed,
+                                     const std::function<std::vector<double>(const Floats&)>& meaning) {
   constexpr double kMagnitudes[5] = {127.5, 7.5, 448, 1, 5.37109375};
-  const int64_t group = group_length(scheme, shape);
+  const DType dtype = w.dtype;
   const auto is_anchor = [&](int64_t c) { return c % group < 2; };
-  Floats w(shape.dtype, shape.n, shape.k);
   std::vector<int64_t> low(w.values.size()), high(w.values.size());
-  for (int64_t r = 0; r < shape.n; ++r) {
-    for (int64_t c = 0; c < shape.k; ++c) {
+  for (int64_t r = 0; r < w.rows; ++r) {
+    for (int64_t c = 0; c < w.cols; ++c) {
       const double magnitude = std::ldexp(kMagnitudes[(r + c / group) % 5], static_cast<int>(r % 7) - 3);
-      const size_t i = static_cast<size_t>(r * shape.k + c);
+      const size_t i = static_cast<size_t>(r * w.cols + c);
       const double start = noise(seed, i) / 4 * magnitude;
       w.values[i] = is_anchor(c) ? (c % group == 0 ? -magnitude : magnitude) : start;
-      low[i] = to_ordered(shape.dtype, w.values[i]);
-      high[i] = to_ordered(shape.dtype, magnitude);
+      low[i] = to_ordered(dtype, w.values[i]);
+      high[i] = to_ordered(dtype, magnitude);
     }
   }
-  const auto meaning = [&] {
-    const std::vector<std::byte> back = scheme.dequantize(quantized(scheme, shape, w.bytes()), shape);
-    std::vector<double> values(w.values.size());
-    for (size_t i = 0; i < values.size(); ++i) values[i] = load_float(shape.dtype, back, i);
-    return values;
-  };
   // Invariant: low means what the start means, high means more or is the maximum. All columns at once.
-  const std::vector<double> start = meaning();
-  for (uint32_t step = 0; step < dtype_bits(shape.dtype); ++step) {
+  const std::vector<double> start = meaning(w);
+  for (uint32_t step = 0; step < dtype_bits(dtype); ++step) {
     std::vector<int64_t> middle(low.size());
     for (size_t i = 0; i < low.size(); ++i) {
       middle[i] = low[i] + (high[i] - low[i]) / 2;
-      if (!is_anchor(static_cast<int64_t>(i) % shape.k)) w.values[i] = from_ordered(shape.dtype, middle[i]);
+      if (!is_anchor(static_cast<int64_t>(i) % w.cols)) w.values[i] = from_ordered(dtype, middle[i]);
     }
-    const std::vector<double> now = meaning();
+    const std::vector<double> now = meaning(w);
     for (size_t i = 0; i < low.size(); ++i) (now[i] == start[i] ? low[i] : high[i]) = middle[i];
   }
   for (size_t i = 0; i < low.size(); ++i)
-    if (!is_anchor(static_cast<int64_t>(i) % shape.k))
-      w.values[i] = from_ordered(shape.dtype, i % 3 == 0 ? low[i] : i % 3 == 1 ? high[i] : low[i] - 1);
+    if (!is_anchor(static_cast<int64_t>(i) % w.cols))
+      w.values[i] = from_ordered(dtype, i % 3 == 0 ? low[i] : i % 3 == 1 ? high[i] : low[i] - 1);
   return w.bytes();
+}
+
+}  // namespace
+
+std::vector<std::byte> boundary_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
+  return boundary_rows(
+      Floats(shape.dtype, shape.n, shape.k), group_length(scheme, shape), seed, [&](const Floats& w) {
+        const std::vector<std::byte> back = scheme.dequantize(quantized(scheme, shape, w.bytes()), shape);
+        std::vector<double> values(w.values.size());
+        for (size_t i = 0; i < values.size(); ++i) values[i] = load_float(shape.dtype, back, i);
+        return values;
+      });
+}
+
+std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightShape& shape,
+                                           std::string_view activation, const Planes& planes, int64_t m,
+                                           uint64_t seed) {
+  return boundary_rows(Floats(shape.dtype, m, shape.k), shape.k, seed, [&](const Floats& x) {
+    const std::vector<std::byte> bytes = x.bytes();
+    return meant_activation(scheme, {shape.dtype, m, shape.k, bytes}, activation, planes);
+  });
+}
+
+Planes policy_planes(const Scheme& scheme, const WeightShape& shape, std::string_view activation,
+                     bool exact) {
+  Planes planes = make_planes(scheme.policy_specs(shape, activation));
+  for (Plane& plane : planes) {
+    for (size_t i = 0; i < plane.bytes.size() / dtype_bytes(plane.dtype); ++i) {
+      if (has_float_elements(plane.dtype))
+        store_float(plane.dtype, plane.bytes, i, exact ? 1.0 : 0.0371 + 0.0013 * static_cast<double>(i % 7));
+      else
+        plane.bytes[i * dtype_bytes(plane.dtype)] = std::byte{0xfd};  // -3 as int8
+    }
+  }
+  return planes;
 }
 
 Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
@@ -422,14 +525,18 @@ Generated generate(const Scheme& scheme, std::string_view op, std::string_view l
     quantize_weight(scheme, synthetic, seed, made.input);
   } else {
     quantized_planes(scheme, synthetic, seed, op, made.input);
+    Planes own = policy_planes(scheme, synthetic.weight, synthetic.activation, false);
+    made.input.planes.insert(made.input.planes.end(), own.begin(), own.end());
     if (op == "linear") linear_activation(synthetic, seed, made.input);
+    if (op == "quantize_activation") made.input.x = rows_of_x(scheme, synthetic, seed, made.input.planes);
   }
   KernelInput& input = made.input;
+  input.activation = synthetic.activation;
   input.op = op;
   input.scheme = &scheme;
   input.weight = synthetic.weight;
   input.layout = layout.empty() ? "plain" : layout;
-  input.m = op == "linear" ? synthetic.m : 0;
+  input.m = op == "linear" || op == "quantize_activation" ? synthetic.m : 0;
   input.x_dtype = input.y_dtype = input.bias_dtype = synthetic.weight.dtype;
   make_special(scheme, op, synthetic, seed + 4, input);
   if (op == "unpack") input.planes = scheme.pack(input.planes, synthetic.weight, input.layout);

@@ -27,6 +27,14 @@ int64_t one_hot_column(int64_t row, int64_t m, int64_t k);
 // A float weight whose elements lie on both sides of code boundaries: the last float before a step of
 // the reference's own quantizer, the first behind it, and the one before the last, found by bisection.
 std::vector<std::byte> boundary_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
+// The same for m rows of x under a policy.
+std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightShape& shape,
+                                           std::string_view activation, const Planes& planes, int64_t m,
+                                           uint64_t seed);
+
+// The planes of a policy that stores some: powers of two and -3 where `exact`, otherwise scales that no
+// narrower type holds.
+Planes policy_planes(const Scheme& scheme, const WeightShape& shape, std::string_view activation, bool exact);
 
 // Planes of any size without the cost of quantizing: random codes (no NaN), scales and zeros of ordinary
 // size, integers zero.

@@ -99,7 +99,7 @@ TEST_P(GenerateForScheme, TheSameSeedGivesTheSameInput) {
 // The table and the generators are written apart: every entry of one has to be known to the other.
 TEST_P(GenerateForScheme, EveryInputOfTheTableCanBeMade) {
   for (const LayoutInfo& layout : scheme().layouts()) {
-    for (const char* op : {"quantize", "dequantize", "pack", "unpack", "linear"}) {
+    for (const char* op : {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"}) {
       const bool packs = std::string(op) == "pack" || std::string(op) == "unpack";
       if (packs == (layout.name == "plain")) continue;
       for (const Synthetic& input :

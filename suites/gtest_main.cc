@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include "reports/waivers.h"
 #include "suites/judge.h"
 #include "suites/paths.h"
+#include "suites/reference_provider.h"
 #include "suites/supervisor.h"
 
 namespace qcts {
@@ -92,8 +94,7 @@ void register_case(const std::string& full_id, Factory factory) {
                         __FILE__, __LINE__, std::move(factory));
 }
 
-// Can a positive pattern of the filter match a numerics or determinism case of a plug-in? Starting one costs
-// seconds.
+// Can a positive pattern of the filter match a case of a plug-in? Starting one costs seconds.
 bool filter_wants_plugins(const std::string& filter) {
   const std::string positive = filter.substr(0, filter.find('-'));
   if (positive.empty()) return true;
@@ -102,7 +103,7 @@ bool filter_wants_plugins(const std::string& filter) {
     const std::string pattern = positive.substr(begin, end - begin);
     begin = end + 1;
     const std::string literal = pattern.substr(0, pattern.find_first_of("*?"));
-    for (const std::string kind : {"numerics.", "determinism."}) {
+    for (const std::string kind : {"numerics.", "determinism.", "round_trip.file/plain/"}) {
       const size_t shared = std::min(kind.size(), literal.size());
       if (kind.compare(0, shared, literal, 0, shared) == 0 && literal.find("/builtin_") == std::string::npos)
         return true;
@@ -118,15 +119,21 @@ JudgeContext context() {
   return context;
 }
 
+// A program's round trip without the plug-in that runs it.
+bool stands_in(const Case& c) {
+  return c.kind == Kind::round_trip && c.judges_file() && is_program(*c.golden);
+}
+
 void register_own_cases(Sources& sources) {
   sources.registry.add(builtin_provider());
+  sources.registry.add(reference_provider());
   sources.plan = load_plan(plan_path(kPlan));
   sources.fixtures = load_fixtures(sources.fixture_folders);
   sources.waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());
   sources.cases =
       expand(sources.plan, {sources.fixtures.goldens, sources.fixtures.malformed, &sources.registry});
   for (const Case& c : sources.cases)
-    if (c.kind != Kind::latency)
+    if (c.kind != Kind::latency && !stands_in(c))
       register_case(c.full_id(), [&c, &sources]() -> testing::Test* {
         return new CaseTest(c, context(), sources.waivers);
       });
@@ -152,6 +159,18 @@ void register_plugin_cases(Sources& sources) {
                     [&sources, task]() -> testing::Test* { return new WorkerCaseTest(sources, task); });
     }
   }
+}
+
+// Those that no plug-in took.
+void register_stand_ins(Sources& sources) {
+  std::set<std::string> taken;
+  for (const Source& source : sources.workers)
+    for (const CaseName& name : source.hello.cases) taken.insert(name.id);
+  for (const Case& c : sources.cases)
+    if (stands_in(c) && !taken.contains(c.id))
+      register_case(c.full_id(), [&c, &sources]() -> testing::Test* {
+        return new CaseTest(c, context(), sources.waivers);
+      });
 }
 
 // What is left on the command line once GoogleTest took its own flags.
@@ -204,6 +223,7 @@ int main(int argc, char** argv) {
     qcts::read_own_flags(argc, argv, sources);
     qcts::register_own_cases(sources);
     if (qcts::filter_wants_plugins(GTEST_FLAG_GET(filter))) qcts::register_plugin_cases(sources);
+    qcts::register_stand_ins(sources);
     return qcts::run_tests();
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "qcts_tests: %s\n", error.what());

@@ -14,18 +14,18 @@ const std::vector<InputFamily>& families() {
   static const std::vector<InputFamily> table = {
       {"noise",
        "a wrong formula, layout, tail, group or row",
-       {"quantize", "dequantize", "pack", "unpack", "linear"},
+       {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"},
        true,
        true},
       {"halfway",
        "a rounding mode other than the recipe's: values half way between two codes, both signs",
-       {"quantize"}},
+       {"quantize", "quantize_activation"}},
       {"zero_rows",
        "0/0 in a row or group without a maximum, inside a weight that has others",
-       {"quantize", "dequantize", "linear"}},
+       {"quantize", "quantize_activation", "dequantize", "linear"}},
       {"extremes",
        "subnormals flushed, the largest finite overflowed, a sign of zero lost",
-       {"quantize", "dequantize"},
+       {"quantize", "quantize_activation", "dequantize"},
        false,
        true},
       {"all_codes",
@@ -64,6 +64,14 @@ std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
   return {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};
 }
 
+// Does the input tell anything of how x is quantized that another one of the family does not?
+bool suits_policy(std::string_view generator) {
+  for (const std::string_view weight_only :
+       {"cancelling", "last_k", "non_finite", "zero_points", "tiny_scales", "overflow"})
+    if (generator == weight_only) return false;
+  return true;
+}
+
 std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Shape& shape, bool first) {
   if (kind == Kind::determinism) return {1, 5, 17};
   if (generator == "one_hot") return {shape.second};
@@ -87,8 +95,11 @@ struct Request {
   std::string_view op;
   const Scheme& scheme;
   std::string_view layout;
+  std::string_view activation;
   InputSet set;
 };
+
+bool has_rows_of_x(std::string_view op) { return op == "linear" || op == "quantize_activation"; }
 
 void add_family(const InputFamily& family, const Request& request, std::vector<Synthetic>& out) {
   std::vector<DType> dtypes = {DType::bfloat16};
@@ -97,9 +108,10 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
   for (const DType dtype : dtypes) {
     size_t taken = 0;
     // Other dtypes and narrow families: the first two shapes that the scheme takes.
-    const size_t most = request.set == InputSet::few                     ? 1
-                        : family.every_shape && dtype == DType::bfloat16 ? 99
-                                                                         : 2;
+    const bool weight_only = request.activation == kWeightOnly;
+    const size_t most = request.set == InputSet::few                                    ? 1
+                        : family.every_shape && dtype == DType::bfloat16 && weight_only ? 99
+                                                                                        : 2;
     for (const auto& [n, k] : shapes(request.scheme, request.layout)) {
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
@@ -108,11 +120,13 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
           !carries(request.scheme, family.generator, weight))
         continue;
       std::vector<int64_t> batches = {1};
-      if (request.op == "linear") batches = batch_sizes(request.kind, family.generator, {n, k}, taken == 0);
+      if (request.op == "linear")
+        batches = batch_sizes(request.kind, family.generator, {n, k}, taken == 0 && weight_only);
+      if (request.op == "quantize_activation") batches = {5};
       if (request.set == InputSet::few) batches = {batches.back()};
       ++taken;
       for (const int64_t m : batches) {
-        Synthetic input{std::string(family.generator), weight, m, 0};
+        Synthetic input{std::string(family.generator), weight, m, 0, std::string(request.activation)};
         input.seed = name_hash(input_name(input, request.op, request.layout));
         out.push_back(std::move(input));
       }
@@ -137,9 +151,13 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Sc
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
     // Determinism asks about schedules, not about values: one family is enough.
     if (kind == Kind::determinism && family.generator != "noise") continue;
-    add_family(family,
-               {kind, op, scheme, layout, kind == Kind::determinism && op != "linear" ? InputSet::few : set},
-               out);
+    const InputSet own = kind == Kind::determinism && op != "linear" ? InputSet::few : set;
+    for (const ActivationInfo& policy : scheme.activations()) {
+      const bool weight_only = policy.name == kWeightOnly;
+      if (weight_only ? op == "quantize_activation" : !has_rows_of_x(op)) continue;
+      if (weight_only || suits_policy(family.generator))
+        add_family(family, {kind, op, scheme, layout, policy.name, own}, out);
+    }
   }
   return out;
 }
@@ -147,7 +165,8 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Sc
 std::string input_name(const Synthetic& input, std::string_view op, std::string_view layout) {
   std::string name = input.generator;
   if (layout != "plain" && !layout.empty()) name += "_" + std::string(layout);
-  if (op == "linear") name += "_m" + std::to_string(input.m);
+  if (input.activation != kWeightOnly) name += "_" + input.activation;
+  if (has_rows_of_x(op)) name += "_m" + std::to_string(input.m);
   return name + "_n" + std::to_string(input.weight.n) + "_k" + std::to_string(input.weight.k) + "_" +
          std::string(short_dtype(input.weight.dtype));
 }

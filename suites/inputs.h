@@ -24,12 +24,14 @@ const InputFamily* find_input_family(std::string_view generator);
 
 enum class InputSet : uint8_t { all, few };  // few: one shape and one m of each family
 
-// Inputs of (kind, op, scheme, layout), only such that the scheme takes. `layout` is "plain" but for pack and
+// Inputs of (kind, op, scheme, layout), only such that the scheme takes, for every activation policy that the
+// op knows (linear: all; quantize_activation: all but weight_only). `layout` is "plain" but for pack and
 // unpack. Seeds derive from the input's name, so that adding one leaves the others as they were.
 std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Scheme& scheme,
                                         std::string_view layout, InputSet set);
 
-// "noise_m3_n37_k216_bf16"; without m where the op has none, with the layout where it is not plain.
+// "noise_m3_n37_k216_bf16", "noise_dyn_row_sym_m3_n37_k216_bf16"; without m where the op has none, with the
+// layout where it is not plain and the policy where it is not weight_only.
 std::string input_name(const Synthetic& input, std::string_view op, std::string_view layout);
 
 // "bf16", "f32", "f16", otherwise torch's name.

@@ -89,8 +89,8 @@ Verdict judge(const Case& c, const JudgeContext& context) {
   const auto began = std::chrono::steady_clock::now();
   Verdict verdict;
   verdict.case_id = c.id;
-  verdict.provider = c.implementation == nullptr ? "qcts" : c.implementation->provider;
-  verdict.variant = c.implementation == nullptr ? "" : c.implementation->kernel->variant;
+  verdict.provider = c.provider();
+  verdict.variant = c.variant();
   // A variant that cannot run here is never replaced by one that can.
   const std::string refusal =
       c.implementation == nullptr ? std::string() : c.implementation->machine_refusal();

@@ -34,6 +34,8 @@ std::string rerun_line(const JudgeContext& context, const std::string& full_id);
 // One file a kind: suites/<kind>.cc. They fill status, reason, mismatch, measures, evidence; judge() fills
 // the rest.
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
+// The part of round_trip for a program, which no writer of ours can save: `before` is the golden as it was read.
+void judge_program(const Case& c, const JudgeContext& context, const Checkpoint& before, Verdict& verdict);
 void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_reject(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict);

@@ -27,6 +27,12 @@ uint32_t abi_dtype(DType dtype) {
       return QCTS_I8;
     case DType::uint8:
       return QCTS_U8;
+    case DType::boolean:
+      return QCTS_BOOL;
+    case DType::complex64:
+      return QCTS_C64;
+    case DType::complex128:
+      return QCTS_C128;
     case DType::int16:
       return QCTS_I16;
     case DType::int32:
@@ -55,6 +61,12 @@ qcts_plane abi_plane(const PlaneSpec& spec, void* data) {
   return plane;
 }
 
+std::vector<PlaneSpec> output_specs(const KernelInput& input) {
+  if (input.op == "quantize_activation")
+    return input.scheme->activation_specs(input.x_matrix(), input.activation);
+  return input.scheme->plane_specs(input.weight, input.op == "pack" ? input.layout : "plain");
+}
+
 KernelRun::~KernelRun() = default;
 
 KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const RunOptions& options)
@@ -62,14 +74,15 @@ KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const 
       op_(input.op),
       family_(input.scheme->family()),
       scheme_name_(input.scheme->name()),
-      layout_(input.layout) {
+      layout_(input.layout),
+      activation_(input.activation) {
   problem_.struct_size = sizeof problem_;
   problem_.op = op_from_name(op_);
   problem_.threads = options.threads;
   problem_.scheme = family_.c_str();
   problem_.scheme_name = scheme_name_.c_str();
   problem_.layout = layout_.c_str();
-  problem_.activation = "weight_only";
+  problem_.activation = activation_.c_str();
   problem_.m = input.m;
   problem_.n = input.weight.n;
   problem_.k = input.weight.k;
@@ -108,7 +121,7 @@ void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) 
   problem_.planes = in_planes_.data();
   problem_.n_planes = static_cast<uint32_t>(in_planes_.size());
   if (!input.x.empty()) {
-    const size_t rows = static_cast<size_t>(op_ == "linear" ? input.m : input.weight.n);
+    const size_t rows = static_cast<size_t>(input.has_rows_of_x() ? input.m : input.weight.n);
     GuardedBuffer* x = copy_in("x", input.x, rows, options.gap_elems, dtype_bytes(input.x_dtype));
     problem_.x = x->data();
     problem_.x_dtype = abi_dtype(input.x_dtype);
@@ -132,7 +145,7 @@ void KernelRun::add_outputs(const KernelInput& input, const RunOptions& options)
     problem_.ldy_bytes = static_cast<int64_t>(y_->stride_bytes());
     return;
   }
-  out_specs_ = input.scheme->plane_specs(input.weight, op_ == "pack" ? layout_ : "plain");
+  out_specs_ = output_specs(input);
   for (const PlaneSpec& spec : out_specs_) {
     GuardedBuffer* buffer =
         guard(spec.name, 1, spec.bytes(), spec.bytes(), options.misalign_elems * dtype_bytes(spec.dtype));

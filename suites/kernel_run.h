@@ -18,15 +18,21 @@ namespace qcts {
 
 // What an op reads. Which fields count depends on the op, as in qcts_kernel.h.
 struct KernelInput {
-  std::string op;  // "quantize", "dequantize", "pack", "unpack", "linear"
+  std::string op;  // "quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"
   const Scheme* scheme = nullptr;
   WeightShape weight;
   std::string layout = "plain";  // of the packed planes of pack and unpack
-  int64_t m = 0;                 // linear
-  Planes planes;                 // dequantize, pack, linear: plain; unpack: in `layout`
+  int64_t m = 0;                 // linear, quantize_activation
+  // dequantize, pack, linear, quantize_activation: plain; unpack: in `layout`. The policy's own planes follow
+  // the weight's.
+  Planes planes;
   DType x_dtype = DType::bfloat16, y_dtype = DType::bfloat16, bias_dtype = DType::bfloat16;
-  std::vector<std::byte> x;     // linear: [m, k]; quantize: the float weight [n, k]
+  std::vector<std::byte> x;     // linear, quantize_activation: [m, k]; quantize: the float weight [n, k]
   std::vector<std::byte> bias;  // [n], or empty
+  std::string activation{kWeightOnly};
+
+  bool has_rows_of_x() const { return op == "linear" || op == "quantize_activation"; }
+  Matrix x_matrix() const { return {x_dtype, m, weight.k, x}; }
 };
 
 // What an op writes: y, or planes.
@@ -44,6 +50,9 @@ struct RunOptions {
 
 // QCTS_NONE for types that the ABI does not have.
 uint32_t abi_dtype(DType dtype);
+
+// The planes that quantize, quantize_activation, pack and unpack write.
+std::vector<PlaneSpec> output_specs(const KernelInput& input);
 
 class KernelRun {
  public:
@@ -75,7 +84,7 @@ class KernelRun {
     std::vector<std::byte> bytes;
   };
   const qcts_kernel& kernel_;
-  std::string op_, family_, scheme_name_, layout_;
+  std::string op_, family_, scheme_name_, layout_, activation_;
   std::deque<GuardedBuffer> buffers_;
   std::vector<Readable> inputs_;
   std::vector<PlaneSpec> in_specs_, out_specs_;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <stdexcept>
 
 #include "reference/numerics/bound.h"
@@ -65,10 +66,34 @@ LinearTruth::LinearTruth(const KernelInput& input, bool with_rows) : input_(inpu
   x_.resize(static_cast<size_t>(input.m) * k);
   if (input.x.size() != x_.size() * dtype_bytes(input.x_dtype))
     throw std::runtime_error("x has " + std::to_string(input.x.size()) + " bytes, wanted are m * k elements");
-  for (size_t i = 0; i < x_.size(); ++i) x_[i] = load_float(input.x_dtype, input.x, i);
+  if (input.activation == kWeightOnly)
+    for (size_t i = 0; i < x_.size(); ++i) x_[i] = load_float(input.x_dtype, input.x, i);
+  else
+    read_quantized_x();
   bias_.resize(n);
   if (!input.bias.empty())
     for (size_t r = 0; r < n; ++r) bias_[r] = load_float(input.bias_dtype, input.bias, r);
+}
+
+void LinearTruth::read_quantized_x() {
+  const Planes planes =
+      input_.scheme->quantize_activation(input_.x_matrix(), input_.activation, input_.planes);
+  const size_t k = static_cast<size_t>(input_.weight.k);
+  offsets_.resize(static_cast<size_t>(input_.m));
+  const auto of_row = [&](const Plane& plane, size_t row) {
+    const bool integer = plane.dtype == DType::int8;
+    const size_t index = plane.shape.front() == 1 ? 0 : row;
+    return integer ? static_cast<double>(static_cast<int8_t>(plane.bytes[index]))
+                   : load_float(plane.dtype, plane.bytes, index);
+  };
+  const bool has_zero_point =
+      std::any_of(planes.begin(), planes.end(), [](const Plane& p) { return p.name == "zero_point"; });
+  for (size_t m = 0; m < offsets_.size(); ++m) {
+    input_.scheme->exact_activation(planes, input_.x_matrix(), input_.activation, static_cast<int64_t>(m),
+                                    {x_.data() + m * k, k});
+    if (has_zero_point)
+      offsets_[m] = of_row(plane(planes, "zero_point"), m) * of_row(plane(planes, "scale"), m);
+  }
 }
 
 std::span<const ExactWeight> LinearTruth::row(int64_t n) const {
@@ -83,10 +108,14 @@ std::span<const double> LinearTruth::x(int64_t m) const {
 
 Bounded LinearTruth::bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
                              const qcts_numerics& numerics) const {
+  const bool quantized = !offsets_.empty();
   const LinearOracle oracle =
-      linear_oracle(row, x(m), bias_[static_cast<size_t>(n)], input_.scheme ? input_.scheme->group() : 0);
-  const LinearBound bound = linear_bound(oracle, stages_of(numerics, input_.x_dtype),
-                                         {input_.x_dtype, scale_dtype(input_), input_.y_dtype});
+      linear_oracle(row, x(m), bias_[static_cast<size_t>(n)], input_.scheme ? input_.scheme->group() : 0,
+                    quantized ? std::optional(offsets_[static_cast<size_t>(m)]) : std::nullopt);
+  // Quantized x is code times scale, unrounded: a cast to x's own type does round it.
+  const LinearBound bound =
+      linear_bound(oracle, stages_of(numerics, input_.x_dtype),
+                   {quantized ? DType::float64 : input_.x_dtype, scale_dtype(input_), input_.y_dtype});
   return {oracle.y, bound.low, bound.high};
 }
 
@@ -99,8 +128,13 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
 }
 
 // Sources, torchao 0.18.0 on torch 2.13.0, CPU:
-//   int8_row       Int8Tensor's linear (quantization/quantize_/workflows/int8/int8_tensor.py): mm(x,
-//   qdata.to(x.dtype).t()), whose result
+//   int8 families under a policy: Int8Tensor's linear: _int_mm's int32 sums to float32, times x's scale, to
+//   x's dtype; asymmetric: less the zero point's term, made in float32 and rounded to x's dtype; times the
+//   float32 scale of the weight, + bias, to x's dtype. int8_group     the weight is dequantized to x's dtype,
+//   then mm and + bias. intx           IntxUnpackedToInt8Tensor's linear: x, under the policy, is quantized
+//   and dequantized to its own dtype; the weight is dequantized to its own; then linear. int8_row
+//   Int8Tensor's linear (quantization/quantize_/workflows/int8/int8_tensor.py): mm(x, qdata.to(x.dtype).t()),
+//   whose result
 //                  has x's dtype; times scale.to(x.dtype), again in x's dtype; then + bias. The scale acts on
 //                  the finished row sum.
 //   fp8_row        Float8Tensor's _float8_addmm_impl (float8_tensor.py), weight only: the weight is
@@ -109,22 +143,41 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
 //   int4_tinygemm  aten::_weight_int4pack_mm_for_cpu (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights
 //   are formed and summed in
 //                  float32; the sum is rounded to y's dtype, then Int4OpaqueTensor's linear adds the bias.
-qcts_numerics recorded_numerics(std::string_view family, DType dtype) {
+//   tinyq_w8a32    TinyQ 006b7b9 w8_a32_forward: q.float() * s in float32, F.linear, then + bias.
+//   tinyq_w8a16    w8_a16_forward: F.linear(x, q.to(x.dtype)) has x's dtype; times the scales, then + bias,
+//   each in
+//                  that dtype.
+qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activation, DType dtype) {
+  const std::string_view family = scheme.family();
+  const bool weight_only = activation == kWeightOnly;
   qcts_numerics numerics{};
   numerics.struct_size = sizeof numerics;
   numerics.accumulator = QCTS_F32;
   numerics.product_cast = QCTS_F32;
   numerics.output_cast = abi_dtype(dtype);
-  if (family == "int8_row") {
+  if (family.starts_with("int8_") && !weight_only) {
+    numerics.accumulator = QCTS_I32;
+    numerics.product_cast = numerics.output_cast = QCTS_NONE;
+    numerics.partial_cast = abi_dtype(dtype);
+    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
+  } else if (family == "int8_row" || family == "int8_tensor") {
     numerics.scale_cast = numerics.partial_cast = abi_dtype(dtype);
     numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
-  } else if (family == "fp8_row") {
+  } else if (family == "intx") {
     numerics.weight_cast = abi_dtype(dtype);
-  } else if (family == "int4_tinygemm") {
+    if (!weight_only) numerics.x_cast = abi_dtype(dtype);
+  } else if (weight_only && (family == "fp8_row" || family == "int8_group")) {
+    numerics.weight_cast = abi_dtype(dtype);
+  } else if (weight_only && family == "int4_tinygemm") {
     numerics.weight_cast = QCTS_F32;
+  } else if (scheme.name() == "tinyq_w8a32") {
+    numerics.weight_cast = numerics.partial_cast = QCTS_F32;
+  } else if (scheme.name() == "tinyq_w8a16") {
+    numerics.scale_cast = numerics.partial_cast = abi_dtype(dtype);
+    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
   } else {
     throw std::logic_error("nothing is known of where the library that recorded " + std::string(family) +
-                           " rounds");
+                           " under " + std::string(activation) + " rounds");
   }
   return numerics;
 }

@@ -4,6 +4,7 @@
 
 #include "fixtures/golden.h"
 #include "suites/paths.h"
+#include "suites/reference_provider.h"
 #include "suites/run.h"
 
 namespace qcts {
@@ -46,6 +47,7 @@ std::vector<std::string> mustpass_ids(const std::string& plan_name,
   const Fixtures fixtures = load_fixtures(folders);
   Registry registry;
   registry.add(builtin_provider());
+  registry.add(reference_provider());
   std::set<std::string> ids;
   for (const Case& c : expand(plan, {fixtures.goldens, fixtures.malformed, &registry})) ids.insert(c.id);
   return {ids.begin(), ids.end()};

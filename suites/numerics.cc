@@ -52,6 +52,8 @@ class Expectation {
           mismatch_of(compared, place_in_matrix("y", compared.first, input.weight.k, input.scheme->group())),
           0};
     }
+    if (input.op == "quantize_activation")
+      return {compare_activation_planes(question_.expected.planes, answer.planes), 0};
     const std::string layout = input.op == "pack" ? input.layout : "plain";
     return {compare_planes(*input.scheme, input.weight, layout, question_.expected.planes, answer.planes), 0};
   }
@@ -249,7 +251,7 @@ class NumericsJudge {
     if (question_.recorded_y.empty()) return true;
     const KernelInput& input = question_.input;
     const std::vector<Bounded> bounds =
-        expectation_.truth().bounds(recorded_numerics(input.scheme->family(), input.y_dtype));
+        expectation_.truth().bounds(recorded_numerics(*input.scheme, input.activation, input.y_dtype));
     const BoundedComparison compared = compare_bounded(bounds, input.y_dtype, question_.recorded_y);
     if (compared.equal()) {
       verdict_.measures.push_back({"recorded_worst_of_bound", "x", compared.worst, {}, {}, compared.total});

@@ -17,7 +17,7 @@ constexpr uint32_t kDenormalsAreZero = 1u << 6, kRounding = 3u << 13, kFlushToZe
 
 // Runs `call` and restores the control state whatever happens.
 template <typename Call>
-auto guarded(const qcts_kernel& kernel, const char* function, Call call) {
+auto guarded(const char* who, const char* function, Call call) {
   const uint32_t before = float_control();
   std::string thrown;
   decltype(call()) answer{};
@@ -33,12 +33,11 @@ auto guarded(const qcts_kernel& kernel, const char* function, Call call) {
   if (after != before) {
     set_float_control(before);
     throw ProviderFault(
-        std::string(function) + "() of " + kernel.variant +
+        std::string(function) + "() of " + who +
         " left the floating-point control state changed: " + float_control_change(before, after));
   }
   if (!thrown.empty())
-    throw ProviderFault(std::string(function) + "() of " + kernel.variant +
-                        " threw across the C ABI: " + thrown);
+    throw ProviderFault(std::string(function) + "() of " + who + " threw across the C ABI: " + thrown);
   return answer;
 }
 
@@ -81,39 +80,61 @@ std::string float_control_change(uint32_t before, uint32_t after) {
   return text + " (" + names + ")";
 }
 
-Support provider_supports(const qcts_kernel& kernel, const qcts_problem& problem) {
+namespace {
+
+// What a function that may give a reason answered.
+template <typename Call>
+Support reasoned(const char* who, const char* function, Call call) {
   std::array<char, 512> why;
   why.fill('\x7f');
   why[0] = '\0';
   Support support;
-  support.status =
-      known(guarded(kernel, "supports", [&] { return kernel.supports(&problem, why.data(), why.size()); }),
-            "supports");
+  support.status = known(guarded(who, function, [&] { return call(why.data(), why.size()); }), function);
   if (std::memchr(why.data(), '\0', why.size()) == nullptr)
-    throw ProviderFault("supports() wrote a reason without its NUL");
+    throw ProviderFault(std::string(function) + "() wrote a reason without its NUL");
   support.reason = why.data();
   if (support.status == QCTS_OK) support.reason.clear();
   if (support.status != QCTS_OK && support.reason.empty())
-    throw ProviderFault("supports() said no without a reason");
+    throw ProviderFault(std::string(function) + "() said no without a reason");
   return support;
+}
+
+}  // namespace
+
+Support provider_load_save(const qcts_provider& provider, const std::string& input,
+                           const std::string& output) {
+  return reasoned(provider.name, "load_save", [&](char* why, size_t why_size) {
+    return provider.load_save(input.c_str(), output.c_str(), why, why_size);
+  });
+}
+
+Support provider_run_program(const qcts_provider& provider, const qcts_program_call& call) {
+  return reasoned(provider.name, "run_program",
+                  [&](char* why, size_t why_size) { return provider.run_program(&call, why, why_size); });
+}
+
+Support provider_supports(const qcts_kernel& kernel, const qcts_problem& problem) {
+  return reasoned(kernel.variant, "supports",
+                  [&](char* why, size_t why_size) { return kernel.supports(&problem, why, why_size); });
 }
 
 uint64_t provider_workspace_bytes(const qcts_kernel& kernel, const qcts_problem& problem) {
   if (kernel.workspace_bytes == nullptr) return 0;
-  return guarded(kernel, "workspace_bytes", [&] { return kernel.workspace_bytes(&problem); });
+  return guarded(kernel.variant, "workspace_bytes", [&] { return kernel.workspace_bytes(&problem); });
 }
 
 uint64_t provider_prepared_bytes(const qcts_kernel& kernel, const qcts_problem& problem) {
   if (kernel.prepared_bytes == nullptr) return 0;
-  return guarded(kernel, "prepared_bytes", [&] { return kernel.prepared_bytes(&problem); });
+  return guarded(kernel.variant, "prepared_bytes", [&] { return kernel.prepared_bytes(&problem); });
 }
 
 qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& problem, void* prepared) {
-  return known(guarded(kernel, "prepare", [&] { return kernel.prepare(&problem, prepared); }), "prepare");
+  return known(guarded(kernel.variant, "prepare", [&] { return kernel.prepare(&problem, prepared); }),
+               "prepare");
 }
 
 qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem) {
-  return known(guarded(kernel, "run", [&] { return kernel.run(&problem); }), "run");
+  return known(guarded(kernel.variant, "run", [&] { return kernel.run(&problem); }), "run");
 }
 
 }  // namespace qcts

@@ -37,6 +37,9 @@ uint64_t provider_workspace_bytes(const qcts_kernel& kernel,
 uint64_t provider_prepared_bytes(const qcts_kernel& kernel,
                                  const qcts_problem& problem);  // 0 where run reads the planes
 qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& problem, void* prepared);
+// `provider` has the function: runs_programs(). Status and reason as supports() gives them.
+Support provider_load_save(const qcts_provider& provider, const std::string& input, const std::string& output);
+Support provider_run_program(const qcts_provider& provider, const qcts_program_call& call);
 qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem);
 
 }  // namespace qcts

@@ -23,11 +23,14 @@ class GoldenTensor {
       throw std::runtime_error(golden.id + ": the file has no tensor " + name);
     std::optional<SchemeTensor> tensor = scheme_tensor(*found, info_.layout);
     if (!tensor) throw std::runtime_error(golden.id + ": " + name + " is of no scheme that is known here");
-    if (tensor->scheme->name() != info_.scheme || tensor->layout != info_.layout)
+    if (!same_meaning(tensor->scheme->name(), info_.scheme) || tensor->layout != info_.layout ||
+        tensor->activation != info_.activation)
       throw std::runtime_error(golden.id + ": " + name + " is " + std::string(tensor->scheme->name()) +
-                               " in layout " + tensor->layout + ", the manifest says " + info_.scheme +
-                               " in layout " + info_.layout);
+                               " in layout " + tensor->layout + ", " + tensor->activation +
+                               ", the manifest says " + info_.scheme + " in layout " + info_.layout + ", " +
+                               info_.activation);
     tensor_ = std::move(*tensor);
+    tensor_.scheme = find_scheme(info_.scheme);  // a file does not tell the recipe
     if (!golden.expected.empty()) expected_ = read_safetensors(MappedFile::open(golden.expected.string()));
   }
 
@@ -108,13 +111,30 @@ class GoldenTensor {
   Safetensors expected_;
 };
 
-void ask_linear(const GoldenTensor& golden, Question& question) {
-  KernelInput& input = question.input;
+void ask_rows_of_x(const GoldenTensor& golden, KernelInput& input) {
   const Tensor& x = golden.expected("x");
   input.planes = golden.plain_from_file();
+  for (const Plane& plane : golden.tensor().policy_planes) input.planes.push_back(plane);
+  input.activation = golden.tensor().activation;
   input.x = row_major_bytes(x);
   input.x_dtype = x.dtype;
   input.m = input.weight.k == 0 ? 0 : x.numel() / input.weight.k;
+}
+
+Planes recorded_activation(const GoldenTensor& golden, const KernelInput& input) {
+  Planes planes;
+  for (const PlaneSpec& spec : input.scheme->activation_specs(input.x_matrix(), input.activation)) {
+    planes.push_back({spec.name, spec.dtype, spec.shape, golden.bytes("act." + spec.name)});
+    if (planes.back().bytes.size() != spec.bytes() || golden.expected("act." + spec.name).dtype != spec.dtype)
+      throw std::runtime_error(golden.info().name + "|act." + spec.name + " is no plane of " +
+                               input.activation);
+  }
+  return planes;
+}
+
+void ask_linear(const GoldenTensor& golden, Question& question) {
+  KernelInput& input = question.input;
+  ask_rows_of_x(golden, input);
   input.y_dtype = golden.expected("y").dtype;
   question.recorded_y = golden.bytes("y");
   if (golden.has("bias")) {
@@ -136,6 +156,9 @@ Question ask_golden(const Case& c) {
     input.layout = golden.tensor().layout;
     input.x = golden.float_weight();
     question.expected.planes = golden.plain_from_producer();
+  } else if (c.op == "quantize_activation") {
+    ask_rows_of_x(golden, input);
+    question.expected.planes = recorded_activation(golden, input);
   } else if (c.op == "dequantize") {
     input.planes = golden.plain_from_file();
     question.expected.y = golden.bytes("dequant");
@@ -163,6 +186,8 @@ Question ask_synthetic(const Case& c, uint64_t seed) {
   const Scheme& scheme = *c.scheme;
   if (c.op == "quantize")
     question.expected.planes = scheme.quantize({input.weight.dtype, input.weight.n, input.weight.k, input.x});
+  else if (c.op == "quantize_activation")
+    question.expected.planes = scheme.quantize_activation(input.x_matrix(), input.activation, input.planes);
   else if (c.op == "dequantize")
     question.expected.y = scheme.dequantize(input.planes, input.weight);
   else if (c.op == "pack")

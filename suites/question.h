@@ -25,7 +25,7 @@ struct Question {
 // hold what the case needs.
 Question ask(const Case& c, uint64_t seed);
 
-// The weight of linear's oracle, row by row, exact.
+// The weight and x of linear's oracle, row by row, exact: x as its activation policy means it.
 class LinearTruth {
  public:
   explicit LinearTruth(const KernelInput& input, bool with_rows = true);
@@ -39,13 +39,16 @@ class LinearTruth {
   std::span<const double> x(int64_t m) const;
 
  private:
+  void read_quantized_x();
+
   const KernelInput& input_;
   std::vector<ExactWeight> weights_;
   std::vector<double> x_, bias_;
+  std::vector<double> offsets_;  // of each row of quantized x, see linear_oracle(); empty for weight_only
 };
 
-// Where the library that recorded a golden's y rounds: torchao's CPU path of the family (see linear_truth.cc
-// for the sources).
-qcts_numerics recorded_numerics(std::string_view family, DType dtype);
+// Where the library that recorded a golden's y rounds: the producer's CPU path of the scheme under the policy (see
+// linear_truth.cc for the sources). Throws std::logic_error where nothing is known.
+qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activation, DType dtype);
 
 }  // namespace qcts

@@ -102,6 +102,7 @@ Replay replay_from(const Json& json) {
   if (input.scheme == nullptr)
     throw std::runtime_error("no scheme '" + json.at("scheme").get<std::string>() + "'");
   input.layout = json.at("layout");
+  input.activation = json.at("activation");
   input.weight = {dtype_at(json, "dtype"), json.at("n"), json.at("k")};
   input.m = json.at("m");
   if (input.m < 0 || input.m > (1 << 20)) throw std::runtime_error("m = " + std::to_string(input.m));
@@ -112,7 +113,9 @@ Replay replay_from(const Json& json) {
   input.bias_dtype = dtype_at(json, "bias_dtype");
   if (input.op != "quantize") {
     const std::string layout = input.op == "unpack" ? input.layout : "plain";
-    for (const PlaneSpec& spec : input.scheme->plane_specs(input.weight, layout)) {
+    std::vector<PlaneSpec> specs = input.scheme->plane_specs(input.weight, layout);
+    for (PlaneSpec& spec : input.scheme->policy_specs(input.weight, input.activation)) specs.push_back(spec);
+    for (const PlaneSpec& spec : specs) {
       input.planes.push_back(
           {spec.name, spec.dtype, spec.shape, bytes_from(json.at("planes").at(spec.name))});
       if (input.planes.back().bytes.size() != spec.bytes())
@@ -124,7 +127,7 @@ Replay replay_from(const Json& json) {
   input.x = bytes_from(json.at("x"));
   input.bias = bytes_from(json.at("bias"));
   const auto k = static_cast<size_t>(input.weight.k), n = static_cast<size_t>(input.weight.n);
-  const size_t rows = input.op == "linear" ? static_cast<size_t>(input.m) : input.op == "quantize" ? n : 0;
+  const size_t rows = input.has_rows_of_x() ? static_cast<size_t>(input.m) : input.op == "quantize" ? n : 0;
   if (input.x.size() != rows * k * dtype_bytes(input.x_dtype)) throw std::runtime_error("x has another size");
   if (!input.bias.empty() && input.bias.size() != n * dtype_bytes(input.bias_dtype))
     throw std::runtime_error("bias has another size");
@@ -143,6 +146,7 @@ std::string replay_text(const Replay& replay) {
                      {"op", input.op},
                      {"scheme", input.scheme->name()},
                      {"layout", input.layout},
+                     {"activation", input.activation},
                      {"dtype", dtype_name(input.weight.dtype)},
                      {"m", input.m},
                      {"n", input.weight.n},
@@ -180,6 +184,8 @@ Question question_of(const Replay& replay) {
   else if (input.op == "quantize")
     question.expected.planes =
         scheme.quantize({input.weight.dtype, input.weight.n, input.weight.k, input.x}, input.layout);
+  else if (input.op == "quantize_activation")
+    question.expected.planes = scheme.quantize_activation(input.x_matrix(), input.activation, input.planes);
   else if (input.op == "dequantize")
     question.expected.y = scheme.dequantize(input.planes, input.weight);
   else if (input.op == "pack")

@@ -1,6 +1,6 @@
 // The round_trip kind. E3: the file rebuilt from its parsed graph has the same bytes. E2: the same tensors
 // written as a new file and read again are equal in payload, attributes and types. And `linear` by the
-// builtin scalar kernel answers bitwise the same before and after.
+// builtin scalar kernel answers bitwise the same before and after. Programs: judge_program.
 #include <algorithm>
 #include <cstring>
 
@@ -59,6 +59,8 @@ std::vector<LinearAnswer> linear_answers(const Checkpoint& checkpoint, const Gol
     input.planes = tensor->layout == "plain"
                        ? tensor->planes
                        : tensor->scheme->unpack(tensor->planes, input.weight, tensor->layout);
+    input.planes.insert(input.planes.end(), tensor->policy_planes.begin(), tensor->policy_planes.end());
+    input.activation = tensor->activation;
     input.x_dtype = input.y_dtype = input.bias_dtype = tensor->dtype;
     input.x = noise_bytes(stream, static_cast<size_t>(kRows * tensor->k), tensor->dtype);
     for (const Implementation* implementation : registry.find("linear", tensor->scheme->family())) {
@@ -86,8 +88,10 @@ std::optional<Mismatch> compare_with_manifest(const Golden& golden, const Checkp
     const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                                     [&](const NamedTensor& named) { return named.name == info.name; });
     if (found == checkpoint.tensors.end()) return Mismatch{info.name, "a tensor", "none of this name", 1, 1};
-    if (found->scheme != info.scheme)
+    if (found->scheme != info.scheme && !same_meaning(found->scheme, info.scheme))
       return Mismatch{info.name + ": scheme", info.scheme, found->scheme, 1, 1};
+    if (found->activation != info.activation)
+      return Mismatch{info.name + ": activation", info.activation, found->activation, 1, 1};
     if (!found->layout.empty() && !info.layout.empty() && found->layout != info.layout)
       return Mismatch{info.name + ": layout", info.layout, found->layout, 1, 1};
   }
@@ -142,6 +146,7 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
   const Checkpoint before = open_checkpoint(c.golden->file, context.open);
   if (auto found = compare_with_manifest(*c.golden, before))
     return fail("the file is not what the manifest says", *found);
+  if (before.format == Format::torchscript) return judge_program(c, context, before, verdict);
   const std::vector<WrittenFile> rebuilt = rebuild_files(before);
   if (auto found = compare_rebuilt(before, rebuilt))
     return fail("the file rebuilt from its graph has other bytes (E3)", *found);

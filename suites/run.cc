@@ -17,6 +17,7 @@
 #include "suites/cli/nearest.h"
 #include "suites/environment.h"
 #include "suites/paths.h"
+#include "suites/reference_provider.h"
 #include "suites/summary.h"
 #include "suites/supervisor.h"
 
@@ -139,6 +140,11 @@ class Run {
     }
   }
 
+  // Of this program, not a shared library.
+  static bool is_own(const std::string& provider) {
+    return provider == kFileProvider || provider == "builtin" || provider == kReferenceProvider;
+  }
+
   // What each worker is told; the parent never loads a provider.
   std::vector<std::string> provider_words() const {
     std::vector<std::string> words;
@@ -153,9 +159,9 @@ class Run {
     const bool all = options_.providers.empty();
     if (all || wanted(kFileProvider)) words.push_back(kFileProvider);
     if (all || wanted("builtin")) words.push_back("builtin");
-    const bool others = std::any_of(names.begin(), names.end(), [](const std::string& name) {
-      return name != kFileProvider && name != "builtin";
-    });
+    if (all || wanted(kReferenceProvider)) words.push_back(kReferenceProvider);
+    const bool others =
+        std::any_of(names.begin(), names.end(), [](const std::string& name) { return !is_own(name); });
     if (all || others)
       for (const fs::path& plugin : discovered_plugins()) words.push_back(plugin.string());
     return words;
@@ -175,7 +181,7 @@ class Run {
     for (const std::string& word : provider_words()) sources_.push_back(source_for(word));
     supervisor_.greet(120);
     const auto& asked = options_.providers;
-    std::vector<std::string> known = {kFileProvider, "builtin"};
+    std::vector<std::string> known = {kFileProvider, "builtin", kReferenceProvider};
     std::set<std::string> seen;
     for (Source& source : sources_) {
       if (!source.hello.error.empty()) {
@@ -192,6 +198,7 @@ class Run {
       for (const CaseName& c : source.hello.cases)
         candidates_.push_back({c, static_cast<size_t>(&source - sources_.data())});
     }
+    drop_stand_ins(candidates_);
     if (report_.infrastructure.empty())
       for (const std::string& name : asked)
         if (name.find('/') == name.npos && !name.ends_with(".so")) check_words("provider", {name}, known);
@@ -202,7 +209,7 @@ class Run {
     source.given = word;
     source.logs = logs_;
     source.options.plan = options_.plan;
-    const bool library = word != kFileProvider && word != "builtin";
+    const bool library = !is_own(word);
     source.options.provider = library ? fs::absolute(word).string() : word;
     source.options.fixtures = folders_;
     JudgeContext& context = source.options.context;
@@ -345,6 +352,8 @@ class Run {
               [](const Verdict& a, const Verdict& b) { return a.full_id() < b.full_id(); });
     count_floor(report_);
     add_goldens();
+    report_.ledger = choices_json();
+    report_.readers = readers_json();
     const std::string json = report_json(report_).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
     write_text(options_.out / "report.json", json);
     write_text(options_.out / "junit.xml", junit_xml(report_));

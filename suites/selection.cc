@@ -76,6 +76,15 @@ std::vector<Candidate> select(const Selection& selection, std::vector<Candidate>
   return shard;
 }
 
+void drop_stand_ins(std::vector<Candidate>& candidates) {
+  std::set<std::string> run;
+  for (const Candidate& candidate : candidates)
+    if (candidate.name.variant == kProgramVariant) run.insert(candidate.name.id);
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return candidate.name.variant.empty() && run.contains(candidate.name.id);
+  });
+}
+
 std::string nearest_id(const std::string& filter, const std::vector<Candidate>& candidates) {
   std::set<std::string> ids, full_ids, words;
   for (const Candidate& candidate : candidates) {

@@ -86,7 +86,10 @@ class Shrinker {
     if (layout != "plain") planes = old.scheme->unpack(planes, old.weight, layout);
     input.planes.clear();
     if (!planes.empty()) {
-      for (const PlaneSpec& spec : input.scheme->plane_specs(input.weight)) {
+      std::vector<PlaneSpec> specs = input.scheme->plane_specs(input.weight);
+      for (PlaneSpec& spec : input.scheme->policy_specs(input.weight, input.activation))
+        specs.push_back(spec);
+      for (const PlaneSpec& spec : specs) {
         const auto from = std::ranges::find(planes, spec.name, &Plane::name);
         if (from == planes.end() || from->shape.size() != spec.shape.size()) return false;
         input.planes.push_back({spec.name, spec.dtype, spec.shape,
@@ -95,7 +98,7 @@ class Shrinker {
       if (layout != "plain") input.planes = input.scheme->pack(input.planes, input.weight, layout);
     }
     if (!old.x.empty()) {
-      const bool linear = old.op == "linear";
+      const bool linear = old.has_rows_of_x();
       const int64_t before[2] = {linear ? old.m : old.weight.n, old.weight.k};
       const int64_t after[2] = {linear ? input.m : input.weight.n, input.weight.k};
       input.x = part_of(old.x, before, after, dtype_bytes(old.x_dtype), end);

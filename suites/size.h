@@ -29,6 +29,7 @@ struct SizeCount {
   uint64_t law_bytes = 0;      // of quantized weights by law, of float tensors their storages; each once
   uint64_t float_bytes = 0;    // the part of both that no scheme touches
   uint64_t dense_bytes = 0;
+  uint64_t program_bytes = 0;  // of a TorchScript archive: its code and what else is neither pickle nor storage
   uint64_t inner_tensors = 0;
   std::vector<WeightSize> weights;
 };

@@ -59,7 +59,14 @@ struct Cell {
 
 // scheme x op: passes/judged of numerics and determinism, and of the kinds that judge files.
 void matrix(const RunReport& report, std::ostream& out) {
-  const std::vector<std::string> ops = {"quantize", "dequantize", "pack", "unpack", "linear", "file"};
+  // quantize_activation in the width of the others.
+  const std::vector<std::pair<std::string, std::string>> ops = {{"quantize", "quantize"},
+                                                                {"quantize_activation", "activation"},
+                                                                {"dequantize", "dequantize"},
+                                                                {"pack", "pack"},
+                                                                {"unpack", "unpack"},
+                                                                {"linear", "linear"},
+                                                                {"file", "file"}};
   std::map<std::string, std::map<std::string, Cell>> rows;
   for (const Verdict& verdict : report.verdicts) {
     const IdParts parts = split_case_id(verdict.case_id);
@@ -70,11 +77,11 @@ void matrix(const RunReport& report, std::ostream& out) {
     cell.blocking += blocks_conformance(verdict, report.gate_latency);
   }
   out << "\n  " << std::left << std::setw(22) << "pass/judged";
-  for (const std::string& op : ops) out << std::setw(14) << op;
+  for (const auto& [op, title] : ops) out << std::setw(14) << title;
   out << "\n";
   for (auto& [scheme, cells] : rows) {
     out << "  " << std::setw(22) << scheme;
-    for (const std::string& op : ops) {
+    for (const auto& [op, title] : ops) {
       const Cell& cell = cells[op];
       const std::string text =
           cell.total == 0 ? "-" : std::to_string(cell.passes) + "/" + std::to_string(cell.total);

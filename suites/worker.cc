@@ -15,6 +15,7 @@
 #include "suites/baseline.h"
 #include "suites/paths.h"
 #include "suites/provider_call.h"
+#include "suites/reference_provider.h"
 
 namespace qcts {
 namespace {
@@ -67,6 +68,8 @@ class Worker {
   void open(Hello& hello) {
     if (options_.provider == "builtin") {
       registry_.add(builtin_provider());
+    } else if (options_.provider == kReferenceProvider) {
+      registry_.add(reference_provider());
     } else if (options_.provider != kFileProvider) {
       const uint32_t before = float_control();
       registry_.load(options_.provider);
@@ -79,9 +82,9 @@ class Worker {
     const bool files = hello.provider == kFileProvider;
     for (Case& c :
          expand(load_plan(plan_path(options_.plan)), {fixtures_.goldens, fixtures_.malformed, &registry_})) {
-      if (files != (c.implementation == nullptr)) continue;
+      if (files != c.judges_file()) continue;
       const std::string full_id = c.full_id();
-      hello.cases.push_back({c.id, full_id, files ? "" : c.implementation->kernel->variant});
+      hello.cases.push_back({c.id, full_id, c.variant()});
       cases_.emplace(full_id, std::move(c));
     }
   }

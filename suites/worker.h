@@ -16,7 +16,7 @@ inline constexpr const char* kFileProvider = "qcts";
 
 struct WorkerOptions {
   std::string plan;      // name or path
-  std::string provider;  // "qcts", "builtin", or the path of a shared library
+  std::string provider;  // "qcts", "builtin", "reference", or the path of a shared library
   std::vector<std::filesystem::path> fixtures;
   JudgeContext context;  // scratch: a folder in which each case gets its own
 };

@@ -30,6 +30,7 @@ typedef enum qcts_dtype {
   QCTS_F32 = 1, QCTS_F64 = 2, QCTS_F16 = 3, QCTS_BF16 = 4,
   QCTS_F8_E4M3FN = 5, QCTS_F8_E5M2 = 6, QCTS_F8_E8M0 = 7, QCTS_F4_E2M1_X2 = 8,
   QCTS_I8 = 16, QCTS_U8 = 17, QCTS_I16 = 18, QCTS_I32 = 20, QCTS_I64 = 22,
+  QCTS_BOOL = 24, QCTS_C64 = 32, QCTS_C128 = 33, /* programs alone */
   QCTS_LIKE_X = 255 /* in qcts_numerics alone: the x_dtype of the problem */
 } qcts_dtype;
 
@@ -131,6 +132,21 @@ typedef struct qcts_kernel {
   qcts_status (*run)(const qcts_problem* problem);
 } qcts_kernel;
 
+/* What a program is run on. */
+typedef struct qcts_program_call {
+  uint32_t struct_size;
+  uint32_t threads;       /* most that the call may use, >= 1 */
+  const char* path;       /* the saved program */
+  const char* method;     /* "forward", or another that it has */
+  const qcts_plane* inputs; /* positional arguments; row-major, names unused */
+  uint32_t n_inputs;
+  uint32_t reserved;
+  /* Called once for each tensor that the method returns, in order: a tuple, list or dict gives its parts depth first, a
+   * number a tensor without dimensions. The plane is row-major and lives until `emit` returns. */
+  void (*emit)(void* context, const qcts_plane* output);
+  void* context; /* handed to `emit` */
+} qcts_program_call;
+
 typedef struct qcts_provider {
   uint32_t struct_size;
   uint32_t abi_version; /* QCTS_ABI_VERSION it was compiled with */
@@ -144,6 +160,9 @@ typedef struct qcts_provider {
   /* Save and load of checkpoints, where the provider has them; NULL otherwise. Both return QCTS_OK and leave a file, or leave
    * nothing. */
   qcts_status (*load_save)(const char* input_path, const char* output_path, char* why, size_t why_size);
+  /* Loads a saved program (TorchScript) and calls one of its methods; NULL where the provider runs none. A reason of at most
+   * why_size bytes, NUL included, unless QCTS_OK. */
+  qcts_status (*run_program)(const qcts_program_call* call, char* why, size_t why_size);
 } qcts_provider;
 
 /* The one exported symbol. NULL: this host cannot be served. */

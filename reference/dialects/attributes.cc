@@ -276,7 +276,21 @@ void check_attribute_json(const Json& value, const std::string& where) {
   for (const auto& [key, item] : data.items()) check_attribute_json(item, where + "." + key);
 }
 
-Json dtype_json(DType dtype) { return typed("torch.dtype", dtype_name(dtype)); }
+Json dtype_json(DType dtype) { return dtype_json(dtype_name(dtype)); }
+Json dtype_json(std::string_view name) { return typed("torch.dtype", name); }
+
+std::optional<EnumValue> enum_value(std::string_view cls, std::string_view name) {
+  if (const EnumClass* found = find_enum(cls))
+    for (const EnumMember& member : found->members)
+      if (member.name == name) return EnumValue{member.text, member.number};
+  return std::nullopt;
+}
+
+std::vector<std::string_view> named_tuple_fields(std::string_view cls) {
+  for (const NamedTuple& candidate : kNamedTuples)
+    if (candidate.name == cls) return {candidate.fields.begin(), candidate.fields.end()};
+  return {};
+}
 
 std::optional<DType> dtype_of_json(const Json& value) {
   if (!value.is_object() || value.value("_type", "") != "torch.dtype") return std::nullopt;

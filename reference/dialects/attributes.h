@@ -12,8 +12,10 @@
 //   set                    {"_type": "set", "_data": [...]}
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -35,6 +37,16 @@ void check_attribute_json(const Json& value, const std::string& where);
 
 // {"_type": "torch.dtype", "_data": ...}
 Json dtype_json(DType dtype);
+Json dtype_json(std::string_view name);  // "int4" too, which no tensor has
+
+// The value behind an enum member's name: a text for a string enum, otherwise a number.
+struct EnumValue {
+  std::string_view text;
+  int64_t number = 0;
+};
+std::optional<EnumValue> enum_value(std::string_view cls, std::string_view name);
+// Field names of a NamedTuple in order; empty for any other class.
+std::vector<std::string_view> named_tuple_fields(std::string_view cls);
 // The element type of such an object; nullopt for int1 .. uint7 and for everything else.
 std::optional<DType> dtype_of_json(const Json& value);
 

@@ -8,7 +8,9 @@
 #include <unordered_set>
 
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/torchscript.h"
 #include "reference/formats/refusal.h"
+#include "reference/formats/zip_directory.h"
 
 namespace qcts {
 namespace {
@@ -49,12 +51,15 @@ std::string_view format_name(Format format) {
       return "safetensors";
     case Format::directory:
       return "directory";
+    case Format::torchscript:
+      return "torchscript";
   }
   return "";
 }
 
 std::span<const std::string_view> dialect_names() {
-  static constexpr std::string_view kNames[] = {"plain", "torchao_v1", "torchao_v2", "torchao_safetensors"};
+  static constexpr std::string_view kNames[] = {"plain", "torchao_v1", "torchao_v2", "torchao_safetensors",
+                                                "tinyq"};
   return kNames;
 }
 
@@ -72,8 +77,8 @@ SafetensorsOptions safetensors_options(const OpenOptions& options) {
 }
 
 void fill_from_zip(Checkpoint& checkpoint, const TorchZip& zip, const OpenOptions& options) {
-  if (options.dialect == "torchao_safetensors")
-    refuse(RefusalClass::SubclassSchema, "a torch zip holds no torchao_safetensors dialect");
+  if (options.dialect == "torchao_safetensors" || options.dialect == "torchao_2338")
+    refuse(RefusalClass::SubclassSchema, "a torch zip holds no " + options.dialect + " dialect");
   std::set<std::string_view> dialects;
   for (const TensorLeaf& leaf : tensor_leaves(zip.root, options.limits)) {
     const TensorSpelling spelling = spelling_of(leaf.node);
@@ -102,7 +107,15 @@ void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, 
   if (options.dialect.starts_with("torchao_v"))
     refuse(RefusalClass::SubclassSchema,
            "safetensors holds no " + options.dialect + " dialect, which is one of pickles");
-  SafetensorsKeys keys = options.dialect == "plain" ? SafetensorsKeys::plain : detect_safetensors_keys(view);
+  const bool may_be_2338 = options.dialect.empty() && spelt_as_2338(view);
+  if (may_be_2338 || options.dialect == "torchao_2338") {
+    std::vector<NamedTensor> tensors = read_torchao_2338(view, options, checkpoint.warnings);
+    std::ranges::move(tensors, std::back_inserter(checkpoint.tensors));
+    checkpoint.dialect = "torchao_2338";
+    return;
+  }
+  const bool plain = options.dialect == "plain" || options.dialect == "tinyq";
+  SafetensorsKeys keys = plain ? SafetensorsKeys::plain : detect_safetensors_keys(view);
   if (keys == SafetensorsKeys::plain && options.dialect == "torchao_safetensors")
     keys = SafetensorsKeys::underscore;
   std::vector<NamedTensor> tensors = keys == SafetensorsKeys::plain
@@ -112,16 +125,38 @@ void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, 
   if (keys != SafetensorsKeys::plain) checkpoint.dialect = "torchao_safetensors";
 }
 
+void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options) {
+  const bool asked = options.dialect == "tinyq";
+  if (!asked && !options.dialect.empty()) return;
+  if (!join_tinyq_layers(checkpoint.tensors)) {
+    if (asked) refuse(RefusalClass::SubclassSchema, "no module has int8_weights and scales, as tinyq's have");
+    return;
+  }
+  if (checkpoint.dialect != "plain")
+    refuse(RefusalClass::SubclassSchema,
+           "two dialects in one checkpoint: " + checkpoint.dialect + " and tinyq");
+  checkpoint.dialect = "tinyq";
+}
+
 Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOptions& options) {
   check_dialect_name(options.dialect);
   Checkpoint checkpoint;
   checkpoint.dialect = "plain";
   checkpoint.path = file->path();
   checkpoint.file_bytes = file->bytes().size();
+  if (begins_with_zip(file->bytes()) && names_torchscript(file->bytes())) {
+    if (options.dialect.starts_with("torchao"))
+      refuse(RefusalClass::SubclassSchema, "TorchScript holds no " + options.dialect + " dialect");
+    checkpoint.format = Format::torchscript;
+    checkpoint.script = std::make_shared<const TorchScript>(read_torchscript(file, zip_options(options)));
+    checkpoint.tensors = script_tensors(*checkpoint.script, options.limits);
+    return checkpoint;
+  }
   if (begins_with_zip(file->bytes())) {
     checkpoint.format = Format::torch_zip;
     checkpoint.zips.push_back(std::make_shared<const TorchZip>(read_torch_zip(file, zip_options(options))));
     fill_from_zip(checkpoint, *checkpoint.zips.front(), options);
+    join_by_keys(checkpoint, options);
     return checkpoint;
   }
   if (!looks_like_safetensors(file->bytes(), file->path()))
@@ -134,6 +169,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
     view.entries.push_back(&entry);
   view.metadata = checkpoint.safetensors.front()->metadata;
   fill_from_safetensors(checkpoint, view, options);
+  join_by_keys(checkpoint, options);
   return checkpoint;
 }
 

@@ -15,13 +15,14 @@
 #include "reference/formats/safetensors.h"
 #include "reference/formats/tensor.h"
 #include "reference/formats/torch_zip.h"
+#include "reference/formats/torchscript.h"
 #include "reference/schemes/scheme.h"
 
 namespace qcts {
 
-enum class Format : uint8_t { torch_zip, safetensors, directory };
+enum class Format : uint8_t { torch_zip, safetensors, directory, torchscript };
 std::string_view format_name(Format format);
-// "plain", "torchao_v1", "torchao_v2", "torchao_safetensors"
+// "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"
 std::span<const std::string_view> dialect_names();
 
 struct InnerTensor {
@@ -37,15 +38,16 @@ struct NamedTensor {
   std::string scheme;  // Scheme::name; empty when plain or unknown to the list
   std::string layout;  // "plain", "tile_packed_4d", "cpu_avx512" ...; empty when plain or when the file
                        // cannot tell (CPU packs)
-  std::vector<int64_t> shape;    // of the tensor that the model sees
-  DType dtype = DType::float32;  // its logical dtype
+  std::string activation{kWeightOnly};  // the policy that the file asks for, of the scheme's
+  std::vector<int64_t> shape;           // of the tensor that the model sees
+  DType dtype = DType::float32;         // its logical dtype
   std::vector<InnerTensor> payload;
   nlohmann::ordered_json attributes = nlohmann::ordered_json::object();  // reference/dialects/attributes.h
 };
 
 struct Checkpoint {
   Format format = Format::torch_zip;
-  std::string dialect;  // "plain", "torchao_v1", "torchao_v2", "torchao_safetensors"
+  std::string dialect;  // one of dialect_names(), "tinyq"
   std::filesystem::path path;
   uint64_t file_bytes = 0;
   std::vector<NamedTensor> tensors;  // file order; names unique
@@ -53,6 +55,7 @@ struct Checkpoint {
   // What it was read from, for resave and for edits: exactly one for a file, one a shard for a directory.
   std::vector<std::shared_ptr<const TorchZip>> zips;
   std::vector<std::shared_ptr<const Safetensors>> safetensors;
+  std::shared_ptr<const TorchScript> script;  // of a TorchScript archive, which is read and never written
   nlohmann::ordered_json config;  // config.json of a directory; null otherwise
 };
 
@@ -60,6 +63,7 @@ struct OpenOptions {
   Limits limits;
   CrcPolicy crc = CrcPolicy::verify;
   bool lenient = false;
+  bool config_is_a_plan = false;   // config.json may say what float tensors are to become
   std::string dialect;             // empty: detect
   std::vector<std::string> allow;  // globals kept opaque
 };
@@ -84,6 +88,11 @@ struct SchemeTensor {
   DType dtype = DType::bfloat16;  // logical
   int64_t n = 0, k = 0;           // of the logical weight [n, k]
   Planes planes;
+  std::string activation{kWeightOnly};
+  Planes policy_planes{};  // Scheme::policy_specs
+  // Bytes that the file has beyond those planes (negative: fewer), where an older producer stored one in
+  // another type.
+  int64_t stored_otherwise_bytes = 0;
 };
 
 // nullopt for a plain tensor or an unknown scheme. Refuses SubclassSchema when the file cannot tell the

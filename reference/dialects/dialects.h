@@ -78,9 +78,27 @@ std::vector<NamedTensor> read_torchao_safetensors(const SafetensorsView& view, S
                                                   std::vector<std::string>& warnings);
 std::vector<NamedTensor> read_plain_safetensors(const SafetensorsView& view);
 
+// JSON in metadata. SubclassSchema for what is not JSON or has a key twice, LimitExceeded for too deep
+// nesting.
+nlohmann::ordered_json parse_metadata_json(const std::string& text, const std::string& where,
+                                           const Limits& limits);
+
+// pytorch/ao#2338. Refuses SubclassSchema where torchao's own dialect fits too.
+bool spelt_as_2338(const SafetensorsView& view);
+std::vector<NamedTensor> read_torchao_2338(const SafetensorsView& view, const OpenOptions& options,
+                                           std::vector<std::string>& warnings);
+
+// Plain tensors of TinyQ's layers joined to one tensor a module; false when there is none. Refuses
+// SubclassSchema where a layer's parts contradict each other, DuplicateEntry where a module has a float
+// weight as well.
+bool join_tinyq_layers(std::vector<NamedTensor>& tensors);
+
 // checkpoint.cc and directory.cc
 void fill_from_zip(Checkpoint& checkpoint, const TorchZip& zip, const OpenOptions& options);
 void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, const OpenOptions& options);
+// Dialects of key patterns, once every shard is read. Refuses SubclassSchema where two dialects fit, or where
+// the one asked for does not.
+void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options);
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
 TorchZipOptions zip_options(const OpenOptions& options);
 SafetensorsOptions safetensors_options(const OpenOptions& options);

@@ -5,6 +5,7 @@
 #include <set>
 #include <system_error>
 
+#include "reference/dialects/config.h"
 #include "reference/dialects/dialects.h"
 #include "reference/formats/refusal.h"
 
@@ -182,6 +183,8 @@ Checkpoint open_directory(const fs::path& path, const OpenOptions& options) {
     read_safetensors_shards(checkpoint, shards, options);
   else
     read_zip_shards(checkpoint, shards, options);
+  join_by_keys(checkpoint, options);
+  check_config(checkpoint, options);
   return checkpoint;
 }
 

@@ -6,50 +6,81 @@
 
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/schema.h"
+#include "reference/dialects/spelling.h"
 
 namespace qcts {
+#define QCTS_SPELLING(name) extern const Spelling kSpelling_##name;
+#include "reference/dialects/spellings.inc"
+#undef QCTS_SPELLING
+
 namespace {
 
-// torchao 0.18.0: int8_tensor.py, float8_tensor.py, int4_tile_packed_to_4d_tensor.py under
-// quantization/quantize_/workflows; prototype/quantization/int4/int4_opaque_tensor.py.
-const TorchaoClass kInt8 = {"torchao.quantization", "Int8Tensor", {"qdata", "scale", "zero_point"}, true};
-const TorchaoClass kFloat8 = {"torchao.quantization", "Float8Tensor", {"qdata", "scale"}, true};
-const TorchaoClass kTilePacked = {
-    "torchao.quantization", "Int4TilePackedTo4dTensor", {"qdata", "scale_and_zero"}, true};
-const TorchaoClass kOpaque = {
-    "torchao.prototype.quantization.int4", "Int4OpaqueTensor", {"qdata", "scale_and_zero"}, false};
+#define QCTS_SPELLING(name) &kSpelling_##name,
+const Spelling* const kSpellings[] = {
+#include "reference/dialects/spellings.inc"
+};
+#undef QCTS_SPELLING
 
-std::vector<int64_t> block_size(const SchemeTensor& tensor) {
-  return {1, tensor.scheme->group() ? tensor.scheme->group() : tensor.k};
-}
-
-pickle::Ref integers(const std::vector<int64_t>& values, pickle::Ref (*make)(std::vector<pickle::Ref>)) {
+pickle::Ref integers(const std::vector<int64_t>& values) {
   std::vector<pickle::Ref> items;
   for (int64_t value : values) items.push_back(pickle::integer(value));
-  return make(std::move(items));
+  return pickle::tuple(std::move(items));
+}
+
+const Plane* find_plane(const SchemeTensor& tensor, std::string_view name) {
+  for (const Planes* planes : {&tensor.planes, &tensor.policy_planes})
+    for (const Plane& plane : *planes)
+      if (plane.name == name) return &plane;
+  return nullptr;
 }
 
 Tensor plane_tensor(const SchemeTensor& tensor, std::string_view name) {
-  const Plane& source = plane(tensor.planes, name);
-  return make_tensor(source.dtype, source.shape, source.bytes);
+  const Plane* source = find_plane(tensor, name);
+  if (!source) throw std::out_of_range("no plane " + std::string(name));
+  return make_tensor(source->dtype, source->shape, source->bytes);
 }
 
-const TorchaoClass& required_class(const SchemeTensor& tensor) {
-  const TorchaoClass* cls = torchao_class(*tensor.scheme, tensor.layout);
-  if (!cls)
+const Spelling* find_spelling(const Scheme& scheme, std::string_view layout, std::string_view activation) {
+  for (const Spelling* spelling : kSpellings)
+    if (spelling->makes(scheme, layout, activation)) return spelling;
+  return nullptr;
+}
+
+const Spelling& required_spelling(const SchemeTensor& tensor) {
+  const Spelling* spelling = find_spelling(*tensor.scheme, tensor.layout, tensor.activation);
+  if (!spelling)
     throw std::invalid_argument("torchao has no class for " + std::string(tensor.scheme->name()) + " in " +
-                                tensor.layout);
-  return *cls;
+                                tensor.layout + ", " + tensor.activation);
+  return *spelling;
+}
+
+// Lists as metadata has them: torchao's encoder makes a tuple a list.
+Json without_tuples(const Json& value) {
+  return value.is_object() && value.value("_type", "") == "tuple" ? value["_data"] : value;
 }
 
 }  // namespace
 
-const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout) {
-  if (scheme.name() == "int8_row" && layout == "plain") return &kInt8;
-  if (scheme.name() == "fp8_row" && layout == "plain") return &kFloat8;
-  if (scheme.family() == "int4_tinygemm" && layout == "tile_packed_4d") return &kTilePacked;
-  if (scheme.family() == "int4_tinygemm" && layout.starts_with("cpu_")) return &kOpaque;
-  return nullptr;
+std::span<const Spelling* const> spellings() { return kSpellings; }
+
+Json plane_here() { return Json{{"_plane", true}}; }
+
+Json typed_json(std::string_view type, Json data) {
+  Json object = Json::object();
+  object["_type"] = type;
+  object["_data"] = std::move(data);
+  return object;
+}
+
+Json group_block(const SchemeTensor& tensor) {
+  return Json::array({1, tensor.scheme->group() ? tensor.scheme->group() : tensor.k});
+}
+
+const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout,
+                                  std::string_view activation) {
+  const Spelling* spelling = find_spelling(scheme, layout, activation);
+  return spelling ? &spelling->cls : nullptr;
 }
 
 std::string StorageTable::key_of(const std::shared_ptr<const Storage>& storage) {
@@ -71,73 +102,45 @@ pickle::Ref TorchaoSpeller::strided() {
   return strided_;
 }
 
-pickle::Ref TorchaoSpeller::auto_kernel() {
-  if (!auto_kernel_)
-    auto_kernel_ = pickle::call(
-        pickle::global("torchao.quantization.quantize_.common.kernel_preference", "KernelPreference"),
-        {pickle::string("auto")});
-  return auto_kernel_;
-}
-
 pickle::Ref TorchaoSpeller::spell(const SchemeTensor& tensor, StorageTable& table) {
-  const TorchaoClass& cls = required_class(tensor);
-  const pickle::Ref type = pickle::global(cls.module, cls.name);
+  const Spelling& spelling = required_spelling(tensor);
+  const pickle::Ref type = pickle::global(spelling.cls.module, spelling.cls.name);
   const std::vector<int64_t> shape = {tensor.n, tensor.k};
   const pickle::Ref wrapper = pickle::tuple(
-      {type, pickle::global("torch", dtype_name(tensor.dtype)), integers(shape, pickle::tuple),
-       integers(contiguous_stride(shape), pickle::tuple), pickle::integer(0), strided(),
+      {type, pickle::global("torch", dtype_name(tensor.dtype)), integers(shape),
+       integers(contiguous_stride(shape)), pickle::integer(0), strided(),
        pickle::call(pickle::global("torch", "device"), {pickle::string("cpu")}), pickle::boolean(false)});
   const pickle::Ref state = pickle::dict();
-  const auto put = [&](std::string_view key, pickle::Ref value) {
-    state->pairs.emplace_back(name(key), std::move(value));
-  };
-  const auto put_plane = [&](std::string_view key) {
+  const Json entries = spelling.state(tensor);
+  for (const auto& [key, value] : entries.items()) {
+    if (value != plane_here()) {
+      state->pairs.emplace_back(name(key), attribute(value));
+      continue;
+    }
     const Tensor part = plane_tensor(tensor, key);
-    put(key, tensor_node(part, table.key_of(part.storage)));
-  };
-  put_plane(cls.planes[0]);
-  put_plane(cls.planes[1]);
-  put("block_size", integers(block_size(tensor), pickle::list));
-  if (cls.name == kInt8.name) {
-    put_plane("zero_point");
-    for (std::string_view key :
-         {"act_quant_kwargs", "act_quant_scale", "act_quant_zero_point", "act_pre_scale"})
-      put(key, pickle::none());
-    put("reduce_range", pickle::boolean(false));
-  } else if (cls.name == kFloat8.name) {
-    for (std::string_view key : {"mm_config", "act_quant_kwargs"}) put(key, pickle::none());
-    put("kernel_preference", auto_kernel());
-  } else if (cls.name == kTilePacked.name) {
-    put("act_pre_scale", pickle::none());
-  } else {
-    for (std::string_view key : {"act_pre_scale", "qzeros", "compensation", "act_mapping_type"})
-      put(key, pickle::none());
+    state->pairs.emplace_back(name(key), tensor_node(part, table.key_of(part.storage)));
   }
   return pickle::call(pickle::global("torch._tensor", "_rebuild_from_type_v2"),
                       {pickle::global("torch._utils", "_rebuild_wrapper_subclass"), type, wrapper, state});
 }
 
+// The class's optional attributes, then its required ones; the wrapper's shape and dtype among them.
 nlohmann::ordered_json spelled_attributes(const SchemeTensor& tensor) {
-  const TorchaoClass& cls = required_class(tensor);
+  const Spelling& spelling = required_spelling(tensor);
+  const ClassSchema& schema = *find_class(spelling.cls.name);
+  const Json state = spelling.state(tensor);
   Json attributes = Json::object();
-  const Json blocks = block_size(tensor), dtype = dtype_json(tensor.dtype);
-  const Json shape = {tensor.n, tensor.k};
-  if (cls.name == kInt8.name) {
-    attributes["act_quant_kwargs"] = nullptr;
-    attributes["reduce_range"] = false;
-    attributes["block_size"] = blocks;
-    attributes["dtype"] = dtype;
-  } else if (cls.name == kFloat8.name) {
-    attributes["block_size"] = blocks;
-    attributes["mm_config"] = nullptr;
-    attributes["act_quant_kwargs"] = nullptr;
-    attributes["kernel_preference"] = {{"_type", "KernelPreference"}, {"_data", "AUTO"}};
-    attributes["dtype"] = dtype;
-  } else {
-    if (cls.name == kOpaque.name) attributes["act_mapping_type"] = nullptr;
-    attributes["block_size"] = blocks;
-    attributes["shape"] = shape;
-  }
+  const auto add = [&](std::string_view name) {
+    const std::string key(name);
+    if (key == "dtype")
+      attributes[key] = dtype_json(tensor.dtype);
+    else if (key == "shape")
+      attributes[key] = Json::array({tensor.n, tensor.k});
+    else
+      attributes[key] = state.at(key);
+  };
+  for (std::string_view name : schema.optional_attributes) add(name);
+  for (std::string_view name : schema.attributes) add(name);
   return attributes;
 }
 
@@ -163,23 +166,30 @@ SpelledSafetensors spell_safetensors(const std::vector<SpelledTensor>& tensors) 
       spelled.metadata.emplace_back(tensor.name, python_json({{"_type", "Tensor"}}));
       continue;
     }
-    const TorchaoClass& cls = required_class(*tensor.quantized);
+    const TorchaoClass& cls = required_spelling(*tensor.quantized).cls;
     const size_t dot = tensor.name.rfind('.');
     if (dot == std::string::npos)
       throw std::invalid_argument(tensor.name +
                                   ": torchao's safetensors dialect needs a name of module and parameter");
     const std::string prefix = tensor.name.substr(0, dot) + "._" + tensor.name.substr(dot + 1) + "_";
-    for (std::string_view part : cls.planes)
-      spelled.entries.emplace_back(prefix + std::string(part), plane_tensor(*tensor.quantized, part));
-    // The encoder lists optional tensors before required ones: zero_point is Int8Tensor's.
-    Json parts = Json::array();
-    if (cls.planes.size() == 3) parts.push_back(cls.planes[2]);
-    parts.push_back(cls.planes[0]);
-    parts.push_back(cls.planes[1]);
+    const ClassSchema& schema = *find_class(cls.name);
+    // Entries in flatten order; the encoder lists optional tensors before required ones.
+    Json optional = Json::array(), parts = Json::array();
+    for (const auto* names : {&schema.tensors, &schema.optional_tensors}) {
+      for (std::string_view part : *names) {
+        if (!find_plane(*tensor.quantized, part)) continue;
+        spelled.entries.emplace_back(prefix + std::string(part), plane_tensor(*tensor.quantized, part));
+        (names == &schema.tensors ? parts : optional).push_back(part);
+      }
+    }
+    optional.insert(optional.end(), parts.begin(), parts.end());
     Json info = Json::object();
     info["_type"] = cls.name;
-    info["_data"] = spelled_attributes(*tensor.quantized);
-    info["_tensor_data_names"] = parts;
+    info["_data"] = Json::object();
+    const Json attributes = spelled_attributes(*tensor.quantized);
+    for (const auto& [key, value] : attributes.items())
+      info["_data"][key] = without_tuples(value);
+    info["_tensor_data_names"] = optional;
     spelled.metadata.emplace_back(tensor.name, python_json(info));
   }
   spelled.metadata.emplace_back("tensor_names", python_json(names));

@@ -12,15 +12,15 @@
 
 namespace qcts {
 
-// The class that torchao 0.18.0 makes for a scheme and a layout.
+// The class that torchao 0.18.0 makes for a scheme, a layout and an activation policy.
 struct TorchaoClass {
   std::string_view module;  // what Python has to import before torch.load(weights_only=True)
   std::string_view name;
-  std::vector<std::string_view> planes;  // names of its inner tensors, in the order of its __dict__
-  bool in_safetensors = false;           // torchao's safetensors layer takes it
+  bool in_safetensors = false;  // torchao's safetensors layer takes it
 };
 // nullptr: no class of torchao means these planes ("int4_tinygemm_g128" in layout "plain").
-const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout);
+const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout,
+                                  std::string_view activation = kWeightOnly);
 
 // Storages of an archive in the making, numbered by first appearance as torch.save does.
 class StorageTable {
@@ -45,9 +45,12 @@ class TorchaoSpeller {
  private:
   pickle::Ref name(std::string_view text);
   pickle::Ref strided();
-  pickle::Ref auto_kernel();
-  std::unordered_map<std::string, pickle::Ref> names_;
-  pickle::Ref strided_, auto_kernel_;
+  // Of a value in the encoding of attributes.h.
+  pickle::Ref attribute(const nlohmann::ordered_json& value);
+  pickle::Ref object(std::string_view type, const nlohmann::ordered_json& data);
+  pickle::Ref member(std::string_view type, const std::string& name_of_member);
+  std::unordered_map<std::string, pickle::Ref> names_, members_;
+  pickle::Ref strided_;
 };
 
 // The graph of `zip` with the tensors at some places replaced, everything else kept with its identity;
@@ -59,6 +62,14 @@ struct EditedZip {
 };
 EditedZip replace_tensors(const TorchZip& zip, const Replacements& replacements);
 
+// The same with TinyQ's layers (tinyq.py at 006b7b9): in the dict of a weight "M.weight", in this order,
+// "M.bias" where it has one, then the planes as "M.int8_weights", "M.scales" and, under W8A32,
+// "M.zero_points": parameters before buffers, as Module.state_dict() lists them. Keys: the places of the
+// weights, which stand in dicts.
+EditedZip replace_by_tinyq(const TorchZip& zip, const Replacements& layers);
+// Names and tensors of one such layer, without its bias. `module` ends in '.' or is empty.
+std::vector<std::pair<std::string, Tensor>> tinyq_parts(const SchemeTensor& layer, const std::string& module);
+
 // A state dict from its tensors alone, for input that had no pickle: a dict in this order. Exactly one of the
 // two is set.
 struct SpelledTensor {
@@ -69,8 +80,8 @@ struct SpelledTensor {
 EditedZip spell_state_dict(const std::vector<SpelledTensor>& tensors);
 
 // Entries and __metadata__ as torchao's flatten_tensor_state_dict makes them ("MODULE._PARAM_qdata"; JSON as
-// Python's json.dumps writes it). Throws std::invalid_argument for two tensors that would become one entry and
-// for a quantized tensor whose name has no '.'.
+// Python's json.dumps writes it). Throws std::invalid_argument for two tensors that would become one entry
+// and for a quantized tensor whose name has no '.'.
 struct SpelledSafetensors {
   std::vector<std::pair<std::string, Tensor>> entries;
   std::vector<std::pair<std::string, std::string>> metadata;

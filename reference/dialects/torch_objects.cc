@@ -79,12 +79,20 @@ class Walker {
 
   void visit(const pickle::Ref& value, std::string name, TensorPlace place) {
     if (!is_tensor_node(value)) return descend(value, name + ".");
+    // A long key costs its length in every name below it.
+    name_bytes_ += name.size();
+    if (name_bytes_ > kFreeNameBytes + 512 * distinct_.size())
+      refuse(RefusalClass::LimitExceeded, "the names of the tensors have more than " + std::to_string(name_bytes_) + " bytes",
+             value->offset);
     const int times = ++names_[name];
     if (times > 1) name += "#" + std::to_string(times);
     leaves_.push_back({std::move(name), value, place});
   }
 
+  static constexpr uint64_t kFreeNameBytes = 8u << 20;
+
   const Limits& limits_;
+  uint64_t name_bytes_ = 0;
   std::unordered_map<const pickle::Node*, uint64_t> counts_;
   std::unordered_set<const pickle::Node*> distinct_;
   std::unordered_map<std::string, int> names_;

@@ -22,25 +22,6 @@ constexpr std::string_view kNames = "tensor_names";
 
 [[noreturn]] void bad(const std::string& detail) { refuse(RefusalClass::SubclassSchema, detail); }
 
-// Depth is limited and keys are unique; anything else is a refusal.
-Json parse_json(const std::string& text, const std::string& where, const Limits& limits) {
-  std::vector<std::set<std::string>> keys;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (static_cast<uint64_t>(depth) > limits.json_depth)
-      refuse(RefusalClass::LimitExceeded, where + ": JSON nested too deep");
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
-      bad(where + ": the key " + parsed.dump() + " twice");
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    return true;
-  };
-  try {
-    return Json::parse(text, watch);
-  } catch (const Json::exception&) {
-    bad(where + ": not JSON");
-  }
-}
-
 class Reader {
  public:
   Reader(const SafetensorsView& view, SafetensorsKeys keys, const OpenOptions& options,
@@ -56,7 +37,7 @@ class Reader {
   std::vector<NamedTensor> read() {
     const auto listed = metadata_.find(std::string(kNames));
     if (listed == metadata_.end()) bad("__metadata__ has no tensor_names");
-    const Json names = parse_json(*listed->second, std::string(kNames), options_.limits);
+    const Json names = parse_metadata_json(*listed->second, std::string(kNames), options_.limits);
     if (!names.is_array()) bad("tensor_names is no list");
     std::unordered_set<std::string> seen;
     std::vector<NamedTensor> tensors;
@@ -88,7 +69,7 @@ class Reader {
   NamedTensor read_one(const std::string& name) {
     const auto described = metadata_.find(name);
     if (described == metadata_.end()) bad(name + ": in tensor_names, but __metadata__ does not describe it");
-    const Json info = parse_json(*described->second, name, options_.limits);
+    const Json info = parse_metadata_json(*described->second, name, options_.limits);
     if (!info.is_object() || !info.contains("_type") || !info["_type"].is_string())
       bad(name + ": its metadata has no _type");
     NamedTensor tensor;
@@ -192,6 +173,24 @@ class Reader {
 };
 
 }  // namespace
+
+Json parse_metadata_json(const std::string& text, const std::string& where, const Limits& limits) {
+  std::vector<std::set<std::string>> keys;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (static_cast<uint64_t>(depth) > limits.json_depth)
+      refuse(RefusalClass::LimitExceeded, where + ": JSON nested too deep");
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
+      bad(where + ": the key " + parsed.dump() + " twice");
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    return true;
+  };
+  try {
+    return Json::parse(text, watch);
+  } catch (const Json::exception&) {
+    bad(where + ": not JSON");
+  }
+}
 
 SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view) {
   const bool described =

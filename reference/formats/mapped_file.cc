@@ -86,6 +86,8 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (mapping == MAP_FAILED) throw IoError(path.string(), "mmap", errno);
   file->mapping_ = mapping;
+  file->device_ = info.st_dev;
+  file->inode_ = info.st_ino;
   file->bytes_ = {static_cast<const std::byte*>(mapping), size};
   return file;
 }

@@ -23,12 +23,17 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
+  // The file that was mapped, as stat names it; false for bytes in memory.
+  bool is(uint64_t device, uint64_t inode) const {
+    return mapping_ != nullptr && device == device_ && inode == inode_;
+  }
 
  private:
   MappedFile() = default;
   std::string path_;
   std::span<const std::byte> bytes_;
   void* mapping_ = nullptr;
+  uint64_t device_ = 0, inode_ = 0;
   std::vector<std::byte> heap_;
 };
 

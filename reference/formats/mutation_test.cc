@@ -66,7 +66,7 @@ void mutate_once(Bytes& bytes, Random& random, size_t first, size_t last) {
 // Reads and uses; returns whether the bytes were accepted.
 bool use_torch(const Bytes& bytes) {
   TorchZipOptions options;
-  options.crc = CrcPolicy::skip;
+  options.crc = CrcPolicy::ignore;
   try {
     const TorchZip zip = read_torch_zip(MappedFile::from_bytes(bytes), options);
     pickle::for_each_node(zip.root, [&](const pickle::Ref& node) {

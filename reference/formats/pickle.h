@@ -31,6 +31,8 @@ using Ref = std::shared_ptr<Node>;
 struct Node {
   Kind kind = Kind::none;
   bool boolean = false;
+  bool placed = false;   // another node holds it; the reader changes such a node no more
+  uint16_t height = 0;   // longest path below it, while it is read
   int64_t integer = 0;
   double real = 0;
   std::string text;                         // string (UTF-8, surrogatepass), bytes, or "module name" of a global

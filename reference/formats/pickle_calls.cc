@@ -31,6 +31,12 @@ std::optional<GlobalInfo> role_of_global(const Ref& global) {
   refuse(RefusalClass::PickleType, "data.pkl: " + what, offset);
 }
 
+// A class of a TorchScript archive's own code; torchscript_values.cc checks what is done with it. LibTorch's
+// pickler calls an enum with its bare value, and gives an object whatever its __getstate__ returned.
+bool is_script_class(const Ref& node) {
+  return node->kind == Kind::global && node->text.starts_with("__torch__");
+}
+
 bool is_object(const Ref& node) {
   return node->kind == Kind::call || node->kind == Kind::new_object || node->kind == Kind::persistent;
 }
@@ -102,6 +108,7 @@ void check_reduce(const Ref& callable, const Ref& arguments, uint64_t offset) {
   if (callable->kind != Kind::global) {
     refuse(RefusalClass::PickleCall, "data.pkl: call of a value that is no global", offset);
   }
+  if (is_script_class(callable)) return;
   if (arguments->kind != Kind::tuple) refuse_type("the arguments of a call are no tuple", offset);
   const auto info = role_of(callable);
   if (!info || !arguments_fit(*info, arguments->items)) {
@@ -133,6 +140,7 @@ void check_build(const Ref& target, const Ref& state, uint64_t offset) {
     return;
   }
   if (info->role != Role::library_type) refuse_type("BUILD of " + dotted(target->items[0]), offset);
+  if (is_script_class(target->items[0])) return;
   if (state->kind != Kind::dict && state->kind != Kind::tuple) {
     refuse_type("the state of " + dotted(target->items[0]) + " is neither dict nor tuple", offset);
   }

@@ -14,21 +14,17 @@
 namespace qcts::pickle {
 namespace {
 
+constexpr size_t kSharedIntegers = 4096;
+constexpr size_t kFewKeys = 8;
+constexpr uint64_t kFreeBytes = 64u << 20;
+
 class Reader {
  public:
-  Reader(std::span<const std::byte> data, const ReadOptions& options) : data_(data), options_(options) {
+  Reader(std::span<const std::byte> data, const ReadOptions& options)
+      : data_(data),
+        options_(options),
+        depth_limit_(std::min(options.limits.pickle_depth, kDeepestGraph)) {
     allowed_.insert(options.allow.begin(), options.allow.end());
-  }
-  // Nodes of a refused pickle may form cycles or chains of any depth: taken apart one by one, none is
-  // destroyed recursively.
-  ~Reader() {
-    if (finished_) return;
-    for (const Ref& node : nodes_) {
-      node->items.clear();
-      node->pairs.clear();
-      node->appended.clear();
-      node->state.reset();
-    }
   }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -53,8 +49,15 @@ class Reader {
   const Ref& top();
   std::vector<Ref> pop_to_mark();
   Ref make(Kind kind);
+  Ref integer_of(int64_t value);
+  void place(const Ref& child, Node& parent);
+  void open(const Ref& target) const;
+  void charge(uint64_t bytes);
+  bool is_new_key(const Ref& target, const Ref& key);
+  bool is_same_key(const Ref& a, const Ref& b) const;
 
   void tuple_of(size_t count);
+  void push_tuple(std::vector<Ref> items);
   void named_global();
   void long_integer();
   void put(uint64_t index);
@@ -68,16 +71,19 @@ class Reader {
 
   std::span<const std::byte> data_;
   const ReadOptions& options_;
+  const uint64_t depth_limit_;
   std::unordered_set<std::string> allowed_;
   uint64_t at_ = 0;
   uint64_t opcode_at_ = 0;
   uint64_t ops_ = 0;
-  std::vector<Ref> nodes_;  // all that were made
+  uint64_t charged_ = 0;
   std::vector<Ref> stack_;
   std::vector<size_t> marks_;
   std::vector<Ref> memo_;
-  std::unordered_map<const Node*, std::unordered_set<std::string>> keys_;
-  bool finished_ = false;
+  std::unordered_map<const Node*, std::unordered_set<std::string>> keys_;  // of large dicts that are still open
+  // Values without identity: no pickler memoises them, so one node stands for all of a value.
+  std::unordered_map<int64_t, Ref> integers_;
+  Ref none_, true_, false_, empty_tuple_;
 };
 
 std::span<const std::byte> Reader::take(uint64_t count, const char* what) {
@@ -110,8 +116,61 @@ Ref Reader::make(Kind kind) {
   auto node = std::make_shared<Node>();
   node->kind = kind;
   node->offset = opcode_at_;
-  nodes_.push_back(node);
   return node;
+}
+
+Ref Reader::integer_of(int64_t value) {
+  const auto known = integers_.find(value);
+  if (known != integers_.end()) return known->second;
+  Ref node = make(Kind::integer);
+  node->integer = value;
+  if (integers_.size() < kSharedIntegers) integers_.emplace(value, node);
+  return node;
+}
+
+// `child` becomes part of `parent` and can change no more. So no value reaches itself, and a value's height is final when another
+// takes it up.
+void Reader::place(const Ref& child, Node& parent) {
+  if (child.get() == &parent) fail(RefusalClass::PickleType, "a value contains itself");
+  if (child->height + 1u >= depth_limit_)
+    fail(RefusalClass::LimitExceeded, "values are nested deeper than " + std::to_string(depth_limit_));
+  child->placed = true;
+  parent.height = std::max<uint16_t>(parent.height, static_cast<uint16_t>(child->height + 1));
+  if (child->pairs.size() > kFewKeys) keys_.erase(child.get());
+}
+
+void Reader::open(const Ref& target) const {
+  if (target->placed)
+    fail(RefusalClass::PickleType, "a value is changed after another took it up, or contains itself");
+}
+
+// A memoised text costs a few bytes wherever it is used again: what is compared and hashed has to stay in proportion to the pickle.
+void Reader::charge(uint64_t bytes) {
+  charged_ += bytes;
+  if (charged_ > kFreeBytes + 64 * data_.size())
+    fail(RefusalClass::LimitExceeded, "its texts are used again and again");
+}
+
+// Few keys are compared one by one: most dicts are small, and a set for each costs more than they do.
+bool Reader::is_new_key(const Ref& target, const Ref& key) {
+  charge(key->text.size() * (1 + std::min(target->pairs.size(), kFewKeys)));
+  if (target->pairs.size() < kFewKeys) {
+    for (const auto& [other, value] : target->pairs)
+      if (is_same_key(other, key)) return false;
+    if (key->kind != Kind::string) key_text(key, opcode_at_);  // refuses what is no key
+    return true;
+  }
+  auto& keys = keys_[target.get()];
+  if (keys.empty())
+    for (const auto& [other, value] : target->pairs) keys.insert(key_text(other, opcode_at_));
+  return keys.insert(key_text(key, opcode_at_)).second;
+}
+
+bool Reader::is_same_key(const Ref& a, const Ref& b) const {
+  if (a == b) return true;
+  if (a->kind == Kind::string && b->kind == Kind::string) return a->text == b->text;
+  if ((a->kind == Kind::string) != (b->kind == Kind::string)) return false;
+  return key_text(a, opcode_at_) == key_text(b, opcode_at_);
 }
 
 void Reader::push(Ref value) {
@@ -146,7 +205,12 @@ std::vector<Ref> Reader::pop_to_mark() {
 void Reader::tuple_of(size_t count) {
   std::vector<Ref> items(count);
   for (size_t i = count; i-- > 0;) items[i] = pop();
+  push_tuple(std::move(items));
+}
+
+void Reader::push_tuple(std::vector<Ref> items) {
   Ref node = make(Kind::tuple);
+  for (const Ref& item : items) place(item, *node);
   node->items = std::move(items);
   push(std::move(node));
 }
@@ -178,9 +242,7 @@ void Reader::long_integer() {
   if (bytes.size() > 8 && (value >> 63 != 0) != negative) {
     fail(RefusalClass::Overflow, "an integer does not fit 64 bits");
   }
-  Ref node = make(Kind::integer);
-  node->integer = static_cast<int64_t>(value);
-  push(std::move(node));
+  push(integer_of(static_cast<int64_t>(value)));
 }
 
 void Reader::put(uint64_t index) {
@@ -201,43 +263,46 @@ void Reader::get(uint64_t index) {
 void Reader::set_items(const Ref& target, std::vector<Ref> flat) {
   check_set_item(target, opcode_at_);
   if (flat.size() % 2 != 0) fail(RefusalClass::PickleStack, "a key has no value");
-  auto& keys = keys_[target.get()];
+  open(target);
   for (size_t i = 0; i < flat.size(); i += 2) {
-    if (!keys.insert(key_text(flat[i], opcode_at_)).second) {
-      fail(RefusalClass::PickleType, "a dict has one key twice");
-    }
+    if (!is_new_key(target, flat[i])) fail(RefusalClass::PickleType, "a dict has one key twice");
+    place(flat[i], *target);
+    place(flat[i + 1], *target);
     target->pairs.emplace_back(std::move(flat[i]), std::move(flat[i + 1]));
   }
 }
 
 void Reader::append_items(const Ref& target, std::vector<Ref> values) {
   check_append(target, opcode_at_);
+  open(target);
+  for (const Ref& value : values) place(value, *target);
   auto& into = target->kind == Kind::list ? target->items : target->appended;
   into.insert(into.end(), std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
 }
 
 // Values, memo and globals.
 void Reader::step_scalar(uint8_t opcode) {
-  const auto push_integer = [&](int64_t value) {
-    Ref node = make(Kind::integer);
-    node->integer = value;
-    push(std::move(node));
+  const auto push_shared = [&](Ref& shared, Kind kind) {
+    if (shared == nullptr) shared = make(kind);
+    push(shared);
   };
   switch (opcode) {
     case 'N':
-      return push(make(Kind::none));
+      return push_shared(none_, Kind::none);
     case 0x88:
-    case 0x89: {
-      Ref node = make(Kind::boolean);
-      node->boolean = opcode == 0x88;
-      return push(std::move(node));
-    }
+      push_shared(true_, Kind::boolean);
+      true_->boolean = true;
+      return;
+    case 0x89:
+      return push_shared(false_, Kind::boolean);
+    case ')':
+      return push_shared(empty_tuple_, Kind::tuple);
     case 'K':
-      return push_integer(take_le<uint8_t>("BININT1"));
+      return push(integer_of(take_le<uint8_t>("BININT1")));
     case 'M':
-      return push_integer(take_le<uint16_t>("BININT2"));
+      return push(integer_of(take_le<uint16_t>("BININT2")));
     case 'J':
-      return push_integer(static_cast<int32_t>(take_le<uint32_t>("BININT")));
+      return push(integer_of(static_cast<int32_t>(take_le<uint32_t>("BININT"))));
     case 0x8a:
       return long_integer();
     case 'G': {
@@ -280,8 +345,6 @@ void Reader::step_container(uint8_t opcode) {
     case '(':
       if (marks_.size() >= options_.limits.pickle_stack) fail(RefusalClass::LimitExceeded, "too many MARKs");
       return marks_.push_back(stack_.size());
-    case ')':
-      return push(make(Kind::tuple));
     case ']':
       return push(make(Kind::list));
     case '}':
@@ -294,12 +357,8 @@ void Reader::step_container(uint8_t opcode) {
       return tuple_of(2);
     case 0x87:
       return tuple_of(3);
-    case 't': {
-      std::vector<Ref> items = pop_to_mark();
-      Ref node = make(Kind::tuple);
-      node->items = std::move(items);
-      return push(std::move(node));
-    }
+    case 't':
+      return push_tuple(pop_to_mark());
     case 'a': {
       Ref value = pop();
       return append_items(top(), {std::move(value)});
@@ -321,11 +380,14 @@ void Reader::step_container(uint8_t opcode) {
     case 0x81: {
       Ref arguments = pop();
       Ref callable = pop();
+      for (const Ref& argument : arguments->items) charge(argument->text.size() + argument->items.size());
       if (opcode == 'R')
         check_reduce(callable, arguments, opcode_at_);
       else
         check_new_object(callable, arguments, opcode_at_);
       Ref node = make(opcode == 'R' ? Kind::call : Kind::new_object);
+      place(callable, *node);
+      place(arguments, *node);
       node->items = {std::move(callable), std::move(arguments)};
       return push(std::move(node));
     }
@@ -333,12 +395,15 @@ void Reader::step_container(uint8_t opcode) {
       Ref state = pop();
       const Ref& target = top();
       check_build(target, state, opcode_at_);
+      open(target);
+      place(state, *target);
       target->state = std::move(state);
       return;
     }
     case 'Q': {
       Ref id = pop();
       Ref node = make(Kind::persistent);
+      place(id, *node);
       node->items = {std::move(id)};
       return push(std::move(node));
     }
@@ -371,11 +436,6 @@ Ref Reader::run() {
   Ref root = pop();
   if (!stack_.empty() || !marks_.empty()) fail(RefusalClass::PickleStack, "values are left over at STOP");
   if (at_ != data_.size()) fail(RefusalClass::PickleStack, "bytes follow STOP");
-  check_graph(root, std::min(options_.limits.pickle_depth, kDeepestGraph));
-  // Values that the root does not reach (memoised, then dropped) may still form cycles: the destructor must
-  // take those apart, but not what the caller gets. No opcode of the allow-list drops a value, so everything
-  // that was made hangs on the root.
-  finished_ = true;
   return root;
 }
 

@@ -89,6 +89,7 @@ struct Limits {
   uint64_t dims = 64;
   uint64_t safetensors_header_bytes = 100'000'000;  // safetensors' own MAX_HEADER_SIZE
   uint64_t json_depth = 8;
+  uint64_t script_code_bytes = 32u << 20;  // of all sources of a TorchScript archive, inflated
 };
 
 }  // namespace qcts

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "reference/formats/byte_io.h"
@@ -12,10 +13,24 @@ SafetensorsInfo info_of(const std::string& name, const Tensor& tensor) {
   return {name, std::string(safetensors_dtype(tensor.dtype)), safetensors_shape(tensor), 0, 0};
 }
 
+// Views can claim any size, and each is written out whole. What tied weights and expanded views of real models take is far below this.
+uint64_t data_bytes(const std::vector<const Tensor*>& data) {
+  constexpr uint64_t kFreeBytes = uint64_t{1} << 30, kTimes = 16;
+  std::unordered_set<const Storage*> seen;
+  uint64_t held = 0, total = 0;
+  for (const Tensor* tensor : data) {
+    if (seen.insert(tensor->storage.get()).second) held += tensor->storage->bytes.size();
+    if (__builtin_add_overflow(total, bytes_of(tensor->dtype, tensor->shape), &total)) total = UINT64_MAX;
+  }
+  if (total > kFreeBytes && (total - kFreeBytes) / kTimes > held)
+    refuse(RefusalClass::LimitExceeded, "the tensors are views of " + std::to_string(held) +
+                                            " bytes, and would be written out as " + std::to_string(total));
+  return total;
+}
+
 std::vector<std::byte> assemble(const std::string& header, const std::vector<const Tensor*>& data) {
   std::vector<std::byte> out;
-  uint64_t total = 8 + header.size();
-  for (const Tensor* tensor : data) total += bytes_of(tensor->dtype, tensor->shape);
+  const uint64_t total = 8 + header.size() + data_bytes(data);
   out.reserve(total);
   append_le<uint64_t>(out, header.size());
   append(out, header);

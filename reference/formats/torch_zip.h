@@ -25,7 +25,11 @@ struct ZipRecord {
   uint32_t recorded_crc = 0;
 };
 
-enum class CrcPolicy : uint8_t { verify, skip };
+enum class CrcPolicy : uint8_t {
+  verify,
+  skip,    // the storages' are not compared: what --no-crc says
+  ignore,  // none is: for fuzzers, which could not get past them
+};
 
 struct TorchZipOptions {
   Limits limits;

@@ -20,6 +20,9 @@ struct StorageId {
 // Throws StorageRef or Overflow when `node` is no such id. torch/serialization.py, 2.13: persistent_load.
 StorageId storage_id_of(const pickle::Ref& node);
 
+// "torch.UInt16Storage", ...: storage classes that TorchScript names and torch.save does not.
+std::vector<std::string> script_storage_globals();
+
 // Fills zip.storages and zip.storage_index from the persistent ids in zip.root.
 void resolve_storages(TorchZip& zip, const TorchZipOptions& options);
 // Swaps the elements of big-endian storages into heap copies.

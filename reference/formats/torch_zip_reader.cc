@@ -143,7 +143,7 @@ TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOp
   zip.storage_alignment_bytes = read_alignment(zip, directory);
   find_unwritten_crcs(zip);
   for (const ZipRecord& record : zip.records) {
-    if (!is_storage_record(record.name)) check_crc(zip, record);
+    if (!is_storage_record(record.name) && options.crc != CrcPolicy::ignore) check_crc(zip, record);
   }
   zip.root = pickle::read(find_record(zip, "data.pkl")->bytes, {options.limits, options.allow});
   resolve_storages(zip, options);

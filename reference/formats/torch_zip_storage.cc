@@ -39,6 +39,22 @@ constexpr StorageType kStorageTypes[] = {
     {"QUInt2x4Storage", DType::quint2x4},
 };
 
+// Names that TorchScript's C++ pickler makes of the element type
+// (torch/csrc/jit/serialization/pickler.cpp, 2.13, pushStorageOfTensor; c10/core/ScalarType.h, toString).
+// torch.save has none of them: its allow-list of globals refuses them before.
+constexpr StorageType kScriptStorageTypes[] = {
+    {"ComplexHalfStorage", DType::complex32},
+    {"Float8_e5m2Storage", DType::float8_e5m2},
+    {"Float8_e4m3fnStorage", DType::float8_e4m3fn},
+    {"Float8_e5m2fnuzStorage", DType::float8_e5m2fnuz},
+    {"Float8_e4m3fnuzStorage", DType::float8_e4m3fnuz},
+    {"Float8_e8m0fnuStorage", DType::float8_e8m0fnu},
+    {"Float4_e2m1fn_x2Storage", DType::float4_e2m1fn_x2},
+    {"UInt16Storage", DType::uint16},
+    {"UInt32Storage", DType::uint32},
+    {"UInt64Storage", DType::uint64},
+};
+
 [[noreturn]] void bad_storage(const std::string& what, const Ref& node) {
   refuse(RefusalClass::StorageRef, "data.pkl: " + what, node->offset);
 }
@@ -65,6 +81,9 @@ std::optional<DType> storage_dtype(const Ref& cls, const Ref& node) {
   for (const StorageType& type : kStorageTypes) {
     if (is_global(cls, "torch", type.name) || is_global(cls, "torch.cuda", type.name)) return type.dtype;
   }
+  for (const StorageType& type : kScriptStorageTypes) {
+    if (is_global(cls, "torch", type.name)) return type.dtype;
+  }
   bad_storage("a persistent id names no storage class", node);
 }
 
@@ -81,6 +100,12 @@ size_t component_bytes(DType dtype) {
 }
 
 }  // namespace
+
+std::vector<std::string> script_storage_globals() {
+  std::vector<std::string> names;
+  for (const StorageType& type : kScriptStorageTypes) names.push_back("torch." + std::string(type.name));
+  return names;
+}
 
 StorageId storage_id_of(const Ref& node) {
   if (node->kind != Kind::persistent) bad_storage("a storage is expected here", node);
@@ -163,31 +188,39 @@ void swap_big_endian(TorchZip& zip) {
 }
 
 std::string path_to_storage(const Ref& root, const std::string& key) {
+  // Steps name the one before them instead of holding a path: a long key would be copied to all that lies below it.
   struct Step {
     const Ref* node;
+    size_t before;
+    const Ref* name;  // in the dict that holds it
+  };
+  const auto path_of = [](const std::vector<Step>& steps, size_t at) {
     std::string path;
+    for (; at != 0; at = steps[at].before) {
+      if (steps[at].name == nullptr) continue;
+      const pickle::Node& name = **steps[at].name;
+      const std::string part = name.kind == Kind::string    ? name.text
+                               : name.kind == Kind::integer ? std::to_string(name.integer)
+                                                            : std::string("?");
+      path = path.empty() ? part : part + "." + path;
+    }
+    return path;
   };
   std::unordered_set<const pickle::Node*> seen;
-  std::vector<Step> pending{{&root, ""}};
-  std::vector<Step> children;
+  std::vector<Step> steps{{&root, 0, nullptr}};
+  std::vector<size_t> pending{0};
   while (!pending.empty()) {
-    const Step step = std::move(pending.back());
+    const size_t at = pending.back();
     pending.pop_back();
-    const pickle::Node& node = **step.node;
-    if (!seen.insert(&node).second) continue;
-    if (node.kind == Kind::persistent && storage_id_of(*step.node).key == key) return step.path;
-    children.clear();
-    for (const Ref& item : node.items) children.push_back({&item, step.path});
-    for (const Ref& item : node.appended) children.push_back({&item, step.path});
-    for (const auto& [name, value] : node.pairs) {
-      const std::string part = name->kind == Kind::string    ? name->text
-                               : name->kind == Kind::integer ? std::to_string(name->integer)
-                                                             : std::string("?");
-      children.push_back({&value, step.path.empty() ? part : step.path + "." + part});
-    }
-    if (node.state != nullptr) children.push_back({&node.state, step.path});
-    pending.insert(pending.end(), std::make_move_iterator(children.rbegin()),
-                   std::make_move_iterator(children.rend()));
+    const Ref& ref = *steps[at].node;
+    if (!seen.insert(ref.get()).second) continue;
+    if (ref->kind == Kind::persistent && storage_id_of(ref).key == key) return path_of(steps, at);
+    const size_t first = steps.size();
+    for (const Ref& item : ref->items) steps.push_back({&item, at, nullptr});
+    for (const Ref& item : ref->appended) steps.push_back({&item, at, nullptr});
+    for (const auto& [name, value] : ref->pairs) steps.push_back({&value, at, &name});
+    if (ref->state != nullptr) steps.push_back({&ref->state, at, nullptr});
+    for (size_t i = steps.size(); i-- > first;) pending.push_back(i);
   }
   return "";
 }

@@ -41,7 +41,8 @@ bool can_require_grad(DType dtype) {
   }
 }
 
-// offset + sum((size - 1) * stride) must be an element of the storage.
+// offset + sum((size - 1) * stride) must be an element of the storage. A tensor without elements has none to check: slices of empty
+// tensors are saved with any offset, and torch takes them (aten/src/ATen/native/Resize.h, checkInBoundsForStorage).
 void check_bounds(const Tensor& tensor, const Ref& node) {
   const auto outside = [&](const std::string& why) {
     refuse(RefusalClass::TensorBounds, "data.pkl: a tensor over storage " + tensor.storage->key + ": " + why,
@@ -58,7 +59,8 @@ void check_bounds(const Tensor& tensor, const Ref& node) {
     last += static_cast<Wide>(tensor.shape[d] - 1) * static_cast<Wide>(tensor.stride[d]);
     if (last > INT64_MAX) outside("the last element's index does not fit 63 bits");
   }
-  const Wide end = (last + (numel == 0 ? 0 : 1)) * dtype_bytes(tensor.dtype);
+  if (numel == 0) return;
+  const Wide end = (last + 1) * dtype_bytes(tensor.dtype);
   if (end > tensor.storage->bytes.size()) {
     outside("element " + std::to_string(static_cast<uint64_t>(last)) + " lies beyond its " +
             std::to_string(tensor.storage->bytes.size()) + " bytes");

@@ -136,6 +136,9 @@ std::vector<std::byte> write_torch_zip(const std::string& prefix, const Ref& roo
   });
   const std::vector<std::byte> pickle_bytes = pickle::write(root, options);
   std::vector<OutRecord> records;
+  std::vector<std::span<const std::byte>> storage_bytes;
+  for (const auto& storage : storages) storage_bytes.push_back(storage->bytes);
+  const std::vector<uint32_t> storage_crcs = crc32_of_each(storage_bytes);
   const auto add = [&](std::string name, std::span<const std::byte> bytes) {
     records.push_back({std::move(name), bytes, crc32_of(bytes)});
   };
@@ -143,7 +146,8 @@ std::vector<std::byte> write_torch_zip(const std::string& prefix, const Ref& roo
   add(".format_version", as_bytes("1"));
   add(".storage_alignment", as_bytes("64"));
   add("byteorder", as_bytes("little"));
-  for (size_t i = 0; i < storages.size(); ++i) add("data/" + std::to_string(i), storages[i]->bytes);
+  for (size_t i = 0; i < storages.size(); ++i)
+    records.push_back({"data/" + std::to_string(i), storage_bytes[i], storage_crcs[i]});
   add("version", as_bytes("3\n"));
   const std::string id = serialization_id(id_records(records));
   add(std::string(kIdRecord), as_bytes(id));

@@ -204,9 +204,17 @@ std::string check_names(const std::vector<ZipEntry>& entries, const Limits& limi
   return prefix;
 }
 
-void check_readable(const std::vector<ZipEntry>& entries) {
+// Sources of a TorchScript archive are deflated (torch/csrc/jit/serialization/export_module.cpp, 2.13).
+bool may_be_deflated(const ZipEntry& entry, const std::string& prefix, ZipKind kind) {
+  constexpr uint16_t kDeflated = 8;
+  return kind == ZipKind::torchscript && entry.method == kDeflated &&
+         std::string_view(entry.name).substr(prefix.size()).starts_with("/code/");
+}
+
+void check_readable(const std::vector<ZipEntry>& entries, const std::string& prefix, ZipKind kind) {
   for (const ZipEntry& entry : entries) {
-    if (entry.method != 0) {
+    const bool deflated = may_be_deflated(entry, prefix, kind);
+    if (entry.method != 0 && !deflated) {
       refuse(RefusalClass::ZipUnsupported,
              "entry " + entry.name + ": compression method " + std::to_string(entry.method),
              entry.header_offset);
@@ -215,7 +223,7 @@ void check_readable(const std::vector<ZipEntry>& entries) {
       refuse(RefusalClass::ZipUnsupported, "entry " + entry.name + ": encrypted or patched",
              entry.header_offset);
     }
-    if (entry.size != entry.stored_size) {
+    if (entry.size != entry.stored_size && !deflated) {
       bad_structure("entry " + entry.name + ": stored, yet its two sizes differ", entry.header_offset);
     }
   }
@@ -241,7 +249,7 @@ void read_local(std::span<const std::byte> file, ZipEntry& entry, uint64_t limit
            (entry.zip64 && local == 0xffffffff);
   };
   if (!agrees(load_le<uint32_t>(file, at + 14), entry.crc) ||
-      !agrees(load_le<uint32_t>(file, at + 18), entry.size) ||
+      !agrees(load_le<uint32_t>(file, at + 18), entry.stored_size) ||
       !agrees(load_le<uint32_t>(file, at + 22), entry.size)) {
     wrong("local header and directory differ in size or CRC");
   }
@@ -259,7 +267,7 @@ void read_extent(std::span<const std::byte> file, ZipEntry& entry, uint64_t next
   const auto wrong = [&](const char* why) {
     bad_structure("entry " + entry.name + ": " + why, entry.header_offset);
   };
-  const uint64_t end = add(entry.data_offset, entry.size, "the end of a record", entry.header_offset);
+  const uint64_t end = add(entry.data_offset, entry.stored_size, "the end of a record", entry.header_offset);
   if (end > limit) wrong("its data reaches outside the records");
   if (end > next)
     refuse(RefusalClass::ZipOverlap, "entry " + entry.name + " overlaps the next one", entry.header_offset);
@@ -271,15 +279,45 @@ void read_extent(std::span<const std::byte> file, ZipEntry& entry, uint64_t next
     return entry.zip64 ? load_le<uint64_t>(file, at) : uint64_t{load_le<uint32_t>(file, at)};
   };
   if (load_le<uint32_t>(file, end) != kDescriptorMagic || load_le<uint32_t>(file, end + 4) != entry.crc ||
-      size_at(end + 8) != entry.size || size_at(end + 8 + width) != entry.size) {
+      size_at(end + 8) != entry.stored_size || size_at(end + 8 + width) != entry.size) {
     wrong("its data descriptor contradicts the directory");
   }
   entry.record_end = end + 8 + 2 * width;
 }
 
+// Names of the directory, as far as it can be followed.
+template <typename Visit>
+void for_each_name(std::span<const std::byte> file, Visit&& visit) {
+  if (file.size() < kEndBytes) return;
+  const uint64_t end = file.size() - kEndBytes;
+  if (load_le<uint32_t>(file, end) != kEndMagic) return;
+  uint64_t at = load_le<uint32_t>(file, end + 16);
+  if (at == 0xffffffff && end >= kLocatorBytes + kEnd64Bytes) {
+    at = load_le<uint64_t>(file, end - kLocatorBytes - kEnd64Bytes + 48);
+  }
+  while (at < end && end - at >= kCentralBytes && load_le<uint32_t>(file, at) == kCentralMagic) {
+    const uint64_t name = load_le<uint16_t>(file, at + 28), extra = load_le<uint16_t>(file, at + 30);
+    if (end - at - kCentralBytes < name + extra) return;
+    if (!visit(as_text(file.subspan(at + kCentralBytes, name)))) return;
+    at += kCentralBytes + name + extra;
+  }
+}
+
 }  // namespace
 
-ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& limits, bool lenient) {
+bool names_torchscript(std::span<const std::byte> file) {
+  bool found = false;
+  for_each_name(file, [&](std::string_view name) {
+    const size_t slash = std::min(name.find('/'), name.size());
+    const std::string_view record = name.substr(slash);
+    found = record == "/constants.pkl" || record.starts_with("/code/");
+    return !found;
+  });
+  return found;
+}
+
+ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& limits, bool lenient,
+                                ZipKind kind) {
   if (file.size() < kSmallestBytes || load_le<uint32_t>(file, 0) != kLocalMagic) {
     refuse(RefusalClass::NotArchive, "the file does not begin with a zip record", 0);
   }
@@ -296,11 +334,13 @@ ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& l
   if (directory.entries.empty()) bad_structure("the archive has no entries", end.directory_offset);
   directory.prefix = check_names(directory.entries, limits);
   for (const ZipEntry& entry : directory.entries) {
-    if (std::string_view(entry.name).substr(directory.prefix.size()) == "/constants.pkl") {
-      refuse(RefusalClass::NotArchive, "a TorchScript archive (constants.pkl), which is not read here", 0);
+    if (kind == ZipKind::torch_save &&
+        std::string_view(entry.name).substr(directory.prefix.size()) == "/constants.pkl") {
+      refuse(RefusalClass::NotArchive, "a TorchScript archive (constants.pkl), which is no torch.save file",
+             0);
     }
   }
-  check_readable(directory.entries);
+  check_readable(directory.entries, directory.prefix, kind);
   auto& entries = directory.entries;
   std::stable_sort(entries.begin(), entries.end(),
                    [](const ZipEntry& a, const ZipEntry& b) { return a.header_offset < b.header_offset; });

@@ -18,7 +18,7 @@ struct ZipEntry {
   uint16_t method = 0;
   uint32_t crc = 0;
   uint64_t size = 0;
-  uint64_t stored_size = 0;    // equal to `size` for everything that is accepted
+  uint64_t stored_size = 0;    // equal to `size` for everything but the deflated sources of TorchScript
   uint64_t header_offset = 0;  // of the local header
   uint64_t data_offset = 0;
   uint64_t record_end = 0;                // after the data descriptor
@@ -31,7 +31,17 @@ struct ZipDirectory {
   std::vector<ZipEntry> entries;  // by offset
 };
 
+enum class ZipKind : uint8_t {
+  torch_save,   // every entry stored, and none called constants.pkl
+  torchscript,  // entries below code/ may be deflated
+};
+
 // Throws Refused. `lenient` accepts plain zips without ZIP64 records, and gaps between records.
-ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& limits, bool lenient);
+ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& limits, bool lenient,
+                                ZipKind kind = ZipKind::torch_save);
+
+// Does the directory name what only TorchScript archives have: constants.pkl, or a record below code/? False
+// for what is no archive; nothing is checked.
+bool names_torchscript(std::span<const std::byte> file);
 
 }  // namespace qcts

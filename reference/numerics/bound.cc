@@ -114,6 +114,11 @@ double error_of_scaled_sums(const LinearOracle& o, const Stages& r) {
   error += r.product.u * (magnitudes + error) + r.product.h * scales;
   error += gamma(length, r.accumulator.u) * (magnitudes + error) + r.accumulator.h * scales;
 
+  if (o.scaled_x) {
+    const double apart = o.group_coded + o.group_offset;
+    error += (3 * r.multiply.u + r.partial.u) * (apart + error) + 3 * parts * r.multiply.h +
+             r.partial.h * scales / length;
+  }
   const double sums = o.group_product + o.group_zero;
   error += r.partial.u * (sums + error) + r.partial.h * scales / length;
   error += r.scale.u * (sums + error) + r.scale.h * (o.abs_code + o.abs_x);

@@ -35,6 +35,9 @@
 //   the finished sum is what is rounded, and it is smaller 7' the multiplication of each group's sum by its
 //   scale rounds in the accumulator's type, and adding the groups is
 //      gamma(groups) once more (twice the groups where a zero-point term is added apart).
+//   8' quantized x  the sum of codes, and the sum of weights that its zero point takes off, are each made a
+//      float, scaled (the zero point's term twice) and rounded like a partial sum: (3 * u_multiply +
+//      u_partial) of the two magnitudes, before 6'.
 // Last, the oracle's own error in double, gamma(2n + 4) with u = 2^-53, is added, so that the verdict is ours
 // to give.
 //

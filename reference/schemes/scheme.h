@@ -56,6 +56,7 @@ struct LayoutInfo {
 
 // How activations reach the weight of `linear`: a key apart from the scheme. "weight_only" takes them as they
 // are; "dyn_..." quantizes each call's own x; "static_..." does it with scales of the checkpoint.
+inline constexpr std::string_view kWeightOnly = "weight_only";
 struct ActivationInfo {
   std::string_view name;
   std::string_view source;  // upstream file, version and function
@@ -77,6 +78,8 @@ class Scheme {
   virtual std::string_view summary() const = 0;  // one line for `qcts schemes`
   virtual std::string_view source() const = 0;   // the recipe's origin: package, version, function
   virtual int64_t group() const = 0;             // elements along k that share a scale; 0: the whole row
+  // What a file can tell: schemes that differ only in how their planes are chosen share it.
+  virtual std::string_view meaning() const { return name(); }
   virtual std::span<const LayoutInfo> layouts() const = 0;
 
   // Why this weight cannot be taken in this layout; nullopt when it can. Everything below requires nullopt.
@@ -103,9 +106,13 @@ class Scheme {
 
   // Policies, "weight_only" first where the producer has it. Default: weight_only alone.
   virtual std::span<const ActivationInfo> activations() const;
+  // Planes that a policy stores beside the weight's, in flatten order: scales of a static policy. They count
+  // for the size law of a file and follow the weight's planes wherever a policy reads them.
+  virtual std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const;
   // Planes of x [m, k] (x.dtype float32, float16 or bfloat16; x.bytes not read) under a policy of
-  // activations() other than weight_only. `weight`: the planes of the weight in layout "plain", of which a
-  // static policy reads its scales. The defaults throw std::invalid_argument naming the policy.
+  // activations() other than weight_only. Where they are integers they are called "qdata" [m, k], "scale" and
+  // "zero_point" ([m, 1], or [1, 1] for all of x). `weight`: the planes of the weight in layout "plain" and
+  // those of policy_specs(). The defaults throw std::invalid_argument naming the policy.
   virtual std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const;
   virtual Planes quantize_activation(const Matrix& x, std::string_view activation,
                                      const Planes& weight) const;
@@ -117,13 +124,17 @@ class Scheme {
   virtual std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane,
                             uint64_t byte_offset) const = 0;
 
-  uint64_t payload_bytes(const WeightShape& shape, std::string_view layout = "plain") const;
+  uint64_t payload_bytes(const WeightShape& shape, std::string_view layout = "plain",
+                         std::string_view activation = kWeightOnly) const;
   const LayoutInfo* find_layout(std::string_view layout) const;
+  const ActivationInfo* find_activation(std::string_view activation) const;
 };
 
 // All schemes of schemes.inc in list order; built once, immutable.
 std::span<const Scheme* const> schemes();
 const Scheme* find_scheme(std::string_view name);  // nullptr when unknown
+// Both known, and one Scheme::meaning().
+bool same_meaning(std::string_view scheme, std::string_view other);
 
 const Plane& plane(const Planes& planes, std::string_view name);  // throws std::out_of_range
 
@@ -152,14 +163,19 @@ struct LinearOracle {
   double sum_abs_code = 0;    // sum |c|
   double group_product = 0;   // sum over groups of |sum in the group of x*p|
   double group_zero = 0;      // sum over groups of |sum in the group of x*z|
+  // Of quantized x = (code - zero point) * scale: with o = zero point * scale, taken off after the sum.
+  double group_coded = 0;   // sum over groups of |sum in the group of (x+o)*p|
+  double group_offset = 0;  // sum over groups of |sum in the group of o*p|
+  bool scaled_x = false;    // x is quantized: its scale is one more multiplication
   double max_abs_x = 0;
   int64_t terms = 0;      // k
   int64_t groups = 0;     // sums that share a scale
   bool has_zero = false;  // some z is not 0
 };
 // x: k values, exact in double. group: elements along k that share a scale, 0 for the whole row
-// (Scheme::group()).
+// (Scheme::group()). offset: zero point times scale of a row of quantized x; nullopt where x is not
+// quantized.
 LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias,
-                           int64_t group);
+                           int64_t group, std::optional<double> offset = std::nullopt);
 
 }  // namespace qcts

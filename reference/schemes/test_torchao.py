@@ -2,7 +2,7 @@
 
 Everything goes through the program: `qcts quantize` writes what quantize_ would have made, `qcts dequantize` gives what
 dequantize() gives. Weights are noise by seed plus the shapes of trouble: zero and constant rows, halfway codes, subnormals, the
-largest values, negative-only groups, arbitrary bit patterns: 315 weights for each row scheme, 180 for each group size of int4.
+largest values, negative-only groups, arbitrary bit patterns: 15 kinds in three dtypes, seven of 24 shapes each.
 """
 
 import os
@@ -18,8 +18,9 @@ pytest.importorskip("torchao", minversion="0.18.0", reason="needs torchao 0.18.0
 safetensors_torch = pytest.importorskip("safetensors.torch")
 
 from torchao.prototype.quantization.int4 import Int4OpaqueTensor  # noqa: E402
-from torchao.quantization import Float8Tensor, Int8Tensor  # noqa: E402
-from torchao.quantization.granularity import PerRow  # noqa: E402
+from torchao.quantization import Float8Tensor, Int8Tensor, IntxUnpackedToInt8Tensor  # noqa: E402
+from torchao.quantization.granularity import PerGroup, PerRow, PerTensor  # noqa: E402
+from torchao.quantization.quant_primitives import MappingType  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
@@ -32,8 +33,13 @@ KINDS = (
     "any_bits special"
 ).split()
 torch.set_num_threads(1)
-ROW_SHAPES = [(1, 1), (3, 7), (5, 33), (16, 64), (17, 129), (64, 32), (33, 300)]
-GROUP_SHAPES = [(16, 128), (48, 256), (96, 128), (80, 384)]
+ROW_SHAPES = [
+    (1, 1), (3, 7), (5, 33), (16, 64), (17, 129), (64, 32), (33, 300), (2, 3), (7, 5), (11, 13), (1, 257), (31, 31),
+    (8, 96), (23, 47), (40, 41), (3, 640), (13, 100), (9, 18), (27, 81), (50, 10), (6, 127), (19, 63), (4, 200), (37, 74),
+]  # fmt: skip
+GROUP_SHAPES = [(16 * n, 128 * k) for n in (1, 3, 5, 6, 7, 9) for k in (1, 2, 3, 5)]
+ODD_GROUP_SHAPES = [(n, 256 * k) for n in (1, 2, 3, 5, 7, 11, 13, 17) for k in (2, 3, 5)]
+SHAPES_A_KIND = 7
 CPU_LAYOUT = {"DEFAULT": "cpu_default", "NO AVX": "cpu_default", "AVX2": "cpu_avx2", "AVX512": "cpu_avx512"}
 
 
@@ -87,7 +93,12 @@ def weight(kind, shape, dtype, seed):
 
 
 def weights(shapes):
-    cases = [(dtype, kind, shape) for dtype in DTYPES for kind in KINDS for shape in shapes]
+    cases = [
+        (dtype, kind, shapes[(7 * which + number) % len(shapes)])
+        for dtype in DTYPES
+        for which, kind in enumerate(KINDS)
+        for number in range(SHAPES_A_KIND)
+    ]
     return {
         f"{str(dtype)[6:]}_{kind}_{shape[0]}x{shape[1]}.weight": weight(kind, shape, dtype, 4000 + seed)
         for seed, (dtype, kind, shape) in enumerate(cases)
@@ -124,8 +135,32 @@ def int4(group):
     return lambda w: Int4OpaqueTensor.from_hp(w, [1, group])
 
 
+def intx(bits, group, mapping):
+    mappings = {"sym": "SYMMETRIC", "symnc": "SYMMETRIC_NO_CLIPPING_ERR", "asym": "ASYMMETRIC"}
+    return lambda w: IntxUnpackedToInt8Tensor.from_hp(
+        w,
+        (1, group or w.shape[1]),
+        getattr(torch, f"int{bits}"),
+        mapping_type=MappingType[mappings[mapping]],
+    )
+
+
+INTX = {
+    f"intx_b{bits}_{f'g{group}' if group else 'axis'}_{mapping}": (
+        intx(bits, group, mapping),
+        ODD_GROUP_SHAPES if group else ROW_SHAPES,
+    )
+    for bits in range(1, 9)
+    for group, mapping in ((0, ("sym", "asym")[bits % 2]), (32, ("asym", "sym")[bits % 2]), (64, "symnc"))
+}
 SCHEMES = {
     "int8_row": (lambda w: Int8Tensor.from_hp(w, PerRow()), ROW_SHAPES),
+    "int8_tensor": (lambda w: Int8Tensor.from_hp(w, PerTensor()), ROW_SHAPES),
+    "int8_row_reduced": (lambda w: Int8Tensor.from_hp(w, PerRow(), reduce_range=True), ROW_SHAPES),
+    "int8_tensor_reduced": (lambda w: Int8Tensor.from_hp(w, PerTensor(), reduce_range=True), ROW_SHAPES),
+    "int8_g32": (lambda w: Int8Tensor.from_hp(w, PerGroup(32)), ODD_GROUP_SHAPES),
+    "int8_g128": (lambda w: Int8Tensor.from_hp(w, PerGroup(128)), ODD_GROUP_SHAPES),
+    **INTX,
     "fp8_row": (Float8Tensor.from_hp, ROW_SHAPES),
     "int4_tinygemm_g32": (int4(32), GROUP_SHAPES),
     "int4_tinygemm_g64": (int4(64), GROUP_SHAPES),
@@ -146,7 +181,7 @@ def test_quantize_makes_what_torchao_makes(scheme, tmp_path):
     assert not {name: parts for name, parts in wrong.items() if parts}
 
 
-@pytest.mark.parametrize("scheme", ["int8_row", "fp8_row"])
+@pytest.mark.parametrize("scheme", [name for name in SCHEMES if not name.startswith("int4")])
 def test_dequantize_gives_what_torchao_gives(scheme, tmp_path):
     quantize, shapes = SCHEMES[scheme]
     quantized = {name: quantize(w) for name, w in weights(shapes).items()}

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-struct Words {
+struct CheckWords {
   FileOptions file;
   fs::path path;
   std::string cpu_pack;
@@ -157,7 +157,7 @@ void print(const Verdict& verdict) {
                   << "\n";
 }
 
-int check(const Words& words) {
+int check(const CheckWords& words) {
   const Checkpoint checkpoint = open_checkpoint(words.path, words.file.open);
   print_notes(checkpoint.warnings);
   const std::string cpu_layout = assumed_layout(checkpoint, words.cpu_pack);
@@ -191,7 +191,7 @@ int check(const Words& words) {
 }  // namespace
 
 void add_check(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<CheckWords>();
   CLI::App* command = app.add_subcommand(
       "check", "judge a checkpoint by everything that needs no manifest: round trip, assign, size, meaning");
   command->add_option("FILE", words->path, "a checkpoint, or a folder with config.json and shards")

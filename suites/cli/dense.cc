@@ -1,5 +1,8 @@
 #include "suites/cli/dense.h"
 
+#include "reference/dialects/dense.h"
+#include "reference/numerics/soft_float.h"
+
 namespace qcts::cli {
 
 bool is_plain(const NamedTensor& tensor) {
@@ -9,7 +12,7 @@ bool is_plain(const NamedTensor& tensor) {
 std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout) {
   if (is_plain(tensor)) return tensor.payload[0].tensor;
   const std::optional<SchemeTensor> quantized = scheme_tensor(tensor, cpu_layout);
-  if (!quantized) return std::nullopt;
+  if (!quantized) return dense_by_dialect(tensor);
   const WeightShape shape = {quantized->dtype, quantized->n, quantized->k};
   const Scheme& scheme = *quantized->scheme;
   std::vector<std::byte> bytes =
@@ -17,6 +20,15 @@ std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_l
           ? scheme.dequantize(quantized->planes, shape)
           : scheme.dequantize(scheme.unpack(quantized->planes, shape, quantized->layout), shape);
   return make_tensor(quantized->dtype, tensor.shape, std::move(bytes), tensor.name);
+}
+
+std::vector<std::byte> in_dtype(const Tensor& tensor, DType dtype) {
+  std::vector<std::byte> bytes = row_major_bytes(tensor);
+  if (tensor.dtype == dtype) return bytes;
+  std::vector<std::byte> widened(static_cast<size_t>(tensor.numel()) * dtype_bytes(dtype));
+  for (int64_t i = 0; i < tensor.numel(); ++i)
+    store_float(dtype, widened, i, load_float(tensor.dtype, bytes, i));
+  return widened;
 }
 
 std::string why_not_dense(const NamedTensor& tensor) {

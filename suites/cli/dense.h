@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "reference/dialects/checkpoint.h"
 
@@ -14,6 +15,8 @@ namespace qcts::cli {
 std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout);
 // "Float8Tensor with block_size [32,64] belongs to no scheme that can be dequantized"
 std::string why_not_dense(const NamedTensor& tensor);
+// The elements in row-major order; float16 and bfloat16 widened where `dtype` is float32.
+std::vector<std::byte> in_dtype(const Tensor& tensor, DType dtype);
 // "data" alone, and nothing of a subclass around it.
 bool is_plain(const NamedTensor& tensor);
 

@@ -33,7 +33,7 @@ struct Equality {
   }
 };
 
-std::string shape_word(const std::vector<int64_t>& shape) { return Json(shape).dump(); }
+std::string sizes_word(const std::vector<int64_t>& shape) { return Json(shape).dump(); }
 
 std::string element_word(const Plane& plane, uint64_t at) {
   const uint32_t width = std::max<uint32_t>(1, dtype_bytes(plane.dtype));
@@ -76,9 +76,9 @@ std::optional<Difference> inner_difference(const NamedTensor& a, const InnerTens
   if (x.tensor.dtype != y.tensor.dtype)
     return differ("dtype", std::string(dtype_name(x.tensor.dtype)), std::string(dtype_name(y.tensor.dtype)));
   if (x.tensor.shape != y.tensor.shape)
-    return differ("shape", shape_word(x.tensor.shape), shape_word(y.tensor.shape));
+    return differ("shape", sizes_word(x.tensor.shape), sizes_word(y.tensor.shape));
   if (x.tensor.stride != y.tensor.stride)
-    return differ("stride", shape_word(x.tensor.stride), shape_word(y.tensor.stride));
+    return differ("stride", sizes_word(x.tensor.stride), sizes_word(y.tensor.stride));
   const Plane left = plane_of(x.tensor), right = plane_of(y.tensor);
   if (const auto at = first_byte(left, right))
     return differ(place_of(a, layout, x.name, *at, left.dtype), element_word(left, *at),
@@ -102,7 +102,7 @@ std::optional<Difference> payload_difference(const NamedTensor& a, const NamedTe
   if (a.type != b.type) return Difference{a.name, "type", a.type, b.type};
   if (a.dtype != b.dtype)
     return Difference{a.name, "dtype", std::string(dtype_name(a.dtype)), std::string(dtype_name(b.dtype))};
-  if (a.shape != b.shape) return Difference{a.name, "shape", shape_word(a.shape), shape_word(b.shape)};
+  if (a.shape != b.shape) return Difference{a.name, "shape", sizes_word(a.shape), sizes_word(b.shape)};
   if (const auto difference = attribute_difference(a, b)) return difference;
   for (size_t i = 0; i < std::min(a.payload.size(), b.payload.size()); ++i)
     if (const auto difference = inner_difference(a, a.payload[i], b.payload[i], layout)) return difference;
@@ -125,7 +125,7 @@ void compare_meaning(const NamedTensor& a, const NamedTensor& b, const Layouts& 
   } else if (left->dtype != right->dtype) {
     e1.add({a.name, "dtype", std::string(dtype_name(left->dtype)), std::string(dtype_name(right->dtype))});
   } else if (left->shape != right->shape) {
-    e1.add({a.name, "shape", shape_word(left->shape), shape_word(right->shape)});
+    e1.add({a.name, "shape", sizes_word(left->shape), sizes_word(right->shape)});
   } else {
     const Plane x = plane_of(*left), y = plane_of(*right);
     const std::optional<uint64_t> at = first_difference(x, y);
@@ -172,6 +172,7 @@ std::vector<std::shared_ptr<const MappedFile>> files_of(const Checkpoint& checkp
   std::vector<std::shared_ptr<const MappedFile>> files;
   for (const auto& zip : checkpoint.zips) files.push_back(zip->file);
   for (const auto& file : checkpoint.safetensors) files.push_back(file->file);
+  if (checkpoint.script) files.push_back(checkpoint.script->file);
   return files;
 }
 
@@ -224,12 +225,12 @@ void print_equality(const char* title, const Equality& equality, const std::stri
   std::cout << "\n";
 }
 
-struct Words {
+struct DiffWords {
   FileOptions options;
   std::string a, b, pack_a, pack_b;
 };
 
-int run_diff(const Words& words) {
+int run_diff(const DiffWords& words) {
   for (const std::string& pack : {words.pack_a, words.pack_b})
     if (!pack.empty()) cpu_layout(pack);
   const Checkpoint a = open_checkpoint(words.a, words.options.open),
@@ -256,7 +257,7 @@ int run_diff(const Words& words) {
 }  // namespace
 
 void add_diff(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<DiffWords>();
   CLI::App* command = app.add_subcommand(
       "diff", "two checkpoints: equal in meaning, in payload, in bytes? 1 when the payload differs");
   command->add_option("A", words->a, "a file or a directory")->required();

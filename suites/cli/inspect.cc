@@ -6,9 +6,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "reference/dialects/config.h"
 #include "reference/formats/sha256.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
+#include "suites/cli/inspect_script.h"
 
 namespace qcts::cli {
 namespace {
@@ -61,6 +63,18 @@ double reduction(const Checkpoint& checkpoint) {
   return payload ? static_cast<double>(dense_bytes(checkpoint)) / static_cast<double>(payload) : 1.0;
 }
 
+// What config.json says: the dtype, and torchao's quantization.
+Json config_json(const Json& config) {
+  Json json;
+  const std::optional<DType> dtype = config_dtype(config);
+  json["dtype"] = dtype ? Json(dtype_name(*dtype)) : Json(nullptr);
+  json["quantization"] = nullptr;
+  if (const std::optional<TorchAoQuantization> said = torchao_quantization(config))
+    json["quantization"] = {
+        {"name", said->name}, {"arguments", said->arguments}, {"not_converted", said->not_converted}};
+  return json;
+}
+
 Json checkpoint_json(const Checkpoint& checkpoint) {
   const StorageNames names(checkpoint);
   std::unordered_set<const Storage*> counted;
@@ -71,6 +85,7 @@ Json checkpoint_json(const Checkpoint& checkpoint) {
   json["payload_bytes"] = payload_bytes(checkpoint);
   json["dense_bytes"] = dense_bytes(checkpoint);
   json["reduction"] = reduction(checkpoint);
+  if (checkpoint.config.is_object()) json["config"] = config_json(checkpoint.config);
   json["tensors"] = Json::array();
   for (const NamedTensor& tensor : checkpoint.tensors) {
     Json entry;
@@ -151,10 +166,15 @@ void add_inspect(CLI::App& app, int& exit_code) {
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] {
       const Checkpoint checkpoint = open_checkpoint(words->file, words->options.open);
-      if (words->options.json)
-        std::cout << checkpoint_json(checkpoint).dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
-      else
+      const Limits& limits = words->options.open.limits;
+      if (words->options.json) {
+        Json json = checkpoint_json(checkpoint);
+        if (checkpoint.script) json["program"] = program_json(*checkpoint.script, limits);
+        std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+      } else {
         print_table(checkpoint);
+        if (checkpoint.script) print_program(*checkpoint.script, limits);
+      }
       print_notes(checkpoint.warnings);
       return 0;
     });

@@ -1,10 +1,14 @@
-// qcts quantize --scheme NAME IN OUT: a float checkpoint as torchao 0.18.0 would quantize and save it.
+// qcts quantize --scheme NAME IN OUT: a float checkpoint as torchao 0.18.0, or TinyQ, would quantize and save
+// it.
+#include <deque>
 #include <iostream>
 #include <memory>
+#include <unordered_set>
 
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/spell.h"
 #include "suites/cli/commands.h"
+#include "suites/cli/dense.h"
 #include "suites/cli/file_command.h"
 #include "suites/cli/nearest.h"
 #include "suites/cli/quantize_choice.h"
@@ -14,18 +18,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Words {
+struct QuantizeWords {
   FileOptions options;
-  std::string in, out, scheme, layout, like;
+  std::string in, out, scheme, layout, like, activation{kWeightOnly};
   ChoiceRules rules;
   bool strict = false;
 };
 
 struct Plan {
   const Scheme* scheme = nullptr;
-  std::string layout;
-  const TorchaoClass* cls = nullptr;
+  std::string layout, activation;
+  const TorchaoClass* cls = nullptr;  // nullptr: TinyQ's layers
   bool safetensors = false;
+
+  std::string type() const {
+    if (cls) return std::string(cls->name);
+    return scheme->name() == "tinyq_w8a32" ? "W8A32LinearLayer" : "W8A16LinearLayer";
+  }
 };
 
 const Scheme& scheme_of(const std::string& word) {
@@ -39,19 +48,32 @@ const Scheme& scheme_of(const std::string& word) {
 std::vector<std::string> writable_layouts(const Scheme& scheme) {
   std::vector<std::string> names;
   for (const LayoutInfo& layout : scheme.layouts())
-    if (torchao_class(scheme, layout.name)) names.emplace_back(layout.name);
+    if (scheme.family() == "tinyq" || torchao_class(scheme, layout.name)) names.emplace_back(layout.name);
   for (size_t i = 0; i < names.size(); ++i)
     if (names[i] == "tile_packed_4d") std::swap(names[0], names[i]);
   return names;
 }
 
-Plan plan_of(const Words& words) {
+std::string activation_of(const Scheme& scheme, const std::string& word) {
+  std::vector<std::string> known;
+  for (const ActivationInfo& policy : scheme.activations()) known.emplace_back(policy.name);
+  if (!scheme.find_activation(word))
+    throw UsageError(std::string(scheme.name()) + " has no activation policy '" + word + "'" +
+                     did_you_mean(word, known));
+  if (!scheme.policy_specs({DType::bfloat16, 64, 64}, word).empty())
+    throw UsageError(word + " needs scales from a calibration, which IN does not have");
+  return word;
+}
+
+Plan plan_of(const QuantizeWords& words) {
   Plan plan;
   plan.scheme = &scheme_of(words.scheme);
   const std::vector<std::string> layouts = writable_layouts(*plan.scheme);
   plan.layout = words.layout.empty() && !layouts.empty() ? layouts.front() : words.layout;
-  plan.cls = torchao_class(*plan.scheme, plan.layout);
-  if (!plan.cls || !plan.scheme->find_layout(plan.layout))
+  plan.activation = activation_of(*plan.scheme, words.activation);
+  plan.cls = torchao_class(*plan.scheme, plan.layout, plan.activation);
+  if (std::find(layouts.begin(), layouts.end(), plan.layout) == layouts.end() ||
+      (!plan.cls && plan.scheme->family() != "tinyq"))
     throw UsageError(words.scheme + " is not written in the layout '" + plan.layout + "'" +
                      did_you_mean(plan.layout, layouts));
   const size_t dot = words.out.rfind('.');
@@ -61,13 +83,14 @@ Plan plan_of(const Words& words) {
     throw UsageError("OUT '" + words.out + "' ends in neither .pt, .pth, .bin nor .safetensors" +
                      did_you_mean(ending, endings));
   plan.safetensors = ending == ".safetensors";
+  if (plan.safetensors && !plan.cls) throw UsageError("TinyQ writes no safetensors: use .pth");
   if (plan.safetensors && !plan.cls->in_safetensors)
     throw UsageError("torchao writes no " + std::string(plan.cls->name) + " (layout " + plan.layout +
                      ") to safetensors: use .pt");
   return plan;
 }
 
-ChoiceRules rules_of(const Words& words, const Checkpoint& checkpoint) {
+ChoiceRules rules_of(const QuantizeWords& words, const Checkpoint& checkpoint) {
   ChoiceRules rules = words.rules;
   if (!words.like.empty()) {
     OpenOptions options = words.options.open;
@@ -82,14 +105,14 @@ ChoiceRules rules_of(const Words& words, const Checkpoint& checkpoint) {
 }
 
 SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
-  std::vector<std::byte> scratch;
   const Tensor& data = tensor.payload[0].tensor;
-  const WeightShape shape = {data.dtype, data.shape[0], data.shape[1]};
-  const Planes plain =
-      plan.scheme->quantize({data.dtype, shape.n, shape.k, row_major_view(data, scratch)}, plan.layout);
+  const WeightShape shape = {recipe_dtype(*plan.scheme, data.dtype), data.shape[0], data.shape[1]};
+  const std::vector<std::byte> weight = in_dtype(data, shape.dtype);
+  const Planes plain = plan.scheme->quantize({shape.dtype, shape.n, shape.k, weight}, plan.layout);
   const bool packed = plan.layout != "plain";
-  return {plan.scheme, plan.layout, shape.dtype,
-          shape.n,     shape.k,     packed ? plan.scheme->pack(plain, shape, plan.layout) : plain};
+  return {plan.scheme,    plan.layout, shape.dtype,
+          shape.n,        shape.k,     packed ? plan.scheme->pack(plain, shape, plan.layout) : plain,
+          plan.activation};
 }
 
 std::vector<SpelledTensor> spelled_tensors(
@@ -105,8 +128,40 @@ std::vector<SpelledTensor> spelled_tensors(
   return tensors;
 }
 
+// As spelled_tensors, with TinyQ's layers taken apart; `parts` owns what the result points to.
+std::vector<SpelledTensor> spelled_layers(
+    const Checkpoint& checkpoint, const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced,
+    std::deque<std::pair<std::string, Tensor>>& parts) {
+  const std::vector<SpelledTensor> whole = spelled_tensors(checkpoint, replaced);
+  const auto module_of = [](const std::string& name) { return name.substr(0, name.size() - 6); };
+  std::unordered_map<std::string, const Tensor*> biases;
+  for (const SpelledTensor& tensor : whole)
+    if (tensor.plain) biases.emplace(tensor.name, tensor.plain);
+  std::unordered_set<std::string> moved;
+  for (const SpelledTensor& tensor : whole)
+    if (tensor.quantized) moved.insert(module_of(tensor.name) + "bias");
+  std::vector<SpelledTensor> tensors;
+  for (const SpelledTensor& tensor : whole) {
+    if (tensor.plain) {
+      if (!moved.contains(tensor.name)) tensors.push_back(tensor);
+      continue;
+    }
+    const std::string module = module_of(tensor.name);
+    if (const auto bias = biases.find(module + "bias"); bias != biases.end())
+      tensors.push_back({bias->first, bias->second, nullptr});
+    for (auto& part : tinyq_parts(*tensor.quantized, module)) {
+      const auto& kept = parts.emplace_back(std::move(part));
+      tensors.push_back({kept.first, &kept.second, nullptr});
+    }
+  }
+  return tensors;
+}
+
 // What a new container would lose.
 void require_only_tensors(const Checkpoint& checkpoint) {
+  if (checkpoint.script)
+    throw Failure(checkpoint.path.string() +
+                  ": a TorchScript program, which would be lost in the new container");
   for (const auto& zip : checkpoint.zips)
     if (const std::optional<std::string> leaf = first_other_leaf(zip->root))
       throw Failure(checkpoint.path.string() + ": '" + *leaf +
@@ -122,19 +177,21 @@ std::string archive_prefix(const std::string& out) {
 }
 
 // Names that are one place of the graph (a container under two names) can only change together.
-Replacements replacements_of(const Checkpoint& checkpoint, const std::vector<TensorLeaf>& leaves,
+Replacements replacements_of(const std::vector<TensorLeaf>& leaves,
                              const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
   Replacements places;
-  for (size_t i = 0; i < leaves.size(); ++i)
-    if (const auto found = replaced.find(&checkpoint.tensors[i]); found != replaced.end())
-      places.emplace(leaves[i].place, &found->second);
-  for (size_t i = 0; i < leaves.size(); ++i)
-    if (places.contains(leaves[i].place) && !replaced.contains(&checkpoint.tensors[i]))
-      throw Failure(leaves[i].name + " is the same entry as a tensor that is to be quantized");
+  std::unordered_map<std::string_view, const SchemeTensor*> by_name;
+  for (const auto& [tensor, made] : replaced) by_name.emplace(tensor->name, &made);
+  for (const TensorLeaf& leaf : leaves)
+    if (const auto found = by_name.find(leaf.name); found != by_name.end())
+      places.emplace(leaf.place, found->second);
+  for (const TensorLeaf& leaf : leaves)
+    if (places.contains(leaf.place) && !by_name.contains(leaf.name))
+      throw Failure(leaf.name + " is the same entry as a tensor that is to be quantized");
   return places;
 }
 
-std::vector<std::byte> written(const Plan& plan, const Words& words, const Checkpoint& checkpoint,
+std::vector<std::byte> written(const Plan& plan, const QuantizeWords& words, const Checkpoint& checkpoint,
                                const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
   if (plan.safetensors) {
     require_only_tensors(checkpoint);
@@ -148,7 +205,13 @@ std::vector<std::byte> written(const Plan& plan, const Words& words, const Check
   EditedZip edited;
   if (checkpoint.zips.size() == 1) {
     const std::vector<TensorLeaf> leaves = tensor_leaves(checkpoint.zips[0]->root, words.options.open.limits);
-    edited = replace_tensors(*checkpoint.zips[0], replacements_of(checkpoint, leaves, replaced));
+    const Replacements places = replacements_of(leaves, replaced);
+    edited = plan.cls ? replace_tensors(*checkpoint.zips[0], places)
+                      : replace_by_tinyq(*checkpoint.zips[0], places);
+  } else if (!plan.cls) {
+    require_only_tensors(checkpoint);
+    std::deque<std::pair<std::string, Tensor>> parts;
+    edited = spell_state_dict(spelled_layers(checkpoint, replaced, parts));
   } else {
     require_only_tensors(checkpoint);
     edited = spell_state_dict(spelled_tensors(checkpoint, replaced));
@@ -156,12 +219,11 @@ std::vector<std::byte> written(const Plan& plan, const Words& words, const Check
   return write_torch_zip(archive_prefix(words.out), edited.root, edited.storages);
 }
 
-void print_choice(const Words& words, const Plan& plan, const std::vector<Choice>& choices) {
-  Json json = {{"scheme", words.scheme},
-               {"layout", plan.layout},
-               {"out", words.out},
-               {"type", plan.cls->name},
-               {"import", plan.cls->module}};
+void print_choice(const QuantizeWords& words, const Plan& plan, const std::vector<Choice>& choices) {
+  Json json = {
+      {"scheme", words.scheme},        {"layout", plan.layout},
+      {"activation", plan.activation}, {"out", words.out},
+      {"type", plan.type()},           {"import", plan.cls ? Json(plan.cls->module) : Json(nullptr)}};
   json["quantized"] = Json::array();
   json["left"] = Json::array();
   size_t quantized = 0;
@@ -181,13 +243,17 @@ void print_choice(const Words& words, const Plan& plan, const std::vector<Choice
     std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
     return;
   }
-  std::cout << quantized << " of " << choices.size() << " tensors are " << plan.cls->name << " ("
-            << words.scheme << ", layout " << plan.layout << "); Python: import " << plan.cls->module << "\n";
+  std::cout << quantized << " of " << choices.size() << " tensors are " << plan.type() << " (" << words.scheme
+            << ", layout " << plan.layout << ")";
+  if (plan.cls) std::cout << "; Python: import " << plan.cls->module;
+  std::cout << "\n";
 }
 
-int run_quantize(const Words& words) {
+int run_quantize(const QuantizeWords& words) {
   const Plan plan = plan_of(words);
-  const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
+  OpenOptions options = words.options.open;
+  options.config_is_a_plan = true;
+  const Checkpoint checkpoint = open_checkpoint(words.in, options);
   const ChoiceRules rules = rules_of(words, checkpoint);
   const std::vector<Choice> choices = choose(checkpoint, *plan.scheme, plan.layout, rules);
   std::vector<std::string> notes = checkpoint.warnings;
@@ -208,8 +274,9 @@ int run_quantize(const Words& words) {
 }  // namespace
 
 void add_quantize(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<Words>();
-  CLI::App* command = app.add_subcommand("quantize", "quantize a float checkpoint as torchao 0.18.0 does");
+  auto words = std::make_shared<QuantizeWords>();
+  CLI::App* command =
+      app.add_subcommand("quantize", "quantize a float checkpoint as torchao 0.18.0 or TinyQ does");
   command->add_option("IN", words->in, "float tensors: safetensors, torch zip, or a directory")->required();
   command
       ->add_option("OUT", words->out, "a state dict (.pt, .pth, .bin), or .safetensors in torchao's dialect")
@@ -217,6 +284,8 @@ void add_quantize(CLI::App& app, int& exit_code) {
   command->add_option("--scheme", words->scheme, "a scheme of `qcts schemes`")->required();
   command->add_option("--layout", words->layout,
                       "int4: tile_packed_4d (default), cpu_avx512, cpu_avx2, cpu_default (.pt only)");
+  command->add_option("--activation", words->activation,
+                      "how linear takes x: a policy of `qcts schemes` (default weight_only)");
   command
       ->add_option("--include", words->rules.include,
                    "glob on full or leaf names; default: 2-D *.weight that is no embedding by its name")

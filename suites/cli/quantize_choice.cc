@@ -60,10 +60,17 @@ std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, const 
   if (!is_plain(tensor)) return "already " + tensor.type;
   if (tensor.shape.size() != 2) return "it is " + std::to_string(tensor.shape.size()) + "-D, not 2-D";
   if (!is_float(tensor.dtype)) return "its dtype is " + std::string(dtype_name(tensor.dtype));
-  return scheme.refusal({tensor.dtype, tensor.shape[0], tensor.shape[1]}, layout).value_or("");
+  if (scheme.family() == "tinyq" && last_word(tensor.name) != "weight")
+    return "TinyQ quantizes only the weight of a module";
+  const DType dtype = recipe_dtype(scheme, tensor.dtype);
+  return scheme.refusal({dtype, tensor.shape[0], tensor.shape[1]}, layout).value_or("");
 }
 
 }  // namespace
+
+DType recipe_dtype(const Scheme& scheme, DType weight) {
+  return scheme.name() == "tinyq_w8a32" ? DType::float32 : weight;
+}
 
 std::vector<Choice> choose(const Checkpoint& checkpoint, const Scheme& scheme, const std::string& layout,
                            const ChoiceRules& rules) {

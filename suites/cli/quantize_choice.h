@@ -28,6 +28,9 @@ struct Choice {
 std::vector<Choice> choose(const Checkpoint& checkpoint, const Scheme& scheme, const std::string& layout,
                            const ChoiceRules& rules);
 
+// The dtype in which a scheme takes a float weight: TinyQ's W8A32 casts to float32 first, all others keep it.
+DType recipe_dtype(const Scheme& scheme, DType weight);
+
 // Globs that match no tensor, and names of `like` that are not there.
 std::vector<std::string> unmatched(const Checkpoint& checkpoint, const ChoiceRules& rules);
 

@@ -74,6 +74,8 @@ void add_resave(CLI::App& app, int& exit_code) {
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] {
       const Checkpoint checkpoint = open_checkpoint(words->in, words->options.open);
+      if (checkpoint.format == Format::torchscript)
+        throw UsageError(words->in + ": a TorchScript archive, which is read here and not written");
       std::vector<std::string> notes = checkpoint.warnings;
       if (checkpoint.format == Format::directory)
         resave_directory(checkpoint, words->out, notes);

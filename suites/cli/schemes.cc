@@ -11,7 +11,7 @@ namespace qcts::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* kOps[] = {"quantize", "dequantize", "pack", "unpack", "linear"};
+constexpr const char* kOps[] = {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"};
 constexpr int64_t kExample = 1024;  // n = k of the size law's example
 
 bool packs(std::string_view op) { return op == "pack" || op == "unpack"; }
@@ -21,6 +21,7 @@ Json operations(const Scheme& scheme, const Registry& registry) {
   Json ops = Json::object();
   for (const char* op : kOps) {
     if (packs(op) && scheme.layouts().size() < 2) continue;
+    if (op == std::string_view("quantize_activation") && scheme.activations().size() < 2) continue;
     Json variants = Json::array();
     for (const Implementation* implementation : registry.find(op, scheme.family()))
       variants.push_back({{"name", implementation->name()}, {"refusal", implementation->machine_refusal()}});
@@ -65,7 +66,8 @@ void print(const Json& rows) {
     std::cout << row["name"].get<std::string>() << ": " << row["summary"].get<std::string>() << "\n  from "
               << row["source"].get<std::string>() << "\n";
     for (const auto& [op, variants] : row["operations"].items()) {
-      std::cout << "  " << op << std::string(12 - op.size(), ' ');
+      const std::string title = op == "quantize_activation" ? "activation" : op;
+      std::cout << "  " << title << std::string(12 - title.size(), ' ');
       if (variants.empty()) std::cout << "none";
       for (const Json& variant : variants) {
         const std::string refusal = variant["refusal"];
@@ -77,6 +79,8 @@ void print(const Json& rows) {
     for (const Json& layout : row["layouts"])
       std::cout << layout["name"].get<std::string>()
                 << (layout["confirmed"].get<bool>() ? "  " : " (not confirmed on its hardware)  ");
+    std::cout << "\n  x           ";
+    for (const Json& policy : row["activations"]) std::cout << policy["name"].get<std::string>() << "  ";
     const Json& size = row["size_example"];
     char line[160];
     std::snprintf(line, sizeof line, "\n  size        %lld x %lld %s: %llu -> %llu bytes, %.2fx\n\n",
@@ -87,14 +91,45 @@ void print(const Json& rows) {
   }
 }
 
+void print_choices(const Json& json) {
+  for (const Json& entry : json["choices"]) {
+    std::cout << entry["id"].get<std::string>() << ": " << entry["question"].get<std::string>() << "?"
+              << (entry["a_provider_may_differ"].get<bool>() ? " (a provider may differ)" : "") << "\n";
+    for (const Json& option : entry["options"]) {
+      std::cout << "  " << option["id"].get<std::string>() << ": " << option["answer"].get<std::string>()
+                << "\n    ";
+      for (const Json& scheme : option["schemes"]) std::cout << scheme.get<std::string>() << " ";
+      const std::string others = option["others"];
+      std::cout << (others.empty() ? "" : "| " + others + " ") << "\n    from "
+                << option["evidence"].get<std::string>() << "\n";
+    }
+  }
+  std::cout << "documented claims that do not hold\n";
+  for (const Json& claim : json["claims"])
+    std::cout << "  " << claim["id"].get<std::string>() << ": " << claim["claim"].get<std::string>() << " ("
+              << claim["source"].get<std::string>() << ")\n    " << claim["fact"].get<std::string>() << "; "
+              << claim["evidence"].get<std::string>() << "\n";
+}
+
 }  // namespace
 
 void add_schemes(CLI::App& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
+  auto choices = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand(
       "schemes", "what is judged: schemes, their layouts, the implementations of each operation");
   command->add_flag("--json", *json, "the same as JSON");
-  command->callback([json, &exit_code] {
+  command->add_flag("--choices", *choices, "the ledger: where implementations disagree, and who does what");
+  command->callback([json, choices, &exit_code] {
+    if (*choices) {
+      const Json ledger = choices_json();
+      if (*json)
+        std::cout << ledger.dump(2) << "\n";
+      else
+        print_choices(ledger);
+      exit_code = 0;
+      return;
+    }
     const Json rows = table();
     if (*json)
       std::cout << rows.dump(2) << "\n";

@@ -108,6 +108,7 @@ const qcts_provider kProvider = {
     .reserved = 0,
     .kernels = kKernels,
     .load_save = nullptr,
+    .run_program = nullptr,
 };
 
 }  // namespace

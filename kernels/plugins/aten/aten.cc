@@ -71,7 +71,8 @@ const qcts_provider kProvider = {
     .n_kernels = sizeof(kKernels) / sizeof(kKernels[0]),
     .reserved = 0,
     .kernels = kKernels,
-    .load_save = nullptr,
+    .load_save = load_save,
+    .run_program = run_program,
 };
 
 }  // namespace

@@ -1,0 +1,28 @@
+// torchao 0.18.0 quantization/quantize_/workflows/intx/intx_unpacked_to_int8_tensor.py
+#include "reference/dialects/attributes.h"
+#include "reference/dialects/spelling.h"
+
+namespace qcts {
+namespace {
+
+bool makes(const Scheme& scheme, std::string_view layout, std::string_view) {
+  return scheme.family() == "intx" && layout == "plain";
+}
+
+Json state(const SchemeTensor& tensor) {
+  const std::string_view name = tensor.scheme->name();  // "intx_b4_g32_asym"
+  Json dict = Json::object();
+  for (const char* key : {"qdata", "scale", "zero_point"}) dict[key] = plane_here();
+  dict["target_dtype"] = dtype_json("int" + std::string(name.substr(6, 1)));
+  dict["block_size"] = typed_json("tuple", group_block(tensor));
+  dict["activation_quantization"] =
+      tensor.activation == kWeightOnly ? Json(nullptr) : Json("int8_asym_per_token");
+  return dict;
+}
+
+}  // namespace
+
+extern const Spelling kSpelling_intx = {
+    {"torchao.quantization", "IntxUnpackedToInt8Tensor", true}, makes, state};
+
+}  // namespace qcts

@@ -1,0 +1,205 @@
+// The safetensors spelling proposed in pytorch/ao#2338 (its script runs on torchao 0.13.0): a
+// LinearActivationQuantizedTensor around a plain weight, whose activations a named function quantizes.
+//   dictionary form    entry "NAME:original_weight"; metadata "NAME:tensor_type", "NAME:input_quant_func",
+//                      "NAME:quant_kwargs" (JSON), and "tensor_names", a JSON list
+//   single tensor      the same keys without "NAME:", and no "tensor_names"; the script's reader calls it
+//   "tensor"
+// Functions are "module.qualname". quant_kwargs holds numbers, strings, booleans, null for None, lists, and
+// what JSON has no word for in the encoding of attributes.h ("torch.dtype", enums, "tuple", "function").
+//
+// The thread leaves plain tensors open; here one stands under NAME itself, listed in tensor_names, with no
+// metadata of its own. Every other key of the metadata is the caller's additional_metadata and means nothing
+// here.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "reference/dialects/attributes.h"
+#include "reference/dialects/dialects.h"
+#include "reference/dialects/shape_checks.h"
+#include "reference/formats/pickle_globals.h"
+#include "reference/formats/refusal.h"
+
+namespace qcts {
+namespace {
+
+constexpr std::string_view kNames = "tensor_names", kType = "tensor_type", kFunction = "input_quant_func",
+                           kKwargs = "quant_kwargs", kWeight = "original_weight";
+constexpr std::string_view kClass = "LinearActivationQuantizedTensor";
+
+// to_fbgemm_fp8 is FbgemmFp8Tensor.from_float (torchao 0.13.0, dtypes/fbgemm_fp8_tensor.py), and so is its
+// qualname.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kAliases = {
+    {{"torchao.dtypes.fbgemm_fp8_tensor.FbgemmFp8Tensor.from_float",
+      "torchao.dtypes.fbgemm_fp8_tensor.to_fbgemm_fp8"},
+     {"torchao.dtypes.fbgemm_fp8_tensor.to_fbgemm_fp8", "torchao.dtypes.fbgemm_fp8_tensor.to_fbgemm_fp8"}}};
+
+[[noreturn]] void bad(const std::string& detail) { refuse(RefusalClass::SubclassSchema, detail); }
+
+// The one name of an allowed function; a security refusal for any other.
+std::string allowed_function(const std::string& path, const std::string& where) {
+  for (const auto& [spelling, name] : kAliases)
+    if (spelling == path) return std::string(name);
+  const size_t dot = path.rfind('.');
+  for (const pickle::ModuleNames& group : pickle::torchao_functions()) {
+    if (dot == std::string::npos || group.module != path.substr(0, dot)) continue;
+    const std::string names = " " + std::string(group.names) + " ";
+    if (names.find(" " + path.substr(dot + 1) + " ") != std::string::npos) return path;
+  }
+  throw Refused({RefusalClass::SubclassSchema,
+                 where + ": the function '" + path + "' is not on the allow-list (security)", std::nullopt,
+                 true});
+}
+
+void check_kwargs(Json& value, const std::string& where) {
+  if (value.is_array()) {
+    for (Json& item : value) check_kwargs(item, where);
+    return;
+  }
+  if (!value.is_object()) return;
+  const std::string type = value.contains("_type") && value["_type"].is_string() ? value["_type"] : Json("");
+  const bool holds_two = value.size() == 2 && value.contains("_data");
+  if (type == "tuple" && holds_two && value["_data"].is_array()) return check_kwargs(value["_data"], where);
+  if (type == "function" && holds_two && value["_data"].is_string()) {
+    value["_data"] = allowed_function(value["_data"], where);
+    return;
+  }
+  if (!type.empty() || value.contains("_data")) return check_attribute_json(value, where);
+  for (auto& [key, item] : value.items()) check_kwargs(item, where + "." + key);
+}
+
+class Reader2338 {
+ public:
+  Reader2338(const SafetensorsView& view, const OpenOptions& options, std::vector<std::string>& warnings)
+      : options_(options), warnings_(warnings) {
+    for (const SafetensorsEntry* entry : view.entries) entries_.emplace(entry->name, entry);
+    for (const SafetensorsEntry* entry : view.entries) order_.push_back(entry);
+    for (const auto& [key, value] : view.metadata) metadata_.emplace(key, value);
+  }
+
+  std::vector<NamedTensor> read() {
+    std::vector<NamedTensor> tensors;
+    if (!metadata_.contains(kNames)) {
+      tensors.push_back(read_subclass("tensor", ""));
+    } else {
+      for (const std::string& name : listed_names())
+        tensors.push_back(metadata_.contains(name + ":" + std::string(kType))
+                              ? read_subclass(name, name + ":")
+                              : read_plain(name));
+    }
+    for (const SafetensorsEntry* entry : order_) {
+      if (claimed_.contains(entry->name)) continue;
+      const size_t colon = entry->name.rfind(':');
+      if (colon != std::string::npos && entry->name.substr(colon + 1) == kWeight)
+        bad(entry->name + ": the weight of a tensor that tensor_names does not list");
+      warnings_.push_back(entry->name + ": not in tensor_names; taken as a plain tensor");
+      tensors.push_back(std::move(read_plain_safetensors({{entry}, {}}).front()));
+    }
+    return tensors;
+  }
+
+ private:
+  std::vector<std::string> listed_names() const {
+    const Json list =
+        parse_metadata_json(metadata_.find(kNames)->second, std::string(kNames), options_.limits);
+    if (!list.is_array()) bad("tensor_names is no list");
+    std::set<std::string> seen;
+    std::vector<std::string> names;
+    for (const Json& item : list) {
+      if (!item.is_string()) bad("tensor_names holds " + item.dump());
+      const std::string name = item;
+      if (!seen.insert(name).second) bad("tensor_names lists " + name + " twice");
+      names.push_back(name);
+    }
+    // The script's reader gives "a:b:original_weight" to both "a" and "a:b".
+    for (const std::string& name : names)
+      for (const std::string& other : names)
+        if (other.starts_with(name + ":"))
+          bad(other + " and " + name + ": keys of the one begin as keys of the other");
+    return names;
+  }
+
+  const SafetensorsEntry* claim(const std::string& key) {
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return nullptr;
+    claimed_.insert(key);
+    return found->second;
+  }
+
+  NamedTensor read_plain(const std::string& name) {
+    const SafetensorsEntry* entry = claim(name);
+    if (!entry) bad(name + ": in tensor_names, with neither a tensor_type nor an entry of its own");
+    for (const auto& [key, other] : entries_)
+      if (key.starts_with(name + ":")) bad(key + " beside a plain tensor " + name);
+    return std::move(read_plain_safetensors({{entry}, {}}).front());
+  }
+
+  NamedTensor read_subclass(const std::string& name, const std::string& prefix) {
+    const auto text = [&](std::string_view key) -> const std::string* {
+      const auto found = metadata_.find(prefix + std::string(key));
+      return found == metadata_.end() ? nullptr : &found->second;
+    };
+    NamedTensor tensor;
+    tensor.name = name;
+    const std::string* type = text(kType);
+    if (!type) bad(name + ": no tensor_type");
+    tensor.type = *type;
+    if (tensor.type != kClass) bad(name + ": tensor_type " + tensor.type + " is not " + std::string(kClass));
+    if (!prefix.empty() && entries_.contains(name))
+      bad(name + ": an entry of its own beside " + prefix + std::string(kWeight));
+    const SafetensorsEntry* weight = claim(prefix + std::string(kWeight));
+    if (!weight) bad(name + ": no entry " + prefix + std::string(kWeight));
+    for (const auto& [key, entry] : entries_)
+      if (!prefix.empty() && key.starts_with(prefix) && entry != weight)
+        bad(key + ": no part of " + tensor.type);
+    tensor.payload.push_back({std::string(kWeight), weight->tensor});
+    tensor.shape = weight->tensor.shape;
+    tensor.dtype = weight->tensor.dtype;
+    require_payload(tensor, kWeight, kFloats);
+    const std::string* function = text(kFunction);
+    if (!function) bad(name + ": its metadata has no input_quant_func");
+    tensor.attributes["input_quant_func"] = {{"_type", "function"},
+                                             {"_data", allowed_function(*function, name)}};
+    Json kwargs = Json::object();
+    if (const std::string* json = text(kKwargs))
+      kwargs = parse_metadata_json(*json, name + ": quant_kwargs", options_.limits);
+    if (!kwargs.is_object()) bad(name + ": quant_kwargs is no object");
+    check_kwargs(kwargs, name + ": quant_kwargs");
+    tensor.attributes["quant_kwargs"] = std::move(kwargs);
+    return tensor;
+  }
+
+  const OpenOptions& options_;
+  std::vector<std::string>& warnings_;
+  std::map<std::string, const SafetensorsEntry*> entries_;
+  std::vector<const SafetensorsEntry*> order_;
+  std::map<std::string, std::string, std::less<>> metadata_;
+  std::set<std::string> claimed_;
+};
+
+}  // namespace
+
+bool spelt_as_2338(const SafetensorsView& view) {
+  bool listed = false, single = false, described = false, today = false;
+  std::set<std::string_view> keys;
+  for (const auto& [key, value] : view.metadata) {
+    keys.insert(key);
+    listed |= key == kNames;
+    single |= key == kType;
+    described |= key.ends_with(":" + std::string(kType));
+  }
+  if (listed && described)  // "NAME:tensor_type" here, "NAME" with "_type" in torchao's own dialect
+    for (const auto& [key, value] : view.metadata)
+      today |=
+          value.find("\"_type\"") != std::string::npos && keys.contains(key) && key.find(':') == key.npos;
+  if (listed && described && today) bad("two dialects in one file: torchao_safetensors and torchao_2338");
+  return listed ? described : single;
+}
+
+std::vector<NamedTensor> read_torchao_2338(const SafetensorsView& view, const OpenOptions& options,
+                                           std::vector<std::string>& warnings) {
+  return Reader2338(view, options, warnings).read();
+}
+
+}  // namespace qcts

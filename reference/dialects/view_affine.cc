@@ -1,0 +1,54 @@
+// torchao 0.5 to 0.17: AffineQuantizedTensor around int8 codes (PlainLayout) and float8 codes (Float8Layout),
+// weight only. Scales are in the weight's dtype or in float32, [N] or [N, K/g]; zero points are int64 and
+// zero, or absent. The dequantized weight is the scheme's: a code of eight bits times a scale of at most
+// eight (eleven) bits is exact in float32.
+#include "reference/dialects/attributes.h"
+#include "reference/dialects/schema.h"
+#include "reference/dialects/view.h"
+#include "reference/numerics/soft_float.h"
+
+namespace qcts {
+namespace {
+
+std::string impl_name(const NamedTensor& tensor) {
+  return tensor.attributes.contains("layout_tensor") ? "layout_tensor" : "tensor_impl";
+}
+
+std::string part(const NamedTensor& tensor, std::string_view plane) {
+  const std::string at = impl_name(tensor) + ".";
+  if (plane != "qdata") return at + std::string(plane);
+  return at + (find_payload(tensor, at + "float8_data") ? "float8_data" : "int_data");
+}
+
+Recognized recognize(const NamedTensor& tensor) {
+  if (tensor.type != "AffineQuantizedTensor") return {};
+  const Tensor* codes = find_payload(tensor, part(tensor, "qdata"));
+  const std::vector<int64_t> blocks = block_size_of(tensor);
+  if (!codes || blocks.size() != 2 || blocks[0] != 1) return {};
+  const bool whole_row = blocks[1] == tensor.shape[1];
+  if (codes->dtype == DType::float8_e4m3fn && whole_row) return {"fp8_row", "plain"};
+  const bool full_range = is_null(tensor, "quant_min") && is_null(tensor, "quant_max");
+  const std::string domain = data_name(tensor.attributes.value("zero_point_domain", Json()));
+  if (codes->dtype != DType::int8 || !full_range || domain == "FLOAT") return {};
+  return {whole_row ? "int8_row" : "int8_g" + std::to_string(blocks[1]), "plain"};
+}
+
+std::optional<Plane> convert(const NamedTensor&, const Tensor* part, const PlaneSpec& spec) {
+  if (!part) return spec.name == "zero_point" ? std::optional(zeros(spec)) : std::nullopt;
+  if (part->numel() != numel_of(spec.shape)) return std::nullopt;
+  if (spec.name == "scale" && is_float(part->dtype) && spec.dtype == DType::float32) {
+    Plane plane = widened(*part, spec);
+    plane.shape = spec.shape;
+    return plane;
+  }
+  if (spec.name != "zero_point") return std::nullopt;
+  for (const std::byte byte : row_major_bytes(*part))  // any other zero point is dense_by_dialect's
+    if (byte != std::byte{0}) return std::nullopt;
+  return zeros(spec);
+}
+
+}  // namespace
+
+extern const View kView_affine = {recognize, part, convert};
+
+}  // namespace qcts

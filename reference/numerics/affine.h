@@ -1,0 +1,46 @@
+// Affine quantization with an integer zero point, w = (code - zero_point) * scale, as torchao 0.18.0 computes
+// it: quantization/quant_primitives.py, _choose_qparams_affine, _quantize_affine_no_dtype_cast,
+// _dequantize_affine_no_dtype_check. Every operation rounds to a type: that of the input while parameters are
+// chosen, and where input and scale meet, their common one, which is float32 unless they are of one type
+// (torch's promotion).
+#pragma once
+
+#include <span>
+
+#include "reference/formats/tensor.h"
+
+namespace qcts {
+
+// How a block's range becomes scale and zero point; n = code_min, p = code_max, low = min(min w, 0), high =
+// max(max w, 0).
+enum class Mapping : uint8_t {
+  symmetric,              // max(-low, high) / ((p - n) / 2), zero point 0 for signed codes
+  symmetric_no_clipping,  // the larger of low / n and high / p, zero point 0: nothing is clipped
+  asymmetric,             // (high - low) / (p - n), zero point n - round(low / scale), clamped
+};
+
+struct AffineRecipe {
+  Mapping mapping = Mapping::symmetric;
+  int code_min = -128, code_max = 127;
+  double least_scale = 0;        // torch.clamp(scale, min=eps): compared in the input's type
+  DType input = DType::float32;  // float32, float16 or bfloat16
+  DType scale = DType::float32;  // the type in which scales are stored
+};
+
+struct AffineParameters {
+  float scale = 0;  // a value of AffineRecipe::scale
+  int zero_point = 0;
+};
+
+// The common type of two floating types.
+DType promoted(DType a, DType b);
+
+// Of a block of weights, each a value of recipe.input. A block with a NaN has a NaN scale and zero point 0.
+AffineParameters choose_affine(const AffineRecipe& recipe, std::span<const float> block);
+// clamp(round(w * (1 / scale)) + zero_point, code_min, code_max), half to even. NaN becomes 0: the conversion
+// float32 -> int8 goes through int32, whose indefinite value 0x80000000 has a low byte of 0.
+int quantize_affine(const AffineRecipe& recipe, AffineParameters parameters, float w);
+// (code - zero_point) * scale, in the common type of `output` and the scale's, then in `output`.
+float dequantize_affine(DType output, DType scale_dtype, AffineParameters parameters, int code);
+
+}  // namespace qcts

@@ -1,0 +1,225 @@
+// int4_plain_g32 .. _g256: torchao 0.18.0 Int4Tensor.from_hp
+// (torchao/quantization/quantize_/workflows/int4/int4_tensor.py), which Int4WeightOnlyConfig makes by
+// default; the recipe is MSLK's int4_row_quantize_zp (fbgemm_gpu 1.4.2 experimental/gen_ai quantize.py has
+// the same function): in float32, a group of a row has scale max(max - min, 1e-6) / 15 and zero = min + 8 *
+// scale; code = clamp(round((w - min) / scale), 0, 15) - 8. Scale and zero are then rounded to the weight's
+// dtype. int4_plain_sym_g32 .. : Float8DynamicActivationInt4WeightConfig(int4_packing_format="plain"), MSLK's
+// int4_row_quantize: scale = max(max |w|, 1e-6) / 8, code = clamp(round(w / scale), -8, 7), zero = 0.
+// Meaning: code * scale + zero, rounded once.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+namespace {
+
+constexpr float kLeastRange = 1e-6f;
+
+constexpr std::array<LayoutInfo, 2> kLayouts = {{
+    {"plain", "torchao 0.18.0 int4_tensor.py Int4Tensor; MSLK pack_int4: even k in the low nibble", true},
+    {"preshuffled_bf16",
+     "MSLK csrc/gemm/cutlass/mixed_dtype_utils.cu preshuffle_i4 for bfloat16 activations, by CUTLASS's "
+     "layout "
+     "of the tensor core's operand",
+     false},
+}};
+
+bool is_shuffled(std::string_view layout) { return layout == "preshuffled_bf16"; }
+
+// Element of the packed codes that holds weight [n, k]; two a byte, the even one low.
+// Preshuffled: tiles of 16 rows and 16 columns, n fastest; in a tile each of 32 lanes t = (k % 8) / 2 + 4 *
+// (n % 8) has eight codes in a row: bit 0 is n % 16 / 8, bit 1 is k % 16 / 8, bit 2 is k % 2.
+int64_t element_of(std::string_view layout, const WeightShape& shape, int64_t n, int64_t k) {
+  if (!is_shuffled(layout)) return n * shape.k + k;
+  const int64_t tile = k / 16 * ((shape.n + 15) / 16) + n / 16;
+  const int64_t lane = k % 8 / 2 + 4 * (n % 8);
+  return tile * 256 + lane * 8 + k % 2 * 4 + k % 16 / 8 * 2 + n % 16 / 8;
+}
+
+int code_at(std::span<const std::byte> qdata, int64_t element) {
+  const int byte = static_cast<int>(qdata[element / 2]);
+  const int nibble = element % 2 ? byte >> 4 : byte & 0xF;
+  return nibble >= 8 ? nibble - 16 : nibble;
+}
+
+void put_code(std::span<std::byte> qdata, int64_t element, int code) {
+  qdata[element / 2] |= static_cast<std::byte>((code & 0xF) << (element % 2 ? 4 : 0));
+}
+
+struct GroupParameters {
+  float scale = 0, zero = 0;  // float32, as codes are made with them
+  float least = 0;
+};
+
+GroupParameters choose_parameters(std::span<const float> group, bool symmetric) {
+  float low = group[0], high = group[0];
+  for (float w : group) {
+    if (std::isnan(w)) return {w, w, w};
+    low = std::min(low, w);
+    high = std::max(high, w);
+  }
+  if (symmetric) {
+    const float scale = std::max(std::max(std::fabs(low), std::fabs(high)), kLeastRange) / 8;
+    return {scale, 0, 0};
+  }
+  const float scale = std::max(high - low, kLeastRange) / 15;
+  return {scale, low + scale * 8, low};
+}
+
+int quantize_one(float w, GroupParameters group, bool symmetric) {
+  const float steps = std::nearbyint((w - group.least) / group.scale);
+  if (std::isnan(steps)) return 0;
+  if (symmetric) return static_cast<int>(std::clamp(steps, -8.0f, 7.0f));
+  return static_cast<int>(std::clamp(steps, 0.0f, 15.0f)) - 8;
+}
+
+class Int4Plain final : public Scheme {
+ public:
+  Int4Plain(int64_t group, bool symmetric)
+      : group_(group),
+        symmetric_(symmetric),
+        meaning_("int4_plain_g" + std::to_string(group)),
+        name_(symmetric ? "int4_plain_sym_g" + std::to_string(group) : meaning_),
+        summary_("int4 weights, " +
+                 std::string(symmetric ? "scale, and a zero of 0," : "scale and floating zero") +
+                 " for each " + std::to_string(group) + " along k, a row of them for each group") {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view family() const override { return "int4_plain"; }
+  std::string_view meaning() const override { return meaning_; }
+  std::string_view summary() const override { return summary_; }
+  std::string_view source() const override {
+    return symmetric_ ? "torchao 0.18.0 Float8DynamicActivationInt4WeightConfig: Int4Tensor.from_hp, MSLK "
+                        "int4_row_quantize, pack_int4"
+                      : "torchao 0.18.0 Int4WeightOnlyConfig: Int4Tensor.from_hp, MSLK int4_row_quantize_zp, "
+                        "pack_int4";
+  }
+  int64_t group() const override { return group_; }
+  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
+    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
+      return name_ + " takes float32, float16 and bfloat16 weights, not " +
+             std::string(dtype_name(shape.dtype));
+    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
+    if (shape.k % group_ != 0)
+      return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
+             std::to_string(group_);
+    if (is_shuffled(layout) && shape.n % 16 != 0)
+      return "N = " + std::to_string(shape.n) + " is not a multiple of 16, the rows of a tile";
+    return std::nullopt;
+  }
+
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+    const std::vector<int64_t> groups = {shape.k / group_, shape.n};
+    return {{"qdata", DType::int8, {shape.n, shape.k / 2}},
+            {"scale", shape.dtype, groups},
+            {"zero_point", shape.dtype, groups}};
+  }
+
+  Planes quantize(const Matrix& weight, std::string_view) const override {
+    const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
+    Planes planes = make_planes(plane_specs(shape, "plain"));
+    const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
+    for (int64_t n = 0; n < shape.n; ++n) {
+      for (int64_t g = 0; g < shape.k / group_; ++g) {
+        const std::span<const float> group(values.data() + n * shape.k + g * group_, group_);
+        const GroupParameters chosen = choose_parameters(group, symmetric_);
+        for (int64_t i = 0; i < group_; ++i)
+          put_code(planes[0].bytes, element_of("plain", shape, n, g * group_ + i),
+                   quantize_one(group[i], chosen, symmetric_));
+        store_float(shape.dtype, planes[1].bytes, g * shape.n + n, chosen.scale);
+        store_float(shape.dtype, planes[2].bytes, g * shape.n + n, chosen.zero);
+      }
+    }
+    return planes;
+  }
+
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
+    return moved(plain, shape, "plain", layout);
+  }
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+    return moved(packed, shape, layout, "plain");
+  }
+
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
+    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    std::vector<ExactWeight> row(shape.k);
+    for (int64_t n = 0; n < shape.n; ++n) {
+      exact_row(plain, shape, n, row);
+      for (int64_t k = 0; k < shape.k; ++k)
+        store_float(shape.dtype, out, n * shape.k + k,
+                    fma_in(shape.dtype, row[k].code, row[k].scale, row[k].zero));
+    }
+    return out;
+  }
+
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
+    const std::vector<std::byte>&scales = plane(plain, "scale").bytes,
+          &zeros = plane(plain, "zero_point").bytes;
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const double code = code_at(qdata, element_of("plain", shape, row, k));
+      const double scale = load_float(shape.dtype, scales, k / group_ * shape.n + row);
+      out[k] = {.product = code * scale,
+                .zero = load_float(shape.dtype, zeros, k / group_ * shape.n + row),
+                .code = code,
+                .scale = scale};
+    }
+  }
+
+  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+                    uint64_t byte_offset) const override {
+    const int64_t offset = static_cast<int64_t>(byte_offset);
+    if (plane_name != "qdata") {
+      const int64_t index = offset / dtype_bytes(shape.dtype);
+      return "group " + std::to_string(index / shape.n) + ", row " + std::to_string(index % shape.n);
+    }
+    std::string low, high;
+    for (int64_t n = 0; n < shape.n; ++n) {
+      for (int64_t k = 0; k < shape.k; ++k) {
+        const int64_t element = element_of(layout, shape, n, k);
+        if (element / 2 == offset)
+          (element % 2 ? high : low) = "row " + std::to_string(n) + ", k " + std::to_string(k);
+      }
+    }
+    return low + " (low nibble of byte " + std::to_string(offset) + "); " + high + " (high nibble)";
+  }
+
+ private:
+  Planes moved(const Planes& planes, const WeightShape& shape, std::string_view from,
+               std::string_view to) const {
+    require_planes(planes, plane_specs(shape, from));
+    Planes out = planes;
+    Plane& codes = out.front();
+    std::fill(codes.bytes.begin(), codes.bytes.end(), std::byte{0});
+    for (int64_t n = 0; n < shape.n; ++n)
+      for (int64_t k = 0; k < shape.k; ++k)
+        put_code(codes.bytes, element_of(to, shape, n, k),
+                 code_at(plane(planes, "qdata").bytes, element_of(from, shape, n, k)));
+    return out;
+  }
+
+  int64_t group_;
+  bool symmetric_;
+  std::string meaning_, name_, summary_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Scheme>> make_int4_plain() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  for (const bool symmetric : {false, true})
+    for (const int64_t group : {32, 64, 128, 256})
+      all.push_back(std::make_unique<Int4Plain>(group, symmetric));
+  return all;
+}
+
+}  // namespace qcts

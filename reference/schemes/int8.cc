@@ -1,0 +1,247 @@
+// int8_row, int8_tensor, int8_g32, _g64, _g128: torchao 0.18.0 Int8Tensor.from_hp
+// (torchao/quantization/quantize_/workflows/int8/int8_tensor.py) as Int8WeightOnlyConfig(version=2) calls it
+// with PerRow(), PerTensor() and PerGroup(g). Symmetric, float32 scales, and zero points that are always 0
+// and always stored. int8_row_reduced, int8_tensor_reduced: the same with reduce_range=True, codes -64 .. 63,
+// as Int8DynamicActivationInt8WeightConfig and Int8StaticActivationInt8WeightConfig offer it for processors
+// whose int8 dot products saturate.
+// Activations, for scales of rows and of the tensor: the same function on x, a row or all of x at a time,
+// symmetric or asymmetric, in the weight's range; "static" with the checkpoint's own scale and zero point.
+#include <array>
+#include <stdexcept>
+
+#include "reference/numerics/affine.h"
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+namespace {
+
+// from_hp: eps = torch.finfo(torch.float32).eps = 2^-23, for every input dtype; exact in float16 (as a
+// subnormal) and bfloat16.
+constexpr double kLeastScale = 0x1p-23;
+
+constexpr std::array<LayoutInfo, 1> kLayouts = {
+    {{"plain", "torchao 0.18.0 int8_tensor.py Int8Tensor", true}}};
+
+constexpr std::string_view kDynamic =
+    "torchao 0.18.0 Int8DynamicActivationInt8WeightConfig: Int8Tensor.from_hp of x";
+constexpr std::string_view kStatic =
+    "torchao 0.18.0 Int8StaticActivationInt8WeightConfig: Int8Tensor.from_hp of x with a given scale";
+constexpr std::array<ActivationInfo, 7> kActivations = {{{kWeightOnly, "x enters the sum as it is"},
+                                                         {"dyn_row_sym", kDynamic},
+                                                         {"dyn_row_asym", kDynamic},
+                                                         {"dyn_tensor_sym", kDynamic},
+                                                         {"dyn_tensor_asym", kDynamic},
+                                                         {"static_tensor_sym", kStatic},
+                                                         {"static_tensor_asym", kStatic}}};
+
+bool is_static(std::string_view activation) { return activation.starts_with("static_"); }
+bool is_asymmetric(std::string_view activation) { return activation.ends_with("_asym"); }
+
+// Which elements share a scale.
+struct Block {
+  int64_t rows = 1, cols = 1;
+};
+
+AffineRecipe recipe_of(DType input, bool reduced, bool asymmetric) {
+  return {.mapping = asymmetric ? Mapping::asymmetric : Mapping::symmetric,
+          .code_min = reduced ? -64 : -128,
+          .code_max = reduced ? 63 : 127,
+          .least_scale = kLeastScale,
+          .input = input,
+          .scale = DType::float32};
+}
+
+std::vector<PlaneSpec> specs_of(int64_t rows, int64_t cols, Block block) {
+  const std::vector<int64_t> blocks = {rows / block.rows, cols / block.cols};
+  return {{"qdata", DType::int8, {rows, cols}},
+          {"scale", DType::float32, blocks},
+          {"zero_point", DType::int8, blocks}};
+}
+
+AffineParameters parameters_at(const Planes& planes, int64_t index) {
+  return {static_cast<float>(load_float(DType::float32, plane(planes, "scale").bytes, index)),
+          static_cast<int8_t>(plane(planes, "zero_point").bytes[index])};
+}
+
+// Chooses the parameters of each block unless `given`, then quantizes.
+Planes quantize_blocks(const Matrix& values, Block block, const AffineRecipe& recipe,
+                       std::optional<AffineParameters> given = std::nullopt) {
+  Planes planes = make_planes(specs_of(values.rows, values.cols, block));
+  const std::vector<float> w = load_floats(values.dtype, values.bytes);
+  const int64_t across = values.cols / block.cols;
+  for (int64_t b = 0; b < values.rows / block.rows * across; ++b) {
+    const int64_t row = b / across * block.rows, col = b % across * block.cols;
+    std::vector<float> elements;
+    for (int64_t r = row; r < row + block.rows; ++r)
+      for (int64_t c = col; c < col + block.cols; ++c) elements.push_back(w[r * values.cols + c]);
+    const AffineParameters chosen = given ? *given : choose_affine(recipe, elements);
+    store_float(DType::float32, planes[1].bytes, b, chosen.scale);
+    planes[2].bytes[b] = static_cast<std::byte>(chosen.zero_point);
+    for (int64_t i = 0; i < static_cast<int64_t>(elements.size()); ++i)
+      planes[0].bytes[(row + i / block.cols) * values.cols + col + i % block.cols] =
+          static_cast<std::byte>(quantize_affine(recipe, chosen, elements[i]));
+  }
+  return planes;
+}
+
+struct Granularity {
+  enum Kind : uint8_t { row, tensor, group } kind = row;
+  int64_t size = 0;  // of a group
+};
+
+class Int8 final : public Scheme {
+ public:
+  Int8(Granularity granularity, bool reduced) : granularity_(granularity), reduced_(reduced) {
+    constexpr std::string_view kFamilies[] = {"int8_row", "int8_tensor", "int8_group"};
+    constexpr std::string_view kScales[] = {"a row", "the tensor", "each group of "};
+    family_ = std::string(kFamilies[granularity.kind]) + (reduced ? "_reduced" : "");
+    const std::string size = granularity.size ? std::to_string(granularity.size) : "";
+    name_ = granularity.size ? "int8_g" + size : family_;
+    summary_ = std::string(reduced ? "int8 weights from -64 to 63" : "int8 weights") +
+               ", one float32 scale for " + std::string(kScales[granularity.kind]) + size + ", symmetric";
+  }
+
+  std::string_view name() const override { return name_; }
+  std::string_view family() const override { return family_; }
+  std::string_view summary() const override { return summary_; }
+  std::string_view source() const override {
+    return "torchao 0.18.0 Int8WeightOnlyConfig(version=2): Int8Tensor.from_hp, choose_qparams_affine, "
+           "quantize_affine";
+  }
+  int64_t group() const override { return granularity_.size; }
+  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+  std::span<const ActivationInfo> activations() const override {
+    return granularity_.kind == Granularity::group ? Scheme::activations() : kActivations;
+  }
+
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
+    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
+      return name_ + " takes float32, float16 and bfloat16 weights, not " +
+             std::string(dtype_name(shape.dtype));
+    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
+    if (shape.k % block(shape.n, shape.k).cols != 0)
+      return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
+             std::to_string(granularity_.size);
+    return std::nullopt;
+  }
+
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+    return specs_of(shape.n, shape.k, block(shape.n, shape.k));
+  }
+
+  Planes quantize(const Matrix& weight, std::string_view) const override {
+    return quantize_blocks(weight, block(weight.rows, weight.cols), recipe_of(weight.dtype, reduced_, false));
+  }
+
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(plain, plane_specs(shape, layout));
+    return plain;
+  }
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(packed, plane_specs(shape, layout));
+    return packed;
+  }
+
+  // Int8Tensor.dequantize: the product with the float32 scale is float32, then cast to the logical dtype.
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
+    for (int64_t i = 0; i < shape.n * shape.k; ++i)
+      store_float(shape.dtype, out, i,
+                  dequantize_affine(shape.dtype, DType::float32, parameters_at(plain, block_of(shape, i)),
+                                    static_cast<int8_t>(qdata[i])));
+    return out;
+  }
+
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const AffineParameters at = parameters_at(plain, block_of(shape, row * shape.k + k));
+      const double code = static_cast<int8_t>(qdata[row * shape.k + k]) - at.zero_point;
+      out[k] = {.product = code * at.scale, .zero = 0, .code = code, .scale = at.scale};
+    }
+  }
+
+  std::vector<PlaneSpec> policy_specs(const WeightShape&, std::string_view activation) const override {
+    if (!is_static(activation)) return {};
+    std::vector<PlaneSpec> specs = {{"act_quant_scale", DType::float32, {1, 1}}};
+    if (is_asymmetric(activation)) specs.push_back({"act_quant_zero_point", DType::int8, {1, 1}});
+    return specs;
+  }
+
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+    return specs_of(x.rows, x.cols, activation_block(x, activation));
+  }
+
+  Planes quantize_activation(const Matrix& x, std::string_view activation,
+                             const Planes& weight) const override {
+    const AffineRecipe recipe = recipe_of(x.dtype, reduced_, is_asymmetric(activation));
+    std::optional<AffineParameters> given;
+    if (is_static(activation)) {
+      require_planes(weight, policy_specs({}, activation));
+      given = {static_cast<float>(load_float(DType::float32, plane(weight, "act_quant_scale").bytes, 0)), 0};
+      if (is_asymmetric(activation))
+        given->zero_point = static_cast<int8_t>(plane(weight, "act_quant_zero_point").bytes[0]);
+    }
+    return quantize_blocks(x, activation_block(x, activation), recipe, given);
+  }
+
+  void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,
+                        std::span<double> out) const override {
+    require_planes(quantized, activation_specs(x, activation));
+    const AffineParameters at = parameters_at(quantized, activation_block(x, activation).rows == 1 ? row : 0);
+    const std::vector<std::byte>& qdata = plane(quantized, "qdata").bytes;
+    for (int64_t k = 0; k < x.cols; ++k)
+      out[k] = (static_cast<int8_t>(qdata[row * x.cols + k]) - at.zero_point) * static_cast<double>(at.scale);
+  }
+
+  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+                    uint64_t byte_offset) const override {
+    int64_t at = static_cast<int64_t>(byte_offset);
+    if (plane_name == "qdata")
+      return "row " + std::to_string(at / shape.k) + ", k " + std::to_string(at % shape.k);
+    if (plane_name == "scale") at /= 4;
+    if (granularity_.kind == Granularity::tensor) return "the tensor";
+    const int64_t across = shape.k / block(shape.n, shape.k).cols;
+    return "row " + std::to_string(at / across) +
+           (granularity_.size ? ", group " + std::to_string(at % across) : "");
+  }
+
+ private:
+  Block block(int64_t rows, int64_t cols) const {
+    if (granularity_.kind == Granularity::tensor) return {rows, cols};
+    return {1, granularity_.size ? granularity_.size : cols};
+  }
+  int64_t block_of(const WeightShape& shape, int64_t element) const {
+    const Block b = block(shape.n, shape.k);
+    return element / shape.k / b.rows * (shape.k / b.cols) + element % shape.k / b.cols;
+  }
+  Block activation_block(const Matrix& x, std::string_view activation) const {
+    if (activation == kWeightOnly || !find_activation(activation))
+      throw std::invalid_argument(name_ + " has no activation policy " + std::string(activation));
+    return {activation.find("_row_") != activation.npos ? 1 : x.rows, x.cols};
+  }
+
+  Granularity granularity_;
+  bool reduced_;
+  std::string name_, family_, summary_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Scheme>> make_int8() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  for (const bool reduced : {false, true})
+    for (const Granularity::Kind kind : {Granularity::row, Granularity::tensor})
+      all.push_back(std::make_unique<Int8>(Granularity{kind, 0}, reduced));
+  for (const int64_t size : {32, 64, 128})
+    all.push_back(std::make_unique<Int8>(Granularity{Granularity::group, size}, false));
+  return all;
+}
+
+}  // namespace qcts

@@ -1,0 +1,193 @@
+// intx_b1 .. intx_b8, with groups of 32, 64, 128, 256 along k or one scale a row ("_axis"), and a mapping:
+// torchao 0.18.0 IntxWeightOnlyConfig and Int8DynamicActivationIntxWeightConfig (8da4w),
+// IntxUnpackedToInt8Tensor.from_hp
+// (torchao/quantization/quantize_/workflows/intx/intx_unpacked_to_int8_tensor.py) with
+// IntxChooseQParamsAlgorithm.AFFINE. Codes of b bits stand one a byte; scales have the weight's dtype and
+// everything is computed in it; zero points are int8.
+// Activations of 8da4w: int8, asymmetric, a row of x at a time, in x's own dtype, the scale too
+// (_apply_int8_act_asym_per_token_quant_dequant).
+#include <array>
+#include <stdexcept>
+
+#include "reference/numerics/affine.h"
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+namespace {
+
+constexpr std::array<LayoutInfo, 1> kLayouts = {
+    {{"plain", "torchao 0.18.0 intx_unpacked_to_int8_tensor.py IntxUnpackedToInt8Tensor", true}}};
+constexpr std::array<ActivationInfo, 2> kActivations = {
+    {{kWeightOnly, "x enters the sum as it is"},
+     {"dyn_token_asym",
+      "torchao 0.18.0 Int8DynamicActivationIntxWeightConfig: _apply_int8_act_asym_per_token_quant_dequant"}}};
+
+// choose_qparams_affine without eps: torch.finfo(input.dtype).smallest_normal.
+AffineRecipe recipe_of(DType dtype, Mapping mapping, int bits) {
+  return {.mapping = mapping,
+          .code_min = -(1 << (bits - 1)),
+          .code_max = (1 << (bits - 1)) - 1,
+          .least_scale = float_format(dtype).min_normal,
+          .input = dtype,
+          .scale = dtype};
+}
+
+AffineParameters parameters_at(const Planes& planes, DType dtype, int64_t index) {
+  return {static_cast<float>(load_float(dtype, plane(planes, "scale").bytes, index)),
+          static_cast<int8_t>(plane(planes, "zero_point").bytes[index])};
+}
+
+std::vector<PlaneSpec> specs_of(DType dtype, int64_t rows, int64_t cols, int64_t group) {
+  return {{"qdata", DType::int8, {rows, cols}},
+          {"scale", dtype, {rows, cols / group}},
+          {"zero_point", DType::int8, {rows, cols / group}}};
+}
+
+Planes quantize_groups(const Matrix& values, int64_t group, const AffineRecipe& recipe) {
+  Planes planes = make_planes(specs_of(values.dtype, values.rows, values.cols, group));
+  const std::vector<float> w = load_floats(values.dtype, values.bytes);
+  for (int64_t b = 0; b < values.rows * values.cols / group; ++b) {
+    const std::span<const float> elements(w.data() + b * group, static_cast<size_t>(group));
+    const AffineParameters chosen = choose_affine(recipe, elements);
+    store_float(values.dtype, planes[1].bytes, b, chosen.scale);
+    planes[2].bytes[b] = static_cast<std::byte>(chosen.zero_point);
+    for (int64_t i = 0; i < group; ++i)
+      planes[0].bytes[b * group + i] =
+          static_cast<std::byte>(quantize_affine(recipe, chosen, elements[static_cast<size_t>(i)]));
+  }
+  return planes;
+}
+
+class Intx final : public Scheme {
+ public:
+  Intx(int bits, int64_t group, Mapping mapping) : bits_(bits), group_(group), mapping_(mapping) {
+    constexpr std::string_view kMappings[] = {"_sym", "_symnc", "_asym"};
+    constexpr std::string_view kWords[] = {"symmetric", "symmetric without clipping", "asymmetric"};
+    const std::string size = std::to_string(group);
+    meaning_ = "intx_b" + std::to_string(bits) + (group ? "_g" + size : "_axis");
+    name_ = meaning_ + std::string(kMappings[static_cast<int>(mapping)]);
+    summary_ = std::to_string(bits) + "-bit codes one a byte, scale and zero point for " +
+               (group ? "each " + size + " along k" : "a row") + ", " +
+               std::string(kWords[static_cast<int>(mapping)]);
+  }
+
+  std::string_view name() const override { return name_; }
+  std::string_view family() const override { return "intx"; }
+  std::string_view meaning() const override { return meaning_; }
+  std::string_view summary() const override { return summary_; }
+  std::string_view source() const override {
+    return "torchao 0.18.0 IntxWeightOnlyConfig: IntxUnpackedToInt8Tensor.from_hp, choose_qparams_affine, "
+           "quantize_affine";
+  }
+  int64_t group() const override { return group_; }
+  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+  std::span<const ActivationInfo> activations() const override { return kActivations; }
+
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
+    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
+      return name_ + " takes float32, float16 and bfloat16 weights, not " +
+             std::string(dtype_name(shape.dtype));
+    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
+    if (shape.k % length(shape.k) != 0)
+      return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
+             std::to_string(group_);
+    return std::nullopt;
+  }
+
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+    return specs_of(shape.dtype, shape.n, shape.k, length(shape.k));
+  }
+
+  Planes quantize(const Matrix& weight, std::string_view) const override {
+    return quantize_groups(weight, length(weight.cols), recipe_of(weight.dtype, mapping_, bits_));
+  }
+
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(plain, plane_specs(shape, layout));
+    return plain;
+  }
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(packed, plane_specs(shape, layout));
+    return packed;
+  }
+
+  // IntxUnpackedToInt8Tensor.dequantize: the difference and the product each in the logical dtype.
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
+    for (int64_t b = 0; b < shape.n * shape.k / length(shape.k); ++b) {
+      const AffineParameters at = parameters_at(plain, shape.dtype, b);
+      for (int64_t i = b * length(shape.k); i < (b + 1) * length(shape.k); ++i)
+        store_float(shape.dtype, out, i,
+                    dequantize_affine(shape.dtype, shape.dtype, at, static_cast<int8_t>(qdata[i])));
+    }
+    return out;
+  }
+
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const int64_t element = row * shape.k + k;
+      const AffineParameters at = parameters_at(plain, shape.dtype, element / length(shape.k));
+      const double code = static_cast<int8_t>(qdata[element]) - at.zero_point;
+      out[k] = {.product = code * at.scale, .zero = 0, .code = code, .scale = at.scale};
+    }
+  }
+
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+    require_policy(activation);
+    return specs_of(x.dtype, x.rows, x.cols, x.cols);
+  }
+  Planes quantize_activation(const Matrix& x, std::string_view activation, const Planes&) const override {
+    require_policy(activation);
+    return quantize_groups(x, x.cols, recipe_of(x.dtype, Mapping::asymmetric, 8));
+  }
+  void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,
+                        std::span<double> out) const override {
+    require_planes(quantized, activation_specs(x, activation));
+    const std::vector<std::byte>& qdata = plane(quantized, "qdata").bytes;
+    const AffineParameters at = parameters_at(quantized, x.dtype, row);
+    for (int64_t k = 0; k < x.cols; ++k)
+      out[k] = (static_cast<int8_t>(qdata[row * x.cols + k]) - at.zero_point) * static_cast<double>(at.scale);
+  }
+
+  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+                    uint64_t byte_offset) const override {
+    int64_t at = static_cast<int64_t>(byte_offset);
+    if (plane_name == "qdata")
+      return "row " + std::to_string(at / shape.k) + ", k " + std::to_string(at % shape.k);
+    if (plane_name == "scale") at /= dtype_bytes(shape.dtype);
+    const int64_t across = shape.k / length(shape.k);
+    return "row " + std::to_string(at / across) + (group_ ? ", group " + std::to_string(at % across) : "");
+  }
+
+ private:
+  int64_t length(int64_t k) const { return group_ ? group_ : k; }
+  void require_policy(std::string_view activation) const {
+    if (activation == kWeightOnly || !find_activation(activation))
+      throw std::invalid_argument(name_ + " has no activation policy " + std::string(activation));
+  }
+
+  int bits_;
+  int64_t group_;
+  Mapping mapping_;
+  std::string name_, meaning_, summary_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Scheme>> make_intx() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  for (int bits = 1; bits <= 8; ++bits)
+    for (const int64_t group : {0, 32, 64, 128, 256})
+      for (const Mapping mapping : {Mapping::symmetric, Mapping::symmetric_no_clipping, Mapping::asymmetric})
+        all.push_back(std::make_unique<Intx>(bits, group, mapping));
+  return all;
+}
+
+}  // namespace qcts

@@ -1,0 +1,181 @@
+// tinyq: TinyQ at commit 006b7b9 (tinyq.py, utils.py), two schemes.
+//   tinyq_w8a32  W8A32LinearLayer: linear_q_symmetric_per_channel in float32, whatever the weight's dtype
+//   was;
+//                forward: linear(x, q * s) + b, all in float32
+//   tinyq_w8a16  W8A16LinearLayer: scales in the weight's own dtype, codes without a clamp;
+//                forward: linear(x, q) * s + b in x's dtype
+// Both symmetric with max|w| / 127, one scale a row. The zero points of W8A32 are int32 zeros that its
+// forward never reads (it passes z_w=0).
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+namespace {
+
+constexpr float kCodeMax = 127;  // torch.iinfo(torch.int8).max
+constexpr float kCodeMin = -128;
+
+constexpr std::array<LayoutInfo, 1> kW8A32Layouts = {
+    {{"plain", "TinyQ 006b7b9 tinyq.py W8A32LinearLayer", true}}};
+constexpr std::array<LayoutInfo, 1> kW8A16Layouts = {
+    {{"plain", "TinyQ 006b7b9 tinyq.py W8A16LinearLayer", true}}};
+
+// tensor.abs().max(): NaN if the row holds one.
+float largest_magnitude(std::span<const float> row) {
+  float largest = 0;
+  for (float w : row) {
+    if (std::isnan(w)) return w;
+    largest = std::max(largest, std::fabs(w));
+  }
+  return largest;
+}
+
+// .to(torch.int8) of a rounded float: by way of int32, whose low byte remains. What int32 cannot hold, NaN
+// included, is 0x80000000 there (cvttss2si), so 0.
+int8_t wrapped_code(float rounded) {
+  if (!(rounded >= -0x1p31f && rounded < 0x1p31f)) return 0;
+  return static_cast<int8_t>(static_cast<uint32_t>(static_cast<int32_t>(rounded)));
+}
+
+class Tinyq : public Scheme {
+ public:
+  std::string_view family() const override { return "tinyq"; }
+  int64_t group() const override { return 0; }
+
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+    if (!find_layout(layout)) return std::string(name()) + " has no layout " + std::string(layout);
+    if (!takes(shape.dtype))
+      return std::string(name()) + " has no weights of " + std::string(dtype_name(shape.dtype));
+    if (shape.n < 1 || shape.k < 1) return std::string(name()) + " takes no empty weight";
+    return std::nullopt;
+  }
+
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(plain, plane_specs(shape, layout));
+    return plain;
+  }
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(packed, plane_specs(shape, layout));
+    return packed;
+  }
+
+  // W8A32's q_w.to(torch.float32) * s_w, once rounded. W8A16 never forms its weight; q * s once rounded to
+  // the dtype of the scales is what its forward means.
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
+    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    std::vector<ExactWeight> row(shape.k);
+    for (int64_t n = 0; n < shape.n; ++n) {
+      exact_row(plain, shape, n, row);
+      for (int64_t k = 0; k < shape.k; ++k) store_float(shape.dtype, out, n * shape.k + k, row[k].product);
+    }
+    return out;
+  }
+
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    const std::vector<std::byte>& codes = plane(plain, "int8_weights").bytes;
+    const double scale = load_float(shape.dtype, plane(plain, "scales").bytes, row);
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const double code = static_cast<int8_t>(codes[row * shape.k + k]);
+      out[k] = {.product = code * scale, .zero = 0, .code = code, .scale = scale};
+    }
+  }
+
+  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+                    uint64_t byte_offset) const override {
+    const int64_t offset = static_cast<int64_t>(byte_offset);
+    if (plane_name == "scales") return "row " + std::to_string(offset / dtype_bytes(shape.dtype));
+    if (plane_name == "zero_points") return "row " + std::to_string(offset / 4);
+    return "row " + std::to_string(offset / shape.k) + ", k " + std::to_string(offset % shape.k);
+  }
+
+ protected:
+  virtual bool takes(DType dtype) const = 0;
+};
+
+class W8A32 final : public Tinyq {
+ public:
+  std::string_view name() const override { return "tinyq_w8a32"; }
+  std::string_view summary() const override {
+    return "TinyQ: int8 weights, one float32 scale a row, unread zero points; linear(x, q * s) + b in "
+           "float32";
+  }
+  std::string_view source() const override {
+    return "TinyQ 006b7b9 W8A32LinearLayer.quantize: linear_q_symmetric_per_channel";
+  }
+  std::span<const LayoutInfo> layouts() const override { return kW8A32Layouts; }
+  bool takes(DType dtype) const override { return dtype == DType::float32; }
+
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+    return {{"int8_weights", DType::int8, {shape.n, shape.k}},
+            {"scales", DType::float32, {shape.n}},
+            {"zero_points", DType::int32, {shape.n}}};
+  }
+
+  Planes quantize(const Matrix& weight, std::string_view) const override {
+    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, "plain"));
+    const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
+    for (int64_t n = 0; n < weight.rows; ++n) {
+      const std::span<const float> row(values.data() + n * weight.cols, weight.cols);
+      // r_max / q_max on Python floats, then stored in a float32 tensor.
+      const float scale = static_cast<float>(static_cast<double>(largest_magnitude(row)) / 127.0);
+      store_float(DType::float32, planes[1].bytes, n, scale);
+      for (int64_t k = 0; k < weight.cols; ++k) {
+        const float rounded = std::nearbyint(row[k] / scale + 0.0f);
+        planes[0].bytes[n * weight.cols + k] = static_cast<std::byte>(
+            wrapped_code(std::isnan(rounded) ? rounded : std::clamp(rounded, kCodeMin, kCodeMax)));
+      }
+    }
+    return planes;
+  }
+};
+
+class W8A16 final : public Tinyq {
+ public:
+  std::string_view name() const override { return "tinyq_w8a16"; }
+  std::string_view summary() const override {
+    return "TinyQ: int8 weights without a clamp, one scale a row; linear(x, q) * s + b in x's dtype";
+  }
+  std::string_view source() const override { return "TinyQ 006b7b9 W8A16LinearLayer.quantize"; }
+  std::span<const LayoutInfo> layouts() const override { return kW8A16Layouts; }
+  bool takes(DType dtype) const override {
+    return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+  }
+
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+    return {{"int8_weights", DType::int8, {shape.n, shape.k}}, {"scales", shape.dtype, {shape.n}}};
+  }
+
+  // Choice tinyq_w8a16_no_clamp: a scale that the dtype rounded down makes the row's largest weight 128,
+  // which wraps to -128.
+  Planes quantize(const Matrix& weight, std::string_view) const override {
+    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, "plain"));
+    const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
+    for (int64_t n = 0; n < weight.rows; ++n) {
+      const std::span<const float> row(values.data() + n * weight.cols, weight.cols);
+      const float scale = round_to(weight.dtype, largest_magnitude(row) / kCodeMax);
+      store_float(weight.dtype, planes[1].bytes, n, scale);
+      for (int64_t k = 0; k < weight.cols; ++k) {
+        const float rounded = std::nearbyint(div_in(weight.dtype, row[k], scale));
+        planes[0].bytes[n * weight.cols + k] = static_cast<std::byte>(wrapped_code(rounded));
+      }
+    }
+    return planes;
+  }
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Scheme>> make_tinyq() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  all.push_back(std::make_unique<W8A32>());
+  all.push_back(std::make_unique<W8A16>());
+  return all;
+}
+
+}  // namespace qcts

@@ -1,0 +1,77 @@
+#include "suites/cli/inspect_script.h"
+
+#include <iostream>
+
+#include "reference/dialects/torchscript.h"
+#include "suites/cli/file_command.h"
+
+namespace qcts::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool is_code(const ScriptRecord& record) { return record.name.starts_with("code/"); }
+
+// Storages are told with the tensors.
+bool is_storage(const ScriptRecord& record) {
+  return record.name.starts_with("data/") || record.name.starts_with("constants/");
+}
+
+Json constants_json(const ScriptClass& cls) {
+  Json constants = Json::object();
+  for (const ScriptClass::Constant& constant : cls.constants)
+    constants[constant.name] = {{"type", constant.type}, {"value", constant.value}};
+  return constants;
+}
+
+std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text.empty() ? "-" : text;
+}
+
+}  // namespace
+
+Json program_json(const TorchScript& script, const Limits& limits) {
+  Json json;
+  json["operator_set"] = script.version;
+  json["version_record"] = script.version_record;
+  json["modules"] = Json::array();
+  for (const ScriptModule& module : script_modules(script, limits))
+    json["modules"].push_back({{"path", module.path},
+                               {"class", module.cls->name},
+                               {"parameters", module.cls->parameters},
+                               {"buffers", module.cls->buffers},
+                               {"attributes", module.attributes},
+                               {"constants", constants_json(*module.cls)},
+                               {"methods", module.cls->methods}});
+  json["code"] = Json::array();
+  json["records"] = Json::array();
+  for (const ScriptRecord& record : script.records) {
+    if (is_code(record))
+      json["code"].push_back({{"name", record.name}, {"bytes", record.bytes}});
+    else if (!is_storage(record))
+      json["records"].push_back(record.name);
+  }
+  return json;
+}
+
+void print_program(const TorchScript& script, const Limits& limits) {
+  std::cout << "\nprogram of operator set " << script.version << " (record " << script.version_record
+            << ")\n";
+  for (const ScriptModule& module : script_modules(script, limits)) {
+    std::cout << "  " << (module.path.empty() ? "(root)" : module.path) << "  " << module.cls->name
+              << "; methods " << joined(module.cls->methods) << "\n";
+    for (const auto& [name, value] : module.attributes.items())
+      std::cout << "      " << name << " = " << dumped(value) << "\n";
+    for (const ScriptClass::Constant& constant : module.cls->constants)
+      std::cout << "      " << constant.name << " : Final[" << constant.type << "] = " << constant.value
+                << "\n";
+  }
+  for (const ScriptRecord& record : script.records)
+    if (is_code(record)) std::cout << "  " << record.name << "  " << grouped(record.bytes) << " bytes\n";
+}
+
+}  // namespace qcts::cli

@@ -1,0 +1,405 @@
+"""The commands on files of other writers than today's torchao: TinyQ, torchao 0.5 to 0.17, pytorch/ao#2338."""
+
+import json
+import shutil
+import struct
+
+from collections import OrderedDict
+from pathlib import Path
+
+import pytest
+from qcts_program import ROOT, inspect, qcts
+
+FIXTURES = ROOT / "fixtures"
+MANIFEST = json.loads((FIXTURES / "manifest.json").read_text())
+GOLDENS = {entry["id"]: entry for entry in MANIFEST["goldens"]}
+
+
+def read_safetensors(path):
+    """name -> (dtype, shape, bytes)"""
+    data = Path(path).read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + length])
+    header.pop("__metadata__", None)
+    body = data[8 + length :]
+    return {name: (v["dtype"], v["shape"], body[slice(*v["data_offsets"])]) for name, v in header.items()}
+
+
+def write_safetensors(path, entries, metadata=None):
+    """entries: name -> (dtype, shape, bytes), in order."""
+    header, offset = {"__metadata__": metadata} if metadata else {}, 0
+    for name, (dtype, shape, data) in entries.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + len(data)]}
+        offset += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    Path(path).write_bytes(struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in entries.values()))
+    return path
+
+
+def with_own_dequantize():
+    """Goldens of old writers, and of TinyQ, that recorded what the writer dequantizes to."""
+    for id, entry in GOLDENS.items():
+        old = "old_writer" in entry["flags"] or id.startswith("tinyq")
+        if old and any("dequant" in tensor["expected"] for tensor in entry["tensors"]):
+            yield id
+
+
+@pytest.mark.parametrize("id", with_own_dequantize())
+def test_dequantize_gives_what_the_writer_gives(id, tmp_path):
+    """Protects: weights of files that no current library reads come back bit for bit."""
+    entry = GOLDENS[id]
+    words = ["--cpu-pack", entry["cpu_capability"]] if any("cpu_" in t["layout"] for t in entry["tensors"]) else []
+    qcts("dequantize", FIXTURES / entry["file"], tmp_path / "dense.safetensors", *words)
+    got = read_safetensors(tmp_path / "dense.safetensors")
+    want = read_safetensors(FIXTURES / entry["expected"])
+    checked = 0
+    for tensor in entry["tensors"]:
+        assert tensor["name"] in got
+        if "dequant" in tensor["expected"]:
+            assert got[tensor["name"]] == want[f"{tensor['name']}|dequant"], tensor["name"]
+            checked += 1
+    assert checked
+
+
+@pytest.mark.parametrize("id", [id for id, entry in GOLDENS.items() if "old_writer" in entry["flags"]])
+def test_resave_keeps_files_of_old_writers(id, tmp_path):
+    """Protects: every byte of a file whose classes only old wheels know."""
+    path = FIXTURES / GOLDENS[id]["file"]
+    qcts("resave", path, tmp_path / path.name)
+    assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+
+
+TINYQ = [id for id in GOLDENS if id.startswith("tinyq_006b7b9/")]
+
+
+def test_tinyq_goldens_are_there():
+    assert len(TINYQ) == 9
+
+
+@pytest.mark.parametrize("id", TINYQ)
+def test_tinyq_layers_are_read(id):
+    found = inspect(FIXTURES / GOLDENS[id]["file"])
+    assert found["dialect"] == "tinyq"
+    layers = [tensor for tensor in found["tensors"] if tensor["scheme"]]
+    assert layers and all(tensor["type"] in ("W8A32LinearLayer", "W8A16LinearLayer") for tensor in layers)
+    for layer in layers:
+        parts = [part["name"] for part in layer["payload"]]
+        assert parts == ["int8_weights", "scales"] + (["zero_points"] if "w8a32" in id else [])
+
+
+def float_state(torch, id):
+    """The state dict that TinyQ's Quantizer was given, from the recorded weights; the dtypes are the golden's."""
+    from safetensors.torch import load_file
+
+    path = FIXTURES / GOLDENS[id]["file"]
+    quantized = torch.load(path, weights_only=True)
+    weights = load_file(FIXTURES / GOLDENS[id]["expected"])
+    if not all(f"{key.removesuffix('int8_weights')}weight|w" in weights for key in quantized if "int8_weights" in key):
+        return None
+    source = OrderedDict()
+    dtype = next((t.dtype for k, t in quantized.items() if k.endswith("bias")), torch.float32)
+    modules = []
+    for key in quantized:
+        module, _, part = key.rpartition(".")
+        if f"{module}.int8_weights" not in quantized:
+            source[key] = quantized[key]
+        elif module not in modules:
+            modules.append(module)
+            source[f"{module}.weight"] = weights[f"{module}.weight|w"].to(dtype)
+            if f"{module}.bias" in quantized:
+                source[f"{module}.bias"] = quantized[f"{module}.bias"]
+    source._metadata = quantized._metadata
+    return source
+
+
+@pytest.mark.parametrize("id", [id for id in TINYQ if "opt" not in id])
+def test_quantize_writes_what_tinyqs_quantizer_writes(id, tmp_path):
+    """Protects: keys, their order, dtypes and bytes of TinyQ's own .pth; here even the file's bytes."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    source = float_state(torch, id)
+    assert source is not None
+    torch.save(source, tmp_path / "float.pth")
+    method = id.split("/")[1]
+    qcts("quantize", "--scheme", f"tinyq_{method}", tmp_path / "float.pth", tmp_path / "qmodel.pth")
+    assert (tmp_path / "qmodel.pth").read_bytes() == (FIXTURES / GOLDENS[id]["file"]).read_bytes()
+
+
+def test_quantize_leaves_what_tinyqs_exclusion_list_names(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    state = {"block.fc.weight": torch.ones(4, 8), "block.lm_head.weight": torch.ones(4, 8), "block.fc.bias": torch.ones(4)}
+    torch.save(state, tmp_path / "in.pth")
+    qcts("quantize", "--scheme", "tinyq_w8a16", "--exclude", "lm_head", tmp_path / "in.pth", tmp_path / "out.pth")
+    loaded = torch.load(tmp_path / "out.pth", weights_only=True)
+    assert list(loaded) == ["block.fc.bias", "block.fc.int8_weights", "block.fc.scales", "block.lm_head.weight"]
+    assert "TinyQ writes no safetensors" in qcts(
+        "quantize", "--scheme", "tinyq_w8a16", tmp_path / "in.pth", tmp_path / "out.safetensors", code=2
+    ).stderr
+
+
+def test_tinyq_from_safetensors(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    ones = struct.pack("<f", 1.0)
+    entries = {"fc.weight": ("F32", [4, 8], ones * 32), "fc.bias": ("F32", [4], ones * 4)}
+    path = write_safetensors(tmp_path / "in.safetensors", entries)
+    qcts("quantize", "--scheme", "tinyq_w8a32", path, tmp_path / "out.pth")
+    loaded = torch.load(tmp_path / "out.pth", weights_only=True)
+    assert list(loaded) == ["fc.bias", "fc.int8_weights", "fc.scales", "fc.zero_points"]
+    assert (loaded["fc.int8_weights"] == 127).all() and loaded["fc.zero_points"].dtype == torch.int32
+
+
+def refusal(path, *words):
+    done = qcts("inspect", path, "--json", *words, code=1)
+    return json.loads(done.stdout)["refusal"]
+
+
+def test_tinyq_layers_that_contradict_themselves_are_refused(tmp_path):
+    codes = ("I8", [4, 8], bytes(32))
+    scales = ("F32", [4], bytes(16))
+    wrong = {
+        "scales is": {"m.int8_weights": codes, "m.scales": ("F32", [3], bytes(12))},
+        "int8_weights is uint8": {"m.int8_weights": ("U8", [4, 8], bytes(32)), "m.scales": scales},
+        "not float32": {"m.int8_weights": codes, "m.scales": ("F16", [4], bytes(8)), "m.zero_points": ("I32", [4], bytes(16))},
+        "two weights of one module": {"m.int8_weights": codes, "m.scales": scales, "m.weight": ("F32", [4, 8], bytes(128))},
+    }
+    for words, entries in wrong.items():
+        found = refusal(write_safetensors(tmp_path / "wrong.safetensors", entries))
+        assert words in found["detail"], found
+    plain = write_safetensors(tmp_path / "plain.safetensors", {"m.int8_weights": codes})
+    assert inspect(plain)["dialect"] == "plain"
+    assert "no module has int8_weights and scales" in refusal(plain, "--dialect", "tinyq")["detail"]
+    # One row: torch's squeeze() left its scale without a dimension.
+    one = {"m.int8_weights": ("I8", [1, 8], bytes(8)), "m.scales": ("F32", [], bytes(4))}
+    assert inspect(write_safetensors(tmp_path / "one.safetensors", one))["tensors"][0]["scheme"] == "tinyq_w8a16"
+
+
+FBGEMM = "torchao.dtypes.fbgemm_fp8_tensor."
+WEIGHT = ("F32", [2, 4], bytes(32))
+
+
+def issue_2338(path, names=("a.weight",), metadata=None, entries=None, **parts):
+    """A file of the dictionary form; `parts` replaces the metadata of the first tensor, None drops it."""
+    words = {
+        "tensor_type": "LinearActivationQuantizedTensor",
+        "input_quant_func": FBGEMM + "to_fbgemm_fp8",
+        "quant_kwargs": '{"activation_scale_ub": 0.3}',
+    }
+    header = {"tensor_names": json.dumps(list(names))}
+    body = {}
+    for index, name in enumerate(names):
+        own = words | parts if index == 0 else words
+        header |= {f"{name}:{key}": value for key, value in own.items() if value is not None}
+        body[f"{name}:original_weight"] = WEIGHT
+    return write_safetensors(path, body | (entries or {}), header | (metadata or {}))
+
+
+def test_2338_spellings_of_one_function_are_one(tmp_path):
+    attributes = [
+        inspect(issue_2338(tmp_path / "f.safetensors", input_quant_func=FBGEMM + name))["tensors"][0]["attributes"]
+        for name in ("to_fbgemm_fp8", "FbgemmFp8Tensor.from_float")
+    ]
+    assert attributes[0] == attributes[1]
+    assert attributes[0]["quant_kwargs"] == {"activation_scale_ub": 0.3}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        1,
+        0.25,
+        True,
+        "text",
+        [1, None],
+        {"_type": "torch.dtype", "_data": "float8_e4m3fn"},
+        {"_type": "MappingType", "_data": "SYMMETRIC"},
+        {"_type": "tuple", "_data": [1, {"_type": "torch.dtype", "_data": "int8"}]},
+        {"_type": "function", "_data": "torchao.quantization.quant_api._int8_symm_per_token_reduced_range_quant"},
+        {"_type": "PerRow", "_data": {"dim": -1}},
+    ],
+    ids=repr,
+)
+def test_2338_encodes_each_kind_of_argument(value, tmp_path):
+    path = issue_2338(tmp_path / "f.safetensors", quant_kwargs=json.dumps({"x": value}))
+    assert inspect(path)["tensors"][0]["attributes"]["quant_kwargs"] == {"x": value}
+
+
+REFUSED_2338 = {
+    "function": ({"input_quant_func": "os.system"}, "'os.system' is not on the allow-list"),
+    "function_in_kwargs": ({"quant_kwargs": '{"f": {"_type": "function", "_data": "os.system"}}'}, "allow-list"),
+    "no_function": ({"input_quant_func": None}, "no input_quant_func"),
+    "type": ({"tensor_type": "OtherTensor"}, "tensor_type OtherTensor"),
+    "kwargs": ({"quant_kwargs": "[1]"}, "quant_kwargs is no object"),
+    "not_json": ({"quant_kwargs": "{"}, "not JSON"),
+    "dtype": ({"quant_kwargs": '{"x": {"_type": "torch.dtype", "_data": "load"}}'}, "no element type"),
+    "class": ({"quant_kwargs": '{"x": {"_type": "Popen", "_data": {}}}'}, "class Popen is not allowed"),
+    "enum": ({"quant_kwargs": '{"x": {"_type": "MappingType", "_data": "SKEW"}}'}, "no member"),
+    "colliding": ({"names": ("a", "a:b")}, "a:b and a"),
+    "twice": ({"metadata": {"tensor_names": '["a.weight", "a.weight"]'}}, "twice"),
+    "own_entry": ({"entries": {"a.weight": WEIGHT}}, "an entry of its own"),
+    "unknown_part": ({"entries": {"a.weight:scale": WEIGHT}}, "a.weight:scale: no part"),
+    "not_listed": ({"entries": {"b.weight:original_weight": WEIGHT}}, "b.weight:original_weight"),
+    "no_weight": ({"metadata": {"tensor_names": '["a.weight", "b"]', "b:tensor_type": "LinearActivationQuantizedTensor"}}, "no entry b:original_weight"),
+    "no_description": ({"metadata": {"tensor_names": '["a.weight", "b"]'}}, "neither a tensor_type nor an entry"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED_2338)
+def test_2338_refuses_by_name(case, tmp_path):
+    words, detail = REFUSED_2338[case]
+    found = refusal(issue_2338(tmp_path / "f.safetensors", **words))
+    assert found["class"] == "SubclassSchema" and detail in found["detail"], found
+
+
+def test_2338_beside_torchaos_own_dialect_is_refused_with_both_names(tmp_path):
+    found = refusal(issue_2338(tmp_path / "f.safetensors", metadata={"a.weight": '{"_type": "Tensor"}'}))
+    assert "torchao_safetensors and torchao_2338" in found["detail"]
+
+
+def test_2338_weight_stays_as_it_is(tmp_path):
+    """Its law: one dense float32 weight, 1.0 times."""
+    path = FIXTURES / GOLDENS["torchao_0_13_0/ao_2338/dictionary"]["file"]
+    found = inspect(path)
+    assert found["dialect"] == "torchao_2338" and found["reduction"] == 1.0
+    assert [tensor["name"] for tensor in found["tensors"]] == ["layer1.weight", "layer2.weight", "layer3.weight"]
+    assert [t["attributes"]["quant_kwargs"]["activation_scale_ub"] for t in found["tensors"]] == [0.3, 0.5, 0.7]
+    qcts("dequantize", path, tmp_path / "dense.safetensors")
+    entries, dense = read_safetensors(path), read_safetensors(tmp_path / "dense.safetensors")
+    assert dense == {name.removesuffix(":original_weight"): value for name, value in entries.items()}
+
+
+def test_2338_forms_beside_the_dictionary():
+    single = inspect(FIXTURES / GOLDENS["torchao_0_13_0/ao_2338/single"]["file"])
+    assert [(t["name"], t["type"]) for t in single["tensors"]] == [("tensor", "LinearActivationQuantizedTensor")]
+    beside = inspect(FIXTURES / GOLDENS["torchao_0_13_0/ao_2338/beside_plain"]["file"])
+    assert [(t["name"], t["type"]) for t in beside["tensors"]] == [
+        ("layer1.weight", "LinearActivationQuantizedTensor"),
+        ("norm.weight", "Tensor"),
+        ("layer1.bias", "Tensor"),
+    ]
+
+
+
+
+LLAMAS = [id for id in GOLDENS if id.startswith("transformers_")]
+INT8_LLAMA = "transformers_5_23_0/int8_row/llama"
+
+
+def changed_directory(id, tmp_path, change):
+    """The golden's directory with `change` applied to its config.json."""
+    folder = tmp_path / "model"
+    shutil.copytree(FIXTURES / GOLDENS[id]["file"], folder)
+    config = json.loads((folder / "config.json").read_text())
+    change(config, config["quantization_config"])
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.mark.parametrize("id", LLAMAS)
+def test_config_says_what_the_payload_is(id):
+    """Protects: both spellings of quantization_config, and no false contradiction for what transformers wrote."""
+    said = inspect(FIXTURES / GOLDENS[id]["file"])["config"]
+    assert said["dtype"] == "bfloat16"
+    assert said["quantization"]["name"] in (
+        "Int8WeightOnlyConfig",
+        "int8_weight_only",
+        "Int8DynamicActivationInt8WeightConfig",
+        "Float8WeightOnlyConfig",
+        "Int4WeightOnlyConfig",
+    )
+
+
+def rename(name):
+    def change(config, quantization):
+        quantization["quant_type"] = {"default": {"_type": name, "_version": 2, "_data": {}}}
+
+    return change
+
+
+def as_string(name, **kwargs):
+    def change(config, quantization):
+        quantization["quant_type"], quantization["quant_type_kwargs"] = name, kwargs
+
+    return change
+
+
+CONTRADICTIONS = {
+    "class": (INT8_LLAMA, rename("Float8WeightOnlyConfig"), "config.json says Float8WeightOnlyConfig, but"),
+    "string": (INT8_LLAMA, as_string("int4_weight_only", group_size=128), "config.json says int4_weight_only, but"),
+    "activations": (INT8_LLAMA, rename("Int8DynamicActivationInt8WeightConfig"), "does not quantize its activations"),
+    "group": ("transformers_4_57_1/int4wo", as_string("int4_weight_only", group_size=64), "has groups of 128, not 64"),
+    "module": (
+        INT8_LLAMA,
+        lambda config, quantization: quantization.update(modules_to_not_convert=["self_attn.q_proj"]),
+        "config.json does not convert self_attn.q_proj, but",
+    ),
+    "neither": (
+        INT8_LLAMA,
+        lambda config, quantization: quantization.update(quant_type=7),
+        "quant_type is neither a string nor an object",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_a_config_that_contradicts_the_payload_is_refused_by_name(case, tmp_path):
+    id, change, detail = CONTRADICTIONS[case]
+    folder = changed_directory(id, tmp_path, change)
+    found = refusal(folder)
+    assert found["class"] == "SubclassSchema" and detail in found["detail"], found
+    if case != "neither":
+        assert detail in qcts("inspect", folder, "--lenient").stderr
+
+
+def test_the_same_configuration_as_a_string_contradicts_nothing(tmp_path):
+    folder = changed_directory(INT8_LLAMA, tmp_path, as_string("int8_weight_only"))
+    assert inspect(folder)["config"]["quantization"] == {"name": "int8_weight_only", "arguments": {}, "not_converted": []}
+
+
+def test_a_quantized_configuration_of_a_float_model_is_refused(tmp_path):
+    folder = tmp_path / "float"
+    folder.mkdir()
+    write_safetensors(folder / "model.safetensors", {"a.weight": WEIGHT})
+    said = {"quant_method": "torchao", "quant_type": "int8_weight_only"}
+    (folder / "config.json").write_text(json.dumps({"quantization_config": said}))
+    assert "no tensor is quantized" in refusal(folder)["detail"]
+
+
+def test_another_dtype_than_the_configs_is_a_warning_and_stored_dtypes_stay(tmp_path):
+    folder = changed_directory(INT8_LLAMA, tmp_path, lambda config, _: config.update(dtype="float16"))
+    done = qcts("inspect", folder, "--json")
+    assert "config.json names float16, but" in done.stderr
+    assert {tensor["dtype"] for tensor in json.loads(done.stdout)["tensors"]} == {"bfloat16"}
+
+
+@pytest.mark.parametrize("id", LLAMAS)
+def test_transformers_loads_what_dequantize_writes(id, tmp_path):
+    """Protects: transformers with the dequantized file gives the greedy tokens of the twin whose weights the writer
+    itself dequantized.
+    """
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    from safetensors.torch import load_file
+
+    entry = GOLDENS[id]
+    layouts = [tensor["layout"] for tensor in entry["tensors"] if tensor["layout"].startswith("cpu_")]
+    words = ["--cpu-pack", layouts[0].removeprefix("cpu_")] if layouts else []
+    folder = tmp_path / "dense"
+    folder.mkdir()
+    qcts("dequantize", FIXTURES / entry["file"], folder / "model.safetensors", *words)
+    config = json.loads((FIXTURES / entry["file"] / "config.json").read_text())
+    del config["quantization_config"]
+    (folder / "config.json").write_text(json.dumps(config))
+    loaded = transformers.LlamaForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
+    recorded = load_file(FIXTURES / entry["expected"])
+    twin = transformers.LlamaForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
+    changed = 0
+    with torch.no_grad():
+        for name, parameter in twin.named_parameters():
+            if f"{name}|dequant" in recorded:
+                parameter.copy_(recorded[f"{name}|dequant"])
+                changed += 1
+    assert changed
+    prompt = torch.tensor([[1 + 7 * i % 47 for i in range(6)]])
+    options = {"max_new_tokens": 8, "do_sample": False, "pad_token_id": 0}
+    assert torch.equal(loaded.generate(prompt, **options), twin.generate(prompt, **options))

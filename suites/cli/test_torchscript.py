@@ -1,0 +1,140 @@
+"""What inspect lists of a TorchScript archive is what torch.jit.load finds; the other commands keep off it."""
+
+import hashlib
+import io
+import json
+import zipfile
+
+import pytest
+import torch
+from qcts_program import ROOT, inspect, qcts
+
+MANIFEST = json.loads((ROOT / "fixtures/manifest.json").read_text())
+GOLDENS = [ROOT / "fixtures" / g["file"] for g in MANIFEST["goldens"] if "torchscript" in g["flags"]]
+
+
+def described(tensor):
+    """dtype, shape and sha256 of the elements in row-major order; of a quantized tensor its codes."""
+    codes = tensor.detach().int_repr() if tensor.is_quantized else tensor.detach()
+    data = codes.contiguous().flatten().view(torch.uint8).numpy().tobytes()
+    return str(tensor.dtype)[6:], list(tensor.shape), hashlib.sha256(data).hexdigest()
+
+
+def listed(report, kind):
+    found = {}
+    for tensor in report["tensors"]:
+        if tensor["type"] == kind:
+            inner = tensor["payload"][0]
+            found[tensor["name"]] = (tensor["dtype"], tensor["shape"], inner["sha256"])
+    return found
+
+
+def check(path):
+    program = torch.jit.load(path)
+    report = inspect(path)
+    assert report["format"] == "torchscript"
+    parameters = {n: described(p) for n, p in program.named_parameters(remove_duplicate=False)}
+    buffers = {n: described(b) for n, b in program.named_buffers(remove_duplicate=False)}
+    assert listed(report, "Parameter") == parameters
+    assert listed(report, "Buffer") == buffers
+    modules = [module["path"] for module in report["program"]["modules"]]
+    assert modules == [name for name, _ in program.named_modules(remove_duplicate=False)]
+    with zipfile.ZipFile(path) as archive:
+        names = [name.split("/", 1)[1] for name in archive.namelist()]
+        version = next(n for n in (".data/version", "version") if n in names)
+        prefix = archive.namelist()[0].split("/")[0]
+        assert report["program"]["operator_set"] == int(archive.read(f"{prefix}/{version}"))
+    assert [record["name"] for record in report["program"]["code"]] == [
+        n for n in names if n.startswith("code/")
+    ]
+    return report, program
+
+
+@pytest.mark.parametrize("path", GOLDENS, ids=lambda p: p.parent.name)
+def test_inspect_lists_what_torch_loads(path):
+    check(path)
+
+
+def test_inspect_tells_attributes_constants_and_classes():
+    path = next(p for p in GOLDENS if p.parent.name == "attributes")
+    report, program = check(path)
+    root = report["program"]["modules"][0]
+    for name in ("names", "table", "flag", "scale", "far", "empty", "bools", "floats"):
+        assert root["attributes"][name] == getattr(program, name), name
+    assert root["attributes"]["pair"]["_data"] == list(program.pair)
+    assert root["constants"]["factor"] == {"type": "int", "value": "3"}
+    assert root["class"].endswith(".Attributes") and {"forward", "scaled"} <= set(root["methods"])
+    text = qcts("inspect", path).stdout
+    assert "program of operator set 3 (record version)" in text and "factor : Final[int] = 3" in text
+
+
+class Fresh(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2)
+        )
+        self.register_buffer("halves", torch.arange(6.0).to(torch.float16)[1:4])
+
+    def forward(self, x):
+        return self.layers(x) + self.halves.sum()
+
+
+@pytest.mark.parametrize("way", ["script", "trace"])
+def test_a_program_of_this_moment_is_listed_too(way, tmp_path):
+    """With what no golden has: the inputs of a trace, and an extra file."""
+    module = Fresh().eval()
+    program = torch.jit.script(module) if way == "script" else torch.jit.trace(module, torch.ones(2, 3))
+    path = tmp_path / "fresh.pt"
+    torch.jit.save(program, path, _extra_files={"notes.txt": b"hello"})
+    report, _ = check(path)
+    assert "extra/notes.txt" in report["program"]["records"]
+    assert ("traced_inputs.pkl" in report["program"]["records"]) == (way == "trace")
+
+
+def test_a_newer_operator_set_is_refused(tmp_path):
+    source = next(p for p in GOLDENS if p.parent.name == "divide_v10")
+    changed = tmp_path / "newer.pt"
+    with zipfile.ZipFile(source) as archive, zipfile.ZipFile(changed, "w") as target:
+        for info in archive.infolist():
+            data = archive.read(info)
+            target.writestr(info.filename, b"11\n" if info.filename.endswith("/version") else data)
+    done = qcts("inspect", changed, "--lenient", code=1)
+    assert done.stderr.startswith("qcts: refused: Version: operator set 11 is newer than 10")
+
+
+def test_resave_refuses_it_by_name(tmp_path):
+    done = qcts("resave", GOLDENS[0], tmp_path / "copy.pt", code=2)
+    assert done.stderr == f"qcts: {GOLDENS[0]}: a TorchScript archive, which is read here and not written\n"
+    assert not (tmp_path / "copy.pt").exists()
+
+
+def test_quantize_does_not_drop_the_program(tmp_path):
+    path = next(p for p in GOLDENS if p.parent.name == "control_flow_scripted")
+    out = tmp_path / "out.safetensors"
+    done = qcts("quantize", path, out, "--scheme", "int8_row", code=1)
+    assert "TorchScript program" in done.stderr and not out.exists()
+
+
+def test_diff_compares_tensors():
+    """Script and trace of one module: the same tensors, another program."""
+    scripted, traced = (
+        next(p for p in GOLDENS if p.parent.name == f"control_flow_{way}") for way in ("scripted", "traced")
+    )
+    found = json.loads(qcts("diff", scripted, traced, "--json").stdout)
+    assert found["e1"]["equal"] and found["e2"]["equal"] and not found["e3"]["equal"]
+    other = next(p for p in GOLDENS if p.parent.name == "linspace")
+    found = json.loads(qcts("diff", scripted, other, "--json", code=1).stdout)
+    assert not found["e2"]["equal"]
+
+
+def test_versions_differ_in_the_record_alone():
+    """The goldens of one operator under several operator sets hold the same code."""
+    files = {p.parent.name: zipfile.ZipFile(io.BytesIO(p.read_bytes())) for p in GOLDENS}
+    for operator, versions in (("divide", (1, 3, 4, 10)), ("fill", (1, 4, 5, 10))):
+        codes = set()
+        for version in versions:
+            archive = files[f"{operator}_v{version}"]
+            codes.add(b"".join(archive.read(n) for n in archive.namelist() if n.endswith(".py")))
+            assert archive.read("archive/version") == b"%d\n" % version
+        assert len(codes) == 1

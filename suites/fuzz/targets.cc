@@ -1,0 +1,14 @@
+#include "suites/fuzz/targets.h"
+
+namespace qcts::fuzz {
+
+std::span<const Target> targets() {
+  static constexpr Target kTargets[] = {
+#define QCTS_FUZZ_TARGET(name, seeds, longest_bytes) {#name, SeedKind::seeds, longest_bytes, use_##name},
+#include "suites/fuzz/targets.inc"
+#undef QCTS_FUZZ_TARGET
+  };
+  return kTargets;
+}
+
+}  // namespace qcts::fuzz

@@ -1,0 +1,49 @@
+"""libFuzzer over every target for a bounded time, built by preset fuzz, under both sanitizers.
+
+QCTS_FUZZ_SECONDS sets the time a target (10 by default).
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fuzzing  # noqa: E402
+
+SECONDS = int(os.environ.get("QCTS_FUZZ_SECONDS", "10"))
+TARGETS = [
+    line.split("(")[1].split(",")[0]
+    for line in (Path(__file__).parent / "targets.inc").read_text().splitlines()
+    if line.startswith("QCTS_FUZZ_TARGET(")
+]
+
+
+@pytest.fixture(scope="module")
+def program():
+    compiler, why = fuzzing.find_clang()
+    if not compiler:
+        pytest.skip(why)
+    return fuzzing.build(str(fuzzing.ROOT / "build/fuzz"), compiler)
+
+
+@pytest.fixture(scope="module")
+def folder(program, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fuzz")
+    fuzzing.write_seeds(program, folder / "seeds")
+    return folder
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_bounded_run_finds_nothing(target, program, folder):
+    result = fuzzing.fuzz(program, target, fuzzing.target_lengths(program)[target], folder, SECONDS)
+    assert not result.error and not result.findings, (result.error, result.findings)
+    # The seeds alone are over a hundred inputs: fewer executions mean that nothing was fuzzed.
+    assert result.executions > 500 and result.corpus_files > 10 and result.covered_edges > 100, result
+
+
+def test_the_log_of_a_finding_is_read():
+    result = fuzzing.Result("zip")
+    fuzzing.read_log("INFO: Loaded 1 modules   (5 inline 8-bit counters): 5\n#9\tNEW    cov: 3 ft: 4\n", result)
+    assert (result.executions, result.covered_edges, result.known_edges) == (9, 3, 5)

@@ -1,0 +1,90 @@
+// The torch zip container, its pickle, and both together.
+#include <algorithm>
+
+#include "reference/formats/byte_io.h"
+#include "reference/formats/pickle_graph.h"
+#include "reference/formats/torch_zip.h"
+#include "reference/formats/zip_directory.h"
+#include "reference/formats/zip_writer.h"
+#include "suites/fuzz/targets.h"
+
+namespace qcts::fuzz {
+namespace {
+
+constexpr uint64_t kMostWalkedBytes = 1u << 16;
+
+TorchZipOptions options() {
+  TorchZipOptions result;
+  result.crc = CrcPolicy::ignore;
+  return result;
+}
+
+// Every tensor is walked, and the file that is rebuilt from the graph is the file.
+void use_archive(const TorchZip& zip) {
+  pickle::for_each_node(zip.root, [&](const pickle::Ref& node) {
+    const auto tensor = tensor_of(zip, node);
+    if (tensor && bytes_of(tensor->dtype, tensor->shape) <= kMostWalkedBytes) row_major_bytes(*tensor);
+  });
+  if (!std::ranges::equal(rebuild_torch_zip(zip), zip.file->bytes()))
+    throw Finding("torch zip: the rebuilt file differs");
+}
+
+}  // namespace
+
+bool use_zip(Input input) {
+  try {
+    const ZipDirectory directory = read_zip_directory(input, {}, false);
+    uint64_t end = 0;
+    for (const ZipEntry& entry : directory.entries) {
+      if (entry.header_offset != end || entry.data_offset > input.size() ||
+          entry.size > input.size() - entry.data_offset || entry.record_end > input.size())
+        throw Finding("zip: records do not follow each other inside the file");
+      end = entry.record_end;
+    }
+  } catch (const Refused&) {
+    return false;
+  }
+  return true;
+}
+
+bool use_pickle(Input input) {
+  try {
+    const auto once = pickle::write(pickle::read(input));
+    if (pickle::write(pickle::read(once)) != once)
+      throw Finding("pickle: what was written is read as another graph");
+  } catch (const Refused&) {
+    return false;
+  }
+  return true;
+}
+
+// The input as data.pkl of an archive whose storages 0 to 5 have 0, 1, 8, 64, 200 and 4096 bytes: mutations cannot break the container,
+// so all of them reach the graph and the tensors.
+bool use_torch_graph(Input input) {
+  const std::vector<std::byte> zeros(4096);
+  ZipWriter writer("archive", 64, 8192);
+  writer.add("data.pkl", input, 1);
+  writer.add("byteorder", as_bytes("little"), 1);
+  int key = 0;
+  for (const size_t size : {0, 1, 8, 64, 200, 4096})
+    writer.add("data/" + std::to_string(key++), Input(zeros).first(size), size == 0 ? 0 : 1);
+  writer.add("version", as_bytes("3\n"), 1);
+  auto file = MappedFile::from_bytes(std::move(writer).finish());
+  try {
+    use_archive(read_torch_zip(std::move(file), options()));
+  } catch (const Refused&) {
+    return false;
+  }
+  return true;
+}
+
+bool use_torch_zip(Input input) {
+  try {
+    use_archive(read_torch_zip(MappedFile::from_bytes({input.begin(), input.end()}), options()));
+  } catch (const Refused&) {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace qcts::fuzz

@@ -1,0 +1,262 @@
+"""Reading is bounded, whatever the bytes: CPU time <= 1 s + 10 ns a byte, heap <= 64 MiB + 64 B a pickle opcode + the header.
+
+Over every malformed file, and over hostile ones made here that are too big to keep. Release builds only: sanitizers cost both.
+"""
+
+import json
+import os
+import re
+import struct
+import subprocess
+import zlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = Path(os.environ.get("QCTS_BUILD", ROOT / "build/release"))
+MALFORMED = json.loads((ROOT / "fixtures/manifest.json").read_text())["malformed"]
+SANITIZED = re.search(r"^QCTS_SANITIZE:\w+=\S", (BUILD / "CMakeCache.txt").read_text(), re.M) is not None
+
+pytestmark = pytest.mark.skipif(SANITIZED, reason="the bounds are those of a release build: sanitizers multiply time and heap")
+
+
+@pytest.fixture(scope="module")
+def measure():
+    process = subprocess.Popen([BUILD / "bin/qcts_bounds"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def measure(path):
+        process.stdin.write(f"{path}\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+    yield measure
+    process.stdin.close()
+    assert process.wait(timeout=60) == 0
+
+
+def hold(answer, file_bytes, opcodes, header_bytes, name):
+    for mode, cost in answer.items():
+        assert not cost["outcome"].startswith("exception"), (name, mode, cost)
+        assert cost["cpu_s"] <= 1 + 10e-9 * file_bytes, (name, mode, cost, file_bytes)
+        assert cost["heap_bytes"] <= (64 << 20) + 64 * opcodes + header_bytes, (name, mode, cost, opcodes)
+
+
+def test_every_malformed_file_is_cheap(measure):
+    for entry in MALFORMED:
+        path = ROOT / "fixtures" / entry["file"]
+        hold(measure(path), path.stat().st_size, 0, 0, entry["id"])
+
+
+def u32(value):
+    return struct.pack("<I", value)
+
+
+def text(value):
+    return b"X" + u32(len(value)) + value.encode()
+
+
+def put(index):
+    return b"q" + bytes([index]) if index < 256 else b"r" + u32(index)
+
+
+def archive(records, path):
+    """Stored entries with the end records that torch writes; sizes stand in the headers."""
+    directory = b""
+    with open(path, "wb") as out:
+        for name, data in records:
+            full, crc, at = f"archive/{name}".encode(), zlib.crc32(data), out.tell()
+            common = struct.pack("<HHHHIII", 0, 0, 0, 0, crc, len(data), len(data))
+            out.write(b"PK\3\4" + struct.pack("<H", 0) + common + struct.pack("<HH", len(full), 0) + full + data)
+            directory += b"PK\1\2" + struct.pack("<HH", 0, 0) + common
+            directory += struct.pack("<HHHHHII", len(full), 0, 0, 0, 0, 0, at) + full
+        begin, count = out.tell(), len(records)
+        end64 = begin + len(directory)
+        out.write(directory)
+        out.write(b"PK\6\6" + struct.pack("<QHHIIQQQQ", 44, 0x31E, 45, 0, 0, count, count, len(directory), begin))
+        out.write(b"PK\6\7" + struct.pack("<IQI", 0, end64, 1))
+        small = min(count, 0xFFFF)
+        out.write(b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, small, small, len(directory), begin, 0))
+
+
+def pickled(body, path, storages=()):
+    extra = [(f"data/{i}", data) for i, data in enumerate(storages)]
+    archive([("data.pkl", b"\x80\x02" + body + b"."), ("byteorder", b"little"), *extra, ("version", b"3\n")], path)
+
+
+TENSOR_START = b"ctorch._utils\n_rebuild_tensor_v2\nq\1ccollections\nOrderedDict\nq\2ctorch\nFloatStorage\nq\3" + text("storage") + b"q\4" + text("cpu") + b"q\5"
+
+
+def tensor(number, elems=1):
+    """One tensor over a storage of its own name; the globals are in memo 1 to 5. 24 opcodes."""
+    storage = b"(h\4h\3" + text(str(number)) + b"h\5J" + u32(elems) + b"tQ"
+    return b"h\1(" + storage + b"K\0K\1\x85K\1\x85\x89h\2)RtR"
+
+
+def many_tensors(count, path, storages):
+    """A dict whose first entries memoise the globals; every tensor has a name of its own."""
+    parts = [b"}(", text("g"), b"(", TENSOR_START, b"t"]
+    parts += [text(f"layers.{i}.weight") + tensor(i % storages) for i in range(count)]
+    pickled(b"".join(parts) + b"u", path, [b"\0\0\0\0"] * storages)
+    return 26 * count + 20
+
+
+def deep_lists(path):
+    pickled(b"]" * 900_000 + b"a" * 899_999, path)
+    return 1_800_000
+
+
+def deep_tuples(path):
+    pickled(b")" + b"\x85" * 4_000_000, path)
+    return 4_000_000
+
+
+def wide_list(path):
+    """Every opcode makes a list: the most heap an opcode can ask for."""
+    batch = b"(" + b"]" * 1000 + b"e"
+    pickled(b"]" + batch * 8000, path)
+    return 8_000_000
+
+
+def wide_dicts(path):
+    batch = b"(" + b"}" * 1000 + b"e"
+    pickled(b"]" + batch * 8000, path)
+    return 8_000_000
+
+
+def wide_numbers(path):
+    batch = b"(" + b"K\7" * 1000 + b"e"
+    pickled(b"]" + batch * 8000, path)
+    return 8_000_000
+
+
+def wide_floats(path):
+    batch = b"(" + (b"G" + b"\0" * 8) * 1000 + b"e"
+    pickled(b"]" + batch * 4000, path)
+    return 4_000_000
+
+
+def wide_strings(path):
+    batch = b"(" + b"X\0\0\0\0" * 1000 + b"e"
+    pickled(b"]" + batch * 8000, path)
+    return 8_000_000
+
+
+def memo_bomb(path):
+    pickled(b"]" + b"".join(put(i) for i in range(4_000_000)), path)
+    return 4_000_000
+
+
+def memo_gap(path):
+    pickled(b"]r\xff\xff\xff\xff", path)
+    return 2
+
+
+def laughs(path):
+    """Thirty lists, each ten times the one before: 10^30 tensors when walked as a tree."""
+    start = b"(" + TENSOR_START + tensor(0) + put(6)
+    levels = b"".join(b"](" + b"h" + bytes([6 + i]) + (b"h" + bytes([6 + i])) * 9 + b"e" + put(7 + i) for i in range(30))
+    pickled(start + levels + b"t", path, [b"\0\0\0\0"])
+    return 1000
+
+
+def shared_keys(path):
+    """One dict with a million integer keys."""
+    blocks = (range(first, first + 1000) for first in range(0, 1_000_000, 1000))
+    pickled(b"}" + b"".join(b"(" + b"".join(b"J" + u32(i) + b"N" for i in block) + b"u" for block in blocks), path)
+    return 2_000_000
+
+
+def long_name(path):
+    pickled(b"c" + b"a" * 20_000_000 + b"\nb\n", path)
+    return 1
+
+
+def huge_directory(path):
+    archive([(f"data/{i}", b"") for i in range(600_000)], path)
+    return 0
+
+
+def many_entries(path):
+    records = [("data.pkl", b"\x80\x02}."), ("version", b"3\n")]
+    archive(records + [(f"data/{i}", b"") for i in range(500_000)], path)
+    return 0
+
+
+def tensors_20k(path):
+    return many_tensors(20_000, path, 2000)
+
+
+def tensors_200k(path):
+    return many_tensors(200_000, path, 100)
+
+
+def tensors_1m(path):
+    return many_tensors(1_000_000, path, 1)
+
+
+HOSTILE = [deep_lists, deep_tuples, wide_list, wide_dicts, wide_numbers, wide_floats, wide_strings, memo_bomb, memo_gap]
+HOSTILE += [laughs, shared_keys, long_name, huge_directory, many_entries, tensors_20k, tensors_200k, tensors_1m]
+ACCEPTED = {wide_numbers, tensors_20k}  # what a checkpoint may really hold
+
+
+@pytest.mark.parametrize("make", HOSTILE, ids=lambda f: f.__name__)
+def test_hostile_pickle_or_archive_is_cheap(make, measure, tmp_path):
+    path = tmp_path / "hostile.pt"
+    opcodes = make(path)
+    answer = measure(path)
+    print(make.__name__, path.stat().st_size, opcodes, answer)
+    hold(answer, path.stat().st_size, opcodes, 0, make.__name__)
+    if make in ACCEPTED:
+        assert answer["strict"]["outcome"] == answer["lenient"]["outcome"] == "accepted" or make is wide_numbers
+    path.unlink()
+
+
+def safetensors(header, path, data=b""):
+    path.write_bytes(struct.pack("<Q", len(header)) + header + data)
+
+
+def st_tensors(path):
+    entries = ",".join(f'"layers.{i}.weight":{{"dtype":"U8","shape":[1],"data_offsets":[{i},{i + 1}]}}' for i in range(100_000))
+    safetensors(("{" + entries + "}").encode(), path, bytes(100_000))
+
+
+def st_long_shape(path):
+    safetensors(b'{"x":{"dtype":"U8","shape":[' + b"1," * 20_000_000 + b'1],"data_offsets":[0,1]}}', path, b"\0")
+
+
+def st_long_name(path):
+    safetensors(b'{"' + b"x" * 60_000_000 + b'":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', path, b"\0")
+
+
+def st_deep(path):
+    safetensors(b'{"x":' + b"[" * 40_000_000, path)
+
+
+def st_blanks(path):
+    safetensors(b"{" + b" " * 90_000_000 + b"}", path)
+
+
+def st_metadata(path):
+    entries = ",".join(f'"{i}":""' for i in range(300_000))
+    safetensors(('{"__metadata__":{' + entries + "}}").encode(), path)
+
+
+@pytest.mark.parametrize("make", [st_tensors, st_long_shape, st_long_name, st_deep, st_blanks, st_metadata], ids=lambda f: f.__name__)
+def test_hostile_safetensors_is_cheap(make, measure, tmp_path):
+    path = tmp_path / "hostile.safetensors"
+    make(path)
+    answer = measure(path)
+    print(make.__name__, path.stat().st_size, answer)
+    hold(answer, path.stat().st_size, 0, path.stat().st_size, make.__name__)
+    path.unlink()
+
+
+def test_expanded_view_of_a_trillion_elements_is_refused_when_it_has_to_be_written(tmp_path):
+    """Four bytes that claim a shape of 2^40: reading is free, writing them out is refused before anything is allocated."""
+    view = b"h\1((h\4h\3" + text("0") + b"h\5K\1tQK\0\x8a\6" + (1 << 40).to_bytes(6, "little") + b"\x85K\0\x85\x89h\2)RtR"
+    pickled(b"}(" + text("g") + b"(" + TENSOR_START + b"t" + text("x") + view + b"u", tmp_path / "x.pt", [b"\0\0\0\0"])
+    words = [BUILD / "bin/qcts", "dequantize", tmp_path / "x.pt", tmp_path / "out.safetensors"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stderr.startswith("qcts: refused: LimitExceeded: "), done
+    assert not (tmp_path / "out.safetensors").exists()
