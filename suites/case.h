@@ -58,15 +58,13 @@ struct Case {
   std::string full_id() const;   // id, "/provider_variant" appended where there is a provider
 };
 
-// One field a choice; suites/plans/<name>.json has the same keys, all of them but `cases`, and
-// no other.
+// One field a choice; suites/plans/<name>.json has the same keys, all of them, and no other.
 struct Plan {
   std::string name;
   std::string description;
   std::vector<Kind> kinds;
   bool all_variants = true;  // every candidate; false: of each provider only the best that this machine runs
   bool every_input = true;   // false: one shape and one m of each input family
-  std::vector<std::string> cases;  // ids; of what the other fields choose only these, all where empty
   double case_timeout_s = 60;   // the watchdog's patience with one case
   double latency_budget_s = 0;  // for all latency cases together
   std::vector<int64_t> latency_m;

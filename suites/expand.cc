@@ -79,7 +79,6 @@ class Expander {
 
   std::vector<Case> run() {
     for (const Kind kind : plan_.kinds) expand_kind(kind);
-    if (!plan_.cases.empty()) std::erase_if(cases_, [&](const Case& c) { return !holds(plan_.cases, c.id); });
     for (const Case& c : cases_)
       if (c.id.find_first_not_of(kAlphabet) != c.id.npos || !parse_case_id(c.id))
         throw std::runtime_error("case id outside kind.op/scheme/input in [a-z0-9_/.]: " + c.id);

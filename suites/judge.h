@@ -11,8 +11,6 @@
 
 namespace qcts {
 
-struct Question;
-
 struct JudgeContext {
   std::filesystem::path scratch;  // an empty folder for files that a case writes
   std::filesystem::path targets;  // suites/targets
@@ -40,9 +38,6 @@ void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_reject(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict);
-// numerics with a question of the caller's.
-void judge_question(const qcts_kernel& kernel, Question question, const JudgeContext& context,
-                    Verdict& verdict);
 void judge_determinism(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_latency(const Case& c, const JudgeContext& context, Verdict& verdict);
 

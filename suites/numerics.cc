@@ -9,6 +9,7 @@
 #include "suites/effective_weights.h"
 #include "suites/judge.h"
 #include "suites/question.h"
+#include "suites/replay.h"
 
 namespace qcts {
 namespace {

@@ -26,11 +26,6 @@ class PlanReader {
     }
   }
 
-  template <typename T>
-  T get_or(const char* key, T absent) {
-    return json_.contains(key) ? get<T>(key) : absent;
-  }
-
   [[noreturn]] void fail(const std::string& key, const std::string& what) const {
     throw std::runtime_error(file_ + ": field '" + key + "' " + what);
   }
@@ -70,7 +65,6 @@ Plan load_plan(const std::filesystem::path& path) {
   }
   plan.all_variants = reader.get<bool>("all_variants");
   plan.every_input = reader.get<bool>("every_input");
-  plan.cases = reader.get_or<std::vector<std::string>>("cases", {});
   plan.case_timeout_s = reader.get<double>("case_timeout_s");
   plan.latency_budget_s = reader.get<double>("latency_budget_s");
   plan.latency_m = reader.get<std::vector<int64_t>>("latency_m");

@@ -7,6 +7,7 @@
 
 #include "suites/cli/commands.h"
 #include "suites/cli/nearest.h"
+#include "suites/cli/selftest.h"
 
 namespace {
 

@@ -29,6 +29,10 @@ Replay read_replay(const std::filesystem::path& path);
 // cannot be replayed.
 Question question_of(const Replay& replay);
 
+// The numerics kind with a question of the caller's: fills status, reason, mismatch and measures.
+void judge_question(const qcts_kernel& kernel, Question question, const JudgeContext& context,
+                    Verdict& verdict);
+
 // Judged like a numerics case.
 Verdict judge_replay(const Replay& replay, const Implementation& implementation, const JudgeContext& context);
 

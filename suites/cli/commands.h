@@ -17,7 +17,5 @@ void add_list(CLI::App& app, int& exit_code);
 void add_schemes(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
-void add_selftest(CLI::App& app, int& exit_code);
-void add_replay(CLI::App& app, int& exit_code);
 
 }  // namespace qcts::cli

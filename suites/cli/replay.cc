@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "fixtures/golden.h"
-#include "suites/cli/commands.h"
+#include "suites/cli/selftest.h"
 #include "suites/cli/nearest.h"
 #include "suites/paths.h"
 #include "suites/replay.h"

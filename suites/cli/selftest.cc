@@ -5,7 +5,7 @@
 #include <iostream>
 #include <memory>
 
-#include "suites/cli/commands.h"
+#include "suites/cli/selftest.h"
 #include "suites/self/alarms.h"
 #include "suites/self/exam.h"
 #include "suites/self/kill.h"

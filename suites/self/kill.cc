@@ -66,7 +66,6 @@ class ProviderKill {
     source_.options.context.targets = targets_folder();
     source_.options.context.program = program_word();
     source_.options.context.seed = request.seed;
-    for (const std::string& id : load_plan(plan_path("quick")).cases) first_.insert(id);
   }
 
   KillRow row(const MutantInfo& mutant, std::string_view faults) {
@@ -95,18 +94,15 @@ class ProviderKill {
   }
 
  private:
-  // The quick plan's cases first: they are chosen for what they kill. Repetition last: it costs most. Latency
-  // proves nothing here.
+  // Repetition last: it costs most. Latency proves nothing here.
   std::vector<Task> tasks(const MutantInfo& mutant, const std::vector<CaseName>& cases) const {
-    std::vector<Task> front, middle, back;
+    std::vector<Task> front, back;
     for (const CaseName& name : cases) {
       if (name.id.starts_with("latency.")) continue;
       const bool file = name.id.find(".file/") != name.id.npos;
       if (file != (mutant.kind == "format") || !matches(request_.cases, name.id)) continue;
-      const bool repeats = name.id.starts_with("determinism.");
-      (first_.contains(name.id) ? front : repeats ? back : middle).push_back({0, name, plan_.case_timeout_s});
+      (name.id.starts_with("determinism.") ? back : front).push_back({0, name, plan_.case_timeout_s});
     }
-    front.insert(front.end(), middle.begin(), middle.end());
     front.insert(front.end(), back.begin(), back.end());
     return front;
   }
@@ -115,7 +111,6 @@ class ProviderKill {
   const Plan plan_;
   ScratchFolder scratch_;
   Source source_;
-  std::set<std::string> first_;
 };
 
 KillRow examined(const MutantInfo& mutant) {
