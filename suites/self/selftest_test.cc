@@ -1,5 +1,5 @@
 // The mutants: the list keeps its size, the judge's own parts answer every question of the exam and each
-// faulty part fails one, the quick plan kills every faulty provider, and a failed answer is explained by the
+// faulty part fails one, the default plan kills every faulty kernel, and a failed answer is explained by the
 // fault that was planted, never by another.
 #include <algorithm>
 #include <set>
