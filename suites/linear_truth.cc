@@ -166,7 +166,15 @@ qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activatio
   } else if (family == "intx") {
     numerics.weight_cast = abi_dtype(dtype);
     if (!weight_only) numerics.x_cast = abi_dtype(dtype);
-  } else if (weight_only && (family == "fp8_row" || family == "int8_group")) {
+  } else if (weight_only &&
+             (family == "fp8_row" || family == "fp8" || family == "nf4" || family == "int8_group")) {
+    numerics.weight_cast = abi_dtype(dtype);
+  } else if (family == "fp8_row" && activation == "dyn_row") {
+    numerics.weight_cast = numerics.x_cast = QCTS_F32;  // _scaled_mm on a CPU: both times their scales
+  } else if (family == "mx") {
+    numerics.weight_cast = numerics.x_cast = abi_dtype(dtype);  // KernelPreference.EMULATED: both dequantized
+  } else if (family == "nvfp4" && weight_only) {
+    numerics.scale_cast = QCTS_F32;
     numerics.weight_cast = abi_dtype(dtype);
   } else if (weight_only && family == "int4_tinygemm") {
     numerics.weight_cast = QCTS_F32;

@@ -126,6 +126,22 @@ constexpr std::array<Parts, 6> kElementwise = {{{"PlainAQTTensorImpl", "int_data
                                                 {"Float8AQTTensorImpl", "float8_data"},
                                                 {"Float8AQTLayout", "float8_data"}}};
 
+// FloatxTensorCore*, called FpxTensorCore* in 0.5.
+std::optional<std::vector<double>> prepacked_codes(const NamedTensor& tensor, const std::string& at,
+                                                   int64_t rows, int64_t columns) {
+  const Tensor* packed = find_payload(tensor, at + "packed_floatx_data");
+  if (!packed) packed = find_payload(tensor, at + "packed_fpx_data");
+  Json layout = attribute(tensor, at + "_layout");
+  if (layout.is_null()) layout = attribute(tensor, at + "layout_type");
+  const Json data = layout.is_object() ? layout.value("_data", Json()) : Json();
+  if (!packed || !data.is_object()) return std::nullopt;
+  const Json exponent = data.value("ebits", Json()), mantissa = data.value("mbits", Json());
+  if (!exponent.is_number_integer() || !mantissa.is_number_integer()) return std::nullopt;
+  const int64_t e = exponent.get<int64_t>(), m = mantissa.get<int64_t>();
+  if (e < 1 || e > 7 || m < 0 || m > 7) return std::nullopt;
+  return floatx_codes(*packed, rows, columns, static_cast<int>(e), static_cast<int>(m));
+}
+
 std::optional<std::vector<double>> codes_of(const NamedTensor& tensor, const std::string& at,
                                             const Affine& affine) {
   for (const Parts& parts : kElementwise) {
@@ -143,22 +159,6 @@ std::optional<std::vector<double>> codes_of(const NamedTensor& tensor, const std
     if (const Tensor* pairs = find_payload(tensor, at + "int_data"))
       return nibble_codes(*pairs, affine.shape[0], affine.shape[1]);
   return std::nullopt;
-}
-
-// FloatxTensorCore*, called FpxTensorCore* in 0.5.
-std::optional<std::vector<double>> prepacked_codes(const NamedTensor& tensor, const std::string& at,
-                                                   int64_t rows, int64_t columns) {
-  const Tensor* packed = find_payload(tensor, at + "packed_floatx_data");
-  if (!packed) packed = find_payload(tensor, at + "packed_fpx_data");
-  Json layout = attribute(tensor, at + "_layout");
-  if (layout.is_null()) layout = attribute(tensor, at + "layout_type");
-  const Json data = layout.is_object() ? layout.value("_data", Json()) : Json();
-  if (!packed || !data.is_object()) return std::nullopt;
-  const Json exponent = data.value("ebits", Json()), mantissa = data.value("mbits", Json());
-  if (!exponent.is_number_integer() || !mantissa.is_number_integer()) return std::nullopt;
-  const int64_t e = exponent.get<int64_t>(), m = mantissa.get<int64_t>();
-  if (e < 1 || e > 7 || m < 0 || m > 7) return std::nullopt;
-  return floatx_codes(*packed, rows, columns, static_cast<int>(e), static_cast<int>(m));
 }
 
 // Elements of the grid of blocks; 0 when the blocks do not divide the shape.
@@ -217,6 +217,36 @@ bool all_integers(const Tensor& tensor) {
                              [](double z) { return std::nearbyint(z) == z && std::fabs(z) <= 256; });
 }
 
+// Classes that are affine themselves, without an AffineQuantizedTensor around a layout:
+//   FbgemmFp8Tensor     torchao 0.11 to 0.15, dtypes/fbgemm_fp8_tensor.py: float8_data [N, K] times scale
+//   [N], the
+//                       inverse of fbgemm's quantize_fp8_row
+//   IntxUnpackedTensor  torchao 0.13, quantize_/workflows/intx/intx_unpacked_tensor.py: qdata, scale,
+//   zero_point over
+//                       block_size
+std::optional<Affine> read_flat(const NamedTensor& tensor) {
+  const bool fbgemm = tensor.type == "FbgemmFp8Tensor";
+  if ((!fbgemm && tensor.type != "IntxUnpackedTensor") || tensor.shape.size() != 2) return std::nullopt;
+  const Tensor* codes = find_payload(tensor, fbgemm ? "float8_data" : "qdata");
+  Affine affine;
+  affine.dtype = tensor.dtype;
+  affine.shape = tensor.shape;
+  affine.block =
+      fbgemm ? std::vector<int64_t>{1, tensor.shape[1]} : integers(attribute(tensor, "block_size"));
+  affine.scale = find_payload(tensor, "scale");
+  affine.zero_point = fbgemm ? nullptr : find_payload(tensor, "zero_point");
+  affine.impl = tensor.type;
+  const int64_t blocks = grid_elems(affine);
+  if (!codes || codes->shape != tensor.shape || !holds_numbers(codes->dtype) || !blocks || !affine.scale ||
+      !is_float(affine.scale->dtype) || affine.scale->numel() != blocks)
+    return std::nullopt;
+  if (affine.zero_point && (affine.zero_point->numel() != blocks ||
+                            !holds_numbers(affine.zero_point->dtype) || !all_integers(*affine.zero_point)))
+    return std::nullopt;
+  affine.codes = numbers_of(*codes);
+  return affine;
+}
+
 }  // namespace
 
 std::optional<std::string> affine_prefix(const NamedTensor& tensor) {
@@ -265,6 +295,7 @@ std::optional<Affine> read_affine(const NamedTensor& tensor) {
 
 std::optional<Tensor> dense_by_dialect(const NamedTensor& tensor) {
   if (const std::optional<Affine> affine = read_affine(tensor)) return dense_of_affine(*affine, tensor.name);
+  if (const std::optional<Affine> affine = read_flat(tensor)) return dense_of_affine(*affine, tensor.name);
   // Wrappers that quantize only activations, around a plain weight.
   if (tensor.type != "LinearActivationQuantizedTensor" &&
       tensor.type != "WeightTensorWithLinearActivationQuantizationMetadata")

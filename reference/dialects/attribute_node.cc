@@ -22,6 +22,9 @@ constexpr ClassModule kModules[] = {
     {"QuantizeTensorToInt8Kwargs", "torchao.quantization.quantize_.workflows.int8.int8_tensor"},
     {"QuantizeTensorToFloat8Kwargs", "torchao.quantization.quantize_.workflows.float8.float8_tensor"},
     {"Float8MMConfig", "torchao.float8.inference"},
+    {"QuantizeTensorToMXKwargs", "torchao.prototype.mx_formats.mx_tensor"},
+    {"ScaleCalculationMode", "torchao.prototype.mx_formats.config"},
+    {"QuantizeTensorToNVFP4Kwargs", "torchao.prototype.mx_formats.nvfp4_tensor"},
 };
 
 std::string_view module_of(std::string_view cls) {

@@ -4,16 +4,12 @@
 #include <array>
 
 #include "reference/dialects/attributes.h"
+#include "reference/dialects/float_schemas.h"
 #include "reference/dialects/shape_checks.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {
 namespace {
-
-bool is_float8(DType dtype) {
-  return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2 || dtype == DType::float8_e4m3fnuz ||
-         dtype == DType::float8_e5m2fnuz;
-}
 
 // int8_tensor.py; scales of 0.15 are in the logical dtype, since 0.16 in float32.
 Outer int8_outer(const NamedTensor& t) {
@@ -26,22 +22,6 @@ Outer int8_outer(const NamedTensor& t) {
   }
   require_class_or_null(t, "act_quant_kwargs", "QuantizeTensorToInt8Kwargs");
   require_bool_or_null(t, "reduce_range");
-  return {qdata.shape, require_dtype(t, "dtype", kFloats)};
-}
-
-// float8_tensor.py; scale is float32, block_size absent or empty means one scale for the whole tensor.
-Outer float8_outer(const NamedTensor& t) {
-  const Tensor& qdata = require_payload(t, "qdata", {});
-  if (!is_float8(qdata.dtype))
-    contradict(t, "qdata is " + std::string(dtype_name(qdata.dtype)) + ", no float8 type");
-  const Tensor& scale = require_payload(t, "scale", {DType::float32});
-  if (!t.attributes["block_size"].is_null() && !t.attributes["block_size"].empty())
-    require_shape(t, "scale", scale, blocks_of(t, qdata.shape));
-  else if (scale.numel() != 1)
-    contradict(t, "scale " + shape_text(scale.shape) + " without a block_size");
-  require_class_or_null(t, "act_quant_kwargs", "QuantizeTensorToFloat8Kwargs");
-  require_class_or_null(t, "mm_config", "Float8MMConfig");
-  require_class_or_null(t, "kernel_preference", "KernelPreference");
   return {qdata.shape, require_dtype(t, "dtype", kFloats)};
 }
 
@@ -187,15 +167,36 @@ const std::vector<ClassSchema>& classes() {
        {"elem_dtype", "block_size", "orig_dtype", "kernel_preference", "act_quant_kwargs",
         "is_swizzled_scales"},
        {},
-       nullptr,
+       mx_outer,
        true},
       {"NVFP4Tensor",
        {"qdata", "scale"},
        {"per_tensor_scale", "act_per_tensor_scale"},
        {"block_size", "orig_dtype"},
        {"is_swizzled_scales", "use_triton_kernel", "act_quant_kwargs"},
-       nullptr,
+       nvfp4_outer,
        true},
+      {"PrototypeFloat8Tensor",
+       {"qdata", "scale"},
+       {"act_quant_scale", "output_act_quant_scale"},
+       {},
+       {"block_size", "mm_config", "act_quant_kwargs", "kernel_preference", "dtype", "output_act_quant_kwargs"},
+       prototype_float8_outer,
+       false},
+      {"Float8Sparse2x4_2DData2DMetadataTensor",
+       {"qdata", "sparse_metadata", "scale"},
+       {},
+       {},
+       {"block_size", "act_quant_kwargs", "dtype"},
+       sparse_float8_outer,
+       false},
+      {"NF4Tensor",
+       {"quantized_data", "scaler_mean", "quantization_factor", "quantized_scalers", "nf4"},
+       {},
+       {"block_size", "n_blocks", "scaler_block_size"},
+       {},
+       nf4_outer,
+       false},
   };
   return all;
 }

@@ -77,6 +77,60 @@ NamedTensor intx() {
   return t;
 }
 
+NamedTensor mx() {
+  NamedTensor t;
+  t.name = "w", t.type = "MXTensor";
+  t.payload = {{"qdata", zeros(DType::uint8, {130, 32})}, {"scale", zeros(DType::float8_e8m0fnu, {64, 16})}};
+  t.attributes = {{"elem_dtype", dtype_json(DType::float4_e2m1fn_x2)},
+                  {"block_size", 32},
+                  {"orig_dtype", dtype_json(DType::bfloat16)},
+                  {"kernel_preference", nullptr},
+                  {"act_quant_kwargs", nullptr},
+                  {"is_swizzled_scales", true}};
+  return t;
+}
+
+NamedTensor mx6() {
+  NamedTensor t = mx();
+  t.payload = {{"qdata", zeros(DType::uint8, {4, 64})}, {"scale", zeros(DType::float8_e8m0fnu, {4, 2})}};
+  t.attributes["elem_dtype"] = "fp6_e3m2";
+  t.attributes["is_swizzled_scales"] = false;
+  return t;
+}
+
+NamedTensor nvfp4() {
+  NamedTensor t;
+  t.name = "w", t.type = "NVFP4Tensor";
+  t.payload = {{"qdata", zeros(DType::uint8, {4, 32})},
+               {"scale", zeros(DType::float8_e4m3fn, {4, 4})},
+               {"per_tensor_scale", zeros(DType::float32, {})}};
+  t.attributes = {{"block_size", 16}, {"orig_dtype", dtype_json(DType::bfloat16)}};
+  return t;
+}
+
+NamedTensor nf4() {
+  NamedTensor t;
+  t.name = "w", t.type = "NF4Tensor";
+  t.shape = {128, 128}, t.dtype = DType::float16;
+  t.payload = {{"quantized_data", zeros(DType::uint8, {8192})},
+               {"scaler_mean", zeros(DType::float16, {})},
+               {"quantization_factor", zeros(DType::float16, {1})},
+               {"quantized_scalers", zeros(DType::int8, {256})},
+               {"nf4", zeros(DType::float16, {16})}};
+  t.attributes = {{"block_size", 64}, {"n_blocks", 256}, {"scaler_block_size", 256}};
+  return t;
+}
+
+NamedTensor sparse() {
+  NamedTensor t;
+  t.name = "w", t.type = "Float8Sparse2x4_2DData2DMetadataTensor";
+  t.payload = {{"qdata", zeros(DType::float8_e4m3fn, {65, 40})},
+               {"sparse_metadata", zeros(DType::uint8, {128, 16})},
+               {"scale", zeros(DType::float32, {65, 1})}};
+  t.attributes = {{"block_size", {1, 80}}, {"dtype", dtype_json(DType::bfloat16)}};
+  return t;
+}
+
 void check(NamedTensor& tensor) {
   std::vector<std::string> warnings;
   const ClassSchema& schema = *find_class(tensor.type);
@@ -122,6 +176,31 @@ INSTANTIATE_TEST_SUITE_P(
     Schema, BrokenTensor,
     testing::
         Values(
+            Broken{"mx_element", mx, attribute("elem_dtype", "fp5_e2m2")},
+            Broken{"mx_code_dtype", mx, part(0, DType::float8_e4m3fn, {130, 32})},
+            Broken{"mx_scale_dtype", mx, part(1, DType::uint8, {64, 16})},
+            Broken{"mx_scale_not_tiles", mx, part(1, DType::float8_e8m0fnu, {130, 2})},
+            Broken{"mx_block_no_divisor", mx, attribute("block_size", 48)},
+            Broken{"mx_block_zero", mx, attribute("block_size", 0)},
+            Broken{"mx_orig_dtype", mx, attribute("orig_dtype", dtype_json(DType::int8))},
+            Broken{"mx_flat", mx, part(0, DType::uint8, {4160})},
+            Broken{"mx6_seventh_bit", mx6,
+                   [](NamedTensor& t) {
+                     std::vector<std::byte> codes(256);
+                     codes[9] = std::byte{64};
+                     t.payload[0].tensor = make_tensor(DType::uint8, {4, 64}, codes);
+                   }},
+            Broken{"nvfp4_scale_rows", nvfp4, part(1, DType::float8_e4m3fn, {5, 4})},
+            Broken{"nvfp4_scale_dtype", nvfp4, part(1, DType::float8_e5m2, {4, 4})},
+            Broken{"nvfp4_whole_dtype", nvfp4, part(2, DType::float64, {})},
+            Broken{"nf4_data", nf4, part(0, DType::uint8, {8191})},
+            Broken{"nf4_mean_shape", nf4, part(1, DType::float16, {1})},
+            Broken{"nf4_mean_dtype", nf4, part(1, DType::bfloat16, {})},
+            Broken{"nf4_table", nf4, part(4, DType::float16, {15})},
+            Broken{"nf4_blocks", nf4, attribute("n_blocks", 255)},
+            Broken{"nf4_block_size", nf4, attribute("block_size", -64)},
+            Broken{"sparse_metadata_rows", sparse, part(1, DType::uint8, {65, 16})},
+            Broken{"sparse_scale", sparse, part(2, DType::float32, {1, 65})},
             Broken{"int8_code_dtype", int8, part(0, DType::uint8, {4, 8})},
             Broken{"int8_scale_rows", int8, part(1, DType::float32, {3, 1})},
             Broken{"int8_scale_flat", int8, part(1, DType::float32, {4})},
@@ -135,15 +214,15 @@ INSTANTIATE_TEST_SUITE_P(
             Broken{"int8_block_no_divisor", int8, attribute("block_size", {1, 3})},
             Broken{"int8_block_null", int8, attribute("block_size", nullptr)},
             Broken{"int8_dtype", int8, attribute("dtype", dtype_json(DType::int8))},
-            Broken{"int8_kwargs", int8,
-                   attribute("act_quant_kwargs", {{"_type", "PerRow"}, {"_data", Json::object()}})},
+            Broken{
+                "int8_kwargs", int8,
+                attribute("act_quant_kwargs", {{"_type", "PerRow"}, {"_data", Json::object()}})},
             Broken{"int8_reduce", int8, attribute("reduce_range", 1)},
             Broken{"int8_extra", int8, attribute("evil", 1)},
             Broken{"int8_no_scale", int8, [](NamedTensor& t) { t.payload.erase(t.payload.begin() + 1); }},
-            Broken{"int8_more", int8,
-                   [](NamedTensor& t) {
-                     t.payload.push_back({"evil", zeros(DType::int8, {1})});
-                   }},
+            Broken{
+                "int8_more", int8,
+                [](NamedTensor& t) { t.payload.push_back({"evil", zeros(DType::int8, {1})}); }},
             Broken{"float8_code_dtype", float8, part(0, DType::uint8, {4, 8})},
             Broken{"float8_scale", float8, part(1, DType::float32, {4, 2})},
             Broken{"float8_no_block", float8, attribute("block_size", nullptr)},
@@ -196,7 +275,20 @@ TEST(Schema, RecognizesSchemes) {
   EXPECT_EQ(scheme_of(dynamic), "/");
   NamedTensor e5m2 = float8();
   e5m2.payload[0].tensor = zeros(DType::float8_e5m2, {4, 8});
-  EXPECT_EQ(scheme_of(e5m2), "/");
+  EXPECT_EQ(scheme_of(e5m2), "fp8_e5m2_row/plain");
+  EXPECT_EQ(scheme_of(mx()), "mxfp4_floor/swizzled");
+  EXPECT_EQ(scheme_of(mx6()), "mxfp6_e3m2_floor/plain");
+  NamedTensor even = mx6();
+  even.attributes["act_quant_kwargs"] = {
+      {"_type", "QuantizeTensorToMXKwargs"},
+      {"_data",
+       {{"elem_dtype", "fp6_e3m2"},
+        {"block_size", 32},
+        {"scaling_mode", {{"_type", "ScaleCalculationMode"}, {"_data", "EVEN"}}}}}};
+  EXPECT_EQ(scheme_of(even), "mxfp6_e3m2_even/plain");
+  EXPECT_EQ(scheme_of(nvfp4()), "nvfp4_two_level/plain");
+  EXPECT_EQ(scheme_of(nf4()), "nf4_b64_s256/plain");
+  EXPECT_EQ(scheme_of(sparse()), "fp8_sparse24_row/cutlass_sm90");
 }
 
 // torchao 0.15: scales in the logical dtype, no zero_point.

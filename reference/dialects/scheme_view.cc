@@ -148,6 +148,8 @@ std::optional<SchemeTensor> scheme_tensor(const NamedTensor& tensor, std::string
   };
   take(scheme->plane_specs(shape, result.layout), result.planes);
   take(scheme->policy_specs(shape, result.activation), result.policy_planes);
+  if (view->parameters)
+    for (Plane& plane : view->parameters(tensor)) result.policy_planes.push_back(std::move(plane));
   return result;
 }
 

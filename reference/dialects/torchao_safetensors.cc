@@ -103,7 +103,7 @@ class Reader {
       tensor.payload.push_back({part, claim(prefix + part, tensor.name).tensor});
     prefixes_.push_back(prefix);
     arrange(schema, tensor, options_.lenient, warnings_);
-    const Outer outer = schema.outer ? schema.outer(tensor) : unchecked_outer(tensor);
+    const Outer outer = schema.outer(tensor);
     tensor.shape = outer.shape;
     tensor.dtype = outer.dtype;
     recognize_scheme(tensor);
@@ -123,16 +123,6 @@ class Reader {
     for (std::string_view part : schema.optional_tensors)
       if (entries_.contains(prefix + std::string(part))) parts.emplace_back(part);
     return parts;
-  }
-
-  // MXTensor and NVFP4Tensor: the logical dtype is orig_dtype, four-bit codes are two to a byte.
-  Outer unchecked_outer(const NamedTensor& tensor) const {
-    const Tensor& qdata = require_payload(tensor, "qdata", {});
-    const bool four_bits = tensor.type == "NVFP4Tensor" ||
-                           tensor.attributes["elem_dtype"].value("_data", "") == "float4_e2m1fn_x2";
-    Outer outer = {qdata.shape, require_dtype(tensor, "orig_dtype", kFloats)};
-    if (four_bits && !outer.shape.empty()) outer.shape.back() *= 2;
-    return outer;
   }
 
   void add_leftovers(std::vector<NamedTensor>& tensors) {

@@ -27,6 +27,9 @@ struct View {
   // tensor has none. nullopt: it is no such plane. nullptr: every part is its plane.
   std::optional<Plane> (*convert)(const NamedTensor& tensor, const Tensor* part,
                                   const PlaneSpec& spec) = nullptr;
+  // What the policy takes from attributes: planes without payload, behind those of policy_specs(). nullptr:
+  // none.
+  Planes (*parameters)(const NamedTensor& tensor) = nullptr;
 };
 
 // The views of views.inc in list order; the first that recognizes a tensor has it.

@@ -48,6 +48,7 @@ uint64_t quiet_nan(DType dtype, const FloatFormat& format) {
 uint64_t largest(DType dtype, const FloatFormat& format) {
   if (dtype == DType::float8_e4m3fn) return 0x7E;
   if (dtype == DType::float4_e2m1fn_x2) return 0x7;
+  if (dtype == DType::float6_e2m3fn || dtype == DType::float6_e3m2fn) return 0x1F;
   return (exponent_ones(format) << format.mantissa_bits) - 1;
 }
 
@@ -74,6 +75,8 @@ bool is_float(DType dtype) {
     case DType::float8_e5m2:
     case DType::float8_e8m0fnu:
     case DType::float4_e2m1fn_x2:
+    case DType::float6_e2m3fn:
+    case DType::float6_e3m2fn:
       return true;
     default:
       return false;
@@ -89,6 +92,8 @@ const FloatFormat& float_format(DType dtype) {
   static const FloatFormat e5m2 = make_format(5, 2, 15, true, true, 57344.0);
   static const FloatFormat e8m0 = make_e8m0();
   static const FloatFormat e2m1 = make_format(2, 1, 1, false, false, 6.0);
+  static const FloatFormat e2m3 = make_format(2, 3, 1, false, false, 7.5);
+  static const FloatFormat e3m2 = make_format(3, 2, 3, false, false, 28.0);
   switch (dtype) {
     case DType::float64:
       return f64;
@@ -106,6 +111,10 @@ const FloatFormat& float_format(DType dtype) {
       return e8m0;
     case DType::float4_e2m1fn_x2:
       return e2m1;
+    case DType::float6_e2m3fn:
+      return e2m3;
+    case DType::float6_e3m2fn:
+      return e3m2;
     default:
       throw std::invalid_argument("not a floating point type: " + std::string(dtype_name(dtype)));
   }

@@ -9,6 +9,8 @@
 //   S.1111.111), E5M2 float8_e8m0fnu                OCP Microscaling Formats 1.0, section 5.4: 2^(byte -
 //   127), 255 is NaN, no sign, no zero float4_e2m1fn_x2              the same, section 5.3.3: one element
 //   here is one nibble (0..15), no Inf, no NaN
+//   float6_e2m3fn, float6_e3m2fn  the same, section 5.3.2: one element here is the low six bits of a byte, no
+//   Inf, no NaN
 #pragma once
 
 #include <cstddef>

@@ -50,7 +50,7 @@ std::vector<std::string> writable_layouts(const Scheme& scheme) {
   for (const LayoutInfo& layout : scheme.layouts())
     if (scheme.family() == "tinyq" || torchao_class(scheme, layout.name)) names.emplace_back(layout.name);
   for (size_t i = 0; i < names.size(); ++i)
-    if (names[i] == "tile_packed_4d") std::swap(names[0], names[i]);
+    if (names[i] == "tile_packed_4d" || names[i] == "swizzled") std::swap(names[0], names[i]);
   return names;
 }
 

@@ -1,0 +1,35 @@
+// Scales and codes of float8 tensors, weights and activations alike.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "reference/formats/tensor.h"
+
+namespace qcts {
+
+// Bounds on the largest magnitude before it becomes a scale (activation_value_lb, activation_value_ub).
+struct Float8Bounds {
+  std::optional<double> lower, upper;
+};
+
+// max |x|; the positive quiet NaN if one x is NaN (tensor.abs().amax()).
+float largest_magnitude(std::span<const float> values);
+
+// torchao 0.18.0 quantization/quant_primitives.py, _choose_scale_float8: clamp(largest, lower, upper) / max,
+// in `dtype`, the type of the quantized tensor; the bounds are first rounded to it (by way of float32). A
+// float16 scale can be subnormal or 0, and a block of zeros has scale 0 (choice fp8_zero_row_nan). `code`:
+// float8_e4m3fn or float8_e5m2.
+float float8_scale(DType dtype, DType code, float largest, const Float8Bounds& bounds = {});
+
+// MSLK 0017d3d, mslk/quantize/triton/fp8_quantize.py, _kernel_quantize_fp8_row: clamp(largest, 1/512, upper)
+// / 448 in float32, whatever the tensor's type (choice fp8_floor_512).
+float float8_scale_floored(float largest, std::optional<float> upper = {});
+
+// _quantize_affine_float8: x / scale in float32, clamp to the largest code, cast. The quotient of 0/0 and
+// Inf/Inf is NaN with its sign bit set, as on the x86 processors that write the goldens (Intel SDM volume 1,
+// 4.8.3.7: the default NaN is negative).
+uint8_t float8_code(DType code, float x, float scale);
+
+}  // namespace qcts

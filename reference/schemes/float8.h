@@ -1,0 +1,66 @@
+// Float8 weights with one float32 scale for each block of [n, k]: the class behind the families fp8_row and
+// fp8.
+//   torchao 0.18.0 Float8WeightOnlyConfig and Float8DynamicActivationFloat8WeightConfig: Float8Tensor.from_hp
+//   in quantization/quantize_/workflows/float8/float8_tensor.py on its "torch" path (the one without MSLK on
+//   Hopper); Float8StaticActivationFloat8WeightConfig: PrototypeFloat8Tensor.from_hp in
+//   prototype/quantization/float8_static_quant/prototype_float8_tensor.py. Numbers:
+//   reference/numerics/float8.h. decode: code.float() * scale in float32, then the cast to the logical dtype
+//   (_dequantize_affine_float8).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+
+struct Float8Parameters {
+  std::string name, family, summary;
+  DType code = DType::float8_e4m3fn;
+  // Elements that share a scale, block_rows x block_cols; 0: the whole side.
+  int64_t block_rows = 1, block_cols = 0;
+  // A layout "mslk" beside "plain": the same bytes by the recipe of MSLK's kernel on sm90,
+  // float8_scale_floored.
+  bool has_floored_recipe = false;
+};
+
+// Activation policies, with planes "qdata" (float8, [m, k]) and "scale" (float32):
+//   dyn_row, dyn_tensor, dyn_block128   one scale a row of x, for all of x, for 1 x 128; `weight` may hold
+//                                       "hp_value_lb" and "hp_value_ub" (float64 []): Float8Bounds
+//   dyn_row_mslk                        float8_scale_floored; "hp_value_ub" bounds from above
+//   static_tensor, static_tensor_out    the scale is "act_quant_scale" of `weight`; the second carries
+//                                       "output_act_quant_scale" for the layer's output beside it
+class Float8Scheme final : public Scheme {
+ public:
+  explicit Float8Scheme(Float8Parameters parameters) : p_(std::move(parameters)) {}
+
+  std::string_view name() const override { return p_.name; }
+  std::string_view family() const override { return p_.family; }
+  std::string_view summary() const override { return p_.summary; }
+  std::string_view source() const override;
+  int64_t group() const override { return p_.block_cols; }
+  std::span<const LayoutInfo> layouts() const override;
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override;
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override;
+  Planes quantize(const Matrix& weight, std::string_view layout) const override;
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override;
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override;
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override;
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override;
+  std::span<const ActivationInfo> activations() const override;
+  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const override;
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override;
+  Planes quantize_activation(const Matrix& x, std::string_view activation,
+                             const Planes& weight) const override;
+  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+                        std::span<double> out) const override;
+  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane,
+                    uint64_t byte_offset) const override;
+
+ private:
+  Float8Parameters p_;
+};
+
+}  // namespace qcts

@@ -1,0 +1,272 @@
+// fp8_e4m3_tensor, fp8_e4m3_block128, fp8_e4m3_g32 .. _g128, and their e5m2 siblings with fp8_e5m2_row: one
+// scale for the whole weight, for 128 x 128, for a group along k, for a row. The class is declared in
+// float8.h.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "reference/numerics/float8.h"
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/float8.h"
+
+namespace qcts {
+namespace {
+
+constexpr std::array<LayoutInfo, 2> kLayouts = {
+    {{"plain", "torchao 0.18.0 float8_tensor.py Float8Tensor", true},
+     {"mslk", "MSLK 0017d3d quantize/triton/fp8_quantize.py, the \"mslk\" choice of Float8Tensor.from_hp",
+      false}}};
+
+constexpr std::string_view kFromHp =
+    "torchao 0.18.0 float8_tensor.py, _float8_addmm_impl: Float8Tensor.from_hp(x)";
+constexpr std::string_view kStatic =
+    "torchao 0.18.0 prototype_float8_tensor.py, _float8_addmm_impl: from_hp(x, scale=act_quant_scale)";
+constexpr std::string_view kMslk =
+    "MSLK 0017d3d fp8_quantize.py, _kernel_quantize_fp8_row; by source, not confirmed on hardware";
+constexpr ActivationInfo kAlone = {kWeightOnly, "torchao 0.18.0 Float8WeightOnlyConfig"};
+// torchao pairs a granularity of the weight with the same of x (_normalize_granularity, quantize_'s own
+// checks).
+constexpr std::array<ActivationInfo, 3> kRowPolicies = {
+    {kAlone, {"dyn_row", kFromHp}, {"dyn_row_mslk", kMslk}}};
+constexpr std::array<ActivationInfo, 4> kTensorPolicies = {
+    {kAlone, {"dyn_tensor", kFromHp}, {"static_tensor", kStatic}, {"static_tensor_out", kStatic}}};
+constexpr std::array<ActivationInfo, 2> kBlockPolicies = {{kAlone, {"dyn_block128", kFromHp}}};
+
+bool is_weight_type(DType dtype) {
+  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+}
+
+// Blocks of an [rows, cols] matrix.
+struct Blocks {
+  int64_t rows, cols;              // of the matrix
+  int64_t block_rows, block_cols;  // of a block
+  Blocks(int64_t n, int64_t k, int64_t r, int64_t c)
+      : rows(n), cols(k), block_rows(r ? r : n), block_cols(c ? c : k) {}
+  int64_t down() const { return rows / block_rows; }
+  int64_t across() const { return cols / block_cols; }
+  int64_t of(int64_t row, int64_t col) const { return row / block_rows * across() + col / block_cols; }
+};
+
+// max |x| of each block, in row-major order.
+std::vector<float> block_magnitudes(const Blocks& blocks, std::span<const float> values) {
+  std::vector<float> largest(blocks.down() * blocks.across(), 0.0f);
+  for (int64_t r = 0; r < blocks.rows; ++r) {
+    for (int64_t c = 0; c < blocks.cols; ++c) {
+      float& block = largest[blocks.of(r, c)];
+      const std::array<float, 2> both = {block, values[r * blocks.cols + c]};
+      block = largest_magnitude(both);
+    }
+  }
+  return largest;
+}
+
+// Codes of x under the scales of its blocks.
+void store_codes(const Blocks& blocks, DType code, std::span<const float> values,
+                 std::span<const float> scales, Plane& qdata) {
+  for (int64_t r = 0; r < blocks.rows; ++r)
+    for (int64_t c = 0; c < blocks.cols; ++c)
+      qdata.bytes[r * blocks.cols + c] =
+          static_cast<std::byte>(float8_code(code, values[r * blocks.cols + c], scales[blocks.of(r, c)]));
+}
+
+void store_scales(std::span<const float> scales, Plane& plane) {
+  for (size_t i = 0; i < scales.size(); ++i) store_float(DType::float32, plane.bytes, i, scales[i]);
+}
+
+const Plane* find_plane(const Planes& planes, std::string_view name) {
+  for (const Plane& candidate : planes)
+    if (candidate.name == name) return &candidate;
+  return nullptr;
+}
+
+std::optional<double> parameter(const Planes& weight, std::string_view name) {
+  const Plane* found = find_plane(weight, name);
+  return found ? std::optional(load_float(found->dtype, found->bytes, 0)) : std::nullopt;
+}
+
+int64_t activation_rows(std::string_view activation, const Matrix& x) {
+  return activation == "dyn_tensor" || activation.starts_with("static_tensor") ? x.rows : 1;
+}
+
+int64_t activation_cols(std::string_view activation, const Matrix& x) {
+  return activation == "dyn_block128" ? 128 : x.cols;
+}
+
+Blocks activation_blocks(const Matrix& x, std::string_view activation) {
+  return Blocks(x.rows, x.cols, activation_rows(activation, x), activation_cols(activation, x));
+}
+
+}  // namespace
+
+std::string_view Float8Scheme::source() const {
+  return "torchao 0.18.0 Float8WeightOnlyConfig: Float8Tensor.from_hp, _choose_scale_float8, "
+         "_quantize_affine_float8";
+}
+
+std::span<const LayoutInfo> Float8Scheme::layouts() const {
+  return std::span<const LayoutInfo>(kLayouts).first(p_.has_floored_recipe ? 2 : 1);
+}
+
+std::optional<std::string> Float8Scheme::refusal(const WeightShape& shape, std::string_view layout) const {
+  if (!find_layout(layout)) return p_.name + " has no layout " + std::string(layout);
+  if (!is_weight_type(shape.dtype))
+    return p_.name + " takes float32, float16 and bfloat16 weights, not " +
+           std::string(dtype_name(shape.dtype));
+  if (shape.n < 1 || shape.k < 1) return p_.name + " takes no empty weight";
+  const auto divides = [](int64_t block, int64_t side) { return block == 0 || side % block == 0; };
+  if (!divides(p_.block_rows, shape.n))
+    return "N = " + std::to_string(shape.n) + " is not a multiple of the block's " +
+           std::to_string(p_.block_rows);
+  if (!divides(p_.block_cols, shape.k))
+    return "K = " + std::to_string(shape.k) + " is not a multiple of the block's " +
+           std::to_string(p_.block_cols);
+  return std::nullopt;
+}
+
+std::vector<PlaneSpec> Float8Scheme::plane_specs(const WeightShape& shape, std::string_view) const {
+  const Blocks blocks(shape.n, shape.k, p_.block_rows, p_.block_cols);
+  return {{"qdata", p_.code, {shape.n, shape.k}},
+          {"scale", DType::float32, {blocks.down(), blocks.across()}}};
+}
+
+std::vector<PlaneSpec> Float8Scheme::policy_specs(const WeightShape&, std::string_view activation) const {
+  std::vector<PlaneSpec> specs;
+  if (activation.starts_with("static_tensor")) specs.push_back({"act_quant_scale", DType::float32, {1, 1}});
+  if (activation == "static_tensor_out") specs.push_back({"output_act_quant_scale", DType::float32, {1, 1}});
+  return specs;
+}
+
+Planes Float8Scheme::quantize(const Matrix& weight, std::string_view layout) const {
+  Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, layout));
+  const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
+  const Blocks blocks(weight.rows, weight.cols, p_.block_rows, p_.block_cols);
+  std::vector<float> scales = block_magnitudes(blocks, values);
+  for (float& scale : scales)
+    scale = layout == "mslk" ? float8_scale_floored(scale) : float8_scale(weight.dtype, p_.code, scale);
+  store_codes(blocks, p_.code, values, scales, planes[0]);
+  store_scales(scales, planes[1]);
+  return planes;
+}
+
+Planes Float8Scheme::pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const {
+  require_planes(plain, plane_specs(shape, layout));
+  return plain;
+}
+
+Planes Float8Scheme::unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const {
+  require_planes(packed, plane_specs(shape, layout));
+  return packed;
+}
+
+std::vector<std::byte> Float8Scheme::dequantize(const Planes& plain, const WeightShape& shape) const {
+  std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+  std::vector<ExactWeight> row(shape.k);
+  for (int64_t n = 0; n < shape.n; ++n) {
+    exact_row(plain, shape, n, row);
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const float product = static_cast<float>(row[k].code) * static_cast<float>(row[k].scale);
+      store_float(shape.dtype, out, n * shape.k + k, product);
+    }
+  }
+  return out;
+}
+
+void Float8Scheme::exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                             std::span<ExactWeight> out) const {
+  require_planes(plain, plane_specs(shape, "plain"));
+  const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
+  const std::vector<std::byte>& scales = plane(plain, "scale").bytes;
+  const Blocks blocks(shape.n, shape.k, p_.block_rows, p_.block_cols);
+  for (int64_t k = 0; k < shape.k; ++k) {
+    const double code = load_float(p_.code, qdata, row * shape.k + k);
+    const double scale = load_float(DType::float32, scales, blocks.of(row, k));
+    out[k] = {.product = code * scale, .zero = 0, .code = code, .scale = scale};
+  }
+}
+
+std::span<const ActivationInfo> Float8Scheme::activations() const {
+  if (p_.block_rows == 0) return kTensorPolicies;
+  if (p_.block_rows == 128) return kBlockPolicies;
+  // MSLK's kernel makes e4m3 alone; groups along k are for weights alone.
+  const size_t known = p_.block_cols != 0 ? 1 : p_.code == DType::float8_e4m3fn ? 3 : 2;
+  return std::span<const ActivationInfo>(kRowPolicies).first(known);
+}
+
+std::vector<PlaneSpec> Float8Scheme::activation_specs(const Matrix& x, std::string_view activation) const {
+  if (activation == kWeightOnly || !find_activation(activation))
+    throw std::invalid_argument(p_.name + " has no activation policy " + std::string(activation));
+  if (x.cols % activation_cols(activation, x))
+    throw std::invalid_argument("K = " + std::to_string(x.cols) + " is not a multiple of 128");
+  const Blocks blocks = activation_blocks(x, activation);
+  return {{"qdata", p_.code, {x.rows, x.cols}}, {"scale", DType::float32, {blocks.down(), blocks.across()}}};
+}
+
+Planes Float8Scheme::quantize_activation(const Matrix& x, std::string_view activation,
+                                         const Planes& weight) const {
+  Planes planes = make_planes(activation_specs(x, activation));
+  const std::vector<float> values = load_floats(x.dtype, x.bytes);
+  const Blocks blocks = activation_blocks(x, activation);
+  const std::optional<double> upper = parameter(weight, "hp_value_ub");
+  const Float8Bounds bounds = {parameter(weight, "hp_value_lb"), upper};
+  std::vector<float> scales = block_magnitudes(blocks, values);
+  for (float& scale : scales) {
+    if (activation.starts_with("static_tensor"))
+      scale = static_cast<float>(load_float(DType::float32, plane(weight, "act_quant_scale").bytes, 0));
+    else if (activation == "dyn_row_mslk")
+      scale = float8_scale_floored(scale, upper ? std::optional(static_cast<float>(*upper)) : std::nullopt);
+    else
+      scale = float8_scale(x.dtype, p_.code, scale, bounds);
+  }
+  store_codes(blocks, p_.code, values, scales, planes[0]);
+  store_scales(scales, planes[1]);
+  return planes;
+}
+
+void Float8Scheme::exact_activation(const Planes& planes, const Matrix& x, std::string_view activation,
+                                    int64_t row, std::span<double> out) const {
+  require_planes(planes, activation_specs(x, activation));
+  const Blocks blocks = activation_blocks(x, activation);
+  for (int64_t k = 0; k < x.cols; ++k)
+    out[k] = load_float(p_.code, plane(planes, "qdata").bytes, row * x.cols + k) *
+             load_float(DType::float32, plane(planes, "scale").bytes, blocks.of(row, k));
+}
+
+std::string Float8Scheme::place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+                                uint64_t byte_offset) const {
+  const int64_t offset = static_cast<int64_t>(byte_offset);
+  const Blocks blocks(shape.n, shape.k, p_.block_rows, p_.block_cols);
+  if (plane_name == "act_quant_scale") return "the activation's scale";
+  if (plane_name == "output_act_quant_scale") return "the output's scale";
+  if (plane_name != "scale")
+    return "row " + std::to_string(offset / shape.k) + ", k " + std::to_string(offset % shape.k);
+  const int64_t row = offset / 4 / blocks.across() * blocks.block_rows;
+  if (blocks.across() == 1) return "row " + std::to_string(row);
+  return "row " + std::to_string(row) + ", k " +
+         std::to_string(offset / 4 % blocks.across() * blocks.block_cols);
+}
+
+std::vector<std::unique_ptr<Scheme>> make_fp8() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  const auto add = [&](DType code, const std::string& blocks, const std::string& what, int64_t rows,
+                       int64_t cols) {
+    const std::string type = code == DType::float8_e5m2 ? "e5m2" : "e4m3";
+    all.push_back(std::make_unique<Float8Scheme>(
+        Float8Parameters{.name = "fp8_" + type + "_" + blocks,
+                         .family = "fp8",
+                         .summary = std::string(dtype_name(code)) + " weights, one float32 scale " + what,
+                         .code = code,
+                         .block_rows = rows,
+                         .block_cols = cols}));
+  };
+  for (DType code : {DType::float8_e4m3fn, DType::float8_e5m2}) {
+    if (code == DType::float8_e5m2) add(code, "row", "a row", 1, 0);
+    add(code, "tensor", "for all", 0, 0);
+    add(code, "block128", "for 128 x 128", 128, 128);
+    for (int64_t group : {32, 64, 128})
+      add(code, "g" + std::to_string(group), "for each " + std::to_string(group) + " along k", 1, group);
+  }
+  return all;
+}
+
+}  // namespace qcts

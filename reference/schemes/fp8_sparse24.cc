@@ -1,0 +1,246 @@
+// fp8_sparse24_row: torchao 0.18.0 Float8DynamicActivationFloat8WeightConfig(packing_format=
+// SPARSE_2D_DATA_2D_METADATA), Float8Sparse2x4_2DData2DMetadataTensor.from_hp of
+// torchao/quantization/quantize_/workflows/float8/float8_sparse_2x4_2d_data_2d_metadata_tensor.py. Of every
+// four codes along k at most two are not zero; these are stored with their places, one float32 scale a row.
+//
+// Values and metadata: torchao/csrc/cuda/to_sparse_semi_structured_cutlass_sm9x, after CUTLASS
+// sm90_sparse_gemm_compressor.hpp and sm90_sparse_config.inl. A chunk of four is two values and a nibble, the
+// place of the first in its low two bits, that of the second in its high two:
+//   none: 0, 0 and 0;  one at i < 3: (x, 0) and i, 3;  one at 3: (0, x) and 0, 3;  two: in order, their
+//   places
+// -0 counts as zero. "plain" has the nibbles by rows, the even chunk in the low half of a byte;
+// "cutlass_sm90" has them as the kernel reads them: rows to 64, k to 128 padded, 16 bytes a row and 128
+// columns.
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "reference/numerics/float8.h"
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/float8.h"
+
+namespace qcts {
+namespace {
+
+constexpr DType kCode = DType::float8_e4m3fn;
+
+// The same x as fp8_row's.
+const Float8Scheme& dense() {
+  static const Float8Scheme scheme({.name = "fp8_sparse24_row", .family = "fp8_sparse24", .summary = ""});
+  return scheme;
+}
+
+constexpr std::array<LayoutInfo, 2> kLayouts = {
+    {{"plain", "nibbles by rows; no producer's", true},
+     {"cutlass_sm90", "torchao 0.18.0 csrc/cuda/to_sparse_semi_structured_cutlass_sm9x, by index map",
+      false}}};
+
+int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+bool is_zero(std::byte code) { return (code & std::byte{0x7F}) == std::byte{0}; }
+
+// A chunk of four codes as two of them and their places.
+struct Chunk {
+  std::array<std::byte, 2> values{};
+  int nibble = 0;
+};
+
+// Throws std::invalid_argument when more than two are not zero.
+Chunk compress(std::span<const std::byte> four) {
+  std::array<int, 4> places{};
+  int count = 0;
+  for (int i = 0; i < 4; ++i)
+    if (!is_zero(four[i])) places[count++] = i;
+  if (count > 2) throw std::invalid_argument("not 2:4 sparse");
+  if (count == 0) return {};
+  if (count == 1 && places[0] == 3) return {{std::byte{0}, four[3]}, 3 << 2};
+  if (count == 1) return {{four[places[0]], std::byte{0}}, places[0] | 3 << 2};
+  return {{four[places[0]], four[places[1]]}, places[0] | places[1] << 2};
+}
+
+// Is it a nibble that the compressor writes? Two places in order, or none at all.
+bool is_valid(int nibble, std::byte first, std::byte second) {
+  if (nibble == 0) return is_zero(first) && is_zero(second);
+  return (nibble & 3) < nibble >> 2;
+}
+
+// Half a byte of the metadata.
+struct Half {
+  int64_t byte;
+  bool high;
+};
+
+Half half_of(std::string_view layout, const WeightShape& shape, int64_t n, int64_t chunk) {
+  const int64_t pair = chunk / 2;
+  if (layout == "plain") return {n * ((shape.k + 7) / 8) + pair, chunk % 2 == 1};
+  const int64_t k = chunk * 4;
+  return {k / 128 * round_up(shape.n, 64) * 16 + n * 16 + k % 128 / 8, chunk % 2 == 1};
+}
+
+int get_half(std::span<const std::byte> bytes, Half at) {
+  const int byte = static_cast<int>(bytes[at.byte]);
+  return at.high ? byte >> 4 : byte & 0xF;
+}
+
+void put_half(std::span<std::byte> bytes, Half at, int nibble) {
+  bytes[at.byte] |= static_cast<std::byte>(at.high ? nibble << 4 : nibble);
+}
+
+class Fp8Sparse24 final : public Scheme {
+ public:
+  std::string_view name() const override { return "fp8_sparse24_row"; }
+  std::string_view family() const override { return "fp8_sparse24"; }
+  std::string_view summary() const override {
+    return "float8_e4m3fn weights, two of four along k, one float32 scale a row";
+  }
+  std::string_view source() const override {
+    return "torchao 0.18.0 Float8DynamicActivationFloat8WeightConfig: "
+           "Float8Sparse2x4_2DData2DMetadataTensor.from_hp";
+  }
+  int64_t group() const override { return 0; }
+  std::span<const ActivationInfo> activations() const override { return dense().activations(); }
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+    return dense().activation_specs(x, activation);
+  }
+  Planes quantize_activation(const Matrix& x, std::string_view activation,
+                             const Planes& weight) const override {
+    return dense().quantize_activation(x, activation, weight);
+  }
+  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+                        std::span<double> out) const override {
+    dense().exact_activation(planes, x, activation, row, out);
+  }
+  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+    if (!find_layout(layout)) return "fp8_sparse24_row has no layout " + std::string(layout);
+    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
+      return "fp8_sparse24_row takes float32, float16 and bfloat16 weights, not " +
+             std::string(dtype_name(shape.dtype));
+    if (shape.n < 1 || shape.k < 1) return "fp8_sparse24_row takes no empty weight";
+    if (shape.k % 8) return "K = " + std::to_string(shape.k) + " is not a multiple of 8";
+    return std::nullopt;
+  }
+
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
+    const std::vector<int64_t> metadata =
+        layout == "plain" ? std::vector<int64_t>{shape.n, shape.k / 8}
+                          : std::vector<int64_t>{round_up(shape.n, 64), round_up(shape.k, 128) / 8};
+    return {{"qdata", kCode, {shape.n, shape.k / 2}},
+            {"sparse_metadata", DType::uint8, metadata},
+            {"scale", DType::float32, {shape.n, 1}}};
+  }
+
+  // Throws std::invalid_argument for a weight whose codes are not 2:4 sparse (a row of zeros among them: its
+  // codes are NaN); the producer's kernel reads beyond its buffer there.
+  Planes quantize(const Matrix& weight, std::string_view) const override {
+    const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
+    Planes planes = make_planes(plane_specs(shape, "plain"));
+    const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
+    std::vector<std::byte> codes(shape.k);
+    for (int64_t n = 0; n < shape.n; ++n) {
+      const std::span<const float> row = std::span(values).subspan(n * shape.k, shape.k);
+      const float scale = float8_scale(weight.dtype, kCode, largest_magnitude(row));
+      for (int64_t k = 0; k < shape.k; ++k)
+        codes[k] = static_cast<std::byte>(float8_code(kCode, row[k], scale));
+      for (int64_t chunk = 0; chunk < shape.k / 4; ++chunk) {
+        const Chunk packed = compress(std::span(codes).subspan(chunk * 4, 4));
+        for (int i = 0; i < 2; ++i) planes[0].bytes[n * shape.k / 2 + chunk * 2 + i] = packed.values[i];
+        put_half(planes[1].bytes, half_of("plain", shape, n, chunk), packed.nibble);
+      }
+      store_float(DType::float32, planes[2].bytes, n, scale);
+    }
+    return planes;
+  }
+
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
+    return moved(plain, shape, "plain", layout);
+  }
+  // Throws std::invalid_argument for places that are not in order, and for padding that is not zero.
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+    Planes plain = moved(packed, shape, layout, "plain");
+    if (moved(plain, shape, "plain", layout)[1].bytes != plane(packed, "sparse_metadata").bytes)
+      throw std::invalid_argument("sparse_metadata: padding that is not zero");
+    return plain;
+  }
+
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
+    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    std::vector<ExactWeight> row(shape.k);
+    for (int64_t n = 0; n < shape.n; ++n) {
+      exact_row(plain, shape, n, row);
+      for (int64_t k = 0; k < shape.k; ++k)
+        store_float(shape.dtype, out, n * shape.k + k,
+                    static_cast<float>(row[k].code) * static_cast<float>(row[k].scale));
+    }
+    return out;
+  }
+
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
+    const double scale = load_float(DType::float32, plane(plain, "scale").bytes, row);
+    for (int64_t k = 0; k < shape.k; ++k) out[k] = {.product = 0, .zero = 0, .code = 0, .scale = scale};
+    for (int64_t chunk = 0; chunk < shape.k / 4; ++chunk) {
+      const int64_t first = row * shape.k / 2 + chunk * 2;
+      const int nibble = valid_nibble(plain, shape, row, chunk, "plain");
+      for (int i = 0; i < 2; ++i) {
+        if (nibble == 0) continue;
+        ExactWeight& weight = out[chunk * 4 + (i ? nibble >> 2 : nibble & 3)];
+        weight.code = load_float(kCode, qdata, first + i);
+        weight.product = weight.code * scale;
+      }
+    }
+  }
+
+  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+                    uint64_t byte_offset) const override {
+    const int64_t offset = static_cast<int64_t>(byte_offset);
+    if (plane_name == "scale") return "row " + std::to_string(offset / 4);
+    if (plane_name == "qdata")
+      return "row " + std::to_string(offset * 2 / shape.k) + ", value " +
+             std::to_string(offset % (shape.k / 2));
+    for (int64_t n = 0; n < shape.n; ++n)
+      for (int64_t chunk = 0; chunk < shape.k / 4; chunk += 2)
+        if (half_of(layout, shape, n, chunk).byte == offset)
+          return "row " + std::to_string(n) + ", places of k " + std::to_string(chunk * 4) + " to " +
+                 std::to_string(chunk * 4 + 7);
+    return "padding";
+  }
+
+ private:
+  static int valid_nibble(const Planes& planes, const WeightShape& shape, int64_t n, int64_t chunk,
+                          std::string_view layout) {
+    const std::vector<std::byte>& qdata = plane(planes, "qdata").bytes;
+    const int64_t first = n * shape.k / 2 + chunk * 2;
+    const int nibble = get_half(plane(planes, "sparse_metadata").bytes, half_of(layout, shape, n, chunk));
+    if (!is_valid(nibble, qdata[first], qdata[first + 1]))
+      throw std::invalid_argument("sparse_metadata: row " + std::to_string(n) + ", k " +
+                                  std::to_string(chunk * 4) + ": places " + std::to_string(nibble & 3) +
+                                  " and " + std::to_string(nibble >> 2) + " are no two in order");
+    return nibble;
+  }
+
+  Planes moved(const Planes& from, const WeightShape& shape, std::string_view before,
+               std::string_view after) const {
+    require_planes(from, plane_specs(shape, before));
+    Planes to = make_planes(plane_specs(shape, after));
+    to[0].bytes = plane(from, "qdata").bytes;
+    to[2].bytes = plane(from, "scale").bytes;
+    for (int64_t n = 0; n < shape.n; ++n)
+      for (int64_t chunk = 0; chunk < shape.k / 4; ++chunk)
+        put_half(to[1].bytes, half_of(after, shape, n, chunk), valid_nibble(from, shape, n, chunk, before));
+    return to;
+  }
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Scheme>> make_fp8_sparse24() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  all.push_back(std::make_unique<Fp8Sparse24>());
+  return all;
+}
+
+}  // namespace qcts

@@ -1,0 +1,263 @@
+// mxfp8_e4m3_*, mxfp8_e5m2_*, mxfp6_e2m3_*, mxfp6_e3m2_*, mxfp4_* with * one of floor, ceil, even, rceil:
+// torchao 0.18.0 MXTensor.to_mx, to_mx and _to_mx_rceil of torchao/prototype/mx_formats/mx_tensor.py, on a
+// CPU. Blocks of 32 along k share a scale 2^(byte - 127); the mode is how the scale is found, the meaning is
+// one. The formats: OCP Microscaling Formats 1.0. Six-bit elements take a byte each.
+//
+// Ledger choices, all the library's: mx_scale_floor_normal (a scale byte of 0 divides by 2^-126 and decodes
+// as 2^-127), mx_rceil_log2 (the exponent is the ceiling of a float32 logarithm, which just above a power of
+// two is that power's), mx_rceil_zero_unscaled (a scale byte of 0 scales by 1), floatx_nan_bits.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <stdexcept>
+
+#include "reference/numerics/block_scales.h"
+#include "reference/numerics/float8.h"
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+namespace {
+
+constexpr int64_t kBlock = 32;
+constexpr int kBias = 127;  // of e8m0 and of float32
+constexpr int kNanScale = 255;
+
+constexpr std::array<LayoutInfo, 2> kLayouts = {
+    {{"plain", "torchao 0.18.0 mx_tensor.py to_mx, is_swizzled_scales=False", true},
+     {"swizzled", "torchao 0.18.0 mx_formats/utils.py to_blocked", true}}};
+constexpr std::array<ActivationInfo, 2> kActivations = {
+    {{kWeightOnly, "torchao 0.18.0 MXTensor without act_quant_kwargs"},
+     {"dyn_block32", "torchao 0.18.0 mx_tensor.py: MXTensor.to_mx(x) by act_quant_kwargs"}}};
+
+enum class Mode { floor, ceil, even, rceil };
+
+struct Element {
+  std::string_view name;  // of the scheme
+  DType type;
+  int64_t bits;      // stored an element
+  int max_exponent;  // floor(log2(largest)): F8E4M3_MAX_POW2 .. F4_E2M1_MAX_POW2 of mx_formats/constants.py
+};
+constexpr std::array<Element, 5> kElements = {{{"mxfp8_e4m3", DType::float8_e4m3fn, 8, 8},
+                                               {"mxfp8_e5m2", DType::float8_e5m2, 8, 15},
+                                               {"mxfp6_e2m3", DType::float6_e2m3fn, 8, 2},
+                                               {"mxfp6_e3m2", DType::float6_e3m2fn, 8, 4},
+                                               {"mxfp4", DType::float4_e2m1fn_x2, 4, 2}}};
+
+bool is_float8(DType type) { return type == DType::float8_e4m3fn || type == DType::float8_e5m2; }
+
+// A block's scale byte, and the block ready for the cast.
+struct ScaledBlock {
+  int scale = 0;
+  std::array<float, kBlock> values{};
+};
+
+// to_mx with FLOOR, CEIL or EVEN: the exponent field of max |x|, from the bits of the float32.
+int scale_by_exponent(const Element& element, Mode mode, float largest) {
+  if (std::isnan(largest)) return kNanScale;
+  int64_t bits = std::bit_cast<uint32_t>(largest);
+  if (mode == Mode::even) bits += int64_t{1} << (23 - float_format(element.type).mantissa_bits - 1);
+  int exponent = static_cast<int>(bits >> 23 & 0xFF) - kBias;
+  if (mode == Mode::ceil && (bits & 0x7FFFFF)) ++exponent;
+  return std::clamp(exponent - element.max_exponent, -kBias, kBias + 1) + kBias;
+}
+
+ScaledBlock scale_block(const Element& element, Mode mode, std::span<const float> block) {
+  ScaledBlock scaled;
+  const float largest = largest_magnitude(block);
+  scaled.scale = scale_by_exponent(element, mode, largest);
+  // byte << 23 read as float32: 255 is infinity, 0 is raised to the smallest normal number.
+  const float scale = std::max(std::bit_cast<float>(scaled.scale << 23), 0x1p-126f);
+  const float max = static_cast<float>(float_format(element.type).max);
+  for (size_t i = 0; i < block.size(); ++i) {
+    float value = div_x86(block[i], scale);
+    if (is_float8(element.type) && !std::isnan(value)) value = std::clamp(value, -max, max);
+    scaled.values[i] = value;
+  }
+  return scaled;
+}
+
+// _to_mx_rceil: ceil(log2(max |x| / largest element)), logarithm rounded to float32.
+ScaledBlock scale_block_rceil(const Element& element, std::span<const float> block) {
+  const float max = static_cast<float>(float_format(element.type).max);
+  const float ratio = largest_magnitude(block) / max;
+  ScaledBlock scaled;
+  float factor = 1;
+  if (std::isnan(ratio)) {
+    scaled.scale = kNanScale;
+    factor = ratio;
+  } else if (std::isinf(ratio)) {
+    scaled.scale = 254;
+    factor = 0x1p-127f;
+  } else {
+    const float exponent = std::ceil(static_cast<float>(std::log2(static_cast<double>(ratio))));
+    scaled.scale = static_cast<int>(std::clamp(exponent, -127.0f, 127.0f)) + kBias;
+    if (scaled.scale > 0) factor = std::ldexp(1.0f, kBias - scaled.scale);
+  }
+  for (size_t i = 0; i < block.size(); ++i) {
+    const float value = mul_x86(block[i], factor);
+    scaled.values[i] = std::isnan(value) ? value : std::clamp(value, -max, max);
+  }
+  return scaled;
+}
+
+uint8_t element_code(const Element& element, float value) {
+  return is_float8(element.type) ? static_cast<uint8_t>(encode_float(element.type, value))
+                                 : floatx_code(element.type, value);
+}
+
+class Mx final : public Scheme {
+ public:
+  Mx(const Element& element, Mode mode, std::string_view mode_name)
+      : element_(element),
+        mode_(mode),
+        name_(std::string(element.name) + "_" + std::string(mode_name)),
+        summary_(std::string(dtype_name(element.type)) +
+                 " weights, one e8m0 scale for each 32 along k, found by " + std::string(mode_name)) {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view family() const override { return "mx"; }
+  std::string_view summary() const override { return summary_; }
+  std::string_view source() const override {
+    return "torchao 0.18.0 MXDynamicActivationMXWeightConfig: MXTensor.to_mx, to_mx, _to_mx_rceil, to_dtype";
+  }
+  int64_t group() const override { return kBlock; }
+  std::string_view meaning() const override { return element_.name; }
+  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+  std::span<const ActivationInfo> activations() const override { return kActivations; }
+
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
+    if (shape.dtype != DType::float32 && shape.dtype != DType::bfloat16)
+      return name_ + " takes float32 and bfloat16 weights, not " + std::string(dtype_name(shape.dtype));
+    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
+    if (shape.k % kBlock) return "K = " + std::to_string(shape.k) + " is not a multiple of the block size 32";
+    return std::nullopt;
+  }
+
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
+    const DType stored = is_float8(element_.type) ? element_.type : DType::uint8;
+    const int64_t blocks = shape.k / kBlock;
+    return {{"qdata", stored, {shape.n, shape.k * element_.bits / 8}},
+            {"scale", DType::float8_e8m0fnu,
+             layout == "swizzled" ? swizzled_shape(shape.n, blocks) : std::vector<int64_t>{shape.n, blocks}}};
+  }
+
+  Planes quantize(const Matrix& weight, std::string_view) const override {
+    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, "plain"));
+    const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
+    for (size_t block = 0; block < values.size() / kBlock; ++block) {
+      const std::span<const float> source(values.data() + block * kBlock, kBlock);
+      const ScaledBlock scaled =
+          mode_ == Mode::rceil ? scale_block_rceil(element_, source) : scale_block(element_, mode_, source);
+      planes[1].bytes[block] = static_cast<std::byte>(scaled.scale);
+      for (int64_t i = 0; i < kBlock; ++i) {
+        const int64_t index = static_cast<int64_t>(block) * kBlock + i;
+        const uint8_t code = element_code(element_, scaled.values[i]);
+        if (element_.bits == 8)
+          planes[0].bytes[index] = static_cast<std::byte>(code);
+        else if (i % 2)
+          store_pair(planes[0].bytes, index / 2, element_code(element_, scaled.values[i - 1]), code);
+      }
+    }
+    return planes;
+  }
+
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    Planes packed = make_planes(plane_specs(shape, layout));
+    packed[0].bytes = plane(plain, "qdata").bytes;
+    swizzle(shape.n, shape.k / kBlock, plane(plain, "scale").bytes, packed[1].bytes);
+    return packed;
+  }
+
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(packed, plane_specs(shape, layout));
+    Planes plain = make_planes(plane_specs(shape, "plain"));
+    plain[0].bytes = plane(packed, "qdata").bytes;
+    unswizzle(shape.n, shape.k / kBlock, plane(packed, "scale").bytes, plain[1].bytes);
+    return plain;
+  }
+
+  // to_dtype: element and scale are exact in the logical dtype, their product is rounded to it.
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
+    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    std::vector<ExactWeight> row(shape.k);
+    for (int64_t n = 0; n < shape.n; ++n) {
+      exact_row(plain, shape, n, row);
+      for (int64_t k = 0; k < shape.k; ++k)
+        store_float(shape.dtype, out, n * shape.k + k,
+                    static_cast<float>(row[k].code) * static_cast<float>(row[k].scale));
+    }
+    return out;
+  }
+
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const int64_t index = row * shape.k + k;
+      const double code = code_value(plane(plain, "qdata").bytes, index);
+      const double scale = load_float(DType::float8_e8m0fnu, plane(plain, "scale").bytes, index / kBlock);
+      out[k] = {.product = code * scale, .zero = 0, .code = code, .scale = scale};
+    }
+  }
+
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+    if (activation != "dyn_block32")
+      throw std::invalid_argument(name_ + " has no activation policy " + std::string(activation));
+    if (const auto why_not = refusal({x.dtype, x.rows, x.cols}, "plain"))
+      throw std::invalid_argument(*why_not);
+    return plane_specs({x.dtype, x.rows, x.cols}, "plain");
+  }
+  // x goes through the recipe of the weight (QuantizeTensorToMXKwargs of the config has the same mode).
+  Planes quantize_activation(const Matrix& x, std::string_view activation, const Planes&) const override {
+    activation_specs(x, activation);
+    return quantize(x, "plain");
+  }
+  void exact_activation(const Planes& planes, const Matrix& x, std::string_view, int64_t row,
+                        std::span<double> out) const override {
+    std::vector<ExactWeight> exact(x.cols);
+    exact_row(planes, {x.dtype, x.rows, x.cols}, row, exact);
+    for (int64_t k = 0; k < x.cols; ++k) out[k] = exact[k].product;
+  }
+
+  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+                    uint64_t byte_offset) const override {
+    const int64_t offset = static_cast<int64_t>(byte_offset), blocks = shape.k / kBlock;
+    if (plane_name == "scale") {
+      if (layout == "swizzled") return swizzled_place(shape.n, blocks, offset);
+      return "row " + std::to_string(offset / blocks) + ", block " + std::to_string(offset % blocks);
+    }
+    const int64_t index = offset * 8 / element_.bits;
+    return "row " + std::to_string(index / shape.k) + ", k " + std::to_string(index % shape.k) +
+           (element_.bits == 4 ? " (low nibble) and the next" : "");
+  }
+
+ private:
+  double code_value(std::span<const std::byte> qdata, int64_t index) const {
+    const uint8_t code = element_.bits == 4 ? load_nibble(qdata, index) : static_cast<uint8_t>(qdata[index]);
+    // Six-bit elements stand in the low bits of their byte.
+    return decode_float(element_.type, is_float8(element_.type) ? code : code & 0x3F);
+  }
+
+  const Element& element_;
+  Mode mode_;
+  std::string name_, summary_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Scheme>> make_mx() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  for (const Element& element : kElements) {
+    all.push_back(std::make_unique<Mx>(element, Mode::floor, "floor"));
+    all.push_back(std::make_unique<Mx>(element, Mode::ceil, "ceil"));
+    all.push_back(std::make_unique<Mx>(element, Mode::even, "even"));
+    all.push_back(std::make_unique<Mx>(element, Mode::rceil, "rceil"));
+  }
+  return all;
+}
+
+}  // namespace qcts

@@ -1,0 +1,192 @@
+// nf4_b64_s256: torchao 0.18.0 to_nf4(weight, block_size=64, scaler_block_size=256), NF4Tensor.from_tensor,
+// double_quantize_scalers, convert_to_norm_float_weight and get_original_weight of
+// torchao/quantization/quantize_/workflows/nf4/nf4_tensor.py. Blocks of 64 of the flattened weight share a
+// scaler (its largest magnitude), 256 scalers less their mean share a quantization factor. Every operation
+// rounds to the weight's dtype.
+//
+// Encoding is closed-form but for one number: the mean of the scalers, a float32 sum whose order is the
+// library's. We sum exactly and round once, so scaler_mean, and with it quantized_scalers and
+// quantization_factor, may be the neighbours of the library's (choice nf4_mean_order); quantized_data does
+// not depend on it. Other choices of the library's: nf4_table_rounded (the table to four decimals, then to
+// the dtype: not bitsandbytes'), nf4_even_high (the even element in the high nibble), nf4_zero_block (0/0
+// takes code 0).
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "reference/numerics/float8.h"
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+namespace {
+
+constexpr int64_t kBlock = 64;
+constexpr int64_t kScalerBlock = 256;
+
+constexpr std::array<LayoutInfo, 1> kLayouts = {{{"plain", "torchao 0.18.0 nf4_tensor.py NF4Tensor", true}}};
+
+constexpr std::array<double, 16> kTable = {-1.0000, -0.6962, -0.5251, -0.3949, -0.2844, -0.1848,
+                                           -0.0911, 0.0000,  0.0796,  0.1609,  0.2461,  0.3379,
+                                           0.4407,  0.5626,  0.7230,  1.0000};
+
+// scalers.mean(): the sum in float32, divided by the count in float32, then the dtype.
+float mean_of(DType dtype, std::span<const float> scalers) {
+  double sum = 0;
+  for (float scaler : scalers) sum += scaler;
+  return round_to(dtype, static_cast<float>(sum) / static_cast<float>(scalers.size()));
+}
+
+// quantize_tensor_nearest: the least |value - table|, the lower index of a tie; a NaN is nearest to all.
+uint8_t nearest(DType dtype, float value, std::span<const float> table) {
+  if (std::isnan(value)) return 0;
+  uint8_t best = 0;
+  for (uint8_t code = 1; code < 16; ++code)
+    if (std::fabs(sub_in(dtype, value, table[code])) < std::fabs(sub_in(dtype, value, table[best])))
+      best = code;
+  return best;
+}
+
+// round, clamp, .to(int8); NaN becomes 0.
+int8_t scaler_code(float value) {
+  return std::isnan(value) ? 0 : static_cast<int8_t>(std::clamp(std::nearbyint(value), -128.0f, 127.0f));
+}
+
+class Nf4 final : public Scheme {
+ public:
+  std::string_view name() const override { return "nf4_b64_s256"; }
+  std::string_view family() const override { return "nf4"; }
+  std::string_view summary() const override {
+    return "normal float 4 weights, one int8 scaler for each 64, one factor for each 256 scalers, one mean";
+  }
+  std::string_view source() const override {
+    return "torchao 0.18.0 NF4WeightOnlyConfig: NF4Tensor.from_tensor, get_original_weight";
+  }
+  int64_t group() const override { return kBlock; }
+  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+    if (!find_layout(layout)) return "nf4_b64_s256 has no layout " + std::string(layout);
+    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
+      return "nf4_b64_s256 takes float32, float16 and bfloat16 weights, not " +
+             std::string(dtype_name(shape.dtype));
+    if (shape.n < 1 || shape.k < 1) return "nf4_b64_s256 takes no empty weight";
+    if (shape.n * shape.k % (kBlock * kScalerBlock))
+      return "N * K = " + std::to_string(shape.n * shape.k) + " is not a multiple of 64 * 256";
+    return std::nullopt;
+  }
+
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+    const int64_t elems = shape.n * shape.k, blocks = elems / kBlock;
+    return {{"quantized_data", DType::uint8, {elems / 2}},
+            {"scaler_mean", shape.dtype, {}},
+            {"quantization_factor", shape.dtype, {blocks / kScalerBlock}},
+            {"quantized_scalers", DType::int8, {blocks}},
+            {"nf4", shape.dtype, {16}}};
+  }
+
+  Planes quantize(const Matrix& weight, std::string_view layout) const override {
+    const DType dtype = weight.dtype;
+    Planes planes = make_planes(plane_specs({dtype, weight.rows, weight.cols}, layout));
+    const std::vector<float> values = load_floats(dtype, weight.bytes);
+    std::array<float, 16> table;
+    for (size_t i = 0; i < table.size(); ++i) {
+      table[i] = round_to(dtype, static_cast<float>(kTable[i]));
+      store_float(dtype, planes[4].bytes, i, table[i]);
+    }
+    std::vector<float> scalers;
+    for (size_t block = 0; block < values.size() / kBlock; ++block) {
+      const std::span<const float> source = std::span(values).subspan(block * kBlock, kBlock);
+      scalers.push_back(largest_magnitude(source));
+      for (int64_t i = 0; i < kBlock; i += 2) {
+        const uint8_t even = nearest(dtype, div_in(dtype, source[i], scalers.back()), table);
+        const uint8_t odd = nearest(dtype, div_in(dtype, source[i + 1], scalers.back()), table);
+        planes[0].bytes[(block * kBlock + i) / 2] = static_cast<std::byte>(even << 4 | odd);
+      }
+    }
+    quantize_scalers(dtype, scalers, planes);
+    return planes;
+  }
+
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(plain, plane_specs(shape, layout));
+    return plain;
+  }
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(packed, plane_specs(shape, layout));
+    return packed;
+  }
+
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
+    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    std::vector<ExactWeight> row(shape.k);
+    for (int64_t n = 0; n < shape.n; ++n) {
+      exact_row(plain, shape, n, row);
+      for (int64_t k = 0; k < shape.k; ++k)
+        store_float(shape.dtype, out, n * shape.k + k,
+                    mul_in(shape.dtype, static_cast<float>(row[k].code), static_cast<float>(row[k].scale)));
+    }
+    return out;
+  }
+
+  // code: the entry of the file's table. scale: the scaler as dequantize_scalers gives it,
+  // (quantized_scaler / factor) + mean, each rounded to the dtype.
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    const DType dtype = shape.dtype;
+    const std::vector<std::byte>& data = plane(plain, "quantized_data").bytes;
+    const std::vector<std::byte>& scalers = plane(plain, "quantized_scalers").bytes;
+    const float mean = static_cast<float>(load_float(dtype, plane(plain, "scaler_mean").bytes, 0));
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const int64_t index = row * shape.k + k, block = index / kBlock;
+      const int byte = static_cast<int>(data[index / 2]);
+      const double code = load_float(dtype, plane(plain, "nf4").bytes, index % 2 ? byte & 0xF : byte >> 4);
+      const float factor = static_cast<float>(
+          load_float(dtype, plane(plain, "quantization_factor").bytes, block / kScalerBlock));
+      const float scaler = static_cast<float>(static_cast<int8_t>(scalers[block]));
+      const double scale = add_in(dtype, div_in(dtype, scaler, factor), mean);
+      out[k] = {.product = code * scale, .zero = 0, .code = code, .scale = scale};
+    }
+  }
+
+  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+                    uint64_t byte_offset) const override {
+    const int64_t offset = static_cast<int64_t>(byte_offset), size = dtype_bytes(shape.dtype);
+    if (plane_name == "scaler_mean") return "the mean of the scalers";
+    if (plane_name == "nf4") return "entry " + std::to_string(offset / size);
+    if (plane_name == "quantized_scalers") return "block " + std::to_string(offset);
+    if (plane_name == "quantization_factor") return "scaler block " + std::to_string(offset / size);
+    return "row " + std::to_string(offset * 2 / shape.k) + ", k " + std::to_string(offset * 2 % shape.k) +
+           " (high nibble) and the next";
+  }
+
+ private:
+  // double_quantize_scalers
+  static void quantize_scalers(DType dtype, std::span<const float> scalers, Planes& planes) {
+    const float mean = mean_of(dtype, scalers);
+    store_float(dtype, planes[1].bytes, 0, mean);
+    std::vector<float> centred;
+    for (float scaler : scalers) centred.push_back(sub_in(dtype, scaler, mean));
+    for (size_t block = 0; block < centred.size() / kScalerBlock; ++block) {
+      const std::span<const float> source = std::span(centred).subspan(block * kScalerBlock, kScalerBlock);
+      // 256 / t is t.reciprocal() * 256 in torch (torch/_tensor.py, __rtruediv__).
+      const float twice = mul_in(dtype, 2.0f, largest_magnitude(source));
+      const float factor = mul_in(dtype, div_in(dtype, 1.0f, twice), 256.0f);
+      store_float(dtype, planes[2].bytes, block, factor);
+      for (size_t i = 0; i < source.size(); ++i)
+        planes[3].bytes[block * kScalerBlock + i] =
+            static_cast<std::byte>(scaler_code(mul_in(dtype, source[i], factor)));
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Scheme>> make_nf4() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  all.push_back(std::make_unique<Nf4>());
+  return all;
+}
+
+}  // namespace qcts

@@ -1,0 +1,247 @@
+// nvfp4_one_level, nvfp4_two_level: torchao 0.18.0 NVFP4WeightOnlyConfig and
+// NVFP4DynamicActivationNVFP4WeightConfig, NVFP4Tensor.to_nvfp4, nvfp4_quantize and per_tensor_amax_to_scale
+// of torchao/prototype/mx_formats/nvfp4_tensor.py, without its triton kernel. Blocks of 16 along k share an
+// e4m3 scale; at two levels a float32 scale of the whole weight multiplies these.
+//
+// Ledger choices, the library's: nvfp4_reciprocal_multiply (x * (1/scale), not x / scale), nvfp4_scale_floor
+// (a block's scale is at least 2^-6, e4m3's smallest normal number), nvfp4_zero_tensor_nan (two levels of a
+// tensor of zeros: 0/0), floatx_nan_bits.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <stdexcept>
+
+#include "reference/numerics/block_scales.h"
+#include "reference/numerics/float8.h"
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+namespace {
+
+constexpr int64_t kBlock = 16;
+constexpr float kLargestCode = 6.0f;     // F4_E2M1_MAX
+constexpr float kLargestScale = 448.0f;  // F8E4M3_MAX
+constexpr float kLeastScale = 0x1p-6f;   // E4M3_EPS = torch.finfo(torch.float8_e4m3fn).tiny
+
+constexpr std::array<LayoutInfo, 2> kLayouts = {
+    {{"plain", "torchao 0.18.0 nvfp4_tensor.py to_nvfp4, is_swizzled_scales=False", true},
+     {"swizzled", "torchao 0.18.0 mx_formats/utils.py to_blocked", true}}};
+constexpr std::string_view kActivationSource =
+    "torchao 0.18.0 nvfp4_tensor.py, nvfp4_linear: NVFP4Tensor.to_nvfp4(x)";
+constexpr std::array<ActivationInfo, 4> kActivations = {
+    {{kWeightOnly, "torchao 0.18.0 NVFP4WeightOnlyConfig"},
+     {"dyn_block16", kActivationSource},
+     {"dyn_tensor_block16", kActivationSource},
+     {"static_tensor_block16", kActivationSource}}};
+
+enum class Levels { one, two };
+
+// per_tensor_amax_to_scale
+float tensor_scale(std::span<const float> values) {
+  return largest_magnitude(values) / (kLargestScale * kLargestCode);
+}
+
+// c10/util/Float8_e4m3fn.h: NaN becomes the float32 pattern with the top three bits of its mantissa set.
+float scale_value(uint8_t byte) {
+  if ((byte & 0x7F) == 0x7F) return std::bit_cast<float>(byte & 0x80 ? 0xFFF00000u : 0x7FF00000u);
+  return static_cast<float>(decode_float(DType::float8_e4m3fn, byte));
+}
+
+// nvfp4_quantize of one block; tensor_scale nullptr at one level. The byte of its e4m3 scale.
+uint8_t quantize_block(std::span<const float> block, const float* tensor_scale, std::span<std::byte> pairs) {
+  float scale = largest_magnitude(block) / kLargestCode;
+  if (tensor_scale) scale = div_x86(scale, *tensor_scale);
+  if (!std::isnan(scale)) scale = std::clamp(scale, kLeastScale, kLargestScale);
+  const uint8_t byte = static_cast<uint8_t>(encode_float(DType::float8_e4m3fn, scale));
+  const float stored = scale_value(byte);
+  const float factor = div_x86(tensor_scale ? div_x86(1.0f, *tensor_scale) : 1.0f, stored);
+  std::array<uint8_t, kBlock> codes;
+  for (int64_t i = 0; i < kBlock; ++i) {
+    const float value = mul_x86(block[i], factor);
+    codes[i] = floatx_code(DType::float4_e2m1fn_x2,
+                           std::isnan(value) ? value : std::clamp(value, -kLargestCode, kLargestCode));
+  }
+  for (int64_t i = 0; i < kBlock; i += 2) store_pair(pairs, i / 2, codes[i], codes[i + 1]);
+  return byte;
+}
+
+class Nvfp4 final : public Scheme {
+ public:
+  explicit Nvfp4(Levels levels) : levels_(levels) {}
+
+  std::string_view name() const override {
+    return levels_ == Levels::one ? "nvfp4_one_level" : "nvfp4_two_level";
+  }
+  std::string_view family() const override { return "nvfp4"; }
+  std::string_view summary() const override {
+    return levels_ == Levels::one
+               ? "e2m1 weights, one e4m3 scale for each 16 along k"
+               : "e2m1 weights, one e4m3 scale for each 16 along k, one float32 scale for all";
+  }
+  std::string_view source() const override {
+    return "torchao 0.18.0 NVFP4WeightOnlyConfig: NVFP4Tensor.to_nvfp4, nvfp4_quantize, "
+           "per_tensor_amax_to_scale";
+  }
+  int64_t group() const override { return kBlock; }
+  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+  std::span<const ActivationInfo> activations() const override { return kActivations; }
+  std::vector<PlaneSpec> policy_specs(const WeightShape&, std::string_view activation) const override {
+    if (activation != "static_tensor_block16") return {};
+    return {{"act_per_tensor_scale", DType::float32, {}}};
+  }
+
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+    const std::string who(name());
+    if (!find_layout(layout)) return who + " has no layout " + std::string(layout);
+    if (shape.dtype != DType::float32 && shape.dtype != DType::bfloat16)
+      return who + " takes float32 and bfloat16 weights, not " + std::string(dtype_name(shape.dtype));
+    if (shape.n < 1 || shape.k < 1) return who + " takes no empty weight";
+    if (shape.k % kBlock) return "K = " + std::to_string(shape.k) + " is not a multiple of the block size 16";
+    return std::nullopt;
+  }
+
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
+    return specs_of(levels_, shape, layout);
+  }
+
+  Planes quantize(const Matrix& weight, std::string_view) const override {
+    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, "plain"));
+    const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
+    const float whole = tensor_scale(values);
+    quantize_blocks(values, levels_ == Levels::one ? nullptr : &whole, planes);
+    if (levels_ != Levels::one) store_float(DType::float32, planes[2].bytes, 0, whole);
+    return planes;
+  }
+
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    Planes packed = make_planes(plane_specs(shape, layout));
+    for (Plane& target : packed)
+      if (target.name != "scale") target.bytes = plane(plain, target.name).bytes;
+    swizzle(shape.n, shape.k / kBlock, plane(plain, "scale").bytes, packed[1].bytes);
+    return packed;
+  }
+
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(packed, plane_specs(shape, layout));
+    Planes plain = make_planes(plane_specs(shape, "plain"));
+    for (Plane& target : plain)
+      if (target.name != "scale") target.bytes = plane(packed, target.name).bytes;
+    unswizzle(shape.n, shape.k / kBlock, plane(packed, "scale").bytes, plain[1].bytes);
+    return plain;
+  }
+
+  // NVFP4Tensor.dequantize: code * (per_tensor_scale * scale), both products in float32, then the cast.
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    const float whole = static_cast<float>(whole_scale(plain));
+    for (int64_t i = 0; i < shape.n * shape.k; ++i) {
+      const float scale = whole * static_cast<float>(block_scale(plain, i));
+      store_float(shape.dtype, out, i, static_cast<float>(code_value(plain, i)) * scale);
+    }
+    return out;
+  }
+
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    const double whole = whole_scale(plain);
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const int64_t index = row * shape.k + k;
+      const double code = code_value(plain, index), scale = whole * block_scale(plain, index);
+      out[k] = {.product = code * scale, .zero = 0, .code = code, .scale = scale};
+    }
+  }
+
+  // dyn_block16 is one level, the others two. Planes "qdata", "scale", and "per_tensor_scale" of two levels.
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+    if (activation == kWeightOnly || !find_activation(activation))
+      throw std::invalid_argument(std::string(name()) + " has no activation policy " +
+                                  std::string(activation));
+    const WeightShape shape = {x.dtype, x.rows, x.cols};
+    if (const auto why_not = refusal(shape, "plain")) throw std::invalid_argument(*why_not);
+    return specs_of(activation == "dyn_block16" ? Levels::one : Levels::two, shape, "plain");
+  }
+
+  Planes quantize_activation(const Matrix& x, std::string_view activation,
+                             const Planes& weight) const override {
+    Planes planes = make_planes(activation_specs(x, activation));
+    const std::vector<float> values = load_floats(x.dtype, x.bytes);
+    const float whole =
+        activation == "static_tensor_block16"
+            ? static_cast<float>(load_float(DType::float32, plane(weight, "act_per_tensor_scale").bytes, 0))
+            : tensor_scale(values);
+    const bool two_levels = activation != "dyn_block16";
+    quantize_blocks(values, two_levels ? &whole : nullptr, planes);
+    if (two_levels) store_float(DType::float32, planes[2].bytes, 0, whole);
+    return planes;
+  }
+
+  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+                        std::span<double> out) const override {
+    require_planes(planes, activation_specs(x, activation));
+    for (int64_t k = 0; k < x.cols; ++k) {
+      const int64_t index = row * x.cols + k;
+      out[k] = code_value(planes, index) * (whole_scale(planes) * block_scale(planes, index));
+    }
+  }
+
+  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+                    uint64_t byte_offset) const override {
+    const int64_t offset = static_cast<int64_t>(byte_offset), blocks = shape.k / kBlock;
+    if (plane_name == "per_tensor_scale") return "the weight's scale";
+    if (plane_name == "act_per_tensor_scale") return "the activation's scale";
+    if (plane_name == "scale") {
+      if (layout == "swizzled") return swizzled_place(shape.n, blocks, offset);
+      return "row " + std::to_string(offset / blocks) + ", block " + std::to_string(offset % blocks);
+    }
+    return "row " + std::to_string(offset * 2 / shape.k) + ", k " + std::to_string(offset * 2 % shape.k) +
+           " (low nibble) and the next";
+  }
+
+ private:
+  static std::vector<PlaneSpec> specs_of(Levels levels, const WeightShape& shape, std::string_view layout) {
+    const int64_t blocks = shape.k / kBlock;
+    std::vector<PlaneSpec> specs = {
+        {"qdata", DType::uint8, {shape.n, shape.k / 2}},
+        {"scale", DType::float8_e4m3fn,
+         layout == "swizzled" ? swizzled_shape(shape.n, blocks) : std::vector<int64_t>{shape.n, blocks}}};
+    if (levels != Levels::one) specs.push_back({"per_tensor_scale", DType::float32, {}});
+    return specs;
+  }
+
+  static void quantize_blocks(std::span<const float> values, const float* whole, Planes& planes) {
+    for (size_t block = 0; block < values.size() / kBlock; ++block)
+      planes[1].bytes[block] = static_cast<std::byte>(
+          quantize_block(values.subspan(block * kBlock, kBlock), whole,
+                         std::span(planes[0].bytes).subspan(block * kBlock / 2, kBlock / 2)));
+  }
+
+  static double code_value(const Planes& planes, int64_t index) {
+    return decode_float(DType::float4_e2m1fn_x2, load_nibble(plane(planes, "qdata").bytes, index));
+  }
+  static double block_scale(const Planes& planes, int64_t index) {
+    return load_float(DType::float8_e4m3fn, plane(planes, "scale").bytes, index / kBlock);
+  }
+  // 1 where the planes have no second level.
+  static double whole_scale(const Planes& planes) {
+    for (const Plane& candidate : planes)
+      if (candidate.name == "per_tensor_scale") return load_float(DType::float32, candidate.bytes, 0);
+    return 1.0;
+  }
+
+  Levels levels_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Scheme>> make_nvfp4() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  for (Levels levels : {Levels::one, Levels::two}) all.push_back(std::make_unique<Nvfp4>(levels));
+  return all;
+}
+
+}  // namespace qcts
