@@ -50,9 +50,11 @@ void plant_in_linear(KernelInput& input) {
     planted = true;
   }
   // The scale of row 1: behind that of row 0, and behind its zero where the two are neighbours.
-  for (Plane& plane : input.planes)
-    if (!planted && is_parameter(plane) && n > 1)
-      store_float(plane.dtype, plane.bytes, plane.shape.size() == 3 ? 2 : 1, kNan);
+  for (Plane& plane : input.planes) {
+    const size_t index = plane.shape.size() == 3 ? 2 : 1;
+    if (!planted && is_parameter(plane) && n > 1 && plane.bytes.size() > index * dtype_bytes(plane.dtype))
+      store_float(plane.dtype, plane.bytes, index, kNan);
+  }
   if (input.m > 1) store_float(input.x_dtype, input.x, static_cast<uint64_t>((input.m - 1) * k), kNan);
 }
 
