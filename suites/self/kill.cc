@@ -79,8 +79,10 @@ class ProviderKill {
     supervisor.greet(120);
     row.problem = sources[0].hello.error;
     if (!row.problem.empty()) return row;
+    const std::vector<Task> asked = tasks(mutant, sources[0].hello.cases);
+    if (asked.empty()) row.problem = "no case of this plan asks anything of it";
     supervisor.run(
-        tasks(mutant, sources[0].hello.cases), request_.every_case ? request_.jobs : 1,
+        asked, request_.every_case ? request_.jobs : 1,
         [&](const Verdict& verdict) {
           row.judged += verdict.status != Status::not_supported;
           if (!is_kill(verdict.status)) return true;
