@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <thread>
 
 #include <xmmintrin.h>
@@ -115,8 +116,11 @@ void put(const Call& call, int64_t m, int64_t n, float value) {
   if (planted(l_saturates) && std::fabs(round_to(dtype, value)) > largest)
     value = std::copysign(largest, value);
   if (planted(l_y_through_bf16)) value = round_to(QCTS_BF16, value);
-  if (planted(l_y_truncates) && dtype == QCTS_BF16 && value == value)
-    value = __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, value) & 0xFFFF0000u);
+  if (planted(l_y_truncates) && dtype == QCTS_BF16) {
+    const auto upper_half = static_cast<uint16_t>(__builtin_bit_cast(uint32_t, value) >> 16);
+    std::memcpy(y_row(call, m) + 2 * n, &upper_half, 2);
+    return;
+  }
   scalar::store(dtype, y_row(call, m), n, value);
 }
 
