@@ -10,6 +10,7 @@
 #include "reference/numerics/soft_float.h"
 #include "suites/compare.h"
 #include "suites/generate_parts.h"
+#include "suites/generate_special.h"
 
 namespace qcts {
 namespace {
@@ -300,7 +301,8 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == "zero_rows") zero_some_rows(w);
   input.planes = quantized(scheme, shape, w.bytes());
-  if (synthetic.generator == "all_codes") plant_all_codes(input.planes, op != "linear");
+  if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot")
+    plant_all_codes(input.planes, op != "linear");
   if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot")
     scramble_scales(input.planes, seed + 3);
   if (synthetic.generator == "extremes") {
@@ -310,8 +312,9 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
 }
 
 bool known_generator(std::string_view name) {
-  for (const std::string_view known : {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums",
-                                       "one_hot", "cancelling", "last_k"})
+  for (const std::string_view known :
+       {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums", "one_hot", "cancelling",
+        "last_k", "non_finite", "zero_points", "tiny_scales", "overflow"})
     if (name == known) return true;
   return false;
 }
@@ -379,6 +382,7 @@ Generated generate(const Scheme& scheme, std::string_view op, std::string_view l
   input.layout = layout.empty() ? "plain" : layout;
   input.m = op == "linear" || op == "quantize_activation" ? synthetic.m : 0;
   input.x_dtype = input.y_dtype = input.bias_dtype = synthetic.weight.dtype;
+  make_special(scheme, op, synthetic, seed + 4, input);
   if (op == "unpack") input.planes = scheme.pack(input.planes, synthetic.weight, input.layout);
   return made;
 }

@@ -9,6 +9,7 @@
 #include "suites/effective_weights.h"
 #include "suites/judge.h"
 #include "suites/question.h"
+#include "suites/replay.h"
 
 namespace qcts {
 namespace {
@@ -172,11 +173,11 @@ struct Attempt {
 
 class NumericsJudge {
  public:
-  NumericsJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
-      : kernel_(*c.implementation->kernel),
+  NumericsJudge(const qcts_kernel& kernel, Question question, const JudgeContext& context, Verdict& verdict)
+      : kernel_(kernel),
         context_(context),
         verdict_(verdict),
-        question_(ask(c, context.seed)),
+        question_(std::move(question)),
         expectation_(question_, kernel_.numerics) {}
 
   void run() {
@@ -239,8 +240,9 @@ class NumericsJudge {
                          finding.mismatch->got + "; " + std::to_string(finding.mismatch->count) + " of " +
                          std::to_string(finding.mismatch->total) + " elements; " + attempt.how;
     if (question_.input.op == "linear")
-      reason +=
-          "; " + describe_effective_weights(kernel_, question_.input, expectation_.truth(), context_.threads);
+      reason += "; " + describe_effective_weights(kernel_, question_.input, context_.threads);
+    if (question_.input.op == "dequantize" && attempt.answer.y.size() == question_.expected.y.size())
+      reason += "; " + describe(explain_dequantized(question_.input, attempt.answer.y));
     fail(std::move(reason));
     return false;
   }
@@ -296,7 +298,12 @@ class NumericsJudge {
 
 void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict) {
   if (c.implementation == nullptr) throw std::logic_error("a numerics case without an implementation");
-  NumericsJudge(c, context, verdict).run();
+  judge_question(*c.implementation->kernel, ask(c, context.seed), context, verdict);
+}
+
+void judge_question(const qcts_kernel& kernel, Question question, const JudgeContext& context,
+                    Verdict& verdict) {
+  NumericsJudge(kernel, std::move(question), context, verdict).run();
 }
 
 }  // namespace qcts

@@ -8,6 +8,7 @@
 
 #include "suites/cli/commands.h"
 #include "suites/cli/nearest.h"
+#include "suites/cli/selftest.h"
 
 namespace {
 
@@ -74,6 +75,8 @@ int run(int argc, char** argv) {
   qcts::cli::add_quantize(app, exit_code);
   qcts::cli::add_worker(app, exit_code);
   qcts::cli::add_provider_process(app, exit_code);
+  qcts::cli::add_selftest(app, exit_code);
+  qcts::cli::add_replay(app, exit_code);
   if (argc <= 1) {
     std::cerr << app.help();
     return kUsage;
