@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "suites/generate_parts.h"
+#include "suites/generate_related.h"
 #include "suites/generate_special.h"
 
 namespace qcts {
@@ -50,6 +52,10 @@ const std::vector<InputFamily>& families() {
        false,
        true},
       {"overflow", "an answer beyond the largest finite number kept finite", {"linear"}},
+      {"scaled_x", "something added or cut off that does not grow with x: y(8 x) is 8 y(x)", {"linear"}},
+      {"permuted_k", "a column taken from the wrong place: y stays when columns change places", {"linear"}},
+      {"zero_x", "something of an earlier call: y(0) is the bias", {"linear"}},
+      {"split_k", "a block or a tail lost: y is the sum of what two parts of k give", {"linear"}},
       {"last_k", "a dropped tail: the last element of each row is the only one that is not zero", {"linear"}},
   };
   return table;
@@ -69,7 +75,7 @@ bool suits_policy(std::string_view generator) {
   for (const std::string_view weight_only :
        {"cancelling", "last_k", "non_finite", "zero_points", "tiny_scales", "overflow"})
     if (generator == weight_only) return false;
-  return true;
+  return !is_relation(generator);
 }
 
 std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Shape& shape, bool first) {
@@ -88,6 +94,11 @@ uint64_t name_hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;
+}
+
+bool is_carried(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {
+  if (generator == "exact_sums") return has_exact_sums(scheme, shape);
+  return is_relation(generator) ? has_relation(scheme, generator, shape) : carries(scheme, generator, shape);
 }
 
 struct Request {
@@ -125,7 +136,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == "linear" && k == 1) continue;
       if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout) ||
-          !carries(request.scheme, family.generator, weight))
+          !is_carried(request.scheme, family.generator, weight))
         continue;
       std::vector<int64_t> batches = {1};
       if (request.op == "linear")

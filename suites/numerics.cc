@@ -7,6 +7,7 @@
 
 #include "reference/numerics/soft_float.h"
 #include "suites/effective_weights.h"
+#include "suites/generate_related.h"
 #include "suites/judge.h"
 #include "suites/question.h"
 #include "suites/replay.h"
@@ -166,6 +167,12 @@ KernelAnswer displaced(KernelAnswer answer) {
   return answer;
 }
 
+std::vector<double> floats_of(DType dtype, std::span<const std::byte> elements) {
+  std::vector<double> values(elements.size() / dtype_bytes(dtype));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = load_float(dtype, elements, i);
+  return values;
+}
+
 struct Attempt {
   std::string how;
   KernelAnswer answer;
@@ -195,7 +202,7 @@ class NumericsJudge {
     try {
       const KernelAnswer answer = first.run(Poison::nan);
       if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
-      if (!run_loosely(answer)) return;
+      if (!run_loosely(answer) || !relation_holds(answer)) return;
     } catch (const ProviderFault& fault) {
       return fail(fault.what());
     }
@@ -244,6 +251,32 @@ class NumericsJudge {
     if (question_.input.op == "dequantize" && attempt.answer.y.size() == question_.expected.y.size())
       reason += "; " + describe(explain_dequantized(question_.input, attempt.answer.y));
     fail(std::move(reason));
+    return false;
+  }
+
+  // Between the kernel's own answers, whatever the oracle says of them.
+  bool relation_holds(const KernelAnswer& answer) {
+    std::vector<std::vector<double>> answers;
+    for (const KernelInput& input : question_.related) {
+      KernelRun run(kernel_, input, {context_.threads, 0, 0});
+      const Support support = run.supports();
+      if (support.status != QCTS_OK) {
+        verdict_.status = Status::not_supported;
+        verdict_.reason = "asked for " + question_.relation + ": " + support.reason;
+        return false;
+      }
+      answers.push_back(floats_of(input.y_dtype, run.run(Poison::nan).y));
+    }
+    if (answers.empty()) return true;
+    const KernelInput& input = question_.input;
+    std::vector<double> bias = floats_of(input.bias_dtype, input.bias);
+    if (bias.empty()) bias.resize(static_cast<size_t>(input.weight.n));
+    const auto found = contradiction(question_.relation, floats_of(input.y_dtype, answer.y), answers, bias);
+    if (!found) return true;
+    const std::string where = place_in_matrix("y", found->index, input.weight.n, 0);
+    verdict_.mismatch = Mismatch{where, std::to_string(found->want), std::to_string(found->got), 1, answers[0].size()};
+    fail("its answers contradict each other under " + question_.relation + ": " + where + ": want " +
+         verdict_.mismatch->want + ", got " + verdict_.mismatch->got);
     return false;
   }
 

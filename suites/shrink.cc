@@ -1,31 +1,10 @@
 #include <algorithm>
-#include <cstring>
 
+#include "suites/cut.h"
 #include "suites/replay.h"
 
 namespace qcts {
 namespace {
-
-enum class End { first, last };
-
-// The part of a row-major array that a smaller shape takes from its start or its end, along every axis alike.
-std::vector<std::byte> part_of(std::span<const std::byte> from, std::span<const int64_t> old_shape,
-                               std::span<const int64_t> new_shape, size_t element_bytes, End end) {
-  size_t count = 1;
-  for (const int64_t extent : new_shape) count *= static_cast<size_t>(extent);
-  std::vector<std::byte> to(count * element_bytes);
-  for (size_t i = 0; i < count; ++i) {
-    size_t rest = i, source = 0, stride = 1;
-    for (size_t d = new_shape.size(); d-- > 0;) {
-      const auto extent = static_cast<size_t>(new_shape[d]), old = static_cast<size_t>(old_shape[d]);
-      source += (rest % extent + (end == End::last ? old - extent : 0)) * stride;
-      rest /= extent;
-      stride *= old;
-    }
-    std::memcpy(to.data() + i * element_bytes, from.data() + source * element_bytes, element_bytes);
-  }
-  return to;
-}
 
 class Shrinker {
  public:
@@ -86,26 +65,21 @@ class Shrinker {
     if (layout != "plain") planes = old.scheme->unpack(planes, old.weight, layout);
     input.planes.clear();
     if (!planes.empty()) {
-      std::vector<PlaneSpec> specs = input.scheme->plane_specs(input.weight);
-      for (PlaneSpec& spec : input.scheme->policy_specs(input.weight, input.activation))
-        specs.push_back(spec);
-      for (const PlaneSpec& spec : specs) {
-        const auto from = std::ranges::find(planes, spec.name, &Plane::name);
-        if (from == planes.end() || from->shape.size() != spec.shape.size()) return false;
-        input.planes.push_back({spec.name, spec.dtype, spec.shape,
-                                part_of(from->bytes, from->shape, spec.shape, dtype_bytes(spec.dtype), end)});
-      }
+      std::optional<Planes> cut_to =
+          cut_planes(*input.scheme, planes, input.weight, input.activation, end);
+      if (!cut_to) return false;
+      input.planes = std::move(*cut_to);
       if (layout != "plain") input.planes = input.scheme->pack(input.planes, input.weight, layout);
     }
     if (!old.x.empty()) {
       const bool linear = old.has_rows_of_x();
       const int64_t before[2] = {linear ? old.m : old.weight.n, old.weight.k};
       const int64_t after[2] = {linear ? input.m : input.weight.n, input.weight.k};
-      input.x = part_of(old.x, before, after, dtype_bytes(old.x_dtype), end);
+      input.x = cut_array(old.x, before, after, dtype_bytes(old.x_dtype), end);
     }
     if (!old.bias.empty())
       input.bias =
-          part_of(old.bias, {&old.weight.n, 1}, {&input.weight.n, 1}, dtype_bytes(old.bias_dtype), end);
+          cut_array(old.bias, {&old.weight.n, 1}, {&input.weight.n, 1}, dtype_bytes(old.bias_dtype), end);
     return accept(candidate);
   }
 

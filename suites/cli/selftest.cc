@@ -22,13 +22,27 @@ struct Words {
 // The real parts of the judge have to answer every question right, or no kill means anything.
 bool unmutated_parts_hold() {
   bool hold = true;
-  for (const char* kind : {"comparator", "runner", "bench"})
+  for (const char* kind : {"comparator", "runner", "merge", "bench"})
     for (const self::ExamResult& result : self::examine(kind))
       if (!result.held) {
         std::cout << "  the judge's own part fails " << result.question << ": " << result.what << "\n";
         hold = false;
       }
   return hold;
+}
+
+// Mutants that nobody who shaped a case had seen.
+void tell_held_back(const std::vector<self::KillRow>& rows) {
+  size_t held = 0, killed = 0;
+  for (const self::KillRow& row : rows) {
+    held += row.mutant->held;
+    killed += row.mutant->held && row.killed();
+  }
+  if (held == 0) return;
+  std::cout << "held back until the cases stood: " << killed << " of " << held << " killed\n";
+  for (const self::KillRow& row : rows)
+    if (!row.mutant->found.empty())
+      std::cout << "  found by " << row.mutant->id << ": " << row.mutant->found << "\n";
 }
 
 int run_kill(const Words& words) {
@@ -47,6 +61,7 @@ int run_kill(const Words& words) {
   std::cout << killed << " of " << rows.size() - equivalent << " mutants killed";
   if (equivalent != 0) std::cout << ", " << equivalent << " equivalent";
   std::cout << "\n";
+  tell_held_back(rows);
   for (const self::KillRow* row : self::survivors(rows))
     std::cout << "  lives: " << row->mutant->id << ": " << row->mutant->what
               << (row->problem.empty() ? "" : " (" + row->problem + ")") << "\n";
@@ -112,7 +127,7 @@ void add_alarms(CLI::App& selftest, int& exit_code) {
   command->add_option("--seeds", request->seeds, "from 1 to this")->capture_default_str();
   command->add_option("--plan", request->plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
-  command->add_option("--provider", request->providers, "builtin, or the path of a shared library")
+  command->add_option("--provider", request->providers, "builtin, reference, or the path of a shared library")
       ->allow_extra_args(false);
   command->callback([request, &exit_code] {
     try {

@@ -5,6 +5,7 @@
 
 #include "suites/judge.h"
 #include "suites/paths.h"
+#include "suites/reference_provider.h"
 
 namespace qcts::self {
 namespace {
@@ -12,11 +13,14 @@ namespace {
 std::vector<AlarmRow> alarms_of(const std::string& provider, const AlarmRequest& request,
                                 const std::function<void(uint64_t)>& on_seed) {
   Registry registry;
+  const bool reference = provider == kReferenceProvider;
   if (provider == "builtin")
     registry.add(builtin_provider());
+  else if (reference)
+    registry.add(reference_provider());
   else
     registry.load(std::filesystem::absolute(provider));
-  std::vector<Case> cases = expand(load_plan(plan_path(request.plan)), {{}, {}, &registry});
+  std::vector<Case> cases = expand(load_plan(plan_path(request.plan)), {{}, {}, &registry, reference});
   std::erase_if(cases, [](const Case& c) { return c.implementation == nullptr || !c.synthetic; });
   JudgeContext context;
   context.program = program_word();
@@ -24,7 +28,7 @@ std::vector<AlarmRow> alarms_of(const std::string& provider, const AlarmRequest&
   for (uint64_t seed = 1; seed <= request.seeds; ++seed) {
     context.seed = seed;
     context.rerun_options = "--plan " + request.plan + " --seed " + std::to_string(seed);
-    if (provider != "builtin") context.rerun_options += " --provider " + shell_word(provider);
+    if (provider != "builtin" && !reference) context.rerun_options += " --provider " + shell_word(provider);
     for (const Case& c : cases) {
       Verdict verdict = judge(c, context);
       if (verdict.status == Status::not_supported) continue;

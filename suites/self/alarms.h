@@ -11,7 +11,8 @@
 namespace qcts::self {
 
 struct AlarmRequest {
-  std::vector<std::string> providers = {"builtin"};  // "builtin", or the path of a shared library
+  // "builtin", "reference" (every scheme), or the path of a shared library
+  std::vector<std::string> providers = {"builtin"};
   std::string plan = "seeds";
   uint64_t seeds = 200;  // 1 to seeds
 };

@@ -13,6 +13,7 @@ std::vector<ExamResult> examine(std::string_view kind, std::string_view mutant) 
   std::span<const Question> questions;
   if (kind == "comparator") questions = comparator_questions();
   if (kind == "runner") questions = runner_questions();
+  if (kind == "merge") questions = merge_questions();
   if (kind == "bench") questions = bench_questions();
   std::vector<ExamResult> results;
   if (questions.empty()) return results;

@@ -251,6 +251,63 @@ bool strike_runner(std::string_view mutant, Parts& parts) {
   return true;
 }
 
+// Verdicts of `parts` that a part before has too are taken out of it, or out of that one.
+void drop_repeated(std::vector<MergePart>& parts, bool keep_later, bool also_other_status) {
+  for (size_t i = 0; i < parts.size(); ++i)
+    for (size_t j = i + 1; j < parts.size(); ++j) {
+      RunRecord &earlier = parts[i].record, &later = parts[j].record;
+      RunRecord &loses = keep_later ? earlier : later, &keeps = keep_later ? later : earlier;
+      loses.head.cases -= std::erase_if(loses.verdicts, [&](const Verdict& verdict) {
+        return std::ranges::any_of(keeps.verdicts, [&](const Verdict& other) {
+          return other.full_id() == verdict.full_id() && (also_other_status || other.status == verdict.status);
+        });
+      });
+    }
+}
+
+// The run that the parts at hand would be all of.
+void close_gaps(std::vector<MergePart>& parts) {
+  std::vector<std::string> ids;
+  for (const MergePart& part : parts)
+    for (const Verdict& verdict : part.record.verdicts) ids.push_back(verdict.full_id());
+  const size_t count = ids.size();
+  const std::string sha256 = ids_sha256(std::move(ids));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    RunHead& head = parts[i].record.head;
+    head.shard = static_cast<uint32_t>(i + 1);
+    head.shards = static_cast<uint32_t>(parts.size());
+    head.all_cases = count;
+    head.cases_sha256 = sha256;
+  }
+}
+
+auto joined_with(void (*change)(std::vector<MergePart>& parts)) {
+  return [change](const std::vector<MergePart>& parts) {
+    std::vector<MergePart> changed = parts;
+    change(changed);
+    check_parts(changed);
+  };
+}
+
+bool strike_merge(std::string_view mutant, Parts& parts) {
+  if (mutant == "m_gap_accepted")
+    parts.join = joined_with(close_gaps);
+  else if (mutant == "m_overlap_accepted")
+    parts.join = joined_with([](std::vector<MergePart>& given) { drop_repeated(given, false, false); });
+  else if (mutant == "m_last_verdict_wins")
+    parts.join = joined_with([](std::vector<MergePart>& given) { drop_repeated(given, true, true); });
+  else if (mutant == "m_other_plan_accepted")
+    parts.join = joined_with([](std::vector<MergePart>& given) {
+      for (MergePart& part : given) {
+        part.record.head.plan = given.front().record.head.plan;
+        part.record.head.plan_sha256 = given.front().record.head.plan_sha256;
+      }
+    });
+  else
+    return false;
+  return true;
+}
+
 bool strike_bench(std::string_view mutant, Parts& parts) {
   if (mutant == "b_interval_too_narrow")
     parts.ratio = [](std::span<const double> a, std::span<const double> b, size_t block, double confidence,
@@ -286,7 +343,8 @@ bool strike_bench(std::string_view mutant, Parts& parts) {
 
 Parts mutated_parts(std::string_view mutant) {
   Parts parts;
-  if (strike_comparator(mutant, parts) || strike_runner(mutant, parts) || strike_bench(mutant, parts))
+  if (strike_comparator(mutant, parts) || strike_runner(mutant, parts) || strike_merge(mutant, parts) ||
+      strike_bench(mutant, parts))
     return parts;
   throw std::invalid_argument("no part of the judge with the fault " + std::string(mutant));
 }

@@ -13,6 +13,7 @@
 #include "reports/waivers.h"
 #include "suites/arena.h"
 #include "suites/compare.h"
+#include "suites/merge.h"
 #include "suites/rounds.h"
 #include "suites/selection.h"
 #include "suites/stats.h"
@@ -37,6 +38,9 @@ struct Parts {
       [](const Conformance& result, const RunReport&) { return static_cast<int>(result.outcome); };
   std::function<void(std::vector<Waiver>&, Verdict&)> waive = apply_waivers;
 
+  // what joins shards
+  std::function<void(const std::vector<MergePart>&)> join = check_parts;
+
   // what times
   std::function<double(std::span<const double>)> median = qcts::median;
   std::function<Interval(std::span<const double>, std::span<const double>, size_t, double, uint64_t)> ratio =
@@ -45,7 +49,7 @@ struct Parts {
   std::function<void(std::vector<Lane>&, double, uint64_t)> time = time_rounds;
 };
 
-// The real parts with the fault of `mutant`, a mutant of kind comparator, runner or bench. Throws
+// The real parts with the fault of `mutant`, a mutant of kind comparator, runner, merge or bench. Throws
 // std::invalid_argument.
 Parts mutated_parts(std::string_view mutant);
 
@@ -56,6 +60,7 @@ struct Question {
 };
 std::span<const Question> comparator_questions();
 std::span<const Question> runner_questions();
+std::span<const Question> merge_questions();
 std::span<const Question> bench_questions();
 
 }  // namespace qcts::self

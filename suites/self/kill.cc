@@ -142,9 +142,11 @@ std::vector<KillRow> kill(const KillRequest& request, const std::function<void(c
   return rows;
 }
 
-KillRow kill_together(const KillRequest& request, const std::string& faults) {
-  static constexpr MutantInfo kNone{"none", "kernel", false, "no fault", "", ""};
-  const MutantInfo* first = faults.empty() ? &kNone : find_mutant(faults.substr(0, faults.find('+')));
+KillRow kill_together(const KillRequest& request, const std::string& faults, std::string_view kind) {
+  static constexpr MutantInfo kNone{"none", "kernel", false, "no fault", ""},
+      kNoneOfFiles{"none", "format", false, "no fault", ""};
+  const MutantInfo* none = kind == "format" ? &kNoneOfFiles : &kNone;
+  const MutantInfo* first = faults.empty() ? none : find_mutant(faults.substr(0, faults.find('+')));
   if (first == nullptr) throw std::invalid_argument("no mutant '" + faults + "'");
   return ProviderKill(request).row(*first, faults);
 }
@@ -188,6 +190,7 @@ Json to_json(const KillRequest& request, const std::vector<KillRow>& rows) {
     list.push_back({{"mutant", mutant.id},
                     {"kind", mutant.kind},
                     {"held_back", mutant.held},
+                    {"found", mutant.found},
                     {"what", mutant.what},
                     {"public_case", mutant.public_case},
                     {"equivalent", mutant.proof},

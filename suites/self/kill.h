@@ -43,9 +43,10 @@ struct KillRow {
 // mutants is missing. `on_row` is called after each.
 std::vector<KillRow> kill(const KillRequest& request, const std::function<void(const KillRow&)>& on_row);
 
-// One row with several faults planted at once, "a+b", all of kind kernel; "": none. Its `mutant` is the
-// first.
-KillRow kill_together(const KillRequest& request, const std::string& faults);
+// One row with several faults planted at once, "a+b", all of kind kernel; "": none, judged as a mutant of
+// `kind`. Its `mutant` is the first.
+KillRow kill_together(const KillRequest& request, const std::string& faults,
+                      std::string_view kind = "kernel");
 
 // Mutants that are not equivalent and live.
 std::vector<const KillRow*> survivors(const std::vector<KillRow>& rows);

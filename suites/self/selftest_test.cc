@@ -47,7 +47,7 @@ TEST_P(ExamOf, IsFailedByEveryFaultyPart) {
   EXPECT_GT(mutants, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Exam, ExamOf, testing::Values("comparator", "runner", "bench"));
+INSTANTIATE_TEST_SUITE_P(Exam, ExamOf, testing::Values("comparator", "runner", "merge", "bench"));
 
 TEST(Mutants, OfKernelsDie) {
   KillRequest request;

@@ -233,7 +233,7 @@ extern "C" QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t host_ab
       .url = "https://github.com/uxlfoundation/oneDNN/issues",
       .choices = nullptr,
       .n_kernels = sizeof kKernels / sizeof kKernels[0],
-      .reserved = 0,
+      .claims = 0,
       .kernels = kKernels,
       .load_save = nullptr,
   };
