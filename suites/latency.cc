@@ -17,7 +17,7 @@
 namespace qcts {
 namespace {
 
-constexpr double kConfidence = 0.95;
+constexpr double kLatencyConfidence = 0.95;
 constexpr double kAlarm = 0.02;        // an A/A interval that lies further from 1 is an alarm
 constexpr size_t kSamplesKept = 1000;
 constexpr const char* kDense = "dense";
@@ -130,7 +130,7 @@ class LatencyJudge {
   void report(const std::vector<Lane>& lanes, bool cold) {
     const std::vector<double>& us = lanes[0].us;
     const std::string prefix = cold ? "" : "warm_";
-    const Interval median_us = bootstrap_median(us, block_length(us.size()), kConfidence, 1000, seed_);
+    const Interval median_us = bootstrap_median(us, block_length(us.size()), kLatencyConfidence, 1000, seed_);
     verdict_.measures.push_back(measure_of(prefix + "median_us", "us", median_us));
     if (cold) {
       verdict_.samples_us.assign(us.begin(),
@@ -142,7 +142,7 @@ class LatencyJudge {
     add_ratio(prefix + "ratio_to_dense", find(lanes, "dense"), us);
     add_ratio(prefix + "share_of_probe", find(lanes, "probe"), us);
     const Lane* again = find(lanes, "again");
-    const Interval itself = ratio_interval(again->us, us, block_length(us.size()), kConfidence, seed_);
+    const Interval itself = ratio_interval(again->us, us, block_length(us.size()), kLatencyConfidence, seed_);
     verdict_.measures.push_back(measure_of(prefix + "ratio_to_itself", "x", itself));
     if (itself.low > 1 + kAlarm || itself.high < 1 / (1 + kAlarm))
       alarm_ = prefix + "ratio_to_itself is not 1";
@@ -152,7 +152,7 @@ class LatencyJudge {
   // How many times as fast as the peer: the peer's time over the candidate's.
   void add_ratio(const std::string& name, const Lane* peer, const std::vector<double>& us) {
     if (peer == nullptr) return;
-    const Interval ratio = ratio_interval(peer->us, us, block_length(us.size()), kConfidence, seed_);
+    const Interval ratio = ratio_interval(peer->us, us, block_length(us.size()), kLatencyConfidence, seed_);
     ratios_.emplace_back(name, ratio);
     verdict_.measures.push_back(measure_of(name, "x", ratio));
   }

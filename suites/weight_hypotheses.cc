@@ -13,7 +13,7 @@
 namespace qcts {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 struct Place {
   int64_t row, column;
@@ -109,7 +109,7 @@ class Hypotheses {
 
   void add_missing() {
     add("the weight is dropped", [](const Place&) { return 0.0; });
-    add("the weight is not a number", [](const Place&) { return kNan; });
+    add("the weight is not a number", [](const Place&) { return kNoNumber; });
   }
 
   void add_codes() {
@@ -234,7 +234,7 @@ class Hypotheses {
       return [=, this](const Place& p) {
         const Place o{p.row + rows, p.column + columns};
         const bool inside = o.row >= 0 && o.row < shape_.n && o.column >= 0 && o.column < shape_.k;
-        return inside ? value_of(truth_.at(o.row, o.column)) : kNan;
+        return inside ? value_of(truth_.at(o.row, o.column)) : kNoNumber;
       };
     };
     add("the column before", moved(0, -1));

@@ -17,21 +17,21 @@ namespace {
 constexpr int kUsage = 2, kNothingProved = 3, kInfrastructure = 5;
 constexpr size_t kTargetBytes = 4096;
 
-struct Words {
+struct ReplayWords {
   std::string id, provider = "builtin", plan = "default", variant;
   std::filesystem::path file;
   uint64_t seed = 0, budget = 4000;
   uint32_t threads = 1;
 };
 
-void load(Registry& registry, const std::string& provider) {
+void load_provider(Registry& registry, const std::string& provider) {
   if (provider == "builtin")
     registry.add(builtin_provider());
   else
     registry.load(std::filesystem::absolute(provider));
 }
 
-JudgeContext context_of(const Words& words) {
+JudgeContext context_of(const ReplayWords& words) {
   JudgeContext context;
   context.program = program_word();
   context.threads = words.threads;
@@ -39,9 +39,9 @@ JudgeContext context_of(const Words& words) {
   return context;
 }
 
-int shrink_case(const Words& words) {
+int shrink_case(const ReplayWords& words) {
   Registry registry;
-  load(registry, words.provider);
+  load_provider(registry, words.provider);
   const Fixtures fixtures = load_fixtures(fixtures_folder());
   std::vector<std::string> ids;
   for (const Case& c :
@@ -86,9 +86,9 @@ int shrink_case(const Words& words) {
   return kUsage;
 }
 
-int replay_file(const Words& words) {
+int replay_file(const ReplayWords& words) {
   Registry registry;
-  load(registry, words.provider);
+  load_provider(registry, words.provider);
   const Replay replay = read_replay(words.file);
   size_t judged = 0, failed = 0;
   for (const Implementation* implementation : registry.find(replay.input.op, replay.input.scheme->family())) {
@@ -106,7 +106,7 @@ int replay_file(const Words& words) {
   return failed == 0 ? 0 : 1;
 }
 
-int guarded(int (*command)(const Words&), const Words& words) {
+int guarded(int (*command)(const ReplayWords&), const ReplayWords& words) {
   try {
     return command(words);
   } catch (const std::exception& error) {
@@ -118,7 +118,7 @@ int guarded(int (*command)(const Words&), const Words& words) {
 }  // namespace
 
 void add_replay(CLI::App& app, int& exit_code) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<ReplayWords>();
   CLI::App* shrinking = app.add_subcommand(
       "shrink", "make a failing numerics case as small as it still fails, and keep it in a file");
   shrinking->add_option("ID", words->id, "a case id, or a full id")->required();

@@ -13,7 +13,7 @@
 namespace qcts::cli {
 namespace {
 
-struct Words {
+struct SelftestWords {
   self::KillRequest request;
   std::string json_path;
   bool cover = false;
@@ -45,7 +45,7 @@ void tell_held_back(const std::vector<self::KillRow>& rows) {
       std::cout << "  found by " << row.mutant->id << ": " << row.mutant->found << "\n";
 }
 
-int run_kill(const Words& words) {
+int run_kill(const SelftestWords& words) {
   const bool own = unmutated_parts_hold();
   const std::vector<self::KillRow> rows = self::kill(
       words.request, [](const self::KillRow& row) { std::cout << self::matrix_text({row}) << std::flush; });
@@ -94,7 +94,7 @@ int run_alarms(const self::AlarmRequest& request) {
 }
 
 void add_kill(CLI::App& selftest, int& exit_code) {
-  auto words = std::make_shared<Words>();
+  auto words = std::make_shared<SelftestWords>();
   CLI::App* command = selftest.add_subcommand(
       "kill", "judge every mutant of suites/self; 1 when one of them that is not equivalent lives");
   self::KillRequest& request = words->request;

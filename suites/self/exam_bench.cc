@@ -94,7 +94,7 @@ bool cold_start_is_not_counted(const Parts& parts) {
   return !lanes[0].us.empty() && lanes[0].us.front() < 100e3;
 }
 
-constexpr Question kQuestions[] = {
+constexpr Question kBenchQuestions[] = {
     {"bench.middle_of_three", "the median is another statistic", middle_of_three},
     {"bench.interval_covers", "the interval misses the truth more often than it says", interval_covers},
     {"bench.interval_is_useful", "the interval says nothing", interval_is_useful},
@@ -108,6 +108,6 @@ constexpr Question kQuestions[] = {
 
 }  // namespace
 
-std::span<const Question> bench_questions() { return kQuestions; }
+std::span<const Question> bench_questions() { return kBenchQuestions; }
 
 }  // namespace qcts::self

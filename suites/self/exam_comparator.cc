@@ -9,19 +9,19 @@
 namespace qcts::self {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using Elements = std::vector<std::byte>;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Bytes floats(DType dtype, std::initializer_list<double> values) {
-  Bytes bytes(values.size() * dtype_bytes(dtype));
+Elements floats(DType dtype, std::initializer_list<double> values) {
+  Elements bytes(values.size() * dtype_bytes(dtype));
   size_t i = 0;
   for (const double value : values) store_float(dtype, bytes, i++, value);
   return bytes;
 }
 
-Bytes integers(std::initializer_list<int> values) {
-  Bytes bytes;
+Elements integers(std::initializer_list<int> values) {
+  Elements bytes;
   for (const int value : values) bytes.push_back(static_cast<std::byte>(value));
   return bytes;
 }
@@ -108,7 +108,7 @@ bool no_bound_at_all(const Parts& parts) {
 
 bool one_bad_among_many(const Parts& parts) {
   std::vector<Bounded> want(1000, within(1, 0.01));
-  Bytes got(4000);
+  Elements got(4000);
   for (size_t i = 0; i < 1000; ++i) store_float(DType::float32, got, i, i == 500 ? 2 : 1);
   return !parts.bounded(want, DType::float32, got).equal();
 }
@@ -143,7 +143,7 @@ bool left_alone(const Parts& parts) {
   return !parts.violation(buffer).has_value();
 }
 
-constexpr Question kQuestions[] = {
+constexpr Question kComparatorQuestions[] = {
     {"comparator.nan_within_a_bound", "a NaN passes", nan_in_a_bound},
     {"comparator.number_for_a_nan", "a number passes where NaN is wanted", number_for_a_nan},
     {"comparator.nan_for_a_nan", "NaN does not equal NaN", nan_for_a_nan},
@@ -165,6 +165,6 @@ constexpr Question kQuestions[] = {
 
 }  // namespace
 
-std::span<const Question> comparator_questions() { return kQuestions; }
+std::span<const Question> comparator_questions() { return kComparatorQuestions; }
 
 }  // namespace qcts::self

@@ -136,7 +136,7 @@ bool waiver_not_needed(const Parts& parts) {
   return waived_status(parts, false, Status::pass, "vendor") == Status::xpass;
 }
 
-constexpr Question kQuestions[] = {
+constexpr Question kRunnerQuestions[] = {
     {"runner.passes_are_conformant", "a clean run is not conformant", passes_are_conformant},
     {"runner.no_case", "nothing selected is success", no_case},
     {"runner.typo_in_a_filter", "a filter that matches nothing selects something", typo},
@@ -160,6 +160,6 @@ constexpr Question kQuestions[] = {
 
 }  // namespace
 
-std::span<const Question> runner_questions() { return kQuestions; }
+std::span<const Question> runner_questions() { return kRunnerQuestions; }
 
 }  // namespace qcts::self
