@@ -18,7 +18,7 @@ bool carries(const Scheme& scheme, std::string_view generator, const WeightShape
 //              codes where there are such; zeros in the first row of x under the latter
 // zero_points  integer zero points over their whole range, another in each row
 // tiny_scales  scales (and zeros) times 2^-60 in even rows or groups, 2^-122 in odd ones
-// overflow     all weights and x positive; the answers of odd rows lie beyond the largest finite number
+// overflow     the answers of odd rows, sums of positive terms, lie beyond the largest finite number; even ones are small
 bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& synthetic, uint64_t seed,
                   KernelInput& input);
 

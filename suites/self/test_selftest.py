@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("QCTS_BUILD", ROOT / "build/release"))
 QCTS = os.environ.get("QCTS_BIN", str(BUILD / "bin/qcts"))
 MUTANTS = BUILD / "lib/self/qcts_mutants.so"
-ATEN = BUILD / "lib/plugins/qcts_aten.so"
+ATEN = BUILD / "lib/plugins/libqcts_aten.so"
 
 
 def qcts(*words, fault="", code):
