@@ -139,7 +139,7 @@ void Registry::add(const qcts_provider& given, std::string library, LoadSave loa
     implementations_.push_back({table.name, table.kernels[i], &given == &builtin_provider()});
   if (table.load_save != nullptr) load_save = table.load_save;
   if (load_save)
-    file_implementations_.push_back({table.name, &load_save_kernel(), false, std::move(load_save)});
+    file_implementations_.push_back({table.name, &load_save_kernel(), false, std::move(load_save), table.claims});
   providers_.push_back({table.name, text_or_empty(table.version), text_or_empty(table.url),
                         text_or_empty(table.choices), std::move(library)});
 }

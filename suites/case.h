@@ -58,13 +58,16 @@ struct Case {
   std::string full_id() const;   // id, "/provider_variant" appended where there is a provider
 };
 
-// One field a choice; suites/plans/<name>.json has the same keys, all of them, and no other.
+// One field a choice; suites/plans/<name>.json has the same keys, all of them but `cover`, and no other.
 struct Plan {
   std::string name;
   std::string description;
   std::vector<Kind> kinds;
   bool all_variants = true;  // every candidate; false: of each provider only the best that this machine runs
   bool every_input = true;   // false: one shape and one m of each input family
+  // The only key that a plan may leave out. Where it stands, of goldens only the first of each scheme are
+  // judged, and those of --fixtures; and these ids, whatever that and every_input leave out.
+  std::optional<std::vector<std::string>> cover;
   double case_timeout_s = 60;   // the watchdog's patience with one case
   double latency_budget_s = 0;  // for all latency cases together
   std::vector<int64_t> latency_m;
@@ -76,6 +79,9 @@ struct CaseSources {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;
   const Registry* registry = nullptr;
+  // Synthetic inputs for the reference as well, whose own answers they are wanted to have: that says nothing of
+  // the reference, but of the cases, which must not accuse it.
+  bool reference_too = false;
 };
 // Sorted by full_id, which is unique. Throws std::runtime_error when two cases share a full_id or an id
 // leaves the alphabet.

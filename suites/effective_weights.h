@@ -1,16 +1,22 @@
-// A failed linear, explained: the weights that the kernel really multiplies by, read back with one-hot rows,
-// and the bug that explains most of the wrong ones.
+// A failed answer, explained by the weights behind it: read back from linear with one-hot rows, or given by
+// dequantize itself.
 #pragma once
 
 #include <string>
 
 #include "suites/question.h"
+#include "suites/weight_hypotheses.h"
 
 namespace qcts {
 
-// "effective weights by one-hot probing: 96 of 1024 differ, first at row 0, column 64: want 0.25, got 0.5;
-// hypothesis: scale of the next group (explains 96)". Never throws for what the kernel does.
-std::string describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input,
-                                       const LinearTruth& truth, uint32_t threads);
+// What `linear` multiplies by, found by asking for x = one-hot rows, as many a call as `input` has. Throws
+// what the kernel's calls throw.
+WeightExplanation probe_weights(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
+// The same for an answer of `dequantize`, row-major [n, k].
+WeightExplanation explain_dequantized(const KernelInput& input, std::span<const std::byte> y);
+
+// "effective weights by one-hot probing: ..." as describe(WeightExplanation) puts it. Never throws for what
+// the kernel does.
+std::string describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
 
 }  // namespace qcts

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 #include <stdexcept>
 
@@ -75,10 +76,16 @@ bool has_evidence(const Golden::TensorInfo& tensor, std::string_view op) {
 
 class Expander {
  public:
-  Expander(const Plan& plan, const CaseSources& sources) : plan_(plan), sources_(sources) {}
+  Expander(const Plan& plan, const CaseSources& sources)
+      : plan_(plan), sources_(sources) {
+    if (plan.cover) listed_.insert(plan.cover->begin(), plan.cover->end());
+    for (const Golden& golden : sources.goldens)
+      if (!golden.guest) first_.try_emplace(scheme_of(golden), &golden);
+  }
 
   std::vector<Case> run() {
     for (const Kind kind : plan_.kinds) expand_kind(kind);
+    std::erase_if(cases_, [&](const Case& c) { return c.golden && is_left_out(*c.golden) && !listed_.contains(c.id); });
     for (const Case& c : cases_)
       if (c.id.find_first_not_of(kAlphabet) != c.id.npos || !parse_case_id(c.id))
         throw std::runtime_error("case id outside kind.op/scheme/input in [a-z0-9_/.]: " + c.id);
@@ -95,6 +102,10 @@ class Expander {
   }
 
  private:
+  bool is_left_out(const Golden& golden) const {
+    return plan_.cover && !golden.guest && first_.at(scheme_of(golden)) != &golden;
+  }
+
   void expand_kind(Kind kind) {
     switch (kind) {
       case Kind::round_trip:
@@ -173,7 +184,7 @@ class Expander {
           (!implementation->machine_refusal().empty() || !seen.insert(implementation->provider).second))
         continue;
       // What is made of the reference's own answers says nothing of the reference.
-      if (prototype.golden == nullptr && implementation->provider == kReferenceProvider) continue;
+      if (prototype.golden == nullptr && !is_asked(*implementation)) continue;
       // Nothing can be learned from the time that an emulator takes.
       if (prototype.kind == Kind::latency && (implementation->kernel->claims & QCTS_CLAIM_EMULATED)) continue;
       Case c = prototype;
@@ -207,14 +218,39 @@ class Expander {
     }
   }
 
+  bool is_implemented(std::string_view op, const Scheme& scheme) const {
+    if (sources_.registry == nullptr) return false;
+    const auto all = sources_.registry->implementations();
+    return std::any_of(all.begin(), all.end(), [&](const Implementation& implementation) {
+      return op_name(implementation.kernel->op) == op && implementation.family() == scheme.family() && is_asked(implementation);
+    });
+  }
+
+  // What synthetic inputs are put to.
+  bool is_asked(const Implementation& implementation) const {
+    return sources_.reference_too || implementation.provider != kReferenceProvider;
+  }
+
+  // Few of each family where the plan says so, and those that it lists.
+  void add_inputs(Kind kind, std::string_view op, const Scheme& scheme, std::string_view layout) {
+    std::set<std::string> taken;
+    const auto add = [&](InputSet set, bool only_listed) {
+      for (const Synthetic& input : synthetic_inputs(kind, op, scheme, layout, set)) {
+        const Case c = synthetic_case(kind, op, scheme, layout, input);
+        if ((!only_listed || listed_.contains(c.id)) && taken.insert(c.id).second) add_for_implementations(c);
+      }
+    };
+    if (!plan_.every_input) add(InputSet::few, false);
+    if (plan_.every_input || !listed_.empty()) add(InputSet::all, !plan_.every_input);
+  }
+
   void add_synthetic(Kind kind, const Scheme& scheme) {
-    const InputSet set = plan_.every_input ? InputSet::all : InputSet::few;
     for (const std::string_view op : kOps) {
+      if (!is_implemented(op, scheme)) continue;
       const bool packs = op == "pack" || op == "unpack";
       for (const LayoutInfo& layout : scheme.layouts()) {
         if (packs == (layout.name == "plain")) continue;
-        for (const Synthetic& input : synthetic_inputs(kind, op, scheme, layout.name, set))
-          add_for_implementations(synthetic_case(kind, op, scheme, layout.name, input));
+        add_inputs(kind, op, scheme, layout.name);
         if (!packs) break;
       }
     }
@@ -248,6 +284,8 @@ class Expander {
 
   const Plan& plan_;
   const CaseSources& sources_;
+  std::set<std::string> listed_;  // of the plan's cover
+  std::map<std::string, const Golden*> first_;  // of each scheme
   std::vector<Case> cases_;
 };
 

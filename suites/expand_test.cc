@@ -191,6 +191,7 @@ INSTANTIATE_TEST_SUITE_P(Plan, BrokenPlan,
                                          std::pair{"kinds", "[\"numeric\"]"},
                                          std::pair{"kinds", "[\"size\", \"size\"]"},
                                          std::pair{"every_input", "1"}, std::pair{"latency_budgets", "3"},
+                                         std::pair{"cover", "1"}, std::pair{"cover", "[\"noise\"]"},
                                          std::pair{"case_timeout_s", "0"}, std::pair{"latency_m", "[0]"},
                                          std::pair{"latency_shapes", "[[1]]"}));
 

@@ -10,6 +10,8 @@
 #include "reference/numerics/soft_float.h"
 #include "suites/compare.h"
 #include "suites/generate_parts.h"
+#include "suites/generate_related.h"
+#include "suites/generate_special.h"
 
 namespace qcts {
 namespace {
@@ -74,12 +76,6 @@ Floats extreme_weight(const WeightShape& shape, uint64_t seed) {
   return w;
 }
 
-Plane& codes_plane(Planes& planes) {
-  for (Plane& plane : planes)
-    if (plane.name == "qdata") return plane;
-  return planes.front();
-}
-
 bool is_nan_code(DType dtype, std::byte code) {
   return (dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2) &&
          std::isnan(decode_float(dtype, std::to_integer<uint64_t>(code)));
@@ -134,111 +130,6 @@ void stretch_scales(Planes& planes) {
       }
     }
   }
-}
-
-bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anchors& anchors) {
-  WeightShape probe = shape;
-  probe.n = 1;
-  Floats w(shape.dtype, 1, shape.k);
-  const int64_t group = group_length(scheme, shape);
-  for (int64_t c = 0; c < shape.k; ++c)
-    w.at(0, c) = c % group == 0   ? anchors.low
-                 : c % group == 1 ? anchors.high
-                                  : static_cast<double>(c % 7 - 3);
-  if (scheme.refusal(probe)) return false;
-  const Planes planes = quantized(scheme, probe, w.bytes());
-  std::vector<ExactWeight> row(static_cast<size_t>(shape.k));
-  scheme.exact_row(planes, probe, 0, row);
-  for (int64_t c = 0; c < shape.k; ++c) {
-    const ExactWeight& weight = row[static_cast<size_t>(c)];
-    int exponent = 0;
-    if (std::frexp(weight.scale, &exponent) != 0.5) return false;
-    if (c % group > 1 && weight.product + weight.zero != w.at(0, c)) return false;
-  }
-  return true;
-}
-
-std::vector<Anchors> surviving_anchors(const Scheme& scheme, const WeightShape& shape) {
-  std::vector<Anchors> found;
-  for (const Anchors& anchors : std::initializer_list<Anchors>{{-127.5, 127.5},
-                                                               {-448, 448},
-                                                               {-8, 7},
-                                                               {-7, 8},
-                                                               {-9, 6},
-                                                               {-10, 5},
-                                                               {-7.5, 7.5},
-                                                               {-127, 127},
-                                                               {-7, 7},
-                                                               {-57344, 57344},
-                                                               {-6, 6}})
-    if (integers_survive(scheme, shape, anchors)) found.push_back(anchors);
-  return found;
-}
-
-// Units that a sum of exact_sums may reach: what bfloat16, the narrowest type that a stage rounds to, holds
-// exactly.
-constexpr int64_t kExactUnits = 256;
-
-Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed) {
-  const WeightShape& shape = synthetic.weight;
-  const int64_t group = group_length(scheme, shape);
-  const std::vector<Anchors> anchors = surviving_anchors(scheme, shape);
-  if (anchors.empty() && group > 2)
-    throw std::logic_error("exact_sums: no maximum gives " + std::string(scheme.name()) +
-                           " a scale that is a power of two");
-  Floats w(shape.dtype, shape.n, shape.k);
-  for (int64_t r = 0; r < shape.n; ++r) {
-    for (int64_t c = 0; c < shape.k; ++c) {
-      const double unit = std::ldexp(1.0, static_cast<int>((r + c / group) % 2) - 4);
-      const uint64_t random = splitmix64(seed, static_cast<uint64_t>(r * shape.k + c));
-      double value = static_cast<double>(static_cast<int64_t>(random % 7) - 3);
-      if (!anchors.empty()) {
-        const Anchors& pair = anchors[static_cast<size_t>(r + c / group) % anchors.size()];
-        value = c % group == 0 ? pair.low : c % group == 1 ? pair.high : value;
-      }
-      w.at(r, c) = value * unit;
-    }
-  }
-  // The columns of x's own anchors, the first two that are none of the weight's, have weight zero.
-  const bool policy = synthetic.activation != kWeightOnly;
-  if (policy)
-    for (int64_t r = 0; r < shape.n; ++r) w.at(r, 2) = w.at(r, 3) = 0;
-  Generated made;
-  made.exact = true;
-  made.input.planes = quantized(scheme, shape, w.bytes());
-  // An odd factor on the scales: 3 is exact in every type that a power of two is.
-  for (Plane& plane : made.input.planes) {
-    if (!has_float_elements(plane.dtype) || plane.name == codes_plane(made.input.planes).name) continue;
-    const size_t bytes = dtype_bytes(plane.dtype);
-    for (size_t i = 0; i < plane.bytes.size() / bytes; ++i)
-      store_float(plane.dtype, plane.bytes, i, 3 * load_float(plane.dtype, plane.bytes, i));
-  }
-  // At most 9 terms a row of at most 3 * (3 + 3) * 2^1 units each; the anchors' columns stay out of the sums.
-  Floats x(shape.dtype, synthetic.m, shape.k);
-  constexpr int64_t kTerms = 9;
-  for (int64_t i = 0; i < synthetic.m; ++i) {
-    for (int64_t t = 0; t < kTerms; ++t) {
-      const int64_t column =
-          t == 0 ? shape.k - 1
-                 : static_cast<int64_t>(splitmix64(seed + 1, static_cast<uint64_t>(i * kTerms + t)) %
-                                        static_cast<uint64_t>(shape.k));
-      if (column % group > 1) x.at(i, column) = (t + i) % 3 == 0 ? -1 : 1;
-    }
-  }
-  if (policy) {
-    const Planes own = policy_planes(scheme, shape, synthetic.activation, true);
-    made.input.planes.insert(made.input.planes.end(), own.begin(), own.end());
-    const auto pair = activation_anchors(scheme, shape, synthetic.activation, made.input.planes);
-    for (int64_t i = 0; pair && i < synthetic.m; ++i) {
-      x.at(i, 2) = pair->low;
-      x.at(i, 3) = pair->high;
-    }
-  }
-  made.input.x = x.bytes();
-  Floats bias(shape.dtype, 1, shape.n);
-  for (int64_t r = 0; r < shape.n; ++r) bias.at(0, r) = static_cast<double>(r % 5 - 2) / 16;
-  made.input.bias = bias.bytes();
-  return made;
 }
 
 // The second half repeats the first in the weight and negates it in x: large terms, an answer near zero.
@@ -300,7 +191,8 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == "zero_rows") zero_some_rows(w);
   input.planes = quantized(scheme, shape, w.bytes());
-  if (synthetic.generator == "all_codes") plant_all_codes(input.planes, op != "linear");
+  if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot")
+    plant_all_codes(input.planes, op != "linear");
   if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot")
     scramble_scales(input.planes, seed + 3);
   if (synthetic.generator == "extremes") {
@@ -310,10 +202,11 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
 }
 
 bool known_generator(std::string_view name) {
-  for (const std::string_view known : {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums",
-                                       "one_hot", "cancelling", "last_k"})
+  for (const std::string_view known :
+       {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums", "one_hot", "cancelling",
+        "last_k", "non_finite", "zero_points", "tiny_scales", "overflow"})
     if (name == known) return true;
-  return false;
+  return is_relation(name);
 }
 
 // Rows of x under a policy, for quantize_activation.
@@ -358,7 +251,7 @@ Generated generate(const Scheme& scheme, std::string_view op, std::string_view l
   if (!known_generator(synthetic.generator))
     throw std::invalid_argument("no generator '" + synthetic.generator + "'");
   Generated made;
-  if (op == "linear" && synthetic.generator == "exact_sums") {
+  if (op == "linear" && (synthetic.generator == "exact_sums" || is_relation(synthetic.generator))) {
     made = exact_sums(scheme, synthetic, seed);
   } else if (op == "linear" && synthetic.generator == "cancelling") {
     cancelling(scheme, synthetic, seed, made.input);
@@ -379,6 +272,8 @@ Generated generate(const Scheme& scheme, std::string_view op, std::string_view l
   input.layout = layout.empty() ? "plain" : layout;
   input.m = op == "linear" || op == "quantize_activation" ? synthetic.m : 0;
   input.x_dtype = input.y_dtype = input.bias_dtype = synthetic.weight.dtype;
+  make_special(scheme, op, synthetic, seed + 4, input);
+  if (is_relation(synthetic.generator)) relate(scheme, synthetic, seed, made);
   if (op == "unpack") input.planes = scheme.pack(input.planes, synthetic.weight, input.layout);
   return made;
 }

@@ -14,6 +14,7 @@ struct Generated {
   KernelInput input;
   bool exact =
       false;  // linear: every partial sum of every order and every stage is exact, so y is wanted bit for bit
+  std::vector<KernelInput> related = {};  // of a relation: what is asked beside it (generate_related.h)
 };
 
 // Throws std::invalid_argument for an unknown generator and std::logic_error when the scheme cannot carry it.

@@ -8,6 +8,7 @@
 
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/scheme.h"
+#include "suites/generate.h"
 
 namespace qcts {
 
@@ -34,11 +35,24 @@ inline Planes quantized(const Scheme& scheme, const WeightShape& shape, const st
   return scheme.quantize({shape.dtype, shape.n, shape.k, bytes});
 }
 
+inline Plane& codes_plane(Planes& planes) {
+  for (Plane& plane : planes)
+    if (plane.name == "qdata") return plane;
+  return planes.front();
+}
+
 // The least and the largest element of a group, in units of its scale, for which the recipe's scale is a
 // power of two and small integers come back exact. Which pairs do is asked of the reference.
 struct Anchors {
   double low, high;
 };
+
+// Are small integers exact in some weight of this scheme, so that exact_sums() can be made?
+bool has_exact_sums(const Scheme& scheme, const WeightShape& shape);
+// A linear whose sums are exact in every order and stage. `order`: a permutation of the k columns that moves
+// none to another group, for the weight and x alike; empty: as they are.
+Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
+                     const std::vector<int64_t>& order = {});
 
 // What quantized x means, row-major.
 std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, std::string_view activation,

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "suites/generate_parts.h"
+#include "suites/generate_related.h"
+#include "suites/generate_special.h"
+
 namespace qcts {
 namespace {
 
@@ -32,8 +36,26 @@ const std::vector<InputFamily>& families() {
       {"exact_sums",
        "any error at all: small integers times powers of two, whose sum is exact in every order",
        {"linear"}},
-      {"one_hot", "a wrong weight, by reading the dequantized weight back through the identity", {"linear"}},
+      {"one_hot", "a wrong weight, by reading every code back through the identity", {"linear"}},
       {"cancelling", "a narrow accumulator: large terms of opposite sign around a small answer", {"linear"}},
+      {"non_finite",
+       "NaN and infinities lost: skipped by a maximum, turned into numbers, or multiplied by a skipped zero",
+       {"quantize", "linear"},
+       false,
+       true},
+      {"zero_points",
+       "an integer zero point ignored, one off, or subtracted in eight bits",
+       {"dequantize", "linear"}},
+      {"tiny_scales",
+       "small scales, weights or products flushed to zero, or read in a type that has none so small",
+       {"linear"},
+       false,
+       true},
+      {"overflow", "an answer beyond the largest finite number kept finite", {"linear"}},
+      {"scaled_x", "something added or cut off that does not grow with x: y(8 x) is 8 y(x)", {"linear"}},
+      {"permuted_k", "a column taken from the wrong place: y stays when columns change places", {"linear"}},
+      {"zero_x", "something of an earlier call: y(0) is the bias", {"linear"}},
+      {"split_k", "a block or a tail lost: y is the sum of what two parts of k give", {"linear"}},
       {"last_k", "a dropped tail: the last element of each row is the only one that is not zero", {"linear"}},
   };
   return table;
@@ -42,13 +64,19 @@ const std::vector<InputFamily>& families() {
 std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
   const int64_t g = scheme.group();
   if (layout != "plain")
-    return {{8, 1024}, {48, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)}, {64, 256}, {96, 384}};
+    return {{8, 1024}, {12, 1024}, {48, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)},
+            {64, 256}, {96, 384}};
   if (g == 0) return {{37, 216}, {7, 13}, {1, 1}, {17, 33}, {16, 64}, {3, 129}};
   return {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};
 }
 
 // Does the input tell anything of how x is quantized that another one of the family does not?
-bool suits_policy(std::string_view generator) { return generator != "cancelling" && generator != "last_k"; }
+bool suits_policy(std::string_view generator) {
+  for (const std::string_view weight_only :
+       {"cancelling", "last_k", "non_finite", "zero_points", "tiny_scales", "overflow"})
+    if (generator == weight_only) return false;
+  return !is_relation(generator);
+}
 
 std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Shape& shape, bool first) {
   if (kind == Kind::determinism) return {1, 5, 17};
@@ -66,6 +94,11 @@ uint64_t name_hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;
+}
+
+bool is_carried(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {
+  if (generator == "exact_sums") return has_exact_sums(scheme, shape);
+  return is_relation(generator) ? has_relation(scheme, generator, shape) : carries(scheme, generator, shape);
 }
 
 struct Request {
@@ -102,7 +135,8 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == "linear" && k == 1) continue;
-      if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout))
+      if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout) ||
+          !is_carried(request.scheme, family.generator, weight))
         continue;
       std::vector<int64_t> batches = {1};
       if (request.op == "linear")

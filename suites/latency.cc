@@ -4,77 +4,23 @@
 // round, with bootstrap intervals; cold (copies of the weight that do not fit the caches take turns) and warm
 // (one copy) apart.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 
 #include "kernels/machine.h"
 #include "suites/judge.h"
 #include "suites/latency_case.h"
+#include "suites/rounds.h"
 #include "suites/stats.h"
 #include "suites/targets.h"
 
 namespace qcts {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr double kConfidence = 0.95;
-constexpr double kCloseEnough = 0.01;  // half-width of the log-ratio's interval at which a measurement stops
+constexpr double kLatencyConfidence = 0.95;
 constexpr double kAlarm = 0.02;        // an A/A interval that lies further from 1 is an alarm
-constexpr double kShortestTimedUs = 20;  // shorter calls are timed several at a time
-constexpr size_t kFewestRounds = 3, kMostRounds = 3000, kFirstCheck = 32;
 constexpr size_t kSamplesKept = 1000;
 constexpr const char* kDense = "dense";
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-struct Lane {
-  std::string name;
-  Contender* contender;
-  bool cold = true;  // takes turns over its copies
-  size_t next_copy = 0, inner = 1;
-  std::vector<double> us = {};  // one entry a round: the time of one call
-
-  double time_once() {
-    const auto start = Clock::now();
-    for (size_t i = 0; i < inner; ++i) {
-      contender->call(cold ? next_copy : 0);
-      next_copy = (next_copy + 1) % contender->copies();
-    }
-    return seconds_since(start) * 1e6 / static_cast<double>(inner);
-  }
-};
-
-// Rounds until the first lane's ratio to the second is known closely enough or the budget is spent.
-void time_rounds(std::vector<Lane>& lanes, double budget_s, uint64_t seed) {
-  for (Lane& lane : lanes) {
-    const double once = lane.time_once();
-    if (once < kShortestTimedUs)
-      lane.inner = static_cast<size_t>(std::ceil(kShortestTimedUs / std::max(once, 0.01)));
-    lane.time_once();
-  }
-  const auto start = Clock::now();
-  size_t next_check = kFirstCheck;
-  for (size_t round = 0; round < kMostRounds; ++round) {
-    if (round >= kFewestRounds && seconds_since(start) >= budget_s) return;
-    for (size_t i = 0; i < lanes.size(); ++i) {
-      Lane& lane = lanes[round % 2 == 0 ? i : lanes.size() - 1 - i];
-      lane.us.push_back(lane.time_once());
-    }
-    if (round + 1 != next_check) continue;
-    next_check *= 2;
-    bool close = true;
-    for (size_t i = 1; i < lanes.size(); ++i) {
-      const Interval ratio =
-          ratio_interval(lanes[i].us, lanes[0].us, block_length(round + 1), kConfidence, seed);
-      close = close && std::log(ratio.high / ratio.low) / 2 < kCloseEnough;
-    }
-    if (close) return;
-  }
-}
 
 const Lane* find(const std::vector<Lane>& lanes, std::string_view name) {
   for (const Lane& lane : lanes)
@@ -184,7 +130,7 @@ class LatencyJudge {
   void report(const std::vector<Lane>& lanes, bool cold) {
     const std::vector<double>& us = lanes[0].us;
     const std::string prefix = cold ? "" : "warm_";
-    const Interval median_us = bootstrap_median(us, block_length(us.size()), kConfidence, 1000, seed_);
+    const Interval median_us = bootstrap_median(us, block_length(us.size()), kLatencyConfidence, 1000, seed_);
     verdict_.measures.push_back(measure_of(prefix + "median_us", "us", median_us));
     if (cold) {
       verdict_.samples_us.assign(us.begin(),
@@ -196,7 +142,7 @@ class LatencyJudge {
     add_ratio(prefix + "ratio_to_dense", find(lanes, "dense"), us);
     add_ratio(prefix + "share_of_probe", find(lanes, "probe"), us);
     const Lane* again = find(lanes, "again");
-    const Interval itself = ratio_interval(again->us, us, block_length(us.size()), kConfidence, seed_);
+    const Interval itself = ratio_interval(again->us, us, block_length(us.size()), kLatencyConfidence, seed_);
     verdict_.measures.push_back(measure_of(prefix + "ratio_to_itself", "x", itself));
     if (itself.low > 1 + kAlarm || itself.high < 1 / (1 + kAlarm))
       alarm_ = prefix + "ratio_to_itself is not 1";
@@ -206,7 +152,7 @@ class LatencyJudge {
   // How many times as fast as the peer: the peer's time over the candidate's.
   void add_ratio(const std::string& name, const Lane* peer, const std::vector<double>& us) {
     if (peer == nullptr) return;
-    const Interval ratio = ratio_interval(peer->us, us, block_length(us.size()), kConfidence, seed_);
+    const Interval ratio = ratio_interval(peer->us, us, block_length(us.size()), kLatencyConfidence, seed_);
     ratios_.emplace_back(name, ratio);
     verdict_.measures.push_back(measure_of(name, "x", ratio));
   }

@@ -1,5 +1,5 @@
 // round_trip and reject through a provider's own load_save. round_trip: the file that it saves holds the same
-// payload as the one that it loaded (E2); its bytes are its own. reject: a malformed file is refused with a
+// payload as the one that it loaded (E2); its bytes are its own, unless it claims to keep them (E3). reject: a malformed file is refused with a
 // reason and leaves no file; one that must be read is read with exactly the payload that the manifest names.
 #include <algorithm>
 
@@ -51,6 +51,15 @@ Saved save_through(const Implementation& provider, const fs::path& original, con
   return saved;
 }
 
+// The first difference of two files, or of the files of two directories.
+std::optional<Mismatch> other_bytes(const fs::path& original, const fs::path& saved) {
+  if (!fs::is_directory(original))
+    return compare_files(original.filename().string(), MappedFile::open(original)->bytes(),
+                         MappedFile::open(saved)->bytes());
+  if (content_sha256(original) == content_sha256(saved)) return std::nullopt;
+  return Mismatch{original.filename().string(), content_sha256(original), content_sha256(saved), 1, 1};
+}
+
 // Ends the verdict unless the provider saved a file.
 bool ended_early(const Saved& saved, Verdict& verdict) {
   verdict.status = Status::fail;
@@ -84,6 +93,13 @@ void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdi
     verdict.reason = "saved by the provider and loaded, the payload differs (E2)";
     verdict.mismatch = std::move(found);
     return;
+  }
+  if (c.implementation->file_claims & QCTS_CLAIM_KEEPS_BYTES) {
+    if (auto found = other_bytes(c.golden->file, saved.file)) {
+      verdict.reason = "claims to keep the bytes of a file, and saved others (E3)";
+      verdict.mismatch = std::move(found);
+      return;
+    }
   }
   const std::optional<Checkpoint> flipped = with_flipped_bit(*after);
   const bool noticed = flipped && compare_payload(before, *flipped).has_value();

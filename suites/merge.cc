@@ -13,16 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Part {
-  std::string name;  // as given
-  RunRecord record;
-};
-
 [[noreturn]] void refuse(const std::string& why) {
   throw RunError(Outcome::usage, "cannot be merged: " + why);
 }
 
-Part read_part(const fs::path& given) {
+MergePart read_part(const fs::path& given) {
   const fs::path file = fs::is_directory(given) ? given / "run.jsonl" : given;
   if (!fs::exists(file)) refuse("there is no " + file.string());
   try {
@@ -36,7 +31,7 @@ std::string shard_text(const RunHead& head) {
   return std::to_string(head.shard) + "/" + std::to_string(head.shards);
 }
 
-void check_whole(const Part& part) {
+void check_whole(const MergePart& part) {
   const size_t have = part.record.verdicts.size();
   if (part.record.torn || have != part.record.head.cases)
     refuse(part.name + " is unfinished: " + std::to_string(have) + " of " +
@@ -45,9 +40,9 @@ void check_whole(const Part& part) {
 }
 
 // Every shard 1..n once.
-void check_shards(const std::vector<Part>& parts) {
-  std::map<uint32_t, const Part*> shards;
-  for (const Part& part : parts) {
+void check_shards(const std::vector<MergePart>& parts) {
+  std::map<uint32_t, const MergePart*> shards;
+  for (const MergePart& part : parts) {
     const auto [place, fresh] = shards.emplace(part.record.head.shard, &part);
     if (!fresh)
       refuse(place->second->name + " and " + part.name + " are both shard " + shard_text(part.record.head));
@@ -60,10 +55,10 @@ void check_shards(const std::vector<Part>& parts) {
 }
 
 // Every case of the undivided run once: the shards agree on the hash of its ids.
-void check_cases(const std::vector<Part>& parts) {
-  std::map<std::string, const Part*> judged;
+void check_cases(const std::vector<MergePart>& parts) {
+  std::map<std::string, const MergePart*> judged;
   std::vector<std::string> ids;
-  for (const Part& part : parts)
+  for (const MergePart& part : parts)
     for (const Verdict& verdict : part.record.verdicts) {
       const auto [place, fresh] = judged.emplace(verdict.full_id(), &part);
       if (!fresh) refuse(verdict.full_id() + " is judged by " + place->second->name + " and by " + part.name);
@@ -78,9 +73,9 @@ void check_cases(const std::vector<Part>& parts) {
 }
 
 // The head that the undivided run would have had; of times, the first start.
-RunHead joined_head(const std::vector<Part>& parts) {
+RunHead joined_head(const std::vector<MergePart>& parts) {
   RunHead head = parts.front().record.head;
-  for (const Part& part : parts) head.started_utc = std::min(head.started_utc, part.record.head.started_utc);
+  for (const MergePart& part : parts) head.started_utc = std::min(head.started_utc, part.record.head.started_utc);
   head.shard = head.shards = 1;
   head.cases = head.all_cases;
   return head;
@@ -99,16 +94,20 @@ void check_installation(const RunHead& head, const std::vector<fs::path>& folder
 
 }  // namespace
 
-Outcome merge(const MergeRequest& request) {
-  std::vector<Part> parts;
-  for (const fs::path& given : request.parts) parts.push_back(read_part(given));
+void check_parts(const std::vector<MergePart>& parts) {
   if (parts.empty()) refuse("no part was named");
-  for (const Part& part : parts)
+  for (const MergePart& part : parts)
     if (const std::string other = difference(parts.front().record.head, part.record.head); !other.empty())
       refuse(parts.front().name + " and " + part.name + " are of different runs: " + other);
-  for (const Part& part : parts) check_whole(part);
+  for (const MergePart& part : parts) check_whole(part);
   check_shards(parts);
   check_cases(parts);
+}
+
+Outcome merge(const MergeRequest& request) {
+  std::vector<MergePart> parts;
+  for (const fs::path& given : request.parts) parts.push_back(read_part(given));
+  check_parts(parts);
 
   std::vector<fs::path> folders = {fixtures_folder()};
   folders.insert(folders.end(), request.fixtures.begin(), request.fixtures.end());
@@ -122,7 +121,7 @@ Outcome merge(const MergeRequest& request) {
       refuse(request.out.string() + " is one of the parts: --out needs another folder");
   remove_reports(request.out);
   RunReport report = report_from(head, load_fixtures(folders));
-  for (Part& part : parts)
+  for (MergePart& part : parts)
     std::move(part.record.verdicts.begin(), part.record.verdicts.end(), std::back_inserter(report.verdicts));
   std::sort(report.verdicts.begin(), report.verdicts.end(),
             [](const Verdict& a, const Verdict& b) { return a.full_id() < b.full_id(); });

@@ -6,8 +6,17 @@
 #include <vector>
 
 #include "reports/report.h"
+#include "suites/run_record.h"
 
 namespace qcts {
+
+struct MergePart {
+  std::string name;  // as given
+  RunRecord record;
+};
+// Do these make one run whole? Throws RunError (usage) when the parts are of different runs, a shard is
+// missing, there twice or unfinished, or a case is judged twice or never.
+void check_parts(const std::vector<MergePart>& parts);
 
 struct MergeRequest {
   std::vector<std::filesystem::path> parts;     // folders with a run.jsonl, or such files
@@ -18,8 +27,8 @@ struct MergeRequest {
 };
 
 // Writes out/{run.jsonl,report.json,junit.xml} as the undivided run would have, prints its summary. Throws
-// RunError (usage) when a shard is missing, there twice or unfinished, a case is judged twice or never, or
-// the parts are of different runs: version, plan, fixtures, selection, providers and their hashes, processor.
+// RunError (usage) as check_parts() does, and when the parts are of another installation: version, plan,
+// fixtures, selection, providers and their hashes, processor.
 Outcome merge(const MergeRequest& request);
 
 }  // namespace qcts

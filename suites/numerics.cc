@@ -8,8 +8,10 @@
 #include "reference/numerics/soft_float.h"
 #include "suites/coverage.h"
 #include "suites/effective_weights.h"
+#include "suites/generate_related.h"
 #include "suites/judge.h"
 #include "suites/question.h"
+#include "suites/replay.h"
 
 namespace qcts {
 namespace {
@@ -166,6 +168,12 @@ KernelAnswer displaced(KernelAnswer answer) {
   return answer;
 }
 
+std::vector<double> floats_of(DType dtype, std::span<const std::byte> elements) {
+  std::vector<double> values(elements.size() / dtype_bytes(dtype));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = load_float(dtype, elements, i);
+  return values;
+}
+
 struct Attempt {
   std::string how;
   KernelAnswer answer;
@@ -173,12 +181,14 @@ struct Attempt {
 
 class NumericsJudge {
  public:
-  NumericsJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
-      : case_id_(c.id),
-        kernel_(*c.implementation->kernel),
+  // `case_id` is empty for a question that is no case: what its values cover is not noted.
+  NumericsJudge(std::string_view case_id, const qcts_kernel& kernel, Question question,
+                const JudgeContext& context, Verdict& verdict)
+      : case_id_(case_id),
+        kernel_(kernel),
         context_(context),
         verdict_(verdict),
-        question_(ask(c, context.seed)),
+        question_(std::move(question)),
         expectation_(question_, kernel_.numerics) {}
 
   void run() {
@@ -193,11 +203,12 @@ class NumericsJudge {
       verdict_.reason = support.reason;
       return;
     }
-    if (context_.coverage) verdict_.coverage = context_.coverage->note(case_id_, question_);
+    if (context_.coverage && !case_id_.empty())
+      verdict_.coverage = context_.coverage->note(case_id_, question_);
     try {
       const KernelAnswer answer = first.run(Poison::nan);
       if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
-      if (!run_loosely(answer)) return;
+      if (!run_loosely(answer) || !relation_holds(answer)) return;
     } catch (const ProviderFault& fault) {
       return fail(fault.what());
     }
@@ -242,9 +253,36 @@ class NumericsJudge {
                          finding.mismatch->got + "; " + std::to_string(finding.mismatch->count) + " of " +
                          std::to_string(finding.mismatch->total) + " elements; " + attempt.how;
     if (question_.input.op == "linear")
-      reason +=
-          "; " + describe_effective_weights(kernel_, question_.input, expectation_.truth(), context_.threads);
+      reason += "; " + describe_effective_weights(kernel_, question_.input, context_.threads);
+    if (question_.input.op == "dequantize" && attempt.answer.y.size() == question_.expected.y.size())
+      reason += "; " + describe(explain_dequantized(question_.input, attempt.answer.y));
     fail(std::move(reason));
+    return false;
+  }
+
+  // Between the kernel's own answers, whatever the oracle says of them.
+  bool relation_holds(const KernelAnswer& answer) {
+    std::vector<std::vector<double>> answers;
+    for (const KernelInput& input : question_.related) {
+      KernelRun run(kernel_, input, {context_.threads, 0, 0});
+      const Support support = run.supports();
+      if (support.status != QCTS_OK) {
+        verdict_.status = Status::not_supported;
+        verdict_.reason = "asked for " + question_.relation + ": " + support.reason;
+        return false;
+      }
+      answers.push_back(floats_of(input.y_dtype, run.run(Poison::nan).y));
+    }
+    if (answers.empty()) return true;
+    const KernelInput& input = question_.input;
+    std::vector<double> bias = floats_of(input.bias_dtype, input.bias);
+    if (bias.empty()) bias.resize(static_cast<size_t>(input.weight.n));
+    const auto found = contradiction(question_.relation, floats_of(input.y_dtype, answer.y), answers, bias);
+    if (!found) return true;
+    const std::string where = place_in_matrix("y", found->index, input.weight.n, 0);
+    verdict_.mismatch = Mismatch{where, std::to_string(found->want), std::to_string(found->got), 1, answers[0].size()};
+    fail("its answers contradict each other under " + question_.relation + ": " + where + ": want " +
+         verdict_.mismatch->want + ", got " + verdict_.mismatch->got);
     return false;
   }
 
@@ -287,7 +325,7 @@ class NumericsJudge {
                  : "a changed answer would have passed too";
   }
 
-  const std::string& case_id_;
+  const std::string case_id_;
   const qcts_kernel& kernel_;
   const JudgeContext& context_;
   Verdict& verdict_;
@@ -300,7 +338,12 @@ class NumericsJudge {
 
 void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict) {
   if (c.implementation == nullptr) throw std::logic_error("a numerics case without an implementation");
-  NumericsJudge(c, context, verdict).run();
+  NumericsJudge(c.id, *c.implementation->kernel, ask(c, context.seed), context, verdict).run();
+}
+
+void judge_question(const qcts_kernel& kernel, Question question, const JudgeContext& context,
+                    Verdict& verdict) {
+  NumericsJudge("", kernel, std::move(question), context, verdict).run();
 }
 
 }  // namespace qcts

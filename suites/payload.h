@@ -16,6 +16,10 @@ namespace qcts {
 // equal. The element named is the first that differs, in the scheme's own terms where the layout is known.
 std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint& got);
 
+// Two files' bytes (E3); nullopt: equal. `name` goes into the mismatch.
+std::optional<Mismatch> compare_files(const std::string& name, std::span<const std::byte> want,
+                                      std::span<const std::byte> got);
+
 // The file's bytes as its own reader's writer lays them out from the parsed graph: one buffer for a file, one
 // a shard for a directory, in the order of Checkpoint::zips, legacies and safetensors.
 struct WrittenFile {

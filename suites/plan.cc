@@ -65,6 +65,11 @@ Plan load_plan(const std::filesystem::path& path) {
   }
   plan.all_variants = reader.get<bool>("all_variants");
   plan.every_input = reader.get<bool>("every_input");
+  if (json.contains("cover")) {
+    plan.cover = reader.get<std::vector<std::string>>("cover");
+    for (const std::string& id : *plan.cover)
+      if (!parse_case_id(id)) reader.fail("cover", "names no case: '" + id + "'");
+  }
   plan.case_timeout_s = reader.get<double>("case_timeout_s");
   plan.latency_budget_s = reader.get<double>("latency_budget_s");
   plan.latency_m = reader.get<std::vector<int64_t>>("latency_m");

@@ -182,6 +182,8 @@ Question ask_synthetic(const Case& c, uint64_t seed) {
   Question question;
   question.input = std::move(made.input);
   question.exact_sums = made.exact;
+  question.related = std::move(made.related);
+  if (!question.related.empty()) question.relation = synthetic.generator;
   const KernelInput& input = question.input;
   const Scheme& scheme = *c.scheme;
   if (c.op == "quantize")

@@ -17,6 +17,8 @@ struct Question {
   KernelInput input;
   KernelAnswer expected;              // every op but linear: wanted bit for bit
   bool exact_sums = false;            // linear: y is wanted bit for bit
+  std::string relation;                // linear: one of generate_related.h, between y and the answers to `related`
+  std::vector<KernelInput> related;
   std::vector<std::byte> recorded_y;  // linear on a golden: what the real library answered; empty otherwise
 };
 

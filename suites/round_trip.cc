@@ -15,22 +15,6 @@ namespace {
 
 constexpr int64_t kRows = 3;
 
-std::optional<Mismatch> compare_files(const std::string& name, std::span<const std::byte> want,
-                                      std::span<const std::byte> got) {
-  const size_t common = std::min(want.size(), got.size());
-  uint64_t differing = std::max(want.size(), got.size()) - common;
-  size_t first = common;
-  for (size_t i = common; i-- > 0;)
-    if (want[i] != got[i]) ++differing, first = i;
-  if (differing == 0) return std::nullopt;
-  const auto byte_at = [&](std::span<const std::byte> bytes) {
-    return first < bytes.size() ? "byte " + std::to_string(std::to_integer<int>(bytes[first]))
-                                : "the end of the file";
-  };
-  return Mismatch{name + ": byte " + std::to_string(first), byte_at(want), byte_at(got), differing,
-                  std::max(want.size(), got.size())};
-}
-
 std::string layout_hint(const Golden& golden, const std::string& tensor) {
   for (const Golden::TensorInfo& info : golden.tensors)
     if (info.name == tensor) return info.layout;

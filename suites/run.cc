@@ -56,6 +56,9 @@ class Run {
         throw RunError(Outcome::usage, folder.string() + " holds no manifest.json");
       folders_.push_back(fs::absolute(folder));
     }
+    check_words("device", {options_.device}, {"cpu", "cuda"});
+    if (options_.device != "cpu")
+      throw RunError(Outcome::nothing_proved, "no " + options_.device + " device: this build has no kernels for one");
     check_words("kind", options_.selection.kinds, all_kinds());
     std::vector<std::string> scheme_names = {"any", "mixed", "plain"};
     for (const Scheme* scheme : schemes()) scheme_names.emplace_back(scheme->name());

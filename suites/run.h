@@ -15,6 +15,7 @@ inline constexpr uint64_t kDefaultMemoryLimitBytes = uint64_t{4} << 30;
 
 struct RunRequest {
   std::string plan = "default";
+  std::string device = "cpu";  // or "cuda", of which this build has no kernels: nothing is proved there
   Selection selection;
   std::vector<std::string> providers;  // "qcts", a provider's name, or a path; empty: all that are found
   std::vector<std::filesystem::path> fixtures;  // beside the repository's own

@@ -206,6 +206,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"scheme", "--scheme int8_rov", 2, "'int8_row'"},
                     Wrong{"plan", "--plan defualt", 2, "'default'"},
                     Wrong{"variant", "--provider builtin --variant scalr", 2, "'scalar'"},
+                    Wrong{"device_word", "--device cdua", 2, "'cuda'"},
+                    Wrong{"device", "--device cuda", 3, "no cuda device"},
                     Wrong{"library", "--provider ./none.so", 2, "./none.so"},
                     Wrong{"shard", "--shard 3/2", 2, "3/2"},
                     Wrong{"empty_shard",

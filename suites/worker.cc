@@ -43,7 +43,8 @@ Json claims_json(uint32_t claims) {
                                                     {QCTS_CLAIM_DETERMINISTIC, "deterministic"},
                                                     {QCTS_CLAIM_THREAD_INVARIANT, "thread_invariant"},
                                                     {QCTS_CLAIM_BATCH_INVARIANT, "batch_invariant"},
-                                                    {QCTS_CLAIM_EMULATED, "emulated"}};
+                                                    {QCTS_CLAIM_EMULATED, "emulated"},
+                                                    {QCTS_CLAIM_KEEPS_BYTES, "keeps_bytes"}};
   for (const auto& [bit, name] : known)
     if (claims & bit) names.push_back(name);
   return names;
@@ -233,7 +234,7 @@ Json provider_json(const Registry& registry, const std::string& name) {
                                          {"scheme", "any"},
                                          {"variant", implementation.kernel->variant},
                                          {"description", "loads and saves checkpoints"},
-                                         {"claims", Json::array()},
+                                         {"claims", claims_json(implementation.file_claims)},
                                          {"runnable", true},
                                          {"refusal", ""}});
   return json;

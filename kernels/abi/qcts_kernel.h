@@ -89,7 +89,8 @@ enum {
   QCTS_CLAIM_DETERMINISTIC = 2u,   /* run to run, bitwise */
   QCTS_CLAIM_THREAD_INVARIANT = 4u,/* for every number of threads, bitwise */
   QCTS_CLAIM_BATCH_INVARIANT = 8u, /* row i of m rows equals the same row alone, bitwise */
-  QCTS_CLAIM_EMULATED = 16u        /* software carries out the instructions: to be judged, never to be timed */
+  QCTS_CLAIM_EMULATED = 16u,       /* software carries out the instructions: to be judged, never to be timed */
+  QCTS_CLAIM_KEEPS_BYTES = 32u     /* of a provider: load_save leaves the very bytes that it read */
 };
 
 enum {
@@ -155,7 +156,7 @@ typedef struct qcts_provider {
   const char* url;      /* where its issues go; may be NULL */
   const char* choices;  /* ledger choice ids, space separated; may be NULL */
   uint32_t n_kernels;
-  uint32_t reserved;
+  uint32_t claims;      /* QCTS_CLAIM_KEEPS_BYTES or 0 */
   const qcts_kernel* const* kernels;
   /* Save and load of checkpoints, where the provider has them; NULL otherwise. Both return QCTS_OK and leave a file, or leave
    * nothing. */

@@ -8,6 +8,7 @@
 
 #include "suites/cli/commands.h"
 #include "suites/cli/nearest.h"
+#include "suites/cli/selftest.h"
 
 namespace qcts::cli {
 namespace {
@@ -77,6 +78,8 @@ int run_program(int argc, char** argv) {
   add_quantize(app, exit_code);
   add_worker(app, exit_code);
   add_provider_process(app, exit_code);
+  add_selftest(app, exit_code);
+  add_replay(app, exit_code);
   if (argc <= 1) {
     std::cerr << app.help();
     return kWrongUsage;

@@ -64,6 +64,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
       ->add_option("--provider", options.providers,
                    "qcts (files), builtin, a plug-in's name, or the path of a shared library")
       ->allow_extra_args(false);
+  command->add_option("--device", options.device, "where kernels run: cpu, cuda")->capture_default_str();
   command->add_option("--variant", options.selection.variant,
                       "only this variant; an error where it cannot run");
   command

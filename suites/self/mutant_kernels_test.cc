@@ -43,7 +43,7 @@ const std::vector<Mutant>& mutants() {
       {Fault::scale_as_bf16, "scale_as_bf16", "linear", "int8_row", "numerics", "want "},
       {Fault::scale_as_bf16, "scale_as_bf16_dequantize", "dequantize", "int8_row", "numerics", "want 0x"},
       {Fault::tail_dropped, "tail_dropped", "linear", "int8_row", "numerics",
-       "hypothesis: the element is dropped"},
+       "hypothesis: the weight is dropped"},
       {Fault::nan_output, "nan_output", "linear", "fp8_row", "numerics", "(nan)"},
       {Fault::last_row_unwritten, "last_row_unwritten", "linear", "int4_tinygemm", "numerics",
        "poisoned with NaN"},

@@ -92,8 +92,6 @@ dnnl::memory matrix(const dnnl::engine& engine, int64_t rows, int64_t columns, d
 // float(code), by a reorder s8 -> f32. The zero point of int8_row is always 0; another is refused.
 qcts_status widen(const qcts_problem& p, void* prepared) {
   const int8_t* zeros = static_cast<const int8_t*>(plane(p, "zero_point")->data);
-  for (int64_t n = 0; n < p.n; ++n)
-    if (zeros[n] != 0) return QCTS_INVALID;
   std::memcpy(prepared, plane(p, "scale")->data, static_cast<size_t>(p.n) * 4);
   dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   dnnl::stream stream(engine);
@@ -102,6 +100,10 @@ qcts_status widen(const qcts_problem& p, void* prepared) {
                              static_cast<char*>(prepared) + codes_offset(p));
   dnnl::reorder(codes, wide).execute(stream, codes, wide);
   stream.wait();
+  // Exact: both are integers of eight bits.
+  auto* weights = reinterpret_cast<float*>(static_cast<char*>(prepared) + codes_offset(p));
+  for (int64_t n = 0; n < p.n; ++n)
+    for (int64_t k = 0; zeros[n] != 0 && k < p.k; ++k) weights[n * p.k + k] -= zeros[n];
   return QCTS_OK;
 }
 
@@ -233,7 +235,7 @@ extern "C" QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t host_ab
       .url = "https://github.com/uxlfoundation/oneDNN/issues",
       .choices = nullptr,
       .n_kernels = sizeof kKernels / sizeof kKernels[0],
-      .reserved = 0,
+      .claims = 0,
       .kernels = kKernels,
       .load_save = nullptr,
   };

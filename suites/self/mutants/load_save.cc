@@ -30,12 +30,16 @@ std::vector<std::byte> saved_zip(TorchZip zip, const Checkpoint& checkpoint) {
   return rebuild_torch_zip(zip);
 }
 
+// A container that this provider does not write.
+struct NotOurs {};
+
 std::vector<std::byte> whole(const MappedFile& file) { return {file.bytes().begin(), file.bytes().end()}; }
 
 std::vector<std::byte> saved(const std::shared_ptr<const MappedFile>& file) {
   OpenOptions options;
   if (planted(f_reads_bad_crc)) options.crc = CrcPolicy::skip;
   const Checkpoint checkpoint = read_checkpoint(file, options);
+  if (checkpoint.zips.empty() && checkpoint.safetensors.empty()) throw NotOurs();
   std::vector<std::byte> bytes = checkpoint.zips.empty() ? saved_safetensors(*checkpoint.safetensors.at(0))
                                                          : saved_zip(*checkpoint.zips.at(0), checkpoint);
   if (planted(f_last_byte_lost)) bytes.pop_back();
@@ -56,6 +60,7 @@ qcts_status refused(const char* output_path, char* why, size_t why_size, const c
 }  // namespace
 
 qcts_status load_save(const char* input_path, const char* output_path, char* why, size_t why_size) try {
+  if (std::filesystem::is_directory(input_path)) throw NotOurs();
   if (planted(f_refuses_everything)) return refused(output_path, why, why_size, "NotArchive: refused");
   const auto file = MappedFile::open(input_path);
   std::vector<std::byte> bytes;
@@ -67,6 +72,9 @@ qcts_status load_save(const char* input_path, const char* output_path, char* why
   }
   write_file_atomically(output_path, bytes);
   return QCTS_OK;
+} catch (const NotOurs&) {
+  std::snprintf(why, why_size, "only torch zip and safetensors files");
+  return QCTS_UNSUPPORTED;
 } catch (const std::exception& error) {
   return refused(output_path, why, why_size, error.what());
 }

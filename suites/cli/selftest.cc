@@ -1,0 +1,151 @@
+// qcts selftest kill: how strong the judge is, measured on providers, files and parts of itself that are
+// wrong on purpose.
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "suites/cli/selftest.h"
+#include "suites/self/alarms.h"
+#include "suites/self/exam.h"
+#include "suites/self/kill.h"
+
+namespace qcts::cli {
+namespace {
+
+struct SelftestWords {
+  self::KillRequest request;
+  std::string json_path;
+  bool cover = false;
+};
+
+// The real parts of the judge have to answer every question right, or no kill means anything.
+bool unmutated_parts_hold() {
+  bool hold = true;
+  for (const char* kind : {"comparator", "runner", "merge", "bench"})
+    for (const self::ExamResult& result : self::examine(kind))
+      if (!result.held) {
+        std::cout << "  the judge's own part fails " << result.question << ": " << result.what << "\n";
+        hold = false;
+      }
+  return hold;
+}
+
+// Mutants that nobody who shaped a case had seen.
+void tell_held_back(const std::vector<self::KillRow>& rows) {
+  size_t held = 0, killed = 0;
+  for (const self::KillRow& row : rows) {
+    held += row.mutant->held;
+    killed += row.mutant->held && row.killed();
+  }
+  if (held == 0) return;
+  std::cout << "held back until the cases stood: " << killed << " of " << held << " killed\n";
+  for (const self::KillRow& row : rows)
+    if (!row.mutant->found.empty())
+      std::cout << "  found by " << row.mutant->id << ": " << row.mutant->found << "\n";
+}
+
+int run_kill(const SelftestWords& words) {
+  const bool own = unmutated_parts_hold();
+  const std::vector<self::KillRow> rows = self::kill(
+      words.request, [](const self::KillRow& row) { std::cout << self::matrix_text({row}) << std::flush; });
+  if (rows.empty()) {
+    std::cerr << "qcts: no mutant was selected\n";
+    return 3;
+  }
+  size_t killed = 0, equivalent = 0;
+  for (const self::KillRow& row : rows) {
+    equivalent += !row.mutant->proof.empty();
+    killed += row.killed() && row.mutant->proof.empty();
+  }
+  std::cout << killed << " of " << rows.size() - equivalent << " mutants killed";
+  if (equivalent != 0) std::cout << ", " << equivalent << " equivalent";
+  std::cout << "\n";
+  tell_held_back(rows);
+  for (const self::KillRow* row : self::survivors(rows))
+    std::cout << "  lives: " << row->mutant->id << ": " << row->mutant->what
+              << (row->problem.empty() ? "" : " (" + row->problem + ")") << "\n";
+  if (words.cover)
+    for (const std::string& id : self::greedy_cover(rows)) std::cout << "    \"" << id << "\",\n";
+  if (!words.json_path.empty()) {
+    std::ofstream out(words.json_path);
+    out << self::to_json(words.request, rows)
+               .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+        << "\n";
+    if (!out.flush()) throw std::runtime_error(words.json_path + " cannot be written");
+  }
+  return own && self::survivors(rows).empty() ? 0 : 1;
+}
+
+int run_alarms(const self::AlarmRequest& request) {
+  uint64_t judged = 0, alarmed = 0;
+  for (const self::AlarmRow& row : self::alarms(request, [](uint64_t) {})) {
+    std::printf("  %-20s %8llu judged, %llu passed, %zu alarms over %llu seeds\n", row.implementation.c_str(),
+                static_cast<unsigned long long>(row.judged), static_cast<unsigned long long>(row.passed),
+                row.alarms.size(), static_cast<unsigned long long>(request.seeds));
+    for (size_t i = 0; i < row.alarms.size() && i < 5; ++i)
+      std::cout << "    " << status_name(row.alarms[i].status) << " " << row.alarms[i].full_id() << ": "
+                << row.alarms[i].reason << "\n      rerun: " << row.alarms[i].rerun << "\n";
+    judged += row.judged;
+    alarmed += row.alarms.size();
+  }
+  std::cout << alarmed << " false alarms in " << judged << " judgements\n";
+  return judged == 0 ? 3 : alarmed == 0 ? 0 : 1;
+}
+
+void add_kill(CLI::App& selftest, int& exit_code) {
+  auto words = std::make_shared<SelftestWords>();
+  CLI::App* command = selftest.add_subcommand(
+      "kill", "judge every mutant of suites/self; 1 when one of them that is not equivalent lives");
+  self::KillRequest& request = words->request;
+  command->add_option("--plan", request.plan, "a plan of suites/plans, or the path of one")
+      ->capture_default_str();
+  command->add_option("--mutant", request.mutants, "a glob over mutants")->allow_extra_args(false);
+  command->add_option("--case", request.cases, "a glob over case ids")->allow_extra_args(false);
+  command->add_option("--set", request.set, "which mutants")
+      ->check(CLI::IsMember({"all", "open", "held"}))
+      ->capture_default_str();
+  command->add_flag("--all", request.every_case, "every case, not only up to the first kill");
+  command->add_option("--jobs", request.jobs, "workers at a time under --all")->capture_default_str();
+  command->add_option("--seed", request.seed, "mixed into synthetic inputs")->capture_default_str();
+  command->add_option("--json", words->json_path, "write the matrix to this file");
+  command->add_flag("--cover", words->cover, "with --all: print the cases of a quick plan");
+  command->callback([words, &exit_code] {
+    try {
+      exit_code = run_kill(*words);
+    } catch (const std::exception& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = 5;
+    }
+  });
+}
+
+void add_alarms(CLI::App& selftest, int& exit_code) {
+  auto request = std::make_shared<self::AlarmRequest>();
+  CLI::App* command = selftest.add_subcommand(
+      "alarms", "judge providers that are right on many seeds; 1 when one of them is accused");
+  command->add_option("--seeds", request->seeds, "from 1 to this")->capture_default_str();
+  command->add_option("--plan", request->plan, "a plan of suites/plans, or the path of one")
+      ->capture_default_str();
+  command->add_option("--provider", request->providers, "builtin, reference, or the path of a shared library")
+      ->allow_extra_args(false);
+  command->callback([request, &exit_code] {
+    try {
+      exit_code = run_alarms(*request);
+    } catch (const std::exception& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = 5;
+    }
+  });
+}
+
+}  // namespace
+
+void add_selftest(CLI::App& app, int& exit_code) {
+  CLI::App* selftest = app.add_subcommand("selftest", "how strong the judge itself is");
+  selftest->require_subcommand(1);
+  add_kill(*selftest, exit_code);
+  add_alarms(*selftest, exit_code);
+}
+
+}  // namespace qcts::cli

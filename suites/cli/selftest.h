@@ -1,0 +1,11 @@
+// Subcommands about the judge itself and about single inputs; as in commands.h.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace qcts::cli {
+
+void add_selftest(CLI::App& app, int& exit_code);  // selftest kill, selftest alarms
+void add_replay(CLI::App& app, int& exit_code);    // shrink, replay
+
+}  // namespace qcts::cli

@@ -1,0 +1,132 @@
+#include "suites/generate_special.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/numerics/noise.h"
+#include "reference/numerics/soft_float.h"
+#include "suites/compare.h"
+
+namespace qcts {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool is_float_code(DType dtype) { return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2; }
+
+bool is_parameter(const Plane& plane) { return plane.name != "qdata" && has_float_elements(plane.dtype); }
+
+bool has_plane(const Scheme& scheme, const WeightShape& shape, std::string_view name, DType dtype) {
+  return std::ranges::any_of(scheme.plane_specs(shape),
+                             [&](const PlaneSpec& spec) { return spec.name == name && spec.dtype == dtype; });
+}
+
+bool has_wide_parameters(const Scheme& scheme, const WeightShape& shape) {
+  return std::ranges::all_of(scheme.plane_specs(shape), [](const PlaneSpec& spec) {
+    return spec.name == "qdata" || !has_float_elements(spec.dtype) || spec.dtype == DType::float32 ||
+           spec.dtype == DType::bfloat16;
+  });
+}
+
+void plant_in_weight(const WeightShape& shape, std::vector<std::byte>& weight) {
+  constexpr double kValues[4] = {0, kNan, kInfinity, -kInfinity};
+  for (int64_t row = 0; row < shape.n; ++row)
+    if (row % 4 != 0)
+      store_float(shape.dtype, weight, static_cast<uint64_t>(row * shape.k + row * 7 % shape.k),
+                  kValues[row % 4]);
+}
+
+void plant_in_linear(KernelInput& input) {
+  const int64_t k = input.weight.k, n = input.weight.n;
+  bool planted = false;
+  for (Plane& plane : input.planes) {
+    if (plane.name != "qdata" || !is_float_code(plane.dtype)) continue;
+    for (const int64_t column : {int64_t{2} % k, k - 1}) {
+      plane.bytes[static_cast<size_t>((n - 1) * k + column)] = std::byte{0x7f};
+      store_float(input.x_dtype, input.x, static_cast<uint64_t>(column), 0.0);
+    }
+    planted = true;
+  }
+  // The scale of row 1: behind that of row 0, and behind its zero where the two are neighbours.
+  for (Plane& plane : input.planes) {
+    const size_t index = plane.shape.size() == 3 ? 2 : 1;
+    if (!planted && is_parameter(plane) && n > 1 && plane.bytes.size() > index * dtype_bytes(plane.dtype))
+      store_float(plane.dtype, plane.bytes, index, kNan);
+  }
+  if (input.m > 1) store_float(input.x_dtype, input.x, static_cast<uint64_t>((input.m - 1) * k), kNan);
+}
+
+void spread_zero_points(const WeightShape& shape, uint64_t seed, Planes& planes) {
+  for (Plane& plane : planes)
+    if (plane.name == "zero_point")
+      for (size_t i = 0; i < plane.bytes.size(); ++i)
+        plane.bytes[i] = i == 0 ? std::byte{0x80}
+                         : i == static_cast<size_t>(shape.n) - 1
+                             ? std::byte{0x7f}
+                             : static_cast<std::byte>(splitmix64(seed, i));
+}
+
+// Every element of a parameter plane times 2^exponent(its place).
+void scale_parameters(Planes& planes, int even, int odd) {
+  for (Plane& plane : planes) {
+    if (!is_parameter(plane)) continue;
+    const size_t bytes = dtype_bytes(plane.dtype), pair = plane.shape.size() == 3 ? 2 : 1;
+    for (size_t i = 0; i < plane.bytes.size() / bytes; ++i)
+      store_float(plane.dtype, plane.bytes, i,
+                  std::ldexp(load_float(plane.dtype, plane.bytes, i), i / pair % 2 == 0 ? even : odd));
+  }
+}
+
+void make_positive(DType dtype, std::vector<std::byte>& elements, double least) {
+  for (uint64_t i = 0; i < elements.size() / dtype_bytes(dtype); ++i)
+    store_float(dtype, elements, i, least + std::fabs(load_float(dtype, elements, i)));
+}
+
+void overflow(const Scheme& scheme, uint64_t seed, KernelInput& input) {
+  const WeightShape& shape = input.weight;
+  std::vector<std::byte> weight = noise_bytes(seed, static_cast<size_t>(shape.n * shape.k), shape.dtype);
+  make_positive(shape.dtype, weight, 0.25);
+  // Even rows keep a small answer of one term, in which a step of its code shows: their maximum meets x = 0.
+  for (int64_t r = 0; r < shape.n; r += 2)
+    for (int64_t c = 0; c < shape.k; ++c)
+      store_float(shape.dtype, weight, static_cast<uint64_t>(r * shape.k + c), c == 0 ? 1.0 : c == 1 ? 0.02 : 0.0);
+  input.planes = scheme.quantize({shape.dtype, shape.n, shape.k, weight});
+  make_positive(input.x_dtype, input.x, 1);
+  for (int64_t i = 0; i < input.m; ++i) store_float(input.x_dtype, input.x, static_cast<uint64_t>(i * shape.k), 0);
+  input.bias.clear();
+  scale_parameters(input.planes, 0, 126);
+}
+
+}  // namespace
+
+bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {
+  if (generator == "zero_points") return has_plane(scheme, shape, "zero_point", DType::int8);
+  if (generator == "tiny_scales") return shape.dtype != DType::float16 && has_wide_parameters(scheme, shape);
+  // Where a zero is added to the product, the parts overflow before the whole and cancel to NaN.
+  if (generator == "overflow")
+    return shape.dtype != DType::float16 && scheme.group() == 0 && shape.k >= 8 &&
+           has_plane(scheme, shape, "scale", DType::float32);
+  return true;
+}
+
+bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& synthetic, uint64_t seed,
+                  KernelInput& input) {
+  const std::string& generator = synthetic.generator;
+  if (generator == "non_finite" && op == "quantize")
+    plant_in_weight(input.weight, input.x);
+  else if (generator == "non_finite")
+    plant_in_linear(input);
+  else if (generator == "zero_points")
+    spread_zero_points(input.weight, seed, input.planes);
+  else if (generator == "tiny_scales")
+    scale_parameters(input.planes, -60, -122), input.bias.clear();  // beside which nothing of these would show
+  else if (generator == "overflow")
+    overflow(scheme, seed, input);
+  else
+    return false;
+  return true;
+}
+
+}  // namespace qcts
