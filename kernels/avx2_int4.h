@@ -2,10 +2,9 @@
 // function has internal linkage. y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias, with
 // codes from -8 to 7.
 //
-// m = 1 is bound by decoding: half a byte a weight asks little of memory, and a weight costs 19 / 8 operations
-// and its fused multiply-add. So scale and zero are kept out of the inner loop: they act on the two sums of a
-// group, and the sums of x are shared by all columns. A block of 64 columns: for each group its codes
-// (avx2_nibbles.h), then 64 scales and 64 zeros in the weight's dtype.
+// m = 1 is bound by decoding (kernels/avx2_nibbles.h): half a byte a weight asks little of memory. So scale and
+// zero are kept out of the inner loop: they act on the two sums of a group, and the sums of x are shared by all
+// columns. A block of 64 columns: for each group its codes, then 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
 #include "kernels/avx2_nibbles.h"
@@ -23,7 +22,7 @@ alignas(32) constexpr uint8_t kInt4Table[32] = {
 //   copy_scales(g, n, scale, zero)   one of each, in the weight's dtype
 template <class Source>
 struct Int4Linear {
-  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK;
+  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK, kSumsAlone = 8;
   static constexpr int64_t kHeaderBytes = 0;
   static constexpr bool kHasZeros = true;
 
@@ -31,9 +30,9 @@ struct Int4Linear {
   static int64_t scale_bytes(const qcts_problem& p) { return 2 * kColumns * dtype_bytes(p.w_dtype); }
   static float factor(const uint8_t*) { return 1; }
 
-  [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector,
-                                            __m256 (*out)[kWide]) {
-    look_up_nibbles(nibble_table(kInt4Table), at, vector, out);
+  [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector, int i,
+                                            __m256 (&out)[kWide]) {
+    look_up_nibbles(nibble_table(kInt4Table), at, vector, i, out);
   }
   static void scales(const qcts_problem& p, const uint8_t* at, float* scale, float* zero) {
     widen_scales(p.w_dtype, at, scale);

@@ -58,10 +58,11 @@ struct Sums {
 // A Scheme has
 //   kStep, kWide, kBytesPerK     codes are decoded kStep k and kWide vectors at a time; kBytesPerK bytes for
 //                                each k of a block
+//   kSumsAlone                   vectors of sums that one row keeps beside what decoding needs
 //   kHasZeros                    a second vector of scales acts on the sum of x
 //   group(p)                     elements along k that share a scale; a multiple of kStep, or all of k
 //   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
-//   decode(header, at, vector, out)   out[i][w]: k i of vector (8 columns) vector + w
+//   decode(header, at, vector, i, out)   out[w]: k i of the step, of vector (8 columns) vector + w
 //   scales(p, at, scale, zero)   64 of each, from behind a group's codes
 //   factor(header)               what every sum is multiplied by at the end; 1 for none
 template <class Scheme>
@@ -85,8 +86,10 @@ int64_t block_bytes(const qcts_problem& p) {
 
 // What becomes of finished sums of V vectors, or of unfinished ones.
 template <int M, int V>
-[[gnu::always_inline]] inline void keep(const Piece& piece, int vector, __m256 (&sum)[M][V],
-                                        const Sums& sums) {
+[[gnu::always_inline]] inline void keep(const Piece& given, int vector, __m256 (&sum)[M][V],
+                                        const Sums& given_sums) {
+  const Piece piece = given;  // what the stores below cannot reach
+  const Sums sums = given_sums;
 #pragma GCC unroll 8
   for (int v = 0; v < V; ++v) {
     const int at = (vector + v) * kLanes;
@@ -117,6 +120,22 @@ template <int M, int V>
       sum[m][v] = piece.first ? _mm256_setzero_ps() : _mm256_loadu_ps(&sums.open[m][(vector + v) * kLanes]);
 }
 
+// Loaded anew for every use, which costs a load port and no register; left to itself, the compiler keeps the
+// values of a step through all vectors and spills a sum instead.
+[[gnu::always_inline]] inline __m256 broadcast(const float* x) {
+  __m256 value;
+  asm volatile("vbroadcastss %1, %0" : "=x"(value) : "m"(*x));
+  return value;
+}
+
+// a & mask, the mask read from memory: 8 sums, 4 constants, and the temporaries fill the 16 registers, and a
+// spilled sum costs a store and a load in its chain.
+[[maybe_unused, gnu::always_inline]] inline __m256i and_memory(__m256i a, const uint32_t (&mask)[8]) {
+  __m256i result;
+  asm("vpand %2, %1, %0" : "=x"(result) : "x"(a), "m"(mask));
+  return result;
+}
+
 // Codes are decoded and used at once, for M rows and V vectors from `vector` on. Neighbouring multiply-adds
 // belong to different chains: the scheduler of a core holds about 64 operations, and eight in a row of one chain
 // fill it with waiting ones (int4, m = 1: QQQ times slower).
@@ -133,17 +152,17 @@ template <class Scheme, int M, int V>
         _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
 #pragma GCC unroll 8
     for (int v = 0; v < V; v += kWide) {
-      __m256 weight[kStep][kWide];
-      Scheme::decode(header, at, vector + v, weight);
 #pragma GCC unroll 8
-      for (int i = 0; i < kStep; ++i)
+      for (int i = 0; i < kStep; ++i) {
+        __m256 weight[kWide];
+        Scheme::decode(header, at, vector + v, i, weight);
 #pragma GCC unroll 8
         for (int m = 0; m < M; ++m) {
-          const __m256 value = _mm256_broadcast_ss(piece.x + m * piece.ldx + k + i);
+          const __m256 value = broadcast(piece.x + m * piece.ldx + k + i);
 #pragma GCC unroll 8
-          for (int w = 0; w < kWide; ++w)
-            sum[m][v + w] = _mm256_fmadd_ps(value, weight[i][w], sum[m][v + w]);
+          for (int w = 0; w < kWide; ++w) sum[m][v + w] = _mm256_fmadd_ps(value, weight[w], sum[m][v + w]);
         }
+      }
     }
   }
   keep<M, V>(piece, vector, sum, sums);
@@ -198,13 +217,14 @@ void decode_panel(const uint8_t* header, const uint8_t* codes, int64_t count, fl
     for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
     for (int v = 0; v < kVectors; v += Scheme::kWide) {
-      __m256 weight[Scheme::kStep][Scheme::kWide];
-      Scheme::decode(header, at, v, weight);
 #pragma GCC unroll 8
-      for (int i = 0; i < Scheme::kStep; ++i)
+      for (int i = 0; i < Scheme::kStep; ++i) {
+        __m256 weight[Scheme::kWide];
+        Scheme::decode(header, at, v, i, weight);
 #pragma GCC unroll 8
         for (int w = 0; w < Scheme::kWide; ++w)
-          _mm256_storeu_ps(&panel[k + i][(v + w) * kLanes], weight[i][w]);
+          _mm256_storeu_ps(&panel[k + i][(v + w) * kLanes], weight[w]);
+      }
     }
   }
 }
@@ -221,7 +241,10 @@ void multiply_piece(const uint8_t* header, const Piece& piece, int64_t rows, con
   const auto at = [&] { return Sums{sums.open + m, sums.total + m}; };
   for (; m + 2 <= rows; m += 2)
     for (int v = 0; v < kVectors; v += 4) multiply_codes<Scheme, 2, 4>(header, rows_from(piece, m), v, at());
-  if (m < rows) multiply_codes<Scheme, 1, 8>(header, rows_from(piece, m), 0, at());
+  constexpr int kAlone = Scheme::kSumsAlone;
+  if (m < rows)
+    for (int v = 0; v < kVectors; v += kAlone)
+      multiply_codes<Scheme, 1, kAlone>(header, rows_from(piece, m), v, at());
 }
 
 // Eight outputs of a row: total * factor + bias, rounded once to float32, then to y's dtype.
@@ -261,7 +284,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
   const uint8_t* header = frame.prepared + block * block_bytes<Scheme>(p);
   const int64_t group = padded_group<Scheme>(p), groups = p.k / Scheme::group(p), ldx = padded_k<Scheme>(p);
-  const int64_t most = rows > 4 ? kPanelK : rows == 1 ? group : kDirectK;
+  const int64_t most = rows > 4 ? kPanelK : rows == 1 && Scheme::kSumsAlone == kVectors ? group : kDirectK;
   for (int64_t g = 0; g < groups; ++g) {
     const uint8_t* codes = header + Scheme::kHeaderBytes + g * group_bytes<Scheme>(p);
     Scheme::scales(p, codes + group * Scheme::kBytesPerK, scale, zero);

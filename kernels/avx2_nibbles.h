@@ -33,29 +33,58 @@ struct NibbleTable {
   return {_mm256_broadcastsi128_si256(_mm_loadu_si128(at)), _mm256_broadcastsi128_si256(_mm_loadu_si128(at + 1))};
 }
 
-[[gnu::always_inline]] inline void look_up_four(const NibbleTable& table, __m256i codes, __m256* out) {
+constexpr uint32_t kUpper = 0xFFFF0000u, kBytes = 0x0F0F0F0Fu;
+alignas(32) constexpr uint32_t kUpperHalves[8] = {kUpper, kUpper, kUpper, kUpper, kUpper, kUpper, kUpper, kUpper};
+alignas(32) constexpr uint32_t kNibbles[8] = {kBytes, kBytes, kBytes, kBytes, kBytes, kBytes, kBytes, kBytes};
+
+// k i of a pair, of the 32 columns from `vector` on.
+[[gnu::always_inline]] inline void look_up_nibbles(const NibbleTable& table, const uint8_t* at, int vector, int i,
+                                                   __m256 (&out)[kNibbleWide]) {
+  __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + vector * kLanes));
+  if (i == 1) codes = _mm256_srli_epi16(codes, 4);
+  codes = and_memory(codes, kNibbles);
   const __m256i low = _mm256_shuffle_epi8(table.low, codes), high = _mm256_shuffle_epi8(table.high, codes);
   const __m256i first = _mm256_unpacklo_epi8(low, high), second = _mm256_unpackhi_epi8(low, high);
-  const __m256i upper = _mm256_set1_epi32(static_cast<int>(0xFFFF0000u));
   out[0] = _mm256_castsi256_ps(_mm256_slli_epi32(first, 16));
-  out[1] = _mm256_castsi256_ps(_mm256_and_si256(first, upper));
+  out[1] = _mm256_castsi256_ps(and_memory(first, kUpperHalves));
   out[2] = _mm256_castsi256_ps(_mm256_slli_epi32(second, 16));
-  out[3] = _mm256_castsi256_ps(_mm256_and_si256(second, upper));
+  out[3] = _mm256_castsi256_ps(and_memory(second, kUpperHalves));
 }
 
-// 2 k of the 32 columns from `vector` on.
-[[gnu::always_inline]] inline void look_up_nibbles(const NibbleTable& table, const uint8_t* at, int vector,
-                                                   __m256 (*out)[kNibbleWide]) {
-  const __m256i pairs = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + vector * kLanes));
-  const __m256i nibble = _mm256_set1_epi8(15);
-  look_up_four(table, _mm256_and_si256(pairs, nibble), out[0]);
-  look_up_four(table, _mm256_and_si256(_mm256_srli_epi16(pairs, 4), nibble), out[1]);
+// The same for 16 floats given by their four bytes, `tables` of 16 each: two interleaves more, after which column 8 q
+// + 4 h + d of each 32 comes from byte 16 h + 4 q + d.
+[[maybe_unused]] void put_wide_nibble(uint8_t* codes, int64_t column, int64_t k, uint32_t code) {
+  const int64_t q = column % 32 / 8, h = column % 8 / 4, d = column % 4;
+  codes[k / 2 * kColumns + column / 32 * 32 + 16 * h + 4 * q + d] |=
+      static_cast<uint8_t>(code << (k % 2 == 0 ? 0 : 4));
+}
+[[maybe_unused, gnu::always_inline]] inline void look_up_floats(const uint8_t* tables, const uint8_t* at, int vector,
+                                                                int i, __m256 (&out)[kNibbleWide]) {
+  const auto table = [&](int byte) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables + 16 * byte)));
+  };
+  __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + vector * kLanes));
+  if (i == 1) codes = _mm256_srli_epi16(codes, 4);
+  codes = and_memory(codes, kNibbles);
+  const __m256i b0 = _mm256_shuffle_epi8(table(0), codes), b1 = _mm256_shuffle_epi8(table(1), codes);
+  const __m256i b2 = _mm256_shuffle_epi8(table(2), codes), b3 = _mm256_shuffle_epi8(table(3), codes);
+  const __m256i low0 = _mm256_unpacklo_epi8(b0, b1), low1 = _mm256_unpacklo_epi8(b2, b3);
+  const __m256i high0 = _mm256_unpackhi_epi8(b0, b1), high1 = _mm256_unpackhi_epi8(b2, b3);
+  out[0] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(low0, low1));
+  out[1] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(low0, low1));
+  out[2] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(high0, high1));
+  out[3] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(high0, high1));
 }
 
 // 64 scales of dtype, widened.
 [[maybe_unused]] void widen_scales(uint32_t dtype, const uint8_t* at, float* out) {
-  for (int v = 0; v < kVectors; ++v)
-    _mm256_storeu_ps(out + v * kLanes, load8(dtype, at + v * kLanes * static_cast<int>(dtype_bytes(dtype))));
+  if (dtype == QCTS_F32) {
+    std::memcpy(out, at, 4 * kColumns);
+  } else if (dtype == QCTS_BF16) {
+    for (int n = 0; n < kColumns; n += kLanes) _mm256_storeu_ps(out + n, load8(QCTS_BF16, at + 2 * n));
+  } else {
+    for (int n = 0; n < kColumns; n += kLanes) _mm256_storeu_ps(out + n, load8(QCTS_F16, at + 2 * n));
+  }
 }
 
 }  // namespace

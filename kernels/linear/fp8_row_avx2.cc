@@ -12,7 +12,7 @@ namespace {
 using namespace qcts::avx2;
 
 struct Fp8Row {
-  static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns;
+  static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns, kSumsAlone = 8;
   static constexpr int64_t kHeaderBytes = 0;
   static constexpr bool kHasZeros = false;
 
@@ -20,9 +20,9 @@ struct Fp8Row {
   static int64_t scale_bytes(const qcts_problem&) { return 4 * kColumns; }
   static float factor(const uint8_t*) { return 1; }
 
-  [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector,
-                                            __m256 (*out)[kWide]) {
-    out[0][0] = finite_small_float<Float8::e4m3>(at + vector * kLanes);
+  [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector, int,
+                                            __m256 (&out)[kWide]) {
+    out[0] = finite_small_float<Float8::e4m3>(at + vector * kLanes);
   }
 
   static void scales(const qcts_problem&, const uint8_t* at, float* scale, float*) {

@@ -11,7 +11,7 @@ using namespace qcts::avx2;
 
 template <bool kZeroPoints>
 struct Int8Row {
-  static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns;
+  static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns, kSumsAlone = 8;
   static constexpr int64_t kHeaderBytes = 4 * kColumns;
   static constexpr bool kHasZeros = false;
 
@@ -19,14 +19,14 @@ struct Int8Row {
   static int64_t scale_bytes(const qcts_problem&) { return 4 * kColumns; }
   static float factor(const uint8_t*) { return 1; }
 
-  [[gnu::always_inline]] static void decode(const uint8_t* header, const uint8_t* at, int vector,
-                                            __m256 (*out)[kWide]) {
+  [[gnu::always_inline]] static void decode(const uint8_t* header, const uint8_t* at, int vector, int,
+                                            __m256 (&out)[kWide]) {
     __m256i codes =
         _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + vector * kLanes)));
     if (kZeroPoints)
       codes = _mm256_sub_epi32(
           codes, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(header + vector * 4 * kLanes)));
-    out[0][0] = _mm256_cvtepi32_ps(codes);
+    out[0] = _mm256_cvtepi32_ps(codes);
   }
 
   static void scales(const qcts_problem&, const uint8_t* at, float* scale, float*) {
