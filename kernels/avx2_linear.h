@@ -2,45 +2,81 @@
 // scheme's file brings the layout of a block and the decoding of its codes.
 //
 // Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
-// order of use, so a call reads one linear stream, and neither k nor the sum over k has a tail. Columns are
-// split statically over threads, x is widened to float once.
-// - m <= 4: codes are decoded in registers, used for every row, and forgotten. Bound by memory as long as
-//   decoding keeps up.
-// - m > 4: 128 k of a block are decoded to a panel of floats (32 KiB), which 6 rows by 16 columns at a time
-//   multiply: 12 sums, 2 weights and 1 broadcast in 16 registers. Bound by fused multiply-adds.
+// order of use, so a call reads one linear stream, and the sum over k has no tail: k is padded with codes that
+// meet zeros of x. Columns are split statically over threads, x is widened to float once.
+// - m <= 4: codes are decoded in registers, used for one row or two, and forgotten. What limits it is
+//   in the scheme's file: reading memory, or decoding. One row keeps the 8 sums of 64 columns in registers;
+//   the addition of a fused multiply-add takes 4 cycles and two start in each, so 8 chains are what it takes.
+// - m > 4: 64 k of a block are decoded to a panel of floats (16 KiB, half of a 32 KiB L1), which 6 rows by 16
+//   columns at a time multiply: 12 sums, 2 weights and 1 broadcast in 16 registers, 12 fused multiply-adds to
+//   8 loads, so the two multipliers and not the two load ports are the limit.
+// The loops over sums are unrolled by hand of the pragma: an array of sums that a loop indexes lives in memory,
+// and then a store and a load stand in every chain (int8, m = 1, 1024 x 1024: 92 us before, 43 us after).
 // Every output is the same chain in either case: t = fma(x, w, t) over the k of a group in order, then total
 // = fma(scale, t, total), then total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not
 // depend on m, nor anything on the number of threads.
 #pragma once
 
 #include "kernels/avx2.h"
+#include "kernels/entry.h"
 
 namespace qcts::avx2 {
 namespace {
 
 constexpr int kColumns = 64, kVectors = kColumns / kLanes;
-constexpr int kRows = 64;    // of sums at a time: 16 KiB of them beside the panel
-constexpr int kChunk = 128;  // k of a panel
+constexpr int kRows = 64;          // of sums at a time
+constexpr int kPanelK = 64;        // k of a panel
+constexpr int kDirectK = 256;      // k of a piece whose codes stay in L1 for the second pass over them
+constexpr int64_t kPadK = 8;       // x and the codes of a row scheme are padded to it
 // A core's prefetcher stops at the end of a page; the stream goes on.
 constexpr int kPrefetchBytes = 4096;
 
 struct Frame {
   const qcts_problem* problem;
   const uint8_t* prepared;
-  float* x;       // [m][k]
+  float* x;       // [m][x_stride]
   float* x_sums;  // [m][k / group]; only where the scheme has zeros
+};
+// Part of a group, or all of it: `count` k of one block, for some rows.
+struct Piece {
+  const uint8_t* codes;
+  int64_t count;
+  const float* x;
+  int64_t ldx;
+  bool first, last;             // of its group
+  const float* scale;           // [64]; with `last`
+  const float* zero;            // [64], or NULL
+  const float* x_sums;          // of the group, rows ld_sums apart
+  int64_t ld_sums;
+};
+// Sums of a group that is not finished, and of those that are.
+struct Sums {
+  float (*open)[kColumns];
+  float (*total)[kColumns];
 };
 
 // A Scheme has
-//   kStep, kBytesPerK            codes are stored in steps of kStep k, kBytesPerK bytes for each k of a block
+//   kStep, kWide, kBytesPerK     codes are decoded kStep k and kWide vectors at a time; kBytesPerK bytes for
+//                                each k of a block
+//   kSumsAlone                   vectors of sums that one row keeps beside what decoding needs
 //   kHasZeros                    a second vector of scales acts on the sum of x
-//   group(p)                     elements along k that share a scale
-//   header_bytes, scale_bytes(p) before a block's codes; behind each group's
-//   decode(header, at, vector, step, out)   kStep k of `vector`: calls out(i, weights of k + i)
-//   scales(p, at, vector, &scale, &zero)
+//   group(p)                     elements along k that share a scale; a multiple of kStep, or all of k
+//   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
+//   decode(header, at, vector, i, out)   out[w]: k i of the step, of vector (8 columns) vector + w
+//   scales(p, at, scale, zero)   64 of each, from behind a group's codes
+//   factor(header)               what every sum is multiplied by at the end; 1 for none
+template <class Scheme>
+int64_t padded_k(const qcts_problem& p) {
+  return (p.k + kPadK - 1) / kPadK * kPadK;
+}
+template <class Scheme>
+int64_t padded_group(const qcts_problem& p) {
+  const int64_t group = Scheme::group(p);
+  return group == p.k ? padded_k<Scheme>(p) : group;
+}
 template <class Scheme>
 int64_t group_bytes(const qcts_problem& p) {
-  return Scheme::group(p) * Scheme::kBytesPerK + Scheme::scale_bytes(p);
+  return padded_group<Scheme>(p) * Scheme::kBytesPerK + Scheme::scale_bytes(p);
 }
 template <class Scheme>
 int64_t block_bytes(const qcts_problem& p) {
@@ -48,170 +84,219 @@ int64_t block_bytes(const qcts_problem& p) {
 }
 [[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
 
-// sums[m][v] += x[m] * codes, for k in [0, count) and V vectors from `first` on.
-template <class Scheme, int M, int V>
-void multiply(const uint8_t* header, const uint8_t* codes, int64_t count, int first, const float* x,
-              int64_t ldx, float (*sums)[kColumns]) {
-  __m256 sum[M][V];
+// What becomes of finished sums of V vectors, or of unfinished ones.
+template <int M, int V>
+[[gnu::always_inline]] inline void keep(const Piece& given, int vector, __m256 (&sum)[M][V],
+                                        const Sums& given_sums) {
+  const Piece piece = given;  // what the stores below cannot reach
+  const Sums sums = given_sums;
+#pragma GCC unroll 8
+  for (int v = 0; v < V; ++v) {
+    const int at = (vector + v) * kLanes;
+    if (!piece.last) {
+#pragma GCC unroll 8
+      for (int m = 0; m < M; ++m) _mm256_storeu_ps(&sums.open[m][at], sum[m][v]);
+      continue;
+    }
+    const __m256 scale = _mm256_loadu_ps(piece.scale + at);
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m) {
+      __m256 total = _mm256_fmadd_ps(scale, sum[m][v], _mm256_loadu_ps(&sums.total[m][at]));
+      if (piece.zero != nullptr)
+        total = _mm256_fmadd_ps(_mm256_loadu_ps(piece.zero + at),
+                                _mm256_broadcast_ss(piece.x_sums + m * piece.ld_sums), total);
+      _mm256_storeu_ps(&sums.total[m][at], total);
+    }
+  }
+}
+
+template <int M, int V>
+[[gnu::always_inline]] inline void open_sums(const Piece& piece, int vector, __m256 (&sum)[M][V],
+                                             const Sums& sums) {
+#pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
-    for (int v = 0; v < V; ++v) sum[m][v] = _mm256_loadu_ps(&sums[m][(first + v) * kLanes]);
-  for (int64_t k = 0; k < count; k += Scheme::kStep) {
-    const uint8_t* at = codes + k * Scheme::kBytesPerK;
-    if (first == 0)
-      for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64)
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v)
+      sum[m][v] = piece.first ? _mm256_setzero_ps() : _mm256_loadu_ps(&sums.open[m][(vector + v) * kLanes]);
+}
+
+// Loaded anew for every use, which costs a load port and no register; left to itself, the compiler keeps the
+// values of a step through all vectors and spills a sum instead.
+[[gnu::always_inline]] inline __m256 broadcast(const float* x) {
+  __m256 value;
+  asm volatile("vbroadcastss %1, %0" : "=x"(value) : "m"(*x));
+  return value;
+}
+
+// a & mask, the mask read from memory: 8 sums, 4 constants, and the temporaries fill the 16 registers, and a
+// spilled sum costs a store and a load in its chain.
+[[maybe_unused, gnu::always_inline]] inline __m256i and_memory(__m256i a, const uint32_t (&mask)[8]) {
+  __m256i result;
+  asm("vpand %2, %1, %0" : "=x"(result) : "x"(a), "m"(mask));
+  return result;
+}
+
+// Codes are decoded and used at once, for M rows and V vectors from `vector` on. Neighbouring multiply-adds
+// belong to different chains: the scheduler of a core holds about 64 operations, and eight in a row of one chain
+// fill it with waiting ones (int4, m = 1: QQQ times slower).
+template <class Scheme, int M, int V>
+[[gnu::noinline]] void multiply_codes(const uint8_t* header, const Piece& piece, int vector, const Sums& sums) {
+  constexpr int kStep = Scheme::kStep, kWide = Scheme::kWide;
+  __m256 sum[M][V];
+  open_sums<M, V>(piece, vector, sum, sums);
+  for (int64_t k = 0; k < piece.count; k += kStep) {
+    const uint8_t* at = piece.codes + k * Scheme::kBytesPerK;
+    if (vector == 0)
+#pragma GCC unroll 8
+      for (int line = 0; line < kStep * Scheme::kBytesPerK; line += 64)
         _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
 #pragma GCC unroll 8
-    for (int i = 0; i < Scheme::kStep; ++i) {
-      __m256 value[M];
-      for (int m = 0; m < M; ++m) value[m] = _mm256_broadcast_ss(x + m * ldx + k + i);
-      for (int v = 0; v < V; ++v) {
-        const __m256 weight = Scheme::decode(header, at, first + v, i);
-        for (int m = 0; m < M; ++m) sum[m][v] = _mm256_fmadd_ps(value[m], weight, sum[m][v]);
+    for (int v = 0; v < V; v += kWide) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kStep; ++i) {
+        __m256 weight[kWide];
+        Scheme::decode(header, at, vector + v, i, weight);
+#pragma GCC unroll 8
+        for (int m = 0; m < M; ++m) {
+          const __m256 value = broadcast(piece.x + m * piece.ldx + k + i);
+#pragma GCC unroll 8
+          for (int w = 0; w < kWide; ++w) sum[m][v + w] = _mm256_fmadd_ps(value, weight[w], sum[m][v + w]);
+        }
       }
     }
   }
-  for (int m = 0; m < M; ++m)
-    for (int v = 0; v < V; ++v) _mm256_storeu_ps(&sums[m][(first + v) * kLanes], sum[m][v]);
-}
-
-template <class Scheme, int M, int V>
-void multiply_all(const uint8_t* header, const uint8_t* codes, int64_t count, const float* x, int64_t ldx,
-                  float (*sums)[kColumns]) {
-  for (int first = 0; first < kVectors; first += V)
-    multiply<Scheme, M, V>(header, codes, count, first, x, ldx, sums);
+  keep<M, V>(piece, vector, sum, sums);
 }
 
 template <int M>
-void multiply_panel(const float (*panel)[kColumns], int64_t count, int first, const float* x, int64_t ldx,
-                    float (*sums)[kColumns]) {
-  __m256 sum[M][2];
-  for (int m = 0; m < M; ++m)
-    for (int v = 0; v < 2; ++v) sum[m][v] = _mm256_loadu_ps(&sums[m][(first + v) * kLanes]);
-  for (int64_t k = 0; k < count; ++k) {
-    const __m256 weight[2] = {_mm256_loadu_ps(&panel[k][first * kLanes]),
-                              _mm256_loadu_ps(&panel[k][(first + 1) * kLanes])};
-    for (int m = 0; m < M; ++m) {
-      const __m256 value = _mm256_broadcast_ss(x + m * ldx + k);
-      for (int v = 0; v < 2; ++v) sum[m][v] = _mm256_fmadd_ps(value, weight[v], sum[m][v]);
+[[gnu::noinline]] void multiply_panel(const float (*panel)[kColumns], const Piece& piece, const Sums& sums) {
+  for (int vector = 0; vector < kVectors; vector += 2) {
+    __m256 sum[M][2];
+    open_sums<M, 2>(piece, vector, sum, sums);
+    for (int64_t k = 0; k < piece.count; ++k) {
+      const __m256 low = _mm256_loadu_ps(&panel[k][vector * kLanes]);
+      const __m256 high = _mm256_loadu_ps(&panel[k][(vector + 1) * kLanes]);
+#pragma GCC unroll 8
+      for (int m = 0; m < M; ++m) {
+        const __m256 value = _mm256_broadcast_ss(piece.x + m * piece.ldx + k);
+        sum[m][0] = _mm256_fmadd_ps(value, low, sum[m][0]);
+        sum[m][1] = _mm256_fmadd_ps(value, high, sum[m][1]);
+      }
     }
+    keep<M, 2>(piece, vector, sum, sums);
   }
-  for (int m = 0; m < M; ++m)
-    for (int v = 0; v < 2; ++v) _mm256_storeu_ps(&sums[m][(first + v) * kLanes], sum[m][v]);
 }
 
-template <int M>
-void multiply_panel_all(const float (*panel)[kColumns], int64_t count, const float* x, int64_t ldx,
-                        float (*sums)[kColumns]) {
-  for (int first = 0; first < kVectors; first += 2) multiply_panel<M>(panel, count, first, x, ldx, sums);
+// Rows [m, ...) of a piece and its sums.
+[[maybe_unused]] Piece rows_from(Piece piece, int64_t m) {
+  piece.x += m * piece.ldx;
+  piece.x_sums += piece.zero != nullptr ? m * piece.ld_sums : 0;
+  return piece;
+}
+
+[[maybe_unused]] void multiply_rows_of_panel(const float (*panel)[kColumns], const Piece& piece, int64_t rows,
+                                             const Sums& sums) {
+  int64_t m = 0;
+  const auto at = [&] { return Sums{sums.open + m, sums.total + m}; };
+  for (; m + 6 <= rows; m += 6) multiply_panel<6>(panel, rows_from(piece, m), at());
+  if (m + 4 <= rows) {
+    multiply_panel<4>(panel, rows_from(piece, m), at());
+    m += 4;
+  }
+  if (m + 2 <= rows) {
+    multiply_panel<2>(panel, rows_from(piece, m), at());
+    m += 2;
+  }
+  if (m < rows) multiply_panel<1>(panel, rows_from(piece, m), at());
 }
 
 template <class Scheme>
 void decode_panel(const uint8_t* header, const uint8_t* codes, int64_t count, float (*panel)[kColumns]) {
-  for (int64_t k = 0; k < count; k += Scheme::kStep)
-    for (int i = 0; i < Scheme::kStep; ++i)
-      for (int v = 0; v < kVectors; ++v)
-        _mm256_storeu_ps(&panel[k + i][v * kLanes],
-                         Scheme::decode(header, codes + k * Scheme::kBytesPerK, v, i));
-}
-
-// count <= kChunk of k, rows <= kRows.
-template <class Scheme>
-void multiply_chunk(const uint8_t* header, const uint8_t* codes, int64_t count, const float* x, int64_t ldx,
-                    int64_t rows, float (*sums)[kColumns], float (*panel)[kColumns]) {
-  switch (rows) {
-    case 1:
-      return multiply_all<Scheme, 1, 8>(header, codes, count, x, ldx, sums);
-    case 2:
-      return multiply_all<Scheme, 2, 4>(header, codes, count, x, ldx, sums);
-    case 3:
-      return multiply_all<Scheme, 3, 4>(header, codes, count, x, ldx, sums);
-    case 4:
-      return multiply_all<Scheme, 4, 2>(header, codes, count, x, ldx, sums);
-    default:
-      break;
-  }
-  decode_panel<Scheme>(header, codes, count, panel);
-  int64_t m = 0;
-  for (; m + 6 <= rows; m += 6) multiply_panel_all<6>(panel, count, x + m * ldx, ldx, sums + m);
-  switch (rows - m) {
-    case 1:
-      return multiply_panel_all<1>(panel, count, x + m * ldx, ldx, sums + m);
-    case 2:
-      return multiply_panel_all<2>(panel, count, x + m * ldx, ldx, sums + m);
-    case 3:
-      return multiply_panel_all<3>(panel, count, x + m * ldx, ldx, sums + m);
-    case 4:
-      return multiply_panel_all<4>(panel, count, x + m * ldx, ldx, sums + m);
-    case 5:
-      return multiply_panel_all<5>(panel, count, x + m * ldx, ldx, sums + m);
-    default:
-      return;
-  }
-}
-
-// totals += scale * sums + zero * sum of x; sums become zero.
-template <class Scheme>
-void apply_scales(const qcts_problem& p, const uint8_t* scales, const float* x_sums, int64_t x_sums_stride,
-                  int64_t rows, float (*sums)[kColumns], float (*totals)[kColumns]) {
-  for (int v = 0; v < kVectors; ++v) {
-    __m256 scale, zero;
-    Scheme::scales(p, scales, v, &scale, &zero);
-    for (int64_t m = 0; m < rows; ++m) {
-      __m256 total = _mm256_loadu_ps(&totals[m][v * kLanes]);
-      total = _mm256_fmadd_ps(scale, _mm256_loadu_ps(&sums[m][v * kLanes]), total);
-      if (Scheme::kHasZeros)
-        total = _mm256_fmadd_ps(zero, _mm256_broadcast_ss(x_sums + m * x_sums_stride), total);
-      _mm256_storeu_ps(&totals[m][v * kLanes], total);
-      _mm256_storeu_ps(&sums[m][v * kLanes], _mm256_setzero_ps());
+  for (int64_t k = 0; k < count; k += Scheme::kStep) {
+    const uint8_t* at = codes + k * Scheme::kBytesPerK;
+    for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
+    for (int v = 0; v < kVectors; v += Scheme::kWide) {
+#pragma GCC unroll 8
+      for (int i = 0; i < Scheme::kStep; ++i) {
+        __m256 weight[Scheme::kWide];
+        Scheme::decode(header, at, v, i, weight);
+#pragma GCC unroll 8
+        for (int w = 0; w < Scheme::kWide; ++w)
+          _mm256_storeu_ps(&panel[k + i][(v + w) * kLanes], weight[w]);
+      }
     }
+  }
+}
+
+template <class Scheme>
+void multiply_piece(const uint8_t* header, const Piece& piece, int64_t rows, const Sums& sums,
+                    float (*panel)[kColumns]) {
+  if (rows > 4) {
+    decode_panel<Scheme>(header, piece.codes, piece.count, panel);
+    multiply_rows_of_panel(panel, piece, rows, sums);
+    return;
+  }
+  int64_t m = 0;
+  const auto at = [&] { return Sums{sums.open + m, sums.total + m}; };
+  for (; m + 2 <= rows; m += 2)
+    for (int v = 0; v < kVectors; v += 4) multiply_codes<Scheme, 2, 4>(header, rows_from(piece, m), v, at());
+  constexpr int kAlone = Scheme::kSumsAlone;
+  if (m < rows)
+    for (int v = 0; v < kVectors; v += kAlone)
+      multiply_codes<Scheme, 1, kAlone>(header, rows_from(piece, m), v, at());
+}
+
+// Eight outputs of a row: total * factor + bias, rounded once to float32, then to y's dtype.
+[[maybe_unused]] void store_outputs(const qcts_problem& p, int64_t m, int64_t n, __m256 total, __m256 factor) {
+  const int64_t some = p.n - n < kLanes ? p.n - n : kLanes;
+  __m256 value;
+  if (p.bias != nullptr) {
+    const char* bias = static_cast<const char*>(p.bias) + n * dtype_bytes(p.bias_dtype);
+    value = _mm256_fmadd_ps(
+        total, factor, some == kLanes ? load8(p.bias_dtype, bias) : load_some(p.bias_dtype, bias, some));
+  } else {
+    value = _mm256_mul_ps(total, factor);
+  }
+  char* y = static_cast<char*>(p.y) + m * p.ldy_bytes + n * dtype_bytes(p.y_dtype);
+  if (some == kLanes) {
+    store8(p.y_dtype, y, value);
+  } else {
+    store_some(p.y_dtype, y, value, some);
   }
 }
 
 [[maybe_unused]] void store_rows(const qcts_problem& p, int64_t first_m, int64_t rows, int64_t first_n,
-                                 const float (*totals)[kColumns]) {
+                                 float factor, const float (*totals)[kColumns]) {
   const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-  const int64_t y_bytes = dtype_bytes(p.y_dtype), bias_bytes = dtype_bytes(p.bias_dtype);
-  for (int64_t m = 0; m < rows; ++m) {
-    char* y = static_cast<char*>(p.y) + (first_m + m) * p.ldy_bytes + first_n * y_bytes;
-    for (int64_t n = 0; n < columns; n += kLanes) {
-      const int64_t some = columns - n < kLanes ? columns - n : kLanes;
-      __m256 total = _mm256_loadu_ps(&totals[m][n]);
-      if (p.bias != nullptr) {
-        const char* bias = static_cast<const char*>(p.bias) + (first_n + n) * bias_bytes;
-        total = _mm256_add_ps(
-            total, some == kLanes ? load8(p.bias_dtype, bias) : load_some(p.bias_dtype, bias, some));
-      }
-      if (some == kLanes) {
-        store8(p.y_dtype, y + n * y_bytes, total);
-      } else {
-        store_some(p.y_dtype, y + n * y_bytes, total, some);
-      }
-    }
-  }
+  for (int64_t m = 0; m < rows; ++m)
+    for (int64_t n = 0; n < columns; n += kLanes)
+      store_outputs(p, first_m + m, first_n + n, _mm256_loadu_ps(&totals[m][n]), _mm256_set1_ps(factor));
 }
 
 template <class Scheme>
 void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
   const qcts_problem& p = *frame.problem;
-  alignas(64) float panel[kChunk][kColumns];
-  alignas(64) float sums[kRows][kColumns];
+  alignas(64) float panel[kPanelK][kColumns];
+  alignas(64) float open[kRows][kColumns];
   alignas(64) float totals[kRows][kColumns];
-  std::memset(sums, 0, static_cast<size_t>(rows) * sizeof sums[0]);
+  alignas(64) float scale[kColumns], zero[kColumns];
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
   const uint8_t* header = frame.prepared + block * block_bytes<Scheme>(p);
-  const int64_t group = Scheme::group(p), groups = p.k / group;
-  const float* x = frame.x + first_m * p.k;
+  const int64_t group = padded_group<Scheme>(p), groups = p.k / Scheme::group(p), ldx = padded_k<Scheme>(p);
+  const int64_t most = rows > 4 ? kPanelK : rows == 1 && Scheme::kSumsAlone == kVectors ? group : kDirectK;
   for (int64_t g = 0; g < groups; ++g) {
     const uint8_t* codes = header + Scheme::kHeaderBytes + g * group_bytes<Scheme>(p);
-    for (int64_t k = 0; k < group; k += kChunk) {
-      const int64_t count = group - k < kChunk ? group - k : kChunk;
-      multiply_chunk<Scheme>(header, codes + k * Scheme::kBytesPerK, count, x + g * group + k, p.k, rows,
-                             sums, panel);
+    Scheme::scales(p, codes + group * Scheme::kBytesPerK, scale, zero);
+    for (int64_t k = 0; k < group; k += most) {
+      Piece piece = {codes + k * Scheme::kBytesPerK, group - k < most ? group - k : most,
+                     frame.x + first_m * ldx + g * group + k, ldx, k == 0, k + most >= group, scale,
+                     nullptr, nullptr, groups};
+      if (Scheme::kHasZeros) piece.zero = zero, piece.x_sums = frame.x_sums + first_m * groups + g;
+      multiply_piece<Scheme>(header, piece, rows, {open, totals}, panel);
     }
-    const float* x_sums = Scheme::kHasZeros ? frame.x_sums + first_m * groups + g : nullptr;
-    apply_scales<Scheme>(p, codes + group * Scheme::kBytesPerK, x_sums, groups, rows, sums, totals);
   }
-  store_rows(p, first_m, rows, block * kColumns, totals);
+  store_rows(p, first_m, rows, block * kColumns, Scheme::factor(header), totals);
 }
 
 template <class Scheme>
@@ -223,7 +308,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
       Scheme::block(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
 }
 
-// Rows of x as floats, and the sum of each group of a row.
+// Rows of x as floats, padded with zeros, and the sum of each group of a row.
 template <class Scheme>
 void widen_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
@@ -231,10 +316,10 @@ void widen_rows(void* context, int64_t first, int64_t last) {
   const int64_t bytes = dtype_bytes(p.x_dtype), group = Scheme::group(p), groups = p.k / group;
   for (int64_t m = first; m < last; ++m) {
     const char* from = static_cast<const char*>(p.x) + m * p.ldx_bytes;
-    float* to = frame.x + m * p.k;
+    float* to = frame.x + m * padded_k<Scheme>(p);
     int64_t k = 0;
     for (; k + kLanes <= p.k; k += kLanes) _mm256_storeu_ps(to + k, load8(p.x_dtype, from + k * bytes));
-    if (k < p.k) store_some(QCTS_F32, to + k, load_some(p.x_dtype, from + k * bytes, p.k - k), p.k - k);
+    if (k < p.k) _mm256_storeu_ps(to + k, load_some(p.x_dtype, from + k * bytes, p.k - k));
     if (!Scheme::kHasZeros) continue;
     for (int64_t g = 0; g < groups; ++g) {
       __m256 sum = _mm256_setzero_ps();
@@ -252,11 +337,19 @@ void widen_rows(void* context, int64_t first, int64_t last) {
 template <class Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
   const int64_t x_sums = Scheme::kHasZeros ? p->m * (p->k / Scheme::group(*p)) : 0;
-  return static_cast<uint64_t>(p->m * p->k + x_sums) * sizeof(float);
+  return static_cast<uint64_t>(p->m * padded_k<Scheme>(*p) + x_sums) * sizeof(float);
 }
 template <class Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
+}
+
+// out[k][column] of a block from rows of `k` bytes, `ld` apart; 128 k at a time, so that both sides stay in L1.
+[[maybe_unused]] void transpose_bytes(const uint8_t* rows, int64_t ld, int64_t columns, int64_t k_count,
+                                      uint8_t* out) {
+  for (int64_t k0 = 0; k0 < k_count; k0 += 128)
+    for (int64_t c = 0; c < columns; ++c)
+      for (int64_t k = k0; k < k_count && k < k0 + 128; ++k) out[k * kColumns + c] = rows[c * ld + k];
 }
 
 struct Preparation {
@@ -281,9 +374,50 @@ template <class Scheme>
 void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   auto* x = static_cast<float*>(p.workspace);
-  Frame frame = {problem, static_cast<const uint8_t*>(p.prepared), x, x + p.m * p.k};
+  Frame frame = {problem, static_cast<const uint8_t*>(p.prepared), x, x + p.m * padded_k<Scheme>(p)};
   parallel_for(p.threads, p.m, 8, widen_rows<Scheme>, &frame);
   parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &frame);
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
+  if (check_prepare(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
+  prepare_weight<Scheme>(problem, prepared);
+  return QCTS_OK;
+}
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status run_checked(const qcts_problem* problem) {
+  if (check_run(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
+  run_linear<Scheme>(problem);
+  return QCTS_OK;
+}
+
+// Codes are summed before a scale acts on them; no stage rounds but the float32 sums.
+template <const qcts_kernel& kKernel, class Scheme>
+constexpr qcts_kernel linear_of(const char* scheme, const char* description,
+                                qcts_status (*supports)(const qcts_problem*, char*, size_t)) {
+  return {.struct_size = sizeof(qcts_kernel),
+          .op = QCTS_OP_LINEAR,
+          .scheme = scheme,
+          .variant = "avx2",
+          .description = description,
+          .claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
+          .reserved = 0,
+          .numerics = {.struct_size = sizeof(qcts_numerics),
+                       .x_cast = QCTS_NONE,
+                       .scale_cast = QCTS_NONE,
+                       .weight_cast = QCTS_NONE,
+                       .product_cast = QCTS_NONE,
+                       .accumulator = QCTS_F32,
+                       .partial_cast = QCTS_NONE,
+                       .output_cast = QCTS_NONE,
+                       .flags = QCTS_NUM_SCALE_AFTER_SUM,
+                       .reserved = 0},
+          .supports = supports,
+          .workspace_bytes = workspace_bytes<Scheme>,
+          .prepared_bytes = prepared_bytes<Scheme>,
+          .prepare = prepare_linear<kKernel, Scheme>,
+          .run = run_checked<kKernel, Scheme>};
 }
 
 }  // namespace

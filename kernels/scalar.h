@@ -58,6 +58,30 @@ namespace {
   return negative ? -magnitude : magnitude;
 }
 
+// The upper half of a binary16: five exponent bits of bias 15, two of fraction.
+[[maybe_unused]] float e5m2_to_f32(uint8_t code) { return f16_to_f32(static_cast<uint16_t>(code << 8)); }
+
+// 2^(code - 127); 0 is 2^-127, a subnormal, and 255 is NaN (OCP Microscaling Formats 1.0).
+[[maybe_unused]] float e8m0_to_f32(uint8_t code) {
+  if (code == 255) return __builtin_bit_cast(float, 0x7FC00000u);
+  return __builtin_bit_cast(float, code == 0 ? 0x00400000u : static_cast<uint32_t>(code) << 23);
+}
+
+// Small formats without infinity and NaN (OCP Microscaling Formats 1.0): sign, `exponent_bits` of bias
+// 2^(exponent_bits - 1) - 1, `fraction_bits`.
+[[maybe_unused]] float small_to_f32(uint32_t code, int exponent_bits, int fraction_bits) {
+  const uint32_t fraction = code & ((1u << fraction_bits) - 1);
+  const uint32_t exponent = code >> fraction_bits & ((1u << exponent_bits) - 1);
+  const uint32_t bias = (1u << (exponent_bits - 1)) - 1;
+  // Fraction and unit of a subnormal are small powers of two, so the product is exact.
+  const float unit = __builtin_bit_cast(float, (127 + 1 - bias - static_cast<uint32_t>(fraction_bits)) << 23);
+  const float magnitude =
+      exponent == 0
+          ? static_cast<float>(fraction) * unit
+          : __builtin_bit_cast(float, (exponent + 127 - bias) << 23 | fraction << (23 - fraction_bits));
+  return (code >> (exponent_bits + fraction_bits) & 1) != 0 ? -magnitude : magnitude;
+}
+
 // To nearest even, of a value already clamped to [-448, 448] or NaN, whose sign stays.
 [[maybe_unused]] uint8_t clamped_f32_to_e4m3fn(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);

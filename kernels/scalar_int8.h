@@ -38,6 +38,35 @@ struct RowScale {
   return static_cast<int8_t>(code < -128 ? -128 : code > 127 ? 127 : code);
 }
 
+// A row as torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant makes it (8da4w): asymmetric, every step
+// rounded to dtype, the least scale dtype's smallest normal number.
+[[maybe_unused]] RowScale quantize_token(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
+  float low = 0, high = 0;
+  for (int64_t i = 0; i < k; ++i) {
+    const float x = load(dtype, row, i);
+    if (x != x) {
+      low = high = x;
+      break;
+    }
+    if (x < low) low = x;
+    if (x > high) high = x;
+  }
+  const float least = dtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f;
+  float scale = round_to(dtype, round_to(dtype, high - low) / 255.0f);
+  if (scale < least) scale = least;
+  const float zero_point = round_to(dtype, -128.0f - nearbyintf(round_to(dtype, low / scale)));
+  RowScale chosen = {scale, 0};
+  if (zero_point == zero_point)
+    chosen.zero_point = static_cast<int32_t>(zero_point < -128 ? -128 : zero_point > 127 ? 127 : zero_point);
+  const float reciprocal = round_to(dtype, 1.0f / scale);
+  for (int64_t i = 0; i < k; ++i) {
+    const float steps = nearbyintf(round_to(dtype, load(dtype, row, i) * reciprocal));
+    const float code = round_to(dtype, steps + static_cast<float>(chosen.zero_point));
+    codes[i] = code != code ? 0 : static_cast<int8_t>(code < -128 ? -128 : code > 127 ? 127 : code);
+  }
+  return chosen;
+}
+
 [[maybe_unused]] bool is_asymmetric(const char* activation) {
   return activation != nullptr && std::strcmp(activation, "dyn_row_asym") == 0;
 }

@@ -5,17 +5,11 @@
 #include <cstring>
 
 #include "kernels/machine.h"
+#include "kernels/plane_laws.h"
 #include "kernels/thread_pool.h"
 
 namespace qcts {
 namespace {
-
-struct PlaneLaw {
-  const char* name;
-  uint32_t dtype;
-  uint32_t ndim;
-  int64_t shape[4];
-};
 
 bool equals(const char* text, const char* other) { return text != nullptr && std::strcmp(text, other) == 0; }
 
@@ -25,39 +19,6 @@ const qcts_plane* find_plane(const qcts_plane* planes, uint32_t count, const cha
   for (uint32_t i = 0; i < count; ++i)
     if (equals(planes[i].name, name)) return &planes[i];
   return nullptr;
-}
-
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
-// Shapes of torchao 0.18: Int8Tensor, Float8Tensor (per row), Int4OpaqueTensor, Int4TilePackedTo4dTensor;
-// TinyQ 006b7b9: W8A32LinearLayer, W8A16LinearLayer.
-uint32_t plane_laws(const qcts_problem& p, const char* scheme, const char* layout, PlaneLaw* laws) {
-  if (equals(scheme, "int8_row")) {
-    laws[0] = {"qdata", QCTS_I8, 2, {p.n, p.k}};
-    laws[1] = {"scale", QCTS_F32, 2, {p.n, 1}};
-    laws[2] = {"zero_point", QCTS_I8, 2, {p.n, 1}};
-    return 3;
-  }
-  if (equals(scheme, "fp8_row")) {
-    laws[0] = {"qdata", QCTS_F8_E4M3FN, 2, {p.n, p.k}};
-    laws[1] = {"scale", QCTS_F32, 2, {p.n, 1}};
-    return 2;
-  }
-  if (equals(scheme, "tinyq")) {
-    laws[0] = {"int8_weights", QCTS_I8, 2, {p.n, p.k}};
-    laws[1] = {"scales", p.w_dtype, 1, {p.n}};
-    laws[2] = {"zero_points", QCTS_I32, 1, {p.n}};
-    return equals(p.scheme_name, "tinyq_w8a32") ? 3 : 2;
-  }
-  if (is_tile_packed(layout)) {
-    const int64_t k = round_up(p.k, 1024), n = round_up(p.n, 8);
-    laws[0] = {"qdata", QCTS_I32, 4, {n / 8, k / 128, 32, 4}};
-    laws[1] = {"scale_and_zero", p.w_dtype, 3, {k / p.group, n, 2}};
-    return 2;
-  }
-  laws[0] = {"qdata", QCTS_U8, 2, {p.n, p.k / 2}};
-  laws[1] = {"scale_and_zero", p.w_dtype, 3, {p.k / p.group, p.n, 2}};
-  return 2;
 }
 
 qcts_status check_plane(const PlaneLaw& law, const qcts_plane* planes, uint32_t count, char* why,
@@ -85,18 +46,14 @@ qcts_status check_plane(const PlaneLaw& law, const qcts_plane* planes, uint32_t 
 
 qcts_status check_planes(const qcts_problem& p, const char* scheme, const char* layout,
                          const qcts_plane* planes, uint32_t count, char* why, size_t why_size) {
-  PlaneLaw laws[3];
+  PlaneLaw laws[kMostPlanes];
   const uint32_t n_laws = plane_laws(p, scheme, layout, laws);
   for (uint32_t i = 0; i < n_laws; ++i)
     if (check_plane(laws[i], planes, count, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   return QCTS_OK;
 }
 
-qcts_status check_int4(const qcts_problem& p, uint32_t op, char* why, size_t why_size) {
-  if (p.group <= 0 || p.group % 8 != 0 || p.k % p.group != 0)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: needs a multiple of 8 that divides k = %lld",
-                  static_cast<long long>(p.group), static_cast<long long>(p.k));
-  if (op != QCTS_OP_PACK && op != QCTS_OP_UNPACK) return QCTS_OK;
+qcts_status check_packing(const qcts_problem& p, char* why, size_t why_size) {
   if (is_tile_packed(p.layout)) {
     if (p.w_dtype != QCTS_BF16)
       return refuse(QCTS_UNSUPPORTED, why, why_size, "tile_packed_4d holds bfloat16 weights only");
@@ -188,6 +145,15 @@ void* plane_data(const qcts_plane* planes, uint32_t count, const char* name) {
   return plane == nullptr ? nullptr : plane->data;
 }
 
+uint32_t plane_dtype(const qcts_plane* planes, uint32_t count, const char* name) {
+  const qcts_plane* plane = find_plane(planes, count, name);
+  return plane == nullptr ? static_cast<uint32_t>(QCTS_NONE) : plane->dtype;
+}
+
+bool scheme_name_has(const qcts_problem& problem, const char* part) {
+  return problem.scheme_name != nullptr && std::strstr(problem.scheme_name, part) != nullptr;
+}
+
 bool is_tile_packed(const char* layout) {
   return equals(layout, "tile_packed_4d") || equals(layout, "tile_packed_4d_v1");
 }
@@ -206,11 +172,9 @@ qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem
                   static_cast<long long>(p.k));
   if (!is_float(p.w_dtype))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "weights must be float32, float16 or bfloat16");
-  const bool int4 = equals(kernel.scheme, "int4_tinygemm");
-  if (int4 && check_int4(p, kernel.op, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
-  if (!int4 && p.group != 0 && p.group != p.k)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "one scale a row, not group %lld",
-                  static_cast<long long>(p.group));
+  if (check_blocks(p, kernel.scheme, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+  const bool packs = kernel.op == QCTS_OP_PACK || kernel.op == QCTS_OP_UNPACK;
+  if (packs && check_packing(p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
 
   qcts_status status = QCTS_OK;
   if (kernel.op == QCTS_OP_LINEAR) status = check_linear(p, why, why_size);

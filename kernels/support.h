@@ -26,11 +26,17 @@ qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem);
 // For prepare(): as check_problem, and the planes are there. QCTS_OK or QCTS_INVALID.
 qcts_status check_prepare(const qcts_kernel& kernel, const qcts_problem* problem);
 
+// Does scheme_name, the family with its parameters, contain `part`? No where the host gave none.
+bool scheme_name_has(const qcts_problem& problem, const char* part);
+
 // tile_packed_4d and tile_packed_4d_v1: one order of the bytes, two producers.
 bool is_tile_packed(const char* layout);
 
 // Data of the plane called `name`; NULL when absent.
 void* plane_data(const qcts_plane* planes, uint32_t count, const char* name);
+
+// Its dtype; QCTS_NONE when absent.
+uint32_t plane_dtype(const qcts_plane* planes, uint32_t count, const char* name);
 
 // 1, 2, 4 or 8; 0 for QCTS_NONE and for dtypes that share bytes.
 uint32_t dtype_bytes(uint32_t dtype);

@@ -1,98 +1,56 @@
 // y = scale * sum(x * value(code)) + bias, one row one scale.
 // m <= 4 is bound by reading one byte a weight, if decoding keeps up: a widening load, a shift, a mask, a
-// multiplication and a fused multiply-add for eight. A code's sign and seven low bits, moved to a float's,
-// are its value times 2^-120, subnormals included. NaN codes would cost three operations more; instead
-// `prepare` turns the scale of a column that holds one into NaN, which is what every sum over that column is
-// anyway. Layout of a block of 64 columns: for each k one cache line, byte c of it column c, then 64 scales
-// (float32).
+// multiplication and a fused multiply-add for eight (kernels/avx2_float8.h). NaN codes would cost three
+// operations more; instead `prepare` turns the scale of a column that holds one into NaN, which is what every
+// sum over that column is anyway. Layout of a block of 64 columns: for each k one cache line, byte c of it
+// column c, then 64 scales (float32).
+#include "kernels/avx2_float8.h"
 #include "kernels/avx2_linear.h"
 
 namespace {
 
 using namespace qcts::avx2;
 
-struct Scheme {
-  static constexpr int kStep = 1, kBytesPerK = kColumns;
+struct Fp8Row {
+  static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns, kSumsAlone = 8;
   static constexpr int64_t kHeaderBytes = 0;
   static constexpr bool kHasZeros = false;
 
   static int64_t group(const qcts_problem& p) { return p.k; }
   static int64_t scale_bytes(const qcts_problem&) { return 4 * kColumns; }
+  static float factor(const uint8_t*) { return 1; }
 
-  static __m256 decode(const uint8_t*, const uint8_t* at, int vector, int) {
-    const __m256i wide =
-        _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + vector * kLanes)));
-    const __m256i bits =
-        _mm256_and_si256(_mm256_slli_epi32(wide, 20), _mm256_set1_epi32(static_cast<int>(0x87F00000u)));
-    return _mm256_mul_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p120f));
+  [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector, int,
+                                            __m256 (&out)[kWide]) {
+    out[0] = finite_small_float<Float8::e4m3>(at + vector * kLanes);
   }
 
-  static void scales(const qcts_problem&, const uint8_t* at, int vector, __m256* scale, __m256*) {
-    *scale = load8(QCTS_F32, at + vector * 4 * kLanes);
+  static void scales(const qcts_problem&, const uint8_t* at, float* scale, float*) {
+    std::memcpy(scale, at, 4 * kColumns);
   }
 
   static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Scheme>(frame, block, first_m, rows);
+    multiply_block<Fp8Row>(frame, block, first_m, rows);
   }
 
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    const auto* qdata = static_cast<const uint8_t*>(qcts::plane_data(p.planes, p.n_planes, "qdata"));
-    const auto* scale = static_cast<const char*>(qcts::plane_data(p.planes, p.n_planes, "scale"));
+    const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata")) + first_n * p.k;
+    const auto* scale = static_cast<const char*>(qcts::in_plane(p, "scale"));
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-    uint8_t* scales = out + p.k * kColumns;
+    transpose_bytes(qdata, p.k, columns, p.k, out);
+    uint8_t* scales = out + padded_k<Fp8Row>(p) * kColumns;
     std::memcpy(scales, scale + 4 * first_n, static_cast<size_t>(4 * columns));
     constexpr uint32_t kNan = 0x7FC00000;
-    for (int64_t k0 = 0; k0 < p.k; k0 += kChunk)
-      for (int64_t c = 0; c < columns; ++c)
-        for (int64_t k = k0; k < p.k && k < k0 + kChunk; ++k) {
-          const uint8_t code = qdata[(first_n + c) * p.k + k];
-          out[k * kColumns + c] = code;
-          if ((code & 0x7F) == 0x7F) std::memcpy(scales + 4 * c, &kNan, 4);
-        }
+    for (int64_t c = 0; c < columns; ++c)
+      for (int64_t k = 0; k < p.k; ++k)
+        if ((qdata[c * p.k + k] & 0x7F) == 0x7F) std::memcpy(scales + 4 * c, &kNan, 4);
   }
 };
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_linear_fp8_row_avx2, problem, why, why_size);
-}
-
-qcts_status prepare(const qcts_problem* problem, void* prepared) {
-  if (qcts::check_prepare(qcts_kernel_linear_fp8_row_avx2, problem) != QCTS_OK) return QCTS_INVALID;
-  prepare_weight<Scheme>(problem, prepared);
-  return QCTS_OK;
-}
-
-qcts_status run(const qcts_problem* problem) {
-  if (qcts::check_run(qcts_kernel_linear_fp8_row_avx2, problem) != QCTS_OK) return QCTS_INVALID;
-  run_linear<Scheme>(problem);
-  return QCTS_OK;
-}
-
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_fp8_row_avx2 = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_LINEAR,
-    .scheme = "fp8_row",
-    .variant = "avx2",
-    .description =
-        "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, "
-        "then by fma",
-    .claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
-    .reserved = 0,
-    .numerics = {.struct_size = sizeof(qcts_numerics),
-                 .x_cast = QCTS_NONE,
-                 .scale_cast = QCTS_NONE,
-                 .weight_cast = QCTS_NONE,
-                 .product_cast = QCTS_NONE,
-                 .accumulator = QCTS_F32,
-                 .partial_cast = QCTS_NONE,
-                 .output_cast = QCTS_NONE,
-                 .flags = QCTS_NUM_SCALE_AFTER_SUM,
-                 .reserved = 0},
-    .supports = supports,
-    .workspace_bytes = workspace_bytes<Scheme>,
-    .prepared_bytes = prepared_bytes<Scheme>,
-    .prepare = prepare,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_linear_fp8_row_avx2 = linear_of<qcts_kernel_linear_fp8_row_avx2, Fp8Row>(
+    "fp8_row",
+    "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, then by "
+    "fma",
+    qcts::supports_problem<qcts_kernel_linear_fp8_row_avx2>);

@@ -1,6 +1,6 @@
 // y = scale * sum(x * (q - zero_point)) + bias, one row one scale.
 // m <= 4 is bound by reading one byte a weight; eight of them cost a widening load, a conversion and a fused
-// multiply-add, so a core decodes about eight weights in three slots, more than its share of memory bandwidth
+// multiply-add, so a core decodes eight weights in about a cycle, more than its share of memory bandwidth
 // brings. Layout of a block of 64 columns: 64 zero points (int32), then for each k one cache line, byte c of
 // it column c, then 64 scales (float32).
 #include "kernels/avx2_linear.h"
@@ -11,24 +11,26 @@ using namespace qcts::avx2;
 
 template <bool kZeroPoints>
 struct Int8Row {
-  static constexpr int kStep = 1, kBytesPerK = kColumns;
+  static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns, kSumsAlone = 8;
   static constexpr int64_t kHeaderBytes = 4 * kColumns;
   static constexpr bool kHasZeros = false;
 
   static int64_t group(const qcts_problem& p) { return p.k; }
   static int64_t scale_bytes(const qcts_problem&) { return 4 * kColumns; }
+  static float factor(const uint8_t*) { return 1; }
 
-  static __m256 decode(const uint8_t* header, const uint8_t* at, int vector, int) {
+  [[gnu::always_inline]] static void decode(const uint8_t* header, const uint8_t* at, int vector, int,
+                                            __m256 (&out)[kWide]) {
     __m256i codes =
         _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + vector * kLanes)));
     if (kZeroPoints)
       codes = _mm256_sub_epi32(
           codes, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(header + vector * 4 * kLanes)));
-    return _mm256_cvtepi32_ps(codes);
+    out[0] = _mm256_cvtepi32_ps(codes);
   }
 
-  static void scales(const qcts_problem&, const uint8_t* at, int vector, __m256* scale, __m256*) {
-    *scale = load8(QCTS_F32, at + vector * 4 * kLanes);
+  static void scales(const qcts_problem&, const uint8_t* at, float* scale, float*) {
+    std::memcpy(scale, at, 4 * kColumns);
   }
 
   // Symmetric weights, the usual ones, are spared the subtraction.
@@ -43,65 +45,24 @@ struct Int8Row {
   }
 
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    const auto* qdata = static_cast<const int8_t*>(qcts::plane_data(p.planes, p.n_planes, "qdata"));
-    const auto* scale = static_cast<const char*>(qcts::plane_data(p.planes, p.n_planes, "scale"));
-    const auto* zero_point = static_cast<const int8_t*>(qcts::plane_data(p.planes, p.n_planes, "zero_point"));
+    const auto* qdata = static_cast<const int8_t*>(qcts::in_plane(p, "qdata"));
+    const auto* scale = static_cast<const char*>(qcts::in_plane(p, "scale"));
+    const auto* zero_point = static_cast<const int8_t*>(qcts::in_plane(p, "zero_point"));
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     uint8_t* codes = out + kHeaderBytes;
     for (int64_t c = 0; c < columns; ++c) {
       const int32_t zero = zero_point[first_n + c];
       std::memcpy(out + 4 * c, &zero, 4);
     }
-    for (int64_t k0 = 0; k0 < p.k; k0 += kChunk)
-      for (int64_t c = 0; c < columns; ++c)
-        for (int64_t k = k0; k < p.k && k < k0 + kChunk; ++k)
-          codes[k * kColumns + c] = static_cast<uint8_t>(qdata[(first_n + c) * p.k + k]);
-    std::memcpy(codes + p.k * kColumns, scale + 4 * first_n, static_cast<size_t>(4 * columns));
+    transpose_bytes(reinterpret_cast<const uint8_t*>(qdata) + first_n * p.k, p.k, columns, p.k, codes);
+    std::memcpy(codes + padded_k<Int8Row>(p) * kColumns, scale + 4 * first_n, static_cast<size_t>(4 * columns));
   }
 };
-using Scheme = Int8Row<false>;
-
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_linear_int8_row_avx2, problem, why, why_size);
-}
-
-qcts_status prepare(const qcts_problem* problem, void* prepared) {
-  if (qcts::check_prepare(qcts_kernel_linear_int8_row_avx2, problem) != QCTS_OK) return QCTS_INVALID;
-  prepare_weight<Scheme>(problem, prepared);
-  return QCTS_OK;
-}
-
-qcts_status run(const qcts_problem* problem) {
-  if (qcts::check_run(qcts_kernel_linear_int8_row_avx2, problem) != QCTS_OK) return QCTS_INVALID;
-  run_linear<Scheme>(problem);
-  return QCTS_OK;
-}
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_int8_row_avx2 = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_LINEAR,
-    .scheme = "int8_row",
-    .variant = "avx2",
-    .description =
-        "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, "
-        "then by fma",
-    .claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
-    .reserved = 0,
-    .numerics = {.struct_size = sizeof(qcts_numerics),
-                 .x_cast = QCTS_NONE,
-                 .scale_cast = QCTS_NONE,
-                 .weight_cast = QCTS_NONE,
-                 .product_cast = QCTS_NONE,
-                 .accumulator = QCTS_F32,
-                 .partial_cast = QCTS_NONE,
-                 .output_cast = QCTS_NONE,
-                 .flags = QCTS_NUM_SCALE_AFTER_SUM,
-                 .reserved = 0},
-    .supports = supports,
-    .workspace_bytes = workspace_bytes<Scheme>,
-    .prepared_bytes = prepared_bytes<Scheme>,
-    .prepare = prepare,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_linear_int8_row_avx2 = linear_of<qcts_kernel_linear_int8_row_avx2, Int8Row<false>>(
+    "int8_row",
+    "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, then by "
+    "fma",
+    qcts::supports_problem<qcts_kernel_linear_int8_row_avx2>);

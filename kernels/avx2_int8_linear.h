@@ -1,0 +1,389 @@
+// The frame of `linear` with int8 rows of x for the AVX2 variants, and for nothing else: every function has
+// internal linkage. y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
+//
+// Integers are exact in every order, so only the layout and the width of a product are to choose. vpmaddubsw, 32
+// products an operation, adds pairs in 16 bits and saturates: 2 * 255 * 127 does not fit, and splitting signs off
+// fails at -128. So codes are widened to 16 bits, x once, the weight as it is read, and vpmaddwd makes 16 exact
+// products and 8 exact sums of two: with the widening and the addition 3 operations for 16 weights, of which no
+// two want the same pair of pipes. At m = 1 that is 2 to 3 times what memory brings.
+// x enters as qx - zx, 9 bits; zw acts on the sum of those at the end of a group, exactly.
+// A block of 64 columns: for each group its codes, then 64 scales and 64 zero points. m > 2 works on a panel of
+// widened codes as avx2_linear.h does on floats.
+#pragma once
+
+#include "kernels/avx2_int8.h"
+#include "kernels/entry.h"
+
+namespace qcts::avx2 {
+namespace {
+
+constexpr int kColumns = 64, kVectors = kColumns / kLanes;
+constexpr int kRows = 64;
+constexpr int kPanelPairs = 64;    // 16 KiB
+constexpr int kPadK = 8;           // x and the codes of the last group are padded to it, with zeros
+constexpr int64_t kMostK = 65536;  // 255 * 128 * 65536 < 2^31
+constexpr int kPrefetchBytes = 4096;
+
+struct Frame {
+  const qcts_problem* problem;
+  const uint8_t* prepared;
+  int16_t* x;      // [m][padded k], qx - zx
+  int32_t* x_sums; // [m][groups]
+  RowScale* rows;  // [m]
+  RowRecipe recipe;
+};
+struct Piece {
+  const uint8_t* codes;
+  int64_t pairs;
+  const int16_t* x;
+  int64_t ldx;
+};
+
+// A Scheme has
+//   kStepPairs, kStepBytes       codes are stored in steps of kStepPairs pairs of k, kStepBytes each for 64 columns
+//   group(p)                     elements along k that share a scale: all of k, or a multiple of a step
+//   scale_dtype(p), recipe(p)    of the weight's scales; of x
+//   decode(at, vector, pair)     16-bit codes of a pair of k for the 8 columns of `vector`
+//   prepare_group(p, first_n, columns, g, codes)
+template <class Scheme>
+int64_t padded_group(const qcts_problem& p) {
+  return (Scheme::group(p) + kPadK - 1) / kPadK * kPadK;
+}
+template <class Scheme>
+int64_t groups(const qcts_problem& p) {
+  return p.k / Scheme::group(p);
+}
+template <class Scheme>
+int64_t padded_k(const qcts_problem& p) {
+  return groups<Scheme>(p) * padded_group<Scheme>(p);
+}
+template <class Scheme>
+int64_t code_bytes(const qcts_problem& p) {
+  return padded_group<Scheme>(p) / 2 / Scheme::kStepPairs * Scheme::kStepBytes;
+}
+template <class Scheme>
+int64_t group_bytes(const qcts_problem& p) {
+  return code_bytes<Scheme>(p) + kColumns * (dtype_bytes(Scheme::scale_dtype(p)) + 1);
+}
+template <class Scheme>
+int64_t block_bytes(const qcts_problem& p) {
+  return groups<Scheme>(p) * group_bytes<Scheme>(p);
+}
+[[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
+
+[[gnu::always_inline]] inline __m256i broadcast_pair(const int16_t* x) {
+  int32_t pair;
+  std::memcpy(&pair, x, 4);
+  return _mm256_set1_epi32(pair);
+}
+
+// sums[m][...] += products of M rows with V vectors from `vector` on.
+template <class Scheme, int M, int V>
+[[gnu::noinline]] void multiply_codes(const Piece& piece, int vector, int32_t (*sums)[kColumns]) {
+  __m256i sum[M][V];
+#pragma GCC unroll 8
+  for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v)
+      sum[m][v] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&sums[m][(vector + v) * kLanes]));
+  for (int64_t pair = 0; pair < piece.pairs; pair += Scheme::kStepPairs) {
+    const uint8_t* at = piece.codes + pair / Scheme::kStepPairs * Scheme::kStepBytes;
+    if (vector == 0)
+#pragma GCC unroll 8
+      for (int line = 0; line < Scheme::kStepBytes; line += 64)
+        _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
+#pragma GCC unroll 4
+    for (int i = 0; i < Scheme::kStepPairs; ++i) {
+      __m256i x[M];
+#pragma GCC unroll 8
+      for (int m = 0; m < M; ++m) x[m] = broadcast_pair(piece.x + m * piece.ldx + 2 * (pair + i));
+#pragma GCC unroll 8
+      for (int v = 0; v < V; ++v) {
+        const __m256i weights = Scheme::decode(at, vector + v, i);
+#pragma GCC unroll 8
+        for (int m = 0; m < M; ++m)
+          sum[m][v] = _mm256_add_epi32(sum[m][v], _mm256_madd_epi16(x[m], weights));
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v)
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(&sums[m][(vector + v) * kLanes]), sum[m][v]);
+}
+
+using Panel = int32_t (*)[kColumns];  // pairs of 16-bit codes
+
+template <int M>
+[[gnu::noinline]] void multiply_panel(const int32_t (*panel)[kColumns], const Piece& piece,
+                                      int32_t (*sums)[kColumns]) {
+  for (int first = 0; first < kColumns; first += 2 * kLanes) {
+    __m256i sum[M][2];
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m)
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v)
+        sum[m][v] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&sums[m][first + v * kLanes]));
+    for (int64_t pair = 0; pair < piece.pairs; ++pair) {
+      const auto* at = reinterpret_cast<const __m256i*>(&panel[pair][first]);
+      const __m256i low = _mm256_loadu_si256(at), high = _mm256_loadu_si256(at + 1);
+#pragma GCC unroll 8
+      for (int m = 0; m < M; ++m) {
+        const __m256i x = broadcast_pair(piece.x + m * piece.ldx + 2 * pair);
+        sum[m][0] = _mm256_add_epi32(sum[m][0], _mm256_madd_epi16(x, low));
+        sum[m][1] = _mm256_add_epi32(sum[m][1], _mm256_madd_epi16(x, high));
+      }
+    }
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m)
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v)
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(&sums[m][first + v * kLanes]), sum[m][v]);
+  }
+}
+
+[[maybe_unused]] Piece rows_from(Piece piece, int64_t m) {
+  piece.x += m * piece.ldx;
+  return piece;
+}
+
+template <class Scheme>
+void decode_panel(const Piece& piece, Panel panel) {
+  for (int64_t pair = 0; pair < piece.pairs; pair += Scheme::kStepPairs) {
+    const uint8_t* at = piece.codes + pair / Scheme::kStepPairs * Scheme::kStepBytes;
+    for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 4
+      for (int i = 0; i < Scheme::kStepPairs; ++i)
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(&panel[pair + i][v * kLanes]), Scheme::decode(at, v, i));
+  }
+}
+
+template <class Scheme>
+void multiply_piece(const Piece& piece, int64_t rows, int32_t (*sums)[kColumns], Panel panel) {
+  if (rows == 1) return multiply_codes<Scheme, 1, 8>(piece, 0, sums);
+  if (rows == 2) {
+    for (int v = 0; v < kVectors; v += 4) multiply_codes<Scheme, 2, 4>(piece, v, sums);
+    return;
+  }
+  decode_panel<Scheme>(piece, panel);
+  int64_t m = 0;
+  for (; m + 6 <= rows; m += 6) multiply_panel<6>(panel, rows_from(piece, m), sums + m);
+  if (m + 4 <= rows) multiply_panel<4>(panel, rows_from(piece, m), sums + m), m += 4;
+  if (m + 2 <= rows) multiply_panel<2>(panel, rows_from(piece, m), sums + m), m += 2;
+  if (m < rows) multiply_panel<1>(panel, rows_from(piece, m), sums + m);
+}
+
+// totals += scale * (sums - zero point * sum of x), in double: integer sums and float scales are exact there.
+[[maybe_unused]] void apply_scales(uint32_t scale_dtype, const uint8_t* scales, const int32_t* x_sums,
+                                   int64_t ld_sums, int64_t rows, const int32_t (*sums)[kColumns],
+                                   double (*totals)[kColumns]) {
+  const auto* zero_points = reinterpret_cast<const int8_t*>(scales + kColumns * dtype_bytes(scale_dtype));
+  const int bytes = static_cast<int>(dtype_bytes(scale_dtype));
+  for (int n = 0; n < kColumns; n += 4) {
+    alignas(32) float eight[kLanes];
+    _mm256_store_ps(eight, load8(scale_dtype, scales + n / kLanes * kLanes * bytes));
+    const __m256d scale = _mm256_cvtps_pd(_mm_loadu_ps(eight + n % kLanes));
+    int32_t four;
+    std::memcpy(&four, zero_points + n, 4);
+    const __m256d zero_point = _mm256_cvtepi32_pd(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(four)));
+    for (int64_t m = 0; m < rows; ++m) {
+      const __m256d sum = _mm256_cvtepi32_pd(_mm_loadu_si128(reinterpret_cast<const __m128i*>(&sums[m][n])));
+      const __m256d offset = _mm256_mul_pd(zero_point, _mm256_set1_pd(x_sums[m * ld_sums]));
+      _mm256_storeu_pd(&totals[m][n], _mm256_fmadd_pd(scale, _mm256_sub_pd(sum, offset),
+                                                      _mm256_loadu_pd(&totals[m][n])));
+    }
+  }
+}
+
+// Eight outputs: total * sx + bias, rounded to float32 and then to y's dtype.
+[[maybe_unused]] void store_outputs(const qcts_problem& p, int64_t m, int64_t n, double x_scale, const double* totals) {
+  const int64_t some = p.n - n < kLanes ? p.n - n : kLanes;
+  __m256 bias = _mm256_setzero_ps();
+  if (p.bias != nullptr)
+    bias = load_some(p.bias_dtype, static_cast<const char*>(p.bias) + n * dtype_bytes(p.bias_dtype), some);
+  const __m256d scale = _mm256_set1_pd(x_scale);
+  const __m256d low = _mm256_fmadd_pd(_mm256_loadu_pd(totals), scale, _mm256_cvtps_pd(_mm256_castps256_ps128(bias)));
+  const __m256d high =
+      _mm256_fmadd_pd(_mm256_loadu_pd(totals + 4), scale, _mm256_cvtps_pd(_mm256_extractf128_ps(bias, 1)));
+  const __m256 value = _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
+  store_some(p.y_dtype, static_cast<char*>(p.y) + m * p.ldy_bytes + n * dtype_bytes(p.y_dtype), value, some);
+}
+
+template <class Scheme>
+void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+  const qcts_problem& p = *frame.problem;
+  alignas(64) int32_t panel[kPanelPairs][kColumns];
+  alignas(64) int32_t sums[kRows][kColumns];
+  alignas(64) double totals[kRows][kColumns];
+  std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
+  const uint8_t* codes = frame.prepared + block * block_bytes<Scheme>(p);
+  const int64_t pairs = padded_group<Scheme>(p) / 2, count = groups<Scheme>(p), ldx = padded_k<Scheme>(p);
+  const int64_t most = rows > 2 ? kPanelPairs : rows == 2 ? 128 : pairs;
+  for (int64_t g = 0; g < count; ++g, codes += group_bytes<Scheme>(p)) {
+    std::memset(sums, 0, static_cast<size_t>(rows) * sizeof sums[0]);
+    for (int64_t pair = 0; pair < pairs; pair += most) {
+      const Piece piece = {codes + pair / Scheme::kStepPairs * Scheme::kStepBytes,
+                           pairs - pair < most ? pairs - pair : most,
+                           frame.x + first_m * ldx + 2 * (g * pairs + pair), ldx};
+      multiply_piece<Scheme>(piece, rows, sums, panel);
+    }
+    apply_scales(Scheme::scale_dtype(p), codes + code_bytes<Scheme>(p), frame.x_sums + first_m * count + g, count,
+                 rows, sums, totals);
+  }
+  for (int64_t m = 0; m < rows; ++m)
+    for (int64_t n = 0; n < kColumns && block * kColumns + n < p.n; n += kLanes)
+      store_outputs(p, first_m + m, block * kColumns + n, frame.rows[first_m + m].scale, &totals[m][n]);
+}
+
+template <class Scheme>
+void multiply_blocks(void* context, int64_t first, int64_t last) {
+  const Frame& frame = *static_cast<const Frame*>(context);
+  const int64_t m_count = frame.problem->m;
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t m = 0; m < m_count; m += kRows)
+      multiply_block<Scheme>(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
+}
+
+// A row as 16-bit qx - zx, and its sums; padding is 0.
+template <class Scheme>
+void quantize_rows(void* context, int64_t first, int64_t last) {
+  const Frame& frame = *static_cast<const Frame*>(context);
+  const qcts_problem& p = *frame.problem;
+  const int64_t count = groups<Scheme>(p), group = Scheme::group(p), padded = padded_group<Scheme>(p);
+  for (int64_t m = first; m < last; ++m) {
+    const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
+    const RowScale chosen = frame.rows[m] = row_scale(frame.recipe, row, p.k);
+    const __m256 reciprocal = _mm256_set1_ps(reciprocal_of(frame.recipe, chosen.scale));
+    const __m256 zero_point = _mm256_set1_ps(static_cast<float>(chosen.zero_point));
+    const __m256i offset = _mm256_set1_epi32(chosen.zero_point);
+    for (int64_t g = 0; g < count; ++g) {
+      int16_t* to = frame.x + m * padded_k<Scheme>(p) + g * padded;
+      __m256i total = _mm256_setzero_si256();
+      for (int64_t k = 0; k < group; k += kLanes) {
+        const __m256 x = elements(frame.recipe.dtype, row, g * group + k, g * group + group);
+        __m256i code = _mm256_sub_epi32(codes_of(frame.recipe, x, reciprocal, zero_point), offset);
+        if (k + kLanes > group) {  // beyond the row
+          const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+          code = _mm256_and_si256(code, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(group - k)), lane));
+        }
+        total = _mm256_add_epi32(total, code);
+        const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(code, code), 0xD8);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + k), _mm256_castsi256_si128(packed));
+      }
+      int32_t lanes[kLanes], sum = 0;
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
+      for (int32_t lane : lanes) sum += lane;
+      frame.x_sums[m * count + g] = sum;
+    }
+  }
+}
+
+template <class Scheme>
+void prepare_blocks(void* context, int64_t first, int64_t last) {
+  const qcts_problem& p = *static_cast<const qcts_problem*>(context);
+  auto* prepared = static_cast<uint8_t*>(const_cast<void*>(p.prepared));
+  const int64_t count = groups<Scheme>(p), bytes = dtype_bytes(Scheme::scale_dtype(p));
+  const auto* scales = static_cast<const char*>(in_plane(p, "scale"));
+  const auto* zero_points = static_cast<const int8_t*>(in_plane(p, "zero_point"));
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t g = 0; g < count; ++g) {
+      const int64_t n = block * kColumns, columns = p.n - n < kColumns ? p.n - n : kColumns;
+      uint8_t* codes = prepared + block * block_bytes<Scheme>(p) + g * group_bytes<Scheme>(p);
+      Scheme::prepare_group(p, n, columns, g, codes);
+      uint8_t* tail = codes + code_bytes<Scheme>(p);
+      for (int64_t c = 0; c < columns; ++c) {
+        const int64_t at = (n + c) * count + g;
+        std::memcpy(tail + c * bytes, scales + at * bytes, static_cast<size_t>(bytes));
+        tail[kColumns * bytes + c] = static_cast<uint8_t>(zero_points[at]);
+      }
+    }
+}
+
+template <class Scheme>
+uint64_t prepared_bytes(const qcts_problem* p) {
+  return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
+}
+template <class Scheme>
+uint64_t workspace_bytes(const qcts_problem* p) {
+  return static_cast<uint64_t>(p->m) *
+         (static_cast<uint64_t>(padded_k<Scheme>(*p)) * 2 + static_cast<uint64_t>(groups<Scheme>(*p)) * 4 +
+          sizeof(RowScale));
+}
+
+// What the weight-only checks take, beside the policy.
+[[maybe_unused]] qcts_problem as_weight_only(const qcts_problem& problem) {
+  qcts_problem copy = problem;
+  copy.activation = "weight_only";
+  return copy;
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
+  if (problem->activation == nullptr || !Scheme::takes(problem->activation))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
+                  problem->activation == nullptr ? "NULL" : problem->activation);
+  const qcts_problem copy = as_weight_only(*problem);
+  const qcts_status status = check_problem(kKernel, &copy, why, why_size);
+  if (status != QCTS_OK) return status;
+  if (Scheme::group(copy) > kMostK)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "a scale for %lld elements: 32-bit sums hold %lld",
+                  static_cast<long long>(Scheme::group(copy)), static_cast<long long>(kMostK));
+  if (Scheme::group(copy) != copy.k && Scheme::group(copy) % kPadK != 0)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld is not a multiple of 8",
+                  static_cast<long long>(Scheme::group(copy)));
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
+  qcts_problem copy = as_weight_only(*problem);
+  if (check_prepare(kKernel, &copy) != QCTS_OK) return QCTS_INVALID;
+  std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
+  copy.prepared = prepared;
+  parallel_for(copy.threads, blocks(copy), 1, prepare_blocks<Scheme>, &copy);
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status run_checked(const qcts_problem* problem) {
+  const qcts_problem copy = as_weight_only(*problem);
+  if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK || check_run(kKernel, &copy) != QCTS_OK)
+    return QCTS_INVALID;
+  auto* x = static_cast<int16_t*>(copy.workspace);
+  auto* x_sums = reinterpret_cast<int32_t*>(x + copy.m * padded_k<Scheme>(copy));
+  auto* rows = reinterpret_cast<RowScale*>(x_sums + copy.m * groups<Scheme>(copy));
+  Frame frame = {&copy, static_cast<const uint8_t*>(copy.prepared), x, x_sums, rows, Scheme::recipe(*problem)};
+  parallel_for(copy.threads, copy.m, 4, quantize_rows<Scheme>, &frame);
+  parallel_for(copy.threads, blocks(copy), 1, multiply_blocks<Scheme>, &frame);
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+constexpr qcts_kernel int8_linear_of(const char* scheme, const char* description) {
+  return {.struct_size = sizeof(qcts_kernel),
+          .op = QCTS_OP_LINEAR,
+          .scheme = scheme,
+          .variant = "avx2",
+          .description = description,
+          .claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
+          .reserved = 0,
+          .numerics = {.struct_size = sizeof(qcts_numerics),
+                       .x_cast = QCTS_NONE,
+                       .scale_cast = QCTS_NONE,
+                       .weight_cast = QCTS_NONE,
+                       .product_cast = QCTS_NONE,
+                       .accumulator = QCTS_I32,
+                       .partial_cast = QCTS_NONE,
+                       .output_cast = QCTS_NONE,
+                       .flags = QCTS_NUM_SCALE_AFTER_SUM,
+                       .reserved = 0},
+          .supports = supports_linear<kKernel, Scheme>,
+          .workspace_bytes = workspace_bytes<Scheme>,
+          .prepared_bytes = prepared_bytes<Scheme>,
+          .prepare = prepare_linear<kKernel, Scheme>,
+          .run = run_checked<kKernel, Scheme>};
+}
+
+}  // namespace
+}  // namespace qcts::avx2

@@ -1,0 +1,40 @@
+// W8A8, rows of x to int8 at run time: kernels/avx2_int8_linear.h. m = 1 is bound by reading one byte a weight. A
+// pair of k is 128 bytes, the two codes of a column side by side.
+#include "kernels/avx2_int8_linear.h"
+
+namespace {
+
+using namespace qcts::avx2;
+
+struct Int8RowDyn {
+  static constexpr int kStepPairs = 1, kStepBytes = 2 * kColumns;
+
+  static bool takes(const char* policy) {
+    return std::strcmp(policy, "dyn_row_sym") == 0 || std::strcmp(policy, "dyn_row_asym") == 0;
+  }
+  static int64_t group(const qcts_problem& p) { return p.k; }
+  static uint32_t scale_dtype(const qcts_problem&) { return QCTS_F32; }
+  static RowRecipe recipe(const qcts_problem& p) {
+    return {p.x_dtype, std::strcmp(p.activation, "dyn_row_asym") == 0, false};
+  }
+
+  [[gnu::always_inline]] static __m256i decode(const uint8_t* at, int vector, int) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + vector * 2 * kLanes)));
+  }
+
+  static void prepare_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t, uint8_t* codes) {
+    const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata")) + first_n * p.k;
+    for (int64_t k0 = 0; k0 < p.k; k0 += 128)
+      for (int64_t c = 0; c < columns; ++c)
+        for (int64_t k = k0; k < p.k && k < k0 + 128; ++k)
+          codes[k / 2 * kStepBytes + 2 * c + k % 2] = qdata[c * p.k + k];
+  }
+};
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_linear_int8_row_dyn_avx2 =
+    int8_linear_of<qcts_kernel_linear_int8_row_dyn_avx2, Int8RowDyn>(
+        "int8_row:dyn_row_sym,dyn_row_asym",
+        "codes widened to 16 bits in registers for m <= 2, to a panel above, exact integer sums; bound by reading "
+        "weights, then by integer multiply-adds");

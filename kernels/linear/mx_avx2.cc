@@ -1,0 +1,123 @@
+// y = sum over blocks of 32 of 2^e * sum(x * element), plus bias. MXFP4: table lookups (kernels/avx2_nibbles.h), m =
+// 1 bound by them. MXFP8 and MXFP6: a byte an element, moved into a float's place (kernels/avx2_float8.h), bound by
+// that at m = 1 as well, at about three quarters of what memory brings. Scales are stored as bfloat16, which holds
+// every e8m0, 2^-127 and NaN included, and is widened by one shift. A block of 64 columns: for each 32 k the codes,
+// a cache line for each k or for each 2 k, then 64 scales. An e4m3 NaN is moved to the scale of its 32, as
+// fp8_row_avx2.cc does with a row's; e5m2, which has infinities too, is decoded in full.
+#include "kernels/avx2_float8.h"
+#include "kernels/avx2_nibbles.h"
+
+namespace {
+
+using namespace qcts::avx2;
+
+// bfloat16 of e2m1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; low bytes, then high bytes.
+alignas(32) constexpr uint8_t kE2m1Table[32] = {
+    0x00, 0x00, 0x80, 0xC0, 0x00, 0x40, 0x80, 0xC0, 0x00, 0x00, 0x80, 0xC0, 0x00, 0x40, 0x80, 0xC0,
+    0x00, 0x3F, 0x3F, 0x3F, 0x40, 0x40, 0x40, 0x40, 0x80, 0xBF, 0xBF, 0xBF, 0xC0, 0xC0, 0xC0, 0xC0};
+
+uint16_t e8m0_as_bf16(uint8_t code) {
+  return code == 255 ? 0x7FC0 : code == 0 ? 0x0040 : static_cast<uint16_t>(code << 7);
+}
+
+struct MxBlocks {
+  static constexpr int kBlockK = 32;
+  static constexpr int64_t kHeaderBytes = 0;
+  static constexpr bool kHasZeros = false;
+  static int64_t group(const qcts_problem&) { return kBlockK; }
+  static int64_t scale_bytes(const qcts_problem&) { return 2 * kColumns; }
+  static float factor(const uint8_t*) { return 1; }
+  static void scales(const qcts_problem&, const uint8_t* at, float* scale, float*) {
+    widen_scales(QCTS_BF16, at, scale);
+  }
+  static void put_scale(const qcts_problem& p, int64_t n, int64_t g, bool nan, uint8_t* to) {
+    const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
+    const uint16_t scale = nan ? 0x7FC0 : e8m0_as_bf16(scales[n * (p.k / kBlockK) + g]);
+    std::memcpy(to, &scale, 2);
+  }
+};
+
+struct Mxfp4 : MxBlocks {
+  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK, kSumsAlone = 8;
+
+  [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector, int i,
+                                            __m256 (&out)[kWide]) {
+    look_up_nibbles(nibble_table(kE2m1Table), at, vector, i, out);
+  }
+  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Mxfp4>(frame, block, first_m, rows);
+  }
+  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    const auto* pairs = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
+    for (int64_t g = 0; g < p.k / kBlockK; ++g, out += group_bytes<Mxfp4>(p))
+      for (int64_t c = 0; c < columns; ++c) {
+        const uint8_t* from = pairs + ((first_n + c) * p.k + g * kBlockK) / 2;
+        for (int64_t k = 0; k < kBlockK; ++k) put_nibble(out, c, k, k % 2 == 0 ? from[k / 2] & 15u : from[k / 2] >> 4);
+        put_scale(p, first_n + c, g, false, out + kBlockK * kBytesPerK + 2 * c);
+      }
+  }
+};
+
+template <Float8 kFormat>
+struct MxBytes : MxBlocks {
+  static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns, kSumsAlone = 8;
+
+  [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector, int,
+                                            __m256 (&out)[kWide]) {
+    out[0] = kFormat == Float8::e5m2 ? small_float<kFormat>(at + vector * kLanes)
+                                     : finite_small_float<kFormat>(at + vector * kLanes);
+  }
+  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<MxBytes>(frame, block, first_m, rows);
+  }
+  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    const auto* codes = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
+    for (int64_t g = 0; g < p.k / kBlockK; ++g, out += group_bytes<MxBytes>(p))
+      for (int64_t c = 0; c < columns; ++c) {
+        const uint8_t* from = codes + (first_n + c) * p.k + g * kBlockK;
+        bool nan = false;
+        for (int64_t k = 0; k < kBlockK; ++k) {
+          out[k * kColumns + c] = from[k];
+          nan |= kFormat == Float8::e4m3 && (from[k] & 0x7F) == 0x7F;
+        }
+        put_scale(p, first_n + c, g, nan, out + kBlockK * kBytesPerK + 2 * c);
+      }
+  }
+};
+
+constexpr const qcts_kernel& kMx = qcts_kernel_linear_mx_avx2;
+
+template <class Scheme>
+constexpr qcts_kernel kMxEntry = linear_of<kMx, Scheme>("mx", "", qcts::supports_problem<kMx>);
+
+// The element's kernel; every one has the same table entry but for these functions.
+const qcts_kernel& mx_entry(const qcts_problem& p) {
+  if (qcts::scheme_name_has(p, "mxfp4")) return kMxEntry<Mxfp4>;
+  if (qcts::scheme_name_has(p, "_e2m3")) return kMxEntry<MxBytes<Float8::e2m3>>;
+  if (qcts::scheme_name_has(p, "_e3m2")) return kMxEntry<MxBytes<Float8::e3m2>>;
+  if (qcts::scheme_name_has(p, "_e5m2")) return kMxEntry<MxBytes<Float8::e5m2>>;
+  return kMxEntry<MxBytes<Float8::e4m3>>;
+}
+
+uint64_t mx_workspace_bytes(const qcts_problem* p) { return mx_entry(*p).workspace_bytes(p); }
+uint64_t mx_prepared_bytes(const qcts_problem* p) { return mx_entry(*p).prepared_bytes(p); }
+qcts_status mx_prepare(const qcts_problem* p, void* prepared) { return mx_entry(*p).prepare(p, prepared); }
+qcts_status mx_run(const qcts_problem* p) { return mx_entry(*p).run(p); }
+
+constexpr qcts_kernel mx_kernel() {
+  qcts_kernel entry = kMxEntry<Mxfp4>;
+  entry.description =
+      "64 columns a block, elements looked up or moved into floats for m <= 4, to a panel above; bound by "
+      "decoding, then by fma";
+  entry.workspace_bytes = mx_workspace_bytes;
+  entry.prepared_bytes = mx_prepared_bytes;
+  entry.prepare = mx_prepare;
+  entry.run = mx_run;
+  return entry;
+}
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_linear_mx_avx2 = mx_kernel();

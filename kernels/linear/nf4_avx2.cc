@@ -1,0 +1,109 @@
+// y = sum over blocks of 64 of scaler * sum(x * table[code]), plus bias. The table is the file's, in the weight's
+// dtype: bfloat16 is looked up by its two bytes (kernels/avx2_nibbles.h), float16 and float32 as the four bytes of a
+// float, which costs half as much again. m = 1 is bound by that. `prepare` makes the scalers that the file holds
+// in two steps, each rounded to the weight's dtype. A block of 64 columns: the table, then for each 64 k the codes
+// and 64 scalers.
+#include "kernels/avx2_nibbles.h"
+
+namespace {
+
+using namespace qcts::avx2;
+
+constexpr int kNf4BlockK = 64;
+
+float nf4_element(uint32_t dtype, const void* array, int64_t index) {
+  return _mm256_cvtss_f32(
+      load_some(dtype, static_cast<const char*>(array) + index * qcts::dtype_bytes(dtype), 1));
+}
+float nf4_rounded(uint32_t dtype, float value) {
+  char element[4];
+  store_some(dtype, element, _mm256_set1_ps(value), 1);
+  return nf4_element(dtype, element, 0);
+}
+
+template <bool kWideTable>
+struct Nf4 {
+  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK, kSumsAlone = 8;
+  static constexpr int64_t kHeaderBytes = 64;
+  static constexpr bool kHasZeros = false;
+
+  static int64_t group(const qcts_problem&) { return kNf4BlockK; }
+  static int64_t scale_bytes(const qcts_problem& p) { return kColumns * qcts::dtype_bytes(p.w_dtype); }
+  static float factor(const uint8_t*) { return 1; }
+  static void scales(const qcts_problem& p, const uint8_t* at, float* scale, float*) {
+    widen_scales(p.w_dtype, at, scale);
+  }
+  [[gnu::always_inline]] static void decode(const uint8_t* header, const uint8_t* at, int vector, int i,
+                                            __m256 (&out)[kWide]) {
+    if (kWideTable) {
+      look_up_floats(header, at, vector, i, out);
+    } else {
+      look_up_nibbles(nibble_table(header), at, vector, i, out);
+    }
+  }
+  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Nf4>(frame, block, first_m, rows);
+  }
+
+  static void put_table(const qcts_problem& p, uint8_t* header) {
+    const void* table = qcts::in_plane(p, "nf4");
+    for (int i = 0; i < 16; ++i) {
+      const uint32_t bits = __builtin_bit_cast(uint32_t, nf4_element(p.w_dtype, table, i));
+      for (int byte = 0; byte < 4; ++byte)
+        if (kWideTable || byte >= 2) header[16 * (kWideTable ? byte : byte - 2) + i] = static_cast<uint8_t>(bits >> 8 * byte);
+    }
+  }
+  static float scaler(const qcts_problem& p, int64_t block) {
+    const auto* scalers = static_cast<const int8_t*>(qcts::in_plane(p, "quantized_scalers"));
+    const float factor = nf4_element(p.w_dtype, qcts::in_plane(p, "quantization_factor"), block / 256);
+    const float centred = nf4_rounded(p.w_dtype, static_cast<float>(scalers[block]) / factor);
+    return centred + nf4_element(p.w_dtype, qcts::in_plane(p, "scaler_mean"), 0);  // rounded as it is stored
+  }
+  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    const auto* pairs = static_cast<const uint8_t*>(qcts::in_plane(p, "quantized_data"));
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
+    put_table(p, out);
+    out += kHeaderBytes;
+    for (int64_t g = 0; g < p.k / kNf4BlockK; ++g, out += group_bytes<Nf4>(p))
+      for (int64_t c = 0; c < columns; ++c) {
+        const int64_t at = (first_n + c) * p.k + g * kNf4BlockK;
+        for (int64_t k = 0; k < kNf4BlockK; ++k) {
+          const uint32_t code = k % 2 == 0 ? pairs[(at + k) / 2] >> 4 : pairs[(at + k) / 2] & 15u;
+          kWideTable ? put_wide_nibble(out, c, k, code) : put_nibble(out, c, k, code);
+        }
+        store_some(p.w_dtype, out + kNf4BlockK * kBytesPerK + c * qcts::dtype_bytes(p.w_dtype),
+                   _mm256_set1_ps(scaler(p, at / kNf4BlockK)), 1);
+      }
+  }
+};
+
+qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
+  const qcts_status status = qcts::check_problem(qcts_kernel_linear_nf4_avx2, p, why, why_size);
+  if (status == QCTS_OK && p->k % kNf4BlockK != 0)
+    return qcts::refuse(QCTS_UNSUPPORTED, why, why_size, "k = %lld: blocks of 64 that cross rows are not for linear",
+                        static_cast<long long>(p->k));
+  return status;
+}
+
+constexpr qcts_kernel kNf4Narrow =
+    linear_of<qcts_kernel_linear_nf4_avx2, Nf4<false>>("nf4", "", nf4_supports);
+constexpr qcts_kernel kNf4Wide = linear_of<qcts_kernel_linear_nf4_avx2, Nf4<true>>("nf4", "", nf4_supports);
+
+const qcts_kernel& nf4_entry(const qcts_problem& p) { return p.w_dtype == QCTS_BF16 ? kNf4Narrow : kNf4Wide; }
+
+qcts_status nf4_prepare(const qcts_problem* p, void* prepared) { return nf4_entry(*p).prepare(p, prepared); }
+qcts_status nf4_run(const qcts_problem* p) { return nf4_entry(*p).run(p); }
+
+constexpr qcts_kernel nf4_kernel() {
+  qcts_kernel entry = kNf4Narrow;  // both tables leave the same sizes
+  entry.description =
+      "64 columns a block, the file's table looked up in registers for m <= 4, to a panel above; bound by decoding, "
+      "then by fma";
+  entry.prepare = nf4_prepare;
+  entry.run = nf4_run;
+  return entry;
+}
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_linear_nf4_avx2 = nf4_kernel();

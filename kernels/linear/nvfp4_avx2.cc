@@ -1,0 +1,74 @@
+// y = s * sum over blocks of 16 of scale * sum(x * element), plus bias; s is the scale of the whole weight, or 1.
+// Elements are looked up (kernels/avx2_nibbles.h), which bounds m = 1. The e4m3 scales are stored as bfloat16, which
+// holds them: 16 k are soon over, and widening takes one shift instead of four operations, for 2 bytes more to 8.
+// s acts on the finished sum, in one rounding with the bias. A block of 64 columns: s, then for each 16 k the
+// codes, then 64 scales.
+#include "kernels/avx2_nibbles.h"
+
+namespace {
+
+using namespace qcts::avx2;
+
+// bfloat16 of e2m1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; low bytes, then high bytes.
+alignas(32) constexpr uint8_t kNvfp4Table[32] = {
+    0x00, 0x00, 0x80, 0xC0, 0x00, 0x40, 0x80, 0xC0, 0x00, 0x00, 0x80, 0xC0, 0x00, 0x40, 0x80, 0xC0,
+    0x00, 0x3F, 0x3F, 0x3F, 0x40, 0x40, 0x40, 0x40, 0x80, 0xBF, 0xBF, 0xBF, 0xC0, 0xC0, 0xC0, 0xC0};
+
+// e4m3 to bfloat16, exact: four exponent bits of bias 7, three of fraction, 0x7F and 0xFF are NaN.
+uint16_t e4m3_as_bf16(uint8_t code) {
+  const uint32_t sign = (code & 0x80u) << 8, magnitude = code & 0x7Fu;
+  if (magnitude == 0x7F) return static_cast<uint16_t>(sign | 0x7FC0);
+  const float value = __builtin_bit_cast(float, magnitude << 20) * 0x1p120f;
+  return static_cast<uint16_t>(sign | __builtin_bit_cast(uint32_t, value) >> 16);
+}
+
+struct Nvfp4 {
+  static constexpr int kBlockK = 16;
+  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK, kSumsAlone = 8;
+  static constexpr int64_t kHeaderBytes = 64;
+  static constexpr bool kHasZeros = false;
+
+  static int64_t group(const qcts_problem&) { return kBlockK; }
+  static int64_t scale_bytes(const qcts_problem&) { return 2 * kColumns; }
+  static float factor(const uint8_t* header) {
+    float whole;
+    std::memcpy(&whole, header, 4);
+    return whole;
+  }
+  static void scales(const qcts_problem&, const uint8_t* at, float* scale, float*) {
+    widen_scales(QCTS_BF16, at, scale);
+  }
+  [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector, int i,
+                                            __m256 (&out)[kWide]) {
+    look_up_nibbles(nibble_table(kNvfp4Table), at, vector, i, out);
+  }
+  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Nvfp4>(frame, block, first_m, rows);
+  }
+
+  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    const auto* pairs = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
+    const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
+    const void* given = qcts::in_plane(p, "per_tensor_scale");
+    const float one = 1;
+    std::memcpy(out, given != nullptr ? given : &one, 4);
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
+    out += kHeaderBytes;
+    for (int64_t g = 0; g < p.k / kBlockK; ++g, out += group_bytes<Nvfp4>(p))
+      for (int64_t c = 0; c < columns; ++c) {
+        const int64_t at = (first_n + c) * p.k + g * kBlockK;
+        for (int64_t k = 0; k < kBlockK; ++k)
+          put_nibble(out, c, k, k % 2 == 0 ? pairs[(at + k) / 2] & 15u : pairs[(at + k) / 2] >> 4);
+        const uint16_t scale = e4m3_as_bf16(scales[at / kBlockK]);
+        std::memcpy(out + kBlockK * kBytesPerK + 2 * c, &scale, 2);
+      }
+  }
+};
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_linear_nvfp4_avx2 = linear_of<qcts_kernel_linear_nvfp4_avx2, Nvfp4>(
+    "nvfp4",
+    "64 columns a block, elements looked up in registers for m <= 4, to a panel above; bound by decoding, then by "
+    "fma",
+    qcts::supports_problem<qcts_kernel_linear_nvfp4_avx2>);
