@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/latency_trust.h"
 #include "reports/verdict.h"
 #include "reports/waivers.h"
 
@@ -51,6 +52,7 @@ struct RunReport {
                                    {"claims", nlohmann::ordered_json::array()}};
   nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json, where it is there
   std::string latency_note;
+  LatencyTrust latency_trust;
 
   std::vector<std::string> mustpass;  // sorted case ids
   std::string mustpass_file, mustpass_sha256;
