@@ -13,7 +13,7 @@ namespace qcts {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kQuietNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::byte> floats(DType dtype, const std::vector<double>& values) {
   std::vector<std::byte> bytes(values.size() * dtype_bytes(dtype));
@@ -107,16 +107,16 @@ TEST_P(CompareBoundedSpecial, NonFinite) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Values, CompareBoundedSpecial,
-                         testing::Values(SpecialCase{{1, 0, 2}, kNan, false},
-                                         SpecialCase{{kNan, kNan, kNan}, kNan, true},
-                                         SpecialCase{{kNan, kNan, kNan}, 1, false},
-                                         SpecialCase{{kInfinity, kNan, kNan}, kInfinity, true},
-                                         SpecialCase{{kInfinity, kNan, kNan}, -kInfinity, false},
-                                         SpecialCase{{kInfinity, kNan, kNan}, 3e38, false},
+                         testing::Values(SpecialCase{{1, 0, 2}, kQuietNan, false},
+                                         SpecialCase{{kQuietNan, kQuietNan, kQuietNan}, kQuietNan, true},
+                                         SpecialCase{{kQuietNan, kQuietNan, kQuietNan}, 1, false},
+                                         SpecialCase{{kInfinity, kQuietNan, kQuietNan}, kInfinity, true},
+                                         SpecialCase{{kInfinity, kQuietNan, kQuietNan}, -kInfinity, false},
+                                         SpecialCase{{kInfinity, kQuietNan, kQuietNan}, 3e38, false},
                                          SpecialCase{{1, 0, 2}, kInfinity, false},
                                          SpecialCase{{3e38, 2e38, kInfinity}, kInfinity, true},
                                          SpecialCase{{3e38, 2e38, kInfinity}, -kInfinity, false},
-                                         SpecialCase{{1, kNan, 2}, 1, false},
+                                         SpecialCase{{1, kQuietNan, 2}, 1, false},
                                          SpecialCase{{1, -kInfinity, kInfinity}, 1, false},
                                          SpecialCase{{1, 2, 0}, 1, false}));
 

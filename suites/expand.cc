@@ -53,23 +53,23 @@ std::string tensor_slug(std::string_view name) {
 constexpr std::string_view kOps[] = {"quantize", "quantize_activation", "dequantize", "pack", "unpack",
                                      "linear"};
 
-bool holds(const std::vector<std::string>& list, std::string_view what) {
+bool listed(const std::vector<std::string>& list, std::string_view what) {
   return std::find(list.begin(), list.end(), what) != list.end();
 }
 
 // Does the golden hold what judging this op needs? The file itself gives the planes of every tensor.
 bool has_evidence(const Golden::TensorInfo& tensor, std::string_view op) {
   const auto& have = tensor.expected;
-  const bool weight = holds(have, "w") || tensor.w_seed.has_value();
+  const bool weight = listed(have, "w") || tensor.w_seed.has_value();
   const bool packed = tensor.layout != "plain" && !tensor.layout.empty();
-  const bool codes = !packed || holds(have, "codes");
+  const bool codes = !packed || listed(have, "codes");
   if (op == "quantize") return weight && codes;
-  if (op == "dequantize") return holds(have, "dequant");
+  if (op == "dequantize") return listed(have, "dequant");
   if (op == "pack" || op == "unpack") return packed && codes;
-  if (op == "linear") return holds(have, "x") && holds(have, "y");
+  if (op == "linear") return listed(have, "x") && listed(have, "y");
   if (op == "quantize_activation")
-    return holds(have, "x") && std::any_of(have.begin(), have.end(),
-                                           [](const std::string& word) { return word.starts_with("act."); });
+    return listed(have, "x") && std::any_of(have.begin(), have.end(),
+                                            [](const std::string& word) { return word.starts_with("act."); });
   return false;
 }
 

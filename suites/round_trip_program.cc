@@ -26,7 +26,7 @@ std::optional<DType> dtype_of_abi(uint32_t abi) {
   return std::nullopt;
 }
 
-std::string shape_text(const std::vector<int64_t>& shape) { return nlohmann::json(shape).dump(); }
+std::string shape_json(const std::vector<int64_t>& shape) { return nlohmann::json(shape).dump(); }
 
 // What `emit` took over; `problem` is what was wrong with a plane.
 struct Returned {
@@ -96,7 +96,7 @@ std::optional<Mismatch> compare_output(const std::string& where, const Tensor& w
   };
   if (want.dtype != got.dtype)
     return field("dtype", std::string(dtype_name(want.dtype)), std::string(dtype_name(got.dtype)));
-  if (want.shape != got.shape) return field("shape", shape_text(want.shape), shape_text(got.shape));
+  if (want.shape != got.shape) return field("shape", shape_json(want.shape), shape_json(got.shape));
   const Comparison found = compare_bitwise(want.dtype, row_major_bytes(want), row_major_bytes(got));
   if (found.differing == 0) return std::nullopt;
   return Mismatch{where + ": element " + std::to_string(found.first), found.want, found.got, found.differing,

@@ -29,7 +29,7 @@ enum class Plant {
   throws
 };
 Plant planted = Plant::none;
-constexpr const char* kOther = "control_flow_scripted";
+constexpr const char* kOtherProgram = "control_flow_scripted";
 
 const Fixtures& fixtures() {
   static const Fixtures all = load_fixtures(fixtures_folder());
@@ -50,7 +50,7 @@ qcts_status say(const char* text, qcts_status status, char* why, size_t why_size
 qcts_status save(const char* input, const char* output, char* why, size_t why_size) {
   if (planted == Plant::declines) return say("not here", QCTS_UNSUPPORTED, why, why_size);
   if (planted == Plant::no_file) return QCTS_OK;
-  fs::copy_file(planted == Plant::other_file ? golden(kOther).file : fs::path(input), output);
+  fs::copy_file(planted == Plant::other_file ? golden(kOtherProgram).file : fs::path(input), output);
   if (planted == Plant::flipped) {
     std::fstream file(output, std::ios::in | std::ios::out | std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -99,13 +99,13 @@ Verdict judged(Plant plant, bool with_runner = true) {
   return judge(c, context);
 }
 
-struct Fault {
+struct PlantedFault {
   const char* name;
   Plant plant;
   Status status;
   const char* reason;
 };
-class ProgramFault : public testing::TestWithParam<Fault> {};
+class ProgramFault : public testing::TestWithParam<PlantedFault> {};
 
 TEST_P(ProgramFault, GetsItsVerdict) {
   const Verdict verdict = judged(GetParam().plant);
@@ -116,18 +116,18 @@ TEST_P(ProgramFault, GetsItsVerdict) {
 
 INSTANTIATE_TEST_SUITE_P(
     Planted, ProgramFault,
-    testing::Values(Fault{"none", Plant::none, Status::pass, ""},
-                    Fault{"element", Plant::element, Status::fail, "otherwise than its producer recorded"},
-                    Fault{"dtype", Plant::dtype, Status::fail, "otherwise than its producer recorded"},
-                    Fault{"shape", Plant::shape, Status::fail, "otherwise than its producer recorded"},
-                    Fault{"nothing", Plant::nothing, Status::fail, "otherwise than its producer recorded"},
-                    Fault{"late", Plant::late, Status::fail,
-                          "loaded and saved, the program answers otherwise"},
-                    Fault{"other_file", Plant::other_file, Status::fail, "holds something else"},
-                    Fault{"flipped", Plant::flipped, Status::fail, "CrcMismatch"},
-                    Fault{"no_file", Plant::no_file, Status::fail, "left no file"},
-                    Fault{"declines", Plant::declines, Status::not_supported, "not here"},
-                    Fault{"throws", Plant::throws, Status::fail, "threw across the C ABI: out of luck"}),
+    testing::Values(
+        PlantedFault{"none", Plant::none, Status::pass, ""},
+        PlantedFault{"element", Plant::element, Status::fail, "otherwise than its producer recorded"},
+        PlantedFault{"dtype", Plant::dtype, Status::fail, "otherwise than its producer recorded"},
+        PlantedFault{"shape", Plant::shape, Status::fail, "otherwise than its producer recorded"},
+        PlantedFault{"nothing", Plant::nothing, Status::fail, "otherwise than its producer recorded"},
+        PlantedFault{"late", Plant::late, Status::fail, "loaded and saved, the program answers otherwise"},
+        PlantedFault{"other_file", Plant::other_file, Status::fail, "holds something else"},
+        PlantedFault{"flipped", Plant::flipped, Status::fail, "CrcMismatch"},
+        PlantedFault{"no_file", Plant::no_file, Status::fail, "left no file"},
+        PlantedFault{"declines", Plant::declines, Status::not_supported, "not here"},
+        PlantedFault{"throws", Plant::throws, Status::fail, "threw across the C ABI: out of luck"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Program, WithoutAProviderItIsNotSupportedAndSaysWhy) {

@@ -3,16 +3,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "reference/dialects/schema.h"
+
 namespace qcts {
-namespace {
-
-std::string shape_text(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
-}  // namespace
 
 Assignment assign(const Checkpoint& checkpoint, std::span<const SkeletonTensor> skeleton) {
   std::unordered_map<std::string_view, const NamedTensor*> by_name;

@@ -238,6 +238,19 @@ Json attribute_json(const pickle::Ref& node, const std::string& where) {
   return encode(node, where);
 }
 
+std::string key_text(const pickle::Ref& key) {
+  switch (key->kind) {
+    case pickle::Kind::string:
+      return key->text;
+    case pickle::Kind::integer:
+      return std::to_string(key->integer);
+    case pickle::Kind::boolean:
+      return key->boolean ? "True" : "False";
+    default:
+      return attribute_json(key, "key").dump();
+  }
+}
+
 void check_attribute_json(const Json& value, const std::string& where) {
   if (value.is_array()) {
     for (const Json& item : value) check_attribute_json(item, where);

@@ -30,6 +30,9 @@ using Json = nlohmann::ordered_json;
 // SubclassSchema for an unknown enum value, PickleType for what no attribute is made of.
 Json attribute_json(const pickle::Ref& node, const std::string& where);
 
+// The key of a mapping as a tensor's name spells it: text as it is, 7, True, else its JSON.
+std::string key_text(const pickle::Ref& key);
+
 // SubclassSchema unless `value`, read from safetensors metadata, holds only what torchao's decoder would
 // build: known classes, known enum names, known dtypes. A dtype that names something else in torch is marked
 // as a security refusal.

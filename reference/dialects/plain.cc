@@ -25,7 +25,7 @@ std::vector<int64_t> integers_of(const Ref& node) {
   return integers;
 }
 
-bool is_mapping(const Ref& node) {
+bool is_dictionary(const Ref& node) {
   return node->kind == Kind::dict || pickle::is_call(node, "collections", "OrderedDict");
 }
 
@@ -181,7 +181,7 @@ void PlainReader::collect(const Ref& node, const std::string& name) {
     tensor_.payload.push_back({name, *view});
     return;
   }
-  const bool mapping = is_mapping(node);
+  const bool mapping = is_dictionary(node);
   if (!mapping && !holds_tensor(node)) return attribute(name, node);
   const bool call = node->kind == Kind::call || node->kind == Kind::new_object;
   if (!mapping) {

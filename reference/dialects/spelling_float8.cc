@@ -7,7 +7,7 @@
 namespace qcts {
 namespace {
 
-bool makes(const Scheme& scheme, std::string_view layout, std::string_view activation) {
+bool makes_float8(const Scheme& scheme, std::string_view layout, std::string_view activation) {
   const bool float8 = scheme.family() == "fp8_row" || scheme.family() == "fp8";
   return float8 && scheme.find_layout(layout) && !activation.starts_with("static_");
 }
@@ -28,7 +28,7 @@ Json bound(const SchemeTensor& tensor, std::string_view name) {
   return nullptr;
 }
 
-Json kwargs(const SchemeTensor& tensor) {
+Json kwargs_float8(const SchemeTensor& tensor) {
   const std::string_view policy = tensor.activation;
   Json data = Json::object();
   data["float8_dtype"] = dtype_json(plane(tensor.planes, "qdata").dtype);
@@ -51,20 +51,21 @@ Json mm_config(std::string_view activation) {
   return typed_json("Float8MMConfig", std::move(data));
 }
 
-Json state(const SchemeTensor& tensor) {
+Json state_float8(const SchemeTensor& tensor) {
   const bool dynamic = tensor.activation != kWeightOnly;
   Json dict = Json::object();
   dict["qdata"] = plane_here();
   dict["scale"] = plane_here();
   dict["block_size"] = blocks(tensor);
   dict["mm_config"] = dynamic ? mm_config(tensor.activation) : Json(nullptr);
-  dict["act_quant_kwargs"] = dynamic ? kwargs(tensor) : Json(nullptr);
+  dict["act_quant_kwargs"] = dynamic ? kwargs_float8(tensor) : Json(nullptr);
   dict["kernel_preference"] = kernel(tensor.activation);
   return dict;
 }
 
 }  // namespace
 
-extern const Spelling kSpelling_float8 = {{"torchao.quantization", "Float8Tensor", true}, makes, state};
+extern const Spelling kSpelling_float8 = {
+    {"torchao.quantization", "Float8Tensor", true}, makes_float8, state_float8};
 
 }  // namespace qcts

@@ -6,11 +6,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool makes(const Scheme& scheme, std::string_view, std::string_view) {
+bool makes_gguf_proto(const Scheme& scheme, std::string_view, std::string_view) {
   return scheme.family() == "gguf_proto";
 }
 
-Json state(const SchemeTensor& tensor) {
+Json state_gguf_proto(const SchemeTensor& tensor) {
   Json dict = Json::object();
   dict["n_blocks_per_superblock"] = 8;
   for (const Plane& plane : tensor.planes) dict[plane.name] = plane_here();
@@ -21,7 +21,7 @@ Json state(const SchemeTensor& tensor) {
 
 extern const Spelling kSpelling_gguf_proto = {
     {"torchao.prototype.quantization.gguf.gguf_quantized_tensor", "GGUFQuantizedTensor", false},
-    makes,
-    state};
+    makes_gguf_proto,
+    state_gguf_proto};
 
 }  // namespace qcts

@@ -6,11 +6,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool makes(const Scheme& scheme, std::string_view layout, std::string_view) {
+bool makes_int4_int32(const Scheme& scheme, std::string_view layout, std::string_view) {
   return scheme.family() == "int4_int32" && layout == "plain";
 }
 
-Json state(const SchemeTensor& tensor) {
+Json state_int4_int32(const SchemeTensor& tensor) {
   Json dict = Json::object();
   for (const char* key : {"qdata", "scale", "zero_point"}) dict[key] = plane_here();
   dict["block_size"] = group_block(tensor);
@@ -21,6 +21,6 @@ Json state(const SchemeTensor& tensor) {
 }  // namespace
 
 extern const Spelling kSpelling_int4_int32 = {
-    {"torchao.quantization", "Int4PlainInt32Tensor", true}, makes, state};
+    {"torchao.quantization", "Int4PlainInt32Tensor", true}, makes_int4_int32, state_int4_int32};
 
 }  // namespace qcts

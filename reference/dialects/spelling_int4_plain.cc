@@ -5,11 +5,11 @@
 namespace qcts {
 namespace {
 
-bool makes(const Scheme& scheme, std::string_view layout, std::string_view) {
+bool makes_int4_plain(const Scheme& scheme, std::string_view layout, std::string_view) {
   return scheme.family() == "int4_plain" && layout == "plain";
 }
 
-Json state(const SchemeTensor& tensor) {
+Json state_int4_plain(const SchemeTensor& tensor) {
   Json dict = Json::object();
   for (const char* key : {"qdata", "scale", "zero_point"}) dict[key] = plane_here();
   dict["block_size"] = group_block(tensor);
@@ -20,6 +20,7 @@ Json state(const SchemeTensor& tensor) {
 
 }  // namespace
 
-extern const Spelling kSpelling_int4_plain = {{"torchao.quantization", "Int4Tensor", true}, makes, state};
+extern const Spelling kSpelling_int4_plain = {
+    {"torchao.quantization", "Int4Tensor", true}, makes_int4_plain, state_int4_plain};
 
 }  // namespace qcts

@@ -7,7 +7,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json state(const SchemeTensor& tensor) {
+Json state_int4_tinygemm(const SchemeTensor& tensor) {
   Json dict = Json::object();
   dict["qdata"] = plane_here();
   dict["scale_and_zero"] = plane_here();
@@ -17,7 +17,7 @@ Json state(const SchemeTensor& tensor) {
 }
 
 Json opaque_state(const SchemeTensor& tensor) {
-  Json dict = state(tensor);
+  Json dict = state_int4_tinygemm(tensor);
   for (const char* key : {"qzeros", "compensation", "act_mapping_type"}) dict[key] = nullptr;
   return dict;
 }
@@ -32,7 +32,7 @@ bool makes_opaque(const Scheme& scheme, std::string_view layout, std::string_vie
 }  // namespace
 
 extern const Spelling kSpelling_int4_tile_packed = {
-    {"torchao.quantization", "Int4TilePackedTo4dTensor", true}, makes_tile, state};
+    {"torchao.quantization", "Int4TilePackedTo4dTensor", true}, makes_tile, state_int4_tinygemm};
 extern const Spelling kSpelling_int4_opaque = {
     {"torchao.prototype.quantization.int4", "Int4OpaqueTensor", false}, makes_opaque, opaque_state};
 

@@ -6,13 +6,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool makes(const Scheme& scheme, std::string_view layout, std::string_view) {
+bool makes_int8(const Scheme& scheme, std::string_view layout, std::string_view) {
   return scheme.family().starts_with("int8_") && layout == "plain";
 }
 
 bool is_reduced(const Scheme& scheme) { return scheme.family().ends_with("_reduced"); }
 
-Json kwargs(const SchemeTensor& tensor) {
+Json kwargs_int8(const SchemeTensor& tensor) {
   const std::string_view policy = tensor.activation;
   if (policy.ends_with(kWeightOnly)) return nullptr;
   Json data = Json::object();
@@ -23,7 +23,7 @@ Json kwargs(const SchemeTensor& tensor) {
   return typed_json("QuantizeTensorToInt8Kwargs", std::move(data));
 }
 
-Json state(const SchemeTensor& tensor) {
+Json state_int8(const SchemeTensor& tensor) {
   const bool is_tensor = tensor.scheme->family().starts_with("int8_tensor");
   const auto stored = [&](std::string_view name) {
     for (const Plane& plane : tensor.policy_planes)
@@ -35,7 +35,7 @@ Json state(const SchemeTensor& tensor) {
   dict["scale"] = plane_here();
   dict["block_size"] = is_tensor ? Json({tensor.n, tensor.k}) : group_block(tensor);
   dict["zero_point"] = plane_here();
-  dict["act_quant_kwargs"] = kwargs(tensor);
+  dict["act_quant_kwargs"] = kwargs_int8(tensor);
   dict["act_quant_scale"] = stored("act_quant_scale");
   dict["act_quant_zero_point"] = stored("act_quant_zero_point");
   dict["act_pre_scale"] = stored("act_pre_scale");
@@ -45,6 +45,6 @@ Json state(const SchemeTensor& tensor) {
 
 }  // namespace
 
-extern const Spelling kSpelling_int8 = {{"torchao.quantization", "Int8Tensor", true}, makes, state};
+extern const Spelling kSpelling_int8 = {{"torchao.quantization", "Int8Tensor", true}, makes_int8, state_int8};
 
 }  // namespace qcts

@@ -5,11 +5,11 @@
 namespace qcts {
 namespace {
 
-bool makes(const Scheme& scheme, std::string_view layout, std::string_view) {
+bool makes_intx(const Scheme& scheme, std::string_view layout, std::string_view) {
   return scheme.family() == "intx" && layout == "plain";
 }
 
-Json state(const SchemeTensor& tensor) {
+Json state_intx(const SchemeTensor& tensor) {
   const std::string_view name = tensor.scheme->name();  // "intx_b4_g32_asym"
   Json dict = Json::object();
   for (const char* key : {"qdata", "scale", "zero_point"}) dict[key] = plane_here();
@@ -23,6 +23,6 @@ Json state(const SchemeTensor& tensor) {
 }  // namespace
 
 extern const Spelling kSpelling_intx = {
-    {"torchao.quantization", "IntxUnpackedToInt8Tensor", true}, makes, state};
+    {"torchao.quantization", "IntxUnpackedToInt8Tensor", true}, makes_intx, state_intx};
 
 }  // namespace qcts

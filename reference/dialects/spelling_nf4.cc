@@ -5,11 +5,11 @@
 namespace qcts {
 namespace {
 
-bool makes(const Scheme& scheme, std::string_view layout, std::string_view activation) {
+bool makes_nf4(const Scheme& scheme, std::string_view layout, std::string_view activation) {
   return scheme.family() == "nf4" && layout == "plain" && activation == kWeightOnly;
 }
 
-Json state(const SchemeTensor& tensor) {
+Json state_nf4(const SchemeTensor& tensor) {
   Json dict = Json::object();
   dict["block_size"] = 64;
   dict["n_blocks"] = tensor.n * tensor.k / 64;
@@ -23,6 +23,6 @@ Json state(const SchemeTensor& tensor) {
 }  // namespace
 
 extern const Spelling kSpelling_nf4 = {
-    {"torchao.quantization.quantize_.workflows.nf4.nf4_tensor", "NF4Tensor", false}, makes, state};
+    {"torchao.quantization.quantize_.workflows.nf4.nf4_tensor", "NF4Tensor", false}, makes_nf4, state_nf4};
 
 }  // namespace qcts

@@ -17,19 +17,6 @@ bool is_container(const pickle::Ref& node) {
   return is_mapping(node) || node->kind == pickle::Kind::list || node->kind == pickle::Kind::tuple;
 }
 
-std::string key_text(const pickle::Ref& key) {
-  switch (key->kind) {
-    case pickle::Kind::string:
-      return key->text;
-    case pickle::Kind::integer:
-      return std::to_string(key->integer);
-    case pickle::Kind::boolean:
-      return key->boolean ? "True" : "False";
-    default:
-      return attribute_json(key, "key").dump();
-  }
-}
-
 class Walker {
  public:
   explicit Walker(const Limits& limits) : limits_(limits) {}

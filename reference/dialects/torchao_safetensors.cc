@@ -18,9 +18,9 @@
 namespace qcts {
 namespace {
 
-constexpr std::string_view kNames = "tensor_names";
+constexpr std::string_view kTensorNames = "tensor_names";
 
-[[noreturn]] void bad(const std::string& detail) { refuse(RefusalClass::SubclassSchema, detail); }
+[[noreturn]] void bad_entry(const std::string& detail) { refuse(RefusalClass::SubclassSchema, detail); }
 
 class Reader {
  public:
@@ -35,16 +35,16 @@ class Reader {
   }
 
   std::vector<NamedTensor> read() {
-    const auto listed = metadata_.find(std::string(kNames));
-    if (listed == metadata_.end()) bad("__metadata__ has no tensor_names");
-    const Json names = parse_metadata_json(*listed->second, std::string(kNames), options_.limits);
-    if (!names.is_array()) bad("tensor_names is no list");
+    const auto listed = metadata_.find(std::string(kTensorNames));
+    if (listed == metadata_.end()) bad_entry("__metadata__ has no tensor_names");
+    const Json names = parse_metadata_json(*listed->second, std::string(kTensorNames), options_.limits);
+    if (!names.is_array()) bad_entry("tensor_names is no list");
     std::unordered_set<std::string> seen;
     std::vector<NamedTensor> tensors;
     for (const Json& item : names) {
-      if (!item.is_string()) bad("tensor_names holds " + item.dump());
+      if (!item.is_string()) bad_entry("tensor_names holds " + item.dump());
       const std::string name = item;
-      if (!seen.insert(name).second) bad("tensor_names lists " + name + " twice");
+      if (!seen.insert(name).second) bad_entry("tensor_names lists " + name + " twice");
       tensors.push_back(read_one(name));
     }
     add_leftovers(tensors);
@@ -55,23 +55,26 @@ class Reader {
   std::string prefix_of(const std::string& name) const {
     if (keys_ == SafetensorsKeys::colon) return name + ":";
     const size_t dot = name.rfind('.');
-    if (dot == std::string::npos) bad(name + ": a quantized tensor's name needs a module and a parameter");
+    if (dot == std::string::npos)
+      bad_entry(name + ": a quantized tensor's name needs a module and a parameter");
     return name.substr(0, dot) + "._" + name.substr(dot + 1) + "_";
   }
 
   const SafetensorsEntry& claim(const std::string& key, const std::string& name) {
     const auto found = entries_.find(key);
-    if (found == entries_.end()) bad(name + ": no entry " + key);
-    if (!claimed_.insert(key).second) bad(name + ": the entry " + key + " belongs to another tensor already");
+    if (found == entries_.end()) bad_entry(name + ": no entry " + key);
+    if (!claimed_.insert(key).second)
+      bad_entry(name + ": the entry " + key + " belongs to another tensor already");
     return *found->second;
   }
 
   NamedTensor read_one(const std::string& name) {
     const auto described = metadata_.find(name);
-    if (described == metadata_.end()) bad(name + ": in tensor_names, but __metadata__ does not describe it");
+    if (described == metadata_.end())
+      bad_entry(name + ": in tensor_names, but __metadata__ does not describe it");
     const Json info = parse_metadata_json(*described->second, name, options_.limits);
     if (!info.is_object() || !info.contains("_type") || !info["_type"].is_string())
-      bad(name + ": its metadata has no _type");
+      bad_entry(name + ": its metadata has no _type");
     NamedTensor tensor;
     tensor.name = name;
     tensor.type = info["_type"];
@@ -94,7 +97,7 @@ class Reader {
 
   void read_parts(const ClassSchema& schema, const Json& info, NamedTensor& tensor) {
     if (!info.contains("_data") || !info["_data"].is_object())
-      bad(tensor.name + ": its metadata has no _data");
+      bad_entry(tensor.name + ": its metadata has no _data");
     for (const auto& [key, value] : info["_data"].items())
       check_attribute_json(value, tensor.name + ": " + key);
     tensor.attributes = info["_data"];
@@ -114,7 +117,7 @@ class Reader {
     std::vector<std::string> parts;
     if (info.contains("_tensor_data_names")) {
       for (const Json& part : info["_tensor_data_names"]) {
-        if (!part.is_string()) bad(name + ": _tensor_data_names holds " + part.dump());
+        if (!part.is_string()) bad_entry(name + ": _tensor_data_names holds " + part.dump());
         parts.push_back(part);
       }
       return parts;
@@ -130,7 +133,7 @@ class Reader {
       if (claimed_.contains(entry->name)) continue;
       for (const std::string& prefix : prefixes_)
         if (entry->name.starts_with(prefix) && find_part(entry->name.substr(prefix.size())))
-          bad(entry->name + ": an inner tensor that its tensor's metadata does not list");
+          bad_entry(entry->name + ": an inner tensor that its tensor's metadata does not list");
       warnings_.push_back(entry->name + ": not in tensor_names; taken as a plain tensor");
       std::vector<NamedTensor> plain = read_plain_safetensors({{entry}, {}});
       tensors.push_back(std::move(plain.front()));
@@ -171,20 +174,20 @@ Json parse_metadata_json(const std::string& text, const std::string& where, cons
       refuse(RefusalClass::LimitExceeded, where + ": JSON nested too deep");
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
-      bad(where + ": the key " + parsed.dump() + " twice");
+      bad_entry(where + ": the key " + parsed.dump() + " twice");
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     return true;
   };
   try {
     return Json::parse(text, watch);
   } catch (const Json::exception&) {
-    bad(where + ": not JSON");
+    bad_entry(where + ": not JSON");
   }
 }
 
 SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view) {
   const bool described =
-      std::ranges::any_of(view.metadata, [](const auto& pair) { return pair.first == kNames; });
+      std::ranges::any_of(view.metadata, [](const auto& pair) { return pair.first == kTensorNames; });
   if (!described) return SafetensorsKeys::plain;
   std::string colon, underscore;
   for (const SafetensorsEntry* entry : view.entries) {
@@ -196,8 +199,8 @@ SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view) {
     }
   }
   if (!colon.empty() && !underscore.empty())
-    bad("two spellings of torchao: " + colon + " (torchao_safetensors up to 0.14) and " + underscore +
-        " (torchao_safetensors since 0.15)");
+    bad_entry("two spellings of torchao: " + colon + " (torchao_safetensors up to 0.14) and " + underscore +
+              " (torchao_safetensors since 0.15)");
   return colon.empty() ? SafetensorsKeys::underscore : SafetensorsKeys::colon;
 }
 

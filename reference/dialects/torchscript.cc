@@ -15,19 +15,6 @@ using pickle::Ref;
 
 bool is_object(const Ref& node) { return node->kind == Kind::new_object; }
 
-std::string key_text(const Ref& key) {
-  switch (key->kind) {
-    case Kind::string:
-      return key->text;
-    case Kind::integer:
-      return std::to_string(key->integer);
-    case Kind::boolean:
-      return key->boolean ? "True" : "False";
-    default:
-      return attribute_json(key, "key").dump();
-  }
-}
-
 // visit(name, value) for what stands directly below a value: attributes of an object, items of a container.
 template <typename Visit>
 void for_each_part(const Ref& tagged, Visit&& visit) {
@@ -75,16 +62,16 @@ class Places {
   std::unordered_map<const pickle::Node*, uint64_t> counts_;
 };
 
-Json typed(std::string_view type, Json data) { return {{"_type", type}, {"_data", std::move(data)}}; }
+Json typed_data(std::string_view type, Json data) { return {{"_type", type}, {"_data", std::move(data)}}; }
 
 Json number_json(double value) {
   if (std::isfinite(value)) return value;
-  return typed("float", std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+  return typed_data("float", std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
 }
 
 Json value_json(const Ref& tagged, const std::string& path) {
   const Ref& value = untagged(tagged);
-  if (is_script_tensor(value)) return typed("Tensor", path);
+  if (is_script_tensor(value)) return typed_data("Tensor", path);
   switch (value->kind) {
     case Kind::real:
       return number_json(value->real);
@@ -101,17 +88,19 @@ Json value_json(const Ref& tagged, const std::string& path) {
       for_each_part(value, [&](const std::string& at, const Ref& item) {
         array.push_back(value_json(item, joined(path, at)));
       });
-      return value->kind == Kind::list ? array : typed("tuple", std::move(array));
+      return value->kind == Kind::list ? array : typed_data("tuple", std::move(array));
     }
     case Kind::new_object:
-      return typed(script_class_name(value), value->state ? value_json(value->state, path) : Json());
+      return typed_data(script_class_name(value), value->state ? value_json(value->state, path) : Json());
     case Kind::call: {
       const Ref& arguments = value->items[1];
-      if (pickle::is_call(value, "torch", "device")) return typed("torch.device", arguments->items[0]->text);
-      if (arguments->kind != Kind::tuple) return typed(script_class_name(value), value_json(arguments, path));
+      if (pickle::is_call(value, "torch", "device"))
+        return typed_data("torch.device", arguments->items[0]->text);
+      if (arguments->kind != Kind::tuple)
+        return typed_data(script_class_name(value), value_json(arguments, path));
       Json array = Json::array();
       for (const Ref& item : arguments->items) array.push_back(value_json(item, path));
-      return typed(script_class_name(value), std::move(array));
+      return typed_data(script_class_name(value), std::move(array));
     }
     default:
       return attribute_json(value, path);
@@ -122,9 +111,9 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-class Walker {
+class ModuleWalker {
  public:
-  explicit Walker(const TorchScript& script) : script_(script) {}
+  explicit ModuleWalker(const TorchScript& script) : script_(script) {}
 
   std::vector<ScriptModule> modules() {
     list_module("", script_.program.root);
@@ -190,13 +179,13 @@ class Walker {
 
 std::vector<ScriptModule> script_modules(const TorchScript& script, const Limits& limits) {
   Places(limits).check(script.program.root);
-  return Walker(script).modules();
+  return ModuleWalker(script).modules();
 }
 
 std::vector<NamedTensor> script_tensors(const TorchScript& script, const Limits& limits) {
   Places(limits).check(script.program.root);
   Places(limits).check(script.constants.root);
-  return Walker(script).tensors();
+  return ModuleWalker(script).tensors();
 }
 
 }  // namespace qcts

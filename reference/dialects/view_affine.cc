@@ -10,19 +10,19 @@
 namespace qcts {
 namespace {
 
-std::string impl_name(const NamedTensor& tensor) {
+std::string impl_name_affine(const NamedTensor& tensor) {
   return tensor.attributes.contains("layout_tensor") ? "layout_tensor" : "tensor_impl";
 }
 
-std::string part(const NamedTensor& tensor, std::string_view plane) {
-  const std::string at = impl_name(tensor) + ".";
+std::string part_affine(const NamedTensor& tensor, std::string_view plane) {
+  const std::string at = impl_name_affine(tensor) + ".";
   if (plane != "qdata") return at + std::string(plane);
   return at + (find_payload(tensor, at + "float8_data") ? "float8_data" : "int_data");
 }
 
-Recognized recognize(const NamedTensor& tensor) {
+Recognized recognize_affine(const NamedTensor& tensor) {
   if (tensor.type != "AffineQuantizedTensor") return {};
-  const Tensor* codes = find_payload(tensor, part(tensor, "qdata"));
+  const Tensor* codes = find_payload(tensor, part_affine(tensor, "qdata"));
   const std::vector<int64_t> blocks = block_size_of(tensor);
   if (!codes || blocks.size() != 2 || blocks[0] != 1) return {};
   const bool whole_row = blocks[1] == tensor.shape[1];
@@ -33,7 +33,7 @@ Recognized recognize(const NamedTensor& tensor) {
   return {whole_row ? "int8_row" : "int8_g" + std::to_string(blocks[1]), "plain"};
 }
 
-std::optional<Plane> convert(const NamedTensor&, const Tensor* part, const PlaneSpec& spec) {
+std::optional<Plane> convert_affine(const NamedTensor&, const Tensor* part, const PlaneSpec& spec) {
   if (!part) return spec.name == "zero_point" ? std::optional(zeros(spec)) : std::nullopt;
   if (part->numel() != numel_of(spec.shape)) return std::nullopt;
   if (spec.name == "scale" && is_float(part->dtype) && spec.dtype == DType::float32) {
@@ -49,6 +49,6 @@ std::optional<Plane> convert(const NamedTensor&, const Tensor* part, const Plane
 
 }  // namespace
 
-extern const View kView_affine = {recognize, part, convert};
+extern const View kView_affine = {recognize_affine, part_affine, convert_affine};
 
 }  // namespace qcts

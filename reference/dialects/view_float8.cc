@@ -74,7 +74,7 @@ Planes bounds_of(const NamedTensor& tensor) {
 
 constexpr std::string_view kSparse = "Float8Sparse2x4_2DData2DMetadataTensor";
 
-Recognized recognize(const NamedTensor& tensor) {
+Recognized recognize_float8(const NamedTensor& tensor) {
   if (tensor.type == kSparse) {
     const Json kwargs = is_null(tensor, "act_quant_kwargs") ? Json() : tensor.attributes["act_quant_kwargs"];
     return {"fp8_sparse24_row", "cutlass_sm90", activation_of(kwargs, DType::float8_e4m3fn, false)};
@@ -132,6 +132,6 @@ Outer sparse_float8_outer(const NamedTensor& t) {
   return {{n, k}, require_dtype(t, "dtype", kFloats)};
 }
 
-extern const View kView_float8 = {recognize, nullptr, nullptr, bounds_of};
+extern const View kView_float8 = {recognize_float8, nullptr, nullptr, bounds_of};
 
 }  // namespace qcts

@@ -5,7 +5,7 @@
 namespace qcts {
 namespace {
 
-Recognized recognize(const NamedTensor& tensor) {
+Recognized recognize_gguf_proto(const NamedTensor& tensor) {
   const bool blocks_of_32 = tensor.attributes.value("n_blocks_per_superblock", Json()) == Json(8);
   return tensor.type == "GGUFQuantizedTensor" && blocks_of_32 ? Recognized{"gguf_proto", "plain"}
                                                               : Recognized{};
@@ -13,6 +13,6 @@ Recognized recognize(const NamedTensor& tensor) {
 
 }  // namespace
 
-extern const View kView_gguf_proto = {recognize};
+extern const View kView_gguf_proto = {recognize_gguf_proto};
 
 }  // namespace qcts

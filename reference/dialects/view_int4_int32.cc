@@ -6,7 +6,7 @@
 namespace qcts {
 namespace {
 
-Recognized recognize(const NamedTensor& tensor) {
+Recognized recognize_int4_int32(const NamedTensor& tensor) {
   const std::vector<int64_t> blocks = block_size_of(tensor);
   if (tensor.type != "Int4PlainInt32Tensor" || blocks.size() != 2 || blocks[0] != 1) return {};
   if (any_payload(tensor, {"act_pre_scale"}) || find_payload(tensor, "zero_point")->dtype != DType::int8)
@@ -16,6 +16,6 @@ Recognized recognize(const NamedTensor& tensor) {
 
 }  // namespace
 
-extern const View kView_int4_int32 = {recognize};
+extern const View kView_int4_int32 = {recognize_int4_int32};
 
 }  // namespace qcts

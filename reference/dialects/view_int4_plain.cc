@@ -7,7 +7,7 @@
 namespace qcts {
 namespace {
 
-Recognized recognize(const NamedTensor& tensor) {
+Recognized recognize_int4_plain(const NamedTensor& tensor) {
   const bool plain = tensor.type == "Int4Tensor";
   if (!plain && tensor.type != "Int4PreshuffledTensor") return {};
   const std::vector<int64_t> blocks = block_size_of(tensor);
@@ -17,13 +17,13 @@ Recognized recognize(const NamedTensor& tensor) {
   return {"int4_plain_g" + std::to_string(blocks[1]), plain ? "plain" : "preshuffled_bf16"};
 }
 
-std::string part(const NamedTensor& tensor, std::string_view plane) {
+std::string part_int4_plain(const NamedTensor& tensor, std::string_view plane) {
   if (tensor.type == "Int4Tensor" || plane == "qdata") return std::string(plane);
   return plane == "scale" ? "group_scale" : "group_zero";
 }
 
 }  // namespace
 
-extern const View kView_int4_plain = {recognize, part};
+extern const View kView_int4_plain = {recognize_int4_plain, part_int4_plain};
 
 }  // namespace qcts

@@ -22,11 +22,11 @@ bool is_tinygemm_affine(const NamedTensor& tensor) {
 }
 
 // 0.5 and 0.6 called it layout_tensor.
-std::string impl_name(const NamedTensor& tensor) {
+std::string impl_name_int4_tinygemm(const NamedTensor& tensor) {
   return tensor.attributes.contains("layout_tensor") ? "layout_tensor" : "tensor_impl";
 }
 
-Recognized recognize(const NamedTensor& tensor) {
+Recognized recognize_int4_tinygemm(const NamedTensor& tensor) {
   const std::string policy = any_payload(tensor, {"act_pre_scale"}) ? "pre_weight_only" : "weight_only";
   if (tensor.type == "Int4OpaqueTensor") {
     const bool tinygemm =
@@ -35,7 +35,7 @@ Recognized recognize(const NamedTensor& tensor) {
   }
   if (tensor.type == "Int4TilePackedTo4dTensor") return {scheme_name(tensor), "tile_packed_4d", policy};
   if (tensor.type == "AffineQuantizedTensor" && is_tinygemm_affine(tensor)) {
-    const Json object = tensor.attributes.value(impl_name(tensor), Json());
+    const Json object = tensor.attributes.value(impl_name_int4_tinygemm(tensor), Json());
     const std::string impl = object.is_object() ? object.value("_type", "") : "";
     if (impl == "Int4CPUAQTTensorImpl") return {scheme_name(tensor), ""};
     if (impl == "TensorCoreTiledAQTTensorImpl" || impl == "TensorCoreTiledAQTLayout")
@@ -44,13 +44,13 @@ Recognized recognize(const NamedTensor& tensor) {
   return {};
 }
 
-std::string part(const NamedTensor& tensor, std::string_view plane) {
+std::string part_int4_tinygemm(const NamedTensor& tensor, std::string_view plane) {
   if (tensor.type != "AffineQuantizedTensor") return std::string(plane);
-  return impl_name(tensor) + "." + std::string(plane == "qdata" ? "packed_weight" : plane);
+  return impl_name_int4_tinygemm(tensor) + "." + std::string(plane == "qdata" ? "packed_weight" : plane);
 }
 
 }  // namespace
 
-extern const View kView_int4_tinygemm = {recognize, part};
+extern const View kView_int4_tinygemm = {recognize_int4_tinygemm, part_int4_tinygemm};
 
 }  // namespace qcts

@@ -11,7 +11,7 @@ bool is_reduced(const NamedTensor& tensor) {
   return tensor.attributes.value("reduce_range", Json(false)) == Json(true);
 }
 
-std::string scheme_name(const NamedTensor& tensor) {
+std::string int8_name(const NamedTensor& tensor) {
   const std::vector<int64_t> blocks = block_size_of(tensor);
   const std::string reduced = is_reduced(tensor) ? "_reduced" : "";
   if (blocks.size() != 2) return "";
@@ -41,15 +41,15 @@ std::string quantization_of(const NamedTensor& tensor) {
   return kind == "PerTensor" ? "dyn_tensor" + ending : "";
 }
 
-Recognized recognize(const NamedTensor& tensor) {
+Recognized recognize_int8(const NamedTensor& tensor) {
   if (tensor.type != "Int8Tensor") return {};
   const std::string policy = quantization_of(tensor);
   if (policy.empty()) return {};
-  return {scheme_name(tensor), "plain", (any_payload(tensor, {"act_pre_scale"}) ? "pre_" : "") + policy};
+  return {int8_name(tensor), "plain", (any_payload(tensor, {"act_pre_scale"}) ? "pre_" : "") + policy};
 }
 
 // 0.15 stored scales in the logical dtype, and no zero point.
-std::optional<Plane> convert(const NamedTensor&, const Tensor* part, const PlaneSpec& spec) {
+std::optional<Plane> convert_int8(const NamedTensor&, const Tensor* part, const PlaneSpec& spec) {
   if (!part) return spec.name == "zero_point" ? std::optional(zeros(spec)) : std::nullopt;
   const bool narrow = part->dtype == DType::float16 || part->dtype == DType::bfloat16;
   if (spec.name == "scale" && narrow && part->shape == spec.shape) return widened(*part, spec);
@@ -58,6 +58,6 @@ std::optional<Plane> convert(const NamedTensor&, const Tensor* part, const Plane
 
 }  // namespace
 
-extern const View kView_int8 = {recognize, nullptr, convert};
+extern const View kView_int8 = {recognize_int8, nullptr, convert_int8};
 
 }  // namespace qcts

@@ -13,7 +13,7 @@ bool all_zero(const Tensor& tensor) {
   return std::ranges::all_of(row_major_view(tensor, scratch), [](std::byte b) { return b == std::byte{0}; });
 }
 
-Recognized recognize(const NamedTensor& tensor) {
+Recognized recognize_intx(const NamedTensor& tensor) {
   if (tensor.type != "IntxUnpackedToInt8Tensor") return {};
   const std::string target = data_name(tensor.attributes.value("target_dtype", Json()));
   const std::vector<int64_t> blocks = block_size_of(tensor);
@@ -31,6 +31,6 @@ Recognized recognize(const NamedTensor& tensor) {
 
 }  // namespace
 
-extern const View kView_intx = {recognize};
+extern const View kView_intx = {recognize_intx};
 
 }  // namespace qcts

@@ -107,7 +107,7 @@ Recognized recognize_nvfp4_tensor(const NamedTensor& tensor) {
                      : "dyn_block16"};
 }
 
-Recognized recognize(const NamedTensor& tensor) {
+Recognized recognize_mx(const NamedTensor& tensor) {
   if (tensor.type == "MXTensor") return recognize_mx_tensor(tensor);
   if (tensor.type == "NVFP4Tensor") return recognize_nvfp4_tensor(tensor);
   return {};
@@ -142,6 +142,6 @@ Outer nvfp4_outer(const NamedTensor& t) {
   return {shape, require_dtype(t, "orig_dtype", kFloats)};
 }
 
-extern const View kView_mx = {recognize};
+extern const View kView_mx = {recognize_mx};
 
 }  // namespace qcts

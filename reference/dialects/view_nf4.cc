@@ -14,7 +14,7 @@ int64_t require_count(const NamedTensor& tensor, const char* attribute) {
   return value.get<int64_t>();
 }
 
-Recognized recognize(const NamedTensor& tensor) {
+Recognized recognize_nf4(const NamedTensor& tensor) {
   if (tensor.type != "NF4Tensor") return {};
   for (const char* name : {"block_size", "scaler_block_size"})
     if (!tensor.attributes.contains(name)) return {};
@@ -43,6 +43,6 @@ Outer nf4_outer(const NamedTensor& t) {
   return {t.shape, t.dtype};
 }
 
-extern const View kView_nf4 = {recognize};
+extern const View kView_nf4 = {recognize_nf4};
 
 }  // namespace qcts

@@ -6,14 +6,14 @@
 namespace qcts {
 namespace {
 
-Recognized recognize(const NamedTensor& tensor) {
+Recognized recognize_tinyq(const NamedTensor& tensor) {
   if (tensor.type == "W8A32LinearLayer") return {"tinyq_w8a32", "plain"};
   if (tensor.type == "W8A16LinearLayer") return {"tinyq_w8a16", "plain"};
   return {};
 }
 
 // A single row's scale may have no dimension; a model that was loaded anew has its zero points as floats.
-std::optional<Plane> convert(const NamedTensor&, const Tensor* part, const PlaneSpec& spec) {
+std::optional<Plane> convert_tinyq(const NamedTensor&, const Tensor* part, const PlaneSpec& spec) {
   if (!part || part->numel() != numel_of(spec.shape)) return std::nullopt;
   Plane plane = {spec.name, spec.dtype, spec.shape, row_major_bytes(*part)};
   if (part->dtype == spec.dtype) return plane;
@@ -27,6 +27,6 @@ std::optional<Plane> convert(const NamedTensor&, const Tensor* part, const Plane
 
 }  // namespace
 
-extern const View kView_tinyq = {recognize, nullptr, convert};
+extern const View kView_tinyq = {recognize_tinyq, nullptr, convert_tinyq};
 
 }  // namespace qcts

@@ -28,28 +28,29 @@ std::string le32(uint32_t value) {
   return text;
 }
 std::string unicode(const std::string& text) { return "X" + le32(static_cast<uint32_t>(text.size())) + text; }
-std::string global(const std::string& module, const std::string& name) {
+std::string global_opcode(const std::string& module, const std::string& name) {
   return "c" + module + "\n" + name + "\n";
 }
 
-struct Case {
+struct PickleCase {
   std::string name, body, required;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const PickleCase& c, std::ostream* out) { *out << c.name; }
 
-class Pickle : public ::testing::TestWithParam<Case> {};
+class Pickle : public ::testing::TestWithParam<PickleCase> {};
 
 TEST_P(Pickle, HasTheRequiredOutcome) { EXPECT_EQ(read_outcome(GetParam().body), GetParam().required); }
 
-const std::string kOrdered = global("collections", "OrderedDict");
-const std::string kEncode = global("_codecs", "encode");
+const std::string kOrdered = global_opcode("collections", "OrderedDict");
+const std::string kEncode = global_opcode("_codecs", "encode");
 
-std::vector<Case> cases() {
-  std::vector<Case> all = {
-      {"p01_torch_load", global("torch", "load") + ".", "PickleGlobal"},
-      {"p01_numpy", global("numpy.core.multiarray", "_reconstruct") + ".", "PickleGlobal"},
-      {"p01_partial", global("functools", "partial") + ".", "PickleGlobal"},
-      {"p01_name_shifted_into_module", global("torch", "_utils._rebuild_tensor_v2") + ".", "PickleGlobal"},
+std::vector<PickleCase> cases() {
+  std::vector<PickleCase> all = {
+      {"p01_torch_load", global_opcode("torch", "load") + ".", "PickleGlobal"},
+      {"p01_numpy", global_opcode("numpy.core.multiarray", "_reconstruct") + ".", "PickleGlobal"},
+      {"p01_partial", global_opcode("functools", "partial") + ".", "PickleGlobal"},
+      {"p01_name_shifted_into_module", global_opcode("torch", "_utils._rebuild_tensor_v2") + ".",
+       "PickleGlobal"},
       {"p03_reduce_on_nothing", "R.", "PickleStack"},
       {"p03_tuple3_of_one", "N\x87.", "PickleStack"},
       {"p03_stop_on_nothing", ".", "PickleStack"},
@@ -102,9 +103,9 @@ std::vector<Case> cases() {
        "accepted"},
       {"p15_list_in_itself", "]q\0h\0a."s, "PickleType"},
       {"p15_dict_in_itself_by_tuple", "}q\0K\1h\0\x85s."s, "PickleType"},
-      {"p16_bytearray_of_size", global("builtins", "bytearray") + "J\0\0\0\x40\x85R."s, "PickleCall"},
-      {"p16_float_tensor", global("torch", "FloatTensor") + "K\x08\x85R.", "PickleCall"},
-      {"p16_untyped_storage", global("torch.storage", "UntypedStorage") + "K\x08\x85R.", "PickleCall"},
+      {"p16_bytearray_of_size", global_opcode("builtins", "bytearray") + "J\0\0\0\x40\x85R."s, "PickleCall"},
+      {"p16_float_tensor", global_opcode("torch", "FloatTensor") + "K\x08\x85R.", "PickleCall"},
+      {"p16_untyped_storage", global_opcode("torch.storage", "UntypedStorage") + "K\x08\x85R.", "PickleCall"},
       {"p17_encode_latin1", kEncode + unicode("ab") + unicode("latin1") + "\x86R.", "accepted"},
       {"p17_encode_punycode", kEncode + unicode("ab") + unicode("punycode") + "\x86R.", "PickleCall"},
       {"p17_encode_zlib", kEncode + unicode("ab") + unicode("zlib") + "\x86R.", "PickleCall"},
@@ -114,12 +115,12 @@ std::vector<Case> cases() {
       {"p18_nine_bytes_of_sign", "\x8a\x09" + std::string(8, '\0') + "\1.", "Overflow"},
       {"p18_unsigned_64", "\x8a\x09" + std::string(8, '\xff') + "\0."s, "Overflow"},
       {"p18_least_integer", "\x8a\x08" + std::string(7, '\0') + "\x80.", "accepted"},
-      {"p33_new_dtype", global("torch", "float32") + ")\x81.", "PickleCall"},
-      {"p33_new_function", global("torch._utils", "_rebuild_tensor_v2") + ")\x81.", "PickleCall"},
+      {"p33_new_dtype", global_opcode("torch", "float32") + ")\x81.", "PickleCall"},
+      {"p33_new_function", global_opcode("torch._utils", "_rebuild_tensor_v2") + ")\x81.", "PickleCall"},
       {"p33_call_integer", "K\1)R.", "PickleCall"},
-      {"p33_call_dtype", global("torch", "float32") + ")R.", "PickleCall"},
+      {"p33_call_dtype", global_opcode("torch", "float32") + ")R.", "PickleCall"},
       {"p33_call_without_tuple", kOrdered + "]R.", "PickleType"},
-      {"p33_too_few_arguments", global("torch._utils", "_rebuild_tensor_v2") + ")R.", "PickleCall"},
+      {"p33_too_few_arguments", global_opcode("torch._utils", "_rebuild_tensor_v2") + ")R.", "PickleCall"},
       {"p34_shared_value",
        [] {
          std::string s = "]q\0"s;
@@ -133,7 +134,7 @@ std::vector<Case> cases() {
   for (const char* module :
        {"os", "posix", "nt", "sys", "subprocess", "builtins", "__builtin__", "argparse"}) {
     for (const char* name : {"system", "eval", "exec", "getattr", "Popen", "Namespace", "modules"}) {
-      all.push_back({"p01_"s + module + "_" + name, global(module, name) + ".", "PickleGlobal"});
+      all.push_back({"p01_"s + module + "_" + name, global_opcode(module, name) + ".", "PickleGlobal"});
     }
   }
   for (int version : {0, 1, 3, 4, 5, 255}) {
@@ -144,7 +145,7 @@ std::vector<Case> cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, Pickle, ::testing::ValuesIn(cases()),
-                         [](const ::testing::TestParamInfo<Case>& info) { return info.param.name; });
+                         [](const ::testing::TestParamInfo<PickleCase>& info) { return info.param.name; });
 
 // Every byte that is no opcode of the allow-list is refused as one, whatever stands on the stack: 34 are
 // left.
@@ -167,7 +168,7 @@ TEST(PickleReader, NeedsTheProtocolFirst) {
 
 TEST(PickleReader, NamesGlobalAndOffset) {
   try {
-    pickle::read(to_bytes(kProto + "]q\0"s + global("os", "system") + "."));
+    pickle::read(to_bytes(kProto + "]q\0"s + global_opcode("os", "system") + "."));
     FAIL() << "os.system was accepted";
   } catch (const Refused& refused) {
     EXPECT_NE(refused.refusal().detail.find("os.system"), std::string::npos);
@@ -177,14 +178,14 @@ TEST(PickleReader, NamesGlobalAndOffset) {
 }
 
 TEST(PickleReader, KeepsAllowedGlobalsOpaque) {
-  const std::string body = global("my.module", "Thing") + "q\0K\1\x85q\1Rq\2}q\3X\1\0\0\0aq\4K\2sb."s;
+  const std::string body = global_opcode("my.module", "Thing") + "q\0K\1\x85q\1Rq\2}q\3X\1\0\0\0aq\4K\2sb."s;
   EXPECT_EQ(read_outcome(body), "PickleGlobal");
   pickle::ReadOptions options;
   options.allow = {"my.module.Thing", "os.system"};
   const pickle::Ref root = pickle::read(to_bytes(kProto + body), options);
   EXPECT_TRUE(is_call(root, "my.module", "Thing"));
   EXPECT_EQ(pickle::write(root), to_bytes(kProto + body));
-  EXPECT_EQ(read_outcome(global("os", "system") + ".", options), "PickleGlobal")
+  EXPECT_EQ(read_outcome(global_opcode("os", "system") + ".", options), "PickleGlobal")
       << "blocked modules stay blocked";
 }
 

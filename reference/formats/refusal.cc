@@ -7,13 +7,13 @@
 namespace qcts {
 namespace {
 
-constexpr std::array<std::string_view, 25> kNames = {
+constexpr std::array<std::string_view, 25> kClassNames = {
     "NotArchive",     "Truncated",    "ZipStructure", "ZipUnsupported", "ZipOverlap",
     "DuplicateEntry", "EntryName",    "CrcMismatch",  "LimitExceeded",  "Version",
     "ByteOrder",      "PickleOpcode", "PickleStack",  "PickleGlobal",   "PickleCall",
     "PickleType",     "StorageRef",   "TensorBounds", "Overflow",       "Dtype",
     "SubclassSchema", "StHeader",     "StJson",       "StLayout",       "TrailingData"};
-static_assert(kNames.size() == static_cast<size_t>(RefusalClass::TrailingData) + 1);
+static_assert(kClassNames.size() == static_cast<size_t>(RefusalClass::TrailingData) + 1);
 
 // A detail may quote bytes of the file: control characters would break the one line that it has to be.
 std::string one_line(std::string text) {
@@ -27,11 +27,11 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
-std::string_view refusal_class_name(RefusalClass cls) { return kNames.at(static_cast<size_t>(cls)); }
+std::string_view refusal_class_name(RefusalClass cls) { return kClassNames.at(static_cast<size_t>(cls)); }
 
 std::optional<RefusalClass> refusal_class_from_name(std::string_view name) {
-  for (size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<RefusalClass>(i);
+  for (size_t i = 0; i < kClassNames.size(); ++i) {
+    if (kClassNames[i] == name) return static_cast<RefusalClass>(i);
   }
   return std::nullopt;
 }

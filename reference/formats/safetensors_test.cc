@@ -21,7 +21,7 @@ Bytes file_of(const std::string& header, size_t data_bytes) {
   return bytes;
 }
 
-std::string read_outcome(const Bytes& bytes, bool lenient = false) {
+std::string header_outcome(const Bytes& bytes, bool lenient = false) {
   SafetensorsOptions options;
   options.lenient = lenient;
   return outcome([&] { read_safetensors(MappedFile::from_bytes(bytes), options); });
@@ -35,20 +35,20 @@ std::string one(const std::string& dtype, const std::string& shape, const std::s
 }
 const std::string kGood = one("F32", "[2]", "[0,8]");
 
-struct Case {
+struct HeaderCase {
   std::string name, header;
   size_t data;
   std::string required;
   std::string lenient = "";  // empty: as strict
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const HeaderCase& c, std::ostream* out) { *out << c.name; }
 
-class StHeaderText : public ::testing::TestWithParam<Case> {};
+class StHeaderText : public ::testing::TestWithParam<HeaderCase> {};
 
 TEST_P(StHeaderText, HasTheRequiredOutcome) {
-  const Case& c = GetParam();
-  EXPECT_EQ(read_outcome(file_of(c.header, c.data)), c.required);
-  EXPECT_EQ(read_outcome(file_of(c.header, c.data), true), c.lenient.empty() ? c.required : c.lenient);
+  const HeaderCase& c = GetParam();
+  EXPECT_EQ(header_outcome(file_of(c.header, c.data)), c.required);
+  EXPECT_EQ(header_outcome(file_of(c.header, c.data), true), c.lenient.empty() ? c.required : c.lenient);
 }
 
 TEST_P(StHeaderText, IsRebuiltByteForByteWhenAccepted) {
@@ -57,7 +57,7 @@ TEST_P(StHeaderText, IsRebuiltByteForByteWhenAccepted) {
   EXPECT_EQ(rebuild_safetensors(read_safetensors(MappedFile::from_bytes(bytes))), bytes);
 }
 
-std::vector<Case> json_cases() {
+std::vector<HeaderCase> json_cases() {
   const std::string meta = R"({"__metadata__":)";
   const std::string pair =
       R"({"a":)" + info("U8", "[1]", "[0,1]") + R"(,"%":)" + info("U8", "[1]", "[1,2]") + "}";
@@ -109,7 +109,7 @@ std::vector<Case> json_cases() {
   };
 }
 
-std::vector<Case> layout_cases() {
+std::vector<HeaderCase> layout_cases() {
   const auto two = [](const std::string& first, const std::string& second) {
     return R"({"a":)" + info("U8", "[4]", first) + R"(,"b":)" + info("U8", "[4]", second) + "}";
   };
@@ -164,22 +164,22 @@ std::vector<Case> layout_cases() {
   };
 }
 
-const auto kName = [](const ::testing::TestParamInfo<Case>& info) { return info.param.name; };
+const auto kName = [](const ::testing::TestParamInfo<HeaderCase>& info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(Json, StHeaderText, ::testing::ValuesIn(json_cases()), kName);
 INSTANTIATE_TEST_SUITE_P(Layout, StHeaderText, ::testing::ValuesIn(layout_cases()), kName);
 
 TEST(Safetensors, ChecksTheLengthFirst) {
-  EXPECT_EQ(read_outcome({}), "StHeader");
-  EXPECT_EQ(read_outcome(Bytes(7)), "StHeader");
-  EXPECT_EQ(read_outcome(Bytes(8)), "StHeader");
+  EXPECT_EQ(header_outcome({}), "StHeader");
+  EXPECT_EQ(header_outcome(Bytes(7)), "StHeader");
+  EXPECT_EQ(header_outcome(Bytes(8)), "StHeader");
   for (uint64_t length : {uint64_t{1} << 63, uint64_t{100'000'001}}) {
     Bytes bytes;
     append_le<uint64_t>(bytes, length);
-    EXPECT_EQ(read_outcome(bytes), "LimitExceeded") << length;
+    EXPECT_EQ(header_outcome(bytes), "LimitExceeded") << length;
   }
   Bytes beyond = file_of("{}", 0);
   beyond[0] = std::byte{3};
-  EXPECT_EQ(read_outcome(beyond), "Truncated");
+  EXPECT_EQ(header_outcome(beyond), "Truncated");
 }
 
 TEST(Safetensors, PackedFloat4CountsPairs) {

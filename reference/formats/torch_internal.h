@@ -72,4 +72,7 @@ std::string rebuild_function(const pickle::Ref& callable);
 std::vector<std::byte> pickle_or_stored(const pickle::Ref& root, std::span<const std::byte> stored,
                                         const Limits& limits, bool& kept);
 
+// One to twenty decimal digits, as storage keys and device indices are written.
+bool all_digits(std::string_view text);
+
 }  // namespace qcts

@@ -74,11 +74,11 @@ struct Parts {
   }
 };
 
-struct Case {
+struct LegacyChange {
   std::string name, required;
   std::function<void(Parts&)> change;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const LegacyChange& c, std::ostream* out) { *out << c.name; }
 
 void as_untyped(Parts& p, const char* dtype) {
   p.cls = global("torch.storage", "UntypedStorage");
@@ -88,7 +88,7 @@ void as_untyped(Parts& p, const char* dtype) {
   p.more = {global("torch", dtype)};
 }
 
-const std::vector<Case> kCases = {
+const std::vector<LegacyChange> kCases = {
     {"intact", "accepted", [](Parts&) {}},
     {"l1_other_magic", "NotArchive", [](Parts& p) { p.magic[8] ^= 1; }},
     {"l1_plain_pickle", "PickleOpcode", [](Parts& p) { p.magic = "\x80\x02}."; }},
@@ -167,7 +167,7 @@ const std::vector<Case> kCases = {
      }},
 };
 
-class LegacyCase : public ::testing::TestWithParam<Case> {};
+class LegacyCase : public ::testing::TestWithParam<LegacyChange> {};
 
 TEST_P(LegacyCase, EndsAsRequired) {
   Parts parts;

@@ -1,15 +1,11 @@
 #include <algorithm>
 #include <array>
 
+#include "reference/formats/torch_internal.h"
 #include "reference/formats/torch_object.h"
 
 namespace qcts {
 namespace {
-
-bool all_digits(std::string_view text) {
-  return !text.empty() && text.size() <= 20 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
 
 // The device's name, or that and an index: "cuda", "cuda:1".
 bool names_device(std::string_view tag, std::string_view device) {
@@ -51,6 +47,11 @@ std::optional<std::string> device_of_location(std::string_view tag, const std::v
   for (const std::string& device : allow)
     if (names_device(tag, device)) return device;
   return std::nullopt;
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && text.size() <= 20 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace qcts

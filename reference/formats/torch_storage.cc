@@ -59,11 +59,6 @@ constexpr StorageType kScriptStorageTypes[] = {
   refuse(RefusalClass::StorageRef, "data.pkl: " + what, node->offset);
 }
 
-bool all_digits(std::string_view text) {
-  return !text.empty() && text.size() <= 20 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 std::optional<DType> storage_dtype(const Ref& cls, const Ref& node) {
   if (is_global(cls, "torch.storage", "UntypedStorage")) return std::nullopt;
   for (const StorageType& type : kStorageTypes) {

@@ -54,11 +54,11 @@ std::string read_outcome(const Ref& root, const TorchZipOptions& options = {}) {
   return outcome([&] { read_torch_zip(MappedFile::from_bytes(bytes), options); });
 }
 
-struct Case {
+struct TensorCase {
   std::string name, required;
   std::function<void(Spelling&)> change;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const TensorCase& c, std::ostream* out) { *out << c.name; }
 
 void as_v3(Spelling& s, const char* dtype, int64_t bytes) {
   s.function = "_rebuild_tensor_v3";
@@ -67,7 +67,7 @@ void as_v3(Spelling& s, const char* dtype, int64_t bytes) {
   s.more = {global("torch", dtype)};
 }
 
-const std::vector<Case> kCases = {
+const std::vector<TensorCase> kTensorCases = {
     {"intact", "accepted", [](Spelling&) {}},
     {"p19_other_kind", "StorageRef", [](Spelling& s) { s.kind = string("module"); }},
     {"p19_wrong_class", "StorageRef", [](Spelling& s) { s.cls = global("torch", "float32"); }},
@@ -179,7 +179,7 @@ const std::vector<Case> kCases = {
      }},
 };
 
-class BadTensor : public ::testing::TestWithParam<Case> {};
+class BadTensor : public ::testing::TestWithParam<TensorCase> {};
 
 // The same arguments are checked where a function gets them by name only.
 TEST_P(BadTensor, HasTheRequiredOutcome) {
@@ -195,8 +195,8 @@ TEST_P(BadTensor, HasTheRequiredOutcome) {
   EXPECT_EQ(read_outcome(parameter), GetParam().required) << "inside a parameter";
 }
 
-INSTANTIATE_TEST_SUITE_P(Corpus, BadTensor, ::testing::ValuesIn(kCases),
-                         [](const ::testing::TestParamInfo<Case>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Corpus, BadTensor, ::testing::ValuesIn(kTensorCases),
+                         [](const ::testing::TestParamInfo<TensorCase>& info) { return info.param.name; });
 
 TEST(BadStorage, PersistentIdsOfOtherShapes) {
   for (const Ref& id : {integer(3), string("storage"), tuple({}), tuple({string("storage")})}) {

@@ -63,17 +63,17 @@ struct Editable {
   }
 };
 
-struct Record {
+struct ZipRecord {
   std::string name;
   Bytes data;
 };
 
 // An archive of any records, with right CRCs.
-Bytes archive_of(const std::vector<Record>& records, uint32_t alignment = 64,
+Bytes archive_of(const std::vector<ZipRecord>& records, uint32_t alignment = 64,
                  const std::string& prefix = "archive") {
   VectorSink out;
   ZipWriter writer(out, prefix, alignment);
-  for (const Record& record : records) writer.add(record.name, record.data, crc32_of(record.data));
+  for (const ZipRecord& record : records) writer.add(record.name, record.data, crc32_of(record.data));
   writer.finish();
   return std::move(out).take();
 }
@@ -81,9 +81,9 @@ Bytes archive_of(const std::vector<Record>& records, uint32_t alignment = 64,
 // small_archive() with one record replaced, added (an unknown name) or, with an empty optional, left out.
 Bytes with_record(const std::string& name, std::optional<Bytes> data, bool first = false) {
   const TorchZip zip = read_torch_zip(MappedFile::from_bytes(small_archive()));
-  std::vector<Record> records;
+  std::vector<ZipRecord> records;
   bool seen = false;
-  for (const ZipRecord& record : zip.records) {
+  for (const auto& record : zip.records) {
     if (record.name != name) {
       records.push_back({record.name, {record.bytes.begin(), record.bytes.end()}});
     } else {
@@ -95,16 +95,16 @@ Bytes with_record(const std::string& name, std::optional<Bytes> data, bool first
   return archive_of(records);
 }
 
-struct Case {
+struct ZipCase {
   std::string name;
   std::string required;
   std::function<Bytes()> make;
   bool lenient = false;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const ZipCase& c, std::ostream* out) { *out << c.name; }
 
-Case edit(std::string name, std::string required, std::function<void(Editable&)> change) {
+ZipCase edit(std::string name, std::string required, std::function<void(Editable&)> change) {
   return {std::move(name), std::move(required), [change = std::move(change)] {
             Editable archive{small_archive()};
             change(archive);
@@ -112,7 +112,7 @@ Case edit(std::string name, std::string required, std::function<void(Editable&)>
           }};
 }
 
-Case record(std::string name, std::string required, std::string entry, std::optional<std::string> data) {
+ZipCase record(std::string name, std::string required, std::string entry, std::optional<std::string> data) {
   return {std::move(name), std::move(required), [entry = std::move(entry), data = std::move(data)] {
             return with_record(entry, data ? std::optional(to_bytes(*data)) : std::nullopt);
           }};
@@ -130,7 +130,7 @@ Bytes plain_zip() {  // the ZIP64 end records cut out
   return bytes;
 }
 
-std::vector<Case> damaged_ends() {
+std::vector<ZipCase> damaged_ends() {
   return {
       {"z00_intact", "accepted", small_archive},
       edit("z01_truncated_500", "Truncated", [](Editable& a) { a.bytes.resize(500); }),
@@ -178,7 +178,7 @@ std::vector<Case> damaged_ends() {
   };
 }
 
-std::vector<Case> damaged_entries() {
+std::vector<ZipCase> damaged_entries() {
   return {
       edit("z09_two_entries_one_record", "ZipOverlap",
            [](Editable& a) {
@@ -244,7 +244,7 @@ std::vector<Case> damaged_entries() {
   };
 }
 
-std::vector<Case> damaged_records() {
+std::vector<ZipCase> damaged_records() {
   const std::string pickle(as_text(read_torch_zip(MappedFile::from_bytes(small_archive())).records[0].bytes));
   return {
       {"z07_duplicate_entry", "DuplicateEntry",
@@ -286,7 +286,7 @@ std::vector<Case> damaged_records() {
   };
 }
 
-class Archive : public ::testing::TestWithParam<Case> {};
+class Archive : public ::testing::TestWithParam<ZipCase> {};
 
 TEST_P(Archive, HasTheRequiredOutcome) {
   const Bytes bytes = GetParam().make();
@@ -304,7 +304,7 @@ TEST_P(Archive, IsResavedByteForByteWhenAccepted) {
   EXPECT_EQ(rebuild_torch_zip(read_torch_zip(MappedFile::from_bytes(bytes), options)), bytes);
 }
 
-const auto kName = [](const ::testing::TestParamInfo<Case>& info) { return info.param.name; };
+const auto kName = [](const ::testing::TestParamInfo<ZipCase>& info) { return info.param.name; };
 INSTANTIATE_TEST_SUITE_P(Ends, Archive, ::testing::ValuesIn(damaged_ends()), kName);
 INSTANTIATE_TEST_SUITE_P(Entries, Archive, ::testing::ValuesIn(damaged_entries()), kName);
 INSTANTIATE_TEST_SUITE_P(Records, Archive, ::testing::ValuesIn(damaged_records()), kName);
@@ -344,8 +344,8 @@ TEST(ZipDirectory, SwapsBigEndianStorages) {
 // Records without the alignment field: the data lies where it lies.
 TEST(ZipDirectory, AcceptsUnalignedRecords) {
   const TorchZip zip = read_torch_zip(MappedFile::from_bytes(small_archive()));
-  std::vector<Record> records;
-  for (const ZipRecord& record : zip.records) {
+  std::vector<ZipRecord> records;
+  for (const auto& record : zip.records) {
     if (record.name != ".storage_alignment")
       records.push_back({record.name, {record.bytes.begin(), record.bytes.end()}});
   }

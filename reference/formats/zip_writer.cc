@@ -10,11 +10,11 @@ namespace qcts {
 namespace {
 
 constexpr uint32_t kFull = 0xffffffff;
-constexpr uint16_t kUtf8Flag = 0x0800, kDescriptorFlag = 0x0008;
+constexpr uint16_t kWriteUtf8 = 0x0800, kWriteDescriptor = 0x0008;
 
 uint32_t narrow(uint64_t value) { return static_cast<uint32_t>(std::min<uint64_t>(value, kFull)); }
 
-uint16_t flags_of(uint64_t size) { return size == 0 ? kUtf8Flag : kUtf8Flag | kDescriptorFlag; }
+uint16_t flags_of(uint64_t size) { return size == 0 ? kWriteUtf8 : kWriteUtf8 | kWriteDescriptor; }
 
 }  // namespace
 

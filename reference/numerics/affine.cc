@@ -8,12 +8,12 @@
 namespace qcts {
 namespace {
 
-struct Range {
+struct BlockRange {
   float low = 0, high = 0;  // never above, never below zero; NaN if the block holds one
 };
 
-Range range_of(std::span<const float> block) {
-  Range range;
+BlockRange range_of(std::span<const float> block) {
+  BlockRange range;
   for (float w : block) {
     if (std::isnan(w)) return {w, w};
     range.low = std::min(range.low, w);
@@ -28,7 +28,7 @@ float floored(const AffineRecipe& recipe, float scale) {
   return scale < least ? least : scale;
 }
 
-float symmetric_scale(const AffineRecipe& recipe, Range range) {
+float symmetric_scale(const AffineRecipe& recipe, BlockRange range) {
   const DType dtype = recipe.input;
   if (recipe.mapping == Mapping::symmetric) {
     const float half_range = static_cast<float>(recipe.code_max - recipe.code_min) / 2;
@@ -48,7 +48,7 @@ DType promoted(DType a, DType b) { return a == b ? a : DType::float32; }
 
 AffineParameters choose_affine(const AffineRecipe& recipe, std::span<const float> block) {
   const DType dtype = recipe.input;
-  const Range range = range_of(block);
+  const BlockRange range = range_of(block);
   AffineParameters chosen;
   if (recipe.mapping != Mapping::asymmetric) {
     chosen.scale = floored(recipe, symmetric_scale(recipe, range));

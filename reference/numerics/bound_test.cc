@@ -22,7 +22,7 @@ namespace {
 using Random = std::mt19937_64;
 
 // One row of a quantized weight, one row of activations.
-struct Problem {
+struct LinearProblem {
   std::vector<ExactWeight> weights;
   std::vector<double> x;
   double bias = 0;
@@ -41,12 +41,12 @@ struct ProblemSpec {
   double x_scale = 1;  // a power of two
 };
 
-Problem make_problem(const ProblemSpec& spec, int64_t k, uint64_t seed) {
+LinearProblem make_problem(const ProblemSpec& spec, int64_t k, uint64_t seed) {
   const Scheme& scheme = *find_scheme(spec.scheme);
   const WeightShape shape = {spec.weight, 1, k};
   const std::vector<std::byte> weight = noise_bytes(seed, static_cast<size_t>(k), spec.weight, 0x1p-4);
   const Planes planes = scheme.quantize({spec.weight, 1, k, weight});
-  Problem problem;
+  LinearProblem problem;
   problem.group = scheme.group();
   problem.weights.resize(static_cast<size_t>(k));
   scheme.exact_row(planes, shape, 0, problem.weights);
@@ -56,7 +56,7 @@ Problem make_problem(const ProblemSpec& spec, int64_t k, uint64_t seed) {
   return problem;
 }
 
-float bf16(float v) { return round_to(DType::bfloat16, v); }
+float as_bf16(float v) { return round_to(DType::bfloat16, v); }
 
 // Sums `count` products in float32: in random order, in a random number of lanes that are added at the end,
 // fused or not.
@@ -77,7 +77,7 @@ float dot(const std::function<float(int64_t)>& a, const std::function<float(int6
   return sum;
 }
 
-float x_at(const Problem& p, int64_t k) { return static_cast<float>(p.x[static_cast<size_t>(k)]); }
+float x_at(const LinearProblem& p, int64_t k) { return static_cast<float>(p.x[static_cast<size_t>(k)]); }
 
 // A kernel: what it declares, what it is given, and what it does.
 struct Kernel {
@@ -85,17 +85,17 @@ struct Kernel {
   LinearStages stages;
   ProblemSpec spec;
   DType y;
-  std::function<float(const Problem&, Random&)> run;
+  std::function<float(const LinearProblem&, Random&)> run;
 };
 
 // Weights formed in float32, two roundings each.
-float weight_f32(const Problem& p, int64_t k) {
+float weight_f32(const LinearProblem& p, int64_t k) {
   const ExactWeight& w = p.weights[static_cast<size_t>(k)];
   const float product = static_cast<float>(w.code) * static_cast<float>(w.scale);
   return product + static_cast<float>(w.zero);
 }
 
-float run_f32(const Problem& p, Random& random) {
+float run_f32(const LinearProblem& p, Random& random) {
   const float sum = dot([&](int64_t k) { return weight_f32(p, k); }, [&](int64_t k) { return x_at(p, k); },
                         p.terms(), random);
   return sum + static_cast<float>(p.bias);
@@ -103,22 +103,22 @@ float run_f32(const Problem& p, Random& random) {
 
 // Dequantized to bfloat16, then multiplied; bias added to the rounded sum, as torch's linear without a fused
 // bias does.
-float run_bf16_weights(const Problem& p, Random& random) {
-  const float sum = dot([&](int64_t k) { return bf16(weight_f32(p, k)); },
+float run_bf16_weights(const LinearProblem& p, Random& random) {
+  const float sum = dot([&](int64_t k) { return as_bf16(weight_f32(p, k)); },
                         [&](int64_t k) { return x_at(p, k); }, p.terms(), random);
-  return bf16(sum) + static_cast<float>(p.bias);
+  return as_bf16(sum) + static_cast<float>(p.bias);
 }
 
 // torchao 0.18.0 Int8Tensor: m = x @ q.T rounded to bfloat16, times scale.to(bfloat16), plus bias, each
 // rounded to bfloat16.
-float run_int8_torchao(const Problem& p, Random& random) {
+float run_int8_torchao(const LinearProblem& p, Random& random) {
   const float sum = dot([&](int64_t k) { return static_cast<float>(p.weights[static_cast<size_t>(k)].code); },
                         [&](int64_t k) { return x_at(p, k); }, p.terms(), random);
-  return bf16(bf16(sum) * bf16(static_cast<float>(p.weights[0].scale))) + static_cast<float>(p.bias);
+  return as_bf16(as_bf16(sum) * as_bf16(static_cast<float>(p.weights[0].scale))) + static_cast<float>(p.bias);
 }
 
 // A group's codes and activations summed apart, then scaled.
-float run_group_sums(const Problem& p, Random& random) {
+float run_group_sums(const LinearProblem& p, Random& random) {
   float sum = 0;
   for (int64_t first = 0; first < p.terms(); first += p.group_elems()) {
     const ExactWeight& w = p.weights[static_cast<size_t>(first)];
@@ -134,16 +134,16 @@ float run_group_sums(const Problem& p, Random& random) {
 }
 
 // float32 activations cast to bfloat16 on the way in.
-float run_cast_x(const Problem& p, Random& random) {
+float run_cast_x(const LinearProblem& p, Random& random) {
   const float sum = dot([&](int64_t k) { return weight_f32(p, k); },
-                        [&](int64_t k) { return bf16(x_at(p, k)); }, p.terms(), random);
+                        [&](int64_t k) { return as_bf16(x_at(p, k)); }, p.terms(), random);
   return sum + static_cast<float>(p.bias);
 }
 
 float flushed(float v) { return std::fabs(v) < 0x1p-126f ? 0.0f : v; }
 
 // Every subnormal operand and result becomes zero.
-float run_flush(const Problem& p, Random&) {
+float run_flush(const LinearProblem& p, Random&) {
   float sum = 0;
   for (int64_t k = 0; k < p.terms(); ++k)
     sum = flushed(sum + flushed(flushed(weight_f32(p, k)) * flushed(x_at(p, k))));
@@ -202,7 +202,7 @@ TEST_P(RightKernel, IsNeverRefused) {
   int rows = 0;
   for (uint64_t seed = 0; seed < 1500; ++seed) {
     const int64_t lengths[] = {128, 256, 512, 1024};
-    const Problem problem = make_problem(kernel.spec, lengths[seed % 4], 1000 * seed);
+    const LinearProblem problem = make_problem(kernel.spec, lengths[seed % 4], 1000 * seed);
     const LinearOracle oracle = problem.oracle();
     const LinearBound bound = bound_of(kernel, oracle);
     const double got = round_to(kernel.y, static_cast<double>(kernel.run(problem, random)));
@@ -225,39 +225,39 @@ INSTANTIATE_TEST_SUITE_P(Simulated, RightKernel, testing::ValuesIn(right_kernels
 
 // One planted fault in the problem that the kernel sees, or in the kernel. A fault counts as caught when one
 // of 32 outputs is refused.
-struct Fault {
+struct LinearFault {
   const char* name;
   Kernel kernel;  // declares itself right
   int64_t k;
-  std::function<void(Problem&)> damage;  // done to what the kernel reads, not to the oracle's copy
+  std::function<void(LinearProblem&)> damage;  // done to what the kernel reads, not to the oracle's copy
 };
 
-float run_f16_accumulator(const Problem& p, Random&) {
+float run_f16_accumulator(const LinearProblem& p, Random&) {
   float sum = 0;
   for (int64_t k = 0; k < p.terms(); ++k) sum = round_to(DType::float16, sum + weight_f32(p, k) * x_at(p, k));
   return sum + static_cast<float>(p.bias);
 }
 
-float run_bf16_accumulator(const Problem& p, Random&) {
+float run_bf16_accumulator(const LinearProblem& p, Random&) {
   float sum = 0;
-  for (int64_t k = 0; k < p.terms(); ++k) sum = bf16(sum + weight_f32(p, k) * x_at(p, k));
+  for (int64_t k = 0; k < p.terms(); ++k) sum = as_bf16(sum + weight_f32(p, k) * x_at(p, k));
   return sum + static_cast<float>(p.bias);
 }
 
-float run_undeclared_bf16_weights(const Problem& p, Random& random) {
-  return dot([&](int64_t k) { return bf16(weight_f32(p, k)); }, [&](int64_t k) { return x_at(p, k); },
+float run_undeclared_bf16_weights(const LinearProblem& p, Random& random) {
+  return dot([&](int64_t k) { return as_bf16(weight_f32(p, k)); }, [&](int64_t k) { return x_at(p, k); },
              p.terms(), random) +
          static_cast<float>(p.bias);
 }
 
-float run_truncating(const Problem& p, Random& random) {
+float run_truncating(const LinearProblem& p, Random& random) {
   const uint32_t bits = std::bit_cast<uint32_t>(run_f32(p, random)) & 0xFFFF0000;
   return std::bit_cast<float>(bits);
 }
 
-void nothing(Problem&) {}
+void nothing(LinearProblem&) {}
 
-void next_groups_scale(Problem& p) {
+void next_groups_scale(LinearProblem& p) {
   const std::vector<ExactWeight> right = p.weights;
   for (size_t k = 0; k < right.size(); ++k) {
     const size_t other = (k + static_cast<size_t>(p.group)) % right.size();
@@ -266,17 +266,17 @@ void next_groups_scale(Problem& p) {
   }
 }
 
-void drop_last(Problem& p) { p.x.back() = 0; }
-void one_code_more(Problem& p) { p.weights[p.weights.size() / 2].code += 1; }
-void swap_nibbles(Problem& p) {
+void drop_last(LinearProblem& p) { p.x.back() = 0; }
+void one_code_more(LinearProblem& p) { p.weights[p.weights.size() / 2].code += 1; }
+void swap_nibbles(LinearProblem& p) {
   for (size_t k = 0; k + 1 < p.weights.size(); k += 2) std::swap(p.weights[k].code, p.weights[k + 1].code);
 }
-void no_zero_point(Problem& p) {
+void no_zero_point(LinearProblem& p) {
   for (ExactWeight& w : p.weights) w.zero = 0;
 }
-void no_bias(Problem& p) { p.bias = 0; }
+void no_bias(LinearProblem& p) { p.bias = 0; }
 
-std::vector<Fault> faults() {
+std::vector<LinearFault> faults() {
   const LinearStages f32 = {.weight_cast = kF32, .product_cast = kF32};
   const LinearStages bf16_weights = {.weight_cast = kBf16, .product_cast = kF32, .output_cast = kBf16};
   const LinearStages torchao = {.scale_cast = kBf16,
@@ -287,7 +287,7 @@ std::vector<Fault> faults() {
   const Kernel int4 = {"", f32, {"int4_tinygemm_g32"}, DType::bfloat16, run_f32};
   const Kernel int4_bf16 = {"", bf16_weights, {"int4_tinygemm_g32"}, DType::bfloat16, run_bf16_weights};
   const Kernel int8 = {"", torchao, {"int8_row"}, DType::bfloat16, run_int8_torchao};
-  const auto with = [](Kernel kernel, DType y, std::function<float(const Problem&, Random&)> run) {
+  const auto with = [](Kernel kernel, DType y, std::function<float(const LinearProblem&, Random&)> run) {
     kernel.y = y;
     kernel.run = std::move(run);
     return kernel;
@@ -311,16 +311,17 @@ std::vector<Fault> faults() {
   };
 }
 
-class PlantedFault : public testing::TestWithParam<Fault> {};
+class PlantedFault : public testing::TestWithParam<LinearFault> {};
 
 TEST_P(PlantedFault, IsCaughtInEveryCallOf32Outputs) {
-  const Fault& fault = GetParam();
+  const LinearFault& fault = GetParam();
   Random random(7);
   int refused_outputs = 0;
   for (uint64_t call = 0; call < 20; ++call) {
     int refused = 0;
     for (uint64_t output = 0; output < 32; ++output) {
-      Problem problem = make_problem(fault.kernel.spec, fault.k, 1'000'000 + 1000 * (32 * call + output));
+      LinearProblem problem =
+          make_problem(fault.kernel.spec, fault.k, 1'000'000 + 1000 * (32 * call + output));
       const LinearOracle oracle = problem.oracle();
       fault.damage(problem);
       const double got = round_to(fault.kernel.y, static_cast<double>(fault.kernel.run(problem, random)));
@@ -336,7 +337,7 @@ INSTANTIATE_TEST_SUITE_P(Simulated, PlantedFault, testing::ValuesIn(faults()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(LinearBound, EveryDeclaredRoundingWidensAndNoneNarrows) {
-  const Problem problem = make_problem({"int4_tinygemm_g32", DType::float32, DType::float32}, 256, 1);
+  const LinearProblem problem = make_problem({"int4_tinygemm_g32", DType::float32, DType::float32}, 256, 1);
   const LinearOracle oracle = problem.oracle();
   const LinearDTypes dtypes = {DType::float32, DType::float32, DType::float32};
   const auto error = [&](const LinearStages& stages) { return linear_bound(oracle, stages, dtypes).error; };

@@ -13,14 +13,14 @@
 namespace qcts {
 namespace {
 
-constexpr std::array<LayoutInfo, 2> kLayouts = {
+constexpr std::array<LayoutInfo, 2> kFp8Layouts = {
     {{"plain", "torchao 0.18.0 float8_tensor.py Float8Tensor", true},
      {"mslk", "MSLK 0017d3d quantize/triton/fp8_quantize.py, the \"mslk\" choice of Float8Tensor.from_hp",
       false}}};
 
 constexpr std::string_view kFromHp =
     "torchao 0.18.0 float8_tensor.py, _float8_addmm_impl: Float8Tensor.from_hp(x)";
-constexpr std::string_view kStatic =
+constexpr std::string_view kFp8Static =
     "torchao 0.18.0 prototype_float8_tensor.py, _float8_addmm_impl: from_hp(x, scale=act_quant_scale)";
 constexpr std::string_view kMslk =
     "MSLK 0017d3d fp8_quantize.py, _kernel_quantize_fp8_row; by source, not confirmed on hardware";
@@ -30,7 +30,7 @@ constexpr ActivationInfo kAlone = {kWeightOnly, "torchao 0.18.0 Float8WeightOnly
 constexpr std::array<ActivationInfo, 3> kRowPolicies = {
     {kAlone, {"dyn_row", kFromHp}, {"dyn_row_mslk", kMslk}}};
 constexpr std::array<ActivationInfo, 4> kTensorPolicies = {
-    {kAlone, {"dyn_tensor", kFromHp}, {"static_tensor", kStatic}, {"static_tensor_out", kStatic}}};
+    {kAlone, {"dyn_tensor", kFromHp}, {"static_tensor", kFp8Static}, {"static_tensor_out", kFp8Static}}};
 constexpr std::array<ActivationInfo, 2> kBlockPolicies = {{kAlone, {"dyn_block128", kFromHp}}};
 
 bool is_weight_type(DType dtype) {
@@ -105,7 +105,7 @@ std::string_view Float8Scheme::source() const {
 }
 
 std::span<const LayoutInfo> Float8Scheme::layouts() const {
-  return std::span<const LayoutInfo>(kLayouts).first(p_.has_floored_recipe ? 2 : 1);
+  return std::span<const LayoutInfo>(kFp8Layouts).first(p_.has_floored_recipe ? 2 : 1);
 }
 
 std::optional<std::string> Float8Scheme::refusal(const WeightShape& shape, std::string_view layout) const {

@@ -30,7 +30,7 @@ const Float8Scheme& dense() {
   return scheme;
 }
 
-constexpr std::array<LayoutInfo, 2> kLayouts = {
+constexpr std::array<LayoutInfo, 2> kFp8Sparse24Layouts = {
     {{"plain", "nibbles by rows; no producer's", true},
      {"cutlass_sm90", "torchao 0.18.0 csrc/cuda/to_sparse_semi_structured_cutlass_sm9x, by index map",
       false}}};
@@ -110,7 +110,7 @@ class Fp8Sparse24 final : public Scheme {
                         std::span<double> out) const override {
     dense().exact_activation(planes, x, activation, row, out);
   }
-  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+  std::span<const LayoutInfo> layouts() const override { return kFp8Sparse24Layouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return "fp8_sparse24_row has no layout " + std::string(layout);

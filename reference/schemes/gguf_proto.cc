@@ -18,7 +18,7 @@ constexpr int64_t kSuperBlock = 256, kBlock = 32, kBlocks = kSuperBlock / kBlock
 constexpr float kSteps = 15;        // of a 4-bit code
 constexpr float kLargestCode = 63;  // of a 6-bit scale or least value
 
-constexpr std::array<LayoutInfo, 1> kLayouts = {
+constexpr std::array<LayoutInfo, 1> kGgufProtoLayouts = {
     {{"plain", "torchao 0.18.0 gguf_quantized_tensor.py GGUFQuantizedTensor", true}}};
 
 struct BlockParameters {
@@ -57,7 +57,7 @@ class GgufProto final : public Scheme {
            "_quantize_gguf, _dequantize_gguf";
   }
   int64_t group() const override { return kBlock; }
-  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+  std::span<const LayoutInfo> layouts() const override { return kGgufProtoLayouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return "gguf_proto has no layout " + std::string(layout);

@@ -12,9 +12,9 @@
 namespace qcts {
 namespace {
 
-constexpr double kLeastScale = 1e-6;
+constexpr double kInt4Int32LeastScale = 1e-6;
 
-constexpr std::array<LayoutInfo, 1> kLayouts = {
+constexpr std::array<LayoutInfo, 1> kInt4Int32Layouts = {
     {{"plain",
       "torchao 0.18.0 int4_plain_int32_tensor.py: bytes with even k in the low nibble, four of them a word, "
       "as "
@@ -25,12 +25,12 @@ AffineRecipe recipe_of(DType dtype) {
   return {.mapping = Mapping::asymmetric,
           .code_min = 0,
           .code_max = 15,
-          .least_scale = kLeastScale,
+          .least_scale = kInt4Int32LeastScale,
           .input = dtype,
           .scale = dtype};
 }
 
-int code_at(std::span<const std::byte> qdata, int64_t element) {
+int nibble_at(std::span<const std::byte> qdata, int64_t element) {
   const int byte = static_cast<int>(qdata[element / 2]);
   return element % 2 ? byte >> 4 : byte & 0xF;
 }
@@ -51,7 +51,7 @@ class Int4Int32 final : public Scheme {
            "_from_hp_xpu, choose_qparams_affine, quantize_affine";
   }
   int64_t group() const override { return group_; }
-  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+  std::span<const LayoutInfo> layouts() const override { return kInt4Int32Layouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
@@ -116,7 +116,7 @@ class Int4Int32 final : public Scheme {
     const std::vector<std::byte>& zeros = plane(plain, "zero_point").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t at = k / group_ * shape.n + row;
-      const double code = code_at(qdata, row * shape.k + k) - static_cast<int8_t>(zeros[at]);
+      const double code = nibble_at(qdata, row * shape.k + k) - static_cast<int8_t>(zeros[at]);
       const double scale = load_float(shape.dtype, scales, at);
       out[k] = {.product = code * scale, .zero = 0, .code = code, .scale = scale};
     }

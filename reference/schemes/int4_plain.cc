@@ -19,7 +19,7 @@ namespace {
 
 constexpr float kLeastRange = 1e-6f;
 
-constexpr std::array<LayoutInfo, 2> kLayouts = {{
+constexpr std::array<LayoutInfo, 2> kInt4PlainLayouts = {{
     {"plain", "torchao 0.18.0 int4_tensor.py Int4Tensor; MSLK pack_int4: even k in the low nibble", true},
     {"preshuffled_bf16",
      "MSLK csrc/gemm/cutlass/mixed_dtype_utils.cu preshuffle_i4 for bfloat16 activations, by CUTLASS's "
@@ -99,7 +99,7 @@ class Int4Plain final : public Scheme {
                         "pack_int4";
   }
   int64_t group() const override { return group_; }
-  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+  std::span<const LayoutInfo> layouts() const override { return kInt4PlainLayouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);

@@ -31,12 +31,12 @@ constexpr double kLeastScaleTilePacked = 0x1p-126;
 // before it quantizes, so the padding holds the codes, scales and zeros of zeros.
 constexpr int64_t kTilePadK = 1024, kTilePadN = 8;
 
-constexpr std::array<ActivationInfo, 2> kActivations = {
+constexpr std::array<ActivationInfo, 2> kInt4TinygemmActivations = {
     {{kWeightOnly, "x enters the sum as it is"},
      {"pre_weight_only",
       "torchao 0.18.0 linear of Int4OpaqueTensor and Int4TilePackedTo4dTensor with act_pre_scale"}}};
 
-constexpr std::array<LayoutInfo, 6> kLayouts = {{
+constexpr std::array<LayoutInfo, 6> kInt4TinygemmLayouts = {{
     {"plain",
      "torchao 0.18.0: the byte that aten::_convert_weight_to_int4pack takes, even k in the high nibble",
      true},
@@ -55,14 +55,14 @@ constexpr std::array<LayoutInfo, 6> kLayouts = {{
      false},
 }};
 
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+int64_t padded_to(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 bool is_tile(std::string_view layout) { return layout == "tile_packed_4d" || layout == "tile_packed_4d_v1"; }
 
 // The weight as the layout stores it: padded for tile_packed_4d.
 WeightShape stored_shape(const WeightShape& shape, std::string_view layout) {
   if (!is_tile(layout)) return shape;
-  return {shape.dtype, round_up(shape.n, kTilePadN), round_up(shape.k, kTilePadK)};
+  return {shape.dtype, padded_to(shape.n, kTilePadN), padded_to(shape.k, kTilePadK)};
 }
 
 // Where the code of weight [n, k] is.
@@ -106,7 +106,7 @@ Nibble nibble_of(std::string_view layout, const WeightShape& stored, int64_t n, 
   return cpu_nibble(layout, stored, n, k);
 }
 
-int code_at(std::span<const std::byte> qdata, Nibble at) {
+int code_of(std::span<const std::byte> qdata, Nibble at) {
   const int byte = static_cast<int>(qdata[at.byte]);
   return at.high ? byte >> 4 : byte & 0xF;
 }
@@ -121,12 +121,12 @@ size_t scale_index(const WeightShape& stored, int64_t g, int64_t n) {
   return static_cast<size_t>((g * stored.n + n) * 2);
 }
 
-struct GroupParameters {
+struct ScaleAndZero {
   float scale = 0, zero = 0;
 };
 
 // _choose_qparams_affine_tinygemm. Every operation rounds to the weight's dtype.
-GroupParameters choose_parameters(DType dtype, std::span<const float> group, float least_scale) {
+ScaleAndZero choose_parameters(DType dtype, std::span<const float> group, float least_scale) {
   float low = group[0], high = group[0];
   for (float w : group) {
     if (std::isnan(w)) return {w, w};
@@ -141,7 +141,7 @@ GroupParameters choose_parameters(DType dtype, std::span<const float> group, flo
 // _quantize_affine_tinygemm: clamp(round((w - (zero - scale * 8)) / scale), 0, 15), every operation in the
 // weight's dtype, round half to even. NaN becomes 0: the conversion to int32 gives 0x80000000 and the packs
 // keep the low four bits.
-int quantize_one(DType dtype, float w, GroupParameters group) {
+int quantize_one(DType dtype, float w, ScaleAndZero group) {
   const float low = sub_in(dtype, group.zero, mul_in(dtype, group.scale, kMidPoint));
   const float code = std::nearbyint(div_in(dtype, sub_in(dtype, w, low), group.scale));
   if (std::isnan(code)) return 0;
@@ -170,7 +170,7 @@ class Int4Tinygemm final : public Scheme {
            "_quantize_affine_tinygemm";
   }
   int64_t group() const override { return group_; }
-  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+  std::span<const LayoutInfo> layouts() const override { return kInt4TinygemmLayouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
@@ -206,7 +206,7 @@ class Int4Tinygemm final : public Scheme {
     for (int64_t n = 0; n < shape.n; ++n) {
       for (int64_t g = 0; g < shape.k / group_; ++g) {
         const std::span<const float> group(values.data() + n * shape.k + g * group_, group_);
-        const GroupParameters parameters = choose_parameters(weight.dtype, group, least);
+        const ScaleAndZero parameters = choose_parameters(weight.dtype, group, least);
         for (int64_t i = 0; i < group_; ++i)
           put_code(planes[0].bytes, plain_nibble(shape, n, g * group_ + i),
                    quantize_one(weight.dtype, group[i], parameters));
@@ -241,7 +241,7 @@ class Int4Tinygemm final : public Scheme {
     for (int64_t n = 0; n < shape.n; ++n)
       for (int64_t k = 0; k < shape.k; ++k)
         put_code(packed[0].bytes, nibble_of(layout, stored, n, k),
-                 code_at(qdata.bytes, plain_nibble(shape, n, k)));
+                 code_of(qdata.bytes, plain_nibble(shape, n, k)));
     return packed;
   }
 
@@ -259,7 +259,7 @@ class Int4Tinygemm final : public Scheme {
     for (int64_t n = 0; n < shape.n; ++n)
       for (int64_t k = 0; k < shape.k; ++k)
         put_code(plain[0].bytes, plain_nibble(shape, n, k),
-                 code_at(qdata.bytes, nibble_of(layout, stored, n, k)));
+                 code_of(qdata.bytes, nibble_of(layout, stored, n, k)));
     return plain;
   }
 
@@ -284,7 +284,7 @@ class Int4Tinygemm final : public Scheme {
     const std::vector<std::byte>& parameters = plane(plain, "scale_and_zero").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
       const size_t index = scale_index(shape, k / group_, row);
-      const double code = code_at(qdata, plain_nibble(shape, row, k)) - 8;
+      const double code = code_of(qdata, plain_nibble(shape, row, k)) - 8;
       const double scale = load_float(shape.dtype, parameters, index);
       out[k] = {.product = code * scale,
                 .zero = load_float(shape.dtype, parameters, index + 1),
@@ -293,7 +293,7 @@ class Int4Tinygemm final : public Scheme {
     }
   }
 
-  std::span<const ActivationInfo> activations() const override { return kActivations; }
+  std::span<const ActivationInfo> activations() const override { return kInt4TinygemmActivations; }
   std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const override {
     if (!is_pre_scaled(activation)) return {};
     return {pre_scale_spec(shape)};

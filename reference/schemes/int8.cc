@@ -22,34 +22,34 @@ namespace {
 
 // from_hp: eps = torch.finfo(torch.float32).eps = 2^-23, for every input dtype; exact in float16 (as a
 // subnormal) and bfloat16.
-constexpr double kLeastScale = 0x1p-23;
+constexpr double kInt8LeastScale = 0x1p-23;
 
-constexpr std::array<LayoutInfo, 1> kLayouts = {
+constexpr std::array<LayoutInfo, 1> kInt8Layouts = {
     {{"plain", "torchao 0.18.0 int8_tensor.py Int8Tensor", true}}};
 
 constexpr std::string_view kDynamic =
     "torchao 0.18.0 Int8DynamicActivationInt8WeightConfig: Int8Tensor.from_hp of x";
-constexpr std::string_view kStatic =
+constexpr std::string_view kInt8Static =
     "torchao 0.18.0 Int8StaticActivationInt8WeightConfig: Int8Tensor.from_hp of x with a given scale";
 constexpr std::string_view kScaled =
     "torchao 0.18.0 int8_tensor.py linear with act_pre_scale (prototype/smoothquant, prototype/awq)";
 // Every other one is its neighbour after act_pre_scale; scales of groups have the first two alone.
-constexpr std::array<ActivationInfo, 16> kActivations = {{{kWeightOnly, "x enters the sum as it is"},
-                                                          {"pre_weight_only", kScaled},
-                                                          {"dyn_row_sym", kDynamic},
-                                                          {"pre_dyn_row_sym", kScaled},
-                                                          {"dyn_row_asym", kDynamic},
-                                                          {"pre_dyn_row_asym", kScaled},
-                                                          {"dyn_tensor_sym", kDynamic},
-                                                          {"pre_dyn_tensor_sym", kScaled},
-                                                          {"dyn_tensor_asym", kDynamic},
-                                                          {"pre_dyn_tensor_asym", kScaled},
-                                                          {"static_tensor_sym", kStatic},
-                                                          {"pre_static_tensor_sym", kScaled},
-                                                          {"static_tensor_sym_zp", kStatic},
-                                                          {"pre_static_tensor_sym_zp", kScaled},
-                                                          {"static_tensor_asym", kStatic},
-                                                          {"pre_static_tensor_asym", kScaled}}};
+constexpr std::array<ActivationInfo, 16> kInt8Activations = {{{kWeightOnly, "x enters the sum as it is"},
+                                                              {"pre_weight_only", kScaled},
+                                                              {"dyn_row_sym", kDynamic},
+                                                              {"pre_dyn_row_sym", kScaled},
+                                                              {"dyn_row_asym", kDynamic},
+                                                              {"pre_dyn_row_asym", kScaled},
+                                                              {"dyn_tensor_sym", kDynamic},
+                                                              {"pre_dyn_tensor_sym", kScaled},
+                                                              {"dyn_tensor_asym", kDynamic},
+                                                              {"pre_dyn_tensor_asym", kScaled},
+                                                              {"static_tensor_sym", kInt8Static},
+                                                              {"pre_static_tensor_sym", kScaled},
+                                                              {"static_tensor_sym_zp", kInt8Static},
+                                                              {"pre_static_tensor_sym_zp", kScaled},
+                                                              {"static_tensor_asym", kInt8Static},
+                                                              {"pre_static_tensor_asym", kScaled}}};
 
 bool is_static(std::string_view activation) { return without_pre_scale(activation).starts_with("static_"); }
 bool is_asymmetric(std::string_view activation) { return activation.ends_with("_asym"); }
@@ -66,7 +66,7 @@ AffineRecipe recipe_of(DType input, bool reduced, bool asymmetric) {
   return {.mapping = asymmetric ? Mapping::asymmetric : Mapping::symmetric,
           .code_min = reduced ? -64 : -128,
           .code_max = reduced ? 63 : 127,
-          .least_scale = kLeastScale,
+          .least_scale = kInt8LeastScale,
           .input = input,
           .scale = DType::float32};
 }
@@ -129,9 +129,9 @@ class Int8 final : public Scheme {
            "quantize_affine";
   }
   int64_t group() const override { return granularity_.size; }
-  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+  std::span<const LayoutInfo> layouts() const override { return kInt8Layouts; }
   std::span<const ActivationInfo> activations() const override {
-    const std::span<const ActivationInfo> all = kActivations;
+    const std::span<const ActivationInfo> all = kInt8Activations;
     return granularity_.kind == Granularity::group ? all.first(2) : all;
   }
 

@@ -4,19 +4,19 @@
 namespace qcts {
 namespace {
 
-const Scheme& scheme() { return *find_scheme("int8_row"); }
+const Scheme& int8_scheme() { return *find_scheme("int8_row"); }
 
 class Int8RowRecorded : public testing::TestWithParam<RecordedRow> {};
 
 TEST_P(Int8RowRecorded, QuantizesAsTorchao) {
-  const Planes planes = quantize_row(scheme(), GetParam());
+  const Planes planes = quantize_row(int8_scheme(), GetParam());
   EXPECT_EQ(to_hex(plane(planes, "qdata").bytes), GetParam().qdata);
   EXPECT_EQ(to_hex(plane(planes, "scale").bytes), GetParam().scale);
   EXPECT_EQ(to_hex(plane(planes, "zero_point").bytes), "00");
 }
 
 TEST_P(Int8RowRecorded, DequantizesAsTorchao) {
-  EXPECT_EQ(to_hex(scheme().dequantize(quantize_row(scheme(), GetParam()), row_shape(GetParam()))),
+  EXPECT_EQ(to_hex(int8_scheme().dequantize(quantize_row(int8_scheme(), GetParam()), row_shape(GetParam()))),
             GetParam().dequantized);
 }
 
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
 // torch.full((1, 4), nan) and a row with an Inf: every code is 0, the scale is NaN or Inf.
 TEST(Int8Row, NanAndInfRowsAsTorchao) {
   const auto quantize = [](const char* weight) {
-    return scheme().quantize({DType::float32, 1, 2, from_hex(weight)});
+    return int8_scheme().quantize({DType::float32, 1, 2, from_hex(weight)});
   };
   Planes want = {{"qdata", DType::int8, {1, 2}, from_hex("0000")},
                  {"scale", DType::float32, {1, 1}, from_hex("0000c07f")},
@@ -93,18 +93,18 @@ TEST(Int8Row, ZeroPointIsTakenOffTheCode) {
                          {"scale", DType::float32, {1, 1}, from_hex("0000003f")},
                          {"zero_point", DType::int8, {1, 1}, from_hex("80")}};
   // 127 + 128 and -128 + 128, times 0.5
-  EXPECT_EQ(to_hex(scheme().dequantize(planes, {DType::bfloat16, 1, 2})), "ff420000");
+  EXPECT_EQ(to_hex(int8_scheme().dequantize(planes, {DType::bfloat16, 1, 2})), "ff420000");
   std::vector<ExactWeight> row(2);
-  scheme().exact_row(planes, {DType::bfloat16, 1, 2}, 0, row);
+  int8_scheme().exact_row(planes, {DType::bfloat16, 1, 2}, 0, row);
   EXPECT_EQ(row[0].product, 127.5);
   EXPECT_EQ(row[0].code, 255);
 }
 
 TEST(Int8Row, PlacesAreRowsAndColumns) {
   const WeightShape shape = {DType::bfloat16, 4, 10};
-  EXPECT_EQ(scheme().place(shape, "plain", "qdata", 37), "row 3, k 7");
-  EXPECT_EQ(scheme().place(shape, "plain", "scale", 9), "row 2");
-  EXPECT_EQ(scheme().place(shape, "plain", "zero_point", 3), "row 3");
+  EXPECT_EQ(int8_scheme().place(shape, "plain", "qdata", 37), "row 3, k 7");
+  EXPECT_EQ(int8_scheme().place(shape, "plain", "scale", 9), "row 2");
+  EXPECT_EQ(int8_scheme().place(shape, "plain", "zero_point", 3), "row 3");
 }
 
 }  // namespace

@@ -18,9 +18,9 @@
 namespace qcts {
 namespace {
 
-constexpr std::array<LayoutInfo, 1> kLayouts = {
+constexpr std::array<LayoutInfo, 1> kIntxLayouts = {
     {{"plain", "torchao 0.18.0 intx_unpacked_to_int8_tensor.py IntxUnpackedToInt8Tensor", true}}};
-constexpr std::array<ActivationInfo, 2> kActivations = {
+constexpr std::array<ActivationInfo, 2> kIntxActivations = {
     {{kWeightOnly, "x enters the sum as it is"},
      {"dyn_token_asym",
       "torchao 0.18.0 Int8DynamicActivationIntxWeightConfig: _apply_int8_act_asym_per_token_quant_dequant"}}};
@@ -84,8 +84,8 @@ class Intx final : public Scheme {
            "quantize_affine";
   }
   int64_t group() const override { return group_; }
-  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
-  std::span<const ActivationInfo> activations() const override { return kActivations; }
+  std::span<const LayoutInfo> layouts() const override { return kIntxLayouts; }
+  std::span<const ActivationInfo> activations() const override { return kIntxActivations; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);

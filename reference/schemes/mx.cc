@@ -20,14 +20,14 @@
 namespace qcts {
 namespace {
 
-constexpr int64_t kBlock = 32;
+constexpr int64_t kMxBlock = 32;
 constexpr int kBias = 127;  // of e8m0 and of float32
 constexpr int kNanScale = 255;
 
-constexpr std::array<LayoutInfo, 2> kLayouts = {
+constexpr std::array<LayoutInfo, 2> kMxLayouts = {
     {{"plain", "torchao 0.18.0 mx_tensor.py to_mx, is_swizzled_scales=False", true},
      {"swizzled", "torchao 0.18.0 mx_formats/utils.py to_blocked", true}}};
-constexpr std::array<ActivationInfo, 2> kActivations = {
+constexpr std::array<ActivationInfo, 2> kMxActivations = {
     {{kWeightOnly, "torchao 0.18.0 MXTensor without act_quant_kwargs"},
      {"dyn_block32", "torchao 0.18.0 mx_tensor.py: MXTensor.to_mx(x) by act_quant_kwargs"}}};
 
@@ -50,7 +50,7 @@ bool is_float8(DType type) { return type == DType::float8_e4m3fn || type == DTyp
 // A block's scale byte, and the block ready for the cast.
 struct ScaledBlock {
   int scale = 0;
-  std::array<float, kBlock> values{};
+  std::array<float, kMxBlock> values{};
 };
 
 // to_mx with FLOOR, CEIL or EVEN: the exponent field of max |x|, from the bits of the float32.
@@ -122,23 +122,24 @@ class Mx final : public Scheme {
   std::string_view source() const override {
     return "torchao 0.18.0 MXDynamicActivationMXWeightConfig: MXTensor.to_mx, to_mx, _to_mx_rceil, to_dtype";
   }
-  int64_t group() const override { return kBlock; }
+  int64_t group() const override { return kMxBlock; }
   std::string_view meaning() const override { return element_.name; }
-  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
-  std::span<const ActivationInfo> activations() const override { return kActivations; }
+  std::span<const LayoutInfo> layouts() const override { return kMxLayouts; }
+  std::span<const ActivationInfo> activations() const override { return kMxActivations; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
     if (shape.dtype != DType::float32 && shape.dtype != DType::bfloat16)
       return name_ + " takes float32 and bfloat16 weights, not " + std::string(dtype_name(shape.dtype));
     if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
-    if (shape.k % kBlock) return "K = " + std::to_string(shape.k) + " is not a multiple of the block size 32";
+    if (shape.k % kMxBlock)
+      return "K = " + std::to_string(shape.k) + " is not a multiple of the block size 32";
     return std::nullopt;
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
     const DType stored = is_float8(element_.type) ? element_.type : DType::uint8;
-    const int64_t blocks = shape.k / kBlock;
+    const int64_t blocks = shape.k / kMxBlock;
     return {{"qdata", stored, {shape.n, shape.k * element_.bits / 8}},
             {"scale", DType::float8_e8m0fnu,
              layout == "swizzled" ? swizzled_shape(shape.n, blocks) : std::vector<int64_t>{shape.n, blocks}}};
@@ -147,13 +148,13 @@ class Mx final : public Scheme {
   Planes quantize(const Matrix& weight, std::string_view) const override {
     Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, "plain"));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
-    for (size_t block = 0; block < values.size() / kBlock; ++block) {
-      const std::span<const float> source(values.data() + block * kBlock, kBlock);
+    for (size_t block = 0; block < values.size() / kMxBlock; ++block) {
+      const std::span<const float> source(values.data() + block * kMxBlock, kMxBlock);
       const ScaledBlock scaled =
           mode_ == Mode::rceil ? scale_block_rceil(element_, source) : scale_block(element_, mode_, source);
       planes[1].bytes[block] = static_cast<std::byte>(scaled.scale);
-      for (int64_t i = 0; i < kBlock; ++i) {
-        const int64_t index = static_cast<int64_t>(block) * kBlock + i;
+      for (int64_t i = 0; i < kMxBlock; ++i) {
+        const int64_t index = static_cast<int64_t>(block) * kMxBlock + i;
         const uint8_t code = element_code(element_, scaled.values[i]);
         if (element_.bits == 8)
           planes[0].bytes[index] = static_cast<std::byte>(code);
@@ -168,7 +169,7 @@ class Mx final : public Scheme {
     require_planes(plain, plane_specs(shape, "plain"));
     Planes packed = make_planes(plane_specs(shape, layout));
     packed[0].bytes = plane(plain, "qdata").bytes;
-    swizzle(shape.n, shape.k / kBlock, plane(plain, "scale").bytes, packed[1].bytes);
+    swizzle(shape.n, shape.k / kMxBlock, plane(plain, "scale").bytes, packed[1].bytes);
     return packed;
   }
 
@@ -176,7 +177,7 @@ class Mx final : public Scheme {
     require_planes(packed, plane_specs(shape, layout));
     Planes plain = make_planes(plane_specs(shape, "plain"));
     plain[0].bytes = plane(packed, "qdata").bytes;
-    unswizzle(shape.n, shape.k / kBlock, plane(packed, "scale").bytes, plain[1].bytes);
+    unswizzle(shape.n, shape.k / kMxBlock, plane(packed, "scale").bytes, plain[1].bytes);
     return plain;
   }
 
@@ -199,7 +200,7 @@ class Mx final : public Scheme {
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t index = row * shape.k + k;
       const double code = code_value(plane(plain, "qdata").bytes, index);
-      const double scale = load_float(DType::float8_e8m0fnu, plane(plain, "scale").bytes, index / kBlock);
+      const double scale = load_float(DType::float8_e8m0fnu, plane(plain, "scale").bytes, index / kMxBlock);
       out[k] = {.product = code * scale, .zero = 0, .code = code, .scale = scale};
     }
   }
@@ -225,7 +226,7 @@ class Mx final : public Scheme {
 
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
-    const int64_t offset = static_cast<int64_t>(byte_offset), blocks = shape.k / kBlock;
+    const int64_t offset = static_cast<int64_t>(byte_offset), blocks = shape.k / kMxBlock;
     if (plane_name == "scale") {
       if (layout == "swizzled") return swizzled_place(shape.n, blocks, offset);
       return "row " + std::to_string(offset / blocks) + ", block " + std::to_string(offset % blocks);

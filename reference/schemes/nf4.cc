@@ -21,10 +21,11 @@
 namespace qcts {
 namespace {
 
-constexpr int64_t kBlock = 64;
+constexpr int64_t kNf4Block = 64;
 constexpr int64_t kScalerBlock = 256;
 
-constexpr std::array<LayoutInfo, 1> kLayouts = {{{"plain", "torchao 0.18.0 nf4_tensor.py NF4Tensor", true}}};
+constexpr std::array<LayoutInfo, 1> kNf4Layouts = {
+    {{"plain", "torchao 0.18.0 nf4_tensor.py NF4Tensor", true}}};
 
 constexpr std::array<double, 16> kTable = {-1.0000, -0.6962, -0.5251, -0.3949, -0.2844, -0.1848,
                                            -0.0911, 0.0000,  0.0796,  0.1609,  0.2461,  0.3379,
@@ -62,8 +63,8 @@ class Nf4 final : public Scheme {
   std::string_view source() const override {
     return "torchao 0.18.0 NF4WeightOnlyConfig: NF4Tensor.from_tensor, get_original_weight";
   }
-  int64_t group() const override { return kBlock; }
-  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
+  int64_t group() const override { return kNf4Block; }
+  std::span<const LayoutInfo> layouts() const override { return kNf4Layouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return "nf4_b64_s256 has no layout " + std::string(layout);
@@ -71,13 +72,13 @@ class Nf4 final : public Scheme {
       return "nf4_b64_s256 takes float32, float16 and bfloat16 weights, not " +
              std::string(dtype_name(shape.dtype));
     if (shape.n < 1 || shape.k < 1) return "nf4_b64_s256 takes no empty weight";
-    if (shape.n * shape.k % (kBlock * kScalerBlock))
+    if (shape.n * shape.k % (kNf4Block * kScalerBlock))
       return "N * K = " + std::to_string(shape.n * shape.k) + " is not a multiple of 64 * 256";
     return std::nullopt;
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
-    const int64_t elems = shape.n * shape.k, blocks = elems / kBlock;
+    const int64_t elems = shape.n * shape.k, blocks = elems / kNf4Block;
     return {{"quantized_data", DType::uint8, {elems / 2}},
             {"scaler_mean", shape.dtype, {}},
             {"quantization_factor", shape.dtype, {blocks / kScalerBlock}},
@@ -95,13 +96,13 @@ class Nf4 final : public Scheme {
       store_float(dtype, planes[4].bytes, i, table[i]);
     }
     std::vector<float> scalers;
-    for (size_t block = 0; block < values.size() / kBlock; ++block) {
-      const std::span<const float> source = std::span(values).subspan(block * kBlock, kBlock);
+    for (size_t block = 0; block < values.size() / kNf4Block; ++block) {
+      const std::span<const float> source = std::span(values).subspan(block * kNf4Block, kNf4Block);
       scalers.push_back(largest_magnitude(source));
-      for (int64_t i = 0; i < kBlock; i += 2) {
+      for (int64_t i = 0; i < kNf4Block; i += 2) {
         const uint8_t even = nearest(dtype, div_in(dtype, source[i], scalers.back()), table);
         const uint8_t odd = nearest(dtype, div_in(dtype, source[i + 1], scalers.back()), table);
-        planes[0].bytes[(block * kBlock + i) / 2] = static_cast<std::byte>(even << 4 | odd);
+        planes[0].bytes[(block * kNf4Block + i) / 2] = static_cast<std::byte>(even << 4 | odd);
       }
     }
     quantize_scalers(dtype, scalers, planes);
@@ -139,7 +140,7 @@ class Nf4 final : public Scheme {
     const std::vector<std::byte>& scalers = plane(plain, "quantized_scalers").bytes;
     const float mean = static_cast<float>(load_float(dtype, plane(plain, "scaler_mean").bytes, 0));
     for (int64_t k = 0; k < shape.k; ++k) {
-      const int64_t index = row * shape.k + k, block = index / kBlock;
+      const int64_t index = row * shape.k + k, block = index / kNf4Block;
       const int byte = static_cast<int>(data[index / 2]);
       const double code = load_float(dtype, plane(plain, "nf4").bytes, index % 2 ? byte & 0xF : byte >> 4);
       const float factor = static_cast<float>(

@@ -20,17 +20,17 @@
 namespace qcts {
 namespace {
 
-constexpr int64_t kBlock = 16;
-constexpr float kLargestCode = 6.0f;     // F4_E2M1_MAX
+constexpr int64_t kNvfp4Block = 16;
+constexpr float kNvfp4LargestCode = 6.0f;  // F4_E2M1_MAX
 constexpr float kLargestScale = 448.0f;  // F8E4M3_MAX
-constexpr float kLeastScale = 0x1p-6f;   // E4M3_EPS = torch.finfo(torch.float8_e4m3fn).tiny
+constexpr float kNvfp4LeastScale = 0x1p-6f;  // E4M3_EPS = torch.finfo(torch.float8_e4m3fn).tiny
 
-constexpr std::array<LayoutInfo, 2> kLayouts = {
+constexpr std::array<LayoutInfo, 2> kNvfp4Layouts = {
     {{"plain", "torchao 0.18.0 nvfp4_tensor.py to_nvfp4, is_swizzled_scales=False", true},
      {"swizzled", "torchao 0.18.0 mx_formats/utils.py to_blocked", true}}};
 constexpr std::string_view kActivationSource =
     "torchao 0.18.0 nvfp4_tensor.py, nvfp4_linear: NVFP4Tensor.to_nvfp4(x)";
-constexpr std::array<ActivationInfo, 4> kActivations = {
+constexpr std::array<ActivationInfo, 4> kNvfp4Activations = {
     {{kWeightOnly, "torchao 0.18.0 NVFP4WeightOnlyConfig"},
      {"dyn_block16", kActivationSource},
      {"dyn_tensor_block16", kActivationSource},
@@ -40,7 +40,7 @@ enum class Levels { one, two };
 
 // per_tensor_amax_to_scale
 float tensor_scale(std::span<const float> values) {
-  return largest_magnitude(values) / (kLargestScale * kLargestCode);
+  return largest_magnitude(values) / (kLargestScale * kNvfp4LargestCode);
 }
 
 // c10/util/Float8_e4m3fn.h: NaN becomes the float32 pattern with the top three bits of its mantissa set.
@@ -51,19 +51,20 @@ float scale_value(uint8_t byte) {
 
 // nvfp4_quantize of one block; tensor_scale nullptr at one level. The byte of its e4m3 scale.
 uint8_t quantize_block(std::span<const float> block, const float* tensor_scale, std::span<std::byte> pairs) {
-  float scale = largest_magnitude(block) / kLargestCode;
+  float scale = largest_magnitude(block) / kNvfp4LargestCode;
   if (tensor_scale) scale = div_x86(scale, *tensor_scale);
-  if (!std::isnan(scale)) scale = std::clamp(scale, kLeastScale, kLargestScale);
+  if (!std::isnan(scale)) scale = std::clamp(scale, kNvfp4LeastScale, kLargestScale);
   const uint8_t byte = static_cast<uint8_t>(encode_float(DType::float8_e4m3fn, scale));
   const float stored = scale_value(byte);
   const float factor = div_x86(tensor_scale ? div_x86(1.0f, *tensor_scale) : 1.0f, stored);
-  std::array<uint8_t, kBlock> codes;
-  for (int64_t i = 0; i < kBlock; ++i) {
+  std::array<uint8_t, kNvfp4Block> codes;
+  for (int64_t i = 0; i < kNvfp4Block; ++i) {
     const float value = mul_x86(block[i], factor);
-    codes[i] = floatx_code(DType::float4_e2m1fn_x2,
-                           std::isnan(value) ? value : std::clamp(value, -kLargestCode, kLargestCode));
+    codes[i] =
+        floatx_code(DType::float4_e2m1fn_x2,
+                    std::isnan(value) ? value : std::clamp(value, -kNvfp4LargestCode, kNvfp4LargestCode));
   }
-  for (int64_t i = 0; i < kBlock; i += 2) store_pair(pairs, i / 2, codes[i], codes[i + 1]);
+  for (int64_t i = 0; i < kNvfp4Block; i += 2) store_pair(pairs, i / 2, codes[i], codes[i + 1]);
   return byte;
 }
 
@@ -84,9 +85,9 @@ class Nvfp4 final : public Scheme {
     return "torchao 0.18.0 NVFP4WeightOnlyConfig: NVFP4Tensor.to_nvfp4, nvfp4_quantize, "
            "per_tensor_amax_to_scale";
   }
-  int64_t group() const override { return kBlock; }
-  std::span<const LayoutInfo> layouts() const override { return kLayouts; }
-  std::span<const ActivationInfo> activations() const override { return kActivations; }
+  int64_t group() const override { return kNvfp4Block; }
+  std::span<const LayoutInfo> layouts() const override { return kNvfp4Layouts; }
+  std::span<const ActivationInfo> activations() const override { return kNvfp4Activations; }
   std::vector<PlaneSpec> policy_specs(const WeightShape&, std::string_view activation) const override {
     if (activation != "static_tensor_block16") return {};
     return {{"act_per_tensor_scale", DType::float32, {}}};
@@ -98,7 +99,8 @@ class Nvfp4 final : public Scheme {
     if (shape.dtype != DType::float32 && shape.dtype != DType::bfloat16)
       return who + " takes float32 and bfloat16 weights, not " + std::string(dtype_name(shape.dtype));
     if (shape.n < 1 || shape.k < 1) return who + " takes no empty weight";
-    if (shape.k % kBlock) return "K = " + std::to_string(shape.k) + " is not a multiple of the block size 16";
+    if (shape.k % kNvfp4Block)
+      return "K = " + std::to_string(shape.k) + " is not a multiple of the block size 16";
     return std::nullopt;
   }
 
@@ -120,7 +122,7 @@ class Nvfp4 final : public Scheme {
     Planes packed = make_planes(plane_specs(shape, layout));
     for (Plane& target : packed)
       if (target.name != "scale") target.bytes = plane(plain, target.name).bytes;
-    swizzle(shape.n, shape.k / kBlock, plane(plain, "scale").bytes, packed[1].bytes);
+    swizzle(shape.n, shape.k / kNvfp4Block, plane(plain, "scale").bytes, packed[1].bytes);
     return packed;
   }
 
@@ -129,7 +131,7 @@ class Nvfp4 final : public Scheme {
     Planes plain = make_planes(plane_specs(shape, "plain"));
     for (Plane& target : plain)
       if (target.name != "scale") target.bytes = plane(packed, target.name).bytes;
-    unswizzle(shape.n, shape.k / kBlock, plane(packed, "scale").bytes, plain[1].bytes);
+    unswizzle(shape.n, shape.k / kNvfp4Block, plane(packed, "scale").bytes, plain[1].bytes);
     return plain;
   }
 
@@ -191,7 +193,7 @@ class Nvfp4 final : public Scheme {
 
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
-    const int64_t offset = static_cast<int64_t>(byte_offset), blocks = shape.k / kBlock;
+    const int64_t offset = static_cast<int64_t>(byte_offset), blocks = shape.k / kNvfp4Block;
     if (plane_name == "per_tensor_scale") return "the weight's scale";
     if (plane_name == "act_per_tensor_scale") return "the activation's scale";
     if (plane_name == "scale") {
@@ -204,7 +206,7 @@ class Nvfp4 final : public Scheme {
 
  private:
   static std::vector<PlaneSpec> specs_of(Levels levels, const WeightShape& shape, std::string_view layout) {
-    const int64_t blocks = shape.k / kBlock;
+    const int64_t blocks = shape.k / kNvfp4Block;
     std::vector<PlaneSpec> specs = {
         {"qdata", DType::uint8, {shape.n, shape.k / 2}},
         {"scale", DType::float8_e4m3fn,
@@ -214,17 +216,17 @@ class Nvfp4 final : public Scheme {
   }
 
   static void quantize_blocks(std::span<const float> values, const float* whole, Planes& planes) {
-    for (size_t block = 0; block < values.size() / kBlock; ++block)
+    for (size_t block = 0; block < values.size() / kNvfp4Block; ++block)
       planes[1].bytes[block] = static_cast<std::byte>(
-          quantize_block(values.subspan(block * kBlock, kBlock), whole,
-                         std::span(planes[0].bytes).subspan(block * kBlock / 2, kBlock / 2)));
+          quantize_block(values.subspan(block * kNvfp4Block, kNvfp4Block), whole,
+                         std::span(planes[0].bytes).subspan(block * kNvfp4Block / 2, kNvfp4Block / 2)));
   }
 
   static double code_value(const Planes& planes, int64_t index) {
     return decode_float(DType::float4_e2m1fn_x2, load_nibble(plane(planes, "qdata").bytes, index));
   }
   static double block_scale(const Planes& planes, int64_t index) {
-    return load_float(DType::float8_e4m3fn, plane(planes, "scale").bytes, index / kBlock);
+    return load_float(DType::float8_e4m3fn, plane(planes, "scale").bytes, index / kNvfp4Block);
   }
   // 1 where the planes have no second level.
   static double whole_scale(const Planes& planes) {

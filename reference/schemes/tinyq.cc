@@ -16,7 +16,7 @@
 namespace qcts {
 namespace {
 
-constexpr float kCodeMax = 127;  // torch.iinfo(torch.int8).max
+constexpr float kTinyqCodeMax = 127;  // torch.iinfo(torch.int8).max
 constexpr float kCodeMin = -128;
 
 constexpr std::array<LayoutInfo, 1> kW8A32Layouts = {
@@ -128,7 +128,7 @@ class W8A32 final : public Tinyq {
       for (int64_t k = 0; k < weight.cols; ++k) {
         const float rounded = std::nearbyint(row[k] / scale + 0.0f);
         planes[0].bytes[n * weight.cols + k] = static_cast<std::byte>(
-            wrapped_code(std::isnan(rounded) ? rounded : std::clamp(rounded, kCodeMin, kCodeMax)));
+            wrapped_code(std::isnan(rounded) ? rounded : std::clamp(rounded, kCodeMin, kTinyqCodeMax)));
       }
     }
     return planes;
@@ -158,7 +158,7 @@ class W8A16 final : public Tinyq {
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (int64_t n = 0; n < weight.rows; ++n) {
       const std::span<const float> row(values.data() + n * weight.cols, weight.cols);
-      const float scale = round_to(weight.dtype, largest_magnitude(row) / kCodeMax);
+      const float scale = round_to(weight.dtype, largest_magnitude(row) / kTinyqCodeMax);
       store_float(weight.dtype, planes[1].bytes, n, scale);
       for (int64_t k = 0; k < weight.cols; ++k) {
         const float rounded = std::nearbyint(div_in(weight.dtype, row[k], scale));

@@ -5,6 +5,7 @@
 #include "kernels/plugins/aten/aten.h"
 
 namespace qcts_aten {
+namespace dense {
 namespace {
 
 qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
@@ -22,6 +23,7 @@ void linear(const qcts_problem& p) {
 qcts_status run(const qcts_problem* p) { return guarded(p, linear); }
 
 }  // namespace
+}  // namespace dense
 
 const qcts_kernel linear_dense = {
     .struct_size = sizeof(qcts_kernel),
@@ -41,11 +43,11 @@ const qcts_kernel linear_dense = {
                  .output_cast = QCTS_LIKE_X,
                  .flags = 0,
                  .reserved = 0},
-    .supports = supports,
+    .supports = dense::supports,
     .workspace_bytes = nullptr,
     .prepared_bytes = nullptr,
     .prepare = nullptr,
-    .run = run,
+    .run = dense::run,
 };
 
 }  // namespace qcts_aten

@@ -9,6 +9,7 @@
 #include "kernels/plugins/aten/aten.h"
 
 namespace qcts_aten {
+namespace fp8_row {
 namespace {
 
 std::string refusal(const qcts_problem& p) {
@@ -42,6 +43,7 @@ qcts_status run_dequantize(const qcts_problem* p) { return guarded(p, dequantize
 qcts_status run_linear(const qcts_problem* p) { return guarded(p, linear); }
 
 }  // namespace
+}  // namespace fp8_row
 
 const qcts_kernel quantize_fp8_row = {
     .struct_size = sizeof(qcts_kernel),
@@ -52,11 +54,11 @@ const qcts_kernel quantize_fp8_row = {
     .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
     .reserved = 0,
     .numerics = {},
-    .supports = supports,
+    .supports = fp8_row::supports,
     .workspace_bytes = nullptr,
     .prepared_bytes = nullptr,
     .prepare = nullptr,
-    .run = run_quantize,
+    .run = fp8_row::run_quantize,
 };
 const qcts_kernel dequantize_fp8_row = {
     .struct_size = sizeof(qcts_kernel),
@@ -67,11 +69,11 @@ const qcts_kernel dequantize_fp8_row = {
     .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
     .reserved = 0,
     .numerics = {},
-    .supports = supports,
+    .supports = fp8_row::supports,
     .workspace_bytes = nullptr,
     .prepared_bytes = nullptr,
     .prepare = nullptr,
-    .run = run_dequantize,
+    .run = fp8_row::run_dequantize,
 };
 const qcts_kernel linear_fp8_row = {
     .struct_size = sizeof(qcts_kernel),
@@ -91,11 +93,11 @@ const qcts_kernel linear_fp8_row = {
                  .output_cast = QCTS_LIKE_X,
                  .flags = 0,
                  .reserved = 0},
-    .supports = supports,
+    .supports = fp8_row::supports,
     .workspace_bytes = nullptr,
     .prepared_bytes = nullptr,
     .prepare = nullptr,
-    .run = run_linear,
+    .run = fp8_row::run_linear,
 };
 
 }  // namespace qcts_aten

@@ -16,6 +16,7 @@
 #include "kernels/plugins/aten/aten.h"
 
 namespace qcts_aten {
+namespace int4_tinygemm {
 namespace {
 
 std::string refusal(const qcts_problem& p) {
@@ -112,6 +113,7 @@ qcts_status run_pack(const qcts_problem* p) { return guarded(p, pack); }
 qcts_status run_linear(const qcts_problem* p) { return guarded(p, linear); }
 
 }  // namespace
+}  // namespace int4_tinygemm
 
 const qcts_kernel quantize_int4_tinygemm = {
     .struct_size = sizeof(qcts_kernel),
@@ -122,11 +124,11 @@ const qcts_kernel quantize_int4_tinygemm = {
     .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
     .reserved = 0,
     .numerics = {},
-    .supports = supports_quantize,
+    .supports = int4_tinygemm::supports_quantize,
     .workspace_bytes = nullptr,
     .prepared_bytes = nullptr,
     .prepare = nullptr,
-    .run = run_quantize,
+    .run = int4_tinygemm::run_quantize,
 };
 const qcts_kernel pack_int4_tinygemm = {
     .struct_size = sizeof(qcts_kernel),
@@ -137,11 +139,11 @@ const qcts_kernel pack_int4_tinygemm = {
     .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
     .reserved = 0,
     .numerics = {},
-    .supports = supports_pack,
+    .supports = int4_tinygemm::supports_pack,
     .workspace_bytes = nullptr,
     .prepared_bytes = nullptr,
     .prepare = nullptr,
-    .run = run_pack,
+    .run = int4_tinygemm::run_pack,
 };
 const qcts_kernel linear_int4_tinygemm = {
     .struct_size = sizeof(qcts_kernel),
@@ -161,11 +163,11 @@ const qcts_kernel linear_int4_tinygemm = {
                  .output_cast = QCTS_LIKE_X,
                  .flags = 0,
                  .reserved = 0},
-    .supports = supports_linear,
+    .supports = int4_tinygemm::supports_linear,
     .workspace_bytes = nullptr,
-    .prepared_bytes = prepared_bytes,
-    .prepare = prepare,
-    .run = run_linear,
+    .prepared_bytes = int4_tinygemm::prepared_bytes,
+    .prepare = int4_tinygemm::prepare,
+    .run = int4_tinygemm::run_linear,
 };
 
 }  // namespace qcts_aten

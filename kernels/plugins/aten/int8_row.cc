@@ -14,6 +14,7 @@
 #include "kernels/plugins/aten/aten.h"
 
 namespace qcts_aten {
+namespace int8_row {
 namespace {
 
 std::string refusal(const qcts_problem& p) {
@@ -90,6 +91,7 @@ qcts_status run_linear(const qcts_problem* p) { return guarded(p, linear); }
 qcts_status run_linear_pack(const qcts_problem* p) { return guarded(p, linear_pack); }
 
 }  // namespace
+}  // namespace int8_row
 
 const qcts_kernel quantize_int8_row = {
     .struct_size = sizeof(qcts_kernel),
@@ -100,11 +102,11 @@ const qcts_kernel quantize_int8_row = {
     .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
     .reserved = 0,
     .numerics = {},
-    .supports = supports,
+    .supports = int8_row::supports,
     .workspace_bytes = nullptr,
     .prepared_bytes = nullptr,
     .prepare = nullptr,
-    .run = run_quantize,
+    .run = int8_row::run_quantize,
 };
 const qcts_kernel dequantize_int8_row = {
     .struct_size = sizeof(qcts_kernel),
@@ -115,11 +117,11 @@ const qcts_kernel dequantize_int8_row = {
     .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
     .reserved = 0,
     .numerics = {},
-    .supports = supports,
+    .supports = int8_row::supports,
     .workspace_bytes = nullptr,
     .prepared_bytes = nullptr,
     .prepare = nullptr,
-    .run = run_dequantize,
+    .run = int8_row::run_dequantize,
 };
 const qcts_kernel linear_int8_row = {
     .struct_size = sizeof(qcts_kernel),
@@ -139,11 +141,11 @@ const qcts_kernel linear_int8_row = {
                  .output_cast = QCTS_LIKE_X,
                  .flags = QCTS_NUM_SCALE_AFTER_SUM,
                  .reserved = 0},
-    .supports = supports_linear,
+    .supports = int8_row::supports_linear,
     .workspace_bytes = nullptr,
     .prepared_bytes = nullptr,
     .prepare = nullptr,
-    .run = run_linear,
+    .run = int8_row::run_linear,
 };
 const qcts_kernel linear_int8_row_pack = {
     .struct_size = sizeof(qcts_kernel),
@@ -163,11 +165,11 @@ const qcts_kernel linear_int8_row_pack = {
                  .output_cast = QCTS_LIKE_X,
                  .flags = QCTS_NUM_SCALE_AFTER_SUM,
                  .reserved = 0},
-    .supports = supports_linear_pack,
+    .supports = int8_row::supports_linear_pack,
     .workspace_bytes = nullptr,
     .prepared_bytes = nullptr,
     .prepare = nullptr,
-    .run = run_linear_pack,
+    .run = int8_row::run_linear_pack,
 };
 
 }  // namespace qcts_aten
