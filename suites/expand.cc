@@ -236,7 +236,7 @@ class Expander {
   }
 
   static bool wanted(const std::vector<std::string>& list, std::string_view word) {
-    return list.empty() || holds(list, word);
+    return list.empty() || listed(list, word);
   }
 
   void add_latency(const Scheme& scheme) {

@@ -21,7 +21,7 @@ constexpr size_t kSamplesKept = 1000;
 constexpr const char* kDense = "dense";
 constexpr const char* kTorch = "aten";
 
-const Lane* find(const std::vector<Lane>& lanes, std::string_view name) {
+const Lane* timed_lane(const std::vector<Lane>& lanes, std::string_view name) {
   for (const Lane& lane : lanes)
     if (lane.name == name) return &lane;
   return nullptr;
@@ -183,10 +183,10 @@ class LatencyJudge {
     verdict_.measures.push_back(measure_of("median_us", "us", median_us));
     const double moved_bytes = static_cast<double>(candidate_.contender().moved_bytes());
     add("bandwidth", "GB/s", moved_bytes / median_us.value * 1e-3);
-    add_ratio("ratio_to_dense", find(lanes, "dense"), us);
-    add_ratio("ratio_to_torch", find(lanes, "torch"), us);
+    add_ratio("ratio_to_dense", timed_lane(lanes, "dense"), us);
+    add_ratio("ratio_to_torch", timed_lane(lanes, "torch"), us);
     report_roof(lanes, roof);
-    const Interval itself = abba_interval(find(lanes, "again")->us, us, kLatencyConfidence, seed_);
+    const Interval itself = abba_interval(timed_lane(lanes, "again")->us, us, kLatencyConfidence, seed_);
     verdict_.measures.push_back(measure_of("ratio_to_itself", "x", itself));
     add(kAlarmMeasure, "x", alarms(itself) ? 1 : 0);
     if (alarms(itself)) doubt_ = "ratio_to_itself is not 1";
@@ -195,7 +195,7 @@ class LatencyJudge {
 
   void report_roof(const std::vector<Lane>& lanes, const Roof& roof) {
     const std::vector<double>& us = lanes[0].us;
-    const Lane &stream = *find(lanes, "probe"), *peak = find(lanes, "peak");
+    const Lane &stream = *timed_lane(lanes, "probe"), *peak = timed_lane(lanes, "peak");
     const double moved_bytes = static_cast<double>(candidate_.contender().moved_bytes());
     add("stream", "GB/s", moved_bytes / median(finite(stream.us)) * 1e-3);
     add_ratio("share_of_probe", &stream, us);
