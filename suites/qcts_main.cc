@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
   qcts::cli::add_resave(app, exit_code);
   qcts::cli::add_dequantize(app, exit_code);
   qcts::cli::add_quantize(app, exit_code);
+  qcts::cli::add_block(app, exit_code);
   qcts::cli::add_stopwatch(app, exit_code);
   qcts::cli::add_targets(app, exit_code);
   qcts::cli::add_worker(app, exit_code);

@@ -20,9 +20,11 @@ using StopwatchClock = std::chrono::steady_clock;
 void time_against_itself(TimedKernel& kernel, const StopwatchRequest& request, uint64_t seed,
                          StopwatchRow& row) {
   Slowed slowed(kernel.contender(), request.planted);
-  std::vector<Lane> lanes = {{.name = "candidate", .contender = &kernel.contender()},
-                             {.name = "again", .contender = &kernel.contender()},
-                             {.name = "slowed", .contender = &slowed}};
+  KernelContender& contender = kernel.contender();
+  const size_t third = contender.copies() / 3;  // so that none finds what another has just read
+  std::vector<Lane> lanes = {{.name = "candidate", .contender = &contender},
+                             {.name = "again", .contender = &contender, .next_copy = third},
+                             {.name = "slowed", .contender = &slowed, .next_copy = 2 * third}};
   time_rounds(lanes, request.budget_s, seed);
   const Interval itself = abba_interval(lanes[1].us, lanes[0].us, kLatencyConfidence, seed);
   const Interval planted = abba_interval(lanes[0].us, lanes[2].us, kLatencyConfidence, seed);
