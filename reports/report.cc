@@ -204,6 +204,11 @@ Json report_json(const RunReport& report) {
   json["size"] = std::move(sizes);
   json["latency"] = std::move(latencies);
   json["latency_note"] = report.latency_note;
+  const LatencyTrust& trust = report.latency_trust;
+  json["latency_trust"] = {{"measured", trust.measured},
+                           {"alarms", trust.alarms},
+                           {"allowed", trust.allowed},
+                           {"suspended", trust.suspended}};
   json["not_supported"] = not_supported_json(report);
   json["waivers"] = waivers_json(report);
   json["cases"] = std::move(cases);

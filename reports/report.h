@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/latency_trust.h"
 #include "reports/verdict.h"
 #include "reports/waivers.h"
 
@@ -52,6 +53,7 @@ struct RunReport {
   nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json, where it is there
   nlohmann::ordered_json coverage = nlohmann::ordered_json::array();  // values touched by the verdicts, scheme by scheme
   std::string latency_note;
+  LatencyTrust latency_trust;
 
   std::vector<std::string> mustpass;  // sorted case ids
   std::string mustpass_file, mustpass_sha256;

@@ -65,6 +65,19 @@ def latency_plot(rows):
     return Markup("".join(parts) + "</svg>")
 
 
+def roof_bar(share):
+    """A share of a roof with its interval; the line at the end is the roof."""
+    width, value = 160, share["value"]
+
+    def x(part):
+        return 2 + width * min(1.15, max(0.0, part))
+
+    low, high = share.get("low") or value, share.get("high") or value
+    return Markup(
+        f'<svg width="{width * 1.15 + 6:.0f}" height="14" role="img" aria-label="{100 * value:.0f} % of the roof"><rect class="mark" x="2" y="2" width="{x(value) - 2:.1f}" height="10"/>'
+        f'<line class="interval" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="7" y2="7"/><line class="one" x1="{x(1):.1f}" x2="{x(1):.1f}" y1="0" y2="14"/></svg>')
+
+
 def view(report, load=None):
     """Everything the template names."""
     cases = report["cases"]
@@ -90,6 +103,7 @@ def view(report, load=None):
         "heat": {"columns": columns, "rows": rows}, "goldens": model.golden_table(cases), "sizes": sizes,
         "ledger": report.get("ledger") or {"choices": [], "claims": []}, "readers": model.reader_table(report.get("readers")),
         "coverage": model.coverage_table(report.get("coverage")), "rejections": model.rejections(cases), "latencies": latencies, "latency_columns": names, "latency_plot": latency_plot(latencies),
+        "rooflines": model.rooflines(cases), "roof_bar": roof_bar, "latency_trust": report.get("latency_trust"),
         "latency_note": report.get("latency_note", ""), "reasons": model.reasons(cases), "waivers": report["waivers"],
         "load": load, "conformance_text": report["conformance"]["rule"], "cases": sorted(cases, key=lambda case: case["id"]),
     }

@@ -1,5 +1,6 @@
 """What the page shows, computed from report.json and nothing else."""
 
+import re
 from collections import Counter, defaultdict
 
 # Worst first: a cell of the heat map shows the worst of its cases.
@@ -90,6 +91,41 @@ def latencies(cases):
                          "implementation": f"{case['provider']}_{case['variant']}",
                          "measures": {m["name"]: m for m in case.get("measures", [])}})
     return rows
+
+
+PREFILL_ROWS = 32
+_ROWS_OF_X = re.compile(r"_m(\d+)_n")
+TIMED_ELSEWHERE = "timed inside the provider"
+
+
+def regime(row):
+    """decode: few rows of x, bound by memory; prefill: many, bound by arithmetic; the operations that know no rows apart."""
+    found = _ROWS_OF_X.search(row["input"])
+    if row["operation"] != "linear" or not found:
+        return "other operations"
+    return "prefill" if int(found.group(1)) >= PREFILL_ROWS else "decode"
+
+
+def rooflines(cases):
+    """[(regime, [(problem, rows)])]: each problem with its implementations, nearest to the roof first."""
+    table = {"decode": {}, "prefill": {}, "other operations": {}}
+    for row in latencies(cases):
+        measures = row["measures"]
+        if "share_of_roof" not in measures or measures["share_of_roof"]["value"] is None:
+            continue
+        peak = next((m for name, m in measures.items() if name.startswith("peak_")), None)
+        by_memory = peak is None or measures["share_of_probe"]["value"] >= measures["share_of_peak"]["value"]
+        problem = f"{row['operation']} {row['scheme']} {row['input']}"
+        table[regime(row)].setdefault(problem, []).append(row | {
+            "share": measures["share_of_roof"], "bound": "memory" if by_memory else "arithmetic",
+            "reached": measures["bandwidth"] if by_memory else measures["rate"],
+            "ceiling": measures["stream"] if by_memory else peak,
+            "elsewhere": TIMED_ELSEWHERE in row["case"]["reason"], "doubtful": "not to be trusted" in row["case"]["reason"],
+        })
+    for problems in table.values():
+        for rows in problems.values():
+            rows.sort(key=lambda row: -row["share"]["value"])
+    return [(name, sorted(problems.items())) for name, problems in table.items() if problems]
 
 
 def evidence_counts(cases):

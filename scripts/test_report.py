@@ -125,3 +125,30 @@ def test_the_page_shows_which_values_were_touched_and_which_were_not():
         assert words in page, words
     assert "Value coverage" not in report.render_html(make([FAILED]))
     assert report.model.runs([]) == "" and report.model.runs([4]) == "4" and report.model.runs([1, 2, 4, 5, 6]) == "1-2, 4-6"
+
+
+def timed(name, variant, share, reason="", **more):
+    measures = {"share_of_roof": share, "share_of_probe": share, "bandwidth": 9.0, "stream": 10.0, "median_us": 12.5} | more
+    units = {"share_of_roof": "x", "bandwidth": "GB/s", "stream": "GB/s", "rate": "GOP/s", "peak_fma_avx2": "GOP/s", "median_us": "us"}
+    listed = [{"name": key, "unit": units.get(key, "x"), "value": value} for key, value in measures.items()]
+    return case(name, "pass", variant=variant, measures=listed) | {"reason": reason}
+
+
+def test_rooflines_keep_decode_prefill_and_the_rest_apart_and_peers_together():
+    decode, prefill = "latency.linear/int8_row/noise_m1_n64_k64_bf16_cold", "latency.linear/int8_row/noise_m512_n64_k64_bf16_cold"
+    cases = [timed(decode, "slow", 0.25), timed(decode, "fast", 0.75, "timed inside the provider's own process"),
+             timed(prefill, "fast", 0.5, share_of_probe=0.1, share_of_peak=0.5, rate=40.0, peak_fma_avx2=80.0),
+             timed("latency.pack/int8_row/noise_n64_k64_bf16_cold", "fast", 0.9),
+             case("latency.linear/int8_row/noise_m16_n64_k64_bf16_cold", "not_supported")]
+    tables = dict(report.model.rooflines(cases))
+    assert list(tables) == ["decode", "prefill", "other operations"]
+    [(problem, rows)] = tables["decode"]
+    assert "m1" in problem and [row["implementation"] for row in rows] == ["builtin_fast", "builtin_slow"]
+    assert [row["elsewhere"] for row in rows] == [True, False] and {row["bound"] for row in rows} == {"memory"}
+    [(_, [row])] = tables["prefill"]
+    assert row["bound"] == "arithmetic" and row["reached"]["value"] == 40 and row["ceiling"]["value"] == 80
+    trust = {"latency_trust": {"measured": 4, "alarms": 3, "allowed": 1, "suspended": True}}
+    page = report.render_html(make(cases) | trust)
+    for words in ("75 % of the roof", "builtin_fast †", "no latency of this run stands", "3 of 4 differed"):
+        assert words in page, words
+    assert "Rooflines" not in report.render_html(make([FAILED]))

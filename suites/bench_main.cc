@@ -1,5 +1,5 @@
-// qcts_bench: every latency case of the default plan as a Google Benchmark of the same id, cold and warm
-// apart, with the library's own flags and output. A kernel is verified on the benchmark's own problem before
+// qcts_bench: every latency case of the latency plan as a Google Benchmark of the same id, with the library's own
+// flags and output. A kernel is verified on the benchmark's own problem before
 // it is timed. The verdicts are `qcts run`'s. Exit codes: 0 done, 1 a kernel was wrong, 2 usage, 3 no
 // benchmark matches, 5 infrastructure.
 #include <cstdio>
@@ -17,7 +17,7 @@
 namespace qcts {
 namespace {
 
-constexpr const char* kPlan = "default";
+constexpr const char* kPlan = "latency";
 constexpr uint32_t kThreads = 1;
 
 void time_case(benchmark::State& state, const Case& c, bool& wrong) {
@@ -26,10 +26,9 @@ void time_case(benchmark::State& state, const Case& c, bool& wrong) {
     const Support support = kernel.supports();
     if (support.status != QCTS_OK) return state.SkipWithError(("not supported: " + support.reason).c_str());
     KernelContender& contender = kernel.contender();
-    const bool cold = state.range(0) != 0;
-    const size_t copies = cold && contender.weight_bytes() != 0
-                              ? cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes())
-                              : 1;
+    contender.ask_prepared_bytes();
+    const size_t copies =
+        c.warm ? 1 : cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes());
     const std::string error = kernel.make_and_verify(copies);
     if (!error.empty()) {
       wrong = true;
@@ -56,7 +55,7 @@ std::string anchored(const std::string& filter, const std::vector<Case>& cases) 
     if (filter != c.id && filter != c.full_id()) continue;
     std::string escaped;
     for (const char letter : filter) escaped += letter == '.' ? "\\." : std::string(1, letter);
-    return "^" + escaped + (filter == c.id ? "/[^/]+" : "") + "/cold:[01](/.*)?$";
+    return "^" + escaped + (filter == c.id ? "/[^/]+" : "") + "(/real_time)?$";
   }
   return filter;
 }
@@ -89,9 +88,6 @@ int run(int argc, char** argv) {
   for (const Case& c : cases)
     benchmark::RegisterBenchmark(c.full_id().c_str(),
                                  [&c, &wrong](benchmark::State& state) { time_case(state, c, wrong); })
-        ->ArgName("cold")
-        ->Arg(1)
-        ->Arg(0)
         ->UseRealTime()
         ->Unit(benchmark::kMicrosecond);
   benchmark::AddCustomContext(

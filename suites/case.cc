@@ -48,4 +48,15 @@ std::optional<CaseIdParts> parse_case_id(std::string_view id) {
   return parts;
 }
 
+double latency_weight(std::string_view id) {
+  constexpr double kPrefillWeight = 4;
+  for (size_t at = id.find("_m"); at != id.npos; at = id.find("_m", at + 1)) {
+    size_t end = at + 2;
+    int64_t m = 0;
+    while (end < id.size() && id[end] >= '0' && id[end] <= '9' && m < 1'000'000) m = 10 * m + (id[end++] - '0');
+    if (end > at + 2 && id.substr(end).starts_with("_n")) return m >= kPrefillRows ? kPrefillWeight : 1;
+  }
+  return 1;
+}
+
 }  // namespace qcts

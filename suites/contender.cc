@@ -1,6 +1,7 @@
 #include "suites/contender.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -9,6 +10,8 @@
 
 #include <sys/mman.h>
 
+#include "kernels/thread_pool.h"
+
 namespace qcts {
 namespace {
 
@@ -16,7 +19,17 @@ constexpr size_t kHugePageBytes = size_t{1} << 21;
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
+double us_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
 }  // namespace
+
+double Contender::time_us(size_t first, size_t calls, bool rotate) {
+  const auto start = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < calls; ++i) call(rotate ? (first + i) % copies() : first);
+  return us_since(start) / static_cast<double>(calls);
+}
 
 BigBuffer::BigBuffer(size_t bytes) : bytes_(bytes) {
   const size_t rounded = round_up(std::max<size_t>(bytes, 1), kHugePageBytes);
@@ -55,7 +68,7 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
     return blocks_.back().data();
   };
   if (!input.x.empty()) {
-    base_.x = block(input.x);
+    if (!x_rotates()) base_.x = block(input.x);
     base_.x_dtype = abi_dtype(input.x_dtype);
     base_.ldx_bytes = input.weight.k * dtype_bytes(input.x_dtype);
   }
@@ -86,12 +99,19 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
     specs_.push_back({plane.name, plane.dtype, plane.shape});
     weight_bytes_ += plane.bytes.size();
   }
+  if (x_rotates()) weight_bytes_ += input.x.size();
+  remote_ = RemoteProvider::kernel_of(kernel);
   add_planes(1);
+}
+
+uint64_t KernelContender::weight_bytes() const {
+  return prepared_bytes_ == 0 ? weight_bytes_ : std::min(weight_bytes_, prepared_bytes_);
 }
 
 void KernelContender::add_planes(size_t copies) {
   uint64_t stride = 0;
   for (const Plane& plane : input_.planes) stride += round_up(plane.bytes.size(), 64);
+  if (x_rotates()) stride += round_up(input_.x.size(), 64);
   blocks_.emplace_back(stride * copies);
   for (size_t c = 0; c < copies; ++c) {
     std::byte* place = blocks_.back().data() + c * stride;
@@ -105,11 +125,19 @@ void KernelContender::add_planes(size_t copies) {
     qcts_problem problem = base_;
     problem.planes = planes.data();
     problem.n_planes = static_cast<uint32_t>(planes.size());
+    if (x_rotates()) {
+      std::memcpy(place, input_.x.data(), input_.x.size());
+      problem.x = place;
+    }
     problems_.push_back(problem);
   }
 }
 
 void KernelContender::make_ready(size_t copies) {
+  if (remote_) {
+    remote_copies_ = copies;
+    return;
+  }
   if (copies > problems_.size()) add_planes(copies - problems_.size());
   if (const uint64_t bytes = provider_workspace_bytes(kernel_, problems_.front());
       bytes != 0 && !workspace_) {
@@ -119,13 +147,24 @@ void KernelContender::make_ready(size_t copies) {
       problem.workspace_bytes = bytes;
     }
   }
-  prepared_bytes_ = provider_prepared_bytes(kernel_, problems_.front());
-  if (prepared_bytes_ == 0) return;
+  prepare_all();
+}
+
+uint64_t KernelContender::ask_prepared_bytes() {
+  if (!remote_) prepared_bytes_ = provider_prepared_bytes(kernel_, problems_.front());
+  return prepared_bytes_;
+}
+
+void KernelContender::prepare_all() {
+  if (ask_prepared_bytes() == 0) return;
   const uint64_t stride = round_up(prepared_bytes_, 64);
   std::byte* place = blocks_.emplace_back(stride * problems_.size()).data();
   for (qcts_problem& problem : problems_) {
+    const auto start = std::chrono::steady_clock::now();
     if (provider_prepare(kernel_, problem, place) != QCTS_OK)
       throw ProviderFault("prepare() failed on a problem that supports() takes");
+    const double us = us_since(start);
+    prepare_us_ = prepare_us_ == 0 ? us : std::min(prepare_us_, us);
     problem.prepared = place;
     problem.prepared_bytes = prepared_bytes_;
     place += stride;
@@ -139,7 +178,16 @@ void KernelContender::call(size_t copy) {
     throw ProviderFault("run() failed on a problem that supports() takes");
 }
 
-KernelAnswer KernelContender::answer() const {
+double KernelContender::time_us(size_t first, size_t calls, bool rotate) {
+  if (!remote_) return Contender::time_us(first, calls, rotate);
+  if (!remote_timing_) remote_->owner->begin_timing(*remote_, problems_.front(), remote_copies_);
+  remote_timing_ = true;
+  return remote_->owner->time_us(first, calls, rotate);
+}
+
+KernelAnswer KernelContender::answer() {
+  if (remote_timing_) provider_measures_ = remote_->owner->end_timing();
+  remote_timing_ = false;
   KernelAnswer answer;
   if (y_) answer.y.assign(y_, y_ + y_bytes_);
   for (size_t i = 0; i < out_specs_.size(); ++i) {
@@ -150,22 +198,50 @@ KernelAnswer KernelContender::answer() const {
   return answer;
 }
 
-StreamProbe::StreamProbe(uint64_t read_bytes, uint64_t write_bytes, size_t copies)
-    : read_words_(round_up(read_bytes, 64) / 8),
+StreamProbe::StreamProbe(uint64_t read_bytes, uint64_t write_bytes, size_t copies, uint32_t threads)
+    : read_lines_(round_up(read_bytes, 64) / 64),
       copies_(copies),
-      read_(read_words_ * 8 * copies),
+      threads_(threads),
+      read_(read_lines_ * 64 * copies),
       write_(write_bytes) {}
 
 void StreamProbe::call(size_t copy) {
-  constexpr size_t kLineWords = 8, kAheadWords = 64 * kLineWords;
-  const uint64_t* words = reinterpret_cast<const uint64_t*>(read_.data()) + copy * read_words_;
-  uint64_t sums[kLineWords] = {};
-  for (size_t i = 0; i < read_words_; i += kLineWords) {
-    __builtin_prefetch(words + i + kAheadWords, 0, 0);
-    for (size_t j = 0; j < kLineWords; ++j) sums[j] += words[i + j];
-  }
-  for (const uint64_t sum : sums) sum_ += sum;
-  if (write_.size() != 0) std::memset(write_.data(), static_cast<int>(sum_ & 0x7f) + 1, write_.size());
+  struct Share {
+    const uint64_t* words;
+    std::atomic<uint64_t>* sum;
+    std::byte* write;
+  };
+  Share read{reinterpret_cast<const uint64_t*>(read_.data()) + copy * read_lines_ * 8, &sum_, nullptr};
+  const auto read_lines = [](void* context, int64_t first, int64_t last) {
+    const Share& share = *static_cast<const Share*>(context);
+    constexpr int64_t kAheadWords = 64 * 8;
+    uint64_t sums[8] = {};
+    for (const uint64_t* line = share.words + first * 8; line < share.words + last * 8; line += 8) {
+      __builtin_prefetch(line + kAheadWords, 0, 0);
+      for (size_t j = 0; j < 8; ++j) sums[j] += line[j];
+    }
+    for (const uint64_t sum : sums) share.sum->fetch_add(sum, std::memory_order_relaxed);
+  };
+  ThreadPool::shared().run(threads_, static_cast<int64_t>(read_lines_), 64, read_lines, &read);
+  if (write_.size() == 0) return;
+  Share written{nullptr, &sum_, write_.data()};
+  const auto write_bytes = [](void* context, int64_t first, int64_t last) {
+    const Share& share = *static_cast<const Share*>(context);
+    std::memset(share.write + first, static_cast<int>(*share.sum & 0x7f) + 1,
+                static_cast<size_t>(last - first));
+  };
+  ThreadPool::shared().run(threads_, static_cast<int64_t>(write_.size()), 4096, write_bytes, &written);
+}
+
+PeakProbe::PeakProbe(const PeakLoop& loop, uint64_t operations, uint32_t threads)
+    : loop_(loop), threads_(threads), turns_(operations / (loop.operations * threads) + 1) {}
+
+void PeakProbe::call(size_t) {
+  const auto share = [](void* context, int64_t, int64_t) {
+    const PeakProbe& probe = *static_cast<const PeakProbe*>(context);
+    probe.loop_.run(probe.turns_);
+  };
+  ThreadPool::shared().run(threads_, threads_, 1, share, this);
 }
 
 size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t most_bytes) {

@@ -1,7 +1,8 @@
-// What the stopwatch times: a kernel on rotating copies of one weight, or a probe that only moves the same
-// bytes.
+// What the stopwatch times: a kernel on rotating copies of what it reads, or a probe that only moves bytes or only
+// multiplies.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/peak.h"
 #include "suites/kernel_run.h"
+#include "suites/remote_provider.h"
 
 namespace qcts {
 
@@ -33,27 +36,41 @@ class Contender {
   virtual ~Contender() = default;
   virtual void call(size_t copy) = 0;  // copy < copies()
   virtual size_t copies() const = 0;
+  // us a call: the mean of `calls` of them, on copy `first` and, where they rotate, those after it.
+  virtual double time_us(size_t first, size_t calls, bool rotate);
 };
 
-// A kernel on `copies` copies of its weight (planes, and what prepare() made of them), one x and one y.
+// A kernel on `copies` copies of what an operation reads anew each time (planes and what prepare() made of them;
+// the floats that quantize and quantize_activation read), one y and one x of linear. A kernel of a provider
+// that is a program of its own is timed by that program, in its own process: timed_by_provider().
 class KernelContender final : public Contender {
  public:
   KernelContender(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
   Support supports() const;
+  // What prepare() would make; 0 where run reads the planes. Only when supports() says yes.
+  uint64_t ask_prepared_bytes();
   // Once, before the first call and only when supports() says yes. Throws ProviderFault when prepare() fails,
   // std::bad_alloc.
   void make_ready(size_t copies);
 
   void call(size_t copy) override;  // throws ProviderFault unless QCTS_OK
-  size_t copies() const override { return problems_.size(); }
-  KernelAnswer answer() const;
-  uint64_t weight_bytes() const { return weight_bytes_; }  // of one copy: what a call reads
-  uint64_t moved_bytes() const { return weight_bytes_ + io_bytes_; }
+  size_t copies() const override { return remote_ ? remote_copies_ : problems_.size(); }
+  double time_us(size_t first, size_t calls, bool rotate) override;
+  KernelAnswer answer();  // of the last call
+  // Of one copy, what a call has to read: the planes, or what prepare() made of them where that is less.
+  uint64_t weight_bytes() const;
+  uint64_t moved_bytes() const { return weight_bytes() + io_bytes_; }
   uint64_t written_bytes() const { return written_bytes_; }
   uint64_t prepared_bytes() const { return prepared_bytes_; }
+  double prepare_us() const { return prepare_us_; }  // of one weight, the fastest copy; 0 where nothing is prepared
+  bool timed_by_provider() const { return remote_ != nullptr; }
+  // What the provider measured beside the times: {"benchmark_fn_us": 12.5}. After answer().
+  const nlohmann::ordered_json& provider_measures() const { return provider_measures_; }
 
  private:
+  bool x_rotates() const { return op_ == "quantize" || op_ == "quantize_activation"; }
   void add_planes(size_t copies);
+  void prepare_all();
 
   const qcts_kernel& kernel_;
   const KernelInput& input_;
@@ -65,24 +82,45 @@ class KernelContender final : public Contender {
   std::vector<qcts_problem> problems_;
   qcts_problem base_{};
   uint64_t weight_bytes_ = 0, io_bytes_ = 0, written_bytes_ = 0, prepared_bytes_ = 0;
+  double prepare_us_ = 0;
+  const RemoteProvider::Kernel* remote_ = nullptr;
+  size_t remote_copies_ = 1;
+  bool remote_timing_ = false;
+  nlohmann::ordered_json provider_measures_ = nlohmann::ordered_json::object();
   std::byte* y_ = nullptr;
   std::byte* workspace_ = nullptr;
   size_t y_bytes_ = 0;
 };
 
-// The machine's own pace: reads `read_bytes` with software prefetch and writes `write_bytes`, on rotating
-// copies.
+// The machine's own pace: reads `read_bytes` with software prefetch and writes `write_bytes`, on rotating copies
+// and with `threads` threads.
 class StreamProbe final : public Contender {
  public:
-  StreamProbe(uint64_t read_bytes, uint64_t write_bytes, size_t copies);
+  StreamProbe(uint64_t read_bytes, uint64_t write_bytes, size_t copies, uint32_t threads);
   void call(size_t copy) override;
   size_t copies() const override { return copies_; }
   uint64_t sum() const { return sum_; }
 
  private:
-  size_t read_words_, copies_;
+  size_t read_lines_, copies_;
+  uint32_t threads_;
   BigBuffer read_, write_;
-  uint64_t sum_ = 0;
+  std::atomic<uint64_t> sum_{0};
+};
+
+// The machine's own arithmetic: at least `operations` of them, `threads` threads with the same share each.
+class PeakProbe final : public Contender {
+ public:
+  PeakProbe(const PeakLoop& loop, uint64_t operations, uint32_t threads);
+  void call(size_t copy) override;
+  size_t copies() const override { return 1; }
+  const PeakLoop& loop() const { return loop_; }
+  uint64_t operations() const { return turns_ * loop_.operations * threads_; }  // of one call
+
+ private:
+  const PeakLoop& loop_;
+  uint32_t threads_;
+  uint64_t turns_;
 };
 
 // As many copies of `bytes` as it takes to leave the caches twice over, within `most_bytes`; at least 1.

@@ -180,17 +180,25 @@ class Expander {
     std::set<std::string> seen;
     for (const Implementation* implementation :
          sources_.registry->find(prototype.op, prototype.scheme->family(), prototype.activation)) {
-      if (!plan_.all_variants &&
+      const bool best_only =
+          prototype.kind == Kind::latency ? plan_.latency_best_only : !plan_.all_variants;
+      if (best_only &&
           (!implementation->machine_refusal().empty() || !seen.insert(implementation->provider).second))
         continue;
       // What is made of the reference's own answers says nothing of the reference.
       if (prototype.golden == nullptr && !is_asked(*implementation)) continue;
-      // Nothing can be learned from the time that an emulator takes.
-      if (prototype.kind == Kind::latency && (implementation->kernel->claims & QCTS_CLAIM_EMULATED)) continue;
+      if (prototype.kind == Kind::latency && !is_timed(prototype, *implementation)) continue;
       Case c = prototype;
       c.implementation = implementation;
       cases_.push_back(std::move(c));
     }
+  }
+
+  // Nothing can be learned from the time that an emulator takes, and nobody waits for a scalar prefill.
+  static bool is_timed(const Case& c, const Implementation& implementation) {
+    const bool prefill = c.op == "linear" && c.synthetic->m >= kPrefillRows;
+    return !(implementation.kernel->claims & QCTS_CLAIM_EMULATED) &&
+           !(prefill && std::string_view(implementation.kernel->variant) == "scalar");
   }
 
   void add_golden_numerics(const Golden& golden) {
@@ -256,15 +264,52 @@ class Expander {
     }
   }
 
+  // Random numbers of the first dtype that the scheme takes: its source, and the dense baseline's.
+  static std::optional<WeightShape> latency_weight_of(const Scheme& scheme, int64_t n, int64_t k) {
+    for (const DType dtype : {DType::bfloat16, DType::float32, DType::float16})
+      if (!scheme.refusal({dtype, n, k})) return WeightShape{dtype, n, k};
+    return std::nullopt;
+  }
+
+  static bool wanted(const std::vector<std::string>& list, std::string_view word) {
+    return list.empty() || listed(list, word);
+  }
+
   void add_latency(const Scheme& scheme) {
+    if (!wanted(plan_.latency_schemes, scheme.name())) return;
     for (const auto& [n, k] : plan_.latency_shapes) {
-      const WeightShape weight{DType::bfloat16, n, k};
-      if (scheme.refusal(weight)) continue;
-      const Synthetic once{"noise", weight, 1, 0};
-      add_for_implementations(synthetic_case(Kind::latency, "dequantize", scheme, "plain", once));
-      for (const int64_t m : plan_.latency_m)
-        add_for_implementations(
-            synthetic_case(Kind::latency, "linear", scheme, "plain", {"noise", weight, m, 0}));
+      const std::optional<WeightShape> weight = latency_weight_of(scheme, n, k);
+      if (!weight) continue;
+      for (const std::string& op : plan_.latency_ops) add_latency_op(scheme, *weight, op);
+    }
+  }
+
+  void add_latency_op(const Scheme& scheme, const WeightShape& weight, const std::string& op) {
+    if (op == "pack" || op == "unpack") {
+      for (const LayoutInfo& layout : scheme.layouts())
+        if (layout.name != "plain" && !scheme.refusal(weight, layout.name))
+          add_timed(op, scheme, layout.name, {"noise", weight, 1, 0});
+    } else if (op == "linear" || op == "quantize_activation") {
+      for (const ActivationInfo& policy : scheme.activations()) {
+        if (!wanted(plan_.latency_activations, policy.name)) continue;
+        // A policy with scales of its own quantizes nothing anew that a dynamic one would not.
+        if (op == "quantize_activation" && (policy.name == kWeightOnly ||
+                                            !scheme.policy_specs(weight, policy.name).empty()))
+          continue;
+        for (const int64_t m : plan_.latency_m)
+          add_timed(op, scheme, "plain", {"noise", weight, m, 0, std::string(policy.name)});
+      }
+    } else {
+      add_timed(op, scheme, "plain", {"noise", weight, 1, 0});
+    }
+  }
+
+  void add_timed(const std::string& op, const Scheme& scheme, std::string_view layout, const Synthetic& input) {
+    for (const std::string& weights : plan_.latency_weights) {
+      Case c = synthetic_case(Kind::latency, op, scheme, layout, input);
+      c.warm = weights == "warm";
+      c.id += "_" + weights;
+      add_for_implementations(c);
     }
   }
 

@@ -150,6 +150,39 @@ TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
 }
 
+// Of each provider the best variant, cold and warm as cases of their own, no scalar prefill, no emulated kernel,
+// the weight in a dtype that its scheme takes.
+TEST(Expand, TimesWhatThePlanNames) {
+  const World world;
+  Plan plan = load_plan(plan_path("latency"));
+  plan.latency_weights = {"cold", "warm"};
+  const std::vector<Case> cases = expand(plan, {world.goldens, world.malformed, &world.registry});
+  std::map<std::string, int> implementations;
+  std::map<std::string, DType> dtypes;
+  for (const Case& c : cases) {
+    ASSERT_EQ(c.kind, Kind::latency);
+    ++implementations[c.id];
+    EXPECT_TRUE(c.id.ends_with(c.warm ? "_warm" : "_cold")) << c.id;
+    EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id;
+    EXPECT_FALSE(c.op == "linear" && c.synthetic->m >= kPrefillRows && c.variant() == "scalar") << c.id;
+    dtypes[std::string(c.scheme->name())] = c.synthetic->weight.dtype;
+  }
+  for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
+  EXPECT_EQ(dtypes["int8_row"], DType::bfloat16);
+  EXPECT_EQ(dtypes["tinyq_w8a32"], DType::float32) << "its source, which is the dense baseline's too";
+}
+
+TEST(Expand, APrefillHasMoreOfTheBudget) {
+  EXPECT_EQ(latency_weight("latency.linear/int8_row/noise_m1_n64_k64_bf16_cold"), 1);
+  EXPECT_EQ(latency_weight("latency.linear/mxfp4_floor/noise_m16_n64_k64_bf16_cold"), 1);
+  EXPECT_EQ(latency_weight("latency.dequantize/mx_m/noise_n64_k64_bf16_cold"), 1);
+  EXPECT_GT(latency_weight("latency.linear/int8_row/noise_m512_n64_k64_bf16_cold"), 1);
+}
+
+TEST(Plans, AllOfThemCanBeRead) {
+  for (const std::string& name : plan_names()) EXPECT_NO_THROW(load_plan(plan_path(name))) << name;
+}
+
 TEST(Inputs, SeedsDifferAndEveryFamilyIsUsed) {
   std::map<uint64_t, std::string> seeds;
   std::set<std::string> used;
@@ -193,6 +226,11 @@ INSTANTIATE_TEST_SUITE_P(Plan, BrokenPlan,
                                          std::pair{"every_input", "1"}, std::pair{"latency_budgets", "3"},
                                          std::pair{"cover", "1"}, std::pair{"cover", "[\"noise\"]"},
                                          std::pair{"case_timeout_s", "0"}, std::pair{"latency_m", "[0]"},
+                                         std::pair{"latency_ops", ""}, std::pair{"latency_ops", "[\"linaer\"]"},
+                                         std::pair{"latency_schemes", "[\"int9\"]"},
+                                         std::pair{"latency_activations", "[\"dynamic\"]"},
+                                         std::pair{"latency_weights", "[\"hot\"]"},
+                                         std::pair{"latency_best_only", "1"},
                                          std::pair{"latency_shapes", "[[1]]"}));
 
 }  // namespace

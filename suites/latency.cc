@@ -1,40 +1,45 @@
-// The latency kind. A candidate is verified, then timed in rounds with its peers in this one process: itself
-// again (A/A), a probe that moves the same bytes, and the dense layer of the same dtype where a provider of
-// one is loaded. Rounds run forward and backward in turn. What is reported are medians of the ratios within a
-// round, with bootstrap intervals; cold (copies of the weight that do not fit the caches take turns) and warm
-// (one copy) apart.
+// The latency kind. A candidate is verified, then timed in rounds with its peers in this one process: itself again
+// (A/A), the machine's own stream and arithmetic, the dense layer in the scheme's source dtype and LibTorch's own
+// quantized operation where a provider of them is loaded. Rounds run forward and backward in turn. What is
+// reported are medians of the ratios within pairs of rounds, with bootstrap intervals; a case is either cold
+// (copies that do not fit the caches take turns) or warm (one copy, touched before).
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "kernels/machine.h"
+#include "reports/latency_trust.h"
 #include "suites/judge.h"
 #include "suites/latency_case.h"
-#include "suites/rounds.h"
-#include "suites/stats.h"
+#include "suites/latency_measures.h"
+#include "suites/roof.h"
 #include "suites/targets.h"
 
 namespace qcts {
 namespace {
 
-constexpr double kLatencyConfidence = 0.95;
-constexpr double kAlarm = 0.02;        // an A/A interval that lies further from 1 is an alarm
 constexpr size_t kSamplesKept = 1000;
 constexpr const char* kDense = "dense";
+constexpr const char* kTorch = "aten";
 
-const Lane* find(const std::vector<Lane>& lanes, std::string_view name) {
+const Lane* timed_lane(const std::vector<Lane>& lanes, std::string_view name) {
   for (const Lane& lane : lanes)
     if (lane.name == name) return &lane;
   return nullptr;
 }
 
-Measure measure_of(std::string name, std::string unit, const Interval& interval) {
-  Measure measure{std::move(name), std::move(unit), interval.value, {}, {}, interval.samples};
-  if (std::isfinite(interval.low) && std::isfinite(interval.high)) {
-    measure.low = interval.low;
-    measure.high = interval.high;
-  }
-  return measure;
+// Does the policy of the case turn x into integers?
+bool has_int8_x(const Case& c) {
+  if (c.activation == kWeightOnly || c.op != "linear") return false;
+  const Matrix x{c.synthetic->weight.dtype, c.synthetic->m, c.synthetic->weight.k, {}};
+  for (const PlaneSpec& spec : c.scheme->activation_specs(x, c.activation))
+    if (spec.name == "qdata") return spec.dtype == DType::int8 || spec.dtype == DType::uint8;
+  return false;
+}
+
+std::vector<double> finite(const std::vector<double>& us) {
+  std::vector<double> kept;
+  std::copy_if(us.begin(), us.end(), std::back_inserter(kept), [](double v) { return std::isfinite(v); });
+  return kept;
 }
 
 class LatencyJudge {
@@ -54,12 +59,13 @@ class LatencyJudge {
       return;
     }
     if (!make_candidate()) return;
-    make_probe();
     make_dense();
-    time(true, 0.6 * context_.latency_budget_s);
-    time(false, 0.4 * context_.latency_budget_s);
+    make_torch();
+    time();
     const std::string wrong = candidate_.verify();
     if (!wrong.empty()) return fail("right before it was timed, wrong afterwards: " + wrong);
+    for (const auto& [name, value] : candidate_.contender().provider_measures().items())
+      add(name, name.ends_with("_us") ? "us" : "x", value.get<double>());
     judge_targets();
   }
 
@@ -69,110 +75,173 @@ class LatencyJudge {
     verdict_.reason = std::move(reason);
   }
 
+  void add(std::string name, std::string unit, double value) {
+    verdict_.measures.push_back({std::move(name), std::move(unit), value, {}, {}, {}});
+  }
+
+  void note(const std::string& text) { notes_ += (notes_.empty() ? "" : "; ") + text; }
+
+  size_t copies_of(KernelContender& contender) const {
+    if (case_.warm) return 1;
+    contender.ask_prepared_bytes();
+    return cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes());
+  }
+
   bool make_candidate() {
     KernelContender& contender = candidate_.contender();
-    // quantize has no planes: its input is what has to leave the caches, and it is one buffer.
-    const size_t copies =
-        contender.weight_bytes() == 0
-            ? 1
-            : cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes());
+    const size_t copies = copies_of(contender);
     const std::string wrong = candidate_.make_and_verify(copies);
     if (!wrong.empty()) {
       fail("not timed, because the answer is wrong: " + wrong);
       return false;
     }
-    verdict_.measures.push_back(
-        {"moved_bytes", "bytes", static_cast<double>(contender.moved_bytes()), {}, {}, {}});
-    verdict_.measures.push_back(
-        {"working_set_bytes", "bytes", static_cast<double>(copies * contender.weight_bytes()), {}, {}, {}});
-    if (contender.prepared_bytes() != 0)
-      verdict_.measures.push_back(
-          {"prepared_bytes", "bytes", static_cast<double>(contender.prepared_bytes()), {}, {}, {}});
+    add("moved_bytes", "bytes", static_cast<double>(contender.moved_bytes()));
+    add("working_set_bytes", "bytes", static_cast<double>(copies * contender.weight_bytes()));
+    if (candidate_.operations() > 0) add("operations", "op", candidate_.operations());
+    if (contender.prepared_bytes() != 0) {
+      add("prepared_bytes", "bytes", static_cast<double>(contender.prepared_bytes()));
+      add("prepare_us", "us", contender.prepare_us());
+    }
     return true;
   }
 
-  void make_probe() {
-    const KernelContender& contender = candidate_.contender();
-    probe_ = std::make_unique<StreamProbe>(contender.moved_bytes() - contender.written_bytes(),
-                                           contender.written_bytes(), contender.copies());
+  // A peer on the same case, or why there is none.
+  std::unique_ptr<TimedKernel> make_peer(const qcts_kernel& kernel, KernelInput input, std::string& why) const {
+    auto peer = std::make_unique<TimedKernel>(kernel, std::move(input), context_.threads);
+    const Support support = peer->supports();
+    if (support.status != QCTS_OK) {
+      why = support.reason;
+      return nullptr;
+    }
+    const std::string wrong = peer->make_and_verify(copies_of(peer->contender()));
+    if (wrong.empty()) return peer;
+    why = "answers wrongly, " + wrong;
+    return nullptr;
   }
 
   // The dense layer comes from whoever has one; a plain loop of ours would be no fair peer.
   void make_dense() {
     if (case_.op != "linear") return;
-    no_dense_ = "no dense baseline here";
-    if (context_.registry == nullptr) return;
-    for (const Implementation* implementation : context_.registry->find("linear", kDense)) {
-      auto dense = std::make_unique<TimedKernel>(*implementation->kernel, case_, seed_ + 7, context_.threads);
-      if (dense->supports().status != QCTS_OK) continue;
-      KernelContender& contender = dense->contender();
-      const std::string wrong = dense->make_and_verify(
-          cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes()));
-      if (!wrong.empty()) {
-        no_dense_ = "no dense baseline: " + implementation->name() + " answers wrongly, " + wrong;
-        continue;
+    std::string why = "no dense baseline here";
+    if (context_.registry != nullptr)
+      for (const Implementation* implementation : context_.registry->find("linear", kDense)) {
+        dense_ = make_peer(*implementation->kernel, dense_latency_input(case_, seed_ + 7), why);
+        if (dense_) return;
+        why = "no dense baseline: " + implementation->name() + ": " + why;
       }
-      dense_ = std::move(dense);
-      no_dense_.clear();
-      return;
+    note(why);
+  }
+
+  // LibTorch's own way to do the same; none when LibTorch is the one that is judged.
+  void make_torch() {
+    if (context_.registry == nullptr || case_.provider() == kTorch) return;
+    for (const Implementation* implementation :
+         context_.registry->find(case_.op, case_.scheme->family(), case_.activation)) {
+      if (implementation->provider != kTorch) continue;
+      std::string why;
+      torch_ = make_peer(*implementation->kernel, latency_input(case_, seed_), why);
+      if (torch_) return;
     }
   }
 
-  void time(bool cold, double budget_s) {
-    std::vector<Lane> lanes = {{"candidate", &candidate_.contender(), cold}};
-    if (cold) lanes.push_back({"probe", probe_.get(), cold});
-    if (dense_) lanes.push_back({"dense", &dense_->contender(), cold});
-    lanes.push_back({"again", &candidate_.contender(), cold});
-    time_rounds(lanes, budget_s, seed_);
-    report(lanes, cold);
+  Roof make_roof() {
+    const KernelContender& contender = candidate_.contender();
+    RoofRequest request;
+    request.variant = verdict_.variant;
+    request.int8_x = has_int8_x(case_);
+    request.x_dtype = case_.synthetic->weight.dtype;
+    request.read_bytes = contender.moved_bytes() - contender.written_bytes();
+    request.written_bytes = contender.written_bytes();
+    request.operations = candidate_.operations();
+    request.copies = contender.copies();
+    request.threads = context_.threads;
+    return Roof(request);
   }
 
-  void report(const std::vector<Lane>& lanes, bool cold) {
+  void time() {
+    const bool cold = !case_.warm;
+    Roof roof = make_roof();
+    Canary canary(context_.threads);
+    KernelContender& candidate = candidate_.contender();
+    std::vector<Lane> lanes = {{.name = "candidate", .contender = &candidate, .cold = cold}};
+    // Half the copies away, so that neither finds in a cache what the other has just read.
+    lanes.push_back(
+        {.name = "again", .contender = &candidate, .cold = cold, .next_copy = candidate.copies() / 2});
+    if (dense_) lanes.push_back({.name = "dense", .contender = &dense_->contender(), .cold = cold});
+    if (torch_) lanes.push_back({.name = "torch", .contender = &torch_->contender(), .cold = cold});
+    roof.add_lanes(lanes, cold);
+    const double before_us = canary.sing_us();
+    time_rounds(lanes, context_.latency_budget_s * latency_weight(case_.id), seed_);
+    const double after_us = canary.sing_us();
+    report(lanes, roof);
+    if (before_us > 0) report_canary(after_us / before_us);
+  }
+
+  void report(const std::vector<Lane>& lanes, const Roof& roof) {
     const std::vector<double>& us = lanes[0].us;
-    const std::string prefix = cold ? "" : "warm_";
-    const Interval median_us = bootstrap_median(us, block_length(us.size()), kLatencyConfidence, 1000, seed_);
-    verdict_.measures.push_back(measure_of(prefix + "median_us", "us", median_us));
-    if (cold) {
-      verdict_.samples_us.assign(us.begin(),
-                                 us.begin() + static_cast<ptrdiff_t>(std::min(us.size(), kSamplesKept)));
-      const double gigabytes = static_cast<double>(candidate_.contender().moved_bytes()) * 1e-9;
-      verdict_.measures.push_back(
-          {"bandwidth", "GB/s", gigabytes / (median_us.value * 1e-6), {}, {}, us.size()});
+    verdict_.samples_us.assign(us.begin(),
+                               us.begin() + static_cast<ptrdiff_t>(std::min(us.size(), kSamplesKept)));
+    const Interval median_us =
+        bootstrap_median(us, block_length(us.size()), kLatencyConfidence, 1000, seed_);
+    verdict_.measures.push_back(measure_of("median_us", "us", median_us));
+    const double moved_bytes = static_cast<double>(candidate_.contender().moved_bytes());
+    add("bandwidth", "GB/s", moved_bytes / median_us.value * 1e-3);
+    add_ratio("ratio_to_dense", timed_lane(lanes, "dense"), us);
+    add_ratio("ratio_to_torch", timed_lane(lanes, "torch"), us);
+    report_roof(lanes, roof);
+    const Interval itself = abba_interval(timed_lane(lanes, "again")->us, us, kLatencyConfidence, seed_);
+    verdict_.measures.push_back(measure_of("ratio_to_itself", "x", itself));
+    add(kAlarmMeasure, "x", alarms(itself) ? 1 : 0);
+    if (alarms(itself)) doubt_ = "ratio_to_itself is not 1";
+    if (!std::isfinite(itself.low)) few_ = true;
+  }
+
+  void report_roof(const std::vector<Lane>& lanes, const Roof& roof) {
+    const std::vector<double>& us = lanes[0].us;
+    const Lane &stream = *timed_lane(lanes, "probe"), *peak = timed_lane(lanes, "peak");
+    const double moved_bytes = static_cast<double>(candidate_.contender().moved_bytes());
+    add("stream", "GB/s", moved_bytes / median(finite(stream.us)) * 1e-3);
+    add_ratio("share_of_probe", &stream, us);
+    if (peak) {
+      add("peak_" + std::string(roof.peak()->name), "GOP/s", roof.peak_rate(median(finite(peak->us))) * 1e-9);
+      add("rate", "GOP/s", candidate_.operations() / median(finite(us)) * 1e-3);
+      add_ratio("share_of_peak", peak, us);
     }
-    add_ratio(prefix + "ratio_to_dense", find(lanes, "dense"), us);
-    add_ratio(prefix + "share_of_probe", find(lanes, "probe"), us);
-    const Lane* again = find(lanes, "again");
-    const Interval itself = ratio_interval(again->us, us, block_length(us.size()), kLatencyConfidence, seed_);
-    verdict_.measures.push_back(measure_of(prefix + "ratio_to_itself", "x", itself));
-    if (itself.low > 1 + kAlarm || itself.high < 1 / (1 + kAlarm))
-      alarm_ = prefix + "ratio_to_itself is not 1";
-    if (again->us.size() < 5) few_ = true;
+    add_interval("share_of_roof", abba_interval(Roof::roof_us(lanes), us, kLatencyConfidence, seed_));
+  }
+
+  void report_canary(double drift) {
+    add("canary_drift", "x", drift);
+    if (std::fabs(std::log(drift)) > std::log1p(kCanaryMargin) && doubt_.empty())
+      doubt_ = "the canary's pace changed";
   }
 
   // How many times as fast as the peer: the peer's time over the candidate's.
   void add_ratio(const std::string& name, const Lane* peer, const std::vector<double>& us) {
-    if (peer == nullptr) return;
-    const Interval ratio = ratio_interval(peer->us, us, block_length(us.size()), kLatencyConfidence, seed_);
+    if (peer != nullptr) add_interval(name, abba_interval(peer->us, us, kLatencyConfidence, seed_));
+  }
+
+  void add_interval(const std::string& name, const Interval& ratio) {
     ratios_.emplace_back(name, ratio);
     verdict_.measures.push_back(measure_of(name, "x", ratio));
+  }
+
+  // What the targets say of one ratio; undecided where it was not measured.
+  Decision decide(const LatencyTarget& target) const {
+    for (const auto& [name, ratio] : ratios_)
+      if (name == target.measure) return decide_at_least(ratio, target.at_least);
+    return Decision::undecided;
   }
 
   void judge_targets() {
     const LatencyTargets targets = load_latency_targets(context_.targets, machine_class(machine()));
     Decision worst = Decision::met;
-    std::string notes;
-    const auto note = [&notes](const std::string& text) { notes += (notes.empty() ? "" : "; ") + text; };
     size_t decided = 0;
     for (const LatencyTarget& target : targets.targets) {
-      if (!applies(target, case_.op, case_.scheme->name(), case_.scheme->family(), verdict_.variant,
-                   case_.synthetic->m))
-        continue;
-      const auto found = std::find_if(ratios_.begin(), ratios_.end(),
-                                      [&](const auto& r) { return r.first == target.measure; });
-      verdict_.measures.push_back({"target_" + target.measure, "x", target.at_least, {}, {}, {}});
-      const Decision decision =
-          found == ratios_.end() ? Decision::undecided : decide_at_least(found->second, target.at_least);
+      if (!applies(target, case_, verdict_.variant)) continue;
       ++decided;
+      add("target_" + target.measure, "x", target.at_least);
+      const Decision decision = decide(target);
       if (decision != Decision::met)
         note("target " + target.measure + " " + std::string(decision_name(decision)));
       if (decision == Decision::missed || worst == Decision::met) worst = decision;
@@ -181,13 +250,13 @@ class LatencyJudge {
       note((targets.listed ? "no target for this case on machine class "
                            : "no target for this machine class ") +
            targets.machine_class);
-    if (!no_dense_.empty()) note(no_dense_);
+    if (candidate_.contender().timed_by_provider()) note("timed inside the provider's own process");
     if (few_) note("too few rounds in the budget for an interval");
-    if (!alarm_.empty()) note("the measurement is not to be trusted: " + alarm_);
-    verdict_.reason = notes;
+    if (!doubt_.empty()) note("the measurement is not to be trusted: " + doubt_);
+    verdict_.reason = notes_;
     verdict_.status = Status::pass;
     if (!context_.gate_latency) return;
-    if (decided == 0 || worst == Decision::undecided || !alarm_.empty())
+    if (decided == 0 || worst == Decision::undecided || !doubt_.empty())
       verdict_.status = Status::inconclusive;
     else if (worst == Decision::missed)
       verdict_.status = Status::fail;
@@ -198,10 +267,9 @@ class LatencyJudge {
   Verdict& verdict_;
   const uint64_t seed_;
   TimedKernel candidate_;
-  std::unique_ptr<TimedKernel> dense_;
-  std::unique_ptr<StreamProbe> probe_;
+  std::unique_ptr<TimedKernel> dense_, torch_;
   std::vector<std::pair<std::string, Interval>> ratios_;
-  std::string no_dense_, alarm_;
+  std::string notes_, doubt_;
   bool few_ = false;
 };
 

@@ -10,7 +10,7 @@
 namespace qcts {
 namespace {
 
-constexpr int64_t kSampledRows = 24;
+constexpr int64_t kSampledRowsOfX = 4, kSampledOutputs = 256;
 
 KernelInput empty_input(const Case& c) {
   if (!c.synthetic) throw std::logic_error(c.id + " has no synthetic input");
@@ -23,34 +23,9 @@ KernelInput empty_input(const Case& c) {
   return input;
 }
 
-void add_activation(const Case& c, uint64_t seed, KernelInput& input) {
+void add_rows_of_x(const Case& c, uint64_t seed, KernelInput& input) {
   input.m = c.synthetic->m;
   input.x = noise_bytes(seed + 1, static_cast<size_t>(input.m * input.weight.k), input.x_dtype);
-}
-
-KernelInput quantized_input(const Case& c, uint64_t seed) {
-  KernelInput input = empty_input(c);
-  if (c.op == "quantize") {
-    input.x =
-        noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3);
-    return input;
-  }
-  input.planes = random_planes(*c.scheme, input.weight, seed);
-  if (c.op == "unpack") input.planes = c.scheme->pack(input.planes, input.weight, input.layout);
-  if (c.op == "linear") add_activation(c, seed, input);
-  return input;
-}
-
-KernelInput dense_input(const Case& c, uint64_t seed) {
-  KernelInput input = empty_input(c);
-  input.scheme = nullptr;
-  input.planes.push_back(
-      {"w",
-       input.weight.dtype,
-       {input.weight.n, input.weight.k},
-       noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3)});
-  add_activation(c, seed, input);
-  return input;
 }
 
 std::set<int64_t> sampled(int64_t count, int64_t most) {
@@ -62,15 +37,48 @@ std::set<int64_t> sampled(int64_t count, int64_t most) {
 
 }  // namespace
 
-TimedKernel::TimedKernel(const Case& c, uint64_t seed, uint32_t threads)
-    : kernel_(*c.implementation->kernel),
-      input_(quantized_input(c, seed)),
+KernelInput latency_input(const Case& c, uint64_t seed) {
+  KernelInput input = empty_input(c);
+  input.activation = c.activation;
+  if (c.op == "quantize") {
+    input.x =
+        noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3);
+    return input;
+  }
+  if (c.op != "quantize_activation") input.planes = random_planes(*c.scheme, input.weight, seed);
+  if (c.op == "unpack") input.planes = c.scheme->pack(input.planes, input.weight, input.layout);
+  if (!input.has_rows_of_x()) return input;
+  for (Plane& plane : policy_planes(*c.scheme, input.weight, c.activation, false))
+    input.planes.push_back(std::move(plane));
+  add_rows_of_x(c, seed, input);
+  return input;
+}
+
+KernelInput dense_latency_input(const Case& c, uint64_t seed) {
+  KernelInput input = empty_input(c);
+  input.scheme = nullptr;
+  input.planes.push_back(
+      {"w",
+       input.weight.dtype,
+       {input.weight.n, input.weight.k},
+       noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3)});
+  add_rows_of_x(c, seed, input);
+  return input;
+}
+
+TimedKernel::TimedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads)
+    : kernel_(kernel),
+      input_(std::move(input)),
       contender_(std::make_unique<KernelContender>(kernel_, input_, threads)) {}
 
-TimedKernel::TimedKernel(const qcts_kernel& dense, const Case& c, uint64_t seed, uint32_t threads)
-    : kernel_(dense),
-      input_(dense_input(c, seed)),
-      contender_(std::make_unique<KernelContender>(kernel_, input_, threads)) {}
+TimedKernel::TimedKernel(const Case& c, uint64_t seed, uint32_t threads)
+    : TimedKernel(*c.implementation->kernel, latency_input(c, seed), threads) {}
+
+double TimedKernel::operations() const {
+  if (input_.op != "linear") return 0;
+  return 2.0 * static_cast<double>(input_.m) * static_cast<double>(input_.weight.n) *
+         static_cast<double>(input_.weight.k);
+}
 
 std::string TimedKernel::make_and_verify(size_t copies) {
   contender_->make_ready(copies);
@@ -97,9 +105,11 @@ std::string TimedKernel::verify_linear(const KernelAnswer& answer) const {
   std::vector<Bounded> want;
   std::vector<std::byte> got;
   const size_t bytes = dtype_bytes(input_.y_dtype);
-  for (const int64_t n : sampled(input_.weight.n, kSampledRows)) {
+  const std::set<int64_t> rows_of_x = sampled(input_.m, kSampledRowsOfX);
+  const int64_t columns = kSampledOutputs / static_cast<int64_t>(rows_of_x.size()) + 1;
+  for (const int64_t n : sampled(input_.weight.n, columns)) {
     const std::vector<ExactWeight> row = exact_row(n);
-    for (const int64_t m : sampled(input_.m, 4)) {
+    for (const int64_t m : rows_of_x) {
       want.push_back(truth.bounded(row, m, n, kernel_.numerics));
       const std::byte* element = answer.y.data() + static_cast<size_t>(m * input_.weight.n + n) * bytes;
       got.insert(got.end(), element, element + bytes);
@@ -115,6 +125,11 @@ std::string TimedKernel::verify() const {
   const KernelAnswer answer = contender_->answer();
   if (input_.op == "linear") return verify_linear(answer);
   const Scheme& scheme = *input_.scheme;
+  if (input_.op == "quantize_activation") {
+    const std::optional<Mismatch> mismatch = compare_activation_planes(
+        scheme.quantize_activation(input_.x_matrix(), input_.activation, input_.planes), answer.planes);
+    return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";
+  }
   if (input_.op == "dequantize") {
     const Comparison compared =
         compare_bitwise(input_.weight.dtype, scheme.dequantize(input_.planes, input_.weight), answer.y);
@@ -123,7 +138,8 @@ std::string TimedKernel::verify() const {
                                   ", got " + compared.got + compared.problem;
   }
   const Planes want = input_.op == "quantize"
-                          ? scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x})
+                          ? scheme.quantize(
+                                {input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x}, input_.layout)
                       : input_.op == "pack" ? scheme.pack(input_.planes, input_.weight, input_.layout)
                                             : scheme.unpack(input_.planes, input_.weight, input_.layout);
   const std::string layout = input_.op == "pack" ? input_.layout : "plain";

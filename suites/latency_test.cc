@@ -3,13 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "kernels/machine.h"
 #include "suites/contender.h"
 #include "suites/judge.h"
 #include "suites/paths.h"
+#include "suites/roof.h"
+#include "suites/stats.h"
 #include "suites/targets.h"
 
 namespace qcts {
@@ -73,8 +78,10 @@ TEST_F(LatencyVerdict, MeasuresAndSaysThatNothingIsKnownOfTheMachine) {
       << verdict.reason;
   EXPECT_NE(verdict.reason.find("no dense baseline here"), std::string::npos) << verdict.reason;
   for (const char* name :
-       {"median_us", "warm_median_us", "share_of_probe", "ratio_to_itself", "bandwidth", "working_set_bytes"})
+       {"median_us", "share_of_probe", "share_of_roof", "stream", "ratio_to_itself", "alarm", "canary_drift",
+        "bandwidth", "operations", "working_set_bytes"})
     EXPECT_NE(measure(verdict, name), nullptr) << name;
+  EXPECT_EQ(measure(verdict, "share_of_peak"), nullptr) << "no loop bounds scalar code";
   EXPECT_GT(verdict.samples_us.size(), 5u);
 }
 
@@ -134,6 +141,158 @@ TEST_F(LatencyVerdict, AMissedTargetWithoutAGateIsReported) {
 TEST_F(LatencyVerdict, ABrokenTargetFileIsNoAnswer) {
   std::ofstream(scratch_.path() / (machine_class(machine()) + ".json")) << R"({"schema": 1})";
   EXPECT_EQ(judge_kernel(scalar_linear()).status, Status::internal);
+}
+
+// The roof of a problem is the longer of its two times, in the same rounds.
+TEST(Roof, IsTheSlowerOfMemoryAndArithmetic) {
+  if (!machine().has("avx2") || !machine().has("fma")) GTEST_SKIP() << "needs avx2 and fma";
+  RoofRequest request;
+  request.variant = "avx2";
+  request.read_bytes = 4096;
+  request.operations = 2e9;
+  Roof bound_by_arithmetic(request);
+  ASSERT_NE(bound_by_arithmetic.peak(), nullptr);
+  EXPECT_EQ(bound_by_arithmetic.peak()->arithmetic, Arithmetic::float32);
+  std::vector<Lane> lanes;
+  bound_by_arithmetic.add_lanes(lanes, true);
+  ASSERT_EQ(lanes.size(), 2u);
+  lanes[0].us = {5, 100, 7};
+  lanes[1].us = {50, 60, std::nan("")};
+  const std::vector<double> roof = Roof::roof_us(lanes);
+  EXPECT_EQ(roof[0], 50);
+  EXPECT_EQ(roof[1], 100);
+  EXPECT_TRUE(std::isnan(roof[2]));
+  // 2 GFLOP in the time of the lane's smaller piece: between 1 and 1000 GFLOP/s for any core.
+  const double us = lanes[1].time_once();
+  EXPECT_GT(bound_by_arithmetic.peak_rate(us), 1e9);
+  EXPECT_LT(bound_by_arithmetic.peak_rate(us), 1e12);
+  request.int8_x = true;
+  EXPECT_EQ(Roof(request).peak()->arithmetic, Arithmetic::int8);
+  request.variant = "scalar";
+  EXPECT_EQ(Roof(request).peak(), nullptr);
+}
+
+TEST(PeakLoops, KnowNothingNewerThanTheVariant) {
+  for (const char* variant : {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "amx", "aten"}) {
+    std::set<Arithmetic> seen;
+    for (const PeakLoop* loop : peak_loops(variant)) {
+      EXPECT_EQ(missing_feature(loop->variant), nullptr) << loop->name;
+      EXPECT_TRUE(seen.insert(loop->arithmetic).second) << "two loops of one kind for " << variant;
+      EXPECT_TRUE(std::string(variant) != "avx2" || std::string(loop->variant) == "avx2") << loop->name;
+    }
+    EXPECT_TRUE(std::string(variant) != "scalar" || seen.empty());
+  }
+}
+
+// Sleeps for some microseconds; counts.
+class Sleeper final : public Contender {
+ public:
+  explicit Sleeper(int us) : us_(us) {}
+  void call(size_t copy) override {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(us_);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    last_ = copy;
+    ++calls;
+  }
+  size_t copies() const override { return 3; }
+  int calls = 0;
+  size_t last_ = 0;
+
+ private:
+  int us_;
+};
+
+TEST(Rounds, ASlowPeerSitsOutPairsOfRounds) {
+  Sleeper quick(50), slow(500);
+  std::vector<Lane> lanes = {{.name = "quick", .contender = &quick}, {.name = "slow", .contender = &slow}};
+  time_rounds(lanes, 0.2, 1);
+  ASSERT_EQ(lanes[0].us.size(), lanes[1].us.size());
+  EXPECT_GT(lanes[1].every, 2u);
+  size_t timed = 0;
+  for (size_t i = 0; i < lanes[1].us.size(); ++i) {
+    const bool takes_part = i / 2 % lanes[1].every == 0;
+    EXPECT_EQ(std::isnan(lanes[1].us[i]), !takes_part) << i;
+    timed += takes_part;
+  }
+  EXPECT_LT(2 * timed, lanes[0].us.size());
+  EXPECT_NEAR(abba_interval(lanes[1].us, lanes[0].us, 0.95, 1).value, 10, 3);
+}
+
+TEST(Rounds, WarmCallsStayOnOneCopyAndAreTouchedBefore) {
+  Sleeper cold(30), warm(30);
+  Lane cold_lane{.name = "cold", .contender = &cold}, warm_lane{.name = "warm", .contender = &warm, .cold = false};
+  for (size_t i = 0; i < 4; ++i) {
+    cold_lane.time_once();
+    EXPECT_EQ(cold.last_, i % 3);
+    warm_lane.time_once();
+    EXPECT_EQ(warm.last_, 0u);
+  }
+  EXPECT_EQ(cold.calls, 4);
+  EXPECT_EQ(warm.calls, 8);
+}
+
+TEST(Targets, WhatIsProposedIsWhatIsReadBack) {
+  const nlohmann::ordered_json report = nlohmann::ordered_json::parse(R"({
+    "environment": {"cpu_model": "A CPU", "features": ["avx2"]}, "run": {"started": "2026-01-01T00:00:00Z"},
+    "latency": [
+      {"op": "linear", "scheme": "int8_row", "input": "noise_m1_n64_k64_bf16_cold", "variant": "avx2", "status": "pass", "reason": "",
+       "measures": {"share_of_roof": {"unit": "x", "value": 0.9, "low": 0.889, "high": 0.91}}},
+      {"op": "linear", "scheme": "int8_row", "input": "noise_m16_n64_k64_bf16_cold", "variant": "avx2", "status": "pass", "reason": "",
+       "measures": {"share_of_roof": {"unit": "x", "value": 0.8, "low": 0.777, "high": 0.81}}},
+      {"op": "linear", "scheme": "int8_row", "input": "noise_dyn_row_sym_m512_n64_k64_bf16_warm", "variant": "avx2", "status": "pass",
+       "reason": "", "measures": {"ratio_to_dense": {"unit": "x", "value": 2, "low": 1.9, "high": 2.1}}},
+      {"op": "dequantize", "scheme": "int8_row", "input": "noise_n64_k64_bf16_cold", "variant": "avx2", "status": "pass",
+       "reason": "the measurement is not to be trusted: x", "measures": {"share_of_roof": {"unit": "x", "value": 1, "low": 1, "high": 1}}},
+      {"op": "dequantize", "scheme": "fp8_row", "input": "noise_n64_k64_bf16_cold", "variant": "avx2", "status": "fail",
+       "reason": "wrong", "measures": {"share_of_roof": {"unit": "x", "value": 1, "low": 1, "high": 1}}},
+      {"op": "dequantize", "scheme": "nf4", "input": "noise_n64_k64_bf16_cold", "variant": "avx2", "status": "pass", "reason": "",
+       "measures": {"share_of_roof": {"unit": "x", "value": 1}}}
+    ]})");
+  const LatencyTargets proposed = propose_targets(report, 0.1);
+  ASSERT_EQ(proposed.targets.size(), 2u) << "no interval, no trust or no pass: no target";
+  const ScratchFolder scratch;
+  std::ofstream(scratch.path() / (proposed.machine_class + ".json")) << targets_json(proposed);
+  const LatencyTargets read = load_latency_targets(scratch.path(), proposed.machine_class);
+  EXPECT_TRUE(read.listed);
+  EXPECT_EQ(targets_json(read), targets_json(proposed));
+  for (const LatencyTarget& target : read.targets) {
+    EXPECT_EQ(target.scheme, "int8_row");
+    if (target.activation == "weight_only") {
+      EXPECT_EQ(target.measure, "share_of_roof");
+      EXPECT_NEAR(target.at_least, 0.69, 1e-9) << "the lowest low end, less a tenth, down to two digits";
+      EXPECT_EQ(target.m_most, kPrefillRows - 1);
+      EXPECT_FALSE(target.warm);
+    } else {
+      EXPECT_EQ(target.measure, "ratio_to_dense");
+      EXPECT_NEAR(target.at_least, 1.7, 1e-9);
+      EXPECT_EQ(target.m_least, kPrefillRows);
+      EXPECT_TRUE(target.warm);
+    }
+  }
+  EXPECT_THROW(propose_targets(nlohmann::ordered_json::object(), 0.1), std::runtime_error);
+}
+
+TEST(Targets, ApplyToWhatTheyName) {
+  Case c;
+  c.op = "linear";
+  c.scheme = find_scheme("int8_row");
+  c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, 16, 1};
+  const auto target = [](const char* json) {
+    const ScratchFolder scratch;
+    std::ofstream(scratch.path() / "x.json") << R"({"schema": 1, "machine_class": "x", "targets": [)" << json << "]}";
+    return load_latency_targets(scratch.path(), "x").targets.at(0);
+  };
+  const std::string begin = R"({"op": "linear", "scheme": "int8_row", "variant": "avx2", "measure": "share_of_roof", "at_least": 1)";
+  EXPECT_TRUE(applies(target((begin + "}").c_str()), c, "avx2"));
+  EXPECT_FALSE(applies(target((begin + "}").c_str()), c, "scalar"));
+  EXPECT_TRUE(applies(target((begin + R"(, "m_least": 16, "m_most": 16})").c_str()), c, "avx2"));
+  EXPECT_FALSE(applies(target((begin + R"(, "m_least": 17})").c_str()), c, "avx2"));
+  EXPECT_FALSE(applies(target((begin + R"(, "m_most": 15})").c_str()), c, "avx2"));
+  EXPECT_FALSE(applies(target((begin + R"(, "weights": "warm"})").c_str()), c, "avx2"));
+  EXPECT_FALSE(applies(target((begin + R"(, "activation": "dyn_row_sym"})").c_str()), c, "avx2"));
+  EXPECT_THROW(target((begin + R"(, "weights": "hot"})").c_str()), std::runtime_error);
+  EXPECT_THROW(target((begin + R"(, "m_mots": 1})").c_str()), std::runtime_error);
 }
 
 TEST(MachineClass, IsAFileName) {

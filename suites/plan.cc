@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <stdexcept>
@@ -41,6 +42,32 @@ class PlanReader {
   std::set<std::string> seen_;
 };
 
+template <typename Known>
+void read_words(PlanReader& reader, const char* key, std::vector<std::string>& words, Known known) {
+  words = reader.get<std::vector<std::string>>(key);
+  for (const std::string& word : words)
+    if (!known(word)) reader.fail(key, "names nothing known: '" + word + "'");
+}
+
+bool is_activation(const std::string& name) {
+  for (const Scheme* scheme : schemes())
+    if (scheme->find_activation(name) != nullptr) return true;
+  return false;
+}
+
+void read_latency(PlanReader& reader, Plan& plan) {
+  read_words(reader, "latency_ops", plan.latency_ops, [](const auto& op) { return op_from_name(op) != 0; });
+  read_words(reader, "latency_schemes", plan.latency_schemes,
+             [](const auto& name) { return find_scheme(name) != nullptr; });
+  read_words(reader, "latency_activations", plan.latency_activations, is_activation);
+  read_words(reader, "latency_weights", plan.latency_weights,
+             [](const auto& word) { return word == "cold" || word == "warm"; });
+  plan.latency_best_only = reader.get<bool>("latency_best_only");
+  if (plan.latency_ops.empty()) reader.fail("latency_ops", "is empty");
+  if (plan.latency_weights.empty()) reader.fail("latency_weights", "is empty");
+  if (!(plan.latency_budget_s > 0)) reader.fail("latency_budget_s", "must be positive where latency is timed");
+}
+
 }  // namespace
 
 Plan load_plan(const std::filesystem::path& path) {
@@ -74,6 +101,8 @@ Plan load_plan(const std::filesystem::path& path) {
   plan.latency_budget_s = reader.get<double>("latency_budget_s");
   plan.latency_m = reader.get<std::vector<int64_t>>("latency_m");
   plan.latency_shapes = reader.get<std::vector<std::pair<int64_t, int64_t>>>("latency_shapes");
+  if (std::find(plan.kinds.begin(), plan.kinds.end(), Kind::latency) != plan.kinds.end())
+    read_latency(reader, plan);
   reader.refuse_unknown();
   if (plan.kinds.empty()) reader.fail("kinds", "is empty");
   if (!(plan.case_timeout_s > 0)) reader.fail("case_timeout_s", "must be positive");

@@ -44,6 +44,13 @@ void check_gaps(std::span<const std::byte> memory, const std::vector<RemoteTenso
   }
 }
 
+qcts_status must_be_ok(const Json& answer, const char* what) {
+  char why[256] = "";
+  if (answered(answer, why, sizeof why) != QCTS_OK)
+    throw ProviderFault(std::string(what) + " failed: " + why);
+  return QCTS_OK;
+}
+
 }  // namespace
 
 SharedMemory::SharedMemory() {
@@ -150,7 +157,7 @@ qcts_status RemoteProvider::supports(const Kernel& kernel, const qcts_problem& p
       why_size);
 }
 
-qcts_status RemoteProvider::run(const Kernel& kernel, const qcts_problem& problem) {
+std::vector<RemoteTensor> RemoteProvider::copy_in(const qcts_problem& problem) {
   std::vector<RemoteTensor> tensors = tensors_of(problem);
   size_t end = 0;
   for (RemoteTensor& tensor : tensors) {
@@ -163,18 +170,56 @@ qcts_status RemoteProvider::run(const Kernel& kernel, const qcts_problem& proble
   std::fill(memory.begin(), memory.end(), kPaint);
   for (const RemoteTensor& tensor : tensors)
     std::memcpy(memory.data() + tensor.offset, tensor.data, tensor.bytes);
-  const Json answer = ask({{"request", "run"},
-                           {"kernel", kernel.index},
-                           {"memory", memory_.path()},
-                           {"memory_bytes", memory.size()},
-                           {"problem", problem_json(problem, tensors)}});
-  check_gaps(memory, tensors);
+  return tensors;
+}
+
+Json RemoteProvider::with_memory(const char* request, const Kernel& kernel, const qcts_problem& problem,
+                                 const std::vector<RemoteTensor>& tensors) const {
+  return {{"request", request},
+          {"kernel", kernel.index},
+          {"memory", memory_.path()},
+          {"memory_bytes", memory_.bytes().size()},
+          {"problem", problem_json(problem, tensors)}};
+}
+
+void RemoteProvider::copy_out(const std::vector<RemoteTensor>& tensors) {
+  check_gaps(memory_.bytes(), tensors);
   for (const RemoteTensor& tensor : tensors)
-    std::memcpy(tensor.data, memory.data() + tensor.offset, tensor.bytes);
-  char why[256] = "";
-  const qcts_status status = answered(answer, why, sizeof why);
-  if (status != QCTS_OK) throw ProviderFault(std::string("run() failed: ") + why);
-  return status;
+    std::memcpy(tensor.data, memory_.bytes().data() + tensor.offset, tensor.bytes);
+}
+
+qcts_status RemoteProvider::run(const Kernel& kernel, const qcts_problem& problem) {
+  const std::vector<RemoteTensor> tensors = copy_in(problem);
+  const Json answer = ask(with_memory("run", kernel, problem, tensors));
+  copy_out(tensors);
+  return must_be_ok(answer, "run()");
+}
+
+void RemoteProvider::begin_timing(const Kernel& kernel, const qcts_problem& problem, size_t copies) {
+  timed_ = copy_in(problem);
+  Json request = with_memory("begin_timing", kernel, problem, timed_);
+  request["copies"] = copies;
+  must_be_ok(ask(request), "begin_timing");
+}
+
+double RemoteProvider::time_us(size_t first, size_t calls, bool rotate) {
+  const Json answer =
+      ask({{"request", "time"}, {"first", first}, {"calls", calls}, {"rotate", rotate}});
+  must_be_ok(answer, "time");
+  const Json us = answer.value("us", Json());
+  if (!us.is_number() || !(us.get<double>() > 0))
+    throw ProviderFault("answered 'time' without a positive us: " + answer.dump().substr(0, 200));
+  return us.get<double>();
+}
+
+Json RemoteProvider::end_timing() {
+  Json answer = ask({{"request", "end_timing"}});
+  must_be_ok(answer, "end_timing");
+  copy_out(timed_);
+  Json measures = answer.value("measures", Json::object());
+  for (const auto& [name, value] : measures.items())
+    if (!value.is_number()) throw ProviderFault("end_timing: measure '" + name + "' is no number");
+  return measures;
 }
 
 qcts_status RemoteProvider::load_save(const char* input, const char* output, char* why, size_t why_size) {

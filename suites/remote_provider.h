@@ -15,6 +15,7 @@
 
 #include "kernels/abi/qcts_kernel.h"
 #include "suites/process.h"
+#include "suites/remote_protocol.h"
 
 namespace qcts {
 
@@ -60,10 +61,20 @@ class RemoteProvider {
   // process, whose parent blames the case.
   qcts_status supports(const Kernel& kernel, const qcts_problem& problem, char* why, size_t why_size);
   qcts_status run(const Kernel& kernel, const qcts_problem& problem);
+  // Timing: the program copies what the problem reads `copies` times, makes ready whatever it makes ready at
+  // load, and times calls by itself. begin_timing throws ProviderFault where it cannot.
+  void begin_timing(const Kernel& kernel, const qcts_problem& problem, size_t copies);
+  double time_us(size_t first, size_t calls, bool rotate);  // as Contender::time_us
+  // The last call's answer goes to the outputs of the problem that was begun with, which still exist; returns further measures, {"name_us": 1.5}.
+  nlohmann::ordered_json end_timing();
   qcts_status load_save(const char* input, const char* output, char* why, size_t why_size);
 
  private:
   nlohmann::ordered_json ask(const nlohmann::ordered_json& request);
+  std::vector<RemoteTensor> copy_in(const qcts_problem& problem);
+  nlohmann::ordered_json with_memory(const char* request, const Kernel& kernel, const qcts_problem& problem,
+                                     const std::vector<RemoteTensor>& tensors) const;
+  void copy_out(const std::vector<RemoteTensor>& tensors);
   void read_greeting(const nlohmann::ordered_json& greeting);
   void read_kernel(const nlohmann::ordered_json& entry);
 
@@ -74,6 +85,7 @@ class RemoteProvider {
   std::vector<const qcts_kernel*> kernel_pointers_;
   qcts_provider table_{};
   bool offers_load_save_ = false;
+  std::vector<RemoteTensor> timed_;  // of the problem that is being timed
 };
 
 // Hidden subcommand: dies with its parent and has its memory limited, then becomes `program`. Returns only

@@ -12,15 +12,18 @@ namespace qcts {
 struct Lane {
   std::string name;
   Contender* contender;
-  bool cold = true;  // takes turns over its copies
+  bool cold = true;  // takes turns over its copies; otherwise an untimed call goes before each timed one
   size_t next_copy = 0, inner = 1;
-  std::vector<double> us = {};  // one entry a round: the time of one call
+  std::vector<double> us = {};  // one entry a round: the time of one call; NaN: not timed in that round
+  double scale = 1;             // of what is timed to what is wanted: a sample is the time times this
+  size_t every = 1;             // timed in one of so many pairs of rounds
 
   double time_once();  // us a call; a sample of `inner` of them
 };
 
 // Rounds until the first lane's ratio to every other is known closely enough, or the budget is spent; at
-// least 3. Two calls of each lane come before, whose times are not kept. Every other round runs backward.
+// least 3. Two calls of each lane come before, whose times are not kept. Every other round runs backward. A
+// lane that is much slower than the first sits out pairs of rounds, so that it does not eat the budget.
 void time_rounds(std::vector<Lane>& lanes, double budget_s, uint64_t seed);
 
 }  // namespace qcts

@@ -318,7 +318,7 @@ class Run {
       const bool timed = is_latency(candidate);
       (timed ? latency : correctness)
           .push_back({candidate.source, candidate.name,
-                      plan_.case_timeout_s + (timed ? 10 * latency_budget_s_ : 0)});
+                      plan_.case_timeout_s + (timed ? 10 * latency_budget_s_ * latency_weight(candidate.name.id) : 0)});
     }
     const unsigned cpus = std::max(1u, std::thread::hardware_concurrency());
     run_tasks(correctness, options_.jobs != 0 ? options_.jobs : std::min(4u, cpus), progress);
@@ -333,19 +333,24 @@ class Run {
   // What each latency case may take. Variants that cannot run take no share of the budget.
   void plan_latency() {
     size_t runnable = 0, timed = 0;
+    double weights = 0;
     for (const Candidate& candidate : chosen_) {
       if (!is_latency(candidate)) continue;
       ++timed;
-      runnable += is_runnable(sources_[candidate.source], candidate.name.variant) ? 1 : 0;
+      if (!is_runnable(sources_[candidate.source], candidate.name.variant)) continue;
+      ++runnable;
+      weights += latency_weight(candidate.name.id);
     }
     if (timed == 0) return;
-    latency_budget_s_ =
-        std::clamp(plan_.latency_budget_s / static_cast<double>(std::max<size_t>(1, runnable)), 0.05, 5.0);
+    if (options_.gate_latency && options_.threads != 1)
+      throw RunError(Outcome::usage, "latency gates with one thread; with more it is reported alone");
+    latency_budget_s_ = std::clamp(plan_.latency_budget_s / std::max(1.0, weights), 0.05, 5.0);
     char note[200];
     std::snprintf(note, sizeof note,
-                  "%zu cases share %g s, %.2f s each; one worker at a time, %u thread%s a call.", runnable,
-                  plan_.latency_budget_s, latency_budget_s_, options_.threads,
-                  options_.threads == 1 ? "" : "s");
+                  "%zu cases share %g s, %.2f s each (prefill: %g times that); one worker at a time, %u "
+                  "thread%s a call.",
+                  runnable, plan_.latency_budget_s, latency_budget_s_, latency_weight("_m512_n"),
+                  options_.threads, options_.threads == 1 ? "" : "s");
     head_.latency_note = note;
   }
 

@@ -83,6 +83,8 @@ Outcome write_report(RunReport& report, const fs::path& out, bool print_json) {
   std::sort(report.verdicts.begin(), report.verdicts.end(),
             [](const Verdict& a, const Verdict& b) { return a.full_id() < b.full_id(); });
   for (Waiver& waiver : report.waivers) std::sort(waiver.matched.begin(), waiver.matched.end());
+  report.latency_trust = latency_trust(report.verdicts);
+  suspend_latency(report.latency_trust, report.gate_latency, report.verdicts);
   count_floor(report);
   report.coverage = coverage_json(report.verdicts);
   const std::string json = report_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

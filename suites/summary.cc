@@ -158,6 +158,10 @@ void latency(const RunReport& report, std::ostream& out) {
   out << "\n  latency" << (report.gate_latency ? " (gates)" : " (reported, does not gate)") << ":";
   for (const auto& [status, count] : counts) out << "  " << count << " " << status;
   out << "\n";
+  const LatencyTrust& trust = report.latency_trust;
+  if (trust.measured != 0)
+    out << "    against themselves " << trust.alarms << " of " << trust.measured << " differed (chance allows "
+        << trust.allowed << ")" << (trust.suspended ? ": the latency of this run is suspended" : "") << "\n";
   if (best != nullptr)
     out << "    fastest against dense " << fixed(measure(*best, "ratio_to_dense")->value, 2) << "x "
         << best->full_id() << "\n    slowest against dense "

@@ -3,8 +3,6 @@
 #include <fstream>
 #include <stdexcept>
 
-#include <nlohmann/json.hpp>
-
 namespace qcts {
 namespace {
 
@@ -14,6 +12,12 @@ const char* widest(const Machine& machine) {
   for (const char* feature : {"amx_int8", "avx512vnni", "avx512f", "avxvnni", "avx2"})
     if (machine.has(feature)) return feature;
   return "baseline";
+}
+
+bool read_weights(const std::string& word, const std::string& where) {
+  if (word != "cold" && word != "warm")
+    throw std::runtime_error(where + ": weights are \"cold\" or \"warm\"");
+  return word == "warm";
 }
 
 LatencyTarget read_target(const Json& json, const std::string& where) {
@@ -26,6 +30,12 @@ LatencyTarget read_target(const Json& json, const std::string& where) {
         target.scheme = value;
       else if (key == "variant")
         target.variant = value;
+      else if (key == "activation")
+        target.activation = value;
+      else if (key == "weights")
+        target.warm = read_weights(value, where);
+      else if (key == "m_least")
+        target.m_least = value;
       else if (key == "m_most")
         target.m_most = value;
       else if (key == "measure")
@@ -83,10 +93,11 @@ LatencyTargets load_latency_targets(const std::filesystem::path& folder, const s
   return targets;
 }
 
-bool applies(const LatencyTarget& target, std::string_view op, std::string_view scheme,
-             std::string_view family, std::string_view variant, int64_t m) {
-  return target.op == op && (target.scheme == scheme || target.scheme == family) &&
-         target.variant == variant && (target.m_most == 0 || m <= target.m_most);
+bool applies(const LatencyTarget& target, const Case& c, std::string_view variant) {
+  const int64_t m = c.op == "linear" ? c.synthetic->m : 0;
+  return target.op == c.op && (target.scheme == c.scheme->name() || target.scheme == c.scheme->family()) &&
+         target.activation == c.activation && target.warm == c.warm && target.variant == variant &&
+         m >= target.m_least && (target.m_most == 0 || m <= target.m_most);
 }
 
 }  // namespace qcts

@@ -8,7 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "kernels/machine.h"
+#include "suites/case.h"
 
 namespace qcts {
 
@@ -16,9 +19,11 @@ namespace qcts {
 std::string machine_class(const Machine& machine);
 
 struct LatencyTarget {
-  std::string op, scheme, variant;  // scheme: name or family
-  int64_t m_most = 0;               // applies to m <= m_most; 0: every m, and ops without m
-  std::string measure;              // "share_of_probe", "ratio_to_dense", "warm_ratio_to_dense"
+  std::string op, scheme, variant;         // scheme: name or family
+  std::string activation = "weight_only";  // linear and quantize_activation
+  bool warm = false;                       // "weights": "warm"; otherwise of cold ones
+  int64_t m_least = 0, m_most = 0;         // of linear: m_least <= m <= m_most; 0: no limit
+  std::string measure;  // "share_of_roof", "share_of_probe", "ratio_to_dense", "ratio_to_torch"
   double at_least = 0;
   std::string reason;  // where the number comes from
 };
@@ -32,7 +37,15 @@ struct LatencyTargets {
 // Throws std::runtime_error naming file and field.
 LatencyTargets load_latency_targets(const std::filesystem::path& folder, const std::string& machine_class);
 
-bool applies(const LatencyTarget& target, std::string_view op, std::string_view scheme,
-             std::string_view family, std::string_view variant, int64_t m);
+bool applies(const LatencyTarget& target, const Case& latency_case, std::string_view variant);
+
+// A file of targets, as load_latency_targets reads it.
+nlohmann::ordered_json targets_json(const LatencyTargets& targets);
+
+// Targets that the verdicts of report.json hold with room to spare: for each (op, scheme, activation, variant,
+// decode or prefill, cold or warm) and each of its ratios, the lowest low end of an interval over all shapes and m,
+// less `margin` (0.1: a tenth), down to two digits. Verdicts without an interval, that did not pass, or that are
+// not to be trusted give none. Throws std::runtime_error naming what the report lacks.
+LatencyTargets propose_targets(const nlohmann::ordered_json& report, double margin);
 
 }  // namespace qcts

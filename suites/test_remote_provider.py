@@ -113,3 +113,46 @@ def test_files_go_through_the_providers_own_libraries(tmp_path):
     words += ["--filter", "reject.file/any/z01_truncated_500/torchfiles_loadsave"]
     result, report = run(tmp_path, path, *words)
     assert len(report["cases"]) == 4 and {case["status"] for case in report["cases"]} == {"pass"}, result.stdout
+
+
+TIMING = PLAN | {
+    "kinds": ["latency"],
+    "latency_budget_s": 1,
+    "latency_m": [1, 16],
+    "latency_shapes": [[64, 96]],
+    "latency_ops": ["dequantize", "linear"],
+    "latency_schemes": ["int8_row"],
+    "latency_activations": ["weight_only"],
+    "latency_weights": ["cold"],
+    "latency_best_only": True,
+}
+
+
+def time_sample(tmp_path, fault):
+    (tmp_path / "plan.json").write_text(json.dumps(TIMING))
+    words = ["run", "--no-progress", "--plan", tmp_path / "plan.json", "--out", tmp_path / "out", "--provider", program(tmp_path, sample_with(fault))]
+    subprocess.run([QCTS, *map(str, words)], capture_output=True, text=True, timeout=300)
+    return json.loads((tmp_path / "out/report.json").read_text())["latency"]
+
+
+def test_a_providers_own_clock_times_it_and_the_report_says_so(tmp_path):
+    """Protects: pairs are timed in the provider's process on its own copies, and the judge's probes beside them."""
+    rows = time_sample(tmp_path, "pass\n")
+    assert len(rows) == 3 and {row["status"] for row in rows} == {"pass"}, rows
+    for row in rows:
+        assert "timed inside the provider's own process" in row["reason"]
+        assert row["measures"]["median_us"]["value"] > 0 and row["measures"]["share_of_probe"]["value"] > 0
+        assert len(row["samples_us"]) > 5 and "ratio_to_itself" in row["measures"]
+
+
+def test_what_it_answered_while_it_was_timed_is_judged(tmp_path):
+    """Right in `run`, idle once it is timed."""
+    text = SAMPLE.read_text().replace("Path(__file__).resolve().parents[3]", f"Path({str(ROOT)!r})")
+    text = text.replace("Path(__file__).resolve().parents[2]", f"Path({str(ROOT)!r})")
+    marker = "    p.y[...] = narrow(codes * "
+    text = text.replace(marker, "    if hasattr(p, 'op'):\n        p.y[...] = 0\n        return\n" + marker)
+    (tmp_path / "plan.json").write_text(json.dumps(TIMING | {"latency_ops": ["dequantize"]}))
+    words = ["run", "--no-progress", "--plan", tmp_path / "plan.json", "--out", tmp_path / "out", "--provider", program(tmp_path, text)]
+    subprocess.run([QCTS, *map(str, words)], capture_output=True, text=True, timeout=300)
+    [row] = json.loads((tmp_path / "out/report.json").read_text())["latency"]
+    assert row["status"] == "fail" and "wrong afterwards" in row["reason"], row

@@ -13,6 +13,7 @@ import json
 import mmap
 import os
 import sys
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -81,6 +82,31 @@ class Problem(SimpleNamespace):
         self.out_planes = {name: array(tensor) for name, tensor in fields["out_planes"].items()}
 
 
+class Timed:
+    """Calls of a kernel, timed here. The default form calls the kernel's own function on `copies` copies of the planes (of x for the
+    quantizers). A kernel of a library that makes something ready at load brings a form of its own: a function of (problem, copies) that
+    returns an object with call(copy), answer(), which fills problem.y or out_planes with what the last call gave, and, where it has
+    any, measures, a dict of further figures. What it makes ready and converts is not timed; call() is."""
+
+    def __init__(self, function, problem, copies):
+        self._function = function
+        self._problem = problem
+        moving = problem.op in ("quantize", "quantize_activation")
+        self._problems = []
+        for _ in range(copies):
+            one = Problem.__new__(Problem)
+            one.__dict__.update(problem.__dict__)
+            one.planes = {name: np.array(plane) for name, plane in problem.planes.items()}
+            one.x = np.array(problem.x) if moving else problem.x
+            self._problems.append(one)
+
+    def call(self, copy):
+        self._function(self._problems[copy])
+
+    def answer(self):
+        """The kernel writes to the problem's own outputs."""
+
+
 class Provider:
     def __init__(self, name, version="", url="", choices="", load_save=None):
         """load_save(input_path, output_path) leaves a file, or raises and leaves none."""
@@ -88,14 +114,15 @@ class Provider:
         self._load_save = load_save
         self._kernels = []
         self._memory = (None, 0, None)
+        self._timed = None
 
-    def kernel(self, op, scheme, variant, *, numerics=None, claims=(), description="", supports=None):
-        """supports(problem) returns None, or why not. The function fills problem.y or problem.out_planes."""
+    def kernel(self, op, scheme, variant, *, numerics=None, claims=(), description="", supports=None, timed=None):
+        """supports(problem) returns None, or why not. The function fills problem.y or problem.out_planes. timed: see Timed."""
         entry = {"op": op, "scheme": scheme, "variant": variant, "claims": list(claims)}
         entry |= {"numerics": numerics or {}, "description": description}
 
         def register(function):
-            self._kernels.append((entry, supports, function))
+            self._kernels.append((entry, supports, function, timed))
             return function
 
         return register
@@ -117,7 +144,7 @@ class Provider:
     def _hello_request(self, request):
         if request["abi_version"] != ABI_VERSION:
             return {"error": f"does not serve a host of ABI version {request['abi_version']}"}
-        kernels = [entry for entry, _, _ in self._kernels]
+        kernels = [kernel[0] for kernel in self._kernels]
         return self._greeting | {
             "abi_version": ABI_VERSION,
             "kernels": kernels,
@@ -130,12 +157,38 @@ class Provider:
         if reason:
             raise Refused(reason)
 
-    def _run_request(self, request):
+    def _problem(self, request):
         path, size = request["memory"], request["memory_bytes"]
         if self._memory[:2] != (path, size):
             with open(path, "r+b") as file:
                 self._memory = (path, size, mmap.mmap(file.fileno(), size))
-        self._kernels[request["kernel"]][2](Problem(request["problem"], self._memory[2]))
+        return Problem(request["problem"], self._memory[2])
+
+    def _run_request(self, request):
+        self._kernels[request["kernel"]][2](self._problem(request))
+
+    def _begin_timing_request(self, request):
+        entry, _, function, timed = self._kernels[request["kernel"]]
+        problem = self._problem(request)
+        problem.op = entry["op"]
+        self._timed = (timed or (lambda p, copies: Timed(function, p, copies)))(problem, request["copies"])
+        self._copies = request["copies"]
+
+    def _time_request(self, request):
+        """The clock runs around the calls and nothing else."""
+        copies = [(request["first"] + i) % self._copies if request["rotate"] else request["first"] for i in range(request["calls"])]
+        call = self._timed.call
+        start = time.perf_counter_ns()
+        for copy in copies:
+            call(copy)
+        spent = time.perf_counter_ns() - start
+        return {"status": "ok", "us": max(spent, 1) / 1000 / len(copies)}
+
+    def _end_timing_request(self, request):
+        self._timed.answer()
+        measures = getattr(self._timed, "measures", {})
+        self._timed = None
+        return {"status": "ok", "measures": measures}
 
     def _load_save_request(self, request):
         if self._load_save is None:

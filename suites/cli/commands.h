@@ -18,6 +18,9 @@ void add_schemes(CLI::App& app, int& exit_code);
 // `arguments`: the command line, for the report.
 void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
 void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& arguments);
+void add_block(CLI::App& app, int& exit_code);
+void add_stopwatch(CLI::App& app, int& exit_code);
+void add_targets(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
 void add_provider_process(CLI::App& app, int& exit_code);
 

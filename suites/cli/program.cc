@@ -76,6 +76,9 @@ int run_program(int argc, char** argv) {
   add_resave(app, exit_code);
   add_dequantize(app, exit_code);
   add_quantize(app, exit_code);
+  add_block(app, exit_code);
+  add_stopwatch(app, exit_code);
+  add_targets(app, exit_code);
   add_worker(app, exit_code);
   add_provider_process(app, exit_code);
   add_selftest(app, exit_code);

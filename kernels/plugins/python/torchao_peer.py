@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""torchao as a provider, eager and compiled: its own tensor classes made of the checkpoint's planes, and torch.nn.functional.linear.
+Needs torch and torchao; the compiled variant a C++ compiler.
+
+Beside the paired times, each case carries `benchmark_fn_us`: five warm-ups and the mean of torch.utils.benchmark's blocked_autorange on
+one weight, as the documentation of transformers times quantized models. It is warm and unpaired.
+
+qcts run --plan latency --provider kernels/plugins/python/torchao_peer.py
+"""
+
+import numpy as np
+from peers import Provider
+
+import torch
+import torchao
+from torch.utils.benchmark import Timer
+from torchao.quantization import Int8WeightOnlyConfig, PerRow, quantize_
+from torchao.quantization.quantize_.workflows.int8.int8_tensor import Int8Tensor, QuantizeTensorToInt8Kwargs
+from torchao.quantization.quantize_.workflows.intx.intx_unpacked_to_int8_tensor import (
+    IntxUnpackedToInt8Tensor,
+    IntxUnpackedToInt8TensorActivationQuantization,
+)
+
+provider = Provider("torchao", version=torchao.__version__, url="https://github.com/pytorch/ao/issues")
+torch.set_grad_enabled(False)
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+# x's dtype between the library's operations; where each class rounds stands in suites/linear_truth.cc.
+SUMS = {"product_cast": "float32", "accumulator": "float32", "output_cast": "like_x"}
+INT8 = SUMS | {"scale_cast": "like_x", "partial_cast": "like_x", "scale_after_sum": True}
+INT8_DYNAMIC = {"accumulator": "int32", "partial_cast": "like_x", "scale_after_sum": True}
+INTX = SUMS | {"weight_cast": "like_x", "x_cast": "like_x"}
+
+
+def tensor(array, dtype=None):
+    """A copy; 16 bits without a numpy type are bfloat16."""
+    made = torch.from_numpy(np.array(array))
+    return made.view(torch.bfloat16) if made.dtype == torch.uint16 else made if dtype is None else made.to(dtype)
+
+
+def int8_weight(p):
+    dynamic = QuantizeTensorToInt8Kwargs(granularity=PerRow()) if p.activation == "dyn_row_sym" else None
+    return Int8Tensor(
+        tensor(p.planes["qdata"]), tensor(p.planes["scale"]), [1, p.k], DTYPES[p.w_dtype], act_quant_kwargs=dynamic
+    )
+
+
+def intx_weight(p):
+    codes, scale, zero_point = (tensor(p.planes[name]) for name in ("qdata", "scale", "zero_point"))
+    dynamic = IntxUnpackedToInt8TensorActivationQuantization.INT8_ASYM_PER_TOKEN if p.activation == "dyn_token_asym" else None
+    bits = int(p.scheme_name.split("_")[1][1:])
+    block = (1, p.k // scale.shape[1])
+    return IntxUnpackedToInt8Tensor(codes, scale, zero_point, getattr(torch, f"int{bits}"), block, DTYPES[p.w_dtype], dynamic)
+
+
+def why_not(p):
+    if p.x_dtype != p.y_dtype or p.x_dtype != p.w_dtype or p.x_dtype not in DTYPES:
+        return "torchao multiplies in one dtype: float32, float16 or bfloat16"
+    if p.bias_dtype not in (None, p.x_dtype):
+        return "the bias must have the dtype of x"
+    return None
+
+
+def put(p, y):
+    p.y[...] = y.view(torch.uint16).numpy() if y.dtype == torch.bfloat16 else y.numpy()
+
+
+class Layers:
+    """`copies` linears with weights of their own and the x of the problem, one function for all."""
+
+    def __init__(self, make, p, copies, compiled):
+        torch.set_num_threads(p.threads)
+        self._problem = p
+        self._weights = [make(p) for _ in range(copies)]
+        self._x = tensor(p.x)
+        self._bias = None if p.bias is None else tensor(p.bias)
+        self._linear = torch.compile(torch.nn.functional.linear, dynamic=False) if compiled else torch.nn.functional.linear
+        self._y = None
+        self.measures = {}
+
+    def call(self, copy):
+        self._y = self._linear(self._x, self._weights[copy], self._bias)
+
+    def answer(self):
+        y = self._y
+        if len(self._weights) > 1:
+            for _ in range(5):
+                self.call(0)
+            timer = Timer("layers.call(0)", globals={"layers": self}, num_threads=self._problem.threads)
+            self.measures["benchmark_fn_us"] = timer.blocked_autorange(min_run_time=0.2).mean * 1e6
+        put(self._problem, y)
+
+
+def register(scheme, make, numerics, compiled):
+    @provider.kernel(
+        "linear",
+        scheme,
+        "compiled" if compiled else "eager",
+        description="torch.nn.functional.linear on torchao's tensor" + (", by torch.compile" if compiled else ""),
+        numerics=numerics,
+        supports=why_not,
+        timed=lambda p, copies: Layers(make, p, copies, compiled),
+    )
+    def linear(p):
+        layers = Layers(make, p, 1, compiled)
+        layers.call(0)
+        layers.answer()
+
+
+for with_compiler in (False, True):
+    register("int8_row", int8_weight, INT8, with_compiler)
+    register("int8_row:dyn_row_sym", int8_weight, INT8_DYNAMIC, with_compiler)
+    register("intx", intx_weight, INTX, with_compiler)
+    register("intx:dyn_token_asym", intx_weight, INTX, with_compiler)
+
+
+@provider.kernel(
+    "quantize",
+    "int8_row",
+    "eager",
+    description="quantize_ with Int8WeightOnlyConfig",
+    claims=["bit_exact", "deterministic"],
+    supports=lambda p: None if p.w_dtype in DTYPES else "weights must be float32, float16 or bfloat16",
+)
+def quantize(p):
+    torch.set_num_threads(p.threads)
+    layer = torch.nn.Linear(p.k, p.n, bias=False, dtype=DTYPES[p.w_dtype])
+    layer.weight = torch.nn.Parameter(tensor(p.x), requires_grad=False)
+    quantize_(layer, Int8WeightOnlyConfig(version=2))
+    for name, array in p.out_planes.items():
+        made = getattr(layer.weight, name)
+        made = torch.zeros(array.shape, dtype=torch.int8) if made is None else made
+        array[...] = (made.view(torch.uint16) if made.dtype == torch.bfloat16 else made).numpy().reshape(array.shape)
+
+
+if __name__ == "__main__":
+    provider.serve()

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "reports/report.h"
+#include "suites/baseline.h"
+#include "suites/block.h"
+#include "suites/cli/commands.h"
+#include "suites/paths.h"
+
+namespace qcts::cli {
+namespace {
+
+using BlockJson = nlohmann::ordered_json;
+
+BlockJson interval_json(const Interval& interval) {
+  BlockJson json = {{"value", interval.value}, {"samples", interval.samples}};
+  if (std::isfinite(interval.low) && std::isfinite(interval.high)) {
+    json["low"] = interval.low;
+    json["high"] = interval.high;
+  }
+  return json;
+}
+
+std::string ratio_text(const Interval& ratio) {
+  char text[64];
+  if (std::isfinite(ratio.low) && std::isfinite(ratio.high))
+    std::snprintf(text, sizeof text, "%.2f [%.2f, %.2f]", ratio.value, ratio.low, ratio.high);
+  else
+    std::snprintf(text, sizeof text, "%.2f [too few rounds]", ratio.value);
+  return text;
+}
+
+BlockJson row_json(const BlockRow& row) {
+  return {{"scheme", row.scheme},
+          {"m", row.m},
+          {"linear", row.linear},
+          {"quantize", row.quantize},
+          {"dense", row.dense},
+          {"dense_bytes", row.dense_bytes},
+          {"quantized_bytes", row.quantized_bytes},
+          {"file_bytes", row.file_bytes},
+          {"dense_copies", row.dense_copies},
+          {"quantized_copies", row.quantized_copies},
+          {"reloaded_equal", row.reloaded_equal},
+          {"dense_us", interval_json(row.dense_us)},
+          {"before_us", interval_json(row.before_us)},
+          {"after_us", interval_json(row.after_us)},
+          {"speedup_before", interval_json(row.speedup_before)},
+          {"speedup_after", interval_json(row.speedup_after)},
+          {"before_over_after", interval_json(row.before_over_after)}};
+}
+
+void print_rows(const BlockRequest& request, const std::vector<BlockRow>& rows) {
+  std::printf(
+      "one decoder block of Llama-3.1-8B, linear layers only%s; %u thread%s; tokens a second through one block\n",
+      request.shrink == 1 ? "" : " (shrunk)", request.threads, request.threads == 1 ? "" : "s");
+  for (const BlockRow& row : rows) {
+    const auto tokens = [&](const Interval& us) { return static_cast<double>(row.m) / us.value * 1e6; };
+    std::printf("\n%s, m = %ld (%s, quantized by %s; dense bfloat16 by %s)\n", row.scheme.c_str(), row.m,
+                row.linear.c_str(), row.quantize.c_str(), row.dense.c_str());
+    std::printf("  bytes       %lu -> %lu, %.2fx; file %lu; copies %zu and %zu\n", row.dense_bytes,
+                row.quantized_bytes,
+                static_cast<double>(row.dense_bytes) / static_cast<double>(row.quantized_bytes), row.file_bytes,
+                row.dense_copies, row.quantized_copies);
+    std::printf("  tokens/s    dense %.1f, before saving %.1f, after reloading %.1f\n", tokens(row.dense_us),
+                tokens(row.before_us), tokens(row.after_us));
+    std::printf("  speed-up    before saving %s, after reloading %s\n", ratio_text(row.speedup_before).c_str(),
+                ratio_text(row.speedup_after).c_str());
+    std::printf("  reloaded    planes %s; before over after %s\n", row.reloaded_equal ? "bitwise equal" : "DIFFER",
+                ratio_text(row.before_over_after).c_str());
+  }
+}
+
+struct BlockWords {
+  BlockRequest request;
+  uint64_t set_mib = 1024;
+  std::string json;
+};
+
+Outcome block_words(BlockWords& words) {
+  words.request.set_bytes = words.set_mib << 20;
+  Registry registry;
+  registry.add(builtin_provider());
+  Baseline baseline;
+  const Registry* dense = baseline.find(registry);
+  if (!dense) throw std::runtime_error("no provider of a dense linear is there: the aten plug-in has one");
+  const ScratchFolder scratch;
+  const auto rows = run_block(words.request, registry, *dense, scratch.path(),
+                              [](const std::string& text) { std::cerr << text << "\n"; });
+  print_rows(words.request, rows);
+  if (!words.json.empty()) {
+    BlockJson list = BlockJson::array();
+    for (const BlockRow& row : rows) list.push_back(row_json(row));
+    std::ofstream(words.json) << BlockJson{{"label", "linear layers only"}, {"rows", list}}.dump(1) << "\n";
+  }
+  const bool equal = std::all_of(rows.begin(), rows.end(), [](const BlockRow& row) { return row.reloaded_equal; });
+  return equal ? Outcome::conformant : Outcome::failed;
+}
+
+}  // namespace
+
+void add_block(CLI::App& app, int& exit_code) {
+  auto words = std::make_shared<BlockWords>();
+  BlockRequest& request = words->request;
+  CLI::App* command = app.add_subcommand(
+      "block", "the linear layers of a decoder block: dense, quantized, and quantized after saving and loading");
+  command->add_option("--scheme", request.schemes, "schemes of `qcts schemes`")
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  command->add_option("--m", request.m, "rows of x")->allow_extra_args(false)->capture_default_str();
+  command->add_option("--set-mib", words->set_mib, "MiB of copies of each dtype that take turns")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--budget", request.budget_s, "seconds of each scheme and m")->capture_default_str();
+  command->add_option("--shrink", request.shrink, "divides every dimension")
+      ->check(CLI::IsMember({1, 2, 4, 8, 16, 32}))
+      ->capture_default_str();
+  command->add_option("--threads", request.threads, "threads of each kernel call")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_option("--seed", request.seed, "of the weights")->capture_default_str();
+  command->add_option("--json", words->json, "a file for the rows");
+  command->callback([words, &exit_code] {
+    try {
+      exit_code = static_cast<int>(block_words(*words));
+    } catch (const std::exception& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = static_cast<int>(Outcome::infrastructure);
+    }
+  });
+}
+
+}  // namespace qcts::cli

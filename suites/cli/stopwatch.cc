@@ -1,0 +1,64 @@
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "reports/report.h"
+#include "suites/cli/commands.h"
+#include "suites/paths.h"
+#include "suites/stopwatch.h"
+
+namespace qcts::cli {
+namespace {
+
+// More alarms than chance allows, or a planted slowdown that was found in fewer than nine of ten.
+Outcome print_stopwatch(const StopwatchRequest& request, const std::vector<StopwatchRow>& rows) {
+  StopwatchRow sum;
+  std::printf("%8s %8s %8s %10s  %s\n", "alarms", "found", "of", "widest", "case");
+  for (const StopwatchRow& row : rows) {
+    std::printf("%8lu %8lu %8lu %9.2f%%  %s\n", row.alarms, row.found, row.runs, 100 * row.widest,
+                row.full_id.c_str());
+    sum.runs += row.runs;
+    sum.alarms += row.alarms;
+    sum.found += row.found;
+    sum.not_within += row.not_within;
+  }
+  const uint64_t allowed = allowed_alarms(sum.runs);
+  const double n = static_cast<double>(sum.runs);
+  std::printf("against itself: %lu of %lu alarmed, %.1f %% (declared: %g %%, chance allows %lu)\n", sum.alarms,
+              sum.runs, 100 * static_cast<double>(sum.alarms) / n, 100 * kAlarmLevel, allowed);
+  std::printf("planted %g %%: found in %.1f %%; its interval missed it in %.1f %%\n", 100 * request.planted,
+              100 * static_cast<double>(sum.found) / n, 100 * static_cast<double>(sum.not_within) / n);
+  const bool blind = request.planted >= 0.03 && static_cast<double>(sum.found) < 0.9 * n;
+  return sum.alarms > allowed || blind ? Outcome::failed : Outcome::conformant;
+}
+
+}  // namespace
+
+void add_stopwatch(CLI::App& app, int& exit_code) {
+  auto words = std::make_shared<StopwatchRequest>();
+  CLI::App* command = app.add_subcommand(
+      "stopwatch", "time builtin kernels against themselves, and against themselves made slower, many times");
+  command->add_option("--plan", words->plan, "a plan of suites/plans, or the path of one")
+      ->capture_default_str();
+  command->add_option("--filter", words->filters, "as for run")->allow_extra_args(false);
+  command->add_option("--runs", words->runs, "how often")->check(CLI::Range(1, 10000))->capture_default_str();
+  command->add_option("--planted", words->planted, "part by which a kernel is made slower")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  command->add_option("--budget", words->budget_s, "seconds of a case in a run")
+      ->check(CLI::Range(0.01, 60.0))
+      ->capture_default_str();
+  command->callback([words, &exit_code] {
+    try {
+      const auto rows = test_stopwatch(*words, [&](uint64_t done) {
+        std::cerr << "\r" << done << " of " << words->runs << " runs" << (done == words->runs ? "\n" : "");
+      });
+      exit_code = static_cast<int>(print_stopwatch(*words, rows));
+    } catch (const std::exception& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = static_cast<int>(Outcome::usage);
+    }
+  });
+}
+
+}  // namespace qcts::cli

@@ -1,0 +1,63 @@
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+
+#include "reference/formats/mapped_file.h"
+#include "reports/report.h"
+#include "suites/cli/commands.h"
+#include "suites/targets.h"
+
+namespace qcts::cli {
+namespace {
+
+struct TargetWords {
+  std::string report = "out/report.json", out;
+  double margin_percent = 10;
+};
+
+Outcome propose(const TargetWords& words) {
+  std::ifstream in(words.report);
+  const nlohmann::ordered_json report = nlohmann::ordered_json::parse(in, nullptr, false);
+  if (report.is_discarded()) throw std::runtime_error(words.report + ": no JSON, or not there");
+  const LatencyTargets targets = propose_targets(report, words.margin_percent / 100);
+  if (targets.targets.empty()) {
+    std::cerr << "qcts: " << words.report << " holds no latency verdict with an interval that can be trusted\n";
+    return Outcome::nothing_proved;
+  }
+  const std::string text = targets_json(targets).dump(2) + "\n";
+  if (words.out.empty()) {
+    std::cout << text;
+    return Outcome::conformant;
+  }
+  const std::filesystem::path file = std::filesystem::path(words.out) / (targets.machine_class + ".json");
+  write_file_atomically(file, std::as_bytes(std::span(text)));
+  std::cout << file.string() << ": " << targets.targets.size() << " targets\n";
+  return Outcome::conformant;
+}
+
+}  // namespace
+
+void add_targets(CLI::App& app, int& exit_code) {
+  auto words = std::make_shared<TargetWords>();
+  CLI::App* command = app.add_subcommand("targets", "latency targets of a machine class");
+  command->require_subcommand(1);
+  CLI::App* verb = command->add_subcommand(
+      "propose", "targets that a report's latency verdicts hold with room to spare, as suites/targets has them");
+  verb->add_option("--report", words->report, "a report.json with latency")->capture_default_str();
+  verb->add_option("--margin", words->margin_percent, "percent that a later run may be worse")
+      ->check(CLI::Range(0.0, 90.0))
+      ->capture_default_str();
+  verb->add_option("--out", words->out, "folder in which MACHINE_CLASS.json is written; standard output otherwise")
+      ->check(CLI::ExistingDirectory);
+  verb->callback([words, &exit_code] {
+    try {
+      exit_code = static_cast<int>(propose(*words));
+    } catch (const std::runtime_error& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = static_cast<int>(Outcome::usage);
+    }
+  });
+}
+
+}  // namespace qcts::cli

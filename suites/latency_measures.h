@@ -1,0 +1,23 @@
+// What a latency verdict says in measures, read back: by the report's trust in itself and by the proposal of
+// targets.
+#pragma once
+
+#include <string_view>
+
+#include "reports/verdict.h"
+#include "suites/stats.h"
+
+namespace qcts {
+
+inline constexpr double kLatencyConfidence = 0.95;
+// An A/A interval that lies further from 1 than this is an alarm. The interval alone would alarm in one of twenty
+// cases; the margin is below what the targets care about.
+inline constexpr double kAlarmMargin = 0.02;
+// The canary may change its pace by so much.
+inline constexpr double kCanaryMargin = 0.05;
+
+Measure measure_of(std::string name, std::string unit, const Interval& interval);
+const Measure* find_measure(const Verdict& verdict, std::string_view name);
+bool alarms(const Interval& against_itself);
+
+}  // namespace qcts
