@@ -62,7 +62,8 @@ struct Case {
   std::string full_id() const;   // id, "/provider_variant" appended where there is a provider
 };
 
-// One field a choice; suites/plans/<name>.json has the same keys, all of them but `cover`, and no other. Those from
+// One field a choice; suites/plans/<name>.json has the same keys, all of them but `cover` and
+// `schemes_an_input`, and no other. Those from
 // latency_ops on are wanted where the kinds name latency.
 struct Plan {
   std::string name;
@@ -70,7 +71,10 @@ struct Plan {
   std::vector<Kind> kinds;
   bool all_variants = true;  // every candidate; false: of each provider only the best that this machine runs
   bool every_input = true;   // false: one shape and one m of each input family
-  // The only key that a plan may leave out. Where it stands, of goldens only the first of each scheme are
+  // Inputs are dealt over the schemes of a family that has more, so that each is put to about so many of them,
+  // and no scheme goes without; absent: every input to every scheme.
+  std::optional<int64_t> schemes_an_input;
+  // Where it stands, of goldens only the first of each scheme are
   // judged, and those of --fixtures; and these ids, whatever that and every_input leave out.
   std::optional<std::vector<std::string>> cover;
   double case_timeout_s = 60;   // the watchdog's patience with one case

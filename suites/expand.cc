@@ -79,6 +79,9 @@ class Expander {
   Expander(const Plan& plan, const CaseSources& sources)
       : plan_(plan), sources_(sources) {
     if (plan.cover) listed_.insert(plan.cover->begin(), plan.cover->end());
+    std::map<std::string_view, size_t> families;
+    for (const Scheme* scheme : schemes()) siblings_[scheme].first = families[scheme->family()]++;
+    for (auto& [scheme, sibling] : siblings_) sibling.second = families[scheme->family()];
     for (const Golden& golden : sources.goldens)
       if (!golden.guest) first_.try_emplace(scheme_of(golden), &golden);
   }
@@ -239,12 +242,22 @@ class Expander {
     return sources_.reference_too || implementation.provider != kReferenceProvider;
   }
 
+  // Is input `index` of `count` dealt to this scheme?
+  bool is_dealt(const Scheme& scheme, size_t index, size_t count) const {
+    if (!plan_.schemes_an_input) return true;
+    const auto [place, siblings] = siblings_.at(&scheme);
+    const size_t stride = std::max<size_t>(1, siblings / static_cast<size_t>(*plan_.schemes_an_input));
+    return index % stride == place % stride || index == place % count;
+  }
+
   // Few of each family where the plan says so, and those that it lists.
   void add_inputs(Kind kind, std::string_view op, const Scheme& scheme, std::string_view layout) {
     std::set<std::string> taken;
     const auto add = [&](InputSet set, bool only_listed) {
-      for (const Synthetic& input : synthetic_inputs(kind, op, scheme, layout, set)) {
-        const Case c = synthetic_case(kind, op, scheme, layout, input);
+      const std::vector<Synthetic> inputs = synthetic_inputs(kind, op, scheme, layout, set);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const Case c = synthetic_case(kind, op, scheme, layout, inputs[i]);
+        if (!only_listed && !is_dealt(scheme, i, inputs.size())) continue;
         if ((!only_listed || listed_.contains(c.id)) && taken.insert(c.id).second) add_for_implementations(c);
       }
     };
@@ -329,6 +342,7 @@ class Expander {
 
   const Plan& plan_;
   const CaseSources& sources_;
+  std::map<const Scheme*, std::pair<size_t, size_t>> siblings_;  // its place in its family, and their number
   std::set<std::string> listed_;  // of the plan's cover
   std::map<std::string, const Golden*> first_;  // of each scheme
   std::vector<Case> cases_;

@@ -92,6 +92,10 @@ Plan load_plan(const std::filesystem::path& path) {
   }
   plan.all_variants = reader.get<bool>("all_variants");
   plan.every_input = reader.get<bool>("every_input");
+  if (json.contains("schemes_an_input")) {
+    plan.schemes_an_input = reader.get<int64_t>("schemes_an_input");
+    if (*plan.schemes_an_input < 1) reader.fail("schemes_an_input", "must be positive");
+  }
   if (json.contains("cover")) {
     plan.cover = reader.get<std::vector<std::string>>("cover");
     for (const std::string& id : *plan.cover)
