@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/formats/compact.h"
+
 namespace qcts {
 
 // Element types under torch's names (torch/csrc/utils/tensor_dtypes.cpp, 2.13), then the two that only safetensors has.
@@ -33,8 +35,8 @@ inline uint32_t dtype_bytes(DType dtype) { return dtype_bits(dtype) / 8; }  // w
 // Bytes that several tensors may share. `owner` keeps the mapping or the heap block alive.
 struct Storage {
   std::span<const std::byte> bytes;
-  std::string key;       // the container's own name of it: "3" for data/3; the tensor's name in safetensors
-  std::string location;  // torch's tag: "cpu", "cuda:0"; kept byte-exact
+  Text key;              // the container's own name of it: "3" for data/3; the tensor's name in safetensors
+  Text location;         // torch's tag: "cpu", "cuda:0"; kept byte-exact
   std::shared_ptr<const void> owner;
 };
 

@@ -53,7 +53,7 @@ bool is_stored(const TorchZip& zip, const ZipRecord& record) {
 std::vector<OutRecord> stored_records(const TorchZip& zip, const ZipDirectory& directory) {
   std::vector<OutRecord> records;
   for (const ZipEntry& entry : directory.entries)
-    records.push_back({entry.name.substr(directory.prefix.size() + 1),
+    records.push_back({std::string(entry.name.substr(directory.prefix.size() + 1)),
                        zip.file->bytes().subspan(entry.data_offset, entry.size), entry.crc});
   return records;
 }
