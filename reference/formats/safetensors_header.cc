@@ -42,22 +42,21 @@ constexpr std::array<Spelling, 22> kDtypes = {{
 
 using Json = nlohmann::json;
 
-// What the fields of a header may take on the heap, by this account: these, and the header's own bytes. It
-// has room for 100,000 tensors, which take 700 bytes each up to the list of named tensors.
+// What the texts of a header may take on the heap, by this account: these, and the header's own bytes. Names
+// stand in three places, metadata in two.
 class Account {
  public:
   explicit Account(size_t header_bytes) : most_(kFreeBytes + header_bytes) {}
-  // An entry of the list of tensors, its name in three places; a pair of metadata.
-  void add_tensor(const std::string& name) { add(kTensorBytes + (name.size() > 15 ? 3 * name.size() : 0)); }
+  void add_name(size_t text_bytes) { add(3 * text_bytes); }
   void add_metadata(size_t text_bytes) { add(kMetadataBytes + 2 * text_bytes); }
 
  private:
-  static constexpr uint64_t kFreeBytes = 60u << 20, kTensorBytes = 700, kMetadataBytes = 256;
+  static constexpr uint64_t kFreeBytes = 60u << 20, kMetadataBytes = 256;
   void add(uint64_t bytes) {
     held_ += bytes;
     if (held_ > most_)
       refuse(RefusalClass::LimitExceeded,
-             "the header's fields take " + std::to_string(held_) + " bytes of memory");
+             "the header's texts take " + std::to_string(held_) + " bytes of memory");
   }
   uint64_t most_, held_ = 0;
 };
@@ -141,9 +140,9 @@ class Handler : public nlohmann::json_sax<Json> {
       header_.has_metadata = true;
     } else if (depth_ == 2) {
       in_info_ = true;
-      if (header_.tensors.size() >= options_.limits.tensors)
+      if (header_.tensors.size() >= options_.limits.safetensors_tensors)
         refuse(RefusalClass::LimitExceeded, "too many tensors");
-      account_.add_tensor(name_);
+      account_.add_name(name_.size());
       header_.tensors.push_back({name_, "", {}, 0, 0});
     } else {
       misplaced("an object");

@@ -70,7 +70,8 @@ uint32_t read_alignment(const TorchZip& zip, const ZipDirectory& directory) {
   }
   for (const ZipEntry& entry : directory.entries) {
     if (entry.padding_bytes && (entry.data_offset % *alignment != 0 || *entry.padding_bytes >= *alignment)) {
-      refuse(RefusalClass::ZipStructure, "entry " + std::string(entry.name) + " is not aligned as .storage_alignment says",
+      refuse(RefusalClass::ZipStructure,
+             "entry " + std::string(entry.name) + " is not aligned as .storage_alignment says",
              entry.header_offset);
     }
   }

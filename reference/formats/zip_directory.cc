@@ -156,8 +156,7 @@ std::vector<ZipEntry> read_central(std::span<const std::byte> file, const End& e
     add(add(entry.header_offset, kLocalBytes, "a header's offset", at), entry.size, "the end of a record",
         at);
     if (load_le<uint16_t>(file, at + 34) != 0) bad_structure("an entry lies on another disk", at);
-    if ((load_le<uint32_t>(file, at + 38) & 0x10) != 0)
-      bad_structure(named(entry) + " is a folder", at);
+    if ((load_le<uint32_t>(file, at + 38) & 0x10) != 0) bad_structure(named(entry) + " is a folder", at);
     at += kCentralBytes + name + extra;
     left -= kCentralBytes + name + extra;
     entries.push_back(std::move(entry));
@@ -168,8 +167,8 @@ std::vector<ZipEntry> read_central(std::span<const std::byte> file, const End& e
 
 char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// The later of two entries whose names are equal whatever their case; nullptr when all differ. Sorted, because
-// a file can choose names that any table holds badly.
+// The later of two entries whose names are equal whatever their case; nullptr when all differ. Sorted,
+// because a file can choose names that any table holds badly.
 const ZipEntry* find_duplicate(const std::vector<ZipEntry>& entries) {
   struct Name {
     uint64_t hash;  // FNV-1a of the folded name: most comparisons end here
@@ -213,7 +212,8 @@ std::string check_names(const std::vector<ZipEntry>& entries, const Limits& limi
   std::string prefix;
   for (const ZipEntry& entry : entries) {
     const auto wrong = [&](const char* why) {
-      refuse(RefusalClass::EntryName, "entry " + std::string(entry.name.substr(0, 80)) + ": " + why, entry.header_offset);
+      refuse(RefusalClass::EntryName, "entry " + std::string(entry.name.substr(0, 80)) + ": " + why,
+             entry.header_offset);
     };
     if (entry.name.size() > limits.zip_name_bytes) wrong("its name is too long");
     if (!is_clean_path(entry.name)) wrong("its name is no plain relative path");
@@ -239,12 +239,10 @@ void check_readable(const std::vector<ZipEntry>& entries, const std::string& pre
     const bool deflated = may_be_deflated(entry, prefix, kind);
     if (entry.method != 0 && !deflated) {
       refuse(RefusalClass::ZipUnsupported,
-             named(entry) + ": compression method " + std::to_string(entry.method),
-             entry.header_offset);
+             named(entry) + ": compression method " + std::to_string(entry.method), entry.header_offset);
     }
     if ((entry.flags & kUnreadableFlags) != 0) {
-      refuse(RefusalClass::ZipUnsupported, named(entry) + ": encrypted or patched",
-             entry.header_offset);
+      refuse(RefusalClass::ZipUnsupported, named(entry) + ": encrypted or patched", entry.header_offset);
     }
     if (entry.size != entry.stored_size && !deflated) {
       bad_structure(named(entry) + ": stored, yet its two sizes differ", entry.header_offset);
@@ -287,9 +285,7 @@ void read_local(std::span<const std::byte> file, ZipEntry& entry, uint64_t limit
 
 // Data and descriptor; `next` is where the following record begins.
 void read_extent(std::span<const std::byte> file, ZipEntry& entry, uint64_t next, uint64_t limit) {
-  const auto wrong = [&](const char* why) {
-    bad_structure(named(entry) + ": " + why, entry.header_offset);
-  };
+  const auto wrong = [&](const char* why) { bad_structure(named(entry) + ": " + why, entry.header_offset); };
   const uint64_t end = add(entry.data_offset, entry.stored_size, "the end of a record", entry.header_offset);
   if (end > limit) wrong("its data reaches outside the records");
   if (end > next)
@@ -357,8 +353,7 @@ ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& l
   if (directory.entries.empty()) bad_structure("the archive has no entries", end.directory_offset);
   directory.prefix = check_names(directory.entries, limits);
   for (const ZipEntry& entry : directory.entries) {
-    if (kind == ZipKind::torch_save &&
-        entry.name.substr(directory.prefix.size()) == "/constants.pkl") {
+    if (kind == ZipKind::torch_save && entry.name.substr(directory.prefix.size()) == "/constants.pkl") {
       refuse(RefusalClass::NotArchive, "a TorchScript archive (constants.pkl), which is no torch.save file",
              0);
     }
@@ -369,7 +364,8 @@ ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& l
   for (size_t i = 1; i < entries.size(); ++i) {
     if (entries[i].header_offset == entries[i - 1].header_offset) {
       refuse(RefusalClass::ZipOverlap,
-             "entries " + std::string(entries[i - 1].name) + " and " + std::string(entries[i].name) + " are one record",
+             "entries " + std::string(entries[i - 1].name) + " and " + std::string(entries[i].name) +
+                 " are one record",
              entries[i].header_offset);
     }
   }
