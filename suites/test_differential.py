@@ -23,7 +23,7 @@ safe = pytest.importorskip("safetensors.torch")
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(os.environ.get("QCTS_BUILD", ROOT / "build/release")) / "bin/qcts_differential"
 SEED = int(os.environ.get("QCTS_DIFFERENTIAL_SEED", "20261121"))
-FILES = int(os.environ.get("QCTS_DIFFERENTIAL_FILES", "400"))  # torch zips; half as many safetensors
+FILES = int(os.environ.get("QCTS_DIFFERENTIAL_FILES", "500"))  # torch zips; half as many safetensors
 
 DTYPES = [
     torch.float32,

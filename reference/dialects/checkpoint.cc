@@ -126,7 +126,10 @@ void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, 
   std::vector<NamedTensor> tensors = keys == SafetensorsKeys::plain
                                          ? read_plain_safetensors(view)
                                          : read_torchao_safetensors(view, keys, options, checkpoint.warnings);
-  std::ranges::move(tensors, std::back_inserter(checkpoint.tensors));
+  if (checkpoint.tensors.empty())
+    checkpoint.tensors = std::move(tensors);
+  else
+    std::ranges::move(tensors, std::back_inserter(checkpoint.tensors));
   if (keys != SafetensorsKeys::plain) checkpoint.dialect = "torchao_safetensors";
 }
 
@@ -185,6 +188,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
   checkpoint.safetensors.push_back(
       std::make_shared<const Safetensors>(read_safetensors(file, safetensors_options(options))));
   SafetensorsView view;
+  view.entries.reserve(checkpoint.safetensors.front()->entries.size());
   for (const SafetensorsEntry& entry : checkpoint.safetensors.front()->entries)
     view.entries.push_back(&entry);
   view.metadata = checkpoint.safetensors.front()->metadata;

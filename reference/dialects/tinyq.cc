@@ -46,6 +46,8 @@ void check_layer(NamedTensor& tensor) {
 }  // namespace
 
 bool join_tinyq_layers(std::vector<NamedTensor>& tensors) {
+  if (std::ranges::none_of(tensors, [](const NamedTensor& t) { return t.name.ends_with(kCodes); }))
+    return false;
   std::unordered_map<std::string_view, size_t> places;
   for (size_t i = 0; i < tensors.size(); ++i)
     if (is_plain_part(tensors[i])) places.emplace(tensors[i].name, i);

@@ -44,7 +44,8 @@ class Walker {
       return 1;
     }
     if (!is_container(node)) return 0;
-    if (const auto known = counts_.find(node.get()); known != counts_.end()) return known->second;
+    if (!node->is_single())
+      if (const auto known = counts_.find(node.get()); known != counts_.end()) return known->second;
     uint64_t count = 0;
     const auto add = [&](const pickle::Ref& child) {
       count = std::min(count + count_leaves(child), limits_.tensors + 1);
@@ -52,11 +53,13 @@ class Walker {
     for (const auto& [key, value] : node->pairs) add(value);
     if (!is_mapping(node))
       for (const pickle::Ref& item : node->items) add(item);
-    return counts_[node.get()] = count;
+    if (!node->is_single()) counts_[node.get()] = count;
+    return count;
   }
 
   void descend(const pickle::Ref& node, const std::string& prefix) {
-    if (!is_container(node) || counts_[node.get()] == 0) return;
+    if (!is_container(node)) return;
+    if (const auto known = counts_.find(node.get()); known != counts_.end() && known->second == 0) return;
     for (size_t i = 0; i < node->pairs.size(); ++i)
       visit(node->pairs[i].second, prefix + key_text(node->pairs[i].first), {node.get(), i});
     if (is_mapping(node)) return;
@@ -81,8 +84,8 @@ class Walker {
 
   const Limits& limits_;
   uint64_t name_bytes_ = 0;
-  std::unordered_map<const pickle::Node*, uint64_t> counts_;
-  uint64_t distinct_ = 0;  // tensor nodes
+  std::unordered_map<const pickle::Node*, uint64_t> counts_;  // leaves below containers that are shared
+  uint64_t distinct_ = 0;                                     // tensor nodes
   std::unordered_set<const pickle::Node*> shared_;
   std::vector<TensorLeaf> leaves_;
   std::unordered_map<std::string_view, uint32_t> names_;  // in leaves_, which does not move: how often

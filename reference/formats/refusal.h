@@ -88,12 +88,14 @@ struct Limits {
   uint64_t pickle_depth = 512;  // at most 1024
   uint64_t pickle_string_bytes = 16u << 20;
   // What the values of a pickle may take on the heap, by the reader's own account: these, and the pickle's
-  // own bytes. torch.save's dicts of tensors take about 70 bytes an opcode, a list of nothing but lists or
-  // floats 200: it may have 400,000 of them.
+  // own bytes. torch.save's dicts of tensors take about 40 bytes an opcode, a list of nothing but lists 80:
+  // it may have a million of them.
   uint64_t pickle_heap_bytes = 40u << 20;
-  uint64_t pickle_heap_bytes_per_op = 96;
+  uint64_t pickle_heap_bytes_per_op = 48;
   uint64_t tensors = 1u << 22;
   uint64_t dims = 64;
+  uint64_t safetensors_tensors =
+      1u << 18;  // of one file; up to the list of named tensors each takes 800 bytes
   uint64_t safetensors_header_bytes = 100'000'000;  // safetensors' own MAX_HEADER_SIZE
   uint64_t json_depth = 8;
   uint64_t json_string_bytes = 16u << 20;

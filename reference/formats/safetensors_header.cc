@@ -1,5 +1,6 @@
 #include "reference/formats/safetensors_header.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
@@ -41,64 +42,44 @@ constexpr std::array<Spelling, 22> kDtypes = {{
 
 using Json = nlohmann::json;
 
-// What the fields of a header may take on the heap, by this account: these, and the header's own bytes. A
-// real header of 100,000 tensors takes 50 MiB.
+// What the texts of a header may take on the heap, by this account: these, and the header's own bytes. Names
+// stand in three places, metadata in two.
 class Account {
  public:
   explicit Account(size_t header_bytes) : most_(kFreeBytes + header_bytes) {}
-  // An entry of the list of tensors, its name in three places; a pair of metadata.
-  void add_tensor(const std::string& name) { add(kTensorBytes + (name.size() > 15 ? 3 * name.size() : 0)); }
-  void add_metadata(size_t text_bytes) { add(kMetadataBytes + text_bytes); }
+  void add_name(size_t text_bytes) { add(3 * text_bytes); }
+  void add_metadata(size_t text_bytes) { add(kMetadataBytes + 2 * text_bytes); }
 
  private:
-  static constexpr uint64_t kFreeBytes = 56u << 20, kTensorBytes = 480, kMetadataBytes = 256;
+  static constexpr uint64_t kFreeBytes = 60u << 20, kMetadataBytes = 256;
   void add(uint64_t bytes) {
     held_ += bytes;
     if (held_ > most_)
       refuse(RefusalClass::LimitExceeded,
-             "the header's fields take " + std::to_string(held_) + " bytes of memory");
+             "the header's texts take " + std::to_string(held_) + " bytes of memory");
   }
   uint64_t most_, held_ = 0;
 };
 
-// Names of header.tensors, by index: a quarter of the memory of a set of strings.
-class NameSet {
- public:
-  explicit NameSet(const std::vector<SafetensorsInfo>& tensors) : tensors_(tensors) {}
-  // Whether the last tensor's name is new.
-  bool insert_last() {
-    if (2 * (count_ + 1) > slots_.size()) grow();
-    uint32_t& slot = find(tensors_.back().name);
-    if (slot != kFree) return false;
-    slot = static_cast<uint32_t>(tensors_.size() - 1);
-    ++count_;
-    return true;
-  }
-
- private:
-  static constexpr uint32_t kFree = ~uint32_t{0};
-  uint32_t& find(const std::string& name) {
-    size_t at = std::hash<std::string>()(name) & (slots_.size() - 1);
-    while (slots_[at] != kFree && tensors_[slots_[at]].name != name) at = (at + 1) & (slots_.size() - 1);
-    return slots_[at];
-  }
-  void grow() {
-    const std::vector<uint32_t> old =
-        std::exchange(slots_, std::vector<uint32_t>(slots_.empty() ? 64 : 2 * slots_.size(), kFree));
-    for (uint32_t index : old)
-      if (index != kFree) find(tensors_[index].name) = index;
-  }
-  const std::vector<SafetensorsInfo>& tensors_;
-  std::vector<uint32_t> slots_;
-  size_t count_ = 0;
-};
+// A name that two tensors have; nullptr when all differ. Sorted, because a file can choose names that any
+// table holds badly.
+const std::string* find_duplicate(const std::vector<SafetensorsInfo>& tensors) {
+  std::vector<const std::string*> names;
+  names.reserve(tensors.size());
+  for (const SafetensorsInfo& info : tensors) names.push_back(&info.name);
+  const auto less = [](const std::string* a, const std::string* b) { return *a < *b; };
+  std::ranges::sort(names, less);
+  const auto found =
+      std::ranges::adjacent_find(names, [](const std::string* a, const std::string* b) { return *a == *b; });
+  return found == names.end() ? nullptr : *found;
+}
 
 // Follows the two levels that the format has. What contradicts the schema is remembered and reported when the
 // text proved to be JSON at all; only limits stop at once.
 class Handler : public nlohmann::json_sax<Json> {
  public:
   Handler(const SafetensorsOptions& options, size_t header_bytes, SafetensorsHeader& header)
-      : options_(options), header_(header), account_(header_bytes), names_(header.tensors) {}
+      : options_(options), header_(header), account_(header_bytes) {}
 
   bool null() override {
     if (depth_ == 1 && name_ == kMetadata) return true;
@@ -159,11 +140,10 @@ class Handler : public nlohmann::json_sax<Json> {
       header_.has_metadata = true;
     } else if (depth_ == 2) {
       in_info_ = true;
-      if (header_.tensors.size() >= options_.limits.tensors)
+      if (header_.tensors.size() >= options_.limits.safetensors_tensors)
         refuse(RefusalClass::LimitExceeded, "too many tensors");
-      account_.add_tensor(name_);
+      account_.add_name(name_.size());
       header_.tensors.push_back({name_, "", {}, 0, 0});
-      if (!names_.insert_last()) complain(RefusalClass::StJson, "the name is there twice");
     } else {
       misplaced("an object");
     }
@@ -219,7 +199,11 @@ class Handler : public nlohmann::json_sax<Json> {
   }
 
   // Throws the first complaint.
-  void finish() const {
+  void finish() {
+    if (const std::string* twice = find_duplicate(header_.tensors)) {
+      name_ = *twice;
+      complain(RefusalClass::StJson, "the name is there twice");
+    }
     if (complaint_) throw Refused(*complaint_);
   }
 
@@ -258,7 +242,6 @@ class Handler : public nlohmann::json_sax<Json> {
   int offsets_ = 0;
   bool metadata_seen_ = false;
   Account account_;
-  NameSet names_;
   std::unordered_set<std::string> fields_;  // of the object that is open
   std::optional<Refusal> complaint_;
 };

@@ -10,18 +10,47 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/formats/compact.h"
+
 namespace qcts {
 
-// Element types under torch's names (torch/csrc/utils/tensor_dtypes.cpp, 2.13), then the two that only safetensors has.
+// Element types under torch's names (torch/csrc/utils/tensor_dtypes.cpp, 2.13), then the two that only
+// safetensors has.
 enum class DType : uint8_t {
-  float32, float64, float16, bfloat16,
-  float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu,
+  float32,
+  float64,
+  float16,
+  bfloat16,
+  float8_e4m3fn,
+  float8_e5m2,
+  float8_e4m3fnuz,
+  float8_e5m2fnuz,
+  float8_e8m0fnu,
   float4_e2m1fn_x2,  // one byte holds two elements; counts as one element of eight bits, as in torch
-  int8, uint8, int16, uint16, int32, uint32, int64, uint64, boolean,
-  complex32, complex64, complex128,
-  qint8, quint8, qint32, quint4x2, quint2x4,
-  bits8, bits16, bits1x8, bits2x4, bits4x2,
-  float6_e2m3fn, float6_e3m2fn,  // safetensors F6_E2M3, F6_E3M2: six bits an element
+  int8,
+  uint8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  boolean,
+  complex32,
+  complex64,
+  complex128,
+  qint8,
+  quint8,
+  qint32,
+  quint4x2,
+  quint2x4,
+  bits8,
+  bits16,
+  bits1x8,
+  bits2x4,
+  bits4x2,
+  float6_e2m3fn,
+  float6_e3m2fn,  // safetensors F6_E2M3, F6_E3M2: six bits an element
 };
 inline constexpr int kDTypeCount = static_cast<int>(DType::float6_e3m2fn) + 1;
 
@@ -33,8 +62,8 @@ inline uint32_t dtype_bytes(DType dtype) { return dtype_bits(dtype) / 8; }  // w
 // Bytes that several tensors may share. `owner` keeps the mapping or the heap block alive.
 struct Storage {
   std::span<const std::byte> bytes;
-  std::string key;       // the container's own name of it: "3" for data/3; the tensor's name in safetensors
-  std::string location;  // torch's tag: "cpu", "cuda:0"; kept byte-exact
+  Text key;       // the container's own name of it: "3" for data/3; the tensor's name in safetensors
+  Text location;  // torch's tag: "cpu", "cuda:0"; kept byte-exact
   std::shared_ptr<const void> owner;
 };
 
@@ -62,6 +91,7 @@ std::vector<std::byte> row_major_bytes(const Tensor& tensor);
 std::span<const std::byte> row_major_view(const Tensor& tensor, std::vector<std::byte>& scratch);
 
 // A contiguous tensor that owns its bytes.
-Tensor make_tensor(DType dtype, std::vector<int64_t> shape, std::vector<std::byte> bytes, std::string key = "");
+Tensor make_tensor(DType dtype, std::vector<int64_t> shape, std::vector<std::byte> bytes,
+                   std::string key = "");
 
 }  // namespace qcts

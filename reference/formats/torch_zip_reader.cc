@@ -70,7 +70,8 @@ uint32_t read_alignment(const TorchZip& zip, const ZipDirectory& directory) {
   }
   for (const ZipEntry& entry : directory.entries) {
     if (entry.padding_bytes && (entry.data_offset % *alignment != 0 || *entry.padding_bytes >= *alignment)) {
-      refuse(RefusalClass::ZipStructure, "entry " + entry.name + " is not aligned as .storage_alignment says",
+      refuse(RefusalClass::ZipStructure,
+             "entry " + std::string(entry.name) + " is not aligned as .storage_alignment says",
              entry.header_offset);
     }
   }
@@ -78,6 +79,7 @@ uint32_t read_alignment(const TorchZip& zip, const ZipDirectory& directory) {
 }
 
 void list_records(TorchZip& zip, const ZipDirectory& directory) {
+  zip.records.reserve(directory.entries.size());
   for (const ZipEntry& entry : directory.entries) {
     ZipRecord record;
     record.name = entry.name.substr(directory.prefix.size() + 1);
@@ -132,9 +134,9 @@ void check_crc(const TorchZip& zip, const ZipRecord& record) {
 }  // namespace
 
 void resolve_storages(TorchZip& zip, const TorchOptions& options) {
-  std::unordered_map<std::string, const ZipRecord*> records;
+  std::unordered_map<std::string_view, const ZipRecord*> records;
   for (const ZipRecord& record : zip.records) {
-    if (is_storage_record(record.name)) records.emplace(record.name.substr(5), &record);
+    if (is_storage_record(record.name)) records.emplace(std::string_view(record.name).substr(5), &record);
   }
   bind_storages(zip, options, zip.file, [&](const StorageId& id, const pickle::Ref& node) {
     const auto record = records.find(id.key);

@@ -53,7 +53,7 @@ bool is_stored(const TorchZip& zip, const ZipRecord& record) {
 std::vector<OutRecord> stored_records(const TorchZip& zip, const ZipDirectory& directory) {
   std::vector<OutRecord> records;
   for (const ZipEntry& entry : directory.entries)
-    records.push_back({entry.name.substr(directory.prefix.size() + 1),
+    records.push_back({std::string(entry.name.substr(directory.prefix.size() + 1)),
                        zip.file->bytes().subspan(entry.data_offset, entry.size), entry.crc});
   return records;
 }
@@ -115,8 +115,7 @@ void rebuild_torch_zip(const TorchZip& zip, ByteSink& out, RebuildNotes* notes_o
     if (record.name != kIdRecord) continue;
     // An edited archive gets an id of its own, whoever wrote the old one.
     notes.kept_serialization_id =
-        !edited &&
-        as_text(record.bytes) != serialization_id(id_records(stored_records(zip, directory)));
+        !edited && as_text(record.bytes) != serialization_id(id_records(stored_records(zip, directory)));
     if (notes.kept_serialization_id) break;
     id = serialization_id(id_records(after));
     record.bytes = as_bytes(id);

@@ -28,7 +28,7 @@ class ScriptReader {
         read_zip_directory(script_.file->bytes(), options_.limits, options_.lenient, ZipKind::torchscript);
     script_.prefix = directory_.prefix;
     for (const ZipEntry& entry : directory_.entries) {
-      const std::string name = entry.name.substr(directory_.prefix.size() + 1);
+      const std::string name(entry.name.substr(directory_.prefix.size() + 1));
       script_.records.push_back({name, entry.size, entry.stored_size});
       entries_.emplace(name, &entry);
     }
@@ -93,7 +93,7 @@ class ScriptReader {
     if (computed == entry.crc) return;
     char text[64];
     std::snprintf(text, sizeof text, ": recorded 0x%08x, computed 0x%08x", entry.crc, computed);
-    refuse(RefusalClass::CrcMismatch, "record " + entry.name + text, entry.data_offset);
+    refuse(RefusalClass::CrcMismatch, "record " + std::string(entry.name) + text, entry.data_offset);
   }
 
   static bool is_storage(std::string_view name) {
@@ -124,7 +124,7 @@ class ScriptReader {
   void read_code() {
     uint64_t total = 0;
     for (const ZipEntry& entry : directory_.entries) {
-      const std::string name = entry.name.substr(directory_.prefix.size() + 1);
+      const std::string name(entry.name.substr(directory_.prefix.size() + 1));
       if (!name.starts_with("code/")) continue;
       const std::string module = module_of(name, entry.header_offset);
       if (entry.size > options_.limits.script_code_bytes - std::min(total, options_.limits.script_code_bytes))
@@ -135,7 +135,7 @@ class ScriptReader {
       std::vector<std::byte> inflated;
       std::span<const std::byte> bytes = stored(entry);
       if (entry.method != 0) {
-        inflated = inflate(bytes, entry.size, "entry " + entry.name, entry.data_offset);
+        inflated = inflate(bytes, entry.size, "entry " + std::string(entry.name), entry.data_offset);
         bytes = inflated;
       }
       check_crc(entry, bytes);

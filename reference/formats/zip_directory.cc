@@ -4,7 +4,6 @@
 #include "reference/formats/zip_directory.h"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 #include "reference/formats/byte_io.h"
@@ -32,6 +31,8 @@ uint64_t add(uint64_t a, uint64_t b, const char* what, uint64_t offset) {
     refuse(RefusalClass::Overflow, std::string(what) + " wraps", offset);
   return sum;
 }
+
+std::string named(const ZipEntry& entry) { return "entry " + std::string(entry.name); }
 
 struct End {
   uint64_t count = 0, directory_bytes = 0, directory_offset = 0;
@@ -155,8 +156,7 @@ std::vector<ZipEntry> read_central(std::span<const std::byte> file, const End& e
     add(add(entry.header_offset, kLocalBytes, "a header's offset", at), entry.size, "the end of a record",
         at);
     if (load_le<uint16_t>(file, at + 34) != 0) bad_structure("an entry lies on another disk", at);
-    if ((load_le<uint32_t>(file, at + 38) & 0x10) != 0)
-      bad_structure("entry " + entry.name + " is a folder", at);
+    if ((load_le<uint32_t>(file, at + 38) & 0x10) != 0) bad_structure(named(entry) + " is a folder", at);
     at += kCentralBytes + name + extra;
     left -= kCentralBytes + name + extra;
     entries.push_back(std::move(entry));
@@ -165,12 +165,36 @@ std::vector<ZipEntry> read_central(std::span<const std::byte> file, const End& e
   return entries;
 }
 
-std::string folded(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// The later of two entries whose names are equal whatever their case; nullptr when all differ. Sorted,
+// because a file can choose names that any table holds badly.
+const ZipEntry* find_duplicate(const std::vector<ZipEntry>& entries) {
+  struct Name {
+    uint64_t hash;  // FNV-1a of the folded name: most comparisons end here
+    const ZipEntry* entry;
+  };
+  std::vector<Name> names;
+  names.reserve(entries.size());
+  for (const ZipEntry& entry : entries) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (char c : entry.name) hash = (hash ^ static_cast<uint8_t>(folded(c))) * 0x100000001b3;
+    names.push_back({hash, &entry});
   }
-  return lower;
+  const auto less = [](std::string_view a, std::string_view b) {
+    return std::ranges::lexicographical_compare(a, b, {}, folded, folded);
+  };
+  std::ranges::sort(names, [&](const Name& a, const Name& b) {
+    return a.hash != b.hash ? a.hash < b.hash : less(a.entry->name, b.entry->name);
+  });
+  const ZipEntry* found = nullptr;
+  for (size_t i = 1; i < names.size(); ++i) {
+    const bool equal = names[i].hash == names[i - 1].hash &&
+                       std::ranges::equal(names[i].entry->name, names[i - 1].entry->name, {}, folded, folded);
+    const ZipEntry* later = std::max(names[i].entry, names[i - 1].entry);
+    if (equal && (found == nullptr || later < found)) found = later;
+  }
+  return found;
 }
 
 bool is_clean_path(std::string_view name) {
@@ -185,22 +209,21 @@ bool is_clean_path(std::string_view name) {
 }
 
 std::string check_names(const std::vector<ZipEntry>& entries, const Limits& limits) {
-  std::unordered_set<std::string> seen;
   std::string prefix;
   for (const ZipEntry& entry : entries) {
     const auto wrong = [&](const char* why) {
-      refuse(RefusalClass::EntryName, "entry " + entry.name.substr(0, 80) + ": " + why, entry.header_offset);
+      refuse(RefusalClass::EntryName, "entry " + std::string(entry.name.substr(0, 80)) + ": " + why,
+             entry.header_offset);
     };
     if (entry.name.size() > limits.zip_name_bytes) wrong("its name is too long");
     if (!is_clean_path(entry.name)) wrong("its name is no plain relative path");
     const size_t slash = entry.name.find('/');
-    if (slash == std::string::npos) wrong("it lies outside the archive's folder");
+    if (slash == std::string_view::npos) wrong("it lies outside the archive's folder");
     if (prefix.empty()) prefix = entry.name.substr(0, slash);
     if (entry.name.substr(0, slash) != prefix) wrong("it lies outside the archive's folder");
-    if (!seen.insert(folded(entry.name)).second) {
-      refuse(RefusalClass::DuplicateEntry, "entry " + entry.name + " is there twice", entry.header_offset);
-    }
   }
+  if (const ZipEntry* entry = find_duplicate(entries))
+    refuse(RefusalClass::DuplicateEntry, named(*entry) + " is there twice", entry->header_offset);
   return prefix;
 }
 
@@ -208,7 +231,7 @@ std::string check_names(const std::vector<ZipEntry>& entries, const Limits& limi
 bool may_be_deflated(const ZipEntry& entry, const std::string& prefix, ZipKind kind) {
   constexpr uint16_t kDeflated = 8;
   return kind == ZipKind::torchscript && entry.method == kDeflated &&
-         std::string_view(entry.name).substr(prefix.size()).starts_with("/code/");
+         entry.name.substr(prefix.size()).starts_with("/code/");
 }
 
 void check_readable(const std::vector<ZipEntry>& entries, const std::string& prefix, ZipKind kind) {
@@ -216,22 +239,20 @@ void check_readable(const std::vector<ZipEntry>& entries, const std::string& pre
     const bool deflated = may_be_deflated(entry, prefix, kind);
     if (entry.method != 0 && !deflated) {
       refuse(RefusalClass::ZipUnsupported,
-             "entry " + entry.name + ": compression method " + std::to_string(entry.method),
-             entry.header_offset);
+             named(entry) + ": compression method " + std::to_string(entry.method), entry.header_offset);
     }
     if ((entry.flags & kUnreadableFlags) != 0) {
-      refuse(RefusalClass::ZipUnsupported, "entry " + entry.name + ": encrypted or patched",
-             entry.header_offset);
+      refuse(RefusalClass::ZipUnsupported, named(entry) + ": encrypted or patched", entry.header_offset);
     }
     if (entry.size != entry.stored_size && !deflated) {
-      bad_structure("entry " + entry.name + ": stored, yet its two sizes differ", entry.header_offset);
+      bad_structure(named(entry) + ": stored, yet its two sizes differ", entry.header_offset);
     }
   }
 }
 
 void read_local(std::span<const std::byte> file, ZipEntry& entry, uint64_t limit) {
   const uint64_t at = entry.header_offset;
-  const auto wrong = [&](const char* why) { bad_structure("entry " + entry.name + ": " + why, at); };
+  const auto wrong = [&](const char* why) { bad_structure(named(entry) + ": " + why, at); };
   if (add(at, kLocalBytes, "a header's offset", at) > limit) wrong("its header lies outside the records");
   if (load_le<uint32_t>(file, at) != kLocalMagic) wrong("its offset leads to no local header");
   if (load_le<uint16_t>(file, at + 6) != entry.flags || load_le<uint16_t>(file, at + 8) != entry.method) {
@@ -241,7 +262,7 @@ void read_local(std::span<const std::byte> file, ZipEntry& entry, uint64_t limit
   entry.data_offset = at + kLocalBytes + name + extra;
   if (entry.data_offset > limit) wrong("its header reaches outside the records");
   if (as_text(file.subspan(at + kLocalBytes, name)) != entry.name) {
-    refuse(RefusalClass::EntryName, "entry " + entry.name + ": the local header has another name", at);
+    refuse(RefusalClass::EntryName, named(entry) + ": the local header has another name", at);
   }
   const bool described = (entry.flags & kDescriptorFlag) != 0;
   const auto agrees = [&](uint32_t local, uint64_t central) {
@@ -264,13 +285,11 @@ void read_local(std::span<const std::byte> file, ZipEntry& entry, uint64_t limit
 
 // Data and descriptor; `next` is where the following record begins.
 void read_extent(std::span<const std::byte> file, ZipEntry& entry, uint64_t next, uint64_t limit) {
-  const auto wrong = [&](const char* why) {
-    bad_structure("entry " + entry.name + ": " + why, entry.header_offset);
-  };
+  const auto wrong = [&](const char* why) { bad_structure(named(entry) + ": " + why, entry.header_offset); };
   const uint64_t end = add(entry.data_offset, entry.stored_size, "the end of a record", entry.header_offset);
   if (end > limit) wrong("its data reaches outside the records");
   if (end > next)
-    refuse(RefusalClass::ZipOverlap, "entry " + entry.name + " overlaps the next one", entry.header_offset);
+    refuse(RefusalClass::ZipOverlap, named(entry) + " overlaps the next one", entry.header_offset);
   entry.record_end = end;
   if ((entry.flags & kDescriptorFlag) == 0) return;
   const uint64_t width = entry.zip64 ? 8 : 4;
@@ -334,20 +353,19 @@ ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& l
   if (directory.entries.empty()) bad_structure("the archive has no entries", end.directory_offset);
   directory.prefix = check_names(directory.entries, limits);
   for (const ZipEntry& entry : directory.entries) {
-    if (kind == ZipKind::torch_save &&
-        std::string_view(entry.name).substr(directory.prefix.size()) == "/constants.pkl") {
+    if (kind == ZipKind::torch_save && entry.name.substr(directory.prefix.size()) == "/constants.pkl") {
       refuse(RefusalClass::NotArchive, "a TorchScript archive (constants.pkl), which is no torch.save file",
              0);
     }
   }
   check_readable(directory.entries, directory.prefix, kind);
   auto& entries = directory.entries;
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const ZipEntry& a, const ZipEntry& b) { return a.header_offset < b.header_offset; });
+  std::ranges::sort(entries, {}, &ZipEntry::header_offset);
   for (size_t i = 1; i < entries.size(); ++i) {
     if (entries[i].header_offset == entries[i - 1].header_offset) {
       refuse(RefusalClass::ZipOverlap,
-             "entries " + entries[i - 1].name + " and " + entries[i].name + " are one record",
+             "entries " + std::string(entries[i - 1].name) + " and " + std::string(entries[i].name) +
+                 " are one record",
              entries[i].header_offset);
     }
   }
@@ -358,7 +376,7 @@ ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& l
     const uint64_t next = i + 1 < entries.size() ? std::min(entries[i + 1].header_offset, limit) : limit;
     read_extent(file, entries[i], next, limit);
     if (entries[i].header_offset != expected && (!lenient || i == 0)) {
-      bad_structure("bytes before entry " + entries[i].name + " belong to nothing", expected);
+      bad_structure("bytes before " + named(entries[i]) + " belong to nothing", expected);
     }
     expected = entries[i].record_end;
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reference/formats/refusal.h"
@@ -13,7 +14,7 @@
 namespace qcts {
 
 struct ZipEntry {
-  std::string name;  // whole, with the archive's prefix
+  std::string_view name;  // in the file: whole, with the archive's prefix
   uint16_t flags = 0;
   uint16_t method = 0;
   uint32_t crc = 0;
