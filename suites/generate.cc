@@ -25,6 +25,10 @@ Floats noise_weight(const Scheme& scheme, const WeightShape& shape, uint64_t see
   for (int64_t r = 0; r < shape.n; ++r)
     for (int64_t c = 0; c < shape.k; ++c)
       w.at(r, c) = noise(seed, static_cast<uint64_t>(r * shape.k + c)) * kSteps[(r + c / group) % 3];
+  if (is_sparse(scheme, shape))  // two of four, by turns
+    for (int64_t r = 0; r < shape.n; ++r)
+      for (int64_t c = 0; c < shape.k; ++c)
+        if ((r + c / 4 + c % 4) % 4 > 1) w.at(r, c) = 0;
   return w;
 }
 

@@ -41,6 +41,13 @@ inline Plane& codes_plane(Planes& planes) {
   return planes.front();
 }
 
+// 2:4 sparse: it takes no weight with more than two of four.
+inline bool is_sparse(const Scheme& scheme, const WeightShape& shape) {
+  for (const PlaneSpec& spec : scheme.plane_specs(shape))
+    if (spec.name == "sparse_metadata") return true;
+  return false;
+}
+
 // The least and the largest element of a group, in units of its scale, for which the recipe's scale is a
 // power of two and small integers come back exact. Which pairs do is asked of the reference.
 struct Anchors {

@@ -97,6 +97,9 @@ uint64_t name_hash(std::string_view text) {
 }
 
 bool is_carried(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {
+  // Of the families, those that noise makes; a row of zeros has no codes there.
+  if (is_sparse(scheme, shape))
+    return generator == "noise" || generator == "all_codes" || generator == "one_hot" || generator == "last_k";
   if (generator == "exact_sums") return has_exact_sums(scheme, shape);
   return is_relation(generator) ? has_relation(scheme, generator, shape) : carries(scheme, generator, shape);
 }

@@ -31,6 +31,18 @@ bool unmutated_parts_hold() {
   return hold;
 }
 
+// A right provider has to pass all that its mutants are asked, or no kill means anything.
+bool the_right_one_passes(const self::KillRequest& request) {
+  bool passes = true;
+  for (const char* kind : {"kernel", "format"}) {
+    const self::KillRow row = self::kill_together(request, "", kind);
+    for (const self::Killer& killer : row.killers)
+      std::cout << "  without a fault: " << killer.status << " " << killer.case_id << ": " << killer.reason << "\n";
+    passes = passes && !row.killed();
+  }
+  return passes;
+}
+
 // Mutants that nobody who shaped a case had seen.
 void tell_held_back(const std::vector<self::KillRow>& rows) {
   size_t held = 0, killed = 0;
@@ -46,7 +58,7 @@ void tell_held_back(const std::vector<self::KillRow>& rows) {
 }
 
 int run_kill(const SelftestWords& words) {
-  const bool own = unmutated_parts_hold();
+  const bool own = unmutated_parts_hold() && the_right_one_passes(words.request);
   const std::vector<self::KillRow> rows = self::kill(
       words.request, [](const self::KillRow& row) { std::cout << self::matrix_text({row}) << std::flush; });
   if (rows.empty()) {

@@ -29,13 +29,15 @@ bool middle_of_three(const Parts& parts) {
   return parts.median(odd) == 2 && parts.median(even) == 3;
 }
 
+// The block bootstrap of twelve blocks covers 90 % where it says 95 % (measured: 541 of 600).
 bool interval_covers(const Parts& parts) {
+  constexpr int kMany = 200;
   int covered = 0;
-  for (uint64_t seed = 1; seed <= kTrials; ++seed) {
+  for (uint64_t seed = 1; seed <= kMany; ++seed) {
     const Interval ratio = speed(parts, 100, 100, seed);
     covered += ratio.low <= 1 && ratio.high >= 1;
   }
-  return covered >= kTrials * 85 / 100;
+  return covered >= kMany * 85 / 100;
 }
 
 bool interval_is_useful(const Parts& parts) {

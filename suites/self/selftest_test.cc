@@ -9,6 +9,7 @@
 
 #include "suites/case.h"
 #include "suites/paths.h"
+#include "suites/self/alarms.h"
 #include "suites/self/exam.h"
 #include "suites/self/kill.h"
 
@@ -49,21 +50,75 @@ TEST_P(ExamOf, IsFailedByEveryFaultyPart) {
 
 INSTANTIATE_TEST_SUITE_P(Exam, ExamOf, testing::Values("comparator", "runner", "merge", "bench"));
 
-TEST(Mutants, OfKernelsDie) {
-  KillRequest request;
-  request.mutants = {"q*_*", "d*_*", "p4_*", "u4_*", "l*_*"};
-  const std::vector<KillRow> rows = kill(request, [](const KillRow&) {});
-  EXPECT_GE(rows.size(), 100u);
-  for (const KillRow* row : survivors(rows))
-    ADD_FAILURE() << row->mutant->id << " lives: " << row->mutant->what << " " << row->problem;
-}
-
-TEST(Mutants, WithoutAFaultPass) {
+// Keeps suites/plans/quick.json current: a new mutant that its cases do not kill fails here.
+TEST(Mutants, DieUnderTheQuickPlan) {
   KillRequest request;
   request.plan = "quick";
-  const KillRow row = kill_together(request, "");
+  const std::vector<KillRow> rows = kill(request, [](const KillRow&) {});
+  EXPECT_GE(rows.size(), 177u);
+  for (const KillRow* row : survivors(rows))
+    ADD_FAILURE() << row->mutant->id << " lives: " << row->mutant->what << " " << row->problem
+                  << "; for the cover of the quick plan: qcts selftest kill --all --cover --mutant "
+                  << row->mutant->id;
+}
+
+class WithoutAFault : public testing::TestWithParam<const char*> {};
+
+TEST_P(WithoutAFault, TheMutantsPass) {
+  KillRequest request;
+  request.plan = "quick";
+  const KillRow row = kill_together(request, "", GetParam());
   EXPECT_FALSE(row.killed()) << row.killers[0].case_id << ": " << row.killers[0].reason;
-  EXPECT_GT(row.judged, 0u);
+  EXPECT_GT(row.judged, 100u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Mutants, WithoutAFault, testing::Values("kernel", "format"));
+
+struct Planned {
+  Planned() {
+    registry.add(builtin_provider());
+    fixtures = load_fixtures(fixtures_folder());
+  }
+  std::vector<Case> cases(const char* plan) const {
+    return expand(load_plan(plan_path(plan)), {fixtures.goldens, fixtures.malformed, &registry});
+  }
+  Registry registry;
+  Fixtures fixtures;
+};
+
+TEST(QuickPlan, CoverNamesCasesOfTheDefaultPlan) {
+  std::set<std::string> ids;
+  for (const Case& c : Planned().cases("default")) ids.insert(c.id);
+  const Plan plan = load_plan(plan_path("quick"));
+  ASSERT_TRUE(plan.cover);
+  EXPECT_FALSE(plan.cover->empty());
+  for (const std::string& id : *plan.cover) EXPECT_TRUE(ids.contains(id)) << id;
+}
+
+TEST(QuickPlan, HasItsCoverAndAGoldenOfEachScheme) {
+  const Planned planned;
+  std::set<std::string> ids, schemes;
+  for (const Case& c : planned.cases("quick")) {
+    ids.insert(c.id);
+    if (c.golden) schemes.insert(split_case_id(c.id).scheme);
+  }
+  for (const std::string& id : *load_plan(plan_path("quick")).cover) EXPECT_TRUE(ids.contains(id)) << id;
+  for (const Case& c : planned.cases("default"))
+    if (c.golden) {
+      EXPECT_TRUE(schemes.contains(split_case_id(c.id).scheme)) << c.id;
+    }
+}
+
+// A few seeds of the 200 that `qcts selftest alarms` tries.
+TEST(Alarms, NoneOverAFewSeeds) {
+  AlarmRequest request;
+  request.seeds = 5;
+  const std::vector<AlarmRow> rows = alarms(request, [](uint64_t) {});
+  EXPECT_GE(rows.size(), 2u);
+  for (const AlarmRow& row : rows) {
+    EXPECT_GT(row.passed, 0u) << row.implementation;
+    for (const Verdict& verdict : row.alarms) ADD_FAILURE() << verdict.full_id() << ": " << verdict.reason;
+  }
 }
 
 struct Explained {
