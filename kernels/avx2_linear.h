@@ -285,9 +285,16 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   const uint8_t* header = frame.prepared + block * block_bytes<Scheme>(p);
   const int64_t group = padded_group<Scheme>(p), groups = p.k / Scheme::group(p), ldx = padded_k<Scheme>(p);
   const int64_t most = rows > 4 ? kPanelK : rows == 1 && Scheme::kSumsAlone == kVectors ? group : kDirectK;
+  const int64_t group_stride = group_bytes<Scheme>(p), scale_bytes = Scheme::scale_bytes(p);
   for (int64_t g = 0; g < groups; ++g) {
-    const uint8_t* codes = header + Scheme::kHeaderBytes + g * group_bytes<Scheme>(p);
-    Scheme::scales(p, codes + group * Scheme::kBytesPerK, scale, zero);
+    const uint8_t* codes = header + Scheme::kHeaderBytes + g * group_stride;
+    const uint8_t* scales = codes + group * Scheme::kBytesPerK;
+    // Those of the next group, from the level of cache where the stream's prefetch left them.
+    for (int64_t line = 0; line < scale_bytes; line += 64) {
+      _mm_prefetch(reinterpret_cast<const char*>(scales + group_stride + line), _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(scales + kPrefetchBytes + line), _MM_HINT_T0);
+    }
+    Scheme::scales(p, scales, scale, zero);
     for (int64_t k = 0; k < group; k += most) {
       Piece piece = {codes + k * Scheme::kBytesPerK, group - k < most ? group - k : most,
                      frame.x + first_m * ldx + g * group + k, ldx, k == 0, k + most >= group, scale,
