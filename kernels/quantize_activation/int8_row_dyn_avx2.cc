@@ -33,8 +33,9 @@ qcts_status int8_dyn_supports(const qcts_problem* problem, char* why, size_t why
 
 qcts_status int8_dyn_run(const qcts_problem* problem) {
   if (int8_dyn_supports(problem, nullptr, 0) != QCTS_OK || problem->x == nullptr) return QCTS_INVALID;
-  for (const char* name : {"qdata", "scale", "zero_point"})
-    if (qcts::out_plane(*problem, name) == nullptr) return QCTS_INVALID;
+  if (qcts::out_plane(*problem, "qdata") == nullptr || qcts::out_plane(*problem, "scale") == nullptr ||
+      qcts::out_plane(*problem, "zero_point") == nullptr)
+    return QCTS_INVALID;
   qcts_problem copy = *problem;
   qcts::parallel_for(copy.threads, copy.m, 1, quantize_int8_dyn_rows, &copy);
   return QCTS_OK;
