@@ -1,5 +1,5 @@
-// Rows of x as int8 for the AVX2 variants, and for nothing else: every function has internal linkage. One row, one
-// scale: torchao 0.18.0 Int8Tensor.from_hp of x with PerRow() (steps in float32), and
+// Rows of x as int8 for the AVX2 variants, and for nothing else: every function has internal linkage. One
+// row, one scale: torchao 0.18.0 Int8Tensor.from_hp of x with PerRow() (steps in float32), and
 // _apply_int8_act_asym_per_token_quant_dequant (every step rounded to x's dtype).
 #pragma once
 
@@ -15,9 +15,9 @@ struct RowScale {
   int32_t zero_point;
 };
 struct RowRecipe {
-  uint32_t dtype;   // of x
+  uint32_t dtype;  // of x
   bool asymmetric;
-  bool in_dtype;    // every step is rounded to dtype, and the least scale is dtype's smallest normal
+  bool in_dtype;  // every step is rounded to dtype, and the least scale is dtype's smallest normal
 };
 
 [[maybe_unused]] __m256 round8(uint32_t dtype, __m256 value) {

@@ -1,14 +1,14 @@
 // The frame of `linear` with int8 rows of x for the AVX2 variants, and for nothing else: every function has
 // internal linkage. y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
 //
-// Integers are exact in every order, so only the layout and the width of a product are to choose. vpmaddubsw, 32
-// products an operation, adds pairs in 16 bits and saturates: 2 * 255 * 127 does not fit, and splitting signs off
-// fails at -128. So codes are widened to 16 bits, x once, the weight as it is read, and vpmaddwd makes 16 exact
-// products and 8 exact sums of two: with the widening and the addition 3 operations for 16 weights, of which no
-// two want the same pair of pipes. At m = 1 that is 2 to 3 times what memory brings.
-// x enters as qx - zx, 9 bits; zw acts on the sum of those at the end of a group, exactly.
-// A block of 64 columns: for each group its codes, then 64 scales and 64 zero points. m > 2 works on a panel of
-// widened codes as avx2_linear.h does on floats.
+// Integers are exact in every order, so only the layout and the width of a product are to choose. vpmaddubsw,
+// 32 products an operation, adds pairs in 16 bits and saturates: 2 * 255 * 127 does not fit, and splitting
+// signs off fails at -128. So codes are widened to 16 bits, x once, the weight as it is read, and vpmaddwd
+// makes 16 exact products and 8 exact sums of two: with the widening and the addition 3 operations for 16
+// weights, of which no two want the same pair of pipes. At m = 1 that is 2 to 3 times what memory brings. x
+// enters as qx - zx, 9 bits; zw acts on the sum of those at the end of a group, exactly. A block of 64
+// columns: for each group its codes, then 64 scales and 64 zero points. m > 2 works on a panel of widened
+// codes as avx2_linear.h does on floats.
 #pragma once
 
 #include "kernels/avx2_int8.h"
@@ -27,9 +27,9 @@ constexpr int kPrefetchBytes = 4096;
 struct Frame {
   const qcts_problem* problem;
   const uint8_t* prepared;
-  int16_t* x;      // [m][padded k], qx - zx
-  int32_t* x_sums; // [m][groups]
-  RowScale* rows;  // [m]
+  int16_t* x;       // [m][padded k], qx - zx
+  int32_t* x_sums;  // [m][groups]
+  RowScale* rows;   // [m]
   RowRecipe recipe;
 };
 struct Piece {
@@ -41,11 +41,10 @@ struct Piece {
 };
 
 // A Scheme has
-//   kStepPairs, kStepBytes       codes are stored in steps of kStepPairs pairs of k, kStepBytes each for 64 columns
-//   group(p)                     elements along k that share a scale: all of k, or a multiple of a step
-//   scale_dtype(p), recipe(p)    of the weight's scales; of x
-//   decode(at, vector, pair)     16-bit codes of a pair of k for the 8 columns of `vector`
-//   prepare_group(p, first_n, columns, g, codes)
+//   kStepPairs, kStepBytes       codes are stored in steps of kStepPairs pairs of k, kStepBytes each for 64
+//   columns group(p)                     elements along k that share a scale: all of k, or a multiple of a
+//   step scale_dtype(p), recipe(p)    of the weight's scales; of x decode(at, vector, pair)     16-bit codes
+//   of a pair of k for the 8 columns of `vector` prepare_group(p, first_n, columns, g, codes)
 template <class Scheme>
 int64_t padded_group(const qcts_problem& p) {
   return (Scheme::group(p) + kPadK - 1) / kPadK * kPadK;
@@ -89,8 +88,7 @@ template <class Scheme, int M, int V>
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
-    for (int v = 0; v < V; ++v)
-      sum[m][v] = first_sum(piece, &sums[m][(vector + v) * kLanes]);
+    for (int v = 0; v < V; ++v) sum[m][v] = first_sum(piece, &sums[m][(vector + v) * kLanes]);
   for (int64_t pair = 0; pair < piece.pairs; pair += Scheme::kStepPairs) {
     const uint8_t* at = piece.codes + pair / Scheme::kStepPairs * Scheme::kStepBytes;
     if (vector == 0)
@@ -106,8 +104,7 @@ template <class Scheme, int M, int V>
       for (int v = 0; v < V; ++v) {
         const __m256i weights = Scheme::decode(at, vector + v, i);
 #pragma GCC unroll 8
-        for (int m = 0; m < M; ++m)
-          sum[m][v] = _mm256_add_epi32(sum[m][v], _mm256_madd_epi16(x[m], weights));
+        for (int m = 0; m < M; ++m) sum[m][v] = _mm256_add_epi32(sum[m][v], _mm256_madd_epi16(x[m], weights));
       }
     }
   }
@@ -128,8 +125,7 @@ template <int M>
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 2
-      for (int v = 0; v < 2; ++v)
-        sum[m][v] = first_sum(piece, &sums[m][first + v * kLanes]);
+      for (int v = 0; v < 2; ++v) sum[m][v] = first_sum(piece, &sums[m][first + v * kLanes]);
     for (int64_t pair = 0; pair < piece.pairs; ++pair) {
       const auto* at = reinterpret_cast<const __m256i*>(&panel[pair][first]);
       const __m256i low = _mm256_loadu_si256(at), high = _mm256_loadu_si256(at + 1);
@@ -160,7 +156,8 @@ void decode_panel(const Piece& piece, Panel panel) {
     for (int v = 0; v < kVectors; ++v)
 #pragma GCC unroll 4
       for (int i = 0; i < Scheme::kStepPairs; ++i)
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(&panel[pair + i][v * kLanes]), Scheme::decode(at, v, i));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(&panel[pair + i][v * kLanes]),
+                            Scheme::decode(at, v, i));
   }
 }
 
@@ -179,16 +176,16 @@ void multiply_piece(const Piece& piece, int64_t rows, int32_t (*sums)[kColumns],
   if (m < rows) multiply_panel<1>(panel, rows_from(piece, m), sums + m);
 }
 
-// Where a group is a part of a row: totals += scale * (sums - zero point * sum of x). The integers, below 2^24 for
-// up to 512 elements, are exact as floats.
+// Where a group is a part of a row: totals += scale * (sums - zero point * sum of x). The integers, below
+// 2^24 for up to 512 elements, are exact as floats.
 [[maybe_unused]] void apply_scales(uint32_t scale_dtype, const uint8_t* scales, const int32_t* x_sums,
                                    int64_t ld_sums, int64_t rows, const int32_t (*sums)[kColumns],
                                    float (*totals)[kColumns]) {
   const int64_t bytes = scale_dtype == QCTS_F32 ? 4 : 2;
   for (int n = 0; n < kColumns; n += kLanes) {
     const __m256 scale = load8(scale_dtype, scales + n * bytes);
-    const __m256i zero_point =
-        _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(scales + kColumns * bytes + n)));
+    const __m256i zero_point = _mm256_cvtepi8_epi32(
+        _mm_loadl_epi64(reinterpret_cast<const __m128i*>(scales + kColumns * bytes + n)));
     for (int64_t m = 0; m < rows; ++m) {
       const __m256i offset = _mm256_mullo_epi32(zero_point, _mm256_set1_epi32(x_sums[m * ld_sums]));
       const __m256i sum = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&sums[m][n]));
@@ -220,8 +217,8 @@ void multiply_piece(const Piece& piece, int64_t rows, int32_t (*sums)[kColumns],
                                      const uint8_t* scales, int64_t m, int64_t n, const int32_t* sums) {
   const int64_t lane = n % kColumns, bytes = dtype_bytes(scale_dtype);
   const __m256 scale = load8(scale_dtype, scales + lane * bytes);
-  const __m256i zero_point =
-      _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(scales + kColumns * bytes + lane)));
+  const __m256i zero_point = _mm256_cvtepi8_epi32(
+      _mm_loadl_epi64(reinterpret_cast<const __m128i*>(scales + kColumns * bytes + lane)));
   const __m256d x_sum = _mm256_set1_pd(frame.x_sums[m]);
   const auto scaled = [&](__m256d of_scale, __m128i of_zero, const int32_t* at) {
     const __m256d sum = _mm256_cvtepi32_pd(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
@@ -255,7 +252,8 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
       multiply_piece<Scheme>(piece, rows, sums, panel);
     }
     if (count > 1)
-      apply_scales(scale_dtype, at + scales_at, frame.x_sums + first_m * count + g, count, rows, sums, totals);
+      apply_scales(scale_dtype, at + scales_at, frame.x_sums + first_m * count + g, count, rows, sums,
+                   totals);
   }
   for (int64_t m = 0; m < rows; ++m)
     for (int64_t n = block * kColumns; n < p.n && n < (block + 1) * kColumns; n += kLanes) {
@@ -297,7 +295,8 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
         __m256i code = _mm256_sub_epi32(codes_of(frame.recipe, x, reciprocal, zero_point), offset);
         if (k + kLanes > group) {  // beyond the row
           const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-          code = _mm256_and_si256(code, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(group - k)), lane));
+          code = _mm256_and_si256(code,
+                                  _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(group - k)), lane));
         }
         total = _mm256_add_epi32(total, code);
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(code, code), 0xD8);
@@ -338,9 +337,8 @@ uint64_t prepared_bytes(const qcts_problem* p) {
 }
 template <class Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
-  return static_cast<uint64_t>(p->m) *
-         (static_cast<uint64_t>(padded_k<Scheme>(*p)) * 2 + static_cast<uint64_t>(groups<Scheme>(*p)) * 4 +
-          sizeof(RowScale));
+  return static_cast<uint64_t>(p->m) * (static_cast<uint64_t>(padded_k<Scheme>(*p)) * 2 +
+                                        static_cast<uint64_t>(groups<Scheme>(*p)) * 4 + sizeof(RowScale));
 }
 
 // What the weight-only checks take, beside the policy.
@@ -380,12 +378,14 @@ qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
 template <const qcts_kernel& kKernel, class Scheme>
 qcts_status run_checked(const qcts_problem* problem) {
   const qcts_problem copy = as_weight_only(*problem);
-  if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK || check_run(kKernel, &copy) != QCTS_OK)
+  if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
+      check_run(kKernel, &copy) != QCTS_OK)
     return QCTS_INVALID;
   auto* x = static_cast<int16_t*>(copy.workspace);
   auto* x_sums = reinterpret_cast<int32_t*>(x + copy.m * padded_k<Scheme>(copy));
   auto* rows = reinterpret_cast<RowScale*>(x_sums + copy.m * groups<Scheme>(copy));
-  Frame frame = {&copy, static_cast<const uint8_t*>(copy.prepared), x, x_sums, rows, Scheme::recipe(*problem)};
+  Frame frame = {
+      &copy, static_cast<const uint8_t*>(copy.prepared), x, x_sums, rows, Scheme::recipe(*problem)};
   parallel_for(copy.threads, copy.m, 4, quantize_rows<Scheme>, &frame);
   parallel_for(copy.threads, blocks(copy), 1, multiply_blocks<Scheme>, &frame);
   return QCTS_OK;

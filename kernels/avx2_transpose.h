@@ -1,5 +1,5 @@
-// Bytes of int4_tinygemm's packed layouts for the AVX2 variants of pack and unpack, and for nothing else: every function
-// has internal linkage.
+// Bytes of int4_tinygemm's packed layouts for the AVX2 variants of pack and unpack, and for nothing else:
+// every function has internal linkage.
 #pragma once
 
 #include "kernels/avx2.h"

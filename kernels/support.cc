@@ -198,8 +198,8 @@ qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* prob
     return refuse(QCTS_UNSUPPORTED, why, why_size, "x must be float32, float16 or bfloat16");
   if (p.device != 0 || p.m <= 0 || p.k <= 0 ||
       (p.m > 1 && p.ldx_bytes < p.k * static_cast<int64_t>(dtype_bytes(p.x_dtype))))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "x of %lld x %lld on device %u", static_cast<long long>(p.m),
-                  static_cast<long long>(p.k), p.device);
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "x of %lld x %lld on device %u",
+                  static_cast<long long>(p.m), static_cast<long long>(p.k), p.device);
   return QCTS_OK;
 }
 

@@ -1,8 +1,8 @@
-// Codes of "plain" (even k in the high nibble) into ATen's packings of AVX-512 and AVX2: int4_tinygemm_scalar.cc has the
-// map. A block's bytes are transposed 16 x 16, then each byte position of all columns is split into its two k, and
-// columns half a block apart are joined. Bound by memory: a byte costs a quarter of an interleave and a tenth of the
-// rest. 64 bytes of each column at a time go through a buffer, since columns lie a multiple of 4096 bytes apart and
-// would throw each other out of L1.
+// Codes of "plain" (even k in the high nibble) into ATen's packings of AVX-512 and AVX2:
+// int4_tinygemm_scalar.cc has the map. A block's bytes are transposed 16 x 16, then each byte position of all
+// columns is split into its two k, and columns half a block apart are joined. Bound by memory: a byte costs a
+// quarter of an interleave and a tenth of the rest. 64 bytes of each column at a time go through a buffer,
+// since columns lie a multiple of 4096 bytes apart and would throw each other out of L1.
 #include "kernels/avx2_transpose.h"
 
 namespace {
@@ -29,8 +29,10 @@ void join_halves(const uint8_t* row, int64_t half, uint8_t* out) {
   for (int64_t c = 0; c < half; c += 16) {
     const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + c));
     const __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + half + c));
-    const __m128i even = _mm_or_si128(_mm_and_si128(_mm_srli_epi16(low, 4), nibble), _mm_and_si128(high, upper));
-    const __m128i odd = _mm_or_si128(_mm_and_si128(low, nibble), _mm_and_si128(_mm_slli_epi16(high, 4), upper));
+    const __m128i even =
+        _mm_or_si128(_mm_and_si128(_mm_srli_epi16(low, 4), nibble), _mm_and_si128(high, upper));
+    const __m128i odd =
+        _mm_or_si128(_mm_and_si128(low, nibble), _mm_and_si128(_mm_slli_epi16(high, 4), upper));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + c), even);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + half + c), odd);
   }
@@ -43,7 +45,8 @@ void pack_full_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, uin
     for (int64_t c = 0; c < columns; ++c)
       std::memcpy(strip + c * kPackBytes, plain + c * k_bytes + j0, static_cast<size_t>(some));
     for (int64_t j = 0; j < some; j += 16) {
-      for (int64_t c = 0; c < columns; c += 16) transpose_16(strip + c * kPackBytes + j, kPackBytes, rows + c, 64);
+      for (int64_t c = 0; c < columns; c += 16)
+        transpose_16(strip + c * kPackBytes + j, kPackBytes, rows + c, 64);
       for (int64_t i = 0; i < 16 && j + i < some; ++i)
         join_halves(rows + i * 64, columns / 2, out + (j0 + j + i) * columns);
     }
@@ -66,5 +69,6 @@ void pack_blocks(void* context, int64_t first, int64_t last) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_pack_int4_tinygemm_avx2 = exact_blocks<qcts_kernel_pack_int4_tinygemm_avx2, pack_blocks>(
-    QCTS_OP_PACK, "16 x 16 bytes transposed at a time, then nibbles joined; bound by memory");
+const qcts_kernel qcts_kernel_pack_int4_tinygemm_avx2 =
+    exact_blocks<qcts_kernel_pack_int4_tinygemm_avx2, pack_blocks>(
+        QCTS_OP_PACK, "16 x 16 bytes transposed at a time, then nibbles joined; bound by memory");

@@ -1,6 +1,7 @@
-// torchao 0.18 Float8Tensor.from_hp per row, as fp8_row_scalar.cc has it. Eight codes cost one division, 5 cycles of its
-// own unit, and some 14 operations beside it, about what reading and writing them takes. Of a quotient below 2^-6 the addition of 2^14 leaves units of 2^-9, the smallest subnormal; above, rounding is an
-// addition to the bits.
+// torchao 0.18 Float8Tensor.from_hp per row, as fp8_row_scalar.cc has it. Eight codes cost one division, 5
+// cycles of its own unit, and some 14 operations beside it, about what reading and writing them takes. Of a
+// quotient below 2^-6 the addition of 2^14 leaves units of 2^-9, the smallest subnormal; above, rounding is
+// an addition to the bits.
 #include "kernels/avx2_quantize.h"
 
 namespace {
@@ -12,19 +13,21 @@ using namespace qcts::avx2;
   const __m256 magnitude = _mm256_min_ps(
       _mm256_and_ps(quotient, _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF))), _mm256_set1_ps(448));
   const __m256i bits = _mm256_castps_si256(magnitude);
-  const __m256i subnormal = _mm256_sub_epi32(_mm256_castps_si256(_mm256_add_ps(magnitude, _mm256_set1_ps(0x1p14f))),
-                                             _mm256_set1_epi32(0x46800000));
+  const __m256i subnormal = _mm256_sub_epi32(
+      _mm256_castps_si256(_mm256_add_ps(magnitude, _mm256_set1_ps(0x1p14f))), _mm256_set1_epi32(0x46800000));
   const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 20), _mm256_set1_epi32(1));
-  const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, odd), _mm256_set1_epi32(0x7FFFF - 0x3C000000));
+  const __m256i rounded =
+      _mm256_add_epi32(_mm256_add_epi32(bits, odd), _mm256_set1_epi32(0x7FFFF - 0x3C000000));
   const __m256i small = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x3C800000), bits);
   return _mm256_blendv_epi8(_mm256_srli_epi32(rounded, 20), subnormal, small);
 }
 
 // Codes of 32 quotients. The packs saturate: those of the quotients' own bits keep the sign.
 [[gnu::always_inline]] inline __m256i e4m3_codes(__m256 a, __m256 b, __m256 c, __m256 d) {
-  const __m256i codes = narrow_to_bytes(e4m3_magnitudes(a), e4m3_magnitudes(b), e4m3_magnitudes(c), e4m3_magnitudes(d));
-  const __m256i signs = narrow_to_bytes(_mm256_castps_si256(a), _mm256_castps_si256(b), _mm256_castps_si256(c),
-                                        _mm256_castps_si256(d));
+  const __m256i codes =
+      narrow_to_bytes(e4m3_magnitudes(a), e4m3_magnitudes(b), e4m3_magnitudes(c), e4m3_magnitudes(d));
+  const __m256i signs = narrow_to_bytes(_mm256_castps_si256(a), _mm256_castps_si256(b),
+                                        _mm256_castps_si256(c), _mm256_castps_si256(d));
   return _mm256_or_si256(codes, _mm256_and_si256(signs, _mm256_set1_epi8(static_cast<char>(0x80))));
 }
 
@@ -35,22 +38,24 @@ void quantize_fp8_codes(const char* row, int64_t k_count, float row_scale, uint8
   int64_t k = 0;
   for (; k + 32 <= k_count; k += 32) {
     const char* at = row + k * kBytes;
-    const __m256i narrow = e4m3_codes(
-        _mm256_div_ps(load8(kDtype, at), scale), _mm256_div_ps(load8(kDtype, at + 8 * kBytes), scale),
-        _mm256_div_ps(load8(kDtype, at + 16 * kBytes), scale), _mm256_div_ps(load8(kDtype, at + 24 * kBytes), scale));
+    const __m256i narrow = e4m3_codes(_mm256_div_ps(load8(kDtype, at), scale),
+                                      _mm256_div_ps(load8(kDtype, at + 8 * kBytes), scale),
+                                      _mm256_div_ps(load8(kDtype, at + 16 * kBytes), scale),
+                                      _mm256_div_ps(load8(kDtype, at + 24 * kBytes), scale));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), narrow);
   }
   for (; k < k_count; k += kLanes) {
     const int64_t some = k_count - k < kLanes ? k_count - k : kLanes;
     const __m256 quotient = _mm256_div_ps(load_some(kDtype, row + k * kBytes, some), scale);
     uint8_t narrow[32];
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(narrow), e4m3_codes(quotient, quotient, quotient, quotient));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(narrow),
+                        e4m3_codes(quotient, quotient, quotient, quotient));
     std::memcpy(codes + k, narrow, static_cast<size_t>(some));
   }
 }
 
-// A row whose scale is zero or not finite: some of its quotients are NaN, which keeps its sign, that of 0/0 and
-// Inf/Inf being the processor's own.
+// A row whose scale is zero or not finite: some of its quotients are NaN, which keeps its sign, that of 0/0
+// and Inf/Inf being the processor's own.
 void quantize_fp8_odd_row(uint32_t dtype, const char* row, int64_t k_count, float scale, uint8_t* codes) {
   const int64_t bytes = dtype == QCTS_F32 ? 4 : 2;
   for (int64_t k = 0; k < k_count; ++k) {

@@ -1,7 +1,7 @@
-// torchao 0.18 _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm, as int4_tinygemm_scalar.cc has them.
-// Every step rounds to the weight's dtype, so eight codes cost a quotient and two roundings, in bfloat16 of five
-// operations each: some 17 operations, which bound the kernel. Roundings skip the care for NaN: a
-// group with a NaN or an infinity has codes 0 throughout, and those of others are finite.
+// torchao 0.18 _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm, as int4_tinygemm_scalar.cc has
+// them. Every step rounds to the weight's dtype, so eight codes cost a quotient and two roundings, in
+// bfloat16 of five operations each: some 17 operations, which bound the kernel. Roundings skip the care for
+// NaN: a group with a NaN or an infinity has codes 0 throughout, and those of others are finite.
 #include <math.h>
 
 #include "kernels/avx2_quantize.h"
@@ -58,11 +58,12 @@ Int4Group choose_int4(const char* at, int64_t count, float least_scale) {
   return {scale, rounded1<kDtype>(least + rounded1<kDtype>(scale * 8.0f))};
 }
 
-// Eight steps as int32: round((x - low) / scale). In bfloat16 the product with the reciprocal rounds to the same: no
-// quotient of two numbers of 8 bits lies half way between two of 8 bits (odd times b would need a ninth), and the
-// nearest is 2^-17 away from there, the product 2^-23 from the quotient.
+// Eight steps as int32: round((x - low) / scale). In bfloat16 the product with the reciprocal rounds to the
+// same: no quotient of two numbers of 8 bits lies half way between two of 8 bits (odd times b would need a
+// ninth), and the nearest is 2^-17 away from there, the product 2^-23 from the quotient.
 template <uint32_t kDtype>
-[[gnu::always_inline]] inline __m256i int4_steps(const char* at, __m256 low, __m256 scale, __m256 reciprocal) {
+[[gnu::always_inline]] inline __m256i int4_steps(const char* at, __m256 low, __m256 scale,
+                                                 __m256 reciprocal) {
   const __m256 above = rounded<kDtype>(_mm256_sub_ps(load8(kDtype, at), low));
   const __m256 steps = kDtype == QCTS_BF16 ? _mm256_mul_ps(above, reciprocal) : _mm256_div_ps(above, scale);
   return _mm256_cvtps_epi32(rounded<kDtype>(steps));
@@ -93,11 +94,12 @@ void quantize_int4_group(const char* at, int64_t count, Int4Group group, uint8_t
   const __m256 reciprocal = _mm256_set1_ps(1.0f / group.scale);
   int64_t i = 0;
   for (; i + 32 <= count; i += 32)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i / 2),
-                     int4_pairs(int4_codes(int4_steps<kDtype>(at + i * kBytes, low, scale, reciprocal),
-                                           int4_steps<kDtype>(at + (i + 8) * kBytes, low, scale, reciprocal),
-                                           int4_steps<kDtype>(at + (i + 16) * kBytes, low, scale, reciprocal),
-                                           int4_steps<kDtype>(at + (i + 24) * kBytes, low, scale, reciprocal))));
+    _mm_storeu_si128(
+        reinterpret_cast<__m128i*>(out + i / 2),
+        int4_pairs(int4_codes(int4_steps<kDtype>(at + i * kBytes, low, scale, reciprocal),
+                              int4_steps<kDtype>(at + (i + 8) * kBytes, low, scale, reciprocal),
+                              int4_steps<kDtype>(at + (i + 16) * kBytes, low, scale, reciprocal),
+                              int4_steps<kDtype>(at + (i + 24) * kBytes, low, scale, reciprocal))));
   for (; i < count; i += kLanes) {
     const __m256i wide = int4_steps<kDtype>(at + i * kBytes, low, scale, reciprocal);
     uint8_t pairs[16];
@@ -106,7 +108,8 @@ void quantize_int4_group(const char* at, int64_t count, Int4Group group, uint8_t
   }
 }
 
-// Int4OpaqueTensor.from_hp passes eps 1e-6; Int4TilePackedTo4dTensor.from_hp none, which is bfloat16's smallest normal.
+// Int4OpaqueTensor.from_hp passes eps 1e-6; Int4TilePackedTo4dTensor.from_hp none, which is bfloat16's
+// smallest normal.
 float int4_least_scale(const qcts_problem& p) {
   if (p.layout != nullptr && std::strcmp(p.layout, "tile_packed_4d") == 0) return 0x1p-126f;
   return round_once(p.w_dtype, 1e-6f);

@@ -1,7 +1,7 @@
-// torchao 0.18 Int8Tensor.from_hp per row, as int8_row_scalar.cc has it. Bound by reading the row and writing the
-// codes: the second pass finds the row in L1 or L2, and 32 codes cost about 20 operations. Rounding is the
-// conversion's, clamping that of the two packs. A row with NaN or infinity has codes 0 throughout: its reciprocal is
-// NaN or 0, and the conversion would make the products -128.
+// torchao 0.18 Int8Tensor.from_hp per row, as int8_row_scalar.cc has it. Bound by reading the row and writing
+// the codes: the second pass finds the row in L1 or L2, and 32 codes cost about 20 operations. Rounding is
+// the conversion's, clamping that of the two packs. A row with NaN or infinity has codes 0 throughout: its
+// reciprocal is NaN or 0, and the conversion would make the products -128.
 #include "kernels/avx2_quantize.h"
 
 namespace {

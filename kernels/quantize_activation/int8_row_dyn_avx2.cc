@@ -1,5 +1,5 @@
-// Rows of x to int8, symmetric or asymmetric: two passes a row (kernels/avx2_int8.h), the second in cache. At the size
-// of activations bound by some 15 operations for eight elements.
+// Rows of x to int8, symmetric or asymmetric: two passes a row (kernels/avx2_int8.h), the second in cache. At
+// the size of activations bound by some 15 operations for eight elements.
 #include "kernels/avx2_int8.h"
 #include "kernels/entry.h"
 

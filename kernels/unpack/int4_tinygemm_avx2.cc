@@ -1,5 +1,5 @@
-// ATen's packings of AVX-512 and AVX2 back to "plain": the reverse of pack/int4_tinygemm_avx2.cc, with the same blocks and
-// the same limit.
+// ATen's packings of AVX-512 and AVX2 back to "plain": the reverse of pack/int4_tinygemm_avx2.cc, with the
+// same blocks and the same limit.
 #include "kernels/avx2_transpose.h"
 
 namespace {
@@ -22,8 +22,10 @@ void split_halves(const uint8_t* in, int64_t half, uint8_t* row) {
   for (int64_t c = 0; c < half; c += 16) {
     const __m128i even = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + c));
     const __m128i odd = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + half + c));
-    const __m128i low = _mm_or_si128(_mm_and_si128(_mm_slli_epi16(even, 4), upper), _mm_and_si128(odd, nibble));
-    const __m128i high = _mm_or_si128(_mm_and_si128(even, upper), _mm_and_si128(_mm_srli_epi16(odd, 4), nibble));
+    const __m128i low =
+        _mm_or_si128(_mm_and_si128(_mm_slli_epi16(even, 4), upper), _mm_and_si128(odd, nibble));
+    const __m128i high =
+        _mm_or_si128(_mm_and_si128(even, upper), _mm_and_si128(_mm_srli_epi16(odd, 4), nibble));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(row + c), low);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(row + half + c), high);
   }
@@ -36,7 +38,8 @@ void unpack_full_block(const uint8_t* in, int64_t k_bytes, int64_t columns, uint
     for (int64_t j = 0; j < some; j += 16) {
       for (int64_t i = 0; i < 16 && j + i < some; ++i)
         split_halves(in + (j0 + j + i) * columns, columns / 2, rows + i * 64);
-      for (int64_t c = 0; c < columns; c += 16) transpose_16(rows + c, 64, strip + c * kUnpackBytes + j, kUnpackBytes);
+      for (int64_t c = 0; c < columns; c += 16)
+        transpose_16(rows + c, 64, strip + c * kUnpackBytes + j, kUnpackBytes);
     }
     for (int64_t c = 0; c < columns; ++c)
       std::memcpy(plain + c * k_bytes + j0, strip + c * kUnpackBytes, static_cast<size_t>(some));
