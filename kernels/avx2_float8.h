@@ -1,6 +1,6 @@
-// Eight-bit and smaller floats to float32 with AVX2, and for nothing else: every function has internal linkage.
-// A code's exponent and fraction, moved to a float's, are its value times a power of two, subnormals included;
-// one exact multiplication puts that right.
+// Eight-bit and smaller floats to float32 with AVX2, and for nothing else: every function has internal
+// linkage. A code's exponent and fraction, moved to a float's, are its value times a power of two, subnormals
+// included; one exact multiplication puts that right.
 #pragma once
 
 #include "kernels/avx2.h"
@@ -14,8 +14,7 @@ enum class Float8 { e4m3, e5m2, e2m3, e3m2 };
 template <Float8 kFormat>
 struct Float8Bits {
   static constexpr bool kSixBits = kFormat == Float8::e2m3 || kFormat == Float8::e3m2;
-  static constexpr int kFractionBits =
-      kFormat == Float8::e4m3 || kFormat == Float8::e2m3 ? 3 : 2;
+  static constexpr int kFractionBits = kFormat == Float8::e4m3 || kFormat == Float8::e2m3 ? 3 : 2;
   static constexpr int kMagnitude = kSixBits ? 0x1F : 0x7F;  // the bits below the sign
   // 2^(127 - bias)
   static constexpr float kUnit = kFormat == Float8::e4m3   ? 0x1p120f
@@ -33,8 +32,10 @@ template <Float8 kFormat>
   constexpr uint32_t kKept = static_cast<uint32_t>(Bits::kMagnitude) << kShift | 0x80000000u;
   if (Bits::kSixBits) {
     const __m256i sign = _mm256_slli_epi32(wide, 26);  // bit 5 to bit 31
-    const __m256i magnitude = _mm256_and_si256(_mm256_slli_epi32(wide, kShift), _mm256_set1_epi32(static_cast<int>(kKept & 0x7FFFFFFFu)));
-    wide = _mm256_or_si256(magnitude, _mm256_and_si256(sign, _mm256_set1_epi32(static_cast<int>(0x80000000u))));
+    const __m256i magnitude = _mm256_and_si256(_mm256_slli_epi32(wide, kShift),
+                                               _mm256_set1_epi32(static_cast<int>(kKept & 0x7FFFFFFFu)));
+    wide =
+        _mm256_or_si256(magnitude, _mm256_and_si256(sign, _mm256_set1_epi32(static_cast<int>(0x80000000u))));
   } else {
     wide = _mm256_and_si256(_mm256_slli_epi32(wide, kShift), _mm256_set1_epi32(static_cast<int>(kKept)));
   }

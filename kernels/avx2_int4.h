@@ -1,10 +1,11 @@
 // int4 weights with a scale and a floating zero a group, for `linear` with AVX2, and for nothing else: every
-// function has internal linkage. y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias, with
-// codes from -8 to 7.
+// function has internal linkage. y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias,
+// with codes from -8 to 7.
 //
-// m = 1 is bound by decoding (kernels/avx2_nibbles.h): half a byte a weight asks little of memory. So scale and
-// zero are kept out of the inner loop: they act on the two sums of a group, and the sums of x are shared by all
-// columns. A block of 64 columns: for each group its codes, then 64 scales and 64 zeros in the weight's dtype.
+// m = 1 is bound by decoding (kernels/avx2_nibbles.h): half a byte a weight asks little of memory. So scale
+// and zero are kept out of the inner loop: they act on the two sums of a group, and the sums of x are shared
+// by all columns. A block of 64 columns: for each group its codes, then 64 scales and 64 zeros in the
+// weight's dtype.
 #pragma once
 
 #include "kernels/avx2_nibbles.h"
@@ -22,7 +23,8 @@ alignas(32) constexpr uint8_t kInt4Table[32] = {
 //   copy_scales(g, n, scale, zero)   one of each, in the weight's dtype
 template <class Source>
 struct Int4Linear {
-  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK, kSumsAlone = 8;
+  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK,
+                       kSumsAlone = 8;
   static constexpr int64_t kHeaderBytes = 0;
   static constexpr bool kHasZeros = true;
 

@@ -1,5 +1,5 @@
-// Rows of x as int8 for the AVX2 variants, and for nothing else: every function has internal linkage. One row, one
-// scale: torchao 0.18.0 Int8Tensor.from_hp of x with PerRow() (steps in float32), and
+// Rows of x as int8 for the AVX2 variants, and for nothing else: every function has internal linkage. One
+// row, one scale: torchao 0.18.0 Int8Tensor.from_hp of x with PerRow() (steps in float32), and
 // _apply_int8_act_asym_per_token_quant_dequant (every step rounded to x's dtype).
 #pragma once
 
@@ -15,9 +15,9 @@ struct RowScale {
   int32_t zero_point;
 };
 struct RowRecipe {
-  uint32_t dtype;   // of x
+  uint32_t dtype;  // of x
   bool asymmetric;
-  bool in_dtype;    // every step is rounded to dtype, and the least scale is dtype's smallest normal
+  bool in_dtype;  // every step is rounded to dtype, and the least scale is dtype's smallest normal
 };
 
 [[maybe_unused]] __m256 round8(uint32_t dtype, __m256 value) {
@@ -91,6 +91,22 @@ struct Range {
 
 [[maybe_unused]] float reciprocal_of(const RowRecipe& recipe, float scale) {
   return recipe.in_dtype ? round1(recipe.dtype, 1.0f / scale) : 1.0f / scale;
+}
+
+[[maybe_unused]] void quantize_row(const RowRecipe& recipe, const char* row, int64_t k_count, RowScale chosen,
+                                   int8_t* codes) {
+  const __m256 reciprocal = _mm256_set1_ps(reciprocal_of(recipe, chosen.scale));
+  const __m256 zero_point = _mm256_set1_ps(static_cast<float>(chosen.zero_point));
+  for (int64_t k = 0; k < k_count; k += kLanes) {
+    const __m256i wide = codes_of(recipe, elements(recipe.dtype, row, k, k_count), reciprocal, zero_point);
+    const __m256i words = _mm256_packs_epi32(wide, wide);
+    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, words),
+                                                      _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4));
+    const int64_t some = k_count - k < kLanes ? k_count - k : kLanes;
+    int8_t eight[16];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(eight), _mm256_castsi256_si128(bytes));
+    std::memcpy(codes + k, eight, static_cast<size_t>(some));
+  }
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 // The frame of `linear` with int8 rows of x for the AVX2 variants, and for nothing else: every function has
 // internal linkage. y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
 //
-// Integers are exact in every order, so only the layout and the width of a product are to choose. vpmaddubsw, 32
-// products an operation, adds pairs in 16 bits and saturates: 2 * 255 * 127 does not fit, and splitting signs off
-// fails at -128. So codes are widened to 16 bits, x once, the weight as it is read, and vpmaddwd makes 16 exact
-// products and 8 exact sums of two: with the widening and the addition 3 operations for 16 weights, of which no
-// two want the same pair of pipes. At m = 1 that is 2 to 3 times what memory brings.
-// x enters as qx - zx, 9 bits; zw acts on the sum of those at the end of a group, exactly.
-// A block of 64 columns: for each group its codes, then 64 scales and 64 zero points. m > 2 works on a panel of
-// widened codes as avx2_linear.h does on floats.
+// Integers are exact in every order, so only the layout and the width of a product are to choose. vpmaddubsw,
+// 32 products an operation, adds pairs in 16 bits and saturates: 2 * 255 * 127 does not fit, and splitting
+// signs off fails at -128. So codes are widened to 16 bits, x once, the weight as it is read, and vpmaddwd
+// makes 16 exact products and 8 exact sums of two: with the widening and the addition 3 operations for 16
+// weights, of which no two want the same pair of pipes. At m = 1 that is 2 to 3 times what memory brings. x
+// enters as qx - zx, 9 bits; zw acts on the sum of those at the end of a group, exactly. A block of 64
+// columns: for each group its codes, then 64 scales and 64 zero points. m > 2 works on a panel of widened
+// codes as avx2_linear.h does on floats.
 #pragma once
 
 #include "kernels/avx2_int8.h"
@@ -27,9 +27,9 @@ constexpr int kPrefetchBytes = 4096;
 struct Frame {
   const qcts_problem* problem;
   const uint8_t* prepared;
-  int16_t* x;      // [m][padded k], qx - zx
-  int32_t* x_sums; // [m][groups]
-  RowScale* rows;  // [m]
+  int16_t* x;       // [m][padded k], qx - zx
+  int32_t* x_sums;  // [m][groups]
+  RowScale* rows;   // [m]
   RowRecipe recipe;
 };
 struct Piece {
@@ -37,14 +37,14 @@ struct Piece {
   int64_t pairs;
   const int16_t* x;
   int64_t ldx;
+  bool first;  // of its group: sums begin at 0
 };
 
 // A Scheme has
-//   kStepPairs, kStepBytes       codes are stored in steps of kStepPairs pairs of k, kStepBytes each for 64 columns
-//   group(p)                     elements along k that share a scale: all of k, or a multiple of a step
-//   scale_dtype(p), recipe(p)    of the weight's scales; of x
-//   decode(at, vector, pair)     16-bit codes of a pair of k for the 8 columns of `vector`
-//   prepare_group(p, first_n, columns, g, codes)
+//   kStepPairs, kStepBytes       codes are stored in steps of kStepPairs pairs of k, kStepBytes each for 64
+//   columns group(p)                     elements along k that share a scale: all of k, or a multiple of a
+//   step scale_dtype(p), recipe(p)    of the weight's scales; of x decode(at, vector, pair)     16-bit codes
+//   of a pair of k for the 8 columns of `vector` prepare_group(p, first_n, columns, g, codes)
 template <class Scheme>
 int64_t padded_group(const qcts_problem& p) {
   return (Scheme::group(p) + kPadK - 1) / kPadK * kPadK;
@@ -77,6 +77,10 @@ int64_t block_bytes(const qcts_problem& p) {
   return _mm256_set1_epi32(pair);
 }
 
+[[gnu::always_inline]] inline __m256i first_sum(const Piece& piece, const int32_t* sums) {
+  return piece.first ? _mm256_setzero_si256() : _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+}
+
 // sums[m][...] += products of M rows with V vectors from `vector` on.
 template <class Scheme, int M, int V>
 [[gnu::noinline]] void multiply_codes(const Piece& piece, int vector, int32_t (*sums)[kColumns]) {
@@ -84,8 +88,7 @@ template <class Scheme, int M, int V>
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
-    for (int v = 0; v < V; ++v)
-      sum[m][v] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&sums[m][(vector + v) * kLanes]));
+    for (int v = 0; v < V; ++v) sum[m][v] = first_sum(piece, &sums[m][(vector + v) * kLanes]);
   for (int64_t pair = 0; pair < piece.pairs; pair += Scheme::kStepPairs) {
     const uint8_t* at = piece.codes + pair / Scheme::kStepPairs * Scheme::kStepBytes;
     if (vector == 0)
@@ -101,8 +104,7 @@ template <class Scheme, int M, int V>
       for (int v = 0; v < V; ++v) {
         const __m256i weights = Scheme::decode(at, vector + v, i);
 #pragma GCC unroll 8
-        for (int m = 0; m < M; ++m)
-          sum[m][v] = _mm256_add_epi32(sum[m][v], _mm256_madd_epi16(x[m], weights));
+        for (int m = 0; m < M; ++m) sum[m][v] = _mm256_add_epi32(sum[m][v], _mm256_madd_epi16(x[m], weights));
       }
     }
   }
@@ -123,8 +125,7 @@ template <int M>
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 2
-      for (int v = 0; v < 2; ++v)
-        sum[m][v] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&sums[m][first + v * kLanes]));
+      for (int v = 0; v < 2; ++v) sum[m][v] = first_sum(piece, &sums[m][first + v * kLanes]);
     for (int64_t pair = 0; pair < piece.pairs; ++pair) {
       const auto* at = reinterpret_cast<const __m256i*>(&panel[pair][first]);
       const __m256i low = _mm256_loadu_si256(at), high = _mm256_loadu_si256(at + 1);
@@ -155,7 +156,8 @@ void decode_panel(const Piece& piece, Panel panel) {
     for (int v = 0; v < kVectors; ++v)
 #pragma GCC unroll 4
       for (int i = 0; i < Scheme::kStepPairs; ++i)
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(&panel[pair + i][v * kLanes]), Scheme::decode(at, v, i));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(&panel[pair + i][v * kLanes]),
+                            Scheme::decode(at, v, i));
   }
 }
 
@@ -174,40 +176,57 @@ void multiply_piece(const Piece& piece, int64_t rows, int32_t (*sums)[kColumns],
   if (m < rows) multiply_panel<1>(panel, rows_from(piece, m), sums + m);
 }
 
-// totals += scale * (sums - zero point * sum of x), in double: integer sums and float scales are exact there.
+// Where a group is a part of a row: totals += scale * (sums - zero point * sum of x). The integers, below
+// 2^24 for up to 512 elements, are exact as floats.
 [[maybe_unused]] void apply_scales(uint32_t scale_dtype, const uint8_t* scales, const int32_t* x_sums,
                                    int64_t ld_sums, int64_t rows, const int32_t (*sums)[kColumns],
-                                   double (*totals)[kColumns]) {
-  const auto* zero_points = reinterpret_cast<const int8_t*>(scales + kColumns * dtype_bytes(scale_dtype));
-  const int bytes = static_cast<int>(dtype_bytes(scale_dtype));
-  for (int n = 0; n < kColumns; n += 4) {
-    alignas(32) float eight[kLanes];
-    _mm256_store_ps(eight, load8(scale_dtype, scales + n / kLanes * kLanes * bytes));
-    const __m256d scale = _mm256_cvtps_pd(_mm_loadu_ps(eight + n % kLanes));
-    int32_t four;
-    std::memcpy(&four, zero_points + n, 4);
-    const __m256d zero_point = _mm256_cvtepi32_pd(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(four)));
+                                   float (*totals)[kColumns]) {
+  const int64_t bytes = scale_dtype == QCTS_F32 ? 4 : 2;
+  for (int n = 0; n < kColumns; n += kLanes) {
+    const __m256 scale = load8(scale_dtype, scales + n * bytes);
+    const __m256i zero_point = _mm256_cvtepi8_epi32(
+        _mm_loadl_epi64(reinterpret_cast<const __m128i*>(scales + kColumns * bytes + n)));
     for (int64_t m = 0; m < rows; ++m) {
-      const __m256d sum = _mm256_cvtepi32_pd(_mm_loadu_si128(reinterpret_cast<const __m128i*>(&sums[m][n])));
-      const __m256d offset = _mm256_mul_pd(zero_point, _mm256_set1_pd(x_sums[m * ld_sums]));
-      _mm256_storeu_pd(&totals[m][n], _mm256_fmadd_pd(scale, _mm256_sub_pd(sum, offset),
-                                                      _mm256_loadu_pd(&totals[m][n])));
+      const __m256i offset = _mm256_mullo_epi32(zero_point, _mm256_set1_epi32(x_sums[m * ld_sums]));
+      const __m256i sum = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&sums[m][n]));
+      const __m256 value = _mm256_cvtepi32_ps(_mm256_sub_epi32(sum, offset));
+      _mm256_storeu_ps(&totals[m][n], _mm256_fmadd_ps(scale, value, _mm256_loadu_ps(&totals[m][n])));
     }
   }
 }
 
-// Eight outputs: total * sx + bias, rounded to float32 and then to y's dtype.
-[[maybe_unused]] void store_outputs(const qcts_problem& p, int64_t m, int64_t n, double x_scale, const double* totals) {
+[[maybe_unused]] __m256d low_half(__m256 a) { return _mm256_cvtps_pd(_mm256_castps256_ps128(a)); }
+[[maybe_unused]] __m256d high_half(__m256 a) { return _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)); }
+
+// Eight outputs: total * sx + bias in double, rounded to float32 and then to y's dtype.
+[[maybe_unused]] void store_outputs(const qcts_problem& p, int64_t m, int64_t n, double x_scale, __m256d low,
+                                    __m256d high) {
   const int64_t some = p.n - n < kLanes ? p.n - n : kLanes;
   __m256 bias = _mm256_setzero_ps();
   if (p.bias != nullptr)
     bias = load_some(p.bias_dtype, static_cast<const char*>(p.bias) + n * dtype_bytes(p.bias_dtype), some);
   const __m256d scale = _mm256_set1_pd(x_scale);
-  const __m256d low = _mm256_fmadd_pd(_mm256_loadu_pd(totals), scale, _mm256_cvtps_pd(_mm256_castps256_ps128(bias)));
-  const __m256d high =
-      _mm256_fmadd_pd(_mm256_loadu_pd(totals + 4), scale, _mm256_cvtps_pd(_mm256_extractf128_ps(bias, 1)));
+  low = _mm256_fmadd_pd(low, scale, low_half(bias));
+  high = _mm256_fmadd_pd(high, scale, high_half(bias));
   const __m256 value = _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
   store_some(p.y_dtype, static_cast<char*>(p.y) + m * p.ldy_bytes + n * dtype_bytes(p.y_dtype), value, some);
+}
+
+// Where the row is one group: sw * (sums - zero point * sum of x), in double, which holds it exactly.
+[[maybe_unused]] void store_row_sums(const qcts_problem& p, const Frame& frame, uint32_t scale_dtype,
+                                     const uint8_t* scales, int64_t m, int64_t n, const int32_t* sums) {
+  const int64_t lane = n % kColumns, bytes = dtype_bytes(scale_dtype);
+  const __m256 scale = load8(scale_dtype, scales + lane * bytes);
+  const __m256i zero_point = _mm256_cvtepi8_epi32(
+      _mm_loadl_epi64(reinterpret_cast<const __m128i*>(scales + kColumns * bytes + lane)));
+  const __m256d x_sum = _mm256_set1_pd(frame.x_sums[m]);
+  const auto scaled = [&](__m256d of_scale, __m128i of_zero, const int32_t* at) {
+    const __m256d sum = _mm256_cvtepi32_pd(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)));
+    return _mm256_mul_pd(_mm256_fnmadd_pd(_mm256_cvtepi32_pd(of_zero), x_sum, sum), of_scale);
+  };
+  store_outputs(p, m, n, frame.rows[m].scale,
+                scaled(low_half(scale), _mm256_castsi256_si128(zero_point), sums + lane),
+                scaled(high_half(scale), _mm256_extracti128_si256(zero_point, 1), sums + lane + 4));
 }
 
 template <class Scheme>
@@ -215,25 +234,36 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   const qcts_problem& p = *frame.problem;
   alignas(64) int32_t panel[kPanelPairs][kColumns];
   alignas(64) int32_t sums[kRows][kColumns];
-  alignas(64) double totals[kRows][kColumns];
+  alignas(64) float totals[kRows][kColumns];
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
   const uint8_t* codes = frame.prepared + block * block_bytes<Scheme>(p);
   const int64_t pairs = padded_group<Scheme>(p) / 2, count = groups<Scheme>(p), ldx = padded_k<Scheme>(p);
+  const int64_t stride = group_bytes<Scheme>(p), scales_at = code_bytes<Scheme>(p);
+  const uint32_t scale_dtype = Scheme::scale_dtype(p);
   const int64_t most = rows > 2 ? kPanelPairs : rows == 2 ? 128 : pairs;
-  for (int64_t g = 0; g < count; ++g, codes += group_bytes<Scheme>(p)) {
-    std::memset(sums, 0, static_cast<size_t>(rows) * sizeof sums[0]);
+  for (int64_t g = 0; g < count; ++g) {
+    const uint8_t* at = codes + g * stride;
+    for (int64_t line = scales_at; line < stride; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(at + stride + line), _MM_HINT_T0);
     for (int64_t pair = 0; pair < pairs; pair += most) {
-      const Piece piece = {codes + pair / Scheme::kStepPairs * Scheme::kStepBytes,
+      const Piece piece = {at + pair / Scheme::kStepPairs * Scheme::kStepBytes,
                            pairs - pair < most ? pairs - pair : most,
-                           frame.x + first_m * ldx + 2 * (g * pairs + pair), ldx};
+                           frame.x + first_m * ldx + 2 * (g * pairs + pair), ldx, pair == 0};
       multiply_piece<Scheme>(piece, rows, sums, panel);
     }
-    apply_scales(Scheme::scale_dtype(p), codes + code_bytes<Scheme>(p), frame.x_sums + first_m * count + g, count,
-                 rows, sums, totals);
+    if (count > 1)
+      apply_scales(scale_dtype, at + scales_at, frame.x_sums + first_m * count + g, count, rows, sums,
+                   totals);
   }
   for (int64_t m = 0; m < rows; ++m)
-    for (int64_t n = 0; n < kColumns && block * kColumns + n < p.n; n += kLanes)
-      store_outputs(p, first_m + m, block * kColumns + n, frame.rows[first_m + m].scale, &totals[m][n]);
+    for (int64_t n = block * kColumns; n < p.n && n < (block + 1) * kColumns; n += kLanes) {
+      if (count == 1) {
+        store_row_sums(p, frame, scale_dtype, codes + scales_at, first_m + m, n, sums[m]);
+      } else {
+        const __m256 total = _mm256_loadu_ps(&totals[m][n % kColumns]);
+        store_outputs(p, first_m + m, n, frame.rows[first_m + m].scale, low_half(total), high_half(total));
+      }
+    }
 }
 
 template <class Scheme>
@@ -265,7 +295,8 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
         __m256i code = _mm256_sub_epi32(codes_of(frame.recipe, x, reciprocal, zero_point), offset);
         if (k + kLanes > group) {  // beyond the row
           const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-          code = _mm256_and_si256(code, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(group - k)), lane));
+          code = _mm256_and_si256(code,
+                                  _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(group - k)), lane));
         }
         total = _mm256_add_epi32(total, code);
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(code, code), 0xD8);
@@ -306,9 +337,8 @@ uint64_t prepared_bytes(const qcts_problem* p) {
 }
 template <class Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
-  return static_cast<uint64_t>(p->m) *
-         (static_cast<uint64_t>(padded_k<Scheme>(*p)) * 2 + static_cast<uint64_t>(groups<Scheme>(*p)) * 4 +
-          sizeof(RowScale));
+  return static_cast<uint64_t>(p->m) * (static_cast<uint64_t>(padded_k<Scheme>(*p)) * 2 +
+                                        static_cast<uint64_t>(groups<Scheme>(*p)) * 4 + sizeof(RowScale));
 }
 
 // What the weight-only checks take, beside the policy.
@@ -329,8 +359,8 @@ qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_s
   if (Scheme::group(copy) > kMostK)
     return refuse(QCTS_UNSUPPORTED, why, why_size, "a scale for %lld elements: 32-bit sums hold %lld",
                   static_cast<long long>(Scheme::group(copy)), static_cast<long long>(kMostK));
-  if (Scheme::group(copy) != copy.k && Scheme::group(copy) % kPadK != 0)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld is not a multiple of 8",
+  if (Scheme::group(copy) != copy.k && (Scheme::group(copy) % kPadK != 0 || Scheme::group(copy) > 512))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: needs a multiple of 8 up to 512, or the row",
                   static_cast<long long>(Scheme::group(copy)));
   return QCTS_OK;
 }
@@ -348,12 +378,14 @@ qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
 template <const qcts_kernel& kKernel, class Scheme>
 qcts_status run_checked(const qcts_problem* problem) {
   const qcts_problem copy = as_weight_only(*problem);
-  if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK || check_run(kKernel, &copy) != QCTS_OK)
+  if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
+      check_run(kKernel, &copy) != QCTS_OK)
     return QCTS_INVALID;
   auto* x = static_cast<int16_t*>(copy.workspace);
   auto* x_sums = reinterpret_cast<int32_t*>(x + copy.m * padded_k<Scheme>(copy));
   auto* rows = reinterpret_cast<RowScale*>(x_sums + copy.m * groups<Scheme>(copy));
-  Frame frame = {&copy, static_cast<const uint8_t*>(copy.prepared), x, x_sums, rows, Scheme::recipe(*problem)};
+  Frame frame = {
+      &copy, static_cast<const uint8_t*>(copy.prepared), x, x_sums, rows, Scheme::recipe(*problem)};
   parallel_for(copy.threads, copy.m, 4, quantize_rows<Scheme>, &frame);
   parallel_for(copy.threads, blocks(copy), 1, multiply_blocks<Scheme>, &frame);
   return QCTS_OK;

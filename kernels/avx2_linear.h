@@ -2,19 +2,19 @@
 // scheme's file brings the layout of a block and the decoding of its codes.
 //
 // Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
-// order of use, so a call reads one linear stream, and the sum over k has no tail: k is padded with codes that
-// meet zeros of x. Columns are split statically over threads, x is widened to float once.
+// order of use, so a call reads one linear stream, and the sum over k has no tail: k is padded with codes
+// that meet zeros of x. Columns are split statically over threads, x is widened to float once.
 // - m <= 4: codes are decoded in registers, used for one row or two, and forgotten. What limits it is
 //   in the scheme's file: reading memory, or decoding. One row keeps the 8 sums of 64 columns in registers;
 //   the addition of a fused multiply-add takes 4 cycles and two start in each, so 8 chains are what it takes.
 // - m > 4: 64 k of a block are decoded to a panel of floats (16 KiB, half of a 32 KiB L1), which 6 rows by 16
 //   columns at a time multiply: 12 sums, 2 weights and 1 broadcast in 16 registers, 12 fused multiply-adds to
 //   8 loads, so the two multipliers and not the two load ports are the limit.
-// The loops over sums are unrolled by hand of the pragma: an array of sums that a loop indexes lives in memory,
-// and then a store and a load stand in every chain (int8, m = 1, 1024 x 1024: 92 us before, 43 us after).
-// Every output is the same chain in either case: t = fma(x, w, t) over the k of a group in order, then total
-// = fma(scale, t, total), then total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not
-// depend on m, nor anything on the number of threads.
+// The loops over sums are unrolled by hand of the pragma: an array of sums that a loop indexes lives in
+// memory, and then a store and a load stand in every chain (int8, m = 1, 1024 x 1024: 92 us before, 43 us
+// after). Every output is the same chain in either case: t = fma(x, w, t) over the k of a group in order,
+// then total = fma(scale, t, total), then total = fma(zero, sum of x, total) where the scheme has zeros. So
+// rows do not depend on m, nor anything on the number of threads.
 #pragma once
 
 #include "kernels/avx2.h"
@@ -24,10 +24,10 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int kColumns = 64, kVectors = kColumns / kLanes;
-constexpr int kRows = 64;          // of sums at a time
-constexpr int kPanelK = 64;        // k of a panel
-constexpr int kDirectK = 256;      // k of a piece whose codes stay in L1 for the second pass over them
-constexpr int64_t kPadK = 8;       // x and the codes of a row scheme are padded to it
+constexpr int kRows = 64;      // of sums at a time
+constexpr int kPanelK = 64;    // k of a panel
+constexpr int kDirectK = 256;  // k of a piece whose codes stay in L1 for the second pass over them
+constexpr int64_t kPadK = 8;   // x and the codes of a row scheme are padded to it
 // A core's prefetcher stops at the end of a page; the stream goes on.
 constexpr int kPrefetchBytes = 4096;
 
@@ -43,10 +43,10 @@ struct Piece {
   int64_t count;
   const float* x;
   int64_t ldx;
-  bool first, last;             // of its group
-  const float* scale;           // [64]; with `last`
-  const float* zero;            // [64], or NULL
-  const float* x_sums;          // of the group, rows ld_sums apart
+  bool first, last;     // of its group
+  const float* scale;   // [64]; with `last`
+  const float* zero;    // [64], or NULL
+  const float* x_sums;  // of the group, rows ld_sums apart
   int64_t ld_sums;
 };
 // Sums of a group that is not finished, and of those that are.
@@ -137,10 +137,11 @@ template <int M, int V>
 }
 
 // Codes are decoded and used at once, for M rows and V vectors from `vector` on. Neighbouring multiply-adds
-// belong to different chains: the scheduler of a core holds about 64 operations, and eight in a row of one chain
-// fill it with waiting ones (int4, m = 1: QQQ times slower).
+// belong to different chains: the scheduler of a core holds about 64 operations, and eight in a row of one
+// chain fill it with waiting ones (int4, m = 1: QQQ times slower).
 template <class Scheme, int M, int V>
-[[gnu::noinline]] void multiply_codes(const uint8_t* header, const Piece& piece, int vector, const Sums& sums) {
+[[gnu::noinline]] void multiply_codes(const uint8_t* header, const Piece& piece, int vector,
+                                      const Sums& sums) {
   constexpr int kStep = Scheme::kStep, kWide = Scheme::kWide;
   __m256 sum[M][V];
   open_sums<M, V>(piece, vector, sum, sums);
@@ -222,8 +223,7 @@ void decode_panel(const uint8_t* header, const uint8_t* codes, int64_t count, fl
         __m256 weight[Scheme::kWide];
         Scheme::decode(header, at, v, i, weight);
 #pragma GCC unroll 8
-        for (int w = 0; w < Scheme::kWide; ++w)
-          _mm256_storeu_ps(&panel[k + i][(v + w) * kLanes], weight[w]);
+        for (int w = 0; w < Scheme::kWide; ++w) _mm256_storeu_ps(&panel[k + i][(v + w) * kLanes], weight[w]);
       }
     }
   }
@@ -248,13 +248,14 @@ void multiply_piece(const uint8_t* header, const Piece& piece, int64_t rows, con
 }
 
 // Eight outputs of a row: total * factor + bias, rounded once to float32, then to y's dtype.
-[[maybe_unused]] void store_outputs(const qcts_problem& p, int64_t m, int64_t n, __m256 total, __m256 factor) {
+[[maybe_unused]] void store_outputs(const qcts_problem& p, int64_t m, int64_t n, __m256 total,
+                                    __m256 factor) {
   const int64_t some = p.n - n < kLanes ? p.n - n : kLanes;
   __m256 value;
   if (p.bias != nullptr) {
     const char* bias = static_cast<const char*>(p.bias) + n * dtype_bytes(p.bias_dtype);
-    value = _mm256_fmadd_ps(
-        total, factor, some == kLanes ? load8(p.bias_dtype, bias) : load_some(p.bias_dtype, bias, some));
+    value = _mm256_fmadd_ps(total, factor,
+                            some == kLanes ? load8(p.bias_dtype, bias) : load_some(p.bias_dtype, bias, some));
   } else {
     value = _mm256_mul_ps(total, factor);
   }
@@ -285,13 +286,27 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   const uint8_t* header = frame.prepared + block * block_bytes<Scheme>(p);
   const int64_t group = padded_group<Scheme>(p), groups = p.k / Scheme::group(p), ldx = padded_k<Scheme>(p);
   const int64_t most = rows > 4 ? kPanelK : rows == 1 && Scheme::kSumsAlone == kVectors ? group : kDirectK;
+  const int64_t group_stride = group_bytes<Scheme>(p), scale_bytes = Scheme::scale_bytes(p);
   for (int64_t g = 0; g < groups; ++g) {
-    const uint8_t* codes = header + Scheme::kHeaderBytes + g * group_bytes<Scheme>(p);
-    Scheme::scales(p, codes + group * Scheme::kBytesPerK, scale, zero);
+    const uint8_t* codes = header + Scheme::kHeaderBytes + g * group_stride;
+    const uint8_t* scales = codes + group * Scheme::kBytesPerK;
+    // Those of the next group, from the level of cache where the stream's prefetch left them.
+    for (int64_t line = 0; line < scale_bytes; line += 64) {
+      _mm_prefetch(reinterpret_cast<const char*>(scales + group_stride + line), _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(scales + kPrefetchBytes + line), _MM_HINT_T0);
+    }
+    Scheme::scales(p, scales, scale, zero);
     for (int64_t k = 0; k < group; k += most) {
-      Piece piece = {codes + k * Scheme::kBytesPerK, group - k < most ? group - k : most,
-                     frame.x + first_m * ldx + g * group + k, ldx, k == 0, k + most >= group, scale,
-                     nullptr, nullptr, groups};
+      Piece piece = {codes + k * Scheme::kBytesPerK,
+                     group - k < most ? group - k : most,
+                     frame.x + first_m * ldx + g * group + k,
+                     ldx,
+                     k == 0,
+                     k + most >= group,
+                     scale,
+                     nullptr,
+                     nullptr,
+                     groups};
       if (Scheme::kHasZeros) piece.zero = zero, piece.x_sums = frame.x_sums + first_m * groups + g;
       multiply_piece<Scheme>(header, piece, rows, {open, totals}, panel);
     }
@@ -344,7 +359,8 @@ uint64_t prepared_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
 }
 
-// out[k][column] of a block from rows of `k` bytes, `ld` apart; 128 k at a time, so that both sides stay in L1.
+// out[k][column] of a block from rows of `k` bytes, `ld` apart; 128 k at a time, so that both sides stay in
+// L1.
 [[maybe_unused]] void transpose_bytes(const uint8_t* rows, int64_t ld, int64_t columns, int64_t k_count,
                                       uint8_t* out) {
   for (int64_t k0 = 0; k0 < k_count; k0 += 128)

@@ -2,11 +2,11 @@
 //
 // A code is looked up: two byte shuffles give the low and the high byte of the bfloat16 that it means, an
 // interleave joins them, and a shift or a mask makes the float. For 64 codes that is 3 operations to take the
-// nibbles apart, 4 shuffles, 4 interleaves and 8 shifts or masks: 19, where sign extension by two shifts and a
-// conversion takes 24, and any table of 16 bfloat16 costs the same: integers, e2m1, normal float.
-// Layout of a block of 64 columns: for each 2 k, 64 bytes, the even k in their low nibbles. Of each 32 columns,
-// column 8 q + 4 h + d stands in byte 16 h + 8 (q / 2) + 2 d + q % 2, which is where the interleave within 128
-// bits takes it from.
+// nibbles apart, 4 shuffles, 4 interleaves and 8 shifts or masks: 19, where sign extension by two shifts and
+// a conversion takes 24, and any table of 16 bfloat16 costs the same: integers, e2m1, normal float. Layout of
+// a block of 64 columns: for each 2 k, 64 bytes, the even k in their low nibbles. Of each 32 columns, column
+// 8 q + 4 h + d stands in byte 16 h + 8 (q / 2) + 2 d + q % 2, which is where the interleave within 128 bits
+// takes it from.
 #pragma once
 
 #include "kernels/avx2_linear.h"
@@ -30,16 +30,18 @@ struct NibbleTable {
 };
 [[maybe_unused]] NibbleTable nibble_table(const uint8_t* bytes) {
   const auto* at = reinterpret_cast<const __m128i*>(bytes);
-  return {_mm256_broadcastsi128_si256(_mm_loadu_si128(at)), _mm256_broadcastsi128_si256(_mm_loadu_si128(at + 1))};
+  return {_mm256_broadcastsi128_si256(_mm_loadu_si128(at)),
+          _mm256_broadcastsi128_si256(_mm_loadu_si128(at + 1))};
 }
 
 constexpr uint32_t kUpper = 0xFFFF0000u, kBytes = 0x0F0F0F0Fu;
-alignas(32) constexpr uint32_t kUpperHalves[8] = {kUpper, kUpper, kUpper, kUpper, kUpper, kUpper, kUpper, kUpper};
+alignas(32) constexpr uint32_t kUpperHalves[8] = {kUpper, kUpper, kUpper, kUpper,
+                                                  kUpper, kUpper, kUpper, kUpper};
 alignas(32) constexpr uint32_t kNibbles[8] = {kBytes, kBytes, kBytes, kBytes, kBytes, kBytes, kBytes, kBytes};
 
 // k i of a pair, of the 32 columns from `vector` on.
-[[gnu::always_inline]] inline void look_up_nibbles(const NibbleTable& table, const uint8_t* at, int vector, int i,
-                                                   __m256 (&out)[kNibbleWide]) {
+[[gnu::always_inline]] inline void look_up_nibbles(const NibbleTable& table, const uint8_t* at, int vector,
+                                                   int i, __m256 (&out)[kNibbleWide]) {
   __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + vector * kLanes));
   if (i == 1) codes = _mm256_srli_epi16(codes, 4);
   codes = and_memory(codes, kNibbles);
@@ -51,15 +53,17 @@ alignas(32) constexpr uint32_t kNibbles[8] = {kBytes, kBytes, kBytes, kBytes, kB
   out[3] = _mm256_castsi256_ps(and_memory(second, kUpperHalves));
 }
 
-// The same for 16 floats given by their four bytes, `tables` of 16 each: two interleaves more, after which column 8 q
+// The same for 16 floats given by their four bytes, `tables` of 16 each: two interleaves more, after which
+// column 8 q
 // + 4 h + d of each 32 comes from byte 16 h + 4 q + d.
 [[maybe_unused]] void put_wide_nibble(uint8_t* codes, int64_t column, int64_t k, uint32_t code) {
   const int64_t q = column % 32 / 8, h = column % 8 / 4, d = column % 4;
   codes[k / 2 * kColumns + column / 32 * 32 + 16 * h + 4 * q + d] |=
       static_cast<uint8_t>(code << (k % 2 == 0 ? 0 : 4));
 }
-[[maybe_unused, gnu::always_inline]] inline void look_up_floats(const uint8_t* tables, const uint8_t* at, int vector,
-                                                                int i, __m256 (&out)[kNibbleWide]) {
+[[maybe_unused, gnu::always_inline]] inline void look_up_floats(const uint8_t* tables, const uint8_t* at,
+                                                                int vector, int i,
+                                                                __m256 (&out)[kNibbleWide]) {
   const auto table = [&](int byte) {
     return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables + 16 * byte)));
   };

@@ -51,5 +51,9 @@ constexpr qcts_kernel exact_rows(qcts_op op, const char* scheme, const char* var
   return plane_data(p.planes, p.n_planes, name);
 }
 
+[[maybe_unused]] void* out_plane(const qcts_problem& p, const char* name) {
+  return plane_data(p.out_planes, p.n_out_planes, name);
+}
+
 }  // namespace
 }  // namespace qcts

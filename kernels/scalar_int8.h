@@ -38,8 +38,8 @@ struct RowScale {
   return static_cast<int8_t>(code < -128 ? -128 : code > 127 ? 127 : code);
 }
 
-// A row as torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant makes it (8da4w): asymmetric, every step
-// rounded to dtype, the least scale dtype's smallest normal number.
+// A row as torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant makes it (8da4w): asymmetric, every
+// step rounded to dtype, the least scale dtype's smallest normal number.
 [[maybe_unused]] RowScale quantize_token(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
   float low = 0, high = 0;
   for (int64_t i = 0; i < k; ++i) {

@@ -1,6 +1,6 @@
-// `linear` with weights alone for the scalar variants, and for nothing else: every function has internal linkage.
-// y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias. Limited by one dependent addition an
-// element; it exists to be read. All sums are in double, where the products are exact.
+// `linear` with weights alone for the scalar variants, and for nothing else: every function has internal
+// linkage. y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias. Limited by one dependent
+// addition an element; it exists to be read. All sums are in double, where the products are exact.
 #pragma once
 
 #include "kernels/entry.h"
@@ -47,7 +47,8 @@ void linear_columns(const qcts_problem& p, int64_t first, int64_t last) {
 template <const qcts_kernel& kKernel, class Source>
 constexpr qcts_kernel linear_of(const char* scheme) {
   qcts_kernel entry = exact_rows<kKernel, linear_columns<Source>>(
-      QCTS_OP_LINEAR, scheme, "scalar", "a sum in double per output and group; bound by one dependent addition an element");
+      QCTS_OP_LINEAR, scheme, "scalar",
+      "a sum in double per output and group; bound by one dependent addition an element");
   entry.claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT;
   entry.numerics.struct_size = sizeof(qcts_numerics);
   entry.numerics.accumulator = QCTS_F64;

@@ -189,6 +189,20 @@ qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem
   return status;
 }
 
+qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
+                             size_t why_size) {
+  const qcts_problem& p = *problem;
+  const char* missing = missing_feature(kernel.variant);
+  if (missing != nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "%s", missing);
+  if (!is_float(p.x_dtype))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "x must be float32, float16 or bfloat16");
+  if (p.device != 0 || p.m <= 0 || p.k <= 0 ||
+      (p.m > 1 && p.ldx_bytes < p.k * static_cast<int64_t>(dtype_bytes(p.x_dtype))))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "x of %lld x %lld on device %u",
+                  static_cast<long long>(p.m), static_cast<long long>(p.k), p.device);
+  return QCTS_OK;
+}
+
 qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   if (check_problem(kernel, problem, nullptr, 0) != QCTS_OK) return QCTS_INVALID;

@@ -29,6 +29,11 @@ qcts_status check_prepare(const qcts_kernel& kernel, const qcts_problem* problem
 // Does scheme_name, the family with its parameters, contain `part`? No where the host gave none.
 bool scheme_name_has(const qcts_problem& problem, const char* part);
 
+// For quantize_activation: processor features, device, dtype and rows of x. QCTS_OK or QCTS_UNSUPPORTED with
+// a reason.
+qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
+                             size_t why_size);
+
 // tile_packed_4d and tile_packed_4d_v1: one order of the bytes, two producers.
 bool is_tile_packed(const char* layout);
 

@@ -51,6 +51,7 @@ struct Fp8Row {
 
 const qcts_kernel qcts_kernel_linear_fp8_row_avx2 = linear_of<qcts_kernel_linear_fp8_row_avx2, Fp8Row>(
     "fp8_row",
-    "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, then by "
+    "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, then "
+    "by "
     "fma",
     qcts::supports_problem<qcts_kernel_linear_fp8_row_avx2>);

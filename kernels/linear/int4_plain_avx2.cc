@@ -1,5 +1,5 @@
-// Layout and limits: kernels/avx2_int4.h. The plain planes have signed codes, the even k in the low nibble, and
-// a plane each of scales and zeros.
+// Layout and limits: kernels/avx2_int4.h. The plain planes have signed codes, the even k in the low nibble,
+// and a plane each of scales and zeros.
 #include "kernels/avx2_int4.h"
 
 namespace {

@@ -55,14 +55,17 @@ struct Int8Row {
       std::memcpy(out + 4 * c, &zero, 4);
     }
     transpose_bytes(reinterpret_cast<const uint8_t*>(qdata) + first_n * p.k, p.k, columns, p.k, codes);
-    std::memcpy(codes + padded_k<Int8Row>(p) * kColumns, scale + 4 * first_n, static_cast<size_t>(4 * columns));
+    std::memcpy(codes + padded_k<Int8Row>(p) * kColumns, scale + 4 * first_n,
+                static_cast<size_t>(4 * columns));
   }
 };
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_int8_row_avx2 = linear_of<qcts_kernel_linear_int8_row_avx2, Int8Row<false>>(
-    "int8_row",
-    "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, then by "
-    "fma",
-    qcts::supports_problem<qcts_kernel_linear_int8_row_avx2>);
+const qcts_kernel qcts_kernel_linear_int8_row_avx2 =
+    linear_of<qcts_kernel_linear_int8_row_avx2, Int8Row<false>>(
+        "int8_row",
+        "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, "
+        "then by "
+        "fma",
+        qcts::supports_problem<qcts_kernel_linear_int8_row_avx2>);

@@ -1,5 +1,5 @@
-// W8A8, rows of x to int8 at run time: kernels/avx2_int8_linear.h. m = 1 is bound by reading one byte a weight. A
-// pair of k is 128 bytes, the two codes of a column side by side.
+// W8A8, rows of x to int8 at run time: kernels/avx2_int8_linear.h. m = 1 is bound by reading one byte a
+// weight. A pair of k is 128 bytes, the two codes of a column side by side.
 #include "kernels/avx2_int8_linear.h"
 
 namespace {
@@ -22,7 +22,8 @@ struct Int8RowDyn {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + vector * 2 * kLanes)));
   }
 
-  static void prepare_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t, uint8_t* codes) {
+  static void prepare_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t,
+                            uint8_t* codes) {
     const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata")) + first_n * p.k;
     for (int64_t k0 = 0; k0 < p.k; k0 += 128)
       for (int64_t c = 0; c < columns; ++c)
@@ -36,5 +37,6 @@ struct Int8RowDyn {
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_avx2 =
     int8_linear_of<qcts_kernel_linear_int8_row_dyn_avx2, Int8RowDyn>(
         "int8_row:dyn_row_sym,dyn_row_asym",
-        "codes widened to 16 bits in registers for m <= 2, to a panel above, exact integer sums; bound by reading "
+        "codes widened to 16 bits in registers for m <= 2, to a panel above, exact integer sums; bound by "
+        "reading "
         "weights, then by integer multiply-adds");

@@ -1,7 +1,7 @@
-// 8da4w and its wider and narrower siblings: kernels/avx2_int8_linear.h. Codes of at most four bits go eight to a
-// word: of column c in word c of 64, k 2i in bits 4i and k 2i + 1 in bits 16 + 4i, so that a left and an arithmetic
-// right shift of 16-bit lanes give a pair of k; 7 shifts, 4 multiplications and 4 additions for 64 weights, and
-// m = 1 is bound by reading half a byte a weight. Wider codes stand as in int8_row_dyn_avx2.cc.
+// 8da4w and its wider and narrower siblings: kernels/avx2_int8_linear.h. Codes of at most four bits go eight
+// to a word: of column c in word c of 64, k 2i in bits 4i and k 2i + 1 in bits 16 + 4i, so that a left and an
+// arithmetic right shift of 16-bit lanes give a pair of k; 7 shifts, 4 multiplications and 4 additions for 64
+// weights, and m = 1 is bound by reading half a byte a weight. Wider codes stand as in int8_row_dyn_avx2.cc.
 #include "kernels/avx2_int8_linear.h"
 
 namespace {
@@ -30,13 +30,15 @@ struct IntxNibbles : Intx {
     return _mm256_srai_epi16(pair == 3 ? words : _mm256_slli_epi16(words, 12 - 4 * pair), 12);
   }
 
-  static void prepare_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes) {
+  static void prepare_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g,
+                            uint8_t* codes) {
     const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
     for (int64_t c = 0; c < columns; ++c)
       for (int64_t k = 0; k < group(p); ++k) {
         const uint32_t code = qdata[(first_n + c) * p.k + g * group(p) + k] & 15u;
         const int64_t pair = k % 8 / 2;
-        codes[k / 8 * kStepBytes + 4 * c + k % 2 * 2 + pair / 2] |= static_cast<uint8_t>(code << (pair % 2 * 4));
+        codes[k / 8 * kStepBytes + 4 * c + k % 2 * 2 + pair / 2] |=
+            static_cast<uint8_t>(code << (pair % 2 * 4));
       }
   }
 };
@@ -48,7 +50,8 @@ struct IntxBytes : Intx {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + vector * 2 * kLanes)));
   }
 
-  static void prepare_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes) {
+  static void prepare_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g,
+                            uint8_t* codes) {
     const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
     for (int64_t c = 0; c < columns; ++c)
       for (int64_t k = 0; k < group(p); ++k)
@@ -73,10 +76,10 @@ qcts_status intx_run(const qcts_problem* p) {
 }
 
 constexpr qcts_kernel intx_entry() {
-  qcts_kernel entry = int8_linear_of<kIntx, IntxBytes>(
-      "intx:dyn_token_asym",
-      "codes widened to 16 bits in registers for m <= 2, to a panel above, exact integer sums; bound by reading "
-      "weights, then by integer multiply-adds");
+  qcts_kernel entry = int8_linear_of<kIntx, IntxBytes>("intx:dyn_token_asym",
+                                                       "codes widened to 16 bits in registers for m <= 2, to "
+                                                       "a panel above, exact integer sums; bound by reading "
+                                                       "weights, then by integer multiply-adds");
   entry.workspace_bytes = intx_workspace_bytes;
   entry.prepared_bytes = intx_prepared_bytes;
   entry.prepare = intx_prepare;

@@ -1,5 +1,6 @@
-// 8da4w: y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)) + bias. x is quantized into the workspace, one
-// scale a row, every step rounded to x's dtype; sums of a group are integers and exact, the rest is in double.
+// 8da4w: y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)) + bias. x is quantized into the
+// workspace, one scale a row, every step rounded to x's dtype; sums of a group are integers and exact, the
+// rest is in double.
 #include "kernels/entry.h"
 #include "kernels/scalar_int8.h"
 
@@ -63,8 +64,8 @@ qcts_status intx_run(const qcts_problem* problem) {
   IntxTask task = {&copy, reinterpret_cast<int8_t*>(workspace),
                    reinterpret_cast<qcts::scalar::RowScale*>(workspace + intx_rows_offset(copy))};
   for (int64_t m = 0; m < copy.m; ++m)
-    task.rows[m] = qcts::scalar::quantize_token(copy.x_dtype, static_cast<const char*>(copy.x) + m * copy.ldx_bytes,
-                                                copy.k, task.codes + m * copy.k);
+    task.rows[m] = qcts::scalar::quantize_token(
+        copy.x_dtype, static_cast<const char*>(copy.x) + m * copy.ldx_bytes, copy.k, task.codes + m * copy.k);
   qcts::parallel_for(copy.threads, copy.n, 1, intx_columns, &task);
   return QCTS_OK;
 }
@@ -76,7 +77,8 @@ const qcts_kernel qcts_kernel_linear_intx_dyn_scalar = {
     .op = QCTS_OP_LINEAR,
     .scheme = "intx:dyn_token_asym",
     .variant = "scalar",
-    .description = "integer sums of a row of x and a group of the weight; bound by one dependent addition an element",
+    .description =
+        "integer sums of a row of x and a group of the weight; bound by one dependent addition an element",
     .claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
     .reserved = 0,
     .numerics = {.struct_size = sizeof(qcts_numerics),

@@ -1,9 +1,10 @@
-// y = sum over blocks of 32 of 2^e * sum(x * element), plus bias. MXFP4: table lookups (kernels/avx2_nibbles.h), m =
-// 1 bound by them. MXFP8 and MXFP6: a byte an element, moved into a float's place (kernels/avx2_float8.h), bound by
-// that at m = 1 as well, at about three quarters of what memory brings. Scales are stored as bfloat16, which holds
-// every e8m0, 2^-127 and NaN included, and is widened by one shift. A block of 64 columns: for each 32 k the codes,
-// a cache line for each k or for each 2 k, then 64 scales. An e4m3 NaN is moved to the scale of its 32, as
-// fp8_row_avx2.cc does with a row's; e5m2, which has infinities too, is decoded in full.
+// y = sum over blocks of 32 of 2^e * sum(x * element), plus bias. MXFP4: table lookups
+// (kernels/avx2_nibbles.h), m = 1 bound by them. MXFP8 and MXFP6: a byte an element, moved into a float's
+// place (kernels/avx2_float8.h), bound by that at m = 1 as well, at about three quarters of what memory
+// brings. Scales are stored as bfloat16, which holds every e8m0, 2^-127 and NaN included, and is widened by
+// one shift. A block of 64 columns: for each 32 k the codes, a cache line for each k or for each 2 k, then 64
+// scales. An e4m3 NaN is moved to the scale of its 32, as fp8_row_avx2.cc does with a row's; e5m2, which has
+// infinities too, is decoded in full.
 #include "kernels/avx2_float8.h"
 #include "kernels/avx2_nibbles.h"
 
@@ -38,7 +39,8 @@ struct MxBlocks {
 };
 
 struct Mxfp4 : MxBlocks {
-  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK, kSumsAlone = 8;
+  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK,
+                       kSumsAlone = 8;
 
   [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector, int i,
                                             __m256 (&out)[kWide]) {
@@ -53,7 +55,8 @@ struct Mxfp4 : MxBlocks {
     for (int64_t g = 0; g < p.k / kBlockK; ++g, out += group_bytes<Mxfp4>(p))
       for (int64_t c = 0; c < columns; ++c) {
         const uint8_t* from = pairs + ((first_n + c) * p.k + g * kBlockK) / 2;
-        for (int64_t k = 0; k < kBlockK; ++k) put_nibble(out, c, k, k % 2 == 0 ? from[k / 2] & 15u : from[k / 2] >> 4);
+        for (int64_t k = 0; k < kBlockK; ++k)
+          put_nibble(out, c, k, k % 2 == 0 ? from[k / 2] & 15u : from[k / 2] >> 4);
         put_scale(p, first_n + c, g, false, out + kBlockK * kBytesPerK + 2 * c);
       }
   }

@@ -1,5 +1,5 @@
-// Elements of eight, six or four bits, an e8m0 scale for each 32; six bits stand in the low bits of a byte, of two
-// four-bit ones the even is low.
+// Elements of eight, six or four bits, an e8m0 scale for each 32; six bits stand in the low bits of a byte,
+// of two four-bit ones the even is low.
 #include "kernels/scalar_linear.h"
 
 namespace {
@@ -32,5 +32,4 @@ struct MxSource {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_mx_scalar =
-    linear_of<qcts_kernel_linear_mx_scalar, MxSource>("mx");
+const qcts_kernel qcts_kernel_linear_mx_scalar = linear_of<qcts_kernel_linear_mx_scalar, MxSource>("mx");

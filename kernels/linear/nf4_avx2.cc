@@ -1,8 +1,8 @@
-// y = sum over blocks of 64 of scaler * sum(x * table[code]), plus bias. The table is the file's, in the weight's
-// dtype: bfloat16 is looked up by its two bytes (kernels/avx2_nibbles.h), float16 and float32 as the four bytes of a
-// float, which costs half as much again. m = 1 is bound by that. `prepare` makes the scalers that the file holds
-// in two steps, each rounded to the weight's dtype. A block of 64 columns: the table, then for each 64 k the codes
-// and 64 scalers.
+// y = sum over blocks of 64 of scaler * sum(x * table[code]), plus bias. The table is the file's, in the
+// weight's dtype: bfloat16 is looked up by its two bytes (kernels/avx2_nibbles.h), float16 and float32 as the
+// four bytes of a float, which costs half as much again. m = 1 is bound by that. `prepare` makes the scalers
+// that the file holds in two steps, each rounded to the weight's dtype. A block of 64 columns: the table,
+// then for each 64 k the codes and 64 scalers.
 #include "kernels/avx2_nibbles.h"
 
 namespace {
@@ -23,7 +23,8 @@ float nf4_rounded(uint32_t dtype, float value) {
 
 template <bool kWideTable>
 struct Nf4 {
-  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK, kSumsAlone = 8;
+  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK,
+                       kSumsAlone = 8;
   static constexpr int64_t kHeaderBytes = 64;
   static constexpr bool kHasZeros = false;
 
@@ -50,7 +51,8 @@ struct Nf4 {
     for (int i = 0; i < 16; ++i) {
       const uint32_t bits = __builtin_bit_cast(uint32_t, nf4_element(p.w_dtype, table, i));
       for (int byte = 0; byte < 4; ++byte)
-        if (kWideTable || byte >= 2) header[16 * (kWideTable ? byte : byte - 2) + i] = static_cast<uint8_t>(bits >> 8 * byte);
+        if (kWideTable || byte >= 2)
+          header[16 * (kWideTable ? byte : byte - 2) + i] = static_cast<uint8_t>(bits >> 8 * byte);
     }
   }
   static float scaler(const qcts_problem& p, int64_t block) {
@@ -80,7 +82,8 @@ struct Nf4 {
 qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
   const qcts_status status = qcts::check_problem(qcts_kernel_linear_nf4_avx2, p, why, why_size);
   if (status == QCTS_OK && p->k % kNf4BlockK != 0)
-    return qcts::refuse(QCTS_UNSUPPORTED, why, why_size, "k = %lld: blocks of 64 that cross rows are not for linear",
+    return qcts::refuse(QCTS_UNSUPPORTED, why, why_size,
+                        "k = %lld: blocks of 64 that cross rows are not for linear",
                         static_cast<long long>(p->k));
   return status;
 }
@@ -97,7 +100,8 @@ qcts_status nf4_run(const qcts_problem* p) { return nf4_entry(*p).run(p); }
 constexpr qcts_kernel nf4_kernel() {
   qcts_kernel entry = kNf4Narrow;  // both tables leave the same sizes
   entry.description =
-      "64 columns a block, the file's table looked up in registers for m <= 4, to a panel above; bound by decoding, "
+      "64 columns a block, the file's table looked up in registers for m <= 4, to a panel above; bound by "
+      "decoding, "
       "then by fma";
   entry.prepare = nf4_prepare;
   entry.run = nf4_run;

@@ -1,5 +1,5 @@
-// The file's table of 16, a scaler for each 64 of the flattened weight, which is made in two steps that round to the
-// weight's dtype; the even element has the high nibble.
+// The file's table of 16, a scaler for each 64 of the flattened weight, which is made in two steps that round
+// to the weight's dtype; the even element has the high nibble.
 #include "kernels/scalar_linear.h"
 
 namespace {
@@ -35,7 +35,8 @@ struct Nf4Source {
 qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
   const qcts_status status = qcts::check_problem(qcts_kernel_linear_nf4_scalar, p, why, why_size);
   if (status == QCTS_OK && p->k % 64 != 0)
-    return qcts::refuse(QCTS_UNSUPPORTED, why, why_size, "k = %lld: blocks of 64 that cross rows are not for linear",
+    return qcts::refuse(QCTS_UNSUPPORTED, why, why_size,
+                        "k = %lld: blocks of 64 that cross rows are not for linear",
                         static_cast<long long>(p->k));
   return status;
 }
@@ -48,5 +49,4 @@ constexpr qcts_kernel nf4_kernel() {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_nf4_scalar =
-    nf4_kernel();
+const qcts_kernel qcts_kernel_linear_nf4_scalar = nf4_kernel();

@@ -1,8 +1,8 @@
-// y = s * sum over blocks of 16 of scale * sum(x * element), plus bias; s is the scale of the whole weight, or 1.
-// Elements are looked up (kernels/avx2_nibbles.h), which bounds m = 1. The e4m3 scales are stored as bfloat16, which
-// holds them: 16 k are soon over, and widening takes one shift instead of four operations, for 2 bytes more to 8.
-// s acts on the finished sum, in one rounding with the bias. A block of 64 columns: s, then for each 16 k the
-// codes, then 64 scales.
+// y = s * sum over blocks of 16 of scale * sum(x * element), plus bias; s is the scale of the whole weight,
+// or 1. Elements are looked up (kernels/avx2_nibbles.h), which bounds m = 1. The e4m3 scales are stored as
+// bfloat16, which holds them: 16 k are soon over, and widening takes one shift instead of four operations,
+// for 2 bytes more to 8. s acts on the finished sum, in one rounding with the bias. A block of 64 columns: s,
+// then for each 16 k the codes, then 64 scales.
 #include "kernels/avx2_nibbles.h"
 
 namespace {
@@ -24,7 +24,8 @@ uint16_t e4m3_as_bf16(uint8_t code) {
 
 struct Nvfp4 {
   static constexpr int kBlockK = 16;
-  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK, kSumsAlone = 8;
+  static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK,
+                       kSumsAlone = 8;
   static constexpr int64_t kHeaderBytes = 64;
   static constexpr bool kHasZeros = false;
 
@@ -67,8 +68,9 @@ struct Nvfp4 {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_nvfp4_avx2 = linear_of<qcts_kernel_linear_nvfp4_avx2, Nvfp4>(
-    "nvfp4",
-    "64 columns a block, elements looked up in registers for m <= 4, to a panel above; bound by decoding, then by "
-    "fma",
-    qcts::supports_problem<qcts_kernel_linear_nvfp4_avx2>);
+const qcts_kernel qcts_kernel_linear_nvfp4_avx2 =
+    linear_of<qcts_kernel_linear_nvfp4_avx2, Nvfp4>("nvfp4",
+                                                    "64 columns a block, elements looked up in registers for "
+                                                    "m <= 4, to a panel above; bound by decoding, then by "
+                                                    "fma",
+                                                    qcts::supports_problem<qcts_kernel_linear_nvfp4_avx2>);

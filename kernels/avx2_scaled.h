@@ -1,0 +1,71 @@
+// Codes of a byte each times a scale, for the AVX2 variants of dequantize, and for nothing else: every
+// function has internal linkage. Bound by writing the result: eight codes cost some ten operations, of which
+// the rounding to bfloat16 is seven.
+#pragma once
+
+#include "kernels/avx2_float8.h"
+#include "kernels/entry.h"
+
+namespace qcts::avx2 {
+namespace {
+
+// `decode(codes)` gives eight floats; the product is rounded to float32 and then to dtype.
+template <class Decode>
+[[gnu::always_inline]] inline void scale_codes(uint32_t dtype, const uint8_t* codes, int64_t count,
+                                               float factor, char* to, const Decode& decode) {
+  const __m256 scale = _mm256_set1_ps(factor);
+  const int64_t bytes = dtype == QCTS_F32 ? 4 : 2;
+  int64_t k = 0;
+  for (; k + kLanes <= count; k += kLanes)
+    store8(dtype, to + k * bytes, _mm256_mul_ps(decode(codes + k), scale));
+  if (k == count) return;
+  uint8_t rest[kLanes] = {};
+  std::memcpy(rest, codes + k, static_cast<size_t>(count - k));
+  store_some(dtype, to + k * bytes, _mm256_mul_ps(decode(rest), scale), count - k);
+}
+
+template <Float8 kFormat>
+void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, char* to) {
+  scale_codes(dtype, codes, count, factor, to, [](const uint8_t* at) { return small_float<kFormat>(at); });
+}
+
+[[maybe_unused]] void scale_integers(uint32_t dtype, const int8_t* codes, int64_t count, int8_t zero_point,
+                                     float factor, char* to) {
+  const __m256i zero = _mm256_set1_epi32(zero_point);
+  scale_codes(dtype, reinterpret_cast<const uint8_t*>(codes), count, factor, to, [&](const uint8_t* at) {
+    const __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at)));
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(wide, zero));
+  });
+}
+
+// int8 codes of row n, whose parameters begin at `first` and hold for `length` elements each.
+[[maybe_unused]] void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n,
+                                            int64_t first, int64_t length) {
+  const auto* codes = static_cast<const int8_t*>(in_plane(p, "qdata")) + n * p.k;
+  const auto* zero_points = static_cast<const int8_t*>(in_plane(p, "zero_point"));
+  const auto* scales = static_cast<const char*>(in_plane(p, "scale"));
+  const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2, scale_bytes = scale_dtype == QCTS_F32 ? 4 : 2;
+  char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
+  for (int64_t k = 0; k < p.k; k += length) {
+    const int64_t at = first + k / length;
+    char element[32] = {};
+    std::memcpy(element, scales + at * scale_bytes, static_cast<size_t>(scale_bytes));
+    scale_integers(p.w_dtype, codes + k, length, zero_points[at],
+                   _mm256_cvtss_f32(load8(scale_dtype, element)), row + k * bytes);
+  }
+}
+[[maybe_unused]] void dequantize_affine_rows(const qcts_problem& p, int64_t first, int64_t last) {
+  for (int64_t n = first; n < last; ++n) dequantize_affine_row(p, QCTS_F32, n, n, p.k);
+}
+[[maybe_unused]] void dequantize_affine_tensor(const qcts_problem& p, int64_t first, int64_t last) {
+  for (int64_t n = first; n < last; ++n) dequantize_affine_row(p, QCTS_F32, n, 0, p.k);
+}
+// intx: a group may be the row, and scales may have the weight's dtype.
+[[maybe_unused]] void dequantize_affine_groups(const qcts_problem& p, int64_t first, int64_t last) {
+  const int64_t length = p.group != 0 ? p.group : p.k;
+  const uint32_t dtype = plane_dtype(p.planes, p.n_planes, "scale");
+  for (int64_t n = first; n < last; ++n) dequantize_affine_row(p, dtype, n, n * (p.k / length), length);
+}
+
+}  // namespace
+}  // namespace qcts::avx2

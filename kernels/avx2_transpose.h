@@ -1,0 +1,68 @@
+// Bytes of int4_tinygemm's packed layouts for the AVX2 variants of pack and unpack, and for nothing else:
+// every function has internal linkage.
+#pragma once
+
+#include "kernels/avx2.h"
+#include "kernels/entry.h"
+
+namespace qcts::avx2 {
+namespace {
+
+// to[j * ld_to + i] = from[i * ld_from + j] of 16 x 16 bytes: four rounds of interleaves, 64 of them.
+[[maybe_unused]] void transpose_16(const uint8_t* from, int64_t ld_from, uint8_t* to, int64_t ld_to) {
+  __m128i a[16], b[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) a[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i * ld_from));
+#pragma GCC unroll 4
+  for (int round = 0; round < 4; ++round) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      b[2 * i] = _mm_unpacklo_epi8(a[i], a[i + 8]);
+      b[2 * i + 1] = _mm_unpackhi_epi8(a[i], a[i + 8]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) a[i] = b[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * ld_to), a[i]);
+}
+
+// Columns of a full block of the layout; 0 where the packed layout is not of that kind.
+[[maybe_unused]] int64_t block_columns(const qcts_problem& p) {
+  if (p.layout == nullptr) return 0;
+  return std::strcmp(p.layout, "cpu_avx512") == 0 ? 64 : std::strcmp(p.layout, "cpu_avx2") == 0 ? 32 : 0;
+}
+
+template <const qcts_kernel& kKernel>
+qcts_status supports_blocks(const qcts_problem* problem, char* why, size_t why_size) {
+  const qcts_status status = check_problem(kKernel, problem, why, why_size);
+  if (status == QCTS_OK && block_columns(*problem) == 0)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s: only cpu_avx512 and cpu_avx2",
+                  problem->layout == nullptr ? "NULL" : problem->layout);
+  return status;
+}
+
+using Blocks = void (*)(void* context, int64_t first, int64_t last);
+
+// Blocks of columns in parallel, then the scales, which are the same in both layouts.
+template <const qcts_kernel& kKernel, Blocks kBlocks>
+qcts_status run_blocks(const qcts_problem* problem) {
+  if (supports_blocks<kKernel>(problem, nullptr, 0) != QCTS_OK || check_run(kKernel, problem) != QCTS_OK)
+    return QCTS_INVALID;
+  qcts_problem copy = *problem;
+  parallel_for(copy.threads, copy.n, block_columns(copy), kBlocks, &copy);
+  std::memcpy(out_plane(copy, "scale_and_zero"), in_plane(copy, "scale_and_zero"),
+              static_cast<size_t>(copy.k / copy.group * copy.n * 2 * dtype_bytes(copy.w_dtype)));
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, Blocks kBlocks>
+constexpr qcts_kernel exact_blocks(qcts_op op, const char* description) {
+  qcts_kernel entry = exact_rows<kKernel, nullptr>(op, "int4_tinygemm", "avx2", description);
+  entry.supports = supports_blocks<kKernel>;
+  entry.run = run_blocks<kKernel, kBlocks>;
+  return entry;
+}
+
+}  // namespace
+}  // namespace qcts::avx2

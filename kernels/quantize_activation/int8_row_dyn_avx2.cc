@@ -1,0 +1,61 @@
+// Rows of x to int8, symmetric or asymmetric: two passes a row (kernels/avx2_int8.h), the second in cache. At
+// the size of activations bound by some 15 operations for eight elements.
+#include "kernels/avx2_int8.h"
+#include "kernels/entry.h"
+
+namespace {
+
+using namespace qcts::avx2;
+
+void quantize_int8_dyn_rows(void* context, int64_t first, int64_t last) {
+  const qcts_problem& p = *static_cast<const qcts_problem*>(context);
+  auto* qdata = static_cast<int8_t*>(qcts::out_plane(p, "qdata"));
+  auto* scales = static_cast<char*>(qcts::out_plane(p, "scale"));
+  auto* zero_points = static_cast<int8_t*>(qcts::out_plane(p, "zero_point"));
+  const RowRecipe recipe = {p.x_dtype, std::strcmp(p.activation, "dyn_row_asym") == 0, false};
+  for (int64_t m = first; m < last; ++m) {
+    const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
+    const RowScale chosen = row_scale(recipe, row, p.k);
+    quantize_row(recipe, row, p.k, chosen, qdata + m * p.k);
+    std::memcpy(scales + 4 * m, &chosen.scale, 4);
+    zero_points[m] = static_cast<int8_t>(chosen.zero_point);
+  }
+}
+
+qcts_status int8_dyn_supports(const qcts_problem* problem, char* why, size_t why_size) {
+  const qcts_problem& p = *problem;
+  if (p.activation == nullptr ||
+      (std::strcmp(p.activation, "dyn_row_sym") != 0 && std::strcmp(p.activation, "dyn_row_asym") != 0))
+    return qcts::refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
+                        p.activation == nullptr ? "NULL" : p.activation);
+  return qcts::check_activation(qcts_kernel_quantize_activation_int8_row_dyn_avx2, problem, why, why_size);
+}
+
+qcts_status int8_dyn_run(const qcts_problem* problem) {
+  if (int8_dyn_supports(problem, nullptr, 0) != QCTS_OK || problem->x == nullptr) return QCTS_INVALID;
+  if (qcts::out_plane(*problem, "qdata") == nullptr || qcts::out_plane(*problem, "scale") == nullptr ||
+      qcts::out_plane(*problem, "zero_point") == nullptr)
+    return QCTS_INVALID;
+  qcts_problem copy = *problem;
+  qcts::parallel_for(copy.threads, copy.m, 1, quantize_int8_dyn_rows, &copy);
+  return QCTS_OK;
+}
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx2 = {
+    .struct_size = sizeof(qcts_kernel),
+    .op = QCTS_OP_QUANTIZE_ACTIVATION,
+    .scheme = "int8_row:dyn_row_sym,dyn_row_asym",
+    .variant = "avx2",
+    .description = "two passes a row, the second in cache; bound by rounding, eight elements at a time",
+    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT |
+              QCTS_CLAIM_BATCH_INVARIANT,
+    .reserved = 0,
+    .numerics = {},
+    .supports = int8_dyn_supports,
+    .workspace_bytes = nullptr,
+    .prepared_bytes = nullptr,
+    .prepare = nullptr,
+    .run = int8_dyn_run,
+};

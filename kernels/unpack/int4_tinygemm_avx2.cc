@@ -1,0 +1,67 @@
+// ATen's packings of AVX-512 and AVX2 back to "plain": the reverse of pack/int4_tinygemm_avx2.cc, with the
+// same blocks and the same limit.
+#include "kernels/avx2_transpose.h"
+
+namespace {
+
+using namespace qcts::avx2;
+
+constexpr int64_t kUnpackBytes = 64;  // of a column at a time: 128 k
+
+void unpack_short_block(const uint8_t* in, int64_t k_count, int64_t columns, uint8_t* plain) {
+  for (int64_t c = 0; c < columns; ++c)
+    for (int64_t k = 0; k < k_count; k += 2) {
+      const auto code = [&](int64_t at) { return in[at * columns / 2 + c / 2] >> (c % 2 * 4) & 15; };
+      plain[c * (k_count / 2) + k / 2] = static_cast<uint8_t>(code(k) << 4 | code(k + 1));
+    }
+}
+
+// Bytes of one pair of k, all columns, from the even k's and the odd one's half blocks.
+void split_halves(const uint8_t* in, int64_t half, uint8_t* row) {
+  const __m128i nibble = _mm_set1_epi8(15), upper = _mm_set1_epi8(static_cast<char>(0xF0));
+  for (int64_t c = 0; c < half; c += 16) {
+    const __m128i even = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + c));
+    const __m128i odd = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + half + c));
+    const __m128i low =
+        _mm_or_si128(_mm_and_si128(_mm_slli_epi16(even, 4), upper), _mm_and_si128(odd, nibble));
+    const __m128i high =
+        _mm_or_si128(_mm_and_si128(even, upper), _mm_and_si128(_mm_srli_epi16(odd, 4), nibble));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(row + c), low);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(row + half + c), high);
+  }
+}
+
+void unpack_full_block(const uint8_t* in, int64_t k_bytes, int64_t columns, uint8_t* plain) {
+  alignas(64) uint8_t strip[64 * kUnpackBytes], rows[16 * 64];
+  for (int64_t j0 = 0; j0 < k_bytes; j0 += kUnpackBytes) {
+    const int64_t some = k_bytes - j0 < kUnpackBytes ? k_bytes - j0 : kUnpackBytes;
+    for (int64_t j = 0; j < some; j += 16) {
+      for (int64_t i = 0; i < 16 && j + i < some; ++i)
+        split_halves(in + (j0 + j + i) * columns, columns / 2, rows + i * 64);
+      for (int64_t c = 0; c < columns; c += 16)
+        transpose_16(rows + c, 64, strip + c * kUnpackBytes + j, kUnpackBytes);
+    }
+    for (int64_t c = 0; c < columns; ++c)
+      std::memcpy(plain + c * k_bytes + j0, strip + c * kUnpackBytes, static_cast<size_t>(some));
+  }
+}
+
+void unpack_blocks(void* context, int64_t first, int64_t last) {
+  const qcts_problem& p = *static_cast<const qcts_problem*>(context);
+  const auto* in = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
+  auto* out = static_cast<uint8_t*>(qcts::out_plane(p, "qdata"));
+  const int64_t block = block_columns(p), k_bytes = p.k / 2;
+  for (int64_t n = first; n < last; n += block) {
+    if (last - n >= block) {
+      unpack_full_block(in + n * k_bytes, k_bytes, block, out + n * k_bytes);
+    } else {
+      unpack_short_block(in + n * k_bytes, p.k, last - n, out + n * k_bytes);
+    }
+  }
+}
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_unpack_int4_tinygemm_avx2 =
+    exact_blocks<qcts_kernel_unpack_int4_tinygemm_avx2, unpack_blocks>(
+        QCTS_OP_UNPACK, "nibbles split, then 16 x 16 bytes transposed at a time; bound by memory");
