@@ -65,6 +65,10 @@ def latency_plot(rows):
     return Markup("".join(parts) + "</svg>")
 
 
+def microseconds(value):
+    return f"{value:,.0f} µs" if value >= 1000 else f"{value:.4g} µs"
+
+
 def roof_bar(share):
     """A share of a roof with its interval; the line at the end is the roof."""
     width, value = 160, share["value"]
@@ -103,7 +107,7 @@ def view(report, load=None):
         "heat": {"columns": columns, "rows": rows}, "goldens": model.golden_table(cases), "sizes": sizes,
         "ledger": report.get("ledger") or {"choices": [], "claims": []}, "readers": model.reader_table(report.get("readers")),
         "coverage": model.coverage_table(report.get("coverage")), "rejections": model.rejections(cases), "latencies": latencies, "latency_columns": names, "latency_plot": latency_plot(latencies),
-        "rooflines": model.rooflines(cases), "roof_bar": roof_bar, "latency_trust": report.get("latency_trust"),
+        "rooflines": model.rooflines(cases), "roof_bar": roof_bar, "microseconds": microseconds, "latency_trust": report.get("latency_trust"),
         "latency_note": report.get("latency_note", ""), "reasons": model.reasons(cases), "waivers": report["waivers"],
         "load": load, "conformance_text": report["conformance"]["rule"], "cases": sorted(cases, key=lambda case: case["id"]),
     }

@@ -233,23 +233,6 @@ int64_t one_hot_column(int64_t row, int64_t m, int64_t k) {
   return row * (k - 1) / (m - 1);
 }
 
-Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
-  Planes planes = make_planes(scheme.plane_specs(shape, "plain"));
-  Plane& codes = codes_plane(planes);
-  for (size_t i = 0; i < codes.bytes.size(); i += 8) {
-    const uint64_t random = splitmix64(seed, i);
-    std::memcpy(codes.bytes.data() + i, &random, std::min<size_t>(8, codes.bytes.size() - i));
-  }
-  for (std::byte& code : codes.bytes)
-    if (is_nan_code(codes.dtype, code)) code &= std::byte{0x80};
-  for (Plane& plane : planes) {
-    if (!has_float_elements(plane.dtype) || plane.name == codes.name) continue;
-    for (size_t i = 0; i < plane.bytes.size() / dtype_bytes(plane.dtype); ++i)
-      store_float(plane.dtype, plane.bytes, i, (4.5 + noise(seed + 1, i)) * 0x1p-8);
-  }
-  return planes;
-}
-
 Generated generate(const Scheme& scheme, std::string_view op, std::string_view layout,
                    const Synthetic& synthetic, uint64_t seed) {
   if (!known_generator(synthetic.generator))

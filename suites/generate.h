@@ -37,8 +37,9 @@ std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightSha
 // narrower type holds.
 Planes policy_planes(const Scheme& scheme, const WeightShape& shape, std::string_view activation, bool exact);
 
-// Planes of any size without the cost of quantizing: random codes (no NaN), scales and zeros of ordinary
-// size, integers zero.
+// Planes of a large weight without the cost of quantizing all of it: rows of noise, quantized by the reference, of
+// which every unit of 32 rows takes a random unit. Where a plane cannot be put together so (n is no multiple of 32,
+// or a block of more rows shares a scale), all of it is quantized.
 Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
 }  // namespace qcts

@@ -181,5 +181,34 @@ TEST(Generate, UnknownGeneratorsAreRefused) {
   EXPECT_THROW(generate(*find_scheme("int8_row"), "linear", "plain", synthetic, 1), std::invalid_argument);
 }
 
+// Timed weights are weights: no code, scale or zero point that the recipe would not make, and not the same rows over
+// and over, so that a kernel that reads another block of rows is seen.
+TEST(RandomPlanes, AreRowsThatTheRecipeMakes) {
+  std::set<std::string_view> families;
+  for (const Scheme* scheme : schemes()) {
+    if (!families.insert(scheme->family()).second) continue;
+    const int64_t k = 2 * std::max<int64_t>(scheme->group(), 64);
+    const WeightShape few{DType::float32, 512, k}, many{DType::float32, 1024, k};
+    if (scheme->refusal(many)) continue;
+    const Planes small = random_planes(*scheme, few, 3), large = random_planes(*scheme, many, 3);
+    require_planes(large, scheme->plane_specs(many));
+    const auto row = [&](const Planes& planes, const WeightShape& shape, int64_t n) {
+      std::vector<ExactWeight> exact(static_cast<size_t>(k));
+      scheme->exact_row(planes, shape, n, exact);
+      std::vector<double> values;
+      for (const ExactWeight& w : exact) values.push_back(w.product + w.zero);
+      return values;
+    };
+    std::set<std::vector<double>> made, units;
+    for (int64_t n = 0; n < few.n; ++n) made.insert(row(small, few, n));
+    for (int64_t n = 0; n < many.n; n += 33) {
+      const bool one_of_them = made.contains(row(large, many, n));
+      EXPECT_TRUE(one_of_them) << scheme->name() << " row " << n;
+    }
+    for (int64_t n = 0; n < many.n; n += 32) units.insert(row(large, many, n));
+    EXPECT_GT(units.size(), 4u) << scheme->name();
+  }
+}
+
 }  // namespace
 }  // namespace qcts

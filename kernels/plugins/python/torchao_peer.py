@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""torchao as a provider, eager and compiled: its own tensor classes made of the checkpoint's planes, and torch.nn.functional.linear.
-Needs torch and torchao; the compiled variant a C++ compiler.
+"""torchao as a provider: its own tensor classes made of the checkpoint's planes, and torch.nn.functional.linear, eager here, compiled in
+torchao_compiled_peer.py. Needs torch and torchao; the compiled one a C++ compiler.
 
 Beside the paired times, each case carries `benchmark_fn_us`: five warm-ups and the mean of torch.utils.benchmark's blocked_autorange on
 one weight, as the documentation of transformers times quantized models. It is warm and unpaired.
@@ -21,7 +21,6 @@ from torchao.quantization.quantize_.workflows.intx.intx_unpacked_to_int8_tensor 
     IntxUnpackedToInt8TensorActivationQuantization,
 )
 
-provider = Provider("torchao", version=torchao.__version__, url="https://github.com/pytorch/ao/issues")
 torch.set_grad_enabled(False)
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 # x's dtype between the library's operations; where each class rounds stands in suites/linear_truth.cc.
@@ -90,7 +89,7 @@ class Layers:
         put(self._problem, y)
 
 
-def register(scheme, make, numerics, compiled):
+def add_linear(provider, scheme, make, numerics, compiled):
     @provider.kernel(
         "linear",
         scheme,
@@ -106,31 +105,36 @@ def register(scheme, make, numerics, compiled):
         layers.answer()
 
 
-for with_compiler in (False, True):
-    register("int8_row", int8_weight, INT8, with_compiler)
-    register("int8_row:dyn_row_sym", int8_weight, INT8_DYNAMIC, with_compiler)
-    register("intx", intx_weight, INTX, with_compiler)
-    register("intx:dyn_token_asym", intx_weight, INTX, with_compiler)
+def add_quantize(provider):
+    @provider.kernel(
+        "quantize",
+        "int8_row",
+        "eager",
+        description="quantize_ with Int8WeightOnlyConfig",
+        claims=["bit_exact", "deterministic"],
+        supports=lambda p: None if p.w_dtype in DTYPES else "weights must be float32, float16 or bfloat16",
+    )
+    def quantize(p):
+        torch.set_num_threads(p.threads)
+        layer = torch.nn.Linear(p.k, p.n, bias=False, dtype=DTYPES[p.w_dtype], device="meta")
+        layer.weight = torch.nn.Parameter(tensor(p.x), requires_grad=False)
+        quantize_(layer, Int8WeightOnlyConfig(version=2))
+        for name, array in p.out_planes.items():
+            made = getattr(layer.weight, name)
+            made = torch.zeros(array.shape, dtype=torch.int8) if made is None else made
+            array[...] = (made.view(torch.uint16) if made.dtype == torch.bfloat16 else made).numpy().reshape(array.shape)
 
 
-@provider.kernel(
-    "quantize",
-    "int8_row",
-    "eager",
-    description="quantize_ with Int8WeightOnlyConfig",
-    claims=["bit_exact", "deterministic"],
-    supports=lambda p: None if p.w_dtype in DTYPES else "weights must be float32, float16 or bfloat16",
-)
-def quantize(p):
-    torch.set_num_threads(p.threads)
-    layer = torch.nn.Linear(p.k, p.n, bias=False, dtype=DTYPES[p.w_dtype])
-    layer.weight = torch.nn.Parameter(tensor(p.x), requires_grad=False)
-    quantize_(layer, Int8WeightOnlyConfig(version=2))
-    for name, array in p.out_planes.items():
-        made = getattr(layer.weight, name)
-        made = torch.zeros(array.shape, dtype=torch.int8) if made is None else made
-        array[...] = (made.view(torch.uint16) if made.dtype == torch.bfloat16 else made).numpy().reshape(array.shape)
+def serve(name, compiled):
+    provider = Provider(name, version=torchao.__version__, url="https://github.com/pytorch/ao/issues")
+    add_linear(provider, "int8_row", int8_weight, INT8, compiled)
+    add_linear(provider, "int8_row:dyn_row_sym", int8_weight, INT8_DYNAMIC, compiled)
+    add_linear(provider, "intx", intx_weight, INTX, compiled)
+    add_linear(provider, "intx:dyn_token_asym", intx_weight, INTX, compiled)
+    if not compiled:
+        add_quantize(provider)
+    provider.serve()
 
 
 if __name__ == "__main__":
-    provider.serve()
+    serve("torchao", False)

@@ -1,0 +1,64 @@
+#include <cstring>
+
+#include "reference/numerics/noise.h"
+#include "suites/generate.h"
+
+namespace qcts {
+namespace {
+
+constexpr int64_t kUnitRows = 32, kQuantizedRows = 512, kUnits = kQuantizedRows / kUnitRows;
+
+Planes quantized_noise(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
+  const std::vector<std::byte> weight =
+      noise_bytes(seed, static_cast<size_t>(shape.n * shape.k), shape.dtype, 0x1p-3);
+  return scheme.quantize({shape.dtype, shape.n, shape.k, weight});
+}
+
+// Along which dimension a plane grows with the rows, units of rows after one another. -1: it does not grow; -2: in
+// no such way.
+int growing_dimension(const Plane& small, const Plane& large, int64_t n) {
+  if (small.shape == large.shape) return -1;
+  if (small.shape.size() != large.shape.size()) return -2;
+  int found = -2;
+  for (size_t d = 0; d < small.shape.size(); ++d) {
+    if (small.shape[d] == large.shape[d]) continue;
+    const bool by_units = small.shape[d] % kUnits == 0 && large.shape[d] * kQuantizedRows == small.shape[d] * n;
+    if (found != -2 || !by_units) return -2;
+    found = static_cast<int>(d);
+  }
+  return found;
+}
+
+void fill_from_units(const Plane& small, Plane& large, size_t dimension, uint64_t seed) {
+  size_t outer = 1;
+  for (size_t d = 0; d < dimension; ++d) outer *= static_cast<size_t>(small.shape[d]);
+  const size_t small_bytes = small.bytes.size() / outer, large_bytes = large.bytes.size() / outer;
+  const size_t unit_bytes = small_bytes / kUnits;
+  for (size_t o = 0; o < outer; ++o)
+    for (size_t unit = 0; unit * unit_bytes < large_bytes; ++unit) {
+      const size_t taken = splitmix64(seed, unit) % kUnits;
+      std::memcpy(large.bytes.data() + o * large_bytes + unit * unit_bytes,
+                  small.bytes.data() + o * small_bytes + taken * unit_bytes, unit_bytes);
+    }
+}
+
+}  // namespace
+
+Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
+  const WeightShape few{shape.dtype, kQuantizedRows, shape.k};
+  if (shape.n % kUnitRows != 0 || shape.n <= kQuantizedRows || scheme.refusal(few))
+    return quantized_noise(scheme, shape, seed);
+  const Planes small = quantized_noise(scheme, few, seed);
+  Planes large = make_planes(scheme.plane_specs(shape, "plain"));
+  for (size_t i = 0; i < large.size(); ++i) {
+    const int dimension = growing_dimension(small[i], large[i], shape.n);
+    if (dimension == -2) return quantized_noise(scheme, shape, seed);
+    if (dimension == -1)
+      large[i].bytes = small[i].bytes;
+    else
+      fill_from_units(small[i], large[i], static_cast<size_t>(dimension), seed + 1);
+  }
+  return large;
+}
+
+}  // namespace qcts
