@@ -28,7 +28,7 @@ class StorageNames {
   }
   std::string operator()(const Storage& storage) const {
     const auto prefix = prefixes_.find(&storage);
-    return prefix == prefixes_.end() ? storage.key : prefix->second + storage.key;
+    return prefix == prefixes_.end() ? std::string(storage.key) : prefix->second + std::string(storage.key);
   }
 
  private:
