@@ -85,13 +85,28 @@ bool is_nan_code(DType dtype, std::byte code) {
          std::isnan(decode_float(dtype, std::to_integer<uint64_t>(code)));
 }
 
-// Every byte value at every place modulo 256, so every code in every nibble and lane.
-void plant_all_codes(Planes& planes, bool with_nan) {
-  Plane& codes = codes_plane(planes);
-  for (size_t i = 0; i < codes.bytes.size(); ++i) {
-    std::byte value{static_cast<uint8_t>(i * 167 + i / 256 * 29)};
-    if (!with_nan && is_nan_code(codes.dtype, value)) value &= std::byte{0x80};
-    codes.bytes[i] = value;
+bool has_meaning(const Scheme& scheme, const WeightShape& shape, const Planes& planes) {
+  try {
+    scheme.dequantize(planes, shape);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+// Every byte value at every place modulo 256, so every code in every nibble and lane. Where that has no
+// meaning (values of 2:4 sparse weights without a place), codes that were zero stay so.
+void plant_all_codes(const Scheme& scheme, const WeightShape& shape, Planes& planes, bool with_nan) {
+  const Plane before = codes_plane(planes);
+  for (const bool keep_zeros : {false, true}) {
+    Plane& codes = codes_plane(planes);
+    for (size_t i = 0; i < codes.bytes.size(); ++i) {
+      std::byte value{static_cast<uint8_t>(i * 167 + i / 256 * 29)};
+      if (!with_nan && is_nan_code(codes.dtype, value)) value &= std::byte{0x80};
+      const bool zero = (before.bytes[i] & std::byte{0x7F}) == std::byte{0};
+      codes.bytes[i] = keep_zeros && zero ? before.bytes[i] : value;
+    }
+    if (has_meaning(scheme, shape, planes)) return;
   }
 }
 
@@ -158,19 +173,12 @@ bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anch
   return true;
 }
 
+constexpr Anchors kAnchors[] = {{-127.5, 127.5}, {-448, 448}, {-8, 7}, {-7, 8},         {-9, 6}, {-10, 5},
+                                {-7.5, 7.5},     {-127, 127}, {-7, 7}, {-57344, 57344}, {-6, 6}};
+
 std::vector<Anchors> surviving_anchors(const Scheme& scheme, const WeightShape& shape) {
   std::vector<Anchors> found;
-  for (const Anchors& anchors : std::initializer_list<Anchors>{{-127.5, 127.5},
-                                                               {-448, 448},
-                                                               {-8, 7},
-                                                               {-7, 8},
-                                                               {-9, 6},
-                                                               {-10, 5},
-                                                               {-7.5, 7.5},
-                                                               {-127, 127},
-                                                               {-7, 7},
-                                                               {-57344, 57344},
-                                                               {-6, 6}})
+  for (const Anchors& anchors : kAnchors)
     if (integers_survive(scheme, shape, anchors)) found.push_back(anchors);
   return found;
 }
@@ -300,11 +308,11 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == "zero_rows") zero_some_rows(w);
   input.planes = quantized(scheme, shape, w.bytes());
-  if (synthetic.generator == "all_codes") plant_all_codes(input.planes, op != "linear");
+  if (synthetic.generator == "all_codes") plant_all_codes(scheme, shape, input.planes, op != "linear");
   if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot")
     scramble_scales(input.planes, seed + 3);
   if (synthetic.generator == "extremes") {
-    plant_all_codes(input.planes, false);
+    plant_all_codes(scheme, shape, input.planes, false);
     stretch_scales(input.planes);
   }
 }
@@ -351,6 +359,31 @@ Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t se
       store_float(plane.dtype, plane.bytes, i, (4.5 + noise(seed + 1, i)) * 0x1p-8);
   }
   return planes;
+}
+
+Planes quantized(const Scheme& scheme, const WeightShape& shape, const std::vector<std::byte>& bytes) {
+  try {
+    return scheme.quantize({shape.dtype, shape.n, shape.k, bytes});
+  } catch (const std::invalid_argument&) {
+    constexpr int kKept[6] = {0b0011, 0b0101, 0b1001, 0b0110, 0b1010, 0b1100};
+    std::vector<std::byte> sparse = bytes;
+    for (int64_t r = 0; r < shape.n; ++r) {
+      bool any = false;
+      for (int64_t c = 0; c < shape.k; ++c) {
+        const int64_t i = r * shape.k + c;
+        if (!(kKept[(r + c / 4) % 6] >> c % 4 & 1)) store_float(shape.dtype, sparse, i, 0.0);
+        any |= load_float(shape.dtype, sparse, i) != 0;
+      }
+      if (!any) store_float(shape.dtype, sparse, r * shape.k, 1.0);
+    }
+    return scheme.quantize({shape.dtype, shape.n, shape.k, sparse});
+  }
+}
+
+bool carries_exact_sums(const Scheme& scheme, const WeightShape& shape) {
+  if (group_length(scheme, shape) <= 2) return true;
+  return std::any_of(std::begin(kAnchors), std::end(kAnchors),
+                     [&](const Anchors& anchors) { return integers_survive(scheme, shape, anchors); });
 }
 
 Generated generate(const Scheme& scheme, std::string_view op, std::string_view layout,

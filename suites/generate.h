@@ -20,6 +20,10 @@ struct Generated {
 Generated generate(const Scheme& scheme, std::string_view op, std::string_view layout,
                    const Synthetic& synthetic, uint64_t seed);
 
+// Is there a float weight whose scales the scheme makes powers of two and whose small integers survive it?
+// Without one generator exact_sums has nothing to give: intx of 1, 2 or 3 bits, nf4, nvfp4 of two levels.
+bool carries_exact_sums(const Scheme& scheme, const WeightShape& shape);
+
 // Element i of x is 1 at column one_hot_column(i, ...) and 0 elsewhere: all columns when m = k, else spread
 // from first to last.
 int64_t one_hot_column(int64_t row, int64_t m, int64_t k);

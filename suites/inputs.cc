@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "suites/generate.h"
+
 namespace qcts {
 namespace {
 
@@ -104,6 +106,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       if (request.op == "linear" && k == 1) continue;
       if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout))
         continue;
+      if (family.generator == "exact_sums" && !carries_exact_sums(request.scheme, weight)) continue;
       std::vector<int64_t> batches = {1};
       if (request.op == "linear")
         batches = batch_sizes(request.kind, family.generator, {n, k}, taken == 0 && weight_only);
