@@ -92,10 +92,9 @@ int64_t group_of(const std::string& family, const std::string& member, const Sha
   if (family == "mx") return 32;
   if (family == "nvfp4") return 16;
   if (family == "nf4") return 64;
+  if (family.rfind("int4", 0) == 0 || family == "int8_group") return shape.group;
   const size_t at = member.find("_g");
-  if (at != member.npos && family != "gguf_proto" && family.rfind("int4", 0) != 0)
-    return std::stoi(member.substr(at + 2));
-  return family.rfind("int4", 0) == 0 || family == "int8_group" ? shape.group : 0;
+  return at == member.npos ? 0 : std::stoi(member.substr(at + 2));
 }
 
 // Bytes that make an ordinary plane: no NaN where a sum would spread it.
