@@ -9,9 +9,12 @@
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
+#include "kernels/plane_laws.h"
 #include "kernels/registry.h"
+#include "kernels/support.h"
 
 namespace qcts {
 namespace {
@@ -63,49 +66,98 @@ struct Shape {
   int64_t m, n, k, group;
 };
 
+// Members of a family that its kernels tell apart, by what their names contain.
+std::vector<std::string> members(const std::string& family) {
+  if (family == "mx")
+    return {"mxfp4_floor", "mxfp8_e4m3_floor", "mxfp8_e5m2_floor", "mxfp6_e2m3_floor", "mxfp6_e3m2_floor"};
+  if (family == "fp8") return {"fp8_e4m3_tensor", "fp8_e5m2_row", "fp8_e4m3_g32"};
+  if (family == "nvfp4") return {"nvfp4_one_level", "nvfp4_two_level"};
+  if (family == "intx")
+    return {"intx_b4_g32_asym", "intx_b8_g32_asym", "intx_b3_axis_sym", "intx_b8_g64_s32_asym"};
+  return {family};
+}
+
+std::string family_of(const qcts_kernel& kernel) {
+  const std::string scheme = kernel.scheme;
+  return scheme.substr(0, scheme.find(':'));
+}
+std::string policy_of(const qcts_kernel& kernel) {
+  const std::string scheme = kernel.scheme;
+  const size_t colon = scheme.find(':');
+  return colon == scheme.npos ? "weight_only" : scheme.substr(colon + 1, scheme.find(',') - colon - 1);
+}
+
+// The member's own group, or the shape's where any will do, or none.
+int64_t group_of(const std::string& family, const std::string& member, const Shape& shape) {
+  if (family == "mx") return 32;
+  if (family == "nvfp4") return 16;
+  if (family == "nf4") return 64;
+  if (family.rfind("int4", 0) == 0 || family == "int8_group") return shape.group;
+  const size_t at = member.find("_g");
+  return at == member.npos ? 0 : std::stoi(member.substr(at + 2));
+}
+
+// Bytes that make an ordinary plane: no NaN where a sum would spread it.
+std::vector<uint8_t> plane_bytes(const PlaneLaw& law, const std::string& member, bool linear, uint64_t seed) {
+  size_t count = 1;
+  for (uint32_t d = 0; d < law.ndim; ++d) count *= static_cast<size_t>(law.shape[d]);
+  const bool factor = std::strcmp(law.name, "quantization_factor") == 0;
+  if (law.dtype == QCTS_F32 || law.dtype == QCTS_F16 || law.dtype == QCTS_BF16) {
+    std::vector<uint8_t> bytes = random_floats(law.dtype, count, seed, factor ? 64.0f : 0.25f);
+    // 32 to 64: the bits of 32, and the fraction that chance gave.
+    if (factor && law.dtype != QCTS_F32)
+      for (size_t i = 0; i < count; ++i) bytes[2 * i + 1] = law.dtype == QCTS_BF16 ? 0x42 : 0x50;
+    if (factor && law.dtype == QCTS_F32)
+      for (size_t i = 0; i < count; ++i) bytes[4 * i + 3] = 0x42, bytes[4 * i + 2] &= 0x7F;
+    return bytes;
+  }
+  std::vector<uint8_t> bytes = random_bytes(count * dtype_bytes(law.dtype), seed);
+  for (uint8_t& byte : bytes) {
+    if (law.dtype == QCTS_F8_E8M0) byte = static_cast<uint8_t>(118 + byte % 8);
+    if (std::strcmp(law.name, "scale") == 0 && law.dtype == QCTS_F8_E4M3FN) byte &= 0x3F;
+    if (linear && law.dtype == QCTS_F8_E4M3FN && (byte & 0x7F) == 0x7F) byte = 0x2A;
+    if (linear && law.dtype == QCTS_F8_E5M2) byte &= 0xDF;
+    if (member.rfind("intx_b4", 0) == 0 && std::strcmp(law.name, "qdata") == 0)
+      byte = static_cast<uint8_t>((byte & 15) - 8);
+    if (member.rfind("intx_b3", 0) == 0 && std::strcmp(law.name, "qdata") == 0)
+      byte = static_cast<uint8_t>((byte & 7) - 4);
+  }
+  return bytes;
+}
+
 // A problem and all that it points to.
 struct Problem {
   std::vector<std::vector<uint8_t>> buffers;
-  qcts_plane planes[3] = {};
+  qcts_plane planes[kMostPlanes] = {};
   qcts_problem problem = {};
+  std::string member, policy;
   std::vector<uint8_t> y, workspace, prepared;
 
-  Problem(const qcts_kernel& kernel, const Shape& shape, uint32_t dtype, uint32_t threads) {
-    buffers.reserve(8);
+  Problem(const qcts_kernel& kernel, const std::string& of, const Shape& shape, uint32_t dtype,
+          uint32_t threads)
+      : member(of), policy(policy_of(kernel)) {
+    buffers.reserve(kMostPlanes + 2);
+    const bool linear = kernel.op == QCTS_OP_LINEAR;
     qcts_problem& p = problem;
     p.struct_size = sizeof p;
     p.op = kernel.op;
     p.threads = threads;
     p.scheme = kernel.scheme;
+    p.scheme_name = member.c_str();
     p.layout = "plain";
-    p.activation = "weight_only";
-    p.m = kernel.op == QCTS_OP_LINEAR ? shape.m : 0;
+    p.activation = policy.c_str();
+    p.m = linear ? shape.m : 0;
     p.n = shape.n;
     p.k = shape.k;
+    p.group = group_of(family_of(kernel), member, shape);
     p.w_dtype = p.x_dtype = p.y_dtype = p.bias_dtype = dtype;
-    const int64_t bytes = dtype == QCTS_F32 ? 4 : 2;
-    if (std::strcmp(kernel.scheme, "int4_tinygemm") == 0) {
-      p.group = shape.group;
-      add(0, "qdata", QCTS_U8, {p.n, p.k / 2}, random_bytes(static_cast<size_t>(p.n * p.k / 2), 1));
-      const auto scales = static_cast<size_t>(p.k / p.group * p.n * 2);
-      add(1, "scale_and_zero", dtype, {p.k / p.group, p.n, 2}, random_floats(dtype, scales, 2, 0.25f));
-    } else {
-      const bool fp8 = std::strcmp(kernel.scheme, "fp8_row") == 0;
-      std::vector<uint8_t> codes = random_bytes(static_cast<size_t>(p.n * p.k), 3);
-      // NaN codes are dequantize's business.
-      if (fp8 && kernel.op == QCTS_OP_LINEAR)
-        for (uint8_t& code : codes) code = (code & 0x7F) == 0x7F ? 0x2A : code;
-      add(0, "qdata", fp8 ? QCTS_F8_E4M3FN : QCTS_I8, {p.n, p.k}, std::move(codes));
-      add(1, "scale", QCTS_F32, {p.n, 1}, random_floats(QCTS_F32, static_cast<size_t>(p.n), 4, 0.25f));
-      if (!fp8) add(2, "zero_point", QCTS_I8, {p.n, 1}, random_bytes(static_cast<size_t>(p.n), 5));
-    }
-    p.planes = planes;
-    const int64_t rows = kernel.op == QCTS_OP_LINEAR ? p.m : p.n,
-                  columns = kernel.op == QCTS_OP_LINEAR ? p.n : p.k;
+    if (p.group != 0 && p.k % p.group != 0) return;  // supports() says so
+    add_planes(kernel, linear);
+    const int64_t bytes = dtype == QCTS_F32 ? 4 : 2, rows = linear ? p.m : p.n, columns = linear ? p.n : p.k;
     y.assign(static_cast<size_t>(rows * columns * bytes), 0xFF);
     p.y = y.data();
     p.ldy_bytes = columns * bytes;
-    if (kernel.op == QCTS_OP_LINEAR) {
+    if (linear) {
       buffers.push_back(random_floats(dtype, static_cast<size_t>(p.m * p.k), 6, 2.0f));
       p.x = buffers.back().data();
       p.ldx_bytes = p.k * bytes;
@@ -114,19 +166,27 @@ struct Problem {
     }
   }
 
-  void add(int index, const char* name, uint32_t dtype, std::vector<int64_t> shape,
-           std::vector<uint8_t> bytes) {
-    qcts_plane& plane = planes[index];
-    plane.struct_size = sizeof plane;
-    plane.name = name;
-    plane.dtype = dtype;
-    plane.ndim = static_cast<uint32_t>(shape.size());
-    int64_t stride = dtype == QCTS_F32 ? 4 : dtype == QCTS_BF16 || dtype == QCTS_F16 ? 2 : 1;
-    for (size_t d = shape.size(); d-- > 0; stride *= shape[d])
-      plane.shape[d] = shape[d], plane.stride_bytes[d] = stride;
-    buffers.push_back(std::move(bytes));
-    plane.data = buffers.back().data();
-    problem.n_planes = static_cast<uint32_t>(index + 1);
+  void add_planes(const qcts_kernel& kernel, bool linear) {
+    PlaneLaw laws[kMostPlanes];
+    problem.n_planes = plane_laws(problem, kernel.scheme, "plain", laws);
+    for (uint32_t i = 0; i < problem.n_planes; ++i) {
+      qcts_plane& plane = planes[i];
+      plane.struct_size = sizeof plane;
+      plane.name = laws[i].name;
+      plane.dtype = laws[i].dtype;
+      plane.ndim = laws[i].ndim;
+      int64_t stride = dtype_bytes(plane.dtype);
+      for (uint32_t d = plane.ndim; d-- > 0; stride *= plane.shape[d])
+        plane.shape[d] = laws[i].shape[d], plane.stride_bytes[d] = stride;
+      buffers.push_back(plane_bytes(laws[i], member, linear, i + 1));
+      plane.data = buffers.back().data();
+    }
+    problem.planes = planes;
+  }
+
+  bool is_supported(const qcts_kernel& kernel) {
+    char why[256];
+    return kernel.supports(&problem, why, sizeof why) == QCTS_OK;
   }
 
   std::vector<uint8_t> run(const qcts_kernel& kernel) {
@@ -168,8 +228,10 @@ float element(uint32_t dtype, const std::vector<uint8_t>& bytes, size_t index) {
 }
 
 const qcts_kernel& scalar_of(const qcts_kernel& kernel) {
-  for (const Implementation* other : registry().find(op_name(kernel.op), kernel.scheme))
-    if (std::strcmp(other->kernel->variant, "scalar") == 0) return *other->kernel;
+  for (const Implementation& other : registry().implementations())
+    if (other.kernel->op == kernel.op && std::strcmp(other.kernel->scheme, kernel.scheme) == 0 &&
+        std::strcmp(other.kernel->variant, "scalar") == 0)
+      return *other.kernel;
   throw std::runtime_error(std::string("no scalar variant of ") + kernel.scheme);
 }
 
@@ -177,65 +239,87 @@ class Variants : public testing::TestWithParam<size_t> {
  protected:
   const qcts_kernel& kernel() const { return *registry().implementations()[GetParam()].kernel; }
   void SetUp() override {
-    Problem any(kernel(), {1, 16, 64, 32}, QCTS_BF16, 1);
-    char why[256] = "";
-    if (kernel().supports(&any.problem, why, sizeof why) != QCTS_OK) GTEST_SKIP() << why;
+    const std::string why = registry().implementations()[GetParam()].machine_refusal();
+    if (!why.empty()) GTEST_SKIP() << why;
   }
 };
 
 constexpr uint32_t kDtypes[] = {QCTS_F32, QCTS_BF16, QCTS_F16};
 constexpr Shape kShapes[] = {{1, 1, 8, 8},       {1, 64, 128, 32}, {2, 65, 96, 32},     {3, 130, 264, 24},
-                             {4, 63, 1024, 128}, {5, 17, 192, 64}, {13, 100, 320, 160}, {67, 33, 160, 40}};
+                             {4, 63, 1024, 128}, {5, 17, 192, 64}, {13, 100, 320, 160}, {67, 33, 160, 40},
+                             {3, 128, 256, 64},  {9, 192, 256, 32}};
+
+void expect_same_bits(uint32_t dtype, const std::vector<uint8_t>& want, const std::vector<uint8_t>& got) {
+  ASSERT_EQ(got.size(), want.size());
+  const size_t bytes = dtype == QCTS_F32 ? 4 : 2;
+  for (size_t i = 0; i < got.size() / bytes; ++i) {
+    if (std::isnan(element(dtype, want, i)) && std::isnan(element(dtype, got, i))) continue;
+    ASSERT_EQ(std::memcmp(&got[i * bytes], &want[i * bytes], bytes), 0)
+        << "element " << i << ": want " << element(dtype, want, i) << ", got " << element(dtype, got, i);
+  }
+}
+
+// Both sum in float32 or better; scale 1/4 (8 bits of e8m0: 2^-2), codes up to 57344, x and bias up to 2.
+void expect_close(uint32_t dtype, int64_t k, const std::vector<uint8_t>& want,
+                  const std::vector<uint8_t>& got) {
+  ASSERT_EQ(got.size(), want.size());
+  double largest = 0;
+  const size_t count = got.size() / (dtype == QCTS_F32 ? 4 : 2);
+  for (size_t i = 0; i < count; ++i) largest = std::max(largest, std::fabs(double{element(dtype, want, i)}));
+  const double ulp = dtype == QCTS_F32 ? 0x1p-24 : dtype == QCTS_F16 ? 0x1p-10 : 0x1p-7;
+  for (size_t i = 0; i < count; ++i) {
+    const double w = element(dtype, want, i), g = element(dtype, got, i);
+    if (w == g) continue;
+    ASSERT_TRUE(std::fabs(g - w) <= ulp * std::fabs(w) + static_cast<double>(k) * 0x1p-24 * largest + 0x1p-24)
+        << "element " << i << ": want " << w << ", got " << g;
+  }
+}
 
 TEST_P(Variants, AgreeWithScalar) {
   const qcts_kernel& scalar = scalar_of(kernel());
-  for (const Shape& shape : kShapes)
-    for (uint32_t dtype : kDtypes) {
-      // The k of row schemes may end anywhere.
-      Shape cut = shape;
-      if (std::strcmp(kernel().scheme, "int4_tinygemm") != 0) cut.k -= shape.m % 8;
-      SCOPED_TRACE("m " + std::to_string(cut.m) + " n " + std::to_string(cut.n) + " k " +
-                   std::to_string(cut.k) + " dtype " + std::to_string(dtype));
-      const std::vector<uint8_t> want = Problem(scalar, cut, dtype, 1).run(scalar);
-      const std::vector<uint8_t> got = Problem(kernel(), cut, dtype, 2).run(kernel());
-      if (kernel().op == QCTS_OP_DEQUANTIZE) {
-        ASSERT_EQ(got.size(), want.size());
-        const size_t bytes = got.size() / static_cast<size_t>(cut.n * cut.k);
-        for (size_t i = 0; i < static_cast<size_t>(cut.n * cut.k); ++i) {
-          if (std::isnan(element(dtype, want, i)) && std::isnan(element(dtype, got, i))) continue;
-          ASSERT_EQ(std::memcmp(&got[i * bytes], &want[i * bytes], bytes), 0)
-              << "element " << i << ": want " << element(dtype, want, i) << ", got "
-              << element(dtype, got, i);
+  for (const std::string& member : members(family_of(kernel()))) {
+    int compared = 0;
+    for (const Shape& shape : kShapes)
+      for (uint32_t dtype : kDtypes) {
+        // The k of row schemes may end anywhere.
+        Shape cut = shape;
+        if (group_of(family_of(kernel()), member, shape) == 0) cut.k -= shape.m % 8;
+        SCOPED_TRACE(member + " m " + std::to_string(cut.m) + " n " + std::to_string(cut.n) + " k " +
+                     std::to_string(cut.k) + " dtype " + std::to_string(dtype));
+        Problem reference(scalar, member, cut, dtype, 1), tried(kernel(), member, cut, dtype, 2);
+        if (!reference.is_supported(scalar)) continue;
+        ASSERT_TRUE(tried.is_supported(kernel()));
+        ++compared;
+        const std::vector<uint8_t> want = reference.run(scalar), got = tried.run(kernel());
+        if (kernel().op == QCTS_OP_DEQUANTIZE) {
+          ASSERT_NO_FATAL_FAILURE(expect_same_bits(dtype, want, got));
+        } else {
+          ASSERT_NO_FATAL_FAILURE(expect_close(dtype, cut.k, want, got));
         }
-        continue;
       }
-      // Scale 1/4, codes up to 448, x and bias up to 2.
-      const double sum = 2.0 * 0.25 * 448.0 * static_cast<double>(cut.k);
-      const double ulp = dtype == QCTS_F32 ? 0x1p-24 : dtype == QCTS_F16 ? 0x1p-10 : 0x1p-7;
-      for (size_t i = 0; i < static_cast<size_t>(cut.m * cut.n); ++i) {
-        const double w = element(dtype, want, i), g = element(dtype, got, i);
-        ASSERT_TRUE(std::fabs(g - w) <=
-                    ulp * std::fabs(w) + static_cast<double>(cut.k) * 0x1p-24 * sum / 16 + 0x1p-24)
-            << "element " << i << ": want " << w << ", got " << g;
-      }
-    }
+    EXPECT_GE(compared, 3) << member;
+  }
 }
 
 class LinearVariants : public Variants {};
 
 TEST_P(LinearVariants, RowsAndThreadsHaveNoInfluence) {
-  for (int64_t m : {1, 2, 3, 4, 5, 6, 7, 70}) {
-    const Shape shape = {m, 200, 256, 64};
-    const std::vector<uint8_t> all = Problem(kernel(), shape, QCTS_F32, 1).run(kernel());
-    EXPECT_EQ(Problem(kernel(), shape, QCTS_F32, 3).run(kernel()), all) << "threads, m " << m;
-    for (int64_t row : {int64_t{0}, m / 2, m - 1}) {
-      Problem whole(kernel(), shape, QCTS_F32, 1), alone(kernel(), {1, 200, 256, 64}, QCTS_F32, 1);
-      alone.problem.x = static_cast<const char*>(whole.problem.x) + row * whole.problem.ldx_bytes;
-      const std::vector<uint8_t> got = alone.run(kernel());
-      const std::vector<uint8_t> want(all.begin() + row * 800, all.begin() + (row + 1) * 800);
-      EXPECT_EQ(got, want) << "row " << row << " of " << m;
+  constexpr int64_t kN = 192;
+  for (const std::string& member : members(family_of(kernel())))
+    for (int64_t m : {1, 2, 3, 4, 5, 6, 7, 70}) {
+      const Shape shape = {m, kN, 256, 64};
+      const std::vector<uint8_t> all = Problem(kernel(), member, shape, QCTS_F32, 1).run(kernel());
+      EXPECT_EQ(Problem(kernel(), member, shape, QCTS_F32, 3).run(kernel()), all)
+          << member << " threads, m " << m;
+      for (int64_t row : {int64_t{0}, m / 2, m - 1}) {
+        Problem whole(kernel(), member, shape, QCTS_F32, 1),
+            alone(kernel(), member, {1, kN, 256, 64}, QCTS_F32, 1);
+        alone.problem.x = static_cast<const char*>(whole.problem.x) + row * whole.problem.ldx_bytes;
+        const std::vector<uint8_t> got = alone.run(kernel());
+        const std::vector<uint8_t> want(all.begin() + row * 4 * kN, all.begin() + (row + 1) * 4 * kN);
+        EXPECT_EQ(got, want) << member << " row " << row << " of " << m;
+      }
     }
-  }
 }
 
 // Of the (op, scheme) that have several variants: a kernel alone has none to agree with.
@@ -256,8 +340,9 @@ std::vector<size_t> implementations_of(std::vector<uint32_t> ops) {
 
 std::string name_of(const testing::TestParamInfo<size_t>& info) {
   const Implementation& implementation = registry().implementations()[info.param];
-  return std::string(op_name(implementation.kernel->op)) + "_" + implementation.kernel->scheme + "_" +
-         implementation.name();
+  const std::string policy = policy_of(*implementation.kernel);
+  return std::string(op_name(implementation.kernel->op)) + "_" + family_of(*implementation.kernel) + "_" +
+         (policy == "weight_only" ? "" : policy + "_") + implementation.name();
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Variants,

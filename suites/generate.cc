@@ -1,6 +1,7 @@
 #include "suites/generate.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -85,13 +86,23 @@ bool is_nan_code(DType dtype, std::byte code) {
          std::isnan(decode_float(dtype, std::to_integer<uint64_t>(code)));
 }
 
+// What a checkpoint may hold in a byte of fewer code bits: intx keeps its codes as signed numbers.
+std::byte narrowed(std::byte value, int bits, DType dtype) {
+  const int low = std::to_integer<int>(value) & ((1 << bits) - 1);
+  const bool negative = dtype == DType::int8 && (low >> (bits - 1)) != 0;
+  return static_cast<std::byte>(negative ? low - (1 << bits) : low);
+}
+
 // Every byte value at every place modulo 256, so every code in every nibble and lane.
-void plant_all_codes(Planes& planes, bool with_nan) {
+void plant_all_codes(const Scheme& scheme, const WeightShape& shape, Planes& planes, bool with_nan) {
   Plane& codes = codes_plane(planes);
+  const size_t values = scheme.codes().values.size();
+  const bool byte_a_code = codes.bytes.size() == static_cast<size_t>(shape.n * shape.k);
+  const int bits = byte_a_code && values > 0 && values < 256 ? std::countr_zero(values) : 8;
   for (size_t i = 0; i < codes.bytes.size(); ++i) {
     std::byte value{static_cast<uint8_t>(i * 167 + i / 256 * 29)};
     if (!with_nan && is_nan_code(codes.dtype, value)) value &= std::byte{0x80};
-    codes.bytes[i] = value;
+    codes.bytes[i] = narrowed(value, bits, codes.dtype);
   }
 }
 
@@ -196,11 +207,11 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   if (synthetic.generator == "zero_rows") zero_some_rows(w);
   input.planes = quantized(scheme, shape, w.bytes());
   if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot")
-    plant_all_codes(input.planes, op != "linear");
+    plant_all_codes(scheme, shape, input.planes, op != "linear");
   if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot")
     scramble_scales(input.planes, seed + 3);
   if (synthetic.generator == "extremes") {
-    plant_all_codes(input.planes, false);
+    plant_all_codes(scheme, shape, input.planes, false);
     stretch_scales(input.planes);
   }
 }
