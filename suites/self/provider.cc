@@ -172,7 +172,7 @@ const qcts_provider kProvider = {
     .url = nullptr,
     .choices = nullptr,
     .n_kernels = 1,
-    .reserved = 0,
+    .claims = 0,
     .kernels = kKernels,
     .load_save = kFault >= copies ? load_save : nullptr,
     .run_program = nullptr,

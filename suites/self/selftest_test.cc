@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fixtures/golden.h"
+#include "reports/report.h"
 #include "suites/case.h"
 #include "suites/paths.h"
 #include "suites/self/alarms.h"
