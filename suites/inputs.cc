@@ -64,7 +64,7 @@ const std::vector<InputFamily>& families() {
 std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
   const int64_t g = scheme.group();
   if (layout != "plain")
-    return {{8, 1024}, {12, 1024}, {48, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)},
+    return {{8, 1024}, {48, 1024}, {12, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)},
             {64, 256}, {96, 384}};
   if (g == 0) return {{37, 216}, {7, 13}, {1, 1}, {17, 33}, {16, 64}, {3, 129}};
   return {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};

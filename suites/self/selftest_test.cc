@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fixtures/golden.h"
 #include "reports/report.h"
 #include "suites/case.h"
 #include "suites/paths.h"
