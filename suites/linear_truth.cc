@@ -176,6 +176,7 @@ qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activatio
     numerics.weight_cast = abi_dtype(dtype);
   } else if (family == "fp8_row" && activation == "dyn_row") {
     numerics.weight_cast = numerics.x_cast = QCTS_F32;  // _scaled_mm on a CPU: both times their scales
+    if (dtype != DType::float32) numerics.output_cast = QCTS_NONE;  // it adds the bias of narrow types itself
   } else if (family == "mx") {
     numerics.weight_cast = numerics.x_cast = abi_dtype(dtype);  // KernelPreference.EMULATED: both dequantized
   } else if (family == "nvfp4" && weight_only) {
