@@ -140,7 +140,8 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
 // int8_group, fp8_row (float8_tensor.py): the weight is dequantized to x's dtype, then mm and + bias.
 //
 // intx (intx_unpacked_to_int8_tensor.py): under the policy x is quantized and dequantized in its own dtype;
-// the weight is dequantized in its own; then linear.
+// the weight is dequantized in its own; then linear, which is addmm: the bias lies in the result before gemm adds to it
+// (aten/src/ATen/native/LinearAlgebra.cpp, addmm_impl_cpu_), so one rounding.
 //
 // int4_tinygemm: aten::_weight_int4pack_mm_for_cpu (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights are
 // formed and summed in float32; the sum is rounded to y's dtype, then Int4OpaqueTensor's linear adds the
@@ -170,12 +171,14 @@ qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activatio
     numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
   } else if (family == "intx") {
     numerics.weight_cast = abi_dtype(dtype);
+    numerics.output_cast = QCTS_NONE;
     if (!weight_only) numerics.x_cast = abi_dtype(dtype);
   } else if (weight_only &&
              (family == "fp8_row" || family == "fp8" || family == "nf4" || family == "int8_group")) {
     numerics.weight_cast = abi_dtype(dtype);
   } else if (family == "fp8_row" && activation == "dyn_row") {
     numerics.weight_cast = numerics.x_cast = QCTS_F32;  // _scaled_mm on a CPU: both times their scales
+    if (dtype != DType::float32) numerics.output_cast = QCTS_NONE;  // it adds the bias of narrow types itself
   } else if (family == "mx") {
     numerics.weight_cast = numerics.x_cast = abi_dtype(dtype);  // KernelPreference.EMULATED: both dequantized
   } else if (family == "nvfp4" && weight_only) {
