@@ -57,14 +57,19 @@ class Walker {
     return count;
   }
 
+  // May do so: names are made for nothing else.
+  static bool leads_to_tensors(const pickle::Ref& node) { return is_tensor_node(node) || is_container(node); }
+
   void descend(const pickle::Ref& node, const std::string& prefix) {
     if (!is_container(node)) return;
     if (const auto known = counts_.find(node.get()); known != counts_.end() && known->second == 0) return;
     for (size_t i = 0; i < node->pairs.size(); ++i)
-      visit(node->pairs[i].second, prefix + key_text(node->pairs[i].first), {node.get(), i});
+      if (leads_to_tensors(node->pairs[i].second))
+        visit(node->pairs[i].second, prefix + key_text(node->pairs[i].first), {node.get(), i});
     if (is_mapping(node)) return;
     for (size_t i = 0; i < node->items.size(); ++i)
-      visit(node->items[i], prefix + std::to_string(i), {node.get(), i});
+      if (leads_to_tensors(node->items[i]))
+        visit(node->items[i], prefix + std::to_string(i), {node.get(), i});
   }
 
   void visit(const pickle::Ref& value, std::string name, TensorPlace place) {

@@ -2,6 +2,7 @@
 // std::vector take 32 and 24 bytes where they are empty.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -169,7 +170,7 @@ class Array {
     for (; first != last; ++first) ::new (data() + block_->size++) T(*first);
   }
   void resize(size_t count) {
-    reserve(count);
+    if (count > capacity()) grow(count - size());
     while (size() > count) pop_back();
     while (size() < count) ::new (data() + block_->size++) T();
   }

@@ -125,6 +125,11 @@ std::shared_ptr<const MappedFile> MappedFile::from_bytes(std::vector<std::byte> 
   return file;
 }
 
+void MappedFile::expect_jumps(bool jumps) const {
+  // Advice: a kernel without it reads the same bytes.
+  if (mapping_ != nullptr) ::madvise(mapping_, bytes_.size(), jumps ? MADV_RANDOM : MADV_NORMAL);
+}
+
 MappedFile::~MappedFile() {
   if (mapping_ != nullptr) ::munmap(mapping_, bytes_.size());
 }

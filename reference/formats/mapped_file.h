@@ -27,6 +27,9 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
+  // While a reader jumps from record to record, the kernel reads no pages ahead: of a cold file of 1 GiB it would
+  // read all. Back to its default afterwards.
+  void expect_jumps(bool jumps) const;
   // The file that was mapped, as stat names it; false for bytes in memory.
   bool is(uint64_t device, uint64_t inode) const {
     return mapping_ != nullptr && device == device_ && inode == inode_;
