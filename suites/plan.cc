@@ -90,6 +90,7 @@ Plan load_plan(const std::filesystem::path& path) {
       if (other == *kind) reader.fail("kinds", "names '" + name + "' twice");
     plan.kinds.push_back(*kind);
   }
+  if (plan.kinds.empty()) reader.fail("kinds", "is empty");
   plan.all_variants = reader.get<bool>("all_variants");
   plan.every_input = reader.get<bool>("every_input");
   if (json.contains("schemes_an_input")) {
@@ -108,7 +109,6 @@ Plan load_plan(const std::filesystem::path& path) {
   if (std::find(plan.kinds.begin(), plan.kinds.end(), Kind::latency) != plan.kinds.end())
     read_latency(reader, plan);
   reader.refuse_unknown();
-  if (plan.kinds.empty()) reader.fail("kinds", "is empty");
   if (!(plan.case_timeout_s > 0)) reader.fail("case_timeout_s", "must be positive");
   if (!(plan.latency_budget_s >= 0)) reader.fail("latency_budget_s", "must not be negative");
   for (const int64_t m : plan.latency_m)

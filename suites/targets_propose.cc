@@ -28,13 +28,16 @@ struct Lowest {
 
 // What the input of a latency case says: "noise_dyn_row_sym_m1_n64_k64_bf16_cold".
 bool read_input(const std::string& op, const std::string& input, TargetKey& key) {
-  static const std::regex pattern("^noise(_[a-z0-9_]+?)?(_m([0-9]+))?_n[0-9]+_k[0-9]+_[a-z0-9]+_(cold|warm)$");
+  static const std::regex weights("_n[0-9]+_k[0-9]+_[a-z0-9]+_(cold|warm)$");
+  static const std::regex rows("^noise(_([a-z0-9_]+))?_m([0-9]+)_n[0-9]+_k[0-9]+_[a-z0-9]+_(cold|warm)$");
   std::smatch match;
-  if (!std::regex_match(input, match, pattern)) return false;
-  const bool has_policy = (op == "linear" || op == "quantize_activation") && match[1].matched;
-  key.activation = has_policy ? match[1].str().substr(1) : std::string(kWeightOnly);
-  key.prefill = op == "linear" && match[3].matched && std::stoll(match[3].str()) >= kPrefillRows;
-  key.warm = match[4].str() == "warm";
+  if (!std::regex_search(input, match, weights)) return false;
+  key.warm = match[1].str() == "warm";
+  key.activation = kWeightOnly;
+  if (op != "linear" && op != "quantize_activation") return true;
+  if (!std::regex_match(input, match, rows)) return false;
+  if (match[2].matched) key.activation = match[2].str();
+  key.prefill = op == "linear" && std::stoll(match[3].str()) >= kPrefillRows;
   return true;
 }
 
