@@ -31,9 +31,9 @@ inline int64_t group_length(const Scheme& scheme, const WeightShape& shape) {
   return scheme.group() == 0 ? shape.k : scheme.group();
 }
 
-// Where the scheme does not take every weight (2:4 sparse ones alone), of each four elements along k two are
-// made zero, in turn by each of the six ways, and a row of zeros gets one element.
-Planes quantized(const Scheme& scheme, const WeightShape& shape, const std::vector<std::byte>& bytes);
+inline Planes quantized(const Scheme& scheme, const WeightShape& shape, const std::vector<std::byte>& bytes) {
+  return scheme.quantize({shape.dtype, shape.n, shape.k, bytes});
+}
 
 inline Plane& codes_plane(Planes& planes) {
   for (Plane& plane : planes)
