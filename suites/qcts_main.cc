@@ -1,100 +1,13 @@
-// The program: subcommands, and the last place where an exception can be caught.
-#include <algorithm>
-#include <cstring>
+// The last place where an exception can be caught.
 #include <exception>
 #include <iostream>
-#include <string>
-#include <vector>
 
-#include "suites/cli/commands.h"
-#include "suites/cli/nearest.h"
-#include "suites/cli/selftest.h"
-
-namespace {
-
-constexpr int kUsage = 2, kInfrastructure = 5;
-
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    if (!command->get_group().empty()) names.push_back(command->get_name());
-  return names;
-}
-
-std::vector<std::string> option_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  return names;
-}
-
-// What a parse error does not say: the right word for a wrong subcommand or option. Empty when the words are
-// known.
-std::string wrong_word(const CLI::App& app, const std::vector<std::string>& words) {
-  size_t at = 0;
-  while (at < words.size() && words[at].starts_with("-")) ++at;
-  const CLI::App* command = &app;
-  if (at < words.size()) {
-    const auto named = app.get_subcommands([&](const CLI::App* c) { return c->get_name() == words[at]; });
-    command = named.empty() ? nullptr : named.front();
-    if (!command)
-      return "no command '" + words[at] + "'" + qcts::cli::did_you_mean(words[at], command_names(app));
-  }
-  for (size_t i = at < words.size() ? at + 1 : 0; i < words.size() && words[i] != "--"; ++i) {
-    const std::string word = words[i].substr(0, words[i].find('='));
-    if (!word.starts_with("--") || command->get_option_no_throw(word)) continue;
-    return "no option '" + word + "'" + qcts::cli::did_you_mean(word, option_names(*command));
-  }
-  return "";
-}
-
-int usage(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words) {
-  std::string text = wrong_word(app, words);
-  if (text.empty()) text = error.what();
-  for (char& c : text)
-    if (c == '\n') c = ' ';
-  std::cerr << "qcts: " << text << "\n";
-  return kUsage;
-}
-
-int run(int argc, char** argv) {
-  CLI::App app("qcts: conformance and benchmarks for quantized checkpoints and kernels", "qcts");
-  app.set_version_flag("--version", "qcts 0.1.0");
-  app.require_subcommand(1);
-  int exit_code = 0;
-  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  qcts::cli::add_run(app, exit_code, words);
-  qcts::cli::add_merge(app, exit_code, words);
-  qcts::cli::add_list(app, exit_code);
-  qcts::cli::add_schemes(app, exit_code);
-  qcts::cli::add_inspect(app, exit_code);
-  qcts::cli::add_diff(app, exit_code);
-  qcts::cli::add_check(app, exit_code);
-  qcts::cli::add_resave(app, exit_code);
-  qcts::cli::add_dequantize(app, exit_code);
-  qcts::cli::add_quantize(app, exit_code);
-  qcts::cli::add_worker(app, exit_code);
-  qcts::cli::add_provider_process(app, exit_code);
-  qcts::cli::add_selftest(app, exit_code);
-  qcts::cli::add_replay(app, exit_code);
-  if (argc <= 1) {
-    std::cerr << app.help();
-    return kUsage;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return usage(app, error, words);
-  }
-  return exit_code;
-}
-
-}  // namespace
+#include "suites/cli/program.h"
 
 int main(int argc, char** argv) {
+  constexpr int kInfrastructure = 5;
   try {
-    return run(argc, argv);
+    return qcts::cli::run_program(argc, argv);
   } catch (const std::exception& error) {
     std::cerr << "qcts: internal error: " << error.what() << "\n";
   } catch (...) {
