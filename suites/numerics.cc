@@ -116,7 +116,8 @@ std::array<uint64_t, 2> telling_columns(std::span<const double> x, std::span<con
   return best;
 }
 
-// Of some outputs, the part that would have shown one code changed by its lowest bit.
+// Of some outputs, the part that would have shown one code changed by its lowest bit. Where none of a sample does,
+// all are asked: 0 means none at all.
 double sensitivity_of_linear(const Question& question, const Expectation& expectation,
                              const qcts_numerics& numerics) {
   const KernelInput& input = question.input;
@@ -125,10 +126,8 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
   if (row_bytes * static_cast<uint64_t>(input.weight.n) != codes.bytes.size()) return 0;
   constexpr int64_t kOutputs = 16;
   const int64_t total = input.m * input.weight.n, asked = std::min(kOutputs, total);
-  int64_t noticed = 0;
   std::vector<ExactWeight> row(static_cast<size_t>(input.weight.k));
-  for (int64_t s = 0; s < asked; ++s) {
-    const int64_t index = s * total / asked;
+  const auto notices = [&](int64_t index) {
     const int64_t m = index / input.weight.n, n = index % input.weight.n;
     const Bounded want = expectation.bounds()[static_cast<size_t>(index)];
     input.scheme->exact_row(input.planes, input.weight, n, row);
@@ -147,9 +146,14 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
       seen |= question.exact_sums ? y != want.value
                                   : !compare_bounded({&want, 1}, input.y_dtype, rounded).equal();
     }
-    noticed += seen;
-  }
-  return asked == 0 ? 0 : static_cast<double>(noticed) / static_cast<double>(asked);
+    return seen;
+  };
+  int64_t noticed = 0;
+  for (int64_t s = 0; s < asked; ++s) noticed += notices(s * total / asked);
+  if (noticed > 0) return static_cast<double>(noticed) / static_cast<double>(asked);
+  for (int64_t index = 0; index < total; ++index)
+    if (notices(index)) return 1 / static_cast<double>(total);
+  return 0;
 }
 
 bool bitwise_case_is_sensitive(const Question& question) {
