@@ -68,7 +68,8 @@ Judged judge_bounded(const Bounded& want, double got, double& ratio) {
   ratio = 0;
   if (std::isnan(want.value)) return std::isnan(got) ? Judged::pass : Judged::fail;
   if (std::isinf(want.value)) return got == want.value ? Judged::pass : Judged::fail;
-  if (!(want.low <= want.high) || (std::isinf(want.low) && std::isinf(want.high))) return Judged::vacuous;
+  if (!(want.low <= want.high) || (std::isinf(want.low) && std::isinf(want.high) && want.low < want.high))
+    return Judged::vacuous;
   ratio = share_of_bound(want, got);
   return got >= want.low && got <= want.high ? Judged::pass : Judged::fail;
 }
