@@ -41,8 +41,7 @@ KernelInput latency_input(const Case& c, uint64_t seed) {
   KernelInput input = empty_input(c);
   input.activation = c.activation;
   if (c.op == "quantize") {
-    input.x =
-        noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3);
+    input.x = noise_weight_for(*c.scheme, input.weight, seed);
     return input;
   }
   if (c.op != "quantize_activation") input.planes = random_planes(*c.scheme, input.weight, seed);
