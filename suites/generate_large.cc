@@ -13,7 +13,8 @@ constexpr int64_t kUnitRows = 32, kQuantizedRows = 512, kUnits = kQuantizedRows 
 // Two of every four elements, as seeded, become zero.
 void keep_two_of_four(std::vector<std::byte>& weight, size_t element_bytes, uint64_t seed) {
   for (size_t four = 0; (four + 1) * 4 * element_bytes <= weight.size(); ++four) {
-    const size_t dropped = splitmix64(seed, four) % 4, other = (dropped + 1 + splitmix64(seed, ~four) % 3) % 4;
+    const size_t dropped = splitmix64(seed, four) % 4,
+                 other = (dropped + 1 + splitmix64(seed, ~four) % 3) % 4;
     std::memset(weight.data() + (4 * four + dropped) * element_bytes, 0, element_bytes);
     std::memset(weight.data() + (4 * four + other) * element_bytes, 0, element_bytes);
   }
@@ -36,15 +37,16 @@ Planes quantized_noise(const Scheme& scheme, const WeightShape& shape, uint64_t 
   return scheme.quantize({shape.dtype, shape.n, shape.k, noise_weight_for(scheme, shape, seed)});
 }
 
-// Along which dimension a plane grows with the rows, units of rows after one another. -1: it does not grow; -2: in
-// no such way.
+// Along which dimension a plane grows with the rows, units of rows after one another. -1: it does not grow;
+// -2: in no such way.
 int growing_dimension(const Plane& small, const Plane& large, int64_t n) {
   if (small.shape == large.shape) return -1;
   if (small.shape.size() != large.shape.size()) return -2;
   int found = -2;
   for (size_t d = 0; d < small.shape.size(); ++d) {
     if (small.shape[d] == large.shape[d]) continue;
-    const bool by_units = small.shape[d] % kUnits == 0 && large.shape[d] * kQuantizedRows == small.shape[d] * n;
+    const bool by_units =
+        small.shape[d] % kUnits == 0 && large.shape[d] * kQuantizedRows == small.shape[d] * n;
     if (found != -2 || !by_units) return -2;
     found = static_cast<int>(d);
   }

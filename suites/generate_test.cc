@@ -182,8 +182,8 @@ TEST(Generate, UnknownGeneratorsAreRefused) {
   EXPECT_THROW(generate(*find_scheme("int8_row"), "linear", "plain", synthetic, 1), std::invalid_argument);
 }
 
-// Timed weights are weights: no code, scale or zero point that the recipe would not make, and not the same rows over
-// and over, so that a kernel that reads another block of rows is seen.
+// Timed weights are weights: no code, scale or zero point that the recipe would not make, and not the same
+// rows over and over, so that a kernel that reads another block of rows is seen.
 TEST(RandomPlanes, AreRowsThatTheRecipeMakes) {
   std::map<std::string_view, const Scheme*> last;  // of each family: codes of one bit tell rows apart badly
   for (const Scheme* scheme : schemes()) last[scheme->family()] = scheme;

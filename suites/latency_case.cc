@@ -136,11 +136,11 @@ std::string TimedKernel::verify() const {
                             : "element " + std::to_string(compared.first) + ": want " + compared.want +
                                   ", got " + compared.got + compared.problem;
   }
-  const Planes want = input_.op == "quantize"
-                          ? scheme.quantize(
-                                {input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x}, input_.layout)
-                      : input_.op == "pack" ? scheme.pack(input_.planes, input_.weight, input_.layout)
-                                            : scheme.unpack(input_.planes, input_.weight, input_.layout);
+  const Planes want =
+      input_.op == "quantize"
+          ? scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x}, input_.layout)
+      : input_.op == "pack" ? scheme.pack(input_.planes, input_.weight, input_.layout)
+                            : scheme.unpack(input_.planes, input_.weight, input_.layout);
   const std::string layout = input_.op == "pack" ? input_.layout : "plain";
   const std::optional<Mismatch> mismatch = compare_planes(scheme, input_.weight, layout, want, answer.planes);
   return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";
