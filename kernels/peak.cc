@@ -89,8 +89,8 @@ __attribute__((target("avx512f,avx512vnni"))) void int8_avx512vnni(uint64_t turn
     }
 }
 
-// Palette 1, eight tiles of 16 rows by 64 bytes: tiles 0 to 3 sum, 4 to 7 are zero factors. The compiler must not
-// drop the stores into a configuration of which it believes that 8 bytes are read.
+// Palette 1, eight tiles of 16 rows by 64 bytes: tiles 0 to 3 sum, 4 to 7 are zero factors. The compiler must
+// not drop the stores into a configuration of which it believes that 8 bytes are read.
 struct alignas(64) TileConfig {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};

@@ -14,13 +14,13 @@ struct PeakLoop {
   const char* name;     // "fma_avx2"
   const char* variant;  // the features that it needs, as a kernel's variant names them
   Arithmetic arithmetic;
-  uint64_t operations;         // of one turn; a multiplication and an addition are two
+  uint64_t operations;          // of one turn; a multiplication and an addition are two
   void (*run)(uint64_t turns);  // in the calling thread
 };
 
-// The fastest kind first that this machine runs, by instruction set: at most one loop for each arithmetic, none
-// newer than `variant` ("avx2" knows no avx512 loop). A name that is no variant of ours, a plug-in's, may use
-// whatever the machine has; "scalar" has no loop.
+// The fastest kind first that this machine runs, by instruction set: at most one loop for each arithmetic,
+// none newer than `variant` ("avx2" knows no avx512 loop). A name that is no variant of ours, a plug-in's,
+// may use whatever the machine has; "scalar" has no loop.
 std::vector<const PeakLoop*> peak_loops(std::string_view variant);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
-// The A/A row of a run: every latency case times its kernel against itself, and more alarms than chance allows mean
-// that the machine was no place to measure. Then no latency verdict of the run stands.
+// The A/A row of a run: every latency case times its kernel against itself, and more alarms than chance
+// allows mean that the machine was no place to measure. Then no latency verdict of the run stands.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,12 @@ struct LatencyTrust {
 
 LatencyTrust latency_trust(const std::vector<Verdict>& verdicts);
 
-// Where the run's alarms are too many: says so in every latency verdict that was timed, and, where latency gates,
-// makes inconclusive what was pass or fail.
+// Where the run's alarms are too many: says so in every latency verdict that was timed, and, where latency
+// gates, makes inconclusive what was pass or fail.
 void suspend_latency(const LatencyTrust& trust, bool gate_latency, std::vector<Verdict>& verdicts);
 
-// The most alarms among `measured` cases that chance explains: P(more) < 1 % when each alarms with kAlarmLevel.
+// The most alarms among `measured` cases that chance explains: P(more) < 1 % when each alarms with
+// kAlarmLevel.
 uint64_t allowed_alarms(uint64_t measured);
 
 }  // namespace qcts

@@ -17,7 +17,8 @@ std::vector<Verdict> timed(size_t cases, size_t alarming) {
   return verdicts;
 }
 
-// Binomial tails at 5 %: P(X > 2 | n = 10) = 1.2 %, P(X > 3) = 0.1 %; P(X > 8 | n = 80) = 2 %, P(X > 9) = 0.8 %.
+// Binomial tails at 5 %: P(X > 2 | n = 10) = 1.2 %, P(X > 3) = 0.1 %; P(X > 8 | n = 80) = 2 %, P(X > 9) = 0.8
+// %.
 TEST(LatencyTrust, AllowsWhatChanceExplains) {
   EXPECT_EQ(allowed_alarms(0), 0u);
   EXPECT_EQ(allowed_alarms(1), 1u);
@@ -37,7 +38,8 @@ TEST(LatencyTrust, TooManyAlarmsSuspendTheRun) {
   for (int twice = 0; twice < 2; ++twice) suspend_latency(trust, true, verdicts);
   for (size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(verdicts[i].status, Status::inconclusive);
-    EXPECT_EQ(verdicts[i].reason, "latency of this run is suspended: 4 of 10 kernels differed from themselves");
+    EXPECT_EQ(verdicts[i].reason,
+              "latency of this run is suspended: 4 of 10 kernels differed from themselves");
   }
   EXPECT_EQ(verdicts.back().status, Status::fail);
   EXPECT_EQ(verdicts.back().reason, "wrong");

@@ -14,14 +14,15 @@
 namespace qcts {
 namespace {
 
-// config.json of Llama-3.1-8B: hidden_size 4096, intermediate_size 14336, 32 heads of 128, 8 of keys and values.
+// config.json of Llama-3.1-8B: hidden_size 4096, intermediate_size 14336, 32 heads of 128, 8 of keys and
+// values.
 struct BlockLayer {
   const char* name;
   int64_t n, k;
 };
 constexpr BlockLayer kBlockLayers[] = {
-    {"self_attn.q_proj", 4096, 4096},  {"self_attn.k_proj", 1024, 4096}, {"self_attn.v_proj", 1024, 4096},
-    {"self_attn.o_proj", 4096, 4096},  {"mlp.gate_proj", 14336, 4096},   {"mlp.up_proj", 14336, 4096},
+    {"self_attn.q_proj", 4096, 4096}, {"self_attn.k_proj", 1024, 4096}, {"self_attn.v_proj", 1024, 4096},
+    {"self_attn.o_proj", 4096, 4096}, {"mlp.gate_proj", 14336, 4096},   {"mlp.up_proj", 14336, 4096},
     {"mlp.down_proj", 4096, 14336},
 };
 constexpr size_t kLayerCount = std::size(kBlockLayers);
@@ -50,7 +51,8 @@ class Block {
       : request_(request), registry_(registry), baseline_(baseline) {}
 
   WeightShape shape(size_t layer) const {
-    return {DType::bfloat16, kBlockLayers[layer].n / request_.shrink, kBlockLayers[layer].k / request_.shrink};
+    return {DType::bfloat16, kBlockLayers[layer].n / request_.shrink,
+            kBlockLayers[layer].k / request_.shrink};
   }
 
   std::vector<std::byte> weight(size_t layer) const {
@@ -65,7 +67,8 @@ class Block {
     return layers;
   }
 
-  void save(const Scheme& scheme, const std::vector<Planes>& layers, const std::filesystem::path& file) const {
+  void save(const Scheme& scheme, const std::vector<Planes>& layers,
+            const std::filesystem::path& file) const {
     const std::string layout = file_layout(scheme);
     std::vector<SchemeTensor> tensors;
     for (size_t i = 0; i < layers.size(); ++i) {
@@ -107,7 +110,8 @@ class Block {
         KernelInput input = with_x(i, m);
         input.scheme = &scheme;
         input.planes = layers[i];
-        timed.push_back(std::make_unique<TimedKernel>(*implementation->kernel, std::move(input), request_.threads));
+        timed.push_back(
+            std::make_unique<TimedKernel>(*implementation->kernel, std::move(input), request_.threads));
         if (timed.back()->supports().status != QCTS_OK) break;
       }
       if (timed.back()->supports().status != QCTS_OK) continue;
@@ -133,7 +137,9 @@ class Block {
   }
 
  private:
-  static std::string name(size_t layer) { return std::string("block.") + kBlockLayers[layer].name + ".weight"; }
+  static std::string name(size_t layer) {
+    return std::string("block.") + kBlockLayers[layer].name + ".weight";
+  }
 
   // The first layout that a class of torchao holds.
   static std::string file_layout(const Scheme& scheme) {
@@ -169,7 +175,8 @@ class Block {
     input.weight = shape(layer);
     input.m = m;
     input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;
-    input.x = noise_bytes(request_.seed + 100 + layer, static_cast<size_t>(m * input.weight.k), input.x_dtype);
+    input.x =
+        noise_bytes(request_.seed + 100 + layer, static_cast<size_t>(m * input.weight.k), input.x_dtype);
     return input;
   }
 
@@ -227,8 +234,8 @@ void time_row(BlockContender& dense, BlockContender& before, BlockContender& aft
 
 }  // namespace
 
-std::vector<BlockRow> run_block(const BlockRequest& request, const Registry& registry, const Registry& baseline,
-                                const std::filesystem::path& folder,
+std::vector<BlockRow> run_block(const BlockRequest& request, const Registry& registry,
+                                const Registry& baseline, const std::filesystem::path& folder,
                                 const std::function<void(const std::string&)>& progress) {
   const Block block(request, registry, baseline);
   std::vector<BlockRow> rows;

@@ -53,7 +53,8 @@ double latency_weight(std::string_view id) {
   for (size_t at = id.find("_m"); at != id.npos; at = id.find("_m", at + 1)) {
     size_t end = at + 2;
     int64_t m = 0;
-    while (end < id.size() && id[end] >= '0' && id[end] <= '9' && m < 1'000'000) m = 10 * m + (id[end++] - '0');
+    while (end < id.size() && id[end] >= '0' && id[end] <= '9' && m < 1'000'000)
+      m = 10 * m + (id[end++] - '0');
     if (end > at + 2 && id.substr(end).starts_with("_n")) return m >= kPrefillRows ? kPrefillWeight : 1;
   }
   return 1;

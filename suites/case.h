@@ -26,7 +26,8 @@ inline constexpr const char* kProgramVariant = "program";
 // A golden with a program in it, by its flags.
 bool is_program(const Golden& golden);
 
-// Rows of x from which on a linear is called prefill: it is bound by arithmetic, and a scalar one is not timed.
+// Rows of x from which on a linear is called prefill: it is bound by arithmetic, and a scalar one is not
+// timed.
 inline constexpr int64_t kPrefillRows = 32;
 
 // An input that is made at run time, from a seed.
@@ -48,12 +49,12 @@ struct Case {
   std::string tensor;                    // the golden's tensor in question, for numerics on a golden
   const Malformed* malformed = nullptr;  // reject
   std::optional<Synthetic> synthetic;
-  std::string layout;                              // pack and unpack
-  std::string activation{kWeightOnly};             // linear and quantize_activation
+  std::string layout;                   // pack and unpack
+  std::string activation{kWeightOnly};  // linear and quantize_activation
   bool warm = false;  // latency: one copy of what is read, in the caches, instead of copies that take turns
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
-  // round_trip of a TorchScript golden: who loads, runs and saves it. nullptr: the case stands in for providers that are
-  // not there, and its verdict is not_supported.
+  // round_trip of a TorchScript golden: who loads, runs and saves it. nullptr: the case stands in for
+  // providers that are not there, and its verdict is not_supported.
   const qcts_provider* runner = nullptr;
 
   bool judges_file() const { return implementation == nullptr && runner == nullptr; }
@@ -63,8 +64,8 @@ struct Case {
 };
 
 // One field a choice; suites/plans/<name>.json has the same keys, all of them but `cover` and
-// `schemes_an_input`, and no other. Those from
-// latency_ops on are wanted where the kinds name latency.
+// `schemes_an_input`, and no other. Those from latency_ops on are wanted
+// where the kinds name latency.
 struct Plan {
   std::string name;
   std::string description;
@@ -81,11 +82,11 @@ struct Plan {
   double latency_budget_s = 0;  // for all latency cases together
   std::vector<int64_t> latency_m;
   std::vector<std::pair<int64_t, int64_t>> latency_shapes;  // n, k
-  std::vector<std::string> latency_ops;          // of "quantize", ..., "linear"
-  std::vector<std::string> latency_schemes;      // names; empty: every scheme
+  std::vector<std::string> latency_ops;                     // of "quantize", ..., "linear"
+  std::vector<std::string> latency_schemes;                 // names; empty: every scheme
   std::vector<std::string> latency_activations;  // of linear and quantize_activation; empty: every policy
   std::vector<std::string> latency_weights;      // of "cold", "warm"
-  bool latency_best_only = false;  // of each provider only the best that this machine runs
+  bool latency_best_only = false;                // of each provider only the best that this machine runs
 };
 Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error naming file and field
 

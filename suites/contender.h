@@ -1,5 +1,5 @@
-// What the stopwatch times: a kernel on rotating copies of what it reads, or a probe that only moves bytes or only
-// multiplies.
+// What the stopwatch times: a kernel on rotating copies of what it reads, or a probe that only moves bytes or
+// only multiplies.
 #pragma once
 
 #include <atomic>
@@ -40,9 +40,9 @@ class Contender {
   virtual double time_us(size_t first, size_t calls, bool rotate);
 };
 
-// A kernel on `copies` copies of what an operation reads anew each time (planes and what prepare() made of them;
-// the floats that quantize and quantize_activation read), one y and one x of linear. A kernel of a provider
-// that is a program of its own is timed by that program, in its own process: timed_by_provider().
+// A kernel on `copies` copies of what an operation reads anew each time (planes and what prepare() made of
+// them; the floats that quantize and quantize_activation read), one y and one x of linear. A kernel of a
+// provider that is a program of its own is timed by that program, in its own process: timed_by_provider().
 class KernelContender final : public Contender {
  public:
   KernelContender(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
@@ -62,7 +62,9 @@ class KernelContender final : public Contender {
   uint64_t moved_bytes() const { return weight_bytes() + io_bytes_; }
   uint64_t written_bytes() const { return written_bytes_; }
   uint64_t prepared_bytes() const { return prepared_bytes_; }
-  double prepare_us() const { return prepare_us_; }  // of one weight, the fastest copy; 0 where nothing is prepared
+  double prepare_us() const {
+    return prepare_us_;
+  }  // of one weight, the fastest copy; 0 where nothing is prepared
   bool timed_by_provider() const { return remote_ != nullptr; }
   // What the provider measured beside the times: {"benchmark_fn_us": 12.5}. After answer().
   const nlohmann::ordered_json& provider_measures() const { return provider_measures_; }
@@ -92,8 +94,8 @@ class KernelContender final : public Contender {
   size_t y_bytes_ = 0;
 };
 
-// The machine's own pace: reads `read_bytes` with software prefetch and writes `write_bytes`, on rotating copies
-// and with `threads` threads.
+// The machine's own pace: reads `read_bytes` with software prefetch and writes `write_bytes`, on rotating
+// copies and with `threads` threads.
 class StreamProbe final : public Contender {
  public:
   StreamProbe(uint64_t read_bytes, uint64_t write_bytes, size_t copies, uint32_t threads);

@@ -183,8 +183,7 @@ class Expander {
     std::set<std::string> seen;
     for (const Implementation* implementation :
          sources_.registry->find(prototype.op, prototype.scheme->family(), prototype.activation)) {
-      const bool best_only =
-          prototype.kind == Kind::latency ? plan_.latency_best_only : !plan_.all_variants;
+      const bool best_only = prototype.kind == Kind::latency ? plan_.latency_best_only : !plan_.all_variants;
       if (best_only &&
           (!implementation->machine_refusal().empty() || !seen.insert(implementation->provider).second))
         continue;
@@ -306,8 +305,8 @@ class Expander {
       for (const ActivationInfo& policy : scheme.activations()) {
         if (!wanted(plan_.latency_activations, policy.name)) continue;
         // A policy with scales of its own quantizes nothing anew that a dynamic one would not.
-        if (op == "quantize_activation" && (policy.name == kWeightOnly ||
-                                            !scheme.policy_specs(weight, policy.name).empty()))
+        if (op == "quantize_activation" &&
+            (policy.name == kWeightOnly || !scheme.policy_specs(weight, policy.name).empty()))
           continue;
         for (const int64_t m : plan_.latency_m)
           add_timed(op, scheme, "plain", {"noise", weight, m, 0, std::string(policy.name)});
@@ -317,7 +316,8 @@ class Expander {
     }
   }
 
-  void add_timed(const std::string& op, const Scheme& scheme, std::string_view layout, const Synthetic& input) {
+  void add_timed(const std::string& op, const Scheme& scheme, std::string_view layout,
+                 const Synthetic& input) {
     for (const std::string& weights : plan_.latency_weights) {
       Case c = synthetic_case(Kind::latency, op, scheme, layout, input);
       c.warm = weights == "warm";

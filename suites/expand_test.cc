@@ -150,8 +150,8 @@ TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
 }
 
-// Of each provider the best variant, cold and warm as cases of their own, no scalar prefill, no emulated kernel,
-// the weight in a dtype that its scheme takes.
+// Of each provider the best variant, cold and warm as cases of their own, no scalar prefill, no emulated
+// kernel, the weight in a dtype that its scheme takes.
 TEST(Expand, TimesWhatThePlanNames) {
   const World world;
   Plan plan = load_plan(plan_path("latency"));
@@ -219,19 +219,17 @@ TEST_P(BrokenPlan, IsRefusedByTheNameOfItsField) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Plan, BrokenPlan,
-                         testing::Values(std::pair{"kinds", ""}, std::pair{"kinds", "[]"},
-                                         std::pair{"kinds", "[\"numeric\"]"},
-                                         std::pair{"kinds", "[\"size\", \"size\"]"},
-                                         std::pair{"every_input", "1"}, std::pair{"latency_budgets", "3"},
-                                         std::pair{"schemes_an_input", "0"}, std::pair{"cover", "1"}, std::pair{"cover", "[\"noise\"]"},
-                                         std::pair{"case_timeout_s", "0"}, std::pair{"latency_m", "[0]"},
-                                         std::pair{"latency_ops", ""}, std::pair{"latency_ops", "[\"linaer\"]"},
-                                         std::pair{"latency_schemes", "[\"int9\"]"},
-                                         std::pair{"latency_activations", "[\"dynamic\"]"},
-                                         std::pair{"latency_weights", "[\"hot\"]"},
-                                         std::pair{"latency_best_only", "1"},
-                                         std::pair{"latency_shapes", "[[1]]"}));
+INSTANTIATE_TEST_SUITE_P(
+    Plan, BrokenPlan,
+    testing::Values(std::pair{"kinds", ""}, std::pair{"kinds", "[]"}, std::pair{"kinds", "[\"numeric\"]"},
+                    std::pair{"kinds", "[\"size\", \"size\"]"}, std::pair{"every_input", "1"},
+                    std::pair{"latency_budgets", "3"}, std::pair{"schemes_an_input", "0"},
+                    std::pair{"cover", "1"}, std::pair{"cover", "[\"noise\"]"}, std::pair{"case_timeout_s", "0"},
+                    std::pair{"latency_m", "[0]"}, std::pair{"latency_ops", ""},
+                    std::pair{"latency_ops", "[\"linaer\"]"}, std::pair{"latency_schemes", "[\"int9\"]"},
+                    std::pair{"latency_activations", "[\"dynamic\"]"},
+                    std::pair{"latency_weights", "[\"hot\"]"}, std::pair{"latency_best_only", "1"},
+                    std::pair{"latency_shapes", "[[1]]"}));
 
 }  // namespace
 }  // namespace qcts

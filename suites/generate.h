@@ -37,9 +37,13 @@ std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightSha
 // narrower type holds.
 Planes policy_planes(const Scheme& scheme, const WeightShape& shape, std::string_view activation, bool exact);
 
-// Planes of a large weight without the cost of quantizing all of it: rows of noise, quantized by the reference, of
-// which every unit of 32 rows takes a random unit. Where a plane cannot be put together so (n is no multiple of 32,
-// or a block of more rows shares a scale), all of it is quantized.
+// A float weight [n, k] that the scheme quantizes: noise, with two of every four elements zero where it takes
+// no dense one.
+std::vector<std::byte> noise_weight_for(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
+
+// Planes of a large weight without the cost of quantizing all of it: rows of noise, quantized by the
+// reference, of which every unit of 32 rows takes a random unit. Where a plane cannot be put together so (n
+// is no multiple of 32, or a block of more rows shares a scale), all of it is quantized.
 Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
 }  // namespace qcts

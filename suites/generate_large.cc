@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "reference/numerics/noise.h"
 #include "suites/generate.h"
@@ -8,21 +10,43 @@ namespace {
 
 constexpr int64_t kUnitRows = 32, kQuantizedRows = 512, kUnits = kQuantizedRows / kUnitRows;
 
-Planes quantized_noise(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
-  const std::vector<std::byte> weight =
-      noise_bytes(seed, static_cast<size_t>(shape.n * shape.k), shape.dtype, 0x1p-3);
-  return scheme.quantize({shape.dtype, shape.n, shape.k, weight});
+// Two of every four elements, as seeded, become zero.
+void keep_two_of_four(std::vector<std::byte>& weight, size_t element_bytes, uint64_t seed) {
+  for (size_t four = 0; (four + 1) * 4 * element_bytes <= weight.size(); ++four) {
+    const size_t dropped = splitmix64(seed, four) % 4,
+                 other = (dropped + 1 + splitmix64(seed, ~four) % 3) % 4;
+    std::memset(weight.data() + (4 * four + dropped) * element_bytes, 0, element_bytes);
+    std::memset(weight.data() + (4 * four + other) * element_bytes, 0, element_bytes);
+  }
 }
 
-// Along which dimension a plane grows with the rows, units of rows after one another. -1: it does not grow; -2: in
-// no such way.
+bool takes_dense_noise(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
+  const int64_t rows = std::min<int64_t>(shape.n, kUnitRows);
+  if (scheme.refusal({shape.dtype, rows, shape.k})) return true;
+  const std::vector<std::byte> weight =
+      noise_bytes(seed, static_cast<size_t>(rows * shape.k), shape.dtype, 0x1p-3);
+  try {
+    scheme.quantize({shape.dtype, rows, shape.k, weight});
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+Planes quantized_noise(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
+  return scheme.quantize({shape.dtype, shape.n, shape.k, noise_weight_for(scheme, shape, seed)});
+}
+
+// Along which dimension a plane grows with the rows, units of rows after one another. -1: it does not grow;
+// -2: in no such way.
 int growing_dimension(const Plane& small, const Plane& large, int64_t n) {
   if (small.shape == large.shape) return -1;
   if (small.shape.size() != large.shape.size()) return -2;
   int found = -2;
   for (size_t d = 0; d < small.shape.size(); ++d) {
     if (small.shape[d] == large.shape[d]) continue;
-    const bool by_units = small.shape[d] % kUnits == 0 && large.shape[d] * kQuantizedRows == small.shape[d] * n;
+    const bool by_units =
+        small.shape[d] % kUnits == 0 && large.shape[d] * kQuantizedRows == small.shape[d] * n;
     if (found != -2 || !by_units) return -2;
     found = static_cast<int>(d);
   }
@@ -43,6 +67,14 @@ void fill_from_units(const Plane& small, Plane& large, size_t dimension, uint64_
 }
 
 }  // namespace
+
+std::vector<std::byte> noise_weight_for(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
+  std::vector<std::byte> weight =
+      noise_bytes(seed, static_cast<size_t>(shape.n * shape.k), shape.dtype, 0x1p-3);
+  if (!takes_dense_noise(scheme, shape, seed))
+    keep_two_of_four(weight, static_cast<size_t>(dtype_bytes(shape.dtype)), seed + 2);
+  return weight;
+}
 
 Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
   const WeightShape few{shape.dtype, kQuantizedRows, shape.k};

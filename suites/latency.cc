@@ -1,8 +1,8 @@
-// The latency kind. A candidate is verified, then timed in rounds with its peers in this one process: itself again
-// (A/A), the machine's own stream and arithmetic, the dense layer in the scheme's source dtype and LibTorch's own
-// quantized operation where a provider of them is loaded. Rounds run forward and backward in turn. What is
-// reported are medians of the ratios within pairs of rounds, with bootstrap intervals; a case is either cold
-// (copies that do not fit the caches take turns) or warm (one copy, touched before).
+// The latency kind. A candidate is verified, then timed in rounds with its peers in this one process: itself
+// again (A/A), the machine's own stream and arithmetic, the dense layer in the scheme's source dtype and
+// LibTorch's own quantized operation where a provider of them is loaded. Rounds run forward and backward in
+// turn. What is reported are medians of the ratios within pairs of rounds, with bootstrap intervals; a case
+// is either cold (copies that do not fit the caches take turns) or warm (one copy, touched before).
 #include <algorithm>
 #include <cmath>
 
@@ -106,7 +106,8 @@ class LatencyJudge {
   }
 
   // A peer on the same case, or why there is none.
-  std::unique_ptr<TimedKernel> make_peer(const qcts_kernel& kernel, KernelInput input, std::string& why) const {
+  std::unique_ptr<TimedKernel> make_peer(const qcts_kernel& kernel, KernelInput input,
+                                         std::string& why) const {
     auto peer = std::make_unique<TimedKernel>(kernel, std::move(input), context_.threads);
     const Support support = peer->supports();
     if (support.status != QCTS_OK) {
@@ -181,8 +182,7 @@ class LatencyJudge {
     const std::vector<double>& us = lanes[0].us;
     verdict_.samples_us.assign(us.begin(),
                                us.begin() + static_cast<ptrdiff_t>(std::min(us.size(), kSamplesKept)));
-    const Interval median_us =
-        bootstrap_median(us, block_length(us.size()), kLatencyConfidence, 1000, seed_);
+    const Interval median_us = bootstrap_median(us, block_length(us.size()), kLatencyConfidence, 1000, seed_);
     verdict_.measures.push_back(measure_of("median_us", "us", median_us));
     const double moved_bytes = static_cast<double>(candidate_.contender().moved_bytes());
     add("bandwidth", "GB/s", moved_bytes / median_us.value * 1e-3);

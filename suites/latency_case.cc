@@ -41,8 +41,7 @@ KernelInput latency_input(const Case& c, uint64_t seed) {
   KernelInput input = empty_input(c);
   input.activation = c.activation;
   if (c.op == "quantize") {
-    input.x =
-        noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3);
+    input.x = noise_weight_for(*c.scheme, input.weight, seed);
     return input;
   }
   if (c.op != "quantize_activation") input.planes = random_planes(*c.scheme, input.weight, seed);
@@ -137,11 +136,11 @@ std::string TimedKernel::verify() const {
                             : "element " + std::to_string(compared.first) + ": want " + compared.want +
                                   ", got " + compared.got + compared.problem;
   }
-  const Planes want = input_.op == "quantize"
-                          ? scheme.quantize(
-                                {input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x}, input_.layout)
-                      : input_.op == "pack" ? scheme.pack(input_.planes, input_.weight, input_.layout)
-                                            : scheme.unpack(input_.planes, input_.weight, input_.layout);
+  const Planes want =
+      input_.op == "quantize"
+          ? scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x}, input_.layout)
+      : input_.op == "pack" ? scheme.pack(input_.planes, input_.weight, input_.layout)
+                            : scheme.unpack(input_.planes, input_.weight, input_.layout);
   const std::string layout = input_.op == "pack" ? input_.layout : "plain";
   const std::optional<Mismatch> mismatch = compare_planes(scheme, input_.weight, layout, want, answer.planes);
   return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";

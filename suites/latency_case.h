@@ -11,8 +11,8 @@
 
 namespace qcts {
 
-// The problem of a latency case on a kernel: random planes of c's shape, noise for x. quantize gets its weight
-// as x.
+// The problem of a latency case on a kernel: random planes of c's shape, noise for x. quantize gets its
+// weight as x.
 KernelInput latency_input(const Case& c, uint64_t seed);
 // The dense layer of the same m, n, k and dtype: plane "w" of scheme "dense".
 KernelInput dense_latency_input(const Case& c, uint64_t seed);
@@ -30,8 +30,8 @@ class TimedKernel {
 
   Support supports() const { return contender_->supports(); }
   // Copies for the cold measurement, one call, and the verdict on what it wrote: linear at 256 sampled
-  // outputs or more (first, last, tails and in between) against the bound, the others whole and bit for bit. Empty: right.
-  // Throws ProviderFault.
+  // outputs or more (first, last, tails and in between) against the bound, the others whole and bit for bit.
+  // Empty: right. Throws ProviderFault.
   std::string make_and_verify(size_t copies);
   // The same check on what the buffers hold now.
   std::string verify() const;

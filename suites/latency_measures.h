@@ -10,8 +10,8 @@
 namespace qcts {
 
 inline constexpr double kLatencyConfidence = 0.95;
-// An A/A interval that lies further from 1 than this is an alarm. The interval alone would alarm in one of twenty
-// cases; the margin is below what the targets care about.
+// An A/A interval that lies further from 1 than this is an alarm. The interval alone would alarm in one of
+// twenty cases; the margin is below what the targets care about.
 inline constexpr double kAlarmMargin = 0.02;
 // The canary may change its pace by so much.
 inline constexpr double kCanaryMargin = 0.05;

@@ -77,9 +77,8 @@ TEST_F(LatencyVerdict, MeasuresAndSaysThatNothingIsKnownOfTheMachine) {
             std::string::npos)
       << verdict.reason;
   EXPECT_NE(verdict.reason.find("no dense baseline here"), std::string::npos) << verdict.reason;
-  for (const char* name :
-       {"median_us", "share_of_probe", "share_of_roof", "stream", "ratio_to_itself", "alarm", "canary_drift",
-        "bandwidth", "operations", "working_set_bytes"})
+  for (const char* name : {"median_us", "share_of_probe", "share_of_roof", "stream", "ratio_to_itself",
+                           "alarm", "canary_drift", "bandwidth", "operations", "working_set_bytes"})
     EXPECT_NE(measure(verdict, name), nullptr) << name;
   EXPECT_EQ(measure(verdict, "share_of_peak"), nullptr) << "no loop bounds scalar code";
   EXPECT_GT(verdict.samples_us.size(), 5u);
@@ -221,7 +220,8 @@ TEST(Rounds, ASlowPeerSitsOutPairsOfRounds) {
 
 TEST(Rounds, WarmCallsStayOnOneCopyAndAreTouchedBefore) {
   Sleeper cold(30), warm(30);
-  Lane cold_lane{.name = "cold", .contender = &cold}, warm_lane{.name = "warm", .contender = &warm, .cold = false};
+  Lane cold_lane{.name = "cold", .contender = &cold},
+      warm_lane{.name = "warm", .contender = &warm, .cold = false};
   for (size_t i = 0; i < 4; ++i) {
     cold_lane.time_once();
     EXPECT_EQ(cold.last_, i % 3);
@@ -280,10 +280,12 @@ TEST(Targets, ApplyToWhatTheyName) {
   c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, 16, 1};
   const auto target = [](const char* json) {
     const ScratchFolder scratch;
-    std::ofstream(scratch.path() / "x.json") << R"({"schema": 1, "machine_class": "x", "targets": [)" << json << "]}";
+    std::ofstream(scratch.path() / "x.json")
+        << R"({"schema": 1, "machine_class": "x", "targets": [)" << json << "]}";
     return load_latency_targets(scratch.path(), "x").targets.at(0);
   };
-  const std::string begin = R"({"op": "linear", "scheme": "int8_row", "variant": "avx2", "measure": "share_of_roof", "at_least": 1)";
+  const std::string begin =
+      R"({"op": "linear", "scheme": "int8_row", "variant": "avx2", "measure": "share_of_roof", "at_least": 1)";
   EXPECT_TRUE(applies(target((begin + "}").c_str()), c, "avx2"));
   EXPECT_FALSE(applies(target((begin + "}").c_str()), c, "scalar"));
   EXPECT_TRUE(applies(target((begin + R"(, "m_least": 16, "m_most": 16})").c_str()), c, "avx2"));

@@ -65,7 +65,8 @@ void read_latency(PlanReader& reader, Plan& plan) {
   plan.latency_best_only = reader.get<bool>("latency_best_only");
   if (plan.latency_ops.empty()) reader.fail("latency_ops", "is empty");
   if (plan.latency_weights.empty()) reader.fail("latency_weights", "is empty");
-  if (!(plan.latency_budget_s > 0)) reader.fail("latency_budget_s", "must be positive where latency is timed");
+  if (!(plan.latency_budget_s > 0))
+    reader.fail("latency_budget_s", "must be positive where latency is timed");
 }
 
 }  // namespace

@@ -203,8 +203,7 @@ void RemoteProvider::begin_timing(const Kernel& kernel, const qcts_problem& prob
 }
 
 double RemoteProvider::time_us(size_t first, size_t calls, bool rotate) {
-  const Json answer =
-      ask({{"request", "time"}, {"first", first}, {"calls", calls}, {"rotate", rotate}});
+  const Json answer = ask({{"request", "time"}, {"first", first}, {"calls", calls}, {"rotate", rotate}});
   must_be_ok(answer, "time");
   const Json us = answer.value("us", Json());
   if (!us.is_number() || !(us.get<double>() > 0))

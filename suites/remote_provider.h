@@ -65,7 +65,8 @@ class RemoteProvider {
   // load, and times calls by itself. begin_timing throws ProviderFault where it cannot.
   void begin_timing(const Kernel& kernel, const qcts_problem& problem, size_t copies);
   double time_us(size_t first, size_t calls, bool rotate);  // as Contender::time_us
-  // The last call's answer goes to the outputs of the problem that was begun with, which still exist; returns further measures, {"name_us": 1.5}.
+  // The last call's answer goes to the outputs of the problem that was begun with, which still exist; returns
+  // further measures, {"name_us": 1.5}.
   nlohmann::ordered_json end_timing();
   qcts_status load_save(const char* input, const char* output, char* why, size_t why_size);
 

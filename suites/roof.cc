@@ -75,7 +75,8 @@ std::vector<double> Roof::roof_us(std::span<const Lane> lanes) {
 Canary::Canary(uint32_t threads) {
   for (const PeakLoop* loop : peak_loops("any"))
     if (loop->arithmetic == Arithmetic::float32)
-      probe_ = std::make_unique<PeakProbe>(*loop, static_cast<uint64_t>(kCanaryOperations) * threads, threads);
+      probe_ =
+          std::make_unique<PeakProbe>(*loop, static_cast<uint64_t>(kCanaryOperations) * threads, threads);
 }
 
 double Canary::sing_us() {

@@ -1,6 +1,6 @@
 // The machine's own ceilings for one timed problem, as lanes beside the kernel: memory (a stream of the same
-// bytes) and arithmetic (the fastest multiply-adds that the kernel's variant may use). And the canary: the same
-// arithmetic before and after a measurement, which tells whether the machine stayed what it was.
+// bytes) and arithmetic (the fastest multiply-adds that the kernel's variant may use). And the canary: the
+// same arithmetic before and after a measurement, which tells whether the machine stayed what it was.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 namespace qcts {
 
 struct RoofRequest {
-  std::string_view variant;    // of the kernel
-  bool int8_x = false;         // linear: the activation policy makes x integers, so that products are int8 x int8
+  std::string_view variant;  // of the kernel
+  bool int8_x = false;  // linear: the activation policy makes x integers, so that products are int8 x int8
   DType x_dtype = DType::bfloat16;
   uint64_t read_bytes = 0, written_bytes = 0;
-  double operations = 0;       // 0: no ceiling of arithmetic
+  double operations = 0;  // 0: no ceiling of arithmetic
   size_t copies = 1;
   uint32_t threads = 1;
 };
@@ -42,9 +42,9 @@ class Roof {
   double operations_ = 0, peak_scale_ = 1;
 };
 
-// Which loop bounds a kernel of this variant; nullptr: none that is known. loop_operations_each: operations of the
-// loop that one of the kernel takes. Where the weight alone is quantized: float arithmetic, or, where that is
-// faster, x split into two bytes (two int8 operations each).
+// Which loop bounds a kernel of this variant; nullptr: none that is known. loop_operations_each: operations
+// of the loop that one of the kernel takes. Where the weight alone is quantized: float arithmetic, or, where
+// that is faster, x split into two bytes (two int8 operations each).
 const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operations_each);
 
 class Canary {

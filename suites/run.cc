@@ -318,7 +318,8 @@ class Run {
       const bool timed = is_latency(candidate);
       (timed ? latency : correctness)
           .push_back({candidate.source, candidate.name,
-                      plan_.case_timeout_s + (timed ? 10 * latency_budget_s_ * latency_weight(candidate.name.id) : 0)});
+                      plan_.case_timeout_s +
+                          (timed ? 10 * latency_budget_s_ * latency_weight(candidate.name.id) : 0)});
     }
     const unsigned cpus = std::max(1u, std::thread::hardware_concurrency());
     run_tasks(correctness, options_.jobs != 0 ? options_.jobs : std::min(4u, cpus), progress);

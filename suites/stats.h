@@ -30,10 +30,10 @@ Interval bootstrap_median(std::span<const double> values, size_t block, double c
 Interval ratio_interval(std::span<const double> numerator, std::span<const double> denominator, size_t block,
                         double confidence, uint64_t seed);
 
-// The same from rounds that ran forward and backward in turn (A before B, then B before A). Two rounds give one
-// sample, the mean of their log-ratios, in which what a place in the order costs cancels; a round without its
-// partner, and a pair in which one side has a NaN (not timed in that round), is left out. Blocks of the cube root
-// of their number.
+// The same from rounds that ran forward and backward in turn (A before B, then B before A). Two rounds give
+// one sample, the mean of their log-ratios, in which what a place in the order costs cancels; a round without
+// its partner, and a pair in which one side has a NaN (not timed in that round), is left out. Blocks of the
+// cube root of their number.
 Interval abba_interval(std::span<const double> numerator, std::span<const double> denominator,
                        double confidence, uint64_t seed);
 

@@ -126,8 +126,8 @@ TEST(Abba, LeavesOutWhatWasNotTimed) {
   EXPECT_THROW(abba_interval(first, std::vector<double>(3, 1), 0.95, 1), std::invalid_argument);
 }
 
-// A machine as it is: a clock that wanders by 5 %, noise of 1.5 %, one call in twelve robbed of its core, and a
-// first place in the round that costs 1 %.
+// A machine as it is: a clock that wanders by 5 %, noise of 1.5 %, one call in twelve robbed of its core, and
+// a first place in the round that costs 1 %.
 struct MadeUpMachine {
   uint64_t seed;
 
@@ -148,8 +148,9 @@ struct MadeUpMachine {
   }
 };
 
-// The tester tested, on a machine whose truth is known: 50 runs of 8 cases. The interval alone misses the truth in
-// its declared 5 % of cases, the alarm (a margin of 2 % beside it) in none; 3 % are found, 0 % are not.
+// The tester tested, on a machine whose truth is known: 50 runs of 8 cases. The interval alone misses the
+// truth in its declared 5 % of cases, the alarm (a margin of 2 % beside it) in none; 3 % are found, 0 % are
+// not.
 TEST(Stopwatch, AlarmsAsDeclaredAndFindsThreePercent) {
   constexpr int kRuns = 50, kCases = 8, kRounds = 300;
   int outside = 0, alarming = 0, found = 0, found_nothing = 0;

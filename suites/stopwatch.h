@@ -1,5 +1,5 @@
-// Does the stopwatch accuse the innocent, and does it find the guilty? The cases of a latency plan, each kernel
-// timed against itself and against itself made slower by a planted part, many times over.
+// Does the stopwatch accuse the innocent, and does it find the guilty? The cases of a latency plan, each
+// kernel timed against itself and against itself made slower by a planted part, many times over.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +36,14 @@ struct StopwatchRequest {
 struct StopwatchRow {
   std::string full_id;
   uint64_t runs = 0;
-  uint64_t alarms = 0;     // against itself, planted 0 %
-  uint64_t found = 0;      // the planted part: the interval lies below 1
-  uint64_t not_within = 0; // of the planted part: the interval misses what was planted
-  double widest = 0;       // half-width of an A/A interval, relative
+  uint64_t alarms = 0;      // against itself, planted 0 %
+  uint64_t found = 0;       // the planted part: the interval lies below 1
+  uint64_t not_within = 0;  // of the planted part: the interval misses what was planted
+  double widest = 0;        // half-width of an A/A interval, relative
 };
 
-// Builtin kernels alone, one thread. `on_run` hears how many runs are done. Throws std::runtime_error when the plan or
-// the filters leave no case that runs here.
+// Builtin kernels alone, one thread. `on_run` hears how many runs are done. Throws std::runtime_error when
+// the plan or the filters leave no case that runs here.
 std::vector<StopwatchRow> test_stopwatch(const StopwatchRequest& request,
                                          const std::function<void(uint64_t)>& on_run);
 

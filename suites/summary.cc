@@ -160,8 +160,9 @@ void latency(const RunReport& report, std::ostream& out) {
   out << "\n";
   const LatencyTrust& trust = report.latency_trust;
   if (trust.measured != 0)
-    out << "    against themselves " << trust.alarms << " of " << trust.measured << " differed (chance allows "
-        << trust.allowed << ")" << (trust.suspended ? ": the latency of this run is suspended" : "") << "\n";
+    out << "    against themselves " << trust.alarms << " of " << trust.measured
+        << " differed (chance allows " << trust.allowed << ")"
+        << (trust.suspended ? ": the latency of this run is suspended" : "") << "\n";
   if (best != nullptr)
     out << "    fastest against dense " << fixed(measure(*best, "ratio_to_dense")->value, 2) << "x "
         << best->full_id() << "\n    slowest against dense "

@@ -60,7 +60,8 @@ LatencyTarget target_of(const TargetKey& key, const Lowest& lowest, double margi
   target.variant = key.variant;
   target.activation = key.activation;
   target.warm = key.warm;
-  if (key.op == "linear") (key.prefill ? target.m_least : target.m_most) = key.prefill ? kPrefillRows : kPrefillRows - 1;
+  if (key.op == "linear")
+    (key.prefill ? target.m_least : target.m_most) = key.prefill ? kPrefillRows : kPrefillRows - 1;
   target.measure = key.measure;
   target.at_least = two_digits_down(lowest.low * (1 - margin));
   char text[200];

@@ -56,7 +56,8 @@ BlockJson row_json(const BlockRow& row) {
 
 void print_rows(const BlockRequest& request, const std::vector<BlockRow>& rows) {
   std::printf(
-      "one decoder block of Llama-3.1-8B, linear layers only%s; %u thread%s; tokens a second through one block\n",
+      "one decoder block of Llama-3.1-8B, linear layers only%s; %u thread%s; tokens a second through one "
+      "block\n",
       request.shrink == 1 ? "" : " (shrunk)", request.threads, request.threads == 1 ? "" : "s");
   for (const BlockRow& row : rows) {
     const auto tokens = [&](const Interval& us) { return static_cast<double>(row.m) / us.value * 1e6; };
@@ -64,14 +65,14 @@ void print_rows(const BlockRequest& request, const std::vector<BlockRow>& rows) 
                 row.linear.c_str(), row.quantize.c_str(), row.dense.c_str());
     std::printf("  bytes       %lu -> %lu, %.2fx; file %lu; copies %zu and %zu\n", row.dense_bytes,
                 row.quantized_bytes,
-                static_cast<double>(row.dense_bytes) / static_cast<double>(row.quantized_bytes), row.file_bytes,
-                row.dense_copies, row.quantized_copies);
+                static_cast<double>(row.dense_bytes) / static_cast<double>(row.quantized_bytes),
+                row.file_bytes, row.dense_copies, row.quantized_copies);
     std::printf("  tokens/s    dense %.1f, before saving %.1f, after reloading %.1f\n", tokens(row.dense_us),
                 tokens(row.before_us), tokens(row.after_us));
-    std::printf("  speed-up    before saving %s, after reloading %s\n", ratio_text(row.speedup_before).c_str(),
-                ratio_text(row.speedup_after).c_str());
-    std::printf("  reloaded    planes %s; before over after %s\n", row.reloaded_equal ? "bitwise equal" : "DIFFER",
-                ratio_text(row.before_over_after).c_str());
+    std::printf("  speed-up    before saving %s, after reloading %s\n",
+                ratio_text(row.speedup_before).c_str(), ratio_text(row.speedup_after).c_str());
+    std::printf("  reloaded    planes %s; before over after %s\n",
+                row.reloaded_equal ? "bitwise equal" : "DIFFER", ratio_text(row.before_over_after).c_str());
   }
 }
 
@@ -97,7 +98,8 @@ Outcome block_words(BlockWords& words) {
     for (const BlockRow& row : rows) list.push_back(row_json(row));
     std::ofstream(words.json) << BlockJson{{"label", "linear layers only"}, {"rows", list}}.dump(1) << "\n";
   }
-  const bool equal = std::all_of(rows.begin(), rows.end(), [](const BlockRow& row) { return row.reloaded_equal; });
+  const bool equal =
+      std::all_of(rows.begin(), rows.end(), [](const BlockRow& row) { return row.reloaded_equal; });
   return equal ? Outcome::conformant : Outcome::failed;
 }
 
@@ -107,7 +109,8 @@ void add_block(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<BlockWords>();
   BlockRequest& request = words->request;
   CLI::App* command = app.add_subcommand(
-      "block", "the linear layers of a decoder block: dense, quantized, and quantized after saving and loading");
+      "block",
+      "the linear layers of a decoder block: dense, quantized, and quantized after saving and loading");
   command->add_option("--scheme", request.schemes, "schemes of `qcts schemes`")
       ->allow_extra_args(false)
       ->capture_default_str();

@@ -38,8 +38,7 @@ std::string wrong_word(const CLI::App& app, const std::vector<std::string>& word
   if (at < words.size()) {
     const auto named = app.get_subcommands([&](const CLI::App* c) { return c->get_name() == words[at]; });
     command = named.empty() ? nullptr : named.front();
-    if (!command)
-      return "no command '" + words[at] + "'" + did_you_mean(words[at], command_names(app));
+    if (!command) return "no command '" + words[at] + "'" + did_you_mean(words[at], command_names(app));
   }
   for (size_t i = at < words.size() ? at + 1 : 0; i < words.size() && words[i] != "--"; ++i) {
     const std::string word = words[i].substr(0, words[i].find('='));

@@ -24,8 +24,8 @@ Outcome print_stopwatch(const StopwatchRequest& request, const std::vector<Stopw
   }
   const uint64_t allowed = allowed_alarms(sum.runs);
   const double n = static_cast<double>(sum.runs);
-  std::printf("against itself: %lu of %lu alarmed, %.1f %% (declared: %g %%, chance allows %lu)\n", sum.alarms,
-              sum.runs, 100 * static_cast<double>(sum.alarms) / n, 100 * kAlarmLevel, allowed);
+  std::printf("against itself: %lu of %lu alarmed, %.1f %% (declared: %g %%, chance allows %lu)\n",
+              sum.alarms, sum.runs, 100 * static_cast<double>(sum.alarms) / n, 100 * kAlarmLevel, allowed);
   std::printf("planted %g %%: found in %.1f %%; its interval missed it in %.1f %%\n", 100 * request.planted,
               100 * static_cast<double>(sum.found) / n, 100 * static_cast<double>(sum.not_within) / n);
   const bool blind = request.planted >= 0.03 && static_cast<double>(sum.found) < 0.9 * n;

@@ -22,7 +22,8 @@ Outcome propose(const TargetWords& words) {
   if (report.is_discarded()) throw std::runtime_error(words.report + ": no JSON, or not there");
   const LatencyTargets targets = propose_targets(report, words.margin_percent / 100);
   if (targets.targets.empty()) {
-    std::cerr << "qcts: " << words.report << " holds no latency verdict with an interval that can be trusted\n";
+    std::cerr << "qcts: " << words.report
+              << " holds no latency verdict with an interval that can be trusted\n";
     return Outcome::nothing_proved;
   }
   const std::string text = targets_json(targets).dump(2) + "\n";
@@ -43,12 +44,14 @@ void add_targets(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("targets", "latency targets of a machine class");
   command->require_subcommand(1);
   CLI::App* verb = command->add_subcommand(
-      "propose", "targets that a report's latency verdicts hold with room to spare, as suites/targets has them");
+      "propose",
+      "targets that a report's latency verdicts hold with room to spare, as suites/targets has them");
   verb->add_option("--report", words->report, "a report.json with latency")->capture_default_str();
   verb->add_option("--margin", words->margin_percent, "percent that a later run may be worse")
       ->check(CLI::Range(0.0, 90.0))
       ->capture_default_str();
-  verb->add_option("--out", words->out, "folder in which MACHINE_CLASS.json is written; standard output otherwise")
+  verb->add_option("--out", words->out,
+                   "folder in which MACHINE_CLASS.json is written; standard output otherwise")
       ->check(CLI::ExistingDirectory);
   verb->callback([words, &exit_code] {
     try {
