@@ -33,8 +33,8 @@ def test_kill_tells_who_died_where(tmp_path):
 
 
 def test_kill_fails_where_a_fault_lives():
-    done = qcts("selftest", "kill", "--mutant", "l_last_k_dropped", "--case", "numerics.linear/int8_row/zero_x_*", code=1)
-    assert "0 of 1 mutants killed" in done.stdout and "lives: l_last_k_dropped" in done.stdout
+    done = qcts("selftest", "kill", "--mutant", "l_nan_to_zero", "--case", "numerics.linear/int8_row/exact_sums_m1_*", code=1)
+    assert "0 of 1 mutants killed" in done.stdout and "lives: l_nan_to_zero" in done.stdout
 
 
 def test_a_mutant_without_a_case_lives():
@@ -52,9 +52,9 @@ def test_the_whole_matrix_gives_the_fewest_cases():
     assert len(cover) == 2 and {line.split("/")[0].split(".")[1] for line in cover} == {"dequantize", "quantize"}
 
 
-@pytest.mark.parametrize("provider", ["builtin", "reference", pytest.param(ATEN, marks=pytest.mark.skipif(not ATEN.exists(), reason="no LibTorch"))])
+@pytest.mark.parametrize("provider", ["builtin", pytest.param(ATEN, marks=pytest.mark.skipif(not ATEN.exists(), reason="no LibTorch"))])
 def test_who_is_right_is_not_accused(provider):
-    assert "0 false alarms" in qcts("selftest", "alarms", "--seeds", "2", "--provider", provider, code=0).stdout
+    assert "0 false alarms" in qcts("selftest", "alarms", "--seeds", "1", "--provider", provider, code=0).stdout
 
 
 def test_alarms_are_told():
