@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "suites/case.h"
+#include "suites/generate_parts.h"
 #include "suites/inputs.h"
 #include "suites/paths.h"
 
@@ -89,7 +90,9 @@ TEST_P(EveryPlan, AsksEveryImplementationOfEveryScheme) {
       for (const Implementation* implementation : world.registry.find(op, scheme->family())) {
         const std::pair<std::string, std::string> want{std::string(scheme->name()),
                                                        implementation->name() + op};
-        EXPECT_TRUE(asked.contains(want)) << want.first << " " << want.second;
+        const bool shows_nothing =
+            std::string_view(op) == "linear" && !has_finite_weights(*scheme, {DType::bfloat16, 37, 768});
+        EXPECT_NE(asked.contains(want), shows_nothing) << want.first << " " << want.second;
       }
 }
 

@@ -1,4 +1,5 @@
 // Weights and rows of x whose products sum exactly, in every order and at every stage.
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -61,6 +62,16 @@ Floats reordered(const Floats& from, const std::vector<int64_t>& order) {
 constexpr int64_t kExactUnits = 256;
 
 }  // namespace
+
+bool has_finite_weights(const Scheme& scheme, const WeightShape& shape) {
+  const WeightShape row{shape.dtype, 1, shape.k};
+  if (scheme.refusal(row)) return true;
+  Floats w(shape.dtype, 1, shape.k);
+  for (int64_t c = 0; c < shape.k; ++c) w.at(0, c) = static_cast<double>(c % 7 - 3);
+  std::vector<ExactWeight> weights(static_cast<size_t>(shape.k));
+  scheme.exact_row(quantized(scheme, row, w.bytes()), row, 0, weights);
+  return std::ranges::any_of(weights, [](const ExactWeight& weight) { return std::isfinite(weight.product); });
+}
 
 bool has_exact_sums(const Scheme& scheme, const WeightShape& shape) {
   return group_length(scheme, shape) <= 2 || !surviving_anchors(scheme, shape).empty();

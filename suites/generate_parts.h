@@ -54,6 +54,10 @@ struct Anchors {
   double low, high;
 };
 
+// Does anything finite come back of a row of small integers? Of one bit, symmetric and without clipping, the
+// recipe divides by zero: no linear shows a code there.
+bool has_finite_weights(const Scheme& scheme, const WeightShape& shape);
+
 // Are small integers exact in some weight of this scheme, so that exact_sums() can be made?
 bool has_exact_sums(const Scheme& scheme, const WeightShape& shape);
 // A linear whose sums are exact in every order and stage. `order`: a permutation of the k columns that moves

@@ -108,6 +108,16 @@ bool carries(const Scheme& scheme, std::string_view generator, const WeightShape
   if (generator == "overflow")
     return shape.dtype != DType::float16 && scheme.group() == 0 && shape.k >= 8 &&
            has_plane(scheme, shape, "scale", DType::float32);
+  // A NaN in what all rows share, as the table of nf4, would hide every code.
+  if (generator == "non_finite") {
+    const auto specs = scheme.plane_specs(shape), of_more = scheme.plane_specs({shape.dtype, 2 * shape.n, shape.k});
+    for (size_t i = 0; i < specs.size(); ++i) {
+      const bool grows = numel_of(of_more[i].shape) > std::max<int64_t>(2, numel_of(specs[i].shape));
+      if (specs[i].name == "qdata" ? is_float_code(specs[i].dtype) : has_float_elements(specs[i].dtype) && grows)
+        return numel_of(specs[i].shape) > 2;
+    }
+    return false;
+  }
   return true;
 }
 

@@ -96,10 +96,12 @@ uint64_t name_hash(std::string_view text) {
   return hash;
 }
 
-bool is_carried(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {
+bool is_carried(const Scheme& scheme, std::string_view op, std::string_view generator,
+                const WeightShape& shape) {
   // Of the families, those that noise makes; a row of zeros has no codes there.
   if (is_sparse(scheme, shape))
     return generator == "noise" || generator == "all_codes" || generator == "one_hot" || generator == "last_k";
+  if (op == "linear" && !has_finite_weights(scheme, shape)) return false;
   if (generator == "exact_sums") return has_exact_sums(scheme, shape);
   return is_relation(generator) ? has_relation(scheme, generator, shape) : carries(scheme, generator, shape);
 }
@@ -139,7 +141,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == "linear" && k == 1) continue;
       if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout) ||
-          !is_carried(request.scheme, family.generator, weight))
+          !is_carried(request.scheme, request.op, family.generator, weight))
         continue;
       std::vector<int64_t> batches = {1};
       if (request.op == "linear")
