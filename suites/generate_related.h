@@ -16,7 +16,7 @@
 namespace qcts {
 
 bool is_relation(std::string_view generator);
-// Can the relation be asked of this scheme?
+// Can the relation be asked of this scheme, which has exact sums?
 bool has_relation(const Scheme& scheme, std::string_view generator, const WeightShape& shape);
 
 // Turns exact sums into the relation's first input, and adds the others.

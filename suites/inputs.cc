@@ -1,6 +1,7 @@
 #include "suites/inputs.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "suites/generate_parts.h"
@@ -96,15 +97,31 @@ uint64_t name_hash(std::string_view text) {
   return hash;
 }
 
-bool is_carried(const Scheme& scheme, std::string_view op, std::string_view generator,
-                const WeightShape& shape) {
-  // Of the families, those that noise makes; a row of zeros has no codes there.
-  if (is_sparse(scheme, shape))
-    return generator == "noise" || generator == "all_codes" || generator == "one_hot" || generator == "last_k";
-  if (op == "linear" && !has_finite_weights(scheme, shape)) return false;
-  if (generator == "exact_sums") return has_exact_sums(scheme, shape);
-  return is_relation(generator) ? has_relation(scheme, generator, shape) : carries(scheme, generator, shape);
-}
+// Which generators have something to give for a scheme. Asking the reference costs a quantization of a row, so
+// each (dtype, k) is asked once.
+class Carried {
+ public:
+  explicit Carried(const Scheme& scheme) : scheme_(scheme) {}
+  bool operator()(std::string_view op, std::string_view generator, const WeightShape& shape) {
+    // Of the families, those that noise makes; a row of zeros has no codes there.
+    if (is_sparse(scheme_, shape))
+      return generator == "noise" || generator == "all_codes" || generator == "one_hot" || generator == "last_k";
+    if (op == "linear" && !remembered(finite_, shape, has_finite_weights)) return false;
+    if (generator != "exact_sums" && !is_relation(generator)) return carries(scheme_, generator, shape);
+    return remembered(exact_, shape, has_exact_sums) &&
+           (generator == "exact_sums" || has_relation(scheme_, generator, shape));
+  }
+
+ private:
+  using Answers = std::map<std::pair<DType, int64_t>, bool>;
+  bool remembered(Answers& answers, const WeightShape& shape, bool (*ask)(const Scheme&, const WeightShape&)) {
+    const auto [at, is_new] = answers.try_emplace({shape.dtype, shape.k}, false);
+    if (is_new) at->second = ask(scheme_, shape);
+    return at->second;
+  }
+  const Scheme& scheme_;
+  Answers exact_, finite_;
+};
 
 struct Request {
   Kind kind;
@@ -113,6 +130,7 @@ struct Request {
   std::string_view layout;
   std::string_view activation;
   InputSet set;
+  Carried& carried;
 };
 
 bool has_rows_of_x(std::string_view op) { return op == "linear" || op == "quantize_activation"; }
@@ -141,7 +159,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == "linear" && k == 1) continue;
       if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout) ||
-          !is_carried(request.scheme, request.op, family.generator, weight))
+          !request.carried(request.op, family.generator, weight))
         continue;
       std::vector<int64_t> batches = {1};
       if (request.op == "linear")
@@ -171,6 +189,7 @@ const InputFamily* find_input_family(std::string_view generator) {
 std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Scheme& scheme,
                                         std::string_view layout, InputSet set) {
   std::vector<Synthetic> out;
+  Carried carried(scheme);
   for (const InputFamily& family : families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
     // Determinism asks about schedules, not about values: one family is enough.
@@ -180,7 +199,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Sc
       const bool weight_only = policy.name == kWeightOnly;
       if (weight_only ? op == "quantize_activation" : !has_rows_of_x(op)) continue;
       if (weight_only || suits_policy(family.generator))
-        add_family(family, {kind, op, scheme, layout, policy.name, own}, out);
+        add_family(family, {kind, op, scheme, layout, policy.name, own, carried}, out);
     }
   }
   return out;

@@ -67,7 +67,7 @@ def without_failures(report, least):
 
 def test_the_sample_in_c(package, tmp_path):
     library = build_sample(package, "minimal", tmp_path)
-    without_failures(judge(package, tmp_path / "run", "--plan", "quick", "--provider", library), 5)
+    without_failures(judge(package, tmp_path / "run", "--scheme", "int8_row", "--kind", "numerics", "--provider", library), 5)
 
 
 def test_one_compiler_call_is_enough(package, tmp_path):

@@ -246,9 +246,23 @@ class Handler : public nlohmann::json_sax<Json> {
   std::optional<Refusal> complaint_;
 };
 
+// The parser holds the blanks before a word too.
+void check_blanks(std::string_view between, size_t offset, const Limits& limits) {
+  if (between.size() <= limits.json_string_bytes) return;
+  size_t run = 0;
+  for (size_t i = 0; i < between.size(); ++i) {
+    run = std::string_view(" \t\r\n").find(between[i]) == std::string_view::npos ? 0 : run + 1;
+    if (run > limits.json_string_bytes)
+      refuse(RefusalClass::LimitExceeded, "the header holds more than " + std::to_string(run - 1) + " blanks in a row",
+             8 + offset + i);
+  }
+}
+
 // The parser holds one string whole, escapes and all, in a buffer that grows by doubling.
 void check_strings(std::string_view text, const Limits& limits) {
+  size_t behind = 0;
   for (size_t at = text.find('"'); at < text.size(); at = text.find('"', at)) {
+    check_blanks(text.substr(behind, at - behind), behind, limits);
     const size_t begin = ++at;
     while (at < text.size() && text[at] != '"')
       at = text.find_first_of("\"\\", text[at] == '\\' ? at + 2 : at);
@@ -257,8 +271,9 @@ void check_strings(std::string_view text, const Limits& limits) {
       refuse(RefusalClass::LimitExceeded,
              "the header holds a string of " + std::to_string(end - begin) + " bytes", 8 + begin);
     if (end == text.size()) return;
-    at = end + 1;
+    behind = at = end + 1;
   }
+  if (behind < text.size()) check_blanks(text.substr(behind), behind, limits);
 }
 
 // serde_json escapes the two characters that JSON demands, five controls by name, the others by number.
