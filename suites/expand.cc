@@ -261,7 +261,10 @@ class Expander {
       }
     };
     if (!plan_.every_input) add(InputSet::few, false);
-    if (plan_.every_input || !listed_.empty()) add(InputSet::all, !plan_.every_input);
+    const std::string stem = std::string(kind_name(kind)) + "." + std::string(op) + "/" + std::string(scheme.name()) + "/";
+    const auto first = listed_.lower_bound(stem);
+    const bool any_listed = first != listed_.end() && first->starts_with(stem);
+    if (plan_.every_input || any_listed) add(InputSet::all, !plan_.every_input);
   }
 
   void add_synthetic(Kind kind, const Scheme& scheme) {
