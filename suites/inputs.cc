@@ -68,7 +68,13 @@ std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
     return {{8, 1024}, {48, 1024}, {12, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)},
             {64, 256}, {96, 384}};
   if (g == 0) return {{37, 216}, {7, 13}, {1, 1}, {17, 33}, {16, 64}, {3, 129}};
-  return {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};
+  const std::vector<Shape> found = {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};
+  const bool any_taken = std::any_of(found.begin(), found.end(), [&](const Shape& shape) {
+    return !scheme.refusal({DType::bfloat16, shape.first, shape.second}) ||
+           !scheme.refusal({DType::float32, shape.first, shape.second});
+  });
+  if (any_taken) return found;
+  return {{g, 2 * g}, {3 * g, g}};  // blocks along n too
 }
 
 // Does the input tell anything of how x is quantized that another one of the family does not?
