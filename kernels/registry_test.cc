@@ -46,13 +46,13 @@ struct Provider {
   }
 };
 
-struct Fault {
+struct ProviderFault {
   const char* name;
   std::function<void(Provider&)> plant;
   const char* message;
 };
 
-class RegistryRefuses : public testing::TestWithParam<Fault> {};
+class RegistryRefuses : public testing::TestWithParam<ProviderFault> {};
 
 TEST_P(RegistryRefuses, WithAReason) {
   Provider provider;
@@ -71,24 +71,24 @@ TEST_P(RegistryRefuses, WithAReason) {
 INSTANTIATE_TEST_SUITE_P(
     Registry, RegistryRefuses,
     testing::Values(
-        Fault{"provider_too_small", [](Provider& p) { p.table.struct_size = 8; }, "struct_size 8"},
-        Fault{"abi_version", [](Provider& p) { p.table.abi_version = 1; }, "ABI version 1"},
-        Fault{"provider_without_name", [](Provider& p) { p.table.name = nullptr; }, "name"},
-        Fault{"provider_name_breaks_ids", [](Provider& p) { p.table.name = "Ac/me"; }, "name"},
-        Fault{"no_table", [](Provider& p) { p.table.kernels = nullptr; }, "no table"},
-        Fault{"null_kernel", [](Provider& p) { p.list[1] = nullptr; }, "kernel 1 is NULL"},
-        Fault{"kernel_too_small", [](Provider& p) { p.second.struct_size = 16; }, "kernel 1: struct_size 16"},
-        Fault{"unknown_op", [](Provider& p) { p.second.op = 77; }, "unknown op 77"},
-        Fault{"no_scheme", [](Provider& p) { p.second.scheme = nullptr; }, "no scheme"},
-        Fault{"variant_breaks_ids", [](Provider& p) { p.second.variant = "avx_2"; }, "variant"},
-        Fault{"no_supports", [](Provider& p) { p.second.supports = nullptr; }, "no supports()"},
-        Fault{"no_run", [](Provider& p) { p.second.run = nullptr; },
+        ProviderFault{"provider_too_small", [](Provider& p) { p.table.struct_size = 8; }, "struct_size 8"},
+        ProviderFault{"abi_version", [](Provider& p) { p.table.abi_version = 1; }, "ABI version 1"},
+        ProviderFault{"provider_without_name", [](Provider& p) { p.table.name = nullptr; }, "name"},
+        ProviderFault{"provider_name_breaks_ids", [](Provider& p) { p.table.name = "Ac/me"; }, "name"},
+        ProviderFault{"no_table", [](Provider& p) { p.table.kernels = nullptr; }, "no table"},
+        ProviderFault{"null_kernel", [](Provider& p) { p.list[1] = nullptr; }, "kernel 1 is NULL"},
+        ProviderFault{"kernel_too_small", [](Provider& p) { p.second.struct_size = 16; }, "kernel 1: struct_size 16"},
+        ProviderFault{"unknown_op", [](Provider& p) { p.second.op = 77; }, "unknown op 77"},
+        ProviderFault{"no_scheme", [](Provider& p) { p.second.scheme = nullptr; }, "no scheme"},
+        ProviderFault{"variant_breaks_ids", [](Provider& p) { p.second.variant = "avx_2"; }, "variant"},
+        ProviderFault{"no_supports", [](Provider& p) { p.second.supports = nullptr; }, "no supports()"},
+        ProviderFault{"no_run", [](Provider& p) { p.second.run = nullptr; },
               "acme: dequantize/int8_row/scalar: no run()"},
-        Fault{"prepare_of_unknown_size", [](Provider& p) { p.first.prepare = prepare_nothing; },
+        ProviderFault{"prepare_of_unknown_size", [](Provider& p) { p.first.prepare = prepare_nothing; },
               "come together"},
-        Fault{"numerics_unset", [](Provider& p) { p.first.numerics.struct_size = 0; },
+        ProviderFault{"numerics_unset", [](Provider& p) { p.first.numerics.struct_size = 0; },
               "numerics.struct_size 0"},
-        Fault{"listed_twice", [](Provider& p) { p.second.op = QCTS_OP_LINEAR; }, "listed twice"}),
+        ProviderFault{"listed_twice", [](Provider& p) { p.second.op = QCTS_OP_LINEAR; }, "listed twice"}),
     [](const auto& info) { return info.param.name; });
 
 // Structs only ever grow at their end: a plug-in of yesterday lacks the last fields, one of tomorrow has

@@ -304,10 +304,10 @@ TEST_P(Archive, IsResavedByteForByteWhenAccepted) {
   EXPECT_EQ(rebuild_torch_zip(read_torch_zip(MappedFile::from_bytes(bytes), options)), bytes);
 }
 
-const auto kName = [](const ::testing::TestParamInfo<ZipCase>& info) { return info.param.name; };
-INSTANTIATE_TEST_SUITE_P(Ends, Archive, ::testing::ValuesIn(damaged_ends()), kName);
-INSTANTIATE_TEST_SUITE_P(Entries, Archive, ::testing::ValuesIn(damaged_entries()), kName);
-INSTANTIATE_TEST_SUITE_P(Records, Archive, ::testing::ValuesIn(damaged_records()), kName);
+const auto kZipCaseName = [](const ::testing::TestParamInfo<ZipCase>& info) { return info.param.name; };
+INSTANTIATE_TEST_SUITE_P(Ends, Archive, ::testing::ValuesIn(damaged_ends()), kZipCaseName);
+INSTANTIATE_TEST_SUITE_P(Entries, Archive, ::testing::ValuesIn(damaged_entries()), kZipCaseName);
+INSTANTIATE_TEST_SUITE_P(Records, Archive, ::testing::ValuesIn(damaged_records()), kZipCaseName);
 
 TEST(ZipDirectory, RefusesMoreEntriesThanTheLimit) {
   Limits limits;
