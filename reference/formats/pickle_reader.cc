@@ -4,12 +4,12 @@
 #include <unordered_set>
 #include <utility>
 
-#include "reference/formats/byte_io.h"
 #include "reference/formats/pickle.h"
 #include "reference/formats/pickle_calls.h"
 #include "reference/formats/pickle_globals.h"
 #include "reference/formats/pickle_graph.h"
 #include "reference/formats/pickle_ledger.h"
+#include "reference/formats/pickle_source.h"
 #include "reference/formats/utf8.h"
 
 namespace qcts::pickle {
@@ -19,8 +19,7 @@ constexpr size_t kSharedIntegers = 4096;
 class Reader {
  public:
   Reader(std::span<const std::byte> data, const ReadOptions& options)
-      : data_(data.first(std::min<uint64_t>(data.size(), options.limits.pickle_bytes))),
-        cut_(data_.size() < data.size()),
+      : source_(data, options.limits, options.base_offset),
         options_(options),
         depth_limit_(std::min(options.limits.pickle_depth, kDeepestGraph)),
         ledger_(options.limits) {
@@ -37,12 +36,10 @@ class Reader {
   void step_container(uint8_t opcode);
   void step_scalar(uint8_t opcode);
 
-  std::span<const std::byte> take(uint64_t count, const char* what);
   template <typename T>
   T take_le(const char* what) {
-    return load_le<T>(take(sizeof(T), what), 0);
+    return source_.take_le<T>(what);
   }
-  std::string take_line();
   std::string_view take_text(uint64_t count);
 
   void push(Ref value);
@@ -64,18 +61,13 @@ class Reader {
   void set_items(const Ref& target, Refs flat);
   void append_items(const Ref& target, Refs values);
 
-  [[noreturn]] void fail(RefusalClass cls, const std::string& what) const {
-    refuse(cls, "data.pkl: " + what, opcode_at_);
-  }
+  [[noreturn]] void fail(RefusalClass cls, const std::string& what) const { source_.fail(cls, what); }
 
-  std::span<const std::byte> data_;
-  bool cut_;  // more bytes than a pickle may have are not looked at
+  Source source_;
   const ReadOptions& options_;
   const uint64_t depth_limit_;
   Ledger ledger_;
   std::unordered_set<std::string> allowed_;
-  uint64_t at_ = 0;
-  uint64_t opcode_at_ = 0;
   uint64_t ops_ = 0;
   Refs stack_;
   std::vector<size_t> marks_;
@@ -85,41 +77,15 @@ class Reader {
   Ref none_, true_, false_, empty_tuple_;
 };
 
-std::span<const std::byte> Reader::take(uint64_t count, const char* what) {
-  if (count > data_.size() - at_) {
-    if (cut_)
-      fail(RefusalClass::LimitExceeded,
-           "the pickle has more than " + std::to_string(data_.size()) + " bytes");
-    fail(RefusalClass::Truncated, std::string("the pickle ends inside ") + what);
-  }
-  at_ += count;
-  return data_.subspan(at_ - count, count);
-}
-
-std::string Reader::take_line() {
-  const uint64_t most = std::min<uint64_t>(data_.size() - at_, options_.limits.pickle_string_bytes);
-  const std::string_view rest = as_text(data_.subspan(at_, most));
-  const size_t end = rest.find('\n');
-  if (end == std::string_view::npos) {
-    if (most == data_.size() - at_) fail(RefusalClass::Truncated, "a global's name has no end");
-    fail(RefusalClass::LimitExceeded, "a global's name is too long");
-  }
-  at_ += end + 1;
-  return std::string(rest.substr(0, end));
-}
-
 std::string_view Reader::take_text(uint64_t count) {
-  if (count <= data_.size() - at_ && count > options_.limits.pickle_string_bytes) {
-    fail(RefusalClass::LimitExceeded, "a string of " + std::to_string(count) + " bytes");
-  }
-  const auto bytes = take(count, "a string");
+  const std::string_view text = source_.take_text(count);
   ledger_.account(string_bytes(count));
-  return as_text(bytes);
+  return text;
 }
 
 Ref Reader::make(Kind kind) {
   Ref node = make_node(kind);
-  node->offset = opcode_at_;
+  node->offset = source_.opcode_at();
   ledger_.account(kNodeBytes);
   return node;
 }
@@ -199,8 +165,8 @@ void Reader::push_tuple(Refs items) {
 }
 
 void Reader::named_global() {
-  const std::string module = take_line();
-  const std::string name = take_line();
+  const std::string module = source_.take_line();
+  const std::string name = source_.take_line();
   const bool clean = module.find(' ') == std::string::npos && is_utf8(module) && is_utf8(name);
   const bool known = clean && known_global(module, name).has_value();
   const bool allowed = clean && !is_blocked_module(module) && allowed_.contains(module + "." + name);
@@ -216,7 +182,7 @@ void Reader::named_global() {
 }
 
 void Reader::long_integer() {
-  const auto bytes = take(take_le<uint8_t>("LONG1"), "LONG1");
+  const auto bytes = source_.take(take_le<uint8_t>("LONG1"), "LONG1");
   const bool negative = !bytes.empty() && (std::to_integer<uint8_t>(bytes.back()) & 0x80) != 0;
   uint64_t value = negative ? ~uint64_t{0} : 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -249,7 +215,7 @@ void Reader::get(uint64_t index) {
 }
 
 void Reader::set_items(const Ref& target, Refs flat) {
-  check_set_item(target, opcode_at_);
+  check_set_item(target, source_.opcode_at());
   if (flat.size() % 2 != 0) fail(RefusalClass::PickleStack, "a key has no value");
   open(target);
   for (size_t i = 0; i < flat.size(); i += 2) {
@@ -261,7 +227,7 @@ void Reader::set_items(const Ref& target, Refs flat) {
 }
 
 void Reader::append_items(const Ref& target, Refs values) {
-  check_append(target, opcode_at_);
+  check_append(target, source_.opcode_at());
   open(target);
   for (const Ref& value : values) place(value, *target);
   if (target->items.empty()) {
@@ -298,7 +264,7 @@ void Reader::step_scalar(uint8_t opcode) {
       return long_integer();
     case 'G': {
       uint64_t bits = 0;
-      for (std::byte byte : take(8, "BINFLOAT")) bits = bits << 8 | std::to_integer<uint64_t>(byte);
+      for (std::byte byte : source_.take(8, "BINFLOAT")) bits = bits << 8 | std::to_integer<uint64_t>(byte);
       Ref node = make(Kind::real);
       std::memcpy(&node->real, &bits, sizeof bits);
       return push(std::move(node));
@@ -375,9 +341,9 @@ void Reader::step_container(uint8_t opcode) {
       for (const Ref& argument : arguments->items)
         ledger_.charge(argument->text.size() + argument->items.size());
       if (opcode == 'R')
-        check_reduce(callable, arguments, opcode_at_);
+        check_reduce(callable, arguments, source_.opcode_at());
       else
-        check_new_object(callable, arguments, opcode_at_);
+        check_new_object(callable, arguments, source_.opcode_at());
       Ref node = make(opcode == 'R' ? Kind::call : Kind::new_object);
       place(callable, *node);
       place(arguments, *node);
@@ -387,7 +353,7 @@ void Reader::step_container(uint8_t opcode) {
     case 'b': {
       Ref state = pop();
       const Ref& target = top();
-      check_build(target, state, opcode_at_);
+      check_build(target, state, source_.opcode_at());
       open(target);
       place(state, *target);
       target->state = std::move(state);
@@ -406,10 +372,9 @@ void Reader::step_container(uint8_t opcode) {
 }
 
 bool Reader::step() {
-  opcode_at_ = options_.base_offset + at_;
-  const uint8_t opcode = take_le<uint8_t>("the opcodes: STOP is missing");
+  const uint8_t opcode = source_.begin_opcode();
   if (++ops_ > options_.limits.pickle_ops) fail(RefusalClass::LimitExceeded, "too many opcodes");
-  ledger_.begin(ops_, at_, opcode_at_);
+  ledger_.begin(ops_, source_.at(), source_.opcode_at());
   if (opcode == '.') return false;
   if (opcode == 0x80) {
     const int version = take_le<uint8_t>("PROTO");
@@ -426,7 +391,7 @@ Ref Reader::run(uint64_t& used) {
   }
   Ref root = pop();
   if (!stack_.empty() || !marks_.empty()) fail(RefusalClass::PickleStack, "values are left over at STOP");
-  used = at_;
+  used = source_.at();
   return root;
 }
 
