@@ -41,10 +41,12 @@ struct Piece {
 };
 
 // A Scheme has
-//   kStepPairs, kStepBytes       codes are stored in steps of kStepPairs pairs of k, kStepBytes each for 64
-//   columns group(p)                     elements along k that share a scale: all of k, or a multiple of a
-//   step scale_dtype(p), recipe(p)    of the weight's scales; of x decode(at, vector, pair)     16-bit codes
-//   of a pair of k for the 8 columns of `vector` prepare_group(p, first_n, columns, g, codes)
+//   kStepPairs, kStepBytes   codes come in steps of kStepPairs pairs of k, kStepBytes each for 64 columns
+//   group(p)                 elements along k that share a scale: all of k, or a multiple of a step
+//   scale_dtype(p)           of the weight's scales
+//   recipe(p)                of x
+//   decode(at, vector, pair) 16-bit codes of a pair of k for the 8 columns of `vector`
+//   prepare_group(p, first_n, columns, g, codes)
 template <class Scheme>
 int64_t padded_group(const qcts_problem& p) {
   return (Scheme::group(p) + kPadK - 1) / kPadK * kPadK;
@@ -341,13 +343,6 @@ uint64_t workspace_bytes(const qcts_problem* p) {
                                         static_cast<uint64_t>(groups<Scheme>(*p)) * 4 + sizeof(RowScale));
 }
 
-// What the weight-only checks take, beside the policy.
-[[maybe_unused]] qcts_problem as_weight_only(const qcts_problem& problem) {
-  qcts_problem copy = problem;
-  copy.activation = "weight_only";
-  return copy;
-}
-
 template <const qcts_kernel& kKernel, class Scheme>
 qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
   if (problem->activation == nullptr || !Scheme::takes(problem->activation))
@@ -393,28 +388,9 @@ qcts_status run_checked(const qcts_problem* problem) {
 
 template <const qcts_kernel& kKernel, class Scheme>
 constexpr qcts_kernel int8_linear_of(const char* scheme, const char* description) {
-  return {.struct_size = sizeof(qcts_kernel),
-          .op = QCTS_OP_LINEAR,
-          .scheme = scheme,
-          .variant = "avx2",
-          .description = description,
-          .claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
-          .reserved = 0,
-          .numerics = {.struct_size = sizeof(qcts_numerics),
-                       .x_cast = QCTS_NONE,
-                       .scale_cast = QCTS_NONE,
-                       .weight_cast = QCTS_NONE,
-                       .product_cast = QCTS_NONE,
-                       .accumulator = QCTS_I32,
-                       .partial_cast = QCTS_NONE,
-                       .output_cast = QCTS_NONE,
-                       .flags = QCTS_NUM_SCALE_AFTER_SUM,
-                       .reserved = 0},
-          .supports = supports_linear<kKernel, Scheme>,
-          .workspace_bytes = workspace_bytes<Scheme>,
-          .prepared_bytes = prepared_bytes<Scheme>,
-          .prepare = prepare_linear<kKernel, Scheme>,
-          .run = run_checked<kKernel, Scheme>};
+  return linear_entry(scheme, "avx2", description, QCTS_I32,
+                      {supports_linear<kKernel, Scheme>, run_checked<kKernel, Scheme>,
+                       workspace_bytes<Scheme>, prepared_bytes<Scheme>, prepare_linear<kKernel, Scheme>});
 }
 
 }  // namespace

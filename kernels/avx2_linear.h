@@ -412,28 +412,9 @@ qcts_status run_checked(const qcts_problem* problem) {
 template <const qcts_kernel& kKernel, class Scheme>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description,
                                 qcts_status (*supports)(const qcts_problem*, char*, size_t)) {
-  return {.struct_size = sizeof(qcts_kernel),
-          .op = QCTS_OP_LINEAR,
-          .scheme = scheme,
-          .variant = "avx2",
-          .description = description,
-          .claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
-          .reserved = 0,
-          .numerics = {.struct_size = sizeof(qcts_numerics),
-                       .x_cast = QCTS_NONE,
-                       .scale_cast = QCTS_NONE,
-                       .weight_cast = QCTS_NONE,
-                       .product_cast = QCTS_NONE,
-                       .accumulator = QCTS_F32,
-                       .partial_cast = QCTS_NONE,
-                       .output_cast = QCTS_NONE,
-                       .flags = QCTS_NUM_SCALE_AFTER_SUM,
-                       .reserved = 0},
-          .supports = supports,
-          .workspace_bytes = workspace_bytes<Scheme>,
-          .prepared_bytes = prepared_bytes<Scheme>,
-          .prepare = prepare_linear<kKernel, Scheme>,
-          .run = run_checked<kKernel, Scheme>};
+  return linear_entry(scheme, "avx2", description, QCTS_F32,
+                      {supports, run_checked<kKernel, Scheme>, workspace_bytes<Scheme>,
+                       prepared_bytes<Scheme>, prepare_linear<kKernel, Scheme>});
 }
 
 }  // namespace

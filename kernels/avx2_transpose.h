@@ -42,26 +42,40 @@ qcts_status supports_blocks(const qcts_problem* problem, char* why, size_t why_s
   return status;
 }
 
-using Blocks = void (*)(void* context, int64_t first, int64_t last);
+constexpr int64_t kStripBytes = 64;  // of a column at a time: 128 k
+
+// The codes of one block of `columns` columns, `k_bytes` = k / 2 bytes each.
+using Block = void (*)(const uint8_t* in, int64_t k_bytes, int64_t columns, uint8_t* out);
+
+// Columns [first, last), which begin at a block; only the last block of a weight is short.
+template <Block kFull, Block kShort>
+void convert_blocks(void* context, int64_t first, int64_t last) {
+  const qcts_problem& p = *static_cast<const qcts_problem*>(context);
+  const auto* in = static_cast<const uint8_t*>(in_plane(p, "qdata"));
+  auto* out = static_cast<uint8_t*>(out_plane(p, "qdata"));
+  const int64_t block = block_columns(p), k_bytes = p.k / 2;
+  for (int64_t n = first; n < last; n += block) {
+    const int64_t columns = last - n < block ? last - n : block;
+    (columns == block ? kFull : kShort)(in + n * k_bytes, k_bytes, columns, out + n * k_bytes);
+  }
+}
 
 // Blocks of columns in parallel, then the scales, which are the same in both layouts.
-template <const qcts_kernel& kKernel, Blocks kBlocks>
+template <const qcts_kernel& kKernel, Block kFull, Block kShort>
 qcts_status run_blocks(const qcts_problem* problem) {
   if (supports_blocks<kKernel>(problem, nullptr, 0) != QCTS_OK || check_run(kKernel, problem) != QCTS_OK)
     return QCTS_INVALID;
   qcts_problem copy = *problem;
-  parallel_for(copy.threads, copy.n, block_columns(copy), kBlocks, &copy);
+  parallel_for(copy.threads, copy.n, block_columns(copy), convert_blocks<kFull, kShort>, &copy);
   std::memcpy(out_plane(copy, "scale_and_zero"), in_plane(copy, "scale_and_zero"),
               static_cast<size_t>(copy.k / copy.group * copy.n * 2 * dtype_bytes(copy.w_dtype)));
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, Blocks kBlocks>
+template <const qcts_kernel& kKernel, Block kFull, Block kShort>
 constexpr qcts_kernel exact_blocks(qcts_op op, const char* description) {
-  qcts_kernel entry = exact_rows<kKernel, nullptr>(op, "int4_tinygemm", "avx2", description);
-  entry.supports = supports_blocks<kKernel>;
-  entry.run = run_blocks<kKernel, kBlocks>;
-  return entry;
+  return exact_entry(op, "int4_tinygemm", "avx2", description,
+                     {supports_blocks<kKernel>, run_blocks<kKernel, kFull, kShort>});
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "kernels/avx512.h"
+#include "kernels/entry.h"
 
 namespace qcts::avx512 {
 namespace {
@@ -269,6 +270,26 @@ void run_linear(const qcts_problem* problem) {
   Frame frame = {problem, static_cast<const uint8_t*>(p.prepared), x, x + p.m * p.k};
   parallel_for(p.threads, p.m, 8, widen_rows<Scheme>, &frame);
   parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &frame);
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
+  if (check_prepare(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
+  prepare_weight<Scheme>(problem, prepared);
+  return QCTS_OK;
+}
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status run_checked(const qcts_problem* problem) {
+  if (check_run(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
+  run_linear<Scheme>(problem);
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+constexpr qcts_kernel linear_of(const char* scheme, const char* description) {
+  return linear_entry(scheme, "avx512", description, QCTS_F32,
+                      {supports_problem<kKernel>, run_checked<kKernel, Scheme>, workspace_bytes<Scheme>,
+                       prepared_bytes<Scheme>, prepare_linear<kKernel, Scheme>});
 }
 
 }  // namespace

@@ -12,6 +12,66 @@ qcts_status supports_problem(const qcts_problem* problem, char* why, size_t why_
   return check_problem(kKernel, problem, why, why_size);
 }
 
+// What an entry calls; no workspace and no prepared weight unless said.
+struct Calls {
+  decltype(qcts_kernel::supports) supports;
+  decltype(qcts_kernel::run) run;
+  decltype(qcts_kernel::workspace_bytes) workspace_bytes = nullptr;
+  decltype(qcts_kernel::prepared_bytes) prepared_bytes = nullptr;
+  decltype(qcts_kernel::prepare) prepare = nullptr;
+};
+
+constexpr qcts_kernel entry_of(qcts_op op, const char* scheme, const char* variant, const char* description,
+                               uint32_t claims, const qcts_numerics& numerics, const Calls& calls) {
+  return {.struct_size = sizeof(qcts_kernel),
+          .op = static_cast<uint32_t>(op),
+          .scheme = scheme,
+          .variant = variant,
+          .description = description,
+          .claims = claims,
+          .reserved = 0,
+          .numerics = numerics,
+          .supports = calls.supports,
+          .workspace_bytes = calls.workspace_bytes,
+          .prepared_bytes = calls.prepared_bytes,
+          .prepare = calls.prepare,
+          .run = calls.run};
+}
+
+// An operation with one right answer. Rows of x do not see each other.
+constexpr qcts_kernel exact_entry(qcts_op op, const char* scheme, const char* variant,
+                                  const char* description, const Calls& calls) {
+  const uint32_t batch = op == QCTS_OP_QUANTIZE_ACTIVATION ? QCTS_CLAIM_BATCH_INVARIANT : 0;
+  return entry_of(op, scheme, variant, description,
+                  batch | QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT, {},
+                  calls);
+}
+
+// A linear whose scales act on sums of codes; nothing rounds but the sums, in `accumulator`, and y.
+constexpr qcts_kernel linear_entry(const char* scheme, const char* variant, const char* description,
+                                   qcts_dtype accumulator, const Calls& calls) {
+  return entry_of(QCTS_OP_LINEAR, scheme, variant, description,
+                  QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
+                  {.struct_size = sizeof(qcts_numerics),
+                   .x_cast = QCTS_NONE,
+                   .scale_cast = QCTS_NONE,
+                   .weight_cast = QCTS_NONE,
+                   .product_cast = QCTS_NONE,
+                   .accumulator = static_cast<uint32_t>(accumulator),
+                   .partial_cast = QCTS_NONE,
+                   .output_cast = QCTS_NONE,
+                   .flags = QCTS_NUM_SCALE_AFTER_SUM,
+                   .reserved = 0},
+                  calls);
+}
+
+// The problem without its activation policy: what the checks of planes and dtypes take.
+[[maybe_unused]] qcts_problem as_weight_only(const qcts_problem& problem) {
+  qcts_problem copy = problem;
+  copy.activation = "weight_only";
+  return copy;
+}
+
 // Rows [first, last) of the problem's n.
 using Rows = void (*)(const qcts_problem& problem, int64_t first, int64_t last);
 
@@ -32,19 +92,7 @@ qcts_status run_rows(const qcts_problem* problem) {
 template <const qcts_kernel& kKernel, Rows kRows>
 constexpr qcts_kernel exact_rows(qcts_op op, const char* scheme, const char* variant,
                                  const char* description) {
-  return {.struct_size = sizeof(qcts_kernel),
-          .op = static_cast<uint32_t>(op),
-          .scheme = scheme,
-          .variant = variant,
-          .description = description,
-          .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
-          .reserved = 0,
-          .numerics = {},
-          .supports = supports_problem<kKernel>,
-          .workspace_bytes = nullptr,
-          .prepared_bytes = nullptr,
-          .prepare = nullptr,
-          .run = run_rows<kKernel, kRows>};
+  return exact_entry(op, scheme, variant, description, {supports_problem<kKernel>, run_rows<kKernel, kRows>});
 }
 
 [[maybe_unused]] const void* in_plane(const qcts_problem& p, const char* name) {

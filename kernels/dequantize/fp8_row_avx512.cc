@@ -2,6 +2,7 @@
 // exponent and fraction, are its value times 2^-120, subnormals included; one exact multiplication puts that
 // right, and the two NaN codes are patched.
 #include "kernels/avx512.h"
+#include "kernels/entry.h"
 
 namespace {
 
@@ -45,10 +46,6 @@ void dequantize_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_dequantize_fp8_row_avx512, problem, why, why_size);
-}
-
 qcts_status run(const qcts_problem* problem) {
   if (qcts::check_run(qcts_kernel_dequantize_fp8_row_avx512, problem) != QCTS_OK) return QCTS_INVALID;
   const auto data = [&](const char* name) {
@@ -61,18 +58,7 @@ qcts_status run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_dequantize_fp8_row_avx512 = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_DEQUANTIZE,
-    .scheme = "fp8_row",
-    .variant = "avx512",
-    .description = "sixteen codes at a time by shift and multiplication; bound by writing the result",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
-    .reserved = 0,
-    .numerics = {},
-    .supports = supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_dequantize_fp8_row_avx512 =
+    qcts::exact_entry(QCTS_OP_DEQUANTIZE, "fp8_row", "avx512",
+                      "sixteen codes at a time by shift and multiplication; bound by writing the result",
+                      {qcts::supports_problem<qcts_kernel_dequantize_fp8_row_avx512>, run});

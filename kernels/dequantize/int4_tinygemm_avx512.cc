@@ -4,6 +4,7 @@
 // double and its narrowing to float both go to odd (to the neighbour with an odd last bit when inexact),
 // after which the final rounding to nearest is that of the exact sum.
 #include "kernels/avx512.h"
+#include "kernels/entry.h"
 
 namespace {
 
@@ -114,10 +115,6 @@ void dequantize_rows(void* context, int64_t first, int64_t last) {
     }
 }
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_dequantize_int4_tinygemm_avx512, problem, why, why_size);
-}
-
 qcts_status run(const qcts_problem* problem) {
   if (qcts::check_run(qcts_kernel_dequantize_int4_tinygemm_avx512, problem) != QCTS_OK) return QCTS_INVALID;
   const auto data = [&](const char* name) {
@@ -131,19 +128,7 @@ qcts_status run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_dequantize_int4_tinygemm_avx512 = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_DEQUANTIZE,
-    .scheme = "int4_tinygemm",
-    .variant = "avx512",
-    .description =
-        "16 exact values a group, looked up by one permutation a vector; bound by writing the result",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
-    .reserved = 0,
-    .numerics = {},
-    .supports = supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_dequantize_int4_tinygemm_avx512 = qcts::exact_entry(
+    QCTS_OP_DEQUANTIZE, "int4_tinygemm", "avx512",
+    "16 exact values a group, looked up by one permutation a vector; bound by writing the result",
+    {qcts::supports_problem<qcts_kernel_dequantize_int4_tinygemm_avx512>, run});

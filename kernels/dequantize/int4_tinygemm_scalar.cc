@@ -1,7 +1,7 @@
 // (code - 8) * scale + zero, rounded once to the weight's dtype: what the CUDA kernel's bfloat16 fma gives. A
 // group has 16 values, so they are computed exactly, 16 to a group, and looked up.
+#include "kernels/entry.h"
 #include "kernels/scalar.h"
-#include "kernels/support.h"
 
 namespace {
 
@@ -41,10 +41,6 @@ void dequantize_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_dequantize_int4_tinygemm_scalar, problem, why, why_size);
-}
-
 qcts_status run(const qcts_problem* problem) {
   if (qcts::check_run(qcts_kernel_dequantize_int4_tinygemm_scalar, problem) != QCTS_OK) return QCTS_INVALID;
   const auto data = [&](const char* name) {
@@ -57,18 +53,7 @@ qcts_status run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_dequantize_int4_tinygemm_scalar = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_DEQUANTIZE,
-    .scheme = "int4_tinygemm",
-    .variant = "scalar",
-    .description = "16 exact values a group, then one lookup and one rounding an element",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
-    .reserved = 0,
-    .numerics = {},
-    .supports = supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_dequantize_int4_tinygemm_scalar =
+    qcts::exact_entry(QCTS_OP_DEQUANTIZE, "int4_tinygemm", "scalar",
+                      "16 exact values a group, then one lookup and one rounding an element",
+                      {qcts::supports_problem<qcts_kernel_dequantize_int4_tinygemm_scalar>, run});

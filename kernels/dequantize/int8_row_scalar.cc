@@ -1,8 +1,8 @@
 // torchao 0.18 Int8Tensor.dequantize (quant_primitives.py: _dequantize_affine_no_dtype_check): the code minus
 // the zero point, exact in every dtype, times the float32 scale, rounded to float32 and then to the weight's
 // dtype.
+#include "kernels/entry.h"
 #include "kernels/scalar.h"
-#include "kernels/support.h"
 
 namespace {
 
@@ -26,10 +26,6 @@ void dequantize_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_dequantize_int8_row_scalar, problem, why, why_size);
-}
-
 qcts_status run(const qcts_problem* problem) {
   if (qcts::check_run(qcts_kernel_dequantize_int8_row_scalar, problem) != QCTS_OK) return QCTS_INVALID;
   const auto data = [&](const char* name) {
@@ -43,18 +39,6 @@ qcts_status run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_dequantize_int8_row_scalar = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_DEQUANTIZE,
-    .scheme = "int8_row",
-    .variant = "scalar",
-    .description = "one multiplication and one rounding an element",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
-    .reserved = 0,
-    .numerics = {},
-    .supports = supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_dequantize_int8_row_scalar = qcts::exact_entry(
+    QCTS_OP_DEQUANTIZE, "int8_row", "scalar", "one multiplication and one rounding an element",
+    {qcts::supports_problem<qcts_kernel_dequantize_int8_row_scalar>, run});

@@ -1,7 +1,7 @@
 // TinyQ 006b7b9, w8_a32_forward: the code in float32 times the row's scale, one rounding. W8A16 has no such
 // step; the same product, rounded to the dtype of its scales, is what its linear multiplies by.
+#include "kernels/entry.h"
 #include "kernels/scalar.h"
-#include "kernels/support.h"
 
 namespace {
 
@@ -22,10 +22,6 @@ void dequantize_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_dequantize_tinyq_scalar, problem, why, why_size);
-}
-
 qcts_status run(const qcts_problem* problem) {
   if (qcts::check_run(qcts_kernel_dequantize_tinyq_scalar, problem) != QCTS_OK) return QCTS_INVALID;
   const auto data = [&](const char* name) {
@@ -38,18 +34,6 @@ qcts_status run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_dequantize_tinyq_scalar = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_DEQUANTIZE,
-    .scheme = "tinyq",
-    .variant = "scalar",
-    .description = "one multiplication and one rounding an element",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
-    .reserved = 0,
-    .numerics = {},
-    .supports = supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_dequantize_tinyq_scalar =
+    qcts::exact_entry(QCTS_OP_DEQUANTIZE, "tinyq", "scalar", "one multiplication and one rounding an element",
+                      {qcts::supports_problem<qcts_kernel_dequantize_tinyq_scalar>, run});

@@ -1,8 +1,8 @@
 // y = scale * sum(x * value(code)) + bias. Limited by one dependent addition an element; it exists to be
 // read. Sums are in double: each product of a 24-bit and a 4-bit integer is exact there, so only the
 // additions round.
+#include "kernels/entry.h"
 #include "kernels/scalar.h"
-#include "kernels/support.h"
 
 namespace {
 
@@ -37,10 +37,6 @@ void linear_columns(void* context, int64_t first, int64_t last) {
   }
 }
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_linear_fp8_row_scalar, problem, why, why_size);
-}
-
 qcts_status run(const qcts_problem* problem) {
   if (qcts::check_run(qcts_kernel_linear_fp8_row_scalar, problem) != QCTS_OK) return QCTS_INVALID;
   const auto data = [&](const char* name) {
@@ -55,27 +51,6 @@ qcts_status run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_fp8_row_scalar = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_LINEAR,
-    .scheme = "fp8_row",
-    .variant = "scalar",
-    .description = "a sum in double per output; bound by one dependent addition an element",
-    .claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
-    .reserved = 0,
-    .numerics = {.struct_size = sizeof(qcts_numerics),
-                 .x_cast = QCTS_NONE,
-                 .scale_cast = QCTS_NONE,
-                 .weight_cast = QCTS_NONE,
-                 .product_cast = QCTS_NONE,
-                 .accumulator = QCTS_F64,
-                 .partial_cast = QCTS_NONE,
-                 .output_cast = QCTS_NONE,
-                 .flags = QCTS_NUM_SCALE_AFTER_SUM,
-                 .reserved = 0},
-    .supports = supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_linear_fp8_row_scalar = qcts::linear_entry(
+    "fp8_row", "scalar", "a sum in double per output; bound by one dependent addition an element", QCTS_F64,
+    {qcts::supports_problem<qcts_kernel_linear_fp8_row_scalar>, run});

@@ -65,47 +65,10 @@ struct Scheme {
   }
 };
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_linear_int4_tinygemm_avx512, problem, why, why_size);
-}
-
-qcts_status prepare(const qcts_problem* problem, void* prepared) {
-  if (qcts::check_prepare(qcts_kernel_linear_int4_tinygemm_avx512, problem) != QCTS_OK) return QCTS_INVALID;
-  prepare_weight<Scheme>(problem, prepared);
-  return QCTS_OK;
-}
-
-qcts_status run(const qcts_problem* problem) {
-  if (qcts::check_run(qcts_kernel_linear_int4_tinygemm_avx512, problem) != QCTS_OK) return QCTS_INVALID;
-  run_linear<Scheme>(problem);
-  return QCTS_OK;
-}
-
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_int4_tinygemm_avx512 = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_LINEAR,
-    .scheme = "int4_tinygemm",
-    .variant = "avx512",
-    .description =
+const qcts_kernel qcts_kernel_linear_int4_tinygemm_avx512 =
+    linear_of<qcts_kernel_linear_int4_tinygemm_avx512, Scheme>(
+        "int4_tinygemm",
         "64 columns a block, nibbles looked up in registers for m <= 4, to a panel above; bound by "
-        "decoding, then by fma",
-    .claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
-    .reserved = 0,
-    .numerics = {.struct_size = sizeof(qcts_numerics),
-                 .x_cast = QCTS_NONE,
-                 .scale_cast = QCTS_NONE,
-                 .weight_cast = QCTS_NONE,
-                 .product_cast = QCTS_NONE,
-                 .accumulator = QCTS_F32,
-                 .partial_cast = QCTS_NONE,
-                 .output_cast = QCTS_NONE,
-                 .flags = QCTS_NUM_SCALE_AFTER_SUM,
-                 .reserved = 0},
-    .supports = supports,
-    .workspace_bytes = workspace_bytes<Scheme>,
-    .prepared_bytes = prepared_bytes<Scheme>,
-    .prepare = prepare,
-    .run = run,
-};
+        "decoding, then by fma");

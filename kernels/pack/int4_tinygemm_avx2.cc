@@ -9,14 +9,12 @@ namespace {
 
 using namespace qcts::avx2;
 
-constexpr int64_t kPackBytes = 64;  // of a column at a time: 128 k
-
-// Columns [n, n + columns) of a block that is not full: neighbours are joined.
-void pack_short_block(const uint8_t* plain, int64_t k_count, int64_t columns, uint8_t* out) {
-  for (int64_t k = 0; k < k_count; ++k)
+// A block that is not full: neighbours are joined.
+void pack_short_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, uint8_t* out) {
+  for (int64_t k = 0; k < 2 * k_bytes; ++k)
     for (int64_t c = 0; c < columns; c += 2) {
       const auto code = [&](int64_t column) {
-        const uint8_t pair = plain[column * (k_count / 2) + k / 2];
+        const uint8_t pair = plain[column * k_bytes + k / 2];
         return k % 2 == 0 ? pair >> 4 : pair & 15;
       };
       out[k * columns / 2 + c / 2] = static_cast<uint8_t>(code(c + 1) << 4 | code(c));
@@ -39,30 +37,16 @@ void join_halves(const uint8_t* row, int64_t half, uint8_t* out) {
 }
 
 void pack_full_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, uint8_t* out) {
-  alignas(64) uint8_t strip[64 * kPackBytes], rows[16 * 64];
-  for (int64_t j0 = 0; j0 < k_bytes; j0 += kPackBytes) {
-    const int64_t some = k_bytes - j0 < kPackBytes ? k_bytes - j0 : kPackBytes;
+  alignas(64) uint8_t strip[64 * kStripBytes], rows[16 * 64];
+  for (int64_t j0 = 0; j0 < k_bytes; j0 += kStripBytes) {
+    const int64_t some = k_bytes - j0 < kStripBytes ? k_bytes - j0 : kStripBytes;
     for (int64_t c = 0; c < columns; ++c)
-      std::memcpy(strip + c * kPackBytes, plain + c * k_bytes + j0, static_cast<size_t>(some));
+      std::memcpy(strip + c * kStripBytes, plain + c * k_bytes + j0, static_cast<size_t>(some));
     for (int64_t j = 0; j < some; j += 16) {
       for (int64_t c = 0; c < columns; c += 16)
-        transpose_16(strip + c * kPackBytes + j, kPackBytes, rows + c, 64);
+        transpose_16(strip + c * kStripBytes + j, kStripBytes, rows + c, 64);
       for (int64_t i = 0; i < 16 && j + i < some; ++i)
         join_halves(rows + i * 64, columns / 2, out + (j0 + j + i) * columns);
-    }
-  }
-}
-
-void pack_blocks(void* context, int64_t first, int64_t last) {
-  const qcts_problem& p = *static_cast<const qcts_problem*>(context);
-  const auto* in = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
-  auto* out = static_cast<uint8_t*>(qcts::out_plane(p, "qdata"));
-  const int64_t block = block_columns(p), k_bytes = p.k / 2;
-  for (int64_t n = first; n < last; n += block) {
-    if (last - n >= block) {
-      pack_full_block(in + n * k_bytes, k_bytes, block, out + n * k_bytes);
-    } else {
-      pack_short_block(in + n * k_bytes, p.k, last - n, out + n * k_bytes);
     }
   }
 }
@@ -70,5 +54,5 @@ void pack_blocks(void* context, int64_t first, int64_t last) {
 }  // namespace
 
 const qcts_kernel qcts_kernel_pack_int4_tinygemm_avx2 =
-    exact_blocks<qcts_kernel_pack_int4_tinygemm_avx2, pack_blocks>(
+    exact_blocks<qcts_kernel_pack_int4_tinygemm_avx2, pack_full_block, pack_short_block>(
         QCTS_OP_PACK, "16 x 16 bytes transposed at a time, then nibbles joined; bound by memory");

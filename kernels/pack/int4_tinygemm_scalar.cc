@@ -5,8 +5,8 @@
 // padding of k to 1024 and n to 8.
 #include <cstring>
 
+#include "kernels/entry.h"
 #include "kernels/scalar.h"
-#include "kernels/support.h"
 
 namespace {
 
@@ -86,10 +86,6 @@ void pad_scales(const Task& task) {
     }
 }
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_pack_int4_tinygemm_scalar, problem, why, why_size);
-}
-
 qcts_status run(const qcts_problem* problem) {
   if (qcts::check_run(qcts_kernel_pack_int4_tinygemm_scalar, problem) != QCTS_OK) return QCTS_INVALID;
   const qcts_problem& p = *problem;
@@ -115,18 +111,7 @@ qcts_status run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_pack_int4_tinygemm_scalar = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_PACK,
-    .scheme = "int4_tinygemm",
-    .variant = "scalar",
-    .description = "one nibble at a time by index map; bound by the transposing reads",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
-    .reserved = 0,
-    .numerics = {},
-    .supports = supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_pack_int4_tinygemm_scalar =
+    qcts::exact_entry(QCTS_OP_PACK, "int4_tinygemm", "scalar",
+                      "one nibble at a time by index map; bound by the transposing reads",
+                      {qcts::supports_problem<qcts_kernel_pack_int4_tinygemm_scalar>, run});

@@ -2,8 +2,8 @@
 // rounds to the weight's dtype, as tensor operations do.
 #include <math.h>
 
+#include "kernels/entry.h"
 #include "kernels/scalar.h"
-#include "kernels/support.h"
 
 namespace {
 
@@ -68,10 +68,6 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_quantize_int4_tinygemm_scalar, problem, why, why_size);
-}
-
 qcts_status run(const qcts_problem* problem) {
   if (qcts::check_run(qcts_kernel_quantize_int4_tinygemm_scalar, problem) != QCTS_OK) return QCTS_INVALID;
   const auto data = [&](const char* name) {
@@ -84,19 +80,7 @@ qcts_status run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_quantize_int4_tinygemm_scalar = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_QUANTIZE,
-    .scheme = "int4_tinygemm",
-    .variant = "scalar",
-    .description =
-        "two passes a group: range, then codes; bound by one division and three roundings an element",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
-    .reserved = 0,
-    .numerics = {},
-    .supports = supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_quantize_int4_tinygemm_scalar = qcts::exact_entry(
+    QCTS_OP_QUANTIZE, "int4_tinygemm", "scalar",
+    "two passes a group: range, then codes; bound by one division and three roundings an element",
+    {qcts::supports_problem<qcts_kernel_quantize_int4_tinygemm_scalar>, run});

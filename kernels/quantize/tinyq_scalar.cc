@@ -5,8 +5,8 @@
 
 #include <cstring>
 
+#include "kernels/entry.h"
 #include "kernels/scalar.h"
-#include "kernels/support.h"
 
 namespace {
 
@@ -61,10 +61,6 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_quantize_tinyq_scalar, problem, why, why_size);
-}
-
 qcts_status run(const qcts_problem* problem) {
   if (qcts::check_run(qcts_kernel_quantize_tinyq_scalar, problem) != QCTS_OK) return QCTS_INVALID;
   const auto data = [&](const char* name) {
@@ -79,18 +75,7 @@ qcts_status run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_quantize_tinyq_scalar = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_QUANTIZE,
-    .scheme = "tinyq",
-    .variant = "scalar",
-    .description = "two passes a row: absolute maximum, then one division a code; bound by the division",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
-    .reserved = 0,
-    .numerics = {},
-    .supports = supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_quantize_tinyq_scalar =
+    qcts::exact_entry(QCTS_OP_QUANTIZE, "tinyq", "scalar",
+                      "two passes a row: absolute maximum, then one division a code; bound by the division",
+                      {qcts::supports_problem<qcts_kernel_quantize_tinyq_scalar>, run});

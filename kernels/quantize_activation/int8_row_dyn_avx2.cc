@@ -43,19 +43,7 @@ qcts_status int8_dyn_run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx2 = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_QUANTIZE_ACTIVATION,
-    .scheme = "int8_row:dyn_row_sym,dyn_row_asym",
-    .variant = "avx2",
-    .description = "two passes a row, the second in cache; bound by rounding, eight elements at a time",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT |
-              QCTS_CLAIM_BATCH_INVARIANT,
-    .reserved = 0,
-    .numerics = {},
-    .supports = int8_dyn_supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = int8_dyn_run,
-};
+const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx2 =
+    qcts::exact_entry(QCTS_OP_QUANTIZE_ACTIVATION, "int8_row:dyn_row_sym,dyn_row_asym", "avx2",
+                      "two passes a row, the second in cache; bound by rounding, eight elements at a time",
+                      {int8_dyn_supports, int8_dyn_run});

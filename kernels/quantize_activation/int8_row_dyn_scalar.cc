@@ -1,6 +1,6 @@
 // Rows of x to int8, symmetric or asymmetric: two passes a row, one element at a time.
+#include "kernels/entry.h"
 #include "kernels/scalar_int8.h"
-#include "kernels/support.h"
 
 namespace {
 
@@ -55,19 +55,7 @@ qcts_status run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_scalar = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_QUANTIZE_ACTIVATION,
-    .scheme = "int8_row:dyn_row_sym,dyn_row_asym",
-    .variant = "scalar",
-    .description = "two passes a row: its range, then codes; bound by float rounding, one element at a time",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT |
-              QCTS_CLAIM_BATCH_INVARIANT,
-    .reserved = 0,
-    .numerics = {},
-    .supports = supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_scalar = qcts::exact_entry(
+    QCTS_OP_QUANTIZE_ACTIVATION, "int8_row:dyn_row_sym,dyn_row_asym", "scalar",
+    "two passes a row: its range, then codes; bound by float rounding, one element at a time",
+    {supports, run});

@@ -6,13 +6,11 @@ namespace {
 
 using namespace qcts::avx2;
 
-constexpr int64_t kUnpackBytes = 64;  // of a column at a time: 128 k
-
-void unpack_short_block(const uint8_t* in, int64_t k_count, int64_t columns, uint8_t* plain) {
+void unpack_short_block(const uint8_t* in, int64_t k_bytes, int64_t columns, uint8_t* plain) {
   for (int64_t c = 0; c < columns; ++c)
-    for (int64_t k = 0; k < k_count; k += 2) {
+    for (int64_t k = 0; k < 2 * k_bytes; k += 2) {
       const auto code = [&](int64_t at) { return in[at * columns / 2 + c / 2] >> (c % 2 * 4) & 15; };
-      plain[c * (k_count / 2) + k / 2] = static_cast<uint8_t>(code(k) << 4 | code(k + 1));
+      plain[c * k_bytes + k / 2] = static_cast<uint8_t>(code(k) << 4 | code(k + 1));
     }
 }
 
@@ -32,36 +30,22 @@ void split_halves(const uint8_t* in, int64_t half, uint8_t* row) {
 }
 
 void unpack_full_block(const uint8_t* in, int64_t k_bytes, int64_t columns, uint8_t* plain) {
-  alignas(64) uint8_t strip[64 * kUnpackBytes], rows[16 * 64];
-  for (int64_t j0 = 0; j0 < k_bytes; j0 += kUnpackBytes) {
-    const int64_t some = k_bytes - j0 < kUnpackBytes ? k_bytes - j0 : kUnpackBytes;
+  alignas(64) uint8_t strip[64 * kStripBytes], rows[16 * 64];
+  for (int64_t j0 = 0; j0 < k_bytes; j0 += kStripBytes) {
+    const int64_t some = k_bytes - j0 < kStripBytes ? k_bytes - j0 : kStripBytes;
     for (int64_t j = 0; j < some; j += 16) {
       for (int64_t i = 0; i < 16 && j + i < some; ++i)
         split_halves(in + (j0 + j + i) * columns, columns / 2, rows + i * 64);
       for (int64_t c = 0; c < columns; c += 16)
-        transpose_16(rows + c, 64, strip + c * kUnpackBytes + j, kUnpackBytes);
+        transpose_16(rows + c, 64, strip + c * kStripBytes + j, kStripBytes);
     }
     for (int64_t c = 0; c < columns; ++c)
-      std::memcpy(plain + c * k_bytes + j0, strip + c * kUnpackBytes, static_cast<size_t>(some));
-  }
-}
-
-void unpack_blocks(void* context, int64_t first, int64_t last) {
-  const qcts_problem& p = *static_cast<const qcts_problem*>(context);
-  const auto* in = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
-  auto* out = static_cast<uint8_t*>(qcts::out_plane(p, "qdata"));
-  const int64_t block = block_columns(p), k_bytes = p.k / 2;
-  for (int64_t n = first; n < last; n += block) {
-    if (last - n >= block) {
-      unpack_full_block(in + n * k_bytes, k_bytes, block, out + n * k_bytes);
-    } else {
-      unpack_short_block(in + n * k_bytes, p.k, last - n, out + n * k_bytes);
-    }
+      std::memcpy(plain + c * k_bytes + j0, strip + c * kStripBytes, static_cast<size_t>(some));
   }
 }
 
 }  // namespace
 
 const qcts_kernel qcts_kernel_unpack_int4_tinygemm_avx2 =
-    exact_blocks<qcts_kernel_unpack_int4_tinygemm_avx2, unpack_blocks>(
+    exact_blocks<qcts_kernel_unpack_int4_tinygemm_avx2, unpack_full_block, unpack_short_block>(
         QCTS_OP_UNPACK, "nibbles split, then 16 x 16 bytes transposed at a time; bound by memory");

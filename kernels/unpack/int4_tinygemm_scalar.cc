@@ -3,8 +3,8 @@
 // (cpu_*) and int4mm.cu (tile_packed_4d), PyTorch 2.13. Padding of tile_packed_4d is dropped.
 #include <cstring>
 
+#include "kernels/entry.h"
 #include "kernels/scalar.h"
-#include "kernels/support.h"
 
 namespace {
 
@@ -65,10 +65,6 @@ void unpack_rows(void* context, int64_t first, int64_t last) {
       task.out[(n * p.k + k) / 2] = static_cast<uint8_t>(code_at(n, k) << 4 | code_at(n, k + 1));
 }
 
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return qcts::check_problem(qcts_kernel_unpack_int4_tinygemm_scalar, problem, why, why_size);
-}
-
 qcts_status run(const qcts_problem* problem) {
   if (qcts::check_run(qcts_kernel_unpack_int4_tinygemm_scalar, problem) != QCTS_OK) return QCTS_INVALID;
   const qcts_problem& p = *problem;
@@ -91,18 +87,7 @@ qcts_status run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_unpack_int4_tinygemm_scalar = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_UNPACK,
-    .scheme = "int4_tinygemm",
-    .variant = "scalar",
-    .description = "one nibble at a time by index map; bound by the transposing reads",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT,
-    .reserved = 0,
-    .numerics = {},
-    .supports = supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = run,
-};
+const qcts_kernel qcts_kernel_unpack_int4_tinygemm_scalar =
+    qcts::exact_entry(QCTS_OP_UNPACK, "int4_tinygemm", "scalar",
+                      "one nibble at a time by index map; bound by the transposing reads",
+                      {qcts::supports_problem<qcts_kernel_unpack_int4_tinygemm_scalar>, run});
