@@ -54,10 +54,13 @@ GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, si
 
 GuardedBuffer::~GuardedBuffer() { ::munmap(mapping_.data(), mapping_.size()); }
 
-bool GuardedBuffer::in_row(size_t position) const {
+template <class Visit>
+void GuardedBuffer::visit_zones(Visit&& visit) const {
   const size_t begin = static_cast<size_t>(first_ - block_.data());
-  if (position < begin || position >= begin + bytes_) return false;
-  return (position - begin) % stride_bytes_ < row_bytes_;
+  visit(0, begin);
+  for (size_t r = 0; r + 1 < rows_; ++r)
+    visit(begin + r * stride_bytes_ + row_bytes_, begin + (r + 1) * stride_bytes_);
+  visit(begin + bytes_, block_.size());
 }
 
 std::byte GuardedBuffer::zone_pattern(size_t position) const {
@@ -69,8 +72,9 @@ std::byte GuardedBuffer::zone_pattern(size_t position) const {
 
 void GuardedBuffer::paint(Poison poison) {
   seed_ = static_cast<uint8_t>(poison);
-  for (size_t i = 0; i < block_.size(); ++i)
-    if (!in_row(i)) block_[i] = zone_pattern(i);
+  visit_zones([&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) block_[i] = zone_pattern(i);
+  });
 }
 
 void GuardedBuffer::write(std::span<const std::byte> bytes) {
@@ -105,8 +109,7 @@ std::optional<std::string> GuardedBuffer::violation() const {
   const size_t begin = static_cast<size_t>(first_ - block_.data());
   size_t before = 0, behind = 0, between = 0;
   size_t first_before = 0, first_behind = 0, first_between = 0;
-  for (size_t i = 0; i < block_.size(); ++i) {
-    if (in_row(i) || block_[i] == zone_pattern(i)) continue;
+  const auto look = [&](size_t i) {
     if (i < begin) {
       first_before = i;  // the last one seen is the nearest
       ++before;
@@ -115,7 +118,11 @@ std::optional<std::string> GuardedBuffer::violation() const {
     } else if (between++ == 0) {
       first_between = i - begin;
     }
-  }
+  };
+  visit_zones([&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i)
+      if (block_[i] != zone_pattern(i)) look(i);
+  });
   const auto text = [&](size_t count, const std::string& where) {
     return name_ + ": " + std::to_string(count) + (count == 1 ? " byte" : " bytes") + " written " + where;
   };

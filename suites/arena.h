@@ -57,7 +57,8 @@ class GuardedBuffer {
 
  private:
   std::byte zone_pattern(size_t position) const;
-  bool in_row(size_t position) const;
+  template <class Visit>
+  void visit_zones(Visit&& visit) const;  // visit(first, last) of positions in block_ outside the rows
 
   std::string name_;
   size_t rows_, row_bytes_, stride_bytes_, bytes_;

@@ -76,8 +76,7 @@ bool has_evidence(const Golden::TensorInfo& tensor, std::string_view op) {
 
 class Expander {
  public:
-  Expander(const Plan& plan, const CaseSources& sources)
-      : plan_(plan), sources_(sources) {
+  Expander(const Plan& plan, const CaseSources& sources) : plan_(plan), sources_(sources) {
     if (plan.cover) listed_.insert(plan.cover->begin(), plan.cover->end());
     std::map<std::string_view, size_t> families;
     for (const Scheme* scheme : schemes()) siblings_[scheme].first = families[scheme->family()]++;
@@ -88,7 +87,8 @@ class Expander {
 
   std::vector<Case> run() {
     for (const Kind kind : plan_.kinds) expand_kind(kind);
-    std::erase_if(cases_, [&](const Case& c) { return c.golden && is_left_out(*c.golden) && !listed_.contains(c.id); });
+    std::erase_if(
+        cases_, [&](const Case& c) { return c.golden && is_left_out(*c.golden) && !listed_.contains(c.id); });
     for (const Case& c : cases_)
       if (c.id.find_first_not_of(kAlphabet) != c.id.npos || !parse_case_id(c.id))
         throw std::runtime_error("case id outside kind.op/scheme/input in [a-z0-9_/.]: " + c.id);
@@ -232,7 +232,8 @@ class Expander {
     if (sources_.registry == nullptr) return false;
     const auto all = sources_.registry->implementations();
     return std::any_of(all.begin(), all.end(), [&](const Implementation& implementation) {
-      return op_name(implementation.kernel->op) == op && implementation.family() == scheme.family() && is_asked(implementation);
+      return op_name(implementation.kernel->op) == op && implementation.family() == scheme.family() &&
+             is_asked(implementation);
     });
   }
 
@@ -241,12 +242,13 @@ class Expander {
     return sources_.reference_too || implementation.provider != kReferenceProvider;
   }
 
-  // Is input `index` of `count` dealt to this scheme?
-  bool is_dealt(const Scheme& scheme, size_t index, size_t count) const {
+  // Is input `index` of `count` dealt to this scheme? Whether answers repeat is a kernel's property and not a
+  // scheme's, so there a scheme may go without.
+  bool is_dealt(Kind kind, const Scheme& scheme, size_t index, size_t count) const {
     if (!plan_.schemes_an_input) return true;
     const auto [place, siblings] = siblings_.at(&scheme);
     const size_t stride = std::max<size_t>(1, siblings / static_cast<size_t>(*plan_.schemes_an_input));
-    return index % stride == place % stride || index == place % count;
+    return index % stride == place % stride || (kind != Kind::determinism && index == place % count);
   }
 
   // Few of each family where the plan says so, and those that it lists.
@@ -256,12 +258,13 @@ class Expander {
       const std::vector<Synthetic> inputs = synthetic_inputs(kind, op, scheme, layout, set);
       for (size_t i = 0; i < inputs.size(); ++i) {
         const Case c = synthetic_case(kind, op, scheme, layout, inputs[i]);
-        if (!only_listed && !is_dealt(scheme, i, inputs.size())) continue;
+        if (!only_listed && !is_dealt(kind, scheme, i, inputs.size())) continue;
         if ((!only_listed || listed_.contains(c.id)) && taken.insert(c.id).second) add_for_implementations(c);
       }
     };
     if (!plan_.every_input) add(InputSet::few, false);
-    const std::string stem = std::string(kind_name(kind)) + "." + std::string(op) + "/" + std::string(scheme.name()) + "/";
+    const std::string stem =
+        std::string(kind_name(kind)) + "." + std::string(op) + "/" + std::string(scheme.name()) + "/";
     const auto first = listed_.lower_bound(stem);
     const bool any_listed = first != listed_.end() && first->starts_with(stem);
     if (plan_.every_input || any_listed) add(InputSet::all, !plan_.every_input);
@@ -346,8 +349,8 @@ class Expander {
   const Plan& plan_;
   const CaseSources& sources_;
   std::map<const Scheme*, std::pair<size_t, size_t>> siblings_;  // its place in its family, and their number
-  std::set<std::string> listed_;  // of the plan's cover
-  std::map<std::string, const Golden*> first_;  // of each scheme
+  std::set<std::string> listed_;                                 // of the plan's cover
+  std::map<std::string, const Golden*> first_;                   // of each scheme
   std::vector<Case> cases_;
 };
 

@@ -11,8 +11,19 @@
 namespace qcts {
 namespace {
 
-FloatFormat make_format(int exponent_bits, int mantissa_bits, int bias, bool has_infinity, bool has_nan,
-                        double max) {
+// 2^exponent, exactly, for -1074 <= exponent <= 1023: what scalbn gives, for a tenth of its time.
+constexpr double power_of_two(int exponent) {
+  return exponent < -1022 ? std::bit_cast<double>(uint64_t{1} << (exponent + 1074))
+                          : std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+}
+
+// floor(log2(magnitude)) from 2^-1022 on, -1023 below; 1024 of infinity.
+int exponent_of(double magnitude) {
+  return static_cast<int>(std::bit_cast<uint64_t>(magnitude) >> 52) - 1023;
+}
+
+constexpr FloatFormat make_format(int exponent_bits, int mantissa_bits, int bias, bool has_infinity,
+                                  bool has_nan, double max) {
   FloatFormat format;
   format.exponent_bits = exponent_bits;
   format.mantissa_bits = mantissa_bits;
@@ -20,16 +31,16 @@ FloatFormat make_format(int exponent_bits, int mantissa_bits, int bias, bool has
   format.has_infinity = has_infinity;
   format.has_nan = has_nan;
   format.max = max;
-  format.min_normal = std::ldexp(1.0, 1 - bias);
-  format.min_subnormal = std::ldexp(1.0, 1 - bias - mantissa_bits);
-  format.unit_roundoff = std::ldexp(1.0, -(mantissa_bits + 1));
+  format.min_normal = power_of_two(1 - bias);
+  format.min_subnormal = power_of_two(1 - bias - mantissa_bits);
+  format.unit_roundoff = power_of_two(-(mantissa_bits + 1));
   return format;
 }
 
-FloatFormat make_e8m0() {
-  FloatFormat format = make_format(8, 0, 127, false, true, std::ldexp(1.0, 127));
+constexpr FloatFormat make_e8m0() {
+  FloatFormat format = make_format(8, 0, 127, false, true, power_of_two(127));
   format.has_sign = false;
-  format.min_normal = format.min_subnormal = std::ldexp(1.0, -127);
+  format.min_normal = format.min_subnormal = power_of_two(-127);
   return format;
 }
 
@@ -84,16 +95,17 @@ bool is_float(DType dtype) {
 }
 
 const FloatFormat& float_format(DType dtype) {
-  static const FloatFormat f64 = make_format(11, 52, 1023, true, true, std::numeric_limits<double>::max());
-  static const FloatFormat f32 = make_format(8, 23, 127, true, true, std::numeric_limits<float>::max());
-  static const FloatFormat f16 = make_format(5, 10, 15, true, true, 65504.0);
-  static const FloatFormat bf16 = make_format(8, 7, 127, true, true, std::ldexp(255.0, 120));
-  static const FloatFormat e4m3fn = make_format(4, 3, 7, false, true, 448.0);
-  static const FloatFormat e5m2 = make_format(5, 2, 15, true, true, 57344.0);
-  static const FloatFormat e8m0 = make_e8m0();
-  static const FloatFormat e2m1 = make_format(2, 1, 1, false, false, 6.0);
-  static const FloatFormat e2m3 = make_format(2, 3, 1, false, false, 7.5);
-  static const FloatFormat e3m2 = make_format(3, 2, 3, false, false, 28.0);
+  static constexpr FloatFormat f64 =
+      make_format(11, 52, 1023, true, true, std::numeric_limits<double>::max());
+  static constexpr FloatFormat f32 = make_format(8, 23, 127, true, true, std::numeric_limits<float>::max());
+  static constexpr FloatFormat f16 = make_format(5, 10, 15, true, true, 65504.0);
+  static constexpr FloatFormat bf16 = make_format(8, 7, 127, true, true, 255 * power_of_two(120));
+  static constexpr FloatFormat e4m3fn = make_format(4, 3, 7, false, true, 448.0);
+  static constexpr FloatFormat e5m2 = make_format(5, 2, 15, true, true, 57344.0);
+  static constexpr FloatFormat e8m0 = make_e8m0();
+  static constexpr FloatFormat e2m1 = make_format(2, 1, 1, false, false, 6.0);
+  static constexpr FloatFormat e2m3 = make_format(2, 3, 1, false, false, 7.5);
+  static constexpr FloatFormat e3m2 = make_format(3, 2, 3, false, false, 28.0);
   switch (dtype) {
     case DType::float64:
       return f64;
@@ -125,7 +137,7 @@ double decode_float(DType dtype, uint64_t bits) {
   if (dtype == DType::float32) return std::bit_cast<float>(static_cast<uint32_t>(bits));
   if (dtype == DType::bfloat16) return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
   if (dtype == DType::float8_e8m0fnu)
-    return bits == 255 ? std::nan("") : std::ldexp(1.0, static_cast<int>(bits) - 127);
+    return bits == 255 ? std::nan("") : power_of_two(static_cast<int>(bits) - 127);
   const FloatFormat& format = float_format(dtype);
   const uint64_t mantissa = bits & ((uint64_t{1} << format.mantissa_bits) - 1);
   const uint64_t exponent = bits >> format.mantissa_bits & exponent_ones(format);
@@ -133,11 +145,10 @@ double decode_float(DType dtype, uint64_t bits) {
   if (dtype == DType::float8_e4m3fn && (bits & 0x7F) == 0x7F) return std::copysign(std::nan(""), sign);
   if (format.has_infinity && exponent == exponent_ones(format))
     return mantissa == 0 ? sign * HUGE_VAL : std::copysign(std::nan(""), sign);
-  if (exponent == 0)
-    return sign * std::ldexp(static_cast<double>(mantissa), 1 - format.bias - format.mantissa_bits);
+  if (exponent == 0) return sign * static_cast<double>(mantissa) * format.min_subnormal;
   const uint64_t significand = mantissa | uint64_t{1} << format.mantissa_bits;
-  return sign * std::ldexp(static_cast<double>(significand),
-                           static_cast<int>(exponent) - format.bias - format.mantissa_bits);
+  return sign * static_cast<double>(significand) *
+         power_of_two(static_cast<int>(exponent) - format.bias - format.mantissa_bits);
 }
 
 uint64_t encode_float(DType dtype, double value) {
@@ -153,10 +164,10 @@ uint64_t encode_float(DType dtype, double value) {
   // The distance between neighbours at |value| is 2^quantum; below the smallest normal number it stays what
   // it is there.
   const double magnitude = std::fabs(value);
-  const int exponent = std::isinf(value) ? 1024 : std::max(std::ilogb(magnitude), 1 - format.bias);
+  const int exponent = std::max(exponent_of(magnitude), 1 - format.bias);
   const int quantum = exponent - format.mantissa_bits;
-  const double steps = std::nearbyint(std::ldexp(magnitude, -quantum));
-  if (std::isinf(value) || std::ldexp(steps, quantum) > format.max)
+  const double steps = std::nearbyint(magnitude * power_of_two(-quantum));
+  if (std::isinf(value) || steps * power_of_two(quantum) > format.max)
     return sign |
            (format.has_infinity ? exponent_ones(format) << format.mantissa_bits : largest(dtype, format));
   // steps counts from zero below the smallest normal number and from 2^mantissa_bits above it. Adding the
