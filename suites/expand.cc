@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -257,10 +258,17 @@ class Expander {
     std::set<std::string> taken;
     const auto add = [&](InputSet set, bool only_listed) {
       const std::vector<Synthetic> inputs = synthetic_inputs(kind, op, scheme, layout, set);
-      for (size_t i = 0; i < inputs.size(); ++i) {
-        const Case c = synthetic_case(kind, op, scheme, layout, inputs[i]);
-        if (!only_listed && !is_dealt(kind, scheme, i, inputs.size())) continue;
-        if ((!only_listed || listed_.contains(c.id)) && taken.insert(c.id).second) add_for_implementations(c);
+      for (const ActivationInfo& policy : scheme.activations()) {
+        // Dealt by policy: a kernel takes one or two of them, and no scheme of its family is to go without.
+        std::vector<Synthetic> dealt;
+        std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(dealt),
+                     [&](const Synthetic& input) { return input.activation == policy.name; });
+        for (size_t i = 0; i < dealt.size(); ++i) {
+          const Case c = synthetic_case(kind, op, scheme, layout, dealt[i]);
+          if (!only_listed && !is_dealt(kind, scheme, i, dealt.size())) continue;
+          if ((!only_listed || listed_.contains(c.id)) && taken.insert(c.id).second)
+            add_for_implementations(c);
+        }
       }
     };
     if (!plan_.every_input) add(InputSet::few, false);

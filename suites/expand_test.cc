@@ -1,6 +1,7 @@
 // Protects the list of cases: sorted, unique, within the alphabet, the same for the same sources, and
 // complete over goldens and implementations.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -79,21 +80,28 @@ TEST_P(EveryPlan, IsSortedUniquePureAndInTheAlphabet) {
   }
 }
 
-TEST_P(EveryPlan, AsksEveryImplementationOfEveryScheme) {
+TEST_P(EveryPlan, AsksEveryImplementationOfEverySchemeUnderEachPolicy) {
   const World world;
-  std::set<std::pair<std::string, std::string>> asked;  // scheme, implementation and op
+  using Question = std::array<std::string, 4>;  // scheme, policy of x, op, implementation
+  std::set<Question> asked;
   for (const Case& c : world.expand_plan(GetParam()))
     if (c.kind == Kind::numerics && c.synthetic)
-      asked.insert({std::string(c.scheme->name()), c.implementation->name() + c.op});
+      asked.insert({std::string(c.scheme->name()), c.activation, c.op, c.implementation->name()});
+  size_t shown = 0;
   for (const Scheme* scheme : schemes())
-    for (const char* op : {"quantize", "dequantize", "pack", "unpack", "linear"})
-      for (const Implementation* implementation : world.registry.find(op, scheme->family())) {
-        const std::pair<std::string, std::string> want{std::string(scheme->name()),
-                                                       implementation->name() + op};
-        const bool shows_nothing =
-            std::string_view(op) == "linear" && !has_finite_weights(*scheme, {DType::bfloat16, 37, 768});
-        EXPECT_NE(asked.contains(want), shows_nothing) << want.first << " " << want.second;
-      }
+    for (const ActivationInfo& policy : scheme->activations())
+      for (const char* op : {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"})
+        for (const Implementation* kernel : world.registry.find(op, scheme->family(), policy.name)) {
+          const bool has_x =
+              op == std::string_view("linear") || op == std::string_view("quantize_activation");
+          if (!has_x && policy.name != kWeightOnly) continue;
+          const Question want{std::string(scheme->name()), std::string(policy.name), op, kernel->name()};
+          const bool shows_nothing =
+              want[2] == "linear" && !has_finite_weights(*scheme, {DType::bfloat16, 37, 768});
+          EXPECT_NE(asked.contains(want), shows_nothing) << testing::PrintToString(want);
+          shown += !shows_nothing;
+        }
+  EXPECT_GT(shown, 1000u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Expand, EveryPlan, testing::Values("default", "quick"),
@@ -227,9 +235,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(std::pair{"kinds", ""}, std::pair{"kinds", "[]"}, std::pair{"kinds", "[\"numeric\"]"},
                     std::pair{"kinds", "[\"size\", \"size\"]"}, std::pair{"every_input", "1"},
                     std::pair{"latency_budgets", "3"}, std::pair{"schemes_an_input", "0"},
-                    std::pair{"cover", "1"}, std::pair{"cover", "[\"noise\"]"}, std::pair{"case_timeout_s", "0"},
-                    std::pair{"latency_m", "[0]"}, std::pair{"latency_ops", ""},
-                    std::pair{"latency_ops", "[\"linaer\"]"}, std::pair{"latency_schemes", "[\"int9\"]"},
+                    std::pair{"cover", "1"}, std::pair{"cover", "[\"noise\"]"},
+                    std::pair{"case_timeout_s", "0"}, std::pair{"latency_m", "[0]"},
+                    std::pair{"latency_ops", ""}, std::pair{"latency_ops", "[\"linaer\"]"},
+                    std::pair{"latency_schemes", "[\"int9\"]"},
                     std::pair{"latency_activations", "[\"dynamic\"]"},
                     std::pair{"latency_weights", "[\"hot\"]"}, std::pair{"latency_best_only", "1"},
                     std::pair{"latency_shapes", "[[1]]"}));
