@@ -23,6 +23,9 @@ std::optional<Kind> kind_from_name(std::string_view name);
 
 // What a provider that runs saved programs is called in the place of a kernel's variant.
 inline constexpr const char* kProgramVariant = "program";
+// The provider of a program's round trip where no plug-in runs programs: the suite's own readers declined
+// nothing.
+inline constexpr const char* kAbsentRunner = "absent";
 // A golden with a program in it, by its flags.
 bool is_program(const Golden& golden);
 
@@ -58,9 +61,10 @@ struct Case {
   const qcts_provider* runner = nullptr;
 
   bool judges_file() const { return implementation == nullptr && runner == nullptr; }
-  std::string provider() const;  // "qcts" for cases that judge files
-  std::string variant() const;   // "" for those, kProgramVariant for a runner
-  std::string full_id() const;   // id, "/provider_variant" appended where there is a provider
+  std::string provider()
+      const;  // "qcts" for cases that judge files, kAbsentRunner where nobody runs a program
+  std::string variant() const;  // "" for those, kProgramVariant for a runner
+  std::string full_id() const;  // id, "/provider_variant" appended where there is a provider
 };
 
 // One field a choice; suites/plans/<name>.json has the same keys, all of them but `cover` and
@@ -72,8 +76,8 @@ struct Plan {
   std::vector<Kind> kinds;
   bool all_variants = true;  // every candidate; false: of each provider only the best that this machine runs
   bool every_input = true;   // false: one shape and one m of each input family
-  // Inputs are dealt over the schemes of a family that has more, so that each is put to about so many of them,
-  // and no scheme goes without; absent: every input to every scheme.
+  // Inputs are dealt over the schemes of a family that has more, so that each is put to about so many of
+  // them, and no scheme goes without; absent: every input to every scheme.
   std::optional<int64_t> schemes_an_input;
   // Where it stands, of goldens only the first of each scheme are
   // judged, and those of --fixtures; and these ids, whatever that and every_input leave out.
@@ -94,8 +98,8 @@ struct CaseSources {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;
   const Registry* registry = nullptr;
-  // Synthetic inputs for the reference as well, whose own answers they are wanted to have: that says nothing of
-  // the reference, but of the cases, which must not accuse it.
+  // Synthetic inputs for the reference as well, whose own answers they are wanted to have: that says nothing
+  // of the reference, but of the cases, which must not accuse it.
   bool reference_too = false;
 };
 // Sorted by full_id, which is unique. Throws std::runtime_error when two cases share a full_id or an id
