@@ -273,23 +273,11 @@ void run_linear(const qcts_problem* problem) {
 }
 
 template <const qcts_kernel& kKernel, class Scheme>
-qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
-  if (check_prepare(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
-  prepare_weight<Scheme>(problem, prepared);
-  return QCTS_OK;
-}
-template <const qcts_kernel& kKernel, class Scheme>
-qcts_status run_checked(const qcts_problem* problem) {
-  if (check_run(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
-  run_linear<Scheme>(problem);
-  return QCTS_OK;
-}
-
-template <const qcts_kernel& kKernel, class Scheme>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description) {
-  return linear_entry(scheme, "avx512", description, QCTS_F32,
-                      {supports_problem<kKernel>, run_checked<kKernel, Scheme>, workspace_bytes<Scheme>,
-                       prepared_bytes<Scheme>, prepare_linear<kKernel, Scheme>});
+  return linear_entry(
+      scheme, "avx512", description, QCTS_F32,
+      {supports_problem<kKernel>, run_checked<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
+       prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
 }
 
 }  // namespace

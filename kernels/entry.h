@@ -12,6 +12,20 @@ qcts_status supports_problem(const qcts_problem* problem, char* why, size_t why_
   return check_problem(kKernel, problem, why, why_size);
 }
 
+// The kernel file's own functions behind the checks that every entry owes its caller.
+template <const qcts_kernel& kKernel, void (*kPrepare)(const qcts_problem*, void*)>
+qcts_status prepare_checked(const qcts_problem* problem, void* prepared) {
+  if (check_prepare(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
+  kPrepare(problem, prepared);
+  return QCTS_OK;
+}
+template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
+qcts_status run_checked(const qcts_problem* problem) {
+  if (check_run(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
+  kRun(problem);
+  return QCTS_OK;
+}
+
 // What an entry calls; no workspace and no prepared weight unless said.
 struct Calls {
   decltype(qcts_kernel::supports) supports;

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "reports/report.h"
 #include "suites/judge.h"
 #include "suites/paths.h"
 
@@ -134,7 +135,8 @@ TEST(Program, WithoutAProviderItIsNotSupportedAndSaysWhy) {
   const Verdict verdict = judged(Plant::none, false);
   EXPECT_EQ(verdict.status, Status::not_supported);
   EXPECT_THAT(verdict.reason, HasSubstr("QCTS_TORCH"));
-  EXPECT_EQ(verdict.provider, "qcts");
+  EXPECT_EQ(verdict.provider, kAbsentRunner);
+  EXPECT_FALSE(blocks_conformance(verdict, false));
 }
 
 }  // namespace
