@@ -10,20 +10,10 @@ Source::Source(std::span<const std::byte> data, const Limits& limits, uint64_t b
       limits_(limits),
       base_offset_(base_offset) {}
 
-uint8_t Source::begin_opcode() {
-  opcode_at_ = base_offset_ + at_;
-  return take_le<uint8_t>("the opcodes: STOP is missing");
-}
-
-std::span<const std::byte> Source::take(uint64_t count_bytes, const char* what) {
-  if (count_bytes > data_.size() - at_) {
-    if (cut_)
-      fail(RefusalClass::LimitExceeded,
-           "the pickle has more than " + std::to_string(data_.size()) + " bytes");
-    fail(RefusalClass::Truncated, std::string("the pickle ends inside ") + what);
-  }
-  at_ += count_bytes;
-  return data_.subspan(at_ - count_bytes, count_bytes);
+void Source::fail_short(const char* what) const {
+  if (cut_)
+    fail(RefusalClass::LimitExceeded, "the pickle has more than " + std::to_string(data_.size()) + " bytes");
+  fail(RefusalClass::Truncated, std::string("the pickle ends inside ") + what);
 }
 
 std::string Source::take_line() {

@@ -19,8 +19,16 @@ class Source {
   // in its file.
   Source(std::span<const std::byte> data, const Limits& limits, uint64_t base_offset);
 
-  uint8_t begin_opcode();
-  std::span<const std::byte> take(uint64_t count_bytes, const char* what);  // Truncated, LimitExceeded
+  uint8_t begin_opcode() {
+    opcode_at_ = base_offset_ + at_;
+    return take_le<uint8_t>("the opcodes: STOP is missing");
+  }
+  // Truncated; LimitExceeded where the pickle was cut.
+  std::span<const std::byte> take(uint64_t count_bytes, const char* what) {
+    if (count_bytes > data_.size() - at_) fail_short(what);
+    at_ += count_bytes;
+    return data_.subspan(at_ - count_bytes, count_bytes);
+  }
   template <typename T>
   T take_le(const char* what) {
     return load_le<T>(take(sizeof(T), what), 0);
@@ -36,6 +44,8 @@ class Source {
   }
 
  private:
+  [[noreturn]] void fail_short(const char* what) const;
+
   std::span<const std::byte> data_;
   bool cut_;  // `data` had more bytes than a pickle may have
   const Limits& limits_;

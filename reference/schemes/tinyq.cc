@@ -25,7 +25,7 @@ constexpr std::array<LayoutInfo, 1> kW8A16Layouts = {
     {{"plain", "TinyQ 006b7b9 tinyq.py W8A16LinearLayer", true}}};
 
 // tensor.abs().max(): NaN if the row holds one.
-float largest_magnitude(std::span<const float> row) {
+float row_maximum(std::span<const float> row) {
   float largest = 0;
   for (float w : row) {
     if (std::isnan(w)) return w;
@@ -124,7 +124,7 @@ class W8A32 final : public Tinyq {
     for (int64_t n = 0; n < weight.rows; ++n) {
       const std::span<const float> row(values.data() + n * weight.cols, weight.cols);
       // r_max / q_max on Python floats, then stored in a float32 tensor.
-      const float scale = static_cast<float>(static_cast<double>(largest_magnitude(row)) / 127.0);
+      const float scale = static_cast<float>(static_cast<double>(row_maximum(row)) / 127.0);
       store_float(DType::float32, planes[1].bytes, n, scale);
       for (int64_t k = 0; k < weight.cols; ++k) {
         const float rounded = std::nearbyint(row[k] / scale + 0.0f);
@@ -159,7 +159,7 @@ class W8A16 final : public Tinyq {
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (int64_t n = 0; n < weight.rows; ++n) {
       const std::span<const float> row(values.data() + n * weight.cols, weight.cols);
-      const float scale = round_to(weight.dtype, largest_magnitude(row) / kTinyqCodeMax);
+      const float scale = round_to(weight.dtype, row_maximum(row) / kTinyqCodeMax);
       store_float(weight.dtype, planes[1].bytes, n, scale);
       for (int64_t k = 0; k < weight.cols; ++k) {
         const float rounded = std::nearbyint(div_in(weight.dtype, row[k], scale));
