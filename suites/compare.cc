@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "reference/dialects/schema.h"
 #include "reference/numerics/soft_float.h"
 
 namespace qcts {
@@ -37,14 +38,8 @@ std::string hex_of(const std::byte* element, size_t bytes) {
   return text;
 }
 
-std::string plane_shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 std::string plane_text(const Plane& p) {
-  return std::string(dtype_name(p.dtype)) + " " + plane_shape_text(p.shape);
+  return std::string(dtype_name(p.dtype)) + " " + shape_text(p.shape);
 }
 
 std::string number_text(double value) {
