@@ -345,18 +345,15 @@ uint64_t workspace_bytes(const qcts_problem* p) {
 
 template <const qcts_kernel& kKernel, class Scheme>
 qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
-  if (problem->activation == nullptr || !Scheme::takes(problem->activation))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
-                  problem->activation == nullptr ? "NULL" : problem->activation);
-  const qcts_problem copy = as_weight_only(*problem);
-  const qcts_status status = check_problem(kKernel, &copy, why, why_size);
+  const qcts_status status = supports_policy<kKernel>(problem, Scheme::takes, why, why_size);
   if (status != QCTS_OK) return status;
-  if (Scheme::group(copy) > kMostK)
+  const qcts_problem& p = *problem;
+  if (Scheme::group(p) > kMostK)
     return refuse(QCTS_UNSUPPORTED, why, why_size, "a scale for %lld elements: 32-bit sums hold %lld",
-                  static_cast<long long>(Scheme::group(copy)), static_cast<long long>(kMostK));
-  if (Scheme::group(copy) != copy.k && (Scheme::group(copy) % kPadK != 0 || Scheme::group(copy) > 512))
+                  static_cast<long long>(Scheme::group(p)), static_cast<long long>(kMostK));
+  if (Scheme::group(p) != p.k && (Scheme::group(p) % kPadK != 0 || Scheme::group(p) > 512))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: needs a multiple of 8 up to 512, or the row",
-                  static_cast<long long>(Scheme::group(copy)));
+                  static_cast<long long>(Scheme::group(p)));
   return QCTS_OK;
 }
 

@@ -86,6 +86,18 @@ constexpr qcts_kernel linear_entry(const char* scheme, const char* variant, cons
   return copy;
 }
 
+// What a linear that quantizes x itself takes: a policy of its own, and of the rest what a weight-only linear
+// takes.
+template <const qcts_kernel& kKernel>
+qcts_status supports_policy(const qcts_problem* problem, bool (*takes)(const char* activation), char* why,
+                            size_t why_size) {
+  if (problem->activation == nullptr || !takes(problem->activation))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
+                  problem->activation == nullptr ? "NULL" : problem->activation);
+  const qcts_problem copy = as_weight_only(*problem);
+  return check_problem(kKernel, &copy, why, why_size);
+}
+
 // Rows [first, last) of the problem's n.
 using Rows = void (*)(const qcts_problem& problem, int64_t first, int64_t last);
 

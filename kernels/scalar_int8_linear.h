@@ -54,11 +54,7 @@ struct Int8Task {
 //   quantize_row(p, row, codes)     the scale of a row of x, and its codes
 template <const qcts_kernel& kKernel, class Scheme>
 qcts_status supports_int8(const qcts_problem* problem, char* why, size_t why_size) {
-  if (problem->activation == nullptr || !Scheme::takes(problem->activation))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
-                  problem->activation == nullptr ? "NULL" : problem->activation);
-  const qcts_problem copy = as_weight_only(*problem);
-  return check_problem(kKernel, &copy, why, why_size);
+  return supports_policy<kKernel>(problem, Scheme::takes, why, why_size);
 }
 
 template <const qcts_kernel& kKernel, class Scheme>

@@ -88,7 +88,7 @@ def test_a_rerun_line_judges_the_same_case_again(outcome, tmp_path):
 
 
 def test_the_summary_fits_one_screen(outcome):
-    lines = outcome[0].stdout.splitlines()
+    lines = outcome[0].stdout.replace(str(outcome[1]), "out").splitlines()  # the folder is as long as its user likes
     assert len(lines) <= 50
     assert max(map(len, lines)) <= 140
 

@@ -113,8 +113,8 @@ TEST(QuickPlan, HasItsCoverAndAGoldenOfEachScheme) {
     }
 }
 
-// A few seeds of the 200 that `qcts selftest alarms` tries.
-TEST(Alarms, NoneOverAFewSeeds) {
+// The first of the 200 seeds that `qcts selftest alarms` tries.
+TEST(Alarms, NoneOverTheFirstSeed) {
   AlarmRequest request;
   request.seeds = 1;
   const std::vector<AlarmRow> rows = alarms(request, [](uint64_t) {});
