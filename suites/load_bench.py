@@ -119,6 +119,17 @@ def our_lanes(program, zip_file, safe_file, out):
     }
 
 
+def prepare(program, file, cold):
+    """Brings the file into the page cache, or out of it; pages that another CPU has just used go a little later."""
+    for _ in range(50):
+        share = program("evict" if cold else "warm", file)["resident"]
+        if share <= 0.001 if cold else share >= 0.999:
+            return
+        time.sleep(0.1)
+    state = "cold" if cold else "warm"
+    raise RuntimeError(f"{file}: {share:.1%} of its pages cached before a {state} sample")
+
+
 def measure(program, lanes, files, cold, rounds):
     """One sample a lane and round, forward and backward in turn."""
     samples = {key: [] for key in lanes}
@@ -126,11 +137,7 @@ def measure(program, lanes, files, cold, rounds):
         order = list(lanes) if round_number % 2 else list(reversed(lanes))
         for key in order:
             for file in files:
-                share = program("evict" if cold else "warm", file)["resident"]
-                if share > 0.001 if cold else share < 0.999:
-                    raise RuntimeError(
-                        f"{file}: {share:.1%} of its pages cached before a {'cold' if cold else 'warm'} sample"
-                    )
+                prepare(program, file, cold)
             answer = lanes[key]()
             if round_number:
                 samples[key].append(answer)

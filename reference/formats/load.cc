@@ -1,17 +1,12 @@
 #include "reference/formats/load.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
+#include <exception>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
-
-#include "reference/formats/refusal.h"
 
 namespace qcts {
 namespace {
@@ -27,32 +22,24 @@ struct Piece {
 
 uint64_t aligned(uint64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
-// errno, or 0.
-int read_piece(int fd, Piece piece) {
-  while (!piece.into.empty()) {
-    const ssize_t count = ::pread(fd, piece.into.data(), piece.into.size(), static_cast<off_t>(piece.offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno;
-    if (count == 0) return EIO;  // shorter than it was when it was mapped
-    piece.into = piece.into.subspan(static_cast<size_t>(count));
-    piece.offset += static_cast<uint64_t>(count);
-  }
-  return 0;
-}
-
-void read_pieces(int fd, const std::string& path, std::span<const Piece> pieces, unsigned threads) {
+void read_pieces(const MappedFile& file, std::span<const Piece> pieces, unsigned threads) {
   std::atomic<size_t> next = 0;
-  std::atomic<int> error = 0;
+  std::exception_ptr failure;
+  std::once_flag failed;
   const auto work = [&] {
-    for (size_t i = next++; i < pieces.size() && error == 0; i = next++)
-      if (const int failed = read_piece(fd, pieces[i])) error = failed;
+    try {
+      for (size_t i = next++; i < pieces.size(); i = next++) file.read(pieces[i].offset, pieces[i].into);
+    } catch (...) {
+      next = pieces.size();
+      std::call_once(failed, [&] { failure = std::current_exception(); });
+    }
   };
   {
     std::vector<std::jthread> helpers;
     for (unsigned i = 1; i < threads; ++i) helpers.emplace_back(work);
     work();
   }
-  if (error != 0) throw IoError(path, "read", error);
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -85,13 +72,7 @@ std::vector<std::shared_ptr<const Storage>> load_storages(
     copy->owner = owner;
     loaded.push_back(std::move(copy));
   }
-  const int fd = ::open(file.path().c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) throw IoError(file.path(), "open", errno);
-  const std::shared_ptr<const void> closer(nullptr, [fd](const void*) { ::close(fd); });
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) throw IoError(file.path(), "stat", errno);
-  if (!file.is(info.st_dev, info.st_ino)) throw IoError(file.path(), "read", ESTALE);
-  read_pieces(fd, file.path(), pieces, threads);
+  read_pieces(file, pieces, threads);
   return loaded;
 }
 

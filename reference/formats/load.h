@@ -16,8 +16,7 @@ namespace qcts {
 uint64_t loaded_bytes(std::span<const std::shared_ptr<const Storage>> storages);
 
 // Copies of `storages`, in order, whose bytes lie in `memory` (at least loaded_bytes, kept alive by `owner`). A storage that does not
-// lie in `file` (big-endian ones are swapped on the heap) is copied from where it is. Throws IoError, also when the path does not name
-// the mapped file any more.
+// lie in `file` (big-endian ones are swapped on the heap) is copied from where it is. Throws IoError.
 std::vector<std::shared_ptr<const Storage>> load_storages(const MappedFile& file,
                                                           std::span<const std::shared_ptr<const Storage>> storages,
                                                           std::span<std::byte> memory,

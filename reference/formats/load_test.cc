@@ -1,5 +1,5 @@
-// What is loaded into memory is what is mapped, whatever the number of threads, and never another file's
-// bytes.
+// What is loaded into memory is what is mapped, whatever the number of threads and whatever became of the
+// path.
 #include "reference/formats/load.h"
 
 #include <gtest/gtest.h>
@@ -31,9 +31,23 @@ TEST(LoadStorages, AnotherFileUnderTheSameNameIsNotRead) {
   const auto path = std::filesystem::temp_directory_path() / ("qcts_load_" + std::to_string(::getpid()));
   write_file_atomically(path, testing::small_archive());
   const TorchZip zip = read_torch_zip(MappedFile::open(path));
-  write_file_atomically(path, testing::small_archive());
+  std::vector<std::byte> other = testing::small_archive();
+  for (std::byte& byte : other) byte = ~byte;
+  write_file_atomically(path, other);
   std::vector<std::byte> memory(loaded_bytes(zip.storages));
-  EXPECT_THROW(load_storages(*zip.file, zip.storages, memory, nullptr, 1), IoError);
+  const auto loaded = load_storages(*zip.file, zip.storages, memory, nullptr, 1);
+  for (size_t i = 0; i < loaded.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(loaded[i]->bytes, zip.storages[i]->bytes)) << i;
+  std::filesystem::remove(path);
+}
+
+TEST(LoadStorages, AFileThatBecameShorterIsAnError) {
+  const auto path = std::filesystem::temp_directory_path() / ("qcts_cut_" + std::to_string(::getpid()));
+  write_file_atomically(path, testing::small_archive());
+  const TorchZip zip = read_torch_zip(MappedFile::open(path));
+  std::filesystem::resize_file(path, 100);
+  std::vector<std::byte> memory(loaded_bytes(zip.storages));
+  EXPECT_THROW(load_storages(*zip.file, zip.storages, memory, nullptr, 3), IoError);
   std::filesystem::remove(path);
 }
 

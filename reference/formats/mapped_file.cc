@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -22,8 +23,9 @@ class Descriptor {
     if (fd_ >= 0) ::close(fd_);
   }
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
   // Write errors of some file systems surface only here.
-  int close() { return ::close(std::exchange(fd_, -1)); }
+  int close() { return ::close(release()); }
 
  private:
   int fd_;
@@ -111,8 +113,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (mapping == MAP_FAILED) throw IoError(path.string(), "mmap", errno);
   file->mapping_ = mapping;
-  file->device_ = info.st_dev;
-  file->inode_ = info.st_ino;
+  file->fd_ = fd.release();
   file->bytes_ = {static_cast<const std::byte*>(mapping), size};
   return file;
 }
@@ -125,13 +126,35 @@ std::shared_ptr<const MappedFile> MappedFile::from_bytes(std::vector<std::byte> 
   return file;
 }
 
-void MappedFile::expect_jumps(bool jumps) const {
-  // Advice: a kernel without it reads the same bytes.
-  if (mapping_ != nullptr) ::madvise(mapping_, bytes_.size(), jumps ? MADV_RANDOM : MADV_NORMAL);
+void MappedFile::read(uint64_t offset, std::span<std::byte> into) const {
+  if (fd_ < 0) {
+    std::ranges::copy(bytes_.subspan(offset, into.size()), into.begin());
+    return;
+  }
+  while (!into.empty()) {
+    const ssize_t count = ::pread(fd_, into.data(), into.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) throw IoError(path_, "read", count < 0 ? errno : EIO);
+    into = into.subspan(static_cast<size_t>(count));
+    offset += static_cast<uint64_t>(count);
+  }
 }
 
 MappedFile::~MappedFile() {
   if (mapping_ != nullptr) ::munmap(mapping_, bytes_.size());
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::span<const std::byte> Glimpses::operator()(uint64_t at, uint64_t count) {
+  if (file_ == nullptr) return bytes_.subspan(at, count);
+  // A record's descriptor and the next one's header, or all of a small archive's, come with one read.
+  constexpr uint64_t kHeldBytes = 512;
+  if (at < held_at_ || at + count > held_at_ + held_.size()) {
+    held_.resize(std::min(std::max(count, kHeldBytes), bytes_.size() - at));
+    held_at_ = at;
+    file_->read(at, held_);
+  }
+  return std::span<const std::byte>(held_).subspan(at - held_at_, count);
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {

@@ -151,9 +151,7 @@ TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOp
   TorchZip zip;
   zip.file = std::move(file);
   zip.limits = options.limits;
-  zip.file->expect_jumps(true);
-  const ZipDirectory directory = read_zip_directory(zip.file->bytes(), options.limits, options.lenient);
-  zip.file->expect_jumps(false);
+  const ZipDirectory directory = read_zip_directory(*zip.file, options.limits, options.lenient);
   zip.prefix = directory.prefix;
   list_records(zip, directory);
   check_version(zip);

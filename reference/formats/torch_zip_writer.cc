@@ -98,7 +98,7 @@ void rebuild_torch_zip(const TorchZip& zip, ByteSink& out, RebuildNotes* notes_o
   RebuildNotes notes;
   std::vector<std::byte> pickle_bytes;
   std::string id;
-  const ZipDirectory directory = read_zip_directory(zip.file->bytes(), zip.limits, true);
+  const ZipDirectory directory = read_zip_directory(*zip.file, zip.limits, true);
   std::vector<OutRecord> after;
   bool edited = !has_stored_names(zip, directory);
   for (const ZipRecord& record : zip.records) {

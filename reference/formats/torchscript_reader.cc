@@ -25,7 +25,7 @@ class ScriptReader {
 
   TorchScript run() {
     directory_ =
-        read_zip_directory(script_.file->bytes(), options_.limits, options_.lenient, ZipKind::torchscript);
+        read_zip_directory(*script_.file, options_.limits, options_.lenient, ZipKind::torchscript);
     script_.prefix = directory_.prefix;
     for (const ZipEntry& entry : directory_.entries) {
       const std::string name(entry.name.substr(directory_.prefix.size() + 1));

@@ -250,18 +250,22 @@ void check_readable(const std::vector<ZipEntry>& entries, const std::string& pre
   }
 }
 
-void read_local(std::span<const std::byte> file, ZipEntry& entry, uint64_t limit) {
+void read_local(Glimpses& file, ZipEntry& entry, uint64_t limit) {
   const uint64_t at = entry.header_offset;
   const auto wrong = [&](const char* why) { bad_structure(named(entry) + ": " + why, at); };
   if (add(at, kLocalBytes, "a header's offset", at) > limit) wrong("its header lies outside the records");
-  if (load_le<uint32_t>(file, at) != kLocalMagic) wrong("its offset leads to no local header");
-  if (load_le<uint16_t>(file, at + 6) != entry.flags || load_le<uint16_t>(file, at + 8) != entry.method) {
+  const std::span<const std::byte> header = file(at, kLocalBytes);
+  if (load_le<uint32_t>(header, 0) != kLocalMagic) wrong("its offset leads to no local header");
+  if (load_le<uint16_t>(header, 6) != entry.flags || load_le<uint16_t>(header, 8) != entry.method) {
     wrong("local header and directory differ in flags or method");
   }
-  const uint64_t name = load_le<uint16_t>(file, at + 26), extra = load_le<uint16_t>(file, at + 28);
+  const uint32_t crc = load_le<uint32_t>(header, 14), stored_size = load_le<uint32_t>(header, 18),
+                 size = load_le<uint32_t>(header, 22);
+  const uint64_t name = load_le<uint16_t>(header, 26), extra = load_le<uint16_t>(header, 28);
   entry.data_offset = at + kLocalBytes + name + extra;
   if (entry.data_offset > limit) wrong("its header reaches outside the records");
-  if (as_text(file.subspan(at + kLocalBytes, name)) != entry.name) {
+  const std::span<const std::byte> fields = file(at + kLocalBytes, name + extra);
+  if (as_text(fields.first(name)) != entry.name) {
     refuse(RefusalClass::EntryName, named(entry) + ": the local header has another name", at);
   }
   const bool described = (entry.flags & kDescriptorFlag) != 0;
@@ -269,22 +273,18 @@ void read_local(std::span<const std::byte> file, ZipEntry& entry, uint64_t limit
     return local == std::min<uint64_t>(central, 0xffffffff) || (described && local == 0) ||
            (entry.zip64 && local == 0xffffffff);
   };
-  if (!agrees(load_le<uint32_t>(file, at + 14), entry.crc) ||
-      !agrees(load_le<uint32_t>(file, at + 18), entry.stored_size) ||
-      !agrees(load_le<uint32_t>(file, at + 22), entry.size)) {
+  if (!agrees(crc, entry.crc) || !agrees(stored_size, entry.stored_size) || !agrees(size, entry.size)) {
     wrong("local header and directory differ in size or CRC");
   }
-  const bool whole = for_each_extra(file.subspan(at + kLocalBytes + name, extra),
-                                    [&](uint16_t id, std::span<const std::byte> field) {
-                                      constexpr uint16_t kPaddingId = 'F' | 'B' << 8;
-                                      if (id == kPaddingId)
-                                        entry.padding_bytes = static_cast<uint16_t>(field.size());
-                                    });
+  const bool whole = for_each_extra(fields.subspan(name), [&](uint16_t id, std::span<const std::byte> field) {
+    constexpr uint16_t kPaddingId = 'F' | 'B' << 8;
+    if (id == kPaddingId) entry.padding_bytes = static_cast<uint16_t>(field.size());
+  });
   if (!whole) wrong("the extra field of its header is damaged");
 }
 
 // Data and descriptor; `next` is where the following record begins.
-void read_extent(std::span<const std::byte> file, ZipEntry& entry, uint64_t next, uint64_t limit) {
+void read_extent(Glimpses& file, ZipEntry& entry, uint64_t next, uint64_t limit) {
   const auto wrong = [&](const char* why) { bad_structure(named(entry) + ": " + why, entry.header_offset); };
   const uint64_t end = add(entry.data_offset, entry.stored_size, "the end of a record", entry.header_offset);
   if (end > limit) wrong("its data reaches outside the records");
@@ -294,11 +294,12 @@ void read_extent(std::span<const std::byte> file, ZipEntry& entry, uint64_t next
   if ((entry.flags & kDescriptorFlag) == 0) return;
   const uint64_t width = entry.zip64 ? 8 : 4;
   if (next - end < 8 + 2 * width) wrong("its data descriptor is missing");
+  const std::span<const std::byte> descriptor = file(end, 8 + 2 * width);
   const auto size_at = [&](uint64_t at) {
-    return entry.zip64 ? load_le<uint64_t>(file, at) : uint64_t{load_le<uint32_t>(file, at)};
+    return entry.zip64 ? load_le<uint64_t>(descriptor, at) : uint64_t{load_le<uint32_t>(descriptor, at)};
   };
-  if (load_le<uint32_t>(file, end) != kDescriptorMagic || load_le<uint32_t>(file, end + 4) != entry.crc ||
-      size_at(end + 8) != entry.stored_size || size_at(end + 8 + width) != entry.size) {
+  if (load_le<uint32_t>(descriptor, 0) != kDescriptorMagic || load_le<uint32_t>(descriptor, 4) != entry.crc ||
+      size_at(8) != entry.stored_size || size_at(8 + width) != entry.size) {
     wrong("its data descriptor contradicts the directory");
   }
   entry.record_end = end + 8 + 2 * width;
@@ -322,21 +323,32 @@ void for_each_name(std::span<const std::byte> file, Visit&& visit) {
   }
 }
 
-}  // namespace
-
-bool names_torchscript(std::span<const std::byte> file) {
-  bool found = false;
-  for_each_name(file, [&](std::string_view name) {
-    const size_t slash = std::min(name.find('/'), name.size());
-    const std::string_view record = name.substr(slash);
-    found = record == "/constants.pkl" || record.starts_with("/code/");
-    return !found;
-  });
-  return found;
+// Every byte before the directory belongs to one record.
+void read_records(Glimpses& file, std::vector<ZipEntry>& entries, uint64_t limit, bool lenient) {
+  std::ranges::sort(entries, {}, &ZipEntry::header_offset);
+  for (size_t i = 1; i < entries.size(); ++i) {
+    if (entries[i].header_offset == entries[i - 1].header_offset) {
+      refuse(RefusalClass::ZipOverlap,
+             "entries " + std::string(entries[i - 1].name) + " and " + std::string(entries[i].name) +
+                 " are one record",
+             entries[i].header_offset);
+    }
+  }
+  uint64_t expected = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    read_local(file, entries[i], limit);
+    const uint64_t next = i + 1 < entries.size() ? std::min(entries[i + 1].header_offset, limit) : limit;
+    read_extent(file, entries[i], next, limit);
+    if (entries[i].header_offset != expected && (!lenient || i == 0)) {
+      bad_structure("bytes before " + named(entries[i]) + " belong to nothing", expected);
+    }
+    expected = entries[i].record_end;
+  }
+  if (expected != limit && !lenient) bad_structure("bytes before the directory belong to nothing", expected);
 }
 
-ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& limits, bool lenient,
-                                ZipKind kind) {
+ZipDirectory read_directory(std::span<const std::byte> file, Glimpses records, const Limits& limits,
+                            bool lenient, ZipKind kind) {
   if (file.size() < kSmallestBytes || load_le<uint32_t>(file, 0) != kLocalMagic) {
     refuse(RefusalClass::NotArchive, "the file does not begin with a zip record", 0);
   }
@@ -359,29 +371,30 @@ ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& l
     }
   }
   check_readable(directory.entries, directory.prefix, kind);
-  auto& entries = directory.entries;
-  std::ranges::sort(entries, {}, &ZipEntry::header_offset);
-  for (size_t i = 1; i < entries.size(); ++i) {
-    if (entries[i].header_offset == entries[i - 1].header_offset) {
-      refuse(RefusalClass::ZipOverlap,
-             "entries " + std::string(entries[i - 1].name) + " and " + std::string(entries[i].name) +
-                 " are one record",
-             entries[i].header_offset);
-    }
-  }
-  const uint64_t limit = end.directory_offset;
-  uint64_t expected = 0;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    read_local(file, entries[i], limit);
-    const uint64_t next = i + 1 < entries.size() ? std::min(entries[i + 1].header_offset, limit) : limit;
-    read_extent(file, entries[i], next, limit);
-    if (entries[i].header_offset != expected && (!lenient || i == 0)) {
-      bad_structure("bytes before " + named(entries[i]) + " belong to nothing", expected);
-    }
-    expected = entries[i].record_end;
-  }
-  if (expected != limit && !lenient) bad_structure("bytes before the directory belong to nothing", expected);
+  read_records(records, directory.entries, end.directory_offset, lenient);
   return directory;
+}
+
+}  // namespace
+
+bool names_torchscript(std::span<const std::byte> file) {
+  bool found = false;
+  for_each_name(file, [&](std::string_view name) {
+    const size_t slash = std::min(name.find('/'), name.size());
+    const std::string_view record = name.substr(slash);
+    found = record == "/constants.pkl" || record.starts_with("/code/");
+    return !found;
+  });
+  return found;
+}
+
+ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& limits, bool lenient,
+                                ZipKind kind) {
+  return read_directory(file, Glimpses(file), limits, lenient, kind);
+}
+
+ZipDirectory read_zip_directory(const MappedFile& file, const Limits& limits, bool lenient, ZipKind kind) {
+  return read_directory(file.bytes(), Glimpses(file), limits, lenient, kind);
 }
 
 }  // namespace qcts

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/formats/mapped_file.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {
@@ -37,7 +38,10 @@ enum class ZipKind : uint8_t {
   torchscript,  // entries below code/ may be deflated
 };
 
-// Throws Refused. `lenient` accepts plain zips without ZIP64 records, and gaps between records.
+// Throws Refused. `lenient` accepts plain zips without ZIP64 records, and gaps between records. Names point
+// into the file's bytes.
+ZipDirectory read_zip_directory(const MappedFile& file, const Limits& limits, bool lenient,
+                                ZipKind kind = ZipKind::torch_save);
 ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& limits, bool lenient,
                                 ZipKind kind = ZipKind::torch_save);
 
