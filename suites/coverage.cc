@@ -142,7 +142,7 @@ std::set<T> news(std::set<T>& known, const std::set<T>& other) {
   return fresh;
 }
 
-CoverageJson to_json(const Touched& touched) {
+CoverageJson touched_json(const Touched& touched) {
   CoverageJson json = CoverageJson::object();
   const auto put = [&](const char* key, const auto& values) {
     if (!values.empty()) json[key] = values;
@@ -231,7 +231,7 @@ CoverageJson CoverageLog::note(const std::string& case_id, const Question& quest
   const std::string name = touched_name(question);
   const Touched fresh = said_[name].take_new(touched_by(question));
   if (fresh.empty()) return nullptr;
-  return {{"of", name}, {"new", to_json(fresh)}};
+  return {{"of", name}, {"new", touched_json(fresh)}};
 }
 
 namespace {

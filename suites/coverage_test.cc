@@ -12,7 +12,7 @@ namespace {
 
 using CoverageJson = nlohmann::ordered_json;
 
-Question quantized(const char* scheme, int64_t n, int64_t k, std::span<const float> w) {
+Question quantize_question(const char* scheme, int64_t n, int64_t k, std::span<const float> w) {
   Question question;
   question.input.op = "quantize";
   question.input.scheme = find_scheme(scheme);
@@ -41,9 +41,10 @@ Verdict saying(const CoverageJson& coverage) {
 // Of 127.5 * 2^-1 the scale is 2^-1: 1.25 lies between codes 2 and 3, 3.0 is code 6.
 constexpr std::array<float, 4> kRow = {63.75f, 1.25f, 3.0f, -0.0f};
 
-// Protects: a code, a halfway point, a scale exponent and a special value are seen where they are, and nowhere else.
+// Protects: a code, a halfway point, a scale exponent and a special value are seen where they are, and
+// nowhere else.
 TEST(Coverage, SeesCodesHalvesScalesAndSpecials) {
-  const Question question = quantized("int8_row", 1, 4, kRow);
+  const Question question = quantize_question("int8_row", 1, 4, kRow);
   const Touched touched = touched_by(question);
   EXPECT_EQ(touched.codes_written, (std::set<int>{0, 2, 6, 127}));
   // Places in order from -128: 128 + 2 is between 2 and 3; 127.5 has no code above it.
@@ -60,7 +61,7 @@ TEST(Coverage, SeesCodesHalvesScalesAndSpecials) {
 
 // Protects: what a process has said it does not say again, and a case of many variants counts once.
 TEST(Coverage, SaysOnlyWhatIsNew) {
-  const Question question = quantized("int8_row", 1, 4, kRow);
+  const Question question = quantize_question("int8_row", 1, 4, kRow);
   CoverageLog log;
   const CoverageJson first = log.note("a", question);
   ASSERT_TRUE(first.is_object());
@@ -76,8 +77,8 @@ TEST(Coverage, SaysOnlyWhatIsNew) {
 TEST(Coverage, JoinsInAnyOrderAndNamesHoles) {
   const std::array<float, 4> other = {-63.75f, 0.5f, 5.25f, 0.0f};
   CoverageLog one, two;
-  const Verdict a = saying(one.note("a", quantized("int8_row", 1, 4, kRow)));
-  const Verdict b = saying(two.note("b", quantized("int8_row", 1, 4, other)));
+  const Verdict a = saying(one.note("a", quantize_question("int8_row", 1, 4, kRow)));
+  const Verdict b = saying(two.note("b", quantize_question("int8_row", 1, 4, other)));
   const CoverageJson section = coverage_json(std::array{a, b});
   EXPECT_EQ(section, coverage_json(std::array{b, a}));
   ASSERT_EQ(section.size(), 1u);
@@ -90,8 +91,8 @@ TEST(Coverage, JoinsInAnyOrderAndNamesHoles) {
   EXPECT_TRUE(coverage_json(std::array{Verdict()}).empty());
 }
 
-// Protects: codes of every scheme are read from its planes as its own meaning reads them. The code that exact_row works
-// with is the named one, less an integer zero point that a block shares.
+// Protects: codes of every scheme are read from its planes as its own meaning reads them. The code that
+// exact_row works with is the named one, less an integer zero point that a block shares.
 TEST(Coverage, CodesOfEverySchemeAreThoseOfItsMeaning) {
   for (const Scheme* scheme : schemes()) {
     const CodeSet codes = scheme->codes();

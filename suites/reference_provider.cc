@@ -143,7 +143,7 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
   return QCTS_UNSUPPORTED;
 }
 
-qcts_status run(const qcts_problem* problem) {
+qcts_status answer(const qcts_problem* problem) {
   try {
     run_op(*problem);
     return QCTS_OK;
@@ -171,7 +171,7 @@ struct Table {
     kernel.numerics.struct_size = sizeof kernel.numerics;
     kernel.numerics.accumulator = QCTS_F64;
     kernel.supports = supports;
-    kernel.run = run;
+    kernel.run = answer;
     list.push_back(&kernels.emplace_back(kernel));
   }
 

@@ -45,7 +45,7 @@ std::vector<std::byte> from_base64(std::string_view text) {
 }
 
 // Pieces of base64 and, between them, [length, byte] for a run.
-Json to_json(std::span<const std::byte> bytes) {
+Json bytes_json(std::span<const std::byte> bytes) {
   Json pieces = Json::array();
   size_t begin = 0;
   const auto flush = [&](size_t end) {
@@ -139,7 +139,7 @@ Replay replay_from(const Json& json) {
 std::string replay_text(const Replay& replay) {
   const KernelInput& input = replay.input;
   Json planes = Json::object();
-  for (const Plane& plane : input.planes) planes[plane.name] = to_json(plane.bytes);
+  for (const Plane& plane : input.planes) planes[plane.name] = bytes_json(plane.bytes);
   const Json json = {{"qcts_replay", kReplaySchema},
                      {"case", replay.case_id},
                      {"provider", replay.provider},
@@ -156,8 +156,8 @@ std::string replay_text(const Replay& replay) {
                      {"y_dtype", dtype_name(input.y_dtype)},
                      {"bias_dtype", dtype_name(input.bias_dtype)},
                      {"planes", std::move(planes)},
-                     {"x", to_json(input.x)},
-                     {"bias", to_json(input.bias)}};
+                     {"x", bytes_json(input.x)},
+                     {"bias", bytes_json(input.bias)}};
   std::string text = "{";
   for (const auto& [key, value] : json.items())
     text += (text.size() > 1 ? ",\n " : "\n ") + Json(key).dump() + ": " + value.dump();

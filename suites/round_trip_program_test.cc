@@ -63,7 +63,7 @@ qcts_status save(const char* input, const char* output, char* why, size_t why_si
   return QCTS_OK;
 }
 
-qcts_status call(const qcts_program_call* call, char*, size_t) {
+qcts_status run_captured(const qcts_program_call* call, char*, size_t) {
   if (planted == Plant::throws) throw std::runtime_error("out of luck");
   const bool original = fs::path(call->path) == golden("captured").file;
   const auto* x = static_cast<const float*>(call->inputs[0].data);
@@ -87,7 +87,7 @@ Verdict judged(Plant plant, bool with_runner = true) {
   provider.abi_version = QCTS_ABI_VERSION;
   provider.name = "fake";
   provider.load_save = save;
-  provider.run_program = call;
+  provider.run_program = run_captured;
   Case c;
   c.id = "round_trip.file/plain/captured";
   c.kind = Kind::round_trip;

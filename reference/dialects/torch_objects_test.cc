@@ -13,7 +13,7 @@ using testing::ElementsAre;
 
 pickle::Ref tensor() { return tensor_node(make_tensor(DType::uint8, {1}, std::vector<std::byte>(1)), "0"); }
 
-pickle::Ref dict(std::vector<std::pair<std::string, pickle::Ref>> entries) {
+pickle::Ref dict_of(std::vector<std::pair<std::string, pickle::Ref>> entries) {
   const pickle::Ref node = pickle::dict();
   for (auto& [key, value] : entries) node->pairs.emplace_back(pickle::string(key), value);
   return node;
@@ -26,22 +26,22 @@ std::vector<std::string> names_of(const pickle::Ref& root) {
 }
 
 TEST(TensorLeaves, JoinsKeysAndIndicesInFileOrder) {
-  const pickle::Ref root = dict({{"model", dict({{"b", tensor()}, {"a", tensor()}})},
-                                 {"step", pickle::integer(3)},
-                                 {"list", pickle::list({tensor(), pickle::none(), tensor()})}});
+  const pickle::Ref root = dict_of({{"model", dict_of({{"b", tensor()}, {"a", tensor()}})},
+                                    {"step", pickle::integer(3)},
+                                    {"list", pickle::list({tensor(), pickle::none(), tensor()})}});
   EXPECT_THAT(names_of(root), ElementsAre("model.b", "model.a", "list.0", "list.2"));
   EXPECT_EQ(first_other_leaf(root), "step");
 }
 
 TEST(TensorLeaves, SecondOfTwoEqualNamesIsKept) {
-  const pickle::Ref root = dict({{"a.b", tensor()}, {"a", dict({{"b", tensor()}})}});
+  const pickle::Ref root = dict_of({{"a.b", tensor()}, {"a", dict_of({{"b", tensor()}})}});
   EXPECT_THAT(names_of(root), ElementsAre("a.b", "a.b#2"));
 }
 
 TEST(TensorLeaves, ATensorAloneHasAName) { EXPECT_THAT(names_of(tensor()), ElementsAre("tensor")); }
 
 TEST(TensorLeaves, SharedContainersCannotSpellEndlessNames) {
-  pickle::Ref node = dict({{"x", tensor()}});
+  pickle::Ref node = dict_of({{"x", tensor()}});
   for (int depth = 0; depth < 40; ++depth) node = pickle::list({node, node});
   try {
     tensor_leaves(node, {});
@@ -62,7 +62,7 @@ TEST(ReplaceTensors, ChangesOnePlaceOfASharedTensor) {
                                   2,       4,       scheme.quantize({DType::float32, 2, 4, zeros})};
   const Tensor weight = make_tensor(DType::float32, {2, 4}, std::vector<std::byte>(32), "0");
   const pickle::Ref shared = tensor_node(weight, "0");
-  const pickle::Ref root = dict({{"embed.weight", shared}, {"head.weight", shared}});
+  const pickle::Ref root = dict_of({{"embed.weight", shared}, {"head.weight", shared}});
   const auto file = MappedFile::from_bytes(write_torch_zip("archive", root, {weight.storage}));
   const TorchZip zip = read_torch_zip(file);
   const std::vector<TensorLeaf> leaves = tensor_leaves(zip.root, {});

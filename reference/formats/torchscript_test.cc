@@ -110,14 +110,14 @@ Bytes golden(const std::string& name) {
   return {file->bytes().begin(), file->bytes().end()};
 }
 
-TorchScript read(const Bytes& bytes, CrcPolicy crc = CrcPolicy::verify) {
+TorchScript script_of(const Bytes& bytes, CrcPolicy crc = CrcPolicy::verify) {
   TorchZipOptions options;
   options.crc = crc;
   return read_torchscript(MappedFile::from_bytes(bytes), options);
 }
 
 TEST(TorchScript, ReadsBothPlacesOfTheOperatorSet) {
-  const TorchScript plain = read(golden("divide_v3")), dotted = read(golden("linspace"));
+  const TorchScript plain = script_of(golden("divide_v3")), dotted = script_of(golden("linspace"));
   EXPECT_EQ(plain.version, 3u);
   EXPECT_EQ(plain.version_record, "version");
   EXPECT_EQ(dotted.version, 8u);
@@ -126,11 +126,11 @@ TEST(TorchScript, ReadsBothPlacesOfTheOperatorSet) {
 
 // data/0 and constants/0 are two storages; the views of one record share it.
 TEST(TorchScript, KeepsStoragesApartAndShared) {
-  const TorchScript captured = read(golden("captured"));
+  const TorchScript captured = script_of(golden("captured"));
   ASSERT_EQ(captured.constants.storages.size(), 2u);
   EXPECT_EQ(captured.constants.storages[0]->key, "constants/0");
   EXPECT_TRUE(captured.program.storages.empty());
-  const TorchScript attributes = read(golden("attributes"));
+  const TorchScript attributes = script_of(golden("attributes"));
   const auto tensor = [&](const char* name) {
     return tensor_of(attributes.program, pickle::find(attributes.program.root->state, name)).value();
   };
@@ -151,7 +151,7 @@ class ScriptMutants : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ScriptMutants, OnlyRefusedEscapes) {
   const Bytes original = golden(GetParam());
-  ASSERT_EQ(outcome([&] { read(original, CrcPolicy::skip); }), "accepted");
+  ASSERT_EQ(outcome([&] { script_of(original, CrcPolicy::skip); }), "accepted");
   uint64_t state = 1;
   int refused = 0;
   constexpr int kMutants = 3000;
@@ -162,7 +162,7 @@ TEST_P(ScriptMutants, OnlyRefusedEscapes) {
     bytes[at] = static_cast<std::byte>(state >> 20);
     if (i % 16 == 0) bytes.resize(at);
     refused += outcome([&] {
-                 const TorchScript script = read(bytes, CrcPolicy::skip);
+                 const TorchScript script = script_of(bytes, CrcPolicy::skip);
                  for (const TorchZip* zip : {&script.program, &script.constants})
                    pickle::for_each_node(zip->root, [&](const pickle::Ref& node) { tensor_of(*zip, node); });
                }) != "accepted";
@@ -176,7 +176,8 @@ INSTANTIATE_TEST_SUITE_P(Goldens, ScriptMutants, ::testing::Values("attributes",
 
 // "aaaa...": 64 bytes in a fixed block (RFC 1951, section 3.2.6), as zlib writes it.
 TEST(Inflate, TakesExactlyWhatIsAnnounced) {
-  const Bytes packed = {std::byte{0x4b}, std::byte{0x4c}, std::byte{0xa4}, std::byte{0x0c}, std::byte{0}, std::byte{0}};
+  const Bytes packed = {std::byte{0x4b}, std::byte{0x4c}, std::byte{0xa4},
+                        std::byte{0x0c}, std::byte{0},    std::byte{0}};
   EXPECT_EQ(inflate(packed, 64, "x", 0), Bytes(64, std::byte{'a'}));
   for (const uint64_t bytes : {0u, 63u, 65u, 5000u, 1u << 30})
     EXPECT_EQ(outcome([&] { inflate(packed, bytes, "x", 0); }), "ZipStructure") << bytes;

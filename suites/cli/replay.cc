@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "fixtures/golden.h"
-#include "suites/cli/selftest.h"
 #include "suites/cli/nearest.h"
+#include "suites/cli/selftest.h"
 #include "suites/paths.h"
 #include "suites/replay.h"
 #include "suites/worker.h"
@@ -106,7 +106,7 @@ int replay_file(const ReplayWords& words) {
   return failed == 0 ? 0 : 1;
 }
 
-int guarded(int (*command)(const ReplayWords&), const ReplayWords& words) {
+int exit_code_of(int (*command)(const ReplayWords&), const ReplayWords& words) {
   try {
     return command(words);
   } catch (const std::exception& error) {
@@ -137,8 +137,8 @@ void add_replay(CLI::App& app, int& exit_code) {
         ->capture_default_str();
   }
   shrinking->add_option("--seed", words->seed, "mixed into synthetic inputs")->capture_default_str();
-  shrinking->callback([words, &exit_code] { exit_code = guarded(shrink_case, *words); });
-  replaying->callback([words, &exit_code] { exit_code = guarded(replay_file, *words); });
+  shrinking->callback([words, &exit_code] { exit_code = exit_code_of(shrink_case, *words); });
+  replaying->callback([words, &exit_code] { exit_code = exit_code_of(replay_file, *words); });
 }
 
 }  // namespace qcts::cli

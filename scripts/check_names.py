@@ -1,0 +1,68 @@
+"""Names without linkage in the folders that compile several files at a time (qcts_compile_in_groups in CMakeLists.txt). A function of an
+anonymous namespace is found by every file behind it in its group, and where its parameters fit better than those of a function that a
+header declares, it silently stands for that one. So none has the name of such a function. Exit code 1 names every one that has.
+
+A scanner, not a compiler: it reads declarations that begin at the margin, as clang-format leaves them.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("reference", "fixtures", "reports", "suites")
+ALONE = re.compile(r"_main$|^provider$")  # programs and plug-ins of their own
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+ANONYMOUS = re.compile(r"^namespace \{\n(.*?)^\}  // namespace\n", re.DOTALL | re.MULTILINE)
+# A type, a name, an opening parenthesis: `std::vector<float> rounded(`
+FUNCTION = re.compile(
+    r"^(?!using|struct|class|enum|namespace|return)(?:\[\[\w+\]\] )*[A-Za-z_][\w:<>,&* ]*[ &*>](\w+)\(",
+    re.MULTILINE,
+)
+
+
+def functions(text):
+    return {match.group(1) for match in FUNCTION.finditer(text)}
+
+
+def reached(root, path, seen):
+    """The project's headers that a file includes, however far down."""
+    for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+        if name not in seen and (root / name).is_file():
+            seen.add(name)
+            reached(root, root / name, seen)
+    return seen
+
+
+def grouped(root):
+    """Folder -> its sources that compile together; tests are groups of their own."""
+    for room in ROOMS:
+        folders = [root / room, *(p for p in sorted((root / room).rglob("*")) if p.is_dir())]
+        for folder in folders:
+            sources = sorted(folder.glob("*.cc"))
+            for tests in (False, True):
+                of_kind = [s for s in sources if s.stem.endswith("_test") == tests and not ALONE.search(s.stem)]
+                if len(of_kind) > 1:
+                    yield of_kind
+
+
+def collisions(root=ROOT):
+    for sources in grouped(root):
+        declared = {}
+        headers = set()
+        for source in sources:
+            reached(root, source, headers)
+        for header in sorted(headers):
+            text = (root / header).read_text(encoding="utf-8")
+            for name in functions(ANONYMOUS.sub("", text)):
+                declared.setdefault(name, header)
+        for source in sources:
+            for block in ANONYMOUS.finditer(source.read_text(encoding="utf-8")):
+                for name in sorted(functions(block.group(1)) & declared.keys()):
+                    yield f"{source.relative_to(root)}: {name} is a function of {declared[name]} too"
+
+
+if __name__ == "__main__":
+    found = list(collisions())
+    print("\n".join(found) if found else "no name stands for another")
+    sys.exit(1 if found else 0)
