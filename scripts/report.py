@@ -28,12 +28,14 @@ def headline(report):
     if not report["cases"]:
         return "warn", "Nothing proved", "No case was selected."
     if conformance["conformant"]:
-        return "pass", "Conformant", f"Every one of the {conformance['mustpass_total']} mustpass cases is pass, waived, or declared not supported."
+        total = conformance["mustpass_total"]
+        return "pass", "Conformant", f"Every one of the {total} mustpass cases is pass, waived, or declared not supported."
     if alarms:
         return "fail", "Not conformant", f"{alarms} of {len(report['cases'])} cases failed."
     if conformance["mustpass_missing"]:
         judged = conformance["mustpass_total"] - len(conformance["mustpass_missing"])
-        return "warn", "No failure, but not the whole list", f"{judged} of {conformance['mustpass_total']} mustpass cases were judged: a filtered run proves what it ran."
+        why = f"{judged} of {conformance['mustpass_total']} mustpass cases were judged: a filtered run proves what it ran."
+        return "warn", "No failure, but not the whole list", why
     return "warn", "Not conformant", conformance["reason"]
 
 
@@ -60,7 +62,8 @@ def latency_plot(rows):
         y = step * i + 14
         label = escape(f"{row['scheme']} {row['implementation']} {row['input']}")
         low, high = (m.get("low") or m["value"]), (m.get("high") or m["value"])
-        parts.append(f'<text x="0" y="{y + 4}">{label}</text><line class="interval" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y}" y2="{y}"/>'
+        parts.append(f'<text x="0" y="{y + 4}">{label}</text>'
+                     f'<line class="interval" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y}" y2="{y}"/>'
                      f'<circle class="mark" cx="{x(m["value"]):.1f}" cy="{y}" r="4"><title>{m["value"]:.3g}×</title></circle>')
     return Markup("".join(parts) + "</svg>")
 
@@ -78,8 +81,10 @@ def roof_bar(share):
 
     low, high = share.get("low") or value, share.get("high") or value
     return Markup(
-        f'<svg width="{width * 1.15 + 6:.0f}" height="14" role="img" aria-label="{100 * value:.0f} % of the roof"><rect class="mark" x="2" y="2" width="{x(value) - 2:.1f}" height="10"/>'
-        f'<line class="interval" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="7" y2="7"/><line class="one" x1="{x(1):.1f}" x2="{x(1):.1f}" y1="0" y2="14"/></svg>')
+        f'<svg width="{width * 1.15 + 6:.0f}" height="14" role="img" aria-label="{100 * value:.0f} % of the roof">'
+        f'<rect class="mark" x="2" y="2" width="{x(value) - 2:.1f}" height="10"/>'
+        f'<line class="interval" x1="{x(low):.1f}" x2="{x(high):.1f}" y1="7" y2="7"/>'
+        f'<line class="one" x1="{x(1):.1f}" x2="{x(1):.1f}" y1="0" y2="14"/></svg>')
 
 
 def view(report, load=None):
@@ -106,8 +111,10 @@ def view(report, load=None):
         "counts": model.counts(cases), "evidence": model.evidence_counts(cases), "failures": shown, "failure_count": total,
         "heat": {"columns": columns, "rows": rows}, "goldens": model.golden_table(cases), "sizes": sizes,
         "ledger": report.get("ledger") or {"choices": [], "claims": []}, "readers": model.reader_table(report.get("readers")),
-        "coverage": model.coverage_table(report.get("coverage")), "rejections": model.rejections(cases), "latencies": latencies, "latency_columns": names, "latency_plot": latency_plot(latencies),
-        "rooflines": model.rooflines(cases), "roof_bar": roof_bar, "microseconds": microseconds, "latency_trust": report.get("latency_trust"),
+        "coverage": model.coverage_table(report.get("coverage")), "rejections": model.rejections(cases),
+        "latencies": latencies, "latency_columns": names, "latency_plot": latency_plot(latencies),
+        "rooflines": model.rooflines(cases), "roof_bar": roof_bar, "microseconds": microseconds,
+        "latency_trust": report.get("latency_trust"),
         "latency_note": report.get("latency_note", ""), "reasons": model.reasons(cases), "waivers": report["waivers"],
         "load": load, "conformance_text": report["conformance"]["rule"], "cases": sorted(cases, key=lambda case: case["id"]),
     }

@@ -4,7 +4,8 @@ import re
 from collections import Counter, defaultdict
 
 # Worst first: a cell of the heat map shows the worst of its cases.
-STATUS_ORDER = ("internal", "crash", "timeout", "resource", "fail", "xpass", "inconclusive", "weak_evidence", "waived", "not_supported", "pass")
+STATUS_ORDER = ("internal", "crash", "timeout", "resource", "fail", "xpass", "inconclusive", "weak_evidence", "waived", "not_supported",
+                "pass")
 ALARMING = ("internal", "crash", "timeout", "resource", "fail", "xpass")
 OPERATIONS = ("quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear")
 FILE_KINDS = ("round_trip", "assign", "size")
@@ -134,7 +135,7 @@ def evidence_counts(cases):
     for case in cases:
         if case["status"] == "pass":
             evidence = case.get("evidence", [])
-            tally["emulated" if "emulated" in evidence else "golden" if "golden" in evidence else "reference" if "reference" in evidence else "other"] += 1
+            tally[next((kind for kind in ("emulated", "golden", "reference") if kind in evidence), "other")] += 1
     return tally
 
 
@@ -189,6 +190,6 @@ def reader_table(readers):
         rows.append((writer, [[(outcome, cell[outcome]) for outcome in reversed(OUTCOMES) if cell[outcome]] for cell in cells]))
     files = []
     for file in readers["files"]:
-        others = [(column, outcome, why) for column, outcome, why in zip(columns, file["outcomes"], file["why"], strict=True) if outcome not in ("reads", "dequantizes")]
-        files.append((file["golden"], others))
+        said = zip(columns, file["outcomes"], file["why"], strict=True)
+        files.append((file["golden"], [one for one in said if one[1] not in ("reads", "dequantizes")]))
     return {"columns": columns, "rows": rows, "files": files}

@@ -23,10 +23,12 @@ def make(cases, conformant=False, missing=()):
     return {"schema": 1, "suite": {"version": "0.1.0", "commit": "abc"}, "cases": cases, "providers": [], "waivers": [],
             "run": {"plan": "default", "started": "2026-01-01T00:00:00Z", "wall_s": 1.5},
             "environment": {"cpu_model": "a processor", "features": ["avx2"]}, "latency_note": "",
-            "conformance": {"conformant": conformant, "mustpass_total": len(cases), "mustpass_missing": list(missing), "reason": "because", "rule": "the rule"}}
+            "conformance": {"conformant": conformant, "mustpass_total": len(cases), "mustpass_missing": list(missing),
+                            "reason": "because", "rule": "the rule"}}
 
 
-FAILED = case("numerics.linear/int8_row/noise", "fail", mismatch={"where": "qdata: row 3, k 7", "want": "0x01", "got": "<script>", "count": 2, "total": 9})
+FAILED = case("numerics.linear/int8_row/noise", "fail",
+              mismatch={"where": "qdata: row 3, k 7", "want": "0x01", "got": "<script>", "count": 2, "total": 9})
 
 
 def test_a_failure_is_on_the_first_screen_with_its_element_and_rerun_line():
@@ -64,7 +66,8 @@ def test_the_heat_map_shows_the_worst_status_and_no_cell_where_nothing_exists():
 
 
 def test_emulated_evidence_is_never_a_confirmation():
-    cases = [case("numerics.pack/int8_row/a", "pass", evidence=["golden", "emulated"]), case("numerics.pack/int8_row/b", "pass", evidence=["golden"])]
+    cases = [case("numerics.pack/int8_row/a", "pass", evidence=["golden", "emulated"]),
+             case("numerics.pack/int8_row/b", "pass", evidence=["golden"])]
     tally = report.model.evidence_counts(cases)
     assert tally["golden"] == 1 and tally["emulated"] == 1
 

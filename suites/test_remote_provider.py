@@ -50,7 +50,8 @@ def sample_with(fault):
 
 def run(folder, provider, *words):
     (folder / "plan.json").write_text(json.dumps(PLAN))
-    arguments = ["run", "--no-progress", "--jobs", "1", "--plan", folder / "plan.json", "--out", folder / "out", "--provider", provider, *words]
+    arguments = ["run", "--no-progress", "--jobs", "1", "--plan", folder / "plan.json", "--out", folder / "out"]
+    arguments += ["--provider", provider, *words]
     result = subprocess.run([QCTS, *map(str, arguments)], capture_output=True, text=True, timeout=300)
     path = folder / "out/report.json"
     return result, json.loads(path.read_text()) if path.exists() else None
@@ -93,7 +94,8 @@ def test_a_fault_costs_one_case(tmp_path, fault, status, reason):
         ("import json; print(json.dumps({'name': 'acme'}), flush=True)\ninput()", "greeting"),
         ("raise SystemExit(3)", "exit code 3"),
         (
-            "from qcts_provider import Provider\np = Provider('acme')\np.kernel('linear', 'int8_row', 'x', claims=['best'])(print)\np.serve()",
+            "from qcts_provider import Provider\np = Provider('acme')\n"
+            "p.kernel('linear', 'int8_row', 'x', claims=['best'])(print)\np.serve()",
             "no claim 'best'",
         ),
     ],
@@ -130,7 +132,8 @@ TIMING = PLAN | {
 
 def time_sample(tmp_path, fault):
     (tmp_path / "plan.json").write_text(json.dumps(TIMING))
-    words = ["run", "--no-progress", "--plan", tmp_path / "plan.json", "--out", tmp_path / "out", "--provider", program(tmp_path, sample_with(fault))]
+    words = ["run", "--no-progress", "--plan", tmp_path / "plan.json", "--out", tmp_path / "out"]
+    words += ["--provider", program(tmp_path, sample_with(fault))]
     subprocess.run([QCTS, *map(str, words)], capture_output=True, text=True, timeout=300)
     return json.loads((tmp_path / "out/report.json").read_text())["latency"]
 

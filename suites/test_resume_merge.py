@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
-SELECTION = ["--plan", "quick", "--scheme", "int8_row", "--kind", "numerics", "--kind", "size", "--provider", "builtin", "--provider", "qcts"]
+SELECTION = ["--plan", "quick", "--scheme", "int8_row", "--kind", "numerics", "--kind", "size"]
+SELECTION += ["--provider", "builtin", "--provider", "qcts"]
 KILLS = 10
 
 
@@ -81,7 +82,7 @@ def test_killed_at_random_moments_and_resumed_it_says_the_same(whole, tmp_path):
     total = len(lines_of(whole)) - 2
     chance = random.Random(os.urandom(8))
     kills = moments = 0
-    for attempt in range(5 * KILLS):
+    for _ in range(5 * KILLS):
         if kills == KILLS:
             break
         have = len(lines_of(out)) if (out / "run.jsonl").exists() else 0
@@ -125,7 +126,12 @@ def test_a_finished_run_is_not_judged_again(whole, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "named"),
-    [(["--seed", "7"], "seed"), (["--threads", "2"], "threads"), (["--filter", "*noise*"], "selection"), (["--memory-limit", "99"], "memory")],
+    [
+        (["--seed", "7"], "seed"),
+        (["--threads", "2"], "threads"),
+        (["--filter", "*noise*"], "selection"),
+        (["--memory-limit", "99"], "memory"),
+    ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
 def test_another_run_is_not_resumed(whole, tmp_path, words, named):

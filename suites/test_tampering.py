@@ -64,7 +64,8 @@ def refit_crc(path, info, offset):
     data[descriptor + 4 : descriptor + 8] = crc
     old = struct.pack("<I", info.CRC)
     directory = data.index(b"PK\x01\x02")
-    while data[directory + 16 : directory + 20] != old or struct.unpack("<I", data[directory + 42 : directory + 46])[0] != info.header_offset:
+    place = struct.pack("<I", info.header_offset)
+    while data[directory + 16 : directory + 20] != old or data[directory + 42 : directory + 46] != place:
         directory = data.index(b"PK\x01\x02", directory + 4)
     data[directory + 16 : directory + 20] = crc
     path.write_bytes(data)
@@ -104,7 +105,8 @@ def test_a_flip_that_fits_every_checksum_fails_numerics_by_element(tmp_path, sch
     notes = json.loads((FIXTURES / "manifest.json").read_text())["notes"]
     (folder / "manifest.json").write_text(json.dumps({"schema": 1, "notes": notes, "goldens": [entry], "malformed": []}))
 
-    result = run("run", "--fixtures", folder, "--filter", "numerics.dequantize/*tampered*", "--provider", "builtin", "--out", tmp_path / "out")
+    chosen = ["--filter", "numerics.dequantize/*tampered*", "--provider", "builtin"]
+    result = run("run", "--fixtures", folder, *chosen, "--out", tmp_path / "out")
     assert result.returncode == 1, result.stderr
     cases = json.loads((tmp_path / "out/report.json").read_text())["cases"]
     failed = [case for case in cases if case["status"] == "fail"]

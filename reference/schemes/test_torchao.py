@@ -21,8 +21,8 @@ from safetensors import safe_open  # noqa: E402
 from torchao.prototype.quantization.int4 import Int4OpaqueTensor  # noqa: E402
 from torchao.prototype.safetensors.safetensors_support import unflatten_tensor_state_dict  # noqa: E402
 from torchao.quantization import Float8Tensor, Int8Tensor, IntxUnpackedToInt8Tensor  # noqa: E402
-from torchao.quantization.quant_api import _adjust_scale_dtype_in_intx_unpacked_tensor  # noqa: E402
 from torchao.quantization.granularity import PerGroup, PerRow, PerTensor  # noqa: E402
+from torchao.quantization.quant_api import _adjust_scale_dtype_in_intx_unpacked_tensor  # noqa: E402
 from torchao.quantization.quant_primitives import MappingType  # noqa: E402
 from torchao.quantization.quantize_.workflows.int8.int8_tensor import QuantizeTensorToInt8Kwargs  # noqa: E402
 

@@ -8,6 +8,7 @@ import pytest
 from dialect_files import FIXTURES, GOLDENS, WEIGHT, read_safetensors, refusal, write_safetensors
 from qcts_program import inspect, qcts
 
+
 def with_own_dequantize():
     """Goldens of old writers, of TinyQ and of tensors without a scheme that recorded what the writer dequantizes to."""
     for id, entry in GOLDENS.items():

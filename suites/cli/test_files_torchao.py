@@ -1,6 +1,7 @@
 """The commands on files against torchao 0.18.0: they read what it writes, and write the same."""
 
 import hashlib
+import itertools
 import json
 import struct
 
@@ -50,7 +51,7 @@ def noise(shape, seed, dtype):
 
 
 def model(dims=(64, 32, 64), dtype=torch.bfloat16, bias=True, zero_row=True):
-    layers = [torch.nn.Linear(a, b, bias=bias, dtype=dtype) for a, b in zip(dims, dims[1:])]
+    layers = [torch.nn.Linear(a, b, bias=bias, dtype=dtype) for a, b in itertools.pairwise(dims)]
     for i, layer in enumerate(layers):
         layer.weight = torch.nn.Parameter(noise(layer.weight.shape, i, dtype), requires_grad=False)
         if zero_row:
@@ -122,12 +123,12 @@ def test_inspect_gives_the_hashes_and_attributes_of_python(config, container, tm
     seen = inspect(path)
     assert [t["name"] for t in seen["tensors"]] == list(state)
     payload = 0
-    for entry, (name, value) in zip(seen["tensors"], state.items()):
+    for entry, (name, value) in zip(seen["tensors"], state.items(), strict=True):
         parts = inner(value)
         assert entry["type"] == type(value).__name__ and entry["shape"] == list(value.shape), name
         assert entry["dtype"] == str(value.dtype).split(".")[1]
         assert [p["name"] for p in entry["payload"]] == list(parts)
-        for got, tensor in zip(entry["payload"], parts.values()):
+        for got, tensor in zip(entry["payload"], parts.values(), strict=True):
             assert got["sha256"] == hashlib.sha256(raw(tensor)).hexdigest()
             assert got["dtype"] == str(tensor.dtype).split(".")[1]
             assert got["shape"] == list(tensor.shape) and got["stride"] == list(tensor.stride())

@@ -9,10 +9,9 @@ qcts run --plan latency --provider kernels/plugins/python/torchao_peer.py
 """
 
 import numpy as np
-from peers import Provider
-
 import torch
 import torchao
+from peers import Provider
 from torch.utils.benchmark import Timer
 from torchao.quantization import Int8WeightOnlyConfig, PerRow, quantize_
 from torchao.quantization.quantize_.workflows.int8.int8_tensor import Int8Tensor, QuantizeTensorToInt8Kwargs
