@@ -73,7 +73,10 @@ std::byte GuardedBuffer::zone_pattern(size_t position) const {
 void GuardedBuffer::paint(Poison poison) {
   seed_ = static_cast<uint8_t>(poison);
   visit_zones([&](size_t first, size_t last) {
-    for (size_t i = first; i < last; ++i) block_[i] = zone_pattern(i);
+    if (seed_ == 0)
+      std::memset(block_.data() + first, 0xff, last - first);
+    else
+      for (size_t i = first; i < last; ++i) block_[i] = zone_pattern(i);
   });
 }
 
@@ -93,14 +96,19 @@ std::vector<std::byte> GuardedBuffer::read() const {
   return bytes;
 }
 
+bool GuardedBuffer::holds(std::span<const std::byte> bytes) const {
+  if (bytes.size() != rows_ * row_bytes_) return false;
+  for (size_t r = 0; r < rows_ && row_bytes_ != 0; ++r)
+    if (std::memcmp(first_ + r * stride_bytes_, bytes.data() + r * row_bytes_, row_bytes_) != 0) return false;
+  return true;
+}
+
 void GuardedBuffer::poison(Poison poison, std::span<const std::byte> answer) {
   if (poison == Poison::previous && answer.size() == rows_ * row_bytes_) {
     write(answer);
   } else {
-    const std::byte fill{static_cast<uint8_t>(poison == Poison::nan     ? 0xff
-                                              : poison == Poison::zeros ? 0
-                                                                        : 0xa5)};
-    write(std::vector<std::byte>(rows_ * row_bytes_, fill));
+    const int fill = poison == Poison::nan ? 0xff : poison == Poison::zeros ? 0 : 0xa5;
+    for (size_t r = 0; r < rows_; ++r) std::memset(first_ + r * stride_bytes_, fill, row_bytes_);
   }
   paint(poison);
 }

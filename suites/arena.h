@@ -43,6 +43,8 @@ class GuardedBuffer {
   // Rows one after another, without the gaps.
   void write(std::span<const std::byte> bytes);
   std::vector<std::byte> read() const;
+  // read() == bytes
+  bool holds(std::span<const std::byte> bytes) const;
 
   // Fills the rows (previous: with `answer`, or with 0xa5 where that has another length), and paints the red
   // zones with a pattern of their own per poison, so that a value read from beyond the ends changes between

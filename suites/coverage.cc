@@ -83,13 +83,13 @@ void note_planes(const Scheme& scheme, const Planes& planes, const WeightShape& 
   const CodeSet codes = scheme.codes();
   if (codes.values.empty()) return;
   const OrderedCodes ordered(codes);
-  std::set<int>& seen = floats.empty() ? touched.codes_read : touched.codes_written;
+  std::vector<bool> seen(codes.values.size());
   std::vector<int> row(static_cast<size_t>(shape.k));
   std::vector<ExactWeight> exact(row.size());
   for (int64_t n = 0; n < shape.n; ++n) {
     scheme.row_codes(planes, shape, n, row);
     for (const int code : row)
-      if (code >= 0) seen.insert(code);
+      if (code >= 0) seen[static_cast<size_t>(code)] = true;
     if (floats.empty() || !codes.fixed) continue;
     scheme.exact_row(planes, shape, n, exact);
     for (size_t k = 0; k < row.size(); ++k) {
@@ -99,6 +99,9 @@ void note_planes(const Scheme& scheme, const Planes& planes, const WeightShape& 
       if (const auto place = halfway_place(ordered, row[k], value, exact[k], w)) touched.halfway.insert(*place);
     }
   }
+  std::set<int>& noted = floats.empty() ? touched.codes_read : touched.codes_written;
+  for (size_t code = 0; code < seen.size(); ++code)
+    if (seen[code]) noted.insert(static_cast<int>(code));
 }
 
 bool are_of(const Planes& planes, const std::vector<PlaneSpec>& specs) {

@@ -172,12 +172,6 @@ KernelAnswer displaced(KernelAnswer answer) {
   return answer;
 }
 
-std::vector<double> floats_of(DType dtype, std::span<const std::byte> elements) {
-  std::vector<double> values(elements.size() / dtype_bytes(dtype));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = load_float(dtype, elements, i);
-  return values;
-}
-
 struct Attempt {
   std::string how;
   KernelAnswer answer;
@@ -275,13 +269,13 @@ class NumericsJudge {
         verdict_.reason = "asked for " + question_.relation + ": " + support.reason;
         return false;
       }
-      answers.push_back(floats_of(input.y_dtype, run.run(Poison::nan).y));
+      answers.push_back(load_doubles(input.y_dtype, run.run(Poison::nan).y));
     }
     if (answers.empty()) return true;
     const KernelInput& input = question_.input;
-    std::vector<double> bias = floats_of(input.bias_dtype, input.bias);
+    std::vector<double> bias = load_doubles(input.bias_dtype, input.bias);
     if (bias.empty()) bias.resize(static_cast<size_t>(input.weight.n));
-    const auto found = contradiction(question_.relation, floats_of(input.y_dtype, answer.y), answers, bias);
+    const auto found = contradiction(question_.relation, load_doubles(input.y_dtype, answer.y), answers, bias);
     if (!found) return true;
     const std::string where = place_in_matrix("y", found->index, input.weight.n, 0);
     verdict_.mismatch = Mismatch{where, std::to_string(found->want), std::to_string(found->got), 1, answers[0].size()};

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reference/numerics/bound.h"
 #include "suites/case.h"
 #include "suites/compare.h"
 #include "suites/kernel_run.h"
@@ -31,6 +32,8 @@ Question ask(const Case& c, uint64_t seed);
 class LinearTruth {
  public:
   explicit LinearTruth(const KernelInput& input, bool with_rows = true);
+  LinearTruth(const LinearTruth&) = delete;  // rows_of_x_ lie in x_
+  LinearTruth& operator=(const LinearTruth&) = delete;
 
   // Row-major [m, n]: y and the bound that `numerics` allows. Needs the rows.
   std::vector<Bounded> bounds(const qcts_numerics& numerics) const;
@@ -42,10 +45,12 @@ class LinearTruth {
 
  private:
   void read_quantized_x();
+  Bounded bounded(const OracleWeights& weights, int64_t m, int64_t n, const LinearStages& stages) const;
 
   const KernelInput& input_;
   std::vector<ExactWeight> weights_;
   std::vector<double> x_, bias_;
+  std::vector<OracleX> rows_of_x_;
   std::vector<double> offsets_;  // of each row of quantized x, see linear_oracle(); empty for weight_only
 };
 

@@ -82,6 +82,11 @@ TEST_P(NarrowFloat, RoundsHalfwayToEvenAndItsNeighboursToTheNearest) {
     ASSERT_EQ(encode_float(GetParam(), -half), sign | even) << -half;
     ASSERT_EQ(encode_float(GetParam(), std::nextafter(half, 0)), i) << half;
     ASSERT_EQ(encode_float(GetParam(), std::nextafter(half, kInf)), i + 1) << half;
+    for (const double v : {all[i], half, std::nextafter(half, 0), std::nextafter(half, kInf), all[i + 1]})
+      for (const double value : {v, -v})
+        ASSERT_EQ(std::bit_cast<uint64_t>(round_to(GetParam(), value)),
+                  std::bit_cast<uint64_t>(decode_float(GetParam(), encode_float(GetParam(), value))))
+            << value;
   }
 }
 
