@@ -52,7 +52,8 @@ namespace {
 CodeSet integer_codes(int bits, bool is_signed) {
   CodeSet set;
   const int count = 1 << bits;
-  for (int code = 0; code < count; ++code) set.values.push_back(is_signed && code >= count / 2 ? code - count : code);
+  for (int code = 0; code < count; ++code)
+    set.values.push_back(is_signed && code >= count / 2 ? code - count : code);
   return set;
 }
 
@@ -216,8 +217,8 @@ void add_scaled_code(const ExactWeight& w, double x, LinearOracle& oracle, Group
 
 // Adds the terms at `places`, ascending, and the groups that they lie in.
 template <auto add>
-void add_terms(const OracleWeights& weights, const OracleX& x, std::span<const uint32_t> places, double offset,
-               LinearOracle& oracle) {
+void add_terms(const OracleWeights& weights, const OracleX& x, std::span<const uint32_t> places,
+               double offset, LinearOracle& oracle) {
   size_t next = 0;
   for (size_t g = 0; g < weights.group_weights.size(); ++g) {
     GroupSums group;
@@ -233,7 +234,8 @@ void add_terms(const OracleWeights& weights, const OracleX& x, std::span<const u
 
 }  // namespace
 
-LinearOracle linear_oracle(const OracleWeights& weights, const OracleX& x, double bias, std::optional<double> offset) {
+LinearOracle linear_oracle(const OracleWeights& weights, const OracleX& x, double bias,
+                           std::optional<double> offset) {
   LinearOracle oracle;
   oracle.scaled_x = offset.has_value();
   oracle.bias = bias;
@@ -260,8 +262,8 @@ LinearOracle linear_oracle(const OracleWeights& weights, const OracleX& x, doubl
   return oracle;
 }
 
-LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias, int64_t group,
-                           std::optional<double> offset) {
+LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias,
+                           int64_t group, std::optional<double> offset) {
   return linear_oracle(oracle_weights(row, group), oracle_x(x), bias, offset);
 }
 

@@ -27,7 +27,9 @@ struct Measurement {
 class DeterminismJudge {
  public:
   DeterminismJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
-      : kernel_(*c.implementation->kernel), verdict_(verdict), question_(ask(c, context.seed)) {}
+      : kernel_(*c.implementation->kernel),
+        verdict_(verdict),
+        question_((context.asked ? *context.asked : own_).ask(c, context.seed)) {}
 
   void run() {
     KernelRun base(kernel_, question_.input, {1, 0, 0});
@@ -136,7 +138,8 @@ class DeterminismJudge {
 
   const qcts_kernel& kernel_;
   Verdict& verdict_;
-  const Question question_;
+  LastQuestion own_;
+  const Question& question_;
   KernelAnswer first_;
   Measurement repeats_{"same_run_to_run", QCTS_CLAIM_DETERMINISTIC, "deterministic"};
   Measurement threads_{"same_for_threads", QCTS_CLAIM_THREAD_INVARIANT, "thread-invariant"};

@@ -178,8 +178,7 @@ void KernelRun::check_untouched() const {
     if (const auto violation = buffer.violation())
       throw OverrunFault("wrote outside its buffers: " + *violation);
   for (const Readable& input : inputs_)
-    if (!input.buffer->holds(input.bytes))
-      throw OverrunFault("wrote into its input " + input.buffer->name());
+    if (!input.buffer->holds(input.bytes)) throw OverrunFault("wrote into its input " + input.buffer->name());
 }
 
 KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {

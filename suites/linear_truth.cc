@@ -150,8 +150,8 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
 // int8_group, fp8_row (float8_tensor.py): the weight is dequantized to x's dtype, then mm and + bias.
 //
 // intx (intx_unpacked_to_int8_tensor.py): under the policy x is quantized and dequantized in its own dtype;
-// the weight is dequantized in its own; then linear, which is addmm: the bias lies in the result before gemm adds to it
-// (aten/src/ATen/native/LinearAlgebra.cpp, addmm_impl_cpu_), so one rounding.
+// the weight is dequantized in its own; then linear, which is addmm: the bias lies in the result before gemm
+// adds to it (aten/src/ATen/native/LinearAlgebra.cpp, addmm_impl_cpu_), so one rounding.
 //
 // int4_tinygemm: aten::_weight_int4pack_mm_for_cpu (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights are
 // formed and summed in float32; the sum is rounded to y's dtype, then Int4OpaqueTensor's linear adds the

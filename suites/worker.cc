@@ -18,6 +18,7 @@
 #include "suites/memory.h"
 #include "suites/paths.h"
 #include "suites/provider_call.h"
+#include "suites/question.h"
 #include "suites/reference_provider.h"
 #include "suites/remote_provider.h"
 
@@ -122,6 +123,7 @@ class Worker {
     std::filesystem::create_directories(context.scratch);
     if (found->second.kind == Kind::latency) context.registry = baseline_.find(registry_);
     context.coverage = &coverage_;
+    context.asked = &asked_;
     Verdict verdict = judge(found->second, context);
     if (!load_fault_.empty() && verdict.status == Status::pass) {
       verdict.status = Status::fail;
@@ -169,6 +171,7 @@ class Worker {
   Registry registry_;
   Baseline baseline_;
   CoverageLog coverage_;
+  LastQuestion asked_;
   Fixtures fixtures_;
   std::map<std::string, Case> cases_;
   std::string load_fault_;

@@ -47,8 +47,8 @@ constexpr FloatFormat make_e8m0() {
   return format;
 }
 
-// The exponent of the neighbours of a finite magnitude: they are 2^(exponent - mantissa_bits) apart, below the
-// smallest normal number as they are there.
+// The exponent of the neighbours of a finite magnitude: they are 2^(exponent - mantissa_bits) apart, below
+// the smallest normal number as they are there.
 int binade_of(double magnitude, const FloatFormat& format) {
   return std::max(exponent_of(magnitude), 1 - format.bias);
 }
@@ -199,6 +199,12 @@ double round_to(DType dtype, double value) {
 }
 
 float round_to(DType dtype, float value) {
+  if (dtype == DType::float32) return value;
+  if (dtype == DType::bfloat16 &&
+      !std::isnan(value)) {  // the upper half, with a carry into it from half of its last bit
+    const uint32_t bits = std::bit_cast<uint32_t>(value), even = bits >> 16 & 1;
+    return std::bit_cast<float>((bits + 0x7FFF + even) & 0xFFFF0000);
+  }
   return static_cast<float>(round_to(dtype, static_cast<double>(value)));
 }
 
@@ -266,7 +272,9 @@ std::vector<Value> loaded(DType dtype, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::vector<float> load_floats(DType dtype, std::span<const std::byte> bytes) { return loaded<float>(dtype, bytes); }
+std::vector<float> load_floats(DType dtype, std::span<const std::byte> bytes) {
+  return loaded<float>(dtype, bytes);
+}
 std::vector<double> load_doubles(DType dtype, std::span<const std::byte> bytes) {
   return loaded<double>(dtype, bytes);
 }

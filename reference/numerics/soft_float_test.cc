@@ -90,6 +90,20 @@ TEST_P(NarrowFloat, RoundsHalfwayToEvenAndItsNeighboursToTheNearest) {
   }
 }
 
+TEST(SoftFloat, RoundsFloatsAsItRoundsDoubles) {
+  for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32})
+    for (uint64_t high = 0; high < 0x10000; ++high)
+      for (const uint32_t low : {0u, 1u, 0x7FFFu, 0x8000u, 0x8001u, 0xFFFFu}) {
+        const float value = std::bit_cast<float>(static_cast<uint32_t>(high << 16 | low));
+        const double want = decode_float(dtype, encode_float(dtype, static_cast<double>(value)));
+        if (std::isnan(value))
+          ASSERT_TRUE(std::isnan(round_to(dtype, value)));
+        else
+          ASSERT_EQ(std::bit_cast<uint64_t>(static_cast<double>(round_to(dtype, value))),
+                    std::bit_cast<uint64_t>(want));
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, NarrowFloat,
                          testing::Values(DType::bfloat16, DType::float16, DType::float8_e4m3fn,
                                          DType::float8_e5m2, DType::float4_e2m1fn_x2, DType::float6_e2m3fn,

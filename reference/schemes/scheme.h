@@ -113,9 +113,9 @@ class Scheme {
                          std::span<ExactWeight> out) const = 0;
 
   virtual CodeSet codes() const = 0;
-  // The k codes of one row, from layout "plain", as indices of codes().values; -1: the element has none (2:4 sparsity). The
-  // default: the first plane, one code a byte, or two with the even k low, and with the bits that codes() needs. Not where
-  // codes() is empty.
+  // The k codes of one row, from layout "plain", as indices of codes().values; -1: the element has none (2:4
+  // sparsity). The default: the first plane, one code a byte, or two with the even k low, and with the bits
+  // that codes() needs. Not where codes() is empty.
   virtual void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
                          std::span<int> out) const;
 
@@ -191,13 +191,14 @@ struct LinearOracle {
 // Of a row of weights, what all rows of x find the same.
 struct OracleWeights {
   std::span<const ExactWeight> row;
-  size_t group_elems = 0;             // that share a scale
-  std::vector<double> group_weights;  // sum of p of each group
+  size_t group_elems = 0;                                          // that share a scale
+  std::vector<double> group_weights;                               // sum of p of each group
   double sum_abs_weight = 0, sum_abs_scale = 0, sum_abs_code = 0;  // as LinearOracle's
   bool has_zero = false;
   bool finite = true;  // every p, z, p+z and c: times 0 they are 0
 };
-// group: elements along k that share a scale, 0 for the whole row (Scheme::group()). `row` outlives the result.
+// group: elements along k that share a scale, 0 for the whole row (Scheme::group()). `row` outlives the
+// result.
 OracleWeights oracle_weights(std::span<const ExactWeight> row, int64_t group);
 
 // Of a row of x, what all rows of weights find the same.

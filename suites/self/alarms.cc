@@ -5,6 +5,7 @@
 
 #include "suites/judge.h"
 #include "suites/paths.h"
+#include "suites/question.h"
 #include "suites/reference_provider.h"
 
 namespace qcts::self {
@@ -24,6 +25,8 @@ std::vector<AlarmRow> alarms_of(const std::string& provider, const AlarmRequest&
   std::erase_if(cases, [](const Case& c) { return c.implementation == nullptr || !c.synthetic; });
   JudgeContext context;
   context.program = program_word();
+  LastQuestion asked;
+  context.asked = &asked;
   std::map<std::string, AlarmRow> rows;
   for (uint64_t seed = 1; seed <= request.seeds; ++seed) {
     context.seed = seed;
