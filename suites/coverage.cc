@@ -86,13 +86,13 @@ void note_planes(const Scheme& scheme, const Planes& planes, const WeightShape& 
   const CodeSet codes = scheme.codes();
   if (codes.values.empty()) return;
   const OrderedCodes ordered(codes);
-  std::vector<bool> seen(codes.values.size());
+  std::vector<char> seen(codes.values.size());
   std::vector<int> row(static_cast<size_t>(shape.k));
   std::vector<ExactWeight> exact(row.size());
   for (int64_t n = 0; n < shape.n; ++n) {
     scheme.row_codes(planes, shape, n, row);
     for (const int code : row)
-      if (code >= 0) seen[static_cast<size_t>(code)] = true;
+      if (code >= 0) seen[static_cast<size_t>(code)] = 1;
     if (floats.empty() || !codes.fixed) continue;
     scheme.exact_row(planes, shape, n, exact);
     for (size_t k = 0; k < row.size(); ++k) {
