@@ -12,6 +12,8 @@ namespace qcts {
 
 namespace {
 
+constexpr size_t kPatternPeriod = 128;
+
 size_t whole_pages(size_t bytes) {
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   return (bytes + page - 1) / page * page;
@@ -63,20 +65,24 @@ void GuardedBuffer::visit_zones(Visit&& visit) const {
   visit(begin + bytes_, block_.size());
 }
 
-std::byte GuardedBuffer::zone_pattern(size_t position) const {
-  // nan: NaN in every float type, so that arithmetic on it shows; the others: bytes that differ from their
-  // neighbours.
-  if (seed_ == 0) return std::byte{0xff};
-  return static_cast<std::byte>((position * 37 + seed_ * 101) & 0x7f);
+std::span<const std::byte> GuardedBuffer::zone_pattern(size_t position) const {
+  return std::span(pattern_).subspan(position % kPatternPeriod);
 }
 
 void GuardedBuffer::paint(Poison poison) {
-  seed_ = static_cast<uint8_t>(poison);
+  // nan: NaN in every float type, so that arithmetic on it shows; the others: bytes that differ from their
+  // neighbours.
+  for (size_t i = 0; i < pattern_.size(); ++i)
+    pattern_[i] = poison == Poison::nan
+                      ? std::byte{0xff}
+                      : static_cast<std::byte>((i * 37 + static_cast<size_t>(poison) * 101) % kPatternPeriod);
   visit_zones([&](size_t first, size_t last) {
-    if (seed_ == 0)
-      std::memset(block_.data() + first, 0xff, last - first);
-    else
-      for (size_t i = first; i < last; ++i) block_[i] = zone_pattern(i);
+    while (first < last) {
+      const auto pattern = zone_pattern(first);
+      const size_t count = std::min(pattern.size(), last - first);
+      std::memcpy(block_.data() + first, pattern.data(), count);
+      first += count;
+    }
   });
 }
 
@@ -128,8 +134,14 @@ std::optional<std::string> GuardedBuffer::violation() const {
     }
   };
   visit_zones([&](size_t first, size_t last) {
-    for (size_t i = first; i < last; ++i)
-      if (block_[i] != zone_pattern(i)) look(i);
+    while (first < last) {
+      const auto pattern = zone_pattern(first);
+      const size_t count = std::min(pattern.size(), last - first);
+      if (std::memcmp(block_.data() + first, pattern.data(), count) != 0)
+        for (size_t i = 0; i < count; ++i)
+          if (block_[first + i] != pattern[i]) look(first + i);
+      first += count;
+    }
   });
   const auto text = [&](size_t count, const std::string& where) {
     return name_ + ": " + std::to_string(count) + (count == 1 ? " byte" : " bytes") + " written " + where;

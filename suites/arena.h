@@ -3,6 +3,7 @@
 // access: what a kernel writes or reads beyond them ends its worker in this case and spoils nothing else.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -58,7 +59,8 @@ class GuardedBuffer {
   std::optional<std::string> violation() const;
 
  private:
-  std::byte zone_pattern(size_t position) const;
+  // What paint() put at `position` and behind it, as far as the result reaches.
+  std::span<const std::byte> zone_pattern(size_t position) const;
   template <class Visit>
   void visit_zones(Visit&& visit) const;  // visit(first, last) of positions in block_ outside the rows
 
@@ -67,7 +69,7 @@ class GuardedBuffer {
   std::span<std::byte> mapping_;  // whole pages, the forbidden ones included
   std::span<std::byte> block_;    // red zones and rows; ends at a forbidden page
   std::byte* first_ = nullptr;
-  uint8_t seed_ = 0;
+  std::array<std::byte, 256> pattern_{};
 };
 
 }  // namespace qcts

@@ -119,8 +119,9 @@ class Worker {
     if (found == cases_.end()) throw std::runtime_error("asked for a case that was not offered: " + full_id);
     JudgeContext context = options_.context;
     context.scratch = options_.context.scratch / ("case_" + std::to_string(::getpid()));
+    const bool writes_files = found->second.kind == Kind::round_trip || found->second.kind == Kind::reject;
     std::filesystem::remove_all(context.scratch);
-    std::filesystem::create_directories(context.scratch);
+    if (writes_files) std::filesystem::create_directories(context.scratch);
     if (found->second.kind == Kind::latency) context.registry = baseline_.find(registry_);
     context.coverage = &coverage_;
     context.asked = &asked_;
@@ -134,7 +135,7 @@ class Worker {
     Json line = to_json(verdict);
     if (used_up || verdict.spoils_worker) line[kSpoiltKey] = true;
     write_line(answer_fd_, line);
-    std::filesystem::remove_all(context.scratch);
+    if (writes_files) std::filesystem::remove_all(context.scratch);
   }
 
   // What judging takes beyond the limit fails at once, in the case that takes it. Under AddressSanitizer most

@@ -28,7 +28,7 @@ std::vector<AlarmRow> alarms_of(const std::string& provider, const AlarmRequest&
   LastQuestion asked;
   context.asked = &asked;
   std::map<std::string, AlarmRow> rows;
-  for (uint64_t seed = 1; seed <= request.seeds; ++seed) {
+  for (uint64_t seed = request.first; seed <= request.seeds; ++seed) {
     context.seed = seed;
     context.rerun_options = "--plan " + request.plan + " --seed " + std::to_string(seed);
     if (provider != "builtin" && !reference) context.rerun_options += " --provider " + shell_word(provider);
