@@ -1,6 +1,7 @@
 #include "suites/arena.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -13,6 +14,20 @@ namespace qcts {
 namespace {
 
 constexpr size_t kPatternPeriod = 128;
+using Pattern = std::array<std::byte, 2 * kPatternPeriod>;
+
+// nan: NaN in every float type, so that arithmetic on it shows; the others: bytes that differ from their
+// neighbours.
+constexpr Pattern pattern_of(Poison poison) {
+  Pattern pattern{};
+  for (size_t i = 0; i < pattern.size(); ++i)
+    pattern[i] = poison == Poison::nan
+                     ? std::byte{0xff}
+                     : static_cast<std::byte>((i * 37 + static_cast<size_t>(poison) * 101) % kPatternPeriod);
+  return pattern;
+}
+constexpr Pattern kPatterns[] = {pattern_of(Poison::nan), pattern_of(Poison::zeros),
+                                 pattern_of(Poison::previous)};
 
 size_t whole_pages(size_t bytes) {
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
@@ -66,16 +81,11 @@ void GuardedBuffer::visit_zones(Visit&& visit) const {
 }
 
 std::span<const std::byte> GuardedBuffer::zone_pattern(size_t position) const {
-  return std::span(pattern_).subspan(position % kPatternPeriod);
+  return std::span(kPatterns[pattern_]).subspan(position % kPatternPeriod);
 }
 
 void GuardedBuffer::paint(Poison poison) {
-  // nan: NaN in every float type, so that arithmetic on it shows; the others: bytes that differ from their
-  // neighbours.
-  for (size_t i = 0; i < pattern_.size(); ++i)
-    pattern_[i] = poison == Poison::nan
-                      ? std::byte{0xff}
-                      : static_cast<std::byte>((i * 37 + static_cast<size_t>(poison) * 101) % kPatternPeriod);
+  pattern_ = static_cast<size_t>(poison);
   visit_zones([&](size_t first, size_t last) {
     while (first < last) {
       const auto pattern = zone_pattern(first);

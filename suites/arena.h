@@ -3,7 +3,6 @@
 // access: what a kernel writes or reads beyond them ends its worker in this case and spoils nothing else.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -69,7 +68,7 @@ class GuardedBuffer {
   std::span<std::byte> mapping_;  // whole pages, the forbidden ones included
   std::span<std::byte> block_;    // red zones and rows; ends at a forbidden page
   std::byte* first_ = nullptr;
-  std::array<std::byte, 256> pattern_{};
+  size_t pattern_ = 0;  // the Poison with which the zones are painted
 };
 
 }  // namespace qcts
