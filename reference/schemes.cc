@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 
 #include "reference/numerics/soft_float.h"
@@ -51,7 +52,8 @@ namespace {
 CodeSet integer_codes(int bits, bool is_signed) {
   CodeSet set;
   const int count = 1 << bits;
-  for (int code = 0; code < count; ++code) set.values.push_back(is_signed && code >= count / 2 ? code - count : code);
+  for (int code = 0; code < count; ++code)
+    set.values.push_back(is_signed && code >= count / 2 ? code - count : code);
   return set;
 }
 
@@ -152,43 +154,117 @@ const LayoutInfo* Scheme::find_layout(std::string_view layout) const {
   return nullptr;
 }
 
-LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias,
-                           int64_t group, std::optional<double> offset) {
-  LinearOracle oracle;
-  oracle.scaled_x = offset.has_value();
-  const double o = offset.value_or(0);
-  oracle.bias = bias;
-  oracle.terms = static_cast<int64_t>(row.size());
-  const size_t group_elems = group == 0 ? row.size() : static_cast<size_t>(group);
-  double group_product = 0, group_zero = 0, group_weight = 0;
+OracleWeights oracle_weights(std::span<const ExactWeight> row, int64_t group) {
+  OracleWeights weights;
+  weights.row = row;
+  weights.group_elems = group == 0 ? row.size() : static_cast<size_t>(group);
+  double group_weight = 0;
   for (size_t k = 0; k < row.size(); ++k) {
     const ExactWeight& w = row[k];
-    oracle.y += x[k] * w.product;
-    oracle.y += x[k] * w.zero;
-    oracle.abs_product += std::fabs(x[k] * w.product);
-    oracle.abs_zero += std::fabs(x[k] * w.zero);
-    oracle.abs_weight += std::fabs(x[k] * (w.product + w.zero));
-    oracle.abs_code += std::fabs(x[k] * w.code);
-    oracle.abs_x += std::fabs(x[k]);
-    oracle.sum_abs_weight += std::fabs(w.product) + std::fabs(w.zero);
-    oracle.sum_abs_scale += std::fabs(w.scale);
-    oracle.sum_abs_code += std::fabs(w.code);
-    oracle.max_abs_x = std::max(oracle.max_abs_x, std::fabs(x[k]));
-    oracle.has_zero |= w.zero != 0;
-    group_product += x[k] * w.product;
-    group_zero += x[k] * w.zero;
+    weights.sum_abs_weight += std::fabs(w.product) + std::fabs(w.zero);
+    weights.sum_abs_scale += std::fabs(w.scale);
+    weights.sum_abs_code += std::fabs(w.code);
+    weights.has_zero |= w.zero != 0;
+    weights.finite = weights.finite && std::isfinite(w.product) && std::isfinite(w.zero) &&
+                     std::isfinite(w.product + w.zero) && std::isfinite(w.code);
     group_weight += w.product;
-    if ((k + 1) % group_elems == 0 || k + 1 == row.size()) {
-      oracle.group_product += std::fabs(group_product);
-      oracle.group_zero += std::fabs(group_zero);
-      oracle.group_coded += std::fabs(group_product + o * group_weight);
-      oracle.group_offset += std::fabs(o * group_weight);
-      ++oracle.groups;
-      group_product = group_zero = group_weight = 0;
+    if ((k + 1) % weights.group_elems == 0 || k + 1 == row.size()) {
+      weights.group_weights.push_back(group_weight);
+      group_weight = 0;
     }
+  }
+  return weights;
+}
+
+OracleX oracle_x(std::span<const double> row) {
+  OracleX x;
+  x.row = row;
+  for (size_t k = 0; k < row.size(); ++k) {
+    if (row[k] != 0) x.places.push_back(static_cast<uint32_t>(k));
+    x.abs_x += std::fabs(row[k]);
+    x.max_abs_x = std::max(x.max_abs_x, std::fabs(row[k]));
+    x.finite = x.finite && std::isfinite(row[k]);
+  }
+  return x;
+}
+
+namespace {
+
+// Of a group's terms, those that are not 0.
+struct GroupSums {
+  double product = 0, zero = 0;
+};
+
+void add_term(const ExactWeight& w, double x, LinearOracle& oracle, GroupSums& group) {
+  oracle.y += x * w.product;
+  oracle.y += x * w.zero;
+  oracle.abs_product += std::fabs(x * w.product);
+  oracle.abs_zero += std::fabs(x * w.zero);
+  oracle.abs_weight += std::fabs(x * (w.product + w.zero));
+  oracle.abs_code += std::fabs(x * w.code);
+  group.product += x * w.product;
+  group.zero += x * w.zero;
+}
+
+// The same where z is 0 and x finite.
+void add_scaled_code(const ExactWeight& w, double x, LinearOracle& oracle, GroupSums& group) {
+  const double product = x * w.product;
+  oracle.y += product;
+  oracle.abs_product += std::fabs(product);
+  oracle.abs_code += std::fabs(x * w.code);
+  group.product += product;
+}
+
+// Adds the terms at `places`, ascending, and the groups that they lie in.
+template <auto add>
+void add_terms(const OracleWeights& weights, const OracleX& x, std::span<const uint32_t> places,
+               double offset, LinearOracle& oracle) {
+  size_t next = 0;
+  for (size_t g = 0; g < weights.group_weights.size(); ++g) {
+    GroupSums group;
+    const size_t end = (g + 1) * weights.group_elems;
+    for (; next < places.size() && places[next] < end; ++next)
+      add(weights.row[places[next]], x.row[places[next]], oracle, group);
+    oracle.group_product += std::fabs(group.product);
+    oracle.group_zero += std::fabs(group.zero);
+    oracle.group_coded += std::fabs(group.product + offset * weights.group_weights[g]);
+    oracle.group_offset += std::fabs(offset * weights.group_weights[g]);
+  }
+}
+
+}  // namespace
+
+LinearOracle linear_oracle(const OracleWeights& weights, const OracleX& x, double bias,
+                           std::optional<double> offset) {
+  LinearOracle oracle;
+  oracle.scaled_x = offset.has_value();
+  oracle.bias = bias;
+  oracle.abs_x = x.abs_x;
+  oracle.max_abs_x = x.max_abs_x;
+  oracle.sum_abs_weight = weights.sum_abs_weight;
+  oracle.sum_abs_scale = weights.sum_abs_scale;
+  oracle.sum_abs_code = weights.sum_abs_code;
+  oracle.has_zero = weights.has_zero;
+  oracle.terms = static_cast<int64_t>(weights.row.size());
+  oracle.groups = static_cast<int64_t>(weights.group_weights.size());
+  const double o = offset.value_or(0);
+  if (!weights.finite) {  // 0 times an infinity is NaN
+    std::vector<uint32_t> all(weights.row.size());
+    std::iota(all.begin(), all.end(), 0u);
+    add_terms<add_term>(weights, x, all, o, oracle);
+  } else if (weights.has_zero || !x.finite) {
+    add_terms<add_term>(weights, x, x.places, o, oracle);
+  } else {
+    add_terms<add_scaled_code>(weights, x, x.places, o, oracle);
+    oracle.abs_weight = oracle.abs_product;
   }
   oracle.y += bias;
   return oracle;
+}
+
+LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias,
+                           int64_t group, std::optional<double> offset) {
+  return linear_oracle(oracle_weights(row, group), oracle_x(x), bias, offset);
 }
 
 }  // namespace qcts

@@ -43,6 +43,8 @@ class GuardedBuffer {
   // Rows one after another, without the gaps.
   void write(std::span<const std::byte> bytes);
   std::vector<std::byte> read() const;
+  // read() == bytes
+  bool holds(std::span<const std::byte> bytes) const;
 
   // Fills the rows (previous: with `answer`, or with 0xa5 where that has another length), and paints the red
   // zones with a pattern of their own per poison, so that a value read from beyond the ends changes between
@@ -56,7 +58,8 @@ class GuardedBuffer {
   std::optional<std::string> violation() const;
 
  private:
-  std::byte zone_pattern(size_t position) const;
+  // What paint() put at `position` and behind it, as far as the result reaches.
+  std::span<const std::byte> zone_pattern(size_t position) const;
   template <class Visit>
   void visit_zones(Visit&& visit) const;  // visit(first, last) of positions in block_ outside the rows
 
@@ -65,7 +68,7 @@ class GuardedBuffer {
   std::span<std::byte> mapping_;  // whole pages, the forbidden ones included
   std::span<std::byte> block_;    // red zones and rows; ends at a forbidden page
   std::byte* first_ = nullptr;
-  uint8_t seed_ = 0;
+  size_t pattern_ = 0;  // the Poison with which the zones are painted
 };
 
 }  // namespace qcts

@@ -43,7 +43,8 @@ void note_special(DType dtype, double value, std::set<std::string>& seen) {
 // The plane that scales codes, and how many of its elements belong together, the first of which is the scale.
 const Plane* scale_plane(const Planes& planes, size_t& stride) {
   for (const Plane& candidate : planes) {
-    if (candidate.name != "scale" && candidate.name != "scales" && candidate.name != "scale_and_zero") continue;
+    if (candidate.name != "scale" && candidate.name != "scales" && candidate.name != "scale_and_zero")
+      continue;
     stride = candidate.name == "scale_and_zero" ? 2 : 1;
     return &candidate;
   }
@@ -62,8 +63,10 @@ void note_scales(const Planes& planes, Touched& touched) {
   }
 }
 
-// Does w lie exactly halfway between what its code means and what a neighbouring code would? The lower one's place.
-std::optional<int> halfway_place(const OrderedCodes& ordered, int code, double value, const ExactWeight& exact, double w) {
+// Does w lie exactly halfway between what its code means and what a neighbouring code would? The lower one's
+// place.
+std::optional<int> halfway_place(const OrderedCodes& ordered, int code, double value,
+                                 const ExactWeight& exact, double w) {
   const int place = ordered.places[static_cast<size_t>(code)];
   if (place < 0 || exact.scale == 0 || !std::isfinite(exact.scale) || !std::isfinite(w)) return std::nullopt;
   const double taken_off = value - exact.code;  // an integer zero point
@@ -83,22 +86,26 @@ void note_planes(const Scheme& scheme, const Planes& planes, const WeightShape& 
   const CodeSet codes = scheme.codes();
   if (codes.values.empty()) return;
   const OrderedCodes ordered(codes);
-  std::set<int>& seen = floats.empty() ? touched.codes_read : touched.codes_written;
+  std::vector<char> seen(codes.values.size());
   std::vector<int> row(static_cast<size_t>(shape.k));
   std::vector<ExactWeight> exact(row.size());
   for (int64_t n = 0; n < shape.n; ++n) {
     scheme.row_codes(planes, shape, n, row);
     for (const int code : row)
-      if (code >= 0) seen.insert(code);
+      if (code >= 0) seen[static_cast<size_t>(code)] = 1;
     if (floats.empty() || !codes.fixed) continue;
     scheme.exact_row(planes, shape, n, exact);
     for (size_t k = 0; k < row.size(); ++k) {
       if (row[k] < 0) continue;
       const double w = load_float(shape.dtype, floats, static_cast<size_t>(n * shape.k) + k);
       const double value = codes.values[static_cast<size_t>(row[k])];
-      if (const auto place = halfway_place(ordered, row[k], value, exact[k], w)) touched.halfway.insert(*place);
+      if (const auto place = halfway_place(ordered, row[k], value, exact[k], w))
+        touched.halfway.insert(*place);
     }
   }
+  std::set<int>& noted = floats.empty() ? touched.codes_read : touched.codes_written;
+  for (size_t code = 0; code < seen.size(); ++code)
+    if (seen[code]) noted.insert(static_cast<int>(code));
 }
 
 bool are_of(const Planes& planes, const std::vector<PlaneSpec>& specs) {
@@ -119,7 +126,8 @@ CodeSet activation_codes(const Scheme& scheme, std::string_view activation) {
   return {};
 }
 
-// Quantized activations that are stored as a weight of the scheme would be; otherwise codes of one byte alone.
+// Quantized activations that are stored as a weight of the scheme would be; otherwise codes of one byte
+// alone.
 void note_activation(const Question& question, Touched& touched) {
   const KernelInput& input = question.input;
   const Planes& planes = question.expected.planes;
@@ -179,8 +187,8 @@ Touched from_json(const CoverageJson& json) {
 }  // namespace
 
 bool Touched::empty() const {
-  return codes_written.empty() && codes_read.empty() && halfway.empty() && exponents.empty() && weights.empty() &&
-         scales.empty() && k_mod_32.empty() && n_mod_16.empty() && m.empty();
+  return codes_written.empty() && codes_read.empty() && halfway.empty() && exponents.empty() &&
+         weights.empty() && scales.empty() && k_mod_32.empty() && n_mod_16.empty() && m.empty();
 }
 
 Touched Touched::take_new(const Touched& other) {
@@ -189,7 +197,8 @@ Touched Touched::take_new(const Touched& other) {
   fresh.codes_read = news(codes_read, other.codes_read);
   fresh.halfway = news(halfway, other.halfway);
   for (const auto& [dtype, values] : other.exponents)
-    if (const std::set<int> more = news(exponents[dtype], values); !more.empty()) fresh.exponents[dtype] = more;
+    if (const std::set<int> more = news(exponents[dtype], values); !more.empty())
+      fresh.exponents[dtype] = more;
   fresh.weights = news(weights, other.weights);
   fresh.scales = news(scales, other.scales);
   fresh.k_mod_32 = news(k_mod_32, other.k_mod_32);
@@ -243,7 +252,11 @@ std::string code_text(double value, int code) {
     return value == 0 && std::signbit(value) ? "-0" : text;
   }
   char text[32];
-  std::snprintf(text, sizeof text, "%s (0x%02x)", std::isnan(value) ? "NaN" : value > 0 ? "Inf" : "-Inf", code);
+  std::snprintf(text, sizeof text, "%s (0x%02x)",
+                std::isnan(value) ? "NaN"
+                : value > 0       ? "Inf"
+                                  : "-Inf",
+                code);
   return text;
 }
 
@@ -311,13 +324,15 @@ CoverageJson entry_json(const std::string& name, const Touched& touched) {
   if (!scheme) throw std::runtime_error("coverage of an unknown scheme: " + name);
   CoverageJson json = {{"scheme", name.substr(0, colon)},
                        {"activation", colon == name.npos ? "" : name.substr(colon + 1)}};
-  const CodeSet codes = colon == name.npos ? scheme->codes() : activation_codes(*scheme, name.substr(colon + 1));
+  const CodeSet codes =
+      colon == name.npos ? scheme->codes() : activation_codes(*scheme, name.substr(colon + 1));
   const bool finite = !codes.values.empty();
   json["codes_written"] = finite ? codes_json(codes, touched.codes_written) : CoverageJson();
   json["codes_read"] = finite && colon == name.npos ? codes_json(codes, touched.codes_read) : CoverageJson();
   json["halfway"] = finite && codes.fixed ? halfway_json(codes, touched.halfway) : CoverageJson();
   json["scale_exponents"] = CoverageJson::array();
-  for (const auto& [dtype, seen] : touched.exponents) json["scale_exponents"].push_back(exponents_json(dtype, seen));
+  for (const auto& [dtype, seen] : touched.exponents)
+    json["scale_exponents"].push_back(exponents_json(dtype, seen));
   json["special_inputs"] = touched.weights;
   json["special_scales"] = touched.scales;
   json["k_mod_32"] = touched.k_mod_32;

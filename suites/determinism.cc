@@ -27,7 +27,9 @@ struct Measurement {
 class DeterminismJudge {
  public:
   DeterminismJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
-      : kernel_(*c.implementation->kernel), verdict_(verdict), question_(ask(c, context.seed)) {}
+      : kernel_(*c.implementation->kernel),
+        verdict_(verdict),
+        question_((context.asked ? *context.asked : own_).ask(c, context.seed)) {}
 
   void run() {
     KernelRun base(kernel_, question_.input, {1, 0, 0});
@@ -66,20 +68,18 @@ class DeterminismJudge {
   }
 
   void rows_alone() {
-    const KernelInput& input = question_.input;
-    const size_t x_row = input.x.size() / static_cast<size_t>(input.m),
-                 y_row = first_.y.size() / static_cast<size_t>(input.m);
-    for (int64_t i = 0; i < input.m; ++i) {
-      KernelInput alone = input;
-      alone.m = 1;
-      alone.x.assign(input.x.begin() + static_cast<ptrdiff_t>(x_row * static_cast<size_t>(i)),
-                     input.x.begin() + static_cast<ptrdiff_t>(x_row * static_cast<size_t>(i + 1)));
-      KernelRun run(kernel_, alone, {1, 0, 0});
-      if (run.supports().status != QCTS_OK) continue;
-      KernelAnswer wanted;
-      wanted.y.assign(first_.y.begin() + static_cast<ptrdiff_t>(y_row * static_cast<size_t>(i)),
-                      first_.y.begin() + static_cast<ptrdiff_t>(y_row * static_cast<size_t>(i + 1)));
-      compare(batch_, wanted, run.run(Poison::zeros), "row " + std::to_string(i) + " alone");
+    KernelInput alone = question_.input;
+    const size_t rows = static_cast<size_t>(alone.m), x_row = alone.x.size() / rows,
+                 y_row = first_.y.size() / rows;
+    alone.m = 1;
+    alone.x.resize(x_row);
+    KernelRun run(kernel_, alone, {1, 0, 0});
+    if (run.supports().status != QCTS_OK) return;
+    for (size_t i = 0; i < rows; ++i) {
+      run.set_x(std::span(question_.input.x).subspan(i * x_row, x_row));
+      const auto wanted = std::span(first_.y).subspan(i * y_row, y_row);
+      compare(batch_, {{wanted.begin(), wanted.end()}, {}}, run.run(Poison::zeros),
+              "row " + std::to_string(i) + " alone");
     }
   }
 
@@ -136,7 +136,8 @@ class DeterminismJudge {
 
   const qcts_kernel& kernel_;
   Verdict& verdict_;
-  const Question question_;
+  LastQuestion own_;
+  const Question& question_;
   KernelAnswer first_;
   Measurement repeats_{"same_run_to_run", QCTS_CLAIM_DETERMINISTIC, "deterministic"};
   Measurement threads_{"same_for_threads", QCTS_CLAIM_THREAD_INVARIANT, "thread-invariant"};

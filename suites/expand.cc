@@ -244,13 +244,13 @@ class Expander {
   }
 
   // Is input `index` of `count` dealt to this scheme? Whether answers repeat is a kernel's property more than
-  // a scheme's, so a plan that stands on a cover lets schemes go without.
+  // a scheme's, so a plan of few inputs lets schemes go without.
   bool is_dealt(Kind kind, const Scheme& scheme, size_t index, size_t count) const {
     if (!plan_.schemes_an_input) return true;
     const auto [place, siblings] = siblings_.at(&scheme);
     const size_t stride = std::max<size_t>(1, siblings / static_cast<size_t>(*plan_.schemes_an_input));
     return index % stride == place % stride ||
-           (!(plan_.cover && kind == Kind::determinism) && index == place % count);
+           ((plan_.every_input || kind != Kind::determinism) && index == place % count);
   }
 
   // Few of each family where the plan says so, and those that it lists.

@@ -1,6 +1,7 @@
 // Weights and rows of x whose products sum exactly, in every order and at every stage.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 #include "reference/numerics/noise.h"
@@ -32,20 +33,13 @@ bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anch
   return true;
 }
 
+constexpr Anchors kAnchors[] = {{-127.5, 127.5}, {-448, 448}, {-8, 7}, {-7, 8},         {-9, 6}, {-10, 5},
+                                {-7.5, 7.5},     {-127, 127}, {-7, 7}, {-57344, 57344}, {-6, 6}};
+
 std::vector<Anchors> surviving_anchors(const Scheme& scheme, const WeightShape& shape) {
   std::vector<Anchors> found;
-  for (const Anchors& anchors : std::initializer_list<Anchors>{{-127.5, 127.5},
-                                                               {-448, 448},
-                                                               {-8, 7},
-                                                               {-7, 8},
-                                                               {-9, 6},
-                                                               {-10, 5},
-                                                               {-7.5, 7.5},
-                                                               {-127, 127},
-                                                               {-7, 7},
-                                                               {-57344, 57344},
-                                                               {-6, 6}})
-    if (integers_survive(scheme, shape, anchors)) found.push_back(anchors);
+  std::ranges::copy_if(kAnchors, std::back_inserter(found),
+                       [&](const Anchors& anchors) { return integers_survive(scheme, shape, anchors); });
   return found;
 }
 
@@ -70,11 +64,14 @@ bool has_finite_weights(const Scheme& scheme, const WeightShape& shape) {
   for (int64_t c = 0; c < shape.k; ++c) w.at(0, c) = static_cast<double>(c % 7 - 3);
   std::vector<ExactWeight> weights(static_cast<size_t>(shape.k));
   scheme.exact_row(quantized(scheme, row, w.bytes()), row, 0, weights);
-  return std::ranges::any_of(weights, [](const ExactWeight& weight) { return std::isfinite(weight.product); });
+  return std::ranges::any_of(weights,
+                             [](const ExactWeight& weight) { return std::isfinite(weight.product); });
 }
 
 bool has_exact_sums(const Scheme& scheme, const WeightShape& shape) {
-  return group_length(scheme, shape) <= 2 || !surviving_anchors(scheme, shape).empty();
+  return group_length(scheme, shape) <= 2 || std::ranges::any_of(kAnchors, [&](const Anchors& anchors) {
+           return integers_survive(scheme, shape, anchors);
+         });
 }
 
 Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,

@@ -1,6 +1,7 @@
 // What the generators of synthetic inputs share: suites/generate*.cc.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -22,7 +23,8 @@ struct Floats {
   double& at(int64_t r, int64_t c) { return values[static_cast<size_t>(r * cols + c)]; }
   std::vector<std::byte> bytes() const {
     std::vector<std::byte> out(values.size() * dtype_bytes(dtype));
-    for (size_t i = 0; i < values.size(); ++i) store_float(dtype, out, i, values[i]);
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i] != 0 || std::signbit(values[i])) store_float(dtype, out, i, values[i]);
     return out;
   }
 };

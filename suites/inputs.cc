@@ -77,6 +77,16 @@ std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
   return {{g, 2 * g}, {3 * g, g}};  // blocks along n too
 }
 
+// The identity is k rows of x. Where one shape has to do, two long groups are enough to read every code back.
+std::vector<Shape> shapes_of_family(const InputFamily& family, const Scheme& scheme, std::string_view layout,
+                                    InputSet set) {
+  constexpr int64_t kLongGroup = 128;
+  std::vector<Shape> found = shapes(scheme, layout);
+  if (set == InputSet::few && family.generator == "one_hot" && scheme.group() >= kLongGroup)
+    found.insert(found.begin(), {16, 2 * scheme.group()});
+  return found;
+}
+
 // Does the input tell anything of how x is quantized that another one of the family does not?
 bool suits_policy(std::string_view generator) {
   for (const std::string_view weight_only :
@@ -103,15 +113,16 @@ uint64_t name_hash(std::string_view text) {
   return hash;
 }
 
-// Which generators have something to give for a scheme. Asking the reference costs a quantization of a row, so
-// each (dtype, k) is asked once.
+// Which generators have something to give for a scheme. Asking the reference costs a quantization of a row,
+// so each (dtype, k) is asked once.
 class Carried {
  public:
   explicit Carried(const Scheme& scheme) : scheme_(scheme) {}
   bool operator()(std::string_view op, std::string_view generator, const WeightShape& shape) {
     // Of the families, those that noise makes; a row of zeros has no codes there.
     if (is_sparse(scheme_, shape))
-      return generator == "noise" || generator == "all_codes" || generator == "one_hot" || generator == "last_k";
+      return generator == "noise" || generator == "all_codes" || generator == "one_hot" ||
+             generator == "last_k";
     if (op == "linear" && !remembered(finite_, shape, has_finite_weights)) return false;
     if (generator != "exact_sums" && !is_relation(generator)) return carries(scheme_, generator, shape);
     return remembered(exact_, shape, has_exact_sums) &&
@@ -120,7 +131,8 @@ class Carried {
 
  private:
   using Answers = std::map<std::pair<DType, int64_t>, bool>;
-  bool remembered(Answers& answers, const WeightShape& shape, bool (*ask)(const Scheme&, const WeightShape&)) {
+  bool remembered(Answers& answers, const WeightShape& shape,
+                  bool (*ask)(const Scheme&, const WeightShape&)) {
     const auto [at, is_new] = answers.try_emplace({shape.dtype, shape.k}, false);
     if (is_new) at->second = ask(scheme_, shape);
     return at->second;
@@ -160,7 +172,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
     const size_t most = request.set == InputSet::few                                    ? 1
                         : family.every_shape && dtype == DType::bfloat16 && weight_only ? 99
                                                                                         : 2;
-    for (const auto& [n, k] : shapes(request.scheme, request.layout)) {
+    for (const auto& [n, k] : shapes_of_family(family, request.scheme, request.layout, request.set)) {
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == "linear" && k == 1) continue;

@@ -12,6 +12,7 @@
 namespace qcts {
 
 class CoverageLog;
+class LastQuestion;
 
 struct JudgeContext {
   std::filesystem::path scratch;  // an empty folder for files that a case writes
@@ -24,6 +25,7 @@ struct JudgeContext {
   uint64_t seed = 0;                   // mixed into synthetic inputs
   OpenOptions open;                    // how round_trip, assign and size read the file
   const Registry* registry = nullptr;  // latency: where the dense baseline is looked for; may be null
+  LastQuestion* asked = nullptr;       // numerics, determinism: what the case before was asked; may be null
   CoverageLog* coverage = nullptr;     // numerics: told of every question that was judged; may be null
 };
 
@@ -35,7 +37,8 @@ std::string rerun_line(const JudgeContext& context, const std::string& full_id);
 // One file a kind: suites/<kind>.cc. They fill status, reason, mismatch, measures, evidence; judge() fills
 // the rest.
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
-// The part of round_trip for a program, which no writer of ours can save: `before` is the golden as it was read.
+// The part of round_trip for a program, which no writer of ours can save: `before` is the golden as it was
+// read.
 void judge_program(const Case& c, const JudgeContext& context, const Checkpoint& before, Verdict& verdict);
 void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict);
 // The same of a provider that loads and saves files itself: suites/load_save.cc.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,9 @@ class KernelRun {
   // `prepare` wrote. Throws ProviderFault for a broken contract and for any status but QCTS_OK. Call only
   // when supports() says yes.
   KernelAnswer run(Poison poison, const KernelAnswer* previous = nullptr);
+
+  // Other rows of x in place of those that it was made with, as many bytes.
+  void set_x(std::span<const std::byte> x);
 
   const qcts_problem& problem() const { return problem_; }
   uint64_t prepared_bytes() const { return problem_.prepared_bytes; }

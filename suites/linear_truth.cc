@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "reference/numerics/bound.h"
 #include "reference/numerics/soft_float.h"
 #include "suites/question.h"
 
@@ -49,6 +48,8 @@ LinearStages stages_of(const qcts_numerics& numerics, DType x) {
   return stages;
 }
 
+int64_t group_of(const KernelInput& input) { return input.scheme ? input.scheme->group() : 0; }
+
 DType scale_dtype(const KernelInput& input) {
   for (size_t i = 1; i < input.planes.size(); ++i)
     if (is_float(input.planes[i].dtype)) return input.planes[i].dtype;
@@ -63,13 +64,13 @@ LinearTruth::LinearTruth(const KernelInput& input, bool with_rows) : input_(inpu
   for (size_t r = 0; with_rows && r < n; ++r)
     input.scheme->exact_row(input.planes, input.weight, static_cast<int64_t>(r),
                             {weights_.data() + r * k, k});
-  x_.resize(static_cast<size_t>(input.m) * k);
-  if (input.x.size() != x_.size() * dtype_bytes(input.x_dtype))
+  if (input.x.size() != static_cast<size_t>(input.m) * k * dtype_bytes(input.x_dtype))
     throw std::runtime_error("x has " + std::to_string(input.x.size()) + " bytes, wanted are m * k elements");
   if (input.activation == kWeightOnly)
-    for (size_t i = 0; i < x_.size(); ++i) x_[i] = load_float(input.x_dtype, input.x, i);
+    x_ = load_doubles(input.x_dtype, input.x);
   else
     read_quantized_x();
+  for (int64_t m = 0; m < input.m; ++m) rows_of_x_.push_back(oracle_x(x(m)));
   bias_.resize(n);
   if (!input.bias.empty())
     for (size_t r = 0; r < n; ++r) bias_[r] = load_float(input.bias_dtype, input.bias, r);
@@ -79,6 +80,7 @@ void LinearTruth::read_quantized_x() {
   const Planes planes =
       input_.scheme->quantize_activation(input_.x_matrix(), input_.activation, input_.planes);
   const size_t k = static_cast<size_t>(input_.weight.k);
+  x_.resize(static_cast<size_t>(input_.m) * k);
   const auto has = [&](std::string_view name) {
     return std::any_of(planes.begin(), planes.end(), [&](const Plane& p) { return p.name == name; });
   };
@@ -107,24 +109,32 @@ std::span<const double> LinearTruth::x(int64_t m) const {
   return {x_.data() + static_cast<size_t>(m) * k, k};
 }
 
-Bounded LinearTruth::bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
-                             const qcts_numerics& numerics) const {
+Bounded LinearTruth::bounded(const OracleWeights& weights, int64_t m, int64_t n,
+                             const LinearStages& stages) const {
   const bool quantized = !offsets_.empty();
   const LinearOracle oracle =
-      linear_oracle(row, x(m), bias_[static_cast<size_t>(n)], input_.scheme ? input_.scheme->group() : 0,
+      linear_oracle(weights, rows_of_x_[static_cast<size_t>(m)], bias_[static_cast<size_t>(n)],
                     quantized ? std::optional(offsets_[static_cast<size_t>(m)]) : std::nullopt);
   // Quantized x is code times scale, unrounded: a cast to x's own type does round it.
-  const LinearBound bound =
-      linear_bound(oracle, stages_of(numerics, input_.x_dtype),
-                   {quantized ? DType::float64 : input_.x_dtype, scale_dtype(input_), input_.y_dtype});
+  const LinearBound bound = linear_bound(
+      oracle, stages, {quantized ? DType::float64 : input_.x_dtype, scale_dtype(input_), input_.y_dtype});
   return {oracle.y, bound.low, bound.high};
 }
 
+Bounded LinearTruth::bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
+                             const qcts_numerics& numerics) const {
+  return bounded(oracle_weights(row, group_of(input_)), m, n, stages_of(numerics, input_.x_dtype));
+}
+
 std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
+  const LinearStages stages = stages_of(numerics, input_.x_dtype);
+  std::vector<OracleWeights> rows;
+  for (int64_t n = 0; n < input_.weight.n; ++n) rows.push_back(oracle_weights(row(n), group_of(input_)));
   std::vector<Bounded> all;
   all.reserve(static_cast<size_t>(input_.m * input_.weight.n));
   for (int64_t m = 0; m < input_.m; ++m)
-    for (int64_t n = 0; n < input_.weight.n; ++n) all.push_back(bounded(row(n), m, n, numerics));
+    for (int64_t n = 0; n < input_.weight.n; ++n)
+      all.push_back(bounded(rows[static_cast<size_t>(n)], m, n, stages));
   return all;
 }
 
@@ -140,8 +150,8 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
 // int8_group, fp8_row (float8_tensor.py): the weight is dequantized to x's dtype, then mm and + bias.
 //
 // intx (intx_unpacked_to_int8_tensor.py): under the policy x is quantized and dequantized in its own dtype;
-// the weight is dequantized in its own; then linear, which is addmm: the bias lies in the result before gemm adds to it
-// (aten/src/ATen/native/LinearAlgebra.cpp, addmm_impl_cpu_), so one rounding.
+// the weight is dequantized in its own; then linear, which is addmm: the bias lies in the result before gemm
+// adds to it (aten/src/ATen/native/LinearAlgebra.cpp, addmm_impl_cpu_), so one rounding.
 //
 // int4_tinygemm: aten::_weight_int4pack_mm_for_cpu (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights are
 // formed and summed in float32; the sum is rounded to y's dtype, then Int4OpaqueTensor's linear adds the

@@ -38,10 +38,11 @@ Mismatch mismatch_of(const Comparison& compared, std::string where) {
 // What an answer of this question has to be, and how to compare with it.
 class Expectation {
  public:
-  Expectation(const Question& question, const qcts_numerics& numerics) : question_(question) {
-    if (question.input.op != "linear") return;
-    truth_.emplace(question.input);
-    bounds_ = truth_->bounds(numerics);
+  // truth: of linear; nullptr otherwise.
+  Expectation(const Question& question, const LinearTruth* truth, const qcts_numerics& numerics)
+      : question_(question), truth_(truth) {
+    if (!truth) return;
+    bounds_ = truth->bounds(numerics);
     if (question.exact_sums) make_exact();
   }
 
@@ -100,7 +101,7 @@ class Expectation {
   }
 
   const Question& question_;
-  std::optional<LinearTruth> truth_;
+  const LinearTruth* truth_;
   std::vector<Bounded> bounds_;
   std::vector<std::byte> exact_y_;
 };
@@ -116,8 +117,8 @@ std::array<uint64_t, 2> telling_columns(std::span<const double> x, std::span<con
   return best;
 }
 
-// Of some outputs, the part that would have shown one code changed by its lowest bit. Where none of a sample does,
-// all are asked: 0 means none at all.
+// Of some outputs, the part that would have shown one code changed by its lowest bit. Where none of a sample
+// does, all are asked: 0 means none at all.
 double sensitivity_of_linear(const Question& question, const Expectation& expectation,
                              const qcts_numerics& numerics) {
   const KernelInput& input = question.input;
@@ -126,20 +127,22 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
   if (row_bytes * static_cast<uint64_t>(input.weight.n) != codes.bytes.size()) return 0;
   constexpr int64_t kOutputs = 16;
   const int64_t total = input.m * input.weight.n, asked = std::min(kOutputs, total);
-  std::vector<ExactWeight> row(static_cast<size_t>(input.weight.k));
+  Planes changed = input.planes;
+  std::vector<ExactWeight> row(static_cast<size_t>(input.weight.k)), changed_row(row.size());
   const auto notices = [&](int64_t index) {
     const int64_t m = index / input.weight.n, n = index % input.weight.n;
     const Bounded want = expectation.bounds()[static_cast<size_t>(index)];
     input.scheme->exact_row(input.planes, input.weight, n, row);
     bool seen = false;
     for (const uint64_t column : telling_columns(expectation.truth().x(m), row)) {
-      Planes changed = input.planes;
       std::byte& code = changed.front().bytes[static_cast<uint64_t>(n) * row_bytes +
                                               column * row_bytes / static_cast<uint64_t>(input.weight.k)];
       // Both nibbles where a byte holds two codes.
-      code ^= row_bytes < static_cast<uint64_t>(input.weight.k) ? std::byte{0x11} : std::byte{0x01};
-      std::vector<ExactWeight> changed_row(row.size());
+      const std::byte step =
+          row_bytes < static_cast<uint64_t>(input.weight.k) ? std::byte{0x11} : std::byte{0x01};
+      code ^= step;
       input.scheme->exact_row(changed, input.weight, n, changed_row);
+      code ^= step;
       const double y = expectation.truth().bounded(changed_row, m, n, numerics).value;
       std::vector<std::byte> rounded(dtype_bytes(input.y_dtype));
       store_float(input.y_dtype, rounded, 0, y);
@@ -172,12 +175,6 @@ KernelAnswer displaced(KernelAnswer answer) {
   return answer;
 }
 
-std::vector<double> floats_of(DType dtype, std::span<const std::byte> elements) {
-  std::vector<double> values(elements.size() / dtype_bytes(dtype));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = load_float(dtype, elements, i);
-  return values;
-}
-
 struct Attempt {
   std::string how;
   KernelAnswer answer;
@@ -186,14 +183,14 @@ struct Attempt {
 class NumericsJudge {
  public:
   // `case_id` is empty for a question that is no case: what its values cover is not noted.
-  NumericsJudge(std::string_view case_id, const qcts_kernel& kernel, Question question,
-                const JudgeContext& context, Verdict& verdict)
+  NumericsJudge(std::string_view case_id, const qcts_kernel& kernel, const Question& question,
+                const LinearTruth* truth, const JudgeContext& context, Verdict& verdict)
       : case_id_(case_id),
         kernel_(kernel),
         context_(context),
         verdict_(verdict),
-        question_(std::move(question)),
-        expectation_(question_, kernel_.numerics) {}
+        question_(question),
+        expectation_(question, truth, kernel_.numerics) {}
 
   void run() {
     if (!recorded_answer_holds()) return;
@@ -275,16 +272,18 @@ class NumericsJudge {
         verdict_.reason = "asked for " + question_.relation + ": " + support.reason;
         return false;
       }
-      answers.push_back(floats_of(input.y_dtype, run.run(Poison::nan).y));
+      answers.push_back(load_doubles(input.y_dtype, run.run(Poison::nan).y));
     }
     if (answers.empty()) return true;
     const KernelInput& input = question_.input;
-    std::vector<double> bias = floats_of(input.bias_dtype, input.bias);
+    std::vector<double> bias = load_doubles(input.bias_dtype, input.bias);
     if (bias.empty()) bias.resize(static_cast<size_t>(input.weight.n));
-    const auto found = contradiction(question_.relation, floats_of(input.y_dtype, answer.y), answers, bias);
+    const auto found =
+        contradiction(question_.relation, load_doubles(input.y_dtype, answer.y), answers, bias);
     if (!found) return true;
     const std::string where = place_in_matrix("y", found->index, input.weight.n, 0);
-    verdict_.mismatch = Mismatch{where, std::to_string(found->want), std::to_string(found->got), 1, answers[0].size()};
+    verdict_.mismatch =
+        Mismatch{where, std::to_string(found->want), std::to_string(found->got), 1, answers[0].size()};
     fail("its answers contradict each other under " + question_.relation + ": " + where + ": want " +
          verdict_.mismatch->want + ", got " + verdict_.mismatch->got);
     return false;
@@ -333,7 +332,7 @@ class NumericsJudge {
   const qcts_kernel& kernel_;
   const JudgeContext& context_;
   Verdict& verdict_;
-  const Question question_;
+  const Question& question_;
   const Expectation expectation_;
   double worst_ = 0;
 };
@@ -342,12 +341,18 @@ class NumericsJudge {
 
 void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict) {
   if (c.implementation == nullptr) throw std::logic_error("a numerics case without an implementation");
-  NumericsJudge(c.id, *c.implementation->kernel, ask(c, context.seed), context, verdict).run();
+  LastQuestion own;
+  LastQuestion& asked = context.asked ? *context.asked : own;
+  const Question& question = asked.ask(c, context.seed);
+  const LinearTruth* truth = c.op == "linear" ? &asked.truth() : nullptr;
+  NumericsJudge(c.id, *c.implementation->kernel, question, truth, context, verdict).run();
 }
 
-void judge_question(const qcts_kernel& kernel, Question question, const JudgeContext& context,
+void judge_question(const qcts_kernel& kernel, const Question& question, const JudgeContext& context,
                     Verdict& verdict) {
-  NumericsJudge("", kernel, std::move(question), context, verdict).run();
+  std::optional<LinearTruth> truth;
+  if (question.input.op == "linear") truth.emplace(question.input);
+  NumericsJudge("", kernel, question, truth ? &*truth : nullptr, context, verdict).run();
 }
 
 }  // namespace qcts

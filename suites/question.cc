@@ -207,4 +207,19 @@ Question ask(const Case& c, uint64_t seed) {
   throw std::logic_error(c.id + " has neither a golden nor a synthetic input");
 }
 
+const Question& LastQuestion::ask(const Case& c, uint64_t seed) {
+  if (question_ && case_id_ == c.id && seed_ == seed) return *question_;
+  truth_.reset();
+  question_.reset();
+  question_ = qcts::ask(c, seed);
+  case_id_ = c.id;
+  seed_ = seed;
+  return *question_;
+}
+
+const LinearTruth& LastQuestion::truth() {
+  if (!truth_) truth_.emplace(question_->input);
+  return *truth_;
+}
+
 }  // namespace qcts

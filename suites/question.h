@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "reference/numerics/bound.h"
 #include "suites/case.h"
 #include "suites/compare.h"
 #include "suites/kernel_run.h"
@@ -15,9 +17,9 @@ namespace qcts {
 
 struct Question {
   KernelInput input;
-  KernelAnswer expected;              // every op but linear: wanted bit for bit
-  bool exact_sums = false;            // linear: y is wanted bit for bit
-  std::string relation;                // linear: one of generate_related.h, between y and the answers to `related`
+  KernelAnswer expected;    // every op but linear: wanted bit for bit
+  bool exact_sums = false;  // linear: y is wanted bit for bit
+  std::string relation;     // linear: one of generate_related.h, between y and the answers to `related`
   std::vector<KernelInput> related;
   std::vector<std::byte> recorded_y;  // linear on a golden: what the real library answered; empty otherwise
 };
@@ -31,6 +33,8 @@ Question ask(const Case& c, uint64_t seed);
 class LinearTruth {
  public:
   explicit LinearTruth(const KernelInput& input, bool with_rows = true);
+  LinearTruth(const LinearTruth&) = delete;  // rows_of_x_ lie in x_
+  LinearTruth& operator=(const LinearTruth&) = delete;
 
   // Row-major [m, n]: y and the bound that `numerics` allows. Needs the rows.
   std::vector<Bounded> bounds(const qcts_numerics& numerics) const;
@@ -42,15 +46,30 @@ class LinearTruth {
 
  private:
   void read_quantized_x();
+  Bounded bounded(const OracleWeights& weights, int64_t m, int64_t n, const LinearStages& stages) const;
 
   const KernelInput& input_;
   std::vector<ExactWeight> weights_;
   std::vector<double> x_, bias_;
+  std::vector<OracleX> rows_of_x_;
   std::vector<double> offsets_;  // of each row of quantized x, see linear_oracle(); empty for weight_only
 };
 
-// Where the library that recorded a golden's y rounds: the producer's CPU path of the scheme under the policy (see
-// linear_truth.cc for the sources). Throws std::logic_error where nothing is known.
+// The question that was asked last. The variants of a case follow one another, and all are asked the same.
+class LastQuestion {
+ public:
+  const Question& ask(const Case& c, uint64_t seed);
+  const LinearTruth& truth();  // of it, which is of linear
+
+ private:
+  std::string case_id_;
+  uint64_t seed_ = 0;
+  std::optional<Question> question_;
+  std::optional<LinearTruth> truth_;
+};
+
+// Where the library that recorded a golden's y rounds: the producer's CPU path of the scheme under the policy
+// (see linear_truth.cc for the sources). Throws std::logic_error where nothing is known.
 qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activation, DType dtype);
 
 }  // namespace qcts

@@ -66,6 +66,25 @@ TEST_F(GoldenQuestion, PackedGoldensAreJudgedByTheProducersCodes) {
   EXPECT_EQ(unpack.input.planes[0].bytes, pack.expected.planes[0].bytes);
 }
 
+TEST_F(GoldenQuestion, IsMadeAnewForAnotherCaseOrSeed) {
+  const Case linear = find_case("linear", "int8_row", "plain"),
+             quantize = find_case("quantize", "int8_row", "plain");
+  LastQuestion asked;
+  const std::byte* x = asked.ask(linear, 1).input.x.data();
+  const LinearTruth* truth = &asked.truth();
+  EXPECT_EQ(asked.ask(linear, 1).input.x.data(), x);
+  EXPECT_EQ(&asked.truth(), truth);
+  EXPECT_EQ(asked.ask(quantize, 1).input.op, "quantize");
+  EXPECT_EQ(asked.ask(linear, 1).input.x, ask(linear, 1).input.x);
+  Case synthetic = linear;
+  synthetic.id = "numerics.linear/int8_row/noise";
+  synthetic.golden = nullptr;
+  synthetic.synthetic = Synthetic{"noise", {DType::bfloat16, 4, 64}, 2, 7};
+  const std::vector<std::byte> first = asked.ask(synthetic, 1).input.x;
+  EXPECT_NE(asked.ask(synthetic, 2).input.x, first);
+  EXPECT_EQ(asked.truth().x(1).size(), 64u);
+}
+
 TEST_F(GoldenQuestion, WhatTheManifestPromisesHasToBeThere) {
   Case c = find_case("dequantize", "int8_row", "plain");
   c.tensor = "no.such.weight";

@@ -94,14 +94,16 @@ void linear(const qcts_problem& p) {
   std::vector<std::byte> bias, y(static_cast<size_t>(p.m * p.n) * dtype_bytes(y_dtype));
   if (p.bias) bias = rows_of(p.bias, 1, p.n * dtype_bytes(dtype_of(p.bias_dtype)), 0);
   std::vector<ExactWeight> weights(static_cast<size_t>(p.k));
+  std::vector<OracleX> rows;
+  for (int64_t m = 0; m < p.m; ++m)
+    rows.push_back(oracle_x({values.data() + m * p.k, static_cast<size_t>(p.k)}));
   for (int64_t n = 0; n < p.n; ++n) {
     scheme.exact_row(planes, shape, n, weights);
+    const OracleWeights prepared = oracle_weights(weights, scheme.group());
     const double b = p.bias ? load_float(dtype_of(p.bias_dtype), bias, static_cast<size_t>(n)) : 0;
-    for (int64_t m = 0; m < p.m; ++m) {
-      const std::span<const double> row(values.data() + m * p.k, static_cast<size_t>(p.k));
+    for (int64_t m = 0; m < p.m; ++m)
       store_float(y_dtype, y, static_cast<size_t>(m * p.n + n),
-                  linear_oracle(weights, row, b, scheme.group()).y);
-    }
+                  linear_oracle(prepared, rows[static_cast<size_t>(m)], b).y);
   }
   put_rows(y, p.m, p.n * dtype_bytes(y_dtype), p);
 }

@@ -30,7 +30,7 @@ Replay read_replay(const std::filesystem::path& path);
 Question question_of(const Replay& replay);
 
 // The numerics kind with a question of the caller's: fills status, reason, mismatch and measures.
-void judge_question(const qcts_kernel& kernel, Question question, const JudgeContext& context,
+void judge_question(const qcts_kernel& kernel, const Question& question, const JudgeContext& context,
                     Verdict& verdict);
 
 // Judged like a numerics case.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <set>
 #include <thread>
@@ -58,7 +59,8 @@ class Run {
     }
     check_words("device", {options_.device}, {"cpu", "cuda"});
     if (options_.device != "cpu")
-      throw RunError(Outcome::nothing_proved, "no " + options_.device + " device: this build has no kernels for one");
+      throw RunError(Outcome::nothing_proved,
+                     "no " + options_.device + " device: this build has no kernels for one");
     check_words("kind", options_.selection.kinds, all_kinds());
     std::vector<std::string> scheme_names = {"any", "mixed", "plain"};
     for (const Scheme* scheme : schemes()) scheme_names.emplace_back(scheme->name());
@@ -151,6 +153,7 @@ class Run {
     const auto& asked = options_.providers;
     std::vector<std::string> known = {kFileProvider, "builtin", kReferenceProvider};
     std::set<std::string> seen;
+    std::map<fs::path, std::string> sha256;
     for (Source& source : sources_) {
       if (!source.hello.error.empty()) {
         head_.infrastructure.push_back("provider " + source.given + ": " + source.hello.error);
@@ -163,7 +166,9 @@ class Run {
       const bool by_path = std::find(asked.begin(), asked.end(), source.given) != asked.end();
       if (!asked.empty() && !by_path && std::find(asked.begin(), asked.end(), name) == asked.end()) continue;
       const std::string library = source.hello.info["library"];
-      source.hello.info["sha256"] = file_sha256(library.empty() ? program_path() : fs::path(library));
+      const fs::path code = library.empty() ? program_path() : fs::path(library);
+      if (!sha256.contains(code)) sha256[code] = file_sha256(code);
+      source.hello.info["sha256"] = sha256[code];
       head_.providers.push_back(source.hello.info);
       for (const CaseName& c : source.hello.cases)
         candidates_.push_back({c, static_cast<size_t>(&source - sources_.data())});

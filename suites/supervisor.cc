@@ -67,10 +67,12 @@ Hello read_hello(ChildProcess& child, double timeout_s, Clock::time_point deadli
 
 }  // namespace
 
-// One worker and the case it is judging.
+// One worker and the case it is judging. All variants of a case wait in one lane, whose worker then makes the
+// question once.
 struct Supervisor::Lane {
   size_t source = 0;
   std::unique_ptr<ChildProcess> child;
+  std::deque<Task> waiting;
   std::optional<Task> task;
   Clock::time_point began, deadline;
 };
@@ -155,19 +157,29 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
         best = i, most = share + 1;
     }
     if (best == sources_.size()) return false;
-    lanes.push_back({best, nullptr, std::nullopt, {}, {}});
+    lanes.push_back({best, nullptr, {}, std::nullopt, {}, {}});
     return true;
   };
   const auto finish = [&](Lane& lane, Verdict verdict) {
     lane.task.reset();
     go_on = on_verdict(std::move(verdict)) && go_on;
   };
+  // False: nothing is left for the lane.
+  const auto refill = [&](Lane& lane) {
+    std::deque<Task>& queue = queues[lane.source];
+    if (!lane.waiting.empty()) return true;
+    while (!queue.empty() && (lane.waiting.empty() || queue.front().name.id == lane.waiting.back().name.id)) {
+      lane.waiting.push_back(std::move(queue.front()));
+      queue.pop_front();
+    }
+    return !lane.waiting.empty();
+  };
   // Gives the lane its next case. False: its queue is empty.
   const auto feed = [&](Lane& lane) {
     Source& source = sources_[lane.source];
-    while (go_on && !queues[lane.source].empty()) {
-      lane.task = std::move(queues[lane.source].front());
-      queues[lane.source].pop_front();
+    while (go_on && refill(lane)) {
+      lane.task = std::move(lane.waiting.front());
+      lane.waiting.pop_front();
       lane.began = Clock::now();
       std::string error;
       if (!lane.child) lane.child = start_greeted(source, error);

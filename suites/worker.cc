@@ -18,6 +18,7 @@
 #include "suites/memory.h"
 #include "suites/paths.h"
 #include "suites/provider_call.h"
+#include "suites/question.h"
 #include "suites/reference_provider.h"
 #include "suites/remote_provider.h"
 
@@ -118,10 +119,12 @@ class Worker {
     if (found == cases_.end()) throw std::runtime_error("asked for a case that was not offered: " + full_id);
     JudgeContext context = options_.context;
     context.scratch = options_.context.scratch / ("case_" + std::to_string(::getpid()));
+    const bool writes_files = found->second.kind == Kind::round_trip || found->second.kind == Kind::reject;
     std::filesystem::remove_all(context.scratch);
-    std::filesystem::create_directories(context.scratch);
+    if (writes_files) std::filesystem::create_directories(context.scratch);
     if (found->second.kind == Kind::latency) context.registry = baseline_.find(registry_);
     context.coverage = &coverage_;
+    context.asked = &asked_;
     Verdict verdict = judge(found->second, context);
     if (!load_fault_.empty() && verdict.status == Status::pass) {
       verdict.status = Status::fail;
@@ -132,7 +135,7 @@ class Worker {
     Json line = to_json(verdict);
     if (used_up || verdict.spoils_worker) line[kSpoiltKey] = true;
     write_line(answer_fd_, line);
-    std::filesystem::remove_all(context.scratch);
+    if (writes_files) std::filesystem::remove_all(context.scratch);
   }
 
   // What judging takes beyond the limit fails at once, in the case that takes it. Under AddressSanitizer most
@@ -169,6 +172,7 @@ class Worker {
   Registry registry_;
   Baseline baseline_;
   CoverageLog coverage_;
+  LastQuestion asked_;
   Fixtures fixtures_;
   std::map<std::string, Case> cases_;
   std::string load_fault_;

@@ -68,14 +68,17 @@ AffineParameters choose_affine(const AffineRecipe& recipe, std::span<const float
   return chosen;
 }
 
-int quantize_affine(const AffineRecipe& recipe, AffineParameters parameters, float w) {
-  const DType common = promoted(recipe.input, recipe.scale);
-  const float reciprocal = div_in(recipe.scale, 1.0f, parameters.scale);
-  const float steps = std::nearbyint(mul_in(common, w, reciprocal));
-  const float code = add_in(common, steps, static_cast<float>(parameters.zero_point));
-  if (std::isnan(code)) return 0;
-  return static_cast<int>(
-      std::clamp(code, static_cast<float>(recipe.code_min), static_cast<float>(recipe.code_max)));
+AffineQuantizer::AffineQuantizer(const AffineRecipe& recipe, AffineParameters parameters)
+    : least_(static_cast<float>(recipe.code_min)),
+      greatest_(static_cast<float>(recipe.code_max)),
+      zero_point_(static_cast<float>(parameters.zero_point)),
+      reciprocal_(div_in(recipe.scale, 1.0f, parameters.scale)),
+      common_(promoted(recipe.input, recipe.scale)) {}
+
+int AffineQuantizer::operator()(float w) const {
+  const float steps = std::nearbyint(mul_in(common_, w, reciprocal_));
+  const float code = add_in(common_, steps, zero_point_);
+  return std::isnan(code) ? 0 : static_cast<int>(std::clamp(code, least_, greatest_));
 }
 
 float dequantize_affine(DType output, DType scale_dtype, AffineParameters parameters, int code) {

@@ -37,9 +37,18 @@ DType promoted(DType a, DType b);
 
 // Of a block of weights, each a value of recipe.input. A block with a NaN has a NaN scale and zero point 0.
 AffineParameters choose_affine(const AffineRecipe& recipe, std::span<const float> block);
-// clamp(round(w * (1 / scale)) + zero_point, code_min, code_max), half to even. NaN becomes 0: the conversion
-// float32 -> int8 goes through int32, whose indefinite value 0x80000000 has a low byte of 0.
-int quantize_affine(const AffineRecipe& recipe, AffineParameters parameters, float w);
+// Codes of one block: clamp(round(w * (1 / scale)) + zero_point, code_min, code_max), half to even. NaN
+// becomes 0: the conversion float32 -> int8 goes through int32, whose indefinite value 0x80000000 has a low
+// byte of 0.
+class AffineQuantizer {
+ public:
+  AffineQuantizer(const AffineRecipe& recipe, AffineParameters parameters);
+  int operator()(float w) const;
+
+ private:
+  float least_, greatest_, zero_point_, reciprocal_;
+  DType common_;
+};
 // (code - zero_point) * scale, in the common type of `output` and the scale's, then in `output`.
 float dequantize_affine(DType output, DType scale_dtype, AffineParameters parameters, int code);
 

@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <vector>
 
+#include "reference/numerics/noise.h"
 #include "reference/numerics/soft_float.h"
 
 namespace qcts {
@@ -68,6 +73,82 @@ TEST(LinearBound, NanPassesOnlyForNan) {
 TEST(LinearBound, GammaIsInfiniteWhereItsPremiseFails) {
   EXPECT_DOUBLE_EQ(gamma(1024, 0x1p-24), 1024 * 0x1p-24 / (1 - 1024 * 0x1p-24));
   EXPECT_TRUE(std::isinf(gamma(256, 0x1p-8)));
+}
+
+// Every sum of LinearOracle over all k, term by term, zeros too.
+LinearOracle by_formula(std::span<const ExactWeight> row, std::span<const double> x, double bias,
+                        size_t group, double o) {
+  LinearOracle want;
+  for (size_t first = 0; first < row.size(); first += group) {
+    double product = 0, zero = 0, weight = 0;
+    for (size_t k = first; k < std::min(first + group, row.size()); ++k) {
+      const ExactWeight& w = row[k];
+      want.y += x[k] * w.product;
+      want.y += x[k] * w.zero;
+      want.abs_product += std::fabs(x[k] * w.product);
+      want.abs_zero += std::fabs(x[k] * w.zero);
+      want.abs_weight += std::fabs(x[k] * (w.product + w.zero));
+      want.abs_code += std::fabs(x[k] * w.code);
+      want.abs_x += std::fabs(x[k]);
+      want.sum_abs_weight += std::fabs(w.product) + std::fabs(w.zero);
+      want.sum_abs_scale += std::fabs(w.scale);
+      want.sum_abs_code += std::fabs(w.code);
+      product += x[k] * w.product;
+      zero += x[k] * w.zero;
+      weight += w.product;
+    }
+    want.group_product += std::fabs(product);
+    want.group_zero += std::fabs(zero);
+    want.group_coded += std::fabs(product + o * weight);
+    want.group_offset += std::fabs(o * weight);
+    ++want.groups;
+  }
+  want.y += bias;
+  return want;
+}
+
+void expect_same_bits(const LinearOracle& got, const LinearOracle& want) {
+  for (double LinearOracle::*sum :
+       {&LinearOracle::y, &LinearOracle::abs_product, &LinearOracle::abs_zero, &LinearOracle::abs_weight,
+        &LinearOracle::abs_code, &LinearOracle::abs_x, &LinearOracle::sum_abs_weight,
+        &LinearOracle::sum_abs_scale, &LinearOracle::sum_abs_code, &LinearOracle::group_product,
+        &LinearOracle::group_zero, &LinearOracle::group_coded, &LinearOracle::group_offset})
+    EXPECT_TRUE(std::bit_cast<uint64_t>(got.*sum) == std::bit_cast<uint64_t>(want.*sum) ||
+                (std::isnan(got.*sum) && std::isnan(want.*sum)))
+        << got.*sum << " " << want.*sum;
+  EXPECT_EQ(got.groups, want.groups);
+}
+
+// Terms that are left out because they are 0 must have been 0: not those of a weight or an x that is no
+// number.
+TEST(LinearOracle, LeavesOutOnlyWhatIsZero) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity(),
+                   kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr size_t kTerms = 37;
+  for (const double strange : {1.0, 0.0, -0.0, kInfinity, kNan, 0x1.8p1023})
+    for (const char* place : {"product", "zero", "code", "x"})
+      for (const bool has_zero : {false, true})
+        for (const bool one_hot : {false, true}) {
+          std::vector<ExactWeight> row(kTerms);
+          std::vector<double> x(kTerms);
+          for (size_t k = 0; k < kTerms; ++k) {
+            const double code = noise(1, k), scale = 1 + noise(2, k / 8) / 8;
+            row[k] = {
+                .product = code * scale, .zero = has_zero ? noise(3, k) : 0, .code = code, .scale = scale};
+            if (one_hot ? k == 5 : k % 3 != 0) x[k] = noise(4, k);
+          }
+          for (const size_t at : {size_t{5}, size_t{6}}) {  // where x is not 0, and where it is
+            std::vector<ExactWeight> changed = row;
+            std::vector<double> changed_x = x;
+            (place[0] == 'p'   ? changed[at].product
+             : place[0] == 'z' ? changed[at].zero
+             : place[0] == 'c' ? changed[at].code
+                               : changed_x[at]) = strange;
+            for (const int64_t group : {0, 8})
+              expect_same_bits(linear_oracle(changed, changed_x, 0.5, group, 0.25),
+                               by_formula(changed, changed_x, 0.5, group ? 8 : kTerms, 0.25));
+          }
+        }
 }
 
 }  // namespace

@@ -22,6 +22,9 @@ int exponent_of(double magnitude) {
   return static_cast<int>(std::bit_cast<uint64_t>(magnitude) >> 52) - 1023;
 }
 
+// What nearbyint gives of 0 <= v < 2^52 and of infinity, without its call: up there neighbours are 1 apart.
+double nearest_integer(double v) { return v + 0x1p52 - 0x1p52; }
+
 constexpr FloatFormat make_format(int exponent_bits, int mantissa_bits, int bias, bool has_infinity,
                                   bool has_nan, double max) {
   FloatFormat format;
@@ -42,6 +45,12 @@ constexpr FloatFormat make_e8m0() {
   format.has_sign = false;
   format.min_normal = format.min_subnormal = power_of_two(-127);
   return format;
+}
+
+// The exponent of the neighbours of a finite magnitude: they are 2^(exponent - mantissa_bits) apart, below
+// the smallest normal number as they are there.
+int binade_of(double magnitude, const FloatFormat& format) {
+  return std::max(exponent_of(magnitude), 1 - format.bias);
 }
 
 // All bits of the exponent field set.
@@ -161,12 +170,9 @@ uint64_t encode_float(DType dtype, double value) {
   if (std::isnan(value)) return format.has_nan ? sign | quiet_nan(dtype, format) : 0;
   if (value == 0) return sign;
 
-  // The distance between neighbours at |value| is 2^quantum; below the smallest normal number it stays what
-  // it is there.
   const double magnitude = std::fabs(value);
-  const int exponent = std::max(exponent_of(magnitude), 1 - format.bias);
-  const int quantum = exponent - format.mantissa_bits;
-  const double steps = std::nearbyint(magnitude * power_of_two(-quantum));
+  const int exponent = binade_of(magnitude, format), quantum = exponent - format.mantissa_bits;
+  const double steps = nearest_integer(magnitude * power_of_two(-quantum));
   if (std::isinf(value) || steps * power_of_two(quantum) > format.max)
     return sign |
            (format.has_infinity ? exponent_ones(format) << format.mantissa_bits : largest(dtype, format));
@@ -184,10 +190,21 @@ uint64_t encode_float_by_float32(DType dtype, double value) {
 double round_to(DType dtype, double value) {
   if (dtype == DType::float64) return value;
   if (dtype == DType::float32) return static_cast<float>(value);
-  return decode_float(dtype, encode_float(dtype, value));
+  const FloatFormat& format = float_format(dtype);
+  const double magnitude = std::fabs(value);
+  if (!format.has_sign || !(magnitude <= format.max)) return decode_float(dtype, encode_float(dtype, value));
+  const int quantum = binade_of(magnitude, format) - format.mantissa_bits;
+  const double rounded = nearest_integer(magnitude * power_of_two(-quantum)) * power_of_two(quantum);
+  return std::copysign(rounded, value);
 }
 
 float round_to(DType dtype, float value) {
+  if (dtype == DType::float32) return value;
+  if (dtype == DType::bfloat16 &&
+      !std::isnan(value)) {  // the upper half, with a carry into it from half of its last bit
+    const uint32_t bits = std::bit_cast<uint32_t>(value), even = bits >> 16 & 1;
+    return std::bit_cast<float>((bits + 0x7FFF + even) & 0xFFFF0000);
+  }
   return static_cast<float>(round_to(dtype, static_cast<double>(value)));
 }
 
@@ -223,10 +240,43 @@ void store_float(DType dtype, std::span<std::byte> bytes, size_t index, double v
   std::memcpy(bytes.subspan(index * size, size).data(), &bits, size);
 }
 
-std::vector<float> load_floats(DType dtype, std::span<const std::byte> bytes) {
-  std::vector<float> values(bytes.size() / dtype_bytes(dtype));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(load_float(dtype, bytes, i));
+namespace {
+
+template <typename Bits, typename Value>
+void load_all(DType dtype, std::span<const std::byte> bytes, std::vector<Value>& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    Bits bits;
+    std::memcpy(&bits, bytes.data() + i * sizeof bits, sizeof bits);
+    values[i] = static_cast<Value>(decode_float(dtype, bits));
+  }
+}
+
+template <typename Value>
+std::vector<Value> loaded(DType dtype, std::span<const std::byte> bytes) {
+  std::vector<Value> values(bytes.size() / dtype_bytes(dtype));
+  switch (dtype_bytes(dtype)) {
+    case 1:
+      load_all<uint8_t>(dtype, bytes, values);
+      break;
+    case 2:
+      load_all<uint16_t>(dtype, bytes, values);
+      break;
+    case 4:
+      load_all<uint32_t>(dtype, bytes, values);
+      break;
+    default:
+      load_all<uint64_t>(dtype, bytes, values);
+  }
   return values;
+}
+
+}  // namespace
+
+std::vector<float> load_floats(DType dtype, std::span<const std::byte> bytes) {
+  return loaded<float>(dtype, bytes);
+}
+std::vector<double> load_doubles(DType dtype, std::span<const std::byte> bytes) {
+  return loaded<double>(dtype, bytes);
 }
 
 }  // namespace qcts

@@ -73,5 +73,6 @@ double fma_in(DType dtype, double a, double b, double c);
 double load_float(DType dtype, std::span<const std::byte> bytes, size_t index);
 void store_float(DType dtype, std::span<std::byte> bytes, size_t index, double value);
 std::vector<float> load_floats(DType dtype, std::span<const std::byte> bytes);
+std::vector<double> load_doubles(DType dtype, std::span<const std::byte> bytes);
 
 }  // namespace qcts

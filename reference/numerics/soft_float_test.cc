@@ -82,7 +82,26 @@ TEST_P(NarrowFloat, RoundsHalfwayToEvenAndItsNeighboursToTheNearest) {
     ASSERT_EQ(encode_float(GetParam(), -half), sign | even) << -half;
     ASSERT_EQ(encode_float(GetParam(), std::nextafter(half, 0)), i) << half;
     ASSERT_EQ(encode_float(GetParam(), std::nextafter(half, kInf)), i + 1) << half;
+    for (const double v : {all[i], half, std::nextafter(half, 0), std::nextafter(half, kInf), all[i + 1]})
+      for (const double value : {v, -v})
+        ASSERT_EQ(std::bit_cast<uint64_t>(round_to(GetParam(), value)),
+                  std::bit_cast<uint64_t>(decode_float(GetParam(), encode_float(GetParam(), value))))
+            << value;
   }
+}
+
+TEST(SoftFloat, RoundsFloatsAsItRoundsDoubles) {
+  for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32})
+    for (uint64_t high = 0; high < 0x10000; ++high)
+      for (const uint32_t low : {0u, 1u, 0x7FFFu, 0x8000u, 0x8001u, 0xFFFFu}) {
+        const float value = std::bit_cast<float>(static_cast<uint32_t>(high << 16 | low));
+        const double want = decode_float(dtype, encode_float(dtype, static_cast<double>(value)));
+        if (std::isnan(value))
+          ASSERT_TRUE(std::isnan(round_to(dtype, value)));
+        else
+          ASSERT_EQ(std::bit_cast<uint64_t>(static_cast<double>(round_to(dtype, value))),
+                    std::bit_cast<uint64_t>(want));
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, NarrowFloat,

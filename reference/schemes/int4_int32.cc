@@ -82,8 +82,9 @@ class Int4Int32 final : public Scheme {
       const int64_t n = b * group_ / shape.k, g = b % (shape.k / group_);
       store_float(shape.dtype, planes[1].bytes, g * shape.n + n, chosen.scale);
       planes[2].bytes[g * shape.n + n] = static_cast<std::byte>(chosen.zero_point);
+      const AffineQuantizer code_of(recipe, chosen);
       for (int64_t i = 0; i < group_; ++i) {
-        const int code = quantize_affine(recipe, chosen, elements[static_cast<size_t>(i)]);
+        const int code = code_of(elements[static_cast<size_t>(i)]);
         planes[0].bytes[(b * group_ + i) / 2] |= static_cast<std::byte>(code << (i % 2 ? 4 : 0));
       }
     }

@@ -97,9 +97,10 @@ Planes quantize_blocks(const Matrix& values, Block block, const AffineRecipe& re
     const AffineParameters chosen = given ? *given : choose_affine(recipe, elements);
     store_float(DType::float32, planes[1].bytes, b, chosen.scale);
     planes[2].bytes[b] = static_cast<std::byte>(chosen.zero_point);
+    const AffineQuantizer code_of(recipe, chosen);
     for (int64_t i = 0; i < static_cast<int64_t>(elements.size()); ++i)
       planes[0].bytes[(row + i / block.cols) * values.cols + col + i % block.cols] =
-          static_cast<std::byte>(quantize_affine(recipe, chosen, elements[i]));
+          static_cast<std::byte>(code_of(elements[i]));
   }
   return planes;
 }
@@ -180,8 +181,11 @@ class Int8 final : public Scheme {
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
-    for (int64_t k = 0; k < shape.k; ++k) {
-      const AffineParameters at = parameters_at(plain, block_of(shape, row * shape.k + k));
+    AffineParameters at;
+    for (int64_t k = 0, last = -1; k < shape.k; ++k) {
+      const int64_t block = block_of(shape, row * shape.k + k);
+      if (block != last) at = parameters_at(plain, block);
+      last = block;
       const double code = static_cast<int8_t>(qdata[row * shape.k + k]) - at.zero_point;
       out[k] = {.product = code * at.scale, .zero = 0, .code = code, .scale = at.scale};
     }

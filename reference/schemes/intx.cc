@@ -54,9 +54,9 @@ Planes quantize_groups(const Matrix& values, int64_t group, const AffineRecipe& 
     const AffineParameters chosen = choose_affine(recipe, elements);
     store_float(recipe.scale, planes[1].bytes, b, chosen.scale);
     planes[2].bytes[b] = static_cast<std::byte>(chosen.zero_point);
+    const AffineQuantizer code_of(recipe, chosen);
     for (int64_t i = 0; i < group; ++i)
-      planes[0].bytes[b * group + i] =
-          static_cast<std::byte>(quantize_affine(recipe, chosen, elements[static_cast<size_t>(i)]));
+      planes[0].bytes[b * group + i] = static_cast<std::byte>(code_of(elements[static_cast<size_t>(i)]));
   }
   return planes;
 }
@@ -138,9 +138,11 @@ class Intx final : public Scheme {
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
+    AffineParameters at;
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t element = row * shape.k + k;
-      const AffineParameters at = parameters_at(plain, scale_dtype(shape.dtype), element / length(shape.k));
+      if (k % length(shape.k) == 0)
+        at = parameters_at(plain, scale_dtype(shape.dtype), element / length(shape.k));
       const double code = static_cast<int8_t>(qdata[element]) - at.zero_point;
       out[k] = {.product = code * at.scale, .zero = 0, .code = code, .scale = at.scale};
     }

@@ -197,10 +197,11 @@ class Mx final : public Scheme {
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));
+    const std::vector<std::byte>&qdata = plane(plain, "qdata").bytes, &scales = plane(plain, "scale").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t index = row * shape.k + k;
-      const double code = code_value(plane(plain, "qdata").bytes, index);
-      const double scale = load_float(DType::float8_e8m0fnu, plane(plain, "scale").bytes, index / kMxBlock);
+      const double code = code_value(qdata, index);
+      const double scale = load_float(DType::float8_e8m0fnu, scales, index / kMxBlock);
       out[k] = {.product = code * scale, .zero = 0, .code = code, .scale = scale};
     }
   }

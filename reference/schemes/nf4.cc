@@ -138,13 +138,14 @@ class Nf4 final : public Scheme {
     const DType dtype = shape.dtype;
     const std::vector<std::byte>& data = plane(plain, "quantized_data").bytes;
     const std::vector<std::byte>& scalers = plane(plain, "quantized_scalers").bytes;
+    const std::vector<std::byte>&table = plane(plain, "nf4").bytes,
+          &factors = plane(plain, "quantization_factor").bytes;
     const float mean = static_cast<float>(load_float(dtype, plane(plain, "scaler_mean").bytes, 0));
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t index = row * shape.k + k, block = index / kNf4Block;
       const int byte = static_cast<int>(data[index / 2]);
-      const double code = load_float(dtype, plane(plain, "nf4").bytes, index % 2 ? byte & 0xF : byte >> 4);
-      const float factor = static_cast<float>(
-          load_float(dtype, plane(plain, "quantization_factor").bytes, block / kScalerBlock));
+      const double code = load_float(dtype, table, index % 2 ? byte & 0xF : byte >> 4);
+      const float factor = static_cast<float>(load_float(dtype, factors, block / kScalerBlock));
       const float scaler = static_cast<float>(static_cast<int8_t>(scalers[block]));
       const double scale = add_in(dtype, div_in(dtype, scaler, factor), mean);
       out[k] = {.product = code * scale, .zero = 0, .code = code, .scale = scale};

@@ -113,9 +113,9 @@ class Scheme {
                          std::span<ExactWeight> out) const = 0;
 
   virtual CodeSet codes() const = 0;
-  // The k codes of one row, from layout "plain", as indices of codes().values; -1: the element has none (2:4 sparsity). The
-  // default: the first plane, one code a byte, or two with the even k low, and with the bits that codes() needs. Not where
-  // codes() is empty.
+  // The k codes of one row, from layout "plain", as indices of codes().values; -1: the element has none (2:4
+  // sparsity). The default: the first plane, one code a byte, or two with the even k low, and with the bits
+  // that codes() needs. Not where codes() is empty.
   virtual void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
                          std::span<int> out) const;
 
@@ -187,9 +187,33 @@ struct LinearOracle {
   int64_t groups = 0;     // sums that share a scale
   bool has_zero = false;  // some z is not 0
 };
-// x: k values, exact in double. group: elements along k that share a scale, 0 for the whole row
-// (Scheme::group()). offset: zero point times scale of a row of quantized x; nullopt where x is not
-// quantized.
+
+// Of a row of weights, what all rows of x find the same.
+struct OracleWeights {
+  std::span<const ExactWeight> row;
+  size_t group_elems = 0;                                          // that share a scale
+  std::vector<double> group_weights;                               // sum of p of each group
+  double sum_abs_weight = 0, sum_abs_scale = 0, sum_abs_code = 0;  // as LinearOracle's
+  bool has_zero = false;
+  bool finite = true;  // every p, z, p+z and c: times 0 they are 0
+};
+// group: elements along k that share a scale, 0 for the whole row (Scheme::group()). `row` outlives the
+// result.
+OracleWeights oracle_weights(std::span<const ExactWeight> row, int64_t group);
+
+// Of a row of x, what all rows of weights find the same.
+struct OracleX {
+  std::span<const double> row;
+  std::vector<uint32_t> places;  // of the elements that are not 0, in order
+  double abs_x = 0, max_abs_x = 0;
+  bool finite = true;
+};
+// k values, exact in double, which outlive the result.
+OracleX oracle_x(std::span<const double> row);
+
+// offset: zero point times scale of a row of quantized x; nullopt where x is not quantized.
+LinearOracle linear_oracle(const OracleWeights& weights, const OracleX& x, double bias,
+                           std::optional<double> offset = std::nullopt);
 LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias,
                            int64_t group, std::optional<double> offset = std::nullopt);
 

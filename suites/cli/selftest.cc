@@ -37,7 +37,8 @@ bool the_right_one_passes(const self::KillRequest& request) {
   for (const char* kind : {"kernel", "format"}) {
     const self::KillRow row = self::kill_together(request, "", kind);
     for (const self::Killer& killer : row.killers)
-      std::cout << "  without a fault: " << killer.status << " " << killer.case_id << ": " << killer.reason << "\n";
+      std::cout << "  without a fault: " << killer.status << " " << killer.case_id << ": " << killer.reason
+                << "\n";
     passes = passes && !row.killed();
   }
   return passes;
@@ -92,9 +93,11 @@ int run_kill(const SelftestWords& words) {
 int run_alarms(const self::AlarmRequest& request) {
   uint64_t judged = 0, alarmed = 0;
   for (const self::AlarmRow& row : self::alarms(request, [](uint64_t) {})) {
-    std::printf("  %-20s %8llu judged, %llu passed, %zu alarms over %llu seeds\n", row.implementation.c_str(),
-                static_cast<unsigned long long>(row.judged), static_cast<unsigned long long>(row.passed),
-                row.alarms.size(), static_cast<unsigned long long>(request.seeds));
+    std::printf("  %-20s %8llu judged, %llu passed, %zu alarms over seeds %llu to %llu\n",
+                row.implementation.c_str(), static_cast<unsigned long long>(row.judged),
+                static_cast<unsigned long long>(row.passed), row.alarms.size(),
+                static_cast<unsigned long long>(request.first),
+                static_cast<unsigned long long>(request.seeds));
     for (size_t i = 0; i < row.alarms.size() && i < 5; ++i)
       std::cout << "    " << status_name(row.alarms[i].status) << " " << row.alarms[i].full_id() << ": "
                 << row.alarms[i].reason << "\n      rerun: " << row.alarms[i].rerun << "\n";
@@ -136,7 +139,8 @@ void add_alarms(CLI::App& selftest, int& exit_code) {
   auto request = std::make_shared<self::AlarmRequest>();
   CLI::App* command = selftest.add_subcommand(
       "alarms", "judge providers that are right on many seeds; 1 when one of them is accused");
-  command->add_option("--seeds", request->seeds, "from 1 to this")->capture_default_str();
+  command->add_option("--first", request->first, "the first seed")->capture_default_str();
+  command->add_option("--seeds", request->seeds, "the last one")->capture_default_str();
   command->add_option("--plan", request->plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
   command->add_option("--provider", request->providers, "builtin, reference, or the path of a shared library")

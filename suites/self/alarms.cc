@@ -5,6 +5,7 @@
 
 #include "suites/judge.h"
 #include "suites/paths.h"
+#include "suites/question.h"
 #include "suites/reference_provider.h"
 
 namespace qcts::self {
@@ -24,8 +25,10 @@ std::vector<AlarmRow> alarms_of(const std::string& provider, const AlarmRequest&
   std::erase_if(cases, [](const Case& c) { return c.implementation == nullptr || !c.synthetic; });
   JudgeContext context;
   context.program = program_word();
+  LastQuestion asked;
+  context.asked = &asked;
   std::map<std::string, AlarmRow> rows;
-  for (uint64_t seed = 1; seed <= request.seeds; ++seed) {
+  for (uint64_t seed = request.first; seed <= request.seeds; ++seed) {
     context.seed = seed;
     context.rerun_options = "--plan " + request.plan + " --seed " + std::to_string(seed);
     if (provider != "builtin" && !reference) context.rerun_options += " --provider " + shell_word(provider);

@@ -14,7 +14,7 @@ struct AlarmRequest {
   // "builtin", "reference" (every scheme), or the path of a shared library
   std::vector<std::string> providers = {"builtin"};
   std::string plan = "seeds";
-  uint64_t seeds = 200;  // 1 to seeds
+  uint64_t first = 1, seeds = 200;  // from first to seeds
 };
 
 // What one implementation was told.
