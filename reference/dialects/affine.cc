@@ -12,6 +12,7 @@
 #include "reference/dialects/dense.h"
 #include "reference/dialects/marlin.h"
 #include "reference/dialects/schema.h"
+#include "reference/dialects/sparse.h"
 #include "reference/numerics/soft_float.h"
 
 namespace qcts {
@@ -156,6 +157,9 @@ std::optional<std::vector<double>> codes_of(const NamedTensor& tensor, const std
     return uintx_codes(tensor, at + "int_data.", affine.shape[0], affine.shape[1]);
   if (affine.impl.starts_with("FloatxTensorCore") || affine.impl.starts_with("FpxTensorCore"))
     return prepacked_codes(tensor, at, affine.shape[0], affine.shape[1]);
+  if (affine.impl == "BlockSparseAQTTensorImpl" || affine.impl == "BlockSparseAQTLayout")
+    if (const std::optional<Tensor> codes = dense_of_blocks(tensor, at); codes && holds_numbers(codes->dtype))
+      return numbers_of(*codes);
   if (affine.impl == "Int4PackedTensorImpl")
     if (const Tensor* pairs = find_payload(tensor, at + "int_data"))
       return nibble_codes(*pairs, affine.shape[0], affine.shape[1]);
@@ -301,6 +305,7 @@ std::optional<Tensor> dense_by_dialect(const NamedTensor& tensor) {
   if (const std::optional<Affine> affine = read_affine(tensor)) return dense_of_affine(*affine, tensor.name);
   if (const std::optional<Affine> affine = read_flat(tensor)) return dense_of_affine(*affine, tensor.name);
   if (const std::optional<Tensor> dense = dense_of_marlin(tensor)) return dense;
+  if (const std::optional<Tensor> dense = dense_of_sparse_weight(tensor)) return dense;
   // Bit planes by themselves: codes of a byte each.
   if (tensor.type == "UintxTensor" && tensor.shape.size() == 2 && tensor.dtype == DType::uint8)
     if (const auto codes = uintx_codes(tensor, "", tensor.shape[0], tensor.shape[1])) {

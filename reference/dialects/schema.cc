@@ -6,6 +6,7 @@
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/float_schemas.h"
 #include "reference/dialects/shape_checks.h"
+#include "reference/dialects/sparse.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {
@@ -194,7 +195,8 @@ const std::vector<ClassSchema>& classes() {
        {"qdata", "scale"},
        {"act_quant_scale", "output_act_quant_scale"},
        {},
-       {"block_size", "mm_config", "act_quant_kwargs", "kernel_preference", "dtype", "output_act_quant_kwargs"},
+       {"block_size", "mm_config", "act_quant_kwargs", "kernel_preference", "dtype",
+        "output_act_quant_kwargs"},
        prototype_float8_outer,
        false},
       {"Float8Sparse2x4_2DData2DMetadataTensor",
@@ -203,6 +205,21 @@ const std::vector<ClassSchema>& classes() {
        {},
        {"block_size", "act_quant_kwargs", "dtype"},
        sparse_float8_outer,
+       false},
+      {"BlockSparseTensor",
+       {"bsr_crow_indices", "bsr_col_indices", "bsr_values"},
+       {},
+       {"blocksize"},
+       {},
+       block_sparse_outer,
+       false},
+      // Weights for training have the transpose's parts as well, or alone.
+      {"SparseSemiStructuredTensorCUTLASS",
+       {},
+       {"packed", "meta", "packed_t", "meta_t", "compressed_swizzled_bitmask"},
+       {"fuse_transpose_cusparselt", "alg_id_cusparselt"},
+       {},
+       semi_structured_outer,
        false},
       {"NF4Tensor",
        {"quantized_data", "scaler_mean", "quantization_factor", "quantized_scalers", "nf4"},

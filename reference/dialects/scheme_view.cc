@@ -71,8 +71,10 @@ bool any_payload(const NamedTensor& tensor, std::initializer_list<std::string_vi
   return false;
 }
 
-std::vector<int64_t> block_size_of(const NamedTensor& tensor) {
-  const auto value = tensor.attributes.find("block_size");
+std::vector<int64_t> block_size_of(const NamedTensor& tensor) { return list_of(tensor, "block_size"); }
+
+std::vector<int64_t> list_of(const NamedTensor& tensor, std::string_view attribute) {
+  const auto value = tensor.attributes.find(attribute);
   if (value == tensor.attributes.end()) return {};
   const Json& list = value->is_object() && value->contains("_data") ? (*value)["_data"] : *value;
   std::vector<int64_t> blocks;

@@ -6,8 +6,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool makes_int8(const Scheme& scheme, std::string_view layout, std::string_view) {
-  return scheme.family().starts_with("int8_") && layout == "plain";
+// The first generation's policy is in no QuantizeTensorToInt8Kwargs.
+bool makes_int8(const Scheme& scheme, std::string_view layout, std::string_view activation) {
+  return scheme.family().starts_with("int8_") && layout == "plain" && activation != "dyn_row_sym_127";
 }
 
 bool is_reduced(const Scheme& scheme) { return scheme.family().ends_with("_reduced"); }

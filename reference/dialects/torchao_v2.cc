@@ -33,8 +33,18 @@ void read_outer(const TensorSpelling& spelling, NamedTensor& tensor) {
   tensor.shape = sizes_of(spelling.wrapper[2], tensor);
 }
 
+// Of a class with __slots__: its __dict__ and its slots (torch/_utils.py, _get_obj_state).
+bool is_state_with_slots(const pickle::Ref& state) {
+  return state->kind == pickle::Kind::tuple && state->items.size() == 2 &&
+         state->items[0]->kind == pickle::Kind::dict && state->items[1]->kind == pickle::Kind::dict;
+}
+
 void read_state(const TorchObject& object, const pickle::Ref& state, const std::string& prefix,
                 NamedTensor& tensor) {
+  if (is_state_with_slots(state)) {
+    for (const pickle::Ref& half : state->items) read_state(object, half, prefix, tensor);
+    return;
+  }
   if (state->kind != pickle::Kind::dict)
     refuse(RefusalClass::SubclassSchema, tensor.name + ": the state of " + tensor.type + " is no dict",
            state->offset);

@@ -39,6 +39,7 @@ std::span<const View* const> views();
 bool is_null(const NamedTensor& tensor, std::string_view attribute);  // absent or null
 bool any_payload(const NamedTensor& tensor, std::initializer_list<std::string_view> names);
 // The list behind an attribute, a list or a tuple in its encoding; empty when there is none.
+std::vector<int64_t> list_of(const NamedTensor& tensor, std::string_view attribute);
 std::vector<int64_t> block_size_of(const NamedTensor& tensor);
 bool one_scale_a_row(const NamedTensor& tensor);
 // name of an enum or dtype object: {"_type": .., "_data": "NAME"} -> "NAME"; "" otherwise.

@@ -1,5 +1,6 @@
-// torchao 0.14 to 0.18: Int4Tensor, and Int4PreshuffledTensor for bfloat16 activations. Whether zeros of 0
-// were chosen (symmetric) or came out, a file does not tell.
+// torchao 0.14 to 0.18: Int4Tensor, and Int4PreshuffledTensor for bfloat16 activations; 0.12:
+// FbgemmInt4Tensor, the first one's bytes under other names. Whether zeros of 0 were chosen (symmetric) or
+// came out, a file does not tell.
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/schema.h"
 #include "reference/dialects/view.h"
@@ -8,6 +9,10 @@ namespace qcts {
 namespace {
 
 Recognized recognize_int4_plain(const NamedTensor& tensor) {
+  if (tensor.type == "FbgemmInt4Tensor") {
+    const Json group = tensor.attributes.value("group_size", Json());
+    return {group.is_number_integer() ? "int4_plain_g" + group.dump() : "", "plain"};
+  }
   const bool plain = tensor.type == "Int4Tensor";
   if (!plain && tensor.type != "Int4PreshuffledTensor") return {};
   const std::vector<int64_t> blocks = block_size_of(tensor);
@@ -18,6 +23,7 @@ Recognized recognize_int4_plain(const NamedTensor& tensor) {
 }
 
 std::string part_int4_plain(const NamedTensor& tensor, std::string_view plane) {
+  if (tensor.type == "FbgemmInt4Tensor") return plane == "qdata" ? "packed_weight" : std::string(plane);
   if (tensor.type == "Int4Tensor" || plane == "qdata") return std::string(plane);
   return plane == "scale" ? "group_scale" : "group_zero";
 }

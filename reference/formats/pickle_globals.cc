@@ -127,6 +127,8 @@ constexpr Single kTorchSingles[] = {
     {"torch.nested._internal.nested_tensor", "NestedTensor", {Role::library_type}},
     {"torch.nested._internal.nested_tensor", "_rebuild_njt", {Role::library_type}},
     {"torch._dynamo.decorators", "_DimRange", {Role::library_type}},
+    {"torch.sparse.semi_structured", "SparseSemiStructuredTensorCUTLASS", {Role::library_type}},
+    {"torch.sparse.semi_structured", "SparseSemiStructuredTensorCUSPARSELT", {Role::library_type}},
 };
 
 struct TextHash {

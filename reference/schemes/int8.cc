@@ -8,7 +8,8 @@
 // symmetric or asymmetric, in the weight's range; "static" with the checkpoint's own scale, and its zero
 // point
 // ("_zp": one that a symmetric observer stores all the same); "pre_" after x * act_pre_scale, rounded to x's
-// dtype, which SmoothQuant and AWQ store.
+// dtype, which SmoothQuant and AWQ store. "dyn_row_sym_127", which int8_row has from torchao's first
+// generation: codes -127 .. 127, scales of at least 1e-5 in x's own dtype, float32 for float16.
 #include <array>
 #include <stdexcept>
 
@@ -33,8 +34,11 @@ constexpr std::string_view kInt8Static =
     "torchao 0.18.0 Int8StaticActivationInt8WeightConfig: Int8Tensor.from_hp of x with a given scale";
 constexpr std::string_view kScaled =
     "torchao 0.18.0 int8_tensor.py linear with act_pre_scale (prototype/smoothquant, prototype/awq)";
-// Every other one is its neighbour after act_pre_scale; scales of groups have the first two alone.
-constexpr std::array<ActivationInfo, 16> kInt8Activations = {{{kWeightOnly, "x enters the sum as it is"},
+constexpr std::string_view kFirstGeneration = "dyn_row_sym_127";
+constexpr double kFirstLeastScale = 1e-5;
+// Every other one is its neighbour after act_pre_scale; scales of groups have the first two alone, and the
+// last one is int8_row's.
+constexpr std::array<ActivationInfo, 17> kInt8Activations = {{{kWeightOnly, "x enters the sum as it is"},
                                                               {"pre_weight_only", kScaled},
                                                               {"dyn_row_sym", kDynamic},
                                                               {"pre_dyn_row_sym", kScaled},
@@ -49,7 +53,10 @@ constexpr std::array<ActivationInfo, 16> kInt8Activations = {{{kWeightOnly, "x e
                                                               {"static_tensor_sym_zp", kInt8Static},
                                                               {"pre_static_tensor_sym_zp", kScaled},
                                                               {"static_tensor_asym", kInt8Static},
-                                                              {"pre_static_tensor_asym", kScaled}}};
+                                                              {"pre_static_tensor_asym", kScaled},
+                                                              {kFirstGeneration,
+                                                               "torchao 0.5.0 to 0.17.0 quant_api.py "
+                                                               "_int8_symm_per_token_reduced_range_quant"}}};
 
 bool is_static(std::string_view activation) { return without_pre_scale(activation).starts_with("static_"); }
 bool is_asymmetric(std::string_view activation) { return activation.ends_with("_asym"); }
@@ -69,6 +76,16 @@ AffineRecipe recipe_of(DType input, bool reduced, bool asymmetric) {
           .least_scale = kInt8LeastScale,
           .input = input,
           .scale = DType::float32};
+}
+
+AffineRecipe activation_recipe(DType x, bool reduced, std::string_view activation) {
+  if (activation != kFirstGeneration) return recipe_of(x, reduced, is_asymmetric(activation));
+  return {.mapping = Mapping::symmetric,
+          .code_min = -127,
+          .code_max = 127,
+          .least_scale = kFirstLeastScale,
+          .input = x,
+          .scale = x == DType::float16 ? DType::float32 : x};
 }
 
 std::vector<PlaneSpec> specs_of(int64_t rows, int64_t cols, Block block) {
@@ -133,7 +150,8 @@ class Int8 final : public Scheme {
   std::span<const LayoutInfo> layouts() const override { return kInt8Layouts; }
   std::span<const ActivationInfo> activations() const override {
     const std::span<const ActivationInfo> all = kInt8Activations;
-    return granularity_.kind == Granularity::group ? all.first(2) : all;
+    if (granularity_.kind == Granularity::group) return all.first(2);
+    return granularity_.kind == Granularity::row && !reduced_ ? all : all.first(all.size() - 1);
   }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
@@ -221,7 +239,7 @@ class Int8 final : public Scheme {
     if (has_zero_point(activation))
       given->zero_point = static_cast<int8_t>(plane(weight, "act_quant_zero_point").bytes[0]);
     return quantize_blocks(x, activation_block(x, activation),
-                           recipe_of(x.dtype, reduced_, is_asymmetric(activation)), given);
+                           activation_recipe(x.dtype, reduced_, activation), given);
   }
 
   void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,

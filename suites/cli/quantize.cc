@@ -30,7 +30,7 @@ struct QuantizeWords {
 struct Plan {
   const Scheme* scheme = nullptr;
   std::string layout, activation;
-  Planes policy_planes;  // what a static policy stores, the same beside every weight
+  Planes policy_planes;               // what a static policy stores, the same beside every weight
   const TorchaoClass* cls = nullptr;  // nullptr: TinyQ's layers
   bool safetensors = false;
 
@@ -74,8 +74,11 @@ Plan plan_of(const QuantizeWords& words) {
   plan.activation = activation_of(*plan.scheme, words.activation);
   plan.policy_planes = static_planes(*plan.scheme, plan.activation, words.scales);
   plan.cls = torchao_class(*plan.scheme, plan.layout, plan.activation);
-  if (std::find(layouts.begin(), layouts.end(), plan.layout) == layouts.end() ||
-      (!plan.cls && plan.scheme->family() != "tinyq"))
+  const bool is_layout = std::find(layouts.begin(), layouts.end(), plan.layout) != layouts.end();
+  if (is_layout && !plan.cls && torchao_class(*plan.scheme, plan.layout))
+    throw UsageError("no class of torchao 0.18.0 holds " + words.scheme + " under the policy '" +
+                     plan.activation + "'");
+  if (!is_layout || (!plan.cls && plan.scheme->family() != "tinyq"))
     throw UsageError(words.scheme + " is not written in the layout '" + plan.layout + "'" +
                      did_you_mean(plan.layout, layouts));
   const size_t dot = words.out.rfind('.');
@@ -112,8 +115,8 @@ SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
   const std::vector<std::byte> weight = in_dtype(data, shape.dtype);
   const Planes plain = plan.scheme->quantize({shape.dtype, shape.n, shape.k, weight}, plan.layout);
   const bool packed = plan.layout != "plain";
-  return {plan.scheme,    plan.layout, shape.dtype,
-          shape.n,        shape.k,     packed ? plan.scheme->pack(plain, shape, plan.layout) : plain,
+  return {plan.scheme,     plan.layout,       shape.dtype,
+          shape.n,         shape.k,           packed ? plan.scheme->pack(plain, shape, plan.layout) : plain,
           plan.activation, plan.policy_planes};
 }
 

@@ -53,6 +53,17 @@ def test_resave_keeps_files_of_old_writers(id, tmp_path):
         assert (copy / file).read_bytes() == (path / file).read_bytes(), file
 
 
+@pytest.mark.parametrize("writer", ["0_5_0", "0_9_0", "0_17_0"])
+def test_first_generations_int8_policy_is_read_and_not_written(writer, tmp_path):
+    """Protects: no file claims a policy that today's torchao has no words for."""
+    path = FIXTURES / GOLDENS[f"torchao_{writer}/int8dq"]["file"]
+    assert inspect(path)["tensors"][0]["scheme"] == "int8_row"
+    qcts("dequantize", path, tmp_path / "dense.safetensors")
+    words = ["--scheme", "int8_row", "--activation", "dyn_row_sym_127"]
+    refused = qcts("quantize", *words, tmp_path / "dense.safetensors", tmp_path / "out.pt", code=2).stderr
+    assert "no class of torchao 0.18.0 holds int8_row under the policy 'dyn_row_sym_127'" in refused
+
+
 TINYQ = [id for id in GOLDENS if id.startswith("tinyq_006b7b9/")]
 
 
