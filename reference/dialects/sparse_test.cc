@@ -15,7 +15,7 @@ namespace qcts {
 namespace {
 
 template <typename T>
-Tensor tensor_of(DType dtype, std::vector<int64_t> shape, const std::vector<T>& values) {
+Tensor part_of(DType dtype, std::vector<int64_t> shape, const std::vector<T>& values) {
   std::vector<std::byte> bytes(values.size() * sizeof(T));
   std::memcpy(bytes.data(), values.data(), bytes.size());
   return make_tensor(dtype, std::move(shape), std::move(bytes));
@@ -30,9 +30,9 @@ struct Bsr {
     for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int8_t>(i + 1);
     NamedTensor t;
     t.name = "w", t.type = "BlockSparseTensor", t.dtype = DType::int8, t.shape = shape;
-    t.payload = {{"bsr_crow_indices", tensor_of(DType::int64, {static_cast<int64_t>(crow.size())}, crow)},
-                 {"bsr_col_indices", tensor_of(DType::int64, {held}, col)},
-                 {"bsr_values", tensor_of(DType::int8, {held, block, block}, values)}};
+    t.payload = {{"bsr_crow_indices", part_of(DType::int64, {static_cast<int64_t>(crow.size())}, crow)},
+                 {"bsr_col_indices", part_of(DType::int64, {held}, col)},
+                 {"bsr_values", part_of(DType::int8, {held, block, block}, values)}};
     return t;
   }
 };
