@@ -50,7 +50,7 @@ std::string number_text(double value) {
 }
 
 // What one element of a bounded comparison says.
-enum class Judged { pass, fail, vacuous };
+enum class Judged { pass, fail, vacuous, unbounded };
 
 // |got - value| over the distance of the end on its side; 0 where that says nothing.
 double share_of_bound(const Bounded& want, double got) {
@@ -63,8 +63,8 @@ Judged judge_bounded(const Bounded& want, double got, double& ratio) {
   ratio = 0;
   if (std::isnan(want.value)) return std::isnan(got) ? Judged::pass : Judged::fail;
   if (std::isinf(want.value)) return got == want.value ? Judged::pass : Judged::fail;
-  if (!(want.low <= want.high) || (std::isinf(want.low) && std::isinf(want.high) && want.low < want.high))
-    return Judged::vacuous;
+  if (!(want.low <= want.high)) return Judged::vacuous;
+  if (is_unbounded(want)) return Judged::unbounded;
   ratio = share_of_bound(want, got);
   return got >= want.low && got <= want.high ? Judged::pass : Judged::fail;
 }
@@ -158,6 +158,11 @@ std::optional<Mismatch> compare_activation_planes(const Planes& want, const Plan
   });
 }
 
+bool is_unbounded(const Bounded& bounded) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return bounded.low == -kInfinity && bounded.high == kInfinity;
+}
+
 BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype,
                                   std::span<const std::byte> got) {
   BoundedComparison result;
@@ -182,6 +187,7 @@ BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype,
     result.worst = std::max(result.worst, ratio);
     if (judged == Judged::pass) continue;
     if (judged == Judged::vacuous) ++result.vacuous;
+    if (judged == Judged::unbounded) ++result.unbounded;
     if (result.differing++ == 0) {
       result.first = i;
       result.want = number_text(want[i].value) + " within [" + number_text(want[i].low) + ", " +

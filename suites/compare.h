@@ -45,10 +45,15 @@ struct Bounded {
   double value = 0;  // the oracle's, before any rounding
   double low = 0, high = 0;
 };
+// Every answer lies between -inf and inf: a stage that was declared may overflow on the way to this one.
+bool is_unbounded(const Bounded& bounded);
 
 struct BoundedComparison : Comparison {
   double worst = 0;  // max over finite elements of |answer - value| / (the far end - value); 0/0 counts as 0
-  uint64_t vacuous = 0;  // elements without a usable bound (NaN, low > high, all numbers): they do not pass
+  uint64_t vacuous = 0;    // elements without a usable bound (NaN, low > high): they do not pass
+  uint64_t unbounded = 0;  // is_unbounded(): they do not pass either
+  // What has a bound lies in it, and something has.
+  bool holds() const { return problem.empty() && differing == unbounded && unbounded < total; }
 };
 
 // Passes an element only if low <= answer <= high, so NaN fails. A NaN value wants NaN and an infinite one

@@ -120,6 +120,22 @@ INSTANTIATE_TEST_SUITE_P(Values, CompareBoundedSpecial,
                                          SpecialCase{{1, -kInfinity, kInfinity}, 1, false},
                                          SpecialCase{{1, 2, 0}, 1, false}));
 
+// float16 sums may overflow on the way to one output and not to its neighbour.
+TEST(CompareBounded, HoldsWhereWhatHasABoundLiesInItAndSomethingHas) {
+  const Bounded near{1, 0, 2}, any{70000, -kInfinity, kInfinity}, broken{1, kQuietNan, 2};
+  const auto holds = [](std::vector<Bounded> want, std::vector<double> got) {
+    return compare_bounded(want, DType::float32, floats(DType::float32, got)).holds();
+  };
+  EXPECT_TRUE(holds({near, near}, {0, 2}));
+  EXPECT_TRUE(holds({any, near}, {kInfinity, 1}));
+  EXPECT_TRUE(holds({any, near}, {kQuietNan, 1}));
+  EXPECT_FALSE(holds({any, near}, {kInfinity, 3}));
+  EXPECT_FALSE(holds({any, any}, {1, 1}));
+  EXPECT_FALSE(holds({broken, near}, {1, 1}));
+  EXPECT_FALSE(holds({near, near}, {1}));
+  EXPECT_FALSE(holds({}, {}));
+}
+
 TEST(CompareBounded, NoElementsAndUnequalLengthsAreNotAPass) {
   EXPECT_FALSE(compare_bounded({}, DType::float32, {}).equal());
   const Bounded want{1, 0, 2};

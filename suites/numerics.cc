@@ -88,7 +88,7 @@ class Expectation {
       return {mismatch_of(compared, place(compared.first)), 0};
     }
     const BoundedComparison compared = compare_bounded(bounds_, input.y_dtype, answer.y);
-    if (compared.equal()) return {std::nullopt, compared.worst};
+    if (compared.holds()) return {std::nullopt, compared.worst};
     return {mismatch_of(compared, place(compared.first)), compared.worst};
   }
 
@@ -296,8 +296,9 @@ class NumericsJudge {
     const std::vector<Bounded> bounds =
         expectation_.truth().bounds(recorded_numerics(*input.scheme, input.activation, input.y_dtype));
     const BoundedComparison compared = compare_bounded(bounds, input.y_dtype, question_.recorded_y);
-    if (compared.equal()) {
-      verdict_.measures.push_back({"recorded_worst_of_bound", "x", compared.worst, {}, {}, compared.total});
+    if (compared.holds()) {
+      verdict_.measures.push_back(
+          {"recorded_worst_of_bound", "x", compared.worst, {}, {}, compared.total - compared.unbounded});
       return true;
     }
     verdict_.mismatch =
@@ -316,6 +317,10 @@ class NumericsJudge {
     if (linear) {
       const double noticed = sensitivity_of_linear(question_, expectation_, kernel_.numerics);
       if (!question_.exact_sums) verdict_.measures.push_back({"worst_of_bound", "x", worst_, {}, {}, {}});
+      const auto unbounded = std::ranges::count_if(expectation_.bounds(), is_unbounded);
+      if (unbounded > 0)
+        verdict_.measures.push_back(
+            {"unbounded_outputs", "elems", static_cast<double>(unbounded), {}, {}, {}});
       verdict_.measures.push_back({"code_flips_noticed", "fraction", noticed, {}, {}, {}});
       sensitive = noticed > 0;
     } else {
