@@ -183,7 +183,6 @@ OracleX oracle_x(std::span<const double> row) {
     if (row[k] != 0) x.places.push_back(static_cast<uint32_t>(k));
     x.abs_x += std::fabs(row[k]);
     x.max_abs_x = std::max(x.max_abs_x, std::fabs(row[k]));
-    x.finite = x.finite && std::isfinite(row[k]);
   }
   return x;
 }
@@ -206,17 +205,7 @@ void add_term(const ExactWeight& w, double x, LinearOracle& oracle, GroupSums& g
   group.zero += x * w.zero;
 }
 
-// The same where z is 0 and x finite.
-void add_scaled_code(const ExactWeight& w, double x, LinearOracle& oracle, GroupSums& group) {
-  const double product = x * w.product;
-  oracle.y += product;
-  oracle.abs_product += std::fabs(product);
-  oracle.abs_code += std::fabs(x * w.code);
-  group.product += product;
-}
-
 // Adds the terms at `places`, ascending, and the groups that they lie in.
-template <auto add>
 void add_terms(const OracleWeights& weights, const OracleX& x, std::span<const uint32_t> places,
                double offset, LinearOracle& oracle) {
   size_t next = 0;
@@ -224,7 +213,7 @@ void add_terms(const OracleWeights& weights, const OracleX& x, std::span<const u
     GroupSums group;
     const size_t end = (g + 1) * weights.group_elems;
     for (; next < places.size() && places[next] < end; ++next)
-      add(weights.row[places[next]], x.row[places[next]], oracle, group);
+      add_term(weights.row[places[next]], x.row[places[next]], oracle, group);
     oracle.group_product += std::fabs(group.product);
     oracle.group_zero += std::fabs(group.zero);
     oracle.group_coded += std::fabs(group.product + offset * weights.group_weights[g]);
@@ -247,16 +236,12 @@ LinearOracle linear_oracle(const OracleWeights& weights, const OracleX& x, doubl
   oracle.has_zero = weights.has_zero;
   oracle.terms = static_cast<int64_t>(weights.row.size());
   oracle.groups = static_cast<int64_t>(weights.group_weights.size());
-  const double o = offset.value_or(0);
-  if (!weights.finite) {  // 0 times an infinity is NaN
+  if (weights.finite) {
+    add_terms(weights, x, x.places, offset.value_or(0), oracle);
+  } else {  // 0 times an infinity is NaN
     std::vector<uint32_t> all(weights.row.size());
     std::iota(all.begin(), all.end(), 0u);
-    add_terms<add_term>(weights, x, all, o, oracle);
-  } else if (weights.has_zero || !x.finite) {
-    add_terms<add_term>(weights, x, x.places, o, oracle);
-  } else {
-    add_terms<add_scaled_code>(weights, x, x.places, o, oracle);
-    oracle.abs_weight = oracle.abs_product;
+    add_terms(weights, x, all, offset.value_or(0), oracle);
   }
   oracle.y += bias;
   return oracle;

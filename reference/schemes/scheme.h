@@ -206,7 +206,6 @@ struct OracleX {
   std::span<const double> row;
   std::vector<uint32_t> places;  // of the elements that are not 0, in order
   double abs_x = 0, max_abs_x = 0;
-  bool finite = true;
 };
 // k values, exact in double, which outlive the result.
 OracleX oracle_x(std::span<const double> row);
