@@ -79,6 +79,7 @@ inline __m512 join(__m256 low, __m256 high) {
 
 }  // namespace
 
+#define _mm256_dpbusd_avx_epi32(sum, a, b) emulated_dpbusd(sum, a, b)
 #undef _mm512_dpbusd_epi32
 #define _mm512_dpbusd_epi32(sum, a, b) emulated_dpbusd(sum, a, b)
 #define _mm512_cvtepi32_pd(a) emulated_cvtepi32_pd(a)

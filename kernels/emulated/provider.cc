@@ -20,6 +20,7 @@ namespace {
 
 #define QCTS_EMULATE_scalar(op, scheme)
 #define QCTS_EMULATE_avx2(op, scheme)
+#define QCTS_EMULATE_avxvnni(op, scheme) &qcts_kernel_##op##_##scheme##_avxvnni,
 #define QCTS_EMULATE_avx512(op, scheme) &qcts_kernel_##op##_##scheme##_avx512,
 #define QCTS_EMULATE_avx512vnni(op, scheme) &qcts_kernel_##op##_##scheme##_avx512vnni,
 #define QCTS_KERNEL(op, scheme, variant) QCTS_EMULATE_##variant(op, scheme)
