@@ -6,6 +6,8 @@
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/x86/avx512.h>
 
+#include "kernels/emulated/tiles.h"
+
 namespace {
 
 inline __m512i join(__m256i low, __m256i high) {

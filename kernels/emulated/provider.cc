@@ -1,4 +1,4 @@
-// Provider "emulated": the lines of kernels.inc that need more than AVX2, compiled against SIMDe.
+// Provider "emulated": the lines of kernels.inc that need more than AVX2, compiled against SIMDe and tiles.h.
 #include <string>
 #include <vector>
 
@@ -23,6 +23,7 @@ namespace {
 #define QCTS_EMULATE_avxvnni(op, scheme) &qcts_kernel_##op##_##scheme##_avxvnni,
 #define QCTS_EMULATE_avx512(op, scheme) &qcts_kernel_##op##_##scheme##_avx512,
 #define QCTS_EMULATE_avx512vnni(op, scheme) &qcts_kernel_##op##_##scheme##_avx512vnni,
+#define QCTS_EMULATE_amx(op, scheme) &qcts_kernel_##op##_##scheme##_amx,
 #define QCTS_KERNEL(op, scheme, variant) QCTS_EMULATE_##variant(op, scheme)
 const qcts_kernel* const kSources[] = {
 #include "kernels/kernels.inc"
