@@ -53,7 +53,12 @@ qcts_status check_planes(const qcts_problem& p, const char* scheme, const char* 
   return QCTS_OK;
 }
 
-qcts_status check_packing(const qcts_problem& p, char* why, size_t why_size) {
+qcts_status check_packing(const qcts_problem& p, const char* scheme, char* why, size_t why_size) {
+  if (equals(scheme, "mx") || equals(scheme, "nvfp4")) {
+    if (equals(p.layout, "swizzled")) return QCTS_OK;
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+                  p.layout == nullptr ? "NULL" : p.layout);
+  }
   if (is_tile_packed(p.layout)) {
     if (p.w_dtype != QCTS_BF16)
       return refuse(QCTS_UNSUPPORTED, why, why_size, "tile_packed_4d holds bfloat16 weights only");
@@ -174,7 +179,7 @@ qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem
     return refuse(QCTS_UNSUPPORTED, why, why_size, "weights must be float32, float16 or bfloat16");
   if (check_blocks(p, kernel.scheme, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   const bool packs = kernel.op == QCTS_OP_PACK || kernel.op == QCTS_OP_UNPACK;
-  if (packs && check_packing(p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+  if (packs && check_packing(p, kernel.scheme, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
 
   qcts_status status = QCTS_OK;
   if (kernel.op == QCTS_OP_LINEAR) status = check_linear(p, why, why_size);
@@ -200,7 +205,7 @@ qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* prob
       (p.m > 1 && p.ldx_bytes < p.k * static_cast<int64_t>(dtype_bytes(p.x_dtype))))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "x of %lld x %lld on device %u",
                   static_cast<long long>(p.m), static_cast<long long>(p.k), p.device);
-  return QCTS_OK;
+  return check_blocks(p, kernel.scheme, why, why_size);
 }
 
 qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem) {
