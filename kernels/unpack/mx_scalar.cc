@@ -1,7 +1,6 @@
 // Scales out of tiles of 128 x 4, four bytes at a time; the codes stay in their order
 // (kernels/block_scales.h).
-#include "kernels/block_scales.h"
-#include "kernels/entry.h"
+#include "kernels/scalar_blocks.h"
 
 namespace {
 
