@@ -208,20 +208,19 @@ void quantize_nvfp4_row(const float* whole, const char* row, int64_t k_count, ui
   }
 }
 
-// Behind write_tensor_scale.
-[[maybe_unused]] void quantize_nvfp4_rows(const qcts_problem& p, int64_t first, int64_t last) {
+[[maybe_unused]] void quantize_nvfp4_rows(const qcts_problem& p, const float* whole, int64_t first,
+                                          int64_t last) {
   auto* pairs = static_cast<uint8_t*>(out_plane(p, "qdata"));
   auto* scales = static_cast<uint8_t*>(out_plane(p, "scale"));
-  const void* plane = out_plane(p, "per_tensor_scale");
-  float whole = 1;
-  if (plane != nullptr) std::memcpy(&whole, plane, 4);
   const FloatRows from = float_rows(p);
   const auto row_of = from.dtype == QCTS_F32   ? quantize_nvfp4_row<QCTS_F32>
                       : from.dtype == QCTS_F16 ? quantize_nvfp4_row<QCTS_F16>
                                                : quantize_nvfp4_row<QCTS_BF16>;
   for (int64_t row = first; row < last; ++row)
-    row_of(plane == nullptr ? nullptr : &whole, from.row(row), p.k, pairs + row * p.k / 2,
-           scales + row * (p.k / 16));
+    row_of(whole, from.row(row), p.k, pairs + row * p.k / 2, scales + row * (p.k / 16));
+}
+[[maybe_unused]] void quantize_nvfp4_problem(const qcts_problem* p) {
+  quantize_nvfp4(*p, largest_of, quantize_nvfp4_rows);
 }
 
 }  // namespace

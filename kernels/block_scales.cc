@@ -153,21 +153,37 @@ void largest_of_range(void* context, int64_t first, int64_t last) {
   }
 }
 
+struct Nvfp4Call {
+  const qcts_problem* problem;
+  const float* whole;
+  Nvfp4Rows rows;
+};
+
+void call_nvfp4_rows(void* context, int64_t first, int64_t last) {
+  const Nvfp4Call& call = *static_cast<const Nvfp4Call*>(context);
+  call.rows(*call.problem, call.whole, first, last);
+}
+
 }  // namespace
 
-void write_tensor_scale(const qcts_problem& p, Largest largest) {
-  void* target = plane_data(p.out_planes, p.n_out_planes, "per_tensor_scale");
-  if (target == nullptr) return;
-  const bool is_static =
-      p.op == QCTS_OP_QUANTIZE_ACTIVATION && std::strcmp(p.activation, "static_tensor_block16") == 0;
-  if (is_static) {
-    std::memcpy(target, plane_data(p.planes, p.n_planes, "act_per_tensor_scale"), 4);
-    return;
-  }
+float largest_of_all(const qcts_problem& p, Largest largest) {
   LargestOfRows all = {float_rows(p), p.k, largest, 0};
   parallel_for(p.threads, all.rows.rows, 1, largest_of_range, &all);
-  const float scale = of_bits(all.bits) / (448.0f * 6.0f);
-  std::memcpy(target, &scale, 4);
+  return of_bits(all.bits);
+}
+
+void quantize_nvfp4(const qcts_problem& p, Largest largest, Nvfp4Rows rows) {
+  void* const plane = plane_data(p.out_planes, p.n_out_planes, "per_tensor_scale");
+  const bool is_static =
+      p.op == QCTS_OP_QUANTIZE_ACTIVATION && std::strcmp(p.activation, "static_tensor_block16") == 0;
+  float whole = 1;
+  if (is_static)
+    std::memcpy(&whole, plane_data(p.planes, p.n_planes, "act_per_tensor_scale"), 4);
+  else if (plane != nullptr)
+    whole = largest_of_all(p, largest) / (448.0f * 6.0f);
+  if (plane != nullptr) std::memcpy(plane, &whole, 4);
+  Nvfp4Call call = {&p, plane == nullptr ? nullptr : &whole, rows};
+  parallel_for(p.threads, float_rows(p).rows, 1, call_nvfp4_rows, &call);
 }
 
 namespace {

@@ -50,10 +50,14 @@ FloatRows float_rows(const qcts_problem& problem);
 // The largest magnitude of `count` elements, NaN if one of them is.
 using Largest = float (*)(uint32_t dtype, const char* elements, int64_t count);
 
-// nvfp4 at two levels: fills the plane per_tensor_scale, where there is one, with the plane
-// act_per_tensor_scale of a static activation, or with the largest magnitude of all / (448 * 6)
-// (per_tensor_amax_to_scale).
-void write_tensor_scale(const qcts_problem& problem, Largest largest);
+// That of the whole matrix, by as many threads as the problem allows.
+float largest_of_all(const qcts_problem& problem, Largest largest);
+
+// Rows [first, last) of nvfp4; `whole` as for nvfp4_scale.
+using Nvfp4Rows = void (*)(const qcts_problem& problem, const float* whole, int64_t first, int64_t last);
+// The whole problem. At two levels the plane per_tensor_scale comes first: the plane act_per_tensor_scale of
+// a static activation, or the largest magnitude of all / (448 * 6) (per_tensor_amax_to_scale).
+void quantize_nvfp4(const qcts_problem& problem, Largest largest, Nvfp4Rows rows);
 
 // Scales [rows, cols] of a byte each, and tiles of 128 x 4 padded with zeros, whose 512 bytes stand as 32 x
 // 16 (torchao 0.18 mx_formats/utils.py, to_blocked).

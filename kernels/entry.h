@@ -139,6 +139,13 @@ qcts_status check_run_activation(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
+template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
+qcts_status run_checked_activation(const qcts_problem* problem) {
+  if (check_run_activation<kKernel>(problem) != QCTS_OK) return QCTS_INVALID;
+  kRun(problem);
+  return QCTS_OK;
+}
+
 template <const qcts_kernel& kKernel, Rows kRows>
 qcts_status run_activation(const qcts_problem* problem) {
   if (check_run_activation<kKernel>(problem) != QCTS_OK) return QCTS_INVALID;

@@ -3,19 +3,9 @@
 
 namespace {
 
-using qcts::avx2::largest_of;
-using qcts::avx2::quantize_nvfp4_rows;
-
 bool takes_nvfp4_policy(const char* activation) {
   return std::strcmp(activation, "dyn_block16") == 0 || std::strcmp(activation, "dyn_tensor_block16") == 0 ||
          std::strcmp(activation, "static_tensor_block16") == 0;
-}
-
-qcts_status quantize_nvfp4_x(const qcts_problem* problem) {
-  if (qcts::check_run_activation<qcts_kernel_quantize_activation_nvfp4_avx2>(problem) != QCTS_OK)
-    return QCTS_INVALID;
-  qcts::write_tensor_scale(*problem, largest_of);
-  return qcts::run_activation<qcts_kernel_quantize_activation_nvfp4_avx2, quantize_nvfp4_rows>(problem);
 }
 
 }  // namespace
@@ -24,4 +14,5 @@ const qcts_kernel qcts_kernel_quantize_activation_nvfp4_avx2 = qcts::exact_entry
     QCTS_OP_QUANTIZE_ACTIVATION, "nvfp4:dyn_block16,dyn_tensor_block16,static_tensor_block16", "avx2",
     "a block in registers: its largest magnitude, then its codes; bound by the rounding, eight at a time",
     {qcts::supports_activation<qcts_kernel_quantize_activation_nvfp4_avx2, takes_nvfp4_policy>,
-     quantize_nvfp4_x});
+     qcts::run_checked_activation<qcts_kernel_quantize_activation_nvfp4_avx2,
+                                  qcts::avx2::quantize_nvfp4_problem>});

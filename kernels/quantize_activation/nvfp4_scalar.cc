@@ -3,19 +3,9 @@
 
 namespace {
 
-using qcts::scalar::largest_of;
-using qcts::scalar::quantize_nvfp4_rows;
-
 bool takes_nvfp4_policy(const char* activation) {
   return std::strcmp(activation, "dyn_block16") == 0 || std::strcmp(activation, "dyn_tensor_block16") == 0 ||
          std::strcmp(activation, "static_tensor_block16") == 0;
-}
-
-qcts_status quantize_nvfp4_x(const qcts_problem* problem) {
-  if (qcts::check_run_activation<qcts_kernel_quantize_activation_nvfp4_scalar>(problem) != QCTS_OK)
-    return QCTS_INVALID;
-  qcts::write_tensor_scale(*problem, largest_of);
-  return qcts::run_activation<qcts_kernel_quantize_activation_nvfp4_scalar, quantize_nvfp4_rows>(problem);
 }
 
 }  // namespace
@@ -24,4 +14,5 @@ const qcts_kernel qcts_kernel_quantize_activation_nvfp4_scalar = qcts::exact_ent
     QCTS_OP_QUANTIZE_ACTIVATION, "nvfp4:dyn_block16,dyn_tensor_block16,static_tensor_block16", "scalar",
     "two passes a block, one element at a time; bound by the rounding",
     {qcts::supports_activation<qcts_kernel_quantize_activation_nvfp4_scalar, takes_nvfp4_policy>,
-     quantize_nvfp4_x});
+     qcts::run_checked_activation<qcts_kernel_quantize_activation_nvfp4_scalar,
+                                  qcts::scalar::quantize_nvfp4_problem>});
