@@ -222,14 +222,4 @@ void unswizzle_scales(const ScaleShape& shape, const void* tiles, void* plain) {
   });
 }
 
-void copy_planes_but_scale(const qcts_problem& p) {
-  for (uint32_t i = 0; i < p.n_out_planes; ++i) {
-    const qcts_plane& plane = p.out_planes[i];
-    if (std::strcmp(plane.name, "scale") == 0) continue;
-    size_t bytes = dtype_bytes(plane.dtype);
-    for (uint32_t d = 0; d < plane.ndim; ++d) bytes *= static_cast<size_t>(plane.shape[d]);
-    std::memcpy(plane.data, plane_data(p.planes, p.n_planes, plane.name), bytes);
-  }
-}
-
 }  // namespace qcts

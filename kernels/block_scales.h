@@ -67,7 +67,5 @@ struct ScaleShape {
 int64_t swizzled_bytes(const ScaleShape& shape);
 void swizzle_scales(const ScaleShape& shape, const void* plain, void* tiles);
 void unswizzle_scales(const ScaleShape& shape, const void* tiles, void* plain);
-// Of a problem that packs or unpacks: every other plane, as it is.
-void copy_planes_but_scale(const qcts_problem& problem);
 
 }  // namespace qcts

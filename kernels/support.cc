@@ -68,6 +68,15 @@ qcts_status check_packing(const qcts_problem& p, const char* scheme, char* why, 
                     static_cast<long long>(p.group));
     return QCTS_OK;
   }
+  if (equals(scheme, "int4_plain")) {
+    if (!equals(p.layout, "preshuffled_bf16"))
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+                    p.layout == nullptr ? "NULL" : p.layout);
+    if (p.n % 16 != 0 || p.k % 16 != 0)
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s needs n and k to be multiples of 16",
+                    p.layout);
+    return QCTS_OK;
+  }
   if (!equals(p.layout, "cpu_avx512") && !equals(p.layout, "cpu_avx2") && !equals(p.layout, "cpu_default"))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
                   p.layout == nullptr ? "NULL" : p.layout);
@@ -240,6 +249,16 @@ qcts_status check_prepare(const qcts_kernel& kernel, const qcts_problem* problem
 void parallel_for(uint32_t threads, int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
                   void* context) {
   ThreadPool::shared().run(threads, count, grain, body, context);
+}
+
+void copy_planes_but(const qcts_problem& p, const char* name) {
+  for (uint32_t i = 0; i < p.n_out_planes; ++i) {
+    const qcts_plane& plane = p.out_planes[i];
+    if (std::strcmp(plane.name, name) == 0) continue;
+    size_t bytes = dtype_bytes(plane.dtype);
+    for (uint32_t d = 0; d < plane.ndim; ++d) bytes *= static_cast<size_t>(plane.shape[d]);
+    std::memcpy(plane.data, plane_data(p.planes, p.n_planes, plane.name), bytes);
+  }
 }
 
 }  // namespace qcts
