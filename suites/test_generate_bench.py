@@ -16,7 +16,8 @@ def test_int4_gives_the_same_tokens_after_saving(tmp_path):
     pytest.importorskip("transformers", reason="transformers is not installed")
     pytest.importorskip("torchao", reason="torchao is not installed")
     words = ["--qcts", QCTS, "--width", "128", "--layers", "1", "--turns", "1", "--least-s", "0.01", "--out", tmp_path / "generate.json"]
-    done = subprocess.run([sys.executable, ROOT / "suites/generate_bench.py", *map(str, words)], capture_output=True, text=True, timeout=300)
+    program = [sys.executable, ROOT / "suites/generate_bench.py", *map(str, words)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads((tmp_path / "generate.json").read_text())
     assert report["tokens_equal"] and {row["model"] for row in report["rows"]} == {"dense", "int4", "int4_reloaded"}
