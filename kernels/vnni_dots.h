@@ -124,7 +124,7 @@ template <const qcts_kernel& kKernel, class Vector>
 constexpr qcts_kernel intx_linear_of(const char* variant, const char* description) {
   using Entry = IntxCalls<kKernel, Vector>;
   return linear_entry(
-      "intx:dyn_token_asym", variant, description, QCTS_I32,
+      Intx::kScheme, variant, description, QCTS_I32,
       {supports_linear<kKernel, Intx>, Entry::run, Entry::workspace, Entry::prepared, Entry::prepare});
 }
 

@@ -10,6 +10,6 @@ using Vector = qcts::avx512vnni::Vector;
 
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_avx512vnni = int8_linear_of<
     qcts_kernel_linear_int8_row_dyn_avx512vnni, Vector, Int8Row, Dots<Vector>>(
-    "int8_row:dyn_row_sym,dyn_row_asym", "avx512vnni",
+    Int8Row::kScheme, "avx512vnni",
     "bytes multiplied four at a time into exact integer sums, 6 rows by 64 columns in registers; bound by "
     "reading weights up to m = 16, then by the multiplications");

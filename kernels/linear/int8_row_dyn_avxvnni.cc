@@ -10,6 +10,6 @@ using Vector = qcts::avxvnni::Vector;
 
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_avxvnni = int8_linear_of<
     qcts_kernel_linear_int8_row_dyn_avxvnni, Vector, Int8Row, Dots<Vector>>(
-    "int8_row:dyn_row_sym,dyn_row_asym", "avxvnni",
+    Int8Row::kScheme, "avxvnni",
     "bytes multiplied four at a time into exact integer sums, 6 rows by 16 columns in registers; bound by "
     "reading weights, then by the multiplications");
