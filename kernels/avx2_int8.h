@@ -18,8 +18,8 @@ struct RowScale {
 struct RowRecipe {
   uint32_t dtype;  // of x
   bool asymmetric;
-  bool in_dtype;  // every step is rounded to dtype, and the least scale is dtype's smallest normal
-  bool to_127;    // symmetric, codes -127 .. 127, and the least scale is 1e-5
+  bool in_dtype;        // every step is rounded to dtype, and the least scale is dtype's smallest normal
+  bool to_127 = false;  // symmetric, codes -127 .. 127, and the least scale is 1e-5
 };
 
 // `policy`: one of int8_row's.

@@ -47,7 +47,9 @@ TEST_F(Reject, EveryForbiddenOpcodeGlobalAndCallIsMarked) {
     const bool of_a_pickle = *malformed.refusal == RefusalClass::PickleOpcode ||
                              *malformed.refusal == RefusalClass::PickleGlobal ||
                              *malformed.refusal == RefusalClass::PickleCall;
-    if (of_a_pickle) EXPECT_TRUE(malformed.security) << malformed.id;
+    if (of_a_pickle) {
+      EXPECT_TRUE(malformed.security) << malformed.id;
+    }
     marked += malformed.security;
     others += malformed.security && !of_a_pickle;
   }
