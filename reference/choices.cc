@@ -54,7 +54,8 @@ std::vector<ChoiceEntry> make_ledger() {
        "is a float8 activation divided by its scale, or multiplied by its reciprocal",
        false,
        {{"float8_activation_divided", "x / scale, the scale without a least value", "fp8_row fp8", "",
-         "torchao 0.18.0, _quantize_affine_float8; torchao 0.12.0 to 0.15.0, _input_activation_quant_func_fp8; "
+         "torchao 0.18.0, _quantize_affine_float8; torchao 0.12.0 to 0.15.0, "
+         "_input_activation_quant_func_fp8; "
          "goldens torchao_0_13_0/fp8dq, fp8dq_row"},
         {"float8_activation_reciprocal", "x * (1 / scale), the scale at least 2^-23", "",
          "torchao 0.7.0 to 0.11.0; a file with quant_min is theirs, and keeps no policy here",
@@ -274,6 +275,21 @@ constexpr std::array<StaleClaim, 3> kClaims = {{
      "golden tinyq_006b7b9/w8a16/toy_bfloat16"},
 }};
 
+constexpr std::string_view kNoMap =
+    "no index map is published: the compressed layout is cuSPARSELt's own and may change with its version; "
+    "what PyTorch "
+    "found out of it (ATen's MetadataCuSparseLt) is for 16-bit elements";
+constexpr std::string_view kNoMapEvidence =
+    "NVIDIA/CUDALibrarySamples issues 167 and 95; a CPU has no aten::_cslt_compress (torch 2.13.0, run)";
+constexpr std::array<KeptLayout, 2> kKept = {
+    {{"SemiSparseLayout", "int8 weights, 2:4 sparse, below LinearActivationQuantizedTensor",
+      "torchao 0.5.0 to 0.16.0 on a GPU (int8 dynamic activations)", kNoMap, kNoMapEvidence},
+     {"CutlassSemiSparseLayout", "float8 weights, 2:4 sparse, of the first generation",
+      "torchao 0.10.0 to 0.15.0 on an H100 (Float8DynamicActivationFloat8SemiSparseWeightConfig)",
+      "no file of it is here to hold its parts against; today's class of the same operation is "
+      "fp8_sparse24_row",
+      "torchao 0.13.0, run: torchao::to_sparse_semi_structured_cutlass_sm9x_f8 has no CPU kernel"}}};
+
 }  // namespace
 
 std::span<const ChoiceEntry> choice_ledger() {
@@ -297,5 +313,7 @@ const ChoiceEntry* find_choice(std::string_view option_id) {
 }
 
 std::span<const StaleClaim> stale_claims() { return kClaims; }
+
+std::span<const KeptLayout> kept_layouts() { return kKept; }
 
 }  // namespace qcts

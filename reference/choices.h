@@ -36,4 +36,10 @@ struct StaleClaim {
 };
 std::span<const StaleClaim> stale_claims();
 
+// Layouts of files that are read, inspected and saved byte for byte, and that nothing here dequantizes.
+struct KeptLayout {
+  std::string_view name, holds, written_by, why, evidence;
+};
+std::span<const KeptLayout> kept_layouts();
+
 }  // namespace qcts

@@ -176,6 +176,17 @@ def runs(numbers):
 OUTCOMES = ("wrong", "refuses", "parts", "unsafe", "reads", "dequantizes")
 
 
+def unconfirmed_layouts(schemes):
+    """Each layout that no hardware confirmed, with the schemes that have it."""
+    found = {}
+    for scheme in schemes:
+        for layout in scheme["layouts"]:
+            if not layout["confirmed"]:
+                named = {"name": layout["name"], "source": layout["source"], "schemes": []}
+                found.setdefault((layout["name"], layout["source"]), named)["schemes"].append(scheme["name"])
+    return list(found.values())
+
+
 def reader_table(readers):
     """Columns readers, rows writers; a cell counts the writer's files by outcome. And what is not simply read, by file."""
     if not readers:

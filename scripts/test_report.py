@@ -112,10 +112,25 @@ def test_the_page_shows_who_reads_whose_files_and_the_choices():
     assert table["rows"] == [("torchao 0.5.0", [[("parts", 1), ("refuses", 1)], [("dequantizes", 2)]])]
     option = {"id": "half_even", "answer": "to the even code", "schemes": ["int8_row"], "others": "", "evidence": "torch.round"}
     ledger = {"choices": [{"id": "r", "question": "where do halves go", "a_provider_may_differ": False, "options": [option]}], "claims": []}
+    ledger["kept_layouts"] = [{"name": "Semi", "holds": "int8", "written_by": "x", "why": "no map", "evidence": "e"}]
     page = report.render_html(make([FAILED]) | {"readers": readers, "ledger": ledger})
+    assert "not dequantized: no map" in page
     for words in ("Who reads whose files", "Unsupported global", "where do halves go?", "half_even"):
         assert words in page
     assert "Who reads whose files" not in report.render_html(make([FAILED]))
+
+
+def test_the_page_marks_layouts_by_index_map():
+    """Protects: what no hardware confirmed says so, once a layout, with every scheme that has it."""
+    def scheme(name, confirmed):
+        layouts = [{"name": "plain", "source": "a", "confirmed": True}, {"name": "tiles", "source": "b", "confirmed": confirmed}]
+        return {"name": name, "layouts": layouts}
+
+    schemes = [scheme("int4_g32", False), scheme("int4_g64", False), scheme("int8", True)]
+    assert report.model.unconfirmed_layouts(schemes) == [{"name": "tiles", "source": "b", "schemes": ["int4_g32", "int4_g64"]}]
+    page = report.render_html(make([FAILED]) | {"schemes": schemes})
+    assert "by index map, not confirmed on hardware" in page
+    assert "by index map" not in report.render_html(make([FAILED]) | {"schemes": schemes[2:]})
 
 
 def test_the_page_shows_which_values_were_touched_and_which_were_not():

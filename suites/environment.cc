@@ -64,6 +64,17 @@ Json schemes_json() {
   return all;
 }
 
+Json kept_layouts_json() {
+  Json kept = Json::array();
+  for (const KeptLayout& layout : kept_layouts())
+    kept.push_back({{"name", layout.name},
+                    {"holds", layout.holds},
+                    {"written_by", layout.written_by},
+                    {"why", layout.why},
+                    {"evidence", layout.evidence}});
+  return kept;
+}
+
 Json choices_json() {
   Json ledger = Json::array();
   for (const ChoiceEntry& entry : choice_ledger()) {
@@ -91,7 +102,7 @@ Json choices_json() {
                       {"source", claim.source},
                       {"fact", claim.fact},
                       {"evidence", claim.evidence}});
-  return {{"choices", ledger}, {"claims", claims}};
+  return {{"choices", ledger}, {"claims", claims}, {"kept_layouts", kept_layouts_json()}};
 }
 
 Json readers_json() {

@@ -95,7 +95,7 @@ void print(const Json& rows) {
     std::cout << "  layouts     ";
     for (const Json& layout : row["layouts"])
       std::cout << layout["name"].get<std::string>()
-                << (layout["confirmed"].get<bool>() ? "  " : " (not confirmed on its hardware)  ");
+                << (layout["confirmed"].get<bool>() ? "  " : " (by index map, not confirmed on hardware)  ");
     std::cout << "\n  x           ";
     for (const Json& policy : row["activations"]) std::cout << policy["name"].get<std::string>() << "  ";
     const Json& size = row["size_example"];
@@ -106,6 +106,15 @@ void print(const Json& rows) {
                   size["payload_bytes"].get<unsigned long long>(), size["reduction"].get<double>());
     std::cout << line;
   }
+}
+
+void print_kept(const Json& kept) {
+  std::cout << "\nread, inspected and saved byte for byte, and not dequantized\n";
+  for (const Json& layout : kept)
+    std::cout << "  " << layout["name"].get<std::string>() << ": " << layout["holds"].get<std::string>()
+              << "; written by " << layout["written_by"].get<std::string>() << "\n    "
+              << layout["why"].get<std::string>() << "\n    from " << layout["evidence"].get<std::string>()
+              << "\n";
 }
 
 void print_choices(const Json& json) {
@@ -151,7 +160,7 @@ void add_schemes(CLI::App& app, int& exit_code) {
     if (*json)
       std::cout << rows.dump(2) << "\n";
     else
-      print(rows);
+      print(rows), print_kept(kept_layouts_json());
     exit_code = rows.empty() ? 3 : 0;
   });
 }
