@@ -42,7 +42,7 @@ struct World {
     goldens.push_back(
         golden("x/packed", {tensor("a.weight", "int4_tinygemm_g32", "cpu_avx2", {"codes", "dequant"}),
                             tensor("a_weight", "int8_row", "plain", {"dequant"})}));
-    malformed.push_back({"z01_truncated", {}, {}, "cut", RefusalClass::Truncated, {"strict"}, {}});
+    malformed.push_back({"z01_truncated", {}, {}, "cut", RefusalClass::Truncated, false, {"strict"}, {}});
   }
   std::vector<Case> expand_plan(const std::string& name) const {
     return expand(load_plan(plan_path(name)), {goldens, malformed, &registry});

@@ -175,7 +175,9 @@ TEST_P(LegacyCase, EndsAsRequired) {
   const Bytes bytes = parts.file();
   TorchLegacy legacy;
   EXPECT_EQ(outcome([&] { legacy = read_torch_legacy(MappedFile::from_bytes(bytes)); }), GetParam().required);
-  if (GetParam().required == "accepted") EXPECT_EQ(rebuild_torch_legacy(legacy), bytes);
+  if (GetParam().required == "accepted") {
+    EXPECT_EQ(rebuild_torch_legacy(legacy), bytes);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, LegacyCase, ::testing::ValuesIn(kCases),
