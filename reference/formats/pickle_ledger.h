@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <unordered_map>
 
 #include "reference/formats/pickle.h"
+#include "reference/formats/pickle_keys.h"
 
 namespace qcts::pickle {
 
@@ -46,31 +46,19 @@ class Ledger {
   // Few keys are compared one by one: most dicts are small, and a set for each costs more than they do.
   static constexpr size_t kFewKeys = 8;
 
-  // Ordered by hash, and by text where a file has chosen texts of one hash: no table's bucket can grow long.
-  struct Key {
-    uint64_t hash;
-    Ref key;
-    bool operator<(const Key& other) const {
-      return hash != other.hash ? hash < other.hash : is_before(other);
-    }
-    bool is_before(const Key& other) const;
-  };
-
   [[noreturn]] void refuse_heap() const;
   void check_heap() const {
     if (heap_ - limits_.pickle_heap_bytes > limits_.pickle_heap_bytes_per_op * ops_ + bytes_) refuse_heap();
   }
-  std::set<Key>& keys_of(const Node* node);
+  KeySet& keys_of(const Node* node);
   void forget(const Ref& node);
-  uint64_t hash_of(const Ref& key) const;
-  bool is_same_key(const Ref& a, const Ref& b) const;
 
   const Limits& limits_;
   uint64_t ops_ = 0, bytes_ = 0, offset_ = 0;
   uint64_t heap_ = 0, charged_ = 0;
-  std::unordered_map<const Node*, std::set<Key>> keys_;  // of dicts with many
-  const Node* last_ = nullptr;                           // asked about last, and its keys
-  std::set<Key>* last_keys_ = nullptr;
+  std::unordered_map<const Node*, KeySet> keys_;  // of dicts with many
+  const Node* last_ = nullptr;                    // asked about last, and its keys
+  KeySet* last_keys_ = nullptr;
 };
 
 }  // namespace qcts::pickle

@@ -54,6 +54,25 @@ std::string read_outcome(const Ref& root, const TorchZipOptions& options = {}) {
   return outcome([&] { read_torch_zip(MappedFile::from_bytes(bytes), options); });
 }
 
+// torch.save numbers storages as the pickle names them; another writer need not.
+TEST(TorchZip, FindsStoragesInWhateverOrderThePickleNamesThem) {
+  const std::vector<Tensor> tensors = {testing::float_tensor({2}, {0, 1}), testing::float_tensor({2}, {2, 3}),
+                                       testing::float_tensor({2}, {4, 5}),
+                                       testing::float_tensor({2}, {6, 7})};
+  std::vector<std::shared_ptr<const Storage>> storages;
+  for (const Tensor& tensor : tensors) storages.push_back(tensor.storage);
+  const std::vector<std::vector<size_t>> orders = {{0, 1, 2, 3}, {3, 2, 1, 0}, {0, 2, 1, 3}, {1, 0, 1, 3, 2}};
+  for (const auto& order : orders) {
+    pickle::Refs nodes;
+    for (const size_t i : order) nodes.push_back(tensor_node(tensors[i], std::to_string(i)));
+    const TorchZip zip =
+        read_torch_zip(MappedFile::from_bytes(write_torch_zip("archive", pickle::list(nodes), storages)));
+    for (size_t place = 0; place < order.size(); ++place)
+      EXPECT_EQ(row_major_bytes(*tensor_of(zip, zip.root->items[place])),
+                row_major_bytes(tensors[order[place]]));
+  }
+}
+
 struct TensorCase {
   std::string name, required;
   std::function<void(Spelling&)> change;
