@@ -40,8 +40,8 @@ uint8_t nvfp4_block(std::span<const float> values, const float* whole, uint8_t* 
 // The scale of everything: max |x| / (448 * 6).
 float nvfp4_whole(std::span<const float> values);
 
-// One row of values of dtype; its scale.
-float fp8_row(uint32_t dtype, std::span<const float> values, uint8_t* codes);
+// One row of x, its magnitude held between the bounds of the planes hp_value_lb and hp_value_ub; its scale.
+float fp8_row(const qcts_problem& p, std::span<const float> values, uint8_t* codes);
 
 // `count` elements of dtype as floats.
 std::vector<float> floats(uint32_t dtype, const void* data, int64_t count);

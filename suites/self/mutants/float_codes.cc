@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "kernels/scalar.h"
 #include "kernels/support.h"
@@ -104,6 +105,12 @@ uint8_t mx_code(const MxFormat& format, float value) {
   return planted(qmx_minus_zero_lost) && code == (six ? 0x20 : 8) ? 0 : code;
 }
 
+float bound_at(const qcts_problem& p, const void* given) {
+  double value;
+  std::memcpy(&value, given, sizeof value);
+  return scalar::round_to(p.x_dtype, static_cast<float>(value));
+}
+
 }  // namespace
 
 bool mx_pairs(const qcts_problem& p) { return scheme_name_has(p, "mxfp4"); }
@@ -171,10 +178,14 @@ float nvfp4_whole(std::span<const float> values) {
   return whole == 0 && planted(qnv_zero_weight_scale_one) ? 1.0f : whole;
 }
 
-float fp8_row(uint32_t dtype, std::span<const float> values, uint8_t* codes) {
-  const float largest = largest_magnitude(values);
+float fp8_row(const qcts_problem& p, std::span<const float> values, uint8_t* codes) {
+  float largest = largest_magnitude(values);
+  const void* lower = plane_data(p.planes, p.n_planes, "hp_value_lb");
+  const void* upper = plane_data(p.planes, p.n_planes, "hp_value_ub");
+  if (lower != nullptr) largest = std::max(largest, bound_at(p, lower));
+  if (upper != nullptr) largest = std::min(largest, bound_at(p, upper));
   float scale = largest / 448.0f;
-  if (!planted(af8_scale_unrounded)) scale = scalar::round_to(dtype, scale);
+  if (!planted(af8_scale_unrounded)) scale = scalar::round_to(p.x_dtype, scale);
   if (scale == 0 && planted(af8_zero_row_scale_one)) scale = 1;
   for (size_t i = 0; i < values.size(); ++i) {
     const float steps = values[i] / scale;

@@ -68,7 +68,7 @@ Xs fp8_x(const qcts_problem& p) {
   Xs xs;
   float scale = 0;
   for (int64_t m = 0; m < p.m; ++m) {
-    const float chosen = fp8_row(p.x_dtype, block_of(all, m, p.k), codes.data());
+    const float chosen = fp8_row(p, block_of(all, m, p.k), codes.data());
     if (!planted(lfd_scale_of_first_row) || m == 0) scale = chosen;
     const bool nothing = planted(lfd_zero_row_is_zero) && chosen == 0;
     for (const uint8_t code : codes)

@@ -133,7 +133,7 @@ void fp8_activation(const qcts_problem& p) {
   const std::vector<float> all = rows_of_x(p);
   for (int64_t m = 0; m < p.m; ++m) {
     uint8_t* codes = target<uint8_t>(p, "qdata") + m * p.k;
-    const float scale = fp8_row(p.x_dtype, part(all, m * p.k, p.k), codes);
+    const float scale = fp8_row(p, part(all, m * p.k, p.k), codes);
     store(QCTS_F32, target<char>(p, "scale"), planted(af8_scales_reversed) ? p.m - 1 - m : m, scale);
   }
 }
