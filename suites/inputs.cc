@@ -198,6 +198,8 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == "linear" && k == 1) continue;
+      // x knows no columns.
+      if (request.op == "quantize_activation" && n > 256) continue;
       if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout) ||
           !request.carried(request.op, family.generator, weight))
         continue;
