@@ -1,6 +1,7 @@
 // Rows of x as int8 for the AVX2 variants, and for nothing else: every function has internal linkage. One
-// row, one scale: torchao 0.18.0 Int8Tensor.from_hp of x with PerRow() (steps in float32), and
-// _apply_int8_act_asym_per_token_quant_dequant (every step rounded to x's dtype).
+// row, one scale: torchao 0.18.0 Int8Tensor.from_hp of x with PerRow() (steps in float32),
+// _apply_int8_act_asym_per_token_quant_dequant (every step rounded to x's dtype), and torchao 0.5.0 to 0.17.0
+// _int8_symm_per_token_reduced_range_quant (codes -127 .. 127; steps rounded to bfloat16, else in float32).
 #pragma once
 
 #include <math.h>
@@ -18,7 +19,20 @@ struct RowRecipe {
   uint32_t dtype;  // of x
   bool asymmetric;
   bool in_dtype;  // every step is rounded to dtype, and the least scale is dtype's smallest normal
+  bool to_127;    // symmetric, codes -127 .. 127, and the least scale is 1e-5
 };
+
+// `policy`: one of int8_row's.
+[[maybe_unused]] RowRecipe int8_row_recipe(uint32_t dtype, const char* policy) {
+  const bool to_127 = std::strcmp(policy, "dyn_row_sym_127") == 0;
+  return {dtype, std::strcmp(policy, "dyn_row_asym") == 0, to_127 && dtype == QCTS_BF16, to_127};
+}
+[[maybe_unused]] bool is_int8_row_policy(const char* policy) {
+  constexpr const char* kPolicies[] = {"dyn_row_sym", "dyn_row_asym", "dyn_row_sym_127"};
+  for (const char* known : kPolicies)
+    if (std::strcmp(policy, known) == 0) return true;
+  return false;
+}
 
 [[maybe_unused]] __m256 round8(uint32_t dtype, __m256 value) {
   if (dtype == QCTS_F16) return _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
@@ -66,8 +80,11 @@ struct Range {
   const float span = recipe.asymmetric         ? rounded(range.high - range.low)
                      : -range.low > range.high ? -range.low
                                                : range.high;
-  float scale = rounded(span / (recipe.asymmetric ? 255.0f : 127.5f));
-  const float least = !recipe.in_dtype ? 0x1p-23f : recipe.dtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f;
+  float scale = rounded(span / (recipe.asymmetric ? 255.0f : recipe.to_127 ? 127.0f : 127.5f));
+  const float least = recipe.to_127              ? rounded(1e-5f)
+                      : !recipe.in_dtype         ? 0x1p-23f
+                      : recipe.dtype == QCTS_F16 ? 0x1p-14f
+                                                 : 0x1p-126f;
   if (scale < least) scale = least;
   if (!recipe.asymmetric) return {scale, 0};
   const float below = nearbyintf(rounded(range.low / scale));
@@ -85,7 +102,8 @@ struct Range {
   __m256 code = _mm256_add_ps(steps, zero_point);
   if (recipe.in_dtype) code = round8(recipe.dtype, code);
   const __m256 number = _mm256_cmp_ps(code, code, _CMP_ORD_Q);
-  code = _mm256_min_ps(_mm256_max_ps(code, _mm256_set1_ps(-128)), _mm256_set1_ps(127));
+  const __m256 least = _mm256_set1_ps(recipe.to_127 ? -127 : -128);
+  code = _mm256_min_ps(_mm256_max_ps(code, least), _mm256_set1_ps(127));
   return _mm256_cvtps_epi32(_mm256_and_ps(code, number));
 }
 

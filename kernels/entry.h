@@ -121,6 +121,45 @@ constexpr qcts_kernel exact_rows(qcts_op op, const char* scheme, const char* var
   return exact_entry(op, scheme, variant, description, {supports_problem<kKernel>, run_rows<kKernel, kRows>});
 }
 
+// Of quantize_activation: rows [first, last) of the problem's m, for the policies that kTakes says yes to.
+template <const qcts_kernel& kKernel, bool (*kTakes)(const char* activation)>
+qcts_status supports_activation(const qcts_problem* problem, char* why, size_t why_size) {
+  if (problem->activation == nullptr || !kTakes(problem->activation))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
+                  problem->activation == nullptr ? "NULL" : problem->activation);
+  return check_activation(kKernel, problem, why, why_size);
+}
+
+template <const qcts_kernel& kKernel>
+qcts_status check_run_activation(const qcts_problem* problem) {
+  if (kKernel.supports(problem, nullptr, 0) != QCTS_OK || problem->x == nullptr || problem->n_out_planes == 0)
+    return QCTS_INVALID;
+  for (uint32_t i = 0; i < problem->n_out_planes; ++i)
+    if (problem->out_planes[i].data == nullptr) return QCTS_INVALID;
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
+qcts_status run_checked_activation(const qcts_problem* problem) {
+  if (check_run_activation<kKernel>(problem) != QCTS_OK) return QCTS_INVALID;
+  kRun(problem);
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, Rows kRows>
+qcts_status run_activation(const qcts_problem* problem) {
+  if (check_run_activation<kKernel>(problem) != QCTS_OK) return QCTS_INVALID;
+  qcts_problem copy = *problem;
+  parallel_for(problem->threads, problem->m, 1, call_rows<kRows>, &copy);
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, bool (*kTakes)(const char* activation), Rows kRows>
+constexpr qcts_kernel activation_rows(const char* scheme, const char* variant, const char* description) {
+  return exact_entry(QCTS_OP_QUANTIZE_ACTIVATION, scheme, variant, description,
+                     {supports_activation<kKernel, kTakes>, run_activation<kKernel, kRows>});
+}
+
 [[maybe_unused]] const void* in_plane(const qcts_problem& p, const char* name) {
   return plane_data(p.planes, p.n_planes, name);
 }

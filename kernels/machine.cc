@@ -1,6 +1,10 @@
 #include "kernels/machine.h"
 
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cstdlib>
@@ -30,7 +34,8 @@ constexpr FeatureBit kBits[] = {
     {"avx512bw", Register::leaf7_ebx, 30, kZmm},    {"avx512dq", Register::leaf7_ebx, 17, kZmm},
     {"avx512vl", Register::leaf7_ebx, 31, kZmm},    {"avx512vnni", Register::leaf7_ecx, 11, kZmm},
     {"avx512bf16", Register::leaf7_1_eax, 5, kZmm}, {"avx512fp16", Register::leaf7_edx, 23, kZmm},
-    {"amx_int8", Register::leaf7_edx, 25, kTile},   {"amx_bf16", Register::leaf7_edx, 22, kTile},
+    {"amx_tile", Register::leaf7_edx, 24, kTile},   {"amx_int8", Register::leaf7_edx, 25, kTile},
+    {"amx_bf16", Register::leaf7_edx, 22, kTile},
 };
 
 // What naming a feature in QCTS_CPU_MASK keeps besides itself.
@@ -41,7 +46,8 @@ constexpr std::pair<const char*, const char*> kImplies[] = {
     {"avx512bw", "avx512f"},    {"avx512dq", "avx512f"},
     {"avx512vl", "avx512f"},    {"avx512vnni", "avx512vl"},
     {"avx512bf16", "avx512bw"}, {"avx512fp16", "avx512bw"},
-    {"amx_int8", "avx512bw"},   {"amx_bf16", "avx512bw"},
+    {"amx_tile", "avx512bw"},   {"amx_int8", "amx_tile"},
+    {"amx_bf16", "amx_tile"},
 };
 
 struct VariantNeeds {
@@ -57,7 +63,8 @@ const std::vector<VariantNeeds>& variant_needs() {
       {"avx512vnni", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512vnni"}},
       {"avx512bf16", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512bf16"}},
       {"avx512fp16", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512fp16"}},
-      {"amx", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "amx_int8", "amx_bf16"}},
+      {"amx",
+       {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "amx_tile", "amx_int8", "amx_bf16"}},
   };
   return needs;
 }
@@ -73,6 +80,17 @@ uint64_t read_xcr0() {
 bool state_enabled(State state, uint64_t xcr0) {
   const uint64_t needed[] = {0, 0x6, 0xE6, 0x60006};
   return (xcr0 & needed[state]) == needed[state];
+}
+
+// Linux lends a process the tile registers on request (arch_prctl ARCH_REQ_XCOMP_PERM, state 18), for all its
+// threads; asking again is free. It refuses where a signal handler's stack is too small for them, so whoever
+// installs one asks for machine() first.
+bool tiles_are_lent() {
+#if defined(__linux__)
+  return ::syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+#else
+  return false;
+#endif
 }
 
 std::vector<std::string> detect_features() {
@@ -102,7 +120,8 @@ std::vector<std::string> detect_features() {
         word = leaf7_1[0];
         break;
     }
-    if ((word >> feature.bit & 1) != 0 && state_enabled(feature.state, xcr0))
+    if ((word >> feature.bit & 1) != 0 && state_enabled(feature.state, xcr0) &&
+        (feature.state != kTile || tiles_are_lent()))
       features.emplace_back(feature.name);
   }
   return features;

@@ -15,14 +15,16 @@ using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::Not;
 
-const std::vector<std::string> kNew = {"sse4_2",   "fma",      "f16c",     "avx2",       "avx512f",
-                                       "avx512bw", "avx512dq", "avx512vl", "avx512vnni", "amx_int8"};
+const std::vector<std::string> kNew = {"sse4_2",     "fma",      "f16c",     "avx2",
+                                       "avx512f",    "avx512bw", "avx512dq", "avx512vl",
+                                       "avx512vnni", "amx_tile", "amx_int8"};
 
 TEST(Machine, MaskKeepsTheNamedAndWhatTheyImply) {
   EXPECT_THAT(masked_features(kNew, "fma"), ElementsAre("sse4_2", "fma", "avx2"));
   EXPECT_THAT(masked_features(kNew, "avx512vnni"),
               IsSupersetOf({"avx512vnni", "avx512vl", "avx512f", "avx2", "f16c"}));
   EXPECT_THAT(masked_features(kNew, "avx512vnni"), Not(Contains("amx_int8")));
+  EXPECT_THAT(masked_features(kNew, "amx_int8"), IsSupersetOf({"amx_int8", "amx_tile", "avx512bw"}));
 }
 
 TEST(Machine, MaskAddsNothingThatTheProcessorLacks) {
@@ -38,8 +40,10 @@ TEST(Machine, VariantsRunExactlyWhereTheirFeaturesAre) {
   EXPECT_EQ(variant_refusal("scalar"), "");
   EXPECT_EQ(variant_refusal("aten"), "");
   EXPECT_EQ(variant_refusal("riscv"), "no such variant");
-  for (const auto& [variant, feature] :
-       {std::pair{"avx2", "fma"}, {"avx512", "avx512bw"}, {"avx512vnni", "avx512vnni"}}) {
+  for (const auto& [variant, feature] : {std::pair{"avx2", "fma"},
+                                         {"avx512", "avx512bw"},
+                                         {"avx512vnni", "avx512vnni"},
+                                         {"amx", "amx_tile"}}) {
     if (machine().has(feature)) {
       EXPECT_EQ(variant_refusal(variant), "") << variant;
     } else {

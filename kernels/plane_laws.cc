@@ -50,18 +50,24 @@ uint32_t fp8(const qcts_problem& p, PlaneLaw* laws) {
   return 2;
 }
 
+// Scales of blocks, row-major, or in tiles of 128 x 4 whose bytes stand as 32 x 16.
+PlaneLaw block_scales(const char* layout, uint32_t dtype, int64_t rows, int64_t blocks) {
+  if (is(layout, "swizzled")) return {"scale", dtype, 2, {round_up(rows, 128) / 4, round_up(blocks, 4) * 4}};
+  return {"scale", dtype, 2, {rows, blocks}};
+}
+
 // MXTensor: float8 elements have their dtype, others are bytes; two 4-bit elements a byte.
-uint32_t mx(const qcts_problem& p, PlaneLaw* laws) {
+uint32_t mx(const qcts_problem& p, const char* layout, PlaneLaw* laws) {
   const bool wide = scheme_name_has(p, "mxfp8"), pairs = scheme_name_has(p, "mxfp4");
   const uint32_t code = !wide ? QCTS_U8 : scheme_name_has(p, "_e5m2") ? QCTS_F8_E5M2 : QCTS_F8_E4M3FN;
   laws[0] = {"qdata", code, 2, {p.n, pairs ? p.k / 2 : p.k}};
-  laws[1] = {"scale", QCTS_F8_E8M0, 2, {p.n, p.k / 32}};
+  laws[1] = block_scales(layout, QCTS_F8_E8M0, p.n, p.k / 32);
   return 2;
 }
 
-uint32_t nvfp4(const qcts_problem& p, PlaneLaw* laws) {
+uint32_t nvfp4(const qcts_problem& p, const char* layout, PlaneLaw* laws) {
   laws[0] = {"qdata", QCTS_U8, 2, {p.n, p.k / 2}};
-  laws[1] = {"scale", QCTS_F8_E4M3FN, 2, {p.n, p.k / 16}};
+  laws[1] = block_scales(layout, QCTS_F8_E4M3FN, p.n, p.k / 16);
   laws[2] = {"per_tensor_scale", QCTS_F32, 0, {}};
   return scheme_name_has(p, "two_level") ? 3 : 2;
 }
@@ -146,8 +152,8 @@ uint32_t plane_laws(const qcts_problem& p, const char* scheme, const char* layou
   if (is_family(scheme, "fp8_row")) return float8_rows(p, laws);
   if (is_family(scheme, "fp8")) return fp8(p, laws);
   if (is_family(scheme, "fp8_sparse24")) return fp8_sparse24(p, laws);
-  if (is_family(scheme, "mx")) return mx(p, laws);
-  if (is_family(scheme, "nvfp4")) return nvfp4(p, laws);
+  if (is_family(scheme, "mx")) return mx(p, layout, laws);
+  if (is_family(scheme, "nvfp4")) return nvfp4(p, layout, laws);
   if (is_family(scheme, "nf4")) return nf4(p, laws);
   if (is_family(scheme, "gguf_proto")) return gguf_proto(p, laws);
   if (is_family(scheme, "tinyq")) return tinyq(p, laws);

@@ -1,5 +1,5 @@
 // int8 rows of x for the scalar variants of quantize_activation and linear: torchao 0.18.0 Int8Tensor.from_hp
-// of x with PerRow(), one row. Every function has internal linkage.
+// of x with PerRow(), one row, and what the first generation did. Every function has internal linkage.
 #pragma once
 
 #include <math.h>
@@ -38,6 +38,27 @@ struct RowScale {
   return static_cast<int8_t>(code < -128 ? -128 : code > 127 ? 127 : code);
 }
 
+// A row as torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant makes it: codes -127 .. 127, a
+// scale of at least 1e-5 in x's dtype, steps rounded to bfloat16 and otherwise in float32.
+[[maybe_unused]] RowScale quantize_row_127(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
+  float most = 0;
+  for (int64_t i = 0; i < k; ++i) {
+    const float x = load(dtype, row, i), magnitude = x < 0 ? -x : x;
+    if (!(magnitude <= most)) most = magnitude;
+    if (most != most) break;
+  }
+  const float least = round_to(dtype, 1e-5f);
+  float scale = round_to(dtype, most / 127.0f);
+  if (scale < least) scale = least;
+  const uint32_t steps_in = dtype == QCTS_BF16 ? QCTS_BF16 : QCTS_F32;
+  const float reciprocal = round_to(steps_in, 1.0f / scale);
+  for (int64_t i = 0; i < k; ++i) {
+    const float code = nearbyintf(round_to(steps_in, load(dtype, row, i) * reciprocal));
+    codes[i] = code != code ? 0 : static_cast<int8_t>(code < -127 ? -127 : code > 127 ? 127 : code);
+  }
+  return {scale, 0};
+}
+
 // A row as torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant makes it (8da4w): asymmetric, every
 // step rounded to dtype, the least scale dtype's smallest normal number.
 [[maybe_unused]] RowScale quantize_token(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
@@ -67,8 +88,21 @@ struct RowScale {
   return chosen;
 }
 
-[[maybe_unused]] bool is_asymmetric(const char* activation) {
-  return activation != nullptr && std::strcmp(activation, "dyn_row_asym") == 0;
+[[maybe_unused]] bool is_int8_row_policy(const char* activation) {
+  constexpr const char* kPolicies[] = {"dyn_row_sym", "dyn_row_asym", "dyn_row_sym_127"};
+  for (const char* known : kPolicies)
+    if (std::strcmp(activation, known) == 0) return true;
+  return false;
+}
+
+// By one of int8_row's policies.
+[[maybe_unused]] RowScale quantize_int8_row(uint32_t dtype, const char* activation, const void* row,
+                                            int64_t k, int8_t* codes) {
+  if (std::strcmp(activation, "dyn_row_sym_127") == 0) return quantize_row_127(dtype, row, k, codes);
+  const RowScale chosen = int8_row_scale(dtype, row, k, std::strcmp(activation, "dyn_row_asym") == 0);
+  const float reciprocal = 1.0f / chosen.scale;
+  for (int64_t i = 0; i < k; ++i) codes[i] = int8_code(load(dtype, row, i), reciprocal, chosen.zero_point);
+  return chosen;
 }
 
 }  // namespace

@@ -53,7 +53,12 @@ qcts_status check_planes(const qcts_problem& p, const char* scheme, const char* 
   return QCTS_OK;
 }
 
-qcts_status check_packing(const qcts_problem& p, char* why, size_t why_size) {
+qcts_status check_packing(const qcts_problem& p, const char* scheme, char* why, size_t why_size) {
+  if (equals(scheme, "mx") || equals(scheme, "nvfp4")) {
+    if (equals(p.layout, "swizzled")) return QCTS_OK;
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+                  p.layout == nullptr ? "NULL" : p.layout);
+  }
   if (is_tile_packed(p.layout)) {
     if (p.w_dtype != QCTS_BF16)
       return refuse(QCTS_UNSUPPORTED, why, why_size, "tile_packed_4d holds bfloat16 weights only");
@@ -61,6 +66,15 @@ qcts_status check_packing(const qcts_problem& p, char* why, size_t why_size) {
       return refuse(QCTS_UNSUPPORTED, why, why_size,
                     "tile_packed_4d pads k to 1024, which group %lld does not divide",
                     static_cast<long long>(p.group));
+    return QCTS_OK;
+  }
+  if (equals(scheme, "int4_plain")) {
+    if (!equals(p.layout, "preshuffled_bf16"))
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+                    p.layout == nullptr ? "NULL" : p.layout);
+    if (p.n % 16 != 0 || p.k % 16 != 0)
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s needs n and k to be multiples of 16",
+                    p.layout);
     return QCTS_OK;
   }
   if (!equals(p.layout, "cpu_avx512") && !equals(p.layout, "cpu_avx2") && !equals(p.layout, "cpu_default"))
@@ -174,7 +188,7 @@ qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem
     return refuse(QCTS_UNSUPPORTED, why, why_size, "weights must be float32, float16 or bfloat16");
   if (check_blocks(p, kernel.scheme, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   const bool packs = kernel.op == QCTS_OP_PACK || kernel.op == QCTS_OP_UNPACK;
-  if (packs && check_packing(p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+  if (packs && check_packing(p, kernel.scheme, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
 
   qcts_status status = QCTS_OK;
   if (kernel.op == QCTS_OP_LINEAR) status = check_linear(p, why, why_size);
@@ -200,7 +214,7 @@ qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* prob
       (p.m > 1 && p.ldx_bytes < p.k * static_cast<int64_t>(dtype_bytes(p.x_dtype))))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "x of %lld x %lld on device %u",
                   static_cast<long long>(p.m), static_cast<long long>(p.k), p.device);
-  return QCTS_OK;
+  return check_blocks(p, kernel.scheme, why, why_size);
 }
 
 qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem) {
@@ -235,6 +249,16 @@ qcts_status check_prepare(const qcts_kernel& kernel, const qcts_problem* problem
 void parallel_for(uint32_t threads, int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
                   void* context) {
   ThreadPool::shared().run(threads, count, grain, body, context);
+}
+
+void copy_planes_but(const qcts_problem& p, const char* name) {
+  for (uint32_t i = 0; i < p.n_out_planes; ++i) {
+    const qcts_plane& plane = p.out_planes[i];
+    if (std::strcmp(plane.name, name) == 0) continue;
+    size_t bytes = dtype_bytes(plane.dtype);
+    for (uint32_t d = 0; d < plane.ndim; ++d) bytes *= static_cast<size_t>(plane.shape[d]);
+    std::memcpy(plane.data, plane_data(p.planes, p.n_planes, plane.name), bytes);
+  }
 }
 
 }  // namespace qcts

@@ -40,6 +40,9 @@ bool is_tile_packed(const char* layout);
 // Data of the plane called `name`; NULL when absent.
 void* plane_data(const qcts_plane* planes, uint32_t count, const char* name);
 
+// Of a problem that packs or unpacks: every plane but `name`, as it is.
+void copy_planes_but(const qcts_problem& problem, const char* name);
+
 // Its dtype; QCTS_NONE when absent.
 uint32_t plane_dtype(const qcts_plane* planes, uint32_t count, const char* name);
 

@@ -2,7 +2,8 @@
 
     scripts/report.py out/report.json --html out/report.html --summary out/summary.md
 
-load.json beside the report (scripts/bench_load) becomes its load and save section.
+load.json beside the report (scripts/bench_load) becomes its load and save section, generate.json (scripts/latency) its section on a
+model's generate.
 """
 
 import argparse
@@ -87,7 +88,7 @@ def roof_bar(share):
         f'<line class="one" x1="{x(1):.1f}" x2="{x(1):.1f}" y1="0" y2="14"/></svg>')
 
 
-def view(report, load=None):
+def view(report, load=None, generate=None):
     """Everything the template names."""
     cases = report["cases"]
     tone, line, explanation = headline(report)
@@ -116,7 +117,8 @@ def view(report, load=None):
         "rooflines": model.rooflines(cases), "roof_bar": roof_bar, "microseconds": microseconds,
         "latency_trust": report.get("latency_trust"),
         "latency_note": report.get("latency_note", ""), "reasons": model.reasons(cases), "waivers": report["waivers"],
-        "load": load, "conformance_text": report["conformance"]["rule"], "cases": sorted(cases, key=lambda case: case["id"]),
+        "load": load, "generate": generate,
+        "conformance_text": report["conformance"]["rule"], "cases": sorted(cases, key=lambda case: case["id"]),
     }
 
 
@@ -124,11 +126,11 @@ def flatten(environment):
     return [(key, ", ".join(map(str, value)) if isinstance(value, list) else value) for key, value in environment.items()]
 
 
-def render_html(report, load=None):
+def render_html(report, load=None, generate=None):
     loader = jinja2.FileSystemLoader(ROOT / "reports")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.ChainableUndefined, trim_blocks=True)
     environment.tests["none"] = lambda value: value is None or isinstance(value, jinja2.Undefined)
-    return environment.get_template("page.html").render(view(report, load))
+    return environment.get_template("page.html").render(view(report, load, generate))
 
 
 def render_summary(report):
@@ -157,10 +159,10 @@ def main(arguments=None):
     except (OSError, json.JSONDecodeError) as error:
         print(f"report.py: {options.report}: {error}", file=sys.stderr)
         return 2
-    load_file = options.report.with_name("load.json")
-    load = json.loads(load_file.read_text(encoding="utf-8")) if load_file.exists() else None
+    beside = {name: options.report.with_name(f"{name}.json") for name in ("load", "generate")}
+    sections = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in beside.items() if file.exists()}
     if options.html:
-        options.html.write_text(render_html(report, load), encoding="utf-8")
+        options.html.write_text(render_html(report, **sections), encoding="utf-8")
     if options.summary:
         options.summary.write_text(render_summary(report), encoding="utf-8")
     return 0

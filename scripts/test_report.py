@@ -43,6 +43,16 @@ def test_what_files_contain_is_escaped():
     assert "<code>&lt;script&gt;</code>" in page and page.count("<script>") == 1
 
 
+@pytest.mark.parametrize("equal, words", [(True, "the same tokens after saving"), (False, "other tokens after saving")])
+def test_a_generate_has_its_section_and_its_verdict(equal, words):
+    row = {"model": "int4_reloaded", "tokens_per_s": 12.25, "least_tokens_per_s": 11.0, "greatest_tokens_per_s": 13.0, "turns": 5}
+    generate = {"new_tokens": 32, "threads": 2, "group_size": 128, "tokens_equal": equal, "tokens_as_dense": 7, "dense_bytes": 100,
+                "file_bytes": 50, "rows": [row]}
+    page = report.render_html(make([FAILED]), generate=generate)
+    assert words in page and "7 of 32" in page and "12.2" in page
+    assert "One real generate" not in report.render_html(make([FAILED]))
+
+
 def test_the_page_needs_no_network():
     page = report.render_html(make([FAILED]))
     assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page) and "@import" not in page

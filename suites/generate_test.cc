@@ -148,7 +148,7 @@ TEST_P(GenerateForScheme, EveryInputOfTheTableCanBeMade) {
 
 // Inputs are made for schemes that a kernel serves: the reference is not asked about its own answers. And the
 // tests' weights come in three dtypes, their rows have scales apart, and scales hold an odd factor (a
-// power of two alone does not): the schemes that can be given such.
+// power of two alone does not): the schemes that can be given such, which two of four stored k rule out.
 std::vector<size_t> suited_schemes() {
   Registry registry;
   registry.add(builtin_provider());
@@ -156,7 +156,7 @@ std::vector<size_t> suited_schemes() {
   for (size_t i = 0; i < schemes().size(); ++i) {
     const Scheme& scheme = *schemes()[i];
     const int64_t k = 3 * std::max<int64_t>(scheme.group(), 32);
-    bool suits = !registry.find("linear", scheme.family()).empty();
+    bool suits = !registry.find("linear", scheme.family()).empty() && scheme.family() != "fp8_sparse24";
     for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32})
       suits = suits && !scheme.refusal({dtype, 37, k});
     if (!suits) continue;

@@ -138,7 +138,8 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
   return all;
 }
 
-// Sources: torchao 0.18.0 on torch 2.13.0, CPU, each class's linear.
+// Sources: torchao 0.18.0 on torch 2.13.0, CPU, each class's linear. recorded_dense: what torchao 0.5.0 to
+// 0.17.0 does where no kernel takes x and weight (_quantized_linear_op of AffineQuantizedTensor).
 //
 // int8_row, int8_tensor (int8_tensor.py): mm(x, qdata.to(x.dtype).t()), whose result has x's dtype; times
 // scale.to(x.dtype), again in x's dtype; then + bias. The scale acts on the finished row sum.
@@ -162,7 +163,10 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
 //
 // tinyq_w8a32 (TinyQ 006b7b9, w8_a32_forward): q.float() * s in float32, F.linear, then + bias. tinyq_w8a16
 // (w8_a16_forward): F.linear(x, q.to(x.dtype)) has x's dtype; times the scales, then + bias, each in it.
-qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activation, DType dtype) {
+qcts_numerics recorded_numerics(const Question& question) {
+  const Scheme& scheme = *question.input.scheme;
+  const std::string_view activation = question.input.activation;
+  const DType dtype = question.input.y_dtype;
   const std::string_view family = scheme.family();
   // pre_weight_only: x is scaled and rounded before it is x; the planes of the policy hold it so.
   const bool weight_only = activation.ends_with(kWeightOnly);
@@ -171,7 +175,10 @@ qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activatio
   numerics.accumulator = QCTS_F32;
   numerics.product_cast = QCTS_F32;
   numerics.output_cast = abi_dtype(dtype);
-  if (family.starts_with("int8_") && !weight_only) {
+  if (question.recorded_dense) {
+    numerics.weight_cast = numerics.x_cast = abi_dtype(dtype);
+    numerics.output_cast = QCTS_NONE;
+  } else if (family.starts_with("int8_") && !weight_only) {
     numerics.accumulator = QCTS_I32;
     numerics.product_cast = numerics.output_cast = QCTS_NONE;
     numerics.partial_cast = abi_dtype(dtype);
@@ -186,7 +193,8 @@ qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activatio
   } else if (weight_only &&
              (family == "fp8_row" || family == "fp8" || family == "nf4" || family == "int8_group")) {
     numerics.weight_cast = abi_dtype(dtype);
-  } else if (family == "fp8_row" && activation == "dyn_row") {
+  } else if ((family == "fp8_row" && activation == "dyn_row") ||
+             (family == "fp8" && activation == "dyn_tensor")) {
     numerics.weight_cast = numerics.x_cast = QCTS_F32;  // _scaled_mm on a CPU: both times their scales
     if (dtype != DType::float32) numerics.output_cast = QCTS_NONE;  // it adds the bias of narrow types itself
   } else if (family == "mx") {

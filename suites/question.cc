@@ -169,6 +169,7 @@ Question ask_golden(const Case& c) {
     question.expected.planes = c.op == "pack" ? golden.tensor().planes : std::move(plain);
   } else if (c.op == "linear") {
     ask_linear(golden, question);
+    question.recorded_dense = std::ranges::find(c.golden->flags, "dense_linear") != c.golden->flags.end();
   } else {
     throw std::logic_error("no golden says anything of op " + c.op);
   }

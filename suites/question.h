@@ -22,6 +22,7 @@ struct Question {
   std::string relation;     // linear: one of generate_related.h, between y and the answers to `related`
   std::vector<KernelInput> related;
   std::vector<std::byte> recorded_y;  // linear on a golden: what the real library answered; empty otherwise
+  bool recorded_dense = false;        // by multiplying x and the weight, both dequantized to x's dtype
 };
 
 // Synthetic cases are expected to mean what the reference says; golden ones what the producer's own files
@@ -70,6 +71,6 @@ class LastQuestion {
 
 // Where the library that recorded a golden's y rounds: the producer's CPU path of the scheme under the policy
 // (see linear_truth.cc for the sources). Throws std::logic_error where nothing is known.
-qcts_numerics recorded_numerics(const Scheme& scheme, std::string_view activation, DType dtype);
+qcts_numerics recorded_numerics(const Question& question);
 
 }  // namespace qcts

@@ -48,8 +48,7 @@ TEST_F(GoldenQuestion, TheRecordedAnswersLieInsideTheBoundAndMovedOnesDoNot) {
        {std::pair{"int8_row", "plain"}, {"fp8_row", "plain"}, {"int4_tinygemm_g32", "cpu_avx2"}}) {
     const Question question = ask(find_case("linear", scheme, layout), 0);
     const LinearTruth truth(question.input);
-    const std::vector<Bounded> bounds = truth.bounds(
-        recorded_numerics(*question.input.scheme, question.input.activation, question.input.y_dtype));
+    const std::vector<Bounded> bounds = truth.bounds(recorded_numerics(question));
     EXPECT_TRUE(compare_bounded(bounds, question.input.y_dtype, question.recorded_y).equal()) << scheme;
     std::vector<std::byte> shifted = question.recorded_y;
     std::rotate(shifted.begin(), shifted.begin() + dtype_bytes(question.input.y_dtype), shifted.end());

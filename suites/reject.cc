@@ -1,15 +1,28 @@
-// The reject kind: a malformed file is refused with the class that the manifest requires, or read with
-// exactly the payload that it names, under each of the options that the entry lists.
+// The reject kind: a malformed file is refused with the class that the manifest requires, marked as one of
+// security exactly where it is one and then, in a pickle, with its place; or it is read with exactly the
+// payload that the manifest names. Under each of the options that the entry lists.
 #include "suites/judge.h"
 #include "suites/payload.h"
 
 namespace qcts {
 namespace {
 
-// "CrcMismatch", or the payload's digest when the file was read.
+// "CrcMismatch", "PickleGlobal (security)", or the payload's digest when the file was read.
 struct ReadOutcome {
   std::string word, detail;
 };
+
+bool is_of_a_pickle(RefusalClass cls) {
+  return cls == RefusalClass::PickleOpcode || cls == RefusalClass::PickleGlobal ||
+         cls == RefusalClass::PickleCall;
+}
+
+std::string refusal_word(RefusalClass cls, bool security, std::optional<uint64_t> offset) {
+  std::string word(refusal_class_name(cls));
+  if (security) word += " (security)";
+  if (security && is_of_a_pickle(cls) && !offset) word += " without its offset";
+  return word;
+}
 
 ReadOutcome outcome_of(const std::filesystem::path& file, bool lenient) {
   OpenOptions options;
@@ -18,7 +31,8 @@ ReadOutcome outcome_of(const std::filesystem::path& file, bool lenient) {
     const Checkpoint checkpoint = open_checkpoint(file, options);
     return {payload_digest(checkpoint), "read, " + std::to_string(checkpoint.tensors.size()) + " tensors"};
   } catch (const Refused& refused) {
-    return {std::string(refusal_class_name(refused.refusal().cls)), refused.what()};
+    return {refusal_word(refused.refusal().cls, refused.refusal().security, refused.refusal().offset),
+            refused.what()};
   } catch (const std::bad_alloc&) {
     return {"std::bad_alloc", "the reader allocated before it had validated"};
   } catch (const std::exception& error) {
@@ -31,7 +45,7 @@ ReadOutcome outcome_of(const std::filesystem::path& file, bool lenient) {
 void judge_reject(const Case& c, const JudgeContext&, Verdict& verdict) {
   const Malformed& malformed = *c.malformed;
   const std::string want =
-      malformed.refusal ? std::string(refusal_class_name(*malformed.refusal)) : malformed.accepted_sha256;
+      malformed.refusal ? refusal_word(*malformed.refusal, malformed.security, 0) : malformed.accepted_sha256;
   verdict.status = Status::fail;
   if (malformed.options.empty() || want.empty()) {
     verdict.status = Status::weak_evidence;

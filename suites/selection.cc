@@ -99,6 +99,7 @@ std::string nearest_id(const std::string& filter, const std::vector<Candidate>& 
   std::vector<std::string> pool;
   for (const auto& set : piece ? std::vector{words} : std::vector{ids, full_ids})
     pool.insert(pool.end(), set.begin(), set.end());
+  if (!piece) return cli::nearest("*" + filter + "*", pool);
   std::string bare;
   for (const char c : filter)
     if (c != '*' && c != '?') bare += c;

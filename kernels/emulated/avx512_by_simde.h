@@ -1,9 +1,12 @@
-// Read before every AVX-512 source of the emulated plug-in: gives the intrinsics' names to SIMDe's functions,
-// and supplies the conversions that SIMDe 0.7.4 does not have, by halves.
+// Read before every source of the emulated plug-in: gives the intrinsics' names to SIMDe's functions, and
+// supplies, by halves, the conversions that SIMDe 0.7.4 does not have and the dot products of bytes, which it
+// takes apart byte by byte.
 #pragma once
 
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/x86/avx512.h>
+
+#include "kernels/emulated/tiles.h"
 
 namespace {
 
@@ -58,8 +61,30 @@ inline __m512 join(__m256 low, __m256 high) {
   return _mm256_insertf128_ps(_mm256_castps128_ps256(low), high, 1);
 }
 
+[[maybe_unused]] inline __m512d emulated_cvtepi32_pd(__m256i a) {
+  const __m256d low = _mm256_cvtepi32_pd(_mm256_castsi256_si128(a)),
+                high = _mm256_cvtepi32_pd(_mm256_extracti128_si256(a, 1));
+  return _mm512_castsi512_pd(join(_mm256_castpd_si256(low), _mm256_castpd_si256(high)));
+}
+// VPDPBUSD (SDM volume 2D): four products of unsigned a and signed b, each of at most 17 bits, and their sum
+// added to a lane, none of it saturating. Even and odd bytes as 16-bit numbers; a's are below 256.
+[[maybe_unused]] inline __m256i emulated_dpbusd(__m256i sum, __m256i a, __m256i b) {
+  const __m256i even = _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),
+                                         _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8));
+  const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8));
+  return _mm256_add_epi32(sum, _mm256_add_epi32(even, odd));
+}
+[[maybe_unused]] inline __m512i emulated_dpbusd(__m512i sum, __m512i a, __m512i b) {
+  return join(emulated_dpbusd(low_half(sum), low_half(a), low_half(b)),
+              emulated_dpbusd(high_half(sum), high_half(a), high_half(b)));
+}
+
 }  // namespace
 
+#define _mm256_dpbusd_avx_epi32(sum, a, b) emulated_dpbusd(sum, a, b)
+#undef _mm512_dpbusd_epi32
+#define _mm512_dpbusd_epi32(sum, a, b) emulated_dpbusd(sum, a, b)
+#define _mm512_cvtepi32_pd(a) emulated_cvtepi32_pd(a)
 #define _mm512_cvtepi8_epi32(a) emulated_cvtepi8_epi32(a)
 #define _mm512_cvtepu8_epi32(a) emulated_cvtepu8_epi32(a)
 #define _mm512_cvtepu16_epi32(a) emulated_cvtepu16_epi32(a)

@@ -1,4 +1,4 @@
-// Provider "emulated": the avx512 lines of kernels.inc, compiled against SIMDe.
+// Provider "emulated": the lines of kernels.inc that need more than AVX2, compiled against SIMDe and tiles.h.
 #include <string>
 #include <vector>
 
@@ -7,11 +7,11 @@
 
 namespace qcts {
 
-// Takes the place of machine.cc in this library: an emulated AVX-512 needs no more than AVX2.
+// Takes the place of machine.cc in this library: emulation needs no more than AVX2.
 const char* missing_feature(const char*) {
   const bool able =
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-  return able ? nullptr : "needs avx2, fma, f16c to emulate AVX-512";
+  return able ? nullptr : "needs avx2, fma, f16c to emulate what is newer";
 }
 
 }  // namespace qcts
@@ -20,7 +20,10 @@ namespace {
 
 #define QCTS_EMULATE_scalar(op, scheme)
 #define QCTS_EMULATE_avx2(op, scheme)
+#define QCTS_EMULATE_avxvnni(op, scheme) &qcts_kernel_##op##_##scheme##_avxvnni,
 #define QCTS_EMULATE_avx512(op, scheme) &qcts_kernel_##op##_##scheme##_avx512,
+#define QCTS_EMULATE_avx512vnni(op, scheme) &qcts_kernel_##op##_##scheme##_avx512vnni,
+#define QCTS_EMULATE_amx(op, scheme) &qcts_kernel_##op##_##scheme##_amx,
 #define QCTS_KERNEL(op, scheme, variant) QCTS_EMULATE_##variant(op, scheme)
 const qcts_kernel* const kSources[] = {
 #include "kernels/kernels.inc"

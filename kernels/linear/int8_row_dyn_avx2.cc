@@ -9,14 +9,10 @@ using namespace qcts::avx2;
 struct Int8RowDyn {
   static constexpr int kStepPairs = 1, kStepBytes = 2 * kColumns;
 
-  static bool takes(const char* policy) {
-    return std::strcmp(policy, "dyn_row_sym") == 0 || std::strcmp(policy, "dyn_row_asym") == 0;
-  }
+  static bool takes(const char* policy) { return is_int8_row_policy(policy); }
   static int64_t group(const qcts_problem& p) { return p.k; }
   static uint32_t scale_dtype(const qcts_problem&) { return QCTS_F32; }
-  static RowRecipe recipe(const qcts_problem& p) {
-    return {p.x_dtype, std::strcmp(p.activation, "dyn_row_asym") == 0, false};
-  }
+  static RowRecipe recipe(const qcts_problem& p) { return int8_row_recipe(p.x_dtype, p.activation); }
 
   [[gnu::always_inline]] static __m256i decode(const uint8_t* at, int vector, int) {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + vector * 2 * kLanes)));
@@ -36,7 +32,7 @@ struct Int8RowDyn {
 
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_avx2 =
     int8_linear_of<qcts_kernel_linear_int8_row_dyn_avx2, Int8RowDyn>(
-        "int8_row:dyn_row_sym,dyn_row_asym",
+        "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127",
         "codes widened to 16 bits in registers for m <= 2, to a panel above, exact integer sums; bound by "
         "reading "
         "weights, then by integer multiply-adds");

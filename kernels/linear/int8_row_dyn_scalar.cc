@@ -6,21 +6,16 @@ namespace {
 using namespace qcts::scalar;
 
 struct Int8RowDyn {
-  static bool takes(const char* activation) {
-    return std::strcmp(activation, "dyn_row_sym") == 0 || is_asymmetric(activation);
-  }
+  static bool takes(const char* activation) { return is_int8_row_policy(activation); }
   static int64_t group(const qcts_problem& p) { return p.k; }
 
   static RowScale quantize_row(const qcts_problem& p, const char* row, int8_t* codes) {
-    const RowScale chosen = int8_row_scale(p.x_dtype, row, p.k, is_asymmetric(p.activation));
-    const float reciprocal = 1.0f / chosen.scale;
-    for (int64_t k = 0; k < p.k; ++k)
-      codes[k] = int8_code(load(p.x_dtype, row, k), reciprocal, chosen.zero_point);
-    return chosen;
+    return quantize_int8_row(p.x_dtype, p.activation, row, p.k, codes);
   }
 };
 
 }  // namespace
 
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_scalar =
-    int8_linear_of<qcts_kernel_linear_int8_row_dyn_scalar, Int8RowDyn>("int8_row:dyn_row_sym,dyn_row_asym");
+    int8_linear_of<qcts_kernel_linear_int8_row_dyn_scalar, Int8RowDyn>(
+        "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127");

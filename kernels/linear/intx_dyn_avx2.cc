@@ -9,12 +9,16 @@ namespace {
 using namespace qcts::avx2;
 
 struct Intx {
-  static bool takes(const char* policy) { return std::strcmp(policy, "dyn_token_asym") == 0; }
+  static bool takes(const char* policy) {
+    return std::strcmp(policy, "dyn_token_asym") == 0 || std::strcmp(policy, "dyn_token_asym_s32") == 0;
+  }
   static int64_t group(const qcts_problem& p) { return p.group != 0 ? p.group : p.k; }
   static uint32_t scale_dtype(const qcts_problem& p) {
     return qcts::scheme_name_has(p, "_s32") ? static_cast<uint32_t>(QCTS_F32) : p.w_dtype;
   }
-  static RowRecipe recipe(const qcts_problem& p) { return {p.x_dtype, true, true}; }
+  static RowRecipe recipe(const qcts_problem& p) {
+    return {p.x_dtype, true, std::strcmp(p.activation, "dyn_token_asym") == 0, false};
+  }
   // -8 .. 7, by the scheme's name.
   static bool is_narrow(const qcts_problem& p) {
     return qcts::scheme_name_has(p, "_b1_") || qcts::scheme_name_has(p, "_b2_") ||
@@ -76,7 +80,7 @@ qcts_status intx_run(const qcts_problem* p) {
 }
 
 constexpr qcts_kernel intx_entry() {
-  qcts_kernel entry = int8_linear_of<kIntx, IntxBytes>("intx:dyn_token_asym",
+  qcts_kernel entry = int8_linear_of<kIntx, IntxBytes>("intx:dyn_token_asym,dyn_token_asym_s32",
                                                        "codes widened to 16 bits in registers for m <= 2, to "
                                                        "a panel above, exact integer sums; bound by reading "
                                                        "weights, then by integer multiply-adds");

@@ -1,5 +1,5 @@
 // 8da4w: scalar_int8_linear.h with a scale and a zero point a group of the weight; every step of x's
-// quantization is rounded to x's dtype.
+// quantization is rounded to x's dtype, or taken in float32 (the first generation's).
 #include "kernels/scalar_int8_linear.h"
 
 namespace {
@@ -7,15 +7,20 @@ namespace {
 using namespace qcts::scalar;
 
 struct IntxDyn {
-  static bool takes(const char* activation) { return std::strcmp(activation, "dyn_token_asym") == 0; }
+  static bool takes(const char* activation) { return in_dtype(activation) || is_float32(activation); }
+  static bool in_dtype(const char* activation) { return std::strcmp(activation, "dyn_token_asym") == 0; }
+  static bool is_float32(const char* activation) {
+    return std::strcmp(activation, "dyn_token_asym_s32") == 0;
+  }
   static int64_t group(const qcts_problem& p) { return p.group != 0 ? p.group : p.k; }
 
   static RowScale quantize_row(const qcts_problem& p, const char* row, int8_t* codes) {
-    return quantize_token(p.x_dtype, row, p.k, codes);
+    return in_dtype(p.activation) ? quantize_token(p.x_dtype, row, p.k, codes)
+                                  : quantize_int8_row(p.x_dtype, "dyn_row_asym", row, p.k, codes);
   }
 };
 
 }  // namespace
 
 const qcts_kernel qcts_kernel_linear_intx_dyn_scalar =
-    int8_linear_of<qcts_kernel_linear_intx_dyn_scalar, IntxDyn>("intx:dyn_token_asym");
+    int8_linear_of<qcts_kernel_linear_intx_dyn_scalar, IntxDyn>("intx:dyn_token_asym,dyn_token_asym_s32");

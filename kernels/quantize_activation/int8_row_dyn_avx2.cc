@@ -12,7 +12,7 @@ void quantize_int8_dyn_rows(void* context, int64_t first, int64_t last) {
   auto* qdata = static_cast<int8_t*>(qcts::out_plane(p, "qdata"));
   auto* scales = static_cast<char*>(qcts::out_plane(p, "scale"));
   auto* zero_points = static_cast<int8_t*>(qcts::out_plane(p, "zero_point"));
-  const RowRecipe recipe = {p.x_dtype, std::strcmp(p.activation, "dyn_row_asym") == 0, false};
+  const RowRecipe recipe = int8_row_recipe(p.x_dtype, p.activation);
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
     const RowScale chosen = row_scale(recipe, row, p.k);
@@ -24,8 +24,7 @@ void quantize_int8_dyn_rows(void* context, int64_t first, int64_t last) {
 
 qcts_status int8_dyn_supports(const qcts_problem* problem, char* why, size_t why_size) {
   const qcts_problem& p = *problem;
-  if (p.activation == nullptr ||
-      (std::strcmp(p.activation, "dyn_row_sym") != 0 && std::strcmp(p.activation, "dyn_row_asym") != 0))
+  if (p.activation == nullptr || !is_int8_row_policy(p.activation))
     return qcts::refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
                         p.activation == nullptr ? "NULL" : p.activation);
   return qcts::check_activation(qcts_kernel_quantize_activation_int8_row_dyn_avx2, problem, why, why_size);
@@ -43,7 +42,7 @@ qcts_status int8_dyn_run(const qcts_problem* problem) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx2 =
-    qcts::exact_entry(QCTS_OP_QUANTIZE_ACTIVATION, "int8_row:dyn_row_sym,dyn_row_asym", "avx2",
-                      "two passes a row, the second in cache; bound by rounding, eight elements at a time",
-                      {int8_dyn_supports, int8_dyn_run});
+const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx2 = qcts::exact_entry(
+    QCTS_OP_QUANTIZE_ACTIVATION, "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127", "avx2",
+    "two passes a row, the second in cache; bound by rounding, eight elements at a time",
+    {int8_dyn_supports, int8_dyn_run});

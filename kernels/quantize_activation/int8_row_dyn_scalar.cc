@@ -14,14 +14,10 @@ struct Task {
 void quantize_rows(void* context, int64_t first, int64_t last) {
   const Task& task = *static_cast<const Task*>(context);
   const qcts_problem& p = *task.problem;
-  const bool asymmetric = qcts::scalar::is_asymmetric(p.activation);
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
-    const qcts::scalar::RowScale chosen = qcts::scalar::int8_row_scale(p.x_dtype, row, p.k, asymmetric);
-    const float reciprocal = 1.0f / chosen.scale;
-    for (int64_t k = 0; k < p.k; ++k)
-      task.qdata[m * p.k + k] =
-          qcts::scalar::int8_code(qcts::scalar::load(p.x_dtype, row, k), reciprocal, chosen.zero_point);
+    const qcts::scalar::RowScale chosen =
+        qcts::scalar::quantize_int8_row(p.x_dtype, p.activation, row, p.k, task.qdata + m * p.k);
     std::memcpy(task.scale + 4 * m, &chosen.scale, 4);
     task.zero_point[m] = static_cast<int8_t>(chosen.zero_point);
   }
@@ -29,8 +25,7 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
 
 qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
   const qcts_problem& p = *problem;
-  if (p.activation == nullptr ||
-      (std::strcmp(p.activation, "dyn_row_sym") != 0 && std::strcmp(p.activation, "dyn_row_asym") != 0))
+  if (p.activation == nullptr || !qcts::scalar::is_int8_row_policy(p.activation))
     return qcts::refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s", p.activation);
   if (p.x_dtype != QCTS_F32 && p.x_dtype != QCTS_F16 && p.x_dtype != QCTS_BF16)
     return qcts::refuse(QCTS_UNSUPPORTED, why, why_size, "x must be float32, float16 or bfloat16");
@@ -56,6 +51,6 @@ qcts_status run(const qcts_problem* problem) {
 }  // namespace
 
 const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_scalar = qcts::exact_entry(
-    QCTS_OP_QUANTIZE_ACTIVATION, "int8_row:dyn_row_sym,dyn_row_asym", "scalar",
+    QCTS_OP_QUANTIZE_ACTIVATION, "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127", "scalar",
     "two passes a row: its range, then codes; bound by float rounding, one element at a time",
     {supports, run});

@@ -66,16 +66,6 @@ bool holds_numbers(DType dtype) {
          dtype == DType::int32 || dtype == DType::int64;
 }
 
-std::vector<double> numbers_of(const Tensor& tensor) {
-  std::vector<std::byte> scratch;
-  const std::span<const std::byte> bytes = row_major_view(tensor, scratch);
-  std::vector<double> numbers(static_cast<size_t>(tensor.numel()));
-  for (size_t i = 0; i < numbers.size(); ++i)
-    numbers[i] =
-        is_float(tensor.dtype) ? load_float(tensor.dtype, bytes, i) : integer_at(tensor.dtype, bytes, i);
-  return numbers;
-}
-
 // dtypes/uintx/bitpacking.py: a code of b bits is cut into shards of 4, 2 and 1 bits, the widest lowest. A
 // shard byte holds 8 / w codes that lie K * w / 8 columns apart (pack_dim -1).
 std::optional<std::vector<double>> uintx_codes(const NamedTensor& tensor, const std::string& at, int64_t rows,
@@ -253,6 +243,16 @@ std::optional<Affine> read_flat(const NamedTensor& tensor) {
 }
 
 }  // namespace
+
+std::vector<double> numbers_of(const Tensor& tensor) {
+  std::vector<std::byte> scratch;
+  const std::span<const std::byte> bytes = row_major_view(tensor, scratch);
+  std::vector<double> numbers(static_cast<size_t>(tensor.numel()));
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] =
+        is_float(tensor.dtype) ? load_float(tensor.dtype, bytes, i) : integer_at(tensor.dtype, bytes, i);
+  return numbers;
+}
 
 std::optional<std::string> affine_prefix(const NamedTensor& tensor) {
   if (tensor.type == "AffineQuantizedTensor") return "";

@@ -35,6 +35,9 @@ std::optional<std::vector<double>> floatx_codes(const Tensor& packed, int64_t ro
 // Sign, exponent, mantissa, from the high bits; bias 2^(e-1) - 1, subnormals, no infinity and no NaN.
 double floatx_value(int code, int exponent_bits, int mantissa_bits);
 
+// Row-major; NaN for elements that are neither floats nor integers of up to 64 bits.
+std::vector<double> numbers_of(const Tensor& tensor);
+
 // Prefix of the parts of the AffineQuantizedTensor in a tensor: "" or "original_weight_tensor."; nullopt when
 // there is none.
 std::optional<std::string> affine_prefix(const NamedTensor& tensor);

@@ -1,4 +1,5 @@
 // Which tensors are a scheme's, and their planes.
+#include <algorithm>
 #include <cstring>
 
 #include "reference/dialects/attributes.h"
@@ -90,6 +91,11 @@ bool one_scale_a_row(const NamedTensor& tensor) {
 std::string data_name(const Json& value) {
   const auto data = value.is_object() ? value.find("_data") : value.end();
   return value.is_object() && data != value.end() && data->is_string() ? data->get<std::string>() : "";
+}
+
+bool all_zero(const Tensor& tensor) {
+  std::vector<std::byte> scratch;
+  return std::ranges::all_of(row_major_view(tensor, scratch), [](std::byte b) { return b == std::byte{0}; });
 }
 
 Plane widened(const Tensor& tensor, const PlaneSpec& spec) {

@@ -5,8 +5,9 @@
 namespace qcts {
 namespace {
 
-bool makes_intx(const Scheme& scheme, std::string_view layout, std::string_view) {
-  return scheme.family() == "intx" && layout == "plain";
+// The first generation's policy has no word in activation_quantization.
+bool makes_intx(const Scheme& scheme, std::string_view layout, std::string_view activation) {
+  return scheme.family() == "intx" && layout == "plain" && activation != "dyn_token_asym_s32";
 }
 
 Json state_intx(const SchemeTensor& tensor) {

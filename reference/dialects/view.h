@@ -45,6 +45,8 @@ bool one_scale_a_row(const NamedTensor& tensor);
 // name of an enum or dtype object: {"_type": .., "_data": "NAME"} -> "NAME"; "" otherwise.
 std::string data_name(const nlohmann::ordered_json& value);
 
+bool all_zero(const Tensor& tensor);  // every byte
+
 // float16 and bfloat16 elements as float32, exactly.
 Plane widened(const Tensor& tensor, const PlaneSpec& spec);
 Plane zeros(const PlaneSpec& spec);

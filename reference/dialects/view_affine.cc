@@ -1,9 +1,21 @@
-// torchao 0.5 to 0.17: AffineQuantizedTensor around int8 codes (PlainLayout) and float8 codes (Float8Layout),
-// weight only, and the first below LinearActivationQuantizedTensor with
-// _int8_symm_per_token_reduced_range_quant. Scales are in the weight's dtype or in float32, [N] or [N, K/g];
-// zero points are int64 and zero, or absent. The dequantized weight is the scheme's: a code of eight bits
-// times a scale of at most eight (eleven) bits is exact in float32.
+// torchao 0.5 to 0.17: AffineQuantizedTensor around int8 codes (PlainLayout, QDQLayout) and float8 codes
+// (Float8Layout), alone and below LinearActivationQuantizedTensor with one of these functions of
+// quant_api.py:
+//   _int8_symm_per_token_reduced_range_quant   int8_row:dyn_row_sym_127
+//   _int8_asymm_per_token_quant                int8_row:dyn_row_asym, intx:dyn_token_asym_s32, with float32
+//                                              scales as since 0.11; 0.5 and 0.6 took x's dtype, which says
+//                                              the same for float32 alone; 0.7 to 0.10 took float64, which no
+//                                              file tells
+//   _input_activation_quant_func_fp8           fp8: dyn_row, dyn_tensor, by its arguments, as since 0.12;
+//                                              before, it multiplied by the reciprocal of a scale of at
+//                                              least 2^-23: those files have a quant_min
+// Scales are in the weight's dtype or in float32, [N] or [N, K/g]. Zero points of int8 are int64 and zero, or
+// absent; those of fewer bits are integers of any type. The dequantized weight is the scheme's: a code of
+// eight bits times a scale of at most eight (eleven) bits is exact in float32.
 #include "reference/dialects/affine.h"
+
+#include <cmath>
+
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/schema.h"
 #include "reference/dialects/view.h"
@@ -17,19 +29,61 @@ std::string impl_name_affine(const NamedTensor& tensor) {
   return prefix + (tensor.attributes.contains(prefix + "layout_tensor") ? "layout_tensor" : "tensor_impl");
 }
 
+// 0.5 and 0.6.
+bool is_old_spelling(const NamedTensor& tensor) {
+  return impl_name_affine(tensor).ends_with("layout_tensor");
+}
+
 std::string class_of_impl(const NamedTensor& tensor) {
   const Json impl = tensor.attributes.value(impl_name_affine(tensor), Json());
   return impl.is_object() ? impl.value("_type", "") : "";
 }
 
-// "" for a function, or arguments of one, that is no policy.
-std::string policy_of_function(const NamedTensor& tensor) {
-  if (tensor.type == "AffineQuantizedTensor") return std::string(kWeightOnly);
+enum class InputFunction : uint8_t { none, symmetric_127, asymmetric, float8, unknown };
+
+InputFunction input_function(const NamedTensor& tensor) {
+  if (tensor.type == "AffineQuantizedTensor") return InputFunction::none;
   const std::string function = data_name(tensor.attributes.value("input_quant_func", Json()));
+  constexpr std::string_view kModule = "torchao.quantization.quant_api.";
+  if (!function.starts_with(kModule)) return InputFunction::unknown;
+  const std::string_view name = std::string_view(function).substr(kModule.size());
+  if (name == "_input_activation_quant_func_fp8") return InputFunction::float8;
   const Json kwargs = tensor.attributes.value("quant_kwargs", Json());
-  const bool asks_nothing = kwargs.is_null() || kwargs.empty();
-  const bool known = function == "torchao.quantization.quant_api._int8_symm_per_token_reduced_range_quant";
-  return known && asks_nothing ? "dyn_row_sym_127" : "";
+  if (!kwargs.is_null() && !kwargs.empty()) return InputFunction::unknown;
+  if (name == "_int8_symm_per_token_reduced_range_quant") return InputFunction::symmetric_127;
+  const bool same_recipe = !is_old_spelling(tensor) || tensor.dtype == DType::float32;
+  return name == "_int8_asymm_per_token_quant" && same_recipe ? InputFunction::asymmetric
+                                                              : InputFunction::unknown;
+}
+
+std::string int8_policy(InputFunction function) {
+  switch (function) {
+    case InputFunction::none:
+      return std::string(kWeightOnly);
+    case InputFunction::symmetric_127:
+      return "dyn_row_sym_127";
+    case InputFunction::asymmetric:
+      return "dyn_row_asym";
+    default:
+      return "";
+  }
+}
+
+std::string intx_policy(InputFunction function) {
+  if (function == InputFunction::none) return std::string(kWeightOnly);
+  return function == InputFunction::asymmetric ? "dyn_token_asym_s32" : "";
+}
+
+// x gets codes of the weight's type, a scale a row or one for all.
+std::string float8_policy(const NamedTensor& tensor, InputFunction function, DType code) {
+  if (function == InputFunction::none) return std::string(kWeightOnly);
+  if (!is_null(tensor, affine_prefix(tensor).value_or("") + "quant_min")) return "";
+  const Json kwargs = tensor.attributes.value("quant_kwargs", Json());
+  if (function != InputFunction::float8 || !kwargs.is_object() || kwargs.size() != 2) return "";
+  if (dtype_of_json(kwargs.value("activation_dtype", Json())) != code) return "";
+  const Json granularity = kwargs.value("activation_granularity", Json());
+  const std::string kind = granularity.is_object() ? granularity.value("_type", "") : "";
+  return kind == "PerRow" ? "dyn_row" : kind == "PerTensor" ? "dyn_tensor" : "";
 }
 
 std::string part_affine(const NamedTensor& tensor, std::string_view plane) {
@@ -38,36 +92,83 @@ std::string part_affine(const NamedTensor& tensor, std::string_view plane) {
   return at + (find_payload(tensor, at + "float8_data") ? "float8_data" : "int_data");
 }
 
-Recognized recognize_affine(const NamedTensor& tensor) {
-  const std::optional<std::string> prefix = affine_prefix(tensor);
-  const std::string policy = prefix ? policy_of_function(tensor) : "";
-  if (policy.empty()) return {};
-  const Tensor* codes = find_payload(tensor, part_affine(tensor, "qdata"));
-  const std::vector<int64_t> blocks = list_of(tensor, *prefix + "block_size");
-  if (!codes || blocks.size() != 2 || blocks[0] != 1) return {};
-  const bool whole_row = blocks[1] == tensor.shape[1];
-  if (codes->dtype == DType::float8_e4m3fn && whole_row && prefix->empty()) return {"fp8_row", "plain"};
-  const bool full_range = is_null(tensor, *prefix + "quant_min") && is_null(tensor, *prefix + "quant_max");
-  const std::string domain = data_name(tensor.attributes.value(*prefix + "zero_point_domain", Json()));
-  if (codes->dtype != DType::int8 || !full_range || domain == "FLOAT") return {};
-  if (prefix->empty()) return {whole_row ? "int8_row" : "int8_g" + std::to_string(blocks[1]), "plain"};
-  const std::string impl = class_of_impl(tensor);
+Recognized float8_affine(const NamedTensor& tensor, DType code, const std::vector<int64_t>& blocks) {
+  const std::string policy = float8_policy(tensor, input_function(tensor), code);
+  const std::string type = code == DType::float8_e5m2 ? "fp8_e5m2" : "fp8_e4m3";
+  if (blocks == tensor.shape) return {type + "_tensor", "plain", policy};
+  if (blocks != std::vector<int64_t>{1, tensor.shape[1]}) return {};
+  return {code == DType::float8_e5m2 ? "fp8_e5m2_row" : "fp8_row", "plain", policy};
+}
+
+Recognized int8_affine(const NamedTensor& tensor, const std::string& impl, int64_t block) {
+  const bool whole_row = block == tensor.shape[1];
+  const std::string policy = int8_policy(input_function(tensor));
+  if (policy == kWeightOnly) return {whole_row ? "int8_row" : "int8_g" + std::to_string(block), "plain"};
   const bool plain = impl == "PlainAQTTensorImpl" || impl == "PlainAQTLayout";
   return {whole_row && plain ? "int8_row" : "", "plain", policy};
 }
 
-std::optional<Plane> convert_affine(const NamedTensor&, const Tensor* part, const PlaneSpec& spec) {
+// Codes of b bits: quant_min is -2^(b-1), quant_max 2^(b-1) - 1.
+Recognized intx_affine(const NamedTensor& tensor, const std::string& prefix, const std::string& impl,
+                       int64_t block) {
+  if (impl != "PlainAQTTensorImpl" && impl != "PlainAQTLayout" && impl != "QDQTensorImpl") return {};
+  const Json low = tensor.attributes.value(prefix + "quant_min", Json()),
+             high = tensor.attributes.value(prefix + "quant_max", Json());
+  int bits = 1;
+  while (bits <= 8 && (low != -(1 << (bits - 1)) || high != (1 << (bits - 1)) - 1)) ++bits;
+  const Tensor* scale = find_payload(tensor, part_affine(tensor, "scale"));
+  const Tensor* zero_point = find_payload(tensor, part_affine(tensor, "zero_point"));
+  if (bits > 8 || !scale) return {};
+  const std::string group = block == tensor.shape[1] ? "_axis" : "_g" + std::to_string(block);
+  const bool wide = scale->dtype == DType::float32 && tensor.dtype != DType::float32;
+  const bool symmetric = !zero_point || all_zero(*zero_point);
+  return {"intx_b" + std::to_string(bits) + group + (wide ? "_s32" : "") + (symmetric ? "_sym" : "_asym"),
+          "plain", intx_policy(input_function(tensor))};
+}
+
+Recognized recognize_affine(const NamedTensor& tensor) {
+  const std::optional<std::string> prefix = affine_prefix(tensor);
+  if (!prefix) return {};
+  const Tensor* codes = find_payload(tensor, part_affine(tensor, "qdata"));
+  const std::vector<int64_t> blocks = list_of(tensor, *prefix + "block_size");
+  if (!codes || blocks.size() != 2) return {};
+  if (tensor.attributes.value(impl_name_affine(tensor) + ".transposed", Json()) == Json(true)) return {};
+  if (codes->dtype == DType::float8_e4m3fn || codes->dtype == DType::float8_e5m2)
+    return float8_affine(tensor, codes->dtype, blocks);
+  const std::string domain = data_name(tensor.attributes.value(*prefix + "zero_point_domain", Json()));
+  if (codes->dtype != DType::int8 || blocks[0] != 1 || domain == "FLOAT") return {};
+  const bool full_range = is_null(tensor, *prefix + "quant_min") && is_null(tensor, *prefix + "quant_max");
+  const std::string impl = class_of_impl(tensor);
+  return full_range ? int8_affine(tensor, impl, blocks[1]) : intx_affine(tensor, *prefix, impl, blocks[1]);
+}
+
+// Integers of any type as int8; nullopt where one is none.
+std::optional<Plane> narrowed_zero_points(const Tensor& part, const PlaneSpec& spec) {
+  const std::vector<double> values = numbers_of(part);
+  Plane plane = zeros(spec);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!(values[i] >= -128 && values[i] <= 127) || values[i] != std::nearbyint(values[i]))
+      return std::nullopt;
+    plane.bytes[i] = static_cast<std::byte>(static_cast<int8_t>(values[i]));
+  }
+  return plane;
+}
+
+std::optional<Plane> convert_affine(const NamedTensor& tensor, const Tensor* part, const PlaneSpec& spec) {
   if (!part) return spec.name == "zero_point" ? std::optional(zeros(spec)) : std::nullopt;
   if (part->numel() != numel_of(spec.shape)) return std::nullopt;
+  if (spec.name == "scale" && part->dtype == spec.dtype)
+    return Plane{spec.name, spec.dtype, spec.shape, row_major_bytes(*part)};
   if (spec.name == "scale" && is_float(part->dtype) && spec.dtype == DType::float32) {
     Plane plane = widened(*part, spec);
     plane.shape = spec.shape;
     return plane;
   }
   if (spec.name != "zero_point") return std::nullopt;
-  for (const std::byte byte : row_major_bytes(*part))  // any other zero point is dense_by_dialect's
-    if (byte != std::byte{0}) return std::nullopt;
-  return zeros(spec);
+  const bool of_int8 = is_null(tensor, affine_prefix(tensor).value_or("") + "quant_min");
+  // Any other zero point of int8 is dense_by_dialect's.
+  if (of_int8) return all_zero(*part) ? std::optional(zeros(spec)) : std::nullopt;
+  return narrowed_zero_points(*part, spec);
 }
 
 }  // namespace

@@ -1,17 +1,10 @@
 // torchao 0.14 to 0.18: IntxUnpackedToInt8Tensor. The file does not tell how zero points were chosen.
-#include <algorithm>
-
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/schema.h"
 #include "reference/dialects/view.h"
 
 namespace qcts {
 namespace {
-
-bool all_zero(const Tensor& tensor) {
-  std::vector<std::byte> scratch;
-  return std::ranges::all_of(row_major_view(tensor, scratch), [](std::byte b) { return b == std::byte{0}; });
-}
 
 Recognized recognize_intx(const NamedTensor& tensor) {
   if (tensor.type != "IntxUnpackedToInt8Tensor") return {};

@@ -1,9 +1,11 @@
 // Little-endian integers at byte positions, and text views of byte spans.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -13,10 +15,9 @@ namespace qcts {
 // `at + sizeof(T)` must lie inside `bytes`.
 template <std::unsigned_integral T>
 T load_le(std::span<const std::byte> bytes, uint64_t at) {
+  static_assert(std::endian::native == std::endian::little);
   T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    value = static_cast<T>(value | (static_cast<T>(std::to_integer<uint8_t>(bytes[at + i])) << (8 * i)));
-  }
+  std::memcpy(&value, bytes.data() + at, sizeof value);
   return value;
 }
 

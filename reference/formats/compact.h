@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <new>
@@ -25,7 +26,9 @@ class Text {
   Text(std::string_view text) { assign(text); }
   Text(const char* text) : Text(std::string_view(text)) {}
   Text(const std::string& text) : Text(std::string_view(text)) {}
-  Text(const Text& other) : Text(other.view()) {}
+  Text(const Text& other) : word_(other.word_) {
+    if (!is_inside()) assign(other.view());
+  }
   Text(Text&& other) noexcept : word_(std::exchange(other.word_, kEmpty)) {}
   Text& operator=(Text other) noexcept {
     std::swap(word_, other.word_);
@@ -95,7 +98,14 @@ class Text {
   uint64_t word_ = kEmpty;
 };
 
-// What a std::vector of at most 2^32 - 1 elements does. Grows by half.
+// For tables that are asked with any kind of text.
+struct TextHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+
+// What a std::vector of at most 2^32 - 1 elements does. Grows by half. An item that goes elsewhere goes as
+// its bytes: no T here holds an address inside itself.
 template <typename T>
 class Array {
  public:
@@ -117,6 +127,7 @@ class Array {
     return *this;
   }
   ~Array() {
+    if (block_ == nullptr) return;
     clear();
     ::operator delete(block_);
   }
@@ -149,12 +160,9 @@ class Array {
   }
   template <typename... Args>
   T& emplace_back(Args&&... args) {
-    if (size() == capacity()) {
-      T item(std::forward<Args>(args)...);  // it may lie in the block that is left
-      grow(1);
-      return *::new (data() + block_->size++) T(std::move(item));
-    }
-    return *::new (data() + block_->size++) T(std::forward<Args>(args)...);
+    if (block_ == nullptr || block_->size == block_->capacity)
+      return emplace_in_next_block(std::forward<Args>(args)...);
+    return *::new (items(block_) + block_->size++) T(std::forward<Args>(args)...);
   }
   void push_back(const T& item) { emplace_back(item); }
   void push_back(T&& item) { emplace_back(std::move(item)); }
@@ -166,8 +174,9 @@ class Array {
   template <std::forward_iterator I>
   void insert(const T*, I first, I last) {
     const auto count = static_cast<size_t>(std::distance(first, last));
+    if (count == 0) return;
     if (count > capacity() - size()) grow(count);
-    for (; first != last; ++first) ::new (data() + block_->size++) T(*first);
+    for (T* at = end(); first != last; ++first, ++block_->size) ::new (at++) T(*first);
   }
   void resize(size_t count) {
     if (count > capacity()) grow(count - size());
@@ -177,6 +186,16 @@ class Array {
   void clear() {
     while (!empty()) pop_back();
   }
+  // The last `count` items, moved out.
+  Array take_back(size_t count) {
+    Array taken;
+    if (count == 0) return taken;
+    taken.reserve(count);
+    block_->size -= static_cast<uint32_t>(count);
+    taken.block_->size = static_cast<uint32_t>(count);
+    copy_bytes(end(), count, taken.block_);
+    return taken;
+  }
 
  private:
   struct Block {
@@ -185,15 +204,21 @@ class Array {
   static_assert(alignof(T) <= alignof(std::max_align_t) && sizeof(Block) % alignof(T) == 0);
 
   static T* items(Block* block) { return reinterpret_cast<T*>(block + 1); }
+  static void copy_bytes(const T* from, size_t count, Block* into) {
+    std::memcpy(static_cast<void*>(items(into)), static_cast<const void*>(from), count * sizeof(T));
+  }
+  template <typename... Args>
+  [[gnu::noinline]] T& emplace_in_next_block(Args&&... args) {
+    T item(std::forward<Args>(args)...);  // it may lie in the block that is left
+    grow(1);
+    return *::new (data() + block_->size++) T(std::move(item));
+  }
   void grow(size_t more) { move_to(std::max(size() + more, size() + size() / 2)); }
   void move_to(size_t capacity) {
     if (capacity > UINT32_MAX) throw std::length_error("Array");
     auto* block = static_cast<Block*>(::operator new(sizeof(Block) + capacity * sizeof(T)));
     *block = {static_cast<uint32_t>(size()), static_cast<uint32_t>(capacity)};
-    for (size_t i = 0; i < size(); ++i) {
-      ::new (items(block) + i) T(std::move(data()[i]));
-      data()[i].~T();
-    }
+    if (block_ != nullptr) copy_bytes(data(), size(), block);
     ::operator delete(std::exchange(block_, block));
   }
 

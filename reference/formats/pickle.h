@@ -36,6 +36,7 @@ enum class Kind : uint8_t {
 };
 
 struct Node;
+struct NodeSlab;
 
 // A shared node. The count stands in the node: a file has millions of them.
 class Ref {
@@ -68,15 +69,18 @@ class Ref {
 using Refs = Array<Ref>;
 using Pairs = Array<std::pair<Ref, Ref>>;
 
-// One value, 56 bytes. Two references to one Node are one object in the pickle's memo.
+// One value, 64 bytes. Two references to one Node are one object in the pickle's memo.
 struct Node {
-  // How many references there are. A copy of a node begins anew.
-  struct Count {
-    Count() = default;
-    Count(const Count&) {}
-    Count& operator=(const Count&) { return *this; }
-    std::atomic<uint32_t> value{0};
-  } references;
+  // How many references there are, and which memory the node lies in when it is not its own. A copy begins
+  // anew.
+  struct Own {
+    Own() = default;
+    Own(const Own&) {}
+    Own& operator=(const Own&) { return *this; }
+    NodeSlab* slab = nullptr;
+    std::atomic<uint32_t> references{0};
+  };
+  [[no_unique_address]] Own own;
   Kind kind = Kind::none;
   bool boolean = false;
   uint16_t placed : 1 = 0;   // another node holds it; the reader changes such a node no more
@@ -93,20 +97,23 @@ struct Node {
       0;  // of the opcode that made it, in data.pkl or ReadOptions::base_offset further; for messages
 
   // Only one reference leads here: a walk comes by once.
-  bool is_single() const { return references.value.load(std::memory_order_relaxed) <= 1; }
+  bool is_single() const { return own.references.load(std::memory_order_relaxed) <= 1; }
+  bool is_leaf() const { return items.empty() && pairs.empty() && state == nullptr; }
   // APPEND(S) on a call or new_object: its items behind the first two.
   std::span<const Ref> appended() const {
     return std::span<const Ref>(items.begin(), items.end()).subspan(2);
   }
 };
 
-static_assert(sizeof(Node) == 56);
+static_assert(sizeof(Node) == 64);
+
+void destroy(Node* node);  // the last reference is gone
 
 void Ref::hold() {
-  if (node_ != nullptr) node_->references.value.fetch_add(1, std::memory_order_relaxed);
+  if (node_ != nullptr) node_->own.references.fetch_add(1, std::memory_order_relaxed);
 }
 void Ref::release() {
-  if (node_ != nullptr && node_->references.value.fetch_sub(1, std::memory_order_acq_rel) == 1) delete node_;
+  if (node_ != nullptr && node_->own.references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(node_);
 }
 
 Ref make_node(Kind kind);

@@ -98,9 +98,8 @@ bool is_dim_range(const Ref& cls, const Ref& state) {
   const auto& parts = state->items;
   return is_global(cls, "torch._dynamo.decorators", "_DimRange") && state->kind == Kind::list &&
          parts.size() == 3 && parts[0]->kind == Kind::integer &&
-         std::all_of(parts.begin() + 1, parts.end(), [](const Ref& part) {
-           return part->kind == Kind::integer || part->kind == Kind::none;
-         });
+         std::all_of(parts.begin() + 1, parts.end(),
+                     [](const Ref& part) { return part->kind == Kind::integer || part->kind == Kind::none; });
 }
 
 }  // namespace
@@ -113,14 +112,14 @@ std::optional<GlobalInfo> role_of(const Ref& node) {
   return role_of_global(node->items[0]);
 }
 
-void check_reduce(const Ref& callable, const Ref& arguments, uint64_t offset) {
+void check_reduce(const Ref& callable, const std::optional<GlobalInfo>& role, const Ref& arguments,
+                  uint64_t offset) {
   if (callable->kind != Kind::global) {
     refuse(RefusalClass::PickleCall, "data.pkl: call of a value that is no global", offset);
   }
   if (is_script_class(callable)) return;
   if (arguments->kind != Kind::tuple) refuse_type("the arguments of a call are no tuple", offset);
-  const auto info = role_of(callable);
-  if (!info || !arguments_fit(*info, arguments->items)) {
+  if (!role || !arguments_fit(*role, arguments->items)) {
     refuse_call(callable, "no schema takes it with these arguments", offset);
   }
 }

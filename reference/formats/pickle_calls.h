@@ -14,7 +14,9 @@ namespace qcts::pickle {
 // caller allowed are library types. nullopt for any other node.
 std::optional<GlobalInfo> role_of(const Ref& node);
 
-void check_reduce(const Ref& callable, const Ref& arguments, uint64_t offset);
+// `role` is role_of(callable), which the reader asks for once a global.
+void check_reduce(const Ref& callable, const std::optional<GlobalInfo>& role, const Ref& arguments,
+                  uint64_t offset);
 void check_new_object(const Ref& cls, const Ref& arguments, uint64_t offset);
 void check_build(const Ref& target, const Ref& state, uint64_t offset);
 void check_append(const Ref& target, uint64_t offset);

@@ -6,6 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "reference/formats/compact.h"
+
 namespace qcts::pickle {
 namespace {
 
@@ -131,10 +133,6 @@ constexpr Single kTorchSingles[] = {
     {"torch.sparse.semi_structured", "SparseSemiStructuredTensorCUSPARSELT", {Role::library_type}},
 };
 
-struct TextHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-};
 using Table = std::unordered_map<std::string, GlobalInfo, TextHash, std::equal_to<>>;
 
 std::string key_of(std::string_view module, std::string_view name) {

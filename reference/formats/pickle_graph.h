@@ -1,7 +1,9 @@
-// Walks over the graph of a pickle. All are iterative and visit a shared node once.
+// Walks over the graph of a pickle. A shared node is visited once. They recurse, as writing and destroying a
+// graph does: what is read is at most kDeepestGraph deep.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -9,7 +11,8 @@
 
 namespace qcts::pickle {
 
-// Longest path that is read or written, whatever the limits say: writing and destroying a graph recurse.
+// Longest path that is read or written, whatever the limits say: walking, writing and destroying a graph
+// recurse.
 inline constexpr uint64_t kDeepestGraph = 1024;
 
 // A value for each node that a walk has met. Open addressing at half load: a walk over a file of 70,000
@@ -64,23 +67,38 @@ void for_each_child(const Node& node, Visit&& visit) {
   if (node.state != nullptr) visit(node.state);
 }
 
+template <typename Visit, bool kLeaves>
+class Walk {
+ public:
+  explicit Walk(Visit& visit) : visit_(visit) {}
+  void operator()(const Ref& ref) {
+    if (!ref->is_single() && !seen_.insert(ref.get()).second) return;
+    visit_(ref);
+    for_each_child(*ref, [this](const Ref& child) {
+      if (kLeaves || !child->is_leaf()) (*this)(child);
+    });
+  }
+
+ private:
+  struct Nothing {};
+
+  Visit& visit_;
+  NodeMap<Nothing> seen_;  // of those with several references
+};
+
 // visit(const Ref&) for every distinct node that `root` reaches, in the order of the first reference to each.
-// Only nodes with several references are remembered.
 template <typename Visit>
 void for_each_node(const Ref& root, Visit&& visit) {
-  struct Nothing {};
-  NodeMap<Nothing> seen;
-  std::vector<const Ref*> pending{&root};
-  std::vector<const Ref*> children;
-  while (!pending.empty()) {
-    const Ref* ref = pending.back();
-    pending.pop_back();
-    if (!(*ref)->is_single() && !seen.insert(ref->get()).second) continue;
-    visit(*ref);
-    children.clear();
-    for_each_child(**ref, [&](const Ref& child) { children.push_back(&child); });
-    pending.insert(pending.end(), children.rbegin(), children.rend());
-  }
+  Walk<std::remove_reference_t<Visit>, true> walk(visit);
+  walk(root);
+}
+
+// The same for `root` and the nodes that hold others: calls, persistent ids, and containers that are not
+// empty. Most references lead to leaves.
+template <typename Visit>
+void for_each_holder(const Ref& root, Visit&& visit) {
+  Walk<std::remove_reference_t<Visit>, false> walk(visit);
+  walk(root);
 }
 
 }  // namespace qcts::pickle

@@ -1,27 +1,24 @@
 #include "reference/formats/pickle_ledger.h"
 
 #include <algorithm>
+#include <functional>
+#include <string>
 
 #include "reference/formats/pickle_calls.h"
 
 namespace qcts::pickle {
 namespace {
 
-// Few keys are compared one by one: most dicts are small, and a set for each costs more than they do.
-constexpr size_t kFewKeys = 8;
-constexpr uint64_t kKeyBytes = 96;  // an entry of a set of strings, with its share of the buckets
+constexpr uint64_t kKeyBytes = 64;  // an entry of a set of keys
 constexpr uint64_t kFreeBytes = 64u << 20;
 constexpr uint64_t kTimesPickle =
     64;  // names that are used again cost their length, and a memo index two bytes
 
 }  // namespace
 
-void Ledger::account(uint64_t bytes) {
-  heap_ += bytes;
-  if (heap_ <= limits_.pickle_heap_bytes) return;
-  if (heap_ - limits_.pickle_heap_bytes > limits_.pickle_heap_bytes_per_op * ops_ + bytes_)
-    refuse(RefusalClass::LimitExceeded,
-           "data.pkl: its values take " + std::to_string(heap_) + " bytes of memory", offset_);
+void Ledger::refuse_heap() const {
+  refuse(RefusalClass::LimitExceeded,
+         "data.pkl: its values take " + std::to_string(heap_) + " bytes of memory", offset_);
 }
 
 void Ledger::charge(uint64_t bytes) {
@@ -37,15 +34,34 @@ bool Ledger::is_new_key(const Ref& target, const Ref& key) {
     return std::ranges::none_of(target->pairs,
                                 [&](const auto& pair) { return is_same_key(pair.first, key); });
   }
-  auto& keys = keys_[target.get()];
+  auto& keys = keys_of(target.get());
   if (keys.empty())
-    for (const auto& [other, value] : target->pairs) keys.insert(key_text(other, offset_));
-  account(kKeyBytes + string_bytes(key->text.size()));
-  return keys.insert(key_text(key, offset_)).second;
+    for (const auto& [other, value] : target->pairs) keys.insert({hash_of(other), other});
+  account(kKeyBytes);
+  return keys.insert({hash_of(key), key}).second;
 }
 
-void Ledger::close(const Ref& node) {
-  if (node->pairs.size() > kFewKeys) keys_.erase(node.get());
+std::set<Ledger::Key>& Ledger::keys_of(const Node* node) {
+  if (node != last_) {
+    last_keys_ = &keys_[node];
+    last_ = node;
+  }
+  return *last_keys_;
+}
+
+void Ledger::forget(const Ref& node) {
+  if (node.get() == last_) last_ = nullptr;
+  keys_.erase(node.get());
+}
+
+// Of what key_text gives but for its tag.
+uint64_t Ledger::hash_of(const Ref& key) const {
+  if (key->kind == Kind::string) return std::hash<std::string_view>()(key->text);
+  return std::hash<std::string>()(key_text(key, offset_));
+}
+
+bool Ledger::Key::is_before(const Key& other) const {
+  return key_text(key, 0) < key_text(other.key, 0);  // both are keys already: neither is refused
 }
 
 bool Ledger::is_same_key(const Ref& a, const Ref& b) const {

@@ -4,17 +4,16 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "reference/formats/pickle.h"
 
 namespace qcts::pickle {
 
-// Bytes of the heap, as the reader accounts for them: a node with the allocator's own word; a slot of an
+// Bytes of the heap, as the reader accounts for them: a node; a slot of an
 // array that grows by half, with its share of the array; a string that is not held inside its node.
-inline constexpr uint64_t kNodeBytes = sizeof(Node) + 8, kSlotBytes = 16;
+inline constexpr uint64_t kNodeBytes = sizeof(Node), kSlotBytes = 16;
 inline uint64_t string_bytes(uint64_t length) { return length > 7 ? length + 16 : 0; }
 
 class Ledger {
@@ -29,22 +28,49 @@ class Ledger {
     offset_ = offset;
   }
   // Memory that stays. Refuses LimitExceeded beyond Limits::pickle_heap_bytes.
-  void account(uint64_t bytes);
+  void account(uint64_t bytes) {
+    heap_ += bytes;
+    if (heap_ > limits_.pickle_heap_bytes) check_heap();
+  }
   // Text that is compared or hashed. Refuses LimitExceeded when it is out of proportion to what was read of
   // the pickle.
   void charge(uint64_t bytes);
   // Whether `target` has no such key yet; the caller adds it. Refuses PickleType for what is no key.
   bool is_new_key(const Ref& target, const Ref& key);
   // `node` gets no more keys.
-  void close(const Ref& node);
+  void close(const Ref& node) {
+    if (node->pairs.size() > kFewKeys) forget(node);
+  }
 
  private:
+  // Few keys are compared one by one: most dicts are small, and a set for each costs more than they do.
+  static constexpr size_t kFewKeys = 8;
+
+  // Ordered by hash, and by text where a file has chosen texts of one hash: no table's bucket can grow long.
+  struct Key {
+    uint64_t hash;
+    Ref key;
+    bool operator<(const Key& other) const {
+      return hash != other.hash ? hash < other.hash : is_before(other);
+    }
+    bool is_before(const Key& other) const;
+  };
+
+  [[noreturn]] void refuse_heap() const;
+  void check_heap() const {
+    if (heap_ - limits_.pickle_heap_bytes > limits_.pickle_heap_bytes_per_op * ops_ + bytes_) refuse_heap();
+  }
+  std::set<Key>& keys_of(const Node* node);
+  void forget(const Ref& node);
+  uint64_t hash_of(const Ref& key) const;
   bool is_same_key(const Ref& a, const Ref& b) const;
 
   const Limits& limits_;
   uint64_t ops_ = 0, bytes_ = 0, offset_ = 0;
   uint64_t heap_ = 0, charged_ = 0;
-  std::unordered_map<const Node*, std::unordered_set<std::string>> keys_;  // of dicts with many
+  std::unordered_map<const Node*, std::set<Key>> keys_;  // of dicts with many
+  const Node* last_ = nullptr;                           // asked about last, and its keys
+  std::set<Key>* last_keys_ = nullptr;
 };
 
 }  // namespace qcts::pickle

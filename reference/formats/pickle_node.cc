@@ -1,8 +1,20 @@
 #include <utility>
 
 #include "reference/formats/pickle.h"
+#include "reference/formats/pickle_pool.h"
 
 namespace qcts::pickle {
+
+void destroy(Node* node) {
+  NodeSlab* slab = node->own.slab;
+  if (slab == nullptr) {
+    delete node;
+    return;
+  }
+  node->~Node();
+  slab->give_back(1);
+}
+
 Ref make_node(Kind kind) {
   Ref node(new Node);
   node->kind = kind;

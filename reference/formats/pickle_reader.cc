@@ -9,6 +9,7 @@
 #include "reference/formats/pickle_globals.h"
 #include "reference/formats/pickle_graph.h"
 #include "reference/formats/pickle_ledger.h"
+#include "reference/formats/pickle_pool.h"
 #include "reference/formats/pickle_source.h"
 #include "reference/formats/utf8.h"
 
@@ -16,6 +17,8 @@ namespace qcts::pickle {
 namespace {
 
 constexpr size_t kSharedIntegers = 4096;
+constexpr uint64_t kRoleBytes = 48;  // an entry of a NodeMap of roles
+
 class Reader {
  public:
   Reader(std::span<const std::byte> data, const ReadOptions& options)
@@ -48,11 +51,11 @@ class Reader {
   Refs pop_to_mark();
   Ref make(Kind kind);
   Ref integer_of(int64_t value);
-  void place(const Ref& child, Node& parent);
+  std::optional<GlobalInfo> role_of_callable(const Ref& callable);
+  void place(std::span<const Ref> children, Node& parent);
   void open(const Ref& target) const;
 
-  Refs take_top(size_t count);
-  void tuple_of(size_t count);
+  Refs take(size_t count);
   void push_tuple(Refs items);
   void named_global();
   void long_integer();
@@ -61,12 +64,14 @@ class Reader {
   void set_items(const Ref& target, Refs flat);
   void append_items(const Ref& target, Refs values);
 
-  [[noreturn]] void fail(RefusalClass cls, const std::string& what) const { source_.fail(cls, what); }
+  [[noreturn]] void fail(RefusalClass cls, std::string_view what) const { source_.fail(cls, what); }
+  [[noreturn]] void fail_depth() const;
 
   Source source_;
   const ReadOptions& options_;
   const uint64_t depth_limit_;
   Ledger ledger_;
+  NodePool pool_;
   std::unordered_set<std::string> allowed_;
   uint64_t ops_ = 0;
   Refs stack_;
@@ -74,6 +79,7 @@ class Reader {
   Refs memo_;
   // Values without identity: no pickler memoises them, so one node stands for all of a value.
   std::unordered_map<int64_t, Ref> integers_;
+  NodeMap<std::optional<GlobalInfo>> roles_;  // of what was called
   Ref none_, true_, false_, empty_tuple_;
 };
 
@@ -84,7 +90,7 @@ std::string_view Reader::take_text(uint64_t count) {
 }
 
 Ref Reader::make(Kind kind) {
-  Ref node = make_node(kind);
+  Ref node = pool_.make(kind);
   node->offset = source_.opcode_at();
   ledger_.account(kNodeBytes);
   return node;
@@ -99,16 +105,33 @@ Ref Reader::integer_of(int64_t value) {
   return node;
 }
 
-// `child` becomes part of `parent` and can change no more. So no value reaches itself, and a value's height
+std::optional<GlobalInfo> Reader::role_of_callable(const Ref& callable) {
+  if (callable->kind != Kind::global) return std::nullopt;
+  const auto [role, fresh] = roles_.insert(callable.get());
+  if (fresh) {
+    ledger_.account(kRoleBytes);
+    *role = role_of(callable);
+  }
+  return *role;
+}
+
+// `children` become part of `parent` and can change no more. So no value reaches itself, and a value's height
 // is final when another takes it up.
-void Reader::place(const Ref& child, Node& parent) {
-  if (child.get() == &parent) fail(RefusalClass::PickleType, "a value contains itself");
-  if (child->height + 1u >= depth_limit_)
-    fail(RefusalClass::LimitExceeded, "values are nested deeper than " + std::to_string(depth_limit_));
-  child->placed = 1;
-  ledger_.account(kSlotBytes);
-  parent.height = std::max<uint16_t>(parent.height, static_cast<uint16_t>(child->height + 1)) & 0x7fff;
-  ledger_.close(child);
+void Reader::place(std::span<const Ref> children, Node& parent) {
+  ledger_.account(kSlotBytes * children.size());
+  unsigned height = parent.height;
+  for (const Ref& child : children) {
+    if (child.get() == &parent) fail(RefusalClass::PickleType, "a value contains itself");
+    if (child->height + 1u >= depth_limit_) fail_depth();
+    child->placed = 1;
+    height = std::max(height, child->height + 1u);
+    ledger_.close(child);
+  }
+  parent.height = height & 0x7fff;
+}
+
+void Reader::fail_depth() const {
+  fail(RefusalClass::LimitExceeded, "values are nested deeper than " + std::to_string(depth_limit_));
 }
 
 void Reader::open(const Ref& target) const {
@@ -138,28 +161,21 @@ Ref Reader::pop() {
 
 Refs Reader::pop_to_mark() {
   if (marks_.empty()) fail(RefusalClass::PickleStack, "no MARK on the stack");
-  Refs values = take_top(stack_.size() - marks_.back());
+  Refs values = stack_.take_back(stack_.size() - marks_.back());
   marks_.pop_back();
   return values;
 }
 
-Refs Reader::take_top(size_t count) {
-  Refs values;
-  values.reserve(count);
-  for (size_t i = stack_.size() - count; i < stack_.size(); ++i) values.push_back(std::move(stack_[i]));
-  stack_.resize(stack_.size() - count);
-  return values;
-}
-
-void Reader::tuple_of(size_t count) {
+// The operands of an opcode that takes so many.
+Refs Reader::take(size_t count) {
   if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count)
     fail(RefusalClass::PickleStack, "an operand is missing");
-  push_tuple(take_top(count));
+  return stack_.take_back(count);
 }
 
 void Reader::push_tuple(Refs items) {
   Ref node = make(Kind::tuple);
-  for (const Ref& item : items) place(item, *node);
+  place(items, *node);
   node->items = std::move(items);
   push(std::move(node));
 }
@@ -203,7 +219,8 @@ void Reader::put(uint64_t index) {
   const Ref& value = top();
   if (index >= ops_)
     fail(RefusalClass::LimitExceeded, "memo index " + std::to_string(index) + " is not dense");
-  if (index >= memo_.size()) memo_.resize(index + 1);
+  if (index == memo_.size()) return memo_.push_back(value);
+  if (index > memo_.size()) memo_.resize(index + 1);
   memo_[index] = value;
 }
 
@@ -220,8 +237,7 @@ void Reader::set_items(const Ref& target, Refs flat) {
   open(target);
   for (size_t i = 0; i < flat.size(); i += 2) {
     if (!ledger_.is_new_key(target, flat[i])) fail(RefusalClass::PickleType, "a dict has one key twice");
-    place(flat[i], *target);
-    place(flat[i + 1], *target);
+    place(std::span(&flat[i], 2), *target);
     target->pairs.emplace_back(std::move(flat[i]), std::move(flat[i + 1]));
   }
 }
@@ -229,7 +245,7 @@ void Reader::set_items(const Ref& target, Refs flat) {
 void Reader::append_items(const Ref& target, Refs values) {
   check_append(target, source_.opcode_at());
   open(target);
-  for (const Ref& value : values) place(value, *target);
+  place(values, *target);
   if (target->items.empty()) {
     target->items = std::move(values);
     return;
@@ -310,25 +326,24 @@ void Reader::step_container(uint8_t opcode) {
     case 0x8f:
       return push(make(Kind::set));
     case 0x85:
-      return tuple_of(1);
+      return push_tuple(take(1));
     case 0x86:
-      return tuple_of(2);
+      return push_tuple(take(2));
     case 0x87:
-      return tuple_of(3);
+      return push_tuple(take(3));
     case 't':
       return push_tuple(pop_to_mark());
     case 'a': {
-      Ref value = pop();
-      return append_items(top(), {std::move(value)});
+      Refs value = take(1);
+      return append_items(top(), std::move(value));
     }
     case 'e': {
       Refs values = pop_to_mark();
       return append_items(top(), std::move(values));
     }
     case 's': {
-      Ref value = pop();
-      Ref key = pop();
-      return set_items(top(), {std::move(key), std::move(value)});
+      Refs item = take(2);
+      return set_items(top(), std::move(item));
     }
     case 'u': {
       Refs flat = pop_to_mark();
@@ -336,18 +351,17 @@ void Reader::step_container(uint8_t opcode) {
     }
     case 'R':
     case 0x81: {
-      Ref arguments = pop();
-      Ref callable = pop();
+      Refs parts = take(2);
+      const Ref &callable = parts[0], &arguments = parts[1];
       for (const Ref& argument : arguments->items)
         ledger_.charge(argument->text.size() + argument->items.size());
       if (opcode == 'R')
-        check_reduce(callable, arguments, source_.opcode_at());
+        check_reduce(callable, role_of_callable(callable), arguments, source_.opcode_at());
       else
         check_new_object(callable, arguments, source_.opcode_at());
       Ref node = make(opcode == 'R' ? Kind::call : Kind::new_object);
-      place(callable, *node);
-      place(arguments, *node);
-      node->items = {std::move(callable), std::move(arguments)};
+      place(parts, *node);
+      node->items = std::move(parts);
       return push(std::move(node));
     }
     case 'b': {
@@ -355,15 +369,15 @@ void Reader::step_container(uint8_t opcode) {
       const Ref& target = top();
       check_build(target, state, source_.opcode_at());
       open(target);
-      place(state, *target);
+      place(std::span(&state, 1), *target);
       target->state = std::move(state);
       return;
     }
     case 'Q': {
-      Ref id = pop();
+      Refs id = take(1);
       Ref node = make(Kind::persistent);
       place(id, *node);
-      node->items = {std::move(id)};
+      node->items = std::move(id);
       return push(std::move(node));
     }
     default:

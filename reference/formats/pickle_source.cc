@@ -10,6 +10,10 @@ Source::Source(std::span<const std::byte> data, const Limits& limits, uint64_t b
       limits_(limits),
       base_offset_(base_offset) {}
 
+void Source::fail(RefusalClass cls, std::string_view what) const {
+  refuse(cls, std::string("data.pkl: ").append(what), opcode_at_);
+}
+
 void Source::fail_short(const char* what) const {
   if (cut_)
     fail(RefusalClass::LimitExceeded, "the pickle has more than " + std::to_string(data_.size()) + " bytes");

@@ -39,9 +39,7 @@ class Source {
   uint64_t at() const { return at_; }                // bytes taken
   uint64_t opcode_at() const { return opcode_at_; }  // of the opcode begun last, in the file
 
-  [[noreturn]] void fail(RefusalClass cls, const std::string& what) const {
-    refuse(cls, "data.pkl: " + what, opcode_at_);
-  }
+  [[noreturn]] void fail(RefusalClass cls, std::string_view what) const;
 
  private:
   [[noreturn]] void fail_short(const char* what) const;

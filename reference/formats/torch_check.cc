@@ -9,15 +9,15 @@ namespace {
 using pickle::Kind;
 using pickle::Ref;
 
-bool count_fits(const std::string& function, size_t count) {
+bool count_fits(std::string_view function, size_t count) {
   const auto info = pickle::known_global("torch._utils", function);
   return info && count >= info->least && count <= info->most;
 }
 
-void check_call(const TorchObject& object, const std::string& function, const pickle::Refs& args,
+void check_call(const TorchObject& object, std::string_view function, const pickle::Refs& args,
                 const Limits& limits, uint64_t offset) {
   const auto bad = [&](const std::string& what) {
-    refuse(RefusalClass::PickleType, "data.pkl: " + function + ": " + what, offset);
+    refuse(RefusalClass::PickleType, "data.pkl: " + std::string(function) + ": " + what, offset);
   };
   if (function == "_rebuild_tensor" || function == "_rebuild_tensor_v2" || function == "_rebuild_tensor_v3") {
     rebuild_plain(object, function, args, limits.dims);
@@ -26,7 +26,7 @@ void check_call(const TorchObject& object, const std::string& function, const pi
     if (args[1]->kind != Kind::boolean) bad("requires_grad is no bool");
     if (!is_empty_hooks(args[2])) bad("its hooks are no empty OrderedDict");
   } else if (function == "_rebuild_from_type_v2") {
-    const std::string inner = rebuild_function(args[0]);
+    const std::string_view inner = rebuild_function(args[0]);
     const auto role = pickle::role_of(args[0]);
     if (args[0]->kind == Kind::global && role && role->role == pickle::Role::library_type) {
       if (args[2]->kind != Kind::tuple) bad("its arguments do not fit");
@@ -48,24 +48,27 @@ void check_call(const TorchObject& object, const std::string& function, const pi
 
 }  // namespace
 
-std::string rebuild_function(const Ref& callable) {
+std::string_view rebuild_function(const Ref& callable) {
   if (callable->kind != Kind::global) return "";
-  const auto info = pickle::known_global(callable->text);
+  const std::string_view text = callable->text;
+  const auto info = pickle::known_global(text);
   if (!info || info->role != pickle::Role::rebuild) return "";
-  return callable->text.substr(callable->text.find(' ') + 1);
+  return text.substr(text.find(' ') + 1);
 }
 
 void check_tensors(const TorchObject& object, const Limits& limits) {
   uint64_t tensors = 0;
-  pickle::for_each_node(object.root, [&](const Ref& node) {
+  pickle::NodeMap<std::string_view> functions;  // a file names each once, and calls it for every tensor
+  pickle::for_each_holder(object.root, [&](const Ref& node) {
     if (node->kind != Kind::call) return;
-    const std::string function = rebuild_function(node->items[0]);
-    if (function.empty()) return;
+    const auto [function, fresh] = functions.insert(node->items[0].get());
+    if (fresh) *function = rebuild_function(node->items[0]);
+    if (function->empty()) return;
     if (++tensors > limits.tensors) {
       refuse(RefusalClass::LimitExceeded,
              "data.pkl: more than " + std::to_string(limits.tensors) + " tensors", node->offset);
     }
-    check_call(object, function, node->items[1]->items, limits, node->offset);
+    check_call(object, *function, node->items[1]->items, limits, node->offset);
   });
 }
 

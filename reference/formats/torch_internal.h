@@ -12,7 +12,7 @@ namespace qcts {
 
 // Of the legacy format, before torch 0.4: a window of the storage with a key of its own, in elements.
 struct StorageView {
-  std::string key;
+  Text key;
   int64_t offset_elems = 0;
   int64_t numel = 0;
 };
@@ -21,8 +21,8 @@ struct StorageView {
 // a sixth part, None or the view.
 struct StorageId {
   std::optional<DType> dtype;  // nullopt for UntypedStorage, whose numel counts bytes
-  std::string key;
-  std::string location;
+  Text key;
+  Text location;
   uint64_t bytes = 0;
   std::optional<StorageView> view;
 };
@@ -52,7 +52,7 @@ std::string path_to_storage(const TorchObject& object, const std::string& key);
 
 // The tensor that a call of _rebuild_tensor, _v2 or _v3 with these arguments makes; nullopt for a lazily
 // conjugated or negated one.
-std::optional<Tensor> rebuild_plain(const TorchObject& object, const std::string& function,
+std::optional<Tensor> rebuild_plain(const TorchObject& object, std::string_view function,
                                     const pickle::Refs& args, uint64_t max_dims);
 // A tuple of integers, or a torch.Size of one.
 std::vector<int64_t> dims_of(const pickle::Ref& node, uint64_t max_dims);
@@ -63,10 +63,11 @@ bool is_empty_hooks(const pickle::Ref& node);
 // Every call of a torch rebuild function in the graph against its schema.
 void check_tensors(const TorchObject& object, const Limits& limits);
 // The rebuild functions that make no plain tensor: sparse, quantized, nested, meta and wrapper tensors.
-void check_special_tensor(const TorchObject& object, const std::string& function, const pickle::Refs& args,
+void check_special_tensor(const TorchObject& object, std::string_view function, const pickle::Refs& args,
                           const Limits& limits, uint64_t offset);
-// "_rebuild_tensor_v2" for the global that names it; empty for anything that is no rebuild function of torch.
-std::string rebuild_function(const pickle::Ref& callable);
+// "_rebuild_tensor_v2" for the global that names it, as part of its text; empty for anything that is no
+// rebuild function of torch.
+std::string_view rebuild_function(const pickle::Ref& callable);
 
 // The pickle of `root`, or `stored` where that spells the same graph in another pickler's way.
 std::vector<std::byte> pickle_or_stored(const pickle::Ref& root, std::span<const std::byte> stored,

@@ -2,6 +2,7 @@
 // storages that its persistent ids name.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,8 +36,9 @@ struct TorchObject {
   std::vector<std::shared_ptr<const Storage>> storages;
   std::vector<std::optional<DType>>
       storage_dtypes;  // beside `storages`; nullopt: only used as UntypedStorage
-  std::unordered_map<std::string, size_t> storage_index;  // key -> index into `storages`
-  Limits limits;                                          // that it was read with
+  // key -> index into `storages`
+  std::unordered_map<Text, size_t, TextHash, std::equal_to<>> storage_index;
+  Limits limits;  // that it was read with
   size_t id_parts =
       5;  // of a persistent id: kind, class, key, location, count; the legacy format's sixth is a view
 };

@@ -15,9 +15,9 @@ using pickle::Ref;
 
 class Checker {
  public:
-  Checker(const TorchObject& object, std::string function, const pickle::Refs& args, const Limits& limits,
-          uint64_t offset)
-      : object_(object), function_(std::move(function)), args_(args), limits_(limits), offset_(offset) {}
+  Checker(const TorchObject& object, std::string_view function, const pickle::Refs& args,
+          const Limits& limits, uint64_t offset)
+      : object_(object), function_(function), args_(args), limits_(limits), offset_(offset) {}
 
   void meta();
   void wrapper();
@@ -296,7 +296,7 @@ void Checker::quantized() {
 
 }  // namespace
 
-void check_special_tensor(const TorchObject& object, const std::string& function, const pickle::Refs& args,
+void check_special_tensor(const TorchObject& object, std::string_view function, const pickle::Refs& args,
                           const Limits& limits, uint64_t offset) {
   Checker checker(object, function, args, limits, offset);
   if (function == "_rebuild_meta_tensor_no_storage") return checker.meta();

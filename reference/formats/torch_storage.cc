@@ -60,13 +60,15 @@ constexpr StorageType kScriptStorageTypes[] = {
 }
 
 std::optional<DType> storage_dtype(const Ref& cls, const Ref& node) {
-  if (is_global(cls, "torch.storage", "UntypedStorage")) return std::nullopt;
-  for (const StorageType& type : kStorageTypes) {
-    if (is_global(cls, "torch", type.name) || is_global(cls, "torch.cuda", type.name)) return type.dtype;
-  }
-  for (const StorageType& type : kScriptStorageTypes) {
-    if (is_global(cls, "torch", type.name)) return type.dtype;
-  }
+  const std::string_view text = cls->kind == Kind::global ? cls->text.view() : "";
+  if (text == "torch.storage UntypedStorage") return std::nullopt;
+  constexpr std::string_view kHost = "torch ", kCuda = "torch.cuda ";
+  const bool on_host = text.starts_with(kHost), on_cuda = text.starts_with(kCuda);
+  const std::string_view name = text.substr(on_host ? kHost.size() : on_cuda ? kCuda.size() : 0);
+  for (const StorageType& type : kStorageTypes)
+    if (name == type.name && (on_host || on_cuda)) return type.dtype;
+  for (const StorageType& type : kScriptStorageTypes)
+    if (name == type.name && on_host) return type.dtype;
   bad_storage("a persistent id names no storage class", node);
 }
 
@@ -152,7 +154,7 @@ StorageId storage_id_of(const Ref& node, size_t parts) {
 
 void bind_storages(TorchObject& object, const TorchOptions& options, std::shared_ptr<const void> owner,
                    const FindStorage& find) {
-  pickle::for_each_node(object.root, [&](const Ref& node) {
+  pickle::for_each_holder(object.root, [&](const Ref& node) {
     if (node->kind != Kind::persistent) return;
     const StorageId id = storage_id_of(node, object.id_parts);
     if (!device_of_location(id.location, options.allow_locations)) {

@@ -130,13 +130,15 @@ Ref integers(std::span<const int64_t> values) {
 }  // namespace
 
 std::vector<int64_t> dims_of(const Ref& node, uint64_t max_dims) {
-  if (is_call(node, "torch", "Size")) return dims_of(node->items[1]->items.at(0), max_dims);
+  if (node->kind != Kind::tuple && is_call(node, "torch", "Size"))
+    return dims_of(node->items[1]->items.at(0), max_dims);
   if (node->kind != Kind::tuple) bad_type("a size or stride is no tuple", node);
   if (node->items.size() > max_dims) {
     refuse(RefusalClass::LimitExceeded,
            "data.pkl: a tensor of " + std::to_string(node->items.size()) + " dimensions", node->offset);
   }
   std::vector<int64_t> dims;
+  dims.reserve(node->items.size());
   for (const Ref& item : node->items) dims.push_back(integer_of(item, "a dimension"));
   return dims;
 }
@@ -151,16 +153,16 @@ std::optional<DType> dtype_of_global(const Ref& node) {
   return dtype_from_name(std::string_view(node->text).substr(6));
 }
 
-std::optional<Tensor> rebuild_plain(const TorchObject& object, const std::string& function,
+std::optional<Tensor> rebuild_plain(const TorchObject& object, std::string_view function,
                                     const pickle::Refs& args, uint64_t max_dims) {
   const bool third = function == "_rebuild_tensor_v3";
   const size_t least = function == "_rebuild_tensor" ? 4 : third ? 7 : 6;
   if (args.size() < least || args.size() > least + (least == 4 ? 0 : 1)) {
     refuse(RefusalClass::PickleCall,
-           "data.pkl: " + function + " with " + std::to_string(args.size()) + " arguments");
+           "data.pkl: " + std::string(function) + " with " + std::to_string(args.size()) + " arguments");
   }
   const StorageId id = storage_id_of(args.at(0), object.id_parts);
-  const auto index = object.storage_index.find(id.key);
+  const auto index = object.storage_index.find(id.key.view());
   if (index == object.storage_index.end()) {
     refuse(RefusalClass::StorageRef, "data.pkl: no storage has the key " + id.key, args[0]->offset);
   }
@@ -172,7 +174,7 @@ std::optional<Tensor> rebuild_plain(const TorchObject& object, const std::string
   const auto dtype = third ? dtype_of_global(args.at(6)) : id.dtype;
   if (!dtype || third == id.dtype.has_value()) {
     refuse(RefusalClass::Dtype,
-           "data.pkl: " + function + " over a storage of the wrong kind, or without a dtype",
+           "data.pkl: " + std::string(function) + " over a storage of the wrong kind, or without a dtype",
            args[0]->offset);
   }
   tensor.dtype = *dtype;

@@ -54,6 +54,32 @@ bool read_byte_order(const TorchZip& zip) {
   refuse(RefusalClass::ByteOrder, "record byteorder is neither little nor big", record->data_offset);
 }
 
+// The records below data/ by their keys. torch.save writes them in the order in which the pickle names them;
+// a table is made where a file does not.
+class StorageRecords {
+ public:
+  explicit StorageRecords(const TorchZip& zip) : zip_(zip) {}
+
+  const ZipRecord* find(std::string_view key) {
+    while (next_ < zip_.records.size() && !is_storage_record(zip_.records[next_].name)) ++next_;
+    if (next_ < zip_.records.size() && key_of(zip_.records[next_]) == key) return &zip_.records[next_++];
+    if (table_.empty()) make_table();
+    const auto found = table_.find(key);
+    return found == table_.end() ? nullptr : found->second;
+  }
+
+ private:
+  static std::string_view key_of(const ZipRecord& record) { return std::string_view(record.name).substr(5); }
+  void make_table() {
+    for (const ZipRecord& record : zip_.records)
+      if (is_storage_record(record.name)) table_.emplace(key_of(record), &record);
+  }
+
+  const TorchZip& zip_;
+  size_t next_ = 0;
+  std::unordered_map<std::string_view, const ZipRecord*> table_;
+};
+
 // The padding in front of every record has to follow the alignment that the archive announces.
 uint32_t read_alignment(const TorchZip& zip, const ZipDirectory& directory) {
   if (const ZipRecord* format = find_record(zip, ".format_version")) {
@@ -134,16 +160,14 @@ void check_crc(const TorchZip& zip, const ZipRecord& record) {
 }  // namespace
 
 void resolve_storages(TorchZip& zip, const TorchOptions& options) {
-  std::unordered_map<std::string_view, const ZipRecord*> records;
-  for (const ZipRecord& record : zip.records) {
-    if (is_storage_record(record.name)) records.emplace(std::string_view(record.name).substr(5), &record);
-  }
+  StorageRecords records(zip);
+  zip.storage_index.reserve(zip.records.size());
   bind_storages(zip, options, zip.file, [&](const StorageId& id, const pickle::Ref& node) {
-    const auto record = records.find(id.key);
-    if (record == records.end()) {
+    const ZipRecord* record = records.find(id.key);
+    if (record == nullptr) {
       refuse(RefusalClass::StorageRef, "data.pkl: record data/" + id.key + " is missing", node->offset);
     }
-    return record->second->bytes;
+    return record->bytes;
   });
 }
 

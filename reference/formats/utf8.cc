@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace qcts {
 namespace {
@@ -14,10 +15,19 @@ bool continues(std::string_view text, size_t at, size_t count) {
   return true;
 }
 
+// From `at` on, to the first eight bytes that are not all ASCII.
+size_t skip_ascii(std::string_view text, size_t at) {
+  for (uint64_t eight = 0; text.size() - at >= sizeof eight; at += sizeof eight) {
+    std::memcpy(&eight, text.data() + at, sizeof eight);
+    if ((eight & 0x8080808080808080) != 0) break;
+  }
+  return at;
+}
+
 }  // namespace
 
 bool is_utf8(std::string_view text, bool surrogates) {
-  for (size_t at = 0; at < text.size();) {
+  for (size_t at = skip_ascii(text, 0); at < text.size();) {
     const uint8_t lead = static_cast<uint8_t>(text[at]);
     if (lead < 0x80) {
       ++at;

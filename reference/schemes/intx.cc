@@ -7,7 +7,8 @@
 // weight; scales are chosen as before, codes and meaning are then made with their float32 copies
 // (_adjust_scale_dtype_in_intx_unpacked_tensor of quantization/quant_api.py).
 // Activations of 8da4w: int8, asymmetric, a row of x at a time, in x's own dtype, the scale too
-// (_apply_int8_act_asym_per_token_quant_dequant).
+// (_apply_int8_act_asym_per_token_quant_dequant). "dyn_token_asym_s32", of torchao's first generation: scales
+// of at least 2^-23 in float32, and codes made with them in float32.
 #include <array>
 #include <stdexcept>
 
@@ -20,10 +21,12 @@ namespace {
 
 constexpr std::array<LayoutInfo, 1> kIntxLayouts = {
     {{"plain", "torchao 0.18.0 intx_unpacked_to_int8_tensor.py IntxUnpackedToInt8Tensor", true}}};
-constexpr std::array<ActivationInfo, 2> kIntxActivations = {
+constexpr std::string_view kFloat32Scales = "dyn_token_asym_s32";
+constexpr std::array<ActivationInfo, 3> kIntxActivations = {
     {{kWeightOnly, "x enters the sum as it is"},
      {"dyn_token_asym",
-      "torchao 0.18.0 Int8DynamicActivationIntxWeightConfig: _apply_int8_act_asym_per_token_quant_dequant"}}};
+      "torchao 0.18.0 Int8DynamicActivationIntxWeightConfig: _apply_int8_act_asym_per_token_quant_dequant"},
+     {kFloat32Scales, "torchao 0.12.0 to 0.17.0 quant_api.py _int8_asymm_per_token_quant"}}};
 
 // choose_qparams_affine without eps: torch.finfo(input.dtype).smallest_normal.
 AffineRecipe recipe_of(DType dtype, DType scale, Mapping mapping, int bits) {
@@ -33,6 +36,12 @@ AffineRecipe recipe_of(DType dtype, DType scale, Mapping mapping, int bits) {
           .least_scale = float_format(dtype).min_normal,
           .input = dtype,
           .scale = scale};
+}
+
+AffineRecipe activation_recipe(DType x, std::string_view activation) {
+  AffineRecipe recipe = recipe_of(x, x, Mapping::asymmetric, 8);
+  if (activation == kFloat32Scales) recipe.scale = DType::float32, recipe.least_scale = 0x1p-23;
+  return recipe;
 }
 
 AffineParameters parameters_at(const Planes& planes, DType dtype, int64_t index) {
@@ -85,7 +94,11 @@ class Intx final : public Scheme {
   }
   int64_t group() const override { return group_; }
   std::span<const LayoutInfo> layouts() const override { return kIntxLayouts; }
-  std::span<const ActivationInfo> activations() const override { return kIntxActivations; }
+  // The first generation's: scales of the weight's dtype, and no file of it tells symnc from sym.
+  std::span<const ActivationInfo> activations() const override {
+    const std::span<const ActivationInfo> all = kIntxActivations;
+    return wide_ || mapping_ == Mapping::symmetric_no_clipping ? all.first(all.size() - 1) : all;
+  }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
@@ -150,17 +163,17 @@ class Intx final : public Scheme {
 
   std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
     require_policy(activation);
-    return specs_of(x.dtype, x.rows, x.cols, x.cols);
+    return specs_of(activation_recipe(x.dtype, activation).scale, x.rows, x.cols, x.cols);
   }
   Planes quantize_activation(const Matrix& x, std::string_view activation, const Planes&) const override {
     require_policy(activation);
-    return quantize_groups(x, x.cols, recipe_of(x.dtype, x.dtype, Mapping::asymmetric, 8));
+    return quantize_groups(x, x.cols, activation_recipe(x.dtype, activation));
   }
   void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,
                         std::span<double> out) const override {
     require_planes(quantized, activation_specs(x, activation));
     const std::vector<std::byte>& qdata = plane(quantized, "qdata").bytes;
-    const AffineParameters at = parameters_at(quantized, x.dtype, row);
+    const AffineParameters at = parameters_at(quantized, activation_recipe(x.dtype, activation).scale, row);
     for (int64_t k = 0; k < x.cols; ++k)
       out[k] = (static_cast<int8_t>(qdata[row * x.cols + k]) - at.zero_point) * static_cast<double>(at.scale);
   }

@@ -8,9 +8,15 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) last[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
+    const bool any_run = a[i - 1] == '*', any_one = a[i - 1] == '?';
+    row[0] = last[0] + (any_run ? 0 : 1);
     for (size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (any_run) {
+        row[j] = std::min(last[j], row[j - 1]);
+        continue;
+      }
+      row[j] =
+          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (any_one || a[i - 1] == b[j - 1] ? 0 : 1)});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         row[j] = std::min(row[j], before[j - 2] + 1);
     }

@@ -7,7 +7,8 @@
 
 namespace qcts::cli {
 
-// Insertions, deletions, replacements and swaps of neighbours that turn a into b (optimal string alignment).
+// Insertions, deletions, replacements and swaps of neighbours that turn a into b (optimal string alignment);
+// a '*' in a stands for anything, a '?' for any character.
 size_t edit_distance(std::string_view a, std::string_view b);
 
 // The candidate with the smallest distance, the first in order among equals; empty without candidates.

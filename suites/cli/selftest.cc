@@ -1,5 +1,5 @@
-// qcts selftest kill: how strong the judge is, measured on providers, files and parts of itself that are
-// wrong on purpose.
+// qcts selftest: how strong the judge is, measured on providers, files and parts of itself that are wrong on
+// purpose, and on providers that are right.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -8,6 +8,7 @@
 #include "suites/cli/selftest.h"
 #include "suites/self/alarms.h"
 #include "suites/self/exam.h"
+#include "suites/self/explain.h"
 #include "suites/self/kill.h"
 
 namespace qcts::cli {
@@ -108,6 +109,24 @@ int run_alarms(const self::AlarmRequest& request) {
   return judged == 0 ? 3 : alarmed == 0 ? 0 : 1;
 }
 
+int run_explain() {
+  size_t faults = 0, faults_named = 0, pairs = 0, pairs_wrong = 0;
+  for (const self::Explanation& asked : self::explanation_list()) {
+    const self::Explained explained = self::explain(asked);
+    const std::string said = !explained.killed              ? explained.reason
+                             : explained.hypothesis.empty() ? "(none)"
+                                                            : explained.hypothesis;
+    std::printf("  %-5s %-44s %s\n", explained.right() ? "right" : "WRONG", std::string(asked.faults).c_str(),
+                said.c_str());
+    (asked.is_pair() ? pairs : faults) += 1;
+    faults_named += !asked.is_pair() && explained.right();
+    pairs_wrong += asked.is_pair() && !explained.right();
+  }
+  std::printf("%zu of %zu faults named; %zu of %zu pairs explained wrongly\n", faults_named, faults,
+              pairs_wrong, pairs);
+  return faults_named == faults && pairs_wrong == 0 ? 0 : 1;
+}
+
 void add_kill(CLI::App& selftest, int& exit_code) {
   auto words = std::make_shared<SelftestWords>();
   CLI::App* command = selftest.add_subcommand(
@@ -155,6 +174,20 @@ void add_alarms(CLI::App& selftest, int& exit_code) {
   });
 }
 
+void add_explain(CLI::App& selftest, int& exit_code) {
+  CLI::App* command = selftest.add_subcommand(
+      "explain",
+      "plant faults, one and two at a time: does the failure name them? 1 when one is explained wrongly");
+  command->callback([&exit_code] {
+    try {
+      exit_code = run_explain();
+    } catch (const std::exception& error) {
+      std::cerr << "qcts: " << error.what() << "\n";
+      exit_code = 5;
+    }
+  });
+}
+
 }  // namespace
 
 void add_selftest(CLI::App& app, int& exit_code) {
@@ -162,6 +195,7 @@ void add_selftest(CLI::App& app, int& exit_code) {
   selftest->require_subcommand(1);
   add_kill(*selftest, exit_code);
   add_alarms(*selftest, exit_code);
+  add_explain(*selftest, exit_code);
 }
 
 }  // namespace qcts::cli

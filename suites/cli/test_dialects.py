@@ -53,15 +53,31 @@ def test_resave_keeps_files_of_old_writers(id, tmp_path):
         assert (copy / file).read_bytes() == (path / file).read_bytes(), file
 
 
-@pytest.mark.parametrize("writer", ["0_5_0", "0_9_0", "0_17_0"])
-def test_first_generations_int8_policy_is_read_and_not_written(writer, tmp_path):
+@pytest.mark.parametrize(
+    "golden, scheme, policy",
+    [
+        ("0_5_0/int8dq", "int8_row", "dyn_row_sym_127"),
+        ("0_9_0/int8dq", "int8_row", "dyn_row_sym_127"),
+        ("0_17_0/int8dq", "int8_row", "dyn_row_sym_127"),
+        ("0_13_0/int8da_int4w", "intx_b4_g32_sym", "dyn_token_asym_s32"),
+        ("0_15_0/int8da_intx4", "intx_b4_g32_sym", "dyn_token_asym_s32"),
+    ],
+)
+def test_first_generations_policies_are_read_and_not_written(golden, scheme, policy, tmp_path):
     """Protects: no file claims a policy that today's torchao has no words for."""
-    path = FIXTURES / GOLDENS[f"torchao_{writer}/int8dq"]["file"]
-    assert inspect(path)["tensors"][0]["scheme"] == "int8_row"
+    path = FIXTURES / GOLDENS[f"torchao_{golden}"]["file"]
+    assert inspect(path)["tensors"][0]["scheme"] == scheme
     qcts("dequantize", path, tmp_path / "dense.safetensors")
-    words = ["--scheme", "int8_row", "--activation", "dyn_row_sym_127"]
+    words = ["--scheme", scheme, "--activation", policy]
     refused = qcts("quantize", *words, tmp_path / "dense.safetensors", tmp_path / "out.pt", code=2).stderr
-    assert "no class of torchao 0.18.0 holds int8_row under the policy 'dyn_row_sym_127'" in refused
+    assert f"no class of torchao 0.18.0 holds {scheme} under the policy '{policy}'" in refused
+
+
+@pytest.mark.parametrize("golden", ["0_5_0/int8da_int4w", "0_9_0/fp8dq"])
+def test_policies_by_another_recipe_are_none(golden):
+    """Protects: one function name with an older recipe, where the file tells which, claims no activation policy."""
+    tensor = inspect(FIXTURES / GOLDENS[f"torchao_{golden}"]["file"])["tensors"][0]
+    assert tensor["scheme"] is None and tensor["type"] == "LinearActivationQuantizedTensor"
 
 
 TINYQ = [id for id in GOLDENS if id.startswith("tinyq_006b7b9/")]

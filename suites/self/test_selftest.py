@@ -57,6 +57,12 @@ def test_who_is_right_is_not_accused(provider):
     assert "0 false alarms" in qcts("selftest", "alarms", "--seeds", "1", "--provider", provider, code=0).stdout
 
 
+def test_the_table_of_explanations():
+    lines = qcts("selftest", "explain", code=0).stdout.splitlines()
+    assert lines[-1] == "34 of 34 faults named; 0 of 10 pairs explained wrongly"
+    assert sum(line.startswith("  right ") for line in lines) == len(lines) - 1 == 44
+
+
 def test_alarms_are_told():
     done = qcts("selftest", "alarms", "--seeds", "1", "--provider", MUTANTS, fault="l_last_k_dropped", code=1)
     assert "rerun: " in done.stdout and " 0 false alarms" not in done.stdout

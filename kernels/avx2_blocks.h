@@ -1,0 +1,227 @@
+// Rows of mx and nvfp4, weights or activations, for the AVX2 variants and for nothing else: every function
+// has internal linkage. A block stays in registers between its largest magnitude and its codes. Eight codes
+// cost some twelve operations; the scale, a call a block, as much as ten codes.
+#pragma once
+
+#include "kernels/avx2_quantize.h"
+#include "kernels/block_scales.h"
+
+namespace qcts::avx2 {
+namespace {
+
+template <SmallFloat kFormat>
+struct SmallBits {
+  static constexpr int kFraction = kFormat == SmallFloat::e4m3 || kFormat == SmallFloat::e2m3   ? 3
+                                   : kFormat == SmallFloat::e5m2 || kFormat == SmallFloat::e3m2 ? 2
+                                                                                                : 1;
+  static constexpr int kBias = kFormat == SmallFloat::e4m3   ? 7
+                               : kFormat == SmallFloat::e5m2 ? 15
+                               : kFormat == SmallFloat::e3m2 ? 3
+                                                             : 1;
+  static constexpr int kBelowSign = kFormat == SmallFloat::e4m3 || kFormat == SmallFloat::e5m2 ? 0
+                                    : kFormat == SmallFloat::e2m1                              ? 4
+                                                                                               : 2;
+  static constexpr float kLargest = kFormat == SmallFloat::e4m3   ? 448.0f
+                                    : kFormat == SmallFloat::e5m2 ? 57344.0f
+                                    : kFormat == SmallFloat::e2m3 ? 7.5f
+                                    : kFormat == SmallFloat::e3m2 ? 28.0f
+                                                                  : 6.0f;
+};
+
+// Codes without their sign of eight floats that are not NaN, as int32. Below the smallest normal number an
+// addition rounds: its sum counts units of the smallest subnormal; above, half a unit is added to the bits.
+template <SmallFloat kFormat>
+[[gnu::always_inline]] inline __m256i small_magnitudes(__m256 value) {
+  using Bits = SmallBits<kFormat>;
+  constexpr int kDropped = 23 - Bits::kFraction;
+  constexpr int kCounter = (127 + 24 - Bits::kBias - Bits::kFraction) << 23;
+  const __m256 magnitude =
+      _mm256_min_ps(_mm256_and_ps(value, _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF))),
+                    _mm256_set1_ps(Bits::kLargest));
+  const __m256i bits = _mm256_castps_si256(magnitude), counter = _mm256_set1_epi32(kCounter);
+  const __m256i subnormal =
+      _mm256_sub_epi32(_mm256_castps_si256(_mm256_add_ps(magnitude, _mm256_castsi256_ps(counter))), counter);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, kDropped), _mm256_set1_epi32(1));
+  const __m256i rounded =
+      _mm256_add_epi32(_mm256_add_epi32(bits, odd),
+                       _mm256_set1_epi32((1 << (kDropped - 1)) - 1 - ((127 - Bits::kBias) << 23)));
+  const __m256i small = _mm256_cmpgt_epi32(_mm256_set1_epi32((128 - Bits::kBias) << 23), bits);
+  return _mm256_blendv_epi8(_mm256_srli_epi32(rounded, kDropped), subnormal, small);
+}
+
+// 32 floats, in order.
+struct Block {
+  __m256 part[4];
+};
+
+[[gnu::always_inline]] inline Block load_block(uint32_t dtype, const char* from) {
+  const int64_t bytes = dtype == QCTS_F32 ? 32 : 16;
+  return {{load8(dtype, from), load8(dtype, from + bytes), load8(dtype, from + 2 * bytes),
+           load8(dtype, from + 3 * bytes)}};
+}
+
+// The largest magnitude of eight floats, the quiet NaN if one is NaN: magnitudes are ordered as the integers
+// of their bits.
+[[gnu::always_inline]] inline float largest_of8(__m256i magnitudes) {
+  __m128i most = _mm_max_epu32(_mm256_castsi256_si128(magnitudes), _mm256_extracti128_si256(magnitudes, 1));
+  most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 0x4E));
+  most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 0xB1));
+  const auto bits = static_cast<uint32_t>(_mm_cvtsi128_si32(most));
+  return __builtin_bit_cast(float, bits > 0x7F800000u ? 0x7FC00000u : bits);
+}
+
+// Of parts [first, first + 2) of a block.
+[[gnu::always_inline]] inline __m256i larger_magnitudes(const Block& block, int first) {
+  const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
+  return _mm256_max_epu32(_mm256_and_si256(_mm256_castps_si256(block.part[first]), mask),
+                          _mm256_and_si256(_mm256_castps_si256(block.part[first + 1]), mask));
+}
+
+// A byte for each of 32 products without NaN. The packs saturate: those of the products' own bits keep the
+// sign.
+template <SmallFloat kFormat>
+[[gnu::always_inline]] inline __m256i small_codes(const Block& product) {
+  const __m256i codes =
+      narrow_to_bytes(small_magnitudes<kFormat>(product.part[0]), small_magnitudes<kFormat>(product.part[1]),
+                      small_magnitudes<kFormat>(product.part[2]), small_magnitudes<kFormat>(product.part[3]));
+  const __m256i bits =
+      narrow_to_bytes(_mm256_castps_si256(product.part[0]), _mm256_castps_si256(product.part[1]),
+                      _mm256_castps_si256(product.part[2]), _mm256_castps_si256(product.part[3]));
+  const __m256i signs = _mm256_and_si256(bits, _mm256_set1_epi8(static_cast<char>(0x80)));
+  return _mm256_or_si256(codes, _mm256_srli_epi16(signs, SmallBits<kFormat>::kBelowSign));
+}
+
+// Two codes of four bits a byte, the even one low.
+[[gnu::always_inline]] inline __m128i pairs_of(__m256i codes) {
+  const __m256i joined =
+      _mm256_and_si256(_mm256_or_si256(codes, _mm256_srli_epi16(codes, 4)), _mm256_set1_epi16(0xFF));
+  const __m256i bytes = _mm256_packus_epi16(joined, joined);
+  return _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08));
+}
+
+[[gnu::always_inline]] inline Block scaled_by(const Block& block, __m256 low, __m256 high) {
+  return {{_mm256_mul_ps(block.part[0], low), _mm256_mul_ps(block.part[1], low),
+           _mm256_mul_ps(block.part[2], high), _mm256_mul_ps(block.part[3], high)}};
+}
+
+// A block that holds a NaN, or is scaled by one.
+[[maybe_unused]] [[gnu::noinline]] void quantize_odd_block(uint32_t dtype, const char* from, int64_t count,
+                                                           SmallFloat format, const BlockScale& scale,
+                                                           uint8_t* codes) {
+  const int64_t bytes = dtype == QCTS_F32 ? 4 : 2;
+  const auto code = [&](int64_t i) {
+    return small_float_code(format, scaled(scale, _mm256_cvtss_f32(load_some(dtype, from + i * bytes, 1))));
+  };
+  if (format == SmallFloat::e2m1) {
+    for (int64_t pair = 0; pair < count / 2; ++pair)
+      codes[pair] = static_cast<uint8_t>(code(2 * pair) | code(2 * pair + 1) << 4);
+  } else {
+    for (int64_t i = 0; i < count; ++i) codes[i] = code(i);
+  }
+}
+
+template <SmallFloat kFormat, uint32_t kDtype>
+void quantize_mx_row(MxMode mode, const char* row, int64_t k_count, uint8_t* codes, uint8_t* scales) {
+  constexpr int64_t kPerByte = kFormat == SmallFloat::e2m1 ? 2 : 1, kElemBytes = kDtype == QCTS_F32 ? 4 : 2;
+  for (int64_t k = 0; k < k_count; k += 32) {
+    const char* from = row + k * kElemBytes;
+    const Block block = load_block(kDtype, from);
+    const float largest =
+        largest_of8(_mm256_max_epu32(larger_magnitudes(block, 0), larger_magnitudes(block, 2)));
+    const BlockScale scale = mx_scale({kFormat, mode}, largest);
+    scales[k / 32] = scale.byte;
+    if (largest != largest) {
+      quantize_odd_block(kDtype, from, 32, kFormat, scale, codes + k / kPerByte);
+      continue;
+    }
+    const __m256 factor = _mm256_set1_ps(scale.factor);
+    const __m256i bytes = small_codes<kFormat>(scaled_by(block, factor, factor));
+    if (kFormat == SmallFloat::e2m1)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(codes + k / 2), pairs_of(bytes));
+    else
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), bytes);
+  }
+}
+
+using MxRow = void (*)(MxMode mode, const char* row, int64_t k_count, uint8_t* codes, uint8_t* scales);
+
+template <uint32_t kDtype>
+MxRow mx_row_of(SmallFloat format) {
+  switch (format) {
+    case SmallFloat::e4m3:
+      return quantize_mx_row<SmallFloat::e4m3, kDtype>;
+    case SmallFloat::e5m2:
+      return quantize_mx_row<SmallFloat::e5m2, kDtype>;
+    case SmallFloat::e2m3:
+      return quantize_mx_row<SmallFloat::e2m3, kDtype>;
+    case SmallFloat::e3m2:
+      return quantize_mx_row<SmallFloat::e3m2, kDtype>;
+    default:
+      return quantize_mx_row<SmallFloat::e2m1, kDtype>;
+  }
+}
+
+[[maybe_unused]] void quantize_mx_rows(const qcts_problem& p, int64_t first, int64_t last) {
+  auto* codes = static_cast<uint8_t*>(out_plane(p, "qdata"));
+  auto* scales = static_cast<uint8_t*>(out_plane(p, "scale"));
+  const MxRecipe recipe = mx_recipe(p);
+  const FloatRows from = float_rows(p);
+  const MxRow row_of = from.dtype == QCTS_F32   ? mx_row_of<QCTS_F32>(recipe.element)
+                       : from.dtype == QCTS_F16 ? mx_row_of<QCTS_F16>(recipe.element)
+                                                : mx_row_of<QCTS_BF16>(recipe.element);
+  const int64_t per_byte = recipe.element == SmallFloat::e2m1 ? 2 : 1;
+  for (int64_t row = first; row < last; ++row)
+    row_of(recipe.mode, from.row(row), p.k, codes + row * p.k / per_byte, scales + row * (p.k / 32));
+}
+
+[[maybe_unused]] float largest_of(uint32_t dtype, const char* elements, int64_t count) {
+  const float largest = float_of_bits(dtype, largest_magnitude_bits(dtype, elements, count));
+  return largest != largest ? __builtin_bit_cast(float, 0x7FC00000u) : largest;
+}
+
+// One block of 16 at `from`, or two of them, of which the second is the first again where there is one.
+template <uint32_t kDtype>
+void quantize_nvfp4_row(const float* whole, const char* row, int64_t k_count, uint8_t* pairs,
+                        uint8_t* scales) {
+  constexpr int64_t kElemBytes = kDtype == QCTS_F32 ? 4 : 2;
+  for (int64_t k = 0; k < k_count; k += 32) {
+    const char* from = row + k * kElemBytes;
+    const int64_t second = k + 16 < k_count ? 16 * kElemBytes : 0;
+    const Block block = {{load8(kDtype, from), load8(kDtype, from + 8 * kElemBytes),
+                          load8(kDtype, from + second), load8(kDtype, from + second + 8 * kElemBytes)}};
+    const BlockScale low = nvfp4_scale(largest_of8(larger_magnitudes(block, 0)), whole),
+                     high = nvfp4_scale(largest_of8(larger_magnitudes(block, 2)), whole);
+    uint8_t both[16];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(both),
+                     pairs_of(small_codes<SmallFloat::e2m1>(
+                         scaled_by(block, _mm256_set1_ps(low.factor), _mm256_set1_ps(high.factor)))));
+    const auto keep = [&](int64_t at, int64_t offset, const BlockScale& scale, const uint8_t* half) {
+      scales[at / 16] = scale.byte;
+      // Only NaN has the byte of a NaN.
+      if ((scale.byte & 0x7F) == 0x7F)
+        quantize_odd_block(kDtype, from + offset, 16, SmallFloat::e2m1, scale, pairs + at / 2);
+      else
+        std::memcpy(pairs + at / 2, half, 8);
+    };
+    keep(k, 0, low, both);
+    if (second != 0) keep(k + 16, second, high, both + 8);
+  }
+}
+
+[[maybe_unused]] void quantize_nvfp4_rows(const qcts_problem& p, const float* whole, int64_t first,
+                                          int64_t last) {
+  auto* pairs = static_cast<uint8_t*>(out_plane(p, "qdata"));
+  auto* scales = static_cast<uint8_t*>(out_plane(p, "scale"));
+  const FloatRows from = float_rows(p);
+  const auto row_of = from.dtype == QCTS_F32   ? quantize_nvfp4_row<QCTS_F32>
+                      : from.dtype == QCTS_F16 ? quantize_nvfp4_row<QCTS_F16>
+                                               : quantize_nvfp4_row<QCTS_BF16>;
+  for (int64_t row = first; row < last; ++row)
+    row_of(whole, from.row(row), p.k, pairs + row * p.k / 2, scales + row * (p.k / 16));
+}
+[[maybe_unused]] void quantize_nvfp4_problem(const qcts_problem* p) {
+  quantize_nvfp4(*p, largest_of, quantize_nvfp4_rows);
+}
+
+}  // namespace
+}  // namespace qcts::avx2

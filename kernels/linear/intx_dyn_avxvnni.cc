@@ -1,0 +1,8 @@
+// 8da4w and its wider and narrower siblings: kernels/vnni_int8_linear.h, kernels/vnni_dots.h.
+#include "kernels/avxvnni_dots.h"
+
+const qcts_kernel qcts_kernel_linear_intx_dyn_avxvnni =
+    qcts::vnni::intx_linear_of<qcts_kernel_linear_intx_dyn_avxvnni, qcts::avxvnni::Vector>(
+        "avxvnni",
+        "nibbles masked to bytes in registers for m <= 6, to a panel above, multiplied four at a time into "
+        "exact integer sums; bound by reading weights, then by the scales of small groups");

@@ -1,0 +1,18 @@
+// Scales into tiles of 128 x 4, four bytes at a time; the codes stay in their order (kernels/block_scales.h).
+#include "kernels/scalar_blocks.h"
+
+namespace {
+
+void pack_mx(const qcts_problem* problem) {
+  const qcts_problem& p = *problem;
+  const qcts::ScaleShape scales = {p.n, p.k / 32};
+  qcts::copy_planes_but(p, "scale");
+  qcts::swizzle_scales(scales, qcts::in_plane(p, "scale"), qcts::out_plane(p, "scale"));
+}
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_pack_mx_scalar =
+    qcts::exact_entry(QCTS_OP_PACK, "mx", "scalar", "a copy of the codes; bound by memory",
+                      {qcts::supports_problem<qcts_kernel_pack_mx_scalar>,
+                       qcts::run_checked<qcts_kernel_pack_mx_scalar, pack_mx>});

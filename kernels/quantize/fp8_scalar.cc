@@ -1,0 +1,10 @@
+// torchao 0.18 Float8Tensor.from_hp, a scale for all, for 128 x 128, for a row, for a group of one: the torch
+// path (quant_primitives.py: _choose_scale_float8, _quantize_affine_float8). The scale has no floor: a block
+// of zeros divides 0 by 0 and stores NaN codes, as the original does.
+#include "kernels/scalar_blocks.h"
+
+const qcts_kernel qcts_kernel_quantize_fp8_scalar = qcts::exact_entry(
+    QCTS_OP_QUANTIZE, "fp8", "scalar",
+    "two passes a block: absolute maximum, then codes; bound by one division an element",
+    {qcts::supports_problem<qcts_kernel_quantize_fp8_scalar>,
+     qcts::run_checked<qcts_kernel_quantize_fp8_scalar, qcts::scalar::quantize_float8_problem>});

@@ -1,0 +1,15 @@
+// Rows of x of 8da4w (torchao 0.18 _apply_int8_act_asym_per_token_quant_dequant): parameters as
+// kernels/affine_groups.h has them.
+#include "kernels/avx2_groups.h"
+
+namespace {
+
+bool takes_intx_policy(const char* activation) { return std::strcmp(activation, "dyn_token_asym") == 0; }
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_quantize_activation_intx_avx2 =
+    qcts::activation_rows<qcts_kernel_quantize_activation_intx_avx2, takes_intx_policy,
+                          qcts::avx2::quantize_affine_groups>(
+        "intx:dyn_token_asym", "avx2",
+        "two passes a group, the second in cache; bound by the rounding, eight elements at a time");

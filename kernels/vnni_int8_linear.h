@@ -1,0 +1,363 @@
+// The frame of `linear` with int8 rows of x for the variants that multiply bytes and add four products to a
+// 32-bit sum in one instruction (avxvnni, avx512vnni, amx), and for nothing else: every function has internal
+// linkage. y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
+//
+// The instruction wants one factor unsigned. That is the weight: `prepare` stores u = qw + offset, so x stays
+// as it was quantized, and S = sum(qx * u) is an exact integer in every order. With Q = sum(u) of a column
+// and X = sum(qx - zx) of a row, both of a group,
+//   sum((qx - zx) * (qw - zw)) = S - zx * Q - (offset + zw) * X.
+//
+// A block of 64 columns is one linear stream: for each group its codes, in steps of 256 bytes that hold 4 (or
+// 8, where two codes share a byte) k of all columns, 4 consecutive k of a column side by side; then 64
+// scales, 64 zero points, 64 Q. 16 steps are the rows of 4 tiles as well. Memory brought a core of an Emerald
+// Rapids server 18 GB/s at most, and only where software prefetches reached 4 to 8 KiB ahead: without them a
+// 4-bit weight was read at 2/3 of the pace.
+#pragma once
+
+#include "kernels/avx2_int8.h"
+#include "kernels/entry.h"
+
+namespace qcts::vnni {
+namespace {
+
+using avx2::RowRecipe;
+using avx2::RowScale;
+
+constexpr int kColumns = 64;
+constexpr int kStepBytes = 4 * kColumns;
+constexpr int kPrefetchBytes = 8192;
+constexpr int kRowPadBytes = 64;   // rows of x a power of two apart would share the sets of a cache
+constexpr int64_t kMostK = 65536;  // 128 * 255 * 65536 < 2^31
+constexpr int64_t kMostGroup =
+    256;  // 255 * 255 * 256 < 2^24: what acts on the sum of a group is exact in float32
+
+using Sums = int32_t (*)[kColumns];
+
+struct Frame {
+  const qcts_problem* problem;
+  const uint8_t* prepared;
+  int8_t* x;        // [padded m][x_stride]
+  int32_t* x_sums;  // [m][groups]
+  RowScale* rows;   // [m]
+  RowRecipe recipe;
+};
+// Steps of a group, and the rows that they meet.
+struct Piece {
+  const uint8_t* codes;
+  int64_t steps;
+  const int8_t* x;
+  int64_t ldx;
+  bool first;  // of its group: sums begin at 0
+};
+
+// A Scheme has
+//   kOffset                  what makes a code unsigned
+//   kQuads                   4 k that a step holds: 1 or, with two codes a byte, 2
+//   kPadK                    a group is padded to it: whole steps, and whole tiles where tiles read it
+//   group(p)                 elements along k that share a scale: all of k, or a multiple of 8
+//   scale_dtype(p)           of the weight's scales
+//   recipe(p)                of x
+// An Engine has
+//   kRows, kChunkQuads       rows of x at a time, and the quads that it wants in one piece
+//   padded_rows(m)           rows of x that it reads; those beyond m are zeros
+//   open(m), close()         around a thread's pieces
+//   multiply<Scheme>(piece, rows, sums)
+// A Vector has the lanes in which sums become outputs.
+template <class Scheme>
+int64_t padded_group(const qcts_problem& p) {
+  return (Scheme::group(p) + Scheme::kPadK - 1) / Scheme::kPadK * Scheme::kPadK;
+}
+template <class Scheme>
+int64_t groups(const qcts_problem& p) {
+  return p.k / Scheme::group(p);
+}
+template <class Scheme>
+int64_t x_stride(const qcts_problem& p) {
+  return groups<Scheme>(p) * padded_group<Scheme>(p) + kRowPadBytes;
+}
+template <class Scheme>
+int64_t code_bytes(const qcts_problem& p) {
+  return padded_group<Scheme>(p) / (4 * Scheme::kQuads) * kStepBytes;
+}
+// Q of a part of a row is at most 255 * 256.
+template <class Scheme>
+int64_t sum_bytes(const qcts_problem& p) {
+  return groups<Scheme>(p) > 1 ? 2 : 4;
+}
+template <class Scheme>
+int64_t group_bytes(const qcts_problem& p) {
+  return code_bytes<Scheme>(p) + kColumns * (dtype_bytes(Scheme::scale_dtype(p)) + 1 + sum_bytes<Scheme>(p));
+}
+template <class Scheme>
+int64_t block_bytes(const qcts_problem& p) {
+  return groups<Scheme>(p) * group_bytes<Scheme>(p);
+}
+[[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
+
+// Where a group is a part of a row: totals += scale * (S - zx * Q - (offset + zw) * X). All but the last
+// multiply-add is exact.
+template <class Vector, class Scheme>
+void apply_scales(const Frame& frame, const uint8_t* tail, int64_t first_m, int64_t g, int64_t rows,
+                  const int32_t (*sums)[kColumns], float (*totals)[kColumns]) {
+  const uint32_t dtype = Scheme::scale_dtype(*frame.problem);
+  const int64_t bytes = dtype_bytes(dtype), count = groups<Scheme>(*frame.problem);
+  const int32_t* x_sums = frame.x_sums + first_m * count + g;
+  for (int n = 0; n < kColumns; n += Vector::kLanes) {
+    const auto scale = Vector::load_floats(dtype, tail + n * bytes);
+    const auto zero =
+        Vector::add(Vector::floats_of_i8(tail + kColumns * bytes + n), Vector::set(Scheme::kOffset));
+    const auto sum_of_codes = Vector::floats_of_u16(tail + kColumns * (bytes + 1) + 2 * n);
+    for (int64_t m = 0; m < rows; ++m) {
+      const auto x_zero = Vector::set(static_cast<float>(frame.rows[first_m + m].zero_point));
+      const auto x_sum = Vector::set(static_cast<float>(x_sums[m * count]));
+      auto value = Vector::fnmadd(sum_of_codes, x_zero, Vector::to_floats(Vector::load(&sums[m][n])));
+      value = Vector::fnmadd(zero, x_sum, value);
+      Vector::store_floats(&totals[m][n],
+                           Vector::fmadd(scale, value, Vector::load_floats(QCTS_F32, &totals[m][n])));
+    }
+  }
+}
+
+// What the columns of a block bring to their outputs, once a block.
+struct Columns {
+  alignas(64) double scale[kColumns], zero[kColumns], sum_of_codes[kColumns], bias[kColumns];
+};
+template <class Vector, class Scheme>
+void load_columns(const qcts_problem& p, const uint8_t* tail, int64_t first_n, Columns* out) {
+  const uint32_t dtype = Scheme::scale_dtype(p);
+  const int64_t bytes = dtype_bytes(dtype), bias_bytes = dtype_bytes(p.bias_dtype);
+  for (int n = 0; n < kColumns; n += Vector::kLanes) {
+    Vector::store_doubles(&out->scale[n], Vector::load_floats(dtype, tail + n * bytes));
+    Vector::store_doubles(&out->zero[n], Vector::add(Vector::floats_of_i8(tail + kColumns * bytes + n),
+                                                     Vector::set(Scheme::kOffset)));
+    const int64_t some = p.n - first_n - n < Vector::kLanes ? p.n - first_n - n : Vector::kLanes;
+    auto bias = Vector::set(0);
+    if (p.bias != nullptr && some > 0)
+      bias = Vector::load_some(p.bias_dtype, static_cast<const char*>(p.bias) + (first_n + n) * bias_bytes,
+                               some);
+    Vector::store_doubles(&out->bias[n], bias);
+  }
+  if (groups<Scheme>(p) > 1) return;
+  const uint8_t* sums = tail + kColumns * (bytes + 1);
+  for (int n = 0; n < kColumns; ++n) {
+    int32_t sum;
+    std::memcpy(&sum, sums + 4 * n, 4);
+    out->sum_of_codes[n] = sum;
+  }
+}
+
+// Outputs in double, rounded to float32 and then to y's dtype, the 64 columns of a row together: on an
+// Emerald Rapids core 64 bytes here and there cost an int8 prefill a sixth of its time.
+template <class Vector, class Scheme>
+void store_rows(const Frame& frame, const Columns& columns, int64_t block, int64_t first_m, int64_t rows,
+                const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {
+  const qcts_problem& p = *frame.problem;
+  const bool whole_row = groups<Scheme>(p) == 1;
+  const int64_t first_n = block * kColumns, y_bytes = dtype_bytes(p.y_dtype);
+  for (int64_t m = 0; m < rows; ++m) {
+    const RowScale row = frame.rows[first_m + m];
+    const double x_sum = whole_row ? frame.x_sums[first_m + m] : 0;
+    char* y = static_cast<char*>(p.y) + (first_m + m) * p.ldy_bytes + first_n * y_bytes;
+    const auto half = [&](int n) {
+      auto value =
+          whole_row ? Vector::doubles_of_ints(&sums[m][n]) : Vector::doubles_of_floats(&totals[m][n]);
+      if (whole_row) {
+        value =
+            Vector::fnmadd(Vector::load(&columns.sum_of_codes[n]), Vector::set_double(row.zero_point), value);
+        value = Vector::fnmadd(Vector::load(&columns.zero[n]), Vector::set_double(x_sum), value);
+        value = Vector::mul(value, Vector::load(&columns.scale[n]));
+      }
+      return Vector::fmadd(value, Vector::set_double(row.scale), Vector::load(&columns.bias[n]));
+    };
+    for (int n = 0; n < kColumns && first_n + n < p.n; n += Vector::kLanes) {
+      const int64_t some = p.n - first_n - n < Vector::kLanes ? p.n - first_n - n : Vector::kLanes;
+      const auto value = Vector::narrow(half(n), half(n + Vector::kLanes / 2));
+      Vector::store_some(p.y_dtype, y + n * y_bytes, value, some);
+    }
+  }
+}
+
+template <class Vector, class Scheme, class Engine>
+void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+  const qcts_problem& p = *frame.problem;
+  alignas(64) int32_t sums[Engine::kRows][kColumns];
+  alignas(64) float totals[Engine::kRows][kColumns];
+  const int64_t count = groups<Scheme>(p), ldx = x_stride<Scheme>(p), padded = padded_group<Scheme>(p);
+  if (count > 1) std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
+  const uint8_t* codes = frame.prepared + block * block_bytes<Scheme>(p);
+  const int64_t steps = padded / (4 * Scheme::kQuads), most = Engine::kChunkQuads / Scheme::kQuads;
+  for (int64_t g = 0; g < count; ++g) {
+    const uint8_t* at = codes + g * group_bytes<Scheme>(p);
+    const uint8_t* tail = at + code_bytes<Scheme>(p);
+    for (int64_t line = 0; line < group_bytes<Scheme>(p) - code_bytes<Scheme>(p); line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(tail + kPrefetchBytes + line), _MM_HINT_T0);
+    for (int64_t step = 0; step < steps; step += most) {
+      const Piece piece = {at + step * kStepBytes, steps - step < most ? steps - step : most,
+                           frame.x + first_m * ldx + g * padded + step * 4 * Scheme::kQuads, ldx, step == 0};
+      Engine::template multiply<Scheme>(piece, rows, sums);
+    }
+    if (count > 1) apply_scales<Vector, Scheme>(frame, tail, first_m, g, rows, sums, totals);
+  }
+  Columns columns;
+  load_columns<Vector, Scheme>(p, codes + code_bytes<Scheme>(p), block * kColumns, &columns);
+  store_rows<Vector, Scheme>(frame, columns, block, first_m, rows, sums, totals);
+}
+
+template <class Vector, class Scheme, class Engine>
+void multiply_blocks(void* context, int64_t first, int64_t last) {
+  const Frame& frame = *static_cast<const Frame*>(context);
+  const int64_t m_count = frame.problem->m;
+  Engine::open(m_count);
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t m = 0; m < m_count; m += Engine::kRows)
+      multiply_block<Vector, Scheme, Engine>(frame, block, m,
+                                             m_count - m < Engine::kRows ? m_count - m : Engine::kRows);
+  Engine::close();
+}
+
+// Eight codes of a group, from `k` on; 0 beyond it.
+[[gnu::always_inline]] inline __m256i eight_codes(const Frame& frame, const char* row, int64_t first_k,
+                                                  int64_t k, int64_t group, __m256 reciprocal,
+                                                  __m256 zero_point) {
+  const __m256 x = avx2::elements(frame.recipe.dtype, row, first_k + k, first_k + group);
+  const __m256i code = avx2::codes_of(frame.recipe, x, reciprocal, zero_point);
+  if (k + 8 <= group) return code;
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_and_si256(code, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(group - k)), lane));
+}
+
+// Rows as qx and the sums of qx - zx; padding is 0.
+template <class Scheme>
+void quantize_rows(void* context, int64_t first, int64_t last) {
+  const Frame& frame = *static_cast<const Frame*>(context);
+  const qcts_problem& p = *frame.problem;
+  const int64_t count = groups<Scheme>(p), group = Scheme::group(p), padded = padded_group<Scheme>(p);
+  for (int64_t m = first; m < last; ++m) {
+    const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
+    const RowScale chosen = frame.rows[m] = avx2::row_scale(frame.recipe, row, p.k);
+    const __m256 reciprocal = _mm256_set1_ps(avx2::reciprocal_of(frame.recipe, chosen.scale));
+    const __m256 zero_point = _mm256_set1_ps(static_cast<float>(chosen.zero_point));
+    for (int64_t g = 0; g < count; ++g) {
+      int8_t* to = frame.x + m * x_stride<Scheme>(p) + g * padded;
+      __m256i total = _mm256_setzero_si256();
+      int64_t k = 0;
+      for (; k < group; k += 8) {
+        const __m256i code = eight_codes(frame, row, g * group, k, group, reciprocal, zero_point);
+        total = _mm256_add_epi32(total, code);
+        const __m256i words = _mm256_packs_epi32(code, code);
+        const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, words),
+                                                          _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4));
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(to + k), _mm256_castsi256_si128(bytes));
+      }
+      if (k < padded) std::memset(to + k, 0, static_cast<size_t>(padded - k));
+      int32_t lanes[8], sum = 0;
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
+      for (int32_t lane : lanes) sum += lane;
+      frame.x_sums[m * count + g] = sum - chosen.zero_point * static_cast<int32_t>(group);
+    }
+  }
+}
+
+// The codes of a group and their sums; 128 k at a time, so that both sides stay in L1.
+template <class Scheme>
+void prepare_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes,
+                   int32_t* sums) {
+  const int64_t group = Scheme::group(p);
+  const auto* qdata = static_cast<const int8_t*>(in_plane(p, "qdata")) + first_n * p.k + g * group;
+  for (int64_t k0 = 0; k0 < group; k0 += 128)
+    for (int64_t c = 0; c < columns; ++c)
+      for (int64_t k = k0; k < group && k < k0 + 128; ++k) {
+        const int64_t quad = k / 4;
+        const int32_t code = (qdata[c * p.k + k] + Scheme::kOffset) & (2 * Scheme::kOffset - 1);
+        codes[quad / Scheme::kQuads * kStepBytes + 4 * c + k % 4] |=
+            static_cast<uint8_t>(code << (4 * (quad % Scheme::kQuads)));
+        sums[c] += code;
+      }
+}
+
+template <class Scheme>
+void prepare_blocks(void* context, int64_t first, int64_t last) {
+  const qcts_problem& p = *static_cast<const qcts_problem*>(context);
+  auto* prepared = static_cast<uint8_t*>(const_cast<void*>(p.prepared));
+  const int64_t count = groups<Scheme>(p), bytes = dtype_bytes(Scheme::scale_dtype(p));
+  const size_t width = static_cast<size_t>(sum_bytes<Scheme>(p));
+  const auto* scales = static_cast<const char*>(in_plane(p, "scale"));
+  const auto* zero_points = static_cast<const int8_t*>(in_plane(p, "zero_point"));
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t g = 0; g < count; ++g) {
+      const int64_t n = block * kColumns, columns = p.n - n < kColumns ? p.n - n : kColumns;
+      uint8_t* codes = prepared + block * block_bytes<Scheme>(p) + g * group_bytes<Scheme>(p);
+      int32_t sums[kColumns] = {};
+      prepare_codes<Scheme>(p, n, columns, g, codes, sums);
+      uint8_t* tail = codes + code_bytes<Scheme>(p);
+      for (int64_t c = 0; c < columns; ++c) {
+        const int64_t at = (n + c) * count + g;
+        std::memcpy(tail + c * bytes, scales + at * bytes, static_cast<size_t>(bytes));
+        tail[kColumns * bytes + c] = static_cast<uint8_t>(zero_points[at]);
+        std::memcpy(tail + kColumns * (bytes + 1) + c * sum_bytes<Scheme>(p), &sums[c], width);
+      }
+    }
+}
+
+template <class Scheme>
+uint64_t prepared_bytes(const qcts_problem* p) {
+  return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
+}
+template <class Scheme, class Engine>
+uint64_t workspace_bytes(const qcts_problem* p) {
+  const uint64_t x = static_cast<uint64_t>(Engine::padded_rows(p->m) * x_stride<Scheme>(*p));
+  return x + static_cast<uint64_t>(p->m) * (static_cast<uint64_t>(groups<Scheme>(*p)) * 4 + sizeof(RowScale));
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
+  const qcts_status status = supports_policy<kKernel>(problem, Scheme::takes, why, why_size);
+  if (status != QCTS_OK) return status;
+  const int64_t group = Scheme::group(*problem);
+  if (group > kMostK)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "a scale for %lld elements: 32-bit sums hold %lld",
+                  static_cast<long long>(group), static_cast<long long>(kMostK));
+  if (group != problem->k && (group % 8 != 0 || group > kMostGroup))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: needs a multiple of 8 up to %lld, or the row",
+                  static_cast<long long>(group), static_cast<long long>(kMostGroup));
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
+  qcts_problem copy = as_weight_only(*problem);
+  if (check_prepare(kKernel, &copy) != QCTS_OK) return QCTS_INVALID;
+  std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
+  copy.prepared = prepared;
+  parallel_for(copy.threads, blocks(copy), 1, prepare_blocks<Scheme>, &copy);
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, class Vector, class Scheme, class Engine>
+qcts_status run_linear(const qcts_problem* problem) {
+  const qcts_problem copy = as_weight_only(*problem);
+  if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
+      check_run(kKernel, &copy) != QCTS_OK)
+    return QCTS_INVALID;
+  auto* x = static_cast<int8_t*>(copy.workspace);
+  const int64_t stride = x_stride<Scheme>(copy), rows = Engine::padded_rows(copy.m);
+  auto* x_sums = reinterpret_cast<int32_t*>(x + rows * stride);
+  auto* scales = reinterpret_cast<RowScale*>(x_sums + copy.m * groups<Scheme>(copy));
+  Frame frame = {
+      &copy, static_cast<const uint8_t*>(copy.prepared), x, x_sums, scales, Scheme::recipe(*problem)};
+  std::memset(x + copy.m * stride, 0, static_cast<size_t>((rows - copy.m) * stride));
+  parallel_for(copy.threads, copy.m, 4, quantize_rows<Scheme>, &frame);
+  parallel_for(copy.threads, blocks(copy), 1, multiply_blocks<Vector, Scheme, Engine>, &frame);
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, class Vector, class Scheme, class Engine>
+constexpr qcts_kernel int8_linear_of(const char* scheme, const char* variant, const char* description) {
+  return linear_entry(
+      scheme, variant, description, QCTS_I32,
+      {supports_linear<kKernel, Scheme>, run_linear<kKernel, Vector, Scheme, Engine>,
+       workspace_bytes<Scheme, Engine>, prepared_bytes<Scheme>, prepare_linear<kKernel, Scheme>});
+}
+
+}  // namespace
+}  // namespace qcts::vnni
