@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
@@ -47,16 +48,22 @@ void zero_some_rows(Floats& w) {
 }
 
 // One kind of magnitude a row: all subnormal, all huge, huge beside tiny, signed zeros beside one value, the
-// smallest normal. Huge is a quarter of the largest finite, so that max - min stays finite.
+// smallest normal, huge beside ordinary, maxima just above the largest code times a power of two. Huge is a
+// quarter of the largest finite, so that max - min stays finite.
+double just_above(DType dtype, double value) {
+  return value * (1 + std::ldexp(1.0, -float_format(dtype).mantissa_bits));
+}
+
 Floats extreme_weight(const WeightShape& shape, uint64_t seed) {
   Floats w(shape.dtype, shape.n, shape.k);
+  constexpr double kLargest[3] = {448, 7.5, 6};
   const double huge = float_format(shape.dtype).max / 4;
   const double normal = float_format(shape.dtype).min_normal;
   for (int64_t r = 0; r < shape.n; ++r) {
     for (int64_t c = 0; c < shape.k; ++c) {
       const double v = noise(seed, static_cast<uint64_t>(r * shape.k + c)) / 4;
       const double sign = v < 0 ? -1 : 1;
-      switch (r % 6) {
+      switch (r % 7) {
         case 0:
           w.at(r, c) = v * normal / 2;
           break;
@@ -72,13 +79,36 @@ Floats extreme_weight(const WeightShape& shape, uint64_t seed) {
         case 4:
           w.at(r, c) = sign * normal;
           break;
-        default:
+        case 5:
           w.at(r, c) = c % 3 == 0 ? sign * huge : v;
+          break;
+        default:
+          w.at(r, c) = just_above(shape.dtype, kLargest[c / 32 % 3]) * (c % 8 == 0 ? sign : v) * 0x1p-5;
           break;
       }
     }
   }
   return w;
+}
+
+// Rows of x that ordinary noise never is: above zero, below zero, and where one row does not spoil the
+// others' scale, with a NaN, with infinities.
+void harden_x(Floats& x, bool rows_apart) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (int64_t r = 1; r < x.rows; ++r) {
+    for (int64_t c = 0; c < x.cols && r % 5 < 3; ++c)
+      x.at(r, c) = (r % 5 == 1 ? 1 : -1) * (1 + std::fabs(x.at(r, c)) / 8);
+    if (!rows_apart || r % 5 < 3) continue;
+    x.at(r, x.cols / 2) = r % 5 == 3 ? kNan : kInfinity;
+    if (r % 5 == 4) x.at(r, x.cols - 1) = -kInfinity;
+  }
+}
+
+// Every other row of one sign and near its largest: the largest sums that codes can have.
+void make_heavy(Floats& w) {
+  for (int64_t r = 1; r < w.rows; r += 2)
+    for (int64_t c = 0; c < w.cols; ++c) w.at(r, c) = 0.75 + std::fabs(w.at(r, c)) / 16;
 }
 
 bool is_nan_code(DType dtype, std::byte code) {
@@ -119,7 +149,7 @@ void scramble_scales(Planes& planes, uint64_t seed) {
 }
 
 // Scales (and zero points) at the ends of their own type: unchanged, subnormal, the smallest, near the
-// largest that 128 codes allow.
+// largest that 128 codes allow; of more than eight the last is NaN.
 void stretch_scales(Planes& planes) {
   for (Plane& plane : planes) {
     if (!has_float_elements(plane.dtype) || plane.name == codes_plane(planes).name) continue;
@@ -144,6 +174,9 @@ void stretch_scales(Planes& planes) {
           break;
       }
     }
+    if (plane.bytes.size() > 8 * bytes)
+      store_float(plane.dtype, plane.bytes, plane.bytes.size() / bytes - 1,
+                  std::numeric_limits<double>::quiet_NaN());
   }
 }
 
@@ -168,7 +201,22 @@ void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
   input.x = x.bytes();
 }
 
-void linear_activation(const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
+// Few elements of long rows, the last among them: the bound of a float32 sum over all would hide a code.
+void make_sparse(Floats& x) {
+  for (int64_t r = 0; r < x.rows; ++r)
+    for (int64_t c = 0; c + 1 < x.cols && x.cols > 2048; ++c)
+      if (c % 64 != 63) x.at(r, c) = 0;
+}
+
+// Has each row of x scales of its own?
+bool has_rows_apart(const Scheme& scheme, const Synthetic& synthetic) {
+  const Matrix x{synthetic.weight.dtype, 2, synthetic.weight.k, {}};
+  for (const PlaneSpec& spec : scheme.activation_specs(x, synthetic.activation))
+    if (spec.name == "per_tensor_scale" || (spec.name == "scale" && spec.shape[0] != 2)) return false;
+  return true;
+}
+
+void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
   const int64_t m = synthetic.m, k = shape.k;
   if (synthetic.generator == "one_hot" || synthetic.generator == "last_k") {
@@ -181,6 +229,8 @@ void linear_activation(const Synthetic& synthetic, uint64_t seed, KernelInput& i
   Floats x = noise_rows(shape.dtype, m, k, seed + 1, 1.0);
   if (synthetic.generator == "zero_rows")
     for (int64_t c = 0; c < k; ++c) x.at(0, c) = 0;
+  if (synthetic.generator == "hard_x") harden_x(x, has_rows_apart(scheme, synthetic));
+  if (synthetic.generator == "tiles") synthetic.activation == kWeightOnly ? make_sparse(x) : make_heavy(x);
   input.x = x.bytes();
   if ((shape.n + m) % 2 == 0) input.bias = noise_rows(shape.dtype, 1, shape.n, seed + 2, 0.5).bytes();
 }
@@ -205,6 +255,7 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   const WeightShape& shape = synthetic.weight;
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == "zero_rows") zero_some_rows(w);
+  if (synthetic.generator == "tiles") make_heavy(w);
   input.planes = quantized(scheme, shape, w.bytes());
   if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot")
     plant_all_codes(scheme, shape, input.planes, op != "linear");
@@ -219,7 +270,7 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
 bool known_generator(std::string_view name) {
   for (const std::string_view known :
        {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums", "one_hot", "cancelling",
-        "last_k", "non_finite", "zero_points", "tiny_scales", "overflow"})
+        "last_k", "non_finite", "zero_points", "tiny_scales", "overflow", "hard_x", "tiles"})
     if (name == known) return true;
   return is_relation(name);
 }
@@ -234,6 +285,7 @@ std::vector<std::byte> rows_of_x(const Scheme& scheme, const Synthetic& syntheti
     return extreme_weight({shape.dtype, synthetic.m, shape.k}, seed).bytes();
   Floats x = noise_rows(shape.dtype, synthetic.m, shape.k, seed, 1.0);
   if (synthetic.generator == "zero_rows") zero_some_rows(x);
+  if (synthetic.generator == "hard_x") harden_x(x, has_rows_apart(scheme, synthetic));
   return x.bytes();
 }
 
@@ -259,7 +311,7 @@ Generated generate(const Scheme& scheme, std::string_view op, std::string_view l
     quantized_planes(scheme, synthetic, seed, op, made.input);
     Planes own = policy_planes(scheme, synthetic.weight, synthetic.activation, false);
     made.input.planes.insert(made.input.planes.end(), own.begin(), own.end());
-    if (op == "linear") linear_activation(synthetic, seed, made.input);
+    if (op == "linear") linear_activation(scheme, synthetic, seed, made.input);
     if (op == "quantize_activation") made.input.x = rows_of_x(scheme, synthetic, seed, made.input.planes);
   }
   KernelInput& input = made.input;

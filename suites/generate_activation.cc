@@ -70,31 +70,33 @@ std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, std:
   return values;
 }
 
-std::optional<Anchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
-                                          std::string_view activation, const Planes& planes) {
-  const auto survives = [&](double low, double high) {
+std::optional<ActivationAnchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
+                                                    std::string_view activation, const Planes& planes) {
+  const auto survives = [&](const ActivationAnchors& anchors) {
     Floats x(shape.dtype, 1, shape.k);
-    for (int64_t c = 0; c < shape.k; ++c)
-      x.at(0, c) = c == 0 ? low : c == 1 ? high : static_cast<double>(c % 3 - 1);
+    const auto is_anchor = [&](int64_t c) { return c % anchors.every < 2; };
+    for (int64_t c = 0; c < shape.k; ++c) {
+      if (anchors.of_all != 0 && c < anchors.every)
+        x.at(0, c) = c == 0 ? anchors.of_all : 0;
+      else
+        x.at(0, c) = !is_anchor(c)            ? static_cast<double>(c % 3 - 1)
+                     : c % anchors.every == 0 ? anchors.pair.low
+                                              : anchors.pair.high;
+    }
     const std::vector<std::byte> bytes = x.bytes();
     const std::vector<double> meant =
         meant_activation(scheme, {shape.dtype, 1, shape.k, bytes}, activation, planes);
-    for (int64_t c = 2; c < shape.k; ++c)
-      if (meant[static_cast<size_t>(c)] != x.at(0, c)) return false;
+    for (int64_t c = 0; c < shape.k; ++c)
+      if (!is_anchor(c) && meant[static_cast<size_t>(c)] != x.at(0, c)) return false;
     return true;
   };
-  if (survives(0, 0)) return std::nullopt;
-  for (const Anchors& pair : std::initializer_list<Anchors>{{-127.5, 127.5},
-                                                            {-63.5, 63.5},
-                                                            {-127, 128},
-                                                            {-64, 63},
-                                                            {-127, 127},
-                                                            {-448, 448},
-                                                            {-57344, 57344},
-                                                            {-6, 6},
-                                                            {-7.5, 7.5},
-                                                            {-128, 127}})
-    if (survives(pair.low, pair.high)) return pair;
+  if (survives({{0, 0}, shape.k})) return std::nullopt;
+  constexpr Anchors kPairs[] = {{-127.5, 127.5}, {-63.5, 63.5},   {-127, 128}, {-64, 63},   {-127, 127},
+                                {-448, 448},     {-57344, 57344}, {-6, 6},     {-7.5, 7.5}, {-128, 127}};
+  for (const double of_all : {0.0, 448.0 * 6})
+    for (const int64_t every : {shape.k, group_length(scheme, shape)})
+      for (const Anchors& pair : kPairs)
+        if (survives({pair, every, of_all})) return ActivationAnchors{pair, every, of_all};
   throw std::logic_error("exact_sums: no maximum gives " + std::string(activation) +
                          " a scale that is a power of two");
 }

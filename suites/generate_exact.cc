@@ -95,10 +95,15 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
       w.at(r, c) = value * unit;
     }
   }
-  // The columns of x's own anchors, the first two that are none of the weight's, have weight zero.
   const bool policy = synthetic.activation != kWeightOnly;
-  if (policy)
-    for (int64_t r = 0; r < shape.n; ++r) w.at(r, 2) = w.at(r, 3) = 0;
+  std::optional<ActivationAnchors> of_x;
+  const Planes own = policy ? policy_planes(scheme, shape, synthetic.activation, true) : Planes{};
+  if (policy) of_x = activation_anchors(scheme, shape, synthetic.activation, own);
+  // The columns of x's own anchors, the first two that are none of the weight's, have weight zero.
+  const auto is_of_x = [&](int64_t c) { return c % (of_x ? of_x->every : shape.k) / 2 == 1; };
+  for (int64_t r = 0; policy && r < shape.n; ++r)
+    for (int64_t c = 0; c < shape.k; ++c)
+      if (is_of_x(c)) w.at(r, c) = 0;
   Generated made;
   made.exact = true;
   if (!order.empty()) w = reordered(w, order);
@@ -122,15 +127,14 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
       if (column % group > 1) x.at(i, column) = (t + i) % 3 == 0 ? -1 : 1;
     }
   }
-  if (policy) {
-    const Planes own = policy_planes(scheme, shape, synthetic.activation, true);
-    made.input.planes.insert(made.input.planes.end(), own.begin(), own.end());
-    const auto pair = activation_anchors(scheme, shape, synthetic.activation, made.input.planes);
-    for (int64_t i = 0; pair && i < synthetic.m; ++i) {
-      x.at(i, 2) = pair->low;
-      x.at(i, 3) = pair->high;
+  made.input.planes.insert(made.input.planes.end(), own.begin(), own.end());
+  for (int64_t i = 0; of_x && i < synthetic.m; ++i)
+    for (int64_t c = 0; c < shape.k; ++c) {
+      if (of_x->of_all != 0 && c < of_x->every)
+        x.at(i, c) = c == 2 ? of_x->of_all : 0;
+      else if (is_of_x(c))
+        x.at(i, c) = c % 2 == 0 ? of_x->pair.low : of_x->pair.high;
     }
-  }
   if (!order.empty()) x = reordered(x, order);
   made.input.x = x.bytes();
   Floats bias(shape.dtype, 1, shape.n);

@@ -71,9 +71,17 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
 std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, std::string_view activation,
                                      const Planes& planes);
 
-// The least and the largest element of a row of x for which the policy keeps -1, 0 and 1; nullopt when it
-// keeps them whatever the row holds. Throws std::logic_error when no such pair is known.
-std::optional<Anchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
-                                          std::string_view activation, const Planes& planes);
+// Elements of x beside which a policy keeps -1, 0 and 1: the least and the largest of each `every` along k. A
+// policy that scales all of x as well needs its maximum, `of_all`, in the first of these blocks, where it
+// keeps nothing else; 0: none.
+struct ActivationAnchors {
+  Anchors pair;
+  int64_t every = 0;
+  double of_all = 0;
+};
+// nullopt when the policy keeps -1, 0 and 1 whatever x holds. Throws std::logic_error when no anchors are
+// known.
+std::optional<ActivationAnchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
+                                                    std::string_view activation, const Planes& planes);
 
 }  // namespace qcts

@@ -20,7 +20,8 @@ std::vector<int64_t> order_of_columns(int64_t k, int64_t group, uint64_t seed) {
   std::iota(order.begin(), order.end(), int64_t{0});
   for (int64_t c = 0; c < k; ++c) {
     const int64_t first = c / group * group, count = std::min(group, k - first);
-    const auto other = static_cast<int64_t>(splitmix64(seed, static_cast<uint64_t>(c)) % static_cast<uint64_t>(count));
+    const auto other =
+        static_cast<int64_t>(splitmix64(seed, static_cast<uint64_t>(c)) % static_cast<uint64_t>(count));
     std::swap(order[static_cast<size_t>(c)], order[static_cast<size_t>(first + other)]);
   }
   return order;
@@ -41,7 +42,8 @@ KernelInput part_of_k(const KernelInput& whole, int64_t k, End end) {
   KernelInput part = whole;
   part.weight.k = k;
   std::optional<Planes> planes = cut_planes(*whole.scheme, whole.planes, part.weight, whole.activation, end);
-  if (!planes) throw std::logic_error("split_k: the planes of " + std::string(whole.scheme->name()) + " cannot be cut");
+  if (!planes)
+    throw std::logic_error("split_k: the planes of " + std::string(whole.scheme->name()) + " cannot be cut");
   part.planes = std::move(*planes);
   const int64_t before[2] = {whole.m, whole.weight.k}, after[2] = {whole.m, k};
   part.x = cut_array(whole.x, before, after, dtype_bytes(whole.x_dtype), end);
@@ -54,14 +56,17 @@ std::vector<ExactWeight> first_row(const Scheme& scheme, const Planes& planes, c
   return row;
 }
 
-bool same_weight(const ExactWeight& a, const ExactWeight& b) { return a.product == b.product && a.zero == b.zero; }
+bool same_weight(const ExactWeight& a, const ExactWeight& b) {
+  return a.product == b.product && a.zero == b.zero;
+}
 
 // Do the columns keep their meaning when they move? Not where a recipe looks at a column's place.
 bool moves_columns(const Scheme& scheme, const WeightShape& shape) {
   const Synthetic synthetic{"permuted_k", shape, 1, 0};
   const std::vector<int64_t> order = order_of_columns(shape.k, group_length(scheme, shape), 1);
   const auto here = first_row(scheme, exact_sums(scheme, synthetic, 1).input.planes, synthetic.weight);
-  const auto there = first_row(scheme, exact_sums(scheme, synthetic, 1, order).input.planes, synthetic.weight);
+  const auto there =
+      first_row(scheme, exact_sums(scheme, synthetic, 1, order).input.planes, synthetic.weight);
   for (size_t c = 0; c < here.size(); ++c)
     if (!same_weight(there[c], here[static_cast<size_t>(order[c])])) return false;
   return true;
@@ -89,7 +94,8 @@ bool cuts_columns(const Scheme& scheme, const WeightShape& shape) {
 }  // namespace
 
 bool is_relation(std::string_view generator) {
-  return generator == "scaled_x" || generator == "permuted_k" || generator == "zero_x" || generator == "split_k";
+  return generator == "scaled_x" || generator == "permuted_k" || generator == "zero_x" ||
+         generator == "split_k";
 }
 
 bool has_relation(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {

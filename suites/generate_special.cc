@@ -26,7 +26,7 @@ bool has_plane(const Scheme& scheme, const WeightShape& shape, std::string_view 
 bool has_wide_parameters(const Scheme& scheme, const WeightShape& shape) {
   return std::ranges::all_of(scheme.plane_specs(shape), [](const PlaneSpec& spec) {
     return spec.name == "qdata" || !has_float_elements(spec.dtype) || spec.dtype == DType::float32 ||
-           spec.dtype == DType::bfloat16;
+           spec.dtype == DType::bfloat16 || spec.dtype == DType::float8_e8m0fnu;
   });
 }
 
@@ -36,6 +36,18 @@ void plant_in_weight(const WeightShape& shape, std::vector<std::byte>& weight) {
     if (row % 4 != 0)
       store_float(shape.dtype, weight, static_cast<uint64_t>(row * shape.k + row * 7 % shape.k),
                   kValues[row % 4]);
+}
+
+// Row 0: codes of block 1 and x beside them have one sign and are not zero, so that a scale read as infinity
+// gives infinity, and not by a difference or a zero the NaN that is wanted.
+void make_one_sign(int64_t blocks, KernelInput& input) {
+  const int64_t k = input.weight.k, length = k / blocks, first = blocks > 1 ? length : 0;
+  Plane& codes = input.planes.front();
+  const int64_t row_bytes = static_cast<int64_t>(codes.bytes.size()) / input.weight.n;
+  std::fill_n(codes.bytes.begin() + row_bytes * first / k, row_bytes * length / k, std::byte{0x22});
+  for (int64_t c = first; c < first + length; ++c)
+    store_float(input.x_dtype, input.x, static_cast<uint64_t>(c),
+                1 + std::fabs(load_float(input.x_dtype, input.x, static_cast<uint64_t>(c))));
 }
 
 void plant_in_linear(KernelInput& input) {
@@ -52,16 +64,18 @@ void plant_in_linear(KernelInput& input) {
   // The scale of row 1: behind that of row 0, and behind its zero where the two are neighbours.
   for (Plane& plane : input.planes) {
     const size_t index = plane.shape.size() == 3 ? 2 : 1;
-    if (!planted && is_parameter(plane) && n > 1 && plane.bytes.size() > index * dtype_bytes(plane.dtype))
-      store_float(plane.dtype, plane.bytes, index, kNan);
+    if (planted || !is_parameter(plane) || n < 2 || plane.bytes.size() <= index * dtype_bytes(plane.dtype))
+      continue;
+    store_float(plane.dtype, plane.bytes, index, kNan);
+    if (plane.dtype == DType::float8_e8m0fnu) make_one_sign(plane.shape.back(), input);
   }
   if (input.m > 1) store_float(input.x_dtype, input.x, static_cast<uint64_t>((input.m - 1) * k), kNan);
 }
 
 void spread_zero_points(const WeightShape& shape, uint64_t seed, Planes& planes) {
   for (Plane& plane : planes)
-    if (plane.name == "zero_point")
-      for (size_t i = 0; i < plane.bytes.size(); ++i)
+    if (plane.name == "zero_point" || plane.name == "zero_points")
+      for (size_t i = 0; i < plane.bytes.size(); i += dtype_bytes(plane.dtype))
         plane.bytes[i] = i == 0 ? std::byte{0x80}
                          : i == static_cast<size_t>(shape.n) - 1
                              ? std::byte{0x7f}
@@ -72,10 +86,14 @@ void spread_zero_points(const WeightShape& shape, uint64_t seed, Planes& planes)
 void scale_parameters(Planes& planes, int even, int odd) {
   for (Plane& plane : planes) {
     if (!is_parameter(plane)) continue;
-    const size_t bytes = dtype_bytes(plane.dtype), pair = plane.shape.size() == 3 ? 2 : 1;
+    const size_t bytes = dtype_bytes(plane.dtype);
+    // A scale and its zero alike; of e8m0, whose least is 2^-127, a whole row.
+    const size_t alike = plane.shape.size() == 3                ? 2
+                         : plane.dtype == DType::float8_e8m0fnu ? static_cast<size_t>(plane.shape.back())
+                                                                : 1;
     for (size_t i = 0; i < plane.bytes.size() / bytes; ++i)
       store_float(plane.dtype, plane.bytes, i,
-                  std::ldexp(load_float(plane.dtype, plane.bytes, i), i / pair % 2 == 0 ? even : odd));
+                  std::ldexp(load_float(plane.dtype, plane.bytes, i), i / alike % 2 == 0 ? even : odd));
   }
 }
 
@@ -91,10 +109,14 @@ void overflow(const Scheme& scheme, uint64_t seed, KernelInput& input) {
   // Even rows keep a small answer of one term, in which a step of its code shows: their maximum meets x = 0.
   for (int64_t r = 0; r < shape.n; r += 2)
     for (int64_t c = 0; c < shape.k; ++c)
-      store_float(shape.dtype, weight, static_cast<uint64_t>(r * shape.k + c), c == 0 ? 1.0 : c == 1 ? 0.02 : 0.0);
+      store_float(shape.dtype, weight, static_cast<uint64_t>(r * shape.k + c),
+                  c == 0   ? 1.0
+                  : c == 1 ? 0.02
+                           : 0.0);
   input.planes = scheme.quantize({shape.dtype, shape.n, shape.k, weight});
   make_positive(input.x_dtype, input.x, 1);
-  for (int64_t i = 0; i < input.m; ++i) store_float(input.x_dtype, input.x, static_cast<uint64_t>(i * shape.k), 0);
+  for (int64_t i = 0; i < input.m; ++i)
+    store_float(input.x_dtype, input.x, static_cast<uint64_t>(i * shape.k), 0);
   input.bias.clear();
   scale_parameters(input.planes, 0, 126);
 }
@@ -102,7 +124,9 @@ void overflow(const Scheme& scheme, uint64_t seed, KernelInput& input) {
 }  // namespace
 
 bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {
-  if (generator == "zero_points") return has_plane(scheme, shape, "zero_point", DType::int8);
+  if (generator == "zero_points")
+    return has_plane(scheme, shape, "zero_point", DType::int8) ||
+           has_plane(scheme, shape, "zero_points", DType::int32);
   if (generator == "tiny_scales") return shape.dtype != DType::float16 && has_wide_parameters(scheme, shape);
   // Where a zero is added to the product, the parts overflow before the whole and cancel to NaN.
   if (generator == "overflow")
@@ -110,10 +134,12 @@ bool carries(const Scheme& scheme, std::string_view generator, const WeightShape
            has_plane(scheme, shape, "scale", DType::float32);
   // A NaN in what all rows share, as the table of nf4, would hide every code.
   if (generator == "non_finite") {
-    const auto specs = scheme.plane_specs(shape), of_more = scheme.plane_specs({shape.dtype, 2 * shape.n, shape.k});
+    const auto specs = scheme.plane_specs(shape),
+               of_more = scheme.plane_specs({shape.dtype, 2 * shape.n, shape.k});
     for (size_t i = 0; i < specs.size(); ++i) {
       const bool grows = numel_of(of_more[i].shape) > std::max<int64_t>(2, numel_of(specs[i].shape));
-      if (specs[i].name == "qdata" ? is_float_code(specs[i].dtype) : has_float_elements(specs[i].dtype) && grows)
+      if (specs[i].name == "qdata" ? is_float_code(specs[i].dtype)
+                                   : has_float_elements(specs[i].dtype) && grows)
         return numel_of(specs[i].shape) > 2;
     }
     return false;
@@ -128,10 +154,11 @@ bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& sy
     plant_in_weight(input.weight, input.x);
   else if (generator == "non_finite")
     plant_in_linear(input);
-  else if (generator == "zero_points")
+  else if (generator == "zero_points" || (generator == "hard_x" && op == "linear"))
     spread_zero_points(input.weight, seed, input.planes);
   else if (generator == "tiny_scales")
-    scale_parameters(input.planes, -60, -122), input.bias.clear();  // beside which nothing of these would show
+    scale_parameters(input.planes, -60, -122),
+        input.bias.clear();  // beside which nothing of these would show
   else if (generator == "overflow")
     overflow(scheme, seed, input);
   else

@@ -58,6 +58,17 @@ const std::vector<InputFamily>& families() {
       {"zero_x", "something of an earlier call: y(0) is the bias", {"linear"}},
       {"split_k", "a block or a tail lost: y is the sum of what two parts of k give", {"linear"}},
       {"last_k", "a dropped tail: the last element of each row is the only one that is not zero", {"linear"}},
+      // What earlier ones are dealt to schemes by their place: new ones stand behind them.
+      {"hard_x",
+       "x quantized well only where it is ordinary: NaN, infinities, rows on one side of zero, zero points "
+       "of the "
+       "weight beside x's own",
+       {"quantize_activation", "linear"}},
+      {"tiles",
+       "what only a second tile shows: more than 32 rows of x, more than 256 columns, more than 2048 "
+       "elements, and "
+       "sums that a narrow accumulator cannot hold",
+       {"quantize_activation", "linear"}},
   };
   return table;
 }
@@ -77,11 +88,18 @@ std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
   return {{g, 2 * g}, {3 * g, g}};  // blocks along n too
 }
 
+// Behind what kernels take at a time: 32 rows of x, 256 columns, 2048 elements of a row.
+std::vector<Shape> tiles_of(const Scheme& scheme) {
+  const int64_t g = scheme.group();
+  if (g == 0) return {{8, 72}, {264, 40}, {8, 2051}};
+  return {{8, 2 * g}, {264, g}, {8, (2048 / g + 1) * g}, {32, 1024}};
+}
+
 // The identity is k rows of x. Where one shape has to do, two long groups are enough to read every code back.
 std::vector<Shape> shapes_of_family(const InputFamily& family, const Scheme& scheme, std::string_view layout,
                                     InputSet set) {
   constexpr int64_t kLongGroup = 128;
-  std::vector<Shape> found = shapes(scheme, layout);
+  std::vector<Shape> found = family.generator == "tiles" ? tiles_of(scheme) : shapes(scheme, layout);
   if (set == InputSet::few && family.generator == "one_hot" && scheme.group() >= kLongGroup)
     found.insert(found.begin(), {16, 2 * scheme.group()});
   return found;
@@ -100,7 +118,8 @@ std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Sh
   if (generator == "one_hot") return {shape.second};
   // One row of x and a third of the weight's rows zero leave too few sums that a changed code would move out
   // of their bounds.
-  if (generator == "zero_rows") return {5};
+  if (generator == "zero_rows" || generator == "hard_x") return {5};
+  if (generator == "tiles") return {shape.first > 256 || shape.second > 2048 ? 2 : 37};
   if (generator == "noise")
     return first ? std::vector<int64_t>{1, 2, 3, 4, 5, 8, 16, 17} : std::vector<int64_t>{1, 7};
   return {1, 5};
@@ -153,9 +172,11 @@ struct Request {
 
 bool has_rows_of_x(std::string_view op) { return op == "linear" || op == "quantize_activation"; }
 
-// bfloat16, or what a scheme takes that takes none.
-DType first_dtype(const Request& request) {
-  for (const DType dtype : {DType::bfloat16, DType::float32, DType::float16})
+// bfloat16, or what a scheme takes that takes none. The widest for tiles: bfloat16 hides what long sums lose.
+DType first_dtype(const InputFamily& family, const Request& request) {
+  constexpr DType kNarrow[] = {DType::bfloat16, DType::float32, DType::float16},
+                  kWide[] = {DType::float32, DType::bfloat16, DType::float16};
+  for (const DType dtype : family.generator == "tiles" ? kWide : kNarrow)
     for (const auto& [n, k] : shapes(request.scheme, request.layout))
       if (!request.scheme.refusal({dtype, n, k}) && !request.scheme.refusal({dtype, n, k}, request.layout))
         return dtype;
@@ -164,25 +185,28 @@ DType first_dtype(const Request& request) {
 
 void add_family(const InputFamily& family, const Request& request, std::vector<Synthetic>& out) {
   std::vector<DType> dtypes = {DType::bfloat16, DType::float32, DType::float16};
-  if (!family.every_dtype || request.set != InputSet::all) dtypes = {first_dtype(request)};
+  if (!family.every_dtype || request.set != InputSet::all) dtypes = {first_dtype(family, request)};
   for (const DType dtype : dtypes) {
     size_t taken = 0;
     // Other dtypes and narrow families: the first two shapes that the scheme takes.
     const bool weight_only = request.activation == kWeightOnly;
     const size_t most = request.set == InputSet::few                                    ? 1
+                        : family.generator == "tiles"                                   ? 3
                         : family.every_shape && dtype == DType::bfloat16 && weight_only ? 99
                                                                                         : 2;
     for (const auto& [n, k] : shapes_of_family(family, request.scheme, request.layout, request.set)) {
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == "linear" && k == 1) continue;
+      // x knows no columns.
+      if (request.op == "quantize_activation" && n > 256) continue;
       if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout) ||
           !request.carried(request.op, family.generator, weight))
         continue;
       std::vector<int64_t> batches = {1};
-      if (request.op == "linear")
+      if (has_rows_of_x(request.op))
         batches = batch_sizes(request.kind, family.generator, {n, k}, taken == 0 && weight_only);
-      if (request.op == "quantize_activation") batches = {5};
+      if (request.op == "quantize_activation" && family.generator != "tiles") batches = {5};
       if (request.set == InputSet::few) batches = {batches.back()};
       ++taken;
       for (const int64_t m : batches) {
@@ -216,7 +240,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Sc
     for (const ActivationInfo& policy : scheme.activations()) {
       const bool weight_only = policy.name == kWeightOnly;
       if (weight_only ? op == "quantize_activation" : !has_rows_of_x(op)) continue;
-      if (weight_only || suits_policy(family.generator))
+      if (weight_only ? family.generator != "hard_x" : suits_policy(family.generator))
         add_family(family, {kind, op, scheme, layout, policy.name, own, carried}, out);
     }
   }

@@ -45,8 +45,11 @@ std::array<bool, kCount> read_environment() {
 struct Reach {
   std::string_view prefix;
   uint32_t op, second_op;
-  std::string_view family;  // empty: every one
+  std::string_view scheme;  // of the kernel; empty: the first three families
 };
+constexpr std::string_view kInt8X = "int8_row:dyn_row_sym,dyn_row_asym", kTokenX = "intx:dyn_token_asym",
+                           kFp8X = "fp8_row:dyn_row", kMxX = "mx:dyn_block32",
+                           kNvfp4X = "nvfp4:dyn_block16,dyn_tensor_block16,static_tensor_block16";
 constexpr Reach kReaches[] = {
     {"q8_", QCTS_OP_QUANTIZE, 0, "int8_row"},
     {"q4_", QCTS_OP_QUANTIZE, 0, "int4_tinygemm"},
@@ -61,7 +64,46 @@ constexpr Reach kReaches[] = {
     {"l4_", QCTS_OP_LINEAR, 0, "int4_tinygemm"},
     {"lf8_", QCTS_OP_LINEAR, 0, "fp8_row"},
     {"l_", QCTS_OP_LINEAR, 0, ""},
+    {"a8_", QCTS_OP_QUANTIZE_ACTIVATION, 0, kInt8X},
+    {"ai_", QCTS_OP_QUANTIZE_ACTIVATION, 0, kTokenX},
+    {"af8_", QCTS_OP_QUANTIZE_ACTIVATION, 0, kFp8X},
+    {"amx_", QCTS_OP_QUANTIZE_ACTIVATION, 0, kMxX},
+    {"anv_", QCTS_OP_QUANTIZE_ACTIVATION, 0, kNvfp4X},
+    {"qmx_", QCTS_OP_QUANTIZE, 0, "mx"},
+    {"qnv_", QCTS_OP_QUANTIZE, 0, "nvfp4"},
+    {"qnf_", QCTS_OP_QUANTIZE, 0, "nf4"},
+    {"qix_", QCTS_OP_QUANTIZE, 0, "intx"},
+    {"qip_", QCTS_OP_QUANTIZE, 0, "int4_plain"},
+    {"qtq_", QCTS_OP_QUANTIZE, 0, "tinyq"},
+    {"dmx_", QCTS_OP_DEQUANTIZE, 0, "mx"},
+    {"dnv_", QCTS_OP_DEQUANTIZE, 0, "nvfp4"},
+    {"dnf_", QCTS_OP_DEQUANTIZE, 0, "nf4"},
+    {"dix_", QCTS_OP_DEQUANTIZE, 0, "intx"},
+    {"dip_", QCTS_OP_DEQUANTIZE, 0, "int4_plain"},
+    {"dtq_", QCTS_OP_DEQUANTIZE, 0, "tinyq"},
+    {"ps_", QCTS_OP_PACK, 0, "mx"},
+    {"ps_", QCTS_OP_PACK, 0, "nvfp4"},
+    {"us_", QCTS_OP_UNPACK, 0, "mx"},
+    {"us_", QCTS_OP_UNPACK, 0, "nvfp4"},
+    {"pb_", QCTS_OP_PACK, QCTS_OP_UNPACK, "mx"},
+    {"pb_", QCTS_OP_PACK, QCTS_OP_UNPACK, "nvfp4"},
+    {"pi_", QCTS_OP_PACK, QCTS_OP_UNPACK, "int4_plain"},
+    {"w8_", QCTS_OP_LINEAR, 0, kInt8X},
+    {"da_", QCTS_OP_LINEAR, 0, kTokenX},
+    {"lfd_", QCTS_OP_LINEAR, 0, kFp8X},
+    {"lmd_", QCTS_OP_LINEAR, 0, kMxX},
+    {"lnd_", QCTS_OP_LINEAR, 0, kNvfp4X},
+    {"lmx_", QCTS_OP_LINEAR, 0, "mx"},
+    {"lnv_", QCTS_OP_LINEAR, 0, "nvfp4"},
+    {"lnf_", QCTS_OP_LINEAR, 0, "nf4"},
+    {"lix_", QCTS_OP_LINEAR, 0, "intx"},
+    {"lip_", QCTS_OP_LINEAR, 0, "int4_plain"},
+    {"ltq_", QCTS_OP_LINEAR, 0, "tinyq"},
 };
+
+bool is_first_family(std::string_view scheme) {
+  return scheme == "int8_row" || scheme == "int4_tinygemm" || scheme == "fp8_row";
+}
 
 }  // namespace
 
@@ -75,13 +117,13 @@ std::string_view unknown_fault() {
   return unknown;
 }
 
-bool strikes(uint32_t op, std::string_view family) {
+bool strikes(uint32_t op, std::string_view scheme) {
   bool any = false;
   for (size_t i = 0; i < kCount; ++i) {
     any = any || kPlanted[i];
     for (const Reach& reach : kReaches)
       if (kPlanted[i] && kNames[i].starts_with(reach.prefix) && (op == reach.op || op == reach.second_op) &&
-          (reach.family.empty() || reach.family == family))
+          (reach.scheme.empty() ? is_first_family(scheme) : reach.scheme == scheme))
         return true;
   }
   return !any;

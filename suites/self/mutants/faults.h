@@ -24,8 +24,9 @@ inline bool planted(Fault fault) { return kPlanted[static_cast<size_t>(fault)]; 
 // A name of the environment that is not in mutants.inc; empty when all are.
 std::string_view unknown_fault();
 
-// Does a planted fault strike this op and scheme family? Also true for all of them when nothing is planted.
-bool strikes(uint32_t op, std::string_view family);
+// Does a planted fault strike the kernel of this op and scheme? Also true for all of them when nothing is
+// planted.
+bool strikes(uint32_t op, std::string_view scheme);
 
 extern const qcts_kernel quantize_int8_row, quantize_int4_tinygemm, quantize_fp8_row;
 extern const qcts_kernel dequantize_int8_row, dequantize_int4_tinygemm, dequantize_fp8_row;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "suites/self/mutants/faults.h"
+#include "suites/self/mutants/more.h"
 
 namespace {
 
@@ -12,11 +13,51 @@ namespace mutants = qcts::mutants;
 
 const qcts_provider* make_provider() {
   static std::vector<const qcts_kernel*> kernels;
-  for (const qcts_kernel* kernel :
-       {&mutants::quantize_int8_row, &mutants::quantize_int4_tinygemm, &mutants::quantize_fp8_row,
-        &mutants::dequantize_int8_row, &mutants::dequantize_int4_tinygemm, &mutants::dequantize_fp8_row,
-        &mutants::pack_int4_tinygemm, &mutants::unpack_int4_tinygemm, &mutants::linear_int8_row,
-        &mutants::linear_int4_tinygemm, &mutants::linear_fp8_row})
+  for (const qcts_kernel* kernel : {&mutants::quantize_int8_row,
+                                    &mutants::quantize_int4_tinygemm,
+                                    &mutants::quantize_fp8_row,
+                                    &mutants::dequantize_int8_row,
+                                    &mutants::dequantize_int4_tinygemm,
+                                    &mutants::dequantize_fp8_row,
+                                    &mutants::pack_int4_tinygemm,
+                                    &mutants::unpack_int4_tinygemm,
+                                    &mutants::linear_int8_row,
+                                    &mutants::linear_int4_tinygemm,
+                                    &mutants::linear_fp8_row,
+                                    &mutants::quantize_mx,
+                                    &mutants::quantize_nvfp4,
+                                    &mutants::quantize_nf4,
+                                    &mutants::quantize_intx,
+                                    &mutants::quantize_int4_plain,
+                                    &mutants::quantize_tinyq,
+                                    &mutants::activation_int8_row,
+                                    &mutants::activation_intx,
+                                    &mutants::activation_fp8_row,
+                                    &mutants::activation_mx,
+                                    &mutants::activation_nvfp4,
+                                    &mutants::dequantize_mx,
+                                    &mutants::dequantize_nvfp4,
+                                    &mutants::dequantize_nf4,
+                                    &mutants::dequantize_intx,
+                                    &mutants::dequantize_int4_plain,
+                                    &mutants::dequantize_tinyq,
+                                    &mutants::linear_mx,
+                                    &mutants::linear_nvfp4,
+                                    &mutants::linear_nf4,
+                                    &mutants::linear_intx,
+                                    &mutants::linear_int4_plain,
+                                    &mutants::linear_tinyq,
+                                    &mutants::linear_int8_row_dyn,
+                                    &mutants::linear_intx_dyn,
+                                    &mutants::linear_fp8_row_dyn,
+                                    &mutants::linear_mx_dyn,
+                                    &mutants::linear_nvfp4_dyn,
+                                    &mutants::pack_mx,
+                                    &mutants::unpack_mx,
+                                    &mutants::pack_nvfp4,
+                                    &mutants::unpack_nvfp4,
+                                    &mutants::pack_int4_plain,
+                                    &mutants::unpack_int4_plain})
     if (mutants::strikes(kernel->op, kernel->scheme)) kernels.push_back(kernel);
   static qcts_provider provider = {};
   provider.struct_size = sizeof provider;
