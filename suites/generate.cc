@@ -63,7 +63,7 @@ Floats extreme_weight(const WeightShape& shape, uint64_t seed) {
     for (int64_t c = 0; c < shape.k; ++c) {
       const double v = noise(seed, static_cast<uint64_t>(r * shape.k + c)) / 4;
       const double sign = v < 0 ? -1 : 1;
-      switch (r % 7) {
+      switch (r % 12 == 10 ? 6 : r % 6) {
         case 0:
           w.at(r, c) = v * normal / 2;
           break;

@@ -80,6 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Mutants, WithoutAFault, testing::Values("kernel", "form
 struct Planned {
   Planned() {
     registry.add(builtin_provider());
+    registry.load(QCTS_BINARY_DIR "/lib/self/qcts_mutants.so");  // the cover asks what no builtin kernel serves
     fixtures = load_fixtures(fixtures_folder());
   }
   std::vector<Case> cases(const char* plan) const {
