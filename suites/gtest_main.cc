@@ -142,7 +142,7 @@ void register_own_cases(Sources& sources) {
 void register_plugin_cases(Sources& sources) {
   for (const std::filesystem::path& library : discovered_plugins()) {
     Source source;
-    source.options = {kPlan, library.string(), sources.fixture_folders, context()};
+    source.options = {kPlan, library.string(), sources.fixture_folders, Files::known, context()};
     source.options.context.scratch = sources.scratch.path();
     source.given = library.string();
     source.logs = sources.scratch.path();

@@ -187,6 +187,7 @@ class Run {
     const bool library = !is_own(word);
     source.options.provider = library ? fs::absolute(word).string() : word;
     source.options.fixtures = folders_;
+    source.options.fixture_files = Files::known;
     source.options.memory_limit_bytes = options_.memory_limit_bytes;
     JudgeContext& context = source.options.context;
     context.scratch = scratch_.path();

@@ -86,7 +86,7 @@ class Worker {
       load_fault_ = float_control_change(before, float_control());
       set_float_control(before);
     }
-    fixtures_ = load_fixtures(options_.fixtures);
+    fixtures_ = load_fixtures(options_.fixtures, options_.fixture_files);
     hello.provider = registry_.providers().empty() ? kFileProvider : registry_.providers().front().name;
     hello.info = provider_json(registry_, hello.provider);
     const bool files = hello.provider == kFileProvider;
@@ -204,6 +204,7 @@ std::vector<std::string> worker_arguments(const WorkerOptions& options) {
                                     std::to_string(options.memory_limit_bytes)};
   if (!context.rerun_options.empty()) words.push_back("--rerun-options=" + context.rerun_options);
   if (context.gate_latency) words.push_back("--gate-latency");
+  if (options.fixture_files == Files::known) words.push_back("--fixtures-known");
   for (const std::filesystem::path& folder : options.fixtures)
     words.insert(words.end(), {"--fixtures", folder.string()});
   return words;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fixtures/golden.h"
 #include "reports/verdict.h"
 #include "suites/judge.h"
 
@@ -19,6 +20,7 @@ struct WorkerOptions {
   // "qcts", "builtin", "reference", the path of a shared library, or of a program (remote_provider.h)
   std::string provider;
   std::vector<std::filesystem::path> fixtures;
+  Files fixture_files = Files::checked;
   JudgeContext context;  // scratch: a folder in which each case gets its own
   uint64_t memory_limit_bytes =
       0;  // what judging may take beside what the provider took to load; 0: no limit

@@ -14,7 +14,8 @@ void add_worker(CLI::App& app, int& exit_code) {
   command->group("");
   command->add_option("--plan", options->plan)->required();
   command->add_option("--provider", options->provider)->required();
-  command->add_option("--fixtures", options->fixtures)->required();
+  command->add_option("--fixtures", options->fixtures);
+  command->add_flag_callback("--fixtures-known", [options] { options->fixture_files = Files::known; });
   command->add_option("--scratch", options->context.scratch)->required();
   command->add_option("--targets", options->context.targets)->required();
   command->add_option("--program", options->context.program)->required();

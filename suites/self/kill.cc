@@ -8,6 +8,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "fixtures/golden.h"
 #include "reports/waivers.h"
 #include "suites/case.h"
 #include "suites/paths.h"
@@ -62,6 +63,8 @@ class ProviderKill {
     source_.options.plan = request.plan;
     source_.options.provider = library.string();
     source_.options.fixtures = {fixtures_folder()};
+    load_fixtures(source_.options.fixtures);
+    source_.options.fixture_files = Files::known;
     source_.options.context.scratch = scratch_.path();
     source_.options.context.targets = targets_folder();
     source_.options.context.program = program_word();
