@@ -52,8 +52,10 @@ std::string tensor_slug(std::string_view name) {
   return slug(name);
 }
 
-constexpr std::string_view kOps[] = {"quantize", "quantize_activation", "dequantize", "pack", "unpack",
-                                     "linear"};
+constexpr std::string_view kOps[] = {"quantize", "quantize_activation", "dequantize", "linear", "pack",
+                                     "unpack"};
+// Schemes of a family that a plan of few inputs asks of one operation; intx has four times as many.
+constexpr size_t kSchemesAnOp = 60;
 
 bool listed(const std::vector<std::string>& list, std::string_view what) {
   return std::find(list.begin(), list.end(), what) != list.end();
@@ -244,13 +246,17 @@ class Expander {
   }
 
   // Is input `index` of `count` dealt to this scheme? Whether answers repeat is a kernel's property more than
-  // a scheme's, so a plan of few inputs lets schemes go without.
-  bool is_dealt(Kind kind, const Scheme& scheme, size_t index, size_t count) const {
+  // a scheme's, so a plan of few inputs lets schemes go without; and where many schemes share their kernels,
+  // each is asked one operation.
+  bool is_dealt(Kind kind, std::string_view op, const Scheme& scheme, size_t index, size_t count) const {
     if (!plan_.schemes_an_input) return true;
     const auto [place, siblings] = siblings_.at(&scheme);
     const size_t stride = std::max<size_t>(1, siblings / static_cast<size_t>(*plan_.schemes_an_input));
-    return index % stride == place % stride ||
-           ((plan_.every_input || kind != Kind::determinism) && index == place % count);
+    if (index % stride == place % stride) return true;
+    if (plan_.every_input) return index == place % count;
+    const size_t turns = (siblings + kSchemesAnOp - 1) / kSchemesAnOp;
+    const auto turn = static_cast<size_t>(std::ranges::find(kOps, op) - std::begin(kOps));
+    return kind != Kind::determinism && place % turns == turn % turns && index == place / turns % count;
   }
 
   // Few of each family where the plan says so, and those that it lists.
@@ -265,7 +271,7 @@ class Expander {
                      [&](const Synthetic& input) { return input.activation == policy.name; });
         for (size_t i = 0; i < dealt.size(); ++i) {
           const Case c = synthetic_case(kind, op, scheme, layout, dealt[i]);
-          if (!only_listed && !is_dealt(kind, scheme, i, dealt.size())) continue;
+          if (!only_listed && !is_dealt(kind, op, scheme, i, dealt.size())) continue;
           if ((!only_listed || listed_.contains(c.id)) && taken.insert(c.id).second)
             add_for_implementations(c);
         }
