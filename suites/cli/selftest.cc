@@ -60,13 +60,13 @@ void tell_held_back(const std::vector<self::KillRow>& rows) {
 }
 
 int run_kill(const SelftestWords& words) {
-  const bool own = unmutated_parts_hold() && the_right_one_passes(words.request);
-  const std::vector<self::KillRow> rows = self::kill(
-      words.request, [](const self::KillRow& row) { std::cout << self::matrix_text({row}) << std::flush; });
-  if (rows.empty()) {
+  if (!self::selects_any(words.request)) {
     std::cerr << "qcts: no mutant was selected\n";
     return 3;
   }
+  const bool own = unmutated_parts_hold() && the_right_one_passes(words.request);
+  const std::vector<self::KillRow> rows = self::kill(
+      words.request, [](const self::KillRow& row) { std::cout << self::matrix_text({row}) << std::flush; });
   size_t killed = 0, equivalent = 0;
   for (const self::KillRow& row : rows) {
     equivalent += !row.mutant->proof.empty();

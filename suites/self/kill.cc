@@ -145,6 +145,11 @@ KillRow examined(const MutantInfo& mutant) {
 
 }  // namespace
 
+bool selects_any(const KillRequest& request) {
+  return std::ranges::any_of(mutant_list(),
+                             [&](const MutantInfo& mutant) { return is_selected(request, mutant); });
+}
+
 std::vector<KillRow> kill(const KillRequest& request, const std::function<void(const KillRow&)>& on_row) {
   std::vector<KillRow> rows;
   ProviderKill providers(request);

@@ -39,6 +39,8 @@ struct KillRow {
   bool killed() const { return !killers.empty(); }
 };
 
+bool selects_any(const KillRequest& request);
+
 // Judges every mutant that the request selects. Throws std::runtime_error when the plan or the library of
 // mutants is missing. `on_row` is called after each.
 std::vector<KillRow> kill(const KillRequest& request, const std::function<void(const KillRow&)>& on_row);

@@ -38,7 +38,7 @@ def test_kill_fails_where_a_fault_lives():
 
 
 def test_a_mutant_without_a_case_lives():
-    done = qcts("selftest", "kill", "--mutant", "u4_*", "--case", "numerics.linear/*", code=1)
+    done = qcts("selftest", "kill", "--mutant", "u4_*", "--case", "numerics.linear/int8_row/noise_m1_*", code=1)
     assert "no case of this plan asks anything of it" in done.stdout
 
 
