@@ -27,13 +27,6 @@ struct RowRecipe {
   const bool to_127 = std::strcmp(policy, "dyn_row_sym_127") == 0;
   return {dtype, std::strcmp(policy, "dyn_row_asym") == 0, to_127 && dtype == QCTS_BF16, to_127};
 }
-[[maybe_unused]] bool is_int8_row_policy(const char* policy) {
-  constexpr const char* kPolicies[] = {"dyn_row_sym", "dyn_row_asym", "dyn_row_sym_127"};
-  for (const char* known : kPolicies)
-    if (std::strcmp(policy, known) == 0) return true;
-  return false;
-}
-
 [[maybe_unused]] __m256 round8(uint32_t dtype, __m256 value) {
   if (dtype == QCTS_F16) return _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
   if (dtype == QCTS_F32) return value;

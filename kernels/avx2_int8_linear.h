@@ -345,7 +345,7 @@ uint64_t workspace_bytes(const qcts_problem* p) {
 
 template <const qcts_kernel& kKernel, class Scheme>
 qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
-  const qcts_status status = supports_policy<kKernel>(problem, Scheme::takes, why, why_size);
+  const qcts_status status = supports_policy<kKernel>(problem, why, why_size);
   if (status != QCTS_OK) return status;
   const qcts_problem& p = *problem;
   if (Scheme::group(p) > kMostK)

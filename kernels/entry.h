@@ -89,9 +89,8 @@ constexpr qcts_kernel linear_entry(const char* scheme, const char* variant, cons
 // What a linear that quantizes x itself takes: a policy of its own, and of the rest what a weight-only linear
 // takes.
 template <const qcts_kernel& kKernel>
-qcts_status supports_policy(const qcts_problem* problem, bool (*takes)(const char* activation), char* why,
-                            size_t why_size) {
-  if (problem->activation == nullptr || !takes(problem->activation))
+qcts_status supports_policy(const qcts_problem* problem, char* why, size_t why_size) {
+  if (!lists_policy(kKernel.scheme, problem->activation))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
                   problem->activation == nullptr ? "NULL" : problem->activation);
   const qcts_problem copy = as_weight_only(*problem);
@@ -121,12 +120,8 @@ constexpr qcts_kernel exact_rows(qcts_op op, const char* scheme, const char* var
   return exact_entry(op, scheme, variant, description, {supports_problem<kKernel>, run_rows<kKernel, kRows>});
 }
 
-// Of quantize_activation: rows [first, last) of the problem's m, for the policies that kTakes says yes to.
-template <const qcts_kernel& kKernel, bool (*kTakes)(const char* activation)>
+template <const qcts_kernel& kKernel>
 qcts_status supports_activation(const qcts_problem* problem, char* why, size_t why_size) {
-  if (problem->activation == nullptr || !kTakes(problem->activation))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
-                  problem->activation == nullptr ? "NULL" : problem->activation);
   return check_activation(kKernel, problem, why, why_size);
 }
 
@@ -154,10 +149,17 @@ qcts_status run_activation(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, bool (*kTakes)(const char* activation), Rows kRows>
+// Of quantize_activation: rows [first, last) of the problem's m, for the policies that the scheme lists.
+template <const qcts_kernel& kKernel, Rows kRows>
 constexpr qcts_kernel activation_rows(const char* scheme, const char* variant, const char* description) {
   return exact_entry(QCTS_OP_QUANTIZE_ACTIVATION, scheme, variant, description,
-                     {supports_activation<kKernel, kTakes>, run_activation<kKernel, kRows>});
+                     {supports_activation<kKernel>, run_activation<kKernel, kRows>});
+}
+// The same for one that cuts up the problem itself.
+template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
+constexpr qcts_kernel activation_whole(const char* scheme, const char* variant, const char* description) {
+  return exact_entry(QCTS_OP_QUANTIZE_ACTIVATION, scheme, variant, description,
+                     {supports_activation<kKernel>, run_checked_activation<kKernel, kRun>});
 }
 
 [[maybe_unused]] const void* in_plane(const qcts_problem& p, const char* name) {

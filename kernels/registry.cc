@@ -139,7 +139,8 @@ void Registry::add(const qcts_provider& given, std::string library, LoadSave loa
     implementations_.push_back({table.name, table.kernels[i], &given == &builtin_provider()});
   if (table.load_save != nullptr) load_save = table.load_save;
   if (load_save)
-    file_implementations_.push_back({table.name, &load_save_kernel(), false, std::move(load_save), table.claims});
+    file_implementations_.push_back(
+        {table.name, &load_save_kernel(), false, std::move(load_save), table.claims});
   providers_.push_back({table.name, text_or_empty(table.version), text_or_empty(table.url),
                         text_or_empty(table.choices), std::move(library)});
 }
@@ -170,16 +171,7 @@ std::string_view Implementation::family() const {
 
 bool Implementation::takes(std::string_view activation) const {
   if (kernel->op != QCTS_OP_LINEAR && kernel->op != QCTS_OP_QUANTIZE_ACTIVATION) return true;
-  std::string_view policies = kernel->scheme;
-  const size_t colon = policies.find(':');
-  if (colon == policies.npos) return activation == "weight_only";
-  policies.remove_prefix(colon + 1);
-  while (!policies.empty()) {
-    const std::string_view policy = policies.substr(0, policies.find(','));
-    if (policy == activation || policy == "*") return true;
-    policies.remove_prefix(std::min(policy.size() + 1, policies.size()));
-  }
-  return false;
+  return lists_policy(kernel->scheme, std::string(activation).c_str());
 }
 
 std::vector<const Implementation*> Registry::find(std::string_view op, std::string_view family,

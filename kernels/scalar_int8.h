@@ -88,13 +88,6 @@ struct RowScale {
   return chosen;
 }
 
-[[maybe_unused]] bool is_int8_row_policy(const char* activation) {
-  constexpr const char* kPolicies[] = {"dyn_row_sym", "dyn_row_asym", "dyn_row_sym_127"};
-  for (const char* known : kPolicies)
-    if (std::strcmp(activation, known) == 0) return true;
-  return false;
-}
-
 // By one of int8_row's policies.
 [[maybe_unused]] RowScale quantize_int8_row(uint32_t dtype, const char* activation, const void* row,
                                             int64_t k, int8_t* codes) {

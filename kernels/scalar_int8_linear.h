@@ -49,12 +49,11 @@ struct Int8Task {
 }
 
 // A Scheme has
-//   takes(activation)               whether it is the policy of x
 //   group(p)
 //   quantize_row(p, row, codes)     the scale of a row of x, and its codes
 template <const qcts_kernel& kKernel, class Scheme>
 qcts_status supports_int8(const qcts_problem* problem, char* why, size_t why_size) {
-  return supports_policy<kKernel>(problem, Scheme::takes, why, why_size);
+  return supports_policy<kKernel>(problem, why, why_size);
 }
 
 template <const qcts_kernel& kKernel, class Scheme>

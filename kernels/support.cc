@@ -203,11 +203,29 @@ qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem
   return status;
 }
 
+bool lists_policy(const char* scheme, const char* activation) {
+  if (activation == nullptr) return false;
+  const char* policy = std::strchr(scheme, ':');
+  if (policy == nullptr) return equals(activation, "weight_only");
+  const size_t length = std::strlen(activation);
+  while (policy != nullptr) {
+    ++policy;
+    const size_t listed = std::strcspn(policy, ",");
+    if (listed == 1 && *policy == '*') return true;
+    if (listed == length && std::strncmp(policy, activation, length) == 0) return true;
+    policy = policy[listed] == ',' ? policy + listed : nullptr;
+  }
+  return false;
+}
+
 qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
                              size_t why_size) {
   const qcts_problem& p = *problem;
   const char* missing = missing_feature(kernel.variant);
   if (missing != nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "%s", missing);
+  if (!lists_policy(kernel.scheme, p.activation))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
+                  p.activation == nullptr ? "NULL" : p.activation);
   if (!is_float(p.x_dtype))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "x must be float32, float16 or bfloat16");
   if (p.device != 0 || p.m <= 0 || p.k <= 0 ||

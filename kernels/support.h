@@ -29,8 +29,12 @@ qcts_status check_prepare(const qcts_kernel& kernel, const qcts_problem* problem
 // Does scheme_name, the family with its parameters, contain `part`? No where the host gave none.
 bool scheme_name_has(const qcts_problem& problem, const char* part);
 
-// For quantize_activation: processor features, device, dtype and rows of x. QCTS_OK or QCTS_UNSUPPORTED with
-// a reason.
+// Is `activation` one of the policies that a kernel's scheme lists ("int8_row:dyn_row_sym,dyn_row_asym",
+// "F:*" for all)? One without policies serves weight_only.
+bool lists_policy(const char* scheme, const char* activation);
+
+// For quantize_activation: processor features, the policy, device, dtype and rows of x, whole blocks. QCTS_OK
+// or QCTS_UNSUPPORTED with a reason.
 qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
                              size_t why_size);
 

@@ -12,7 +12,6 @@ struct Int8Row {
 
   static constexpr const char* kScheme = "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127";
 
-  static bool takes(const char* policy) { return avx2::is_int8_row_policy(policy); }
   static int64_t group(const qcts_problem& p) { return p.k; }
   static uint32_t scale_dtype(const qcts_problem&) { return QCTS_F32; }
   static RowRecipe recipe(const qcts_problem& p) { return avx2::int8_row_recipe(p.x_dtype, p.activation); }
@@ -22,9 +21,6 @@ struct Int8Row {
 struct Intx {
   static constexpr const char* kScheme = "intx:dyn_token_asym,dyn_token_asym_s32";
 
-  static bool takes(const char* policy) {
-    return std::strcmp(policy, "dyn_token_asym") == 0 || std::strcmp(policy, "dyn_token_asym_s32") == 0;
-  }
   static int64_t group(const qcts_problem& p) { return p.group != 0 ? p.group : p.k; }
   static uint32_t scale_dtype(const qcts_problem& p) {
     return scheme_name_has(p, "_s32") ? static_cast<uint32_t>(QCTS_F32) : p.w_dtype;

@@ -9,7 +9,6 @@ using namespace qcts::avx2;
 struct Int8RowDyn {
   static constexpr int kStepPairs = 1, kStepBytes = 2 * kColumns;
 
-  static bool takes(const char* policy) { return is_int8_row_policy(policy); }
   static int64_t group(const qcts_problem& p) { return p.k; }
   static uint32_t scale_dtype(const qcts_problem&) { return QCTS_F32; }
   static RowRecipe recipe(const qcts_problem& p) { return int8_row_recipe(p.x_dtype, p.activation); }

@@ -6,7 +6,6 @@ namespace {
 using namespace qcts::scalar;
 
 struct Int8RowDyn {
-  static bool takes(const char* activation) { return is_int8_row_policy(activation); }
   static int64_t group(const qcts_problem& p) { return p.k; }
 
   static RowScale quantize_row(const qcts_problem& p, const char* row, int8_t* codes) {

@@ -9,9 +9,6 @@ namespace {
 using namespace qcts::avx2;
 
 struct Intx {
-  static bool takes(const char* policy) {
-    return std::strcmp(policy, "dyn_token_asym") == 0 || std::strcmp(policy, "dyn_token_asym_s32") == 0;
-  }
   static int64_t group(const qcts_problem& p) { return p.group != 0 ? p.group : p.k; }
   static uint32_t scale_dtype(const qcts_problem& p) {
     return qcts::scheme_name_has(p, "_s32") ? static_cast<uint32_t>(QCTS_F32) : p.w_dtype;

@@ -7,11 +7,7 @@ namespace {
 using namespace qcts::scalar;
 
 struct IntxDyn {
-  static bool takes(const char* activation) { return in_dtype(activation) || is_float32(activation); }
   static bool in_dtype(const char* activation) { return std::strcmp(activation, "dyn_token_asym") == 0; }
-  static bool is_float32(const char* activation) {
-    return std::strcmp(activation, "dyn_token_asym_s32") == 0;
-  }
   static int64_t group(const qcts_problem& p) { return p.group != 0 ? p.group : p.k; }
 
   static RowScale quantize_row(const qcts_problem& p, const char* row, int8_t* codes) {

@@ -2,17 +2,7 @@
 // (kernels/float8_scales.h).
 #include "kernels/avx2_float8_bands.h"
 
-namespace {
-
-bool takes_fp8_row_policy(const char* activation) {
-  return std::strcmp(activation, "dyn_row") == 0 || std::strcmp(activation, "dyn_row_mslk") == 0;
-}
-
-}  // namespace
-
-const qcts_kernel qcts_kernel_quantize_activation_fp8_row_avx2 = qcts::exact_entry(
-    QCTS_OP_QUANTIZE_ACTIVATION, "fp8_row:dyn_row,dyn_row_mslk", "avx2",
-    "two passes a block, the second in cache; bound by one division for eight codes, or by memory",
-    {qcts::supports_activation<qcts_kernel_quantize_activation_fp8_row_avx2, takes_fp8_row_policy>,
-     qcts::run_checked_activation<qcts_kernel_quantize_activation_fp8_row_avx2,
-                                  qcts::avx2::quantize_float8_problem>});
+const qcts_kernel qcts_kernel_quantize_activation_fp8_row_avx2 =
+    qcts::activation_whole<qcts_kernel_quantize_activation_fp8_row_avx2, qcts::avx2::quantize_float8_problem>(
+        "fp8_row:dyn_row,dyn_row_mslk", "avx2",
+        "two passes a block, the second in cache; bound by one division for eight codes, or by memory");

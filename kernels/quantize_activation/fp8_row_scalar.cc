@@ -2,17 +2,8 @@
 // (kernels/float8_scales.h).
 #include "kernels/scalar_blocks.h"
 
-namespace {
-
-bool takes_fp8_row_policy(const char* activation) {
-  return std::strcmp(activation, "dyn_row") == 0 || std::strcmp(activation, "dyn_row_mslk") == 0;
-}
-
-}  // namespace
-
-const qcts_kernel qcts_kernel_quantize_activation_fp8_row_scalar = qcts::exact_entry(
-    QCTS_OP_QUANTIZE_ACTIVATION, "fp8_row:dyn_row,dyn_row_mslk", "scalar",
-    "two passes a block: absolute maximum, then codes; bound by one division an element",
-    {qcts::supports_activation<qcts_kernel_quantize_activation_fp8_row_scalar, takes_fp8_row_policy>,
-     qcts::run_checked_activation<qcts_kernel_quantize_activation_fp8_row_scalar,
-                                  qcts::scalar::quantize_float8_problem>});
+const qcts_kernel qcts_kernel_quantize_activation_fp8_row_scalar =
+    qcts::activation_whole<qcts_kernel_quantize_activation_fp8_row_scalar,
+                           qcts::scalar::quantize_float8_problem>(
+        "fp8_row:dyn_row,dyn_row_mslk", "scalar",
+        "two passes a block: absolute maximum, then codes; bound by one division an element");

@@ -7,8 +7,7 @@ namespace {
 
 using namespace qcts::avx2;
 
-void quantize_int8_dyn_rows(void* context, int64_t first, int64_t last) {
-  const qcts_problem& p = *static_cast<const qcts_problem*>(context);
+void quantize_int8_dyn_rows(const qcts_problem& p, int64_t first, int64_t last) {
   auto* qdata = static_cast<int8_t*>(qcts::out_plane(p, "qdata"));
   auto* scales = static_cast<char*>(qcts::out_plane(p, "scale"));
   auto* zero_points = static_cast<int8_t*>(qcts::out_plane(p, "zero_point"));
@@ -22,27 +21,9 @@ void quantize_int8_dyn_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-qcts_status int8_dyn_supports(const qcts_problem* problem, char* why, size_t why_size) {
-  const qcts_problem& p = *problem;
-  if (p.activation == nullptr || !is_int8_row_policy(p.activation))
-    return qcts::refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
-                        p.activation == nullptr ? "NULL" : p.activation);
-  return qcts::check_activation(qcts_kernel_quantize_activation_int8_row_dyn_avx2, problem, why, why_size);
-}
-
-qcts_status int8_dyn_run(const qcts_problem* problem) {
-  if (int8_dyn_supports(problem, nullptr, 0) != QCTS_OK || problem->x == nullptr) return QCTS_INVALID;
-  if (qcts::out_plane(*problem, "qdata") == nullptr || qcts::out_plane(*problem, "scale") == nullptr ||
-      qcts::out_plane(*problem, "zero_point") == nullptr)
-    return QCTS_INVALID;
-  qcts_problem copy = *problem;
-  qcts::parallel_for(copy.threads, copy.m, 1, quantize_int8_dyn_rows, &copy);
-  return QCTS_OK;
-}
-
 }  // namespace
 
-const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx2 = qcts::exact_entry(
-    QCTS_OP_QUANTIZE_ACTIVATION, "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127", "avx2",
-    "two passes a row, the second in cache; bound by rounding, eight elements at a time",
-    {int8_dyn_supports, int8_dyn_run});
+const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx2 =
+    qcts::activation_rows<qcts_kernel_quantize_activation_int8_row_dyn_avx2, quantize_int8_dyn_rows>(
+        "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127", "avx2",
+        "two passes a row, the second in cache; bound by rounding, eight elements at a time");

@@ -2,14 +2,7 @@
 // kernels/affine_groups.h has them.
 #include "kernels/avx2_groups.h"
 
-namespace {
-
-bool takes_intx_policy(const char* activation) { return std::strcmp(activation, "dyn_token_asym") == 0; }
-
-}  // namespace
-
 const qcts_kernel qcts_kernel_quantize_activation_intx_avx2 =
-    qcts::activation_rows<qcts_kernel_quantize_activation_intx_avx2, takes_intx_policy,
-                          qcts::avx2::quantize_affine_groups>(
+    qcts::activation_rows<qcts_kernel_quantize_activation_intx_avx2, qcts::avx2::quantize_affine_groups>(
         "intx:dyn_token_asym", "avx2",
         "two passes a group, the second in cache; bound by the rounding, eight elements at a time");

@@ -2,14 +2,7 @@
 // kernels/affine_groups.h has them.
 #include "kernels/scalar_groups.h"
 
-namespace {
-
-bool takes_intx_policy(const char* activation) { return std::strcmp(activation, "dyn_token_asym") == 0; }
-
-}  // namespace
-
 const qcts_kernel qcts_kernel_quantize_activation_intx_scalar =
-    qcts::activation_rows<qcts_kernel_quantize_activation_intx_scalar, takes_intx_policy,
-                          qcts::scalar::quantize_affine_groups>(
+    qcts::activation_rows<qcts_kernel_quantize_activation_intx_scalar, qcts::scalar::quantize_affine_groups>(
         "intx:dyn_token_asym", "scalar",
         "two passes a group: its range, then its codes; bound by the rounding, one element at a time");

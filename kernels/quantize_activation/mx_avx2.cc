@@ -2,13 +2,7 @@
 // act_quant_kwargs).
 #include "kernels/avx2_blocks.h"
 
-namespace {
-
-bool takes_mx_policy(const char* activation) { return std::strcmp(activation, "dyn_block32") == 0; }
-
-}  // namespace
-
 const qcts_kernel qcts_kernel_quantize_activation_mx_avx2 = qcts::activation_rows<
-    qcts_kernel_quantize_activation_mx_avx2, takes_mx_policy, qcts::avx2::quantize_mx_rows>(
+    qcts_kernel_quantize_activation_mx_avx2, qcts::avx2::quantize_mx_rows>(
     "mx:dyn_block32", "avx2",
     "a block in registers: its largest magnitude, then its codes; bound by the rounding, eight at a time");

@@ -2,13 +2,6 @@
 // act_quant_kwargs).
 #include "kernels/scalar_blocks.h"
 
-namespace {
-
-bool takes_mx_policy(const char* activation) { return std::strcmp(activation, "dyn_block32") == 0; }
-
-}  // namespace
-
 const qcts_kernel qcts_kernel_quantize_activation_mx_scalar =
-    qcts::activation_rows<qcts_kernel_quantize_activation_mx_scalar, takes_mx_policy,
-                          qcts::scalar::quantize_mx_rows>(
+    qcts::activation_rows<qcts_kernel_quantize_activation_mx_scalar, qcts::scalar::quantize_mx_rows>(
         "mx:dyn_block32", "scalar", "two passes a block, one element at a time; bound by the rounding");

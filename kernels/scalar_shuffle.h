@@ -1,0 +1,40 @@
+// MSLK's preshuffled order of int4 codes (csrc/gemm/cutlass/mixed_dtype_utils.cu, preshuffle_i4 for bfloat16
+// x), by CUTLASS's layout of the tensor core's operand, for the scalar variants and for nothing else: every
+// function has internal linkage. Tiles of 16 rows and 16 columns, n fastest; lane k % 8 / 2 + 4 (n % 8) of 32
+// has eight codes, of which bit 0 is n % 16 / 8, bit 1 is k % 16 / 8, bit 2 is k % 2. Two codes a byte, the
+// even one low. Scale and zero_point stay as they are.
+#pragma once
+
+#include "kernels/entry.h"
+
+namespace qcts::scalar {
+namespace {
+
+[[maybe_unused]] int64_t shuffled(const qcts_problem& p, int64_t n, int64_t k) {
+  const int64_t tile = k / 16 * (p.n / 16) + n / 16, lane = k % 8 / 2 + 4 * (n % 8);
+  return tile * 256 + lane * 8 + k % 2 * 4 + k % 16 / 8 * 2 + n % 16 / 8;
+}
+[[maybe_unused]] int64_t row_major(const qcts_problem& p, int64_t n, int64_t k) { return n * p.k + k; }
+
+[[maybe_unused]] uint8_t get_nibble(const uint8_t* pairs, int64_t element) {
+  return element % 2 == 0 ? pairs[element / 2] & 15 : pairs[element / 2] >> 4;
+}
+[[maybe_unused]] void put_nibble(uint8_t* pairs, int64_t element, uint8_t code) {
+  uint8_t& pair = pairs[element / 2];
+  pair = static_cast<uint8_t>(element % 2 == 0 ? (pair & 0xF0) | code : (pair & 15) | code << 4);
+}
+
+// Codes from one order into another; an order is the element at which the code of (n, k) stands.
+using Order = int64_t (*)(const qcts_problem& problem, int64_t n, int64_t k);
+template <Order kFrom, Order kTo>
+void move_nibbles(const qcts_problem* problem) {
+  const qcts_problem& p = *problem;
+  copy_planes_but(p, "qdata");
+  const auto* from = static_cast<const uint8_t*>(in_plane(p, "qdata"));
+  auto* to = static_cast<uint8_t*>(out_plane(p, "qdata"));
+  for (int64_t n = 0; n < p.n; ++n)
+    for (int64_t k = 0; k < p.k; ++k) put_nibble(to, kTo(p, n, k), get_nibble(from, kFrom(p, n, k)));
+}
+
+}  // namespace
+}  // namespace qcts::scalar
