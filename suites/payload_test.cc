@@ -150,6 +150,38 @@ INSTANTIATE_TEST_SUITE_P(
                     SizeChange{"target", [](SizeCount& c) { c.weights[0].dense_bytes /= 2; }, "reduction"}),
     [](const auto& info) { return std::string(info.param.name); });
 
+// One static scale of x for all layers is one tensor of the file: quantize_ of a model with
+// Int8StaticActivation...
+TEST(Size, APartThatTwoWeightsShareCountsOnce) {
+  Checkpoint c = checkpoint();
+  NamedTensor second = c.tensors[0];
+  second.name = "b.weight";
+  for (InnerTensor& inner : second.payload)
+    if (inner.name != "zero_point") inner.tensor = tensor_of_bytes(inner.tensor.dtype, inner.tensor.shape);
+  c.tensors.push_back(second);
+  c.file_bytes += 20;
+  const SizeCount count = count_size(c, {});
+  EXPECT_EQ(count.payload_bytes, 2 * (12 + 8 + 2) - 2 + 4);
+  EXPECT_EQ(count.law_bytes, count.payload_bytes);
+  EXPECT_FALSE(size_finding(count, load_size_targets(targets_folder())));
+}
+
+TEST(Size, AWholeWeightThatTwoNamesShareCountsOnce) {
+  Checkpoint c = checkpoint();
+  c.tensors.push_back(c.tensors[0]);
+  c.tensors.back().name = "tied.weight";
+  EXPECT_EQ(count_size(c, {}).law_bytes, 12 + 8 + 2 + 4);
+}
+
+// transformers repeats the metadata of all tensors in every shard.
+TEST(Size, EveryShardMayAddWhatAFileMay) {
+  const auto targets = load_size_targets(targets_folder());
+  SizeCount count = lawful_count();
+  const uint64_t one = container_bound_bytes(count, targets);
+  count.files = 3;
+  EXPECT_EQ(container_bound_bytes(count, targets), 3 * one);
+}
+
 TEST(Size, EverySchemeHasATargetThatItsOwnLawMeets) {
   const auto targets = load_size_targets(targets_folder());
   for (const Scheme* scheme : schemes())

@@ -46,6 +46,8 @@ Json load_size_targets(const std::filesystem::path& folder) {
 SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
   SizeCount count;
   count.file_bytes = checkpoint.file_bytes;
+  const size_t shards = checkpoint.zips.size() + checkpoint.legacies.size() + checkpoint.safetensors.size();
+  count.files = std::max<uint64_t>(1, shards);
   count.payload_bytes = payload_bytes(checkpoint);
   count.dense_bytes = dense_bytes(checkpoint);
   if (checkpoint.script != nullptr)
@@ -54,15 +56,21 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
         if (record.name.starts_with(folder)) count.program_bytes += record.stored_bytes;
   std::set<const Storage*> counted;
   for (const NamedTensor& named : checkpoint.tensors) {
-    uint64_t fresh_bytes = 0, element_bytes = 0;
-    bool fresh = false;
+    uint64_t fresh_bytes = 0, element_bytes = 0, shared_bytes = 0;
+    std::set<const Storage*> own;
     for (const InnerTensor& inner : named.payload) {
       ++count.inner_tensors;
-      element_bytes += bytes_of(inner.tensor.dtype, inner.tensor.shape);
-      if (!inner.tensor.storage || !counted.insert(inner.tensor.storage.get()).second) continue;
-      fresh = true;
-      fresh_bytes += inner.tensor.storage->bytes.size();
+      const uint64_t inner_bytes = bytes_of(inner.tensor.dtype, inner.tensor.shape);
+      element_bytes += inner_bytes;
+      const Storage* storage = inner.tensor.storage.get();
+      if (storage == nullptr) continue;
+      if (counted.contains(storage))
+        shared_bytes += inner_bytes;
+      else if (own.insert(storage).second)
+        fresh_bytes += storage->bytes.size();
     }
+    counted.insert(own.begin(), own.end());
+    const bool fresh = !own.empty();
     const auto hint = hints.find(named.name);
     const std::optional<SchemeTensor> tensor = scheme_tensor(named, hint == hints.end() ? "" : hint->second);
     if (!tensor) {
@@ -84,7 +92,8 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
         weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, "plain", kWeightOnly);
     weight.element_bytes = element_bytes;
     weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
-    if (fresh) count.law_bytes += weight.law_bytes;
+    // One static scale of x may serve every layer, and is stored once.
+    if (fresh) count.law_bytes += weight.law_bytes - std::min(weight.law_bytes, shared_bytes);
     if (fresh) count.unseen_bytes += fresh_bytes - std::min(fresh_bytes, element_bytes);
     count.weights.push_back(weight);
   }
@@ -93,8 +102,8 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
 
 uint64_t container_bound_bytes(const SizeCount& count, const Json& targets) {
   const Json& container = targets.at("container");
-  return container.at("base_bytes").get<uint64_t>() +
-         container.at("per_inner_tensor_bytes").get<uint64_t>() * count.inner_tensors;
+  return count.files * (container.at("base_bytes").get<uint64_t>() +
+                        container.at("per_inner_tensor_bytes").get<uint64_t>() * count.inner_tensors);
 }
 
 std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targets) {

@@ -26,13 +26,15 @@ struct WeightSize {
 
 struct SizeCount {
   uint64_t file_bytes = 0;
+  uint64_t files = 1;          // shards of a directory
   uint64_t payload_bytes = 0;  // storages, each once
   uint64_t law_bytes = 0;      // of quantized weights by law, of float tensors their storages; each once
   uint64_t float_bytes = 0;    // the part of both that no scheme touches
   uint64_t dense_bytes = 0;
   uint64_t program_bytes =
       0;  // of a TorchScript archive: its code and what else is neither pickle nor storage
-  uint64_t unseen_bytes = 0;  // of storages of quantized weights that no element reaches, where the golden says so
+  uint64_t unseen_bytes =
+      0;  // of storages of quantized weights that no element reaches, where the golden says so
   uint64_t inner_tensors = 0;
   std::vector<WeightSize> weights;
 };
@@ -48,7 +50,8 @@ using LayoutHints = std::map<std::string, std::string>;
 // folder/size.json, checked. Throws std::runtime_error naming the file.
 nlohmann::ordered_json load_size_targets(const std::filesystem::path& folder);
 SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints);
-// base_bytes + per_inner_tensor_bytes * inner tensors
+// For each file: base_bytes + per_inner_tensor_bytes * inner tensors of all of them, whose metadata
+// transformers repeats in every shard.
 uint64_t container_bound_bytes(const SizeCount& count, const nlohmann::ordered_json& targets);
 // nullopt where no target holds: no entry, k too small, or a layout that pads.
 std::optional<double> minimum_reduction(const WeightSize& weight, const nlohmann::ordered_json& targets);
