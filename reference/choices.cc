@@ -140,6 +140,11 @@ std::vector<ChoiceEntry> make_ledger() {
        false,
        {{"int4_fma_once", "once: round(fma(code - 8, scale, zero))", "int4_tinygemm int4_plain", "",
          "torch 2.13.0, int4mm_kernel.cpp; one-hot rows through it"},
+        {"int4_folded_zero",
+         "as code * scale + (zero - 8 * scale), the bracket rounded to float32: a weight near 0 is off by "
+         "that rounding",
+         "", "ATen's AVX2 kernel, bfloat16 alone",
+         "torch 2.13.0, aten::_weight_int4pack_mm_for_cpu; one-hot rows through HQQ's weights, code 8"},
         {"int4_dequant_two_roundings", "twice, each in the dtype: 3.6 values in 100 differ", "gguf_proto",
          "torchao's Python dequantizer; PlainLayout of 0.5 to 0.7",
          "torchao 0.13.0, quant_primitives.py, _dequantize_affine_float_zero_point"}}},

@@ -219,9 +219,13 @@ bool all_integers(const Tensor& tensor) {
 //   IntxUnpackedTensor  torchao 0.13, quantize_/workflows/intx/intx_unpacked_tensor.py: qdata, scale,
 //   zero_point over
 //                       block_size
+//   IntxUnpackedToInt8Tensor  its successor, of a convolution: groups along the channels, which are not the
+//                       last dimension, so that it is no scheme's matrix
 std::optional<Affine> read_flat(const NamedTensor& tensor) {
   const bool fbgemm = tensor.type == "FbgemmFp8Tensor";
-  if ((!fbgemm && tensor.type != "IntxUnpackedTensor") || tensor.shape.size() != 2) return std::nullopt;
+  const bool filters = tensor.type == "IntxUnpackedToInt8Tensor" && tensor.shape.size() > 2;
+  const bool matrix = (fbgemm || tensor.type == "IntxUnpackedTensor") && tensor.shape.size() == 2;
+  if (!matrix && !filters) return std::nullopt;
   const Tensor* codes = find_payload(tensor, fbgemm ? "float8_data" : "qdata");
   Affine affine;
   affine.dtype = tensor.dtype;

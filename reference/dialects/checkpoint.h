@@ -89,7 +89,7 @@ struct SchemeTensor {
   const Scheme* scheme = nullptr;
   std::string layout;             // "plain", or the packing that the planes are in
   DType dtype = DType::bfloat16;  // logical
-  int64_t n = 0, k = 0;           // of the logical weight [n, k]
+  int64_t n = 0, k = 0;           // of the logical weight [n, k]; of more dimensions, all but k are rows
   Planes planes;
   std::string activation{kWeightOnly};
   Planes policy_planes{};  // Scheme::policy_specs

@@ -51,6 +51,33 @@ Plane read_plane(const View& view, const NamedTensor& tensor, const PlaneSpec& s
   return std::move(*converted);
 }
 
+// Experts of a layer lie in one tensor [experts, n, k], whose blocks lie along k (or are the whole): as a
+// weight it has experts * n rows. nullopt for what is none, and where a part is no row-major one.
+std::optional<NamedTensor> stacked(const NamedTensor& tensor) {
+  if (tensor.type != "Int8Tensor" && tensor.type != "Float8Tensor" &&
+      tensor.type != "IntxUnpackedToInt8Tensor")
+    return std::nullopt;
+  const std::vector<int64_t> blocks = block_size_of(tensor);
+  const size_t dims = tensor.shape.size();
+  if (blocks.size() != dims) return std::nullopt;
+  const bool whole = blocks == tensor.shape;
+  if (!whole && std::any_of(blocks.begin(), blocks.end() - 1, [](int64_t block) { return block != 1; }))
+    return std::nullopt;
+  const auto flat = [](const std::vector<int64_t>& shape) {
+    return std::vector<int64_t>{numel_of(std::span(shape).first(shape.size() - 1)), shape.back()};
+  };
+  NamedTensor matrix = tensor;
+  matrix.shape = flat(tensor.shape);
+  matrix.attributes["block_size"] = whole ? matrix.shape : std::vector<int64_t>{1, blocks.back()};
+  for (InnerTensor& inner : matrix.payload) {
+    if (inner.tensor.shape.size() != dims) continue;
+    if (!inner.tensor.is_contiguous()) return std::nullopt;
+    inner.tensor.shape = flat(inner.tensor.shape);
+    inner.tensor.stride = contiguous_stride(inner.tensor.shape);
+  }
+  return matrix;
+}
+
 const View* view_of(const NamedTensor& tensor) {
   for (const View* view : kViews)
     if (!view->recognize(tensor).scheme.empty()) return view;
@@ -112,6 +139,15 @@ Plane zeros(const PlaneSpec& spec) {
 }
 
 void recognize_scheme(NamedTensor& tensor) {
+  if (tensor.shape.size() > 2) {
+    std::optional<NamedTensor> matrix = stacked(tensor);
+    if (!matrix) return;
+    recognize_scheme(*matrix);
+    tensor.scheme = matrix->scheme;
+    tensor.layout = matrix->layout;
+    tensor.activation = matrix->activation;
+    return;
+  }
   if (tensor.shape.size() != 2) return;
   const View* view = view_of(tensor);
   if (!view) return;
@@ -131,6 +167,10 @@ void recognize_scheme(NamedTensor& tensor) {
 }
 
 std::optional<SchemeTensor> scheme_tensor(const NamedTensor& tensor, std::string_view layout_hint) {
+  if (tensor.shape.size() > 2) {
+    const std::optional<NamedTensor> matrix = stacked(tensor);
+    return matrix ? scheme_tensor(*matrix, layout_hint) : std::nullopt;
+  }
   const Scheme* scheme = tensor.scheme.empty() ? nullptr : find_scheme(tensor.scheme);
   const View* view = scheme ? view_of(tensor) : nullptr;
   if (!view) return std::nullopt;
