@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/dialects/attributes.h"
+#include "reference/dialects/dense.h"
 
 namespace qcts {
 namespace {
@@ -307,6 +308,55 @@ TEST(Schema, OlderInt8BecomesTodaysPlanes) {
   std::vector<float> scales(4);
   std::memcpy(scales.data(), plane(planes.planes, "scale").bytes.data(), 16);
   EXPECT_EQ(scales, (std::vector<float>{1.0f, 0x1p-24f, -65504.0f, std::numeric_limits<float>::infinity()}));
+}
+
+// [2, 2, 8]: what [4, 8] is, in three dimensions. A block that takes two experts has no rows.
+TEST(Schema, ExpertsInOneTensorAreAMatrixOfAllTheirRows) {
+  NamedTensor experts = int8();
+  experts.payload[0].tensor = zeros(DType::int8, {2, 2, 8});
+  experts.payload[1].tensor = zeros(DType::float32, {2, 2, 1});
+  experts.payload[2].tensor = zeros(DType::int8, {2, 2, 1});
+  experts.attributes["block_size"] = {1, 1, 8};
+  check(experts);
+  ASSERT_EQ(experts.scheme, "int8_row");
+  EXPECT_EQ(experts.shape, (std::vector<int64_t>{2, 2, 8}));
+  const SchemeTensor planes = *scheme_tensor(experts);
+  EXPECT_EQ(planes.n, 4);
+  EXPECT_EQ(planes.k, 8);
+  require_planes(planes.planes, planes.scheme->plane_specs({DType::bfloat16, 4, 8}));
+  NamedTensor columns = experts;
+  columns.scheme = "";
+  columns.payload[1].tensor = zeros(DType::float32, {1, 2, 1});
+  columns.payload[2].tensor = zeros(DType::int8, {1, 2, 1});
+  columns.attributes["block_size"] = {2, 1, 8};
+  check(columns);
+  EXPECT_EQ(columns.scheme, "");
+}
+
+// [2, 4, 1, 2] with groups of two channels: (code - zero point) * scale, the scale of the element's channels.
+TEST(Schema, GroupsAlongTheChannelsOfAConvolutionHaveAMeaning) {
+  NamedTensor filters = intx();
+  std::vector<std::byte> codes(16);
+  for (size_t i = 0; i < 16; ++i) codes[i] = static_cast<std::byte>(static_cast<int>(i % 7) - 3);
+  std::vector<std::byte> scales(2 * 2 * 2 * 4);
+  for (size_t i = 0; i < 8; ++i) {
+    const float scale = static_cast<float>(i + 1);
+    std::memcpy(scales.data() + 4 * i, &scale, 4);
+  }
+  filters.payload[0].tensor = make_tensor(DType::int8, {2, 4, 1, 2}, codes);
+  filters.payload[1].tensor = make_tensor(DType::float32, {2, 2, 1, 2}, scales);
+  filters.payload[2].tensor = zeros(DType::int8, {2, 2, 1, 2});
+  filters.attributes["block_size"] = {{"_type", "tuple"}, {"_data", {1, 2, 1, 1}}};
+  filters.attributes["dtype"] = dtype_json(DType::float32);
+  check(filters);
+  EXPECT_EQ(filters.scheme, "");
+  const std::optional<Tensor> dense = dense_by_dialect(filters);
+  ASSERT_TRUE(dense);
+  std::vector<float> got(16), want(16);
+  std::memcpy(got.data(), row_major_bytes(*dense).data(), 64);
+  for (int i = 0; i < 16; ++i)  // [n, channel, 0, x]
+    want[i] = static_cast<float>((i % 7 - 3) * (i / 8 * 4 + i % 8 / 4 * 2 + i % 2 + 1));
+  EXPECT_EQ(got, want);
 }
 
 TEST(Schema, CpuPackNeedsAHint) {
