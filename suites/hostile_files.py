@@ -269,6 +269,29 @@ def long_keys(path):
     return 4 * 20_000 + 4 * 400 + 60
 
 
+def legacy(sizes, body, keys, path):
+    """torch.save's first format: five pickles, of which these are parts, and no storages."""
+    magic = b"\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+    version = b"M\xe9\3"
+    info = text("protocol_version") + version + text("little_endian") + b"\x88" + text("type_sizes") + b"}(" + sizes + b"u"
+    pickles = [version, b"}(" + info + b"u", body, keys]
+    path.write_bytes(magic + b"".join(b"\x80\2" + each + b"." for each in pickles))
+
+
+def legacy_wide(path):
+    """Three pickles, each as wide as one may be."""
+    batch = b"(" + b"]" * 1000 + b"e"
+    wide = b"]" + batch * 1200
+    sizes = b"".join(text(str(i)) + b"K\1" for i in range(400_000))
+    legacy(sizes, wide, wide, path)
+    return 2_400_000 + 1_200_000
+
+
+def legacy_deep(path):
+    legacy(b"", b"]" * 900_000 + b"a" * 899_999, b"]", path)
+    return 1_800_000
+
+
 HOSTILE = [
     deep_lists,
     deep_tuples,
@@ -280,7 +303,7 @@ HOSTILE = [
     memo_bomb,
     memo_gap,
 ]
-HOSTILE += [shared_list, shared_dict, shared_state, deep_state, named_often, long_keys]
+HOSTILE += [legacy_wide, legacy_deep, shared_list, shared_dict, shared_state, deep_state, named_often, long_keys]
 HOSTILE += [
     laughs,
     shared_keys,
