@@ -8,13 +8,19 @@
 namespace qcts {
 namespace {
 
+bool is_first_generation(std::string_view activation) {
+  return activation.ends_with("_recip") || activation == "dyn_row_fbgemm";
+}
+
 bool makes_float8(const Scheme& scheme, std::string_view layout, std::string_view activation) {
   const bool float8 = scheme.family() == "fp8_row" || scheme.family() == "fp8";
-  return float8 && scheme.find_layout(layout) && !activation.starts_with("static_");
+  return float8 && scheme.find_layout(layout) && !activation.starts_with("static_") &&
+         !is_first_generation(activation);
 }
 
 bool makes_static_float8(const Scheme& scheme, std::string_view layout, std::string_view activation) {
-  return scheme.family() == "fp8" && scheme.find_layout(layout) && activation.starts_with("static_tensor");
+  return scheme.family() == "fp8" && scheme.find_layout(layout) && activation.starts_with("static_tensor") &&
+         !is_first_generation(activation);
 }
 
 // The sides of the weight over those of its scale.

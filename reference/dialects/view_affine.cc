@@ -4,8 +4,8 @@
 // _float8_cutlass_quant, or below WeightTensorWithLinearActivationQuantizationMetadata, whose scale of x is
 // stored. What these functions of quant_api.py compute:
 //   _int8_asymm_per_token_quant          with float32 scales as since 0.11; 0.5 and 0.6 took x's dtype, which
-//                                        says the same for float32 alone; 0.7 to 0.10 took float64, which no
-//                                        file tells
+//                                        says the same for float32; 0.7 to 0.10 took float64, which no file
+//                                        tells
 //   ..._reduced_range_quant_noop_decode  leaves x of three dimensions with one token as it is; x of two is
 //                                        quantized, and that is what its policy says
 //   float8                               a row or all of x, divided by its scale since 0.12; before, times the
@@ -71,7 +71,7 @@ std::string integer_policy(const NamedTensor& tensor, std::string_view InputFunc
   if (!kwargs.is_null() && !kwargs.empty()) return "";
   const std::string name = function_name(tensor, "input_quant_func");
   if (name == "_int8_asymm_per_token_quant" && is_old_spelling(tensor) && tensor.dtype != DType::float32)
-    return "";
+    return policy == &InputFunction::of_intx ? "dyn_token_asym_eps" : "";
   for (const InputFunction& function : kInputFunctions)
     if (function.name == name) return std::string(function.*policy);
   return "";
