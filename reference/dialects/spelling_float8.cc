@@ -43,10 +43,10 @@ Json kwargs_float8(const SchemeTensor& tensor) {
   const std::string_view policy = tensor.activation;
   Json data = Json::object();
   data["float8_dtype"] = dtype_json(plane(tensor.planes, "qdata").dtype);
-  data["granularity"] = policy == "dyn_tensor" || policy.starts_with("static_tensor") ? typed_json("PerTensor", Json::object())
-                        : policy == "dyn_block128"
-                            ? typed_json("PerBlock", {{"block_size", Json::array({1, 128})}})
-                            : typed_json("PerRow", {{"dim", -1}});
+  data["granularity"] =
+      policy == "dyn_tensor" || policy.starts_with("static_tensor") ? typed_json("PerTensor", Json::object())
+      : policy == "dyn_block128" ? typed_json("PerBlock", {{"block_size", Json::array({1, 128})}})
+                                 : typed_json("PerRow", {{"dim", -1}});
   data["mm_config"] = nullptr;
   data["hp_value_lb"] = bound(tensor, "hp_value_lb");
   data["hp_value_ub"] = bound(tensor, "hp_value_ub");
@@ -92,7 +92,8 @@ Json state_static_float8(const SchemeTensor& tensor) {
 }  // namespace
 
 extern const Spelling kSpelling_float8_static = {
-    {"torchao.prototype.quantization.float8_static_quant.prototype_float8_tensor", "PrototypeFloat8Tensor", false},
+    {"torchao.prototype.quantization.float8_static_quant.prototype_float8_tensor", "PrototypeFloat8Tensor",
+     false},
     makes_static_float8,
     state_static_float8};
 

@@ -8,8 +8,10 @@
 //                                        tells
 //   ..._reduced_range_quant_noop_decode  leaves x of three dimensions with one token as it is; x of two is
 //                                        quantized, and that is what its policy says
-//   float8                               a row or all of x, divided by its scale since 0.12; before, times the
-//                                        reciprocal of a scale of at least 2^-23: those files have a quant_min
+//   float8                               a row or all of x, divided by its scale since 0.12; before, times
+//   the
+//                                        reciprocal of a scale of at least 2^-23: those files have a
+//                                        quant_min
 // Scales are in the weight's dtype or in float32, [N] or [N, K/g]. Zero points of int8 are int64 and zero, or
 // absent; those of fewer bits are integers of any type. The dequantized weight is the scheme's: a code of
 // eight bits times a scale of at most eight (eleven) bits is exact in float32.
@@ -134,8 +136,7 @@ constexpr std::string_view kPairs = "Int4PackedTensorImpl";  // the even column 
 // Codes of b bits: quant_min is -2^(b-1), quant_max 2^(b-1) - 1.
 Recognized intx_affine(const NamedTensor& tensor, const std::string& prefix, const std::string& impl,
                        int64_t block) {
-  if (impl != "PlainAQTTensorImpl" && impl != "PlainAQTLayout" && impl != "QDQTensorImpl" &&
-      impl != kPairs)
+  if (impl != "PlainAQTTensorImpl" && impl != "PlainAQTLayout" && impl != "QDQTensorImpl" && impl != kPairs)
     return {};
   const Json low = tensor.attributes.value(prefix + "quant_min", Json()),
              high = tensor.attributes.value(prefix + "quant_max", Json());

@@ -27,7 +27,8 @@ float float8_scale(DType dtype, DType code, float largest, const Float8Bounds& b
 // / 448 in float32, whatever the tensor's type (choice fp8_floor_512).
 float float8_scale_floored(float largest, std::optional<float> upper = {});
 
-// torchao 0.6.1 to 0.11.0, _choose_qparams_affine with eps = 2^-23: largest / max, at least 2^-23, in `dtype`.
+// torchao 0.6.1 to 0.11.0, _choose_qparams_affine with eps = 2^-23: largest / max, at least 2^-23, in
+// `dtype`.
 float float8_scale_at_least(DType dtype, DType code, float largest);
 
 // fbgemm_gpu, experimental/gen_ai/src/quantize/quantize.cu, dynamicQuantizeMatrixRowwise:
@@ -40,8 +41,8 @@ float float8_scale_bounded(DType code, float largest, float upper);
 // 4.8.3.7: the default NaN is negative).
 uint8_t float8_code(DType code, float x, float scale);
 
-// torchao 0.6.1 to 0.11.0, _quantize_affine_no_dtype_cast of float8: x * (1 / scale), each rounded to float32;
-// clamp, cast and NaN as in float8_code.
+// torchao 0.6.1 to 0.11.0, _quantize_affine_no_dtype_cast of float8: x * (1 / scale), each rounded to
+// float32; clamp, cast and NaN as in float8_code.
 uint8_t float8_code_by_reciprocal(DType code, float x, float scale);
 
 }  // namespace qcts

@@ -32,27 +32,67 @@ struct FirstGeneration {
   ActivationInfo policy;
   Mapping mapping;
   int code_min, code_max;
-  double least_scale;  // 0: the epsilon of x's dtype
-  bool wide;         // float32 scales whatever x is
-  bool for_cutlass;  // of CutlassInt4PackedLayout: 4-bit weights with a scale a row
+  double least_scale;  // 0: torch.finfo(x.dtype).eps
+  bool wide;           // float32 scales whatever x is
+  bool for_cutlass;    // of CutlassInt4PackedLayout: 4-bit weights with a scale a row
 };
 constexpr FirstGeneration kFirstGenerationPolicies[] = {
     {{"dyn_token_asym_s32", "torchao 0.12.0 to 0.17.0 quant_api.py _int8_asymm_per_token_quant"},
-     Mapping::asymmetric, -128, 127, 0x1p-23, true, false},
+     Mapping::asymmetric,
+     -128,
+     127,
+     0x1p-23,
+     true,
+     false},
     {{"dyn_token_asym_eps", "torchao 0.5.0, 0.6.1 quant_api.py _int8_asymm_per_token_quant"},
-     Mapping::asymmetric, -128, 127, 0, false, false},
+     Mapping::asymmetric,
+     -128,
+     127,
+     0,
+     false,
+     false},
     {{"dyn_token_sym_127_s32", "torchao 0.7.0 to 0.17.0 quant_api.py _int8_symm_per_token_quant"},
-     Mapping::symmetric, -127, 127, 1e-5, true, false},
+     Mapping::symmetric,
+     -127,
+     127,
+     1e-5,
+     true,
+     false},
     {{"dyn_token_asym_u8_s32", "torchao 0.12.0 to 0.17.0 quant_api.py _uint8_asymm_per_token_quant"},
-     Mapping::asymmetric, 0, 255, 0x1p-23, true, false},
+     Mapping::asymmetric,
+     0,
+     255,
+     0x1p-23,
+     true,
+     false},
     {{"dyn_token_sym_s32", "torchao 0.10.0 to 0.15.0 quant_api.py _int8_symm_cutlass_quant"},
-     Mapping::symmetric, -128, 127, 0x1p-23, true, true},
+     Mapping::symmetric,
+     -128,
+     127,
+     0x1p-23,
+     true,
+     true},
     {{"dyn_token_sym_b4_s32", "torchao 0.10.0 to 0.15.0 quant_api.py _int4_symm_cutlass_quant"},
-     Mapping::symmetric, -8, 7, 0x1p-23, true, true},
+     Mapping::symmetric,
+     -8,
+     7,
+     0x1p-23,
+     true,
+     true},
     {{"dyn_token_sym_127", "torchao 0.9.0 quant_api.py _int8_symm_per_token_reduced_range_quant_cutlass"},
-     Mapping::symmetric, -127, 127, 1e-5, false, true},
+     Mapping::symmetric,
+     -127,
+     127,
+     1e-5,
+     false,
+     true},
     {{"dyn_token_sym_b4", "torchao 0.9.0 quant_api.py _int4_symm_per_token_quant_cutlass"},
-     Mapping::symmetric, -8, 7, 1e-5, false, true}};
+     Mapping::symmetric,
+     -8,
+     7,
+     1e-5,
+     false,
+     true}};
 
 // choose_qparams_affine without eps: torch.finfo(input.dtype).smallest_normal.
 AffineRecipe recipe_of(DType dtype, DType scale, Mapping mapping, int bits) {
@@ -64,18 +104,13 @@ AffineRecipe recipe_of(DType dtype, DType scale, Mapping mapping, int bits) {
           .scale = scale};
 }
 
-// torch.finfo(dtype).eps
-double epsilon_of(DType dtype) {
-  return dtype == DType::bfloat16 ? 0x1p-7 : dtype == DType::float16 ? 0x1p-10 : 0x1p-23;
-}
-
 AffineRecipe activation_recipe(DType x, std::string_view activation) {
   for (const FirstGeneration& first : kFirstGenerationPolicies)
     if (first.policy.name == activation)
       return {.mapping = first.mapping,
               .code_min = first.code_min,
               .code_max = first.code_max,
-              .least_scale = first.least_scale > 0 ? first.least_scale : epsilon_of(x),
+              .least_scale = first.least_scale > 0 ? first.least_scale : 2 * float_format(x).unit_roundoff,
               .input = x,
               .scale = first.wide ? DType::float32 : x};
   return recipe_of(x, x, Mapping::asymmetric, 8);
