@@ -1,7 +1,7 @@
 // Recorded from quant_api.py of torchao 0.5.0 (dyn_token_asym_eps), 0.9.0 (dyn_token_sym_127,
 // dyn_token_sym_b4), 0.11.0 (float8) and 0.13.0 (the rest) on torch 2.13.0, x86: six rows of x with a largest
 // that makes ties, infinities, a NaN, zeros, values below every least scale, and positive ones alone.
-#include <algorithm>
+#include <limits>
 
 #include "reference/numerics/float8.h"
 #include "reference/numerics/soft_float.h"
@@ -184,20 +184,22 @@ TEST(Float8Bounded, FloorsAfterTheBound) {
   EXPECT_LT(float8_scale_floored(3, 0x1p-12f), kLeast);
 }
 
-// A layer's own scale, given: the codes of a product with its reciprocal, not of a division.
+// A layer's own scale, given, and an x that lies halfway between two codes: the quotient ends in the even
+// one, the product with the reciprocal in the other.
 TEST(Float8Static, MultipliesByTheReciprocalUpTo011) {
+  constexpr float kScale = 7.0f / 1024, kX = 25 * kScale / 16;
   const Scheme& scheme = *find_scheme("fp8_e4m3_tensor");
-  const std::vector<std::byte> bytes = rows_of(DType::float32);
-  const Matrix x = {DType::float32, kRows, kColumns, bytes};
-  Planes stored = make_planes(scheme.policy_specs({DType::float32, 1, kColumns}, "static_tensor_recip"));
-  store_float(DType::float32, stored[0].bytes, 0, 7.0 / 1024);
-  const Planes multiplied = scheme.quantize_activation(x, "static_tensor_recip", stored);
-  EXPECT_EQ(plane(multiplied, "scale").bytes, stored[0].bytes);
-  const uint8_t code = std::to_integer<uint8_t>(plane(multiplied, "qdata").bytes[3]);
-  EXPECT_EQ(code, float8_code_by_reciprocal(DType::float8_e4m3fn, 1.1015625f, 7.0f / 1024));
-  EXPECT_FALSE(first_difference(plane(multiplied, "qdata"),
-                                plane(scheme.quantize_activation(x, "static_tensor", stored), "qdata")) ==
-               std::nullopt);
+  Planes stored = make_planes(scheme.policy_specs({DType::float32, 1, 1}, "static_tensor_recip"));
+  store_float(DType::float32, stored[0].bytes, 0, kScale);
+  std::vector<std::byte> bytes(4);
+  store_float(DType::float32, bytes, 0, kX);
+  const auto value = [&](std::string_view policy) {
+    const Planes planes = scheme.quantize_activation({DType::float32, 1, 1, bytes}, policy, stored);
+    EXPECT_EQ(plane(planes, "scale").bytes, stored[0].bytes);
+    return load_float(DType::float8_e4m3fn, plane(planes, "qdata").bytes, 0);
+  };
+  EXPECT_EQ(value("static_tensor"), 1.5);
+  EXPECT_EQ(value("static_tensor_recip"), 1.625);
 }
 
 }  // namespace
