@@ -1,10 +1,12 @@
 // qcts_differential: the readers and writers behind a pipe, for suites/test_differential.py. A line of stdin
 // is a request, its words parted by tabs; a line of stdout is the answer, one JSON object.
-//   read FILE           everything that was read: records, graph, tensors with the sha256 of their row-major
-//   bytes rebuild FILE OUT    the file rebuilt from the parsed graph anew FILE OUT       a new file from the
-//   graph or the tensors alone, as the format's own writer lays it out retell FILE OUT     as anew, every
-//   plain tensor of a torch zip spelt by tensor_node instead of by its own node edit FILE OUT       the bytes
-//   of the first non-empty storage, or tensor, replaced by 1 0 1 0 ...
+//   read FILE         everything that was read: records, graph, tensors with the sha256 of their bytes
+//   rebuild FILE OUT  the file rebuilt from the parsed graph
+//   anew FILE OUT     a new file from the graph or the tensors alone, as the format's own writer lays it out
+//   retell FILE OUT   as anew, every plain tensor of a torch zip spelt by tensor_node instead of by its own
+//   node edit FILE OUT     the bytes of the first non-empty storage, or tensor, replaced by 1 0 1 0 ...
+// Of a legacy file read, rebuild and edit alone.
+#include <algorithm>
 #include <cstring>
 #include <iostream>
 #include <sstream>
@@ -13,6 +15,7 @@
 
 #include "reference/formats/safetensors.h"
 #include "reference/formats/sha256.h"
+#include "reference/formats/torch_legacy.h"
 #include "reference/formats/torch_zip.h"
 
 namespace qcts {
@@ -40,31 +43,31 @@ std::string bits_of(double value) {
   return std::to_string(bits);
 }
 
-Json graph_json(const TorchZip& zip, const Ref& node);
+Json graph_json(const TorchObject& object, const Ref& node);
 
-Json pairs_json(const TorchZip& zip, const Ref& node) {
+Json pairs_json(const TorchObject& object, const Ref& node) {
   Json pairs = Json::array();
   for (const auto& [key, value] : node->pairs)
-    pairs.push_back(Json::array({graph_json(zip, key), graph_json(zip, value)}));
+    pairs.push_back(Json::array({graph_json(object, key), graph_json(object, value)}));
   return pairs;
 }
 
-Json items_json(const TorchZip& zip, const pickle::Refs& items) {
+Json items_json(const TorchObject& object, const pickle::Refs& items) {
   Json list = Json::array();
-  for (const Ref& item : items) list.push_back(graph_json(zip, item));
+  for (const Ref& item : items) list.push_back(graph_json(object, item));
   return list;
 }
 
 // One key says what it is, so that no value can be mistaken for another.
-Json graph_json(const TorchZip& zip, const Ref& node) {
-  if (const auto tensor = tensor_of(zip, node)) {
+Json graph_json(const TorchObject& object, const Ref& node) {
+  if (const auto tensor = tensor_of(object, node)) {
     Json json = {{"tensor", tensor_json(*tensor)}};
     json["tensor"]["parameter"] = pickle::is_call(node, "torch._utils", "_rebuild_parameter");
     return json;
   }
-  if (pickle::is_call(node, "collections", "OrderedDict")) return {{"ordered", pairs_json(zip, node)}};
+  if (pickle::is_call(node, "collections", "OrderedDict")) return {{"ordered", pairs_json(object, node)}};
   if (pickle::is_call(node, "torch", "Size"))
-    return {{"size", items_json(zip, node->items[1]->items[0]->items)}};
+    return {{"size", items_json(object, node->items[1]->items[0]->items)}};
   switch (node->kind) {
     case Kind::none:
       return {{"none", true}};
@@ -77,11 +80,11 @@ Json graph_json(const TorchZip& zip, const Ref& node) {
     case Kind::string:
       return {{"str", node->text}};
     case Kind::tuple:
-      return {{"tuple", items_json(zip, node->items)}};
+      return {{"tuple", items_json(object, node->items)}};
     case Kind::list:
-      return {{"list", items_json(zip, node->items)}};
+      return {{"list", items_json(object, node->items)}};
     case Kind::dict:
-      return {{"dict", pairs_json(zip, node)}};
+      return {{"dict", pairs_json(object, node)}};
     case Kind::global:
       return {{"global", node->text}};
     default:
@@ -162,6 +165,23 @@ Json answer_zip(const std::string& verb, std::shared_ptr<const MappedFile> file,
   return {{"kept", notes.kept_pickle || notes.kept_serialization_id || notes.kept_file}};
 }
 
+Json answer_legacy(const std::string& verb, std::shared_ptr<const MappedFile> file, const std::string& out) {
+  TorchLegacy legacy = read_torch_legacy(std::move(file));
+  if (verb == "read") return {{"graph", graph_json(legacy, legacy.root)}};
+  Bytes fresh;
+  if (verb == "edit") {
+    const auto held = std::ranges::find_if(legacy.storages, [](const auto& s) { return !s->bytes.empty(); });
+    for (LegacyRecord& record : legacy.records) {
+      if (held == legacy.storages.end() || record.key != (*held)->key.view()) continue;
+      fresh = ones_and_zeros(record.bytes.size());
+      record.bytes = fresh;
+    }
+  }
+  RebuildNotes notes;
+  write_file_atomically(out, rebuild_torch_legacy(legacy, &notes));
+  return {{"kept", notes.kept_pickle || notes.kept_file}};
+}
+
 Json answer_safe(const std::string& verb, std::shared_ptr<const MappedFile> file, const std::string& out) {
   Safetensors safe = read_safetensors(std::move(file));
   if (verb == "read") return read_safe(safe);
@@ -189,8 +209,9 @@ Json answer(const std::vector<std::string>& words) {
   const auto file = MappedFile::open(words.at(1));
   const std::string out = words.size() > 2 ? words[2] : "";
   try {
-    return words[1].ends_with(".safetensors") ? answer_safe(words[0], file, out)
-                                              : answer_zip(words[0], file, out);
+    if (words[1].ends_with(".safetensors")) return answer_safe(words[0], file, out);
+    return begins_with_pickle(file->bytes()) ? answer_legacy(words[0], file, out)
+                                             : answer_zip(words[0], file, out);
   } catch (const Refused& refused) {
     return {{"refused", refused.what()}};
   }

@@ -92,19 +92,52 @@ bool is_torch_dtype(std::string_view name) {
   return dtype_from_name(name) || is_sub_byte_integer(name);
 }
 
-// An attribute is a handful of values; shared nodes could spell a tree of any size in a few bytes.
-constexpr uint64_t kMaxAttributeNodes = 65536;
+// An attribute is a handful of values; shared nodes could spell a tree of any size in a few bytes. A JSON
+// object finds its keys one by one.
+constexpr uint64_t kMaxAttributeNodes = 65536, kMaxAttributeKeys = 1024;
 
-uint64_t tree_size(const pickle::Ref& node, std::unordered_map<const pickle::Node*, uint64_t>& sizes) {
-  if (!node) return 0;
+struct TreeSize {
+  uint64_t nodes = 0;
+  uint64_t bytes = 0;  // of its JSON on the heap
+};
+
+// Beside its place in the container. typed() is an object of two.
+uint64_t own_json_bytes(const pickle::Node& node) {
+  constexpr uint64_t kContainer = 56, kTyped = 320;
+  switch (node.kind) {
+    case pickle::Kind::string:
+      return 32 + text_block_bytes(node.text.size());
+    case pickle::Kind::bytes:
+      return kTyped + text_block_bytes(2 * node.text.size());
+    case pickle::Kind::list:
+    case pickle::Kind::dict:
+      return kContainer;
+    case pickle::Kind::none:
+    case pickle::Kind::boolean:
+    case pickle::Kind::integer:
+    case pickle::Kind::real:
+      return 0;
+    default:
+      return kTyped + text_block_bytes(node.text.size());
+  }
+}
+
+// Memoised by node, so that a tree of shared nodes is looked at once.
+TreeSize tree_size(const pickle::Ref& node, std::unordered_map<const pickle::Node*, TreeSize>& sizes,
+                   ReadBudget& budget) {
+  if (!node) return {};
+  budget.take_steps(1);
   if (const auto known = sizes.find(node.get()); known != sizes.end()) return known->second;
-  uint64_t size = 1;
-  const auto add = [&](const pickle::Ref& child) {
-    size = std::min(size + tree_size(child, sizes), kMaxAttributeNodes + 1);
+  constexpr uint64_t kItem = 48, kPair = 144;  // in a list that grows by doubling
+  TreeSize size{1, own_json_bytes(*node)};
+  const auto add = [&](const pickle::Ref& child, uint64_t place_bytes) {
+    const TreeSize more = tree_size(child, sizes, budget);
+    size.nodes = std::min(size.nodes + more.nodes, kMaxAttributeNodes + 1);
+    size.bytes = std::min(size.bytes + place_bytes + more.bytes, uint64_t{1} << 40);
   };
-  for (const pickle::Ref& child : node->items) add(child);
-  for (const auto& [key, value] : node->pairs) add(key), add(value);
-  add(node->state);
+  for (const pickle::Ref& child : node->items) add(child, kItem);
+  for (const auto& [key, value] : node->pairs) add(key, 0), add(value, kPair);
+  add(node->state, kPair);
   return sizes[node.get()] = size;
 }
 
@@ -130,6 +163,9 @@ Json list_json(const pickle::Refs& items, const std::string& where) {
 }
 
 Json mapping_json(const pickle::Pairs& pairs, const std::string& where) {
+  if (pairs.size() > kMaxAttributeKeys)
+    refuse(RefusalClass::LimitExceeded,
+           where + ": a dict of more than " + std::to_string(kMaxAttributeKeys) + " keys");
   Json object = Json::object();
   for (const auto& [key, value] : pairs) {
     if (key->kind != pickle::Kind::string && key->kind != pickle::Kind::integer)
@@ -229,11 +265,18 @@ GlobalName split_global(const pickle::Ref& global) {
 }
 
 Json attribute_json(const pickle::Ref& node, const std::string& where) {
-  std::unordered_map<const pickle::Node*, uint64_t> sizes;
-  if (tree_size(node, sizes) > kMaxAttributeNodes)
+  ReadBudget budget;
+  return attribute_json(node, where, budget);
+}
+
+Json attribute_json(const pickle::Ref& node, const std::string& where, ReadBudget& budget) {
+  std::unordered_map<const pickle::Node*, TreeSize> sizes;
+  const TreeSize size = tree_size(node, sizes, budget);
+  if (size.nodes > kMaxAttributeNodes)
     refuse(RefusalClass::LimitExceeded,
            where + ": an attribute of more than " + std::to_string(kMaxAttributeNodes) + " values",
            node->offset);
+  budget.take_bytes(size.bytes);
   return encode(node, where);
 }
 

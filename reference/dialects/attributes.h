@@ -20,6 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/formats/pickle.h"
+#include "reference/formats/read_budget.h"
 #include "reference/formats/tensor.h"
 
 namespace qcts {
@@ -29,6 +30,9 @@ using Json = nlohmann::ordered_json;
 // Of a value without tensors in it. `where` ("0.weight: act_quant_kwargs") starts the detail of a refusal:
 // SubclassSchema for an unknown enum value, PickleType for what no attribute is made of.
 Json attribute_json(const pickle::Ref& node, const std::string& where);
+
+// The same, charged before it is made.
+Json attribute_json(const pickle::Ref& node, const std::string& where, ReadBudget& budget);
 
 // The key of a mapping as a tensor's name spells it: text as it is, 7, True, else its JSON.
 std::string key_text(const pickle::Ref& key);

@@ -79,16 +79,18 @@ SafetensorsOptions safetensors_options(const OpenOptions& options) {
   return {options.limits, options.lenient};
 }
 
-void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const OpenOptions& options) {
+void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const OpenOptions& options,
+                      ReadBudget& budget) {
+  budget.join(object.budget);
   if (options.dialect == "torchao_safetensors" || options.dialect == "torchao_2338")
     refuse(RefusalClass::SubclassSchema, "a pickle holds no " + options.dialect + " dialect");
   std::set<std::string_view> dialects;
-  const std::vector<TensorLeaf> leaves = tensor_leaves(object.root, options.limits);
+  const std::vector<TensorLeaf> leaves = tensor_leaves(object.root, options.limits, budget);
   checkpoint.tensors.reserve(checkpoint.tensors.size() + leaves.size());
   for (const TensorLeaf& leaf : leaves) {
     const TensorSpelling spelling = spelling_of(leaf.node);
     if (spelling.wrapper.empty()) {
-      checkpoint.tensors.push_back(read_plain(object, leaf));
+      checkpoint.tensors.push_back(read_plain(object, leaf, budget));
       continue;
     }
     const std::string_view by_class = dialect_of_class(spelling.cls);
@@ -96,9 +98,9 @@ void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const O
       refuse(RefusalClass::SubclassSchema,
              wrong_dialect(leaf.name, spelling.cls->text, by_class, options.dialect), leaf.node->offset);
     dialects.insert(by_class);
-    checkpoint.tensors.push_back(by_class == "torchao_v1"
-                                     ? read_torchao_v1(object, leaf)
-                                     : read_torchao_v2(object, leaf, options.lenient, checkpoint.warnings));
+    checkpoint.tensors.push_back(by_class == "torchao_v1" ? read_torchao_v1(object, leaf, budget)
+                                                          : read_torchao_v2(object, leaf, options.lenient,
+                                                                            checkpoint.warnings, budget));
   }
   if (dialects.size() > 1)
     checkpoint.warnings.emplace_back(
@@ -108,7 +110,7 @@ void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const O
     checkpoint.dialect = dialects.contains("torchao_v1") ? "torchao_v1" : *dialects.begin();
 }
 
-void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, const OpenOptions& options) {
+void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const OpenOptions& options) {
   if (options.dialect.starts_with("torchao_v"))
     refuse(RefusalClass::SubclassSchema,
            "safetensors holds no " + options.dialect + " dialect, which is one of pickles");
@@ -133,13 +135,13 @@ void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, 
   if (keys != SafetensorsKeys::plain) checkpoint.dialect = "torchao_safetensors";
 }
 
-void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file,
-                  const OpenOptions& options) {
+void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,
+                  ReadBudget& budget) {
   if (begins_with_zip(file->bytes())) {
     const auto zip =
         std::make_shared<const TorchZip>(read_torch_zip(std::move(file), torch_options(options)));
     checkpoint.zips.push_back(zip);
-    return fill_from_object(checkpoint, *zip, options);
+    return fill_from_object(checkpoint, *zip, options, budget);
   }
   if (!begins_with_pickle(file->bytes()))
     refuse(RefusalClass::NotArchive, "the first bytes are none of a torch zip, a torch pickle or safetensors",
@@ -147,13 +149,13 @@ void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file
   const auto legacy =
       std::make_shared<const TorchLegacy>(read_torch_legacy(std::move(file), torch_options(options)));
   checkpoint.legacies.push_back(legacy);
-  fill_from_object(checkpoint, *legacy, options);
+  fill_from_object(checkpoint, *legacy, options, budget);
 }
 
-void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options) {
+void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget& budget) {
   const bool asked = options.dialect == "tinyq";
   if (!asked && !options.dialect.empty()) return;
-  if (!join_tinyq_layers(checkpoint.tensors)) {
+  if (!join_tinyq_layers(checkpoint.tensors, budget)) {
     if (asked) refuse(RefusalClass::SubclassSchema, "no module has int8_weights and scales, as tinyq's have");
     return;
   }
@@ -180,20 +182,22 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
   }
   if (zip || !looks_like_safetensors(file->bytes(), file->path())) {
     checkpoint.format = zip ? Format::torch_zip : Format::torch_legacy;
-    read_pickled(checkpoint, std::move(file), options);
-    join_by_keys(checkpoint, options);
+    ReadBudget budget = ReadBudget::none();
+    read_pickled(checkpoint, std::move(file), options, budget);
+    join_by_keys(checkpoint, options, budget);
     return checkpoint;
   }
   checkpoint.format = Format::safetensors;
   checkpoint.safetensors.push_back(
       std::make_shared<const Safetensors>(read_safetensors(file, safetensors_options(options))));
   SafetensorsView view;
+  view.budget = checkpoint.safetensors.front()->budget;
   view.entries.reserve(checkpoint.safetensors.front()->entries.size());
   for (const SafetensorsEntry& entry : checkpoint.safetensors.front()->entries)
     view.entries.push_back(&entry);
   view.metadata = checkpoint.safetensors.front()->metadata;
   fill_from_safetensors(checkpoint, view, options);
-  join_by_keys(checkpoint, options);
+  join_by_keys(checkpoint, options, view.budget);
   return checkpoint;
 }
 

@@ -34,6 +34,7 @@ struct TensorLeaf {
 // (resave keeps it with the graph). A tensor alone is named "tensor"; of equal names the second gets the
 // suffix "#2". Refuses LimitExceeded before names are made.
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
+std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits, ReadBudget& budget);
 
 // The dotted name of the first leaf that is no tensor, or of an empty container; nullopt when the tensors are
 // all there is.
@@ -54,54 +55,63 @@ bool is_tensor_node(const pickle::Ref& node);
 // "plain", "torchao_v1" or "torchao_v2" by the class of a leaf's node.
 std::string_view dialect_of_class(const pickle::Ref& cls);
 
-// One leaf. `dialect` is the one asked for, empty: by class.
-NamedTensor read_plain(const TorchObject& object, const TensorLeaf& leaf);
+// What a named tensor takes on the heap, its attributes apart.
+uint64_t heap_bytes_of(const NamedTensor& tensor);
+
+// One leaf, charged to the budget. `dialect` is the one asked for, empty: by class.
+NamedTensor read_plain(const TorchObject& object, const TensorLeaf& leaf, ReadBudget& budget);
 NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, bool lenient,
-                            std::vector<std::string>& warnings);
-NamedTensor read_torchao_v1(const TorchObject& object, const TensorLeaf& leaf);
+                            std::vector<std::string>& warnings, ReadBudget& budget);
+NamedTensor read_torchao_v1(const TorchObject& object, const TensorLeaf& leaf, ReadBudget& budget);
 
 // The parts of a wrapper subclass: tensors of the state into `payload` under `prefix`, everything else into
 // `attributes`; nested subclasses under "prefix.". Sets shape and dtype from the wrapper's arguments.
-void read_subclass_state(const TorchObject& object, const TensorSpelling& spelling, NamedTensor& tensor);
+void read_subclass_state(const TorchObject& object, const TensorSpelling& spelling, NamedTensor& tensor,
+                         ReadBudget& budget);
 
 // Entries and metadata of one file, or of all shards of a directory.
 struct SafetensorsView {
   std::vector<const SafetensorsEntry*> entries;
   std::vector<std::pair<std::string, std::string>> metadata;
+  ReadBudget budget;  // after reading the files
 };
 // The spelling of torchao's keys: no metadata of torchao, ':' (up to 0.14) or '_' (since 0.15). Refuses
 // SubclassSchema where both fit.
 enum class SafetensorsKeys : uint8_t { plain, colon, underscore };
 SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view);
-std::vector<NamedTensor> read_torchao_safetensors(const SafetensorsView& view, SafetensorsKeys keys,
+std::vector<NamedTensor> read_torchao_safetensors(SafetensorsView& view, SafetensorsKeys keys,
                                                   const OpenOptions& options,
                                                   std::vector<std::string>& warnings);
-std::vector<NamedTensor> read_plain_safetensors(const SafetensorsView& view);
+std::vector<NamedTensor> read_plain_safetensors(SafetensorsView& view);
+NamedTensor read_plain_entry(const SafetensorsEntry& entry, ReadBudget& budget);
 
-// JSON in metadata. SubclassSchema for what is not JSON or has a key twice, LimitExceeded for too deep
-// nesting.
+// JSON in metadata, charged as it is read. SubclassSchema for what is not JSON or has a key twice,
+// LimitExceeded for too deep nesting and too many keys.
 nlohmann::ordered_json parse_metadata_json(const std::string& text, const std::string& where,
-                                           const Limits& limits);
+                                           const Limits& limits, ReadBudget& budget);
 
 // pytorch/ao#2338. Refuses SubclassSchema where torchao's own dialect fits too.
 bool spelt_as_2338(const SafetensorsView& view);
-std::vector<NamedTensor> read_torchao_2338(const SafetensorsView& view, const OpenOptions& options,
+std::vector<NamedTensor> read_torchao_2338(SafetensorsView& view, const OpenOptions& options,
                                            std::vector<std::string>& warnings);
 
 // Plain tensors of TinyQ's layers joined to one tensor a module; false when there is none. Refuses
 // SubclassSchema where a layer's parts contradict each other, DuplicateEntry where a module has a float
 // weight as well.
-bool join_tinyq_layers(std::vector<NamedTensor>& tensors);
+bool join_tinyq_layers(std::vector<NamedTensor>& tensors, ReadBudget& budget);
 
 // checkpoint.cc and directory.cc
-void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const OpenOptions& options);
+// Each charges the budget of what was read and hands it on.
+void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const OpenOptions& options,
+                      ReadBudget& budget);
 // A torch zip or a legacy file, whichever its first bytes say, into `zips` or `legacies` and `tensors`.
 // Refuses NotArchive.
-void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options);
-void fill_from_safetensors(Checkpoint& checkpoint, const SafetensorsView& view, const OpenOptions& options);
+void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,
+                  ReadBudget& budget);
+void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const OpenOptions& options);
 // Dialects of key patterns, once every shard is read. Refuses SubclassSchema where two dialects fit, or where
 // the one asked for does not.
-void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options);
+void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget& budget);
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
 TorchOptions torch_options(const OpenOptions& options);
 SafetensorsOptions safetensors_options(const OpenOptions& options);

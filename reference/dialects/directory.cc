@@ -107,20 +107,26 @@ void require_expected(const Shard& shard, const std::set<std::string>& held) {
              "the index places " + key + " in " + shard.name + ", which does not hold it");
 }
 
-void merge_metadata(SafetensorsView& view, const Safetensors& shard, const std::string& name) {
+// `places`: of the keys in view.metadata; they point into the shards' own metadata.
+void merge_metadata(SafetensorsView& view, std::map<std::string_view, size_t>& places,
+                    const Safetensors& shard, const std::string& name) {
   for (const auto& [key, value] : shard.metadata) {
-    const auto known = std::ranges::find(view.metadata, key, &std::pair<std::string, std::string>::first);
-    if (known == view.metadata.end()) {
+    const auto [place, fresh] = places.try_emplace(key, view.metadata.size());
+    if (fresh) {
       view.metadata.emplace_back(key, value);
-    } else if (key == "tensor_names" && known->second != value) {
-      nlohmann::ordered_json names = nlohmann::ordered_json::parse(known->second, nullptr, false);
+      continue;
+    }
+    std::string& known = view.metadata[place->second].second;
+    if (key == "tensor_names" && known != value) {
+      nlohmann::ordered_json names = nlohmann::ordered_json::parse(known, nullptr, false);
       const nlohmann::ordered_json more = nlohmann::ordered_json::parse(value, nullptr, false);
       if (!names.is_array() || !more.is_array())
         refuse(RefusalClass::SubclassSchema, name + ": tensor_names is no list");
+      std::set<nlohmann::ordered_json> listed(names.begin(), names.end());
       for (const auto& item : more)
-        if (std::find(names.begin(), names.end(), item) == names.end()) names.push_back(item);
-      known->second = names.dump();
-    } else if (known->second != value) {
+        if (listed.insert(item).second) names.push_back(item);
+      known = names.dump();
+    } else if (known != value) {
       refuse(RefusalClass::SubclassSchema, name + ": its metadata for " + key + " is not another shard's");
     }
   }
@@ -129,6 +135,8 @@ void merge_metadata(SafetensorsView& view, const Safetensors& shard, const std::
 void read_safetensors_shards(Checkpoint& checkpoint, const std::vector<Shard>& shards,
                              const OpenOptions& options) {
   SafetensorsView view;
+  view.budget = ReadBudget::none();
+  std::map<std::string_view, size_t> metadata;
   std::set<std::string> held;
   for (const Shard& shard : shards) {
     const auto file = MappedFile::open(beneath(checkpoint.path, shard.name));
@@ -143,19 +151,22 @@ void read_safetensors_shards(Checkpoint& checkpoint, const std::vector<Shard>& s
       view.entries.push_back(&entry);
     }
     require_expected(shard, here);
-    merge_metadata(view, *read, shard.name);
+    merge_metadata(view, metadata, *read, shard.name);
+    view.budget.join(read->budget);
   }
   fill_from_safetensors(checkpoint, view, options);
+  join_by_keys(checkpoint, options, view.budget);
 }
 
 void read_pickled_shards(Checkpoint& checkpoint, const std::vector<Shard>& shards,
                          const OpenOptions& options) {
   std::set<std::string> held;
+  ReadBudget budget = ReadBudget::none();
   for (const Shard& shard : shards) {
     const auto file = MappedFile::open(beneath(checkpoint.path, shard.name));
     checkpoint.file_bytes += file->bytes().size();
     const size_t first = checkpoint.tensors.size();
-    read_pickled(checkpoint, file, options);
+    read_pickled(checkpoint, file, options, budget);
     std::set<std::string> here;
     for (size_t i = first; i < checkpoint.tensors.size(); ++i) {
       const std::string& name = checkpoint.tensors[i].name;
@@ -165,6 +176,7 @@ void read_pickled_shards(Checkpoint& checkpoint, const std::vector<Shard>& shard
     }
     require_expected(shard, here);
   }
+  join_by_keys(checkpoint, options, budget);
 }
 
 }  // namespace
@@ -182,7 +194,6 @@ Checkpoint open_directory(const fs::path& path, const OpenOptions& options) {
     read_safetensors_shards(checkpoint, shards, options);
   else
     read_pickled_shards(checkpoint, shards, options);
-  join_by_keys(checkpoint, options);
   check_config(checkpoint, options);
   return checkpoint;
 }

@@ -16,7 +16,9 @@ namespace {
 using pickle::Kind;
 using pickle::Ref;
 
-constexpr uint64_t kMostParts = 1u << 16;  // of one tensor; shared containers could name any number
+// Of one tensor; shared containers could name any number, and attributes are found one by one.
+constexpr uint64_t kAttributeBytes = 144;  // a place among the attributes
+constexpr uint64_t kMostParts = 1u << 16, kMostAttributes = 1024;
 
 std::vector<int64_t> integers_of(const Ref& node) {
   const bool size = pickle::is_call(node, "torch", "Size") && node->items[1]->items.size() == 1;
@@ -30,9 +32,12 @@ bool is_dictionary(const Ref& node) {
   return node->kind == Kind::dict || pickle::is_call(node, "collections", "OrderedDict");
 }
 
-bool holds_tensor(const Ref& root) {
+bool holds_tensor(const Ref& root, ReadBudget& budget) {
   bool found = false;
-  pickle::for_each_node(root, [&](const Ref& node) { found |= is_tensor_node(node); });
+  pickle::for_each_node(root, [&](const Ref& node) {
+    budget.take_steps(1);
+    found |= is_tensor_node(node);
+  });
   return found;
 }
 
@@ -61,7 +66,8 @@ int64_t sum_of(const Tensor& tensor) {
 
 class PlainReader {
  public:
-  PlainReader(const TorchObject& object, NamedTensor& tensor) : object_(object), tensor_(tensor) {}
+  PlainReader(const TorchObject& object, NamedTensor& tensor, ReadBudget& budget)
+      : object_(object), tensor_(tensor), budget_(budget) {}
 
   void read(const TensorSpelling& spelling) {
     read_data(spelling.plain);
@@ -82,6 +88,7 @@ class PlainReader {
 
   const TorchObject& object_;
   NamedTensor& tensor_;
+  ReadBudget& budget_;
   uint64_t parts_ = 0;
 };
 
@@ -210,6 +217,8 @@ void PlainReader::collect(const Ref& node, const std::string& name) {
   if (++parts_ > kMostParts)
     refuse(RefusalClass::LimitExceeded, tensor_.name + ": more than " + std::to_string(kMostParts) + " parts",
            node->offset);
+  budget_.take_steps(8);
+  budget_.take_bytes(sizeof(InnerTensor) + text_block_bytes(name.size()));
   std::optional<Tensor> view = tensor_of(object_, node);
   if (!view) view = storage_of(object_, node);
   if (view) {
@@ -217,7 +226,7 @@ void PlainReader::collect(const Ref& node, const std::string& name) {
     return;
   }
   const bool mapping = is_dictionary(node);
-  if (!mapping && !holds_tensor(node)) return attribute(name, node);
+  if (!mapping && !holds_tensor(node, budget_)) return attribute(name, node);
   const bool call = node->kind == Kind::call || node->kind == Kind::new_object;
   if (!mapping) {
     const auto& items = call ? node->items[1]->items : node->items;
@@ -233,16 +242,34 @@ void PlainReader::collect(const Ref& node, const std::string& name) {
 
 // What no attribute is made of hangs on tensors too: it is kept with the graph, and named here.
 void PlainReader::attribute(const std::string& name, const Ref& value) {
+  if (tensor_.attributes.size() >= kMostAttributes)
+    refuse(RefusalClass::LimitExceeded,
+           tensor_.name + ": more than " + std::to_string(kMostAttributes) + " attributes", value->offset);
+  budget_.take_bytes(kAttributeBytes + text_block_bytes(name.size()));
   try {
-    tensor_.attributes[name] = attribute_json(value, tensor_.name + ": " + name);
+    tensor_.attributes[name] = attribute_json(value, tensor_.name + ": " + name, budget_);
   } catch (const Refused& refused) {
+    if (budget_.is_spent()) throw;
     tensor_.attributes[name] = Json{{"_type", "opaque"}, {"_data", refused.refusal().detail}};
   }
 }
 
 }  // namespace
 
-NamedTensor read_plain(const TorchObject& object, const TensorLeaf& leaf) {
+uint64_t heap_bytes_of(const NamedTensor& tensor) {
+  const auto of_dims = [](const std::vector<int64_t>& dims) { return block_bytes(8 * dims.capacity()); };
+  const auto of_text = [](const std::string& text) { return text_block_bytes(text.size()); };
+  uint64_t bytes = sizeof tensor + kAttributeBytes + of_dims(tensor.shape);
+  for (const std::string* text :
+       {&tensor.name, &tensor.type, &tensor.scheme, &tensor.layout, &tensor.activation})
+    bytes += of_text(*text);
+  bytes += block_bytes(tensor.payload.capacity() * sizeof(InnerTensor));
+  for (const InnerTensor& inner : tensor.payload)
+    bytes += of_text(inner.name) + of_dims(inner.tensor.shape) + of_dims(inner.tensor.stride);
+  return bytes;
+}
+
+NamedTensor read_plain(const TorchObject& object, const TensorLeaf& leaf, ReadBudget& budget) {
   const TensorSpelling spelling = spelling_of(leaf.node);
   NamedTensor tensor;
   tensor.name = leaf.name;
@@ -250,22 +277,26 @@ NamedTensor read_plain(const TorchObject& object, const TensorLeaf& leaf) {
                 : spelling.parameter ? "Parameter"
                                      : "Tensor";
   if (leaf.node->kind == Kind::persistent) tensor.type = split_global(leaf.node->items[0]->items.at(1)).name;
-  PlainReader(object, tensor).read(spelling);
+  PlainReader(object, tensor, budget).read(spelling);
+  budget.take_bytes(heap_bytes_of(tensor));
   return tensor;
 }
 
-std::vector<NamedTensor> read_plain_safetensors(const SafetensorsView& view) {
+NamedTensor read_plain_entry(const SafetensorsEntry& entry, ReadBudget& budget) {
+  NamedTensor tensor;
+  tensor.name = entry.name;
+  tensor.type = "Tensor";
+  tensor.shape = entry.tensor.shape;
+  tensor.dtype = entry.tensor.dtype;
+  tensor.payload.push_back({"data", entry.tensor});
+  budget.take_bytes(heap_bytes_of(tensor));
+  return tensor;
+}
+
+std::vector<NamedTensor> read_plain_safetensors(SafetensorsView& view) {
   std::vector<NamedTensor> tensors;
   tensors.reserve(view.entries.size());
-  for (const SafetensorsEntry* entry : view.entries) {
-    NamedTensor tensor;
-    tensor.name = entry->name;
-    tensor.type = "Tensor";
-    tensor.shape = entry->tensor.shape;
-    tensor.dtype = entry->tensor.dtype;
-    tensor.payload.push_back({"data", entry->tensor});
-    tensors.push_back(std::move(tensor));
-  }
+  for (const SafetensorsEntry* entry : view.entries) tensors.push_back(read_plain_entry(*entry, view.budget));
   return tensors;
 }
 

@@ -5,8 +5,7 @@
 // loaded anew into its modules has its zero points as floats.
 #include <algorithm>
 #include <array>
-#include <unordered_map>
-#include <unordered_set>
+#include <map>
 
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/schema.h"
@@ -16,6 +15,7 @@
 namespace qcts {
 namespace {
 
+constexpr uint64_t kPlaceBytes = sizeof(NamedTensor) + 96;  // in the joined list and in tables
 constexpr std::string_view kCodes = "int8_weights", kScales = "scales", kZeroPoints = "zero_points";
 
 bool is_plain_part(const NamedTensor& tensor) {
@@ -45,15 +45,16 @@ void check_layer(NamedTensor& tensor) {
 
 }  // namespace
 
-bool join_tinyq_layers(std::vector<NamedTensor>& tensors) {
+bool join_tinyq_layers(std::vector<NamedTensor>& tensors, ReadBudget& budget) {
   if (std::ranges::none_of(tensors, [](const NamedTensor& t) { return t.name.ends_with(kCodes); }))
     return false;
-  std::unordered_map<std::string_view, size_t> places;
+  budget.take_bytes(kPlaceBytes * tensors.size());
+  std::map<std::string_view, size_t> places;  // sorted: a file can choose names that a hash table holds badly
   for (size_t i = 0; i < tensors.size(); ++i)
     if (is_plain_part(tensors[i])) places.emplace(tensors[i].name, i);
   std::vector<NamedTensor> joined;
-  std::unordered_set<size_t> taken;
-  std::unordered_map<size_t, NamedTensor> layers;  // by the place of their codes
+  std::vector<bool> taken(tensors.size());
+  std::map<size_t, NamedTensor> layers;  // by the place of their codes
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::string& name = tensors[i].name;
     const bool codes = name == kCodes || name.ends_with("." + std::string(kCodes));
@@ -69,17 +70,19 @@ bool join_tinyq_layers(std::vector<NamedTensor>& tensors) {
       const auto found = places.find(module + std::string(part));
       if (found == places.end()) continue;
       layer.payload.push_back({std::string(part), tensors[found->second].payload[0].tensor});
-      taken.insert(found->second);
+      taken[found->second] = true;
     }
+    budget.take_bytes(kPlaceBytes + heap_bytes_of(layer));
     check_layer(layer);
     recognize_scheme(layer);
     layers.emplace(i, std::move(layer));
   }
   if (layers.empty()) return false;
+  joined.reserve(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (const auto layer = layers.find(i); layer != layers.end())
       joined.push_back(std::move(layer->second));
-    else if (!taken.contains(i))
+    else if (!taken[i])
       joined.push_back(std::move(tensors[i]));
   }
   tensors = std::move(joined);

@@ -17,6 +17,7 @@
 
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/entry_index.h"
 #include "reference/dialects/shape_checks.h"
 #include "reference/formats/pickle_globals.h"
 #include "reference/formats/refusal.h"
@@ -71,11 +72,14 @@ void check_kwargs(Json& value, const std::string& where) {
 
 class Reader2338 {
  public:
-  Reader2338(const SafetensorsView& view, const OpenOptions& options, std::vector<std::string>& warnings)
-      : options_(options), warnings_(warnings) {
-    for (const SafetensorsEntry* entry : view.entries) entries_.emplace(entry->name, entry);
-    for (const SafetensorsEntry* entry : view.entries) order_.push_back(entry);
-    for (const auto& [key, value] : view.metadata) metadata_.emplace(key, value);
+  Reader2338(SafetensorsView& view, const OpenOptions& options, std::vector<std::string>& warnings)
+      : options_(options),
+        warnings_(warnings),
+        order_(view.entries),
+        entries_(view.entries),
+        budget_(view.budget) {
+    budget_.take_bytes(EntryIndex::kBytesAnEntry * order_.size() + kPlaceBytes * view.metadata.size());
+    for (const auto& [key, value] : view.metadata) metadata_.emplace(key, &value);
   }
 
   std::vector<NamedTensor> read() {
@@ -89,56 +93,62 @@ class Reader2338 {
                               : read_plain(name));
     }
     for (const SafetensorsEntry* entry : order_) {
-      if (claimed_.contains(entry->name)) continue;
+      if (entries_.is_claimed(*entry)) continue;
       const size_t colon = entry->name.rfind(':');
       if (colon != std::string::npos && entry->name.substr(colon + 1) == kWeight)
         bad(entry->name + ": the weight of a tensor that tensor_names does not list");
+      budget_.take_bytes(kTensorBytes + entry->name.size());
       warnings_.push_back(entry->name + ": not in tensor_names; taken as a plain tensor");
-      tensors.push_back(std::move(read_plain_safetensors({{entry}, {}}).front()));
+      tensors.push_back(read_plain_entry(*entry, budget_));
     }
     return tensors;
   }
 
  private:
+  // In a sorted table; in a list that grows by doubling, with what a warning takes.
+  static constexpr uint64_t kPlaceBytes = 72, kTensorBytes = 4 * sizeof(NamedTensor);
+
   std::vector<std::string> listed_names() const {
     const Json list =
-        parse_metadata_json(metadata_.find(kNames)->second, std::string(kNames), options_.limits);
+        parse_metadata_json(*metadata_.find(kNames)->second, std::string(kNames), options_.limits, budget_);
     if (!list.is_array()) bad("tensor_names is no list");
     std::set<std::string> seen;
     std::vector<std::string> names;
     for (const Json& item : list) {
       if (!item.is_string()) bad("tensor_names holds " + item.dump());
       const std::string name = item;
+      budget_.take_bytes(2 * kPlaceBytes + 2 * name.size());
       if (!seen.insert(name).second) bad("tensor_names lists " + name + " twice");
       names.push_back(name);
     }
     // The script's reader gives "a:b:original_weight" to both "a" and "a:b".
-    for (const std::string& name : names)
-      for (const std::string& other : names)
-        if (other.starts_with(name + ":"))
-          bad(other + " and " + name + ": keys of the one begin as keys of the other");
+    for (const std::string& name : names) {
+      const auto other = seen.lower_bound(name + ":");
+      if (other != seen.end() && other->starts_with(name + ":"))
+        bad(*other + " and " + name + ": keys of the one begin as keys of the other");
+    }
     return names;
   }
 
   const SafetensorsEntry* claim(const std::string& key) {
-    const auto found = entries_.find(key);
-    if (found == entries_.end()) return nullptr;
-    claimed_.insert(key);
-    return found->second;
+    const SafetensorsEntry* found = entries_.find(key);
+    if (found != nullptr) entries_.claim(*found);
+    return found;
   }
 
   NamedTensor read_plain(const std::string& name) {
     const SafetensorsEntry* entry = claim(name);
     if (!entry) bad(name + ": in tensor_names, with neither a tensor_type nor an entry of its own");
-    for (const auto& [key, other] : entries_)
-      if (key.starts_with(name + ":")) bad(key + " beside a plain tensor " + name);
-    return std::move(read_plain_safetensors({{entry}, {}}).front());
+    const auto below = entries_.with_prefix(name + ":");
+    if (!below.empty()) bad(below.front()->name + " beside a plain tensor " + name);
+    budget_.take_bytes(kTensorBytes);
+    return read_plain_entry(*entry, budget_);
   }
 
   NamedTensor read_subclass(const std::string& name, const std::string& prefix) {
     const auto text = [&](std::string_view key) -> const std::string* {
       const auto found = metadata_.find(prefix + std::string(key));
-      return found == metadata_.end() ? nullptr : &found->second;
+      return found == metadata_.end() ? nullptr : found->second;
     };
     NamedTensor tensor;
     tensor.name = name;
@@ -146,13 +156,13 @@ class Reader2338 {
     if (!type) bad(name + ": no tensor_type");
     tensor.type = *type;
     if (tensor.type != kClass) bad(name + ": tensor_type " + tensor.type + " is not " + std::string(kClass));
-    if (!prefix.empty() && entries_.contains(name))
+    if (!prefix.empty() && entries_.find(name) != nullptr)
       bad(name + ": an entry of its own beside " + prefix + std::string(kWeight));
     const SafetensorsEntry* weight = claim(prefix + std::string(kWeight));
     if (!weight) bad(name + ": no entry " + prefix + std::string(kWeight));
-    for (const auto& [key, entry] : entries_)
-      if (!prefix.empty() && key.starts_with(prefix) && entry != weight)
-        bad(key + ": no part of " + tensor.type);
+    if (!prefix.empty())
+      for (const SafetensorsEntry* entry : entries_.with_prefix(prefix))
+        if (entry != weight) bad(entry->name + ": no part of " + tensor.type);
     tensor.payload.push_back({std::string(kWeight), weight->tensor});
     tensor.shape = weight->tensor.shape;
     tensor.dtype = weight->tensor.dtype;
@@ -163,19 +173,20 @@ class Reader2338 {
                                              {"_data", allowed_function(*function, name)}};
     Json kwargs = Json::object();
     if (const std::string* json = text(kKwargs))
-      kwargs = parse_metadata_json(*json, name + ": quant_kwargs", options_.limits);
+      kwargs = parse_metadata_json(*json, name + ": quant_kwargs", options_.limits, budget_);
     if (!kwargs.is_object()) bad(name + ": quant_kwargs is no object");
     check_kwargs(kwargs, name + ": quant_kwargs");
     tensor.attributes["quant_kwargs"] = std::move(kwargs);
+    budget_.take_bytes(kTensorBytes + heap_bytes_of(tensor));
     return tensor;
   }
 
   const OpenOptions& options_;
   std::vector<std::string>& warnings_;
-  std::map<std::string, const SafetensorsEntry*> entries_;
-  std::vector<const SafetensorsEntry*> order_;
-  std::map<std::string, std::string, std::less<>> metadata_;
-  std::set<std::string> claimed_;
+  std::span<const SafetensorsEntry* const> order_;
+  EntryIndex entries_;
+  std::map<std::string_view, const std::string*> metadata_;
+  ReadBudget& budget_;
 };
 
 }  // namespace
@@ -197,7 +208,7 @@ bool spelt_as_2338(const SafetensorsView& view) {
   return listed ? described : single;
 }
 
-std::vector<NamedTensor> read_torchao_2338(const SafetensorsView& view, const OpenOptions& options,
+std::vector<NamedTensor> read_torchao_2338(SafetensorsView& view, const OpenOptions& options,
                                            std::vector<std::string>& warnings) {
   return Reader2338(view, options, warnings).read();
 }

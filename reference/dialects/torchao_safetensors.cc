@@ -6,12 +6,13 @@
 // An entry belongs to the name whose metadata lists it, exactly: upstream's match by prefix takes
 // "l._w_b_qdata" for "l.w" too.
 #include <algorithm>
+#include <array>
+#include <map>
 #include <set>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/entry_index.h"
 #include "reference/dialects/schema.h"
 #include "reference/dialects/shape_checks.h"
 
@@ -24,26 +25,31 @@ constexpr std::string_view kTensorNames = "tensor_names";
 
 class Reader {
  public:
-  Reader(const SafetensorsView& view, SafetensorsKeys keys, const OpenOptions& options,
+  Reader(SafetensorsView& view, SafetensorsKeys keys, const OpenOptions& options,
          std::vector<std::string>& warnings)
-      : keys_(keys), options_(options), warnings_(warnings) {
-    for (const SafetensorsEntry* entry : view.entries) {
-      entries_.emplace(entry->name, entry);
-      order_.push_back(entry);
-    }
+      : keys_(keys),
+        options_(options),
+        warnings_(warnings),
+        order_(view.entries),
+        entries_(view.entries),
+        budget_(view.budget) {
+    budget_.take_bytes(EntryIndex::kBytesAnEntry * order_.size() + kPlaceBytes * view.metadata.size());
     for (const auto& [key, value] : view.metadata) metadata_.emplace(key, &value);
   }
 
   std::vector<NamedTensor> read() {
-    const auto listed = metadata_.find(std::string(kTensorNames));
+    const auto listed = metadata_.find(kTensorNames);
     if (listed == metadata_.end()) bad_entry("__metadata__ has no tensor_names");
-    const Json names = parse_metadata_json(*listed->second, std::string(kTensorNames), options_.limits);
+    const Json names =
+        parse_metadata_json(*listed->second, std::string(kTensorNames), options_.limits, budget_);
     if (!names.is_array()) bad_entry("tensor_names is no list");
-    std::unordered_set<std::string> seen;
+    std::set<std::string_view> seen;
+    budget_.take_bytes((kPlaceBytes + sizeof(NamedTensor)) * names.size());
     std::vector<NamedTensor> tensors;
+    tensors.reserve(names.size());
     for (const Json& item : names) {
       if (!item.is_string()) bad_entry("tensor_names holds " + item.dump());
-      const std::string name = item;
+      const auto& name = item.get_ref<const std::string&>();
       if (!seen.insert(name).second) bad_entry("tensor_names lists " + name + " twice");
       tensors.push_back(read_one(name));
     }
@@ -52,6 +58,8 @@ class Reader {
   }
 
  private:
+  static constexpr uint64_t kPlaceBytes = 72;  // in a sorted table
+
   std::string prefix_of(const std::string& name) const {
     if (keys_ == SafetensorsKeys::colon) return name + ":";
     const size_t dot = name.rfind('.');
@@ -61,18 +69,21 @@ class Reader {
   }
 
   const SafetensorsEntry& claim(const std::string& key, const std::string& name) {
-    const auto found = entries_.find(key);
-    if (found == entries_.end()) bad_entry(name + ": no entry " + key);
-    if (!claimed_.insert(key).second)
+    const SafetensorsEntry* found = entries_.find(key);
+    if (found == nullptr) bad_entry(name + ": no entry " + key);
+    if (entries_.is_claimed(*found))
       bad_entry(name + ": the entry " + key + " belongs to another tensor already");
-    return *found->second;
+    entries_.claim(*found);
+    return *found;
   }
 
   NamedTensor read_one(const std::string& name) {
     const auto described = metadata_.find(name);
     if (described == metadata_.end())
       bad_entry(name + ": in tensor_names, but __metadata__ does not describe it");
-    const Json info = parse_metadata_json(*described->second, name, options_.limits);
+    const uint64_t before = budget_.bytes();
+    const Json info = parse_metadata_json(*described->second, name, options_.limits, budget_);
+    const uint64_t parsed = budget_.bytes() - before;
     if (!info.is_object() || !info.contains("_type") || !info["_type"].is_string())
       bad_entry(name + ": its metadata has no _type");
     NamedTensor tensor;
@@ -84,6 +95,8 @@ class Reader {
       tensor.shape = entry.tensor.shape;
       tensor.dtype = entry.tensor.dtype;
       tensor.payload.push_back({"data", entry.tensor});
+      budget_.take_bytes(heap_bytes_of(tensor));
+      budget_.give_back_bytes(parsed);
       return tensor;
     }
     const ClassSchema* schema = find_class(tensor.type);
@@ -92,6 +105,9 @@ class Reader {
                      name + ": class " + tensor.type + " is not one that torchao writes to safetensors",
                      std::nullopt, true});
     read_parts(*schema, info, tensor);
+    // The attributes keep a half of it at most: a growing list has had room for as many again.
+    budget_.take_bytes(heap_bytes_of(tensor));
+    budget_.give_back_bytes(parsed - parsed / 2);
     return tensor;
   }
 
@@ -124,60 +140,71 @@ class Reader {
     }
     for (std::string_view part : schema.tensors) parts.emplace_back(part);
     for (std::string_view part : schema.optional_tensors)
-      if (entries_.contains(prefix + std::string(part))) parts.emplace_back(part);
+      if (entries_.find(prefix + std::string(part)) != nullptr) parts.emplace_back(part);
     return parts;
   }
 
   void add_leftovers(std::vector<NamedTensor>& tensors) {
+    std::ranges::sort(prefixes_);
     for (const SafetensorsEntry* entry : order_) {
-      if (claimed_.contains(entry->name)) continue;
-      for (const std::string& prefix : prefixes_)
-        if (entry->name.starts_with(prefix) && find_part(entry->name.substr(prefix.size())))
-          bad_entry(entry->name + ": an inner tensor that its tensor's metadata does not list");
+      if (entries_.is_claimed(*entry)) continue;
+      if (is_part_of_a_tensor(entry->name))
+        bad_entry(entry->name + ": an inner tensor that its tensor's metadata does not list");
+      budget_.take_bytes(4 * sizeof(NamedTensor) + entry->name.size());
       warnings_.push_back(entry->name + ": not in tensor_names; taken as a plain tensor");
-      std::vector<NamedTensor> plain = read_plain_safetensors({{entry}, {}});
-      tensors.push_back(std::move(plain.front()));
+      tensors.push_back(read_plain_entry(*entry, budget_));
     }
   }
 
-  static bool find_part(const std::string& name) {
-    static const std::set<std::string, std::less<>> known = {"qdata",
-                                                             "scale",
-                                                             "zero_point",
-                                                             "scale_and_zero",
-                                                             "act_quant_scale",
-                                                             "act_quant_zero_point",
-                                                             "act_pre_scale",
-                                                             "group_scale",
-                                                             "row_scale",
-                                                             "per_tensor_scale",
-                                                             "act_per_tensor_scale"};
-    return known.contains(name);
+  // A prefix of a tensor, and the name of an inner tensor.
+  bool is_part_of_a_tensor(std::string_view name) const {
+    constexpr std::array<std::string_view, 11> kParts = {"qdata",
+                                                         "scale",
+                                                         "zero_point",
+                                                         "scale_and_zero",
+                                                         "act_quant_scale",
+                                                         "act_quant_zero_point",
+                                                         "act_pre_scale",
+                                                         "group_scale",
+                                                         "row_scale",
+                                                         "per_tensor_scale",
+                                                         "act_per_tensor_scale"};
+    return std::ranges::any_of(kParts, [&](std::string_view part) {
+      return name.ends_with(part) &&
+             std::ranges::binary_search(prefixes_, name.substr(0, name.size() - part.size()));
+    });
   }
 
   SafetensorsKeys keys_;
   const OpenOptions& options_;
   std::vector<std::string>& warnings_;
-  std::unordered_map<std::string, const SafetensorsEntry*> entries_;
-  std::vector<const SafetensorsEntry*> order_;
-  std::unordered_map<std::string, const std::string*> metadata_;
-  std::unordered_set<std::string> claimed_;
+  std::span<const SafetensorsEntry* const> order_;
+  EntryIndex entries_;
+  std::map<std::string_view, const std::string*> metadata_;
   std::vector<std::string> prefixes_;
+  ReadBudget& budget_;
 };
 
 }  // namespace
 
-Json parse_metadata_json(const std::string& text, const std::string& where, const Limits& limits) {
-  constexpr uint64_t kMostValues = 1u << 19;  // a value takes some 50 bytes of memory, and two in the text
-  uint64_t values = 0;
+Json parse_metadata_json(const std::string& text, const std::string& where, const Limits& limits,
+                         ReadBudget& budget) {
+  // A value in a list that grows by doubling; a key in one, and in the set of its object's keys.
+  constexpr uint64_t kValueBytes = 80, kKeyBytes = 240;
+  constexpr size_t kMostKeys = 1024;  // an object finds its keys one by one
   std::vector<std::set<std::string>> keys;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (static_cast<uint64_t>(depth) > limits.json_depth)
       refuse(RefusalClass::LimitExceeded, where + ": JSON nested too deep");
-    if (++values > kMostValues)
-      refuse(RefusalClass::LimitExceeded,
-             where + ": JSON of more than " + std::to_string(kMostValues) + " values");
+    const bool is_key = event == Json::parse_event_t::key;
+    const bool is_text = is_key || (event == Json::parse_event_t::value && parsed.is_string());
+    const uint64_t length = is_text ? parsed.get_ref<const std::string&>().size() : 0;
+    budget.take_bytes((is_key ? kKeyBytes + text_block_bytes(length) : kValueBytes) +
+                      text_block_bytes(length));
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (is_key && keys.back().size() >= kMostKeys)
+      refuse(RefusalClass::LimitExceeded,
+             where + ": an object of more than " + std::to_string(kMostKeys) + " keys");
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
       bad_entry(where + ": the key " + parsed.dump() + " twice");
     if (event == Json::parse_event_t::object_end) keys.pop_back();
@@ -209,7 +236,7 @@ SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view) {
   return colon.empty() ? SafetensorsKeys::underscore : SafetensorsKeys::colon;
 }
 
-std::vector<NamedTensor> read_torchao_safetensors(const SafetensorsView& view, SafetensorsKeys keys,
+std::vector<NamedTensor> read_torchao_safetensors(SafetensorsView& view, SafetensorsKeys keys,
                                                   const OpenOptions& options,
                                                   std::vector<std::string>& warnings) {
   return Reader(view, keys, options, warnings).read();

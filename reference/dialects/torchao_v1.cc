@@ -75,12 +75,12 @@ void check_affine_quantized(const NamedTensor& tensor) {
   if (impl == "Float8AQTTensorImpl") check_float8(tensor);
 }
 
-NamedTensor read_torchao_v1(const TorchObject& object, const TensorLeaf& leaf) {
+NamedTensor read_torchao_v1(const TorchObject& object, const TensorLeaf& leaf, ReadBudget& budget) {
   const TensorSpelling spelling = spelling_of(leaf.node);
   NamedTensor tensor;
   tensor.name = leaf.name;
   tensor.type = split_global(spelling.cls).name;
-  read_subclass_state(object, spelling, tensor);
+  read_subclass_state(object, spelling, tensor, budget);
   tensor.attributes["shape"] = tensor.shape;
   tensor.attributes["dtype"] = dtype_json(tensor.dtype);
   check_affine_quantized(tensor);

@@ -39,10 +39,14 @@ bool is_state_with_slots(const pickle::Ref& state) {
          state->items[0]->kind == pickle::Kind::dict && state->items[1]->kind == pickle::Kind::dict;
 }
 
+// Of one tensor: states may be shared, and attributes are found one by one.
+constexpr size_t kMostParts = 1024;
+constexpr uint64_t kPartBytes = 144 + sizeof(InnerTensor);
+
 void read_state(const TorchObject& object, const pickle::Ref& state, const std::string& prefix,
-                NamedTensor& tensor) {
+                NamedTensor& tensor, ReadBudget& budget) {
   if (is_state_with_slots(state)) {
-    for (const pickle::Ref& half : state->items) read_state(object, half, prefix, tensor);
+    for (const pickle::Ref& half : state->items) read_state(object, half, prefix, tensor, budget);
     return;
   }
   if (state->kind != pickle::Kind::dict)
@@ -52,15 +56,19 @@ void read_state(const TorchObject& object, const pickle::Ref& state, const std::
     if (key->kind != pickle::Kind::string)
       refuse(RefusalClass::SubclassSchema,
              tensor.name + ": the state of " + tensor.type + " has a key that is no string", key->offset);
+    budget.take_bytes(kPartBytes + prefix.size() + key->text.size());
+    if (tensor.attributes.size() + tensor.payload.size() >= kMostParts)
+      refuse(RefusalClass::LimitExceeded,
+             tensor.name + ": more than " + std::to_string(kMostParts) + " parts", key->offset);
     const std::string name = prefix + key->text;
     if (!is_tensor_node(value)) {
-      tensor.attributes[name] = attribute_json(value, tensor.name + ": " + name);
+      tensor.attributes[name] = attribute_json(value, tensor.name + ": " + name, budget);
       continue;
     }
     const TensorSpelling inner = spelling_of(value);
     if (!inner.wrapper.empty()) {
       tensor.attributes[name] = Json{{"_type", split_global(inner.cls).name}};
-      read_state(object, inner.state, name + ".", tensor);
+      read_state(object, inner.state, name + ".", tensor, budget);
     } else if (const std::optional<Tensor> view = tensor_of(object, inner.plain)) {
       tensor.payload.push_back({name, *view});
     } else {
@@ -72,9 +80,11 @@ void read_state(const TorchObject& object, const pickle::Ref& state, const std::
 
 }  // namespace
 
-void read_subclass_state(const TorchObject& object, const TensorSpelling& spelling, NamedTensor& tensor) {
+void read_subclass_state(const TorchObject& object, const TensorSpelling& spelling, NamedTensor& tensor,
+                         ReadBudget& budget) {
   read_outer(spelling, tensor);
-  read_state(object, spelling.state, "", tensor);
+  read_state(object, spelling.state, "", tensor, budget);
+  budget.take_bytes(heap_bytes_of(tensor));
 }
 
 std::string_view dialect_of_class(const pickle::Ref& cls) {
@@ -90,12 +100,12 @@ std::string_view dialect_of_class(const pickle::Ref& cls) {
 }
 
 NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, bool lenient,
-                            std::vector<std::string>& warnings) {
+                            std::vector<std::string>& warnings, ReadBudget& budget) {
   const TensorSpelling spelling = spelling_of(leaf.node);
   NamedTensor tensor;
   tensor.name = leaf.name;
   tensor.type = split_global(spelling.cls).name;
-  read_subclass_state(object, spelling, tensor);
+  read_subclass_state(object, spelling, tensor, budget);
   const ClassSchema* schema = find_class(tensor.type);
   if (!schema) {
     warnings.push_back(tensor.name + ": class " + tensor.type +

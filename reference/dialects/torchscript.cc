@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <unordered_map>
 
 #include "reference/dialects/attributes.h"
@@ -113,7 +114,10 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
 
 class ModuleWalker {
  public:
-  explicit ModuleWalker(const TorchScript& script) : script_(script) {}
+  explicit ModuleWalker(const TorchScript& script) : script_(script) {
+    budget_.join(script.program.budget);
+    budget_.join(script.constants.budget);
+  }
 
   std::vector<ScriptModule> modules() {
     list_module("", script_.program.root);
@@ -135,6 +139,7 @@ class ModuleWalker {
   }
 
   void list_module(const std::string& path, const Ref& node) {
+    budget_.take_bytes(path.size());
     ScriptModule module{path, script_class_of(script_.classes, node)};
     const bool by_name = untagged(node->state)->kind == Kind::dict;
     std::vector<std::pair<std::string, Ref>> below;
@@ -162,17 +167,21 @@ class ModuleWalker {
   }
 
   void collect(const TorchZip& zip, const std::string& name, const Ref& value, const char* type) {
+    // A long name costs its length in every name below it.
+    budget_.take_bytes(name.size());
+    budget_.take_steps(8);
     if (!is_script_tensor(value)) return descend(zip, name, value);
     const int times = ++names_[name];
     const std::string unique = times > 1 ? name + "#" + std::to_string(times) : name;
-    tensors_.push_back(read_plain(zip, {unique, value, {}}));
+    tensors_.push_back(read_plain(zip, {unique, value, {}}, budget_));
     tensors_.back().type = type;
   }
 
   const TorchScript& script_;
   std::vector<ScriptModule> modules_;
   std::vector<NamedTensor> tensors_;
-  std::unordered_map<std::string, int> names_;
+  std::map<std::string, int> names_;
+  ReadBudget budget_ = ReadBudget::none();
 };
 
 }  // namespace

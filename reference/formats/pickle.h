@@ -138,10 +138,18 @@ bool is_call(const Ref& node, std::string_view module, std::string_view name);
 Ref find(const Ref& mapping, std::string_view key);
 
 // Names allowed beside the built-in table, "module.name"; kept opaque.
+// What reading pickles took, added up.
+struct ReadCost {
+  uint64_t opcodes = 0;
+  uint64_t pickle_bytes = 0;
+  uint64_t heap_bytes = 0;  // of the graph
+};
+
 struct ReadOptions {
   Limits limits;
   std::vector<std::string> allow;
   uint64_t base_offset = 0;  // of the pickle in its file: added to every offset that is reported or kept
+  ReadCost* cost = nullptr;
 };
 
 // `data` is one whole pickle: PROTO 2 ... STOP and nothing after. Acyclic, depth <= limits.pickle_depth.

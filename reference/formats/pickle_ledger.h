@@ -37,6 +37,7 @@ class Ledger {
   void charge(uint64_t bytes);
   // Whether `target` has no such key yet; the caller adds it. Refuses PickleType for what is no key.
   bool is_new_key(const Ref& target, const Ref& key);
+  uint64_t heap_bytes() const { return heap_; }
   // `node` gets no more keys.
   void close(const Ref& node) {
     if (node->pairs.size() > kFewKeys) forget(node);

@@ -406,6 +406,11 @@ Ref Reader::run(uint64_t& used) {
   Ref root = pop();
   if (!stack_.empty() || !marks_.empty()) fail(RefusalClass::PickleStack, "values are left over at STOP");
   used = source_.at();
+  if (options_.cost != nullptr) {
+    options_.cost->opcodes += ops_;
+    options_.cost->pickle_bytes += used;
+    options_.cost->heap_bytes += ledger_.heap_bytes();
+  }
   return root;
 }
 

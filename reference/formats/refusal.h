@@ -94,8 +94,6 @@ struct Limits {
   uint64_t pickle_heap_bytes_per_op = 48;
   uint64_t tensors = 1u << 22;
   uint64_t dims = 64;
-  uint64_t safetensors_tensors =
-      1u << 18;  // of one file; up to the list of named tensors each takes 800 bytes
   uint64_t safetensors_header_bytes = 100'000'000;  // safetensors' own MAX_HEADER_SIZE
   uint64_t json_depth = 8;
   uint64_t json_string_bytes = 16u << 20;

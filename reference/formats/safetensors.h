@@ -10,6 +10,7 @@
 
 #include "reference/formats/byte_sink.h"
 #include "reference/formats/mapped_file.h"
+#include "reference/formats/read_budget.h"
 #include "reference/formats/refusal.h"
 #include "reference/formats/tensor.h"
 
@@ -33,6 +34,7 @@ struct Safetensors {
   bool has_metadata = false;
   std::vector<std::pair<std::string, std::string>> metadata;  // __metadata__, in file order
   std::vector<SafetensorsEntry> entries;                      // in header order
+  ReadBudget budget;                                          // after reading it
 };
 
 Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const SafetensorsOptions& options = {});

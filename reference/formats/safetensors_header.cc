@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -42,24 +42,10 @@ constexpr std::array<Spelling, 22> kDtypes = {{
 
 using Json = nlohmann::json;
 
-// What the texts of a header may take on the heap, by this account: these, and the header's own bytes. Names
-// stand in three places, metadata in two.
-class Account {
- public:
-  explicit Account(size_t header_bytes) : most_(kFreeBytes + header_bytes) {}
-  void add_name(size_t text_bytes) { add(3 * text_bytes); }
-  void add_metadata(size_t text_bytes) { add(kMetadataBytes + 2 * text_bytes); }
-
- private:
-  static constexpr uint64_t kFreeBytes = 60u << 20, kMetadataBytes = 256;
-  void add(uint64_t bytes) {
-    held_ += bytes;
-    if (held_ > most_)
-      refuse(RefusalClass::LimitExceeded,
-             "the header's texts take " + std::to_string(held_) + " bytes of memory");
-  }
-  uint64_t most_, held_ = 0;
-};
+// What the reader holds of one entry (SafetensorsEntry, Storage, their control block, two places in lists),
+// of a dimension in shape, stride and SafetensorsInfo; of one pair of metadata, twice in a growing list.
+// Names stand in three places while the header is read, metadata in two.
+constexpr uint64_t kEntryBytes = 304, kDimBytes = 24, kMetadataBytes = 256;
 
 // A name that two tensors have; nullptr when all differ. Sorted, because a file can choose names that any
 // table holds badly.
@@ -78,8 +64,8 @@ const std::string* find_duplicate(const std::vector<SafetensorsInfo>& tensors) {
 // text proved to be JSON at all; only limits stop at once.
 class Handler : public nlohmann::json_sax<Json> {
  public:
-  Handler(const SafetensorsOptions& options, size_t header_bytes, SafetensorsHeader& header)
-      : options_(options), header_(header), account_(header_bytes) {}
+  Handler(const SafetensorsOptions& options, SafetensorsHeader& header)
+      : options_(options), header_(header) {}
 
   bool null() override {
     if (depth_ == 1 && name_ == kMetadata) return true;
@@ -100,6 +86,7 @@ class Handler : public nlohmann::json_sax<Json> {
         refuse(RefusalClass::LimitExceeded,
                "tensor " + name_ + " has more than " + std::to_string(options_.limits.dims) + " dimensions");
       }
+      header_.budget.take_bytes(kDimBytes);
       info().shape.push_back(value);
       return true;
     }
@@ -120,7 +107,7 @@ class Handler : public nlohmann::json_sax<Json> {
   }
   bool string(std::string& value) override {
     if (in_metadata_ && depth_ == 2) {
-      account_.add_metadata(field_.size() + value.size());
+      header_.budget.take_bytes(kMetadataBytes + 2 * (field_.size() + value.size()));
       header_.metadata.emplace_back(field_, value);
       return true;
     }
@@ -140,9 +127,7 @@ class Handler : public nlohmann::json_sax<Json> {
       header_.has_metadata = true;
     } else if (depth_ == 2) {
       in_info_ = true;
-      if (header_.tensors.size() >= options_.limits.safetensors_tensors)
-        refuse(RefusalClass::LimitExceeded, "too many tensors");
-      account_.add_name(name_.size());
+      header_.budget.take_bytes(kEntryBytes + 3 * text_block_bytes(name_.size()));
       header_.tensors.push_back({name_, "", {}, 0, 0});
     } else {
       misplaced("an object");
@@ -185,7 +170,7 @@ class Handler : public nlohmann::json_sax<Json> {
         complain(RefusalClass::StJson, "the name is there twice");
     } else if (depth_ == 2) {
       field_ = value;
-      if (in_metadata_) account_.add_metadata(value.size());
+      if (in_metadata_) header_.budget.take_bytes(kMetadataBytes + 2 * value.size());
       if (!fields_.insert(value).second)
         complain(RefusalClass::StJson, "the key " + value + " is there twice");
       const bool known = in_metadata_ || value == "dtype" || value == "shape" || value == "data_offsets";
@@ -241,8 +226,8 @@ class Handler : public nlohmann::json_sax<Json> {
   bool in_metadata_ = false, in_info_ = false;
   int offsets_ = 0;
   bool metadata_seen_ = false;
-  Account account_;
-  std::unordered_set<std::string> fields_;  // of the object that is open
+  std::set<std::string>
+      fields_;  // of the object that is open; a file can choose names that a table holds badly
   std::optional<Refusal> complaint_;
 };
 
@@ -253,8 +238,8 @@ void check_blanks(std::string_view between, size_t offset, const Limits& limits)
   for (size_t i = 0; i < between.size(); ++i) {
     run = std::string_view(" \t\r\n").find(between[i]) == std::string_view::npos ? 0 : run + 1;
     if (run > limits.json_string_bytes)
-      refuse(RefusalClass::LimitExceeded, "the header holds more than " + std::to_string(run - 1) + " blanks in a row",
-             8 + offset + i);
+      refuse(RefusalClass::LimitExceeded,
+             "the header holds more than " + std::to_string(run - 1) + " blanks in a row", 8 + offset + i);
   }
 }
 
@@ -340,8 +325,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const Safetens
     refuse(RefusalClass::StJson, "the header holds a zero byte", 8 + at);
   }
   SafetensorsHeader header;
+  header.budget = ReadBudget(text.size(), 8 + text.size());
   check_strings(text, options.limits);
-  Handler handler(options, text.size(), header);
+  Handler handler(options, header);
   Json::sax_parse(text.begin(), text.end(), &handler);
   handler.finish();
   return header;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reference/formats/compact.h"
+#include "reference/formats/read_budget.h"
 #include "reference/formats/safetensors.h"
 
 namespace qcts {
@@ -25,6 +26,7 @@ struct SafetensorsHeader {
   bool has_metadata = false;
   std::vector<std::pair<std::string, std::string>> metadata;  // in text order
   std::vector<SafetensorsInfo> tensors;                       // in text order
+  ReadBudget budget;                                          // its entries charged
 };
 
 // Throws Refused (StJson, StLayout, Overflow, Dtype, LimitExceeded). Offsets and sizes are not compared with

@@ -94,9 +94,11 @@ Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const Safet
   result.entries.reserve(header.tensors.size());
   for (SafetensorsInfo& info : header.tensors) {
     Tensor tensor = tensor_of_info(info);
+    header.budget.give_back_bytes(text_block_bytes(info.name.size()));  // the parser's
     result.entries.push_back({std::move(info.name), std::move(tensor), info.begin, info.end});
   }
   header.tensors = {};
+  result.budget = header.budget;
   const auto data = bytes.subspan(8 + length);
   check_layout(result.entries, data.size(), 8 + length);
   for (SafetensorsEntry& entry : result.entries) {

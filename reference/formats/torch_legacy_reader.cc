@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <unordered_map>
+#include <map>
 #include <utility>
 
 #include "reference/formats/byte_io.h"
@@ -57,6 +57,7 @@ class Reader {
       if (!legacy_.little_endian_writer) swap_foreign();
       check_tensors(legacy_, options_.limits);
     });
+    legacy_.budget = budget_of(legacy_, cost_, 2 * legacy_.records.size(), 0, file_.size());
   }
 
  private:
@@ -73,8 +74,10 @@ class Reader {
   const TorchOptions& options_;
   std::span<const std::byte> file_;
   uint64_t at_ = 0;
-  std::unordered_map<std::string, StorageId> ids_;  // the first of each key
-  std::unordered_map<std::string, size_t> record_of_key_;
+  pickle::ReadCost cost_;
+  // Sorted: a file can choose keys that any hash table holds badly.
+  std::map<std::string, StorageId> ids_;  // the first of each key
+  std::map<std::string, size_t> record_of_key_;
 };
 
 // A number that is computed by a call would have to run before anything is known of the file.
@@ -98,7 +101,7 @@ LegacyPickle Reader::next_pickle(const char* what) {
   result.begin = at_;
   uint64_t used = 0;
   result.root = in_pickle(what, [&] {
-    return pickle::read_first(file_.subspan(at_), used, {options_.limits, options_.allow, at_});
+    return pickle::read_first(file_.subspan(at_), used, {options_.limits, options_.allow, at_, &cost_});
   });
   at_ += used;
   result.end = at_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reference/formats/pickle.h"
+#include "reference/formats/read_budget.h"
 #include "reference/formats/tensor.h"
 
 namespace qcts {
@@ -38,10 +39,15 @@ struct TorchObject {
       storage_dtypes;  // beside `storages`; nullopt: only used as UntypedStorage
   // key -> index into `storages`
   std::unordered_map<Text, size_t, TextHash, std::equal_to<>> storage_index;
-  Limits limits;  // that it was read with
+  Limits limits;      // that it was read with
+  ReadBudget budget;  // after reading it
   size_t id_parts =
       5;  // of a persistent id: kind, class, key, location, count; the legacy format's sixth is a view
 };
+
+// The budget after an object was read: `records` of a container whose directory has `directory_bytes`.
+ReadBudget budget_of(const TorchObject& object, const pickle::ReadCost& cost, size_t records,
+                     uint64_t directory_bytes, uint64_t file_bytes);
 
 // The tensor that a node spells (_rebuild_tensor_v2, _v3, _rebuild_parameter); nullopt when the node is no
 // plain tensor. Refuses what contradicts its storage. Storages are shared: two views of data/0 have one

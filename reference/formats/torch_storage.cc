@@ -152,6 +152,15 @@ StorageId storage_id_of(const Ref& node, size_t parts) {
   return result;
 }
 
+ReadBudget budget_of(const TorchObject& object, const pickle::ReadCost& cost, size_t records,
+                     uint64_t directory_bytes, uint64_t file_bytes) {
+  // A record with its name; a Storage, its control block, and its places in lists and table.
+  constexpr uint64_t kRecordBytes = 128, kStorageBytes = 176;
+  ReadBudget budget(64 * cost.opcodes + cost.pickle_bytes + directory_bytes, file_bytes);
+  budget.take_bytes(cost.heap_bytes + kRecordBytes * records + kStorageBytes * object.storages.size());
+  return budget;
+}
+
 void bind_storages(TorchObject& object, const TorchOptions& options, std::shared_ptr<const void> owner,
                    const FindStorage& find) {
   pickle::for_each_holder(object.root, [&](const Ref& node) {

@@ -24,8 +24,7 @@ class ScriptReader {
   }
 
   TorchScript run() {
-    directory_ =
-        read_zip_directory(*script_.file, options_.limits, options_.lenient, ZipKind::torchscript);
+    directory_ = read_zip_directory(*script_.file, options_.limits, options_.lenient, ZipKind::torchscript);
     script_.prefix = directory_.prefix;
     for (const ZipEntry& entry : directory_.entries) {
       const std::string name(entry.name.substr(directory_.prefix.size() + 1));
@@ -163,11 +162,13 @@ class ScriptReader {
     std::vector<std::string> allow = script_globals(script_.classes);
     allow.insert(allow.end(), options_.allow.begin(), options_.allow.end());
     try {
-      zip.root = pickle::read(stored(entry), {options_.limits, allow});
+      pickle::ReadCost cost;
+      zip.root = pickle::read(stored(entry), {options_.limits, allow, 0, &cost});
       check_script_values(zip.root, script_.classes, options_.allow, "data.pkl");
       resolve_storages(zip, options_);
       if (big_endian) swap_big_endian(zip);
       check_tensors(zip, options_.limits);
+      zip.budget = budget_of(zip, cost, zip.records.size(), 0, script_.file->bytes().size());
     } catch (const Refused& refused) {
       refuse_in(refused.refusal(), name, folder);
     }

@@ -1,0 +1,49 @@
+// The entries of safetensors files by name, and which of them a tensor has taken. Sorted: a file can choose
+// names that any hash table holds badly.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "reference/formats/safetensors.h"
+
+namespace qcts {
+
+class EntryIndex {
+ public:
+  static constexpr uint64_t kBytesAnEntry = 9;
+
+  explicit EntryIndex(std::span<const SafetensorsEntry* const> entries)
+      : entries_(entries.begin(), entries.end()), claimed_(entries.size()) {
+    std::ranges::sort(entries_, {}, name_of);
+  }
+
+  const SafetensorsEntry* find(std::string_view name) const {
+    const size_t at = place_of(name);
+    return at < entries_.size() && name_of(entries_[at]) == name ? entries_[at] : nullptr;
+  }
+  // Those whose names begin so, in order of names.
+  std::span<const SafetensorsEntry* const> with_prefix(std::string_view prefix) const {
+    const auto begin = entries_.begin() + static_cast<ptrdiff_t>(place_of(prefix));
+    const auto end = std::partition_point(begin, entries_.end(), [&](const SafetensorsEntry* entry) {
+      return entry->name.starts_with(prefix);
+    });
+    return {begin, end};
+  }
+
+  bool is_claimed(const SafetensorsEntry& entry) const { return claimed_[place_of(entry.name)]; }
+  void claim(const SafetensorsEntry& entry) { claimed_[place_of(entry.name)] = true; }
+
+ private:
+  static std::string_view name_of(const SafetensorsEntry* entry) { return entry->name; }
+  size_t place_of(std::string_view name) const {
+    return static_cast<size_t>(std::ranges::lower_bound(entries_, name, {}, name_of) - entries_.begin());
+  }
+
+  std::vector<const SafetensorsEntry*> entries_;
+  std::vector<bool> claimed_;
+};
+
+}  // namespace qcts

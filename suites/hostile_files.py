@@ -1,0 +1,452 @@
+"""Files that are made to cost much, byte by byte: for test_bounds.py."""
+
+import json
+import os
+import struct
+import zlib
+
+
+def u32(value):
+    return struct.pack("<I", value)
+
+
+def text(value):
+    return b"X" + u32(len(value)) + value.encode()
+
+
+def put(index):
+    return b"q" + bytes([index]) if index < 256 else b"r" + u32(index)
+
+
+def header_of(path):
+    """Bytes of the directory and of the pickle of an archive made here."""
+    with open(path, "rb") as file:
+        first = file.read(46)
+        file.seek(-98, os.SEEK_END)
+        directory = struct.unpack_from("<Q", file.read(98), 48)[0]
+    pickle = struct.unpack_from("<I", first, 22)[0] if first.endswith(b"archive/data.pkl") else 0
+    return path.stat().st_size - directory + pickle
+
+
+def archive(records, path):
+    """Stored entries with the end records that torch writes; sizes stand in the headers."""
+    central = []
+    with open(path, "wb") as out:
+        for name, data in records:
+            full, crc, at = f"archive/{name}".encode(), zlib.crc32(data), out.tell()
+            common = struct.pack("<HHHHIII", 0, 0, 0, 0, crc, len(data), len(data))
+            out.write(
+                b"PK\3\4" + struct.pack("<H", 0) + common + struct.pack("<HH", len(full), 0) + full + data
+            )
+            places = struct.pack("<HHHHHII", len(full), 0, 0, 0, 0, 0, at)
+            central.append(b"PK\1\2" + struct.pack("<HH", 0, 0) + common + places + full)
+        begin, count, directory = out.tell(), len(records), b"".join(central)
+        end64 = begin + len(directory)
+        out.write(directory)
+        out.write(
+            b"PK\6\6" + struct.pack("<QHHIIQQQQ", 44, 0x31E, 45, 0, 0, count, count, len(directory), begin)
+        )
+        out.write(b"PK\6\7" + struct.pack("<IQI", 0, end64, 1))
+        small = min(count, 0xFFFF)
+        out.write(b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, small, small, len(directory), begin, 0))
+
+
+def pickled(body, path, storages=()):
+    extra = [(f"data/{i}", data) for i, data in enumerate(storages)]
+    archive(
+        [("data.pkl", b"\x80\x02" + body + b"."), ("byteorder", b"little"), *extra, ("version", b"3\n")], path
+    )
+
+
+TENSOR_START = (
+    b"ctorch._utils\n_rebuild_tensor_v2\nq\1ccollections\nOrderedDict\nq\2ctorch\nFloatStorage\nq\3"
+    + text("storage")
+    + b"q\4"
+    + text("cpu")
+    + b"q\5"
+)
+
+
+def tensor(number, elems=1):
+    """One tensor over a storage of its own name; the globals are in memo 1 to 5. 24 opcodes."""
+    storage = b"(h\4h\3" + text(str(number)) + b"h\5J" + u32(elems) + b"tQ"
+    return b"h\1(" + storage + b"K\0K\1\x85K\1\x85\x89h\2)RtR"
+
+
+def many_tensors(count, path, storages):
+    """A dict whose first entries memoise the globals; every tensor has a name of its own."""
+    parts = [b"}(", text("g"), b"(", TENSOR_START, b"t"]
+    parts += [text(f"layers.{i}.weight") + tensor(i % storages) for i in range(count)]
+    pickled(b"".join(parts) + b"u", path, [b"\0\0\0\0"] * storages)
+    return 26 * count + 20
+
+
+def safetensors(header, path, data=b""):
+    path.write_bytes(struct.pack("<Q", len(header)) + header + data)
+
+
+def described(metadata, entries, path):
+    """A header with __metadata__ and entries name -> (dtype, shape, bytes), the data zeros."""
+    header, at = {"__metadata__": metadata}, 0
+    for name, (dtype, shape, size) in entries.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    safetensors(json.dumps(header, separators=(",", ":")).encode(), path, bytes(at))
+
+
+def deep_lists(path):
+    pickled(b"]" * 900_000 + b"a" * 899_999, path)
+    return 1_800_000
+
+
+def deep_tuples(path):
+    pickled(b")" + b"\x85" * 4_000_000, path)
+    return 4_000_000
+
+
+def wide_list(path):
+    """Every opcode makes a list: the most heap an opcode can ask for."""
+    batch = b"(" + b"]" * 1000 + b"e"
+    pickled(b"]" + batch * 8000, path)
+    return 8_000_000
+
+
+def wide_dicts(path):
+    batch = b"(" + b"}" * 1000 + b"e"
+    pickled(b"]" + batch * 8000, path)
+    return 8_000_000
+
+
+def wide_numbers(path):
+    batch = b"(" + b"K\7" * 1000 + b"e"
+    pickled(b"]" + batch * 8000, path)
+    return 8_000_000
+
+
+def wide_floats(path):
+    batch = b"(" + (b"G" + b"\0" * 8) * 1000 + b"e"
+    pickled(b"]" + batch * 4000, path)
+    return 4_000_000
+
+
+def wide_strings(path):
+    batch = b"(" + b"X\0\0\0\0" * 1000 + b"e"
+    pickled(b"]" + batch * 8000, path)
+    return 8_000_000
+
+
+def memo_bomb(path):
+    pickled(b"]" + b"".join(put(i) for i in range(4_000_000)), path)
+    return 4_000_000
+
+
+def memo_gap(path):
+    pickled(b"]r\xff\xff\xff\xff", path)
+    return 2
+
+
+def laughs(path):
+    """Thirty lists, each ten times the one before: 10^30 tensors when walked as a tree."""
+    start = b"(" + TENSOR_START + tensor(0) + put(6)
+    levels = b"".join(
+        b"](" + b"h" + bytes([6 + i]) + (b"h" + bytes([6 + i])) * 9 + b"e" + put(7 + i) for i in range(30)
+    )
+    pickled(start + levels + b"t", path, [b"\0\0\0\0"])
+    return 1000
+
+
+def shared_keys(path):
+    """One dict with a million integer keys."""
+    blocks = (range(first, first + 1000) for first in range(0, 1_000_000, 1000))
+    pickled(
+        b"}" + b"".join(b"(" + b"".join(b"J" + u32(i) + b"N" for i in block) + b"u" for block in blocks), path
+    )
+    return 2_000_000
+
+
+def long_name(path):
+    pickled(b"c" + b"a" * 20_000_000 + b"\nb\n", path)
+    return 1
+
+
+def empty_entries(count, path):
+    """An archive of `count` empty stored entries, its directory in the zip64 form (APPNOTE 4.3)."""
+    local, central, at = [], [], 0
+    for i in range(count):
+        name = b"archive/data/%d" % i
+        local.append(struct.pack("<4s5H3I2H", b"PK\3\4", 0, 0, 0, 0, 0, 0, 0, 0, len(name), 0) + name)
+        central.append(
+            struct.pack("<4s6H3I5H2I", b"PK\1\2", 0, 0, 0, 0, 0, 0, 0, 0, 0, len(name), 0, 0, 0, 0, 0, at) + name
+        )
+        at += len(local[-1])
+    directory = b"".join(central)
+    end = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 0, 0, 0, 0, count, count, len(directory), at)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, at + len(directory), 1)
+    last = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    path.write_bytes(b"".join(local) + directory + end + locator + last)
+
+
+def huge_directory(path):
+    empty_entries(540_000, path)
+    return 0
+
+
+def many_entries(path):
+    empty_entries(100_000, path)
+    return 0
+
+
+def tensors_20k(path):
+    return many_tensors(20_000, path, 2000)
+
+
+def tensors_100k(path):
+    """As many storages: what a pickle, a directory and the list of tensors take together."""
+    return many_tensors(100_000, path, 100_000)
+
+
+def wide_list_accepted(path):
+    """As many empty lists as the reader just takes."""
+    batch = b"(" + b"]" * 1000 + b"e"
+    pickled(b"]" + batch * 500, path)
+    return 500_000
+
+
+def most_entries(path):
+    empty_entries(524_288, path)
+    return 0
+
+
+def on_parameters(count, value, path):
+    """`value`, memoised as 6, on each of many Parameters."""
+    rebuild = b"ctorch._utils\n_rebuild_parameter_with_state\nq\7"
+    head = b"}(" + text("g") + b"(" + TENSOR_START + value + b"q\6" + rebuild + b"t"
+    one = b"h\7(" + tensor(0) + b"\x89h\2)R}" + text("a") + b"h\6stR"
+    pickled(head + b"".join(text(f"p{i}") + one for i in range(count)) + b"u", path, [b"\0\0\0\0"])
+    return 34 * count + 30
+
+
+def shared_list(path):
+    return on_parameters(3000, b"](" + b"K\7" * 60_000 + b"e", path) + 60_000
+
+
+def shared_dict(path):
+    """Keys that an attribute's JSON would look up one by one."""
+    return on_parameters(50, b"}(" + b"".join(b"M" + struct.pack("<H", i) + b"N" for i in range(60_000)) + b"u", path) + 120_000
+
+
+def shared_state(path):
+    """One dict of 2000 tensors, on each of 500 Parameters."""
+    inside = b"}(" + b"".join(text(f"t{i}") + tensor(0) for i in range(2000)) + b"u"
+    return on_parameters(500, inside, path) + 26 * 2000
+
+
+def deep_state(path):
+    """A tensor below 400 lists, with 100,000 numbers beside it."""
+    inside = b"](" + b"K\7" * 100_000 + tensor(0) + b"e"
+    for _ in range(400):
+        inside = b"](" + inside + b"e"
+    return on_parameters(20, inside, path) + 100_000 + 1600
+
+
+def named_often(path):
+    """Ten thousand tensors, each at 250 places."""
+    inside = b"](" + b"".join(tensor(0) for _ in range(10_000)) + b"eq\6"
+    head = b"}(" + text("g") + b"(" + TENSOR_START + inside + b"t"
+    pickled(head + b"".join(text(f"p{i}") + b"h\6" for i in range(250)) + b"u", path, [b"\0\0\0\0"])
+    return 24 * 10_000 + 600
+
+
+def long_keys(path):
+    """A key of 8 MB over 20,000 empty dicts, and once on each of 400 levels above a tensor."""
+    key = text("k" * 8_000_000) + b"q\6"
+    flat = b"](" + b"".join(b"}h\6}s" for _ in range(20_000)) + b"e"
+    deep = tensor(0)
+    for _ in range(400):
+        deep = b"}h\6" + deep + b"s"
+    body = b"}(" + text("g") + b"(" + TENSOR_START + key + b"t" + text("flat") + flat + text("deep") + deep + b"u"
+    pickled(body, path, [b"\0\0\0\0"])
+    return 4 * 20_000 + 4 * 400 + 60
+
+
+def legacy(sizes, body, keys, path):
+    """torch.save's first format: five pickles, of which these are parts, and no storages."""
+    magic = b"\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+    version = b"M\xe9\3"
+    info = text("protocol_version") + version + text("little_endian") + b"\x88" + text("type_sizes") + b"}(" + sizes + b"u"
+    pickles = [version, b"}(" + info + b"u", body, keys]
+    path.write_bytes(magic + b"".join(b"\x80\2" + each + b"." for each in pickles))
+
+
+def legacy_wide(path):
+    """Three pickles, each as wide as one may be."""
+    batch = b"(" + b"]" * 1000 + b"e"
+    wide = b"]" + batch * 1200
+    sizes = b"".join(text(str(i)) + b"K\1" for i in range(400_000))
+    legacy(sizes, wide, wide, path)
+    return 2_400_000 + 1_200_000
+
+
+def legacy_deep(path):
+    legacy(b"", b"]" * 900_000 + b"a" * 899_999, b"]", path)
+    return 1_800_000
+
+
+HOSTILE = [
+    deep_lists,
+    deep_tuples,
+    wide_list,
+    wide_dicts,
+    wide_numbers,
+    wide_floats,
+    wide_strings,
+    memo_bomb,
+    memo_gap,
+]
+HOSTILE += [legacy_wide, legacy_deep, shared_list, shared_dict, shared_state, deep_state, named_often, long_keys]
+HOSTILE += [
+    laughs,
+    shared_keys,
+    long_name,
+    huge_directory,
+    many_entries,
+    most_entries,
+    tensors_20k,
+    tensors_100k,
+    wide_list_accepted,
+]
+ACCEPTED = {wide_numbers, tensors_20k, tensors_100k, wide_list_accepted}  # what a checkpoint may really hold
+
+
+def st_tensors(path, count=70_000):
+    entries = ",".join(
+        f'"layers.{i}.weight":{{"dtype":"U8","shape":[1],"data_offsets":[{i},{i + 1}]}}' for i in range(count)
+    )
+    safetensors(("{" + entries + "}").encode(), path, bytes(count))
+
+
+
+def st_million_tensors(path):
+    st_tensors(path, 1_000_000)
+
+
+def st_dims(path):
+    """Dimensions take two bytes of the header each, and eight in every shape and stride."""
+    shape = "[" + ",".join("1" * 64) + "]"
+    entries = ",".join(
+        f'"{i}":{{"dtype":"U8","shape":{shape},"data_offsets":[{i},{i + 1}]}}' for i in range(50_000)
+    )
+    safetensors(("{" + entries + "}").encode(), path, bytes(50_000))
+
+
+def st_long_names(path):
+    entries = ",".join(
+        f'"{i}{"x" * 15_000_000}":{{"dtype":"U8","shape":[1],"data_offsets":[{i},{i + 1}]}}' for i in range(4)
+    )
+    safetensors(("{" + entries + "}").encode(), path, bytes(4))
+
+
+def st_long_metadata(path):
+    entries = ",".join(f'"{i}":"{"x" * 15_000_000}"' for i in range(3))
+    safetensors(('{"__metadata__":{' + entries + "}}").encode(), path)
+
+
+def st_names(path):
+    """torchao's list of tensors, of a million names."""
+    names = "[" + ",".join('\\"a\\"' for _ in range(1_000_000)) + "]"
+    safetensors(('{"__metadata__":{"tensor_names":"' + names + '"}}').encode(), path)
+
+
+def st_long_shape(path):
+    safetensors(
+        b'{"x":{"dtype":"U8","shape":[' + b"1," * 20_000_000 + b'1],"data_offsets":[0,1]}}', path, b"\0"
+    )
+
+
+def st_long_name(path):
+    safetensors(
+        b'{"' + b"x" * 60_000_000 + b'":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', path, b"\0"
+    )
+
+
+def st_deep(path):
+    safetensors(b'{"x":' + b"[" * 40_000_000, path)
+
+
+def st_blanks(path):
+    safetensors(b"{" + b" " * 90_000_000 + b"}", path)
+
+
+def st_metadata(path):
+    entries = ",".join(f'"{i}":""' for i in range(300_000))
+    safetensors(('{"__metadata__":{' + entries + "}}").encode(), path)
+
+
+def int8_tensors(count, attributes=(), plain=0):
+    """Metadata and entries of torchao's own dialect, with more attributes and with entries that are in no tensor."""
+    metadata = {"tensor_names": json.dumps([f"m{i}.weight" for i in range(count)])}
+    entries = {}
+    data = {"block_size": [1, 1], "dtype": {"_type": "torch.dtype", "_data": "bfloat16"}, "act_quant_kwargs": None}
+    described_as = {"_type": "Int8Tensor", "_data": data | dict(attributes), "_tensor_data_names": ["qdata", "scale"]}
+    for i in range(count):
+        metadata[f"m{i}.weight"] = json.dumps(described_as)
+        entries[f"m{i}._weight_qdata"] = ("I8", [1, 1], 1)
+        entries[f"m{i}._weight_scale"] = ("F32", [1, 1], 4)
+    entries |= {f"left{i}": ("I8", [1], 1) for i in range(plain)}
+    return metadata, entries
+
+
+def st_int8(path):
+    described(*int8_tensors(10_000), path)
+
+
+def st_left_over(path):
+    described(*int8_tensors(12_000, plain=12_000), path)
+
+
+def st_attributes(path):
+    described(*int8_tensors(12, {"x": [1] * 400_000}), path)
+
+
+def st_attribute_keys(path):
+    described(*int8_tensors(4, {str(i): 1 for i in range(200_000)}), path)
+
+
+def st_2338(path, count=10_000, plain=10_000):
+    names = [f"t{i}" for i in range(count)] + [f"p{i}" for i in range(plain)]
+    metadata, entries = {"tensor_names": json.dumps(names)}, {}
+    for i in range(count):
+        metadata[f"t{i}:tensor_type"] = "LinearActivationQuantizedTensor"
+        metadata[f"t{i}:input_quant_func"] = "torchao.dtypes.fbgemm_fp8_tensor.to_fbgemm_fp8"
+        entries[f"t{i}:original_weight"] = ("F32", [1, 1], 4)
+    entries |= {f"p{i}": ("F32", [1], 4) for i in range(plain)}
+    described(metadata, entries, path)
+
+
+def st_tinyq(path):
+    entries = {}
+    for i in range(12_000):
+        entries |= {f"m{i}.int8_weights": ("I8", [1, 1], 1), f"m{i}.scales": ("F32", [1], 4)}
+    described({"format": "pt"}, entries, path)
+
+
+HOSTILE_SAFETENSORS = [
+    st_tensors,
+    st_million_tensors,
+    st_dims,
+    st_long_shape,
+    st_long_name,
+    st_long_names,
+    st_long_metadata,
+    st_names,
+    st_deep,
+    st_blanks,
+    st_metadata,
+    st_int8,
+    st_left_over,
+    st_attributes,
+    st_attribute_keys,
+    st_2338,
+    st_tinyq,
+]
+ACCEPTED_SAFETENSORS = {st_tensors, st_long_metadata, st_int8, st_2338, st_tinyq}
