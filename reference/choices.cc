@@ -34,7 +34,27 @@ std::vector<ChoiceEntry> make_ledger() {
          "torchao 0.18.0, int8_tensor.py, from_hp of x"},
         {"int8_activation_codes_127", "127, the scale in x's dtype and at least 1e-5", "",
          "torchao 0.5.0 to 0.17.0, which int8_row has as dyn_row_sym_127",
-         "torchao 0.13.0, quant_api.py, _int8_symm_per_token_reduced_range_quant; goldens */int8dq"}}},
+         "torchao 0.13.0, quant_api.py, _int8_symm_per_token_reduced_range_quant; goldens */int8dq"},
+        {"int8_activation_codes_127_f32", "127, the scale in float32 and at least 1e-5", "",
+         "torchao 0.7.0 to 0.17.0, which intx has as dyn_token_sym_127_s32",
+         "torchao 0.13.0, quant_api.py, _int8_symm_per_token_quant (8da4w, Marlin QQQ); goldens "
+         "*/int8da_int4w_sym"},
+        {"int8_activation_cutlass", "127.5, 7.5 for four bits, the scale in float32 and at least 2^-23", "",
+         "torchao 0.10.0 to 0.15.0, which intx has as dyn_token_sym_s32 and dyn_token_sym_b4_s32",
+         "torchao 0.15.0, quant_api.py, _int8_symm_cutlass_quant, _int4_symm_cutlass_quant; goldens "
+         "*/int8da_int4w_cutlass, */int4da_int4w"},
+        {"int8_activation_cutlass_x", "127, 7.5 for four bits, the scale in x's dtype and at least 1e-5", "",
+         "torchao 0.9.0, which intx has as dyn_token_sym_127 and dyn_token_sym_b4",
+         "goldens torchao_0_9_0/int8da_int4w_cutlass, int4da_int4w"}}},
+      {"one_token",
+       "is x of [batch, 1, K] quantized as any other",
+       false,
+       {{"one_token_quantized", "yes", "int8_row intx fp8_row fp8", "", "torchao 0.18.0, int8_tensor.py"},
+        {"one_token_as_it_is",
+         "no: x.shape[1] == 1 is left as it is; x of two dimensions is quantized, and only that is judged",
+         "", "torchao 0.8.0 to 0.17.0 with weight_only_decode=True",
+         "torchao 0.13.0, quant_api.py, _int8_symm_per_token_reduced_range_quant_noop_decode; goldens "
+         "*/int8dq_decode"}}},
       {"asymmetric_token_scale",
        "in what type are scale and codes of an asymmetric int8 token computed by one and the same function "
        "name",
@@ -47,9 +67,12 @@ std::vector<ChoiceEntry> make_ledger() {
         {"asymmetric_token_scale_f64", "float64 scales, codes in float64", "",
          "torchao 0.7.0 to 0.10.0; the file spells the function alike, so it is read as the float32 one",
          "quant_api.py of those versions, run: of 64 codes a token in bfloat16 some differ"},
-        {"asymmetric_token_scale_x", "scale and codes in x's dtype", "",
-         "torchao 0.5.0, 0.6.1: read as a policy only where x is float32, for which it is the first",
-         "torchao 0.5.0, quant_api.py, run"}}},
+        {"asymmetric_token_scale_x", "scale and codes in x's dtype, the scale at least its epsilon", "",
+         "torchao 0.5.0, 0.6.1: for float32 it is the first; intx has it as dyn_token_asym_eps",
+         "golden torchao_0_5_0/int8da_int4w"},
+        {"asymmetric_token_codes_uint8", "as the first, codes 0 .. 255", "",
+         "torchao 0.12.0 to 0.17.0, which intx has as dyn_token_asym_u8_s32",
+         "torchao 0.12.0, quant_api.py, _uint8_asymm_per_token_quant; goldens */int8da_int4w_uint8"}}},
       {"float8_activation_division",
        "is a float8 activation divided by its scale, or multiplied by its reciprocal",
        false,
@@ -57,9 +80,14 @@ std::vector<ChoiceEntry> make_ledger() {
          "torchao 0.18.0, _quantize_affine_float8; torchao 0.12.0 to 0.15.0, "
          "_input_activation_quant_func_fp8; "
          "goldens torchao_0_13_0/fp8dq, fp8dq_row"},
-        {"float8_activation_reciprocal", "x * (1 / scale), the scale at least 2^-23", "",
-         "torchao 0.7.0 to 0.11.0; a file with quant_min is theirs, and keeps no policy here",
-         "torchao 0.9.0, quant_api.py, _input_activation_quant_func_fp8, run: 7 of 192 codes differ"}}},
+        {"float8_activation_reciprocal", "x * (1 / scale), the scale at least 2^-23 unless it is given", "",
+         "torchao 0.7.0 to 0.11.0, which fp8_row and fp8 have as dyn_row_recip, dyn_tensor_recip, "
+         "static_tensor_recip; a file with quant_min is theirs",
+         "goldens torchao_0_7_0/fp8dq (7 of 192 codes differ from a division's), torchao_0_11_0/fp8st"},
+        {"float8_activation_fbgemm",
+         "x / scale, the scale at most activation_scale_ub / 448, at least 1 / (512 * 448)", "",
+         "torchao 0.11.0 to 0.15.0 FbgemmFp8Tensor, which fp8_row has as dyn_row_fbgemm",
+         "fbgemm_gpu quantize.cu, dynamicQuantizeMatrixRowwise; by source, not run here"}}},
       {"int8_division",
        "is the weight divided by the scale, or multiplied by its reciprocal",
        false,
@@ -286,14 +314,9 @@ constexpr std::string_view kNoMap =
     "found out of it (ATen's MetadataCuSparseLt) is for 16-bit elements";
 constexpr std::string_view kNoMapEvidence =
     "NVIDIA/CUDALibrarySamples issues 167 and 95; a CPU has no aten::_cslt_compress (torch 2.13.0, run)";
-constexpr std::array<KeptLayout, 2> kKept = {
+constexpr std::array<KeptLayout, 1> kKept = {
     {{"SemiSparseLayout", "int8 weights, 2:4 sparse, below LinearActivationQuantizedTensor",
-      "torchao 0.5.0 to 0.16.0 on a GPU (int8 dynamic activations)", kNoMap, kNoMapEvidence},
-     {"CutlassSemiSparseLayout", "float8 weights, 2:4 sparse, of the first generation",
-      "torchao 0.10.0 to 0.15.0 on an H100 (Float8DynamicActivationFloat8SemiSparseWeightConfig)",
-      "no file of it is here to hold its parts against; today's class of the same operation is "
-      "fp8_sparse24_row",
-      "torchao 0.13.0, run: torchao::to_sparse_semi_structured_cutlass_sm9x_f8 has no CPU kernel"}}};
+      "torchao 0.5.0 to 0.16.0 on a GPU (int8 dynamic activations)", kNoMap, kNoMapEvidence}}};
 
 }  // namespace
 

@@ -121,6 +121,8 @@ CodeSet activation_codes(const Scheme& scheme, std::string_view activation) {
   for (const PlaneSpec& spec : scheme.activation_specs({DType::bfloat16, 1, 256, {}}, activation)) {
     if (spec.name != "qdata") continue;
     if (spec.dtype == DType::int8) return integer_codes(8, true);
+    const bool as_weight = scheme.plane_specs({DType::bfloat16, 1, 256}).front().dtype == spec.dtype;
+    if (spec.dtype == DType::uint8 && !as_weight) return integer_codes(8, false);
     return spec.dtype == DType::uint8 ? scheme.codes() : float_codes(spec.dtype);
   }
   return {};

@@ -86,10 +86,10 @@ void LinearTruth::read_quantized_x() {
   };
   if (has("scale")) offsets_.resize(static_cast<size_t>(input_.m));
   const auto of_row = [&](const Plane& plane, size_t row) {
-    const bool integer = plane.dtype == DType::int8;
     const size_t index = plane.shape.front() == 1 ? 0 : row;
-    return integer ? static_cast<double>(static_cast<int8_t>(plane.bytes[index]))
-                   : load_float(plane.dtype, plane.bytes, index);
+    if (plane.dtype == DType::int8) return static_cast<double>(static_cast<int8_t>(plane.bytes[index]));
+    if (plane.dtype == DType::uint8) return static_cast<double>(std::to_integer<int>(plane.bytes[index]));
+    return load_float(plane.dtype, plane.bytes, index);
   };
   for (size_t m = 0; m < static_cast<size_t>(input_.m); ++m) {
     input_.scheme->exact_activation(planes, input_.x_matrix(), input_.activation, static_cast<int64_t>(m),
@@ -138,6 +138,23 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
   return all;
 }
 
+namespace {
+
+// Policies under which torchao on a CPU calls torch._scaled_mm.
+bool is_scaled_mm(std::string_view family, std::string_view activation) {
+  const bool of_row = activation == "dyn_row" || activation == "dyn_row_recip";
+  const bool of_all = activation == "dyn_tensor" || activation == "dyn_tensor_recip" ||
+                      activation == "static_tensor" || activation == "static_tensor_recip";
+  return (family == "fp8_row" && of_row) || (family == "fp8" && of_all);
+}
+
+bool is_of_cutlass(std::string_view activation) {
+  return activation == "dyn_token_sym_s32" || activation == "dyn_token_sym_127" ||
+         activation.starts_with("dyn_token_sym_b4");
+}
+
+}  // namespace
+
 // Sources: torchao 0.18.0 on torch 2.13.0, CPU, each class's linear. recorded_dense: what torchao 0.5.0 to
 // 0.17.0 does where no kernel takes x and weight (_quantized_linear_op of AffineQuantizedTensor).
 //
@@ -163,6 +180,8 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
 //
 // tinyq_w8a32 (TinyQ 006b7b9, w8_a32_forward): q.float() * s in float32, F.linear, then + bias. tinyq_w8a16
 // (w8_a16_forward): F.linear(x, q.to(x.dtype)) has x's dtype; times the scales, then + bias, each in it.
+//
+// CUTLASS's kernels (recorded with exact sums in their place): int32 sums, times both scales in float32.
 qcts_numerics recorded_numerics(const Question& question) {
   const Scheme& scheme = *question.input.scheme;
   const std::string_view activation = question.input.activation;
@@ -186,6 +205,10 @@ qcts_numerics recorded_numerics(const Question& question) {
   } else if (family == "int8_row" || family == "int8_tensor") {
     numerics.scale_cast = numerics.partial_cast = abi_dtype(dtype);
     numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
+  } else if (family == "intx" && is_of_cutlass(activation)) {
+    numerics.accumulator = QCTS_I32;
+    numerics.product_cast = numerics.output_cast = QCTS_NONE;
+    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
   } else if (family == "intx") {
     numerics.weight_cast = abi_dtype(dtype);
     numerics.output_cast = QCTS_NONE;
@@ -193,8 +216,7 @@ qcts_numerics recorded_numerics(const Question& question) {
   } else if (weight_only &&
              (family == "fp8_row" || family == "fp8" || family == "nf4" || family == "int8_group")) {
     numerics.weight_cast = abi_dtype(dtype);
-  } else if ((family == "fp8_row" && activation == "dyn_row") ||
-             (family == "fp8" && activation == "dyn_tensor")) {
+  } else if (is_scaled_mm(family, activation)) {
     numerics.weight_cast = numerics.x_cast = QCTS_F32;  // _scaled_mm on a CPU: both times their scales
     if (dtype != DType::float32) numerics.output_cast = QCTS_NONE;  // it adds the bias of narrow types itself
   } else if (family == "mx") {

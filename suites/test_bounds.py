@@ -17,6 +17,7 @@ from hostile_files import (
     ACCEPTED_SAFETENSORS,
     HOSTILE,
     HOSTILE_SAFETENSORS,
+    HOSTILE_SCRIPTS,
     TENSOR_START,
     header_of,
     pickled,
@@ -88,6 +89,16 @@ def test_hostile_pickle_or_archive_is_cheap(make, measure, tmp_path):
     hold(answer, path.stat().st_size, opcodes, header_of(path) if is_archive else path.stat().st_size, make.__name__)
     if make in ACCEPTED:
         assert answer["strict"]["outcome"] == answer["lenient"]["outcome"] == "accepted"
+    path.unlink()
+
+
+@pytest.mark.parametrize("make", HOSTILE_SCRIPTS, ids=lambda f: f.__name__)
+def test_hostile_torchscript_is_cheap(make, measure, tmp_path):
+    path = tmp_path / "hostile.pt"
+    make(path)
+    answer = measure(path)
+    print(make.__name__, path.stat().st_size, answer)
+    hold(answer, path.stat().st_size, 50, 4096, make.__name__)
     path.unlink()
 
 

@@ -8,13 +8,19 @@
 namespace qcts {
 namespace {
 
+bool is_first_generation(std::string_view activation) {
+  return activation.ends_with("_recip") || activation == "dyn_row_fbgemm";
+}
+
 bool makes_float8(const Scheme& scheme, std::string_view layout, std::string_view activation) {
   const bool float8 = scheme.family() == "fp8_row" || scheme.family() == "fp8";
-  return float8 && scheme.find_layout(layout) && !activation.starts_with("static_");
+  return float8 && scheme.find_layout(layout) && !activation.starts_with("static_") &&
+         !is_first_generation(activation);
 }
 
 bool makes_static_float8(const Scheme& scheme, std::string_view layout, std::string_view activation) {
-  return scheme.family() == "fp8" && scheme.find_layout(layout) && activation.starts_with("static_tensor");
+  return scheme.family() == "fp8" && scheme.find_layout(layout) && activation.starts_with("static_tensor") &&
+         !is_first_generation(activation);
 }
 
 // The sides of the weight over those of its scale.
@@ -37,10 +43,10 @@ Json kwargs_float8(const SchemeTensor& tensor) {
   const std::string_view policy = tensor.activation;
   Json data = Json::object();
   data["float8_dtype"] = dtype_json(plane(tensor.planes, "qdata").dtype);
-  data["granularity"] = policy == "dyn_tensor" || policy.starts_with("static_tensor") ? typed_json("PerTensor", Json::object())
-                        : policy == "dyn_block128"
-                            ? typed_json("PerBlock", {{"block_size", Json::array({1, 128})}})
-                            : typed_json("PerRow", {{"dim", -1}});
+  data["granularity"] =
+      policy == "dyn_tensor" || policy.starts_with("static_tensor") ? typed_json("PerTensor", Json::object())
+      : policy == "dyn_block128" ? typed_json("PerBlock", {{"block_size", Json::array({1, 128})}})
+                                 : typed_json("PerRow", {{"dim", -1}});
   data["mm_config"] = nullptr;
   data["hp_value_lb"] = bound(tensor, "hp_value_lb");
   data["hp_value_ub"] = bound(tensor, "hp_value_ub");
@@ -86,7 +92,8 @@ Json state_static_float8(const SchemeTensor& tensor) {
 }  // namespace
 
 extern const Spelling kSpelling_float8_static = {
-    {"torchao.prototype.quantization.float8_static_quant.prototype_float8_tensor", "PrototypeFloat8Tensor", false},
+    {"torchao.prototype.quantization.float8_static_quant.prototype_float8_tensor", "PrototypeFloat8Tensor",
+     false},
     makes_static_float8,
     state_static_float8};
 

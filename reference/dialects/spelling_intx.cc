@@ -5,9 +5,10 @@
 namespace qcts {
 namespace {
 
-// The first generation's policy has no word in activation_quantization.
+// The first generation's policies have no word in activation_quantization.
 bool makes_intx(const Scheme& scheme, std::string_view layout, std::string_view activation) {
-  return scheme.family() == "intx" && layout == "plain" && activation != "dyn_token_asym_s32";
+  return scheme.family() == "intx" && layout == "plain" &&
+         (activation == kWeightOnly || activation == "dyn_token_asym");
 }
 
 Json state_intx(const SchemeTensor& tensor) {

@@ -114,10 +114,7 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
 
 class ModuleWalker {
  public:
-  explicit ModuleWalker(const TorchScript& script) : script_(script) {
-    budget_.join(script.program.budget);
-    budget_.join(script.constants.budget);
-  }
+  explicit ModuleWalker(const TorchScript& script) : script_(script), budget_(script.budget) {}
 
   std::vector<ScriptModule> modules() {
     list_module("", script_.program.root);
@@ -181,7 +178,7 @@ class ModuleWalker {
   std::vector<ScriptModule> modules_;
   std::vector<NamedTensor> tensors_;
   std::map<std::string, int> names_;
-  ReadBudget budget_ = ReadBudget::none();
+  ReadBudget budget_;
 };
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace qcts {
 
 class ReadBudget {
  public:
-  explicit ReadBudget(uint64_t granted_bytes = 0, uint64_t file_bytes = 0)
+  ReadBudget() : ReadBudget(0) {}
+  explicit ReadBudget(uint64_t granted_bytes, uint64_t file_bytes = 0)
       : most_bytes_(kFreeBytes + granted_bytes), most_steps_(kFreeSteps + file_bytes / 4) {}
 
   // Of no file: to join others to.
@@ -30,9 +31,11 @@ class ReadBudget {
     steps_ += steps;
     if (steps_ > most_steps_) refuse_steps();
   }
+  void grant_bytes(uint64_t bytes) { most_bytes_ += bytes; }
   void give_back_bytes(uint64_t bytes) { bytes_ -= std::min(bytes_, bytes); }
 
   uint64_t bytes() const { return bytes_; }
+  uint64_t bytes_left() const { return most_bytes_ - std::min(bytes_, most_bytes_); }
   bool is_spent() const { return bytes_ > most_bytes_ || steps_ > most_steps_; }
   // Of several files read together.
   void join(const ReadBudget& other) {

@@ -17,8 +17,6 @@
 namespace qcts {
 namespace {
 
-constexpr uint64_t kCentralEntryBytes = 46;  // of the directory, without the name (APPNOTE 4.3.12)
-
 constexpr uint64_t kLargestAlignment = 65536;  // the padding's length has 16 bits
 
 bool is_storage_record(std::string_view name) { return name.starts_with("data/"); }
@@ -196,7 +194,7 @@ TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOp
   if (zip.big_endian) swap_big_endian(zip);
   check_tensors(zip, options.limits);
   uint64_t directory_bytes = 0;
-  for (const ZipEntry& entry : directory.entries) directory_bytes += kCentralEntryBytes + entry.name.size();
+  for (const ZipEntry& entry : directory.entries) directory_bytes += kZipCentralBytes + entry.name.size();
   zip.budget = budget_of(zip, cost, zip.records.size(), directory_bytes, zip.file->bytes().size());
   return zip;
 }

@@ -55,6 +55,7 @@ struct TorchScript {
   // A pickle with the storages that it names, as tensor_of() takes them. `program`: the module. `constants`:
   // the tuple; keys of its storages begin with "constants/".
   TorchZip program, constants;
+  ReadBudget budget;  // after reading it; those of the two are not used
 };
 
 // Throws Refused. Classes are allowed that the code defines, custom classes of torch itself, and

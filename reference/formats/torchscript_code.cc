@@ -22,12 +22,17 @@ bool is_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, word);
 }
 
+// A class in the map of all; a name, a field or a constant in a list that grows by doubling.
+constexpr uint64_t kClassBytes = sizeof(ScriptClass) + 96, kNameBytes = 3 * sizeof(std::string),
+                   kFieldBytes = 3 * sizeof(ScriptClass::Constant);
+
 // ["weight", "bias", ] -> its strings; false when it is no such list.
-bool read_names(std::string_view text, std::vector<std::string>& names) {
+bool read_names(std::string_view text, std::vector<std::string>& names, ReadBudget& budget) {
   if (!take_prefix(text, "[")) return false;
   while (take_prefix(text, "\"")) {
     const size_t end = text.find('"');
     if (end == text.npos) return false;
+    budget.take_bytes(kNameBytes + text_block_bytes(end));
     names.emplace_back(text.substr(0, end));
     text.remove_prefix(end + 1);
     if (!take_prefix(text, ", ")) break;
@@ -37,8 +42,8 @@ bool read_names(std::string_view text, std::vector<std::string>& names) {
 
 class CodeReader {
  public:
-  CodeReader(std::string_view source, const std::string& module, ScriptClasses& classes)
-      : source_(source), module_(module), classes_(classes) {}
+  CodeReader(std::string_view source, const std::string& module, ScriptClasses& classes, ReadBudget& budget)
+      : source_(source), module_(module), classes_(classes), budget_(budget) {}
 
   void run() {
     for (size_t at = 0; at < source_.size();) {
@@ -75,6 +80,8 @@ class CodeReader {
       line = line.substr(0, open);
     }
     if (!is_name(line)) fail("no name of a class");
+    budget_.take_bytes(kClassBytes + 2 * text_block_bytes(module_.size() + line.size() + 1) +
+                       text_block_bytes(found.base.size()));
     found.name = module_ + "." + std::string(line);
     const auto [entry, fresh] = classes_.emplace(found.name, found);
     if (!fresh) fail("class " + found.name + " is defined twice");
@@ -84,11 +91,13 @@ class CodeReader {
   void read_member(std::string_view line) {
     ScriptClass& cls = *current_;
     if (take_prefix(line, "def ")) {
-      cls.methods.emplace_back(line.substr(0, line.find('(')));
+      const std::string_view name = line.substr(0, line.find('('));
+      budget_.take_bytes(kNameBytes + text_block_bytes(name.size()));
+      cls.methods.emplace_back(name);
     } else if (take_prefix(line, "__parameters__ = ")) {
-      if (!read_names(line, cls.parameters)) fail("no list of parameters");
+      if (!read_names(line, cls.parameters, budget_)) fail("no list of parameters");
     } else if (take_prefix(line, "__buffers__ = ")) {
-      if (!read_names(line, cls.buffers)) fail("no list of buffers");
+      if (!read_names(line, cls.buffers, budget_)) fail("no list of buffers");
     } else if (take_prefix(line, "__annotations__[\"")) {
       const size_t end = line.find("\"] = ");
       if (end == line.npos) fail("no annotation");
@@ -97,6 +106,7 @@ class CodeReader {
                line.starts_with("__forward_hooks__ = ") || line.starts_with("__forward_pre_hooks__ = ")) {
       return;
     } else if (cls.base == "Enum") {
+      budget_.take_bytes(kFieldBytes + text_block_bytes(line.size()));
       const size_t equals = line.find(" = ");
       if (equals == line.npos || !is_name(line.substr(0, equals))) fail("no member of an enum");
       cls.constants.push_back(
@@ -109,6 +119,7 @@ class CodeReader {
   }
 
   void add_field(std::string_view name, std::string_view type) {
+    budget_.take_bytes(kFieldBytes + text_block_bytes(name.size()) + text_block_bytes(type.size()));
     if (name.empty() || name.find('"') != name.npos) fail("no name of an attribute");
     if (!take_prefix(type, "Final[")) {
       current_->fields.push_back({std::string(name), std::string(type)});
@@ -123,6 +134,7 @@ class CodeReader {
   const std::string_view source_;
   const std::string& module_;
   ScriptClasses& classes_;
+  ReadBudget& budget_;
   ScriptClass* current_ = nullptr;
   uint64_t line_number_ = 0;
 };
@@ -133,8 +145,9 @@ bool ScriptClass::has_method(std::string_view method) const {
   return std::ranges::find(methods, method) != methods.end();
 }
 
-void read_script_classes(std::string_view source, const std::string& module, ScriptClasses& classes) {
-  CodeReader(source, module, classes).run();
+void read_script_classes(std::string_view source, const std::string& module, ScriptClasses& classes,
+                         ReadBudget& budget) {
+  CodeReader(source, module, classes, budget).run();
 }
 
 }  // namespace qcts

@@ -10,7 +10,8 @@ namespace qcts {
 
 // Adds the classes that one source defines. `module`: "__torch__.torch.nn.modules.linear". Refuses
 // SubclassSchema for a class twice, and for what is no part of a class head.
-void read_script_classes(std::string_view source, const std::string& module, ScriptClasses& classes);
+void read_script_classes(std::string_view source, const std::string& module, ScriptClasses& classes,
+                         ReadBudget& budget);
 
 // Globals beside torch.save's own that a TorchScript pickle may name: the code's classes, torch's custom
 // classes, the functions of torch.jit._pickle, and storage types.

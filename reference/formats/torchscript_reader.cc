@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <unordered_map>
+#include <map>
 #include <utility>
 
 #include "reference/formats/byte_io.h"
@@ -17,6 +17,11 @@ namespace {
 
 using pickle::Kind;
 
+// An entry with its ScriptRecord and its place in a
+// table; a ZipRecord in a list that grows by doubling.
+constexpr uint64_t kEntryBytes = sizeof(ZipEntry) + sizeof(ScriptRecord) + 72,
+                   kRecordBytes = 2 * sizeof(ZipRecord), kStorageBytes = sizeof(Storage) + 112;
+
 class ScriptReader {
  public:
   ScriptReader(std::shared_ptr<const MappedFile> file, const TorchZipOptions& options) : options_(options) {
@@ -26,9 +31,16 @@ class ScriptReader {
   TorchScript run() {
     directory_ = read_zip_directory(*script_.file, options_.limits, options_.lenient, ZipKind::torchscript);
     script_.prefix = directory_.prefix;
+    const size_t folder_bytes = directory_.prefix.size() + 1;
+    uint64_t directory_bytes = 0;
+    for (const ZipEntry& entry : directory_.entries) directory_bytes += kZipCentralBytes + entry.name.size();
+    script_.budget = ReadBudget(directory_bytes, script_.file->bytes().size());
+    script_.budget.take_bytes(kEntryBytes * directory_.entries.size());
+    script_.records.reserve(directory_.entries.size());
     for (const ZipEntry& entry : directory_.entries) {
-      const std::string name(entry.name.substr(directory_.prefix.size() + 1));
-      script_.records.push_back({name, entry.size, entry.stored_size});
+      const std::string_view name = entry.name.substr(folder_bytes);
+      script_.budget.take_bytes(text_block_bytes(name.size()));
+      script_.records.push_back({std::string(name), entry.size, entry.stored_size});
       entries_.emplace(name, &entry);
     }
     read_version();
@@ -48,7 +60,7 @@ class ScriptReader {
   }
 
   const ZipEntry* find(std::string_view name) const {
-    const auto found = entries_.find(std::string(name));
+    const auto found = entries_.find(name);
     return found == entries_.end() ? nullptr : found->second;
   }
 
@@ -134,11 +146,13 @@ class ScriptReader {
       std::vector<std::byte> inflated;
       std::span<const std::byte> bytes = stored(entry);
       if (entry.method != 0) {
+        script_.budget.take_bytes(entry.size);
         inflated = inflate(bytes, entry.size, "entry " + std::string(entry.name), entry.data_offset);
         bytes = inflated;
       }
       check_crc(entry, bytes);
-      if (!module.empty()) read_script_classes(as_text(bytes), module, script_.classes);
+      if (!module.empty()) read_script_classes(as_text(bytes), module, script_.classes, script_.budget);
+      script_.budget.give_back_bytes(inflated.size());
     }
   }
 
@@ -152,6 +166,7 @@ class ScriptReader {
     for (const ZipEntry& other : directory_.entries) {
       const std::string_view record = std::string_view(other.name).substr(directory_.prefix.size() + 1);
       if (!record.starts_with(folder)) continue;
+      script_.budget.take_bytes(kRecordBytes + text_block_bytes(record.size()));
       zip.records.push_back({.name = "data/" + std::string(record.substr(folder.size())),
                              .bytes = stored(other),
                              .header_offset = other.header_offset,
@@ -163,12 +178,15 @@ class ScriptReader {
     allow.insert(allow.end(), options_.allow.begin(), options_.allow.end());
     try {
       pickle::ReadCost cost;
-      zip.root = pickle::read(stored(entry), {options_.limits, allow, 0, &cost});
+      Limits limits = options_.limits;
+      limits.pickle_heap_bytes = std::min(limits.pickle_heap_bytes, script_.budget.bytes_left());
+      zip.root = pickle::read(stored(entry), {limits, allow, 0, &cost});
       check_script_values(zip.root, script_.classes, options_.allow, "data.pkl");
       resolve_storages(zip, options_);
       if (big_endian) swap_big_endian(zip);
       check_tensors(zip, options_.limits);
-      zip.budget = budget_of(zip, cost, zip.records.size(), 0, script_.file->bytes().size());
+      script_.budget.grant_bytes(64 * cost.opcodes + cost.pickle_bytes);
+      script_.budget.take_bytes(cost.heap_bytes + kStorageBytes * zip.storages.size());
     } catch (const Refused& refused) {
       refuse_in(refused.refusal(), name, folder);
     }
@@ -202,7 +220,8 @@ class ScriptReader {
   const TorchZipOptions& options_;
   TorchScript script_;
   ZipDirectory directory_;
-  std::unordered_map<std::string, const ZipEntry*> entries_;
+  // By the name without the prefix. Sorted: a file can choose names that a hash table holds badly.
+  std::map<std::string_view, const ZipEntry*> entries_;
 };
 
 }  // namespace

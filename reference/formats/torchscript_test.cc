@@ -48,7 +48,8 @@ class Counter:
 
 ScriptClasses classes_of(std::string_view source) {
   ScriptClasses classes;
-  read_script_classes(source, "__torch__.net", classes);
+  ReadBudget budget;
+  read_script_classes(source, "__torch__.net", classes, budget);
   return classes;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kLocalMagic = 0x04034b50, kCentralMagic = 0x02014b50, kDescriptorMagic = 0x08074b50;
 constexpr uint32_t kEndMagic = 0x06054b50, kEnd64Magic = 0x06064b50, kLocatorMagic = 0x07064b50;
-constexpr uint64_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kEnd64Bytes = 56, kLocatorBytes = 20;
+constexpr uint64_t kLocalBytes = 30, kEndBytes = 22, kEnd64Bytes = 56, kLocatorBytes = 20;
 constexpr uint64_t kSmallestBytes = kEndBytes + kEnd64Bytes + kLocatorBytes;
 constexpr uint16_t kDescriptorFlag = 0x0008;
 // Bits of the flags that change how the data is read: encrypted, patched, strongly encrypted, masked headers
@@ -137,11 +137,11 @@ std::vector<ZipEntry> read_central(std::span<const std::byte> file, const End& e
   uint64_t at = end.directory_offset;
   uint64_t left = end.directory_bytes;
   for (uint64_t i = 0; i < end.count; ++i) {
-    if (left < kCentralBytes || load_le<uint32_t>(file, at) != kCentralMagic) {
+    if (left < kZipCentralBytes || load_le<uint32_t>(file, at) != kCentralMagic) {
       bad_structure("the directory holds fewer entries than the end record counts", at);
     }
     const uint64_t name = load_le<uint16_t>(file, at + 28), extra = load_le<uint16_t>(file, at + 30);
-    if (left - kCentralBytes < name + extra || load_le<uint16_t>(file, at + 32) != 0) {
+    if (left - kZipCentralBytes < name + extra || load_le<uint16_t>(file, at + 32) != 0) {
       bad_structure("a directory entry is longer than the directory, or has a comment", at);
     }
     ZipEntry entry;
@@ -151,14 +151,14 @@ std::vector<ZipEntry> read_central(std::span<const std::byte> file, const End& e
     entry.stored_size = load_le<uint32_t>(file, at + 20);
     entry.size = load_le<uint32_t>(file, at + 24);
     entry.header_offset = load_le<uint32_t>(file, at + 42);
-    entry.name = as_text(file.subspan(at + kCentralBytes, name));
-    read_zip64(entry, file.subspan(at + kCentralBytes + name, extra), at);
+    entry.name = as_text(file.subspan(at + kZipCentralBytes, name));
+    read_zip64(entry, file.subspan(at + kZipCentralBytes + name, extra), at);
     add(add(entry.header_offset, kLocalBytes, "a header's offset", at), entry.size, "the end of a record",
         at);
     if (load_le<uint16_t>(file, at + 34) != 0) bad_structure("an entry lies on another disk", at);
     if ((load_le<uint32_t>(file, at + 38) & 0x10) != 0) bad_structure(named(entry) + " is a folder", at);
-    at += kCentralBytes + name + extra;
-    left -= kCentralBytes + name + extra;
+    at += kZipCentralBytes + name + extra;
+    left -= kZipCentralBytes + name + extra;
     entries.push_back(std::move(entry));
   }
   if (left != 0) bad_structure("the directory holds more than the end record counts", at);
@@ -315,11 +315,11 @@ void for_each_name(std::span<const std::byte> file, Visit&& visit) {
   if (at == 0xffffffff && end >= kLocatorBytes + kEnd64Bytes) {
     at = load_le<uint64_t>(file, end - kLocatorBytes - kEnd64Bytes + 48);
   }
-  while (at < end && end - at >= kCentralBytes && load_le<uint32_t>(file, at) == kCentralMagic) {
+  while (at < end && end - at >= kZipCentralBytes && load_le<uint32_t>(file, at) == kCentralMagic) {
     const uint64_t name = load_le<uint16_t>(file, at + 28), extra = load_le<uint16_t>(file, at + 30);
-    if (end - at - kCentralBytes < name + extra) return;
-    if (!visit(as_text(file.subspan(at + kCentralBytes, name)))) return;
-    at += kCentralBytes + name + extra;
+    if (end - at - kZipCentralBytes < name + extra) return;
+    if (!visit(as_text(file.subspan(at + kZipCentralBytes, name)))) return;
+    at += kZipCentralBytes + name + extra;
   }
 }
 
@@ -353,7 +353,7 @@ ZipDirectory read_directory(std::span<const std::byte> file, Glimpses records, c
     refuse(RefusalClass::NotArchive, "the file does not begin with a zip record", 0);
   }
   const End end = read_end(file, lenient);
-  if (end.count > end.directory_bytes / kCentralBytes) {
+  if (end.count > end.directory_bytes / kZipCentralBytes) {
     bad_structure("the directory is too short for its entries", end.directory_offset);
   }
   if (end.count > limits.zip_entries || end.directory_bytes > limits.zip_directory_bytes) {

@@ -28,6 +28,9 @@ struct ZipEntry {
   std::optional<uint16_t> padding_bytes;  // of torch's "FB" extra field in the local header
 };
 
+// An entry of the directory without its name (APPNOTE 4.3.12).
+inline constexpr uint64_t kZipCentralBytes = 46;
+
 struct ZipDirectory {
   std::string prefix;             // the folder that all names share
   std::vector<ZipEntry> entries;  // by offset

@@ -31,14 +31,36 @@ float float8_scale_floored(float largest, std::optional<float> upper) {
   return largest / 448.0f;
 }
 
-uint8_t float8_code(DType code, float x, float scale) {
-  const float quotient = x / scale;
-  if (std::isnan(quotient)) {
+float float8_scale_at_least(DType dtype, DType code, float largest) {
+  const float scale = div_in(dtype, largest, static_cast<float>(float_format(code).max));
+  return scale < 0x1p-23f ? 0x1p-23f : scale;
+}
+
+float float8_scale_bounded(DType code, float largest, float upper) {
+  const float max = static_cast<float>(float_format(code).max), least = 1.0f / (max * 512.0f);
+  const float scale = (largest > upper ? upper : largest) / max;
+  return scale < least ? least : scale;
+}
+
+namespace {
+
+// The code of a quotient or product of x and scale.
+uint8_t clamped_code(DType code, float value, float x, float scale) {
+  if (std::isnan(value)) {
     const bool negative = std::isnan(x) ? std::signbit(x) : std::isnan(scale) ? std::signbit(scale) : true;
     return negative ? 0xFF : 0x7F;
   }
   const float max = static_cast<float>(float_format(code).max);
-  return static_cast<uint8_t>(encode_float(code, std::clamp(quotient, -max, max)));
+  return static_cast<uint8_t>(encode_float(code, std::clamp(value, -max, max)));
+}
+
+}  // namespace
+
+uint8_t float8_code(DType code, float x, float scale) { return clamped_code(code, x / scale, x, scale); }
+
+uint8_t float8_code_by_reciprocal(DType code, float x, float scale) {
+  const float reciprocal = 1.0f / scale;
+  return clamped_code(code, x * reciprocal, x, scale);
 }
 
 }  // namespace qcts

@@ -27,9 +27,22 @@ float float8_scale(DType dtype, DType code, float largest, const Float8Bounds& b
 // / 448 in float32, whatever the tensor's type (choice fp8_floor_512).
 float float8_scale_floored(float largest, std::optional<float> upper = {});
 
+// torchao 0.6.1 to 0.11.0, _choose_qparams_affine with eps = 2^-23: largest / max, at least 2^-23, in
+// `dtype`.
+float float8_scale_at_least(DType dtype, DType code, float largest);
+
+// fbgemm_gpu, experimental/gen_ai/src/quantize/quantize.cu, dynamicQuantizeMatrixRowwise:
+// max(min(largest, upper) / max, 1 / (512 max)) in float32. It is float8_scale_floored unless upper < 1/512.
+// Its own maximum can lose a NaN; here it is a NaN.
+float float8_scale_bounded(DType code, float largest, float upper);
+
 // _quantize_affine_float8: x / scale in float32, clamp to the largest code, cast. The quotient of 0/0 and
 // Inf/Inf is NaN with its sign bit set, as on the x86 processors that write the goldens (Intel SDM volume 1,
 // 4.8.3.7: the default NaN is negative).
 uint8_t float8_code(DType code, float x, float scale);
+
+// torchao 0.6.1 to 0.11.0, _quantize_affine_no_dtype_cast of float8: x * (1 / scale), each rounded to
+// float32; clamp, cast and NaN as in float8_code.
+uint8_t float8_code_by_reciprocal(DType code, float x, float scale);
 
 }  // namespace qcts

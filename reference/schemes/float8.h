@@ -29,8 +29,11 @@ struct Float8Parameters {
 //   dyn_row, dyn_tensor, dyn_block128   one scale a row of x, for all of x, for 1 x 128; `weight` may hold
 //                                       "hp_value_lb" and "hp_value_ub" (float64 []): Float8Bounds
 //   dyn_row_mslk                        float8_scale_floored; "hp_value_ub" bounds from above
+//   dyn_row_fbgemm                      float8_scale_bounded by "activation_scale_ub" of `weight`
 //   static_tensor, static_tensor_out    the scale is "act_quant_scale" of `weight`; the second carries
 //                                       "output_act_quant_scale" for the layer's output beside it
+//   dyn_row_recip, dyn_tensor_recip,    torchao's first generation up to 0.11: float8_scale_at_least or
+//   static_tensor_recip                 "act_quant_scale", and codes by float8_code_by_reciprocal
 class Float8Scheme final : public Scheme {
  public:
   explicit Float8Scheme(Float8Parameters parameters) : p_(std::move(parameters)) {}
@@ -61,6 +64,8 @@ class Float8Scheme final : public Scheme {
                     uint64_t byte_offset) const override;
 
  private:
+  float activation_scale(DType x, std::string_view activation, const Planes& weight, float largest) const;
+
   Float8Parameters p_;
 };
 

@@ -24,13 +24,26 @@ constexpr std::string_view kFp8Static =
     "torchao 0.18.0 prototype_float8_tensor.py, _float8_addmm_impl: from_hp(x, scale=act_quant_scale)";
 constexpr std::string_view kMslk =
     "MSLK 0017d3d fp8_quantize.py, _kernel_quantize_fp8_row; by source, not confirmed on hardware";
+constexpr std::string_view kRecip =
+    "torchao 0.7.0 to 0.11.0 quant_api.py, _input_activation_quant_func_fp8, _float8_cutlass_quant";
+constexpr std::string_view kFbgemm =
+    "torchao 0.11.0 to 0.15.0 FbgemmFp8Tensor: fbgemm_gpu quantize.cu, dynamicQuantizeMatrixRowwise; by "
+    "source, "
+    "not confirmed on hardware";
 constexpr ActivationInfo kAlone = {kWeightOnly, "torchao 0.18.0 Float8WeightOnlyConfig"};
 // torchao pairs a granularity of the weight with the same of x (_normalize_granularity, quantize_'s own
 // checks).
-constexpr std::array<ActivationInfo, 3> kRowPolicies = {
-    {kAlone, {"dyn_row", kFromHp}, {"dyn_row_mslk", kMslk}}};
-constexpr std::array<ActivationInfo, 4> kTensorPolicies = {
-    {kAlone, {"dyn_tensor", kFromHp}, {"static_tensor", kFp8Static}, {"static_tensor_out", kFp8Static}}};
+constexpr std::array<ActivationInfo, 5> kRowPolicies = {{kAlone,
+                                                         {"dyn_row", kFromHp},
+                                                         {"dyn_row_recip", kRecip},
+                                                         {"dyn_row_mslk", kMslk},
+                                                         {"dyn_row_fbgemm", kFbgemm}}};
+constexpr std::array<ActivationInfo, 6> kTensorPolicies = {{kAlone,
+                                                            {"dyn_tensor", kFromHp},
+                                                            {"static_tensor", kFp8Static},
+                                                            {"static_tensor_out", kFp8Static},
+                                                            {"dyn_tensor_recip", kRecip},
+                                                            {"static_tensor_recip", kRecip}}};
 constexpr std::array<ActivationInfo, 2> kBlockPolicies = {{kAlone, {"dyn_block128", kFromHp}}};
 
 bool is_weight_type(DType dtype) {
@@ -61,13 +74,14 @@ std::vector<float> block_magnitudes(const Blocks& blocks, std::span<const float>
   return largest;
 }
 
-// Codes of x under the scales of its blocks.
+// Codes of x under the scales of its blocks; `code_of`: float8_code or float8_code_by_reciprocal.
 void store_codes(const Blocks& blocks, DType code, std::span<const float> values,
-                 std::span<const float> scales, Plane& qdata) {
+                 std::span<const float> scales, Plane& qdata,
+                 uint8_t (*code_of)(DType, float, float) = float8_code) {
   for (int64_t r = 0; r < blocks.rows; ++r)
     for (int64_t c = 0; c < blocks.cols; ++c)
       qdata.bytes[r * blocks.cols + c] =
-          static_cast<std::byte>(float8_code(code, values[r * blocks.cols + c], scales[blocks.of(r, c)]));
+          static_cast<std::byte>(code_of(code, values[r * blocks.cols + c], scales[blocks.of(r, c)]));
 }
 
 void store_scales(std::span<const float> scales, Plane& plane) {
@@ -86,7 +100,7 @@ std::optional<double> parameter(const Planes& weight, std::string_view name) {
 }
 
 int64_t activation_rows(std::string_view activation, const Matrix& x) {
-  return activation == "dyn_tensor" || activation.starts_with("static_tensor") ? x.rows : 1;
+  return activation.starts_with("dyn_tensor") || activation.starts_with("static_tensor") ? x.rows : 1;
 }
 
 int64_t activation_cols(std::string_view activation, const Matrix& x) {
@@ -134,6 +148,7 @@ std::vector<PlaneSpec> Float8Scheme::policy_specs(const WeightShape&, std::strin
   std::vector<PlaneSpec> specs;
   if (activation.starts_with("static_tensor")) specs.push_back({"act_quant_scale", DType::float32, {1, 1}});
   if (activation == "static_tensor_out") specs.push_back({"output_act_quant_scale", DType::float32, {1, 1}});
+  if (activation == "dyn_row_fbgemm") specs.push_back({"activation_scale_ub", DType::float32, {1}});
   return specs;
 }
 
@@ -188,8 +203,8 @@ void Float8Scheme::exact_row(const Planes& plain, const WeightShape& shape, int6
 std::span<const ActivationInfo> Float8Scheme::activations() const {
   if (p_.block_rows == 0) return kTensorPolicies;
   if (p_.block_rows == 128) return kBlockPolicies;
-  // MSLK's kernel makes e4m3 alone; groups along k are for weights alone.
-  const size_t known = p_.block_cols != 0 ? 1 : p_.code == DType::float8_e4m3fn ? 3 : 2;
+  // MSLK's and fbgemm's kernels make e4m3 alone here; groups along k are for weights alone.
+  const size_t known = p_.block_cols != 0 ? 1 : p_.code == DType::float8_e4m3fn ? kRowPolicies.size() : 3;
   return std::span<const ActivationInfo>(kRowPolicies).first(known);
 }
 
@@ -202,23 +217,31 @@ std::vector<PlaneSpec> Float8Scheme::activation_specs(const Matrix& x, std::stri
   return {{"qdata", p_.code, {x.rows, x.cols}}, {"scale", DType::float32, {blocks.down(), blocks.across()}}};
 }
 
+// The scale of a block of x whose largest magnitude is given.
+float Float8Scheme::activation_scale(DType x, std::string_view activation, const Planes& weight,
+                                     float largest) const {
+  const auto stored = [&](std::string_view name) {
+    return static_cast<float>(load_float(DType::float32, plane(weight, name).bytes, 0));
+  };
+  const std::optional<double> upper = parameter(weight, "hp_value_ub");
+  if (activation.starts_with("static_tensor")) return stored("act_quant_scale");
+  if (activation.ends_with("_recip")) return float8_scale_at_least(x, p_.code, largest);
+  if (activation == "dyn_row_fbgemm")
+    return float8_scale_bounded(p_.code, largest, stored("activation_scale_ub"));
+  if (activation == "dyn_row_mslk")
+    return float8_scale_floored(largest, upper ? std::optional(static_cast<float>(*upper)) : std::nullopt);
+  return float8_scale(x, p_.code, largest, {parameter(weight, "hp_value_lb"), upper});
+}
+
 Planes Float8Scheme::quantize_activation(const Matrix& x, std::string_view activation,
                                          const Planes& weight) const {
   Planes planes = make_planes(activation_specs(x, activation));
   const std::vector<float> values = load_floats(x.dtype, x.bytes);
   const Blocks blocks = activation_blocks(x, activation);
-  const std::optional<double> upper = parameter(weight, "hp_value_ub");
-  const Float8Bounds bounds = {parameter(weight, "hp_value_lb"), upper};
   std::vector<float> scales = block_magnitudes(blocks, values);
-  for (float& scale : scales) {
-    if (activation.starts_with("static_tensor"))
-      scale = static_cast<float>(load_float(DType::float32, plane(weight, "act_quant_scale").bytes, 0));
-    else if (activation == "dyn_row_mslk")
-      scale = float8_scale_floored(scale, upper ? std::optional(static_cast<float>(*upper)) : std::nullopt);
-    else
-      scale = float8_scale(x.dtype, p_.code, scale, bounds);
-  }
-  store_codes(blocks, p_.code, values, scales, planes[0]);
+  for (float& scale : scales) scale = activation_scale(x.dtype, activation, weight, scale);
+  store_codes(blocks, p_.code, values, scales, planes[0],
+              activation.ends_with("_recip") ? float8_code_by_reciprocal : float8_code);
   store_scales(scales, planes[1]);
   return planes;
 }
@@ -238,6 +261,7 @@ std::string Float8Scheme::place(const WeightShape& shape, std::string_view, std:
   const Blocks blocks(shape.n, shape.k, p_.block_rows, p_.block_cols);
   if (plane_name == "act_quant_scale") return "the activation's scale";
   if (plane_name == "output_act_quant_scale") return "the output's scale";
+  if (plane_name == "activation_scale_ub") return "the activation's upper bound";
   if (plane_name != "scale")
     return "row " + std::to_string(offset / shape.k) + ", k " + std::to_string(offset % shape.k);
   const int64_t row = offset / 4 / blocks.across() * blocks.block_rows;

@@ -24,7 +24,7 @@ namespace {
 
 constexpr DType kCode = DType::float8_e4m3fn;
 
-// The same x as fp8_row's.
+// The same x as fp8_row's; fbgemm's class has no sparse weights.
 const Float8Scheme& dense() {
   static const Float8Scheme scheme({.name = "fp8_sparse24_row", .family = "fp8_sparse24", .summary = ""});
   return scheme;
@@ -98,7 +98,7 @@ class Fp8Sparse24 final : public Scheme {
            "Float8Sparse2x4_2DData2DMetadataTensor.from_hp";
   }
   int64_t group() const override { return 0; }
-  std::span<const ActivationInfo> activations() const override { return dense().activations(); }
+  std::span<const ActivationInfo> activations() const override { return dense().activations().first(4); }
   std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
     return dense().activation_specs(x, activation);
   }

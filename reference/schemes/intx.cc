@@ -7,8 +7,9 @@
 // weight; scales are chosen as before, codes and meaning are then made with their float32 copies
 // (_adjust_scale_dtype_in_intx_unpacked_tensor of quantization/quant_api.py).
 // Activations of 8da4w: int8, asymmetric, a row of x at a time, in x's own dtype, the scale too
-// (_apply_int8_act_asym_per_token_quant_dequant). "dyn_token_asym_s32", of torchao's first generation: scales
-// of at least 2^-23 in float32, and codes made with them in float32.
+// (_apply_int8_act_asym_per_token_quant_dequant). torchao's first generation has more, in kFirstGeneration:
+// "_s32": float32 scales, and codes made with them in float32; the others have x's dtype.
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 
@@ -21,12 +22,77 @@ namespace {
 
 constexpr std::array<LayoutInfo, 1> kIntxLayouts = {
     {{"plain", "torchao 0.18.0 intx_unpacked_to_int8_tensor.py IntxUnpackedToInt8Tensor", true}}};
-constexpr std::string_view kFloat32Scales = "dyn_token_asym_s32";
-constexpr std::array<ActivationInfo, 3> kIntxActivations = {
-    {{kWeightOnly, "x enters the sum as it is"},
-     {"dyn_token_asym",
-      "torchao 0.18.0 Int8DynamicActivationIntxWeightConfig: _apply_int8_act_asym_per_token_quant_dequant"},
-     {kFloat32Scales, "torchao 0.12.0 to 0.17.0 quant_api.py _int8_asymm_per_token_quant"}}};
+constexpr ActivationInfo kIntxOwn[] = {
+    {kWeightOnly, "x enters the sum as it is"},
+    {"dyn_token_asym",
+     "torchao 0.18.0 Int8DynamicActivationIntxWeightConfig: _apply_int8_act_asym_per_token_quant_dequant"}};
+
+// Functions of quant_api.py on x.
+struct FirstGeneration {
+  ActivationInfo policy;
+  Mapping mapping;
+  int code_min, code_max;
+  double least_scale;  // 0: torch.finfo(x.dtype).eps
+  bool wide;           // float32 scales whatever x is
+  bool for_cutlass;    // of CutlassInt4PackedLayout: 4-bit weights with a scale a row
+};
+constexpr FirstGeneration kFirstGenerationPolicies[] = {
+    {{"dyn_token_asym_s32", "torchao 0.12.0 to 0.17.0 quant_api.py _int8_asymm_per_token_quant"},
+     Mapping::asymmetric,
+     -128,
+     127,
+     0x1p-23,
+     true,
+     false},
+    {{"dyn_token_asym_eps", "torchao 0.5.0, 0.6.1 quant_api.py _int8_asymm_per_token_quant"},
+     Mapping::asymmetric,
+     -128,
+     127,
+     0,
+     false,
+     false},
+    {{"dyn_token_sym_127_s32", "torchao 0.7.0 to 0.17.0 quant_api.py _int8_symm_per_token_quant"},
+     Mapping::symmetric,
+     -127,
+     127,
+     1e-5,
+     true,
+     false},
+    {{"dyn_token_asym_u8_s32", "torchao 0.12.0 to 0.17.0 quant_api.py _uint8_asymm_per_token_quant"},
+     Mapping::asymmetric,
+     0,
+     255,
+     0x1p-23,
+     true,
+     false},
+    {{"dyn_token_sym_s32", "torchao 0.10.0 to 0.15.0 quant_api.py _int8_symm_cutlass_quant"},
+     Mapping::symmetric,
+     -128,
+     127,
+     0x1p-23,
+     true,
+     true},
+    {{"dyn_token_sym_b4_s32", "torchao 0.10.0 to 0.15.0 quant_api.py _int4_symm_cutlass_quant"},
+     Mapping::symmetric,
+     -8,
+     7,
+     0x1p-23,
+     true,
+     true},
+    {{"dyn_token_sym_127", "torchao 0.9.0 quant_api.py _int8_symm_per_token_reduced_range_quant_cutlass"},
+     Mapping::symmetric,
+     -127,
+     127,
+     1e-5,
+     false,
+     true},
+    {{"dyn_token_sym_b4", "torchao 0.9.0 quant_api.py _int4_symm_per_token_quant_cutlass"},
+     Mapping::symmetric,
+     -8,
+     7,
+     1e-5,
+     false,
+     true}};
 
 // choose_qparams_affine without eps: torch.finfo(input.dtype).smallest_normal.
 AffineRecipe recipe_of(DType dtype, DType scale, Mapping mapping, int bits) {
@@ -39,24 +105,38 @@ AffineRecipe recipe_of(DType dtype, DType scale, Mapping mapping, int bits) {
 }
 
 AffineRecipe activation_recipe(DType x, std::string_view activation) {
-  AffineRecipe recipe = recipe_of(x, x, Mapping::asymmetric, 8);
-  if (activation == kFloat32Scales) recipe.scale = DType::float32, recipe.least_scale = 0x1p-23;
-  return recipe;
+  for (const FirstGeneration& first : kFirstGenerationPolicies)
+    if (first.policy.name == activation)
+      return {.mapping = first.mapping,
+              .code_min = first.code_min,
+              .code_max = first.code_max,
+              .least_scale = first.least_scale > 0 ? first.least_scale : 2 * float_format(x).unit_roundoff,
+              .input = x,
+              .scale = first.wide ? DType::float32 : x};
+  return recipe_of(x, x, Mapping::asymmetric, 8);
+}
+
+// Codes and zero points are int8, or uint8 where no code is negative.
+DType integer_of(const AffineRecipe& recipe) { return recipe.code_min < 0 ? DType::int8 : DType::uint8; }
+
+int integer_at(const Plane& integers, int64_t index) {
+  const std::byte byte = integers.bytes[index];
+  return integers.dtype == DType::int8 ? static_cast<int8_t>(byte) : std::to_integer<int>(byte);
 }
 
 AffineParameters parameters_at(const Planes& planes, DType dtype, int64_t index) {
   return {static_cast<float>(load_float(dtype, plane(planes, "scale").bytes, index)),
-          static_cast<int8_t>(plane(planes, "zero_point").bytes[index])};
+          integer_at(plane(planes, "zero_point"), index)};
 }
 
-std::vector<PlaneSpec> specs_of(DType scale, int64_t rows, int64_t cols, int64_t group) {
-  return {{"qdata", DType::int8, {rows, cols}},
-          {"scale", scale, {rows, cols / group}},
-          {"zero_point", DType::int8, {rows, cols / group}}};
+std::vector<PlaneSpec> specs_of(const AffineRecipe& recipe, int64_t rows, int64_t cols, int64_t group) {
+  return {{"qdata", integer_of(recipe), {rows, cols}},
+          {"scale", recipe.scale, {rows, cols / group}},
+          {"zero_point", integer_of(recipe), {rows, cols / group}}};
 }
 
 Planes quantize_groups(const Matrix& values, int64_t group, const AffineRecipe& recipe) {
-  Planes planes = make_planes(specs_of(recipe.scale, values.rows, values.cols, group));
+  Planes planes = make_planes(specs_of(recipe, values.rows, values.cols, group));
   const std::vector<float> w = load_floats(values.dtype, values.bytes);
   for (int64_t b = 0; b < values.rows * values.cols / group; ++b) {
     const std::span<const float> elements(w.data() + b * group, static_cast<size_t>(group));
@@ -82,6 +162,9 @@ class Intx final : public Scheme {
     summary_ = std::to_string(bits) + "-bit codes one a byte, " + (wide ? "float32 " : "") +
                "scale and zero point for " + (group ? "each " + size + " along k" : "a row") + ", " +
                std::string(kWords[static_cast<int>(mapping)]);
+    activations_.assign(std::begin(kIntxOwn), std::end(kIntxOwn));
+    for (const FirstGeneration& first : kFirstGenerationPolicies)
+      if (can_be_below(first)) activations_.push_back(first.policy);
   }
 
   std::string_view name() const override { return name_; }
@@ -94,11 +177,7 @@ class Intx final : public Scheme {
   }
   int64_t group() const override { return group_; }
   std::span<const LayoutInfo> layouts() const override { return kIntxLayouts; }
-  // The first generation's: scales of the weight's dtype, and no file of it tells symnc from sym.
-  std::span<const ActivationInfo> activations() const override {
-    const std::span<const ActivationInfo> all = kIntxActivations;
-    return wide_ || mapping_ == Mapping::symmetric_no_clipping ? all.first(all.size() - 1) : all;
-  }
+  std::span<const ActivationInfo> activations() const override { return activations_; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
@@ -114,12 +193,11 @@ class Intx final : public Scheme {
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
-    return specs_of(scale_dtype(shape.dtype), shape.n, shape.k, length(shape.k));
+    return specs_of(weight_recipe(shape.dtype), shape.n, shape.k, length(shape.k));
   }
 
   Planes quantize(const Matrix& weight, std::string_view) const override {
-    return quantize_groups(weight, length(weight.cols),
-                           recipe_of(weight.dtype, scale_dtype(weight.dtype), mapping_, bits_));
+    return quantize_groups(weight, length(weight.cols), weight_recipe(weight.dtype));
   }
 
   Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
@@ -163,7 +241,7 @@ class Intx final : public Scheme {
 
   std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
     require_policy(activation);
-    return specs_of(activation_recipe(x.dtype, activation).scale, x.rows, x.cols, x.cols);
+    return specs_of(activation_recipe(x.dtype, activation), x.rows, x.cols, x.cols);
   }
   Planes quantize_activation(const Matrix& x, std::string_view activation, const Planes&) const override {
     require_policy(activation);
@@ -172,10 +250,10 @@ class Intx final : public Scheme {
   void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,
                         std::span<double> out) const override {
     require_planes(quantized, activation_specs(x, activation));
-    const std::vector<std::byte>& qdata = plane(quantized, "qdata").bytes;
+    const Plane& qdata = plane(quantized, "qdata");
     const AffineParameters at = parameters_at(quantized, activation_recipe(x.dtype, activation).scale, row);
     for (int64_t k = 0; k < x.cols; ++k)
-      out[k] = (static_cast<int8_t>(qdata[row * x.cols + k]) - at.zero_point) * static_cast<double>(at.scale);
+      out[k] = (integer_at(qdata, row * x.cols + k) - at.zero_point) * static_cast<double>(at.scale);
   }
 
   CodeSet codes() const override { return integer_codes(bits_, true); }
@@ -191,6 +269,17 @@ class Intx final : public Scheme {
   }
 
  private:
+  // The first generation: scales of the weight's dtype, but for CUTLASS's, which are float32 since 0.10; no
+  // file of it tells symnc from sym.
+  bool can_be_below(const FirstGeneration& first) const {
+    if (mapping_ == Mapping::symmetric_no_clipping) return false;
+    if (first.for_cutlass)
+      return bits_ == 4 && group_ == 0 && mapping_ == Mapping::symmetric && (first.wide || !wide_);
+    return !wide_;
+  }
+  AffineRecipe weight_recipe(DType weight) const {
+    return recipe_of(weight, scale_dtype(weight), mapping_, bits_);
+  }
   DType scale_dtype(DType weight) const { return wide_ ? DType::float32 : weight; }
   int64_t length(int64_t k) const { return group_ ? group_ : k; }
   void require_policy(std::string_view activation) const {
@@ -203,6 +292,7 @@ class Intx final : public Scheme {
   Mapping mapping_;
   bool wide_;
   std::string name_, meaning_, summary_;
+  std::vector<ActivationInfo> activations_;
 };
 
 }  // namespace
