@@ -12,17 +12,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hostile_files import (
-    ACCEPTED,
-    ACCEPTED_SAFETENSORS,
-    HOSTILE,
-    HOSTILE_SAFETENSORS,
-    HOSTILE_SCRIPTS,
-    TENSOR_START,
-    header_of,
-    pickled,
-    text,
-)
+from hostile_files import ACCEPTED, HOSTILE, TENSOR_START, header_of, pickled, text
+from hostile_headers import ACCEPTED_SAFETENSORS, HOSTILE_SAFETENSORS, HOSTILE_SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("QCTS_BUILD", ROOT / "build/release"))

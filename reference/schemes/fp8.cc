@@ -28,8 +28,7 @@ constexpr std::string_view kRecip =
     "torchao 0.7.0 to 0.11.0 quant_api.py, _input_activation_quant_func_fp8, _float8_cutlass_quant";
 constexpr std::string_view kFbgemm =
     "torchao 0.11.0 to 0.15.0 FbgemmFp8Tensor: fbgemm_gpu quantize.cu, dynamicQuantizeMatrixRowwise; by "
-    "source, "
-    "not confirmed on hardware";
+    "source, not confirmed on hardware";
 constexpr ActivationInfo kAlone = {kWeightOnly, "torchao 0.18.0 Float8WeightOnlyConfig"};
 // torchao pairs a granularity of the weight with the same of x (_normalize_granularity, quantize_'s own
 // checks).
