@@ -9,8 +9,7 @@
 //   ..._reduced_range_quant_noop_decode  leaves x of three dimensions with one token as it is; x of two is
 //                                        quantized, and that is what its policy says
 //   float8                               a row or all of x, divided by its scale since 0.12; before, times
-//   the
-//                                        scale's reciprocal, the scale at least 2^-23: those files have a
+//                                        the reciprocal of a scale of at least 2^-23: those files have a
 //                                        quant_min
 // Scales are in the weight's dtype or in float32, [N] or [N, K/g]. Zero points of int8 are int64 and zero, or
 // absent; those of fewer bits are integers of any type. The dequantized weight is the scheme's: a code of
