@@ -1,7 +1,7 @@
 """Loading and saving a checkpoint of 1 GiB and 400 tensors, made from a seed: qcts beside torch, safetensors
 and plain system calls.
 
-    load_bench.py --build build/release --out out/load.json [--bytes N] [--rounds 11] [--cold-rounds 5]
+    load_bench.py --build build/release --out out/load.json [--bytes N] [--rounds 11] [--cold-rounds 5] [--groups save]
 
 All lanes of a table take turns in one run, so that each round is a set of pairs; figures are medians, ratios are
 medians of the paired ratios with 95 % intervals (suites/stats.h). Cold means that mincore found no page of the
@@ -223,6 +223,7 @@ def run(options):
             key: (lambda body=body: timed(body))
             for key, body in python_lanes(zip_file, safe_file, folder).items()
         }
+        lanes = {key: body for key, body in lanes.items() if not options.groups or key[0] in options.groups.split(",")}
         report = {
             "bytes": made["tensor_bytes"],
             "tensors": made["tensors"],
@@ -283,6 +284,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--cold-rounds", type=int, default=5)
+    parser.add_argument("--groups", default="", help="of lanes: open,touch,load,check,save,copy; all by default")
     options = parser.parse_args()
     report = run(options)
     options.out.parent.mkdir(parents=True, exist_ok=True)
