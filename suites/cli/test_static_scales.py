@@ -15,6 +15,8 @@ from torchao.prototype.quantization.float8_static_quant import prototype_float8_
 
 def static_goldens():
     for id, entry in GOLDENS.items():
+        if not id.startswith("torchao_0_18_0/"):  # the first generation's classes are read, not written
+            continue
         policies = {tensor.get("activation", "weight_only") for tensor in entry["tensors"]}
         if any(policy.startswith("static_tensor") for policy in policies) and "nvfp4" not in id and entry["file"].endswith(".pt"):
             yield id
