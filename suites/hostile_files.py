@@ -90,34 +90,34 @@ def deep_tuples(path):
     return 4_000_000
 
 
+def wide(item, batches):
+    """A list of 1000 times as many items, appended 1000 at a time."""
+    return b"]" + (b"(" + item * 1000 + b"e") * batches
+
+
 def wide_list(path):
     """Every opcode makes a list: the most heap an opcode can ask for."""
-    batch = b"(" + b"]" * 1000 + b"e"
-    pickled(b"]" + batch * 8000, path)
+    pickled(wide(b"]", 8000), path)
     return 8_000_000
 
 
 def wide_dicts(path):
-    batch = b"(" + b"}" * 1000 + b"e"
-    pickled(b"]" + batch * 8000, path)
+    pickled(wide(b"}", 8000), path)
     return 8_000_000
 
 
 def wide_numbers(path):
-    batch = b"(" + b"K\7" * 1000 + b"e"
-    pickled(b"]" + batch * 8000, path)
+    pickled(wide(b"K\7", 8000), path)
     return 8_000_000
 
 
 def wide_floats(path):
-    batch = b"(" + (b"G" + b"\0" * 8) * 1000 + b"e"
-    pickled(b"]" + batch * 4000, path)
+    pickled(wide(b"G" + b"\0" * 8, 4000), path)
     return 4_000_000
 
 
 def wide_strings(path):
-    batch = b"(" + b"X\0\0\0\0" * 1000 + b"e"
-    pickled(b"]" + batch * 8000, path)
+    pickled(wide(b"X\0\0\0\0", 8000), path)
     return 8_000_000
 
 
@@ -193,8 +193,7 @@ def tensors_100k(path):
 
 def wide_list_accepted(path):
     """As many empty lists as the reader just takes."""
-    batch = b"(" + b"]" * 1000 + b"e"
-    pickled(b"]" + batch * 500, path)
+    pickled(wide(b"]", 500), path)
     return 500_000
 
 
@@ -266,10 +265,9 @@ def legacy(sizes, body, keys, path):
 
 def legacy_wide(path):
     """Three pickles, each as wide as one may be."""
-    batch = b"(" + b"]" * 1000 + b"e"
-    wide = b"]" + batch * 1200
+    lists = wide(b"]", 1200)
     sizes = b"".join(text(str(i)) + b"K\1" for i in range(400_000))
-    legacy(sizes, wide, wide, path)
+    legacy(sizes, lists, lists, path)
     return 2_400_000 + 1_200_000
 
 

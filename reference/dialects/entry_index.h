@@ -1,20 +1,21 @@
-// The entries of safetensors files by name, and which of them a tensor has taken. Sorted: a file can choose
-// names that any hash table holds badly.
+// The entries of safetensors files by name, which of them a tensor has taken, and the metadata that describes
+// them. Sorted: a file can choose names that any hash table holds badly.
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "reference/dialects/dialects.h"
 #include "reference/formats/safetensors.h"
 
 namespace qcts {
 
 class EntryIndex {
  public:
-  static constexpr uint64_t kBytesAnEntry = 9;
-
   explicit EntryIndex(std::span<const SafetensorsEntry* const> entries)
       : entries_(entries.begin(), entries.end()), claimed_(entries.size()) {
     std::ranges::sort(entries_, {}, name_of);
@@ -44,6 +45,23 @@ class EntryIndex {
 
   std::vector<const SafetensorsEntry*> entries_;
   std::vector<bool> claimed_;
+};
+
+// What the readers of both dialects that spell tensors in metadata start from; charged to the view's budget.
+class DescribedEntries {
+ protected:
+  static constexpr uint64_t kPlaceBytes = 72;  // in a sorted table
+
+  explicit DescribedEntries(SafetensorsView& view)
+      : order_(view.entries), entries_(view.entries), budget_(view.budget) {
+    budget_.take_bytes((sizeof(void*) + 1) * order_.size() + kPlaceBytes * view.metadata.size());
+    for (const auto& [key, value] : view.metadata) metadata_.emplace(key, &value);
+  }
+
+  std::span<const SafetensorsEntry* const> order_;  // as in the files
+  EntryIndex entries_;
+  std::map<std::string_view, const std::string*> metadata_;
+  ReadBudget& budget_;
 };
 
 }  // namespace qcts

@@ -70,17 +70,10 @@ void check_kwargs(Json& value, const std::string& where) {
   for (auto& [key, item] : value.items()) check_kwargs(item, where + "." + key);
 }
 
-class Reader2338 {
+class Reader2338 : DescribedEntries {
  public:
   Reader2338(SafetensorsView& view, const OpenOptions& options, std::vector<std::string>& warnings)
-      : options_(options),
-        warnings_(warnings),
-        order_(view.entries),
-        entries_(view.entries),
-        budget_(view.budget) {
-    budget_.take_bytes(EntryIndex::kBytesAnEntry * order_.size() + kPlaceBytes * view.metadata.size());
-    for (const auto& [key, value] : view.metadata) metadata_.emplace(key, &value);
-  }
+      : DescribedEntries(view), options_(options), warnings_(warnings) {}
 
   std::vector<NamedTensor> read() {
     std::vector<NamedTensor> tensors;
@@ -105,8 +98,8 @@ class Reader2338 {
   }
 
  private:
-  // In a sorted table; in a list that grows by doubling, with what a warning takes.
-  static constexpr uint64_t kPlaceBytes = 72, kTensorBytes = 4 * sizeof(NamedTensor);
+  static constexpr uint64_t kTensorBytes =
+      4 * sizeof(NamedTensor);  // in a list that grows by doubling, with what a warning takes
 
   std::vector<std::string> listed_names() const {
     const Json list =
@@ -183,10 +176,6 @@ class Reader2338 {
 
   const OpenOptions& options_;
   std::vector<std::string>& warnings_;
-  std::span<const SafetensorsEntry* const> order_;
-  EntryIndex entries_;
-  std::map<std::string_view, const std::string*> metadata_;
-  ReadBudget& budget_;
 };
 
 }  // namespace

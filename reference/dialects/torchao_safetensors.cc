@@ -23,19 +23,11 @@ constexpr std::string_view kTensorNames = "tensor_names";
 
 [[noreturn]] void bad_entry(const std::string& detail) { refuse(RefusalClass::SubclassSchema, detail); }
 
-class Reader {
+class Reader : DescribedEntries {
  public:
   Reader(SafetensorsView& view, SafetensorsKeys keys, const OpenOptions& options,
          std::vector<std::string>& warnings)
-      : keys_(keys),
-        options_(options),
-        warnings_(warnings),
-        order_(view.entries),
-        entries_(view.entries),
-        budget_(view.budget) {
-    budget_.take_bytes(EntryIndex::kBytesAnEntry * order_.size() + kPlaceBytes * view.metadata.size());
-    for (const auto& [key, value] : view.metadata) metadata_.emplace(key, &value);
-  }
+      : DescribedEntries(view), keys_(keys), options_(options), warnings_(warnings) {}
 
   std::vector<NamedTensor> read() {
     const auto listed = metadata_.find(kTensorNames);
@@ -58,8 +50,6 @@ class Reader {
   }
 
  private:
-  static constexpr uint64_t kPlaceBytes = 72;  // in a sorted table
-
   std::string prefix_of(const std::string& name) const {
     if (keys_ == SafetensorsKeys::colon) return name + ":";
     const size_t dot = name.rfind('.');
@@ -178,11 +168,7 @@ class Reader {
   SafetensorsKeys keys_;
   const OpenOptions& options_;
   std::vector<std::string>& warnings_;
-  std::span<const SafetensorsEntry* const> order_;
-  EntryIndex entries_;
-  std::map<std::string_view, const std::string*> metadata_;
   std::vector<std::string> prefixes_;
-  ReadBudget& budget_;
 };
 
 }  // namespace
