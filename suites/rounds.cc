@@ -15,6 +15,7 @@ using RoundClock = std::chrono::steady_clock;
 constexpr double kRoundConfidence = 0.95;
 constexpr double kCloseEnough = 0.01;  // half-width of the log-ratio's interval at which a measurement stops
 constexpr double kShortestTimedUs = 20;  // shorter calls are timed several at a time
+constexpr double kLongCallUs = 50e3;     // longer ones are warm enough after one
 constexpr size_t kFewestRounds = 3, kMostRounds = 3000, kFirstCheck = 64;
 constexpr size_t kRarest = 8;
 
@@ -28,7 +29,7 @@ void warm_up(std::vector<Lane>& lanes) {
     const double once = lane.time_once() / lane.scale;
     if (once < kShortestTimedUs)
       lane.inner = static_cast<size_t>(std::ceil(kShortestTimedUs / std::max(once, 0.01)));
-    us.push_back(lane.time_once() / lane.scale);
+    us.push_back(once > kLongCallUs ? once : lane.time_once() / lane.scale);
   }
   for (size_t i = 1; i < lanes.size(); ++i)
     lanes[i].every = std::clamp<size_t>(static_cast<size_t>(us[i] / (2 * us[0])), 1, kRarest);
