@@ -32,6 +32,18 @@ constexpr int kLanes = 8;
   return _mm_packus_epi32(_mm256_castsi256_si128(top), _mm256_extracti128_si256(top, 1));
 }
 
+// Finite ones: to nearest even in four operations, which leave the result in the upper half.
+[[gnu::always_inline]] inline __m256i round_to_upper(__m256 value) {
+  const __m256i bits = _mm256_castps_si256(value);
+  const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  return _mm256_add_epi32(_mm256_add_epi32(bits, last), _mm256_set1_epi32(0x7FFF));
+}
+// Of two times eight: halves of each in turn, a0-3 b0-3 | a4-7 b4-7.
+[[gnu::always_inline]] inline __m256i finite_bf16(__m256 a, __m256 b) {
+  return _mm256_packus_epi32(_mm256_srli_epi32(round_to_upper(a), 16),
+                             _mm256_srli_epi32(round_to_upper(b), 16));
+}
+
 // Eight floats, rounded once to dtype.
 [[maybe_unused]] void store8(uint32_t dtype, void* to, __m256 value) {
   if (dtype == QCTS_F32) {

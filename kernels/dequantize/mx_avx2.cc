@@ -20,8 +20,7 @@ float e8m0_value(uint8_t code) {
 using Convert = void (*)(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, char* to);
 
 void convert_e2m1(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, char* to) {
-  Table table;
-  fill_products(dtype, kMxE2m1, factor, &table);
+  const Table table = table_of_products(dtype, kMxE2m1, factor);
   look_up_codes<false>(dtype, table, codes, count, to);
 }
 

@@ -22,19 +22,18 @@ void dequantize_nf4(const qcts_problem& p, int64_t first, int64_t last) {
   const int64_t bytes = dtype == QCTS_F32 ? 4 : 2;
   float values[16];
   for (int i = 0; i < 16; ++i) values[i] = one_element(dtype, codes, i);
-  Table table;
   for (int64_t index = first * p.k; index < last * p.k;) {
     const int64_t n = index / p.k, block = index / 64;
     const int64_t block_end = 64 * (block + 1), row_end = (n + 1) * p.k;
     const int64_t end = block_end < row_end ? block_end : row_end;
     const float centred =
         nf4_round(dtype, static_cast<float>(scalers[block]) / one_element(dtype, factors, block / 256));
-    fill_products(dtype, values, nf4_round(dtype, centred + mean), &table);
+    const Table table = table_of_products(dtype, values, nf4_round(dtype, centred + mean));
     char* to = static_cast<char*>(p.y) + n * p.ldy_bytes + (index - n * p.k) * bytes;
     // An odd start is the low nibble of its byte.
     if (index % 2 != 0) {
-      const int code = pairs[index / 2] & 15;
-      dtype == QCTS_F32 ? std::memcpy(to, &table.wide[code], 4) : std::memcpy(to, &table.narrow[code], 2);
+      const uint8_t alone = static_cast<uint8_t>(pairs[index / 2] << 4);
+      look_up_codes<true>(dtype, table, &alone, 1, to);
       ++index;
       to += bytes;
     }

@@ -15,15 +15,15 @@ void dequantize_nvfp4(const qcts_problem& p, int64_t first, int64_t last) {
   const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
   const void* whole = qcts::in_plane(p, "per_tensor_scale");
   const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
-  Table table;
   for (int64_t n = first; n < last; ++n)
     for (int64_t k = 0; k < p.k; k += 16) {
       const int64_t block = (n * p.k + k) / 16;
       uint8_t code[8] = {scales[block]};
       float scale = _mm256_cvtss_f32(small_float<Float8::e4m3>(code));
       if (whole != nullptr) scale = one_element(QCTS_F32, whole, 0) * scale;
-      fill_products(p.w_dtype, kE2m1, scale, &table);
-      look_up_16(p.w_dtype, table, pairs + 8 * block, static_cast<char*>(p.y) + n * p.ldy_bytes + k * bytes);
+      const Table table = table_of_products(p.w_dtype, kE2m1, scale);
+      look_up_codes<false>(p.w_dtype, table, pairs + 8 * block, 16,
+                           static_cast<char*>(p.y) + n * p.ldy_bytes + k * bytes);
     }
 }
 
