@@ -178,13 +178,17 @@ template <uint32_t kDtype, bool kTame>
 }
 
 template <uint32_t kDtype, bool kTame>
-void quantize_int4_group(const char* at, int64_t count, const Int4Scale& by, uint8_t* out) {
+void quantize_int4_group(const char* at, int64_t next_bytes, int64_t count, const Int4Scale& by,
+                         uint8_t* out) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
   int64_t i = 0;
-  for (; i + 64 <= count; i += 64)
+  for (; i + 64 <= count; i += 64) {
+    for (int64_t byte = 0; byte < 64 * kBytes; byte += 64)
+      _mm_prefetch(at + next_bytes + i * kBytes + byte, _MM_HINT_T0);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i / 2),
                         join_pairs(int4_pairs<kDtype, kTame>(at + i * kBytes, by),
                                    int4_pairs<kDtype, kTame>(at + (i + 32) * kBytes, by)));
+  }
   const auto thirty_two = [&](const char* from) {
     const __m256i pairs = int4_pairs<kDtype, kTame>(from, by);
     return _mm256_castsi256_si128(join_pairs(pairs, pairs));
@@ -209,8 +213,8 @@ float int4_least_scale(const qcts_problem& p) {
 
 // `groups` groups of a row, at most a tile's.
 template <uint32_t kDtype>
-void quantize_int4_groups(const char* at, int64_t count, int64_t group, float least_scale, char* pairs,
-                          uint8_t* out) {
+void quantize_int4_groups(const char* at, int64_t next_bytes, int64_t count, int64_t group, float least_scale,
+                          char* pairs, uint8_t* out) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
   Int4Groups groups;
   groups.finite = groups.tame = 0;
@@ -234,9 +238,9 @@ void quantize_int4_groups(const char* at, int64_t count, int64_t group, float le
     if ((groups.finite >> g & 1) == 0)
       std::memset(to, 0, static_cast<size_t>(group / 2));
     else if ((groups.tame >> g & 1) != 0)
-      quantize_int4_group<kDtype, true>(at + g * group * kBytes, group, by, to);
+      quantize_int4_group<kDtype, true>(at + g * group * kBytes, next_bytes, group, by, to);
     else
-      quantize_int4_group<kDtype, false>(at + g * group * kBytes, group, by, to);
+      quantize_int4_group<kDtype, false>(at + g * group * kBytes, next_bytes, group, by, to);
   }
 }
 
@@ -250,8 +254,9 @@ void quantize_int4_dtype(const qcts_problem& p, int64_t first, int64_t last) {
   for_tiles(first, last, p.k / p.group, [&](const Tile& tile) {
     for (int64_t row = 0; row < tile.rows; ++row) {
       const int64_t n = tile.first_n + row, k = tile.first_group * p.group;
-      quantize_int4_groups<kDtype>(static_cast<const char*>(p.x) + n * p.ldx_bytes + k * kBytes, tile.groups,
-                                   p.group, least_scale, pairs.at(row, 0), qdata + (n * p.k + k) / 2);
+      quantize_int4_groups<kDtype>(static_cast<const char*>(p.x) + n * p.ldx_bytes + k * kBytes, p.ldx_bytes,
+                                   tile.groups, p.group, least_scale, pairs.at(row, 0),
+                                   qdata + (n * p.k + k) / 2);
     }
     store_tile(tile, &pairs, p.n, plane);
   });
