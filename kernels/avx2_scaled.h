@@ -3,6 +3,7 @@
 // the rounding to bfloat16 is seven.
 #pragma once
 
+#include "kernels/avx2_e4m3_table.h"
 #include "kernels/avx2_float8.h"
 #include "kernels/entry.h"
 
@@ -24,8 +25,12 @@ template <class Decode>
   store_some(dtype, to + k * bytes, _mm256_mul_ps(decode(rest), scale), count - k);
 }
 
+constexpr int64_t kWorthATable = 256;  // codes of one scale
+
 template <Float8 kFormat>
 void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, char* to) {
+  if (kFormat == Float8::e4m3 && dtype == QCTS_BF16 && count >= kWorthATable && has_e4m3_table(factor))
+    return look_up_e4m3_codes(e4m3_table(factor), codes, count, to);
   scale_codes(dtype, codes, count, factor, to, [](const uint8_t* at) { return small_float<kFormat>(at); });
 }
 
