@@ -51,9 +51,10 @@ template <SmallFloat kFormat>
 
 // The same as float8_codes of a short scale and elements of which none is NaN. Unpacking with zeros
 // widens bfloat16 and packing narrows the codes again, so that neither changes the order of elements but the
-// last.
+// last. What comes next_bytes later is fetched meanwhile, for the first pass over it.
 template <SmallFloat kFormat>
-void bf16_float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* codes) {
+void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, float plain_scale,
+                       uint8_t* codes) {
   const __m256 factor = _mm256_set1_ps((kFormat == SmallFloat::e4m3 ? 0x1p-120f : 0x1p-112f) / plain_scale);
   const auto sixteen = [&](__m256i x) {
     const __m256i magnitudes = _mm256_and_si256(x, _mm256_set1_epi16(0x7FFF)), zero = _mm256_setzero_si256();
@@ -71,8 +72,10 @@ void bf16_float8_codes(const char* from, int64_t count, float plain_scale, uint8
     return _mm256_permute4x64_epi64(_mm256_or_si256(bytes, signs), 0xD8);
   };
   int64_t k = 0;
-  for (; k + 32 <= count; k += 32)
+  for (; k + 32 <= count; k += 32) {
+    _mm_prefetch(from + next_bytes + 2 * k, _MM_HINT_T0);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), thirty_two(from + 2 * k));
+  }
   if (k == count) return;
   char rest[64] = {};
   uint8_t some[32];
@@ -103,9 +106,9 @@ Float8Codes float8_codes_of(uint32_t dtype) {
   if (is_plain_scale(scale) && !(task.is_static && has_nan(task.from.dtype, from, task.block_cols))) {
     if (task.from.dtype != QCTS_BF16 || !is_short_scale(scale))
       return plain(from, task.block_cols, scale, codes);
-    return (task.format == SmallFloat::e4m3
-                ? bf16_float8_codes<SmallFloat::e4m3>
-                : bf16_float8_codes<SmallFloat::e5m2>)(from, task.block_cols, scale, codes);
+    const auto convert = task.format == SmallFloat::e4m3 ? bf16_float8_codes<SmallFloat::e4m3>
+                                                         : bf16_float8_codes<SmallFloat::e5m2>;
+    return convert(from, task.from.ld_bytes, task.block_cols, scale, codes);
   }
   for (int64_t i = 0; i < task.block_cols; ++i)
     codes[i] = float8_code(task.format,
