@@ -8,38 +8,62 @@ namespace {
 using namespace qcts::avx2;
 
 float nf4_round(uint32_t dtype, float value) {
-  char element[32];
-  store8(dtype, element, _mm256_set1_ps(value));
-  return _mm256_cvtss_f32(load8(dtype, element));
+  const __m256 eight = _mm256_set1_ps(value);
+  if (dtype == QCTS_F32) return value;
+  const __m128i narrow = narrow8(dtype, eight);
+  if (dtype == QCTS_F16) return _mm_cvtss_f32(_mm_cvtph_ps(narrow));
+  return __builtin_bit_cast(float, static_cast<uint32_t>(_mm_cvtsi128_si32(narrow)) << 16);
+}
+
+struct Nf4Planes {
+  const uint8_t* pairs;
+  const int8_t* scalers;
+  const void* factors;
+  float mean;
+  alignas(32) float values[16];
+};
+
+// Elements [index, end) of one block.
+template <bool kWide>
+[[gnu::always_inline]] inline void dequantize_nf4_part(const Nf4Planes& from, uint32_t dtype, int64_t index,
+                                                       int64_t end, char* to) {
+  const int64_t block = index / 64;
+  const float centred = nf4_round(
+      dtype, static_cast<float>(from.scalers[block]) / one_element(dtype, from.factors, block / 256));
+  const Table table = table_of_products(dtype, from.values, nf4_round(dtype, centred + from.mean));
+  if (index % 2 != 0) {  // the low nibble of its byte
+    const auto alone = static_cast<uint8_t>(from.pairs[index / 2] << 4);
+    look_up_codes<true, kWide>(table, &alone, 1, to);
+    ++index;
+    to += kWide ? 4 : 2;
+  }
+  look_up_codes<true, kWide>(table, from.pairs + index / 2, end - index, to);
+}
+
+template <bool kWide>
+void dequantize_nf4_rows(const Nf4Planes& from, const qcts_problem& p, int64_t first, int64_t last) {
+  constexpr int64_t kBytes = kWide ? 4 : 2;
+  const uint32_t dtype = kWide ? static_cast<uint32_t>(QCTS_F32) : p.w_dtype;
+  for (int64_t n = first; n < last; ++n) {
+    char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
+    const int64_t begin = n * p.k, end = begin + p.k;
+    for (int64_t index = begin; index < end;) {
+      const int64_t block_end = (index / 64 + 1) * 64, stop = block_end < end ? block_end : end;
+      dequantize_nf4_part<kWide>(from, dtype, index, stop, row + (index - begin) * kBytes);
+      index = stop;
+    }
+  }
 }
 
 void dequantize_nf4(const qcts_problem& p, int64_t first, int64_t last) {
-  const uint32_t dtype = p.w_dtype;
-  const auto* pairs = static_cast<const uint8_t*>(qcts::in_plane(p, "quantized_data"));
-  const auto* scalers = static_cast<const int8_t*>(qcts::in_plane(p, "quantized_scalers"));
-  const void *factors = qcts::in_plane(p, "quantization_factor"), *codes = qcts::in_plane(p, "nf4");
-  const float mean = one_element(dtype, qcts::in_plane(p, "scaler_mean"), 0);
-  const int64_t bytes = dtype == QCTS_F32 ? 4 : 2;
-  float values[16];
-  for (int i = 0; i < 16; ++i) values[i] = one_element(dtype, codes, i);
-  for (int64_t index = first * p.k; index < last * p.k;) {
-    const int64_t n = index / p.k, block = index / 64;
-    const int64_t block_end = 64 * (block + 1), row_end = (n + 1) * p.k;
-    const int64_t end = block_end < row_end ? block_end : row_end;
-    const float centred =
-        nf4_round(dtype, static_cast<float>(scalers[block]) / one_element(dtype, factors, block / 256));
-    const Table table = table_of_products(dtype, values, nf4_round(dtype, centred + mean));
-    char* to = static_cast<char*>(p.y) + n * p.ldy_bytes + (index - n * p.k) * bytes;
-    // An odd start is the low nibble of its byte.
-    if (index % 2 != 0) {
-      const uint8_t alone = static_cast<uint8_t>(pairs[index / 2] << 4);
-      look_up_codes<true>(dtype, table, &alone, 1, to);
-      ++index;
-      to += bytes;
-    }
-    look_up_codes<true>(dtype, table, pairs + index / 2, end - index, to);
-    index = end;
-  }
+  Nf4Planes from = {static_cast<const uint8_t*>(qcts::in_plane(p, "quantized_data")),
+                    static_cast<const int8_t*>(qcts::in_plane(p, "quantized_scalers")),
+                    qcts::in_plane(p, "quantization_factor"),
+                    one_element(p.w_dtype, qcts::in_plane(p, "scaler_mean"), 0),
+                    {}};
+  for (int i = 0; i < 16; ++i) from.values[i] = one_element(p.w_dtype, qcts::in_plane(p, "nf4"), i);
+  p.w_dtype == QCTS_F32 ? dequantize_nf4_rows<true>(from, p, first, last)
+                        : dequantize_nf4_rows<false>(from, p, first, last);
 }
 
 }  // namespace
