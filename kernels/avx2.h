@@ -14,12 +14,16 @@ namespace {
 
 constexpr int kLanes = 8;
 
+[[maybe_unused]] __m256 widen_bf16(__m128i eight) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(eight), 16));
+}
+
 // Eight elements of dtype (F32, F16 or BF16) at any alignment.
 [[maybe_unused]] __m256 load8(uint32_t dtype, const void* from) {
   if (dtype == QCTS_F32) return _mm256_loadu_ps(static_cast<const float*>(from));
   const __m128i half = _mm_loadu_si128(static_cast<const __m128i*>(from));
   if (dtype == QCTS_F16) return _mm256_cvtph_ps(half);
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+  return widen_bf16(half);
 }
 
 // To nearest even; NaN becomes the quiet one.
