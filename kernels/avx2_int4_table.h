@@ -101,12 +101,8 @@ template <bool kOffset, uint32_t kDtype>
     return odd_int4_table<kDtype>(first, second, scale, zero);
   if (kDtype != QCTS_BF16)
     return table_of(kDtype, _mm256_fmadd_ps(first, s, z), _mm256_fmadd_ps(second, s, z));
-  // Quarters of both in turn, which packing puts in order.
-  const __m256i values = finite_bf16(_mm256_fmadd_ps(_mm256_permute2f128_ps(first, second, 0x20), s, z),
-                                     _mm256_fmadd_ps(_mm256_permute2f128_ps(first, second, 0x31), s, z));
-  Table table;
-  split_bytes(values, &table.low, &table.high);
-  return table;
+  return finite_bf16_table(_mm256_fmadd_ps(_mm256_permute2f128_ps(first, second, 0x20), s, z),
+                           _mm256_fmadd_ps(_mm256_permute2f128_ps(first, second, 0x31), s, z));
 }
 
 }  // namespace
