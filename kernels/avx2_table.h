@@ -88,6 +88,19 @@ struct Table {
   look_up_wide8(table, _mm_srli_si128(second, 8), to + 96);
 }
 
+// The first 16 of them, c0-7 | c8-15.
+template <bool kWide>
+[[gnu::always_inline]] inline void look_up_16(const Table& table, __m256i codes, char* to) {
+  if (kWide) {
+    look_up_wide8(table, _mm256_castsi256_si128(codes), to);
+    look_up_wide8(table, _mm256_extracti128_si256(codes, 1), to + 32);
+  } else {
+    _mm256_storeu_si256(
+        reinterpret_cast<__m256i*>(to),
+        _mm256_unpacklo_epi8(_mm256_shuffle_epi8(table.low, codes), _mm256_shuffle_epi8(table.high, codes)));
+  }
+}
+
 // 64 codes, a byte each, in the order that look_up_narrow wants: of the first 32, of the second. Double words
 // 0 2 4 6 | 1 3 5 7 of the pairs make it so.
 struct Codes64 {
@@ -125,6 +138,11 @@ template <bool kHighFirst, bool kWide>
   if (k + 32 <= count) {
     look_up(first32(codes + k / 2), to + k * kBytes);
     k += 32;
+  }
+  if (k + 16 <= count) {
+    const __m128i pairs = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes + k / 2));
+    look_up_16<kWide>(table, split_pairs<kHighFirst>(_mm256_castsi128_si256(pairs)).first, to + k * kBytes);
+    k += 16;
   }
   if (k == count) return;
   uint8_t rest[16] = {};

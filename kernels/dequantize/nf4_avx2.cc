@@ -49,6 +49,11 @@ template <bool kWide>
 void dequantize_nf4_rows(const Nf4Planes& from, const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int64_t kBytes = kWide ? 4 : 2;
   const uint32_t dtype = kWide ? static_cast<uint32_t>(QCTS_F32) : p.w_dtype;
+  const __m256 lower = _mm256_load_ps(from.values), upper = _mm256_load_ps(from.values + 8);
+  const __m256 outer = _mm256_permute2f128_ps(lower, upper, 0x20),
+               inner = _mm256_permute2f128_ps(lower, upper, 0x31);
+  bool near = true;  // to 1
+  for (const float value : from.values) near = near && __builtin_fabsf(value) < 0x1p20f;
   float scales[8];
   int64_t scales_of = -1;
   for (int64_t n = first; n < last; ++n) {
@@ -59,7 +64,11 @@ void dequantize_nf4_rows(const Nf4Planes& from, const qcts_problem& p, int64_t f
       if (scales_of != block / 8) nf4_scales(from, dtype, block / 8 * 8, scales);
       scales_of = block / 8;
       const int64_t stop = 64 * block + 64 < end ? 64 * block + 64 : end;
-      const Table table = table_of_products(dtype, from.values, scales[block % 8]);
+      const float scale = scales[block % 8];
+      const __m256 factor = _mm256_set1_ps(scale);
+      const Table table = dtype == QCTS_BF16 && near && __builtin_fabsf(scale) < 0x1p100f
+                              ? finite_bf16_table(_mm256_mul_ps(outer, factor), _mm256_mul_ps(inner, factor))
+                              : table_of_products(dtype, from.values, scale);
       dequantize_nf4_part<kWide>(from, table, index, stop, row + (index - begin) * kBytes);
       index = stop;
     }
