@@ -12,6 +12,7 @@
 #pragma once
 
 #include "kernels/avx2_int8.h"
+#include "kernels/avx2_streams.h"
 #include "kernels/entry.h"
 
 namespace qcts::avx2 {
@@ -22,7 +23,6 @@ constexpr int kRows = 64;
 constexpr int kPanelPairs = 64;    // 16 KiB
 constexpr int kPadK = 8;           // x and the codes of the last group are padded to it, with zeros
 constexpr int64_t kMostK = 65536;  // 255 * 128 * 65536 < 2^31
-constexpr int kPrefetchBytes = 4096;
 
 struct Frame {
   const qcts_problem* problem;
@@ -84,7 +84,7 @@ int64_t block_bytes(const qcts_problem& p) {
 }
 
 // sums[m][...] += products of M rows with V vectors from `vector` on.
-template <class Scheme, int M, int V>
+template <class Scheme, int M, int V, int kAhead = kPrefetchBytes>
 [[gnu::noinline]] void multiply_codes(const Piece& piece, int vector, int32_t (*sums)[kColumns]) {
   __m256i sum[M][V];
 #pragma GCC unroll 8
@@ -96,7 +96,7 @@ template <class Scheme, int M, int V>
     if (vector == 0)
 #pragma GCC unroll 8
       for (int line = 0; line < Scheme::kStepBytes; line += 64)
-        _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(at + line + kAhead), _MM_HINT_T0);
 #pragma GCC unroll 4
     for (int i = 0; i < Scheme::kStepPairs; ++i) {
       __m256i x[M];
@@ -231,6 +231,25 @@ void multiply_piece(const Piece& piece, int64_t rows, int32_t (*sums)[kColumns],
                 scaled(high_half(scale), _mm256_extracti128_si256(zero_point, 1), sums + lane + 4));
 }
 
+// Rows [first_m, ...) of a block: of their sums where a row is one group, otherwise of their totals.
+template <class Scheme>
+void store_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows,
+                 const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {
+  const qcts_problem& p = *frame.problem;
+  const int64_t count = groups<Scheme>(p);
+  const uint32_t scale_dtype = Scheme::scale_dtype(p);
+  const uint8_t* scales = frame.prepared + block * block_bytes<Scheme>(p) + code_bytes<Scheme>(p);
+  for (int64_t m = 0; m < rows; ++m)
+    for (int64_t n = block * kColumns; n < p.n && n < (block + 1) * kColumns; n += kLanes) {
+      if (count == 1) {
+        store_row_sums(p, frame, scale_dtype, scales, first_m + m, n, sums[m]);
+      } else {
+        const __m256 total = _mm256_loadu_ps(&totals[m][n % kColumns]);
+        store_outputs(p, first_m + m, n, frame.rows[first_m + m].scale, low_half(total), high_half(total));
+      }
+    }
+}
+
 template <class Scheme>
 void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
   const qcts_problem& p = *frame.problem;
@@ -257,24 +276,48 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
       apply_scales(scale_dtype, at + scales_at, frame.x_sums + first_m * count + g, count, rows, sums,
                    totals);
   }
-  for (int64_t m = 0; m < rows; ++m)
-    for (int64_t n = block * kColumns; n < p.n && n < (block + 1) * kColumns; n += kLanes) {
-      if (count == 1) {
-        store_row_sums(p, frame, scale_dtype, codes + scales_at, first_m + m, n, sums[m]);
-      } else {
-        const __m256 total = _mm256_loadu_ps(&totals[m][n % kColumns]);
-        store_outputs(p, first_m + m, n, frame.rows[first_m + m].scale, low_half(total), high_half(total));
+  store_block<Scheme>(frame, block, first_m, rows, sums, totals);
+}
+
+// One row, and kStreams blocks side by side (kernels/avx2_streams.h).
+template <class Scheme>
+void multiply_streams(const Frame& frame, int64_t block, int64_t apart) {
+  const qcts_problem& p = *frame.problem;
+  alignas(64) int32_t sums[kStreams][kColumns];
+  alignas(64) float totals[kStreams][kColumns] = {};
+  const uint8_t* codes = frame.prepared + block * block_bytes<Scheme>(p);
+  const int64_t stream = apart * block_bytes<Scheme>(p), stride = group_bytes<Scheme>(p);
+  const int64_t pairs = padded_group<Scheme>(p) / 2, count = groups<Scheme>(p);
+  constexpr int64_t kMost = kStreamBytes / Scheme::kStepBytes * Scheme::kStepPairs;
+  for (int64_t g = 0; g < count; ++g, codes += stride) {
+    for (int64_t pair = 0; pair < pairs; pair += kMost)
+      for (int s = 0; s < kStreams; ++s) {
+        const Piece piece = {codes + s * stream + pair / Scheme::kStepPairs * Scheme::kStepBytes,
+                             pairs - pair < kMost ? pairs - pair : kMost, frame.x + 2 * (g * pairs + pair), 0,
+                             pair == 0};
+        multiply_codes<Scheme, 1, kVectors, kStreamPrefetchBytes>(piece, 0, sums + s);
       }
-    }
+    for (int s = 0; count > 1 && s < kStreams; ++s)
+      apply_scales(Scheme::scale_dtype(p), codes + s * stream + code_bytes<Scheme>(p), frame.x_sums + g,
+                   count, 1, sums + s, totals + s);
+  }
+  for (int s = 0; s < kStreams; ++s)
+    store_block<Scheme>(frame, block + s * apart, 0, 1, sums + s, totals + s);
 }
 
 template <class Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
-  for (int64_t block = first; block < last; ++block)
+  const auto alone = [&](int64_t block) {
     for (int64_t m = 0; m < m_count; m += kRows)
       multiply_block<Scheme>(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
+  };
+  if (m_count == 1)
+    return in_streams(
+        first, last, [&](int64_t block, int64_t apart) { multiply_streams<Scheme>(frame, block, apart); },
+        alone);
+  for (int64_t block = first; block < last; ++block) alone(block);
 }
 
 // A row as 16-bit qx - zx, and its sums; padding is 0.

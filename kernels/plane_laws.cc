@@ -101,6 +101,14 @@ uint32_t int4_rows_of_groups(const qcts_problem& p, PlaneLaw* laws, bool words) 
   return 3;
 }
 
+// Int4PreshuffledTensor for float8 x, unpacked.
+uint32_t int4_e4m3(const qcts_problem& p, PlaneLaw* laws) {
+  laws[0] = {"qdata", QCTS_I8, 2, {p.n, p.k / 2}};
+  laws[1] = {"scale", QCTS_F8_E4M3FN, 2, {p.k / p.group, p.n}};
+  laws[2] = {"row_scale", QCTS_F32, 1, {p.n}};
+  return 3;
+}
+
 uint32_t float8_rows(const qcts_problem& p, PlaneLaw* laws) {
   laws[0] = {"qdata", QCTS_F8_E4M3FN, 2, {p.n, p.k}};
   laws[1] = {"scale", QCTS_F32, 2, {p.n, 1}};
@@ -132,6 +140,7 @@ constexpr BlockLaw kBlocks[] = {
     {"int4_tinygemm", 0, false, 8}, {"int4_plain", 0, false, 8},   {"int4_int32", 0, false, 8},
     {"int8_group", 0, false, 1},    {"nf4", 64 * 256, true, 1},    {"mx", 32, false, 1},
     {"nvfp4", 16, false, 1},        {"gguf_proto", 256, false, 1}, {"fp8_sparse24", 8, false, 1},
+    {"int4_e4m3", 0, false, 8},
 };
 
 }  // namespace
@@ -149,6 +158,7 @@ uint32_t plane_laws(const qcts_problem& p, const char* scheme, const char* layou
                         p.k, p.n, p.k / group_of(p));
   if (is_family(scheme, "int4_plain")) return int4_rows_of_groups(p, laws, false);
   if (is_family(scheme, "int4_int32")) return int4_rows_of_groups(p, laws, true);
+  if (is_family(scheme, "int4_e4m3")) return int4_e4m3(p, laws);
   if (is_family(scheme, "fp8_row")) return float8_rows(p, laws);
   if (is_family(scheme, "fp8")) return fp8(p, laws);
   if (is_family(scheme, "fp8_sparse24")) return fp8_sparse24(p, laws);

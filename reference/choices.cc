@@ -87,7 +87,14 @@ std::vector<ChoiceEntry> make_ledger() {
         {"float8_activation_fbgemm",
          "x / scale, the scale at most activation_scale_ub / 448, at least 1 / (512 * 448)", "",
          "torchao 0.11.0 to 0.15.0 FbgemmFp8Tensor, which fp8_row has as dyn_row_fbgemm",
-         "fbgemm_gpu quantize.cu, dynamicQuantizeMatrixRowwise; by source, not run here"}}},
+         "fbgemm_gpu quantize.cu, dynamicQuantizeMatrixRowwise; by source, not run here"},
+        {"float8_activation_mslk", "x / scale, the row's largest magnitude at least 1/512",
+         "int4_plain_sym_g32 int4_plain_sym_g64 int4_plain_sym_g128 int4_plain_sym_g256 int4_e4m3",
+         "torchao's kernels on H100; fp8_row has it as dyn_row_mslk",
+         "MSLK 0017d3d (since 1.1.0), fp8_quantize.py, _kernel_quantize_fp8_row; by source, not run here"},
+        {"float8_activation_mslk_1_0", "x * (448 / the row's largest magnitude, at least 1e-12)", "",
+         "MSLK 1.0.0; no file tells which version will run it",
+         "fp8_quantize.py of v1.0.0; by source, not run here"}}},
       {"int8_division",
        "is the weight divided by the scale, or multiplied by its reciprocal",
        false,
@@ -107,7 +114,7 @@ std::vector<ChoiceEntry> make_ledger() {
        false,
        {{"half_even", "to the even code",
          "int8_row int8_tensor int8_group int8_row_reduced int8_tensor_reduced intx int4_tinygemm int4_plain "
-         "int4_int32 fp8_row fp8 mx nvfp4 tinyq",
+         "int4_int32 int4_e4m3 fp8_row fp8 mx nvfp4 tinyq",
          "", "torch.round, torch 2.13; the halfway goldens"},
         {"gguf_never_rounds", "nowhere: codes, scales and least values stay floats", "gguf_proto", "",
          "torchao 0.18.0, quant_primitives.py, _quantize_gguf"},
@@ -117,7 +124,7 @@ std::vector<ChoiceEntry> make_ledger() {
        false,
        {{"clamp_after_round", "after rounding",
          "int8_row int8_tensor int8_group int8_row_reduced int8_tensor_reduced intx int4_tinygemm int4_plain "
-         "int4_int32 tinyq_w8a32",
+         "int4_int32 int4_e4m3 tinyq_w8a32",
          "", "torchao 0.18.0, quantize_affine; TinyQ 006b7b9, linear_q_with_scale_and_zero_point"},
         {"clamp_before_round", "before rounding", "fp8_row", "compressed-tensors 0.20.0",
          "torchao 0.18.0, _quantize_affine_float8: clamp, then the cast rounds"},
@@ -141,7 +148,7 @@ std::vector<ChoiceEntry> make_ledger() {
          "torchao", "torchao 0.18.0, int4_tile_packed_to_4d_tensor.py, from_hp: no eps is passed"},
         {"fp8_zero_row_nan", "0, and the codes are NaN", "fp8_row", "",
          "torchao 0.18.0, quant_primitives.py, _choose_scale_float8"},
-        {"fp8_floor_1_512", "the row's maximum is at least 1/512", "",
+        {"fp8_floor_1_512", "the row's maximum is at least 1/512", "int4_e4m3",
          "torchao's kernels on H100 (MSLK, FBGEMM)", "fbgemm_gpu quantize_fp8_row; by source, not run here"},
         {"tinyq_zero_row", "0, and the codes are the int8 of NaN, which is 0 on x86", "tinyq", "",
          "goldens tinyq_006b7b9/*/zero_row"}}},
@@ -150,8 +157,9 @@ std::vector<ChoiceEntry> make_ledger() {
        true,
        {{"nan_code_zero",
          "0: float32 to int8 goes by way of int32, whose indefinite value ends in a zero byte",
-         "int8_row int8_tensor int8_group int8_row_reduced int8_tensor_reduced intx int4_plain tinyq", "",
-         "torch 2.13.0 on x86-64; undefined in C++"}}},
+         "int8_row int8_tensor int8_group int8_row_reduced int8_tensor_reduced intx int4_plain "
+         "int4_e4m3 tinyq",
+         "", "torch 2.13.0 on x86-64; undefined in C++"}}},
       {"int8_zero_point_part",
        "when does a linear with asymmetric rows of x subtract the zero point's part",
        false,
@@ -176,10 +184,34 @@ std::vector<ChoiceEntry> make_ledger() {
         {"int4_dequant_two_roundings", "twice, each in the dtype: 3.6 values in 100 differ", "gguf_proto",
          "torchao's Python dequantizer; PlainLayout of 0.5 to 0.7",
          "torchao 0.13.0, quant_primitives.py, _dequantize_affine_float_zero_point"}}},
+      {"int4_weight_below_float8_x",
+       "what does a linear of float8 x multiply int4 weights as",
+       true,
+       {{"int4_weight_exact", "as code * scale + zero, unrounded",
+         "int4_plain_sym_g32 int4_plain_sym_g64 int4_plain_sym_g128 int4_plain_sym_g256", "",
+         "derivation: the oracle's; a kernel that rounds them declares weight_cast"},
+        {"int4_below_float8_x", "formed in the dtype of the scale, then rounded to float8_e4m3fn", "",
+         "MSLK's f8i4bf16_rowwise on H100",
+         "MSLK 0017d3d f8i4bf16_rowwise.cu; CUTLASS mixed_input_utils.hpp, dequantize_A_kblock; by source, "
+         "not "
+         "run here"},
+        {"int4_table_e4m3",
+         "as its file's table has it: rounded to float8_e4m3fn with the scale of its group", "int4_e4m3",
+         "MSLK's f8i4bf16_shuffled on H100",
+         "CUTLASS mixed_dtype_utils.hpp, packed_scale_t; by source, not run here"}}},
+      {"e4m3_row_scale",
+       "whence the row's scale of int4 weights with float8 scales of groups",
+       false,
+       {{"row_scale_of_weights", "from the row's weights, which become float8 before they become int4",
+         "int4_e4m3", "",
+         "MSLK 0017d3d shuffle.py, quantize_int4_preshuffle; golden torchao_0_18_0/int4_e4m3_*"},
+        {"row_scale_of_groups", "the largest scale of the row's groups, of which each is then a part", "",
+         "torchao's conversion of an Int4Tensor, whose file reads alike",
+         "torchao 0.18.0, int4_preshuffled_tensor.py, from_int4_tensor"}}},
       {"int4_nibble_order",
        "which nibble of a byte holds the even column",
        false,
-       {{"nibble_even_low", "the low one", "int4_plain int4_int32",
+       {{"nibble_even_low", "the low one", "int4_plain int4_int32 int4_e4m3",
          "torchao Int4Tensor, CutlassInt4PackedLayout; compressed-tensors",
          "torchao 0.9.0, cutlass_int4_packed_layout.py, get_plain"},
         {"nibble_even_high", "the high one", "int4_tinygemm", "bitsandbytes",
@@ -314,9 +346,18 @@ constexpr std::string_view kNoMap =
     "found out of it (ATen's MetadataCuSparseLt) is for 16-bit elements";
 constexpr std::string_view kNoMapEvidence =
     "NVIDIA/CUDALibrarySamples issues 167 and 95; a CPU has no aten::_cslt_compress (torch 2.13.0, run)";
-constexpr std::array<KeptLayout, 1> kKept = {
+constexpr std::string_view kTwoMaps =
+    "two index maps of its metadata are published, and differ: blocks of 128 x 64 one below the other, and "
+    "strips of 64 rows; a file does not tell for which card it was compressed";
+constexpr std::string_view kTwoMapsEvidence =
+    "ATen's MetadataCuSparseLt (aten/src/ATen/native/sparse/cuda/SparseSemiStructuredTile.cu), torchao's "
+    "MetadataCusparseLt16bits (torchao/csrc/cuda/sparse24_sm90)";
+constexpr std::array<KeptLayout, 2> kKept = {
     {{"SemiSparseLayout", "int8 weights, 2:4 sparse, below LinearActivationQuantizedTensor",
-      "torchao 0.5.0 to 0.16.0 on a GPU (int8 dynamic activations)", kNoMap, kNoMapEvidence}}};
+      "torchao 0.5.0 to 0.16.0 on a GPU (int8 dynamic activations)", kNoMap, kNoMapEvidence},
+     {"SparseSemiStructuredTensorCUSPARSELT", "16-bit and 8-bit weights, 2:4 sparse, not quantized",
+      "torch's to_sparse_semi_structured, torchao's SemiSparseWeightConfig on a GPU with cuSPARSELt",
+      kTwoMaps, kTwoMapsEvidence}}};
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/peak.h"
+#include "kernels/stream.h"
 #include "suites/kernel_run.h"
 #include "suites/remote_provider.h"
 
@@ -94,19 +95,26 @@ class KernelContender final : public Contender {
   size_t y_bytes_ = 0;
 };
 
-// The machine's own pace: reads `read_bytes` with software prefetch and writes `write_bytes`, on rotating
-// copies and with `threads` threads.
+// The machine's own pace with the bytes of a problem, on rotating copies and with `threads` threads: a plain
+// copy of as many as are both read and written; what is left is read by the fastest of stream_loops(), which
+// the constructor finds out, or filled.
 class StreamProbe final : public Contender {
  public:
   StreamProbe(uint64_t read_bytes, uint64_t write_bytes, size_t copies, uint32_t threads);
   void call(size_t copy) override;
   size_t copies() const override { return copies_; }
   uint64_t sum() const { return sum_; }
+  const StreamLoop& loop() const { return *loop_; }
 
  private:
+  void copy_lines(const std::byte* from, size_t lines);
+  void read_rest(const std::byte* from, size_t lines);
+  void fill_rest(size_t from);
+
   size_t read_lines_, copies_;
   uint32_t threads_;
   BigBuffer read_, write_;
+  const StreamLoop* loop_;
   std::atomic<uint64_t> sum_{0};
 };
 

@@ -65,8 +65,8 @@ const std::vector<InputFamily>& families() {
        "weight beside x's own",
        {"quantize_activation", "linear"}},
       {"tiles",
-       "what only a second tile shows: more than 32 rows of x, more than 256 columns, more than 2048 "
-       "elements, and "
+       "what only a second tile shows: more than 32 rows of x, more than 256 columns, of one row more "
+       "than 512, more than 2048 elements, and "
        "sums that a narrow accumulator cannot hold",
        {"quantize_activation", "linear"}},
   };
@@ -88,11 +88,14 @@ std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
   return {{g, 2 * g}, {3 * g, g}};  // blocks along n too
 }
 
-// Behind what kernels take at a time: 32 rows of x, 256 columns, 2048 elements of a row.
+constexpr int64_t kDecodeColumns = 520;
+
+// Behind what kernels take at a time: 32 rows of x, 256 columns, 2048 elements of a row; and of one row,
+// which kernels have a path for, 8 blocks of 64 columns.
 std::vector<Shape> tiles_of(const Scheme& scheme) {
   const int64_t g = scheme.group();
-  if (g == 0) return {{8, 72}, {264, 40}, {8, 2051}};
-  return {{8, 2 * g}, {264, g}, {8, (2048 / g + 1) * g}, {32, 1024}};
+  if (g == 0) return {{8, 72}, {264, 40}, {8, 2051}, {kDecodeColumns, 40}};
+  return {{8, 2 * g}, {264, g}, {8, (2048 / g + 1) * g}, {kDecodeColumns, g}, {32, 1024}};
 }
 
 // The identity is k rows of x. Where one shape has to do, two long groups are enough to read every code back.
@@ -119,6 +122,7 @@ std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Sh
   // One row of x and a third of the weight's rows zero leave too few sums that a changed code would move out
   // of their bounds.
   if (generator == "zero_rows" || generator == "hard_x") return {5};
+  if (generator == "tiles" && shape.first == kDecodeColumns) return {1};
   if (generator == "tiles") return {shape.first > 256 || shape.second > 2048 ? 2 : 37};
   if (generator == "noise")
     return first ? std::vector<int64_t>{1, 2, 3, 4, 5, 8, 16, 17} : std::vector<int64_t>{1, 7};
@@ -191,7 +195,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
     // Other dtypes and narrow families: the first two shapes that the scheme takes.
     const bool weight_only = request.activation == kWeightOnly;
     const size_t most = request.set == InputSet::few                                    ? 1
-                        : family.generator == "tiles"                                   ? 3
+                        : family.generator == "tiles"                                   ? 4
                         : family.every_shape && dtype == DType::bfloat16 && weight_only ? 99
                                                                                         : 2;
     for (const auto& [n, k] : shapes_of_family(family, request.scheme, request.layout, request.set)) {

@@ -182,6 +182,11 @@ bool is_of_cutlass(std::string_view activation) {
 // (w8_a16_forward): F.linear(x, q.to(x.dtype)) has x's dtype; times the scales, then + bias, each in it.
 //
 // CUTLASS's kernels (recorded with exact sums in their place): int32 sums, times both scales in float32.
+//
+// int4_plain under dyn_row_mslk (MSLK's f8i4bf16_rowwise, recorded with exact sums in its place): weights are
+// formed in the dtype of their scale, a rounding that stands with the products here, then rounded to float8;
+// the sum times x's scale is rounded to bfloat16, then the bias is added. int4_e4m3 (its f8i4bf16_shuffled):
+// sums of float8 products, times both scales in float32, the same from there on.
 qcts_numerics recorded_numerics(const Question& question) {
   const Scheme& scheme = *question.input.scheme;
   const std::string_view activation = question.input.activation;
@@ -227,6 +232,14 @@ qcts_numerics recorded_numerics(const Question& question) {
   } else if (weight_only &&
              (family == "int4_tinygemm" || (family == "gguf_proto" && dtype == DType::float32))) {
     numerics.weight_cast = QCTS_F32;
+  } else if (family == "int4_plain" && activation == "dyn_row_mslk") {
+    numerics.weight_cast = QCTS_F8_E4M3FN;
+    numerics.product_cast = abi_dtype(question.input.weight.dtype);
+    numerics.output_cast = QCTS_BF16;
+  } else if (family == "int4_e4m3" && activation == "dyn_row_mslk") {
+    numerics.product_cast = QCTS_NONE;
+    numerics.output_cast = QCTS_BF16;
+    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
   } else if (scheme.name() == "tinyq_w8a32") {
     numerics.weight_cast = numerics.partial_cast = QCTS_F32;
   } else if (scheme.name() == "tinyq_w8a16") {

@@ -182,21 +182,44 @@ TEST(Size, EveryShardMayAddWhatAFileMay) {
   EXPECT_EQ(container_bound_bytes(count, targets), 3 * one);
 }
 
+// Of one weight that its own law describes: what it reduces to, and what is asked of it.
+std::pair<double, std::optional<double>> lawful_reduction(const Scheme& scheme, const WeightShape& shape,
+                                                          const nlohmann::ordered_json& targets) {
+  const uint64_t law = scheme.payload_bytes(shape);
+  const uint64_t dense = bytes_of(shape.dtype, std::vector<int64_t>{shape.n, shape.k});
+  return {static_cast<double>(dense) / static_cast<double>(law),
+          minimum_reduction({"w", &scheme, shape, law, law, law, dense}, targets)};
+}
+
 TEST(Size, EverySchemeHasATargetThatItsOwnLawMeets) {
   const auto targets = load_size_targets(targets_folder());
   for (const Scheme* scheme : schemes())
     for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
-      const WeightShape shape{dtype, 64, 1024};
-      const uint64_t law = scheme->payload_bytes(shape);
-      const uint64_t dense = bytes_of(dtype, std::vector<int64_t>{64, 1024});
-      const std::optional<double> least =
-          minimum_reduction({"w", scheme, shape, law, law, law, dense}, targets);
+      const auto [reduction, least] = lawful_reduction(*scheme, {dtype, 64, 1024}, targets);
       ASSERT_TRUE(least) << scheme->name();
-      EXPECT_GE(static_cast<double>(dense) / static_cast<double>(law), *least)
-          << scheme->name() << " " << dtype_name(dtype);
-      EXPECT_LT(static_cast<double>(dense) / static_cast<double>(law), *least * 1.02)
+      EXPECT_GE(reduction, *least) << scheme->name() << " " << dtype_name(dtype);
+      EXPECT_LT(reduction, *least * 1.02)
           << scheme->name() << " " << dtype_name(dtype) << ": a target this far below the law stops nothing";
     }
+}
+
+TEST(Size, NoTargetRefusesTheNarrowestWeightsThatItIsFor) {
+  const auto targets = load_size_targets(targets_folder());
+  for (const Scheme* scheme : schemes()) {
+    size_t asked = 0;
+    for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16})
+      for (const int64_t n : {1, 128})
+        for (int64_t k = 8; k <= 1024; k += 8) {
+          const WeightShape shape{dtype, n, k};
+          if (scheme->refusal(shape, "plain")) continue;
+          const auto [reduction, least] = lawful_reduction(*scheme, shape, targets);
+          if (!least) continue;
+          ++asked;
+          EXPECT_GE(reduction, *least)
+              << scheme->name() << " " << dtype_name(dtype) << " " << n << " x " << k;
+        }
+    EXPECT_GT(asked, 0) << scheme->name();
+  }
 }
 
 }  // namespace

@@ -154,6 +154,7 @@ Question ask_golden(const Case& c) {
   if (c.op == "quantize") {
     // The producers of two layouts may differ in the recipe, so the layout goes along.
     input.layout = golden.tensor().layout;
+    if (golden.has("w")) input.weight.dtype = golden.expected("w").dtype;  // which not every file tells
     input.x = golden.float_weight();
     question.expected.planes = golden.plain_from_producer();
   } else if (c.op == "quantize_activation") {

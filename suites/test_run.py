@@ -114,14 +114,24 @@ def test_schemes_and_list_speak_json():
     assert ids == sorted(ids) and all(name.startswith("size.file/") for name in ids)
 
 
+def golden_file(name):
+    manifest = json.loads((ROOT / "fixtures/manifest.json").read_text())
+    return next(ROOT / "fixtures" / g["file"] for g in manifest["goldens"] if g["id"].endswith(name))
+
+
 @pytest.fixture(scope="module")
 def golden():
-    manifest = json.loads((ROOT / "fixtures/manifest.json").read_text())
-    return next(ROOT / "fixtures" / g["file"] for g in manifest["goldens"] if g["id"].endswith("int8_row/toy_64_32_64"))
+    return golden_file("int8_row/toy_64_32_64")
 
 
-def test_check_judges_a_file_without_a_manifest(golden):
-    result = subprocess.run([QCTS, "check", "--json", str(golden)], capture_output=True, text=True, timeout=120)
+# The second and third ask for a policy of x, the third in a packed layout.
+@pytest.mark.parametrize(
+    "name", ["int8_row/toy_64_32_64", "int4_plain_sym_g32/toy_64_32_64", "int4_e4m3_g128/preshuffled_32x256_bf16"]
+)
+def test_check_judges_a_file_without_a_manifest(name):
+    result = subprocess.run(
+        [QCTS, "check", "--json", str(golden_file(name))], capture_output=True, text=True, timeout=120
+    )
     answer = json.loads(result.stdout)
     assert result.returncode == 0 and answer["passed"]
     kinds = {verdict["case_id"].split("/")[0] for verdict in answer["verdicts"] if verdict["status"] == "pass"}

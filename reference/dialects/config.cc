@@ -5,6 +5,7 @@
 
 #include "reference/dialects/attributes.h"
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/view.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {
@@ -16,9 +17,9 @@ struct Makes {
   std::string_view object, text;  // the class, and the string of transformers 4
   std::string_view classes;
   std::string_view layouts;
-  bool activations;  // LinearActivationQuantizedTensor around it, or act_quant_kwargs in it
+  bool activations;  // LinearActivationQuantizedTensor around it, act_quant_kwargs in it, or float8 scales
 };
-constexpr std::array<Makes, 6> kMakes = {{
+constexpr std::array<Makes, 7> kMakes = {{
     {"Int8WeightOnlyConfig", "int8_weight_only", "Int8Tensor", "Plain", false},
     {"Int8DynamicActivationInt8WeightConfig", "int8_dynamic_activation_int8_weight", "Int8Tensor",
      "Plain SemiSparse", true},
@@ -29,6 +30,8 @@ constexpr std::array<Makes, 6> kMakes = {{
      "Int4Tensor Int4PlainInt32Tensor Int4TilePackedTo4dTensor Int4PreshuffledTensor Int4OpaqueTensor "
      "Int4MarlinSparseTensor",
      "Int4CPU TensorCoreTiled Plain MarlinSparse Int4XPU", false},
+    {"Float8DynamicActivationInt4WeightConfig", "Float8DynamicActivationInt4WeightConfig",
+     "Int4Tensor Int4PreshuffledTensor", "", true},
     {"Int8DynamicActivationInt4WeightConfig", "int8_dynamic_activation_int4_weight",
      "IntxUnpackedToInt8Tensor", "Plain MarlinQQQ Int8DynamicActInt4", true},
 }};
@@ -70,7 +73,11 @@ std::string class_contradiction(const NamedTensor& tensor, const Makes& makes) {
   const std::string cls = wrapped ? word_at(tensor, prefix) : tensor.type;
   const std::string at = wrapped ? prefix + "." : "";
   const auto kwargs = tensor.attributes.find(at + "act_quant_kwargs");
-  const bool activations = wrapped || (kwargs != tensor.attributes.end() && !kwargs->is_null()) ||
+  const bool below_float8 =
+      data_name(tensor.attributes.value("activation_dtype", Json())) == "float8_e4m3fn" ||
+      any_payload(tensor, {"row_scale"});
+  const bool activations = wrapped || below_float8 ||
+                           (kwargs != tensor.attributes.end() && !kwargs->is_null()) ||
                            tensor.attributes.contains("activation_quantization");
   if (activations != makes.activations)
     return std::string(activations ? "quantizes" : "does not quantize") + " its activations";

@@ -265,6 +265,14 @@ TEST(Schema, RecognizesSchemes) {
   EXPECT_EQ(scheme_of(opaque()), "int4_tinygemm_g32/");
   EXPECT_EQ(scheme_of(tile()), "int4_tinygemm_g32/tile_packed_4d");
   EXPECT_EQ(scheme_of(int4()), "int4_plain_g32/plain");  // another recipe: MSLK's, signed codes
+  NamedTensor float8_x = int4();
+  float8_x.attributes["activation_dtype"] = dtype_json("float8_e4m3fn");
+  EXPECT_EQ(scheme_of(float8_x), "int4_plain_sym_g32/plain");
+  check(float8_x);
+  EXPECT_EQ(float8_x.activation, "dyn_row_mslk");
+  NamedTensor other_x = int4();
+  other_x.attributes["activation_dtype"] = dtype_json("float8_e5m2");
+  EXPECT_EQ(scheme_of(other_x), "/");
   NamedTensor grouped = int8();
   grouped.attributes["block_size"] = {1, 4};
   grouped.payload[1].tensor = zeros(DType::float32, {4, 2});

@@ -78,6 +78,13 @@ std::optional<NamedTensor> stacked(const NamedTensor& tensor) {
   return matrix;
 }
 
+// A tensor of float8 scales whose own dtype is theirs (Int4PreshuffledTensor) does not say its weight's: its
+// layer gives bfloat16 whatever it was.
+WeightShape weight_shape(const NamedTensor& tensor) {
+  const DType dtype = tensor.dtype == DType::float8_e4m3fn ? DType::bfloat16 : tensor.dtype;
+  return {dtype, tensor.shape[0], tensor.shape[1]};
+}
+
 const View* view_of(const NamedTensor& tensor) {
   for (const View* view : kViews)
     if (!view->recognize(tensor).scheme.empty()) return view;
@@ -154,7 +161,7 @@ void recognize_scheme(NamedTensor& tensor) {
   const Recognized found = view->recognize(tensor);
   const Scheme* scheme = find_scheme(found.scheme);
   if (!scheme || !scheme->find_activation(found.activation)) return;
-  const WeightShape shape = {tensor.dtype, tensor.shape[0], tensor.shape[1]};
+  const WeightShape shape = weight_shape(tensor);
   // A CPU pack takes one set of shapes whatever its instruction set; any of them answers for all.
   const std::string_view layout =
       found.layout.empty() ? std::string_view("cpu_default") : std::string_view(found.layout);
@@ -178,10 +185,10 @@ std::optional<SchemeTensor> scheme_tensor(const NamedTensor& tensor, std::string
   result.scheme = scheme;
   result.layout = tensor.layout.empty() ? std::string(layout_hint) : tensor.layout;
   result.activation = tensor.activation;
-  result.dtype = tensor.dtype;
-  result.n = tensor.shape[0];
-  result.k = tensor.shape[1];
-  const WeightShape shape = {tensor.dtype, result.n, result.k};
+  const WeightShape shape = weight_shape(tensor);
+  result.dtype = shape.dtype;
+  result.n = shape.n;
+  result.k = shape.k;
   if (!scheme->find_layout(result.layout))
     refuse(RefusalClass::SubclassSchema, tensor.name + " (" + tensor.type +
                                              "): the file does not say which CPU packed it, and \"" +

@@ -180,4 +180,14 @@ Outer semi_structured_outer(const NamedTensor& tensor) {
   return {tensor.shape, values.dtype};
 }
 
+Outer cusparselt_outer(const NamedTensor& tensor) {
+  const Tensor* packed = find_payload(tensor, "packed");
+  if (!packed || tensor.shape.size() != 2) return {tensor.shape, tensor.dtype};
+  require_payload(tensor, "packed", {DType::int8, DType::float8_e4m3fn, DType::float16, DType::bfloat16});
+  if (packed->numel() < tensor.shape[0] * tensor.shape[1] / 2)
+    contradict(tensor, "packed of " + shape_text(packed->shape) + " does not hold half of " +
+                           shape_text(tensor.shape));
+  return {tensor.shape, packed->dtype};
+}
+
 }  // namespace qcts

@@ -16,8 +16,10 @@ std::optional<Tensor> dense_of_blocks(const NamedTensor& tensor, const std::stri
 // BlockSparseTensor, SparseSemiStructuredTensorCUTLASS; nullopt for every other class and for contradictions.
 std::optional<Tensor> dense_of_sparse_weight(const NamedTensor& tensor);
 
-// ClassSchema::outer of the two.
+// ClassSchema::outer of the two, and of SparseSemiStructuredTensorCUSPARSELT: torch 2.13.0, torch/sparse/
+// semi_structured.py, whose `packed` is n x k/2 kept elements and cuSPARSELt's metadata in one.
 Outer block_sparse_outer(const NamedTensor& tensor);
 Outer semi_structured_outer(const NamedTensor& tensor);
+Outer cusparselt_outer(const NamedTensor& tensor);
 
 }  // namespace qcts

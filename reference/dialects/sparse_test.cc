@@ -66,6 +66,11 @@ TEST(BlockSparse, RefusesIndicesThatLie) {
   }
 }
 
+Tensor all_zeros(DType dtype, std::vector<int64_t> shape) {
+  const uint64_t bytes = bytes_of(dtype, shape);
+  return make_tensor(dtype, std::move(shape), std::vector<std::byte>(bytes));
+}
+
 NamedTensor semi_structured(DType dtype, std::vector<int64_t> shape, std::vector<int64_t> packed,
                             std::vector<int64_t> meta, int nibbles) {
   NamedTensor t;
@@ -92,6 +97,19 @@ TEST(SemiStructured, RefusesPartsOfOtherShapes) {
            semi_structured(DType::float64, {32, 32}, {32, 16}, {32, 2}, 0x44),
        })
     EXPECT_THROW(semi_structured_outer(wrong), Refused) << shape_text(wrong.shape);
+}
+
+TEST(SemiStructured, CusparseltHoldsAtLeastTheKeptHalf) {
+  NamedTensor t;
+  t.name = "w", t.type = "SparseSemiStructuredTensorCUSPARSELT", t.shape = {32, 64};
+  for (const int64_t elems : {1024, 1152})
+    EXPECT_EQ((t.payload = {{"packed", all_zeros(DType::bfloat16, {elems})}}, cusparselt_outer(t).dtype),
+              DType::bfloat16);
+  t.payload = {{"packed", all_zeros(DType::bfloat16, {1023})}};
+  EXPECT_THROW(cusparselt_outer(t), Refused);
+  t.payload = {{"packed", all_zeros(DType::float64, {1152})}};
+  EXPECT_THROW(cusparselt_outer(t), Refused);
+  EXPECT_FALSE(dense_by_dialect(t));
 }
 
 TEST(SemiStructured, MetadataThatNamesOnePlaceTwiceMeansNothing) {

@@ -13,7 +13,7 @@ Json state_int4_plain(const SchemeTensor& tensor) {
   Json dict = Json::object();
   for (const char* key : {"qdata", "scale", "zero_point"}) dict[key] = plane_here();
   dict["block_size"] = group_block(tensor);
-  dict["activation_dtype"] = dtype_json("bfloat16");
+  dict["activation_dtype"] = dtype_json(tensor.activation == kWeightOnly ? "bfloat16" : "float8_e4m3fn");
   dict["act_pre_scale"] = nullptr;
   return dict;
 }

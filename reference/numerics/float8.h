@@ -24,7 +24,7 @@ float largest_magnitude(std::span<const float> values);
 float float8_scale(DType dtype, DType code, float largest, const Float8Bounds& bounds = {});
 
 // MSLK 0017d3d, mslk/quantize/triton/fp8_quantize.py, _kernel_quantize_fp8_row: clamp(largest, 1/512, upper)
-// / 448 in float32, whatever the tensor's type (choice fp8_floor_512).
+// / 448 in float32, whatever the tensor's type (choice fp8_floor_1_512).
 float float8_scale_floored(float largest, std::optional<float> upper = {});
 
 // torchao 0.6.1 to 0.11.0, _choose_qparams_affine with eps = 2^-23: largest / max, at least 2^-23, in

@@ -5,14 +5,15 @@
 // scale; code = clamp(round((w - min) / scale), 0, 15) - 8. Scale and zero are then rounded to the weight's
 // dtype. int4_plain_sym_g32 .. : Float8DynamicActivationInt4WeightConfig(int4_packing_format="plain"), MSLK's
 // int4_row_quantize: scale = max(max |w|, 1e-6) / 8, code = clamp(round(w / scale), -8, 7), zero = 0.
-// Meaning: code * scale + zero, rounded once.
+// Meaning: code * scale + zero, rounded once. x below that config: MSLK's quantize_fp8_row, float8.h's
+// dyn_row_mslk.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 
 #include "reference/numerics/soft_float.h"
-#include "reference/schemes/scheme.h"
+#include "reference/schemes/float8.h"
 
 namespace qcts {
 namespace {
@@ -27,6 +28,18 @@ constexpr std::array<LayoutInfo, 2> kInt4PlainLayouts = {{
      "of the tensor core's operand",
      false},
 }};
+
+constexpr std::array<ActivationInfo, 2> kInt4PlainPolicies = {
+    {{kWeightOnly, "torchao 0.18.0 int4_tensor.py, linear: activation_dtype bfloat16"},
+     {"dyn_row_mslk",
+      "torchao 0.18.0 int4_tensor.py, linear: activation_dtype float8_e4m3fn; MSLK 0017d3d fp8_quantize.py, "
+      "_kernel_quantize_fp8_row; by source, not confirmed on hardware"}}};
+
+// The same x as fp8_row's.
+const Float8Scheme& float8_x() {
+  static const Float8Scheme scheme({.name = "int4_plain_sym", .family = "int4_plain", .summary = ""});
+  return scheme;
+}
 
 bool is_shuffled(std::string_view layout) { return layout == "preshuffled_bf16"; }
 
@@ -100,6 +113,24 @@ class Int4Plain final : public Scheme {
   }
   int64_t group() const override { return group_; }
   std::span<const LayoutInfo> layouts() const override { return kInt4PlainLayouts; }
+  // The recipe of bfloat16 x has floating zeros, that of float8 x none.
+  std::span<const ActivationInfo> activations() const override {
+    return std::span(kInt4PlainPolicies).first(symmetric_ ? 2 : 1);
+  }
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+    if (!find_activation(activation)) return Scheme::activation_specs(x, activation);
+    return float8_x().activation_specs(x, activation);
+  }
+  Planes quantize_activation(const Matrix& x, std::string_view activation,
+                             const Planes& weight) const override {
+    if (!find_activation(activation)) return Scheme::quantize_activation(x, activation, weight);
+    return float8_x().quantize_activation(x, activation, weight);
+  }
+  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+                        std::span<double> out) const override {
+    if (!find_activation(activation)) return Scheme::exact_activation(planes, x, activation, row, out);
+    float8_x().exact_activation(planes, x, activation, row, out);
+  }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);

@@ -34,6 +34,7 @@ Golden golden_of(const fs::path& path, const Checkpoint& checkpoint, const std::
     info.name = named.name;
     info.scheme = named.scheme;
     info.layout = named.layout.empty() && !named.scheme.empty() ? cpu_layout : named.layout;
+    info.activation = named.activation;
     golden.tensors.push_back(std::move(info));
   }
   return golden;

@@ -1,5 +1,6 @@
 #include "suites/cli/dense.h"
 
+#include "reference/choices.h"
 #include "reference/dialects/dense.h"
 #include "reference/numerics/soft_float.h"
 
@@ -40,7 +41,24 @@ std::vector<std::byte> in_dtype(const Tensor& tensor, DType dtype) {
   return widened;
 }
 
+namespace {
+
+bool names_layout(const NamedTensor& tensor, std::string_view layout) {
+  if (tensor.type == layout) return true;
+  for (const auto& [name, value] : tensor.attributes.items()) {
+    const auto type = value.is_object() ? value.find("_type") : value.end();
+    if (type != value.end() && type->is_string() && type->get_ref<const std::string&>().starts_with(layout))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string why_not_dense(const NamedTensor& tensor) {
+  for (const KeptLayout& layout : kept_layouts())
+    if (names_layout(tensor, layout.name))
+      return std::string(layout.name) + " is read and saved, not dequantized: " + std::string(layout.why);
   std::string text = tensor.type;
   const auto block = tensor.attributes.find("block_size");
   if (block != tensor.attributes.end()) {

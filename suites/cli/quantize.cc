@@ -78,6 +78,7 @@ Plan plan_of(const QuantizeWords& words) {
   if (is_layout && !plan.cls && torchao_class(*plan.scheme, plan.layout))
     throw UsageError("no class of torchao 0.18.0 holds " + words.scheme + " under the policy '" +
                      plan.activation + "'");
+  if (layouts.empty()) throw UsageError(words.scheme + " is read and judged; its files are not written here");
   if (!is_layout || (!plan.cls && plan.scheme->family() != "tinyq"))
     throw UsageError(words.scheme + " is not written in the layout '" + plan.layout + "'" +
                      did_you_mean(plan.layout, layouts));

@@ -67,15 +67,23 @@ Json table() {
   return rows;
 }
 
-// The first scheme of a family in full, the others in a line each.
+std::string policy_names(const Json& row) {
+  std::string names;
+  for (const Json& policy : row["activations"]) names += policy["name"].get<std::string>() + "  ";
+  return names;
+}
+
+// The first scheme of a family in full, the others in a line each, with their policies where they are others.
 void print(const Json& rows) {
-  std::string family;
+  std::string family, policies;
   for (const Json& row : rows) {
     if (row["family"] == family) {
       char reduction[32];
       std::snprintf(reduction, sizeof reduction, "%.2fx", row["size_example"]["reduction"].get<double>());
       std::cout << row["name"].get<std::string>() << ": " << row["summary"].get<std::string>() << "; "
                 << reduction << "\n";
+      if (policy_names(row) != policies) std::cout << "  x           " << policy_names(row) << "\n";
+      policies = policy_names(row);
       continue;
     }
     if (!family.empty()) std::cout << "\n";
@@ -96,8 +104,8 @@ void print(const Json& rows) {
     for (const Json& layout : row["layouts"])
       std::cout << layout["name"].get<std::string>()
                 << (layout["confirmed"].get<bool>() ? "  " : " (by index map, not confirmed on hardware)  ");
-    std::cout << "\n  x           ";
-    for (const Json& policy : row["activations"]) std::cout << policy["name"].get<std::string>() << "  ";
+    policies = policy_names(row);
+    std::cout << "\n  x           " << policies;
     const Json& size = row["size_example"];
     char line[160];
     std::snprintf(line, sizeof line, "\n  size        %lld x %lld %s: %llu -> %llu bytes, %.2fx\n",

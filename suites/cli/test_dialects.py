@@ -53,6 +53,14 @@ def test_resave_keeps_files_of_old_writers(id, tmp_path):
         assert (copy / file).read_bytes() == (path / file).read_bytes(), file
 
 
+@pytest.mark.parametrize("id", [id for id, entry in GOLDENS.items() if "noise_packed" in entry["flags"]])
+def test_a_layout_that_nobody_publishes_is_not_guessed_at(id, tmp_path):
+    """Protects: weights whose packed bytes only a card's library knows; a wrong guess would be taken for a weight."""
+    done = qcts("dequantize", FIXTURES / GOLDENS[id]["file"], tmp_path / "dense.safetensors", code=1)
+    assert "is read and saved, not dequantized: " in done.stderr
+    assert not (tmp_path / "dense.safetensors").exists()
+
+
 FIRST_POLICIES = [
     ("0_5_0/int8dq", "int8_row", "dyn_row_sym_127"),
     ("0_9_0/int8dq", "int8_row", "dyn_row_sym_127"),

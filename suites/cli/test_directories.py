@@ -61,6 +61,11 @@ CONTRADICTIONS = {
         rename("Int8DynamicActivationInt8WeightConfig"),
         "does not quantize its activations",
     ),
+    "float8_activations": (
+        "transformers_4_57_1/int4wo",
+        rename("Float8DynamicActivationInt4WeightConfig"),
+        "does not quantize its activations",
+    ),
     "group": (
         "transformers_4_57_1/int4wo",
         as_string("int4_weight_only", group_size=64),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dialect_files import read_safetensors, write_safetensors
 from qcts_program import ROOT, inspect, qcts
 
 GOLDENS = json.loads((ROOT / "fixtures/manifest.json").read_text())["goldens"]
@@ -14,6 +15,26 @@ GOLDENS = json.loads((ROOT / "fixtures/manifest.json").read_text())["goldens"]
 def golden(ending, want="int8_row"):
     files = (g["file"] for g in GOLDENS if want in g["id"])
     return next(ROOT / "fixtures" / file for file in files if file.endswith(ending))
+
+
+INT4_BELOW_FLOAT8 = [g for g in GOLDENS if g["id"].startswith("torchao_0_18_0/int4_plain_sym_")]
+
+
+@pytest.mark.parametrize("entry", INT4_BELOW_FLOAT8, ids=lambda g: g["id"])
+def test_quantize_writes_int4_below_float8_x_as_torchao_does(entry, tmp_path):
+    """Protects: activation_dtype, without which torchao runs another kernel, and zeros of 0."""
+    tensors, given = entry["tensors"], read_safetensors(ROOT / "fixtures" / entry["expected"])
+    dense = {t["name"]: given[f"{t['name']}|w"] for t in tensors if t["scheme"]}
+    scheme = next(t["scheme"] for t in tensors if t["scheme"])
+    source, out = tmp_path / "dense.safetensors", tmp_path / f"out{Path(entry['file']).suffix}"
+    qcts("quantize", "--scheme", scheme, "--activation", "dyn_row_mslk", write_safetensors(source, dense), out)
+    want = {tensor["name"]: tensor for tensor in inspect(ROOT / "fixtures" / entry["file"])["tensors"]}
+    for tensor in inspect(out)["tensors"]:
+        other = want[tensor["name"]]
+        assert tensor["attributes"] == other["attributes"] and tensor["scheme"] == other["scheme"]
+        assert tensor["attributes"]["activation_dtype"]["_data"] == "float8_e4m3fn"
+        parts = [{p["name"]: p["sha256"] for p in each["payload"]} for each in (tensor, other)]
+        assert len(parts[0]) == 3 and parts[0] == parts[1]
 
 
 WRITTEN = [g for g in GOLDENS if "torchscript" not in g["flags"]]  # TorchScript is read alone

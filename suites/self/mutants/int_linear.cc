@@ -110,6 +110,7 @@ double row_sum(const Side& of_row, const qcts_problem& p, int64_t n) {
     if (planted(da_group_sums_as_bf16)) sum = round_to(QCTS_BF16, static_cast<float>(sum));
     int64_t at = n * groups + g;
     if (planted(w8_columns_past_256_wrap) && n >= 256) at -= 256;
+    if (planted(w8_one_row_past_256_wraps) && p.m == 1 && n >= 256) at -= 256;
     if (planted(da_last_of_many_groups) && groups > 4 && g == groups - 1) --at;
     float scale = load(dtype, scales, at);
     if (planted(da_wide_scale_narrowed)) scale = round_to(p.w_dtype, scale);

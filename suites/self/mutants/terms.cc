@@ -125,6 +125,7 @@ Term int4_plain_term(const qcts_problem& p, int64_t n, int64_t k) {
   int64_t zero_at = at;
   if (planted(lip_zero_of_group_before) && group > 0) zero_at -= p.n;
   if (planted(lip_columns_past_256_wrap) && n >= 256) zero_at -= 256;
+  if (planted(lip_one_row_past_512_wraps) && p.m == 1 && n >= 512) zero_at -= 512;
   const float scale = load(p.w_dtype, source(p, "scale"), at);
   const float zero = load(p.w_dtype, source(p, "zero_point"), zero_at);
   return {static_cast<double>(code), scale, zero};

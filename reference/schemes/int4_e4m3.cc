@@ -1,0 +1,261 @@
+// int4_e4m3_g128, _g256: torchao 0.18.0 Float8DynamicActivationInt4WeightConfig in its default packing,
+// Int4PreshuffledTensor.from_hp(activation_dtype=float8_e4m3fn) of
+// torchao/quantization/quantize_/workflows/int4/int4_preshuffled_tensor.py; the recipe is MSLK 0017d3d
+// mslk/quantize/shuffle.py, quantize_int4_preshuffle(dtype="fp8"): a row becomes float8 with one float32
+// scale (quantize_fp8_row), and these float8 numbers v, in float32, int4 with a scale for each group of them:
+// max(max |v|, 1e-6) / 8, code = clamp(round(v / scale), -8, 7). The group's scale is then rounded to e4m3.
+// Meaning: e4m3(code * scale) * row scale, the first rounded because a file holds it as a table of the eight
+// negative codes; float32, then the weight's dtype.
+//
+// "preshuffled_fp8": MSLK csrc/gemm/cutlass/mixed_dtype_utils.cu, fp8_preshuffle_i4, and CUTLASS
+// tools/util/include/cutlass/util/mixed_dtype_utils.hpp: a nibble is the sign and the place in the table, so
+// that 1 .. 7 are stored as 7 .. 1 (unified_encode_int4b); scale is [k / g, 8, n] by name, and in its bytes
+// the tables e4m3(scale * -8) .. e4m3(scale * -1) of row after row (pack_scale_fp8).
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "reference/numerics/float8.h"
+#include "reference/numerics/soft_float.h"
+#include "reference/schemes/float8.h"
+
+namespace qcts {
+namespace {
+
+constexpr DType kE4m3 = DType::float8_e4m3fn;
+constexpr float kLeastE4m3Range = 1e-6f;
+constexpr int kTableEntries = 8;
+
+constexpr std::array<LayoutInfo, 2> kInt4E4m3Layouts = {
+    {{"plain", "codes in two's complement, even k in the low nibble, one scale a group; no producer's", true},
+     {"preshuffled_fp8",
+      "MSLK csrc/gemm/cutlass/mixed_dtype_utils.cu fp8_preshuffle_i4, by CUTLASS's layout of the tensor "
+      "core's "
+      "operand",
+      false}}};
+
+constexpr std::array<ActivationInfo, 2> kInt4E4m3Policies = {
+    {{kWeightOnly, "no producer's"},
+     {"dyn_row_mslk",
+      "torchao 0.18.0 int4_preshuffled_tensor.py, linear; MSLK 0017d3d fp8_quantize.py, "
+      "_kernel_quantize_fp8_row; by source, not confirmed on hardware"}}};
+
+// The same x as fp8_row's.
+const Float8Scheme& x_of_rows() {
+  static const Float8Scheme scheme({.name = "int4_e4m3", .family = "int4_e4m3", .summary = ""});
+  return scheme;
+}
+
+// Place of weight [n, k] among the nibbles; two a byte, the even one low. Preshuffled: tiles of 16 rows and
+// 32 columns, n fastest; in a tile each of 32 lanes t = (k % 16) / 4 + 4 * (n % 8) has sixteen codes in a
+// row: bits 0 and 1 are k % 4, bit 2 is n % 16 / 8, bit 3 is k % 32 / 16.
+int64_t nibble_place(bool shuffled, const WeightShape& shape, int64_t n, int64_t k) {
+  if (!shuffled) return n * shape.k + k;
+  const int64_t tile = k / 32 * (shape.n / 16) + n / 16;
+  const int64_t lane = k % 16 / 4 + 4 * (n % 8);
+  return tile * 512 + lane * 16 + k % 4 + n % 16 / 8 * 4 + k % 32 / 16 * 8;
+}
+
+int int4_of(int nibble, bool shuffled) {
+  if (nibble >= 8) return nibble - 16;
+  return shuffled && nibble > 0 ? 8 - nibble : nibble;
+}
+
+int nibble_of(int code, bool shuffled) { return shuffled && code > 0 ? 8 - code : code & 0xF; }
+
+int int4_at(std::span<const std::byte> qdata, int64_t place, bool shuffled) {
+  const int byte = static_cast<int>(qdata[static_cast<size_t>(place / 2)]);
+  return int4_of(place % 2 ? byte >> 4 : byte & 0xF, shuffled);
+}
+
+void put_int4(std::span<std::byte> qdata, int64_t place, int code, bool shuffled) {
+  qdata[static_cast<size_t>(place / 2)] |=
+      static_cast<std::byte>(nibble_of(code, shuffled) << (place % 2 ? 4 : 0));
+}
+
+// e4m3(code * scale); 0 is 0 whatever the scale.
+double table_value(int code, double scale) {
+  if (code == 0) return 0;
+  const double most = float_format(kE4m3).max;
+  return round_to(kE4m3, std::isnan(scale) ? scale : std::clamp(code * scale, -most, most));
+}
+
+class Int4E4m3 final : public Scheme {
+ public:
+  explicit Int4E4m3(int64_t group)
+      : group_(group),
+        name_("int4_e4m3_g" + std::to_string(group)),
+        summary_("int4 weights, a float8_e4m3fn scale for each " + std::to_string(group) +
+                 " along k, one float32 scale a row") {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view family() const override { return "int4_e4m3"; }
+  std::string_view summary() const override { return summary_; }
+  std::string_view source() const override {
+    return "torchao 0.18.0 Float8DynamicActivationInt4WeightConfig: Int4PreshuffledTensor.from_hp, MSLK "
+           "quantize_int4_preshuffle";
+  }
+  int64_t group() const override { return group_; }
+  std::span<const LayoutInfo> layouts() const override { return kInt4E4m3Layouts; }
+  std::span<const ActivationInfo> activations() const override { return kInt4E4m3Policies; }
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+    return x_of_rows().activation_specs(x, activation);
+  }
+  Planes quantize_activation(const Matrix& x, std::string_view activation,
+                             const Planes& weight) const override {
+    return x_of_rows().quantize_activation(x, activation, weight);
+  }
+  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+                        std::span<double> out) const override {
+    x_of_rows().exact_activation(planes, x, activation, row, out);
+  }
+
+  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
+    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
+      return name_ + " takes float32, float16 and bfloat16 weights, not " +
+             std::string(dtype_name(shape.dtype));
+    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
+    if (shape.k % group_ != 0)
+      return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
+             std::to_string(group_);
+    if (layout != "plain" && shape.n % 16 != 0)
+      return "N = " + std::to_string(shape.n) + " is not a multiple of 16, the rows of a tile";
+    return std::nullopt;
+  }
+
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
+    std::vector<int64_t> scales = {shape.k / group_, shape.n};
+    if (layout != "plain") scales.insert(scales.begin() + 1, kTableEntries);
+    return {{"qdata", DType::int8, {shape.n, shape.k / 2}},
+            {"scale", kE4m3, scales},
+            {"row_scale", DType::float32, {shape.n}}};
+  }
+
+  Planes quantize(const Matrix& weight, std::string_view) const override {
+    const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
+    Planes planes = make_planes(plane_specs(shape, "plain"));
+    const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
+    std::vector<float> row(static_cast<size_t>(shape.k));
+    for (int64_t n = 0; n < shape.n; ++n) {
+      const std::span<const float> given = std::span(values).subspan(n * shape.k, shape.k);
+      const float row_scale = float8_scale_floored(largest_magnitude(given));
+      for (int64_t k = 0; k < shape.k; ++k)
+        row[k] = static_cast<float>(decode_float(kE4m3, float8_code(kE4m3, given[k], row_scale)));
+      for (int64_t g = 0; g < shape.k / group_; ++g)
+        store_float(kE4m3, planes[1].bytes, g * shape.n + n,
+                    quantize_group(std::span(row).subspan(g * group_, group_), n * shape.k + g * group_,
+                                   planes[0].bytes));
+      store_float(DType::float32, planes[2].bytes, n, row_scale);
+    }
+    return planes;
+  }
+
+  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    if (layout == "plain") return plain;
+    Planes packed = make_planes(plane_specs(shape, layout));
+    move_codes(plain[0], false, packed[0], true, shape);
+    for (int64_t i = 0; i < shape.k / group_ * shape.n; ++i)
+      for (int entry = 0; entry < kTableEntries; ++entry)
+        store_float(kE4m3, packed[1].bytes, i * kTableEntries + entry,
+                    table_value(entry - kTableEntries, load_float(kE4m3, plain[1].bytes, i)));
+    packed[2].bytes = plain[2].bytes;
+    return packed;
+  }
+
+  // Throws std::invalid_argument for a table that no scale makes.
+  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+    require_planes(packed, plane_specs(shape, layout));
+    if (layout == "plain") return packed;
+    Planes plain = make_planes(plane_specs(shape, "plain"));
+    move_codes(packed[0], true, plain[0], false, shape);
+    for (size_t i = 0; i < plain[1].bytes.size(); ++i)  // the last entry is the scale times -1
+      plain[1].bytes[i] = packed[1].bytes[i * kTableEntries + kTableEntries - 1] ^ std::byte{0x80};
+    plain[2].bytes = packed[2].bytes;
+    if (const auto differs = first_difference(pack(plain, shape, layout)[1], packed[1]))
+      throw std::invalid_argument("scale: " + place(shape, layout, "scale", *differs) +
+                                  ": not the table of its last entry");
+    return plain;
+  }
+
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
+    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    std::vector<ExactWeight> row(static_cast<size_t>(shape.k));
+    for (int64_t n = 0; n < shape.n; ++n) {
+      exact_row(plain, shape, n, row);
+      for (int64_t k = 0; k < shape.k; ++k)
+        store_float(shape.dtype, out, n * shape.k + k,
+                    static_cast<float>(row[k].code) * static_cast<float>(row[k].scale));
+    }
+    return out;
+  }
+
+  void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
+                 std::span<ExactWeight> out) const override {
+    require_planes(plain, plane_specs(shape, "plain"));
+    const double row_scale = load_float(DType::float32, plane(plain, "row_scale").bytes, row);
+    for (int64_t k = 0; k < shape.k; ++k) {
+      const int code = int4_at(plane(plain, "qdata").bytes, nibble_place(false, shape, row, k), false);
+      const double value =
+          table_value(code, load_float(kE4m3, plane(plain, "scale").bytes, k / group_ * shape.n + row));
+      out[k] = {.product = value * row_scale, .zero = 0, .code = value, .scale = row_scale};
+    }
+  }
+
+  // What a code stands for is its group's.
+  CodeSet codes() const override { return {integer_codes(4, true).values, false}; }
+
+  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+                    uint64_t byte_offset) const override {
+    const int64_t offset = static_cast<int64_t>(byte_offset);
+    if (plane_name == "row_scale") return "row " + std::to_string(offset / 4);
+    if (plane_name == "scale") {
+      const int64_t index = layout == "plain" ? offset : offset / kTableEntries;
+      return "group " + std::to_string(index / shape.n) + ", row " + std::to_string(index % shape.n);
+    }
+    std::string low, high;
+    for (int64_t n = 0; n < shape.n; ++n) {
+      for (int64_t k = 0; k < shape.k; ++k) {
+        const int64_t at = nibble_place(layout != "plain", shape, n, k);
+        if (at / 2 == offset) (at % 2 ? high : low) = "row " + std::to_string(n) + ", k " + std::to_string(k);
+      }
+    }
+    return low + " (low nibble of byte " + std::to_string(offset) + "); " + high + " (high nibble)";
+  }
+
+ private:
+  // The scale of a group of float8 numbers, whose codes stand from `first` on.
+  float quantize_group(std::span<const float> group, int64_t first, std::span<std::byte> qdata) const {
+    const float largest = largest_magnitude(group);
+    const float scale = (largest < kLeastE4m3Range ? kLeastE4m3Range : largest) / 8;
+    for (int64_t i = 0; i < group_; ++i) {
+      const float steps = std::nearbyint(group[i] / scale);
+      if (!std::isnan(steps))
+        put_int4(qdata, first + i, static_cast<int>(std::clamp(steps, -8.0f, 7.0f)), false);
+    }
+    return scale;
+  }
+
+  static void move_codes(const Plane& from, bool was_shuffled, Plane& to, bool shuffled,
+                         const WeightShape& shape) {
+    for (int64_t n = 0; n < shape.n; ++n)
+      for (int64_t k = 0; k < shape.k; ++k)
+        put_int4(to.bytes, nibble_place(shuffled, shape, n, k),
+                 int4_at(from.bytes, nibble_place(was_shuffled, shape, n, k), was_shuffled), shuffled);
+  }
+
+  int64_t group_;
+  std::string name_, summary_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Scheme>> make_int4_e4m3() {
+  std::vector<std::unique_ptr<Scheme>> all;
+  for (const int64_t group : {128, 256}) all.push_back(std::make_unique<Int4E4m3>(group));
+  return all;
+}
+
+}  // namespace qcts
