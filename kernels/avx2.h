@@ -14,12 +14,16 @@ namespace {
 
 constexpr int kLanes = 8;
 
+[[maybe_unused]] __m256 widen_bf16(__m128i eight) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(eight), 16));
+}
+
 // Eight elements of dtype (F32, F16 or BF16) at any alignment.
 [[maybe_unused]] __m256 load8(uint32_t dtype, const void* from) {
   if (dtype == QCTS_F32) return _mm256_loadu_ps(static_cast<const float*>(from));
   const __m128i half = _mm_loadu_si128(static_cast<const __m128i*>(from));
   if (dtype == QCTS_F16) return _mm256_cvtph_ps(half);
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+  return widen_bf16(half);
 }
 
 // To nearest even; NaN becomes the quiet one.
@@ -30,6 +34,18 @@ constexpr int kLanes = 8;
   const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
   const __m256i top = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, _mm256_set1_epi32(0x7FC00000), nan), 16);
   return _mm_packus_epi32(_mm256_castsi256_si128(top), _mm256_extracti128_si256(top, 1));
+}
+
+// Finite ones: to nearest even in four operations, which leave the result in the upper half.
+[[gnu::always_inline]] inline __m256i round_to_upper(__m256 value) {
+  const __m256i bits = _mm256_castps_si256(value);
+  const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  return _mm256_add_epi32(_mm256_add_epi32(bits, last), _mm256_set1_epi32(0x7FFF));
+}
+// Of two times eight: halves of each in turn, a0-3 b0-3 | a4-7 b4-7.
+[[gnu::always_inline]] inline __m256i finite_bf16(__m256 a, __m256 b) {
+  return _mm256_packus_epi32(_mm256_srli_epi32(round_to_upper(a), 16),
+                             _mm256_srli_epi32(round_to_upper(b), 16));
 }
 
 // Eight floats, rounded once to dtype.

@@ -1,6 +1,6 @@
 // Bands of float8 weights and activations, for the AVX2 variants and for nothing else: every function has
-// internal linkage. Two passes over a block that stays in cache. Eight codes cost one division, 5 cycles of
-// its own unit, and some 14 operations beside it, about what reading and writing them takes.
+// internal linkage. Two passes over a block that stays in cache. Eight codes of bfloat16 cost ten operations;
+// of a scale or an element of more bits one division, 5 cycles of its own unit, and some 14 beside it.
 #pragma once
 
 #include "kernels/avx2_blocks.h"
@@ -12,6 +12,7 @@ namespace {
 // Scales that are zero or not finite make quotients that are NaN.
 [[maybe_unused]] bool is_plain_scale(float scale) { return scale > 0 && scale - scale == 0; }
 
+// The quotient of every element by the scale, rounded to float32, then to a code.
 template <SmallFloat kFormat, uint32_t kDtype>
 void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* codes) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
@@ -30,6 +31,59 @@ void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* c
   }
 }
 
+// Where x and scale have at most 11 bits the quotient is a tie of the format or 2^-16 away from one, so the
+// product with the reciprocal, wrong by 2^-23, tells them apart: what lies within 2^-18 of a tie is one. And
+// the factor can move the format's exponents to those of float32, so that its subnormals are float32's and
+// round alike: bits >> kDropped is the code.
+[[maybe_unused]] bool is_short_scale(float scale) {
+  return (__builtin_bit_cast(uint32_t, scale) & 0x1FFF) == 0 && scale >= 0x1p-110f && scale <= 32;
+}
+
+// Codes of eight magnitudes as int32; too large ones are more than the largest code.
+template <SmallFloat kFormat>
+[[gnu::always_inline]] inline __m256i short_quotient_codes(__m256i magnitudes, __m256 factor) {
+  constexpr int kDropped = 23 - SmallBits<kFormat>::kFraction;
+  const __m256i bits = _mm256_castps_si256(_mm256_mul_ps(_mm256_castsi256_ps(magnitudes), factor));
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, kDropped - 6), _mm256_set1_epi32(1 << 6));
+  const __m256i half = _mm256_set1_epi32((1 << (kDropped - 1)) - (1 << 5));
+  return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(bits, odd), half), kDropped);
+}
+
+// The same as float8_codes of a short scale and elements of which none is NaN. Unpacking with zeros
+// widens bfloat16 and packing narrows the codes again, so that neither changes the order of elements but the
+// last. What comes next_bytes later is fetched meanwhile, for the first pass over it.
+template <SmallFloat kFormat>
+void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, float plain_scale,
+                       uint8_t* codes) {
+  const __m256 factor = _mm256_set1_ps((kFormat == SmallFloat::e4m3 ? 0x1p-120f : 0x1p-112f) / plain_scale);
+  const auto sixteen = [&](__m256i x) {
+    const __m256i magnitudes = _mm256_and_si256(x, _mm256_set1_epi16(0x7FFF)), zero = _mm256_setzero_si256();
+    return _mm256_packs_epi32(short_quotient_codes<kFormat>(_mm256_unpacklo_epi16(zero, magnitudes), factor),
+                              short_quotient_codes<kFormat>(_mm256_unpackhi_epi16(zero, magnitudes), factor));
+  };
+  const auto most = static_cast<char>(kFormat == SmallFloat::e4m3 ? 0x7E : 0x7B);
+  const auto thirty_two = [&](const char* at) {
+    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
+                  b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
+    const __m256i bytes =
+        _mm256_min_epu8(_mm256_packus_epi16(sixteen(a), sixteen(b)), _mm256_set1_epi8(most));
+    const __m256i signs =
+        _mm256_and_si256(_mm256_packs_epi16(a, b), _mm256_set1_epi8(static_cast<char>(0x80)));
+    return _mm256_permute4x64_epi64(_mm256_or_si256(bytes, signs), 0xD8);
+  };
+  int64_t k = 0;
+  for (; k + 32 <= count; k += 32) {
+    _mm_prefetch(from + next_bytes + 2 * k, _MM_HINT_T0);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), thirty_two(from + 2 * k));
+  }
+  if (k == count) return;
+  char rest[64] = {};
+  uint8_t some[32];
+  std::memcpy(rest, from + 2 * k, static_cast<size_t>(2 * (count - k)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(some), thirty_two(rest));
+  std::memcpy(codes + k, some, static_cast<size_t>(count - k));
+}
+
 using Float8Codes = void (*)(const char* from, int64_t count, float plain_scale, uint8_t* codes);
 
 template <SmallFloat kFormat>
@@ -38,14 +92,23 @@ Float8Codes float8_codes_of(uint32_t dtype) {
   return dtype == QCTS_F16 ? float8_codes<kFormat, QCTS_F16> : float8_codes<kFormat, QCTS_BF16>;
 }
 
+[[maybe_unused]] bool has_nan(uint32_t dtype, const char* from, int64_t count) {
+  const float largest = float_of_bits(dtype, largest_magnitude_bits(dtype, from, count));
+  return largest != largest;
+}
+
 [[maybe_unused]] void quantize_float8_row(const Float8Task& task, Float8Codes plain, int64_t row, int64_t k,
                                           float scale) {
   const int64_t elem_bytes = dtype_bytes(task.from.dtype);
   const char* from = task.from.row(row) + k * elem_bytes;
   uint8_t* codes = task.codes + row * task.k + k;
-  if (is_plain_scale(scale)) {
-    plain(from, task.block_cols, scale, codes);
-    return;
+  // A scale that was found holds no NaN unless it is one; a given one says nothing of x.
+  if (is_plain_scale(scale) && !(task.is_static && has_nan(task.from.dtype, from, task.block_cols))) {
+    if (task.from.dtype != QCTS_BF16 || !is_short_scale(scale))
+      return plain(from, task.block_cols, scale, codes);
+    const auto convert = task.format == SmallFloat::e4m3 ? bf16_float8_codes<SmallFloat::e4m3>
+                                                         : bf16_float8_codes<SmallFloat::e5m2>;
+    return convert(from, task.from.ld_bytes, task.block_cols, scale, codes);
   }
   for (int64_t i = 0; i < task.block_cols; ++i)
     codes[i] = float8_code(task.format,

@@ -1,8 +1,9 @@
 // Codes of a byte each times a scale, for the AVX2 variants of dequantize, and for nothing else: every
 // function has internal linkage. Bound by writing the result: eight codes cost some ten operations, of which
-// the rounding to bfloat16 is seven.
+// the rounding to bfloat16 is seven; both less where scales allow.
 #pragma once
 
+#include "kernels/avx2_e4m3_table.h"
 #include "kernels/avx2_float8.h"
 #include "kernels/entry.h"
 
@@ -24,18 +25,55 @@ template <class Decode>
   store_some(dtype, to + k * bytes, _mm256_mul_ps(decode(rest), scale), count - k);
 }
 
+constexpr int64_t kWorthATable = 256;  // codes of one scale
+
 template <Float8 kFormat>
 void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, char* to) {
+  if (kFormat == Float8::e4m3 && dtype == QCTS_BF16 && count >= kWorthATable && has_e4m3_table(factor))
+    return look_up_e4m3_codes(e4m3_table(factor), codes, count, to);
   scale_codes(dtype, codes, count, factor, to, [](const uint8_t* at) { return small_float<kFormat>(at); });
 }
 
-[[maybe_unused]] void scale_integers(uint32_t dtype, const int8_t* codes, int64_t count, int8_t zero_point,
-                                     float factor, char* to) {
+// 32 codes, less their zero point, as floats: added to 2^23 by their place in its fraction, in 16-bit lanes,
+// which unpacking widens and packing narrows again. The product is rounded as it stands in a normal number
+// (kernels/quantize/int4_tinygemm_avx2.cc has why), and no -0 may arise: 32 elements cost 32 operations, of
+// which one in four is a load or a store.
+[[gnu::always_inline]] inline void scale_32_to_bf16(const int8_t* codes, __m256i below_512, __m256 scale,
+                                                    char* to) {
+  const __m256i exponent = _mm256_set1_epi16(0x4B00);
+  const auto rounded = [&](__m256i bits) {
+    const __m256 code = _mm256_sub_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p23f + 512));
+    const __m256 product = _mm256_mul_ps(code, scale);
+    const __m256 far = _mm256_mul_ps(product, _mm256_set1_ps(65535));
+    return _mm256_srli_epi32(_mm256_castps_si256(_mm256_fmsub_ps(product, _mm256_set1_ps(65536), far)), 16);
+  };
+  for (int half = 0; half < 2; ++half) {
+    const __m256i words =
+        _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + 16 * half)));
+    const __m256i above = _mm256_sub_epi16(words, below_512);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 32 * half),
+                        _mm256_packus_epi32(rounded(_mm256_unpacklo_epi16(above, exponent)),
+                                            rounded(_mm256_unpackhi_epi16(above, exponent))));
+  }
+}
+
+[[gnu::always_inline]] inline void scale_integers(uint32_t dtype, const int8_t* codes, int64_t count,
+                                                  int8_t zero_point, float factor, char* to) {
+  int64_t k = 0;
+  if (dtype == QCTS_BF16 && factor >= 0x1p-100f && factor <= 0x1p100f) {
+    const __m256i below_512 = _mm256_set1_epi16(static_cast<int16_t>(zero_point - 512));
+    const __m256 scale = _mm256_set1_ps(factor);
+    for (; k + 32 <= count; k += 32) scale_32_to_bf16(codes + k, below_512, scale, to + 2 * k);
+    if (k == count) return;
+  }
   const __m256i zero = _mm256_set1_epi32(zero_point);
-  scale_codes(dtype, reinterpret_cast<const uint8_t*>(codes), count, factor, to, [&](const uint8_t* at) {
-    const __m256i wide = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at)));
-    return _mm256_cvtepi32_ps(_mm256_sub_epi32(wide, zero));
-  });
+  const int64_t bytes = dtype == QCTS_F32 ? 4 : 2;
+  scale_codes(dtype, reinterpret_cast<const uint8_t*>(codes + k), count - k, factor, to + k * bytes,
+              [&](const uint8_t* at) {
+                const __m256i wide =
+                    _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at)));
+                return _mm256_cvtepi32_ps(_mm256_sub_epi32(wide, zero));
+              });
 }
 
 // int8 codes of row n, whose parameters begin at `first` and hold for `length` elements each.
@@ -43,15 +81,12 @@ void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float fac
                                             int64_t first, int64_t length) {
   const auto* codes = static_cast<const int8_t*>(in_plane(p, "qdata")) + n * p.k;
   const auto* zero_points = static_cast<const int8_t*>(in_plane(p, "zero_point"));
-  const auto* scales = static_cast<const char*>(in_plane(p, "scale"));
-  const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2, scale_bytes = scale_dtype == QCTS_F32 ? 4 : 2;
+  const void* scales = in_plane(p, "scale");
+  const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
   char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
-  for (int64_t k = 0; k < p.k; k += length) {
-    const int64_t at = first + k / length;
-    char element[32] = {};
-    std::memcpy(element, scales + at * scale_bytes, static_cast<size_t>(scale_bytes));
-    scale_integers(p.w_dtype, codes + k, length, zero_points[at],
-                   _mm256_cvtss_f32(load8(scale_dtype, element)), row + k * bytes);
+  for (int64_t k = 0, at = first; k < p.k; k += length, ++at) {
+    scale_integers(p.w_dtype, codes + k, length, zero_points[at], one_element(scale_dtype, scales, at),
+                   row + k * bytes);
   }
 }
 [[maybe_unused]] void dequantize_affine_rows(const qcts_problem& p, int64_t first, int64_t last) {

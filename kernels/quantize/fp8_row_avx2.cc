@@ -5,6 +5,7 @@
 
 const qcts_kernel qcts_kernel_quantize_fp8_row_avx2 = qcts::exact_entry(
     QCTS_OP_QUANTIZE, "fp8_row", "avx2",
-    "two passes a block, the second in cache; bound by one division for eight codes, or by memory",
+    "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for eight "
+    "codes",
     {qcts::supports_problem<qcts_kernel_quantize_fp8_row_avx2>,
      qcts::run_checked<qcts_kernel_quantize_fp8_row_avx2, qcts::avx2::quantize_float8_problem>});

@@ -5,4 +5,5 @@
 const qcts_kernel qcts_kernel_quantize_activation_fp8_row_avx2 =
     qcts::activation_whole<qcts_kernel_quantize_activation_fp8_row_avx2, qcts::avx2::quantize_float8_problem>(
         "fp8_row:dyn_row,dyn_row_mslk", "avx2",
-        "two passes a block, the second in cache; bound by one division for eight codes, or by memory");
+        "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for "
+        "eight codes");

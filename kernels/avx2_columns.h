@@ -1,0 +1,56 @@
+// Parameters of groups that stand [groups, n], for the AVX2 variants of quantize and dequantize, and for
+// nothing else: every function has internal linkage. A row's own lie n elements apart, often a multiple of
+// 4096 bytes, where 8 of them fill a set of L1: taken a row at a time each is a miss. So 16 rows go together,
+// whose parameters share lines, and 32 groups of them through a buffer.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/abi/qcts_kernel.h"
+
+namespace qcts::avx2 {
+namespace {
+
+constexpr int64_t kTileRows = 16, kTileGroups = 32;
+
+// Elements of kBytes each, [row][group].
+template <int kBytes>
+struct ParameterTile {
+  alignas(32) char data[kTileRows * kTileGroups * kBytes];
+  char* at(int64_t row, int64_t group) { return data + (row * kTileGroups + group) * kBytes; }
+};
+
+// A rectangle of rows and groups.
+struct Tile {
+  int64_t first_n, rows, first_group, groups;
+};
+
+// Calls body(tile) for the rows [first, last) of a weight of `groups` groups a row.
+template <class Body>
+[[gnu::always_inline]] inline void for_tiles(int64_t first, int64_t last, int64_t groups, const Body& body) {
+  for (int64_t n = first; n < last; n += kTileRows)
+    for (int64_t g = 0; g < groups; g += kTileGroups)
+      body(Tile{n, last - n < kTileRows ? last - n : kTileRows, g,
+                groups - g < kTileGroups ? groups - g : kTileGroups});
+}
+
+// From and to a plane [groups, n_count].
+template <int kBytes>
+void load_tile(const Tile& tile, const void* plane, int64_t n_count, ParameterTile<kBytes>* to) {
+  for (int64_t g = 0; g < tile.groups; ++g) {
+    const char* from =
+        static_cast<const char*>(plane) + ((tile.first_group + g) * n_count + tile.first_n) * kBytes;
+    for (int64_t row = 0; row < tile.rows; ++row) std::memcpy(to->at(row, g), from + row * kBytes, kBytes);
+  }
+}
+template <int kBytes>
+void store_tile(const Tile& tile, ParameterTile<kBytes>* from, int64_t n_count, void* plane) {
+  for (int64_t g = 0; g < tile.groups; ++g) {
+    char* to = static_cast<char*>(plane) + ((tile.first_group + g) * n_count + tile.first_n) * kBytes;
+    for (int64_t row = 0; row < tile.rows; ++row) std::memcpy(to + row * kBytes, from->at(row, g), kBytes);
+  }
+}
+
+}  // namespace
+}  // namespace qcts::avx2
