@@ -1,7 +1,9 @@
 // torchao 0.18 Int8Tensor.from_hp per row, as int8_row_scalar.cc has it. Bound by reading the row and writing
-// the codes: the second pass finds the row in L1 or L2, and 32 codes cost about 20 operations. Rounding is
-// the conversion's, clamping that of the two packs. A row with NaN or infinity has codes 0 throughout: its
-// reciprocal is NaN or 0, and the conversion would make the products -128.
+// the codes: the second pass finds the row in L1 or L2, and 32 codes cost about 20 operations, beside which
+// it fetches the next row: a core's own prefetcher, stopped at every page, brings 10 GB/s of a stream that
+// has
+// 17. Rounding is the conversion's, clamping that of the two packs. A row with NaN or infinity has codes 0
+// throughout: its reciprocal is NaN or 0, and the conversion would make the products -128.
 #include "kernels/avx2_quantize.h"
 
 namespace {
@@ -12,12 +14,15 @@ __m256i int8_codes(uint32_t dtype, const char* at, __m256 reciprocal) {
   return _mm256_cvtps_epi32(_mm256_mul_ps(load8(dtype, at), reciprocal));
 }
 
-void quantize_int8_codes(uint32_t dtype, const char* row, int64_t k_count, float scale, int8_t* codes) {
+// `next`: the row that will be wanted, or this one.
+void quantize_int8_codes(uint32_t dtype, const char* row, const char* next, int64_t k_count, float scale,
+                         int8_t* codes) {
   const __m256 reciprocal = _mm256_set1_ps(1.0f / scale);
   const int64_t bytes = dtype == QCTS_F32 ? 4 : 2;
   int64_t k = 0;
   for (; k + 32 <= k_count; k += 32) {
     const char* at = row + k * bytes;
+    for (int64_t line = 0; line < 32 * bytes; line += 64) _mm_prefetch(next + k * bytes + line, _MM_HINT_T0);
     const __m256i narrow = narrow_to_bytes(
         int8_codes(dtype, at, reciprocal), int8_codes(dtype, at + 8 * bytes, reciprocal),
         int8_codes(dtype, at + 16 * bytes, reciprocal), int8_codes(dtype, at + 24 * bytes, reciprocal));
@@ -44,7 +49,8 @@ void quantize_int8_rows(const qcts_problem& p, int64_t first, int64_t last) {
     if (scale < 0x1p-23f) scale = 0x1p-23f;
     const bool finite = scale - scale == 0;
     if (finite) {
-      quantize_int8_codes(p.w_dtype, row, p.k, scale, qdata + n * p.k);
+      quantize_int8_codes(p.w_dtype, row, n + 1 < last ? row + p.ldx_bytes : row, p.k, scale,
+                          qdata + n * p.k);
     } else {
       std::memset(qdata + n * p.k, 0, static_cast<size_t>(p.k));
     }
