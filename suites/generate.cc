@@ -216,6 +216,12 @@ bool has_rows_apart(const Scheme& scheme, const Synthetic& synthetic) {
   return true;
 }
 
+// Is the scale of x given, so that no element of x changes what another becomes?
+bool has_given_scale(const Scheme& scheme, const Synthetic& synthetic) {
+  return std::ranges::any_of(scheme.policy_specs(synthetic.weight, synthetic.activation),
+                             [](const PlaneSpec& spec) { return spec.name == "act_quant_scale"; });
+}
+
 void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
   const int64_t m = synthetic.m, k = shape.k;
@@ -285,7 +291,8 @@ std::vector<std::byte> rows_of_x(const Scheme& scheme, const Synthetic& syntheti
     return extreme_weight({shape.dtype, synthetic.m, shape.k}, seed).bytes();
   Floats x = noise_rows(shape.dtype, synthetic.m, shape.k, seed, 1.0);
   if (synthetic.generator == "zero_rows") zero_some_rows(x);
-  if (synthetic.generator == "hard_x") harden_x(x, has_rows_apart(scheme, synthetic));
+  if (synthetic.generator == "hard_x")
+    harden_x(x, has_rows_apart(scheme, synthetic) || has_given_scale(scheme, synthetic));
   return x.bytes();
 }
 
