@@ -47,9 +47,20 @@ void zero_some_rows(Floats& w) {
   }
 }
 
+// A range that is finite, and from whose least value as int4_tinygemm finds it again, zero - 8 * scale, the
+// greatest lies infinitely far in the dtype: both roundings go down by a last place of the zero.
+struct WidestRange {
+  double least, greatest;
+};
+WidestRange widest_range(DType dtype) {
+  if (dtype == DType::float32) return {-0x1.70626ap+123, 0x1.e8f9d8p+127};
+  const double most = float_format(dtype).max, least = -most * 302 / 8192;
+  return {least, most + least};
+}
+
 // One kind of magnitude a row: all subnormal, all huge, huge beside tiny, signed zeros beside one value, the
-// smallest normal, huge beside ordinary, maxima just above the largest code times a power of two. Huge is a
-// quarter of the largest finite, so that max - min stays finite.
+// smallest normal, huge beside ordinary, maxima just above the largest code times a power of two, the widest
+// range. Huge is a quarter of the largest finite, so that max - min stays finite.
 double just_above(DType dtype, double value) {
   return value * (1 + std::ldexp(1.0, -float_format(dtype).mantissa_bits));
 }
@@ -59,11 +70,12 @@ Floats extreme_weight(const WeightShape& shape, uint64_t seed) {
   constexpr double kLargest[3] = {448, 7.5, 6};
   const double huge = float_format(shape.dtype).max / 4;
   const double normal = float_format(shape.dtype).min_normal;
+  const WidestRange widest = widest_range(shape.dtype);
   for (int64_t r = 0; r < shape.n; ++r) {
     for (int64_t c = 0; c < shape.k; ++c) {
       const double v = noise(seed, static_cast<uint64_t>(r * shape.k + c)) / 4;
       const double sign = v < 0 ? -1 : 1;
-      switch (r % 12 == 10 ? 6 : r % 6) {
+      switch (r % 12 >= 10 ? r % 12 - 4 : r % 6) {
         case 0:
           w.at(r, c) = v * normal / 2;
           break;
@@ -81,6 +93,9 @@ Floats extreme_weight(const WeightShape& shape, uint64_t seed) {
           break;
         case 5:
           w.at(r, c) = c % 3 == 0 ? sign * huge : v;
+          break;
+        case 7:
+          w.at(r, c) = c % 8 == 0 ? widest.least : c % 8 == 4 ? widest.greatest : v;
           break;
         default:
           w.at(r, c) = just_above(shape.dtype, kLargest[c / 32 % 3]) * (c % 8 == 0 ? sign : v) * 0x1p-5;
