@@ -20,9 +20,10 @@ namespace {
 
 constexpr int kColumns = 64, kVectors = kColumns / kLanes;
 constexpr int kRows = 64;
-constexpr int kPanelPairs = 64;    // 16 KiB
-constexpr int kPadK = 8;           // x and the codes of the last group are padded to it, with zeros
-constexpr int64_t kMostK = 65536;  // 255 * 128 * 65536 < 2^31
+constexpr int kPanelPairs = 64;        // 16 KiB
+constexpr int64_t kStreamGroup = 128;  // shorter ones: their scales' turn comes too often (32: 0.7 times)
+constexpr int kPadK = 8;               // x and the codes of the last group are padded to it, with zeros
+constexpr int64_t kMostK = 65536;      // 255 * 128 * 65536 < 2^31
 
 struct Frame {
   const qcts_problem* problem;
@@ -313,7 +314,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
     for (int64_t m = 0; m < m_count; m += kRows)
       multiply_block<Scheme>(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
   };
-  if (m_count == 1)
+  if (m_count == 1 && Scheme::group(*frame.problem) >= kStreamGroup)
     return in_streams(
         first, last, [&](int64_t block, int64_t apart) { multiply_streams<Scheme>(frame, block, apart); },
         alone);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <regex>
 #include <stdexcept>
@@ -21,9 +22,11 @@ struct TargetKey {
   auto operator<=>(const TargetKey&) const = default;
 };
 
+// Of every case that a target would apply to: the low end of its interval, or, where there is none or the
+// measurement is in doubt, its value, which alone founds no target.
 struct Lowest {
-  double low = 0;
-  size_t cases = 0;
+  double low = std::numeric_limits<double>::infinity();
+  size_t cases = 0;  // with an interval that is trusted
 };
 
 // What the input of a latency case says: "noise_dyn_row_sym_m1_n64_k64_bf16_cold".
@@ -42,8 +45,7 @@ bool read_input(const std::string& op, const std::string& input, TargetKey& key)
 }
 
 bool is_trusted(const Json& row) {
-  return row.at("status") == "pass" &&
-         row.at("reason").get<std::string>().find("not to be trusted") == std::string::npos;
+  return row.at("reason").get<std::string>().find("not to be trusted") == std::string::npos;
 }
 
 double two_digits_down(double value) {
@@ -81,21 +83,25 @@ LatencyTargets propose_targets(const Json& report, double margin) {
     std::map<TargetKey, Lowest> found;
     for (const Json& row : report.at("latency")) {
       TargetKey key{row.at("op"), row.at("scheme"), row.at("variant"), "", ""};
-      if (!is_trusted(row) || !read_input(key.op, row.at("input"), key)) continue;
+      if (row.at("status") != "pass" || !read_input(key.op, row.at("input"), key)) continue;
       for (const char* ratio : kRatios) {
         const Json measure = row.at("measures").value(ratio, Json::object());
-        if (!measure.contains("low") || !measure["low"].is_number() || !(measure["low"] > 0.0)) continue;
+        if (!measure.contains("value") || !measure["value"].is_number()) continue;
+        const bool has_interval =
+            measure.contains("low") && measure["low"].is_number() && measure["low"] > 0.0;
+        const bool founds = has_interval && is_trusted(row);
         key.measure = ratio;
         Lowest& lowest = found[key];
-        const double low = measure["low"];
-        lowest.low = lowest.cases++ == 0 ? low : std::min(lowest.low, low);
+        lowest.low = std::min(lowest.low, measure[founds ? "low" : "value"].get<double>());
+        lowest.cases += founds ? 1 : 0;
       }
     }
     LatencyTargets targets;
     targets.machine_class = machine_class(machine);
     targets.listed = true;
     for (const auto& [key, lowest] : found)
-      targets.targets.push_back(target_of(key, lowest, margin, report.at("run").at("started")));
+      if (lowest.cases > 0 && lowest.low > 0)
+        targets.targets.push_back(target_of(key, lowest, margin, report.at("run").at("started")));
     return targets;
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(std::string("no report.json: ") + error.what());
