@@ -24,4 +24,6 @@ bool alarms(const Interval& against_itself) {
   return against_itself.low > 1 + kAlarmMargin || against_itself.high < 1 / (1 + kAlarmMargin);
 }
 
+bool is_slower(const Interval& ratio) { return ratio.high < 1 / (1 + kSlowdownMargin); }
+
 }  // namespace qcts

@@ -37,7 +37,7 @@ struct StopwatchRow {
   std::string full_id;
   uint64_t runs = 0;
   uint64_t alarms = 0;      // against itself, planted 0 %
-  uint64_t found = 0;       // the planted part: the interval lies below 1
+  uint64_t found = 0;       // the planted part: is_slower()
   uint64_t not_within = 0;  // of the planted part: the interval misses what was planted
   double widest = 0;        // half-width of an A/A interval, relative
 };
