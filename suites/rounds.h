@@ -12,13 +12,18 @@ namespace qcts {
 struct Lane {
   std::string name;
   Contender* contender;
-  bool cold = true;  // takes turns over its copies; otherwise an untimed call goes before each timed one
+  bool cold = true;  // takes turns over its copies; otherwise it is always the first
   size_t next_copy = 0, inner = 1;
   std::vector<double> us = {};  // one entry a round: the time of one call; NaN: not timed in that round
   double scale = 1;             // of what is timed to what is wanted: a sample is the time times this
   size_t every = 1;             // timed in one of so many pairs of rounds
 
-  double time_once();  // us a call; a sample of `inner` of them
+  double last_us = 0;           // of one call, unscaled
+
+  size_t take_copies(size_t count);  // the first of the next `count`
+  // us a call; a sample of `inner` of them. An untimed call goes before, so that the lane finds its threads awake
+  // and its code in the cache whichever lane ran before it; only a long call on cold weights is spared it.
+  double time_once();
 };
 
 // Rounds until the first lane's ratio to every other is known closely enough, or the budget is spent; at
