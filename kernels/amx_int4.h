@@ -18,7 +18,7 @@
 #pragma once
 
 #include "kernels/amx_tiles.h"
-#include "kernels/avx512.h"
+#include "kernels/avx512_outputs.h"
 #include "kernels/entry.h"
 
 namespace qcts::amx {
@@ -188,28 +188,6 @@ struct Meeting {
   }
 }
 
-[[maybe_unused]] void store_totals(const qcts_problem& p, int64_t first_m, int64_t rows, int64_t first_n,
-                                   const float (*totals)[kColumns]) {
-  const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-  const int64_t y_bytes = dtype_bytes(p.y_dtype), bias_bytes = dtype_bytes(p.bias_dtype);
-  for (int64_t m = 0; m < rows; ++m) {
-    char* y = static_cast<char*>(p.y) + (first_m + m) * p.ldy_bytes + first_n * y_bytes;
-    for (int64_t n = 0; n < columns; n += avx512::kLanes) {
-      const int64_t some = columns - n < avx512::kLanes ? columns - n : avx512::kLanes;
-      __m512 total = _mm512_loadu_ps(&totals[m][n]);
-      if (p.bias != nullptr) {
-        const char* bias = static_cast<const char*>(p.bias) + (first_n + n) * bias_bytes;
-        total = _mm512_add_ps(total, some == avx512::kLanes ? avx512::load16(p.bias_dtype, bias)
-                                                            : avx512::load_some(p.bias_dtype, bias, some));
-      }
-      if (some == avx512::kLanes)
-        avx512::store16(p.y_dtype, y + n * y_bytes, total);
-      else
-        avx512::store_some(p.y_dtype, y + n * y_bytes, total, some);
-    }
-  }
-}
-
 [[maybe_unused]] void multiply_block(const Bfloat16Frame& frame, int64_t block, int64_t first_m,
                                      int64_t rows) {
   const qcts_problem& p = *frame.problem;
@@ -229,7 +207,7 @@ struct Meeting {
     const int64_t m = tiles / 2 * 2 * kTileRows;
     if (m < rows) meet_one(meeting, m, rows - m);
   }
-  store_totals(p, first_m, rows, block * kColumns, totals);
+  avx512::store_rows(p, first_m, rows, block * kColumns, 1, totals);
 }
 
 [[maybe_unused]] void multiply_blocks(void* context, int64_t first, int64_t last) {

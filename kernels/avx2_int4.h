@@ -18,9 +18,7 @@ alignas(32) constexpr uint8_t kInt4Table[32] = {
     0x00, 0xE0, 0xC0, 0xA0, 0x80, 0x40, 0x00, 0x80, 0x00, 0x80, 0x00, 0x40, 0x80, 0xA0, 0xC0, 0xE0,
     0xC1, 0xC0, 0xC0, 0xC0, 0xC0, 0xC0, 0xC0, 0xBF, 0x00, 0x3F, 0x40, 0x40, 0x40, 0x40, 0x40, 0x40};
 
-// A Source says where the planes of a scheme have what a group needs:
-//   code(n, k)                 0 .. 15, 8 means zero
-//   copy_scales(g, n, scale, zero)   one of each, in the weight's dtype
+// A Source is one of kernels/int4_planes.h.
 template <class Source>
 struct Int4Linear {
   static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK,

@@ -13,13 +13,13 @@
 // depend on m, nor anything on the number of threads.
 #pragma once
 
-#include "kernels/avx512.h"
+#include "kernels/avx512_outputs.h"
 #include "kernels/entry.h"
 
 namespace qcts::avx512 {
 namespace {
 
-constexpr int kColumns = 64, kVectors = kColumns / kLanes;
+constexpr int kVectors = kColumns / kLanes;
 constexpr int kRows = 64;    // of sums at a time: 16 KiB of them beside the panel
 constexpr int kChunk = 128;  // k of a panel
 // A core's prefetcher stops at the end of a page; the stream goes on.
@@ -51,10 +51,12 @@ int64_t block_bytes(const qcts_problem& p) {
 
 // sums[m] += x[m] * codes, for k in [0, count).
 template <class Scheme, int M>
-void multiply(const uint8_t* header, const uint8_t* codes, int64_t count, const float* x, int64_t ldx,
-              float (*sums)[kColumns]) {
+[[gnu::noinline]] void multiply(const uint8_t* header, const uint8_t* codes, int64_t count, const float* x,
+                                int64_t ldx, float (*sums)[kColumns]) {
   __m512 sum[M][kVectors];
+#pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) sum[m][v] = _mm512_loadu_ps(&sums[m][v * kLanes]);
   for (int64_t k = 0; k < count; k += Scheme::kStep) {
     const uint8_t* at = codes + k * Scheme::kBytesPerK;
@@ -63,32 +65,44 @@ void multiply(const uint8_t* header, const uint8_t* codes, int64_t count, const 
 #pragma GCC unroll 8
     for (int i = 0; i < Scheme::kStep; ++i) {
       __m512 value[M];
+#pragma GCC unroll 8
       for (int m = 0; m < M; ++m) value[m] = _mm512_set1_ps(x[m * ldx + k + i]);
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         const __m512 weight = Scheme::decode(header, at, v, i);
+#pragma GCC unroll 8
         for (int m = 0; m < M; ++m) sum[m][v] = _mm512_fmadd_ps(value[m], weight, sum[m][v]);
       }
     }
   }
+#pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(&sums[m][v * kLanes], sum[m][v]);
 }
 
 template <int M>
-void multiply_panel(const float (*panel)[kColumns], int64_t count, const float* x, int64_t ldx,
-                    float (*sums)[kColumns]) {
+[[gnu::noinline]] void multiply_panel(const float (*panel)[kColumns], int64_t count, const float* x,
+                                      int64_t ldx, float (*sums)[kColumns]) {
   __m512 sum[M][kVectors];
+#pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) sum[m][v] = _mm512_loadu_ps(&sums[m][v * kLanes]);
   for (int64_t k = 0; k < count; ++k) {
     __m512 weight[kVectors];
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) weight[v] = _mm512_loadu_ps(&panel[k][v * kLanes]);
+#pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
       const __m512 value = _mm512_set1_ps(x[m * ldx + k]);
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[m][v] = _mm512_fmadd_ps(value, weight[v], sum[m][v]);
     }
   }
+#pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(&sums[m][v * kLanes], sum[m][v]);
 }
 
@@ -153,29 +167,6 @@ void apply_scales(const qcts_problem& p, const uint8_t* scales, const float* x_s
   }
 }
 
-[[maybe_unused]] void store_rows(const qcts_problem& p, int64_t first_m, int64_t rows, int64_t first_n,
-                                 const float (*totals)[kColumns]) {
-  const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-  const int64_t y_bytes = dtype_bytes(p.y_dtype), bias_bytes = dtype_bytes(p.bias_dtype);
-  for (int64_t m = 0; m < rows; ++m) {
-    char* y = static_cast<char*>(p.y) + (first_m + m) * p.ldy_bytes + first_n * y_bytes;
-    for (int64_t n = 0; n < columns; n += kLanes) {
-      const int64_t some = columns - n < kLanes ? columns - n : kLanes;
-      __m512 total = _mm512_loadu_ps(&totals[m][n]);
-      if (p.bias != nullptr) {
-        const char* bias = static_cast<const char*>(p.bias) + (first_n + n) * bias_bytes;
-        total = _mm512_add_ps(
-            total, some == kLanes ? load16(p.bias_dtype, bias) : load_some(p.bias_dtype, bias, some));
-      }
-      if (some == kLanes) {
-        store16(p.y_dtype, y + n * y_bytes, total);
-      } else {
-        store_some(p.y_dtype, y + n * y_bytes, total, some);
-      }
-    }
-  }
-}
-
 template <class Scheme>
 void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
   const qcts_problem& p = *frame.problem;
@@ -197,7 +188,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
     const float* x_sums = Scheme::kHasZeros ? frame.x_sums + first_m * groups + g : nullptr;
     apply_scales<Scheme>(p, codes + group * Scheme::kBytesPerK, x_sums, groups, rows, sums, totals);
   }
-  store_rows(p, first_m, rows, block * kColumns, totals);
+  store_rows(p, first_m, rows, block * kColumns, 1, totals);
 }
 
 template <class Scheme>

@@ -87,6 +87,19 @@ __attribute__((target("avx512f,avx512vnni"))) void int8_avx512vnni(uint64_t turn
     }
 }
 
+__attribute__((target("avx512f,avx512bf16"))) void bf16_avx512bf16(uint64_t turns) {
+  __m512 sums[kChains];
+#pragma GCC unroll 16
+  for (int i = 0; i < kChains; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(i));
+  const __m512bh x = {}, y = {};
+  for (uint64_t t = 0; t < turns; ++t)
+#pragma GCC unroll 16
+    for (int i = 0; i < kChains; ++i) {
+      sums[i] = _mm512_dpbf16_ps(sums[i], x, y);
+      __asm__ volatile("" : "+v"(sums[i]));
+    }
+}
+
 // Palette 1, eight tiles of 16 rows by 64 bytes: tiles 0 to 3 sum, 4 to 7 are zero factors. The compiler must
 // not drop the stores into a configuration of which it believes that 8 bytes are read.
 struct alignas(64) TileConfig {
@@ -136,6 +149,7 @@ constexpr PeakLoop kLoops[] = {
     {"int8_amx", "amx", Arithmetic::int8, 4 * 2 * 16 * 16 * 64, int8_amx},
     {"bf16_amx", "amx", Arithmetic::bfloat16, 4 * 2 * 16 * 16 * 32, bf16_amx},
     {"int8_avx512vnni", "avx512vnni", Arithmetic::int8, kChains * 2 * 64, int8_avx512vnni},
+    {"bf16_avx512bf16", "avx512bf16", Arithmetic::bfloat16, kChains * 2 * 32, bf16_avx512bf16},
     {"fma_avx512", "avx512", Arithmetic::float32, kChains * 2 * 16, fma_avx512},
     {"int8_avxvnni", "avxvnni", Arithmetic::int8, kChains * 2 * 32, int8_avxvnni},
     {"int8_avx2", "avx2", Arithmetic::int8, 8 * 2 * 32, int8_avx2},

@@ -1,0 +1,53 @@
+// int4 weights with a scale and a floating zero a group, for `linear` with AVX512-BF16, and for nothing else:
+// every function has internal linkage. y = sum over groups of scale * sum(x * code) + zero * sum(x), plus
+// bias, with codes from -8 to 7. Scale and zero act on the two sums of a group, and the sums of x are shared
+// by all columns. A block of 64 columns: for each group its codes, then 64 scales and 64 zeros in the
+// weight's dtype.
+#pragma once
+
+#include "kernels/avx512bf16_codes.h"
+
+namespace qcts::avx512bf16 {
+namespace {
+
+// A Source is one of kernels/int4_planes.h.
+template <class Source>
+struct Int4Linear {
+  static constexpr int kStep = kNibbleStep, kBytesPerK = kNibbleBytesPerK;
+  static constexpr int64_t kHeaderBytes = 0;
+  static constexpr bool kHasZeros = true;
+
+  static int64_t group(const qcts_problem& p) { return p.group; }
+  static int64_t scale_bytes(const qcts_problem& p) { return 2 * kColumns * dtype_bytes(p.w_dtype); }
+  static float factor(const uint8_t*) { return 1; }
+
+  [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int pair) {
+    return look_up_nibbles(kInt4Table, at, vector, pair);
+  }
+  [[gnu::always_inline]] static void scales(const qcts_problem& p, const uint8_t* at, int vector,
+                                            __m512* scale, __m512* zero) {
+    const int64_t bytes = dtype_bytes(p.w_dtype);
+    *scale = avx512::load16(p.w_dtype, at + vector * kLanes * bytes);
+    *zero = avx512::load16(p.w_dtype, at + (kColumns + vector * kLanes) * bytes);
+  }
+  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Int4Linear>(frame, block, first_m, rows);
+  }
+
+  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    const Source source(p);
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns,
+                  bytes = dtype_bytes(p.w_dtype);
+    for (int64_t g = 0; g < p.k / p.group; ++g, out += group_bytes<Int4Linear>(p)) {
+      uint8_t* scales = out + padded_group<Int4Linear>(p) * kBytesPerK;
+      for (int64_t c = 0; c < columns; ++c) {
+        for (int64_t k = 0; k < p.group; ++k)
+          put_nibble(out, c, k, source.code(first_n + c, g * p.group + k));
+        source.copy_scales(g, first_n + c, scales + c * bytes, scales + (kColumns + c) * bytes);
+      }
+    }
+  }
+};
+
+}  // namespace
+}  // namespace qcts::avx512bf16

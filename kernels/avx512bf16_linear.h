@@ -1,0 +1,366 @@
+// The frame of `linear` for the AVX512-BF16 variants, and for nothing else: every function has internal
+// linkage. The scheme's file brings the layout of a block and how its codes become bfloat16.
+//
+// VDPBF16PS multiplies 32 pairs of bfloat16 and adds them, two and two, to sixteen float32 sums. A Zen 4 core
+// starts one a cycle, as it starts one VFMADD of half the products: twice the arithmetic, at half the bytes
+// of a panel. x has to be bfloat16 already and a code exact in it (integers of eight bits, e4m3, e2m1 are),
+// so that no product rounds; subnormals of x and of sums count as 0 (Intel SDM volume 2, VDPBF16PS).
+//
+// Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
+// order of use, so a call reads one linear stream. Columns are split statically over threads.
+// - m <= 6: codes are decoded in registers, used for all rows, and forgotten: 24 sums, 4 weights, one x, a
+// table.
+//   Bound by memory as long as decoding keeps up.
+// - m > 6: 128 k of a block are decoded to a panel (16 KiB, half of a 32 KiB L1), which 6 rows at a time
+// multiply.
+//   Bound by the multiplications; what memory brings next is asked for while the panel is made, two panels
+//   ahead.
+// The loops over sums are unrolled: an array of sums that a loop indexes lives in memory (int4, m = 1: half
+// the pace). Every output is the same chain in either case: the pairs of a group in order, then total =
+// fma(scale, sum, total), then total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not
+// depend on m, nor anything on the number of threads.
+#pragma once
+
+#include "kernels/avx512_outputs.h"
+#include "kernels/entry.h"
+
+namespace qcts::avx512bf16 {
+namespace {
+
+using avx512::kColumns;
+using avx512::kLanes;
+
+constexpr int kVectors = kColumns / kLanes;
+constexpr int kRows = 64;       // of sums at a time
+constexpr int kDirectRows = 6;  // that share what is decoded in registers
+constexpr int64_t kPadK = 8;  // a group that is a whole row is padded to it, with codes that meet zeros of x
+constexpr int kRowPadElements = 32;  // rows of x a power of two apart would share the sets of a cache
+constexpr int kPanelPairs = 64;
+// One line an iteration, far enough ahead for the 400 ns that a line takes under load at 20 GB/s.
+constexpr int kPrefetchBytes = 8192;
+
+using Sums = float (*)[kColumns];
+using Panel = __m512i (*)[kVectors];
+
+struct Frame {
+  const qcts_problem* problem;
+  const uint8_t* prepared;
+  uint16_t* x;    // [m][x_stride]
+  float* x_sums;  // [m][k / group]; only where the scheme has zeros
+};
+
+// A Scheme has
+//   kStep, kBytesPerK            codes are stored in steps of kStep k (at most kPadK), kBytesPerK bytes for
+//   each k of a
+//                                block
+//   kHasZeros                    a second vector of scales acts on the sum of x
+//   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
+//   group(p)                     elements along k that share a scale: a multiple of kStep, or all of k
+//   decode(header, at, vector, pair)     pair `pair` of the step at `at`: 16 columns, the even k in the low
+//   half of a
+//                                        lane
+//   scales(p, at, vector, &scale, &zero) of 16 columns, from behind a group's codes
+//   factor(header)               what every total is multiplied by; 1 for none
+template <class Scheme>
+int64_t padded_group(const qcts_problem& p) {
+  const int64_t group = Scheme::group(p);
+  return group == p.k ? (group + kPadK - 1) / kPadK * kPadK : group;
+}
+template <class Scheme>
+int64_t groups(const qcts_problem& p) {
+  return p.k / Scheme::group(p);
+}
+template <class Scheme>
+int64_t x_stride(const qcts_problem& p) {
+  return groups<Scheme>(p) * padded_group<Scheme>(p) + kRowPadElements;
+}
+template <class Scheme>
+int64_t group_bytes(const qcts_problem& p) {
+  return padded_group<Scheme>(p) * Scheme::kBytesPerK + Scheme::scale_bytes(p);
+}
+template <class Scheme>
+int64_t block_bytes(const qcts_problem& p) {
+  return Scheme::kHeaderBytes + groups<Scheme>(p) * group_bytes<Scheme>(p);
+}
+[[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
+
+// Two neighbouring k of a row of x, for all lanes.
+[[gnu::always_inline]] inline __m512i broadcast_pair(const uint16_t* x) {
+  int32_t pair;
+  std::memcpy(&pair, x, 4);
+  return _mm512_set1_epi32(pair);
+}
+[[gnu::always_inline]] inline __m512 dot(__m512 sum, __m512i weights, __m512i x) {
+  return _mm512_dpbf16_ps(sum, __builtin_bit_cast(__m512bh, weights), __builtin_bit_cast(__m512bh, x));
+}
+
+// totals += scale * sum + zero * sum of x.
+template <class Scheme, int M>
+[[gnu::always_inline]] inline void close_group(const qcts_problem& p, const uint8_t* scales,
+                                               const float* x_sums, int64_t ld_sums,
+                                               const __m512 (&sum)[M][kVectors], Sums totals) {
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    __m512 scale, zero;
+    Scheme::scales(p, scales, v, &scale, &zero);
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m) {
+      float* at = &totals[m][v * kLanes];
+      __m512 total = _mm512_fmadd_ps(scale, sum[m][v], _mm512_loadu_ps(at));
+      if (Scheme::kHasZeros) total = _mm512_fmadd_ps(zero, _mm512_set1_ps(x_sums[m * ld_sums]), total);
+      _mm512_storeu_ps(at, total);
+    }
+  }
+}
+
+// All groups of a block for M rows of x from first_m on.
+template <class Scheme, int M>
+[[gnu::noinline]] void multiply_codes(const Frame& frame, const uint8_t* block, int64_t first_m,
+                                      Sums totals) {
+  const qcts_problem& p = *frame.problem;
+  const int64_t padded = padded_group<Scheme>(p), count = groups<Scheme>(p), ldx = x_stride<Scheme>(p);
+  const uint16_t* x = frame.x + first_m * ldx;
+  const uint8_t* at = block + Scheme::kHeaderBytes;
+  for (int64_t g = 0; g < count; ++g) {
+    __m512 sum[M][kVectors];
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m)
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sum[m][v] = _mm512_setzero_ps();
+    for (int64_t k = 0; k < padded; k += Scheme::kStep, at += Scheme::kStep * Scheme::kBytesPerK) {
+#pragma GCC unroll 8
+      for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64)
+        _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
+#pragma GCC unroll 8
+      for (int pair = 0; pair < Scheme::kStep / 2; ++pair) {
+        __m512i weight[kVectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) weight[v] = Scheme::decode(block, at, v, pair);
+#pragma GCC unroll 8
+        for (int m = 0; m < M; ++m) {
+          const __m512i value = broadcast_pair(x + m * ldx + k + 2 * pair);
+#pragma GCC unroll 4
+          for (int v = 0; v < kVectors; ++v) sum[m][v] = dot(sum[m][v], weight[v], value);
+        }
+      }
+    }
+    for (int64_t line = 0; line < Scheme::scale_bytes(p); line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
+    close_group<Scheme, M>(p, at, frame.x_sums + first_m * count + g, count, sum, totals);
+    at += Scheme::scale_bytes(p);
+    x += padded;
+  }
+}
+
+// Part of a group, or all of it, as a panel.
+struct Piece {
+  const __m512i (*panel)[kVectors];
+  int64_t pairs;
+  bool first, last;       // of its group
+  const uint8_t* scales;  // of the group
+};
+template <class Scheme, int M>
+[[gnu::noinline]] void multiply_panel(const qcts_problem& p, const Piece& piece, const uint16_t* x,
+                                      const float* x_sums, Sums open, Sums totals) {
+  const int64_t ldx = x_stride<Scheme>(p);
+  __m512 sum[M][kVectors];
+#pragma GCC unroll 8
+  for (int m = 0; m < M; ++m)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+      sum[m][v] = piece.first ? _mm512_setzero_ps() : _mm512_loadu_ps(&open[m][v * kLanes]);
+  const __m512i(*panel)[kVectors] = piece.panel;
+  for (const uint16_t* end = x + 2 * piece.pairs; x < end; x += 2, ++panel) {
+    __m512i weight[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) weight[v] = (*panel)[v];
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m) {
+      const __m512i value = broadcast_pair(x + m * ldx);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sum[m][v] = dot(sum[m][v], weight[v], value);
+    }
+  }
+  if (piece.last) return close_group<Scheme, M>(p, piece.scales, x_sums, groups<Scheme>(p), sum, totals);
+#pragma GCC unroll 8
+  for (int m = 0; m < M; ++m)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(&open[m][v * kLanes], sum[m][v]);
+}
+
+template <class Scheme>
+void multiply_rows_of_panel(const qcts_problem& p, const Piece& piece, const uint16_t* x, const float* x_sums,
+                            int64_t rows, Sums open, Sums totals) {
+  const int64_t ldx = x_stride<Scheme>(p), ld_sums = groups<Scheme>(p);
+  int64_t m = 0;
+  const auto some = [&](auto multiply, int count) {
+    multiply(p, piece, x + m * ldx, x_sums + m * ld_sums, open + m, totals + m);
+    m += count;
+  };
+  while (m + 6 <= rows) some(multiply_panel<Scheme, 6>, 6);
+  if (m + 4 <= rows) some(multiply_panel<Scheme, 4>, 4);
+  if (m + 2 <= rows) some(multiply_panel<Scheme, 2>, 2);
+  if (m < rows) some(multiply_panel<Scheme, 1>, 1);
+}
+
+template <class Scheme>
+void decode_panel(const uint8_t* block, const uint8_t* at, int64_t pairs, Panel panel) {
+  constexpr int kStepPairs = Scheme::kStep / 2;
+  for (int64_t pair = 0; pair < pairs; pair += kStepPairs, at += Scheme::kStep * Scheme::kBytesPerK) {
+#pragma GCC unroll 8
+    for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 4
+      for (int i = 0; i < kStepPairs; ++i) panel[pair + i][v] = Scheme::decode(block, at, v, i);
+  }
+}
+
+template <class Scheme>
+void multiply_by_panels(const Frame& frame, const uint8_t* block, int64_t first_m, int64_t rows,
+                        Sums totals) {
+  const qcts_problem& p = *frame.problem;
+  __m512i panel[kPanelPairs][kVectors];
+  alignas(64) float open[kRows][kColumns];
+  const int64_t padded = padded_group<Scheme>(p), count = groups<Scheme>(p);
+  const uint16_t* x = frame.x + first_m * x_stride<Scheme>(p);
+  for (int64_t g = 0; g < count; ++g) {
+    const uint8_t* codes = block + Scheme::kHeaderBytes + g * group_bytes<Scheme>(p);
+    const uint8_t* scales = codes + padded * Scheme::kBytesPerK;
+    for (int64_t k = 0; k < padded; k += 2 * kPanelPairs) {
+      const int64_t pairs = (padded - k) / 2 < kPanelPairs ? (padded - k) / 2 : kPanelPairs;
+      decode_panel<Scheme>(block, codes + k * Scheme::kBytesPerK, pairs, panel);
+      multiply_rows_of_panel<Scheme>(p, {panel, pairs, k == 0, k + 2 * pairs == padded, scales},
+                                     x + g * padded + k, frame.x_sums + first_m * count + g, rows, open,
+                                     totals);
+    }
+  }
+}
+
+template <class Scheme>
+void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+  const qcts_problem& p = *frame.problem;
+  alignas(64) float totals[kRows][kColumns];
+  std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
+  const uint8_t* at = frame.prepared + block * block_bytes<Scheme>(p);
+  constexpr decltype(&multiply_codes<Scheme, 1>) kDirect[kDirectRows] = {
+      multiply_codes<Scheme, 1>, multiply_codes<Scheme, 2>, multiply_codes<Scheme, 3>,
+      multiply_codes<Scheme, 4>, multiply_codes<Scheme, 5>, multiply_codes<Scheme, 6>};
+  if (rows <= kDirectRows) {
+    kDirect[rows - 1](frame, at, first_m, totals);
+  } else {
+    multiply_by_panels<Scheme>(frame, at, first_m, rows, totals);
+  }
+  avx512::store_rows(p, first_m, rows, block * kColumns, Scheme::factor(at), totals);
+}
+
+template <class Scheme>
+void multiply_blocks(void* context, int64_t first, int64_t last) {
+  const Frame& frame = *static_cast<const Frame*>(context);
+  const int64_t m_count = frame.problem->m;
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t m = 0; m < m_count; m += kRows)
+      Scheme::block(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
+}
+
+// Rows of x, the last group padded with zeros, and the sum of each group of a row.
+template <class Scheme>
+void copy_rows(void* context, int64_t first, int64_t last) {
+  const Frame& frame = *static_cast<const Frame*>(context);
+  const qcts_problem& p = *frame.problem;
+  const int64_t group = Scheme::group(p), count = groups<Scheme>(p), ldx = x_stride<Scheme>(p);
+  for (int64_t m = first; m < last; ++m) {
+    uint16_t* to = frame.x + m * ldx;
+    std::memcpy(to, static_cast<const char*>(p.x) + m * p.ldx_bytes, static_cast<size_t>(2 * p.k));
+    std::memset(to + p.k, 0, static_cast<size_t>(2 * (ldx - p.k)));
+    if (!Scheme::kHasZeros) continue;
+    for (int64_t g = 0; g < count; ++g) {
+      const uint16_t* from = to + g * group;
+      __m512 sums = _mm512_setzero_ps();
+      int64_t k = 0;
+      for (; k + kLanes <= group; k += kLanes)
+        sums = _mm512_add_ps(sums, avx512::load16(QCTS_BF16, from + k));
+      if (k < group) sums = _mm512_add_ps(sums, avx512::load_some(QCTS_BF16, from + k, group - k));
+      float lanes[kLanes], total = 0;
+      _mm512_storeu_ps(lanes, sums);
+      for (float lane : lanes) total += lane;
+      frame.x_sums[m * count + g] = total;
+    }
+  }
+}
+
+template <class Scheme>
+uint64_t workspace_bytes(const qcts_problem* p) {
+  const int64_t x_sums = Scheme::kHasZeros ? p->m * groups<Scheme>(*p) : 0;
+  return static_cast<uint64_t>(p->m * x_stride<Scheme>(*p) * 2 + x_sums * 4);
+}
+template <class Scheme>
+uint64_t prepared_bytes(const qcts_problem* p) {
+  return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
+}
+
+struct Preparation {
+  const qcts_problem* problem;
+  uint8_t* prepared;
+};
+template <class Scheme>
+void prepare_blocks(void* context, int64_t first, int64_t last) {
+  const Preparation& task = *static_cast<const Preparation*>(context);
+  for (int64_t block = first; block < last; ++block)
+    Scheme::prepare_block(*task.problem, block * kColumns,
+                          task.prepared + block * block_bytes<Scheme>(*task.problem));
+}
+template <class Scheme>
+void prepare_weight(const qcts_problem* problem, void* prepared) {
+  std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
+  Preparation task = {problem, static_cast<uint8_t*>(prepared)};
+  parallel_for(problem->threads, blocks(*problem), 1, prepare_blocks<Scheme>, &task);
+}
+
+template <class Scheme>
+void run_linear(const qcts_problem* problem) {
+  const qcts_problem& p = *problem;
+  auto* x = static_cast<uint16_t*>(p.workspace);
+  Frame frame = {problem, static_cast<const uint8_t*>(p.prepared), x,
+                 reinterpret_cast<float*>(x + p.m * x_stride<Scheme>(p))};
+  parallel_for(p.threads, p.m, 8, copy_rows<Scheme>, &frame);
+  parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &frame);
+}
+
+// x as it is, or not at all: rounding it would be another kernel.
+template <const qcts_kernel& kKernel>
+qcts_status supports_bf16(const qcts_problem* problem, char* why, size_t why_size) {
+  const qcts_status status = check_problem(kKernel, problem, why, why_size);
+  if (status == QCTS_OK && problem->x_dtype != QCTS_BF16)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "x is not bfloat16, which this kernel multiplies");
+  return status;
+}
+template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
+qcts_status run_bf16(const qcts_problem* problem) {
+  return supports_bf16<kKernel>(problem, nullptr, 0) == QCTS_OK ? run_checked<kKernel, kRun>(problem)
+                                                                : QCTS_INVALID;
+}
+
+constexpr qcts_numerics kNumerics = {.struct_size = sizeof(qcts_numerics),
+                                     .x_cast = QCTS_NONE,
+                                     .scale_cast = QCTS_NONE,
+                                     .weight_cast = QCTS_NONE,
+                                     .product_cast = QCTS_NONE,
+                                     .accumulator = QCTS_F32,
+                                     .partial_cast = QCTS_NONE,
+                                     .output_cast = QCTS_NONE,
+                                     .flags = QCTS_NUM_SCALE_AFTER_SUM | QCTS_NUM_FLUSH_SUBNORMALS,
+                                     .reserved = 0};
+
+template <const qcts_kernel& kKernel, class Scheme>
+constexpr qcts_kernel linear_of(const char* scheme, const char* description) {
+  return entry_of(QCTS_OP_LINEAR, scheme, "avx512bf16", description,
+                  QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
+                  kNumerics,
+                  {supports_bf16<kKernel>, run_bf16<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
+                   prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
+}
+
+}  // namespace
+}  // namespace qcts::avx512bf16

@@ -1,0 +1,60 @@
+// Where the planes of the int4 schemes have what a group of `linear` needs, for the vector variants that cut
+// weights into blocks of their own; every function has internal linkage.
+//   code(n, k)                       0 .. 15, 8 means zero
+//   copy_scales(g, n, scale, zero)   one of each, in the weight's dtype
+#pragma once
+
+#include "kernels/entry.h"
+
+namespace qcts {
+namespace {
+
+// int4_tinygemm: the even k in the high nibble, scale and zero side by side.
+struct TinygemmPlanes {
+  const qcts_problem& p;
+  const uint8_t* pairs;
+  const char* scale_and_zero;
+  int64_t bytes;
+  explicit TinygemmPlanes(const qcts_problem& problem)
+      : p(problem),
+        pairs(static_cast<const uint8_t*>(in_plane(problem, "qdata"))),
+        scale_and_zero(static_cast<const char*>(in_plane(problem, "scale_and_zero"))),
+        bytes(dtype_bytes(problem.w_dtype)) {}
+
+  uint32_t code(int64_t n, int64_t k) const {
+    const uint32_t pair = pairs[(n * p.k + k) / 2];
+    return k % 2 == 0 ? pair >> 4 : pair & 15;
+  }
+  void copy_scales(int64_t g, int64_t n, uint8_t* scale, uint8_t* zero) const {
+    const char* at = scale_and_zero + 2 * (g * p.n + n) * bytes;
+    std::memcpy(scale, at, static_cast<size_t>(bytes));
+    std::memcpy(zero, at + bytes, static_cast<size_t>(bytes));
+  }
+};
+
+// int4_plain: signed codes, the even k in the low nibble, a plane each of scales and zeros.
+struct PlainPlanes {
+  const qcts_problem& p;
+  const uint8_t* pairs;
+  const char *scales, *zeros;
+  int64_t bytes;
+  explicit PlainPlanes(const qcts_problem& problem)
+      : p(problem),
+        pairs(static_cast<const uint8_t*>(in_plane(problem, "qdata"))),
+        scales(static_cast<const char*>(in_plane(problem, "scale"))),
+        zeros(static_cast<const char*>(in_plane(problem, "zero_point"))),
+        bytes(dtype_bytes(problem.w_dtype)) {}
+
+  uint32_t code(int64_t n, int64_t k) const {
+    const uint32_t pair = pairs[(n * p.k + k) / 2];
+    return (k % 2 == 0 ? pair & 15 : pair >> 4) ^ 8;
+  }
+  void copy_scales(int64_t g, int64_t n, uint8_t* scale, uint8_t* zero) const {
+    const int64_t at = (g * p.n + n) * bytes;
+    std::memcpy(scale, scales + at, static_cast<size_t>(bytes));
+    std::memcpy(zero, zeros + at, static_cast<size_t>(bytes));
+  }
+};
+
+}  // namespace
+}  // namespace qcts

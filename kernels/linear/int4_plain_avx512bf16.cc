@@ -1,0 +1,11 @@
+// Layout and limits: kernels/avx512bf16_int4.h.
+#include "kernels/avx512bf16_int4.h"
+#include "kernels/int4_planes.h"
+
+const qcts_kernel qcts_kernel_linear_int4_plain_avx512bf16 =
+    qcts::avx512bf16::linear_of<qcts_kernel_linear_int4_plain_avx512bf16,
+                                qcts::avx512bf16::Int4Linear<qcts::PlainPlanes>>(
+        "int4_plain",
+        "64 columns a block, nibbles looked up in registers for m <= 6, to a panel of bfloat16 above; bound "
+        "by reading "
+        "weights, then by the multiplications");
