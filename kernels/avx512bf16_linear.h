@@ -152,16 +152,22 @@ template <class Scheme, int M>
   }
 }
 
-// Part of a group, or all of it, as a panel.
+// Part of a group, or all of it.
 struct Piece {
-  const __m512i (*panel)[kVectors];
+  const uint8_t *block, *codes;  // where it begins
+  Panel panel;
   int64_t pairs;
-  bool first, last;       // of its group
-  const uint8_t* scales;  // of the group
+  bool first, last;                  // of its group
+  const uint8_t* scales;             // of the group
+  const uint8_t *ahead, *ahead_end;  // what memory is to bring meanwhile
 };
-template <class Scheme, int M>
+
+// M rows of x. The first rows of a piece fill the panel as they go, which leaves the multipliers as busy as
+// before: they are two of four units, and decoding has a third.
+template <class Scheme, int M, bool kFill>
 [[gnu::noinline]] void multiply_panel(const qcts_problem& p, const Piece& piece, const uint16_t* x,
                                       const float* x_sums, Sums open, Sums totals) {
+  constexpr int kStepPairs = kFill ? Scheme::kStep / 2 : 1;
   const int64_t ldx = x_stride<Scheme>(p);
   __m512 sum[M][kVectors];
 #pragma GCC unroll 8
@@ -169,17 +175,27 @@ template <class Scheme, int M>
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
       sum[m][v] = piece.first ? _mm512_setzero_ps() : _mm512_loadu_ps(&open[m][v * kLanes]);
-  const __m512i(*panel)[kVectors] = piece.panel;
-  for (const uint16_t* end = x + 2 * piece.pairs; x < end; x += 2, ++panel) {
-    __m512i weight[kVectors];
+  const uint8_t *codes = piece.codes, *ahead = piece.ahead;
+  const int64_t line = ahead < piece.ahead_end ? 64 : 0;
+  Panel panel = piece.panel;
+  for (const uint16_t* end = x + 2 * piece.pairs; x < end; panel += kStepPairs) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) weight[v] = (*panel)[v];
+    for (int i = 0; i < kStepPairs; ++i, x += 2, ahead += line) {
+      _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
+      __m512i weight[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        weight[v] = kFill ? Scheme::decode(piece.block, codes, v, i) : panel[i][v];
+        if (kFill) panel[i][v] = weight[v];
+      }
 #pragma GCC unroll 8
-    for (int m = 0; m < M; ++m) {
-      const __m512i value = broadcast_pair(x + m * ldx);
+      for (int m = 0; m < M; ++m) {
+        const __m512i value = broadcast_pair(x + m * ldx);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sum[m][v] = dot(sum[m][v], weight[v], value);
+        for (int v = 0; v < kVectors; ++v) sum[m][v] = dot(sum[m][v], weight[v], value);
+      }
     }
+    codes += Scheme::kStep * Scheme::kBytesPerK;
   }
   if (piece.last) return close_group<Scheme, M>(p, piece.scales, x_sums, groups<Scheme>(p), sum, totals);
 #pragma GCC unroll 8
@@ -188,33 +204,22 @@ template <class Scheme, int M>
     for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(&open[m][v * kLanes], sum[m][v]);
 }
 
+// More than kDirectRows rows.
 template <class Scheme>
-void multiply_rows_of_panel(const qcts_problem& p, const Piece& piece, const uint16_t* x, const float* x_sums,
-                            int64_t rows, Sums open, Sums totals) {
+void multiply_piece(const qcts_problem& p, Piece piece, const uint16_t* x, const float* x_sums, int64_t rows,
+                    Sums open, Sums totals) {
   const int64_t ldx = x_stride<Scheme>(p), ld_sums = groups<Scheme>(p);
   int64_t m = 0;
   const auto some = [&](auto multiply, int count) {
     multiply(p, piece, x + m * ldx, x_sums + m * ld_sums, open + m, totals + m);
     m += count;
+    piece.ahead += 64 * piece.pairs;
   };
-  while (m + 6 <= rows) some(multiply_panel<Scheme, 6>, 6);
-  if (m + 4 <= rows) some(multiply_panel<Scheme, 4>, 4);
-  if (m + 2 <= rows) some(multiply_panel<Scheme, 2>, 2);
-  if (m < rows) some(multiply_panel<Scheme, 1>, 1);
-}
-
-template <class Scheme>
-void decode_panel(const uint8_t* block, const uint8_t* at, int64_t pairs, Panel panel) {
-  constexpr int kStepPairs = Scheme::kStep / 2;
-  for (int64_t pair = 0; pair < pairs; pair += kStepPairs, at += Scheme::kStep * Scheme::kBytesPerK) {
-#pragma GCC unroll 8
-    for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v)
-#pragma GCC unroll 4
-      for (int i = 0; i < kStepPairs; ++i) panel[pair + i][v] = Scheme::decode(block, at, v, i);
-  }
+  some(multiply_panel<Scheme, 6, true>, 6);
+  while (m + 6 <= rows) some(multiply_panel<Scheme, 6, false>, 6);
+  if (m + 4 <= rows) some(multiply_panel<Scheme, 4, false>, 4);
+  if (m + 2 <= rows) some(multiply_panel<Scheme, 2, false>, 2);
+  if (m < rows) some(multiply_panel<Scheme, 1, false>, 1);
 }
 
 template <class Scheme>
@@ -225,15 +230,17 @@ void multiply_by_panels(const Frame& frame, const uint8_t* block, int64_t first_
   alignas(64) float open[kRows][kColumns];
   const int64_t padded = padded_group<Scheme>(p), count = groups<Scheme>(p);
   const uint16_t* x = frame.x + first_m * x_stride<Scheme>(p);
+  const uint8_t* codes = block + Scheme::kHeaderBytes;
   for (int64_t g = 0; g < count; ++g) {
-    const uint8_t* codes = block + Scheme::kHeaderBytes + g * group_bytes<Scheme>(p);
     const uint8_t* scales = codes + padded * Scheme::kBytesPerK;
     for (int64_t k = 0; k < padded; k += 2 * kPanelPairs) {
       const int64_t pairs = (padded - k) / 2 < kPanelPairs ? (padded - k) / 2 : kPanelPairs;
-      decode_panel<Scheme>(block, codes + k * Scheme::kBytesPerK, pairs, panel);
-      multiply_rows_of_panel<Scheme>(p, {panel, pairs, k == 0, k + 2 * pairs == padded, scales},
-                                     x + g * padded + k, frame.x_sums + first_m * count + g, rows, open,
-                                     totals);
+      const bool last = k + 2 * pairs == padded;
+      const int64_t bytes = 2 * pairs * Scheme::kBytesPerK + (last ? Scheme::scale_bytes(p) : 0);
+      const uint8_t* ahead = codes + kPrefetchBytes;
+      multiply_piece<Scheme>(p, {block, codes, panel, pairs, k == 0, last, scales, ahead, ahead + bytes},
+                             x + g * padded + k, frame.x_sums + first_m * count + g, rows, open, totals);
+      codes += bytes;
     }
   }
 }
