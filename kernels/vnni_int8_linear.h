@@ -33,8 +33,18 @@ constexpr int64_t kMostGroup =
 
 using Sums = int32_t (*)[kColumns];
 
+// Where weights and rows of x lie: worked out once a call, since a scheme's name is a string to be searched
+// (once a group, that took half of an m = 1 of groups of 32).
+struct Layout {
+  int64_t group, padded_group, groups, blocks;
+  uint32_t scale_dtype;
+  int64_t scale_bytes, sum_bytes;  // of one column: its scale, its Q
+  int64_t code_bytes, group_bytes, block_bytes;
+  int64_t x_stride;
+};
 struct Frame {
   const qcts_problem* problem;
+  Layout layout;
   const uint8_t* prepared;
   int8_t* x;        // [padded m][x_stride]
   int32_t* x_sums;  // [m][groups]
@@ -64,43 +74,29 @@ struct Piece {
 //   multiply<Scheme>(piece, rows, sums)
 // A Vector has the lanes in which sums become outputs.
 template <class Scheme>
-int64_t padded_group(const qcts_problem& p) {
-  return (Scheme::group(p) + Scheme::kPadK - 1) / Scheme::kPadK * Scheme::kPadK;
+Layout layout_of(const qcts_problem& p) {
+  Layout at = {};
+  at.group = Scheme::group(p);
+  at.padded_group = (at.group + Scheme::kPadK - 1) / Scheme::kPadK * Scheme::kPadK;
+  at.groups = p.k / at.group;
+  at.blocks = (p.n + kColumns - 1) / kColumns;
+  at.scale_dtype = Scheme::scale_dtype(p);
+  at.scale_bytes = dtype_bytes(at.scale_dtype);
+  at.sum_bytes = at.groups > 1 ? 2 : 4;  // Q of a part of a row is at most 255 * 256
+  at.code_bytes = at.padded_group / (4 * Scheme::kQuads) * kStepBytes;
+  at.group_bytes = at.code_bytes + kColumns * (at.scale_bytes + 1 + at.sum_bytes);
+  at.block_bytes = at.groups * at.group_bytes;
+  at.x_stride = at.groups * at.padded_group + kRowPadBytes;
+  return at;
 }
-template <class Scheme>
-int64_t groups(const qcts_problem& p) {
-  return p.k / Scheme::group(p);
-}
-template <class Scheme>
-int64_t x_stride(const qcts_problem& p) {
-  return groups<Scheme>(p) * padded_group<Scheme>(p) + kRowPadBytes;
-}
-template <class Scheme>
-int64_t code_bytes(const qcts_problem& p) {
-  return padded_group<Scheme>(p) / (4 * Scheme::kQuads) * kStepBytes;
-}
-// Q of a part of a row is at most 255 * 256.
-template <class Scheme>
-int64_t sum_bytes(const qcts_problem& p) {
-  return groups<Scheme>(p) > 1 ? 2 : 4;
-}
-template <class Scheme>
-int64_t group_bytes(const qcts_problem& p) {
-  return code_bytes<Scheme>(p) + kColumns * (dtype_bytes(Scheme::scale_dtype(p)) + 1 + sum_bytes<Scheme>(p));
-}
-template <class Scheme>
-int64_t block_bytes(const qcts_problem& p) {
-  return groups<Scheme>(p) * group_bytes<Scheme>(p);
-}
-[[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
 
 // Where a group is a part of a row: totals += scale * (S - zx * Q - (offset + zw) * X). All but the last
 // multiply-add is exact.
 template <class Vector, class Scheme>
 void apply_scales(const Frame& frame, const uint8_t* tail, int64_t first_m, int64_t g, int64_t rows,
                   const int32_t (*sums)[kColumns], float (*totals)[kColumns]) {
-  const uint32_t dtype = Scheme::scale_dtype(*frame.problem);
-  const int64_t bytes = dtype_bytes(dtype), count = groups<Scheme>(*frame.problem);
+  const uint32_t dtype = frame.layout.scale_dtype;
+  const int64_t bytes = frame.layout.scale_bytes, count = frame.layout.groups;
   const int32_t* x_sums = frame.x_sums + first_m * count + g;
   for (int n = 0; n < kColumns; n += Vector::kLanes) {
     const auto scale = Vector::load_floats(dtype, tail + n * bytes);
@@ -123,9 +119,10 @@ struct Columns {
   alignas(64) double scale[kColumns], zero[kColumns], sum_of_codes[kColumns], bias[kColumns];
 };
 template <class Vector, class Scheme>
-void load_columns(const qcts_problem& p, const uint8_t* tail, int64_t first_n, Columns* out) {
-  const uint32_t dtype = Scheme::scale_dtype(p);
-  const int64_t bytes = dtype_bytes(dtype), bias_bytes = dtype_bytes(p.bias_dtype);
+void load_columns(const Frame& frame, const uint8_t* tail, int64_t first_n, Columns* out) {
+  const qcts_problem& p = *frame.problem;
+  const uint32_t dtype = frame.layout.scale_dtype;
+  const int64_t bytes = frame.layout.scale_bytes, bias_bytes = dtype_bytes(p.bias_dtype);
   for (int n = 0; n < kColumns; n += Vector::kLanes) {
     Vector::store_doubles(&out->scale[n], Vector::load_floats(dtype, tail + n * bytes));
     Vector::store_doubles(&out->zero[n], Vector::add(Vector::floats_of_i8(tail + kColumns * bytes + n),
@@ -137,7 +134,7 @@ void load_columns(const qcts_problem& p, const uint8_t* tail, int64_t first_n, C
                                some);
     Vector::store_doubles(&out->bias[n], bias);
   }
-  if (groups<Scheme>(p) > 1) return;
+  if (frame.layout.groups > 1) return;
   const uint8_t* sums = tail + kColumns * (bytes + 1);
   for (int n = 0; n < kColumns; ++n) {
     int32_t sum;
@@ -152,7 +149,7 @@ template <class Vector, class Scheme>
 void store_rows(const Frame& frame, const Columns& columns, int64_t block, int64_t first_m, int64_t rows,
                 const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {
   const qcts_problem& p = *frame.problem;
-  const bool whole_row = groups<Scheme>(p) == 1;
+  const bool whole_row = frame.layout.groups == 1;
   const int64_t first_n = block * kColumns, y_bytes = dtype_bytes(p.y_dtype);
   for (int64_t m = 0; m < rows; ++m) {
     const RowScale row = frame.rows[first_m + m];
@@ -179,17 +176,17 @@ void store_rows(const Frame& frame, const Columns& columns, int64_t block, int64
 
 template <class Vector, class Scheme, class Engine>
 void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-  const qcts_problem& p = *frame.problem;
+  const Layout& layout = frame.layout;
   alignas(64) int32_t sums[Engine::kRows][kColumns];
   alignas(64) float totals[Engine::kRows][kColumns];
-  const int64_t count = groups<Scheme>(p), ldx = x_stride<Scheme>(p), padded = padded_group<Scheme>(p);
+  const int64_t count = layout.groups, ldx = layout.x_stride, padded = layout.padded_group;
   if (count > 1) std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
-  const uint8_t* codes = frame.prepared + block * block_bytes<Scheme>(p);
+  const uint8_t* codes = frame.prepared + block * layout.block_bytes;
   const int64_t steps = padded / (4 * Scheme::kQuads), most = Engine::kChunkQuads / Scheme::kQuads;
   for (int64_t g = 0; g < count; ++g) {
-    const uint8_t* at = codes + g * group_bytes<Scheme>(p);
-    const uint8_t* tail = at + code_bytes<Scheme>(p);
-    for (int64_t line = 0; line < group_bytes<Scheme>(p) - code_bytes<Scheme>(p); line += 64)
+    const uint8_t* at = codes + g * layout.group_bytes;
+    const uint8_t* tail = at + layout.code_bytes;
+    for (int64_t line = 0; line < layout.group_bytes - layout.code_bytes; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(tail + kPrefetchBytes + line), _MM_HINT_T0);
     for (int64_t step = 0; step < steps; step += most) {
       const Piece piece = {at + step * kStepBytes, steps - step < most ? steps - step : most,
@@ -199,7 +196,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
     if (count > 1) apply_scales<Vector, Scheme>(frame, tail, first_m, g, rows, sums, totals);
   }
   Columns columns;
-  load_columns<Vector, Scheme>(p, codes + code_bytes<Scheme>(p), block * kColumns, &columns);
+  load_columns<Vector, Scheme>(frame, codes + layout.code_bytes, block * kColumns, &columns);
   store_rows<Vector, Scheme>(frame, columns, block, first_m, rows, sums, totals);
 }
 
@@ -231,14 +228,14 @@ template <class Scheme>
 void quantize_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const qcts_problem& p = *frame.problem;
-  const int64_t count = groups<Scheme>(p), group = Scheme::group(p), padded = padded_group<Scheme>(p);
+  const int64_t count = frame.layout.groups, group = frame.layout.group, padded = frame.layout.padded_group;
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
     const RowScale chosen = frame.rows[m] = avx2::row_scale(frame.recipe, row, p.k);
     const __m256 reciprocal = _mm256_set1_ps(avx2::reciprocal_of(frame.recipe, chosen.scale));
     const __m256 zero_point = _mm256_set1_ps(static_cast<float>(chosen.zero_point));
     for (int64_t g = 0; g < count; ++g) {
-      int8_t* to = frame.x + m * x_stride<Scheme>(p) + g * padded;
+      int8_t* to = frame.x + m * frame.layout.x_stride + g * padded;
       __m256i total = _mm256_setzero_si256();
       int64_t k = 0;
       for (; k < group; k += 8) {
@@ -278,35 +275,38 @@ void prepare_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int6
 template <class Scheme>
 void prepare_blocks(void* context, int64_t first, int64_t last) {
   const qcts_problem& p = *static_cast<const qcts_problem*>(context);
+  const Layout layout = layout_of<Scheme>(p);
   auto* prepared = static_cast<uint8_t*>(const_cast<void*>(p.prepared));
-  const int64_t count = groups<Scheme>(p), bytes = dtype_bytes(Scheme::scale_dtype(p));
-  const size_t width = static_cast<size_t>(sum_bytes<Scheme>(p));
+  const int64_t count = layout.groups, bytes = layout.scale_bytes;
   const auto* scales = static_cast<const char*>(in_plane(p, "scale"));
   const auto* zero_points = static_cast<const int8_t*>(in_plane(p, "zero_point"));
   for (int64_t block = first; block < last; ++block)
     for (int64_t g = 0; g < count; ++g) {
       const int64_t n = block * kColumns, columns = p.n - n < kColumns ? p.n - n : kColumns;
-      uint8_t* codes = prepared + block * block_bytes<Scheme>(p) + g * group_bytes<Scheme>(p);
+      uint8_t* codes = prepared + block * layout.block_bytes + g * layout.group_bytes;
       int32_t sums[kColumns] = {};
       prepare_codes<Scheme>(p, n, columns, g, codes, sums);
-      uint8_t* tail = codes + code_bytes<Scheme>(p);
+      uint8_t* tail = codes + layout.code_bytes;
       for (int64_t c = 0; c < columns; ++c) {
         const int64_t at = (n + c) * count + g;
         std::memcpy(tail + c * bytes, scales + at * bytes, static_cast<size_t>(bytes));
         tail[kColumns * bytes + c] = static_cast<uint8_t>(zero_points[at]);
-        std::memcpy(tail + kColumns * (bytes + 1) + c * sum_bytes<Scheme>(p), &sums[c], width);
+        std::memcpy(tail + kColumns * (bytes + 1) + c * layout.sum_bytes, &sums[c],
+                    static_cast<size_t>(layout.sum_bytes));
       }
     }
 }
 
 template <class Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
-  return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
+  const Layout layout = layout_of<Scheme>(*p);
+  return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
 }
 template <class Scheme, class Engine>
 uint64_t workspace_bytes(const qcts_problem* p) {
-  const uint64_t x = static_cast<uint64_t>(Engine::padded_rows(p->m) * x_stride<Scheme>(*p));
-  return x + static_cast<uint64_t>(p->m) * (static_cast<uint64_t>(groups<Scheme>(*p)) * 4 + sizeof(RowScale));
+  const Layout layout = layout_of<Scheme>(*p);
+  const uint64_t x = static_cast<uint64_t>(Engine::padded_rows(p->m) * layout.x_stride);
+  return x + static_cast<uint64_t>(p->m) * (static_cast<uint64_t>(layout.groups) * 4 + sizeof(RowScale));
 }
 
 template <const qcts_kernel& kKernel, class Scheme>
@@ -329,7 +329,7 @@ qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
   if (check_prepare(kKernel, &copy) != QCTS_OK) return QCTS_INVALID;
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
   copy.prepared = prepared;
-  parallel_for(copy.threads, blocks(copy), 1, prepare_blocks<Scheme>, &copy);
+  parallel_for(copy.threads, layout_of<Scheme>(copy).blocks, 1, prepare_blocks<Scheme>, &copy);
   return QCTS_OK;
 }
 
@@ -340,14 +340,15 @@ qcts_status run_linear(const qcts_problem* problem) {
       check_run(kKernel, &copy) != QCTS_OK)
     return QCTS_INVALID;
   auto* x = static_cast<int8_t*>(copy.workspace);
-  const int64_t stride = x_stride<Scheme>(copy), rows = Engine::padded_rows(copy.m);
+  const Layout layout = layout_of<Scheme>(copy);
+  const int64_t stride = layout.x_stride, rows = Engine::padded_rows(copy.m);
   auto* x_sums = reinterpret_cast<int32_t*>(x + rows * stride);
-  auto* scales = reinterpret_cast<RowScale*>(x_sums + copy.m * groups<Scheme>(copy));
+  auto* scales = reinterpret_cast<RowScale*>(x_sums + copy.m * layout.groups);
   Frame frame = {
-      &copy, static_cast<const uint8_t*>(copy.prepared), x, x_sums, scales, Scheme::recipe(*problem)};
+      &copy, layout, static_cast<const uint8_t*>(copy.prepared), x, x_sums, scales, Scheme::recipe(*problem)};
   std::memset(x + copy.m * stride, 0, static_cast<size_t>((rows - copy.m) * stride));
   parallel_for(copy.threads, copy.m, 4, quantize_rows<Scheme>, &frame);
-  parallel_for(copy.threads, blocks(copy), 1, multiply_blocks<Vector, Scheme, Engine>, &frame);
+  parallel_for(copy.threads, layout.blocks, 1, multiply_blocks<Vector, Scheme, Engine>, &frame);
   return QCTS_OK;
 }
 
