@@ -10,6 +10,8 @@
 namespace qcts::vnni {
 namespace {
 
+constexpr int kMostRows = 6;  // at a time
+
 // Unsigned codes of quad `i` of a step, for the columns of a vector.
 template <class Vector, int kQuads>
 [[gnu::always_inline]] inline typename Vector::Ints unsigned_codes(const uint8_t* at, int vector, int i) {
@@ -18,9 +20,54 @@ template <class Vector, int kQuads>
   return Vector::low_nibbles(i == 0 ? bytes : Vector::shift_right_4(bytes));
 }
 
-// sums[m][...] += products of M rows with all columns. kStream: the codes come from memory.
-template <class Vector, int kQuads, int M, bool kStream>
-[[gnu::noinline]] void multiply_rows(const Piece& piece, Sums sums) {
+// totals += scale * (S - zx * Q - (offset + zw) * X) of M rows from `from` on and V vectors of columns. All
+// but the last multiply-add is exact.
+template <class Vector, int M, int V>
+[[gnu::always_inline]] inline void close_group(const Closing& closing, int64_t from, int first,
+                                               const typename Vector::Ints (&sum)[M][V]) {
+  // One by one: what the stores below cannot reach, and no copy of the whole, which would wait for the stores
+  // that made it (groups of 32, m = 1: 1.8 times as slow).
+  const uint8_t* tail = closing.tail;
+  const uint32_t dtype = closing.scale_dtype;
+  const auto offset = Vector::set(closing.offset);
+  const int64_t bytes = dtype_bytes(dtype), groups = closing.groups;
+  const RowScale* rows = closing.rows + from;
+  const int32_t* x_sums = closing.x_sums + from * groups;
+  float(*totals)[kColumns] = closing.totals + from;
+  typename Vector::Floats x_zero[M], x_sum[M];
+#pragma GCC unroll 8
+  for (int m = 0; m < M; ++m) {
+    x_zero[m] = Vector::set(static_cast<float>(rows[m].zero_point));
+    x_sum[m] = Vector::set(static_cast<float>(x_sums[m * groups]));
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < V; ++v) {
+    const int n = (first + v) * Vector::kLanes;
+    const auto scale = Vector::load_floats(dtype, tail + n * bytes);
+    const auto zero = Vector::add(Vector::floats_of_i8(tail + kColumns * bytes + n), offset);
+    const auto sum_of_codes = Vector::floats_of_u16(tail + kColumns * (bytes + 1) + 2 * n);
+#pragma GCC unroll 8
+    for (int m = 0; m < M; ++m) {
+      float* total = &totals[m][n];
+      auto value = Vector::fnmadd(sum_of_codes, x_zero[m], Vector::to_floats(sum[m][v]));
+      value = Vector::fnmadd(zero, x_sum[m], value);
+      Vector::store_floats(total, Vector::fmadd(scale, value, Vector::load_floats(QCTS_F32, total)));
+    }
+  }
+}
+
+// What a pass over the codes does beside multiplying.
+struct Pass {
+  uint8_t* panel;        // codes are written to it as bytes; NULL: not
+  const uint8_t* ahead;  // what memory is to bring meanwhile, kLines lines a step
+  int64_t line;          // 64, or 0 when all has been asked for
+};
+
+// Products of M rows from `from` on with all columns.
+template <class Vector, int kQuads, int M, int kLines>
+[[gnu::noinline]] void multiply_rows(const Piece& piece, const Pass& pass, int64_t from, Sums all_sums) {
+  const Sums sums = all_sums + from;
+  const int8_t* x_rows = piece.x + from * piece.ldx;
   constexpr int V = Vector::vectors_of(M);
   for (int first = 0; first < kColumns / Vector::kLanes; first += V) {
     typename Vector::Ints sum[M][V];
@@ -29,24 +76,35 @@ template <class Vector, int kQuads, int M, bool kStream>
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v)
         sum[m][v] = piece.first ? Vector::zero() : Vector::load(&sums[m][(first + v) * Vector::kLanes]);
+    const uint8_t* ahead = pass.ahead;
+    uint8_t* panel = pass.panel;
     for (int64_t step = 0; step < piece.steps; ++step) {
       const uint8_t* at = piece.codes + step * kStepBytes;
-      if (kStream && first == 0)
+      if (first == 0)
 #pragma GCC unroll 4
-        for (int line = 0; line < kStepBytes; line += 64)
-          _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
+        for (int line = 0; line < kLines; ++line, ahead += pass.line)
+          _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
 #pragma GCC unroll 2
       for (int i = 0; i < kQuads; ++i) {
         typename Vector::Ints codes[V];
 #pragma GCC unroll 8
         for (int v = 0; v < V; ++v) codes[v] = unsigned_codes<Vector, kQuads>(at, first + v, i);
+        if (kQuads == 2 && M == kMostRows && panel != nullptr) {
+#pragma GCC unroll 8
+          for (int v = 0; v < V; ++v) Vector::store(panel + (first + v) * 4 * Vector::kLanes, codes[v]);
+          panel += kStepBytes;
+        }
 #pragma GCC unroll 8
         for (int m = 0; m < M; ++m) {
-          const auto x = Vector::broadcast(piece.x + m * piece.ldx + 4 * (step * kQuads + i));
+          const auto x = Vector::broadcast(x_rows + m * piece.ldx + 4 * (step * kQuads + i));
 #pragma GCC unroll 8
           for (int v = 0; v < V; ++v) sum[m][v] = Vector::dot(sum[m][v], codes[v], x);
         }
       }
+    }
+    if (piece.closing != nullptr) {
+      close_group<Vector, M, V>(*piece.closing, from, first, sum);
+      continue;
     }
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m)
@@ -55,22 +113,14 @@ template <class Vector, int kQuads, int M, bool kStream>
   }
 }
 
-template <class Vector, int kQuads, bool kStream>
-int64_t multiply_some(const Piece& piece, int64_t rows, Sums sums) {
-  if (rows >= 6) return multiply_rows<Vector, kQuads, 6, kStream>(piece, sums), 6;
-  if (rows >= 4) return multiply_rows<Vector, kQuads, 4, kStream>(piece, sums), 4;
-  if (rows >= 2) return multiply_rows<Vector, kQuads, 2, kStream>(piece, sums), 2;
-  return multiply_rows<Vector, kQuads, 1, kStream>(piece, sums), 1;
-}
-
-template <class Vector, int kQuads>
-void multiply_all(const Piece& piece, int64_t rows, Sums sums, bool stream) {
-  int64_t m = stream ? multiply_some<Vector, kQuads, true>(piece, rows, sums) : 0;
-  while (m < rows) {
-    Piece rest = piece;
-    rest.x += m * piece.ldx;
-    m += multiply_some<Vector, kQuads, false>(rest, rows - m, sums + m);
-  }
+// As many of the rows from `from` on as fit.
+template <class Vector, int kQuads, int kLines>
+int64_t multiply_some(const Piece& piece, const Pass& pass, int64_t from, int64_t rows, Sums sums) {
+  if (rows - from >= kMostRows)
+    return multiply_rows<Vector, kQuads, kMostRows, kLines>(piece, pass, from, sums), kMostRows;
+  if (rows - from >= 4) return multiply_rows<Vector, kQuads, 4, kLines>(piece, pass, from, sums), 4;
+  if (rows - from >= 2) return multiply_rows<Vector, kQuads, 2, kLines>(piece, pass, from, sums), 2;
+  return multiply_rows<Vector, kQuads, 1, kLines>(piece, pass, from, sums), 1;
 }
 
 template <class Vector>
@@ -83,20 +133,24 @@ struct Dots {
 
   template <class Scheme>
   static void multiply(const Piece& piece, int64_t rows, Sums sums) {
-    if (Scheme::kQuads == 1 || rows <= 6)
-      return multiply_all<Vector, Scheme::kQuads>(piece, rows, sums, true);
-    alignas(64) uint8_t panel[kChunkQuads * kStepBytes];
-    for (int64_t step = 0; step < piece.steps; ++step) {
-      const uint8_t* at = piece.codes + step * kStepBytes;
-      for (int v = 0; v < kColumns / Vector::kLanes; ++v) {
-        _mm_prefetch(reinterpret_cast<const char*>(at + v * 4 * Vector::kLanes + kPrefetchBytes),
-                     _MM_HINT_T0);
-        for (int i = 0; i < 2; ++i)
-          Vector::store(panel + (2 * step + i) * kStepBytes + v * 4 * Vector::kLanes,
-                        unsigned_codes<Vector, 2>(at, v, i));
-      }
+    constexpr int kQuads = Scheme::kQuads;
+    const uint8_t* ahead = piece.codes + kPrefetchBytes;
+    if (rows <= kMostRows) {
+      const Pass alone = {nullptr, ahead, 64};
+      for (int64_t m = 0; m < rows;) m += multiply_some<Vector, kQuads, 4>(piece, alone, m, rows, sums);
+      return;
     }
-    multiply_all<Vector, 1>({panel, 2 * piece.steps, piece.x, piece.ldx, piece.first}, rows, sums, false);
+    alignas(64) uint8_t panel[kQuads == 2 ? kChunkQuads * kStepBytes : 64];
+    const uint8_t* ahead_end = ahead + piece.steps * kStepBytes;
+    multiply_rows<Vector, kQuads, kMostRows, 2>(piece, {panel, ahead, 64}, 0, sums);
+    Piece rest = piece;
+    if (kQuads == 2) rest.codes = panel, rest.steps *= 2;
+    constexpr int kLines = kQuads == 2 ? 1 : 2;
+    for (int64_t m = kMostRows; m < rows;) {
+      ahead += 2 * piece.steps * 64;
+      const Pass pass = {nullptr, ahead, ahead < ahead_end ? 64 : 0};
+      m += multiply_some<Vector, 1, kLines>(rest, pass, m, rows, sums);
+    }
   }
 };
 

@@ -51,13 +51,24 @@ struct Frame {
   RowScale* rows;   // [m]
   RowRecipe recipe;
 };
+// What ends a group that is a part of a row, for the rows from one on.
+struct Closing {
+  const uint8_t* tail;  // scales, zero points and Q of the group
+  uint32_t scale_dtype;
+  float offset;
+  const RowScale* rows;
+  const int32_t* x_sums;  // of the group, `groups` apart
+  int64_t groups;
+  float (*totals)[kColumns];
+};
 // Steps of a group, and the rows that they meet.
 struct Piece {
   const uint8_t* codes;
   int64_t steps;
   const int8_t* x;
   int64_t ldx;
-  bool first;  // of its group: sums begin at 0
+  bool first;              // of its group: sums begin at 0
+  const Closing* closing;  // NULL unless it is the last of a group that is a part of a row
 };
 
 // A Scheme has
@@ -71,7 +82,7 @@ struct Piece {
 //   kRows, kChunkQuads       rows of x at a time, and the quads that it wants in one piece
 //   padded_rows(m)           rows of x that it reads; those beyond m are zeros
 //   open(m), close()         around a thread's pieces
-//   multiply<Scheme>(piece, rows, sums)
+//   multiply<Scheme>(piece, rows, sums)   sums += products, or, with `closing`, its totals += scaled sums
 // A Vector has the lanes in which sums become outputs.
 template <class Scheme>
 Layout layout_of(const qcts_problem& p) {
@@ -88,30 +99,6 @@ Layout layout_of(const qcts_problem& p) {
   at.block_bytes = at.groups * at.group_bytes;
   at.x_stride = at.groups * at.padded_group + kRowPadBytes;
   return at;
-}
-
-// Where a group is a part of a row: totals += scale * (S - zx * Q - (offset + zw) * X). All but the last
-// multiply-add is exact.
-template <class Vector, class Scheme>
-void apply_scales(const Frame& frame, const uint8_t* tail, int64_t first_m, int64_t g, int64_t rows,
-                  const int32_t (*sums)[kColumns], float (*totals)[kColumns]) {
-  const uint32_t dtype = frame.layout.scale_dtype;
-  const int64_t bytes = frame.layout.scale_bytes, count = frame.layout.groups;
-  const int32_t* x_sums = frame.x_sums + first_m * count + g;
-  for (int n = 0; n < kColumns; n += Vector::kLanes) {
-    const auto scale = Vector::load_floats(dtype, tail + n * bytes);
-    const auto zero =
-        Vector::add(Vector::floats_of_i8(tail + kColumns * bytes + n), Vector::set(Scheme::kOffset));
-    const auto sum_of_codes = Vector::floats_of_u16(tail + kColumns * (bytes + 1) + 2 * n);
-    for (int64_t m = 0; m < rows; ++m) {
-      const auto x_zero = Vector::set(static_cast<float>(frame.rows[first_m + m].zero_point));
-      const auto x_sum = Vector::set(static_cast<float>(x_sums[m * count]));
-      auto value = Vector::fnmadd(sum_of_codes, x_zero, Vector::to_floats(Vector::load(&sums[m][n])));
-      value = Vector::fnmadd(zero, x_sum, value);
-      Vector::store_floats(&totals[m][n],
-                           Vector::fmadd(scale, value, Vector::load_floats(QCTS_F32, &totals[m][n])));
-    }
-  }
 }
 
 // What the columns of a block bring to their outputs, once a block.
@@ -183,17 +170,25 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   if (count > 1) std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
   const uint8_t* codes = frame.prepared + block * layout.block_bytes;
   const int64_t steps = padded / (4 * Scheme::kQuads), most = Engine::kChunkQuads / Scheme::kQuads;
+  Closing closing = {nullptr, layout.scale_dtype, Scheme::kOffset, frame.rows + first_m, nullptr, count,
+                     totals};
   for (int64_t g = 0; g < count; ++g) {
     const uint8_t* at = codes + g * layout.group_bytes;
     const uint8_t* tail = at + layout.code_bytes;
     for (int64_t line = 0; line < layout.group_bytes - layout.code_bytes; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(tail + kPrefetchBytes + line), _MM_HINT_T0);
+    closing.tail = tail;
+    closing.x_sums = frame.x_sums + first_m * count + g;
     for (int64_t step = 0; step < steps; step += most) {
-      const Piece piece = {at + step * kStepBytes, steps - step < most ? steps - step : most,
-                           frame.x + first_m * ldx + g * padded + step * 4 * Scheme::kQuads, ldx, step == 0};
+      const bool last = step + most >= steps;
+      const Piece piece = {at + step * kStepBytes,
+                           last ? steps - step : most,
+                           frame.x + first_m * ldx + g * padded + step * 4 * Scheme::kQuads,
+                           ldx,
+                           step == 0,
+                           last && count > 1 ? &closing : nullptr};
       Engine::template multiply<Scheme>(piece, rows, sums);
     }
-    if (count > 1) apply_scales<Vector, Scheme>(frame, tail, first_m, g, rows, sums, totals);
   }
   Columns columns;
   load_columns<Vector, Scheme>(frame, codes + layout.code_bytes, block * kColumns, &columns);
