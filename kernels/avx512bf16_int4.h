@@ -26,7 +26,7 @@ struct Int4Linear {
   }
   [[gnu::always_inline]] static void scales(const qcts_problem& p, const uint8_t* at, int vector,
                                             __m512* scale, __m512* zero) {
-    const int64_t bytes = dtype_bytes(p.w_dtype);
+    const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
     *scale = avx512::load16(p.w_dtype, at + vector * kLanes * bytes);
     *zero = avx512::load16(p.w_dtype, at + (kColumns + vector * kLanes) * bytes);
   }
@@ -34,12 +34,12 @@ struct Int4Linear {
     multiply_block<Int4Linear>(frame, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const Source source(p);
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns,
                   bytes = dtype_bytes(p.w_dtype);
-    for (int64_t g = 0; g < p.k / p.group; ++g, out += group_bytes<Int4Linear>(p)) {
-      uint8_t* scales = out + padded_group<Int4Linear>(p) * kBytesPerK;
+    for (int64_t g = 0; g < p.k / p.group; ++g, out += layout.group_bytes) {
+      uint8_t* scales = out + layout.padded_group * kBytesPerK;
       for (int64_t c = 0; c < columns; ++c) {
         for (int64_t k = 0; k < p.group; ++k)
           put_nibble(out, c, k, source.code(first_n + c, g * p.group + k));

@@ -42,8 +42,16 @@ constexpr int kPrefetchBytes = 8192;
 using Sums = float (*)[kColumns];
 using Panel = __m512i (*)[kVectors];
 
+// Where weights and rows of x lie: worked out once a call. A call of a function among the sums, even of one
+// that knows how many bytes a type has, puts all of them into memory.
+struct Layout {
+  int64_t group, padded_group, groups, blocks;
+  int64_t scale_bytes, group_bytes, block_bytes;
+  int64_t x_stride;
+};
 struct Frame {
   const qcts_problem* problem;
+  Layout layout;
   const uint8_t* prepared;
   uint16_t* x;    // [m][x_stride]
   float* x_sums;  // [m][k / group]; only where the scheme has zeros
@@ -60,29 +68,21 @@ struct Frame {
 //   half of a
 //                                        lane
 //   scales(p, at, vector, &scale, &zero) of 16 columns, from behind a group's codes
+//   prepare_block(p, layout, first_n, out)   the block from column first_n on, over zeros
 //   factor(header)               what every total is multiplied by; 1 for none
 template <class Scheme>
-int64_t padded_group(const qcts_problem& p) {
-  const int64_t group = Scheme::group(p);
-  return group == p.k ? (group + kPadK - 1) / kPadK * kPadK : group;
+Layout layout_of(const qcts_problem& p) {
+  Layout at = {};
+  at.group = Scheme::group(p);
+  at.padded_group = at.group == p.k ? (at.group + kPadK - 1) / kPadK * kPadK : at.group;
+  at.groups = p.k / at.group;
+  at.blocks = (p.n + kColumns - 1) / kColumns;
+  at.scale_bytes = Scheme::scale_bytes(p);
+  at.group_bytes = at.padded_group * Scheme::kBytesPerK + at.scale_bytes;
+  at.block_bytes = Scheme::kHeaderBytes + at.groups * at.group_bytes;
+  at.x_stride = at.groups * at.padded_group + kRowPadElements;
+  return at;
 }
-template <class Scheme>
-int64_t groups(const qcts_problem& p) {
-  return p.k / Scheme::group(p);
-}
-template <class Scheme>
-int64_t x_stride(const qcts_problem& p) {
-  return groups<Scheme>(p) * padded_group<Scheme>(p) + kRowPadElements;
-}
-template <class Scheme>
-int64_t group_bytes(const qcts_problem& p) {
-  return padded_group<Scheme>(p) * Scheme::kBytesPerK + Scheme::scale_bytes(p);
-}
-template <class Scheme>
-int64_t block_bytes(const qcts_problem& p) {
-  return Scheme::kHeaderBytes + groups<Scheme>(p) * group_bytes<Scheme>(p);
-}
-[[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
 
 // Two neighbouring k of a row of x, for all lanes.
 [[gnu::always_inline]] inline __m512i broadcast_pair(const uint16_t* x) {
@@ -118,7 +118,8 @@ template <class Scheme, int M>
 [[gnu::noinline]] void multiply_codes(const Frame& frame, const uint8_t* block, int64_t first_m,
                                       Sums totals) {
   const qcts_problem& p = *frame.problem;
-  const int64_t padded = padded_group<Scheme>(p), count = groups<Scheme>(p), ldx = x_stride<Scheme>(p);
+  const Layout layout = frame.layout;
+  const int64_t padded = layout.padded_group, count = layout.groups, ldx = layout.x_stride;
   const uint16_t* x = frame.x + first_m * ldx;
   const uint8_t* at = block + Scheme::kHeaderBytes;
   for (int64_t g = 0; g < count; ++g) {
@@ -144,10 +145,10 @@ template <class Scheme, int M>
         }
       }
     }
-    for (int64_t line = 0; line < Scheme::scale_bytes(p); line += 64)
+    for (int64_t line = 0; line < layout.scale_bytes; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
     close_group<Scheme, M>(p, at, frame.x_sums + first_m * count + g, count, sum, totals);
-    at += Scheme::scale_bytes(p);
+    at += layout.scale_bytes;
     x += padded;
   }
 }
@@ -165,10 +166,10 @@ struct Piece {
 // M rows of x. The first rows of a piece fill the panel as they go, which leaves the multipliers as busy as
 // before: they are two of four units, and decoding has a third.
 template <class Scheme, int M, bool kFill>
-[[gnu::noinline]] void multiply_panel(const qcts_problem& p, const Piece& piece, const uint16_t* x,
+[[gnu::noinline]] void multiply_panel(const Frame& frame, const Piece& piece, const uint16_t* x,
                                       const float* x_sums, Sums open, Sums totals) {
   constexpr int kStepPairs = kFill ? Scheme::kStep / 2 : 1;
-  const int64_t ldx = x_stride<Scheme>(p);
+  const int64_t ldx = frame.layout.x_stride;
   __m512 sum[M][kVectors];
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
@@ -197,7 +198,8 @@ template <class Scheme, int M, bool kFill>
     }
     codes += Scheme::kStep * Scheme::kBytesPerK;
   }
-  if (piece.last) return close_group<Scheme, M>(p, piece.scales, x_sums, groups<Scheme>(p), sum, totals);
+  if (piece.last)
+    return close_group<Scheme, M>(*frame.problem, piece.scales, x_sums, frame.layout.groups, sum, totals);
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
@@ -206,12 +208,12 @@ template <class Scheme, int M, bool kFill>
 
 // More than kDirectRows rows.
 template <class Scheme>
-void multiply_piece(const qcts_problem& p, Piece piece, const uint16_t* x, const float* x_sums, int64_t rows,
+void multiply_piece(const Frame& frame, Piece piece, const uint16_t* x, const float* x_sums, int64_t rows,
                     Sums open, Sums totals) {
-  const int64_t ldx = x_stride<Scheme>(p), ld_sums = groups<Scheme>(p);
+  const int64_t ldx = frame.layout.x_stride, ld_sums = frame.layout.groups;
   int64_t m = 0;
   const auto some = [&](auto multiply, int count) {
-    multiply(p, piece, x + m * ldx, x_sums + m * ld_sums, open + m, totals + m);
+    multiply(frame, piece, x + m * ldx, x_sums + m * ld_sums, open + m, totals + m);
     m += count;
     piece.ahead += 64 * piece.pairs;
   };
@@ -225,20 +227,20 @@ void multiply_piece(const qcts_problem& p, Piece piece, const uint16_t* x, const
 template <class Scheme>
 void multiply_by_panels(const Frame& frame, const uint8_t* block, int64_t first_m, int64_t rows,
                         Sums totals) {
-  const qcts_problem& p = *frame.problem;
+  const Layout& layout = frame.layout;
   __m512i panel[kPanelPairs][kVectors];
   alignas(64) float open[kRows][kColumns];
-  const int64_t padded = padded_group<Scheme>(p), count = groups<Scheme>(p);
-  const uint16_t* x = frame.x + first_m * x_stride<Scheme>(p);
+  const int64_t padded = layout.padded_group, count = layout.groups;
+  const uint16_t* x = frame.x + first_m * layout.x_stride;
   const uint8_t* codes = block + Scheme::kHeaderBytes;
   for (int64_t g = 0; g < count; ++g) {
     const uint8_t* scales = codes + padded * Scheme::kBytesPerK;
     for (int64_t k = 0; k < padded; k += 2 * kPanelPairs) {
       const int64_t pairs = (padded - k) / 2 < kPanelPairs ? (padded - k) / 2 : kPanelPairs;
       const bool last = k + 2 * pairs == padded;
-      const int64_t bytes = 2 * pairs * Scheme::kBytesPerK + (last ? Scheme::scale_bytes(p) : 0);
+      const int64_t bytes = 2 * pairs * Scheme::kBytesPerK + (last ? layout.scale_bytes : 0);
       const uint8_t* ahead = codes + kPrefetchBytes;
-      multiply_piece<Scheme>(p, {block, codes, panel, pairs, k == 0, last, scales, ahead, ahead + bytes},
+      multiply_piece<Scheme>(frame, {block, codes, panel, pairs, k == 0, last, scales, ahead, ahead + bytes},
                              x + g * padded + k, frame.x_sums + first_m * count + g, rows, open, totals);
       codes += bytes;
     }
@@ -250,7 +252,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   const qcts_problem& p = *frame.problem;
   alignas(64) float totals[kRows][kColumns];
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
-  const uint8_t* at = frame.prepared + block * block_bytes<Scheme>(p);
+  const uint8_t* at = frame.prepared + block * frame.layout.block_bytes;
   constexpr decltype(&multiply_codes<Scheme, 1>) kDirect[kDirectRows] = {
       multiply_codes<Scheme, 1>, multiply_codes<Scheme, 2>, multiply_codes<Scheme, 3>,
       multiply_codes<Scheme, 4>, multiply_codes<Scheme, 5>, multiply_codes<Scheme, 6>};
@@ -276,7 +278,7 @@ template <class Scheme>
 void copy_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const qcts_problem& p = *frame.problem;
-  const int64_t group = Scheme::group(p), count = groups<Scheme>(p), ldx = x_stride<Scheme>(p);
+  const int64_t group = frame.layout.group, count = frame.layout.groups, ldx = frame.layout.x_stride;
   for (int64_t m = first; m < last; ++m) {
     uint16_t* to = frame.x + m * ldx;
     std::memcpy(to, static_cast<const char*>(p.x) + m * p.ldx_bytes, static_cast<size_t>(2 * p.k));
@@ -299,40 +301,43 @@ void copy_rows(void* context, int64_t first, int64_t last) {
 
 template <class Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
-  const int64_t x_sums = Scheme::kHasZeros ? p->m * groups<Scheme>(*p) : 0;
-  return static_cast<uint64_t>(p->m * x_stride<Scheme>(*p) * 2 + x_sums * 4);
+  const Layout layout = layout_of<Scheme>(*p);
+  return static_cast<uint64_t>(p->m * (layout.x_stride * 2 + (Scheme::kHasZeros ? layout.groups * 4 : 0)));
 }
 template <class Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
-  return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
+  const Layout layout = layout_of<Scheme>(*p);
+  return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
 }
 
 struct Preparation {
   const qcts_problem* problem;
+  Layout layout;
   uint8_t* prepared;
 };
 template <class Scheme>
 void prepare_blocks(void* context, int64_t first, int64_t last) {
   const Preparation& task = *static_cast<const Preparation*>(context);
   for (int64_t block = first; block < last; ++block)
-    Scheme::prepare_block(*task.problem, block * kColumns,
-                          task.prepared + block * block_bytes<Scheme>(*task.problem));
+    Scheme::prepare_block(*task.problem, task.layout, block * kColumns,
+                          task.prepared + block * task.layout.block_bytes);
 }
 template <class Scheme>
 void prepare_weight(const qcts_problem* problem, void* prepared) {
-  std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
-  Preparation task = {problem, static_cast<uint8_t*>(prepared)};
-  parallel_for(problem->threads, blocks(*problem), 1, prepare_blocks<Scheme>, &task);
+  Preparation task = {problem, layout_of<Scheme>(*problem), static_cast<uint8_t*>(prepared)};
+  std::memset(prepared, 0, static_cast<size_t>(task.layout.blocks * task.layout.block_bytes));
+  parallel_for(problem->threads, task.layout.blocks, 1, prepare_blocks<Scheme>, &task);
 }
 
 template <class Scheme>
 void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
+  const Layout layout = layout_of<Scheme>(p);
   auto* x = static_cast<uint16_t*>(p.workspace);
-  Frame frame = {problem, static_cast<const uint8_t*>(p.prepared), x,
-                 reinterpret_cast<float*>(x + p.m * x_stride<Scheme>(p))};
+  Frame frame = {problem, layout, static_cast<const uint8_t*>(p.prepared), x,
+                 reinterpret_cast<float*>(x + p.m * layout.x_stride)};
   parallel_for(p.threads, p.m, 8, copy_rows<Scheme>, &frame);
-  parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &frame);
+  parallel_for(p.threads, layout.blocks, 1, multiply_blocks<Scheme>, &frame);
 }
 
 // x as it is, or not at all: rounding it would be another kernel.

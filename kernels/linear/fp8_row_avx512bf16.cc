@@ -28,11 +28,11 @@ struct Fp8Row {
     multiply_block<Fp8Row>(frame, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
     const auto* scale = static_cast<const char*>(qcts::in_plane(p, "scale"));
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-    uint8_t* scales = out + padded_group<Fp8Row>(p) * kBytesPerK;
+    uint8_t* scales = out + layout.padded_group * kBytesPerK;
     std::memcpy(scales, scale + 4 * first_n, static_cast<size_t>(4 * columns));
     constexpr uint32_t kNan = 0x7FC00000;
     for (int64_t k0 = 0; k0 < p.k; k0 += 128)

@@ -38,7 +38,7 @@ struct Int8Row {
 
   // Symmetric weights, the usual ones, are spared the subtraction.
   static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    const uint8_t* header = frame.prepared + block * block_bytes<Int8Row>(*frame.problem);
+    const uint8_t* header = frame.prepared + block * frame.layout.block_bytes;
     __m512i any = _mm512_setzero_si512();
     for (int v = 0; v < kVectors; ++v)
       any = _mm512_or_si512(any, _mm512_loadu_si512(header + v * 4 * kLanes));
@@ -48,7 +48,7 @@ struct Int8Row {
   }
 
   // 128 k at a time, so that both sides stay in L1.
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const auto* qdata = static_cast<const int8_t*>(qcts::in_plane(p, "qdata"));
     const auto* scale = static_cast<const char*>(qcts::in_plane(p, "scale"));
     const auto* zero_point = static_cast<const int8_t*>(qcts::in_plane(p, "zero_point"));
@@ -62,7 +62,7 @@ struct Int8Row {
       for (int64_t c = 0; c < columns; ++c)
         for (int64_t k = k0; k < p.k && k < k0 + 128; ++k)
           codes[k * kColumns + c] = static_cast<uint8_t>(qdata[(first_n + c) * p.k + k]);
-    std::memcpy(codes + padded_group<Int8Row>(p) * kColumns, scale + 4 * first_n,
+    std::memcpy(codes + layout.padded_group * kColumns, scale + 4 * first_n,
                 static_cast<size_t>(4 * columns));
   }
 };

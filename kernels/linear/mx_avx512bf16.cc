@@ -43,7 +43,7 @@ struct Mxfp4 : MxBlocks {
   static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
     multiply_block<Mxfp4>(frame, block, first_m, rows);
   }
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out);
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out);
 };
 
 struct Mxfp8 : MxBlocks {
@@ -59,15 +59,15 @@ struct Mxfp8 : MxBlocks {
   static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
     multiply_block<Mxfp8>(frame, block, first_m, rows);
   }
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out);
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out);
 };
 
 template <class Scheme>
-void prepare_columns(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+void prepare_columns(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
   const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
   const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
   const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-  for (int64_t g = 0; g < p.k / kBlockK; ++g, out += group_bytes<Scheme>(p))
+  for (int64_t g = 0; g < p.k / kBlockK; ++g, out += layout.group_bytes)
     for (int64_t c = 0; c < columns; ++c) {
       const int64_t at = (first_n + c) * p.k + g * kBlockK;
       const bool nan = Scheme::put(qdata, at, out, c);
@@ -75,11 +75,11 @@ void prepare_columns(const qcts_problem& p, int64_t first_n, uint8_t* out) {
       std::memcpy(out + kBlockK * Scheme::kBytesPerK + 2 * c, &scale, 2);
     }
 }
-void Mxfp4::prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-  prepare_columns<Mxfp4>(p, first_n, out);
+void Mxfp4::prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  prepare_columns<Mxfp4>(p, layout, first_n, out);
 }
-void Mxfp8::prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-  prepare_columns<Mxfp8>(p, first_n, out);
+void Mxfp8::prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  prepare_columns<Mxfp8>(p, layout, first_n, out);
 }
 
 constexpr const qcts_kernel& kMx = qcts_kernel_linear_mx_avx512bf16;

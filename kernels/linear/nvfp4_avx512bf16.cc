@@ -41,7 +41,7 @@ struct Nvfp4 {
     multiply_block<Nvfp4>(frame, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const auto* pairs = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
     const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
     const void* given = qcts::in_plane(p, "per_tensor_scale");
@@ -49,7 +49,7 @@ struct Nvfp4 {
     std::memcpy(out, given != nullptr ? given : &one, 4);
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     out += kHeaderBytes;
-    for (int64_t g = 0; g < p.k / kBlockK; ++g, out += group_bytes<Nvfp4>(p))
+    for (int64_t g = 0; g < p.k / kBlockK; ++g, out += layout.group_bytes)
       for (int64_t c = 0; c < columns; ++c) {
         const int64_t at = (first_n + c) * p.k + g * kBlockK;
         for (int64_t k = 0; k < kBlockK; ++k)
