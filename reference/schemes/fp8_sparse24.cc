@@ -113,13 +113,8 @@ class Fp8Sparse24 final : public Scheme {
   std::span<const LayoutInfo> layouts() const override { return kFp8Sparse24Layouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return "fp8_sparse24_row has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
-      return "fp8_sparse24_row takes float32, float16 and bfloat16 weights, not " +
-             std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return "fp8_sparse24_row takes no empty weight";
-    if (shape.k % 8) return "K = " + std::to_string(shape.k) + " is not a multiple of 8";
-    return std::nullopt;
+    if (auto why_not = refused_type(shape, layout)) return why_not;
+    return refused_size(shape, 8, "");
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {

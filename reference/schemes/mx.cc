@@ -128,13 +128,8 @@ class Mx final : public Scheme {
   std::span<const ActivationInfo> activations() const override { return kMxActivations; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::bfloat16)
-      return name_ + " takes float32 and bfloat16 weights, not " + std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
-    if (shape.k % kMxBlock)
-      return "K = " + std::to_string(shape.k) + " is not a multiple of the block size 32";
-    return std::nullopt;
+    if (auto why_not = refused_type(shape, layout, {DType::float32, DType::bfloat16})) return why_not;
+    return refused_size(shape, kMxBlock, "the block size ");
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
