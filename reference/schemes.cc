@@ -175,6 +175,18 @@ std::optional<std::string> Scheme::refused_size(const WeightShape& shape, int64_
          std::to_string(divisor);
 }
 
+std::vector<std::byte> Scheme::rounded_products(const Planes& plain, const WeightShape& shape) const {
+  std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+  std::vector<ExactWeight> row(static_cast<size_t>(shape.k));
+  for (int64_t n = 0; n < shape.n; ++n) {
+    exact_row(plain, shape, n, row);
+    for (int64_t k = 0; k < shape.k; ++k)
+      store_float(shape.dtype, out, n * shape.k + k,
+                  static_cast<float>(row[k].code) * static_cast<float>(row[k].scale));
+  }
+  return out;
+}
+
 OracleWeights oracle_weights(std::span<const ExactWeight> row, int64_t group) {
   OracleWeights weights;
   weights.row = row;

@@ -163,16 +163,7 @@ Planes Float8Scheme::unpack(const Planes& packed, const WeightShape& shape, std:
 }
 
 std::vector<std::byte> Float8Scheme::dequantize(const Planes& plain, const WeightShape& shape) const {
-  std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-  std::vector<ExactWeight> row(shape.k);
-  for (int64_t n = 0; n < shape.n; ++n) {
-    exact_row(plain, shape, n, row);
-    for (int64_t k = 0; k < shape.k; ++k) {
-      const float product = static_cast<float>(row[k].code) * static_cast<float>(row[k].scale);
-      store_float(shape.dtype, out, n * shape.k + k, product);
-    }
-  }
-  return out;
+  return rounded_products(plain, shape);
 }
 
 void Float8Scheme::exact_row(const Planes& plain, const WeightShape& shape, int64_t row,

@@ -178,15 +178,7 @@ class Mx final : public Scheme {
 
   // to_dtype: element and scale are exact in the logical dtype, their product is rounded to it.
   std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    std::vector<ExactWeight> row(shape.k);
-    for (int64_t n = 0; n < shape.n; ++n) {
-      exact_row(plain, shape, n, row);
-      for (int64_t k = 0; k < shape.k; ++k)
-        store_float(shape.dtype, out, n * shape.k + k,
-                    static_cast<float>(row[k].code) * static_cast<float>(row[k].scale));
-    }
-    return out;
+    return rounded_products(plain, shape);
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,

@@ -156,6 +156,10 @@ class Scheme {
                                           std::initializer_list<DType> dtypes = kUsualDtypes) const;
   std::optional<std::string> refused_size(const WeightShape& shape, int64_t divisor = 0,
                                           std::string_view of = "the group size ") const;
+
+  // A dequantize(): code * scale of exact_row(), a float32 product of two float32 numbers, then the cast to
+  // the logical dtype.
+  std::vector<std::byte> rounded_products(const Planes& plain, const WeightShape& shape) const;
 };
 
 // All schemes of schemes.inc in list order; built once, immutable.
