@@ -154,6 +154,39 @@ const LayoutInfo* Scheme::find_layout(std::string_view layout) const {
   return nullptr;
 }
 
+std::optional<std::string> Scheme::refused_type(const WeightShape& shape, std::string_view layout,
+                                                std::initializer_list<DType> dtypes) const {
+  const std::string who(name());
+  if (!find_layout(layout)) return who + " has no layout " + std::string(layout);
+  if (std::find(dtypes.begin(), dtypes.end(), shape.dtype) != dtypes.end()) return std::nullopt;
+  std::string taken;
+  for (const DType* dtype = dtypes.begin(); dtype != dtypes.end(); ++dtype) {
+    if (dtype != dtypes.begin()) taken += dtype + 1 == dtypes.end() ? " and " : ", ";
+    taken += dtype_name(*dtype);
+  }
+  return who + " takes " + taken + " weights, not " + std::string(dtype_name(shape.dtype));
+}
+
+std::optional<std::string> Scheme::refused_size(const WeightShape& shape, int64_t divisor,
+                                                std::string_view of) const {
+  if (shape.n < 1 || shape.k < 1) return std::string(name()) + " takes no empty weight";
+  if (divisor == 0 || shape.k % divisor == 0) return std::nullopt;
+  return "K = " + std::to_string(shape.k) + " is not a multiple of " + std::string(of) +
+         std::to_string(divisor);
+}
+
+std::vector<std::byte> Scheme::rounded_products(const Planes& plain, const WeightShape& shape) const {
+  std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+  std::vector<ExactWeight> row(static_cast<size_t>(shape.k));
+  for (int64_t n = 0; n < shape.n; ++n) {
+    exact_row(plain, shape, n, row);
+    for (int64_t k = 0; k < shape.k; ++k)
+      store_float(shape.dtype, out, n * shape.k + k,
+                  static_cast<float>(row[k].code) * static_cast<float>(row[k].scale));
+  }
+  return out;
+}
+
 OracleWeights oracle_weights(std::span<const ExactWeight> row, int64_t group) {
   OracleWeights weights;
   weights.row = row;

@@ -15,6 +15,7 @@
 #include "suites/paths.h"
 #include "suites/reference_provider.h"
 #include "suites/run_report.h"
+#include "suites/run_sources.h"
 #include "suites/summary.h"
 #include "suites/supervisor.h"
 
@@ -110,33 +111,6 @@ class Run {
     if (!selection.variant.empty()) narrowed.push_back("--variant " + selection.variant);
   }
 
-  // Of this program, not a shared library.
-  static bool is_own(const std::string& provider) {
-    return provider == kFileProvider || provider == "builtin" || provider == kReferenceProvider;
-  }
-
-  // What each worker is told; the parent never loads a provider.
-  std::vector<std::string> provider_words() const {
-    std::vector<std::string> words;
-    std::vector<std::string> names;
-    for (const std::string& given : options_.providers)
-      (given.find('/') != given.npos || given.ends_with(".so") ? words : names).push_back(given);
-    for (const std::string& word : words)
-      if (!fs::exists(word)) throw RunError(Outcome::usage, "no provider " + word);
-    const auto wanted = [&](const char* name) {
-      return std::find(names.begin(), names.end(), name) != names.end();
-    };
-    const bool all = options_.providers.empty();
-    if (all || wanted(kFileProvider)) words.push_back(kFileProvider);
-    if (all || wanted("builtin")) words.push_back("builtin");
-    if (all || wanted(kReferenceProvider)) words.push_back(kReferenceProvider);
-    const bool others =
-        std::any_of(names.begin(), names.end(), [](const std::string& name) { return !is_own(name); });
-    if (all || others)
-      for (const fs::path& plugin : discovered_plugins()) words.push_back(plugin.string());
-    return words;
-  }
-
   void greet() {
     try {
       fixtures_ = load_fixtures(folders_);
@@ -148,7 +122,8 @@ class Run {
     for (const fs::directory_entry& entry : fs::directory_iterator(logs_))
       if (entry.path().extension() == ".log")
         fs::remove(entry.path());  // an earlier run's last words are not this one's
-    for (const std::string& word : provider_words()) sources_.push_back(source_for(word));
+    for (const std::string& word : provider_words(options_))
+      sources_.push_back(source_for(word, options_, folders_, logs_, scratch_.path()));
     supervisor_.greet(120);
     const auto& asked = options_.providers;
     std::vector<std::string> known = {kFileProvider, "builtin", kReferenceProvider};
@@ -177,38 +152,6 @@ class Run {
     if (head_.infrastructure.empty())
       for (const std::string& name : asked)
         if (name.find('/') == name.npos && !name.ends_with(".so")) check_words("provider", {name}, known);
-  }
-
-  Source source_for(const std::string& word) {
-    Source source;
-    source.given = word;
-    source.logs = logs_;
-    source.options.plan = options_.plan;
-    const bool library = !is_own(word);
-    source.options.provider = library ? fs::absolute(word).string() : word;
-    source.options.fixtures = folders_;
-    source.options.fixture_files = Files::known;
-    source.options.memory_limit_bytes = options_.memory_limit_bytes;
-    JudgeContext& context = source.options.context;
-    context.scratch = scratch_.path();
-    context.targets = targets_folder();
-    context.program = program_word();
-    context.threads = options_.threads;
-    context.gate_latency = options_.gate_latency;
-    context.seed = options_.seed;
-    auto& rerun = context.rerun_options;
-    const auto add = [&](const std::string& text) { rerun += (rerun.empty() ? "" : " ") + text; };
-    if (options_.plan != "default") add("--plan " + shell_word(options_.plan));
-    for (const fs::path& folder : options_.fixtures) add("--fixtures " + shell_word(folder.string()));
-    const auto plugins = discovered_plugins();
-    if (library && std::find(plugins.begin(), plugins.end(), word) == plugins.end())
-      add("--provider " + shell_word(word));
-    if (options_.seed != 0) add("--seed " + std::to_string(options_.seed));
-    if (options_.threads != 1) add("--threads " + std::to_string(options_.threads));
-    if (options_.gate_latency) add("--gate latency");
-    if (options_.memory_limit_bytes != kDefaultMemoryLimitBytes)
-      add("--memory-limit " + std::to_string(options_.memory_limit_bytes >> 20));
-    return source;
   }
 
   void choose() {
@@ -368,12 +311,6 @@ class Run {
       source.options.context.latency_budget_s = latency_budget_s_;
     }
     run_tasks(tasks, 1, progress);
-  }
-
-  static bool is_runnable(const Source& source, const std::string& variant) {
-    for (const Json& implementation : source.hello.info["implementations"])
-      if (implementation["variant"] == variant) return implementation["runnable"].get<bool>();
-    return true;
   }
 
   void run_tasks(const std::vector<Task>& tasks, unsigned jobs, Progress& progress) {

@@ -11,6 +11,7 @@
 #include "reference/formats/pickle_ledger.h"
 #include "reference/formats/pickle_pool.h"
 #include "reference/formats/pickle_source.h"
+#include "reference/formats/pickle_stack.h"
 #include "reference/formats/utf8.h"
 
 namespace qcts::pickle {
@@ -25,7 +26,8 @@ class Reader {
       : source_(data, options.limits, options.base_offset),
         options_(options),
         depth_limit_(std::min(options.limits.pickle_depth, kDeepestGraph)),
-        ledger_(options.limits) {
+        ledger_(options.limits),
+        stack_(source_, options.limits) {
     allowed_.insert(options.allow.begin(), options.allow.end());
   }
   Reader(const Reader&) = delete;
@@ -45,22 +47,16 @@ class Reader {
   }
   std::string_view take_text(uint64_t count);
 
-  void push(Ref value);
-  Ref pop();
-  const Ref& top();
-  Refs pop_to_mark();
+  void push(Ref value) { stack_.push(std::move(value)); }
   Ref make(Kind kind);
   Ref integer_of(int64_t value);
   std::optional<GlobalInfo> role_of_callable(const Ref& callable);
   void place(std::span<const Ref> children, Node& parent);
   void open(const Ref& target) const;
 
-  Refs take(size_t count);
   void push_tuple(Refs items);
   void named_global();
   void long_integer();
-  void put(uint64_t index);
-  void get(uint64_t index);
   void set_items(const Ref& target, Refs flat);
   void append_items(const Ref& target, Refs values);
 
@@ -74,9 +70,7 @@ class Reader {
   NodePool pool_;
   std::unordered_set<std::string> allowed_;
   uint64_t ops_ = 0;
-  Refs stack_;
-  std::vector<size_t> marks_;
-  Refs memo_;
+  Stack stack_;
   // Values without identity: no pickler memoises them, so one node stands for all of a value.
   std::unordered_map<int64_t, Ref> integers_;
   NodeMap<std::optional<GlobalInfo>> roles_;  // of what was called
@@ -139,40 +133,6 @@ void Reader::open(const Ref& target) const {
     fail(RefusalClass::PickleType, "a value is changed after another took it up, or contains itself");
 }
 
-void Reader::push(Ref value) {
-  if (stack_.size() >= options_.limits.pickle_stack)
-    fail(RefusalClass::LimitExceeded, "the stack is too deep");
-  stack_.push_back(std::move(value));
-}
-
-const Ref& Reader::top() {
-  if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) {
-    fail(RefusalClass::PickleStack, "an operand is missing");
-  }
-  return stack_.back();
-}
-
-Ref Reader::pop() {
-  top();
-  Ref value = std::move(stack_.back());
-  stack_.pop_back();
-  return value;
-}
-
-Refs Reader::pop_to_mark() {
-  if (marks_.empty()) fail(RefusalClass::PickleStack, "no MARK on the stack");
-  Refs values = stack_.take_back(stack_.size() - marks_.back());
-  marks_.pop_back();
-  return values;
-}
-
-// The operands of an opcode that takes so many.
-Refs Reader::take(size_t count) {
-  if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count)
-    fail(RefusalClass::PickleStack, "an operand is missing");
-  return stack_.take_back(count);
-}
-
 void Reader::push_tuple(Refs items) {
   Ref node = make(Kind::tuple);
   place(items, *node);
@@ -213,22 +173,6 @@ void Reader::long_integer() {
     fail(RefusalClass::Overflow, "an integer does not fit 64 bits");
   }
   push(integer_of(static_cast<int64_t>(value)));
-}
-
-void Reader::put(uint64_t index) {
-  const Ref& value = top();
-  if (index >= ops_)
-    fail(RefusalClass::LimitExceeded, "memo index " + std::to_string(index) + " is not dense");
-  if (index == memo_.size()) return memo_.push_back(value);
-  if (index > memo_.size()) memo_.resize(index + 1);
-  memo_[index] = value;
-}
-
-void Reader::get(uint64_t index) {
-  if (index >= memo_.size() || memo_[index] == nullptr) {
-    fail(RefusalClass::PickleStack, "memo index " + std::to_string(index) + " was never set");
-  }
-  push(memo_[index]);
 }
 
 void Reader::set_items(const Ref& target, Refs flat) {
@@ -298,13 +242,13 @@ void Reader::step_scalar(uint8_t opcode) {
     case 'c':
       return named_global();
     case 'q':
-      return put(take_le<uint8_t>("BINPUT"));
+      return stack_.put(take_le<uint8_t>("BINPUT"), ops_);
     case 'r':
-      return put(take_le<uint32_t>("LONG_BINPUT"));
+      return stack_.put(take_le<uint32_t>("LONG_BINPUT"), ops_);
     case 'h':
-      return get(take_le<uint8_t>("BINGET"));
+      return push(stack_.get(take_le<uint8_t>("BINGET")));
     case 'j':
-      return get(take_le<uint32_t>("LONG_BINGET"));
+      return push(stack_.get(take_le<uint32_t>("LONG_BINGET")));
     default: {
       constexpr char kDigits[] = "0123456789abcdef";
       fail(RefusalClass::PickleOpcode, std::string("opcode 0x") + kDigits[opcode >> 4] +
@@ -317,8 +261,7 @@ void Reader::step_scalar(uint8_t opcode) {
 void Reader::step_container(uint8_t opcode) {
   switch (opcode) {
     case '(':
-      if (marks_.size() >= options_.limits.pickle_stack) fail(RefusalClass::LimitExceeded, "too many MARKs");
-      return marks_.push_back(stack_.size());
+      return stack_.mark();
     case ']':
       return push(make(Kind::list));
     case '}':
@@ -326,32 +269,32 @@ void Reader::step_container(uint8_t opcode) {
     case 0x8f:
       return push(make(Kind::set));
     case 0x85:
-      return push_tuple(take(1));
+      return push_tuple(stack_.take(1));
     case 0x86:
-      return push_tuple(take(2));
+      return push_tuple(stack_.take(2));
     case 0x87:
-      return push_tuple(take(3));
+      return push_tuple(stack_.take(3));
     case 't':
-      return push_tuple(pop_to_mark());
+      return push_tuple(stack_.pop_to_mark());
     case 'a': {
-      Refs value = take(1);
-      return append_items(top(), std::move(value));
+      Refs value = stack_.take(1);
+      return append_items(stack_.top(), std::move(value));
     }
     case 'e': {
-      Refs values = pop_to_mark();
-      return append_items(top(), std::move(values));
+      Refs values = stack_.pop_to_mark();
+      return append_items(stack_.top(), std::move(values));
     }
     case 's': {
-      Refs item = take(2);
-      return set_items(top(), std::move(item));
+      Refs item = stack_.take(2);
+      return set_items(stack_.top(), std::move(item));
     }
     case 'u': {
-      Refs flat = pop_to_mark();
-      return set_items(top(), std::move(flat));
+      Refs flat = stack_.pop_to_mark();
+      return set_items(stack_.top(), std::move(flat));
     }
     case 'R':
     case 0x81: {
-      Refs parts = take(2);
+      Refs parts = stack_.take(2);
       const Ref &callable = parts[0], &arguments = parts[1];
       for (const Ref& argument : arguments->items)
         ledger_.charge(argument->text.size() + argument->items.size());
@@ -365,8 +308,8 @@ void Reader::step_container(uint8_t opcode) {
       return push(std::move(node));
     }
     case 'b': {
-      Ref state = pop();
-      const Ref& target = top();
+      Ref state = stack_.pop();
+      const Ref& target = stack_.top();
       check_build(target, state, source_.opcode_at());
       open(target);
       place(std::span(&state, 1), *target);
@@ -374,7 +317,7 @@ void Reader::step_container(uint8_t opcode) {
       return;
     }
     case 'Q': {
-      Refs id = take(1);
+      Refs id = stack_.take(1);
       Ref node = make(Kind::persistent);
       place(id, *node);
       node->items = std::move(id);
@@ -403,8 +346,8 @@ bool Reader::step() {
 Ref Reader::run(uint64_t& used) {
   while (step()) {
   }
-  Ref root = pop();
-  if (!stack_.empty() || !marks_.empty()) fail(RefusalClass::PickleStack, "values are left over at STOP");
+  Ref root = stack_.pop();
+  if (!stack_.empty()) fail(RefusalClass::PickleStack, "values are left over at STOP");
   used = source_.at();
   if (options_.cost != nullptr) {
     options_.cost->opcodes += ops_;

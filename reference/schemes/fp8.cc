@@ -45,10 +45,6 @@ constexpr std::array<ActivationInfo, 6> kTensorPolicies = {{kAlone,
                                                             {"static_tensor_recip", kRecip}}};
 constexpr std::array<ActivationInfo, 2> kBlockPolicies = {{kAlone, {"dyn_block128", kFromHp}}};
 
-bool is_weight_type(DType dtype) {
-  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
-}
-
 // Blocks of an [rows, cols] matrix.
 struct Blocks {
   int64_t rows, cols;              // of the matrix
@@ -122,19 +118,12 @@ std::span<const LayoutInfo> Float8Scheme::layouts() const {
 }
 
 std::optional<std::string> Float8Scheme::refusal(const WeightShape& shape, std::string_view layout) const {
-  if (!find_layout(layout)) return p_.name + " has no layout " + std::string(layout);
-  if (!is_weight_type(shape.dtype))
-    return p_.name + " takes float32, float16 and bfloat16 weights, not " +
-           std::string(dtype_name(shape.dtype));
-  if (shape.n < 1 || shape.k < 1) return p_.name + " takes no empty weight";
-  const auto divides = [](int64_t block, int64_t side) { return block == 0 || side % block == 0; };
-  if (!divides(p_.block_rows, shape.n))
+  if (auto why_not = refused_type(shape, layout)) return why_not;
+  if (auto why_not = refused_size(shape)) return why_not;
+  if (p_.block_rows != 0 && shape.n % p_.block_rows != 0)
     return "N = " + std::to_string(shape.n) + " is not a multiple of the block's " +
            std::to_string(p_.block_rows);
-  if (!divides(p_.block_cols, shape.k))
-    return "K = " + std::to_string(shape.k) + " is not a multiple of the block's " +
-           std::to_string(p_.block_cols);
-  return std::nullopt;
+  return refused_size(shape, p_.block_cols, "the block's ");
 }
 
 std::vector<PlaneSpec> Float8Scheme::plane_specs(const WeightShape& shape, std::string_view) const {
@@ -174,16 +163,7 @@ Planes Float8Scheme::unpack(const Planes& packed, const WeightShape& shape, std:
 }
 
 std::vector<std::byte> Float8Scheme::dequantize(const Planes& plain, const WeightShape& shape) const {
-  std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-  std::vector<ExactWeight> row(shape.k);
-  for (int64_t n = 0; n < shape.n; ++n) {
-    exact_row(plain, shape, n, row);
-    for (int64_t k = 0; k < shape.k; ++k) {
-      const float product = static_cast<float>(row[k].code) * static_cast<float>(row[k].scale);
-      store_float(shape.dtype, out, n * shape.k + k, product);
-    }
-  }
-  return out;
+  return rounded_products(plain, shape);
 }
 
 void Float8Scheme::exact_row(const Planes& plain, const WeightShape& shape, int64_t row,

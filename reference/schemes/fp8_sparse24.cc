@@ -113,13 +113,8 @@ class Fp8Sparse24 final : public Scheme {
   std::span<const LayoutInfo> layouts() const override { return kFp8Sparse24Layouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return "fp8_sparse24_row has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
-      return "fp8_sparse24_row takes float32, float16 and bfloat16 weights, not " +
-             std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return "fp8_sparse24_row takes no empty weight";
-    if (shape.k % 8) return "K = " + std::to_string(shape.k) + " is not a multiple of 8";
-    return std::nullopt;
+    if (auto why_not = refused_type(shape, layout)) return why_not;
+    return refused_size(shape, 8, "");
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
@@ -165,15 +160,7 @@ class Fp8Sparse24 final : public Scheme {
   }
 
   std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    std::vector<ExactWeight> row(shape.k);
-    for (int64_t n = 0; n < shape.n; ++n) {
-      exact_row(plain, shape, n, row);
-      for (int64_t k = 0; k < shape.k; ++k)
-        store_float(shape.dtype, out, n * shape.k + k,
-                    static_cast<float>(row[k].code) * static_cast<float>(row[k].scale));
-    }
-    return out;
+    return rounded_products(plain, shape);
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,

@@ -60,14 +60,8 @@ class GgufProto final : public Scheme {
   std::span<const LayoutInfo> layouts() const override { return kGgufProtoLayouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return "gguf_proto has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
-      return "gguf_proto takes float32, float16 and bfloat16 weights, not " +
-             std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return "gguf_proto takes no empty weight";
-    if (shape.k % kSuperBlock != 0)
-      return "K = " + std::to_string(shape.k) + " is not a multiple of the super block of 256";
-    return std::nullopt;
+    if (auto why_not = refused_type(shape, layout)) return why_not;
+    return refused_size(shape, kSuperBlock, "the super block of ");
   }
 
   // A row of one super block has no dimension of super blocks.

@@ -112,14 +112,8 @@ class Int4E4m3 final : public Scheme {
   }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
-      return name_ + " takes float32, float16 and bfloat16 weights, not " +
-             std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
-    if (shape.k % group_ != 0)
-      return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
-             std::to_string(group_);
+    if (auto why_not = refused_type(shape, layout)) return why_not;
+    if (auto why_not = refused_size(shape, group_)) return why_not;
     if (layout != "plain" && shape.n % 16 != 0)
       return "N = " + std::to_string(shape.n) + " is not a multiple of 16, the rows of a tile";
     return std::nullopt;
@@ -181,15 +175,7 @@ class Int4E4m3 final : public Scheme {
   }
 
   std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    std::vector<ExactWeight> row(static_cast<size_t>(shape.k));
-    for (int64_t n = 0; n < shape.n; ++n) {
-      exact_row(plain, shape, n, row);
-      for (int64_t k = 0; k < shape.k; ++k)
-        store_float(shape.dtype, out, n * shape.k + k,
-                    static_cast<float>(row[k].code) * static_cast<float>(row[k].scale));
-    }
-    return out;
+    return rounded_products(plain, shape);
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,

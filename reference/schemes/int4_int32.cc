@@ -54,14 +54,8 @@ class Int4Int32 final : public Scheme {
   std::span<const LayoutInfo> layouts() const override { return kInt4Int32Layouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
-    if (shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
-      return name_ + " takes float16 and bfloat16 weights, not " + std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
-    if (shape.k % group_ != 0)
-      return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
-             std::to_string(group_);
-    return std::nullopt;
+    if (auto why_not = refused_type(shape, layout, {DType::float16, DType::bfloat16})) return why_not;
+    return refused_size(shape, group_);
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {

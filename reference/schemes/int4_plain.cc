@@ -133,14 +133,8 @@ class Int4Plain final : public Scheme {
   }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
-      return name_ + " takes float32, float16 and bfloat16 weights, not " +
-             std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
-    if (shape.k % group_ != 0)
-      return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
-             std::to_string(group_);
+    if (auto why_not = refused_type(shape, layout)) return why_not;
+    if (auto why_not = refused_size(shape, group_)) return why_not;
     if (is_shuffled(layout) && shape.n % 16 != 0)
       return "N = " + std::to_string(shape.n) + " is not a multiple of 16, the rows of a tile";
     return std::nullopt;

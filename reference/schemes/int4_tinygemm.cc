@@ -173,14 +173,8 @@ class Int4Tinygemm final : public Scheme {
   std::span<const LayoutInfo> layouts() const override { return kInt4TinygemmLayouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
-      return name_ + " takes float32, float16 and bfloat16 weights, not " +
-             std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
-    if (shape.k % group_ != 0)
-      return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
-             std::to_string(group_);
+    if (auto why_not = refused_type(shape, layout)) return why_not;
+    if (auto why_not = refused_size(shape, group_)) return why_not;
     if (layout == "plain") return std::nullopt;
     if (is_tile(layout) && shape.dtype != DType::bfloat16)
       return "tile_packed_4d takes bfloat16 weights only, not " + std::string(dtype_name(shape.dtype));

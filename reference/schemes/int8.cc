@@ -155,15 +155,8 @@ class Int8 final : public Scheme {
   }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
-      return name_ + " takes float32, float16 and bfloat16 weights, not " +
-             std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
-    if (shape.k % block(shape.n, shape.k).cols != 0)
-      return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
-             std::to_string(granularity_.size);
-    return std::nullopt;
+    if (auto why_not = refused_type(shape, layout)) return why_not;
+    return refused_size(shape, granularity_.size);
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {

@@ -180,16 +180,9 @@ class Intx final : public Scheme {
   std::span<const ActivationInfo> activations() const override { return activations_; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
-      return name_ + " takes float32, float16 and bfloat16 weights, not " +
-             std::string(dtype_name(shape.dtype));
+    if (auto why_not = refused_type(shape, layout)) return why_not;
     if (wide_ && shape.dtype == DType::float32) return name_ + " is for weights narrower than its scales";
-    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
-    if (shape.k % length(shape.k) != 0)
-      return "K = " + std::to_string(shape.k) + " is not a multiple of the group size " +
-             std::to_string(group_);
-    return std::nullopt;
+    return refused_size(shape, group_);
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {

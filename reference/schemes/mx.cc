@@ -128,13 +128,8 @@ class Mx final : public Scheme {
   std::span<const ActivationInfo> activations() const override { return kMxActivations; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return name_ + " has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::bfloat16)
-      return name_ + " takes float32 and bfloat16 weights, not " + std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return name_ + " takes no empty weight";
-    if (shape.k % kMxBlock)
-      return "K = " + std::to_string(shape.k) + " is not a multiple of the block size 32";
-    return std::nullopt;
+    if (auto why_not = refused_type(shape, layout, {DType::float32, DType::bfloat16})) return why_not;
+    return refused_size(shape, kMxBlock, "the block size ");
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
@@ -183,15 +178,7 @@ class Mx final : public Scheme {
 
   // to_dtype: element and scale are exact in the logical dtype, their product is rounded to it.
   std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    std::vector<ExactWeight> row(shape.k);
-    for (int64_t n = 0; n < shape.n; ++n) {
-      exact_row(plain, shape, n, row);
-      for (int64_t k = 0; k < shape.k; ++k)
-        store_float(shape.dtype, out, n * shape.k + k,
-                    static_cast<float>(row[k].code) * static_cast<float>(row[k].scale));
-    }
-    return out;
+    return rounded_products(plain, shape);
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,

@@ -67,11 +67,8 @@ class Nf4 final : public Scheme {
   std::span<const LayoutInfo> layouts() const override { return kNf4Layouts; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return "nf4_b64_s256 has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::float16 && shape.dtype != DType::bfloat16)
-      return "nf4_b64_s256 takes float32, float16 and bfloat16 weights, not " +
-             std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return "nf4_b64_s256 takes no empty weight";
+    if (auto why_not = refused_type(shape, layout)) return why_not;
+    if (auto why_not = refused_size(shape)) return why_not;
     if (shape.n * shape.k % (kNf4Block * kScalerBlock))
       return "N * K = " + std::to_string(shape.n * shape.k) + " is not a multiple of 64 * 256";
     return std::nullopt;

@@ -94,14 +94,8 @@ class Nvfp4 final : public Scheme {
   }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    const std::string who(name());
-    if (!find_layout(layout)) return who + " has no layout " + std::string(layout);
-    if (shape.dtype != DType::float32 && shape.dtype != DType::bfloat16)
-      return who + " takes float32 and bfloat16 weights, not " + std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return who + " takes no empty weight";
-    if (shape.k % kNvfp4Block)
-      return "K = " + std::to_string(shape.k) + " is not a multiple of the block size 16";
-    return std::nullopt;
+    if (auto why_not = refused_type(shape, layout, {DType::float32, DType::bfloat16})) return why_not;
+    return refused_size(shape, kNvfp4Block, "the block size ");
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -143,6 +144,22 @@ class Scheme {
                          std::string_view activation = kWeightOnly) const;
   const LayoutInfo* find_layout(std::string_view layout) const;
   const ActivationInfo* find_activation(std::string_view activation) const;
+
+ protected:
+  static constexpr std::initializer_list<DType> kUsualDtypes = {DType::float32, DType::float16,
+                                                                DType::bfloat16};
+
+  // What refusal() begins with, in this order: a layout that is not of layouts() and a dtype that is not of
+  // `dtypes`; then an empty weight and a K that `divisor` does not divide, which `of` names in the message
+  // ("the group size "; 0: every K is taken).
+  std::optional<std::string> refused_type(const WeightShape& shape, std::string_view layout,
+                                          std::initializer_list<DType> dtypes = kUsualDtypes) const;
+  std::optional<std::string> refused_size(const WeightShape& shape, int64_t divisor = 0,
+                                          std::string_view of = "the group size ") const;
+
+  // A dequantize(): code * scale of exact_row(), a float32 product of two float32 numbers, then the cast to
+  // the logical dtype.
+  std::vector<std::byte> rounded_products(const Planes& plain, const WeightShape& shape) const;
 };
 
 // All schemes of schemes.inc in list order; built once, immutable.
