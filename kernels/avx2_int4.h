@@ -9,6 +9,7 @@
 #pragma once
 
 #include "kernels/avx2_nibbles.h"
+#include "kernels/int4_planes.h"
 
 namespace qcts::avx2 {
 namespace {

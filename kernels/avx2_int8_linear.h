@@ -168,7 +168,9 @@ void multiply_streams(const Frame& frame, int64_t block, int64_t apart) {
   alignas(64) float totals[kStreams][kColumns] = {};
   const uint8_t* codes = frame.prepared + block * block_bytes<Scheme>(p);
   const int64_t stream = apart * block_bytes<Scheme>(p), stride = group_bytes<Scheme>(p);
-  const int64_t pairs = padded_group<Scheme>(p) / 2, count = groups<Scheme>(p);
+  const int64_t pairs = padded_group<Scheme>(p) / 2, count = groups<Scheme>(p),
+                scales_at = code_bytes<Scheme>(p);
+  const uint32_t scale_dtype = Scheme::scale_dtype(p);  // reads the scheme's name: once, not once a group
   constexpr int64_t kMost = kStreamBytes / Scheme::kStepBytes * Scheme::kStepPairs;
   for (int64_t g = 0; g < count; ++g, codes += stride) {
     for (int64_t pair = 0; pair < pairs; pair += kMost)
@@ -179,8 +181,8 @@ void multiply_streams(const Frame& frame, int64_t block, int64_t apart) {
         multiply_codes<Scheme, 1, kVectors, kStreamPrefetchBytes>(piece, 0, sums + s);
       }
     for (int s = 0; count > 1 && s < kStreams; ++s)
-      apply_scales(Scheme::scale_dtype(p), codes + s * stream + code_bytes<Scheme>(p), frame.x_sums + g,
-                   count, 1, sums + s, totals + s);
+      apply_scales(scale_dtype, codes + s * stream + scales_at, frame.x_sums + g, count, 1, sums + s,
+                   totals + s);
   }
   for (int s = 0; s < kStreams; ++s)
     store_block<Scheme>(frame, block + s * apart, 0, 1, sums + s, totals + s);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/avx512bf16_codes.h"
+#include "kernels/int4_planes.h"
 
 namespace qcts::avx512bf16 {
 namespace {

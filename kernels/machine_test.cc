@@ -43,6 +43,7 @@ TEST(Machine, VariantsRunExactlyWhereTheirFeaturesAre) {
   for (const auto& [variant, feature] : {std::pair{"avx2", "fma"},
                                          {"avx512", "avx512bw"},
                                          {"avx512vnni", "avx512vnni"},
+                                         {"avx512bf16", "avx512bf16"},
                                          {"amx", "amx_tile"}}) {
     if (machine().has(feature)) {
       EXPECT_EQ(variant_refusal(variant), "") << variant;

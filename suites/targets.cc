@@ -9,7 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const char* widest(const Machine& machine) {
-  for (const char* feature : {"amx_int8", "avx512vnni", "avx512f", "avxvnni", "avx2"})
+  for (const char* feature : {"amx_int8", "avx512bf16", "avx512vnni", "avx512f", "avxvnni", "avx2"})
     if (machine.has(feature)) return feature;
   return "baseline";
 }

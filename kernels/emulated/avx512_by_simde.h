@@ -79,8 +79,48 @@ inline __m512 join(__m256 low, __m256 high) {
               emulated_dpbusd(high_half(sum), high_half(a), high_half(b)));
 }
 
+// Subnormals become zeros of their sign.
+[[maybe_unused]] inline __m256 emulated_flush(__m256 a) {
+  const __m256i bits = _mm256_castps_si256(a);
+  const __m256i small =
+      _mm256_cmpeq_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x7F800000)), _mm256_setzero_si256());
+  return _mm256_castsi256_ps(
+      _mm256_andnot_si256(_mm256_and_si256(small, _mm256_set1_epi32(0x7FFFFFFF)), bits));
+}
+// VDPBF16PS (SDM volume 2C): the odd elements' product is added first, then the even ones'; subnormals going
+// in and coming out are zeros.
+[[maybe_unused]] inline __m256 emulated_dpbf16(__m256 sum, __m256i a, __m256i b) {
+  const __m256i high = _mm256_set1_epi32(static_cast<int>(0xFFFF0000u));
+  const auto odd = [&](__m256i v) { return emulated_flush(_mm256_castsi256_ps(_mm256_and_si256(v, high))); };
+  const auto even = [&](__m256i v) { return emulated_flush(_mm256_castsi256_ps(_mm256_slli_epi32(v, 16))); };
+  sum = emulated_flush(_mm256_fmadd_ps(odd(a), odd(b), emulated_flush(sum)));
+  return emulated_flush(_mm256_fmadd_ps(even(a), even(b), sum));
+}
+template <class Pairs>
+[[maybe_unused]] inline __m512 emulated_dpbf16(__m512 sum, Pairs a, Pairs b) {
+  const __m512i x = __builtin_bit_cast(__m512i, a), y = __builtin_bit_cast(__m512i, b),
+                bits = _mm512_castps_si512(sum);
+  return join(emulated_dpbf16(_mm256_castsi256_ps(low_half(bits)), low_half(x), low_half(y)),
+              emulated_dpbf16(_mm256_castsi256_ps(high_half(bits)), high_half(x), high_half(y)));
+}
+[[maybe_unused]] inline __m512i emulated_cvtepi8_epi16(__m256i a) {
+  return join(_mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)),
+              _mm256_cvtepi8_epi16(_mm256_extracti128_si256(a, 1)));
+}
+// A bit for each 16-bit lane in which a and b share none.
+[[maybe_unused]] inline uint32_t emulated_testn_epi16(__m512i a, __m512i b) {
+  const __m256i low = _mm256_and_si256(low_half(a), low_half(b)),
+                high = _mm256_and_si256(high_half(a), high_half(b)), none = _mm256_setzero_si256();
+  const __m256i bytes = _mm256_packs_epi16(_mm256_cmpeq_epi16(low, none), _mm256_cmpeq_epi16(high, none));
+  return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xD8)));
+}
+
 }  // namespace
 
+#undef _mm512_dpbf16_ps
+#define _mm512_dpbf16_ps(sum, a, b) emulated_dpbf16(sum, a, b)
+#define _mm512_cvtepi8_epi16(a) emulated_cvtepi8_epi16(a)
+#define _mm512_testn_epi16_mask(a, b) emulated_testn_epi16(a, b)
 #define _mm256_dpbusd_avx_epi32(sum, a, b) emulated_dpbusd(sum, a, b)
 #undef _mm512_dpbusd_epi32
 #define _mm512_dpbusd_epi32(sum, a, b) emulated_dpbusd(sum, a, b)

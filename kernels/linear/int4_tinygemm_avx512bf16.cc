@@ -1,6 +1,5 @@
 // Layout and limits: kernels/avx512bf16_int4.h.
 #include "kernels/avx512bf16_int4.h"
-#include "kernels/int4_planes.h"
 
 const qcts_kernel qcts_kernel_linear_int4_tinygemm_avx512bf16 =
     qcts::avx512bf16::linear_of<qcts_kernel_linear_int4_tinygemm_avx512bf16,
