@@ -8,9 +8,11 @@
 //   decoding keeps up.
 // - m > 4: 128 k of a block are decoded to a panel of floats (32 KiB), which 6 rows by 64 columns at a time
 //   multiply: 24 sums and 4 weights in 32 registers, x broadcast from memory. Bound by fused multiply-adds.
-// Every output is the same chain in either case: t = fma(x, w, t) over the k of a group in order, then total
-// = fma(scale, t, total), then total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not
-// depend on m, nor anything on the number of threads.
+// The loops over sums are unrolled: an array of sums that a loop indexes lives in memory (EPYC Zen 4, two
+// threads, 1024 x 1024: int4 44 us before and 22 after, m = 16 496 and 221). Every output is the same chain
+// in either case: t = fma(x, w, t) over the k of a group in order, then total = fma(scale, t, total), then
+// total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not depend on m, nor anything on
+// the number of threads.
 #pragma once
 
 #include "kernels/avx512_outputs.h"

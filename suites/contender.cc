@@ -273,9 +273,10 @@ void PeakProbe::call(size_t) {
 
 size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t most_bytes) {
   const uint64_t wanted = 2 * (l3_bytes == 0 ? uint64_t{64} << 20 : l3_bytes);
-  const uint64_t copies = round_up(wanted, std::max<uint64_t>(bytes, 1)) / std::max<uint64_t>(bytes, 1);
+  const uint64_t copies = round_up(wanted, std::max<uint64_t>(bytes, 1)) / std::max<uint64_t>(bytes, 1) + 1;
   const uint64_t most = std::max<uint64_t>(most_bytes / std::max<uint64_t>(bytes, 1), 1);
-  return static_cast<size_t>(std::clamp<uint64_t>(copies + 1, 1, std::min<uint64_t>(most, 4096)));
+  const uint64_t count = std::clamp<uint64_t>(copies + 1, 1, std::min<uint64_t>(most, 4095));
+  return static_cast<size_t>(count % 2 == 0 ? count - 1 : count);
 }
 
 uint64_t copy_budget_bytes() {

@@ -133,8 +133,10 @@ class PeakProbe final : public Contender {
   uint64_t turns_;
 };
 
-// As many copies of `bytes` as it takes to leave the caches twice over, within `most_bytes`; at least 1.
-// l3_bytes 0: 64 MiB assumed.
+// As many copies of `bytes` as it takes to leave the caches twice over, within `most_bytes`; at least 1. An
+// odd number: a lane that takes two at a time, one of them untimed, comes to time them all (with an even one
+// two lanes timed two halves, and the same pack kernel differed from itself by a tenth). l3_bytes 0: 64 MiB
+// assumed.
 size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t most_bytes);
 // A quarter of the memory that is available now, at most 1 GiB.
 uint64_t copy_budget_bytes();
