@@ -13,8 +13,9 @@ namespace {
 // of a Zen 4 core, for 128 weights.
 constexpr int kNibbleStep = 8, kNibbleBytesPerK = kColumns / 2;
 
-[[gnu::always_inline]] inline __m512i look_up_nibbles(const uint16_t (&table)[32], const uint8_t* at,
-                                                      int vector, int pair) {
+// `table`: 64 bytes.
+[[gnu::always_inline]] inline __m512i look_up_nibbles(const void* table, const uint8_t* at, int vector,
+                                                      int pair) {
   const __m512i words = _mm512_loadu_si512(at + 4 * kLanes * vector);
   return _mm512_permutexvar_epi16(_mm512_srli_epi16(words, 4 * pair), _mm512_loadu_si512(table));
 }
