@@ -236,6 +236,16 @@ const qcts_kernel& scalar_of(const qcts_kernel& kernel) {
   throw std::runtime_error(std::string("no scalar variant of ") + kernel.scheme);
 }
 
+// What a variant leaves to its siblings: AVX512-BF16 multiplies bfloat16 and nothing else, of mx e2m1 and
+// e4m3 alone.
+bool declines(const qcts_kernel& kernel, const std::string& member) {
+  return std::strcmp(kernel.variant, "avx512bf16") == 0 && member.rfind("mx", 0) == 0 &&
+         member.rfind("mxfp4", 0) != 0 && member.find("_e4m3") == std::string::npos;
+}
+bool declines(const qcts_kernel& kernel, uint32_t dtype) {
+  return std::strcmp(kernel.variant, "avx512bf16") == 0 && dtype != QCTS_BF16;
+}
+
 class Variants : public testing::TestWithParam<size_t> {
  protected:
   const qcts_kernel& kernel() const { return *registry().implementations()[GetParam()].kernel; }
@@ -287,12 +297,15 @@ TEST_P(Variants, AgreeWithScalar) {
       for (uint32_t dtype : kDtypes) {
         // The k of row schemes may end anywhere.
         Shape cut = shape;
-        if (group_of(family_of(kernel()), member, shape) == 0) cut.k -= shape.m % 8;
+        if (group_of(family_of(kernel()), member, shape) == 0 && family_of(kernel()) != "nf4")
+          cut.k -= shape.m % 8;
         SCOPED_TRACE(member + " m " + std::to_string(cut.m) + " n " + std::to_string(cut.n) + " k " +
                      std::to_string(cut.k) + " dtype " + std::to_string(dtype));
         Problem reference(scalar, member, cut, dtype, 1), tried(kernel(), member, cut, dtype, 2);
         if (!reference.is_supported(scalar)) continue;
-        ASSERT_TRUE(tried.is_supported(kernel()));
+        const bool declined = declines(kernel(), member) || declines(kernel(), dtype);
+        ASSERT_EQ(tried.is_supported(kernel()), !declined);
+        if (declined) continue;
         ++compared;
         const std::vector<uint8_t> want = reference.run(scalar), got = tried.run(kernel());
         if (kernel().op == QCTS_OP_DEQUANTIZE) {
@@ -301,7 +314,9 @@ TEST_P(Variants, AgreeWithScalar) {
           ASSERT_NO_FATAL_FAILURE(expect_close(dtype, cut.k, kernel().numerics, want, got));
         }
       }
-    EXPECT_GE(compared, 3) << member;
+    if (!declines(kernel(), member)) {
+      EXPECT_GE(compared, 3) << member;
+    }
   }
 }
 
@@ -309,21 +324,24 @@ class LinearVariants : public Variants {};
 
 TEST_P(LinearVariants, RowsAndThreadsHaveNoInfluence) {
   constexpr int64_t kN = 192;
-  for (const std::string& member : members(family_of(kernel())))
-    for (int64_t m : {1, 2, 3, 4, 5, 6, 7, 70}) {
+  const uint32_t dtype = declines(kernel(), QCTS_F32) ? QCTS_BF16 : QCTS_F32;
+  const int64_t row_bytes = kN * (dtype == QCTS_F32 ? 4 : 2);
+  for (const std::string& member : members(family_of(kernel()))) {
+    if (declines(kernel(), member)) continue;
+    for (int64_t m : {1, 2, 3, 4, 5, 6, 7, 70, 131}) {
       const Shape shape = {m, kN, 256, 64};
-      const std::vector<uint8_t> all = Problem(kernel(), member, shape, QCTS_F32, 1).run(kernel());
-      EXPECT_EQ(Problem(kernel(), member, shape, QCTS_F32, 3).run(kernel()), all)
+      const std::vector<uint8_t> all = Problem(kernel(), member, shape, dtype, 1).run(kernel());
+      EXPECT_EQ(Problem(kernel(), member, shape, dtype, 3).run(kernel()), all)
           << member << " threads, m " << m;
       for (int64_t row : {int64_t{0}, m / 2, m - 1}) {
-        Problem whole(kernel(), member, shape, QCTS_F32, 1),
-            alone(kernel(), member, {1, kN, 256, 64}, QCTS_F32, 1);
+        Problem whole(kernel(), member, shape, dtype, 1), alone(kernel(), member, {1, kN, 256, 64}, dtype, 1);
         alone.problem.x = static_cast<const char*>(whole.problem.x) + row * whole.problem.ldx_bytes;
         const std::vector<uint8_t> got = alone.run(kernel());
-        const std::vector<uint8_t> want(all.begin() + row * 4 * kN, all.begin() + (row + 1) * 4 * kN);
+        const std::vector<uint8_t> want(all.begin() + row * row_bytes, all.begin() + (row + 1) * row_bytes);
         EXPECT_EQ(got, want) << member << " row " << row << " of " << m;
       }
     }
+  }
 }
 
 // Of the (op, scheme) that have several variants: a kernel alone has none to agree with.

@@ -219,18 +219,22 @@ TEST(Rounds, ASlowPeerSitsOutPairsOfRounds) {
   EXPECT_NEAR(abba_interval(lanes[1].us, lanes[0].us, 0.95, 1).value, 10, 3);
 }
 
-TEST(Rounds, WarmCallsStayOnOneCopyAndAreTouchedBefore) {
-  Sleeper cold(30), warm(30);
+TEST(Rounds, AnUntimedCallGoesBeforeAllButLongColdOnes) {
+  Sleeper cold(30), warm(30), slow(6000);
   Lane cold_lane{.name = "cold", .contender = &cold},
-      warm_lane{.name = "warm", .contender = &warm, .cold = false};
+      warm_lane{.name = "warm", .contender = &warm, .cold = false},
+      slow_lane{.name = "slow", .contender = &slow};
   for (size_t i = 0; i < 4; ++i) {
     cold_lane.time_once();
-    EXPECT_EQ(cold.last_, i % 3);
+    EXPECT_EQ(cold.last_, (2 * i + 1) % 3) << "the copies take turns, one of them untimed";
     warm_lane.time_once();
     EXPECT_EQ(warm.last_, 0u);
+    slow_lane.time_once();
+    EXPECT_EQ(slow.last_, (i + 1) % 3) << "only the first has an untimed call before it";
   }
-  EXPECT_EQ(cold.calls, 4);
+  EXPECT_EQ(cold.calls, 8);
   EXPECT_EQ(warm.calls, 8);
+  EXPECT_EQ(slow.calls, 5);
 }
 
 TEST(Targets, WhatIsProposedIsWhatIsReadBack) {

@@ -41,7 +41,8 @@ const qcts_kernel linear_dense = {
                  .accumulator = QCTS_F32,
                  .partial_cast = QCTS_NONE,
                  .output_cast = QCTS_LIKE_X,
-                 .flags = 0,
+                 // oneDNN multiplies bfloat16 with VDPBF16PS where the processor has it.
+                 .flags = QCTS_NUM_FLUSH_SUBNORMALS,
                  .reserved = 0},
     .supports = dense::supports,
     .workspace_bytes = nullptr,

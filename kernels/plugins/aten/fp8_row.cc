@@ -91,7 +91,8 @@ const qcts_kernel linear_fp8_row = {
                  .accumulator = QCTS_F32,
                  .partial_cast = QCTS_NONE,
                  .output_cast = QCTS_LIKE_X,
-                 .flags = 0,
+                 // oneDNN multiplies bfloat16 with VDPBF16PS where the processor has it.
+                 .flags = QCTS_NUM_FLUSH_SUBNORMALS,
                  .reserved = 0},
     .supports = fp8_row::supports,
     .workspace_bytes = nullptr,
