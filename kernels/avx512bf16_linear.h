@@ -9,12 +9,10 @@
 // Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
 // order of use, so a call reads one linear stream. Columns are split statically over threads.
 // - m <= 6: codes are decoded in registers, used for all rows, and forgotten: 24 sums, 4 weights, one x, a
-// table.
-//   Bound by memory as long as decoding keeps up.
-// - m > 6: 128 k of a block are decoded to a panel (16 KiB, half of a 32 KiB L1), which 6 rows at a time
-// multiply.
-//   Bound by the multiplications; what memory brings next is asked for while the panel is made, two panels
-//   ahead.
+//   table. Bound by memory as long as decoding keeps up.
+// - m > 6: the first 6 rows leave what they decode, 128 k of a block, in a panel (16 KiB, half of a 32 KiB
+//   L1), which the others multiply, 6 at a time. Bound by the multiplications; what memory brings next is
+//   asked for while they run, a line for each pair of k.
 // The loops over sums are unrolled: an array of sums that a loop indexes lives in memory (int4, m = 1: half
 // the pace). Every output is the same chain in either case: the pairs of a group in order, then total =
 // fma(scale, sum, total), then total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not
@@ -59,14 +57,12 @@ struct Frame {
 
 // A Scheme has
 //   kStep, kBytesPerK            codes are stored in steps of kStep k (at most kPadK), kBytesPerK bytes for
-//   each k of a
-//                                block
+//                                each k of a block
 //   kHasZeros                    a second vector of scales acts on the sum of x
 //   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
 //   group(p)                     elements along k that share a scale: a multiple of kStep, or all of k
 //   decode(header, at, vector, pair)     pair `pair` of the step at `at`: 16 columns, the even k in the low
-//   half of a
-//                                        lane
+//                                        half of a lane
 //   scales(p, at, vector, &scale, &zero) of 16 columns, from behind a group's codes
 //   prepare_block(p, layout, first_n, out)   the block from column first_n on, over zeros
 //   factor(header)               what every total is multiplied by; 1 for none

@@ -17,17 +17,17 @@ struct Lane {
   std::vector<double> us = {};  // one entry a round: the time of one call; NaN: not timed in that round
   double scale = 1;             // of what is timed to what is wanted: a sample is the time times this
   size_t every = 1;             // timed in one of so many pairs of rounds
-
   double last_us = 0;           // of one call, unscaled
 
   size_t take_copies(size_t count);  // the first of the next `count`
-  // us a call; a sample of `inner` of them. An untimed call goes before, so that the lane finds its threads awake
-  // and its code in the cache whichever lane ran before it; only a long call on cold weights is spared it.
+  // us a call; a sample of `inner` of them. An untimed call goes before, so that the lane finds its threads
+  // awake and its code in the cache whichever lane ran before it; only a long call on cold weights is spared
+  // it.
   double time_once();
 };
 
 // Rounds until the first lane's ratio to every other is known closely enough, or the budget is spent; at
-// least 3. Two calls of each lane (one of a long one) come before and are not kept. Every other round runs
+// least 3. Two samples of each lane (one of a long one) come before and are not kept. Every other round runs
 // backward. A lane that is much slower than the first sits out pairs of rounds, so that it does not eat the
 // budget.
 void time_rounds(std::vector<Lane>& lanes, double budget_s, uint64_t seed);
