@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernels/avx2_linear.h"
+#include "kernels/block_scales.h"
 
 namespace qcts::avx2 {
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/avx512bf16_linear.h"
+#include "kernels/block_scales.h"
 
 namespace qcts::avx512bf16 {
 namespace {

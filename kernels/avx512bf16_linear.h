@@ -350,24 +350,12 @@ qcts_status run_bf16(const qcts_problem* problem) {
                                                                 : QCTS_INVALID;
 }
 
-constexpr qcts_numerics kNumerics = {.struct_size = sizeof(qcts_numerics),
-                                     .x_cast = QCTS_NONE,
-                                     .scale_cast = QCTS_NONE,
-                                     .weight_cast = QCTS_NONE,
-                                     .product_cast = QCTS_NONE,
-                                     .accumulator = QCTS_F32,
-                                     .partial_cast = QCTS_NONE,
-                                     .output_cast = QCTS_NONE,
-                                     .flags = QCTS_NUM_SCALE_AFTER_SUM | QCTS_NUM_FLUSH_SUBNORMALS,
-                                     .reserved = 0};
-
 template <const qcts_kernel& kKernel, class Scheme>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description) {
-  return entry_of(QCTS_OP_LINEAR, scheme, "avx512bf16", description,
-                  QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
-                  kNumerics,
-                  {supports_bf16<kKernel>, run_bf16<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
-                   prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
+  return linear_entry(scheme, "avx512bf16", description,
+                      numerics_of_sums(QCTS_F32, QCTS_NONE, QCTS_NUM_FLUSH_SUBNORMALS),
+                      {supports_bf16<kKernel>, run_bf16<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
+                       prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
 }
 
 }  // namespace

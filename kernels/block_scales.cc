@@ -222,4 +222,15 @@ void unswizzle_scales(const ScaleShape& shape, const void* tiles, void* plain) {
   });
 }
 
+uint16_t e8m0_as_bf16(uint8_t code) {
+  return code == 255 ? 0x7FC0 : code == 0 ? 0x0040 : static_cast<uint16_t>(code << 7);
+}
+
+uint16_t e4m3_as_bf16(uint8_t code) {
+  const uint32_t sign = (code & 0x80u) << 8, magnitude = code & 0x7Fu;
+  if (magnitude == 0x7F) return static_cast<uint16_t>(sign | 0x7FC0);
+  const float value = __builtin_bit_cast(float, magnitude << 20) * 0x1p120f;
+  return static_cast<uint16_t>(sign | __builtin_bit_cast(uint32_t, value) >> 16);
+}
+
 }  // namespace qcts

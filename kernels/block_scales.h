@@ -38,6 +38,11 @@ BlockScale mx_scale(const MxRecipe& recipe, float largest);
 // scale, NULL at one level.
 BlockScale nvfp4_scale(float largest, const float* whole);
 
+// e8m0 as bfloat16, which holds every one, 2^-127 and NaN included, and e4m3 likewise: what `linear` keeps
+// beside codes, since widening it takes one shift.
+uint16_t e8m0_as_bf16(uint8_t code);
+uint16_t e4m3_as_bf16(uint8_t code);
+
 // The float matrix that quantize and quantize_activation read.
 struct FloatRows {
   const char* data;

@@ -61,22 +61,31 @@ constexpr qcts_kernel exact_entry(qcts_op op, const char* scheme, const char* va
                   calls);
 }
 
-// A linear whose scales act on sums of codes; nothing rounds but the sums, in `accumulator`, and y.
+// Of a linear whose scales act on sums of codes: nothing rounds but x, where it is cast, the sums, in
+// `accumulator`, and y.
+constexpr qcts_numerics numerics_of_sums(qcts_dtype accumulator, uint32_t x_cast = QCTS_NONE,
+                                         uint32_t flags = 0) {
+  return {.struct_size = sizeof(qcts_numerics),
+          .x_cast = x_cast,
+          .scale_cast = QCTS_NONE,
+          .weight_cast = QCTS_NONE,
+          .product_cast = QCTS_NONE,
+          .accumulator = static_cast<uint32_t>(accumulator),
+          .partial_cast = QCTS_NONE,
+          .output_cast = QCTS_NONE,
+          .flags = QCTS_NUM_SCALE_AFTER_SUM | flags,
+          .reserved = 0};
+}
+
 constexpr qcts_kernel linear_entry(const char* scheme, const char* variant, const char* description,
-                                   qcts_dtype accumulator, const Calls& calls) {
+                                   const qcts_numerics& numerics, const Calls& calls) {
   return entry_of(QCTS_OP_LINEAR, scheme, variant, description,
                   QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
-                  {.struct_size = sizeof(qcts_numerics),
-                   .x_cast = QCTS_NONE,
-                   .scale_cast = QCTS_NONE,
-                   .weight_cast = QCTS_NONE,
-                   .product_cast = QCTS_NONE,
-                   .accumulator = static_cast<uint32_t>(accumulator),
-                   .partial_cast = QCTS_NONE,
-                   .output_cast = QCTS_NONE,
-                   .flags = QCTS_NUM_SCALE_AFTER_SUM,
-                   .reserved = 0},
-                  calls);
+                  numerics, calls);
+}
+constexpr qcts_kernel linear_entry(const char* scheme, const char* variant, const char* description,
+                                   qcts_dtype accumulator, const Calls& calls) {
+  return linear_entry(scheme, variant, description, numerics_of_sums(accumulator), calls);
 }
 
 // The problem without its activation policy: what the checks of planes and dtypes take.

@@ -53,23 +53,12 @@ qcts_status run(const qcts_problem* problem) {
                                                   : QCTS_INVALID;
 }
 
-constexpr qcts_numerics kNumerics = {.struct_size = sizeof(qcts_numerics),
-                                     .x_cast = QCTS_BF16,
-                                     .scale_cast = QCTS_NONE,
-                                     .weight_cast = QCTS_NONE,
-                                     .product_cast = QCTS_NONE,
-                                     .accumulator = QCTS_F32,
-                                     .partial_cast = QCTS_NONE,
-                                     .output_cast = QCTS_NONE,
-                                     .flags = QCTS_NUM_SCALE_AFTER_SUM | QCTS_NUM_FLUSH_SUBNORMALS,
-                                     .reserved = 0};
-
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_int4_tinygemm_amx = qcts::entry_of(
-    QCTS_OP_LINEAR, "int4_tinygemm", "amx",
+const qcts_kernel qcts_kernel_linear_int4_tinygemm_amx = qcts::linear_entry(
+    "int4_tinygemm", "amx",
     "codes and x as tiles of bfloat16, the groups of 512 k at a time; bound by making the codes bfloat16 for "
     "few "
     "rows, by tile multiplications and scales for many",
-    QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT, kNumerics,
+    qcts::numerics_of_sums(QCTS_F32, QCTS_BF16, QCTS_NUM_FLUSH_SUBNORMALS),
     {supports, run, int4_workspace_bytes, int4_prepared_bytes, qcts::prepare_checked<kInt4, prepare>});

@@ -17,10 +17,6 @@ alignas(32) constexpr uint8_t kE2m1Table[32] = {
     0x00, 0x00, 0x80, 0xC0, 0x00, 0x40, 0x80, 0xC0, 0x00, 0x00, 0x80, 0xC0, 0x00, 0x40, 0x80, 0xC0,
     0x00, 0x3F, 0x3F, 0x3F, 0x40, 0x40, 0x40, 0x40, 0x80, 0xBF, 0xBF, 0xBF, 0xC0, 0xC0, 0xC0, 0xC0};
 
-uint16_t e8m0_as_bf16(uint8_t code) {
-  return code == 255 ? 0x7FC0 : code == 0 ? 0x0040 : static_cast<uint16_t>(code << 7);
-}
-
 struct MxBlocks {
   static constexpr int kBlockK = 32;
   static constexpr int64_t kHeaderBytes = 0;
@@ -33,7 +29,7 @@ struct MxBlocks {
   }
   static void put_scale(const qcts_problem& p, int64_t n, int64_t g, bool nan, uint8_t* to) {
     const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
-    const uint16_t scale = nan ? 0x7FC0 : e8m0_as_bf16(scales[n * (p.k / kBlockK) + g]);
+    const uint16_t scale = nan ? 0x7FC0 : qcts::e8m0_as_bf16(scales[n * (p.k / kBlockK) + g]);
     std::memcpy(to, &scale, 2);
   }
 };

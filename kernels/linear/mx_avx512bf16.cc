@@ -11,10 +11,6 @@ using namespace qcts::avx512bf16;
 constexpr int kBlockK = 32;
 constexpr uint16_t kNan = 0x7FC0;
 
-uint16_t e8m0_as_bf16(uint8_t code) {
-  return code == 255 ? kNan : code == 0 ? 0x0040 : static_cast<uint16_t>(code << 7);
-}
-
 struct MxBlocks {
   static constexpr int64_t kHeaderBytes = 0;
   static constexpr bool kHasZeros = false;
@@ -71,7 +67,7 @@ void prepare_columns(const qcts_problem& p, const Layout& layout, int64_t first_
     for (int64_t c = 0; c < columns; ++c) {
       const int64_t at = (first_n + c) * p.k + g * kBlockK;
       const bool nan = Scheme::put(qdata, at, out, c);
-      const uint16_t scale = nan ? kNan : e8m0_as_bf16(scales[at / kBlockK]);
+      const uint16_t scale = nan ? kNan : qcts::e8m0_as_bf16(scales[at / kBlockK]);
       std::memcpy(out + kBlockK * Scheme::kBytesPerK + 2 * c, &scale, 2);
     }
 }

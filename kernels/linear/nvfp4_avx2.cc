@@ -14,14 +14,6 @@ alignas(32) constexpr uint8_t kNvfp4Table[32] = {
     0x00, 0x00, 0x80, 0xC0, 0x00, 0x40, 0x80, 0xC0, 0x00, 0x00, 0x80, 0xC0, 0x00, 0x40, 0x80, 0xC0,
     0x00, 0x3F, 0x3F, 0x3F, 0x40, 0x40, 0x40, 0x40, 0x80, 0xBF, 0xBF, 0xBF, 0xC0, 0xC0, 0xC0, 0xC0};
 
-// e4m3 to bfloat16, exact: four exponent bits of bias 7, three of fraction, 0x7F and 0xFF are NaN.
-uint16_t e4m3_as_bf16(uint8_t code) {
-  const uint32_t sign = (code & 0x80u) << 8, magnitude = code & 0x7Fu;
-  if (magnitude == 0x7F) return static_cast<uint16_t>(sign | 0x7FC0);
-  const float value = __builtin_bit_cast(float, magnitude << 20) * 0x1p120f;
-  return static_cast<uint16_t>(sign | __builtin_bit_cast(uint32_t, value) >> 16);
-}
-
 struct Nvfp4 {
   static constexpr int kBlockK = 16;
   static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK,
@@ -60,7 +52,7 @@ struct Nvfp4 {
         const int64_t at = (first_n + c) * p.k + g * kBlockK;
         for (int64_t k = 0; k < kBlockK; ++k)
           put_nibble(out, c, k, k % 2 == 0 ? pairs[(at + k) / 2] & 15u : pairs[(at + k) / 2] >> 4);
-        const uint16_t scale = e4m3_as_bf16(scales[at / kBlockK]);
+        const uint16_t scale = qcts::e4m3_as_bf16(scales[at / kBlockK]);
         std::memcpy(out + kBlockK * kBytesPerK + 2 * c, &scale, 2);
       }
   }
