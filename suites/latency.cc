@@ -1,8 +1,9 @@
 // The latency kind. A candidate is verified, then timed in rounds with its peers in this one process: itself
-// again (A/A), the machine's own stream and arithmetic, the dense layer in the scheme's source dtype and
-// LibTorch's own quantized operation where a provider of them is loaded. Rounds run forward and backward in
-// turn. What is reported are medians of the ratios within pairs of rounds, with bootstrap intervals; a case
-// is either cold (copies that do not fit the caches take turns) or warm (one copy, touched before).
+// again (A/A), the machine's own stream and arithmetic, the dense layer in the scheme's source dtype,
+// LibTorch's own quantized operation and its product with a static scale of x where a provider of them is
+// loaded. Rounds run forward and backward in turn. What is reported are medians of the ratios within pairs of
+// rounds, with bootstrap intervals; a case is either cold (copies that do not fit the caches take turns) or
+// warm (one copy, touched before).
 #include <algorithm>
 #include <cmath>
 
@@ -20,6 +21,7 @@ namespace {
 constexpr size_t kSamplesKept = 1000;
 constexpr const char* kDense = "dense";
 constexpr const char* kTorch = "aten";
+constexpr const char* kStatic = "static_tensor_sym";
 
 const Lane* timed_lane(const std::vector<Lane>& lanes, std::string_view name) {
   for (const Lane& lane : lanes)
@@ -60,7 +62,8 @@ class LatencyJudge {
     }
     if (!make_candidate()) return;
     make_dense();
-    make_torch();
+    torch_ = torch_peer(case_);
+    static_ = static_peer();
     time();
     const std::string wrong = candidate_.verify();
     if (!wrong.empty()) return fail("right before it was timed, wrong afterwards: " + wrong);
@@ -133,16 +136,25 @@ class LatencyJudge {
     note(why);
   }
 
-  // LibTorch's own way to do the same; none when LibTorch is the one that is judged.
-  void make_torch() {
-    if (context_.registry == nullptr || case_.provider() == kTorch) return;
+  // LibTorch's way to do c; none when LibTorch is the one that is judged.
+  std::unique_ptr<TimedKernel> torch_peer(const Case& c) const {
+    if (context_.registry == nullptr || case_.provider() == kTorch) return nullptr;
     for (const Implementation* implementation :
-         context_.registry->find(case_.op, case_.scheme->family(), case_.activation)) {
+         context_.registry->find(c.op, c.scheme->family(), c.activation)) {
       if (implementation->provider != kTorch) continue;
       std::string why;
-      torch_ = make_peer(*implementation->kernel, latency_input(case_, seed_), why);
-      if (torch_) return;
+      if (auto peer = make_peer(*implementation->kernel, latency_input(c, seed_), why)) return peer;
     }
+    return nullptr;
+  }
+
+  // LibTorch's product with a scale of x that was chosen before, where the candidate chooses one for every
+  // row: less work, so a bar for the candidate and no like for like.
+  std::unique_ptr<TimedKernel> static_peer() const {
+    if (!case_.activation.starts_with("dyn_") || !case_.scheme->find_activation(kStatic)) return nullptr;
+    Case fixed = case_;
+    fixed.activation = kStatic;
+    return torch_peer(fixed);
   }
 
   Roof make_roof() {
@@ -170,6 +182,7 @@ class LatencyJudge {
         {.name = "again", .contender = &candidate, .cold = cold, .next_copy = candidate.copies() / 2});
     if (dense_) lanes.push_back({.name = "dense", .contender = &dense_->contender(), .cold = cold});
     if (torch_) lanes.push_back({.name = "torch", .contender = &torch_->contender(), .cold = cold});
+    if (static_) lanes.push_back({.name = "static", .contender = &static_->contender(), .cold = cold});
     roof.add_lanes(lanes, cold);
     const double before_us = canary.sing_us();
     time_rounds(lanes, context_.latency_budget_s * latency_weight(case_.id), seed_);
@@ -188,6 +201,7 @@ class LatencyJudge {
     add("bandwidth", "GB/s", moved_bytes / median_us.value * 1e-3);
     add_ratio("ratio_to_dense", timed_lane(lanes, "dense"), us);
     add_ratio("ratio_to_torch", timed_lane(lanes, "torch"), us);
+    add_ratio("ratio_to_static", timed_lane(lanes, "static"), us);
     report_roof(lanes, roof);
     const Interval itself = abba_interval(timed_lane(lanes, "again")->us, us, kLatencyConfidence, seed_);
     verdict_.measures.push_back(measure_of("ratio_to_itself", "x", itself));
@@ -267,7 +281,7 @@ class LatencyJudge {
   Verdict& verdict_;
   const uint64_t seed_;
   TimedKernel candidate_;
-  std::unique_ptr<TimedKernel> dense_, torch_;
+  std::unique_ptr<TimedKernel> dense_, torch_, static_;
   std::vector<std::pair<std::string, Interval>> ratios_;
   std::string notes_, doubt_;
   bool few_ = false;

@@ -56,9 +56,9 @@ std::string linear_refusal(const qcts_problem& p) {
 }
 
 const qcts_kernel* const kKernels[] = {
-    &quantize_int8_row,  &dequantize_int8_row,  &linear_int8_row_pack, &linear_int8_row,
-    &quantize_fp8_row,   &dequantize_fp8_row,   &linear_fp8_row,       &quantize_int4_tinygemm,
-    &pack_int4_tinygemm, &linear_int4_tinygemm, &linear_dense,
+    &quantize_int8_row,      &dequantize_int8_row, &linear_int8_row_pack, &linear_int8_row,
+    &linear_int8_row_static, &quantize_fp8_row,    &dequantize_fp8_row,   &linear_fp8_row,
+    &quantize_int4_tinygemm, &pack_int4_tinygemm,  &linear_int4_tinygemm, &linear_dense,
 };
 
 const qcts_provider kProvider = {

@@ -45,7 +45,8 @@ const char* int4_layout();
 qcts_status load_save(const char* input_path, const char* output_path, char* why, size_t why_size);
 qcts_status run_program(const qcts_program_call* call, char* why, size_t why_size);
 
-extern const qcts_kernel quantize_int8_row, dequantize_int8_row, linear_int8_row, linear_int8_row_pack;
+extern const qcts_kernel quantize_int8_row, dequantize_int8_row, linear_int8_row, linear_int8_row_pack,
+    linear_int8_row_static;
 extern const qcts_kernel quantize_fp8_row, dequantize_fp8_row, linear_fp8_row;
 extern const qcts_kernel quantize_int4_tinygemm, pack_int4_tinygemm, linear_int4_tinygemm;
 extern const qcts_kernel linear_dense;
