@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """torchao as a provider: its own tensor classes made of the checkpoint's planes, and torch.nn.functional.linear, eager here, compiled in
-torchao_compiled_peer.py. Needs torch and torchao; the compiled one a C++ compiler.
+torchao_compiled_peer.py. Needs torch and torchao.
 
 Beside the paired times, each case carries `benchmark_fn_us`: five warm-ups and the mean of torch.utils.benchmark's blocked_autorange on
 one weight, as the documentation of transformers times quantized models. It is warm and unpaired.
@@ -8,7 +8,6 @@ one weight, as the documentation of transformers times quantized models. It is w
 qcts run --plan latency --provider kernels/plugins/python/torchao_peer.py
 """
 
-import numpy as np
 import torch
 import torchao
 from peers import Provider
@@ -29,17 +28,16 @@ INT8_DYNAMIC = {"accumulator": "int32", "partial_cast": "like_x", "scale_after_s
 INTX = SUMS | {"weight_cast": "like_x", "x_cast": "like_x"}
 
 
-def tensor(array, dtype=None):
-    """A copy; 16 bits without a numpy type are bfloat16."""
-    made = torch.from_numpy(np.array(array))
-    return made.view(torch.bfloat16) if made.dtype == torch.uint16 else made if dtype is None else made.to(dtype)
+def tensor(array):
+    """A copy in torch's own memory: aligned to 64 bytes, where numpy's is to 16. 16 bits without a numpy type are bfloat16."""
+    made = torch.tensor(array)
+    return made.view(torch.bfloat16) if made.dtype == torch.uint16 else made
 
 
 def int8_weight(p):
+    codes, scale, zero_point = (tensor(p.planes[name]) for name in ("qdata", "scale", "zero_point"))
     dynamic = QuantizeTensorToInt8Kwargs(granularity=PerRow()) if p.activation == "dyn_row_sym" else None
-    return Int8Tensor(
-        tensor(p.planes["qdata"]), tensor(p.planes["scale"]), [1, p.k], DTYPES[p.w_dtype], act_quant_kwargs=dynamic
-    )
+    return Int8Tensor(codes, scale, [1, p.k], DTYPES[p.w_dtype], zero_point, act_quant_kwargs=dynamic)
 
 
 def intx_weight(p):
@@ -65,13 +63,13 @@ def put(p, y):
 class Layers:
     """`copies` linears with weights of their own and the x of the problem, one function for all."""
 
-    def __init__(self, make, p, copies, compiled):
+    def __init__(self, make, p, copies, linear):
         torch.set_num_threads(p.threads)
         self._problem = p
         self._weights = [make(p) for _ in range(copies)]
         self._x = tensor(p.x)
         self._bias = None if p.bias is None else tensor(p.bias)
-        self._linear = torch.compile(torch.nn.functional.linear, dynamic=False) if compiled else torch.nn.functional.linear
+        self._linear = linear
         self._y = None
         self.measures = {}
 
@@ -88,18 +86,18 @@ class Layers:
         put(self._problem, y)
 
 
-def add_linear(provider, scheme, make, numerics, compiled):
+def add_linear(provider, variant, scheme, make, numerics, supports, linear_for):
     @provider.kernel(
         "linear",
         scheme,
-        "compiled" if compiled else "eager",
-        description="torch.nn.functional.linear on torchao's tensor" + (", by torch.compile" if compiled else ""),
+        variant,
+        description="torch.nn.functional.linear on torchao's tensor, " + variant,
         numerics=numerics,
-        supports=why_not,
-        timed=lambda p, copies: Layers(make, p, copies, compiled),
+        supports=supports,
+        timed=lambda p, copies: Layers(make, p, copies, linear_for(p)),
     )
     def linear(p):
-        layers = Layers(make, p, 1, compiled)
+        layers = Layers(make, p, 1, linear_for(p))
         layers.call(0)
         layers.answer()
 
@@ -124,16 +122,23 @@ def add_quantize(provider):
             array[...] = (made.view(torch.uint16) if made.dtype == torch.bfloat16 else made).numpy().reshape(array.shape)
 
 
-def serve(name, compiled):
-    provider = Provider(name, version=torchao.__version__, url="https://github.com/pytorch/ao/issues")
-    add_linear(provider, "int8_row", int8_weight, INT8, compiled)
-    add_linear(provider, "int8_row:dyn_row_sym", int8_weight, INT8_DYNAMIC, compiled)
-    add_linear(provider, "intx", intx_weight, INTX, compiled)
-    add_linear(provider, "intx:dyn_token_asym", intx_weight, INTX, compiled)
-    if not compiled:
-        add_quantize(provider)
+def serve(provider, variant, linear_for, supports=why_not):
+    """linear_for(problem) gives the function that multiplies."""
+    for scheme, make, numerics in (
+        ("int8_row", int8_weight, INT8),
+        ("int8_row:dyn_row_sym", int8_weight, INT8_DYNAMIC),
+        ("intx", intx_weight, INTX),
+        ("intx:dyn_token_asym", intx_weight, INTX),
+    ):
+        add_linear(provider, variant, scheme, make, numerics, supports, linear_for)
     provider.serve()
 
 
+def named(name):
+    return Provider(name, version=torchao.__version__, url="https://github.com/pytorch/ao/issues")
+
+
 if __name__ == "__main__":
-    serve("torchao", False)
+    eager = named("torchao")
+    add_quantize(eager)
+    serve(eager, "eager", lambda p: torch.nn.functional.linear)
