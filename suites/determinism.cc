@@ -12,9 +12,10 @@ namespace {
 // More than the period of any planted fault that strikes once in so many calls (the longest: 29), so that one
 // case is enough to meet it.
 constexpr int kRepeats = 32;
-// Threads that race meet or miss each other: each number of them is tried often.
+// Threads that race meet or miss each other, the more so where another program has a core: each number of
+// them is tried often.
 constexpr uint32_t kThreadCounts[] = {2, 3};
-constexpr int kThreadRepeats = 8;
+constexpr int kThreadRepeats = 16;
 
 struct Measurement {
   const char* name;  // of the measure
