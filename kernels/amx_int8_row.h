@@ -25,8 +25,9 @@ namespace {
 }
 
 struct Int8Tiles {
-  static constexpr int kRows = amx::kRows, kChunkQuads = kTileRows * kChunkSteps;
+  static constexpr int kRows = amx::kRows;
 
+  static constexpr int64_t chunk_steps(int) { return kTileRows * kChunkSteps; }
   static int64_t padded_rows(int64_t m) { return amx::padded_rows(m); }
   static void open(int64_t m) { open_tiles(m); }
   static void close() { close_tiles(); }

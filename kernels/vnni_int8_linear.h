@@ -79,7 +79,8 @@ struct Piece {
 //   scale_dtype(p)           of the weight's scales
 //   recipe(p)                of x
 // An Engine has
-//   kRows, kChunkQuads       rows of x at a time, and the quads that it wants in one piece
+//   kRows                    rows of x at a time
+//   chunk_steps(quads)       the steps that it wants in one piece
 //   padded_rows(m)           rows of x that it reads; those beyond m are zeros
 //   open(m), close()         around a thread's pieces
 //   multiply<Scheme>(piece, rows, sums)   sums += products, or, with `closing`, its totals += scaled sums
@@ -169,7 +170,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   const int64_t count = layout.groups, ldx = layout.x_stride, padded = layout.padded_group;
   if (count > 1) std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
   const uint8_t* codes = frame.prepared + block * layout.block_bytes;
-  const int64_t steps = padded / (4 * Scheme::kQuads), most = Engine::kChunkQuads / Scheme::kQuads;
+  const int64_t steps = padded / (4 * Scheme::kQuads), most = Engine::chunk_steps(Scheme::kQuads);
   Closing closing = {nullptr, layout.scale_dtype, Scheme::kOffset, frame.rows + first_m, nullptr, count,
                      totals};
   for (int64_t g = 0; g < count; ++g) {
