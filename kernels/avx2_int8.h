@@ -66,8 +66,7 @@ struct Range {
   return range;
 }
 
-[[maybe_unused]] RowScale row_scale(const RowRecipe& recipe, const char* row, int64_t k_count) {
-  const Range range = range_of(recipe.dtype, row, k_count);
+[[maybe_unused]] RowScale scale_of(const RowRecipe& recipe, Range range) {
   const auto rounded = [&](float value) { return round1(recipe.dtype, value); };
   if (range.low != range.low && !recipe.in_dtype) return {range.low, 0};
   const float span = recipe.asymmetric         ? rounded(range.high - range.low)
@@ -84,6 +83,10 @@ struct Range {
   const float zero_point = recipe.in_dtype ? rounded(-128.0f - below) : -128.0f - below;
   if (zero_point != zero_point) return {scale, 0};
   return {scale, static_cast<int32_t>(zero_point < -128 ? -128 : zero_point > 127 ? 127 : zero_point)};
+}
+
+[[maybe_unused]] RowScale row_scale(const RowRecipe& recipe, const char* row, int64_t k_count) {
+  return scale_of(recipe, range_of(recipe.dtype, row, k_count));
 }
 
 // Codes of eight elements, as int32; NaN becomes 0.
@@ -104,20 +107,34 @@ struct Range {
   return recipe.in_dtype ? round1(recipe.dtype, 1.0f / scale) : 1.0f / scale;
 }
 
-[[maybe_unused]] void quantize_row(const RowRecipe& recipe, const char* row, int64_t k_count, RowScale chosen,
-                                   int8_t* codes) {
+// Codes of `count` elements from first_k on; returns their sum.
+[[maybe_unused]] int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k,
+                                       int64_t count, RowScale chosen, int8_t* codes) {
   const __m256 reciprocal = _mm256_set1_ps(reciprocal_of(recipe, chosen.scale));
   const __m256 zero_point = _mm256_set1_ps(static_cast<float>(chosen.zero_point));
-  for (int64_t k = 0; k < k_count; k += kLanes) {
-    const __m256i wide = codes_of(recipe, elements(recipe.dtype, row, k, k_count), reciprocal, zero_point);
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  __m256i total = _mm256_setzero_si256();
+  for (int64_t k = 0; k < count; k += kLanes) {
+    const __m256 x = elements(recipe.dtype, row, first_k + k, first_k + count);
+    const __m256i left = _mm256_set1_epi32(static_cast<int>(count - k < kLanes ? count - k : kLanes));
+    const __m256i wide =
+        _mm256_and_si256(codes_of(recipe, x, reciprocal, zero_point), _mm256_cmpgt_epi32(left, lane));
+    total = _mm256_add_epi32(total, wide);
     const __m256i words = _mm256_packs_epi32(wide, wide);
     const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, words),
                                                       _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4));
-    const int64_t some = k_count - k < kLanes ? k_count - k : kLanes;
+    if (count - k >= kLanes) {
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(codes + k), _mm256_castsi256_si128(bytes));
+      continue;
+    }
     int8_t eight[16];
     _mm_storeu_si128(reinterpret_cast<__m128i*>(eight), _mm256_castsi256_si128(bytes));
-    std::memcpy(codes + k, eight, static_cast<size_t>(some));
+    std::memcpy(codes + k, eight, static_cast<size_t>(count - k));
   }
+  int32_t lanes[kLanes], sum = 0;
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
+  for (const int32_t each : lanes) sum += each;
+  return sum;
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // Vectors of sixteen 32-bit lanes for kernels/vnni_int8_linear.h; every function has internal linkage.
 #pragma once
 
-#include "kernels/avx512.h"
+#include "kernels/avx512_int8.h"
 
 namespace qcts::avx512 {
 namespace {
 
-struct Lanes {
+struct Lanes : RowsToInt8 {
   static constexpr int kLanes = 16;
   using Ints = __m512i;
   using Floats = __m512;

@@ -28,6 +28,14 @@ struct Vector {
   static Ints shift_right_4(Ints a) { return _mm256_srli_epi32(a, 4); }
   static Ints dot(Ints sum, Ints codes, Ints x) { return _mm256_dpbusd_avx_epi32(sum, codes, x); }
 
+  static avx2::Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
+    return avx2::range_of(dtype, row, k_count);
+  }
+  static int32_t quantize_part(const avx2::RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
+                               avx2::RowScale chosen, int8_t* codes) {
+    return avx2::quantize_part(recipe, row, first_k, count, chosen, codes);
+  }
+
   static Floats set(float a) { return _mm256_set1_ps(a); }
   static Floats load_floats(uint32_t dtype, const void* from) { return avx2::load8(dtype, from); }
   static Floats load_some(uint32_t dtype, const void* from, int64_t count) {

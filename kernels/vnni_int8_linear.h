@@ -84,7 +84,7 @@ struct Piece {
 //   padded_rows(m)           rows of x that it reads; those beyond m are zeros
 //   open(m), close()         around a thread's pieces
 //   multiply<Scheme>(piece, rows, sums)   sums += products, or, with `closing`, its totals += scaled sums
-// A Vector has the lanes in which sums become outputs.
+// A Vector has the lanes in which x becomes codes and sums become outputs.
 template <class Scheme>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
@@ -208,44 +208,20 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
   Engine::close();
 }
 
-// Eight codes of a group, from `k` on; 0 beyond it.
-[[gnu::always_inline]] inline __m256i eight_codes(const Frame& frame, const char* row, int64_t first_k,
-                                                  int64_t k, int64_t group, __m256 reciprocal,
-                                                  __m256 zero_point) {
-  const __m256 x = avx2::elements(frame.recipe.dtype, row, first_k + k, first_k + group);
-  const __m256i code = avx2::codes_of(frame.recipe, x, reciprocal, zero_point);
-  if (k + 8 <= group) return code;
-  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  return _mm256_and_si256(code, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(group - k)), lane));
-}
-
 // Rows as qx and the sums of qx - zx; padding is 0.
-template <class Scheme>
+template <class Vector, class Scheme>
 void quantize_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const qcts_problem& p = *frame.problem;
   const int64_t count = frame.layout.groups, group = frame.layout.group, padded = frame.layout.padded_group;
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
-    const RowScale chosen = frame.rows[m] = avx2::row_scale(frame.recipe, row, p.k);
-    const __m256 reciprocal = _mm256_set1_ps(avx2::reciprocal_of(frame.recipe, chosen.scale));
-    const __m256 zero_point = _mm256_set1_ps(static_cast<float>(chosen.zero_point));
+    const RowScale chosen = frame.rows[m] =
+        avx2::scale_of(frame.recipe, Vector::range_of(frame.recipe.dtype, row, p.k));
     for (int64_t g = 0; g < count; ++g) {
       int8_t* to = frame.x + m * frame.layout.x_stride + g * padded;
-      __m256i total = _mm256_setzero_si256();
-      int64_t k = 0;
-      for (; k < group; k += 8) {
-        const __m256i code = eight_codes(frame, row, g * group, k, group, reciprocal, zero_point);
-        total = _mm256_add_epi32(total, code);
-        const __m256i words = _mm256_packs_epi32(code, code);
-        const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, words),
-                                                          _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4));
-        _mm_storel_epi64(reinterpret_cast<__m128i*>(to + k), _mm256_castsi256_si128(bytes));
-      }
-      if (k < padded) std::memset(to + k, 0, static_cast<size_t>(padded - k));
-      int32_t lanes[8], sum = 0;
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
-      for (int32_t lane : lanes) sum += lane;
+      const int32_t sum = Vector::quantize_part(frame.recipe, row, g * group, group, chosen, to);
+      std::memset(to + group, 0, static_cast<size_t>(padded - group));
       frame.x_sums[m * count + g] = sum - chosen.zero_point * static_cast<int32_t>(group);
     }
   }
@@ -343,7 +319,7 @@ qcts_status run_linear(const qcts_problem* problem) {
   Frame frame = {
       &copy, layout, static_cast<const uint8_t*>(copy.prepared), x, x_sums, scales, Scheme::recipe(*problem)};
   std::memset(x + copy.m * stride, 0, static_cast<size_t>((rows - copy.m) * stride));
-  parallel_for(copy.threads, copy.m, 4, quantize_rows<Scheme>, &frame);
+  parallel_for(copy.threads, copy.m, 4, quantize_rows<Vector, Scheme>, &frame);
   parallel_for(copy.threads, layout.blocks, 1, multiply_blocks<Vector, Scheme, Engine>, &frame);
   return QCTS_OK;
 }

@@ -36,6 +36,16 @@ inline __m512 join(__m256 low, __m256 high) {
       _mm256_packus_epi32(_mm256_and_si256(low_half(a), mask), _mm256_and_si256(high_half(a), mask));
   return _mm256_permute4x64_epi64(packed, 0xD8);
 }
+// The low 8 bits of each lane.
+[[maybe_unused]] inline __m128i emulated_cvtepi32_epi8(__m512i a) {
+  const __m256i words = _mm256_and_si256(emulated_cvtepi32_epi16(a), _mm256_set1_epi16(255));
+  return _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+}
+[[maybe_unused]] inline __m512i emulated_cvtps_epi32(__m512 a) {
+  const __m512i bits = _mm512_castps_si512(a);
+  return join(_mm256_cvtps_epi32(_mm256_castsi256_ps(low_half(bits))),
+              _mm256_cvtps_epi32(_mm256_castsi256_ps(high_half(bits))));
+}
 [[maybe_unused]] inline __m512 emulated_cvtepi32_ps(__m512i a) {
   return join(_mm256_cvtepi32_ps(low_half(a)), _mm256_cvtepi32_ps(high_half(a)));
 }
@@ -129,6 +139,8 @@ template <class Pairs>
 #define _mm512_cvtepu8_epi32(a) emulated_cvtepu8_epi32(a)
 #define _mm512_cvtepu16_epi32(a) emulated_cvtepu16_epi32(a)
 #define _mm512_cvtepi32_epi16(a) emulated_cvtepi32_epi16(a)
+#define _mm512_cvtepi32_epi8(a) emulated_cvtepi32_epi8(a)
+#define _mm512_cvtps_epi32(a) emulated_cvtps_epi32(a)
 #define _mm512_cvtepi32_ps(a) emulated_cvtepi32_ps(a)
 #define _mm512_cvtph_ps(a) emulated_cvtph_ps(a)
 #undef _mm512_cvtps_ph

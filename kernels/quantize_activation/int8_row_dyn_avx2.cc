@@ -15,7 +15,7 @@ void quantize_int8_dyn_rows(const qcts_problem& p, int64_t first, int64_t last) 
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
     const RowScale chosen = row_scale(recipe, row, p.k);
-    quantize_row(recipe, row, p.k, chosen, qdata + m * p.k);
+    quantize_part(recipe, row, 0, p.k, chosen, qdata + m * p.k);
     std::memcpy(scales + 4 * m, &chosen.scale, 4);
     zero_points[m] = static_cast<int8_t>(chosen.zero_point);
   }
