@@ -10,9 +10,12 @@
 // order of use, so a call reads one linear stream. Columns are split statically over threads.
 // - m <= 6: codes are decoded in registers, used for all rows, and forgotten: 24 sums, 4 weights, one x, a
 //   table. Bound by memory as long as decoding keeps up.
-// - m > 6: the first 6 rows leave what they decode, 128 k of a block, in a panel (16 KiB, half of a 32 KiB
-//   L1), which the others multiply, 6 at a time. Bound by the multiplications; what memory brings next is
-//   asked for while they run, a line for each pair of k.
+// - m > 6: the first 6 rows leave what they decode in a panel, which the others multiply, 6 at a time. Bound
+//   by the multiplications; what memory brings next is asked for while they run, a line for each pair of k,
+//   and no nearer than L2. Six rows multiply a pair in 24 cycles of a Zen 4 core, in which L2 brings them
+//   their 256 bytes; so where passes of six prevail a panel holds 1024 k (128 KiB), and sums are put down
+//   and taken up an eighth as often as with 128 k (16 KiB, half of an L1). int8 of 4096 x 4096 by either:
+//   m = 8: 1.05 times as slow; m = 16, 128 and 512: 1.04, 1.05 and 1.10 times as fast.
 // The loops over sums are unrolled: an array of sums that a loop indexes lives in memory (int4, m = 1: half
 // the pace). Every output is the same chain in either case: the pairs of a group in order, then total =
 // fma(scale, sum, total), then total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not
@@ -33,9 +36,11 @@ constexpr int kRows = 64;       // of sums at a time
 constexpr int kDirectRows = 6;  // that share what is decoded in registers
 constexpr int64_t kPadK = 8;  // a group that is a whole row is padded to it, with codes that meet zeros of x
 constexpr int kRowPadElements = 32;  // rows of x a power of two apart would share the sets of a cache
-constexpr int kPanelPairs = 64;
+constexpr int kPanelPairs = 512, kSmallPanelPairs = 64;
 // One line an iteration, far enough ahead for the 400 ns that a line takes under load at 20 GB/s.
 constexpr int kPrefetchBytes = 8192;
+// Into L2, where the passes over a panel leave time.
+constexpr int kFarBytes = 65536;
 
 using Sums = float (*)[kColumns];
 using Panel = __m512i (*)[kVectors];
@@ -178,7 +183,7 @@ template <class Scheme, int M, bool kFill>
   for (const uint16_t* end = x + 2 * piece.pairs; x < end; panel += kStepPairs) {
 #pragma GCC unroll 4
     for (int i = 0; i < kStepPairs; ++i, x += 2, ahead += line) {
-      _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
       __m512i weight[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
@@ -227,15 +232,16 @@ void multiply_by_panels(const Frame& frame, const uint8_t* block, int64_t first_
   __m512i panel[kPanelPairs][kVectors];
   alignas(64) float open[kRows][kColumns];
   const int64_t padded = layout.padded_group, count = layout.groups;
+  const int64_t most = rows > 2 * kDirectRows ? kPanelPairs : kSmallPanelPairs;
   const uint16_t* x = frame.x + first_m * layout.x_stride;
   const uint8_t* codes = block + Scheme::kHeaderBytes;
   for (int64_t g = 0; g < count; ++g) {
     const uint8_t* scales = codes + padded * Scheme::kBytesPerK;
-    for (int64_t k = 0; k < padded; k += 2 * kPanelPairs) {
-      const int64_t pairs = (padded - k) / 2 < kPanelPairs ? (padded - k) / 2 : kPanelPairs;
+    for (int64_t k = 0; k < padded; k += 2 * most) {
+      const int64_t pairs = (padded - k) / 2 < most ? (padded - k) / 2 : most;
       const bool last = k + 2 * pairs == padded;
       const int64_t bytes = 2 * pairs * Scheme::kBytesPerK + (last ? layout.scale_bytes : 0);
-      const uint8_t* ahead = codes + kPrefetchBytes;
+      const uint8_t* ahead = codes + kFarBytes;
       multiply_piece<Scheme>(frame, {block, codes, panel, pairs, k == 0, last, scales, ahead, ahead + bytes},
                              x + g * padded + k, frame.x_sums + first_m * count + g, rows, open, totals);
       codes += bytes;
