@@ -23,7 +23,7 @@ struct LatencyTarget {
   std::string activation = "weight_only";  // linear and quantize_activation
   bool warm = false;                       // "weights": "warm"; otherwise of cold ones
   int64_t m_least = 0, m_most = 0;         // of linear: m_least <= m <= m_most; 0: no limit
-  std::string measure;  // "share_of_roof", "share_of_probe", "ratio_to_dense", "ratio_to_torch"
+  std::string measure;                     // share_of_roof, share_of_probe, ratio_to_{dense,torch,static}
   double at_least = 0;
   std::string reason;  // where the number comes from
 };

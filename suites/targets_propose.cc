@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kRatios[] = {"share_of_roof", "ratio_to_dense", "ratio_to_torch"};
+constexpr const char* kRatios[] = {"share_of_roof", "ratio_to_dense", "ratio_to_torch", "ratio_to_static"};
 
 // A target without its number: what it applies to.
 struct TargetKey {
