@@ -21,8 +21,8 @@ using LoadSave =
 struct Implementation {
   std::string provider;  // "builtin", "aten"
   const qcts_kernel* kernel = nullptr;
-  bool builtin = false;      // of this program, whose variants name processor features
-  LoadSave load_save{};      // of file_implementations() alone, like the next
+  bool builtin = false;  // of this program, whose variants name processor features
+  LoadSave load_save{};  // of file_implementations() alone, like the next
   uint32_t file_claims = 0;  // QCTS_CLAIM_KEEPS_BYTES or 0
   std::string name() const { return provider + "_" + kernel->variant; }
   std::string_view family() const;  // kernel->scheme without its activation policies

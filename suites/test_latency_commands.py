@@ -50,6 +50,19 @@ def test_a_machine_without_targets_is_never_a_pass_where_latency_gates(report):
     assert qcts(*words, "--threads", "2", "--out", report.parent / "two").returncode == 2
 
 
+def test_a_dynamic_int8_product_is_timed_beside_the_static_one_where_that_is_right(tmp_path):
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN | {"latency_activations": ["dyn_row_sym"]}))
+    qcts("run", "--no-progress", "--plan", tmp_path / "plan.json", "--provider", "builtin", "--out", tmp_path)
+    rows = json.loads((tmp_path / "report.json").read_text())["latency"]
+    assert len(rows) == 1 and "ratio_to_itself" in rows[0]["measures"]
+    static = "numerics.linear/int8_row/*static_tensor_sym_m1_*_bf16/aten_atenqlinear"
+    judged = qcts("run", "--no-progress", "--provider", "aten", "--filter", static, "--out", tmp_path / "static")
+    verdicts = json.loads((tmp_path / "static/report.json").read_text())["cases"] if judged.returncode == 0 else []
+    right = {case["status"] for case in verdicts} == {"pass"}
+    assert ("ratio_to_static" in rows[0]["measures"]) == right
+    assert not right or rows[0]["measures"]["ratio_to_static"]["value"] > 0
+
+
 def test_proposed_targets_name_this_machine_and_hold_the_report(report, tmp_path):
     value = json.loads(report.read_text())
     for row in value["latency"]:  # as on a machine that holds still
