@@ -30,12 +30,8 @@ struct Lanes : RowsToInt8 {
   static Floats floats_of_i8(const uint8_t* from) {
     return to_floats(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
   }
-  static Floats floats_of_u16(const uint8_t* from) {
-    return to_floats(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
-  }
   static Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
   static Floats fmadd(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
-  static Floats fnmadd(Floats a, Floats b, Floats c) { return _mm512_fnmadd_ps(a, b, c); }
 
   // Half as many lanes.
   static Doubles set_double(double a) { return _mm512_set1_pd(a); }

@@ -37,7 +37,8 @@ constexpr int kDirectRows = 6;  // that share what is decoded in registers
 constexpr int64_t kPadK = 8;  // a group that is a whole row is padded to it, with codes that meet zeros of x
 constexpr int kRowPadElements = 32;  // rows of x a power of two apart would share the sets of a cache
 constexpr int kPanelPairs = 512, kSmallPanelPairs = 64;
-// One line an iteration, far enough ahead for the 400 ns that a line takes under load at 20 GB/s.
+// One line an iteration, far enough ahead for the 400 ns that a line takes under load at 20 GB/s; not on a
+// machine that follows streams itself.
 constexpr int kPrefetchBytes = 8192;
 // Into L2, where the passes over a panel leave time.
 constexpr int kFarBytes = 65536;
@@ -56,8 +57,9 @@ struct Frame {
   const qcts_problem* problem;
   Layout layout;
   const uint8_t* prepared;
-  uint16_t* x;    // [m][x_stride]
-  float* x_sums;  // [m][k / group]; only where the scheme has zeros
+  bool asks_ahead;  // where one pass over the weight is all: for what memory is to bring next
+  uint16_t* x;      // [m][x_stride]
+  float* x_sums;    // [m][k / group]; only where the scheme has zeros
 };
 
 // A Scheme has
@@ -123,6 +125,8 @@ template <class Scheme, int M>
   const int64_t padded = layout.padded_group, count = layout.groups, ldx = layout.x_stride;
   const uint16_t* x = frame.x + first_m * ldx;
   const uint8_t* at = block + Scheme::kHeaderBytes;
+  const int64_t ahead_line = frame.asks_ahead ? 64 : 0;
+  const uint8_t* ahead = at + ahead_line / 64 * kPrefetchBytes;
   for (int64_t g = 0; g < count; ++g) {
     __m512 sum[M][kVectors];
 #pragma GCC unroll 8
@@ -131,8 +135,8 @@ template <class Scheme, int M>
       for (int v = 0; v < kVectors; ++v) sum[m][v] = _mm512_setzero_ps();
     for (int64_t k = 0; k < padded; k += Scheme::kStep, at += Scheme::kStep * Scheme::kBytesPerK) {
 #pragma GCC unroll 8
-      for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64)
-        _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
+      for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64, ahead += ahead_line)
+        _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
 #pragma GCC unroll 8
       for (int pair = 0; pair < Scheme::kStep / 2; ++pair) {
         __m512i weight[kVectors];
@@ -146,8 +150,8 @@ template <class Scheme, int M>
         }
       }
     }
-    for (int64_t line = 0; line < layout.scale_bytes; line += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
+    for (int64_t line = 0; line < layout.scale_bytes; line += 64, ahead += ahead_line)
+      _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
     close_group<Scheme, M>(p, at, frame.x_sums + first_m * count + g, count, sum, totals);
     at += layout.scale_bytes;
     x += padded;
@@ -336,7 +340,11 @@ void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   const Layout layout = layout_of<Scheme>(p);
   auto* x = static_cast<uint16_t*>(p.workspace);
-  Frame frame = {problem, layout, static_cast<const uint8_t*>(p.prepared), x,
+  Frame frame = {problem,
+                 layout,
+                 static_cast<const uint8_t*>(p.prepared),
+                 !machine_follows_streams(),
+                 x,
                  reinterpret_cast<float*>(x + p.m * layout.x_stride)};
   parallel_for(p.threads, p.m, 8, copy_rows<Scheme>, &frame);
   parallel_for(p.threads, layout.blocks, 1, multiply_blocks<Scheme>, &frame);

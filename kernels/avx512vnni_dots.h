@@ -22,6 +22,8 @@ struct Vector : avx512::Lanes {
   static Ints low_nibbles(Ints a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
   static Ints shift_right_4(Ints a) { return _mm512_srli_epi32(a, 4); }
   static Ints dot(Ints sum, Ints codes, Ints x) { return _mm512_dpbusd_epi32(sum, codes, x); }
+  // Two products of 16 bits.
+  static Ints dot_pairs(Ints sum, Ints weights, Ints x) { return _mm512_dpwssd_epi32(sum, weights, x); }
 };
 
 }  // namespace

@@ -27,6 +27,8 @@ struct Vector {
   static Ints low_nibbles(Ints a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
   static Ints shift_right_4(Ints a) { return _mm256_srli_epi32(a, 4); }
   static Ints dot(Ints sum, Ints codes, Ints x) { return _mm256_dpbusd_avx_epi32(sum, codes, x); }
+  // Two products of 16 bits.
+  static Ints dot_pairs(Ints sum, Ints weights, Ints x) { return _mm256_dpwssd_avx_epi32(sum, weights, x); }
 
   static avx2::Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
     return avx2::range_of(dtype, row, k_count);
@@ -50,12 +52,8 @@ struct Vector {
   static Floats floats_of_i8(const uint8_t* from) {
     return to_floats(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
   }
-  static Floats floats_of_u16(const uint8_t* from) {
-    return to_floats(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
-  }
   static Floats add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
   static Floats fmadd(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
-  static Floats fnmadd(Floats a, Floats b, Floats c) { return _mm256_fnmadd_ps(a, b, c); }
 
   // Half as many lanes.
   static Doubles set_double(double a) { return _mm256_set1_pd(a); }

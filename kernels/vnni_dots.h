@@ -4,9 +4,10 @@
 // them, 256 k (16 KiB) at a time; codes that are bytes already are their own panel, 1024 k (64 KiB) at a
 // time.
 //
-// One pass alone asks memory for the lines 8 KiB ahead. Where several passes read a panel, the first two ask
-// for all of the next panel, and no nearer than L2: lines that the first pass is about to read came too late
-// for it while the other passes left memory idle, and lines of a next panel drove this one out of L1. With
+// One pass alone asks memory for the lines 8 KiB ahead, but on a machine that follows streams itself. Where
+// several passes read a panel, the first two ask for as much 64 KiB ahead, and no nearer than L2: lines that
+// the first pass is about to read came too late for it while the other passes left memory idle, and lines of
+// a next panel drove this one out of L1; what follows a group's codes, left out, cost 8da4w a sixth. With
 // int8, m = 16, 4096 x 4096 on an EPYC Zen 4, one thread: 0.64 of the multipliers' pace before, 0.86 so; two
 // threads: 0.60 and 0.82.
 #pragma once
@@ -26,7 +27,7 @@ template <class Vector, int kQuads>
   return Vector::low_nibbles(i == 0 ? bytes : Vector::shift_right_4(bytes));
 }
 
-// totals += scale * (S - zx * Q - (offset + zw) * X) of M rows from `from` on and V vectors of columns. All
+// totals += scale * (S - the products of the pairs), of M rows from `from` on and V vectors of columns. All
 // but the last multiply-add is exact.
 template <class Vector, int M, int V>
 [[gnu::always_inline]] inline void close_group(const Closing& closing, int64_t from, int first,
@@ -35,36 +36,32 @@ template <class Vector, int M, int V>
   // that made it (groups of 32, m = 1: 1.8 times as slow).
   const uint8_t* tail = closing.tail;
   const uint32_t dtype = closing.scale_dtype;
-  const auto offset = Vector::set(closing.offset);
+  const bool two_pairs = closing.two_pairs;
   const int64_t bytes = dtype_bytes(dtype), groups = closing.groups;
-  const RowScale* rows = closing.rows + from;
-  const int32_t* x_sums = closing.x_sums + from * groups;
+  const uint8_t* pairs = tail + kColumns * bytes;
   float(*totals)[kColumns] = closing.totals + from;
-  typename Vector::Floats x_zero[M], x_sum[M];
+  typename Vector::Ints x[M];
 #pragma GCC unroll 8
-  for (int m = 0; m < M; ++m) {
-    x_zero[m] = Vector::set(static_cast<float>(rows[m].zero_point));
-    x_sum[m] = Vector::set(static_cast<float>(x_sums[m * groups]));
-  }
+  for (int m = 0; m < M; ++m)
+    x[m] = Vector::broadcast(reinterpret_cast<const int8_t*>(closing.x_pairs + (from + m) * groups));
 #pragma GCC unroll 8
   for (int v = 0; v < V; ++v) {
     const int n = (first + v) * Vector::kLanes;
     const auto scale = Vector::load_floats(dtype, tail + n * bytes);
-    const auto zero = Vector::add(Vector::floats_of_i8(tail + kColumns * bytes + n), offset);
-    const auto sum_of_codes = Vector::floats_of_u16(tail + kColumns * (bytes + 1) + 2 * n);
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
+      auto value = Vector::dot_pairs(sum[m][v], Vector::load(pairs + 4 * n), x[m]);
+      if (two_pairs) value = Vector::dot_pairs(value, Vector::load(pairs + 4 * (kColumns + n)), x[m]);
       float* total = &totals[m][n];
-      auto value = Vector::fnmadd(sum_of_codes, x_zero[m], Vector::to_floats(sum[m][v]));
-      value = Vector::fnmadd(zero, x_sum[m], value);
-      Vector::store_floats(total, Vector::fmadd(scale, value, Vector::load_floats(QCTS_F32, total)));
+      Vector::store_floats(
+          total, Vector::fmadd(scale, Vector::to_floats(value), Vector::load_floats(QCTS_F32, total)));
     }
   }
 }
 
 // What a pass over the codes does beside multiplying.
 struct Pass {
-  uint8_t* panel;        // codes are written to it as bytes; NULL: not
+  uint8_t* panel;        // with kFill: codes are written to it as bytes
   const uint8_t* ahead;  // what memory is to bring meanwhile
   int64_t line;          // 64, or 0 when all has been asked for
 };
@@ -76,10 +73,12 @@ struct Ahead {
 };
 
 // Products of M rows from `from` on with all columns.
-template <class Vector, int kQuads, int M, class Ask>
+template <class Vector, int kQuads, int M, class Ask, bool kFill>
 [[gnu::noinline]] void multiply_rows(const Piece& piece, const Pass& pass, int64_t from, Sums all_sums) {
   const Sums sums = all_sums + from;
-  const int8_t* x_rows = piece.x + from * piece.ldx;
+  // Copies, since a byte of a panel might be a part of `piece`.
+  const int64_t ldx = piece.ldx, steps = piece.steps;
+  const int8_t* x_rows = piece.x + from * ldx;
   constexpr int V = Vector::vectors_of(M);
   for (int first = 0; first < kColumns / Vector::kLanes; first += V) {
     typename Vector::Ints sum[M][V];
@@ -88,26 +87,28 @@ template <class Vector, int kQuads, int M, class Ask>
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v)
         sum[m][v] = piece.first ? Vector::zero() : Vector::load(&sums[m][(first + v) * Vector::kLanes]);
-    const uint8_t* ahead = pass.ahead;
+    const uint8_t *codes_at = piece.codes, *ahead = pass.ahead;
     uint8_t* panel = pass.panel;
-    for (int64_t step = 0; step < piece.steps; ++step) {
-      const uint8_t* at = piece.codes + step * kStepBytes;
+    for (int64_t step = 0; step < steps; ++step, codes_at += kStepBytes) {
+      const uint8_t* at = codes_at;
       if (first == 0)
 #pragma GCC unroll 4
         for (int line = 0; line < Ask::kLines; ++line, ahead += pass.line) Ask::ask(ahead);
 #pragma GCC unroll 2
       for (int i = 0; i < kQuads; ++i) {
+        // Loaded anew for the other nibbles: kept, they drove sums into memory.
+        asm("" : "+r"(at));
         typename Vector::Ints codes[V];
 #pragma GCC unroll 8
         for (int v = 0; v < V; ++v) codes[v] = unsigned_codes<Vector, kQuads>(at, first + v, i);
-        if (kQuads == 2 && M == kMostRows && panel != nullptr) {
+        if (kFill) {
 #pragma GCC unroll 8
           for (int v = 0; v < V; ++v) Vector::store(panel + (first + v) * 4 * Vector::kLanes, codes[v]);
           panel += kStepBytes;
         }
 #pragma GCC unroll 8
         for (int m = 0; m < M; ++m) {
-          const auto x = Vector::broadcast(x_rows + m * piece.ldx + 4 * (step * kQuads + i));
+          const auto x = Vector::broadcast(x_rows + m * ldx + 4 * (step * kQuads + i));
 #pragma GCC unroll 8
           for (int v = 0; v < V; ++v) sum[m][v] = Vector::dot(sum[m][v], codes[v], x);
         }
@@ -128,10 +129,10 @@ template <class Vector, int kQuads, int M, class Ask>
 template <class Vector, int kQuads, class Ask>
 int64_t multiply_some(const Piece& piece, const Pass& pass, int64_t from, int64_t rows, Sums sums) {
   if (rows - from >= kMostRows)
-    return multiply_rows<Vector, kQuads, kMostRows, Ask>(piece, pass, from, sums), kMostRows;
-  if (rows - from >= 4) return multiply_rows<Vector, kQuads, 4, Ask>(piece, pass, from, sums), 4;
-  if (rows - from >= 2) return multiply_rows<Vector, kQuads, 2, Ask>(piece, pass, from, sums), 2;
-  return multiply_rows<Vector, kQuads, 1, Ask>(piece, pass, from, sums), 1;
+    return multiply_rows<Vector, kQuads, kMostRows, Ask, false>(piece, pass, from, sums), kMostRows;
+  if (rows - from >= 4) return multiply_rows<Vector, kQuads, 4, Ask, false>(piece, pass, from, sums), 4;
+  if (rows - from >= 2) return multiply_rows<Vector, kQuads, 2, Ask, false>(piece, pass, from, sums), 2;
+  return multiply_rows<Vector, kQuads, 1, Ask, false>(piece, pass, from, sums), 1;
 }
 
 template <class Vector>
@@ -150,7 +151,8 @@ struct Dots {
   static void multiply(const Piece& piece, int64_t rows, Sums sums) {
     constexpr int kQuads = Scheme::kQuads;
     if (rows <= kMostRows) {
-      const Pass alone = {nullptr, piece.codes + kPrefetchBytes, 64};
+      const int64_t line = piece.asks_ahead ? 64 : 0;
+      const Pass alone = {nullptr, piece.codes + line / 64 * kPrefetchBytes, line};
       for (int64_t m = 0; m < rows;)
         m += multiply_some<Vector, kQuads, Ahead<4, _MM_HINT_T0>>(piece, alone, m, rows, sums);
       return;
@@ -158,7 +160,10 @@ struct Dots {
     alignas(64) uint8_t panel[kQuads == 2 ? kPanelBytes : 64];
     const uint8_t* ahead = piece.codes + kFarBytes;
     const uint8_t* ahead_end = ahead + piece.steps * kStepBytes;
-    multiply_rows<Vector, kQuads, kMostRows, Ahead<2, _MM_HINT_T1>>(piece, {panel, ahead, 64}, 0, sums);
+    for (int64_t line = piece.steps * kStepBytes; line < piece.bytes; line += 64)
+      Ahead<1, _MM_HINT_T1>::ask(ahead + line);
+    multiply_rows<Vector, kQuads, kMostRows, Ahead<2, _MM_HINT_T1>, kQuads == 2>(piece, {panel, ahead, 64}, 0,
+                                                                                 sums);
     Piece rest = piece;
     if (kQuads == 2) rest.codes = panel, rest.steps *= 2;
     using Ask = Ahead<kQuads == 2 ? 1 : 2, _MM_HINT_T1>;

@@ -3,15 +3,20 @@
 // linkage. y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
 //
 // The instruction wants one factor unsigned. That is the weight: `prepare` stores u = qw + offset, so x stays
-// as it was quantized, and S = sum(qx * u) is an exact integer in every order. With Q = sum(u) of a column
-// and X = sum(qx - zx) of a row, both of a group,
-//   sum((qx - zx) * (qw - zw)) = S - zx * Q - (offset + zw) * X.
+// as it was quantized, and S = sum(qx * u) is an exact integer in every order. With o = offset + zw of a
+// column,
+//   sum((qx - zx) * (qw - zw)) = S - zx * sum(u) - o * sum(qx - zx)          for a whole row,
+//                              = S - sum(qx) * o - zx * sum(u - o)           for a group that is a part of
+//                              one.
+// The second is, for a column, one multiply-add of two pairs of 16 bits: (-o, -sum(u - o)) of the weight with
+// (sum(qx), zx) of x. -sum(u - o) fits for 128 k, so a group of 256 has a second pair, (0, that of its other
+// half).
 //
 // A block of 64 columns is one linear stream: for each group its codes, in steps of 256 bytes that hold 4 (or
-// 8, where two codes share a byte) k of all columns, 4 consecutive k of a column side by side; then 64
-// scales, 64 zero points, 64 Q. 16 steps are the rows of 4 tiles as well. Memory brought a core of an Emerald
-// Rapids server 18 GB/s at most, and only where software prefetches reached 4 to 8 KiB ahead: without them a
-// 4-bit weight was read at 2/3 of the pace.
+// 8, where two codes share a byte) k of all columns, 4 consecutive k of a column side by side; then 64 scales
+// and 64 pairs, or, for a whole row, 64 scales, 64 zero points, 64 sum(u). 16 steps are the rows of 4 tiles
+// as well. Memory brought a core of an Emerald Rapids server 18 GB/s at most, and only where software
+// prefetches reached 4 to 8 KiB ahead: without them a 4-bit weight was read at 2/3 of the pace.
 #pragma once
 
 #include "kernels/avx2_int8.h"
@@ -26,10 +31,10 @@ using avx2::RowScale;
 constexpr int kColumns = 64;
 constexpr int kStepBytes = 4 * kColumns;
 constexpr int kPrefetchBytes = 8192;
-constexpr int kRowPadBytes = 64;   // rows of x a power of two apart would share the sets of a cache
-constexpr int64_t kMostK = 65536;  // 128 * 255 * 65536 < 2^31
-constexpr int64_t kMostGroup =
-    256;  // 255 * 255 * 256 < 2^24: what acts on the sum of a group is exact in float32
+constexpr int kRowPadBytes = 64;        // rows of x a power of two apart would share the sets of a cache
+constexpr int64_t kMostK = 65536;       // 128 * 255 * 65536 < 2^31
+constexpr int64_t kMostGroup = 256;     // 255 * 255 * 256 < 2^24: the sum of a group is exact in float32
+constexpr int64_t kPairElements = 128;  // 255 * 128 < 2^15
 
 using Sums = int32_t (*)[kColumns];
 
@@ -38,7 +43,7 @@ using Sums = int32_t (*)[kColumns];
 struct Layout {
   int64_t group, padded_group, groups, blocks;
   uint32_t scale_dtype;
-  int64_t scale_bytes, sum_bytes;  // of one column: its scale, its Q
+  int64_t scale_bytes, pairs;  // of one column: its scale; of a part of a row
   int64_t code_bytes, group_bytes, block_bytes;
   int64_t x_stride;
 };
@@ -46,29 +51,30 @@ struct Frame {
   const qcts_problem* problem;
   Layout layout;
   const uint8_t* prepared;
+  bool asks_ahead;  // where one pass over the weight is all: for what memory is to bring next
   int8_t* x;        // [padded m][x_stride]
-  int32_t* x_sums;  // [m][groups]
+  int32_t* x_sums;  // [m][groups]: sum(qx - zx) of a whole row; of a part the pair (sum(qx), zx)
   RowScale* rows;   // [m]
   RowRecipe recipe;
 };
 // What ends a group that is a part of a row, for the rows from one on.
 struct Closing {
-  const uint8_t* tail;  // scales, zero points and Q of the group
+  const uint8_t* tail;  // scales and pairs of the group
   uint32_t scale_dtype;
-  float offset;
-  const RowScale* rows;
-  const int32_t* x_sums;  // of the group, `groups` apart
+  bool two_pairs;
+  const int32_t* x_pairs;  // of the group, `groups` apart
   int64_t groups;
   float (*totals)[kColumns];
 };
 // Steps of a group, and the rows that they meet.
 struct Piece {
   const uint8_t* codes;
-  int64_t steps;
+  int64_t steps, bytes;  // to the codes of the next piece
   const int8_t* x;
   int64_t ldx;
   bool first;              // of its group: sums begin at 0
   const Closing* closing;  // NULL unless it is the last of a group that is a part of a row
+  bool asks_ahead;         // as Frame's
 };
 
 // A Scheme has
@@ -94,9 +100,9 @@ Layout layout_of(const qcts_problem& p) {
   at.blocks = (p.n + kColumns - 1) / kColumns;
   at.scale_dtype = Scheme::scale_dtype(p);
   at.scale_bytes = dtype_bytes(at.scale_dtype);
-  at.sum_bytes = at.groups > 1 ? 2 : 4;  // Q of a part of a row is at most 255 * 256
+  at.pairs = at.groups == 1 ? 0 : (at.group + kPairElements - 1) / kPairElements;
   at.code_bytes = at.padded_group / (4 * Scheme::kQuads) * kStepBytes;
-  at.group_bytes = at.code_bytes + kColumns * (at.scale_bytes + 1 + at.sum_bytes);
+  at.group_bytes = at.code_bytes + kColumns * (at.scale_bytes + (at.groups == 1 ? 5 : 4 * at.pairs));
   at.block_bytes = at.groups * at.group_bytes;
   at.x_stride = at.groups * at.padded_group + kRowPadBytes;
   return at;
@@ -112,9 +118,6 @@ void load_columns(const Frame& frame, const uint8_t* tail, int64_t first_n, Colu
   const uint32_t dtype = frame.layout.scale_dtype;
   const int64_t bytes = frame.layout.scale_bytes, bias_bytes = dtype_bytes(p.bias_dtype);
   for (int n = 0; n < kColumns; n += Vector::kLanes) {
-    Vector::store_doubles(&out->scale[n], Vector::load_floats(dtype, tail + n * bytes));
-    Vector::store_doubles(&out->zero[n], Vector::add(Vector::floats_of_i8(tail + kColumns * bytes + n),
-                                                     Vector::set(Scheme::kOffset)));
     const int64_t some = p.n - first_n - n < Vector::kLanes ? p.n - first_n - n : Vector::kLanes;
     auto bias = Vector::set(0);
     if (p.bias != nullptr && some > 0)
@@ -123,7 +126,12 @@ void load_columns(const Frame& frame, const uint8_t* tail, int64_t first_n, Colu
     Vector::store_doubles(&out->bias[n], bias);
   }
   if (frame.layout.groups > 1) return;
-  const uint8_t* sums = tail + kColumns * (bytes + 1);
+  const uint8_t *zeros = tail + kColumns * bytes, *sums = zeros + kColumns;
+  for (int n = 0; n < kColumns; n += Vector::kLanes) {
+    Vector::store_doubles(&out->scale[n], Vector::load_floats(dtype, tail + n * bytes));
+    Vector::store_doubles(&out->zero[n],
+                          Vector::add(Vector::floats_of_i8(zeros + n), Vector::set(Scheme::kOffset)));
+  }
   for (int n = 0; n < kColumns; ++n) {
     int32_t sum;
     std::memcpy(&sum, sums + 4 * n, 4);
@@ -171,25 +179,27 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   if (count > 1) std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
   const uint8_t* codes = frame.prepared + block * layout.block_bytes;
   const int64_t steps = padded / (4 * Scheme::kQuads), most = Engine::chunk_steps(Scheme::kQuads);
-  Closing closing = {nullptr, layout.scale_dtype, Scheme::kOffset, frame.rows + first_m, nullptr, count,
-                     totals};
+  Closing closing = {nullptr, layout.scale_dtype, layout.pairs > 1, nullptr, count, totals};
   for (int64_t g = 0; g < count; ++g) {
     const uint8_t* at = codes + g * layout.group_bytes;
     const uint8_t* tail = at + layout.code_bytes;
-    for (int64_t line = 0; line < layout.group_bytes - layout.code_bytes; line += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(tail + kPrefetchBytes + line), _MM_HINT_T0);
     closing.tail = tail;
-    closing.x_sums = frame.x_sums + first_m * count + g;
+    closing.x_pairs = frame.x_sums + first_m * count + g;
     for (int64_t step = 0; step < steps; step += most) {
       const bool last = step + most >= steps;
       const Piece piece = {at + step * kStepBytes,
                            last ? steps - step : most,
+                           last ? layout.group_bytes - step * kStepBytes : most * kStepBytes,
                            frame.x + first_m * ldx + g * padded + step * 4 * Scheme::kQuads,
                            ldx,
                            step == 0,
-                           last && count > 1 ? &closing : nullptr};
+                           last && count > 1 ? &closing : nullptr,
+                           frame.asks_ahead};
       Engine::template multiply<Scheme>(piece, rows, sums);
     }
+    // In the order in which they lie: ahead of the codes' they cost 4 bits in groups of 32 a third.
+    for (int64_t line = 0; frame.asks_ahead && line < layout.group_bytes - layout.code_bytes; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(tail + kPrefetchBytes + line), _MM_HINT_T0);
   }
   Columns columns;
   load_columns<Vector, Scheme>(frame, codes + layout.code_bytes, block * kColumns, &columns);
@@ -208,7 +218,12 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
   Engine::close();
 }
 
-// Rows as qx and the sums of qx - zx; padding is 0.
+// (low, high) as the lanes of a multiply-add of 16-bit pairs have them.
+[[maybe_unused]] int32_t pair_of(int32_t low, int32_t high) {
+  return static_cast<int32_t>(static_cast<uint32_t>(high) << 16 | (static_cast<uint32_t>(low) & 0xFFFF));
+}
+
+// Rows as qx and what their groups bring to outputs; padding is 0.
 template <class Vector, class Scheme>
 void quantize_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
@@ -222,26 +237,49 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
       int8_t* to = frame.x + m * frame.layout.x_stride + g * padded;
       const int32_t sum = Vector::quantize_part(frame.recipe, row, g * group, group, chosen, to);
       std::memset(to + group, 0, static_cast<size_t>(padded - group));
-      frame.x_sums[m * count + g] = sum - chosen.zero_point * static_cast<int32_t>(group);
+      frame.x_sums[m * count + g] =
+          count > 1 ? pair_of(sum, chosen.zero_point) : sum - chosen.zero_point * static_cast<int32_t>(group);
     }
   }
 }
 
-// The codes of a group and their sums; 128 k at a time, so that both sides stay in L1.
+// The codes of a group and the sums of each 128 k, which are dealt with at a time, so that both sides stay in
+// L1; sums[0] is that of all where there is no second.
 template <class Scheme>
 void prepare_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes,
-                   int32_t* sums) {
+                   int32_t (*sums)[kColumns], int64_t parts) {
   const int64_t group = Scheme::group(p);
   const auto* qdata = static_cast<const int8_t*>(in_plane(p, "qdata")) + first_n * p.k + g * group;
-  for (int64_t k0 = 0; k0 < group; k0 += 128)
+  for (int64_t k0 = 0; k0 < group; k0 += kPairElements)
     for (int64_t c = 0; c < columns; ++c)
-      for (int64_t k = k0; k < group && k < k0 + 128; ++k) {
+      for (int64_t k = k0; k < group && k < k0 + kPairElements; ++k) {
         const int64_t quad = k / 4;
         const int32_t code = (qdata[c * p.k + k] + Scheme::kOffset) & (2 * Scheme::kOffset - 1);
         codes[quad / Scheme::kQuads * kStepBytes + 4 * c + k % 4] |=
             static_cast<uint8_t>(code << (4 * (quad % Scheme::kQuads)));
-        sums[c] += code;
+        sums[parts > 1 ? k0 / kPairElements : 0][c] += code;
       }
+}
+
+// What follows a group's codes, for column c.
+template <class Scheme>
+void prepare_tail(const Layout& layout, const char* scale, int8_t zero_point, const int32_t (*sums)[kColumns],
+                  int64_t c, uint8_t* tail) {
+  const int64_t bytes = layout.scale_bytes;
+  std::memcpy(tail + c * bytes, scale, static_cast<size_t>(bytes));
+  uint8_t* rest = tail + kColumns * bytes;
+  if (layout.groups == 1) {
+    rest[c] = static_cast<uint8_t>(zero_point);
+    std::memcpy(rest + kColumns + 4 * c, &sums[0][c], 4);
+    return;
+  }
+  const int32_t o = Scheme::kOffset + zero_point;
+  for (int64_t i = 0; i < layout.pairs; ++i) {
+    const int64_t left = layout.group - i * kPairElements;
+    const auto count = static_cast<int32_t>(left < kPairElements ? left : kPairElements);
+    const int32_t pair = pair_of(i == 0 ? -o : 0, o * count - sums[i][c]);
+    std::memcpy(rest + 4 * (i * kColumns + c), &pair, 4);
+  }
 }
 
 template <class Scheme>
@@ -249,22 +287,18 @@ void prepare_blocks(void* context, int64_t first, int64_t last) {
   const qcts_problem& p = *static_cast<const qcts_problem*>(context);
   const Layout layout = layout_of<Scheme>(p);
   auto* prepared = static_cast<uint8_t*>(const_cast<void*>(p.prepared));
-  const int64_t count = layout.groups, bytes = layout.scale_bytes;
   const auto* scales = static_cast<const char*>(in_plane(p, "scale"));
   const auto* zero_points = static_cast<const int8_t*>(in_plane(p, "zero_point"));
   for (int64_t block = first; block < last; ++block)
-    for (int64_t g = 0; g < count; ++g) {
+    for (int64_t g = 0; g < layout.groups; ++g) {
       const int64_t n = block * kColumns, columns = p.n - n < kColumns ? p.n - n : kColumns;
       uint8_t* codes = prepared + block * layout.block_bytes + g * layout.group_bytes;
-      int32_t sums[kColumns] = {};
-      prepare_codes<Scheme>(p, n, columns, g, codes, sums);
-      uint8_t* tail = codes + layout.code_bytes;
+      int32_t sums[kMostGroup / kPairElements][kColumns] = {};
+      prepare_codes<Scheme>(p, n, columns, g, codes, sums, layout.pairs);
       for (int64_t c = 0; c < columns; ++c) {
-        const int64_t at = (n + c) * count + g;
-        std::memcpy(tail + c * bytes, scales + at * bytes, static_cast<size_t>(bytes));
-        tail[kColumns * bytes + c] = static_cast<uint8_t>(zero_points[at]);
-        std::memcpy(tail + kColumns * (bytes + 1) + c * layout.sum_bytes, &sums[c],
-                    static_cast<size_t>(layout.sum_bytes));
+        const int64_t at = (n + c) * layout.groups + g;
+        prepare_tail<Scheme>(layout, scales + at * layout.scale_bytes, zero_points[at], sums, c,
+                             codes + layout.code_bytes);
       }
     }
 }
@@ -316,8 +350,14 @@ qcts_status run_linear(const qcts_problem* problem) {
   const int64_t stride = layout.x_stride, rows = Engine::padded_rows(copy.m);
   auto* x_sums = reinterpret_cast<int32_t*>(x + rows * stride);
   auto* scales = reinterpret_cast<RowScale*>(x_sums + copy.m * layout.groups);
-  Frame frame = {
-      &copy, layout, static_cast<const uint8_t*>(copy.prepared), x, x_sums, scales, Scheme::recipe(*problem)};
+  Frame frame = {&copy,
+                 layout,
+                 static_cast<const uint8_t*>(copy.prepared),
+                 !machine_follows_streams(),
+                 x,
+                 x_sums,
+                 scales,
+                 Scheme::recipe(*problem)};
   std::memset(x + copy.m * stride, 0, static_cast<size_t>((rows - copy.m) * stride));
   parallel_for(copy.threads, copy.m, 4, quantize_rows<Vector, Scheme>, &frame);
   parallel_for(copy.threads, layout.blocks, 1, multiply_blocks<Vector, Scheme, Engine>, &frame);

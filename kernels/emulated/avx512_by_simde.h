@@ -89,6 +89,15 @@ inline __m512 join(__m256 low, __m256 high) {
               emulated_dpbusd(high_half(sum), high_half(a), high_half(b)));
 }
 
+// VPDPWSSD: two products of 16 bits and their sum added to a lane, modulo 2^32.
+[[maybe_unused]] inline __m256i emulated_dpwssd(__m256i sum, __m256i a, __m256i b) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+}
+[[maybe_unused]] inline __m512i emulated_dpwssd(__m512i sum, __m512i a, __m512i b) {
+  return join(emulated_dpwssd(low_half(sum), low_half(a), low_half(b)),
+              emulated_dpwssd(high_half(sum), high_half(a), high_half(b)));
+}
+
 // Subnormals become zeros of their sign.
 [[maybe_unused]] inline __m256 emulated_flush(__m256 a) {
   const __m256i bits = _mm256_castps_si256(a);
@@ -134,6 +143,9 @@ template <class Pairs>
 #define _mm256_dpbusd_avx_epi32(sum, a, b) emulated_dpbusd(sum, a, b)
 #undef _mm512_dpbusd_epi32
 #define _mm512_dpbusd_epi32(sum, a, b) emulated_dpbusd(sum, a, b)
+#define _mm256_dpwssd_avx_epi32(sum, a, b) emulated_dpwssd(sum, a, b)
+#undef _mm512_dpwssd_epi32
+#define _mm512_dpwssd_epi32(sum, a, b) emulated_dpwssd(sum, a, b)
 #define _mm512_cvtepi32_pd(a) emulated_cvtepi32_pd(a)
 #define _mm512_cvtepi8_epi32(a) emulated_cvtepi8_epi32(a)
 #define _mm512_cvtepu8_epi32(a) emulated_cvtepu8_epi32(a)

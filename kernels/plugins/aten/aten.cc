@@ -6,6 +6,7 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/headeronly/version.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -140,6 +141,13 @@ std::string plane_refusal(const qcts_problem& p, const char* name, uint32_t dtyp
     if (found->shape[d] != shape[d])
       return word + " has " + std::to_string(found->shape[d]) + " elements in dimension " + std::to_string(d);
   return "";
+}
+
+bool any_byte(const qcts_problem& p, const char* name) {
+  const qcts_plane* found = find(p.planes, p.n_planes, name);
+  if (found == nullptr || found->data == nullptr) return false;
+  const char* bytes = static_cast<const char*>(found->data);
+  return std::any_of(bytes, bytes + p.n, [](char byte) { return byte != 0; });
 }
 
 qcts_status answer(const std::string& refusal, char* why, size_t why_size) {

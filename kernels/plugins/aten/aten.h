@@ -30,6 +30,8 @@ std::string general_refusal(const qcts_problem& problem);
 // Where the planes are given: why one is missing, or of another dtype or shape.
 std::string plane_refusal(const qcts_problem& problem, const char* name, uint32_t dtype,
                           at::IntArrayRef shape);
+// Is one of [n, 1] bytes not 0? No when they are not given.
+bool any_byte(const qcts_problem& problem, const char* name);
 qcts_status answer(const std::string& refusal, char* why, size_t why_size);
 
 // Calls body(problem) with autograd off and problem.threads threads. An exception ends here, as QCTS_FAILED.

@@ -32,12 +32,8 @@ qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
 // Both linear paths ignore the zero point: Int8WeightOnly's is always zero.
 qcts_status supports_linear(const qcts_problem* p, char* why, size_t why_size) {
   std::string text = refusal(*p);
-  if (text.empty() && p->n_planes > 0)
-    for (uint32_t i = 0; i < p->n_planes; ++i)
-      if (std::string_view(p->planes[i].name) == "zero_point" && p->planes[i].data != nullptr)
-        for (int64_t n = 0; n < p->n; ++n)
-          if (static_cast<const int8_t*>(p->planes[i].data)[n] != 0)
-            text = "weights with a zero point: torchao's linear ignores it";
+  if (text.empty() && any_byte(*p, "zero_point"))
+    text = "weights with a zero point: torchao's linear ignores it";
   return answer(text, why, why_size);
 }
 
