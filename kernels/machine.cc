@@ -144,12 +144,6 @@ std::string cpu_model() {
   return first == std::string::npos ? "unknown" : model.substr(first, last - first + 1);
 }
 
-bool is_amd() {
-  uint32_t highest, vendor[3];
-  return __get_cpuid(0, &highest, &vendor[0], &vendor[2], &vendor[1]) != 0 &&
-         std::memcmp(vendor, "AuthenticAMD", sizeof vendor) == 0;
-}
-
 std::string first_line(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string line;
@@ -183,7 +177,6 @@ Machine detect() {
   found.logical_cpus = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   found.l2_bytes = cache_bytes("2");
   found.l3_bytes = cache_bytes("3");
-  found.follows_streams = is_amd();
   return found;
 }
 
@@ -234,6 +227,15 @@ const char* missing_feature(const char* variant) {
     if (std::strcmp(refusal.variant, variant) == 0)
       return refusal.text.empty() ? nullptr : refusal.text.c_str();
   return "no such variant";
+}
+
+bool follows_streams() {
+  static const bool is_amd = [] {
+    uint32_t highest, vendor[3];
+    return __get_cpuid(0, &highest, &vendor[0], &vendor[2], &vendor[1]) != 0 &&
+           std::memcmp(vendor, "AuthenticAMD", sizeof vendor) == 0;
+  }();
+  return is_amd;
 }
 
 std::string variant_refusal(const char* variant) {

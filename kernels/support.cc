@@ -264,7 +264,7 @@ qcts_status check_prepare(const qcts_kernel& kernel, const qcts_problem* problem
   return any_null(problem->planes, problem->n_planes) ? QCTS_INVALID : QCTS_OK;
 }
 
-bool machine_follows_streams() { return machine().follows_streams; }
+bool machine_follows_streams() { return follows_streams(); }
 
 void parallel_for(uint32_t threads, int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
                   void* context) {

@@ -53,7 +53,7 @@ uint32_t plane_dtype(const qcts_plane* planes, uint32_t count, const char* name)
 // 1, 2, 4 or 8; 0 for QCTS_NONE and for dtypes that share bytes.
 uint32_t dtype_bytes(uint32_t dtype);
 
-// machine().follows_streams.
+// As machine.h has it.
 bool machine_follows_streams();
 
 // Calls body(context, first, last) on disjoint ranges that cover [0, count): at most `threads` of them, cut
