@@ -343,7 +343,7 @@ void run_linear(const qcts_problem* problem) {
   Frame frame = {problem,
                  layout,
                  static_cast<const uint8_t*>(p.prepared),
-                 !machine_follows_streams(),
+                 !follows_streams(),
                  x,
                  reinterpret_cast<float*>(x + p.m * layout.x_stride)};
   parallel_for(p.threads, p.m, 8, copy_rows<Scheme>, &frame);

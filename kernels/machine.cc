@@ -14,6 +14,8 @@
 #include <string_view>
 #include <thread>
 
+#include "kernels/support.h"
+
 namespace qcts {
 namespace {
 

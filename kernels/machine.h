@@ -24,11 +24,6 @@ const Machine& machine();
 // Those of `features` that the comma-separated names in `mask` keep: the named ones and what they imply.
 std::vector<std::string> masked_features(const std::vector<std::string>& features, std::string_view mask);
 
-// Do its own prefetchers read a weight that is one stream faster alone than beside prefetches of a program?
-// AMD's do (EPYC Zen 4, m = 1, one thread: int8 1.06 times, 4 bits in groups of 32 1.5 times); an Emerald
-// Rapids core read 4-bit weights at 2/3 of the pace without them.
-bool follows_streams();
-
 // Why a variant cannot run here ("needs avx512vnni"); empty when it can. Unknown variants cannot. "aten" can:
 // its library dispatches.
 std::string variant_refusal(const char* variant);

@@ -264,8 +264,6 @@ qcts_status check_prepare(const qcts_kernel& kernel, const qcts_problem* problem
   return any_null(problem->planes, problem->n_planes) ? QCTS_INVALID : QCTS_OK;
 }
 
-bool machine_follows_streams() { return follows_streams(); }
-
 void parallel_for(uint32_t threads, int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
                   void* context) {
   ThreadPool::shared().run(threads, count, grain, body, context);

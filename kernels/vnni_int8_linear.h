@@ -353,7 +353,7 @@ qcts_status run_linear(const qcts_problem* problem) {
   Frame frame = {&copy,
                  layout,
                  static_cast<const uint8_t*>(copy.prepared),
-                 !machine_follows_streams(),
+                 !follows_streams(),
                  x,
                  x_sums,
                  scales,

@@ -47,6 +47,30 @@ const char* int4_layout();
 qcts_status load_save(const char* input_path, const char* output_path, char* why, size_t why_size);
 qcts_status run_program(const qcts_program_call* call, char* why, size_t why_size);
 
+// What an entry calls; no prepared weight unless said, and never a workspace.
+struct Calls {
+  decltype(qcts_kernel::supports) supports;
+  decltype(qcts_kernel::run) run;
+  decltype(qcts_kernel::prepared_bytes) prepared_bytes = nullptr;
+  decltype(qcts_kernel::prepare) prepare = nullptr;
+};
+constexpr qcts_kernel entry(qcts_op op, const char* scheme, const char* variant, const char* description,
+                            uint32_t claims, const Calls& calls, const qcts_numerics& numerics = {}) {
+  return {.struct_size = sizeof(qcts_kernel),
+          .op = static_cast<uint32_t>(op),
+          .scheme = scheme,
+          .variant = variant,
+          .description = description,
+          .claims = claims,
+          .reserved = 0,
+          .numerics = numerics,
+          .supports = calls.supports,
+          .workspace_bytes = nullptr,
+          .prepared_bytes = calls.prepared_bytes,
+          .prepare = calls.prepare,
+          .run = calls.run};
+}
+
 extern const qcts_kernel quantize_int8_row, dequantize_int8_row, linear_int8_row, linear_int8_row_pack,
     linear_int8_row_static;
 extern const qcts_kernel quantize_fp8_row, dequantize_fp8_row, linear_fp8_row;

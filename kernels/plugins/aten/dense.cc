@@ -25,30 +25,19 @@ qcts_status run(const qcts_problem* p) { return guarded(p, linear); }
 }  // namespace
 }  // namespace dense
 
-const qcts_kernel linear_dense = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_LINEAR,
-    .scheme = "dense",
-    .variant = "aten",
-    .description = "aten::linear on the float weight",
-    .claims = QCTS_CLAIM_DETERMINISTIC,
-    .reserved = 0,
-    .numerics = {.struct_size = sizeof(qcts_numerics),
-                 .x_cast = QCTS_NONE,
-                 .scale_cast = QCTS_NONE,
-                 .weight_cast = QCTS_NONE,
-                 .product_cast = QCTS_F32,
-                 .accumulator = QCTS_F32,
-                 .partial_cast = QCTS_NONE,
-                 .output_cast = QCTS_LIKE_X,
-                 // oneDNN multiplies bfloat16 with VDPBF16PS where the processor has it.
-                 .flags = QCTS_NUM_FLUSH_SUBNORMALS,
-                 .reserved = 0},
-    .supports = dense::supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = dense::run,
-};
+const qcts_kernel linear_dense =
+    entry(QCTS_OP_LINEAR, "dense", "aten", "aten::linear on the float weight", QCTS_CLAIM_DETERMINISTIC,
+          {dense::supports, dense::run},
+          {.struct_size = sizeof(qcts_numerics),
+           .x_cast = QCTS_NONE,
+           .scale_cast = QCTS_NONE,
+           .weight_cast = QCTS_NONE,
+           .product_cast = QCTS_F32,
+           .accumulator = QCTS_F32,
+           .partial_cast = QCTS_NONE,
+           .output_cast = QCTS_LIKE_X,
+           // oneDNN multiplies bfloat16 with VDPBF16PS where the processor has it.
+           .flags = QCTS_NUM_FLUSH_SUBNORMALS,
+           .reserved = 0});
 
 }  // namespace qcts_aten

@@ -45,60 +45,25 @@ qcts_status run_linear(const qcts_problem* p) { return guarded(p, linear); }
 }  // namespace
 }  // namespace fp8_row
 
-const qcts_kernel quantize_fp8_row = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_QUANTIZE,
-    .scheme = "fp8_row",
-    .variant = "aten",
-    .description = "torchao's composition: abs, amax, divide, clamp, cast",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
-    .reserved = 0,
-    .numerics = {},
-    .supports = fp8_row::supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = fp8_row::run_quantize,
-};
-const qcts_kernel dequantize_fp8_row = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_DEQUANTIZE,
-    .scheme = "fp8_row",
-    .variant = "aten",
-    .description = "torchao's composition: cast, multiply in float32, cast",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
-    .reserved = 0,
-    .numerics = {},
-    .supports = fp8_row::supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = fp8_row::run_dequantize,
-};
-const qcts_kernel linear_fp8_row = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_LINEAR,
-    .scheme = "fp8_row",
-    .variant = "aten",
-    .description = "torchao's composition: dequantize to x's dtype, mm",
-    .claims = QCTS_CLAIM_DETERMINISTIC,
-    .reserved = 0,
-    .numerics = {.struct_size = sizeof(qcts_numerics),
-                 .x_cast = QCTS_NONE,
-                 .scale_cast = QCTS_NONE,
-                 .weight_cast = QCTS_LIKE_X,
-                 .product_cast = QCTS_F32,
-                 .accumulator = QCTS_F32,
-                 .partial_cast = QCTS_NONE,
-                 .output_cast = QCTS_LIKE_X,
-                 // oneDNN multiplies bfloat16 with VDPBF16PS where the processor has it.
-                 .flags = QCTS_NUM_FLUSH_SUBNORMALS,
-                 .reserved = 0},
-    .supports = fp8_row::supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = fp8_row::run_linear,
-};
+const qcts_kernel quantize_fp8_row =
+    entry(QCTS_OP_QUANTIZE, "fp8_row", "aten", "torchao's composition: abs, amax, divide, clamp, cast",
+          QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC, {fp8_row::supports, fp8_row::run_quantize});
+const qcts_kernel dequantize_fp8_row =
+    entry(QCTS_OP_DEQUANTIZE, "fp8_row", "aten", "torchao's composition: cast, multiply in float32, cast",
+          QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC, {fp8_row::supports, fp8_row::run_dequantize});
+const qcts_kernel linear_fp8_row =
+    entry(QCTS_OP_LINEAR, "fp8_row", "aten", "torchao's composition: dequantize to x's dtype, mm",
+          QCTS_CLAIM_DETERMINISTIC, {fp8_row::supports, fp8_row::run_linear},
+          {.struct_size = sizeof(qcts_numerics),
+           .x_cast = QCTS_NONE,
+           .scale_cast = QCTS_NONE,
+           .weight_cast = QCTS_LIKE_X,
+           .product_cast = QCTS_F32,
+           .accumulator = QCTS_F32,
+           .partial_cast = QCTS_NONE,
+           .output_cast = QCTS_LIKE_X,
+           // oneDNN multiplies bfloat16 with VDPBF16PS where the processor has it.
+           .flags = QCTS_NUM_FLUSH_SUBNORMALS,
+           .reserved = 0});
 
 }  // namespace qcts_aten

@@ -115,59 +115,29 @@ qcts_status run_linear(const qcts_problem* p) { return guarded(p, linear); }
 }  // namespace
 }  // namespace int4_tinygemm
 
-const qcts_kernel quantize_int4_tinygemm = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_QUANTIZE,
-    .scheme = "int4_tinygemm",
-    .variant = "aten",
-    .description = "torchao's composition: amin, amax, divide, clamp, subtract, divide, round, clamp",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
-    .reserved = 0,
-    .numerics = {},
-    .supports = int4_tinygemm::supports_quantize,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = int4_tinygemm::run_quantize,
-};
-const qcts_kernel pack_int4_tinygemm = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_PACK,
-    .scheme = "int4_tinygemm",
-    .variant = "aten",
-    .description = "aten::_convert_weight_to_int4pack_for_cpu, the layout of the instruction set it runs on",
-    .claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
-    .reserved = 0,
-    .numerics = {},
-    .supports = int4_tinygemm::supports_pack,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = nullptr,
-    .prepare = nullptr,
-    .run = int4_tinygemm::run_pack,
-};
-const qcts_kernel linear_int4_tinygemm = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_LINEAR,
-    .scheme = "int4_tinygemm",
-    .variant = "aten",
-    .description = "aten::_weight_int4pack_mm_for_cpu on its own pack, then the bias",
-    .claims = QCTS_CLAIM_DETERMINISTIC,
-    .reserved = 0,
-    .numerics = {.struct_size = sizeof(qcts_numerics),
-                 .x_cast = QCTS_NONE,
-                 .scale_cast = QCTS_NONE,
-                 .weight_cast = QCTS_F32,
-                 .product_cast = QCTS_F32,
-                 .accumulator = QCTS_F32,
-                 .partial_cast = QCTS_NONE,
-                 .output_cast = QCTS_LIKE_X,
-                 .flags = 0,
-                 .reserved = 0},
-    .supports = int4_tinygemm::supports_linear,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = int4_tinygemm::prepared_bytes,
-    .prepare = int4_tinygemm::prepare,
-    .run = int4_tinygemm::run_linear,
-};
+const qcts_kernel quantize_int4_tinygemm =
+    entry(QCTS_OP_QUANTIZE, "int4_tinygemm", "aten",
+          "torchao's composition: amin, amax, divide, clamp, subtract, divide, round, clamp",
+          QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC,
+          {int4_tinygemm::supports_quantize, int4_tinygemm::run_quantize});
+const qcts_kernel pack_int4_tinygemm = entry(
+    QCTS_OP_PACK, "int4_tinygemm", "aten",
+    "aten::_convert_weight_to_int4pack_for_cpu, the layout of the instruction set it runs on",
+    QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC, {int4_tinygemm::supports_pack, int4_tinygemm::run_pack});
+const qcts_kernel linear_int4_tinygemm =
+    entry(QCTS_OP_LINEAR, "int4_tinygemm", "aten",
+          "aten::_weight_int4pack_mm_for_cpu on its own pack, then the bias", QCTS_CLAIM_DETERMINISTIC,
+          {int4_tinygemm::supports_linear, int4_tinygemm::run_linear, int4_tinygemm::prepared_bytes,
+           int4_tinygemm::prepare},
+          {.struct_size = sizeof(qcts_numerics),
+           .x_cast = QCTS_NONE,
+           .scale_cast = QCTS_NONE,
+           .weight_cast = QCTS_F32,
+           .product_cast = QCTS_F32,
+           .accumulator = QCTS_F32,
+           .partial_cast = QCTS_NONE,
+           .output_cast = QCTS_LIKE_X,
+           .flags = 0,
+           .reserved = 0});
 
 }  // namespace qcts_aten

@@ -4,7 +4,6 @@
 // stores it (torch/csrc/inductor/aoti_torch): a Header, oneDNN's description of the layout, the bytes.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cpu/Utils.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/int_repr.h>
 #include <ATen/ops/quantize_per_tensor.h>
 #include <ATen/ops/zeros.h>
@@ -133,29 +132,19 @@ qcts_status run(const qcts_problem* p) {
 }  // namespace
 }  // namespace int8_static
 
-const qcts_kernel linear_int8_row_static = {
-    .struct_size = sizeof(qcts_kernel),
-    .op = QCTS_OP_LINEAR,
-    .scheme = "int8_row:static_tensor_sym",
-    .variant = "atenqlinear",
-    .description = "aten::quantize_per_tensor of x, then onednn::qlinear_pointwise",
-    .claims = QCTS_CLAIM_DETERMINISTIC,
-    .reserved = 0,
-    .numerics = {.struct_size = sizeof(qcts_numerics),
-                 .x_cast = QCTS_NONE,
-                 .scale_cast = QCTS_NONE,
-                 .weight_cast = QCTS_NONE,
-                 .product_cast = QCTS_NONE,
-                 .accumulator = QCTS_I32,
-                 .partial_cast = QCTS_F32,
-                 .output_cast = QCTS_F32,
-                 .flags = QCTS_NUM_SCALE_AFTER_SUM,
-                 .reserved = 0},
-    .supports = int8_static::supports,
-    .workspace_bytes = nullptr,
-    .prepared_bytes = int8_static::prepared_bytes,
-    .prepare = int8_static::prepare,
-    .run = int8_static::run,
-};
+const qcts_kernel linear_int8_row_static =
+    entry(QCTS_OP_LINEAR, "int8_row:static_tensor_sym", "atenqlinear",
+          "aten::quantize_per_tensor of x, then onednn::qlinear_pointwise", QCTS_CLAIM_DETERMINISTIC,
+          {int8_static::supports, int8_static::run, int8_static::prepared_bytes, int8_static::prepare},
+          {.struct_size = sizeof(qcts_numerics),
+           .x_cast = QCTS_NONE,
+           .scale_cast = QCTS_NONE,
+           .weight_cast = QCTS_NONE,
+           .product_cast = QCTS_NONE,
+           .accumulator = QCTS_I32,
+           .partial_cast = QCTS_F32,
+           .output_cast = QCTS_F32,
+           .flags = QCTS_NUM_SCALE_AFTER_SUM,
+           .reserved = 0});
 
 }  // namespace qcts_aten
