@@ -73,7 +73,8 @@ std::vector<std::string> members(const std::string& family) {
   if (family == "fp8") return {"fp8_e4m3_tensor", "fp8_e5m2_row", "fp8_e4m3_g32"};
   if (family == "nvfp4") return {"nvfp4_one_level", "nvfp4_two_level"};
   if (family == "intx")
-    return {"intx_b4_g32_asym", "intx_b8_g32_asym", "intx_b3_axis_sym", "intx_b8_g64_s32_asym"};
+    return {"intx_b4_g32_asym",     "intx_b8_g32_asym",  "intx_b3_axis_sym",
+            "intx_b8_g64_s32_asym", "intx_b4_g256_asym", "intx_b8_g256_asym"};
   return {family};
 }
 
@@ -259,7 +260,7 @@ constexpr uint32_t kDtypes[] = {QCTS_F32, QCTS_BF16, QCTS_F16};
 constexpr Shape kShapes[] = {{1, 1, 8, 8},       {1, 64, 128, 32},  {2, 65, 96, 32},     {3, 130, 264, 24},
                              {4, 63, 1024, 128}, {5, 17, 192, 64},  {13, 100, 320, 160}, {67, 33, 160, 40},
                              {3, 128, 256, 64},  {9, 192, 256, 32}, {53, 66, 576, 64},   {530, 3, 72, 24},
-                             {8, 128, 128, 64}};
+                             {8, 128, 128, 64},  {7, 70, 512, 128}, {2, 65, 768, 64}};
 
 void expect_same_bits(uint32_t dtype, const std::vector<uint8_t>& want, const std::vector<uint8_t>& got) {
   ASSERT_EQ(got.size(), want.size());
