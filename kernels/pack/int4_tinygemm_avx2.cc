@@ -11,7 +11,7 @@ namespace {
 using namespace qcts::avx2;
 
 // A block that is not full: neighbours are joined.
-void pack_short_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, uint8_t* out) {
+void pack_short_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, bool, uint8_t* out) {
   for (int64_t k = 0; k < 2 * k_bytes; ++k)
     for (int64_t c = 0; c < columns; c += 2) {
       const auto code = [&](int64_t column) {
@@ -56,8 +56,8 @@ void pack_tile(const uint8_t* strip, int64_t apart, int64_t columns, uint8_t* ou
   }
 }
 
-void pack_full_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, uint8_t* out) {
-  alignas(64) uint8_t strip[64 * kStripBytes], rest[16 * 64];
+void pack_full_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, bool past_caches, uint8_t* out) {
+  alignas(64) uint8_t strip[64 * kStripBytes], packed[kStripBytes * 64];
   for (int64_t j0 = 0; j0 < k_bytes; j0 += kStripBytes) {
     const int64_t some = k_bytes - j0 < kStripBytes ? k_bytes - j0 : kStripBytes;
     // The next strip of the column, or the first of the next block's.
@@ -70,13 +70,12 @@ void pack_full_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, uin
         std::memcpy(strip + c * kStripBytes, from, static_cast<size_t>(some));
       _mm_prefetch(plain + c * k_bytes + next, _MM_HINT_T1);
     }
-    for (int64_t j = 0; j < some; j += 16) {
-      uint8_t* to = out + (j0 + j) * columns;
-      uint8_t* whole = some - j < 16 ? rest : to;
+    uint8_t* to = out + j0 * columns;
+    uint8_t* tiles = past_caches || some % 16 != 0 ? packed : to;
+    for (int64_t j = 0; j < some; j += 16)
       for (int64_t c = 0; c < columns / 2; c += 16)
-        pack_tile(strip + c * kStripBytes + j, columns / 2, columns, whole + c);
-      if (whole == rest) std::memcpy(to, rest, static_cast<size_t>((some - j) * columns));
-    }
+        pack_tile(strip + c * kStripBytes + j, columns / 2, columns, tiles + j * columns + c);
+    if (tiles == packed) write_out(to, packed, some * columns, past_caches);
   }
 }
 

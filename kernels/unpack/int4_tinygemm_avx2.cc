@@ -6,7 +6,7 @@ namespace {
 
 using namespace qcts::avx2;
 
-void unpack_short_block(const uint8_t* in, int64_t k_bytes, int64_t columns, uint8_t* plain) {
+void unpack_short_block(const uint8_t* in, int64_t k_bytes, int64_t columns, bool, uint8_t* plain) {
   for (int64_t c = 0; c < columns; ++c)
     for (int64_t k = 0; k < 2 * k_bytes; k += 2) {
       const auto code = [&](int64_t at) { return in[at * columns / 2 + c / 2] >> (c % 2 * 4) & 15; };
@@ -29,7 +29,8 @@ void split_halves(const uint8_t* in, int64_t half, uint8_t* row) {
   }
 }
 
-void unpack_full_block(const uint8_t* in, int64_t k_bytes, int64_t columns, uint8_t* plain) {
+void unpack_full_block(const uint8_t* in, int64_t k_bytes, int64_t columns, bool past_caches,
+                       uint8_t* plain) {
   alignas(64) uint8_t strip[64 * kStripBytes], rows[16 * 64];
   for (int64_t j0 = 0; j0 < k_bytes; j0 += kStripBytes) {
     const int64_t some = k_bytes - j0 < kStripBytes ? k_bytes - j0 : kStripBytes;
@@ -40,7 +41,7 @@ void unpack_full_block(const uint8_t* in, int64_t k_bytes, int64_t columns, uint
         transpose_16(rows + c, 64, strip + c * kStripBytes + j, kStripBytes);
     }
     for (int64_t c = 0; c < columns; ++c)
-      std::memcpy(plain + c * k_bytes + j0, strip + c * kStripBytes, static_cast<size_t>(some));
+      write_out(plain + c * k_bytes + j0, strip + c * kStripBytes, some, past_caches);
   }
 }
 

@@ -1,0 +1,334 @@
+// torchao 0.18 _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm, as
+// quantize/int4_tinygemm_scalar.cc has them, every step rounded to the weight's dtype, for the AVX2 and
+// AVX-512 variants and for nothing else: every function has internal linkage.
+//
+// Three passes over 32 groups of a row, which stay in L1: ranges of narrow dtypes as the integers of their
+// bits, two operations a vector; parameters of eight groups at once, so that no element waits for their two
+// divisions; codes, in bfloat16 seven operations a vector (bf16_rounded) and what packs them, while the next
+// row is fetched.
+#pragma once
+
+#include "kernels/avx2_columns.h"
+#include "kernels/avx2_quantize.h"
+
+namespace qcts::avx2 {
+namespace {
+
+// Eight of the dtype's values, rounded to it; a NaN stays one.
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline __m256 rounded(__m256 value) {
+  if (kDtype == QCTS_F32) return value;
+  if (kDtype == QCTS_F16) return _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+  return _mm256_castsi256_ps(
+      _mm256_and_si256(round_to_upper(value), _mm256_set1_epi32(static_cast<int>(0xFFFF0000u))));
+}
+
+// To bfloat16's eight bits. Of a number v below 2^111 the product v * 65535 is rounded to a multiple of v's
+// last place in bfloat16; v * 65536 less that is v, rounded as the product was: to the even multiple in a
+// tie, where v * 65536 is an even one. What is small enough to be a subnormal bfloat16 has no more bits.
+[[gnu::always_inline]] inline __m256 bf16_rounded(__m256 v) {
+  return _mm256_fmsub_ps(v, _mm256_set1_ps(65536), _mm256_mul_ps(v, _mm256_set1_ps(65535)));
+}
+// The same of a quotient of two such numbers: no tie, and at least 1 / 256 below a power of two, so that its
+// sum with 65537 times itself, or nearly, stays in that one's binade.
+[[gnu::always_inline]] inline __m256 bf16_rounded_product(__m256 v, __m256 factor, __m256 by_65537) {
+  const __m256 far = _mm256_mul_ps(v, by_65537);
+  return _mm256_sub_ps(_mm256_fmadd_ps(v, factor, far), far);
+}
+
+// 32 groups of a row.
+struct Int4Groups {
+  alignas(32) char least[4 * kTileGroups], most[4 * kTileGroups];  // of the dtype
+  alignas(32) float low[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
+  uint32_t finite, tame;  // a bit a group: has codes other than 0; what bf16_rounded asks for
+};
+
+[[gnu::always_inline]] inline uint32_t least_bits(__m128i words) {
+  return static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_minpos_epu16(words))) & 0xFFFF;
+}
+[[gnu::always_inline]] inline __m256i words_at(const char* at, int64_t i, int64_t count) {
+  const auto* from = reinterpret_cast<const __m256i*>(at + 2 * i);
+  if (i + 16 <= count) return _mm256_loadu_si256(from);
+  return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+}
+
+// Range of 16-bit floats, as their bits. Of positive ones, the greatest integer is the greatest number; of
+// negative ones the greatest unsigned integer is the least. One of them is NaN if an element is. False where
+// all have one sign: then one end is wanting.
+[[gnu::always_inline]] inline bool range_of_ends(__m256i top, __m256i bottom, uint16_t* least,
+                                                 uint16_t* most) {
+  const __m128i tops = _mm_max_epi16(_mm256_castsi256_si128(top), _mm256_extracti128_si256(top, 1));
+  const __m128i bottoms = _mm_max_epu16(_mm256_castsi256_si128(bottom), _mm256_extracti128_si256(bottom, 1));
+  *most = static_cast<uint16_t>(least_bits(_mm_xor_si128(tops, _mm_set1_epi16(0x7FFF))) ^ 0x7FFF);
+  *least = static_cast<uint16_t>(least_bits(_mm_xor_si128(bottoms, _mm_set1_epi16(-1))) ^ 0xFFFF);
+  return *most < 0x8000 && *least >= 0x8000;
+}
+
+[[gnu::always_inline]] inline void narrow_range(const char* at, int64_t count, uint16_t* least,
+                                                uint16_t* most) {
+  __m256i top = words_at(at, 0, count), bottom = top;
+  const auto add = [&](int64_t i) {
+    const __m256i words = words_at(at, i, count);
+    top = _mm256_max_epi16(top, words);
+    bottom = _mm256_max_epu16(bottom, words);
+  };
+  int64_t i = 16;
+  for (; i + 48 <= count; i += 48) add(i), add(i + 16), add(i + 32);
+  for (; i < count; i += 16) add(i);
+  if (range_of_ends(top, bottom, least, most)) return;
+  // The one nearest to zero is the least unsigned integer.
+  __m256i near = words_at(at, 0, count);
+  for (i = 16; i < count; i += 16) near = _mm256_min_epu16(near, words_at(at, i, count));
+  const auto nearest = static_cast<uint16_t>(
+      least_bits(_mm_min_epu16(_mm256_castsi256_si128(near), _mm256_extracti128_si256(near, 1))));
+  *(*most < 0x8000 ? least : most) = nearest;
+}
+
+[[gnu::always_inline]] inline void wide_range(const char* at, int64_t count, float* least, float* most) {
+  __m256 low = load8(QCTS_F32, at), high = low, nan = _mm256_cmp_ps(low, low, _CMP_UNORD_Q);
+  for (int64_t i = kLanes; i < count; i += kLanes) {
+    const __m256 x = load8(QCTS_F32, at + 4 * i);
+    low = _mm256_min_ps(low, x);
+    high = _mm256_max_ps(high, x);
+    nan = _mm256_or_ps(nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+  }
+  float lows[kLanes], highs[kLanes];
+  _mm256_storeu_ps(lows, low);
+  _mm256_storeu_ps(highs, high);
+  *least = lows[0];
+  *most = highs[0];
+  for (int i = 1; i < kLanes; ++i) {
+    *least = lows[i] < *least ? lows[i] : *least;
+    *most = highs[i] > *most ? highs[i] : *most;
+  }
+  if (_mm256_movemask_ps(nan) != 0) *least = *most = __builtin_nanf("");
+}
+
+// Eight of each, in turn. Both are values of the dtype, so a bfloat16 is the upper half of a float.
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline void store_pairs(__m256 scale, __m256 zero, char* pairs) {
+  auto* to = reinterpret_cast<__m256i*>(pairs);
+  if (kDtype == QCTS_BF16) {
+    const __m256 nan = _mm256_cmp_ps(zero, zero, _CMP_UNORD_Q);
+    const __m256i quiet =
+        _mm256_castps_si256(_mm256_blendv_ps(zero, _mm256_set1_ps(__builtin_nanf("")), nan));
+    _mm256_storeu_si256(to,
+                        _mm256_blend_epi16(_mm256_srli_epi32(_mm256_castps_si256(scale), 16), quiet, 0xAA));
+  } else if (kDtype == QCTS_F16) {
+    const __m128i scales = _mm256_cvtps_ph(scale, _MM_FROUND_TO_NEAREST_INT),
+                  zeros = _mm256_cvtps_ph(zero, _MM_FROUND_TO_NEAREST_INT);
+    _mm256_storeu_si256(
+        to, _mm256_set_m128i(_mm_unpackhi_epi16(scales, zeros), _mm_unpacklo_epi16(scales, zeros)));
+  } else {
+    const __m256i low = _mm256_castps_si256(_mm256_unpacklo_ps(scale, zero)),
+                  high = _mm256_castps_si256(_mm256_unpackhi_ps(scale, zero));
+    _mm256_storeu_si256(to, _mm256_permute2x128_si256(low, high, 0x20));
+    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(low, high, 0x31));
+  }
+}
+
+// Scales and zeros of groups [g, g + 8), into `pairs` too.
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline void choose_int4(float least_scale, int64_t g, Int4Groups* groups,
+                                               char* pairs) {
+  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
+  const __m256 least = load8(kDtype, groups->least + g * kBytes),
+               most = load8(kDtype, groups->most + g * kBytes), eight = _mm256_set1_ps(8);
+  const __m256 steps =
+      rounded<kDtype>(_mm256_div_ps(rounded<kDtype>(_mm256_sub_ps(most, least)), _mm256_set1_ps(15)));
+  const __m256 nan = _mm256_cmp_ps(least, most, _CMP_UNORD_Q);
+  const __m256 scale = _mm256_blendv_ps(_mm256_max_ps(_mm256_set1_ps(least_scale), steps),
+                                        _mm256_set1_ps(__builtin_nanf("")), nan);
+  const __m256 half = rounded<kDtype>(_mm256_mul_ps(scale, eight));
+  const __m256 zero = rounded<kDtype>(_mm256_add_ps(least, half));
+  const __m256 low = rounded<kDtype>(_mm256_sub_ps(zero, half));
+  _mm256_store_ps(groups->low + g, low);
+  _mm256_store_ps(groups->scale + g, scale);
+  _mm256_store_ps(groups->reciprocal + g, _mm256_div_ps(_mm256_set1_ps(1), scale));
+  const auto below = [](__m256 value, float limit) {  // as magnitudes; NaN is not
+    const __m256 magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), value);
+    return static_cast<uint32_t>(
+        _mm256_movemask_ps(_mm256_cmp_ps(magnitude, _mm256_set1_ps(limit), _CMP_LT_OQ)));
+  };
+  groups->finite |= (below(low, __builtin_inff()) & below(scale, __builtin_inff())) << g;
+  groups->tame |= (below(least, 0x1p110f) & below(most, 0x1p110f) & ~below(scale, 0x1p-100f)) << g;
+  store_pairs<kDtype>(scale, zero, pairs + 2 * g * kBytes);
+}
+
+struct Int4Scale {
+  __m256 low, scale, reciprocal, reciprocal_65537;
+};
+
+// round((x - low) / scale) as int32. In bfloat16 the product with the reciprocal rounds to the same: no
+// quotient of two numbers of 8 bits lies half way between two of 8 bits (odd times b would need a ninth), and
+// the nearest is 2^-17 away from there, the product 2^-23 from the quotient.
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline __m256i int4_steps(__m256 x, const Int4Scale& by) {
+  // Infinite where low is rounded down and x is near the dtype's end.
+  const __m256 above = rounded<kDtype>(_mm256_sub_ps(x, by.low));
+  const __m256 steps = rounded<kDtype>(kDtype == QCTS_BF16 ? _mm256_mul_ps(above, by.reciprocal)
+                                                           : _mm256_div_ps(above, by.scale));
+  return _mm256_cvtps_epi32(_mm256_min_ps(steps, _mm256_set1_ps(16)));
+}
+
+// The same in bfloat16 of 32 tame elements, to bytes. A step of the four vectors before the next step: one
+// vector after the other they wait for each other, 6 % longer.
+[[gnu::always_inline]] inline __m256i tame_int4_bytes(const char* at, const Int4Scale& by) {
+  const __m256i zero = _mm256_setzero_si256(), a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
+                b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
+  const __m256i words[4] = {_mm256_unpacklo_epi16(zero, a), _mm256_unpackhi_epi16(zero, a),
+                            _mm256_unpacklo_epi16(zero, b), _mm256_unpackhi_epi16(zero, b)};
+  __m256 v[4];
+  __m256i steps[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) v[i] = _mm256_sub_ps(_mm256_castsi256_ps(words[i]), by.low);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) v[i] = bf16_rounded(v[i]);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i)
+    steps[i] = _mm256_cvtps_epi32(bf16_rounded_product(v[i], by.reciprocal, by.reciprocal_65537));
+  return _mm256_packus_epi16(_mm256_packs_epi32(steps[0], steps[1]), _mm256_packs_epi32(steps[2], steps[3]));
+}
+
+// Two codes 0 .. 15 a 16-bit lane, the even one in the high nibble, of 32 elements: 0-7 16-23 | 8-15 24-31,
+// what bfloat16 becomes when it is widened by unpacking and narrowed by packing.
+template <uint32_t kDtype, bool kTame>
+[[gnu::always_inline]] inline __m256i int4_pairs(const char* at, const Int4Scale& by) {
+  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 32 : 16;
+  __m256i bytes;
+  if (kDtype == QCTS_BF16 && kTame) {
+    bytes = tame_int4_bytes(at, by);
+  } else {
+    const auto eight = [&](int i) { return int4_steps<kDtype>(load8(kDtype, at + i * kBytes), by); };
+    bytes = _mm256_permutevar8x32_epi32(
+        _mm256_packus_epi16(_mm256_packs_epi32(eight(0), eight(1)), _mm256_packs_epi32(eight(2), eight(3))),
+        _mm256_setr_epi32(0, 4, 2, 6, 1, 5, 3, 7));
+  }
+  return _mm256_maddubs_epi16(_mm256_min_epu8(bytes, _mm256_set1_epi8(15)), _mm256_set1_epi16(0x0110));
+}
+
+// The 16 bytes of one vector of pairs, then those of the other.
+[[gnu::always_inline]] inline __m256i join_pairs(__m256i a, __m256i b) {
+  return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+// The same bytes of the next row, and of the one behind it, which comes as far as L2 meanwhile: with the next
+// row alone memory rests while ranges are taken (AVX-512, 4096 x 4096, one thread: 1.06 times as long).
+template <int64_t kBytes>
+[[gnu::always_inline]] inline void fetch_rows(const char* at, int64_t row_bytes) {
+  for (int64_t byte = 0; byte < kBytes; byte += 64) {
+    _mm_prefetch(at + row_bytes + byte, _MM_HINT_T0);
+    _mm_prefetch(at + 2 * row_bytes + byte, _MM_HINT_T1);
+  }
+}
+
+template <uint32_t kDtype, bool kTame>
+void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const Int4Scale& by,
+                         uint8_t* out) {
+  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
+  int64_t i = 0;
+  for (; i + 64 <= count; i += 64) {
+    fetch_rows<64 * kBytes>(at + i * kBytes, row_bytes);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i / 2),
+                        join_pairs(int4_pairs<kDtype, kTame>(at + i * kBytes, by),
+                                   int4_pairs<kDtype, kTame>(at + (i + 32) * kBytes, by)));
+  }
+  const auto thirty_two = [&](const char* from) {
+    const __m256i pairs = int4_pairs<kDtype, kTame>(from, by);
+    return _mm256_castsi256_si128(join_pairs(pairs, pairs));
+  };
+  if (i + 32 <= count) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i / 2), thirty_two(at + i * kBytes));
+    i += 32;
+  }
+  if (i == count) return;
+  char rest[32 * kBytes] = {};
+  std::memcpy(rest, at + i * kBytes, static_cast<size_t>((count - i) * kBytes));
+  const __m128i pairs = thirty_two(rest);
+  std::memcpy(out + i / 2, &pairs, static_cast<size_t>((count - i) / 2));
+}
+
+// Int4OpaqueTensor.from_hp passes eps 1e-6; Int4TilePackedTo4dTensor.from_hp none, which is bfloat16's
+// smallest normal.
+[[maybe_unused]] float int4_least_scale(const qcts_problem& p) {
+  if (p.layout != nullptr && std::strcmp(p.layout, "tile_packed_4d") == 0) return 0x1p-126f;
+  return round_once(p.w_dtype, 1e-6f);
+}
+
+// What wider vectors do better: ranges of 16-bit floats, and codes of tame groups of bfloat16.
+struct Int4Parts {
+  static void narrow_range(const char* at, int64_t count, uint16_t* least, uint16_t* most) {
+    avx2::narrow_range(at, count, least, most);
+  }
+  static void quantize_tame_group(const char* at, int64_t row_bytes, int64_t count, float low,
+                                  float reciprocal, uint8_t* out) {
+    const Int4Scale by = {
+        _mm256_set1_ps(low), {}, _mm256_set1_ps(reciprocal), _mm256_set1_ps(reciprocal * 65537)};
+    quantize_int4_group<QCTS_BF16, true>(at, row_bytes, count, by, out);
+  }
+};
+
+// `groups` groups of a row, at most a tile's.
+template <class Parts, uint32_t kDtype>
+void quantize_int4_groups(const char* at, int64_t row_bytes, int64_t count, int64_t group, float least_scale,
+                          char* pairs, uint8_t* out) {
+  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
+  Int4Groups groups;
+  groups.finite = groups.tame = 0;
+  for (int64_t g = 0; g < count; ++g) {
+    const char* from = at + g * group * kBytes;
+    if constexpr (kDtype == QCTS_F32)
+      wide_range(from, group, reinterpret_cast<float*>(groups.least) + g,
+                 reinterpret_cast<float*>(groups.most) + g);
+    else
+      Parts::narrow_range(from, group, reinterpret_cast<uint16_t*>(groups.least) + g,
+                          reinterpret_cast<uint16_t*>(groups.most) + g);
+  }
+  const int64_t end = (count + kLanes - 1) / kLanes * kLanes;
+  std::memset(groups.least + count * kBytes, 0, static_cast<size_t>((end - count) * kBytes));
+  std::memset(groups.most + count * kBytes, 0, static_cast<size_t>((end - count) * kBytes));
+  for (int64_t g = 0; g < end; g += kLanes) choose_int4<kDtype>(least_scale, g, &groups, pairs);
+  for (int64_t g = 0; g < count; ++g) {
+    const char* from = at + g * group * kBytes;
+    uint8_t* to = out + g * group / 2;
+    if ((groups.finite >> g & 1) == 0) {
+      std::memset(to, 0, static_cast<size_t>(group / 2));
+    } else if (kDtype == QCTS_BF16 && (groups.tame >> g & 1) != 0) {
+      Parts::quantize_tame_group(from, row_bytes, group, groups.low[g], groups.reciprocal[g], to);
+    } else {
+      const Int4Scale by = {_mm256_set1_ps(groups.low[g]),
+                            _mm256_set1_ps(groups.scale[g]),
+                            _mm256_set1_ps(groups.reciprocal[g]),
+                            {}};
+      quantize_int4_group<kDtype, false>(from, row_bytes, group, by, to);
+    }
+  }
+}
+
+template <class Parts, uint32_t kDtype>
+void quantize_int4_dtype(const qcts_problem& p, int64_t first, int64_t last) {
+  constexpr int kBytes = kDtype == QCTS_F32 ? 4 : 2;
+  auto* qdata = static_cast<uint8_t*>(out_plane(p, "qdata"));
+  void* plane = out_plane(p, "scale_and_zero");
+  const float least_scale = int4_least_scale(p);
+  ParameterTile<2 * kBytes> pairs;
+  for_tiles(first, last, p.k / p.group, [&](const Tile& tile) {
+    for (int64_t row = 0; row < tile.rows; ++row) {
+      const int64_t n = tile.first_n + row, k = tile.first_group * p.group;
+      quantize_int4_groups<Parts, kDtype>(static_cast<const char*>(p.x) + n * p.ldx_bytes + k * kBytes,
+                                          p.ldx_bytes, tile.groups, p.group, least_scale, pairs.at(row, 0),
+                                          qdata + (n * p.k + k) / 2);
+    }
+    store_tile(tile, &pairs, p.n, plane);
+  });
+}
+
+template <class Parts>
+void quantize_int4_rows(const qcts_problem& p, int64_t first, int64_t last) {
+  if (p.w_dtype == QCTS_F32) return quantize_int4_dtype<Parts, QCTS_F32>(p, first, last);
+  if (p.w_dtype == QCTS_F16) return quantize_int4_dtype<Parts, QCTS_F16>(p, first, last);
+  quantize_int4_dtype<Parts, QCTS_BF16>(p, first, last);
+}
+
+}  // namespace
+}  // namespace qcts::avx2
