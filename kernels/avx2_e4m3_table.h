@@ -38,7 +38,8 @@ struct E4m3Table {
 }
 
 // Codes in the order of look_up_narrow. Both bytes of a NaN become all ones.
-[[gnu::always_inline]] inline void look_up_e4m3(const E4m3Table& table, __m256i codes, char* to) {
+[[gnu::always_inline]] inline void look_up_e4m3(const E4m3Table& table, __m256i codes, bool past_caches,
+                                                char* to) {
   const __m256i magnitude = _mm256_and_si256(codes, _mm256_set1_epi8(0x7F));
   const __m256i sign = _mm256_xor_si256(codes, magnitude);
   const __m256i exponent = _mm256_and_si256(_mm256_srli_epi16(codes, 4), _mm256_set1_epi8(7));
@@ -51,24 +52,23 @@ struct E4m3Table {
   const __m256i low = _mm256_or_si256(choose(table.first_low, table.low), nan);
   const __m256i high = _mm256_or_si256(_mm256_add_epi8(choose(table.first_high, table.high), exponent), nan);
   const __m256i signed_high = _mm256_xor_si256(high, sign);
-  auto* out = reinterpret_cast<__m256i*>(to);
-  _mm256_storeu_si256(out, _mm256_unpacklo_epi8(low, signed_high));
-  _mm256_storeu_si256(out + 1, _mm256_unpackhi_epi8(low, signed_high));
+  store32(to, _mm256_unpacklo_epi8(low, signed_high), past_caches);
+  store32(to + 32, _mm256_unpackhi_epi8(low, signed_high), past_caches);
 }
 
 [[maybe_unused]] void look_up_e4m3_codes(const E4m3Table& table, const uint8_t* codes, int64_t count,
-                                         char* to) {
-  const auto thirty_two = [&](const void* from, char* at) {
+                                         bool past_caches, char* to) {
+  const auto thirty_two = [&](const void* from, bool past, char* at) {
     const __m256i some = _mm256_loadu_si256(static_cast<const __m256i*>(from));
-    look_up_e4m3(table, _mm256_permute4x64_epi64(some, 0xD8), at);
+    look_up_e4m3(table, _mm256_permute4x64_epi64(some, 0xD8), past, at);
   };
   int64_t k = 0;
-  for (; k + 32 <= count; k += 32) thirty_two(codes + k, to + 2 * k);
+  for (; k + 32 <= count; k += 32) thirty_two(codes + k, past_caches, to + 2 * k);
   if (k == count) return;
   uint8_t rest[32] = {};
   char values[64];
   std::memcpy(rest, codes + k, static_cast<size_t>(count - k));
-  thirty_two(rest, values);
+  thirty_two(rest, false, values);
   std::memcpy(to + 2 * k, values, static_cast<size_t>(2 * (count - k)));
 }
 

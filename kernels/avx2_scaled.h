@@ -3,6 +3,8 @@
 // the rounding to bfloat16 is seven; both less where scales allow.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/avx2_e4m3_table.h"
 #include "kernels/avx2_float8.h"
 #include "kernels/entry.h"
@@ -27,10 +29,12 @@ template <class Decode>
 
 constexpr int64_t kWorthATable = 256;  // codes of one scale
 
+// past_caches here and below: kernels/avx2_stores.h.
 template <Float8 kFormat>
-void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, char* to) {
+void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, bool past_caches,
+                  char* to) {
   if (kFormat == Float8::e4m3 && dtype == QCTS_BF16 && count >= kWorthATable && has_e4m3_table(factor))
-    return look_up_e4m3_codes(e4m3_table(factor), codes, count, to);
+    return look_up_e4m3_codes(e4m3_table(factor), codes, count, past_caches, to);
   scale_codes(dtype, codes, count, factor, to, [](const uint8_t* at) { return small_float<kFormat>(at); });
 }
 
@@ -39,7 +43,7 @@ void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float fac
 // (kernels/quantize/int4_tinygemm_avx2.cc has why), and no -0 may arise: 32 elements cost 32 operations, of
 // which one in four is a load or a store.
 [[gnu::always_inline]] inline void scale_32_to_bf16(const int8_t* codes, __m256i below_512, __m256 scale,
-                                                    char* to) {
+                                                    bool past_caches, char* to) {
   const __m256i exponent = _mm256_set1_epi16(0x4B00);
   const auto rounded = [&](__m256i bits) {
     const __m256 code = _mm256_sub_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p23f + 512));
@@ -51,19 +55,24 @@ void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float fac
     const __m256i words =
         _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + 16 * half)));
     const __m256i above = _mm256_sub_epi16(words, below_512);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 32 * half),
-                        _mm256_packus_epi32(rounded(_mm256_unpacklo_epi16(above, exponent)),
-                                            rounded(_mm256_unpackhi_epi16(above, exponent))));
+    store32(to + 32 * half,
+            _mm256_packus_epi32(rounded(_mm256_unpacklo_epi16(above, exponent)),
+                                rounded(_mm256_unpackhi_epi16(above, exponent))),
+            past_caches);
   }
 }
 
 [[gnu::always_inline]] inline void scale_integers(uint32_t dtype, const int8_t* codes, int64_t count,
-                                                  int8_t zero_point, float factor, char* to) {
+                                                  int8_t zero_point, float factor, bool past_caches,
+                                                  char* to) {
   int64_t k = 0;
   if (dtype == QCTS_BF16 && factor >= 0x1p-100f && factor <= 0x1p100f) {
     const __m256i below_512 = _mm256_set1_epi16(static_cast<int16_t>(zero_point - 512));
     const __m256 scale = _mm256_set1_ps(factor);
-    for (; k + 32 <= count; k += 32) scale_32_to_bf16(codes + k, below_512, scale, to + 2 * k);
+    const auto in_loop = [&](auto past) {  // known while compiling: a branch for each store costs 5 %
+      for (; k + 32 <= count; k += 32) scale_32_to_bf16(codes + k, below_512, scale, past.value, to + 2 * k);
+    };
+    past_caches ? in_loop(std::true_type{}) : in_loop(std::false_type{});
     if (k == count) return;
   }
   const __m256i zero = _mm256_set1_epi32(zero_point);
@@ -84,9 +93,10 @@ void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float fac
   const void* scales = in_plane(p, "scale");
   const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
   char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
+  const bool past_caches = is_past_caches(p, length);
   for (int64_t k = 0, at = first; k < p.k; k += length, ++at) {
     scale_integers(p.w_dtype, codes + k, length, zero_points[at], one_element(scale_dtype, scales, at),
-                   row + k * bytes);
+                   past_caches, row + k * bytes);
   }
 }
 [[maybe_unused]] void dequantize_affine_rows(const qcts_problem& p, int64_t first, int64_t last) {

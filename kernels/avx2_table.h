@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/avx2.h"
-#include "kernels/entry.h"
+#include "kernels/avx2_stores.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -65,11 +65,11 @@ struct Table {
 }
 
 // The values of 32 codes c0 .. c31 that stand as c0-7 c16-23 | c8-15 c24-31: 64 bytes in order.
-[[gnu::always_inline]] inline void look_up_narrow(const Table& table, __m256i codes, char* to) {
+[[gnu::always_inline]] inline void look_up_narrow(const Table& table, __m256i codes, bool past_caches,
+                                                  char* to) {
   const __m256i low = _mm256_shuffle_epi8(table.low, codes), high = _mm256_shuffle_epi8(table.high, codes);
-  auto* out = reinterpret_cast<__m256i*>(to);
-  _mm256_storeu_si256(out, _mm256_unpacklo_epi8(low, high));
-  _mm256_storeu_si256(out + 1, _mm256_unpackhi_epi8(low, high));
+  store32(to, _mm256_unpacklo_epi8(low, high), past_caches);
+  store32(to + 32, _mm256_unpackhi_epi8(low, high), past_caches);
 }
 
 // The permutation reads the three low bits of a code, the blend its fourth.
@@ -116,27 +116,28 @@ template <bool kHighFirst>
   return {_mm256_unpacklo_epi8(even, odd), _mm256_unpackhi_epi8(even, odd)};
 }
 
-// `count` codes from a byte border on, `kHighFirst`: the even one in the high nibble. kWide: of F32.
+// `count` codes from a byte border on, `kHighFirst`: the even one in the high nibble. kWide: of F32. Of
+// past_caches: kernels/avx2_stores.h.
 template <bool kHighFirst, bool kWide>
 [[gnu::always_inline]] inline void look_up_codes(const Table& table, const uint8_t* codes, int64_t count,
-                                                 char* to) {
+                                                 char* to, bool past_caches = false) {
   constexpr int64_t kBytes = kWide ? 4 : 2;
-  const auto look_up = [&](__m256i some, char* at) {
-    kWide ? look_up_wide(table, some, at) : look_up_narrow(table, some, at);
+  const auto look_up = [&](__m256i some, char* at, bool past) {
+    kWide ? look_up_wide(table, some, at) : look_up_narrow(table, some, past, at);
   };
   int64_t k = 0;
   for (; k + 64 <= count; k += 64) {
     const Codes64 both =
         split_pairs<kHighFirst>(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + k / 2)));
-    look_up(both.first, to + k * kBytes);
-    look_up(both.second, to + (k + 32) * kBytes);
+    look_up(both.first, to + k * kBytes, past_caches);
+    look_up(both.second, to + (k + 32) * kBytes, past_caches);
   }
   const auto first32 = [](const uint8_t* at) {
     const __m128i pairs = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
     return split_pairs<kHighFirst>(_mm256_castsi128_si256(pairs)).first;
   };
   if (k + 32 <= count) {
-    look_up(first32(codes + k / 2), to + k * kBytes);
+    look_up(first32(codes + k / 2), to + k * kBytes, past_caches);
     k += 32;
   }
   if (k + 16 <= count) {
@@ -148,14 +149,14 @@ template <bool kHighFirst, bool kWide>
   uint8_t rest[16] = {};
   char values[32 * kBytes];
   std::memcpy(rest, codes + k / 2, static_cast<size_t>((count - k + 1) / 2));
-  look_up(first32(rest), values);
+  look_up(first32(rest), values, false);
   std::memcpy(to + k * kBytes, values, static_cast<size_t>((count - k) * kBytes));
 }
 template <bool kHighFirst>
 [[gnu::always_inline]] inline void look_up_codes(uint32_t dtype, const Table& table, const uint8_t* codes,
-                                                 int64_t count, char* to) {
+                                                 int64_t count, char* to, bool past_caches = false) {
   dtype == QCTS_F32 ? look_up_codes<kHighFirst, true>(table, codes, count, to)
-                    : look_up_codes<kHighFirst, false>(table, codes, count, to);
+                    : look_up_codes<kHighFirst, false>(table, codes, count, to, past_caches);
 }
 
 }  // namespace

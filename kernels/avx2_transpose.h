@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/avx2.h"
-#include "kernels/entry.h"
+#include "kernels/avx2_stores.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -44,19 +44,14 @@ qcts_status supports_blocks(const qcts_problem* problem, char* why, size_t why_s
 
 constexpr int64_t kStripBytes = 64;  // of a column at a time: 128 k
 
-// A result of more than a core's L2 is written past the caches: nobody reads it soon, and the lines need not
-// be fetched before they are written (EPYC Zen 4, 8 MiB, one thread: pack 1.4 times as fast).
-constexpr int64_t kPastCachesBytes = 1 << 20;
-
-// `bytes` of one result; streamed where that is asked for and its vectors are aligned.
+// `bytes` of a result whose rows are aligned where it is streamed.
 [[maybe_unused]] void write_out(uint8_t* to, const uint8_t* from, int64_t bytes, bool past_caches) {
-  if (!past_caches || bytes % 32 != 0 || reinterpret_cast<uintptr_t>(to) % 32 != 0) {
+  if (!past_caches || bytes % 32 != 0) {
     std::memcpy(to, from, static_cast<size_t>(bytes));
     return;
   }
   for (int64_t i = 0; i < bytes; i += 32)
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i),
-                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)));
+    store32(to + i, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)), true);
 }
 
 // The codes of one block of `columns` columns, `k_bytes` = k / 2 bytes each.
@@ -69,12 +64,12 @@ void convert_blocks(void* context, int64_t first, int64_t last) {
   const auto* in = static_cast<const uint8_t*>(in_plane(p, "qdata"));
   auto* out = static_cast<uint8_t*>(out_plane(p, "qdata"));
   const int64_t block = block_columns(p), k_bytes = p.k / 2;
-  const bool past_caches = p.n * k_bytes > kPastCachesBytes;
+  const bool past_caches = is_past_caches(out, p.n * k_bytes, k_bytes);
   for (int64_t n = first; n < last; n += block) {
     const int64_t columns = last - n < block ? last - n : block;
     (columns == block ? kFull : kShort)(in + n * k_bytes, k_bytes, columns, past_caches, out + n * k_bytes);
   }
-  _mm_sfence();  // streamed lines, before another thread may look
+  _mm_sfence();
 }
 
 // Blocks of columns in parallel, then the scales, which are the same in both layouts.

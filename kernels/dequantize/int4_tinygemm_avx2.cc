@@ -14,6 +14,7 @@ void dequantize_int4_tinygemm_rows(const qcts_problem& p, int64_t first, int64_t
   constexpr int kBytes = kWide ? 4 : 2;
   const auto* codes = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
   const void* plane = qcts::in_plane(p, "scale_and_zero");
+  const bool past_caches = is_past_caches(p, p.group);
   ParameterTile<2 * kBytes> pairs;
   for_tiles(first, last, p.k / p.group, [&](const Tile& tile) {
     load_tile(tile, plane, p.n, &pairs);
@@ -24,7 +25,7 @@ void dequantize_int4_tinygemm_rows(const qcts_problem& p, int64_t first, int64_t
         const Table table =
             int4_table<true, kDtype>(one_element(kDtype, pair, 0), one_element(kDtype, pair, 1));
         look_up_codes<true, kWide>(table, codes + (n * p.k + k) / 2, p.group,
-                                   static_cast<char*>(p.y) + n * p.ldy_bytes + k * kBytes);
+                                   static_cast<char*>(p.y) + n * p.ldy_bytes + k * kBytes, past_caches);
       }
   });
 }
@@ -38,6 +39,6 @@ void dequantize_int4_tinygemm(const qcts_problem& p, int64_t first, int64_t last
 }  // namespace
 
 const qcts_kernel qcts_kernel_dequantize_int4_tinygemm_avx2 =
-    qcts::exact_rows<qcts_kernel_dequantize_int4_tinygemm_avx2, dequantize_int4_tinygemm>(
+    qcts::exact_rows<qcts_kernel_dequantize_int4_tinygemm_avx2, fenced<dequantize_int4_tinygemm>>(
         QCTS_OP_DEQUANTIZE, "int4_tinygemm", "avx2",
         "16 values a group, looked up by byte shuffles; bound by writing the result");

@@ -18,17 +18,19 @@ float e8m0_value(uint8_t code) {
 }
 
 // Converts a block: its codes at `codes`, `count` of them.
-using Convert = void (*)(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, char* to);
+using Convert = void (*)(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, bool past_caches,
+                         char* to);
 
 template <Convert kConvert, int64_t kPerByte>
 void dequantize_mx_rows(const qcts_problem& p, int64_t first, int64_t last) {
   const auto* codes = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
   const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
   const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
+  const bool past_caches = is_past_caches(p, kMxBlockK);
   for (int64_t n = first; n < last; ++n)
     for (int64_t k = 0; k < p.k; k += kMxBlockK) {
       const int64_t at = n * p.k + k;
-      kConvert(p.w_dtype, codes + at / kPerByte, kMxBlockK, e8m0_value(scales[at / kMxBlockK]),
+      kConvert(p.w_dtype, codes + at / kPerByte, kMxBlockK, e8m0_value(scales[at / kMxBlockK]), past_caches,
                static_cast<char*>(p.y) + n * p.ldy_bytes + k * bytes);
     }
 }
@@ -41,6 +43,7 @@ void dequantize_mxfp4_bf16(const qcts_problem& p, int64_t first, int64_t last) {
   const __m256i ones =
       _mm256_set_m128i(to_bf16(_mm256_load_ps(kMxE2m1 + 8)), to_bf16(_mm256_load_ps(kMxE2m1)));
   const __m256i zeros = _mm256_cmpeq_epi16(_mm256_slli_epi16(ones, 1), _mm256_setzero_si256());
+  const bool past_caches = is_past_caches(p, kMxBlockK);
   for (int64_t n = first; n < last; ++n)
     for (int64_t k = 0; k < p.k; k += kMxBlockK) {
       const int64_t at = n * p.k + k;
@@ -53,12 +56,13 @@ void dequantize_mxfp4_bf16(const qcts_problem& p, int64_t first, int64_t last) {
         const __m256i power = _mm256_set1_epi16(static_cast<int16_t>((scale - 127) * 128));
         split_bytes(_mm256_add_epi16(ones, _mm256_andnot_si256(zeros, power)), &table.low, &table.high);
       }
-      look_up_codes<false, false>(table, codes + at / 2, kMxBlockK, to);
+      look_up_codes<false, false>(table, codes + at / 2, kMxBlockK, to, past_caches);
     }
 }
 
-void convert_e2m1(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, char* to) {
-  look_up_codes<false>(dtype, table_of_products(dtype, kMxE2m1, factor), codes, count, to);
+void convert_e2m1(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, bool past_caches,
+                  char* to) {
+  look_up_codes<false>(dtype, table_of_products(dtype, kMxE2m1, factor), codes, count, to, past_caches);
 }
 
 void dequantize_mx(const qcts_problem& p, int64_t first, int64_t last) {
@@ -75,6 +79,6 @@ void dequantize_mx(const qcts_problem& p, int64_t first, int64_t last) {
 }  // namespace
 
 const qcts_kernel qcts_kernel_dequantize_mx_avx2 =
-    qcts::exact_rows<qcts_kernel_dequantize_mx_avx2, dequantize_mx>(
+    qcts::exact_rows<qcts_kernel_dequantize_mx_avx2, fenced<dequantize_mx>>(
         QCTS_OP_DEQUANTIZE, "mx", "avx2",
         "a table a block, or eight elements at a time; bound by writing the result");

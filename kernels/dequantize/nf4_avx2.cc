@@ -35,14 +35,15 @@ struct Nf4Planes {
 // Elements [index, end) of one block.
 template <bool kWide>
 [[gnu::always_inline]] inline void dequantize_nf4_part(const Nf4Planes& from, const Table& table,
-                                                       int64_t index, int64_t end, char* to) {
+                                                       int64_t index, int64_t end, char* to,
+                                                       bool past_caches) {
   if (index % 2 != 0) {  // the low nibble of its byte
     const auto alone = static_cast<uint8_t>(from.pairs[index / 2] << 4);
     look_up_codes<true, kWide>(table, &alone, 1, to);
     ++index;
     to += kWide ? 4 : 2;
   }
-  look_up_codes<true, kWide>(table, from.pairs + index / 2, end - index, to);
+  look_up_codes<true, kWide>(table, from.pairs + index / 2, end - index, to, past_caches);
 }
 
 template <bool kWide>
@@ -54,6 +55,7 @@ void dequantize_nf4_rows(const Nf4Planes& from, const qcts_problem& p, int64_t f
                inner = _mm256_permute2f128_ps(lower, upper, 0x31);
   bool near = true;  // to 1
   for (const float value : from.values) near = near && __builtin_fabsf(value) < 0x1p20f;
+  const bool past_caches = is_past_caches(p, 64) && p.k % 64 == 0;
   float scales[8];
   int64_t scales_of = -1;
   for (int64_t n = first; n < last; ++n) {
@@ -69,7 +71,7 @@ void dequantize_nf4_rows(const Nf4Planes& from, const qcts_problem& p, int64_t f
       const Table table = dtype == QCTS_BF16 && near && __builtin_fabsf(scale) < 0x1p100f
                               ? finite_bf16_table(_mm256_mul_ps(outer, factor), _mm256_mul_ps(inner, factor))
                               : table_of_products(dtype, from.values, scale);
-      dequantize_nf4_part<kWide>(from, table, index, stop, row + (index - begin) * kBytes);
+      dequantize_nf4_part<kWide>(from, table, index, stop, row + (index - begin) * kBytes, past_caches);
       index = stop;
     }
   }
@@ -89,6 +91,6 @@ void dequantize_nf4(const qcts_problem& p, int64_t first, int64_t last) {
 }  // namespace
 
 const qcts_kernel qcts_kernel_dequantize_nf4_avx2 =
-    qcts::exact_rows<qcts_kernel_dequantize_nf4_avx2, dequantize_nf4>(
+    qcts::exact_rows<qcts_kernel_dequantize_nf4_avx2, fenced<dequantize_nf4>>(
         QCTS_OP_DEQUANTIZE, "nf4", "avx2",
         "16 values a group, looked up by byte shuffles; bound by writing the result");

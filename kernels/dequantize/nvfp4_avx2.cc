@@ -19,7 +19,8 @@ struct Nvfp4Planes {
 
 // Two blocks, `both`: bfloat16 of scale and 1.5 * scale of each. Values 0.5 1 1.5 2 3 4 6 of the codes 1 .. 7
 // are one of the two, one binade down to two up.
-[[gnu::always_inline]] inline void dequantize_nvfp4_pair(const char* both, const uint8_t* pairs, char* to) {
+[[gnu::always_inline]] inline void dequantize_nvfp4_pair(const char* both, const uint8_t* pairs,
+                                                         bool past_caches, char* to) {
   const __m256i fractions = _mm256_setr_epi8(-1, -1, 0, 1, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, -1, -1, 4, 5,
                                              4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7);
   const __m256i exponents =
@@ -38,22 +39,23 @@ struct Nvfp4Planes {
       _mm256_and_si256(_mm256_or_si256(words, _mm256_slli_epi16(words, 4)), _mm256_set1_epi8(15));
   const __m256i lows = _mm256_shuffle_epi8(low, codes), highs = _mm256_shuffle_epi8(high, codes);
   const __m256i front = _mm256_unpacklo_epi8(lows, highs), back = _mm256_unpackhi_epi8(lows, highs);
-  auto* out = reinterpret_cast<__m256i*>(to);
-  _mm256_storeu_si256(out, _mm256_permute2x128_si256(front, back, 0x20));
-  _mm256_storeu_si256(out + 1, _mm256_permute2x128_si256(front, back, 0x31));
+  store32(to, _mm256_permute2x128_si256(front, back, 0x20), past_caches);
+  store32(to + 32, _mm256_permute2x128_si256(front, back, 0x31), past_caches);
 }
 
-[[gnu::always_inline]] inline void dequantize_nvfp4_eight(__m256 scale, const uint8_t* pairs, char* to) {
+[[gnu::always_inline]] inline void dequantize_nvfp4_eight(__m256 scale, const uint8_t* pairs,
+                                                          bool past_caches, char* to) {
   const __m256i three_halves = round_to_upper(_mm256_mul_ps(scale, _mm256_set1_ps(1.5f)));
   alignas(32) char fractions[32];
   _mm256_store_si256(reinterpret_cast<__m256i*>(fractions),
                      _mm256_blend_epi16(_mm256_srli_epi32(round_to_upper(scale), 16), three_halves, 0xAA));
-  for (int64_t i = 0; i < 8; i += 2) dequantize_nvfp4_pair(fractions + 4 * i, pairs + 8 * i, to + 32 * i);
+  for (int64_t i = 0; i < 8; i += 2)
+    dequantize_nvfp4_pair(fractions + 4 * i, pairs + 8 * i, past_caches, to + 32 * i);
 }
 
 // `count` blocks, at most eight.
 void dequantize_nvfp4_blocks(const Nvfp4Planes& from, uint32_t dtype, int64_t block, int64_t count,
-                             char* to) {
+                             bool past_caches, char* to) {
   uint8_t codes[8] = {};
   const bool all = count == 8;
   if (!all) std::memcpy(codes, from.scales + block, static_cast<size_t>(count));
@@ -63,7 +65,7 @@ void dequantize_nvfp4_blocks(const Nvfp4Planes& from, uint32_t dtype, int64_t bl
   const __m256 plain = _mm256_and_ps(_mm256_cmp_ps(scale, _mm256_set1_ps(0x1p-120f), _CMP_GE_OQ),
                                      _mm256_cmp_ps(scale, _mm256_set1_ps(0x1p120f), _CMP_LE_OQ));
   if (dtype == QCTS_BF16 && all && _mm256_movemask_ps(plain) == 0xFF)
-    return dequantize_nvfp4_eight(scale, from.pairs + 8 * block, to);
+    return dequantize_nvfp4_eight(scale, from.pairs + 8 * block, past_caches, to);
   float scales[8];
   _mm256_storeu_ps(scales, scale);
   for (int64_t i = 0; i < count; ++i)
@@ -77,17 +79,18 @@ void dequantize_nvfp4(const qcts_problem& p, int64_t first, int64_t last) {
                             static_cast<const uint8_t*>(qcts::in_plane(p, "scale")),
                             whole == nullptr ? 1.0f : one_element(QCTS_F32, whole, 0)};
   const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2, blocks = p.k / 16;
+  const bool past_caches = is_past_caches(p, 16);
   for (int64_t n = first; n < last; ++n) {
     char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
     for (int64_t block = 0; block < blocks; block += 8)
       dequantize_nvfp4_blocks(from, p.w_dtype, n * blocks + block, blocks - block < 8 ? blocks - block : 8,
-                              row + block * 16 * bytes);
+                              past_caches, row + block * 16 * bytes);
   }
 }
 
 }  // namespace
 
 const qcts_kernel qcts_kernel_dequantize_nvfp4_avx2 = qcts::exact_rows<qcts_kernel_dequantize_nvfp4_avx2,
-                                                                       dequantize_nvfp4>(
+                                                                       fenced<dequantize_nvfp4>>(
     QCTS_OP_DEQUANTIZE, "nvfp4", "avx2",
     "two fractions a block of 16, exponents added, looked up by byte shuffles; bound by making the tables");
