@@ -11,7 +11,7 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int64_t kPastCachesBytes = 4 << 20;
+constexpr int64_t kPastCachesBytes = 2 << 20;
 
 // Of `bytes` at `to`, written 32 at a time at multiples of step_bytes, which streaming wants aligned.
 [[maybe_unused]] bool is_past_caches(const void* to, int64_t bytes, int64_t step_bytes) {
