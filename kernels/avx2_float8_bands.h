@@ -97,32 +97,36 @@ Float8Codes float8_codes_of(uint32_t dtype) {
   return largest != largest;
 }
 
-[[maybe_unused]] void quantize_float8_row(const Float8Task& task, Float8Codes plain, int64_t row, int64_t k,
-                                          float scale) {
+// Elements [k, k + count) of a row, under one scale.
+[[maybe_unused]] void quantize_float8_part(const Float8Task& task, Float8Codes plain, int64_t row, int64_t k,
+                                           int64_t count, float scale, uint8_t* codes) {
   const int64_t elem_bytes = dtype_bytes(task.from.dtype);
   const char* from = task.from.row(row) + k * elem_bytes;
-  uint8_t* codes = task.codes + row * task.k + k;
   // A scale that was found holds no NaN unless it is one; a given one says nothing of x.
-  if (is_plain_scale(scale) && !(task.is_static && has_nan(task.from.dtype, from, task.block_cols))) {
-    if (task.from.dtype != QCTS_BF16 || !is_short_scale(scale))
-      return plain(from, task.block_cols, scale, codes);
+  if (is_plain_scale(scale) && !(task.is_static && has_nan(task.from.dtype, from, count))) {
+    if (task.from.dtype != QCTS_BF16 || !is_short_scale(scale)) return plain(from, count, scale, codes);
     const auto convert = task.format == SmallFloat::e4m3 ? bf16_float8_codes<SmallFloat::e4m3>
                                                          : bf16_float8_codes<SmallFloat::e5m2>;
-    return convert(from, task.from.ld_bytes, task.block_cols, scale, codes);
+    return convert(from, task.from.ld_bytes, count, scale, codes);
   }
-  for (int64_t i = 0; i < task.block_cols; ++i)
+  for (int64_t i = 0; i < count; ++i)
     codes[i] = float8_code(task.format,
                            _mm256_cvtss_f32(load_some(task.from.dtype, from + i * elem_bytes, 1)), scale);
 }
 
+[[maybe_unused]] Float8Codes plain_float8_codes(const Float8Task& task) {
+  return task.format == SmallFloat::e4m3 ? float8_codes_of<SmallFloat::e4m3>(task.from.dtype)
+                                         : float8_codes_of<SmallFloat::e5m2>(task.from.dtype);
+}
+
 [[maybe_unused]] void quantize_float8_bands(const Float8Task& task, int64_t first, int64_t last) {
-  const Float8Codes plain = task.format == SmallFloat::e4m3
-                                ? float8_codes_of<SmallFloat::e4m3>(task.from.dtype)
-                                : float8_codes_of<SmallFloat::e5m2>(task.from.dtype);
+  const Float8Codes plain = plain_float8_codes(task);
+  const auto quantize_row = [&](int64_t row, int64_t k, float scale) {
+    quantize_float8_part(task, plain, row, k, task.block_cols, scale, task.codes + row * task.k + k);
+  };
   const int64_t elem_bytes = dtype_bytes(task.from.dtype);
   if (task.one_scale()) {
-    for (int64_t row = first; row < last; ++row)
-      quantize_float8_row(task, plain, row, 0, load_scale(task, 0));
+    for (int64_t row = first; row < last; ++row) quantize_row(row, 0, load_scale(task, 0));
     return;
   }
   for (int64_t band = first; band < last; ++band) {
@@ -136,7 +140,7 @@ Float8Codes float8_codes_of(uint32_t dtype) {
       }
       const float scale = float8_scale(task, float_of_bits(task.from.dtype, bits));
       store_scale(task, band * task.across() + k / task.block_cols, scale);
-      for (int64_t row = begin; row < end; ++row) quantize_float8_row(task, plain, row, k, scale);
+      for (int64_t row = begin; row < end; ++row) quantize_row(row, k, scale);
     }
   }
 }

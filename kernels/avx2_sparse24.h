@@ -1,0 +1,88 @@
+// Two of four codes to four and back, 32 at a time, for the AVX2 variants of fp8_sparse24 and for nothing
+// else: every function has internal linkage. What is done to each chunk depends on 4 bits, so byte shuffles
+// look it up.
+#pragma once
+
+#include "kernels/avx2.h"
+#include "kernels/sparse24.h"
+
+namespace qcts::avx2 {
+namespace {
+
+// 16 values and 4 bytes of places as 32 codes. As in fp8_sparse24_scalar.cc, nibble 0 says that none is
+// there, and of two values in one place the second counts.
+[[gnu::always_inline]] inline __m256i expand24(const uint8_t* values, const uint8_t* metadata) {
+  int32_t four;
+  std::memcpy(&four, metadata, 4);
+  const __m128i eights = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
+  // Values 0 .. 7 in the lower half, 8 .. 15 in the upper: of each chunk, the first and the second four
+  // times.
+  const __m256i pairs = _mm256_permute4x64_epi64(_mm256_castsi128_si256(eights), 0x50);
+  const __m256i first = _mm256_shuffle_epi8(
+      pairs, _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6)));
+  const __m256i second = _mm256_shuffle_epi8(
+      pairs, _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 1, 1, 1, 3, 3, 3, 3, 5, 5, 5, 5, 7, 7, 7, 7)));
+  // The byte of places eight times, of which the even chunk looks at the low nibble.
+  const __m256i places = _mm256_shuffle_epi8(
+      _mm256_set1_epi32(four), _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2,
+                                                2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3));
+  const auto holds = [&](int64_t mask, int64_t want) {
+    return _mm256_cmpeq_epi8(_mm256_and_si256(places, _mm256_set1_epi64x(mask)), _mm256_set1_epi64x(want));
+  };
+  const __m256i is_first = holds(0x3030303003030303, 0x3020100003020100),
+                is_second =
+                    holds(static_cast<int64_t>(0xC0C0C0C00C0C0C0C), static_cast<int64_t>(0xC08040000C080400)),
+                is_empty = holds(static_cast<int64_t>(0xF0F0F0F00F0F0F0F), 0);
+  const __m256i codes = _mm256_blendv_epi8(_mm256_and_si256(first, is_first), second, is_second);
+  return _mm256_andnot_si256(is_empty, codes);
+}
+
+struct Tables24 {
+  alignas(16) uint8_t first[16], second[16], places[16];
+};
+constexpr Tables24 tables24() {
+  Tables24 tables = {};
+  for (int i = 0; i < 16; ++i) {
+    tables.first[i] = kPlaces24[i] & 3;
+    tables.second[i] = kPlaces24[i] >> 2 & 3;
+    tables.places[i] = kPlaces24[i];
+  }
+  return tables;
+}
+constexpr Tables24 kTables24 = tables24();
+
+// 32 codes as 16 values and 4 bytes of places. Not zero where a chunk has too many.
+[[gnu::always_inline]] inline int compress24(__m256i codes, uint8_t* values, uint8_t* metadata) {
+  const auto look_up = [](const uint8_t* table, __m256i index) {
+    const __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(bytes), index);
+  };
+  const __m256i zero =
+      _mm256_cmpeq_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(0x7F)), _mm256_setzero_si256());
+  const __m256i kept = _mm256_andnot_si256(zero, codes);
+  // Which of a chunk are not zero, in its lowest byte.
+  const __m256i bits = _mm256_andnot_si256(zero, _mm256_set1_epi32(0x08040201));
+  const __m256i chunks =
+      _mm256_madd_epi16(_mm256_maddubs_epi16(bits, _mm256_set1_epi8(1)), _mm256_set1_epi16(1));
+  const __m256i twice = _mm256_shuffle_epi8(
+      chunks,
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 4, 4, 8, 8, 12, 12, -1, -1, -1, -1, -1, -1, -1, -1)));
+  const __m256i place = _mm256_blendv_epi8(look_up(kTables24.first, twice), look_up(kTables24.second, twice),
+                                           _mm256_set1_epi16(static_cast<int16_t>(0xFF00)));
+  const __m256i from = _mm256_add_epi8(place, _mm256_set1_epi64x(0x0C0C080804040000));
+  const __m256i two = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(kept, from), 0x08);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(values), _mm256_castsi256_si128(two));
+  const __m256i nibbles = look_up(kTables24.places, chunks);
+  const __m256i near = _mm256_or_si256(nibbles, _mm256_srli_epi64(nibbles, 28));
+  const __m256i gathered =
+      _mm256_shuffle_epi8(near, _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 8, -1, -1, -1, -1, -1, -1, -1,
+                                                                          -1, -1, -1, -1, -1, -1, -1)));
+  const auto low = static_cast<uint32_t>(_mm256_extract_epi16(gathered, 0)),
+             high = static_cast<uint32_t>(_mm256_extract_epi16(gathered, 8));
+  const uint32_t four = low | high << 16;
+  std::memcpy(metadata, &four, 4);
+  return _mm256_movemask_epi8(nibbles);
+}
+
+}  // namespace
+}  // namespace qcts::avx2

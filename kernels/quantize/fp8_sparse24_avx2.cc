@@ -1,0 +1,56 @@
+// fp8_sparse24_scalar.cc: codes of a part of a row as kernels/avx2_float8_bands.h makes them, of which the
+// two that are not zero are gathered 32 at a time; bound by making the codes.
+#include "kernels/avx2_float8_bands.h"
+#include "kernels/avx2_sparse24.h"
+
+namespace {
+
+using namespace qcts::avx2;
+
+constexpr int64_t kPart = 512;  // codes; stay in the first cache
+
+// count: a multiple of 8, followed by zeros up to one of 32. Not zero where a chunk has too many.
+int compress_part(const uint8_t* codes, int64_t count, uint8_t* values, uint8_t* metadata) {
+  const auto thirty_two = [&](int64_t k, uint8_t* two, uint8_t* places) {
+    return compress24(_mm256_load_si256(reinterpret_cast<const __m256i*>(codes + k)), two, places);
+  };
+  int faults = 0;
+  int64_t k = 0;
+  for (; k + 32 <= count; k += 32) faults |= thirty_two(k, values + k / 2, metadata + k / 8);
+  if (k == count) return faults;
+  uint8_t two[16], places[4];
+  faults |= thirty_two(k, two, places);
+  std::memcpy(values + k / 2, two, static_cast<size_t>((count - k) / 2));
+  std::memcpy(metadata + k / 8, places, static_cast<size_t>((count - k) / 8));
+  return faults;
+}
+
+bool quantize_rows(const qcts::Sparse24Task& task, int64_t first, int64_t last) {
+  const qcts::Float8Task& dense = task.dense;
+  const Float8Codes plain = plain_float8_codes(dense);
+  alignas(32) uint8_t codes[kPart];
+  int faults = 0;
+  for (int64_t row = first; row < last && faults == 0; ++row) {
+    const float scale = float8_scale(dense, largest_of(dense.from.dtype, dense.from.row(row), dense.k));
+    store_scale(dense, row, scale);
+    for (int64_t k = 0; k < dense.k; k += kPart) {
+      const int64_t count = dense.k - k < kPart ? dense.k - k : kPart, at = row * dense.k + k;
+      quantize_float8_part(dense, plain, row, k, count, scale, codes);
+      std::memset(codes + count, 0, static_cast<size_t>(-count & 31));
+      faults |= compress_part(codes, count, task.values + at / 2, task.metadata + at / 8);
+    }
+  }
+  return faults == 0;
+}
+
+qcts_status run(const qcts_problem* p) {
+  if (qcts::check_run(qcts_kernel_quantize_fp8_sparse24_avx2, p) != QCTS_OK) return QCTS_INVALID;
+  return qcts::quantize_sparse24(*p, quantize_rows);
+}
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_quantize_fp8_sparse24_avx2 =
+    qcts::exact_entry(QCTS_OP_QUANTIZE, "fp8_sparse24", "avx2",
+                      "as fp8_row, a part of a row at a time, of which two of four codes are gathered",
+                      {qcts::supports_problem<qcts_kernel_quantize_fp8_sparse24_avx2>, run});

@@ -1,0 +1,155 @@
+// nf4_scalar.cc by bounds (kernels/avx2_nf4.h): a 16-bit block stays in registers between its scaler and its
+// codes. A block without a finite scaler, or of zeros, has quotients that are zero or NaN.
+#include "kernels/avx2_blocks.h"
+#include "kernels/avx2_nf4.h"
+
+namespace {
+
+using namespace qcts::avx2;
+using qcts::kNf4Block;
+using qcts::kNf4Scalers;
+using qcts::Nf4Task;
+
+bool is_plain_scaler(float scaler) { return scaler > 0 && scaler - scaler == 0; }
+
+[[gnu::noinline]] void quantize_odd_block(const Nf4Task& task, const char* from, float scaler,
+                                          uint8_t* pairs) {
+  const int64_t bytes = qcts::dtype_bytes(task.from.dtype);
+  const auto code = [&](int64_t i) {
+    const float quotient = _mm256_cvtss_f32(load_some(task.from.dtype, from + i * bytes, 1)) / scaler;
+    return quotient == 0 ? 7 : 0;
+  };
+  for (int64_t i = 0; i < kNf4Block; i += 2) pairs[i / 2] = static_cast<uint8_t>(code(i) << 4 | code(i + 1));
+}
+
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline float quantize_narrow_block(const Nf4Task& task, const Nf4Ties& ties,
+                                                          const char* from, uint8_t* pairs) {
+  const auto load = [&](int64_t at) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + at));
+  };
+  const __m256i a = load(0), b = load(32), c = load(64), d = load(96);
+  const uint32_t bits = largest_bits(a, b, c, d);
+  const float scaler = kDtype == QCTS_F16
+                           ? _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(static_cast<int>(bits))))
+                           : __builtin_bit_cast(float, bits << 16);
+  if (!is_plain_scaler(scaler)) {
+    quantize_odd_block(task, from, scaler, pairs);
+    return scaler;
+  }
+  const Nf4Words words = nf4_words<kDtype>(ties, scaler);
+  store_nf4_pairs(nf4_codes16(words, a), nf4_codes16(words, b), nf4_codes16(words, c), nf4_codes16(words, d),
+                  pairs);
+  return scaler;
+}
+
+[[gnu::always_inline]] inline float quantize_float_block(const Nf4Task& task, const Nf4Floats& floats,
+                                                         const char* from, uint8_t* pairs) {
+  const Block low = load_block(QCTS_F32, from), high = load_block(QCTS_F32, from + 128);
+  const __m256i most = _mm256_max_epu32(larger_magnitudes(low, 0), larger_magnitudes(low, 2));
+  const float scaler = largest_of8(
+      _mm256_max_epu32(most, _mm256_max_epu32(larger_magnitudes(high, 0), larger_magnitudes(high, 2))));
+  if (!is_plain_scaler(scaler)) {
+    quantize_odd_block(task, from, scaler, pairs);
+    return scaler;
+  }
+  const __m256 divisor = _mm256_set1_ps(scaler);
+  const auto eight = [&](int64_t i) {
+    return nf4_codes8(floats, _mm256_div_ps(load8(QCTS_F32, from + 4 * i), divisor));
+  };
+  const auto sixteen = [&](int64_t i) {
+    return _mm256_permute4x64_epi64(_mm256_packs_epi32(eight(i), eight(i + 8)), 0xD8);
+  };
+  store_nf4_pairs(sixteen(0), sixteen(16), sixteen(32), sixteen(48), pairs);
+  return scaler;
+}
+
+// `encode(from, pairs)` makes a block's codes and returns its scaler.
+template <class Encode>
+[[gnu::always_inline]] inline void for_each_block(const Nf4Task& task, int64_t first, int64_t last,
+                                                  int64_t block_bytes, const Encode& encode) {
+  char gathered[4 * kNf4Block];
+  while (first < last) {
+    const qcts::Nf4Run run = qcts::nf4_run(task, first, last, gathered);
+    uint8_t* pairs = task.pairs + first * (kNf4Block / 2);
+    float* scalers = task.scalers + first;
+    for (int64_t i = 0; i < run.blocks; ++i)
+      scalers[i] = encode(run.data + i * block_bytes, pairs + i * (kNf4Block / 2));
+    first += run.blocks;
+  }
+}
+
+template <uint32_t kDtype>
+void quantize_narrow_blocks(const Nf4Task& task, int64_t first, int64_t last) {
+  float bounds[15];
+  qcts::nf4_bounds(task.from.dtype, task.values, bounds);
+  const Nf4Ties ties = nf4_ties(bounds);
+  for_each_block(task, first, last, 2 * kNf4Block, [&](const char* from, uint8_t* pairs) {
+    return quantize_narrow_block<kDtype>(task, ties, from, pairs);
+  });
+}
+
+void quantize_float_blocks(const Nf4Task& task, int64_t first, int64_t last) {
+  float bounds[15];
+  qcts::nf4_bounds(task.from.dtype, task.values, bounds);
+  const Nf4Floats floats = nf4_floats(bounds);
+  for_each_block(task, first, last, 4 * kNf4Block, [&](const char* from, uint8_t* pairs) {
+    return quantize_float_block(task, floats, from, pairs);
+  });
+}
+
+void quantize_blocks(const Nf4Task& task, int64_t first, int64_t last) {
+  task.from.dtype == QCTS_F32   ? quantize_float_blocks(task, first, last)
+  : task.from.dtype == QCTS_F16 ? quantize_narrow_blocks<QCTS_F16>(task, first, last)
+                                : quantize_narrow_blocks<QCTS_BF16>(task, first, last);
+}
+
+__m256 round8(uint32_t dtype, __m256 value) {
+  return dtype == QCTS_F32   ? value
+         : dtype == QCTS_F16 ? _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT))
+                             : widen_bf16(to_bf16(value));
+}
+
+// To nearest even, NaN to 0.
+__m256i scaler_codes8(__m256 value) {
+  const __m256 number = _mm256_cmp_ps(value, value, _CMP_ORD_Q);
+  const __m256 kept = _mm256_min_ps(_mm256_max_ps(value, _mm256_set1_ps(-128)), _mm256_set1_ps(127));
+  return _mm256_cvtps_epi32(_mm256_and_ps(kept, number));
+}
+
+void quantize_scalers(const Nf4Task& task, int64_t first, int64_t last) {
+  const uint32_t dtype = task.from.dtype;
+  const __m256 mean = _mm256_set1_ps(task.mean);
+  for (int64_t block = first; block < last; ++block) {
+    const float* scalers = task.scalers + block * kNf4Scalers;
+    int8_t* codes = task.scaler_codes + block * kNf4Scalers;
+    float centred[kNf4Scalers];
+    __m256i most = _mm256_setzero_si256();
+    for (int64_t i = 0; i < kNf4Scalers; i += kLanes) {
+      const __m256 eight = round8(dtype, _mm256_sub_ps(_mm256_loadu_ps(scalers + i), mean));
+      _mm256_storeu_ps(centred + i, eight);
+      most =
+          _mm256_max_epu32(most, _mm256_and_si256(_mm256_castps_si256(eight), _mm256_set1_epi32(0x7FFFFFFF)));
+    }
+    const float largest = largest_of8(most);
+    const float factor = round_once(dtype, round_once(dtype, 1 / round_once(dtype, 2 * largest)) * 256);
+    store_some(dtype, task.factors + block * qcts::dtype_bytes(dtype), _mm256_set1_ps(factor), 1);
+    const auto eight = [&](int64_t i) {
+      return scaler_codes8(
+          round8(dtype, _mm256_mul_ps(_mm256_loadu_ps(centred + i), _mm256_set1_ps(factor))));
+    };
+    for (int64_t i = 0; i < kNf4Scalers; i += 32)
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + i),
+                          narrow_to_bytes(eight(i), eight(i + 8), eight(i + 16), eight(i + 24)));
+  }
+}
+
+void quantize_nf4(const qcts_problem* p) { qcts::quantize_nf4(*p, quantize_blocks, quantize_scalers); }
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_quantize_nf4_avx2 = qcts::exact_entry(
+    QCTS_OP_QUANTIZE, "nf4", "avx2",
+    "a block in registers: its scaler, then its codes by four steps of a binary search; bound by these",
+    {qcts::supports_problem<qcts_kernel_quantize_nf4_avx2>,
+     qcts::run_checked<qcts_kernel_quantize_nf4_avx2, quantize_nf4>, qcts::nf4_workspace_bytes});
