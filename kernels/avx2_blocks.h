@@ -179,49 +179,5 @@ MxRow mx_row_of(SmallFloat format) {
   return largest != largest ? __builtin_bit_cast(float, 0x7FC00000u) : largest;
 }
 
-// One block of 16 at `from`, or two of them, of which the second is the first again where there is one.
-template <uint32_t kDtype>
-void quantize_nvfp4_row(const float* whole, const char* row, int64_t k_count, uint8_t* pairs,
-                        uint8_t* scales) {
-  constexpr int64_t kElemBytes = kDtype == QCTS_F32 ? 4 : 2;
-  for (int64_t k = 0; k < k_count; k += 32) {
-    const char* from = row + k * kElemBytes;
-    const int64_t second = k + 16 < k_count ? 16 * kElemBytes : 0;
-    const Block block = {{load8(kDtype, from), load8(kDtype, from + 8 * kElemBytes),
-                          load8(kDtype, from + second), load8(kDtype, from + second + 8 * kElemBytes)}};
-    const BlockScale low = nvfp4_scale(largest_of8(larger_magnitudes(block, 0)), whole),
-                     high = nvfp4_scale(largest_of8(larger_magnitudes(block, 2)), whole);
-    uint8_t both[16];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(both),
-                     pairs_of(small_codes<SmallFloat::e2m1>(
-                         scaled_by(block, _mm256_set1_ps(low.factor), _mm256_set1_ps(high.factor)))));
-    const auto keep = [&](int64_t at, int64_t offset, const BlockScale& scale, const uint8_t* half) {
-      scales[at / 16] = scale.byte;
-      // Only NaN has the byte of a NaN.
-      if ((scale.byte & 0x7F) == 0x7F)
-        quantize_odd_block(kDtype, from + offset, 16, SmallFloat::e2m1, scale, pairs + at / 2);
-      else
-        std::memcpy(pairs + at / 2, half, 8);
-    };
-    keep(k, 0, low, both);
-    if (second != 0) keep(k + 16, second, high, both + 8);
-  }
-}
-
-[[maybe_unused]] void quantize_nvfp4_rows(const qcts_problem& p, const float* whole, int64_t first,
-                                          int64_t last) {
-  auto* pairs = static_cast<uint8_t*>(out_plane(p, "qdata"));
-  auto* scales = static_cast<uint8_t*>(out_plane(p, "scale"));
-  const FloatRows from = float_rows(p);
-  const auto row_of = from.dtype == QCTS_F32   ? quantize_nvfp4_row<QCTS_F32>
-                      : from.dtype == QCTS_F16 ? quantize_nvfp4_row<QCTS_F16>
-                                               : quantize_nvfp4_row<QCTS_BF16>;
-  for (int64_t row = first; row < last; ++row)
-    row_of(whole, from.row(row), p.k, pairs + row * p.k / 2, scales + row * (p.k / 16));
-}
-[[maybe_unused]] void quantize_nvfp4_problem(const qcts_problem* p) {
-  quantize_nvfp4(*p, largest_of, quantize_nvfp4_rows);
-}
-
 }  // namespace
 }  // namespace qcts::avx2

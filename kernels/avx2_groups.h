@@ -24,9 +24,6 @@ struct Ordered {
   static __m256i signed_max(__m256i a, __m256i b) {
     return kBytes == 4 ? _mm256_max_epi32(a, b) : _mm256_max_epi16(a, b);
   }
-  static __m256i unsigned_max(__m256i a, __m256i b) {
-    return kBytes == 4 ? _mm256_max_epu32(a, b) : _mm256_max_epu16(a, b);
-  }
   static __m256i negative_zeros() {
     return kBytes == 4 ? _mm256_set1_epi32(INT32_MIN) : _mm256_set1_epi16(INT16_MIN);
   }
@@ -38,30 +35,6 @@ struct Ordered {
   char some[32] = {};
   std::memcpy(some, group + at, static_cast<size_t>(end - at));
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(some));
-}
-
-// Eight vectors, of which each becomes one lane: their greatest elements by `most`, as floats.
-template <uint32_t kDtype, class Most>
-[[gnu::always_inline]] inline __m256 reduce_eight(const __m256i* of, const Most& most) {
-  __m256i four[4];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i)
-    four[i] = most(_mm256_permute2x128_si256(of[i], of[i + 4], 0x20),
-                   _mm256_permute2x128_si256(of[i], of[i + 4], 0x31));
-  const auto dwords = [&](__m256i a, __m256i b) {
-    return most(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
-  };
-  const auto words = [&](__m256i a, __m256i b) {
-    return most(_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b));
-  };
-  if (kDtype == QCTS_F32) {
-    const __m256i low = dwords(four[0], four[1]), high = dwords(four[2], four[3]);
-    return _mm256_castsi256_ps(most(_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high)));
-  }
-  const __m256i all = dwords(words(four[0], four[1]), words(four[2], four[3]));
-  const __m256i once = _mm256_permute4x64_epi64(most(all, _mm256_srli_si256(all, 8)), 0x08);
-  const __m128i bits = _mm256_castsi256_si128(once);
-  return kDtype == QCTS_F16 ? _mm256_cvtph_ps(bits) : widen_bf16(bits);
 }
 
 // min(0, w) and max(0, w) of `count` groups, at most eight, that lie one behind the other; both NaN if the
@@ -81,7 +54,7 @@ template <uint32_t kDtype>
     const auto add = [&](int64_t at) {
       const __m256i w = group_bytes(groups + g * end, at, end);
       top = Bits::signed_max(top, w);
-      bottom = Bits::unsigned_max(bottom, w);
+      bottom = unsigned_max<kDtype>(bottom, w);
     };
     int64_t at = 0;
     for (; at + 64 <= stop; at += 64) add(at), add(at + 32);
@@ -90,7 +63,7 @@ template <uint32_t kDtype>
     bottoms[g] = bottom;
   }
   const __m256 high = reduce_eight<kDtype>(tops, Bits::signed_max),
-               low = reduce_eight<kDtype>(bottoms, Bits::unsigned_max);
+               low = reduce_eight<kDtype>(bottoms, unsigned_max<kDtype>);
   const __m256 nan = _mm256_cmp_ps(low, high, _CMP_UNORD_Q), canonical = _mm256_set1_ps(NAN);
   return {_mm256_blendv_ps(low, canonical, nan), _mm256_blendv_ps(high, canonical, nan)};
 }
