@@ -43,8 +43,7 @@ struct Nvfp4Scales {
   _mm256_store_ps(scales->factor + g, factor);
   scales->odd[g / kLanes] = static_cast<uint8_t>(_mm256_movemask_ps(nan) | _mm256_movemask_ps(factor) |
                                                  (_mm256_movemask_ps(small) ^ 0xFF));
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(bytes + g),
-                   _mm256_castsi256_si128(narrow_to_bytes(code, code, code, code)));
+  store_bytes(bytes + g, code);
 }
 
 // `count` blocks, a multiple of eight; what comes next_bytes later is fetched meanwhile.

@@ -106,5 +106,11 @@ template <uint32_t kDtype, class Most>
   return kDtype == QCTS_F16 ? _mm256_cvtph_ps(bits) : widen_bf16(bits);
 }
 
+// Eight int32, 0 to 255, as bytes.
+[[gnu::always_inline]] inline void store_bytes(uint8_t* to, __m256i eight) {
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
+}
+
 }  // namespace
 }  // namespace qcts::avx2
