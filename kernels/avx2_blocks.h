@@ -1,6 +1,5 @@
-// Rows of mx and nvfp4, weights or activations, for the AVX2 variants and for nothing else: every function
-// has internal linkage. A block stays in registers between its largest magnitude and its codes. Eight codes
-// cost some twelve operations; the scale, a call a block, as much as ten codes.
+// Codes of small floats for the AVX2 variants of quantize, and for nothing else: every function has internal
+// linkage. Eight of any floats cost some twelve operations, eight of short ones six.
 #pragma once
 
 #include "kernels/avx2_quantize.h"
@@ -120,107 +119,21 @@ template <SmallFloat kFormat>
   }
 }
 
-template <SmallFloat kFormat, uint32_t kDtype>
-void quantize_mx_row(MxMode mode, const char* row, int64_t k_count, uint8_t* codes, uint8_t* scales) {
-  constexpr int64_t kPerByte = kFormat == SmallFloat::e2m1 ? 2 : 1, kElemBytes = kDtype == QCTS_F32 ? 4 : 2;
-  for (int64_t k = 0; k < k_count; k += 32) {
-    const char* from = row + k * kElemBytes;
-    const Block block = load_block(kDtype, from);
-    const float largest =
-        largest_of8(_mm256_max_epu32(larger_magnitudes(block, 0), larger_magnitudes(block, 2)));
-    const BlockScale scale = mx_scale({kFormat, mode}, largest);
-    scales[k / 32] = scale.byte;
-    if (largest != largest) {
-      quantize_odd_block(kDtype, from, 32, kFormat, scale, codes + k / kPerByte);
-      continue;
-    }
-    const __m256 factor = _mm256_set1_ps(scale.factor);
-    const __m256i bytes = small_codes<kFormat>(scaled_by(block, factor, factor));
-    if (kFormat == SmallFloat::e2m1)
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(codes + k / 2), pairs_of(bytes));
-    else
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), bytes);
-  }
-}
-
-using MxRow = void (*)(MxMode mode, const char* row, int64_t k_count, uint8_t* codes, uint8_t* scales);
-
-template <uint32_t kDtype>
-MxRow mx_row_of(SmallFloat format) {
-  switch (format) {
-    case SmallFloat::e4m3:
-      return quantize_mx_row<SmallFloat::e4m3, kDtype>;
-    case SmallFloat::e5m2:
-      return quantize_mx_row<SmallFloat::e5m2, kDtype>;
-    case SmallFloat::e2m3:
-      return quantize_mx_row<SmallFloat::e2m3, kDtype>;
-    case SmallFloat::e3m2:
-      return quantize_mx_row<SmallFloat::e3m2, kDtype>;
-    default:
-      return quantize_mx_row<SmallFloat::e2m1, kDtype>;
-  }
-}
-
-[[maybe_unused]] void quantize_mx_rows(const qcts_problem& p, int64_t first, int64_t last) {
-  auto* codes = static_cast<uint8_t*>(out_plane(p, "qdata"));
-  auto* scales = static_cast<uint8_t*>(out_plane(p, "scale"));
-  const MxRecipe recipe = mx_recipe(p);
-  const FloatRows from = float_rows(p);
-  const MxRow row_of = from.dtype == QCTS_F32   ? mx_row_of<QCTS_F32>(recipe.element)
-                       : from.dtype == QCTS_F16 ? mx_row_of<QCTS_F16>(recipe.element)
-                                                : mx_row_of<QCTS_BF16>(recipe.element);
-  const int64_t per_byte = recipe.element == SmallFloat::e2m1 ? 2 : 1;
-  for (int64_t row = first; row < last; ++row)
-    row_of(recipe.mode, from.row(row), p.k, codes + row * p.k / per_byte, scales + row * (p.k / 32));
+// Codes of eight magnitudes times 2^(bias - 127) as int32; too large ones are more than the largest code. The
+// format's exponents become those of float32, so that its subnormals are float32's and round alike, and the
+// bits above kDropped are the code. A product within 32 units of a tie is taken for one.
+template <SmallFloat kFormat>
+[[gnu::always_inline]] inline __m256i short_quotient_codes(__m256i magnitudes, __m256 factor) {
+  constexpr int kDropped = 23 - SmallBits<kFormat>::kFraction;
+  const __m256i bits = _mm256_castps_si256(_mm256_mul_ps(_mm256_castsi256_ps(magnitudes), factor));
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, kDropped - 6), _mm256_set1_epi32(1 << 6));
+  const __m256i half = _mm256_set1_epi32((1 << (kDropped - 1)) - (1 << 5));
+  return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(bits, odd), half), kDropped);
 }
 
 [[maybe_unused]] float largest_of(uint32_t dtype, const char* elements, int64_t count) {
   const float largest = float_of_bits(dtype, largest_magnitude_bits(dtype, elements, count));
   return largest != largest ? __builtin_bit_cast(float, 0x7FC00000u) : largest;
-}
-
-// One block of 16 at `from`, or two of them, of which the second is the first again where there is one.
-template <uint32_t kDtype>
-void quantize_nvfp4_row(const float* whole, const char* row, int64_t k_count, uint8_t* pairs,
-                        uint8_t* scales) {
-  constexpr int64_t kElemBytes = kDtype == QCTS_F32 ? 4 : 2;
-  for (int64_t k = 0; k < k_count; k += 32) {
-    const char* from = row + k * kElemBytes;
-    const int64_t second = k + 16 < k_count ? 16 * kElemBytes : 0;
-    const Block block = {{load8(kDtype, from), load8(kDtype, from + 8 * kElemBytes),
-                          load8(kDtype, from + second), load8(kDtype, from + second + 8 * kElemBytes)}};
-    const BlockScale low = nvfp4_scale(largest_of8(larger_magnitudes(block, 0)), whole),
-                     high = nvfp4_scale(largest_of8(larger_magnitudes(block, 2)), whole);
-    uint8_t both[16];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(both),
-                     pairs_of(small_codes<SmallFloat::e2m1>(
-                         scaled_by(block, _mm256_set1_ps(low.factor), _mm256_set1_ps(high.factor)))));
-    const auto keep = [&](int64_t at, int64_t offset, const BlockScale& scale, const uint8_t* half) {
-      scales[at / 16] = scale.byte;
-      // Only NaN has the byte of a NaN.
-      if ((scale.byte & 0x7F) == 0x7F)
-        quantize_odd_block(kDtype, from + offset, 16, SmallFloat::e2m1, scale, pairs + at / 2);
-      else
-        std::memcpy(pairs + at / 2, half, 8);
-    };
-    keep(k, 0, low, both);
-    if (second != 0) keep(k + 16, second, high, both + 8);
-  }
-}
-
-[[maybe_unused]] void quantize_nvfp4_rows(const qcts_problem& p, const float* whole, int64_t first,
-                                          int64_t last) {
-  auto* pairs = static_cast<uint8_t*>(out_plane(p, "qdata"));
-  auto* scales = static_cast<uint8_t*>(out_plane(p, "scale"));
-  const FloatRows from = float_rows(p);
-  const auto row_of = from.dtype == QCTS_F32   ? quantize_nvfp4_row<QCTS_F32>
-                      : from.dtype == QCTS_F16 ? quantize_nvfp4_row<QCTS_F16>
-                                               : quantize_nvfp4_row<QCTS_BF16>;
-  for (int64_t row = first; row < last; ++row)
-    row_of(whole, from.row(row), p.k, pairs + row * p.k / 2, scales + row * (p.k / 16));
-}
-[[maybe_unused]] void quantize_nvfp4_problem(const qcts_problem* p) {
-  quantize_nvfp4(*p, largest_of, quantize_nvfp4_rows);
 }
 
 }  // namespace

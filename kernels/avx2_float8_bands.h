@@ -39,16 +39,6 @@ void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* c
   return (__builtin_bit_cast(uint32_t, scale) & 0x1FFF) == 0 && scale >= 0x1p-110f && scale <= 32;
 }
 
-// Codes of eight magnitudes as int32; too large ones are more than the largest code.
-template <SmallFloat kFormat>
-[[gnu::always_inline]] inline __m256i short_quotient_codes(__m256i magnitudes, __m256 factor) {
-  constexpr int kDropped = 23 - SmallBits<kFormat>::kFraction;
-  const __m256i bits = _mm256_castps_si256(_mm256_mul_ps(_mm256_castsi256_ps(magnitudes), factor));
-  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, kDropped - 6), _mm256_set1_epi32(1 << 6));
-  const __m256i half = _mm256_set1_epi32((1 << (kDropped - 1)) - (1 << 5));
-  return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(bits, odd), half), kDropped);
-}
-
 // The same as float8_codes of a short scale and elements of which none is NaN. Unpacking with zeros
 // widens bfloat16 and packing narrows the codes again, so that neither changes the order of elements but the
 // last. What comes next_bytes later is fetched meanwhile, for the first pass over it.

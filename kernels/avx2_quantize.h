@@ -64,5 +64,53 @@ namespace {
   return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline __m256i unsigned_max(__m256i a, __m256i b) {
+  return kDtype == QCTS_F32 ? _mm256_max_epu32(a, b) : _mm256_max_epu16(a, b);
+}
+
+// The largest magnitudes of kBytes, as bits of dtype, spread over the lanes of a vector.
+template <uint32_t kDtype, int64_t kBytes>
+[[gnu::always_inline]] inline __m256i largest_bits(const char* from) {
+  __m256i most = _mm256_setzero_si256();
+  for (int64_t at = 0; at < kBytes; at += 32) {
+    const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + at));
+    most =
+        unsigned_max<kDtype>(most, _mm256_and_si256(some, kDtype == QCTS_F32 ? _mm256_set1_epi32(INT32_MAX)
+                                                                             : _mm256_set1_epi16(INT16_MAX)));
+  }
+  return most;
+}
+
+// Eight vectors, of which each becomes one lane: their greatest elements by `most`, as floats.
+template <uint32_t kDtype, class Most>
+[[gnu::always_inline]] inline __m256 reduce_eight(const __m256i* of, const Most& most) {
+  __m256i four[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i)
+    four[i] = most(_mm256_permute2x128_si256(of[i], of[i + 4], 0x20),
+                   _mm256_permute2x128_si256(of[i], of[i + 4], 0x31));
+  const auto dwords = [&](__m256i a, __m256i b) {
+    return most(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+  };
+  const auto words = [&](__m256i a, __m256i b) {
+    return most(_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b));
+  };
+  if (kDtype == QCTS_F32) {
+    const __m256i low = dwords(four[0], four[1]), high = dwords(four[2], four[3]);
+    return _mm256_castsi256_ps(most(_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high)));
+  }
+  const __m256i all = dwords(words(four[0], four[1]), words(four[2], four[3]));
+  const __m256i once = _mm256_permute4x64_epi64(most(all, _mm256_srli_si256(all, 8)), 0x08);
+  const __m128i bits = _mm256_castsi256_si128(once);
+  return kDtype == QCTS_F16 ? _mm256_cvtph_ps(bits) : widen_bf16(bits);
+}
+
+// Eight int32, 0 to 255, as bytes.
+[[gnu::always_inline]] inline void store_bytes(uint8_t* to, __m256i eight) {
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
+}
+
 }  // namespace
 }  // namespace qcts::avx2

@@ -1,5 +1,6 @@
 // Scales of blocks, and the small floats beside them: what the variants of mx and nvfp4 do once a block, or
-// once an odd element. Ordinary functions, compiled once for the baseline processor.
+// once an odd element. Ordinary functions, compiled once for the baseline processor; the AVX2 variants have
+// the scales in vectors (kernels/avx2_mx.h, kernels/avx2_nvfp4.h).
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // kernels/affine_groups.h has them.
 #include "kernels/avx2_groups.h"
 
-const qcts_kernel qcts_kernel_quantize_activation_intx_avx2 =
-    qcts::activation_rows<qcts_kernel_quantize_activation_intx_avx2, qcts::avx2::quantize_affine_groups>(
-        "intx:dyn_token_asym", "avx2",
-        "two passes a group, the second in cache; bound by the rounding, eight elements at a time");
+const qcts_kernel qcts_kernel_quantize_activation_intx_avx2 = qcts::activation_rows<
+    qcts_kernel_quantize_activation_intx_avx2, qcts::avx2::quantize_affine_groups>(
+    "intx:dyn_token_asym", "avx2",
+    "ranges, parameters and codes in three passes over eight groups; bound by two instructions an element");

@@ -1,8 +1,8 @@
 // x as kernels/quantize/mx_avx2.cc has the weight (torchao 0.18 mx_tensor.py, MXTensor.to_mx by
 // act_quant_kwargs).
-#include "kernels/avx2_blocks.h"
+#include "kernels/avx2_mx.h"
 
-const qcts_kernel qcts_kernel_quantize_activation_mx_avx2 = qcts::activation_rows<
-    qcts_kernel_quantize_activation_mx_avx2, qcts::avx2::quantize_mx_rows>(
-    "mx:dyn_block32", "avx2",
-    "a block in registers: its largest magnitude, then its codes; bound by the rounding, eight at a time");
+const qcts_kernel qcts_kernel_quantize_activation_mx_avx2 =
+    qcts::activation_rows<qcts_kernel_quantize_activation_mx_avx2, qcts::avx2::quantize_mx_rows>(
+        "mx:dyn_block32", "avx2",
+        "scales of eight blocks at once, then codes; bound by two instructions an element");

@@ -1,7 +1,7 @@
 // x as kernels/quantize/nvfp4_avx2.cc has the weight (torchao 0.18 nvfp4_tensor.py, nvfp4_linear).
-#include "kernels/avx2_blocks.h"
+#include "kernels/avx2_nvfp4.h"
 
-const qcts_kernel qcts_kernel_quantize_activation_nvfp4_avx2 = qcts::activation_whole<
-    qcts_kernel_quantize_activation_nvfp4_avx2, qcts::avx2::quantize_nvfp4_problem>(
-    "nvfp4:dyn_block16,dyn_tensor_block16,static_tensor_block16", "avx2",
-    "a block in registers: its largest magnitude, then its codes; bound by the rounding, eight at a time");
+const qcts_kernel qcts_kernel_quantize_activation_nvfp4_avx2 =
+    qcts::activation_whole<qcts_kernel_quantize_activation_nvfp4_avx2, qcts::avx2::quantize_nvfp4_problem>(
+        "nvfp4:dyn_block16,dyn_tensor_block16,static_tensor_block16", "avx2",
+        "scales of eight blocks at once, then codes; bound by two instructions an element");
