@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/avx2_blocks.h"
+#include "kernels/avx2_stores.h"
 #include "kernels/float8_scales.h"
 
 namespace qcts::avx2 {
@@ -44,7 +45,7 @@ void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* c
 // last. What comes next_bytes later is fetched meanwhile, for the first pass over it.
 template <SmallFloat kFormat>
 void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, float plain_scale,
-                       uint8_t* codes) {
+                       bool past_caches, uint8_t* codes) {
   const __m256 factor = _mm256_set1_ps((kFormat == SmallFloat::e4m3 ? 0x1p-120f : 0x1p-112f) / plain_scale);
   const auto sixteen = [&](__m256i x) {
     const __m256i magnitudes = _mm256_and_si256(x, _mm256_set1_epi16(0x7FFF)), zero = _mm256_setzero_si256();
@@ -64,7 +65,7 @@ void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, floa
   int64_t k = 0;
   for (; k + 32 <= count; k += 32) {
     _mm_prefetch(from + next_bytes + 2 * k, _MM_HINT_T0);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), thirty_two(from + 2 * k));
+    store32(codes + k, thirty_two(from + 2 * k), past_caches);
   }
   if (k == count) return;
   char rest[64] = {};
@@ -89,7 +90,7 @@ Float8Codes float8_codes_of(uint32_t dtype) {
 
 // Elements [k, k + count) of a row, under one scale.
 [[maybe_unused]] void quantize_float8_part(const Float8Task& task, Float8Codes plain, int64_t row, int64_t k,
-                                           int64_t count, float scale, uint8_t* codes) {
+                                           int64_t count, float scale, bool past_caches, uint8_t* codes) {
   const int64_t elem_bytes = dtype_bytes(task.from.dtype);
   const char* from = task.from.row(row) + k * elem_bytes;
   // A scale that was found holds no NaN unless it is one; a given one says nothing of x.
@@ -97,7 +98,7 @@ Float8Codes float8_codes_of(uint32_t dtype) {
     if (task.from.dtype != QCTS_BF16 || !is_short_scale(scale)) return plain(from, count, scale, codes);
     const auto convert = task.format == SmallFloat::e4m3 ? bf16_float8_codes<SmallFloat::e4m3>
                                                          : bf16_float8_codes<SmallFloat::e5m2>;
-    return convert(from, task.from.ld_bytes, count, scale, codes);
+    return convert(from, task.from.ld_bytes, count, scale, past_caches, codes);
   }
   for (int64_t i = 0; i < count; ++i)
     codes[i] = float8_code(task.format,
@@ -111,13 +112,15 @@ Float8Codes float8_codes_of(uint32_t dtype) {
 
 [[maybe_unused]] void quantize_float8_bands(const Float8Task& task, int64_t first, int64_t last) {
   const Float8Codes plain = plain_float8_codes(task);
+  const bool past_caches = is_past_caches(task.codes, task.from.rows * task.k, task.block_cols);
   const auto quantize_row = [&](int64_t row, int64_t k, float scale) {
-    quantize_float8_part(task, plain, row, k, task.block_cols, scale, task.codes + row * task.k + k);
+    quantize_float8_part(task, plain, row, k, task.block_cols, scale, past_caches,
+                         task.codes + row * task.k + k);
   };
   const int64_t elem_bytes = dtype_bytes(task.from.dtype);
   if (task.one_scale()) {
     for (int64_t row = first; row < last; ++row) quantize_row(row, 0, load_scale(task, 0));
-    return;
+    return _mm_sfence();
   }
   for (int64_t band = first; band < last; ++band) {
     const int64_t begin = band * task.block_rows, end = begin + task.block_rows;
@@ -133,6 +136,7 @@ Float8Codes float8_codes_of(uint32_t dtype) {
       for (int64_t row = begin; row < end; ++row) quantize_row(row, k, scale);
     }
   }
+  _mm_sfence();
 }
 
 [[maybe_unused]] void quantize_float8_problem(const qcts_problem* p) {

@@ -28,6 +28,7 @@ void dequantize_fp8_sparse24(const qcts_problem& p, int64_t first, int64_t last)
   const auto* metadata = static_cast<const uint8_t*>(qcts::in_plane(p, "sparse_metadata"));
   const void* scales = qcts::in_plane(p, "scale");
   const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
+  const bool past_caches = is_past_caches(p, p.k);
   alignas(32) uint8_t codes[kPart];
   for (int64_t n = first; n < last; ++n) {
     char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
@@ -35,7 +36,7 @@ void dequantize_fp8_sparse24(const qcts_problem& p, int64_t first, int64_t last)
     for (int64_t k = 0; k < p.k; k += kPart) {
       const int64_t count = p.k - k < kPart ? p.k - k : kPart, at = n * p.k + k;
       expand_part(values + at / 2, metadata + at / 8, count, codes);
-      scale_floats<Float8::e4m3>(p.w_dtype, codes, count, scale, row + k * bytes);
+      scale_floats<Float8::e4m3>(p.w_dtype, codes, count, scale, past_caches, row + k * bytes);
     }
   }
 }
@@ -43,6 +44,6 @@ void dequantize_fp8_sparse24(const qcts_problem& p, int64_t first, int64_t last)
 }  // namespace
 
 const qcts_kernel qcts_kernel_dequantize_fp8_sparse24_avx2 =
-    qcts::exact_rows<qcts_kernel_dequantize_fp8_sparse24_avx2, dequantize_fp8_sparse24>(
+    qcts::exact_rows<qcts_kernel_dequantize_fp8_sparse24_avx2, fenced<dequantize_fp8_sparse24>>(
         QCTS_OP_DEQUANTIZE, "fp8_sparse24", "avx2",
         "expanded to a byte a code by byte shuffles, then as fp8_row; bound by writing the result");
