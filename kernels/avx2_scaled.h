@@ -3,8 +3,6 @@
 // the rounding to bfloat16 is seven; both less where scales allow.
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/avx2_e4m3_table.h"
 #include "kernels/avx2_float8.h"
 #include "kernels/entry.h"
@@ -40,10 +38,11 @@ void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float fac
 
 // 32 codes, less their zero point, as floats: added to 2^23 by their place in its fraction, in 16-bit lanes,
 // which unpacking widens and packing narrows again. The product is rounded as it stands in a normal number
-// (kernels/quantize/int4_tinygemm_avx2.cc has why), and no -0 may arise: 32 elements cost 32 operations, of
+// (kernels/avx2_int4_quantize.h has why), and no -0 may arise: 32 elements cost 32 operations, of
 // which one in four is a load or a store.
+template <bool kPastCaches>
 [[gnu::always_inline]] inline void scale_32_to_bf16(const int8_t* codes, __m256i below_512, __m256 scale,
-                                                    bool past_caches, char* to) {
+                                                    char* to) {
   const __m256i exponent = _mm256_set1_epi16(0x4B00);
   const auto rounded = [&](__m256i bits) {
     const __m256 code = _mm256_sub_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p23f + 512));
@@ -58,21 +57,18 @@ void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float fac
     store32(to + 32 * half,
             _mm256_packus_epi32(rounded(_mm256_unpacklo_epi16(above, exponent)),
                                 rounded(_mm256_unpackhi_epi16(above, exponent))),
-            past_caches);
+            kPastCaches);
   }
 }
 
+template <bool kPastCaches>
 [[gnu::always_inline]] inline void scale_integers(uint32_t dtype, const int8_t* codes, int64_t count,
-                                                  int8_t zero_point, float factor, bool past_caches,
-                                                  char* to) {
+                                                  int8_t zero_point, float factor, char* to) {
   int64_t k = 0;
   if (dtype == QCTS_BF16 && factor >= 0x1p-100f && factor <= 0x1p100f) {
     const __m256i below_512 = _mm256_set1_epi16(static_cast<int16_t>(zero_point - 512));
     const __m256 scale = _mm256_set1_ps(factor);
-    const auto in_loop = [&](auto past) {  // known while compiling: a branch for each store costs 5 %
-      for (; k + 32 <= count; k += 32) scale_32_to_bf16(codes + k, below_512, scale, past.value, to + 2 * k);
-    };
-    past_caches ? in_loop(std::true_type{}) : in_loop(std::false_type{});
+    for (; k + 32 <= count; k += 32) scale_32_to_bf16<kPastCaches>(codes + k, below_512, scale, to + 2 * k);
     if (k == count) return;
   }
   const __m256i zero = _mm256_set1_epi32(zero_point);
@@ -86,18 +82,25 @@ void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float fac
 }
 
 // int8 codes of row n, whose parameters begin at `first` and hold for `length` elements each.
-[[maybe_unused]] void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n,
-                                            int64_t first, int64_t length) {
+template <bool kPastCaches>
+void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n, int64_t first,
+                           int64_t length) {
   const auto* codes = static_cast<const int8_t*>(in_plane(p, "qdata")) + n * p.k;
   const auto* zero_points = static_cast<const int8_t*>(in_plane(p, "zero_point"));
   const void* scales = in_plane(p, "scale");
   const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
   char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
-  const bool past_caches = is_past_caches(p, length);
   for (int64_t k = 0, at = first; k < p.k; k += length, ++at) {
-    scale_integers(p.w_dtype, codes + k, length, zero_points[at], one_element(scale_dtype, scales, at),
-                   past_caches, row + k * bytes);
+    scale_integers<kPastCaches>(p.w_dtype, codes + k, length, zero_points[at],
+                                one_element(scale_dtype, scales, at), row + k * bytes);
   }
+}
+[[maybe_unused]] void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n,
+                                            int64_t first, int64_t length) {
+  constexpr int64_t kShort = 32;  // elements whose parameters are the bound: streaming loses a twentieth
+  (length > kShort && is_past_caches(p, length)
+       ? dequantize_affine_row<true>
+       : dequantize_affine_row<false>)(p, scale_dtype, n, first, length);
 }
 [[maybe_unused]] void dequantize_affine_rows(const qcts_problem& p, int64_t first, int64_t last) {
   for (int64_t n = first; n < last; ++n) dequantize_affine_row(p, QCTS_F32, n, n, p.k);
