@@ -67,32 +67,29 @@ struct Nf4Ties {
   return _mm256_sign_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x7FFFFFFF)), bits);
 }
 
-// The largest element that lies below each bound of a block, both halves alike.
-struct Nf4Words {
-  __m256i odd, even;
-};
-
+// The largest element that lies below each bound of a block, of the odd ones first.
 template <uint32_t kDtype>
-[[gnu::always_inline]] inline Nf4Words nf4_words(const Nf4Ties& ties, float scaler) {
+[[gnu::always_inline]] inline __m256i nf4_words(const Nf4Ties& ties, float scaler) {
   const __m256 factor = _mm256_set1_ps(scaler);
   const auto below = [&](__m256 tie, __m256i step) {
     return _mm256_add_epi32(in_order32(_mm256_castps_si256(_mm256_mul_ps(tie, factor))), step);
   };
   const __m256i odd = below(ties.at.odd, ties.odd_step), even = below(ties.at.even, ties.even_step);
-  __m256i words;
-  if (kDtype == QCTS_F16) {
-    const auto down = [](__m256i ordered) {
-      const __m256i sign = _mm256_and_si256(ordered, _mm256_set1_epi32(INT32_MIN));
-      return _mm256_cvtps_ph(_mm256_castsi256_ps(_mm256_or_si256(_mm256_abs_epi32(ordered), sign)),
-                             _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-    };
-    words = in_order16(_mm256_set_m128i(down(even), down(odd)));
-  } else {
-    words = _mm256_permute4x64_epi64(
+  if (kDtype != QCTS_F16)
+    return _mm256_permute4x64_epi64(
         _mm256_packs_epi32(_mm256_srai_epi32(odd, 16), _mm256_srai_epi32(even, 16)), 0xD8);
-  }
-  return {_mm256_permute2x128_si256(words, words, 0x00), _mm256_permute2x128_si256(words, words, 0x11)};
+  const auto down = [](__m256i ordered) {
+    const __m256i sign = _mm256_and_si256(ordered, _mm256_set1_epi32(INT32_MIN));
+    return _mm256_cvtps_ph(_mm256_castsi256_ps(_mm256_or_si256(_mm256_abs_epi32(ordered), sign)),
+                           _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+  };
+  return in_order16(_mm256_set_m128i(down(even), down(odd)));
 }
+
+// The same in both halves.
+struct Nf4Words {
+  __m256i odd, even;
+};
 
 // Codes of 16 elements, each in the low byte of its word. A place is kept as the two bytes of a word in its
 // table.

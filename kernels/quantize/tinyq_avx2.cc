@@ -1,0 +1,70 @@
+// tinyq_scalar.cc, eight elements at a time: two passes over a row, the second in cache; bound by one
+// division for eight codes. W8A32 clamps; for W8A16 the conversion to int32 has the scalar variant's answer
+// to what does not fit, 0x80000000, and the low byte is kept.
+#include "kernels/avx2_blocks.h"
+
+namespace {
+
+using namespace qcts::avx2;
+
+template <bool kClamped>
+[[gnu::always_inline]] inline __m256i tinyq_codes(uint32_t dtype, __m256 w, __m256 scale) {
+  __m256 steps = _mm256_div_ps(w, scale);
+  if (kClamped) {
+    const __m256 number = _mm256_cmp_ps(steps, steps, _CMP_ORD_Q);
+    steps = _mm256_min_ps(_mm256_max_ps(steps, _mm256_set1_ps(-128)), _mm256_set1_ps(127));
+    return _mm256_cvtps_epi32(_mm256_and_ps(steps, number));
+  }
+  if (dtype == QCTS_F16) steps = _mm256_cvtph_ps(_mm256_cvtps_ph(steps, _MM_FROUND_TO_NEAREST_INT));
+  if (dtype == QCTS_BF16) steps = widen_bf16(to_bf16(steps));
+  // Signed again from its low byte, so that packing leaves it.
+  return _mm256_srai_epi32(_mm256_slli_epi32(_mm256_cvtps_epi32(steps), 24), 24);
+}
+
+template <bool kClamped, uint32_t kDtype>
+void quantize_tinyq_row(const char* row, int64_t k_count, float scale_of_row, int8_t* codes) {
+  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
+  const __m256 scale = _mm256_set1_ps(scale_of_row);
+  const auto thirty_two = [&](const char* from) {
+    const Block w = load_block(kDtype, from);
+    return narrow_to_bytes(
+        tinyq_codes<kClamped>(kDtype, w.part[0], scale), tinyq_codes<kClamped>(kDtype, w.part[1], scale),
+        tinyq_codes<kClamped>(kDtype, w.part[2], scale), tinyq_codes<kClamped>(kDtype, w.part[3], scale));
+  };
+  int64_t k = 0;
+  for (; k + 32 <= k_count; k += 32)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), thirty_two(row + k * kBytes));
+  if (k == k_count) return;
+  char rest[32 * kBytes] = {};
+  int8_t some[32];
+  std::memcpy(rest, row + k * kBytes, static_cast<size_t>((k_count - k) * kBytes));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(some), thirty_two(rest));
+  std::memcpy(codes + k, some, static_cast<size_t>(k_count - k));
+}
+
+void quantize_tinyq(const qcts_problem& p, int64_t first, int64_t last) {
+  auto* codes = static_cast<int8_t*>(qcts::out_plane(p, "int8_weights"));
+  auto* scales = static_cast<char*>(qcts::out_plane(p, "scales"));
+  auto* zero_points = static_cast<char*>(qcts::out_plane(p, "zero_points"));
+  const bool clamped = std::strcmp(p.scheme_name, "tinyq_w8a32") == 0;
+  const auto row_of = p.w_dtype == QCTS_F16    ? quantize_tinyq_row<false, QCTS_F16>
+                      : p.w_dtype == QCTS_BF16 ? quantize_tinyq_row<false, QCTS_BF16>
+                      : clamped                ? quantize_tinyq_row<true, QCTS_F32>
+                                               : quantize_tinyq_row<false, QCTS_F32>;
+  for (int64_t n = first; n < last; ++n) {
+    const char* row = static_cast<const char*>(p.x) + n * p.ldx_bytes;
+    const float maximum = largest_of(p.w_dtype, row, p.k);
+    const float scale = clamped ? static_cast<float>(static_cast<double>(maximum) / 127)
+                                : round_once(p.w_dtype, maximum / 127.0f);
+    row_of(row, p.k, scale, codes + n * p.k);
+    store_some(p.w_dtype, scales + n * qcts::dtype_bytes(p.w_dtype), _mm256_set1_ps(scale), 1);
+    if (clamped) std::memset(zero_points + 4 * n, 0, 4);
+  }
+}
+
+}  // namespace
+
+const qcts_kernel qcts_kernel_quantize_tinyq_avx2 =
+    qcts::exact_rows<qcts_kernel_quantize_tinyq_avx2, quantize_tinyq>(
+        QCTS_OP_QUANTIZE, "tinyq", "avx2",
+        "two passes a row, the second in cache; bound by one division for eight codes");
