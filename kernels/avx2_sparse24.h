@@ -37,29 +37,30 @@ namespace {
   return _mm256_andnot_si256(is_empty, codes);
 }
 
+// By which of a chunk are not zero: where its values come from, 0x80 where a zero does, and its places.
 struct Tables24 {
   alignas(16) uint8_t first[16], second[16], places[16];
 };
 constexpr Tables24 tables24() {
   Tables24 tables = {};
-  for (int i = 0; i < 16; ++i) {
-    tables.first[i] = kPlaces24[i] & 3;
-    tables.second[i] = kPlaces24[i] >> 2 & 3;
-    tables.places[i] = kPlaces24[i];
+  for (int mask = 0; mask < 16; ++mask) {
+    const int first = kPlaces24[mask] & 3, second = kPlaces24[mask] >> 2 & 3;
+    tables.first[mask] = static_cast<uint8_t>((mask >> first & 1) != 0 ? first : 0x80);
+    tables.second[mask] = static_cast<uint8_t>((mask >> second & 1) != 0 ? second : 0x80);
+    tables.places[mask] = kPlaces24[mask];
   }
   return tables;
 }
 constexpr Tables24 kTables24 = tables24();
 
-// 32 codes as 16 values and 4 bytes of places. Not zero where a chunk has too many.
-[[gnu::always_inline]] inline int compress24(__m256i codes, uint8_t* values, uint8_t* metadata) {
+// 32 codes as 16 values and 4 bytes of places. Some byte has kTooMany where a chunk has too many.
+[[gnu::always_inline]] inline __m256i compress24(__m256i codes, uint8_t* values, uint8_t* metadata) {
   const auto look_up = [](const uint8_t* table, __m256i index) {
     const __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(bytes), index);
   };
   const __m256i zero =
       _mm256_cmpeq_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(0x7F)), _mm256_setzero_si256());
-  const __m256i kept = _mm256_andnot_si256(zero, codes);
   // Which of a chunk are not zero, in its lowest byte.
   const __m256i bits = _mm256_andnot_si256(zero, _mm256_set1_epi32(0x08040201));
   const __m256i chunks =
@@ -67,21 +68,21 @@ constexpr Tables24 kTables24 = tables24();
   const __m256i twice = _mm256_shuffle_epi8(
       chunks,
       _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 4, 4, 8, 8, 12, 12, -1, -1, -1, -1, -1, -1, -1, -1)));
-  const __m256i place = _mm256_blendv_epi8(look_up(kTables24.first, twice), look_up(kTables24.second, twice),
-                                           _mm256_set1_epi16(static_cast<int16_t>(0xFF00)));
-  const __m256i from = _mm256_add_epi8(place, _mm256_set1_epi64x(0x0C0C080804040000));
-  const __m256i two = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(kept, from), 0x08);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(values), _mm256_castsi256_si128(two));
+  const __m256i from = _mm256_blendv_epi8(look_up(kTables24.first, twice), look_up(kTables24.second, twice),
+                                          _mm256_set1_epi16(static_cast<int16_t>(0xFF00)));
+  const __m256i two =
+      _mm256_shuffle_epi8(codes, _mm256_add_epi8(from, _mm256_set1_epi64x(0x0C0C080804040000)));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(values),
+                   _mm256_castsi256_si128(_mm256_permute4x64_epi64(two, 0x08)));
   const __m256i nibbles = look_up(kTables24.places, chunks);
-  const __m256i near = _mm256_or_si256(nibbles, _mm256_srli_epi64(nibbles, 28));
-  const __m256i gathered =
-      _mm256_shuffle_epi8(near, _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 8, -1, -1, -1, -1, -1, -1, -1,
-                                                                          -1, -1, -1, -1, -1, -1, -1)));
-  const auto low = static_cast<uint32_t>(_mm256_extract_epi16(gathered, 0)),
-             high = static_cast<uint32_t>(_mm256_extract_epi16(gathered, 8));
-  const uint32_t four = low | high << 16;
+  const __m256i pairs =
+      _mm256_shuffle_epi8(_mm256_or_si256(nibbles, _mm256_srli_epi64(nibbles, 28)),
+                          _mm256_setr_epi8(0, 8, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,  //
+                                           -1, -1, 0, 8, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
+  const int32_t four =
+      _mm_cvtsi128_si32(_mm_or_si128(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1)));
   std::memcpy(metadata, &four, 4);
-  return _mm256_movemask_epi8(nibbles);
+  return nibbles;
 }
 
 }  // namespace

@@ -9,17 +9,18 @@ using namespace qcts::avx2;
 
 constexpr int64_t kPart = 512;  // codes; stay in the first cache
 
-// count: a multiple of 8, followed by zeros up to one of 32. Not zero where a chunk has too many.
-int compress_part(const uint8_t* codes, int64_t count, uint8_t* values, uint8_t* metadata) {
+// count: a multiple of 8, followed by zeros up to one of 32. Has kTooMany where a chunk does.
+__m256i compress_part(const uint8_t* codes, int64_t count, uint8_t* values, uint8_t* metadata) {
   const auto thirty_two = [&](int64_t k, uint8_t* two, uint8_t* places) {
     return compress24(_mm256_load_si256(reinterpret_cast<const __m256i*>(codes + k)), two, places);
   };
-  int faults = 0;
+  __m256i faults = _mm256_setzero_si256();
   int64_t k = 0;
-  for (; k + 32 <= count; k += 32) faults |= thirty_two(k, values + k / 2, metadata + k / 8);
+  for (; k + 32 <= count; k += 32)
+    faults = _mm256_or_si256(faults, thirty_two(k, values + k / 2, metadata + k / 8));
   if (k == count) return faults;
   uint8_t two[16], places[4];
-  faults |= thirty_two(k, two, places);
+  faults = _mm256_or_si256(faults, thirty_two(k, two, places));
   std::memcpy(values + k / 2, two, static_cast<size_t>((count - k) / 2));
   std::memcpy(metadata + k / 8, places, static_cast<size_t>((count - k) / 8));
   return faults;
@@ -29,18 +30,18 @@ bool quantize_rows(const qcts::Sparse24Task& task, int64_t first, int64_t last) 
   const qcts::Float8Task& dense = task.dense;
   const Float8Codes plain = plain_float8_codes(dense);
   alignas(32) uint8_t codes[kPart];
-  int faults = 0;
-  for (int64_t row = first; row < last && faults == 0; ++row) {
+  for (int64_t row = first; row < last; ++row) {
     const float scale = float8_scale(dense, largest_of(dense.from.dtype, dense.from.row(row), dense.k));
     store_scale(dense, row, scale);
     for (int64_t k = 0; k < dense.k; k += kPart) {
       const int64_t count = dense.k - k < kPart ? dense.k - k : kPart, at = row * dense.k + k;
       quantize_float8_part(dense, plain, row, k, count, scale, false, codes);
       std::memset(codes + count, 0, static_cast<size_t>(-count & 31));
-      faults |= compress_part(codes, count, task.values + at / 2, task.metadata + at / 8);
+      const __m256i faults = compress_part(codes, count, task.values + at / 2, task.metadata + at / 8);
+      if (_mm256_movemask_epi8(faults) != 0) return false;
     }
   }
-  return faults == 0;
+  return true;
 }
 
 qcts_status run(const qcts_problem* p) {
