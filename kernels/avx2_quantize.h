@@ -72,13 +72,12 @@ template <uint32_t kDtype>
 // The largest magnitudes of kBytes, as bits of dtype, spread over the lanes of a vector.
 template <uint32_t kDtype, int64_t kBytes>
 [[gnu::always_inline]] inline __m256i largest_bits(const char* from) {
-  __m256i most = _mm256_setzero_si256();
-  for (int64_t at = 0; at < kBytes; at += 32) {
-    const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + at));
-    most =
-        unsigned_max<kDtype>(most, _mm256_and_si256(some, kDtype == QCTS_F32 ? _mm256_set1_epi32(INT32_MAX)
-                                                                             : _mm256_set1_epi16(INT16_MAX)));
-  }
+  const __m256i mask = kDtype == QCTS_F32 ? _mm256_set1_epi32(INT32_MAX) : _mm256_set1_epi16(INT16_MAX);
+  const auto magnitudes = [&](int64_t at) {
+    return _mm256_and_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + at)), mask);
+  };
+  __m256i most = magnitudes(0);
+  for (int64_t at = 32; at < kBytes; at += 32) most = unsigned_max<kDtype>(most, magnitudes(at));
   return most;
 }
 
