@@ -258,6 +258,10 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
 
 void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
+  if (synthetic.generator == "large") {
+    input.x = noise_weight_for(scheme, shape, seed);
+    return;
+  }
   if (synthetic.generator == "halfway") {
     input.x = boundary_weight(scheme, shape, seed);
     return;
@@ -274,6 +278,10 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
 void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, std::string_view op,
                       KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
+  if (synthetic.generator == "large") {
+    input.planes = random_planes(scheme, shape, seed);
+    return;
+  }
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == "zero_rows") zero_some_rows(w);
   if (synthetic.generator == "tiles") make_heavy(w);
@@ -291,7 +299,7 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
 bool known_generator(std::string_view name) {
   for (const std::string_view known :
        {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums", "one_hot", "cancelling",
-        "last_k", "non_finite", "zero_points", "tiny_scales", "overflow", "hard_x", "tiles"})
+        "last_k", "non_finite", "zero_points", "tiny_scales", "overflow", "hard_x", "tiles", "large"})
     if (name == known) return true;
   return is_relation(name);
 }

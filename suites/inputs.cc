@@ -69,6 +69,9 @@ const std::vector<InputFamily>& families() {
        "than 512, more than 2048 elements, and "
        "sums that a narrow accumulator cannot hold",
        {"quantize_activation", "linear"}},
+      {"large",
+       "a path of its own for results that caches do not hold, or that many threads share",
+       {"quantize", "dequantize", "pack", "unpack"}},
   };
   return table;
 }
@@ -98,10 +101,15 @@ std::vector<Shape> tiles_of(const Scheme& scheme) {
   return {{8, 2 * g}, {264, g}, {8, (2048 / g + 1) * g}, {kDecodeColumns, g}, {32, 1024}};
 }
 
+// More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64
+// where a layout takes that.
+constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
+
 // The identity is k rows of x. Where one shape has to do, two long groups are enough to read every code back.
 std::vector<Shape> shapes_of_family(const InputFamily& family, const Scheme& scheme, std::string_view layout,
                                     InputSet set) {
   constexpr int64_t kLongGroup = 128;
+  if (family.generator == "large") return {std::begin(kLarge), std::end(kLarge)};
   std::vector<Shape> found = family.generator == "tiles" ? tiles_of(scheme) : shapes(scheme, layout);
   if (set == InputSet::few && family.generator == "one_hot" && scheme.group() >= kLongGroup)
     found.insert(found.begin(), {16, 2 * scheme.group()});
@@ -145,7 +153,7 @@ class Carried {
     // Of the families, those that noise makes; a row of zeros has no codes there.
     if (is_sparse(scheme_, shape))
       return generator == "noise" || generator == "all_codes" || generator == "one_hot" ||
-             generator == "last_k";
+             generator == "last_k" || generator == "large";
     if (op == "linear" && !remembered(finite_, shape, has_finite_weights)) return false;
     if (generator != "exact_sums" && !is_relation(generator)) return carries(scheme_, generator, shape);
     return remembered(exact_, shape, has_exact_sums) &&
@@ -194,7 +202,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
     size_t taken = 0;
     // Other dtypes and narrow families: the first two shapes that the scheme takes.
     const bool weight_only = request.activation == kWeightOnly;
-    const size_t most = request.set == InputSet::few                                    ? 1
+    const size_t most = request.set == InputSet::few || family.generator == "large"     ? 1
                         : family.generator == "tiles"                                   ? 4
                         : family.every_shape && dtype == DType::bfloat16 && weight_only ? 99
                                                                                         : 2;
@@ -238,6 +246,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Sc
   Carried carried(scheme);
   for (const InputFamily& family : families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
+    if (set == InputSet::few && family.generator == "large") continue;  // a second each
     // Determinism asks about schedules, not about values: one family is enough.
     if (kind == Kind::determinism && family.generator != "noise") continue;
     const InputSet own = kind == Kind::determinism && op != "linear" ? InputSet::few : set;

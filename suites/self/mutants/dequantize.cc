@@ -30,6 +30,8 @@ void put(const qcts_problem& p, char* row, int64_t k, float value) {
   scalar::store(p.w_dtype, row, k, value);
 }
 
+constexpr int64_t kStreamedBytes = 4 << 20;
+
 qcts_status run_int8(const qcts_problem* problem) {
   if (check_run(dequantize_int8_row, problem) != QCTS_OK) return QCTS_INVALID;
   const qcts_problem& p = *problem;
@@ -38,7 +40,8 @@ qcts_status run_int8(const qcts_problem* problem) {
     const int zero = planted(d8_zero_point_ignored) ? 0 : static_cast<const int8_t*>(in(p, "zero_point"))[n];
     float scale = load(QCTS_F32, in(p, "scale"), n);
     if (planted(d8_scale_as_bf16)) scale = round_to(QCTS_BF16, scale);
-    const int64_t written = planted(d8_tail_unwritten) && p.k > 8 ? p.k / 8 * 8 : p.k;
+    int64_t written = planted(d8_tail_unwritten) && p.k > 8 ? p.k / 8 * 8 : p.k;
+    if (planted(d8_streams_short) && p.n * p.ldy_bytes > kStreamedBytes && n + 1 == p.n) written -= 16;
     for (int64_t k = 0; k < written; ++k) {
       int difference = codes[n * p.k + k] - zero;
       if (planted(d8_difference_wraps)) difference = static_cast<int8_t>(difference);
