@@ -70,7 +70,7 @@ const std::vector<InputFamily>& families() {
        "sums that a narrow accumulator cannot hold",
        {"quantize_activation", "linear"}},
       {"large",
-       "a path of its own for results that caches do not hold, or that many threads share",
+       "a path of its own for results that caches do not hold",
        {"quantize", "dequantize", "pack", "unpack"}},
   };
   return table;
