@@ -103,6 +103,13 @@ template <SmallFloat kFormat>
            _mm256_mul_ps(block.part[2], high), _mm256_mul_ps(block.part[3], high)}};
 }
 
+// Of the blocks of one pass over a row.
+template <int64_t kBlocks>
+struct BlockScales {
+  alignas(32) float largest[kBlocks], factor[kBlocks];
+  uint8_t odd[kBlocks / kLanes];  // a bit a block: left to quantize_odd_block
+};
+
 // A block that holds a NaN, or is scaled by one.
 [[maybe_unused]] [[gnu::noinline]] void quantize_odd_block(uint32_t dtype, const char* from, int64_t count,
                                                            SmallFloat format, const BlockScale& scale,

@@ -11,10 +11,7 @@ namespace {
 
 constexpr int64_t kMxBlock = 32, kMxBlocks = 32;  // of elements; of blocks in a pass
 
-struct MxScales {
-  alignas(32) float largest[kMxBlocks], factor[kMxBlocks];
-  uint8_t odd[kMxBlocks / kLanes];  // a bit a block: left to quantize_odd_block
-};
+using MxScales = BlockScales<kMxBlocks>;
 
 // Elements and a power of two have products of at most 11 bits: short_codes takes them.
 template <SmallFloat kFormat, uint32_t kDtype>

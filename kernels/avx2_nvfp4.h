@@ -13,10 +13,7 @@ namespace {
 
 constexpr int64_t kNvfp4Block = 16, kNvfp4Blocks = 64;  // of elements; of blocks in a pass
 
-struct Nvfp4Scales {
-  alignas(32) float largest[kNvfp4Blocks], factor[kNvfp4Blocks];
-  uint8_t odd[kNvfp4Blocks / kLanes];  // a bit a block
-};
+using Nvfp4Scales = BlockScales<kNvfp4Blocks>;
 
 // Of blocks [g, g + 8), as nvfp4_scale has them. Odd ones are left to that: of NaN, of a factor that is
 // negative or infinite, of products that code_words does not take.

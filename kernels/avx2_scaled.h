@@ -97,8 +97,8 @@ void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t 
 }
 [[maybe_unused]] void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n,
                                             int64_t first, int64_t length) {
-  constexpr int64_t kShort = 32;  // elements whose parameters are the bound: streaming loses a twentieth
-  (length > kShort && is_past_caches(p, length)
+  constexpr int64_t kShortElems = 32;  // whose parameters are the bound: streaming loses a twentieth
+  (length > kShortElems && is_past_caches(p, length)
        ? dequantize_affine_row<true>
        : dequantize_affine_row<false>)(p, scale_dtype, n, first, length);
 }

@@ -41,15 +41,15 @@ struct Fp8Row {
   template <class Part>
   static void prepare_parts(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out,
                             const Part& part) {
-    constexpr int64_t kPart = 128;
+    constexpr int64_t kPartElems = 128;
     constexpr uint32_t kNan = 0x7FC00000;
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     uint8_t* scales = out + layout.padded_group * kBytesPerK;
     std::memcpy(scales, static_cast<const char*>(in_plane(p, "scale")) + 4 * first_n,
                 static_cast<size_t>(4 * columns));
-    for (int64_t k = 0; k < p.k; k += kPart)
+    for (int64_t k = 0; k < p.k; k += kPartElems)
       for (int64_t c = 0; c < columns; ++c)
-        part(first_n + c, k, k + kPart < p.k ? k + kPart : p.k, [&](int64_t at, uint8_t code) {
+        part(first_n + c, k, k + kPartElems < p.k ? k + kPartElems : p.k, [&](int64_t at, uint8_t code) {
           if (put_e4m3(out, c, at, code)) std::memcpy(scales + 4 * c, &kNan, 4);
         });
   }

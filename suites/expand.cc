@@ -269,9 +269,10 @@ class Expander {
         std::vector<Synthetic> dealt;
         std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(dealt),
                      [&](const Synthetic& input) { return input.activation == policy.name; });
-        // A large one takes no turn of the others.
-        const auto turns = static_cast<size_t>(std::count_if(
-            dealt.begin(), dealt.end(), [](const Synthetic& input) { return input.generator != "large"; }));
+        const auto turns =
+            static_cast<size_t>(std::count_if(dealt.begin(), dealt.end(), [](const Synthetic& input) {
+              return !find_input_family(input.generator)->is_large;
+            }));
         for (size_t i = 0; i < dealt.size(); ++i) {
           const Case c = synthetic_case(kind, op, scheme, layout, dealt[i]);
           if (!only_listed && !is_dealt(kind, op, scheme, i, std::max<size_t>(turns, 1))) continue;

@@ -71,7 +71,10 @@ const std::vector<InputFamily>& families() {
        {"quantize_activation", "linear"}},
       {"large",
        "a path of its own for results that caches do not hold",
-       {"quantize", "dequantize", "pack", "unpack"}},
+       {"quantize", "dequantize", "pack", "unpack"},
+       false,
+       false,
+       true},
   };
   return table;
 }
@@ -109,7 +112,7 @@ constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
 std::vector<Shape> shapes_of_family(const InputFamily& family, const Scheme& scheme, std::string_view layout,
                                     InputSet set) {
   constexpr int64_t kLongGroup = 128;
-  if (family.generator == "large") return {std::begin(kLarge), std::end(kLarge)};
+  if (family.is_large) return {std::begin(kLarge), std::end(kLarge)};
   std::vector<Shape> found = family.generator == "tiles" ? tiles_of(scheme) : shapes(scheme, layout);
   if (set == InputSet::few && family.generator == "one_hot" && scheme.group() >= kLongGroup)
     found.insert(found.begin(), {16, 2 * scheme.group()});
@@ -202,7 +205,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
     size_t taken = 0;
     // Other dtypes and narrow families: the first two shapes that the scheme takes.
     const bool weight_only = request.activation == kWeightOnly;
-    const size_t most = request.set == InputSet::few || family.generator == "large"     ? 1
+    const size_t most = request.set == InputSet::few || family.is_large                 ? 1
                         : family.generator == "tiles"                                   ? 4
                         : family.every_shape && dtype == DType::bfloat16 && weight_only ? 99
                                                                                         : 2;
@@ -246,7 +249,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Sc
   Carried carried(scheme);
   for (const InputFamily& family : families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
-    if (set == InputSet::few && family.generator == "large") continue;  // a second each
+    if (set == InputSet::few && family.is_large) continue;
     // Determinism asks about schedules, not about values: one family is enough.
     if (kind == Kind::determinism && family.generator != "noise") continue;
     const InputSet own = kind == Kind::determinism && op != "linear" ? InputSet::few : set;

@@ -7,7 +7,7 @@ namespace {
 
 using namespace qcts::avx2;
 
-constexpr int64_t kPart = 1024;  // codes; stay in the first cache
+constexpr int64_t kPartElems = 1024;  // stay in the first cache
 
 // count: a multiple of 8. Writes up to a multiple of 32.
 void expand_part(const uint8_t* values, const uint8_t* metadata, int64_t count, uint8_t* codes) {
@@ -29,12 +29,12 @@ void dequantize_fp8_sparse24(const qcts_problem& p, int64_t first, int64_t last)
   const void* scales = qcts::in_plane(p, "scale");
   const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
   const bool past_caches = is_past_caches(p, p.k);
-  alignas(32) uint8_t codes[kPart];
+  alignas(32) uint8_t codes[kPartElems];
   for (int64_t n = first; n < last; ++n) {
     char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
     const float scale = one_element(QCTS_F32, scales, n);
-    for (int64_t k = 0; k < p.k; k += kPart) {
-      const int64_t count = p.k - k < kPart ? p.k - k : kPart, at = n * p.k + k;
+    for (int64_t k = 0; k < p.k; k += kPartElems) {
+      const int64_t count = p.k - k < kPartElems ? p.k - k : kPartElems, at = n * p.k + k;
       expand_part(values + at / 2, metadata + at / 8, count, codes);
       scale_floats<Float8::e4m3>(p.w_dtype, codes, count, scale, past_caches, row + k * bytes);
     }

@@ -7,7 +7,7 @@ namespace {
 
 using namespace qcts::avx2;
 
-constexpr int64_t kPart = 512;  // codes; stay in the first cache
+constexpr int64_t kPartElems = 512;  // stay in the first cache
 
 // count: a multiple of 8, followed by zeros up to one of 32. Has kTooMany where a chunk does.
 __m256i compress_part(const uint8_t* codes, int64_t count, uint8_t* values, uint8_t* metadata) {
@@ -29,12 +29,12 @@ __m256i compress_part(const uint8_t* codes, int64_t count, uint8_t* values, uint
 bool quantize_rows(const qcts::Sparse24Task& task, int64_t first, int64_t last) {
   const qcts::Float8Task& dense = task.dense;
   const Float8Codes plain = plain_float8_codes(dense);
-  alignas(32) uint8_t codes[kPart];
+  alignas(32) uint8_t codes[kPartElems];
   for (int64_t row = first; row < last; ++row) {
     const float scale = float8_scale(dense, largest_of(dense.from.dtype, dense.from.row(row), dense.k));
     store_scale(dense, row, scale);
-    for (int64_t k = 0; k < dense.k; k += kPart) {
-      const int64_t count = dense.k - k < kPart ? dense.k - k : kPart, at = row * dense.k + k;
+    for (int64_t k = 0; k < dense.k; k += kPartElems) {
+      const int64_t count = dense.k - k < kPartElems ? dense.k - k : kPartElems, at = row * dense.k + k;
       quantize_float8_part(dense, plain, row, k, count, scale, false, codes);
       std::memset(codes + count, 0, static_cast<size_t>(-count & 31));
       const __m256i faults = compress_part(codes, count, task.values + at / 2, task.metadata + at / 8);
