@@ -66,9 +66,11 @@ void time_rounds(std::vector<Lane>& lanes, double budget_s, uint64_t seed) {
   size_t next_check = kFirstCheck;
   for (size_t round = 0; round < kMostRounds; ++round) {
     if (round >= kFewestRounds && seconds_since(start) >= budget_s) return;
+    const size_t pair = round / 2;
     for (size_t i = 0; i < lanes.size(); ++i) {
-      Lane& lane = lanes[round % 2 == 0 ? i : lanes.size() - 1 - i];
-      const bool takes_part = round / 2 % lane.every == 0;
+      const size_t place = round % 2 == 0 ? i : lanes.size() - 1 - i;
+      Lane& lane = lanes[(pair + place) % lanes.size()];
+      const bool takes_part = pair % lane.every == 0;
       lane.us.push_back(takes_part ? lane.time_once() : std::numeric_limits<double>::quiet_NaN());
     }
     if (round + 1 != next_check) continue;

@@ -13,7 +13,8 @@
 
 namespace qcts {
 
-// Another contender, slower: after each call it waits for `part` of the time that the call took.
+// Another contender, slower: after each call it waits for `part` of the time that the call took. What the
+// watch itself costs, three looks at the clock (0.3 % of a call of 26 us), a part of 0 costs as well.
 class Slowed final : public Contender {
  public:
   Slowed(Contender& other, double part) : other_(other), part_(part) {}
@@ -36,10 +37,11 @@ struct StopwatchRequest {
 struct StopwatchRow {
   std::string full_id;
   uint64_t runs = 0;
-  uint64_t alarms = 0;      // against itself, planted 0 %
-  uint64_t found = 0;       // the planted part: is_slower()
-  uint64_t not_within = 0;  // of the planted part: the interval misses what was planted
-  double widest = 0;        // half-width of an A/A interval, relative
+  uint64_t alarms = 0;          // against itself, planted 0 %
+  uint64_t found = 0;           // the planted part: is_slower()
+  uint64_t itself_missed = 0;   // the interval against itself does not hold 1
+  uint64_t planted_missed = 0;  // the interval of the planted part does not hold it
+  double widest = 0;            // half-width of an A/A interval, relative
 };
 
 // Builtin kernels alone, one thread. `on_run` hears how many runs are done. Throws std::runtime_error when

@@ -1,6 +1,8 @@
 // Questions to what times, on made-up samples: a base of 100 us, 1 % of noise, seeds 1 to 60.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <string>
 #include <thread>
 
 #include "reference/numerics/noise.h"
@@ -97,6 +99,39 @@ bool cold_start_is_not_counted(const Parts& parts) {
   return !lanes[0].us.empty() && lanes[0].us.front() < 100e3;
 }
 
+// Takes no time; writes down whose sample it is.
+class Signs final : public Contender {
+ public:
+  Signs(char name, std::string& book) : name_(name), book_(book) {}
+  void call(size_t) override {}
+  size_t copies() const override { return 1; }
+  double time_us(size_t, size_t, bool) override {
+    book_ += name_;
+    return 100;
+  }
+
+ private:
+  char name_;
+  std::string& book_;
+};
+
+// What a place in the order costs must fall on every lane alike. A sample signs twice (a call before it is
+// not timed); those before the first round are left out.
+bool every_lane_comes_first(const Parts& parts) {
+  std::string book;
+  Signs a('a', book), b('b', book), c('c', book);
+  std::vector<Lane> lanes = {
+      {.name = "a", .contender = &a}, {.name = "b", .contender = &b}, {.name = "c", .contender = &c}};
+  parts.time(lanes, 1, 1);
+  const size_t round = 2 * lanes.size();
+  std::string firsts;
+  for (size_t at = book.size() - round * lanes[0].us.size(); at < book.size(); at += round)
+    firsts += book[at];
+  const auto [least, most] = std::minmax(
+      {std::ranges::count(firsts, 'a'), std::ranges::count(firsts, 'b'), std::ranges::count(firsts, 'c')});
+  return most > 0 && most - least <= 2;
+}
+
 constexpr Question kBenchQuestions[] = {
     {"bench.middle_of_three", "the median is another statistic", middle_of_three},
     {"bench.interval_covers", "the interval misses the truth more often than it says", interval_covers},
@@ -107,6 +142,7 @@ constexpr Question kBenchQuestions[] = {
     {"bench.equal_speeds_do_not_alarm", "equal speeds do not meet a target 1 % below",
      equal_speeds_do_not_alarm},
     {"bench.too_few_say_nothing", "two samples decide", too_few_say_nothing},
+    {"bench.every_lane_comes_first", "one lane keeps the first place", every_lane_comes_first},
     {"bench.cold_start_is_not_counted", "the first call is counted", cold_start_is_not_counted},
 };
 

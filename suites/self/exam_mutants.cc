@@ -259,7 +259,8 @@ void drop_repeated(std::vector<MergePart>& parts, bool keep_later, bool also_oth
       RunRecord &loses = keep_later ? earlier : later, &keeps = keep_later ? later : earlier;
       loses.head.cases -= std::erase_if(loses.verdicts, [&](const Verdict& verdict) {
         return std::ranges::any_of(keeps.verdicts, [&](const Verdict& other) {
-          return other.full_id() == verdict.full_id() && (also_other_status || other.status == verdict.status);
+          return other.full_id() == verdict.full_id() &&
+                 (also_other_status || other.status == verdict.status);
         });
       });
     }
@@ -329,6 +330,14 @@ bool strike_bench(std::string_view mutant, Parts& parts) {
     parts.time = [](std::vector<Lane>& lanes, double budget_s, uint64_t seed) {
       for (Lane& lane : lanes) lane.us.push_back(lane.time_once());
       time_rounds(lanes, budget_s, seed);
+    };
+  else if (mutant == "b_candidate_always_outermost")
+    parts.time = [](std::vector<Lane>& lanes, double, uint64_t) {
+      for (size_t round = 0; round < 64; ++round)
+        for (size_t i = 0; i < lanes.size(); ++i) {
+          Lane& lane = lanes[round % 2 == 0 ? i : lanes.size() - 1 - i];
+          lane.us.push_back(lane.time_once());
+        }
     };
   else if (mutant == "b_aa_alarms")
     parts.at_least = [](const Interval& ratio, double limit) {
