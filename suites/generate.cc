@@ -18,19 +18,26 @@
 namespace qcts {
 namespace {
 
+// By turns two of every four along k stay, in each of the six ways, or fewer in each of the others; every
+// other zero is a negative one.
+void keep_two_of_four(Floats& w, bool fewer) {
+  constexpr int kKept[] = {0b0011, 0b0101, 0b1001, 0b0110, 0b1010, 0b1100, 0b0001, 0b0010, 0b0100, 0b1000, 0};
+  const int64_t ways = fewer ? std::ssize(kKept) : 6;
+  for (int64_t r = 0; r < w.rows; ++r)
+    for (int64_t c = 0; c < w.cols; ++c)
+      if ((kKept[(3 * r + c / 4) % ways] >> c % 4 & 1) == 0) w.at(r, c) = (r + c) % 2 == 0 ? 0.0 : -0.0;
+}
+
 // Noise; neighbouring rows and groups differ by a factor of 4, so that a scale taken from the neighbour
-// shows.
-Floats noise_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed) {
+// shows. `fewer`: of a 2:4 sparse weight, some chunks with fewer than two.
+Floats noise_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed, bool fewer = true) {
   constexpr double kSteps[3] = {0.0625, 0.25, 1.0};
   Floats w(shape.dtype, shape.n, shape.k);
   const int64_t group = group_length(scheme, shape);
   for (int64_t r = 0; r < shape.n; ++r)
     for (int64_t c = 0; c < shape.k; ++c)
       w.at(r, c) = noise(seed, static_cast<uint64_t>(r * shape.k + c)) * kSteps[(r + c / group) % 3];
-  if (is_sparse(scheme, shape))  // two of four, by turns
-    for (int64_t r = 0; r < shape.n; ++r)
-      for (int64_t c = 0; c < shape.k; ++c)
-        if ((r + c / 4 + c % 4) % 4 > 1) w.at(r, c) = 0;
+  if (is_sparse(scheme, shape)) keep_two_of_four(w, fewer);
   return w;
 }
 
@@ -272,6 +279,8 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   }
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == "zero_rows") zero_some_rows(w);
+  if (synthetic.generator == "not_sparse")  // the last chunk alone
+    for (int64_t i = 1; i <= 3; ++i) w.at(shape.n - 1, shape.k - i) = 0.25;
   input.x = w.bytes();
 }
 
@@ -282,14 +291,15 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
     input.planes = random_planes(scheme, shape, seed);
     return;
   }
-  Floats w = noise_weight(scheme, shape, seed);
+  const bool has_all_codes = synthetic.generator == "all_codes" || synthetic.generator == "one_hot";
+  Floats w = noise_weight(scheme, shape, seed, !has_all_codes);
   if (synthetic.generator == "zero_rows") zero_some_rows(w);
   if (synthetic.generator == "tiles") make_heavy(w);
   input.planes = quantized(scheme, shape, w.bytes());
-  if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot")
+  if (has_all_codes) {
     plant_all_codes(scheme, shape, input.planes, op != "linear");
-  if (synthetic.generator == "all_codes" || synthetic.generator == "one_hot")
     scramble_scales(input.planes, seed + 3);
+  }
   if (synthetic.generator == "extremes") {
     plant_all_codes(scheme, shape, input.planes, false);
     stretch_scales(input.planes);
@@ -297,9 +307,9 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
 }
 
 bool known_generator(std::string_view name) {
-  for (const std::string_view known :
-       {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums", "one_hot", "cancelling",
-        "last_k", "non_finite", "zero_points", "tiny_scales", "overflow", "hard_x", "tiles", "large"})
+  for (const std::string_view known : {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums",
+                                       "one_hot", "cancelling", "last_k", "non_finite", "zero_points",
+                                       "tiny_scales", "overflow", "hard_x", "tiles", "large", "not_sparse"})
     if (name == known) return true;
   return is_relation(name);
 }

@@ -75,6 +75,9 @@ const std::vector<InputFamily>& families() {
        false,
        false,
        true},
+      {"not_sparse",
+       "a weight that the scheme cannot hold kept all the same, with something lost",
+       {"quantize"}},
   };
   return table;
 }
@@ -156,7 +159,8 @@ class Carried {
     // Of the families, those that noise makes; a row of zeros has no codes there.
     if (is_sparse(scheme_, shape))
       return generator == "noise" || generator == "all_codes" || generator == "one_hot" ||
-             generator == "last_k" || generator == "large";
+             generator == "last_k" || generator == "large" || generator == "not_sparse";
+    if (generator == "not_sparse") return false;
     if (op == "linear" && !remembered(finite_, shape, has_finite_weights)) return false;
     if (generator != "exact_sums" && !is_relation(generator)) return carries(scheme_, generator, shape);
     return remembered(exact_, shape, has_exact_sums) &&

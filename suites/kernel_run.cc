@@ -189,7 +189,7 @@ void KernelRun::check_untouched() const {
     if (!input.buffer->holds(input.bytes)) throw OverrunFault("wrote into its input " + input.buffer->name());
 }
 
-KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
+qcts_status KernelRun::attempt(Poison poison, const KernelAnswer* previous) {
   for (GuardedBuffer& buffer : buffers_) buffer.paint(poison);
   prepare_once();
   if (workspace_) workspace_->poison(poison);
@@ -200,11 +200,14 @@ KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
                                                    : std::span<const std::byte>());
 
   const qcts_status status = provider_run(kernel_, problem_);
-  if (status != QCTS_OK)
+  check_untouched();
+  return status;
+}
+
+KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
+  if (const qcts_status status = attempt(poison, previous); status != QCTS_OK)
     throw ProviderFault("run() returned " + std::to_string(static_cast<int>(status)) +
                         " on a problem that supports() takes");
-  check_untouched();
-
   KernelAnswer answer;
   if (y_) answer.y = y_->read();
   for (size_t i = 0; i < out_specs_.size(); ++i)

@@ -65,8 +65,10 @@ class KernelRun {
 
   Support supports() const;
   // Poisons the outputs and the workspace, prepares once, calls, checks the red zones, the inputs and what
-  // `prepare` wrote. Throws ProviderFault for a broken contract and for any status but QCTS_OK. Call only
-  // when supports() says yes.
+  // `prepare` wrote; what run said. Throws ProviderFault for a broken contract. Call only when supports()
+  // says yes.
+  qcts_status attempt(Poison poison, const KernelAnswer* previous = nullptr);
+  // The same where nothing but QCTS_OK will do: throws ProviderFault for any other status.
   KernelAnswer run(Poison poison, const KernelAnswer* previous = nullptr);
 
   // Other rows of x in place of those that it was made with, as many bytes.

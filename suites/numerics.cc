@@ -204,6 +204,7 @@ class NumericsJudge {
       verdict_.reason = support.reason;
       return;
     }
+    if (question_.is_refused) return judge_refusal(first);
     if (context_.coverage && !case_id_.empty())
       verdict_.coverage = context_.coverage->note(case_id_, question_);
     try {
@@ -220,6 +221,19 @@ class NumericsJudge {
   void fail(std::string reason) {
     verdict_.status = Status::fail;
     verdict_.reason = std::move(reason);
+  }
+
+  void judge_refusal(KernelRun& run) {
+    try {
+      const qcts_status status = run.attempt(Poison::nan);
+      if (status == QCTS_FAILED)
+        verdict_.status = Status::pass;
+      else
+        fail("run() returned " + std::to_string(static_cast<int>(status)) +
+             " for a weight that the scheme cannot hold: QCTS_FAILED is wanted, before anything is lost");
+    } catch (const ProviderFault& fault) {
+      fail(fault.what());
+    }
   }
 
   // As odd as the kernel takes: one element off alignment, rows further apart.

@@ -181,27 +181,42 @@ Question ask_synthetic(const Case& c, uint64_t seed) {
   Synthetic synthetic = *c.synthetic;
   if (seed != 0) synthetic.seed = splitmix64(synthetic.seed, seed);
   Generated made = generate(*c.scheme, c.op, c.layout, synthetic, synthetic.seed);
-  Question question;
-  question.input = std::move(made.input);
+  Question question = question_about(std::move(made.input));
+  if (question.is_refused != (synthetic.generator == "not_sparse"))
+    throw std::logic_error(c.id + ": the reference has another opinion of what the scheme holds");
   question.exact_sums = made.exact;
   question.related = std::move(made.related);
   if (!question.related.empty()) question.relation = synthetic.generator;
-  const KernelInput& input = question.input;
-  const Scheme& scheme = *c.scheme;
-  if (c.op == "quantize")
-    question.expected.planes = scheme.quantize({input.weight.dtype, input.weight.n, input.weight.k, input.x});
-  else if (c.op == "quantize_activation")
-    question.expected.planes = scheme.quantize_activation(input.x_matrix(), input.activation, input.planes);
-  else if (c.op == "dequantize")
-    question.expected.y = scheme.dequantize(input.planes, input.weight);
-  else if (c.op == "pack")
-    question.expected.planes = scheme.pack(input.planes, input.weight, input.layout);
-  else if (c.op == "unpack")
-    question.expected.planes = scheme.unpack(input.planes, input.weight, input.layout);
   return question;
 }
 
 }  // namespace
+
+Question question_about(KernelInput asked) {
+  Question question;
+  question.input = std::move(asked);
+  const KernelInput& input = question.input;
+  const Scheme& scheme = *input.scheme;
+  if (input.op == "quantize") {
+    try {
+      question.expected.planes =
+          scheme.quantize({input.weight.dtype, input.weight.n, input.weight.k, input.x}, input.layout);
+    } catch (const std::invalid_argument&) {
+      question.is_refused = true;
+    }
+  } else if (input.op == "quantize_activation") {
+    question.expected.planes = scheme.quantize_activation(input.x_matrix(), input.activation, input.planes);
+  } else if (input.op == "dequantize") {
+    question.expected.y = scheme.dequantize(input.planes, input.weight);
+  } else if (input.op == "pack") {
+    question.expected.planes = scheme.pack(input.planes, input.weight, input.layout);
+  } else if (input.op == "unpack") {
+    question.expected.planes = scheme.unpack(input.planes, input.weight, input.layout);
+  } else if (input.op != "linear") {
+    throw std::invalid_argument("the reference knows no op " + input.op);
+  }
+  return question;
+}
 
 Question ask(const Case& c, uint64_t seed) {
   if (c.golden) return ask_golden(c);

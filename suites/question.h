@@ -18,12 +18,16 @@ namespace qcts {
 struct Question {
   KernelInput input;
   KernelAnswer expected;    // every op but linear: wanted bit for bit
+  bool is_refused = false;  // quantize: the scheme cannot hold this weight, so QCTS_FAILED is wanted
   bool exact_sums = false;  // linear: y is wanted bit for bit
   std::string relation;     // linear: one of generate_related.h, between y and the answers to `related`
   std::vector<KernelInput> related;
   std::vector<std::byte> recorded_y;  // linear on a golden: what the real library answered; empty otherwise
   bool recorded_dense = false;        // by multiplying x and the weight, both dequantized to x's dtype
 };
+
+// `input`, with what the reference says of it; of linear it says nothing here: LinearTruth.
+Question question_about(KernelInput input);
 
 // Synthetic cases are expected to mean what the reference says; golden ones what the producer's own files
 // say. `seed` is mixed into synthetic inputs. Throws Refused or std::runtime_error when the golden does not

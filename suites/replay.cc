@@ -175,25 +175,8 @@ Replay read_replay(const std::filesystem::path& path) {
 }
 
 Question question_of(const Replay& replay) {
-  Question question;
-  question.input = replay.input;
-  const KernelInput& input = question.input;
-  const Scheme& scheme = *input.scheme;
-  if (input.op == "linear")
-    question.exact_sums = replay.exact_sums;
-  else if (input.op == "quantize")
-    question.expected.planes =
-        scheme.quantize({input.weight.dtype, input.weight.n, input.weight.k, input.x}, input.layout);
-  else if (input.op == "quantize_activation")
-    question.expected.planes = scheme.quantize_activation(input.x_matrix(), input.activation, input.planes);
-  else if (input.op == "dequantize")
-    question.expected.y = scheme.dequantize(input.planes, input.weight);
-  else if (input.op == "pack")
-    question.expected.planes = scheme.pack(input.planes, input.weight, input.layout);
-  else if (input.op == "unpack")
-    question.expected.planes = scheme.unpack(input.planes, input.weight, input.layout);
-  else
-    throw std::invalid_argument("op " + input.op + " cannot be replayed");
+  Question question = question_about(replay.input);
+  question.exact_sums = replay.input.op == "linear" && replay.exact_sums;
   return question;
 }
 

@@ -75,12 +75,14 @@ constexpr Reach kReaches[] = {
     {"qix_", QCTS_OP_QUANTIZE, 0, "intx"},
     {"qip_", QCTS_OP_QUANTIZE, 0, "int4_plain"},
     {"qtq_", QCTS_OP_QUANTIZE, 0, "tinyq"},
+    {"qsp_", QCTS_OP_QUANTIZE, 0, "fp8_sparse24"},
     {"dmx_", QCTS_OP_DEQUANTIZE, 0, "mx"},
     {"dnv_", QCTS_OP_DEQUANTIZE, 0, "nvfp4"},
     {"dnf_", QCTS_OP_DEQUANTIZE, 0, "nf4"},
     {"dix_", QCTS_OP_DEQUANTIZE, 0, "intx"},
     {"dip_", QCTS_OP_DEQUANTIZE, 0, "int4_plain"},
     {"dtq_", QCTS_OP_DEQUANTIZE, 0, "tinyq"},
+    {"dsp_", QCTS_OP_DEQUANTIZE, 0, "fp8_sparse24"},
     {"ps_", QCTS_OP_PACK, 0, "mx"},
     {"ps_", QCTS_OP_PACK, 0, "nvfp4"},
     {"us_", QCTS_OP_UNPACK, 0, "mx"},
@@ -99,6 +101,7 @@ constexpr Reach kReaches[] = {
     {"lix_", QCTS_OP_LINEAR, 0, "intx"},
     {"lip_", QCTS_OP_LINEAR, 0, "int4_plain"},
     {"ltq_", QCTS_OP_LINEAR, 0, "tinyq"},
+    {"lsp_", QCTS_OP_LINEAR, 0, "fp8_sparse24"},
 };
 
 bool is_first_family(std::string_view scheme) {

@@ -167,6 +167,8 @@ const qcts_kernel linear_nf4 = make<linear_nf4, nf4_term, plain_x>("nf4");
 const qcts_kernel linear_intx = make<linear_intx, intx_term, plain_x>("intx");
 const qcts_kernel linear_int4_plain = make<linear_int4_plain, int4_plain_term, plain_x>("int4_plain");
 const qcts_kernel linear_tinyq = make<linear_tinyq, tinyq_term, plain_x>("tinyq");
+const qcts_kernel linear_fp8_sparse24 =
+    make<linear_fp8_sparse24, fp8_sparse24_term, plain_x>("fp8_sparse24");
 const qcts_kernel linear_mx_dyn = make<linear_mx_dyn, mx_term, mx_x>("mx:dyn_block32");
 const qcts_kernel linear_nvfp4_dyn = make<linear_nvfp4_dyn, nvfp4_term, nvfp4_x>(
     "nvfp4:dyn_block16,dyn_tensor_block16,static_tensor_block16", 0);

@@ -204,5 +204,6 @@ const qcts_kernel dequantize_nf4 = make<dequantize_nf4, nf4_term>("nf4");
 const qcts_kernel dequantize_intx = make<dequantize_intx, intx_term>("intx");
 const qcts_kernel dequantize_int4_plain = make<dequantize_int4_plain, int4_plain_term, true>("int4_plain");
 const qcts_kernel dequantize_tinyq = make<dequantize_tinyq, tinyq_term>("tinyq");
+const qcts_kernel dequantize_fp8_sparse24 = make<dequantize_fp8_sparse24, fp8_sparse24_term>("fp8_sparse24");
 
 }  // namespace qcts::mutants
