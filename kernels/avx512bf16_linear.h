@@ -336,18 +336,22 @@ void prepare_weight(const qcts_problem* problem, void* prepared) {
 }
 
 template <class Scheme>
-void run_linear(const qcts_problem* problem) {
+Frame frame_of(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   const Layout layout = layout_of<Scheme>(p);
   auto* x = static_cast<uint16_t*>(p.workspace);
-  Frame frame = {problem,
-                 layout,
-                 static_cast<const uint8_t*>(p.prepared),
-                 !follows_streams(),
-                 x,
-                 reinterpret_cast<float*>(x + p.m * layout.x_stride)};
-  parallel_for(p.threads, p.m, 8, copy_rows<Scheme>, &frame);
-  parallel_for(p.threads, layout.blocks, 1, multiply_blocks<Scheme>, &frame);
+  return {problem,
+          layout,
+          static_cast<const uint8_t*>(p.prepared),
+          !follows_streams(),
+          x,
+          reinterpret_cast<float*>(x + p.m * layout.x_stride)};
+}
+template <class Scheme>
+void run_linear(const qcts_problem* problem) {
+  Frame frame = frame_of<Scheme>(problem);
+  parallel_for(problem->threads, problem->m, 8, copy_rows<Scheme>, &frame);
+  parallel_for(problem->threads, frame.layout.blocks, 1, multiply_blocks<Scheme>, &frame);
 }
 
 // x as it is, or not at all: rounding it would be another kernel.
@@ -364,11 +368,12 @@ qcts_status run_bf16(const qcts_problem* problem) {
                                                                 : QCTS_INVALID;
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, class Scheme, auto kRun = run_linear<Scheme>,
+          auto kWorkspaceBytes = workspace_bytes<Scheme>>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description) {
   return linear_entry(scheme, "avx512bf16", description,
                       numerics_of_sums(QCTS_F32, QCTS_NONE, QCTS_NUM_FLUSH_SUBNORMALS),
-                      {supports_bf16<kKernel>, run_bf16<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
+                      {supports_bf16<kKernel>, run_bf16<kKernel, kRun>, kWorkspaceBytes,
                        prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
 }
 
