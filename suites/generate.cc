@@ -238,8 +238,8 @@ bool has_rows_apart(const Scheme& scheme, const Synthetic& synthetic) {
   return true;
 }
 
-// Is the scale of x given, so that no element of x changes what another becomes?
-bool has_given_scale(const Scheme& scheme, const Synthetic& synthetic) {
+// Is every scale of x given, so that no element of x changes what another becomes?
+bool has_scales_given(const Scheme& scheme, const Synthetic& synthetic) {
   return std::ranges::any_of(scheme.policy_specs(synthetic.weight, synthetic.activation),
                              [](const PlaneSpec& spec) { return spec.name == "act_quant_scale"; });
 }
@@ -307,9 +307,10 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
 }
 
 bool known_generator(std::string_view name) {
-  for (const std::string_view known : {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums",
-                                       "one_hot", "cancelling", "last_k", "non_finite", "zero_points",
-                                       "tiny_scales", "overflow", "hard_x", "tiles", "large", "not_sparse"})
+  for (const std::string_view known :
+       {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums", "one_hot", "cancelling",
+        "last_k", "non_finite", "zero_points", "tiny_scales", "overflow", "hard_x", "tiles", "large",
+        "not_sparse", "given_scales"})
     if (name == known) return true;
   return is_relation(name);
 }
@@ -325,7 +326,7 @@ std::vector<std::byte> rows_of_x(const Scheme& scheme, const Synthetic& syntheti
   Floats x = noise_rows(shape.dtype, synthetic.m, shape.k, seed, 1.0);
   if (synthetic.generator == "zero_rows") zero_some_rows(x);
   if (synthetic.generator == "hard_x")
-    harden_x(x, has_rows_apart(scheme, synthetic) || has_given_scale(scheme, synthetic));
+    harden_x(x, has_rows_apart(scheme, synthetic) || has_scales_given(scheme, synthetic));
   return x.bytes();
 }
 

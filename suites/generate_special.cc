@@ -121,7 +121,32 @@ void overflow(const Scheme& scheme, uint64_t seed, KernelInput& input) {
   scale_parameters(input.planes, 0, 126);
 }
 
+// torchao 0.18.0, eager on a CPU, takes them as the reference does, bit for bit: nvfp4's and float8's.
+constexpr double kGivenScales[] = {0x1p-149, 0x1.8p-127, 0x1p-20, 0x1p20, 0x1.cp127, -1, kInfinity, kNan, 0};
+
+bool is_given_scale(std::string_view plane) {
+  return plane == "act_quant_scale" || plane == "act_per_tensor_scale";
+}
+
+void give_scale(KernelInput& input) {
+  for (Plane& plane : input.planes)
+    if (is_given_scale(plane.name)) store_float(plane.dtype, plane.bytes, 0, kGivenScales[input.m - 1]);
+  for (int64_t i = 0; i < input.m * input.weight.k; i += 7)
+    store_float(input.x_dtype, input.x, static_cast<uint64_t>(i), 0);
+}
+
 }  // namespace
+
+bool has_given_scale(const Scheme& scheme, const WeightShape& shape, std::string_view activation) {
+  return std::ranges::any_of(scheme.policy_specs(shape, activation),
+                             [](const PlaneSpec& spec) { return is_given_scale(spec.name); });
+}
+
+std::vector<int64_t> given_scale_batches() {
+  std::vector<int64_t> batches;
+  for (int64_t m = 1; m <= std::ssize(kGivenScales); ++m) batches.push_back(m);
+  return batches;
+}
 
 bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {
   if (generator == "zero_points")
@@ -159,6 +184,8 @@ bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& sy
   else if (generator == "tiny_scales")
     scale_parameters(input.planes, -60, -122),
         input.bias.clear();  // beside which nothing of these would show
+  else if (generator == "given_scales")
+    give_scale(input);
   else if (generator == "overflow")
     overflow(scheme, seed, input);
   else

@@ -3,23 +3,30 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "suites/case.h"
 #include "suites/kernel_run.h"
 
 namespace qcts {
 
+// Does a checkpoint give the scale of x under this policy?
+bool has_given_scale(const Scheme& scheme, const WeightShape& shape, std::string_view activation);
+// The numbers of rows of x for which "given_scales" has a scale, one each.
+std::vector<int64_t> given_scale_batches();
+
 // Can this scheme carry the generator in this dtype? true for every generator that is not one of this file's.
 bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape);
 
-// Turns an input of generator "noise" into one of "non_finite", "zero_points", "tiny_scales" or "overflow".
-// false: none of these. non_finite   quantize: a NaN, +Inf or -Inf in three rows of four. linear: a NaN in
-// the last of several rows of x; a NaN scale, or NaN
-//              codes where there are such; zeros in the first row of x under the latter
+// Turns an input of generator "noise" into one of those below; false: it is none of them.
+// non_finite   quantize: a NaN, +Inf or -Inf in three rows of four. linear: a NaN in the last of several
+//              rows of x; a NaN scale, or NaN codes where there are such; zeros in the first row of x under
+//              the latter
 // zero_points  integer zero points over a byte's whole range, another in each row; so in linear of hard_x,
 //              and where a producer's forward never reads them
 // tiny_scales  scales (and zeros) times 2^-60 in even rows or groups, 2^-122 in odd ones
-// overflow     the answers of odd rows, sums of positive terms, lie beyond the largest finite number; even ones are small
+// given_scales the given scale of x is one that no quantizer finds; some of x is zero
+// overflow     answers of odd rows, sums of positive terms, beyond the largest finite number; even ones small
 bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& synthetic, uint64_t seed,
                   KernelInput& input);
 

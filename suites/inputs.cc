@@ -78,6 +78,10 @@ const std::vector<InputFamily>& families() {
       {"not_sparse",
        "a weight that the scheme cannot hold kept all the same, with something lost",
        {"quantize"}},
+      {"given_scales",
+       "a scale of x that a checkpoint gives and no quantizer finds: zero, subnormal, negative, infinite, "
+       "NaN",
+       {"quantize_activation"}},
   };
   return table;
 }
@@ -136,6 +140,7 @@ std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Sh
   // One row of x and a third of the weight's rows zero leave too few sums that a changed code would move out
   // of their bounds.
   if (generator == "zero_rows" || generator == "hard_x") return {5};
+  if (generator == "given_scales") return given_scale_batches();
   if (generator == "tiles" && shape.first == kDecodeColumns) return {1};
   if (generator == "tiles") return {shape.first > 256 || shape.second > 2048 ? 2 : 37};
   if (generator == "noise")
@@ -209,7 +214,8 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
     size_t taken = 0;
     // Other dtypes and narrow families: the first two shapes that the scheme takes.
     const bool weight_only = request.activation == kWeightOnly;
-    const size_t most = request.set == InputSet::few || family.is_large                 ? 1
+    const bool gives_scale = family.generator == "given_scales";
+    const size_t most = request.set == InputSet::few || family.is_large || gives_scale  ? 1
                         : family.generator == "tiles"                                   ? 4
                         : family.every_shape && dtype == DType::bfloat16 && weight_only ? 99
                                                                                         : 2;
@@ -220,12 +226,13 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       // x knows no columns.
       if (request.op == "quantize_activation" && n > 256) continue;
       if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout) ||
-          !request.carried(request.op, family.generator, weight))
+          !request.carried(request.op, family.generator, weight) ||
+          (gives_scale && !has_given_scale(request.scheme, weight, request.activation)))
         continue;
       std::vector<int64_t> batches = {1};
       if (has_rows_of_x(request.op))
         batches = batch_sizes(request.kind, family.generator, {n, k}, taken == 0 && weight_only);
-      if (request.op == "quantize_activation" && family.generator != "tiles") batches = {5};
+      if (request.op == "quantize_activation" && family.generator != "tiles" && !gives_scale) batches = {5};
       if (request.set == InputSet::few) batches = {batches.back()};
       ++taken;
       for (const int64_t m : batches) {

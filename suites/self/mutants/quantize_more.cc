@@ -110,8 +110,10 @@ void mx_planes(const qcts_problem& p) {
 // Of x: at two levels unless "dyn_block16"; "static_tensor_block16" has its scale in a plane.
 float nvfp4_whole_of(const qcts_problem& p, const std::vector<float>& all) {
   const bool given = !is_weight(p) && std::strcmp(p.activation, "static_tensor_block16") == 0;
-  if (given && !planted(anv_static_scale_chosen))
-    return load(QCTS_F32, plane_data(p.planes, p.n_planes, "act_per_tensor_scale"), 0);
+  if (given && !planted(anv_static_scale_chosen)) {
+    const float scale = load(QCTS_F32, plane_data(p.planes, p.n_planes, "act_per_tensor_scale"), 0);
+    return scale == 0 && planted(anv_given_zero_is_one) ? 1.0f : scale;
+  }
   return nvfp4_whole(planted(anv_whole_of_first_row) ? part(all, 0, p.k) : part(all, 0, row_count(p) * p.k));
 }
 
