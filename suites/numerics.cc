@@ -16,6 +16,9 @@
 namespace qcts {
 namespace {
 
+constexpr int64_t kLargeElems = int64_t{1} << 22;
+constexpr uint32_t kLargeThreads = 3;  // no part of a power of two
+
 struct Finding {
   std::optional<Mismatch> mismatch;
   double worst = 0;  // of the bound
@@ -236,16 +239,21 @@ class NumericsJudge {
     }
   }
 
-  // As odd as the kernel takes: one element off alignment, rows further apart.
+  // As odd as the kernel takes: one element off alignment, rows further apart; of the family "large" by
+  // several threads, because determinism asks for nothing so large.
   bool run_loosely(const KernelAnswer& first_answer) {
     const KernelAnswer wrong = displaced(first_answer);
-    for (const RunOptions& options : {RunOptions{context_.threads, 1, 3}, RunOptions{context_.threads, 1, 0},
-                                      RunOptions{context_.threads, 0, 0}}) {
+    const WeightShape& weight = question_.input.weight;
+    const uint32_t threads =
+        weight.n * weight.k > kLargeElems ? std::max(context_.threads, kLargeThreads) : context_.threads;
+    for (const RunOptions& options :
+         {RunOptions{threads, 1, 3}, RunOptions{threads, 1, 0}, RunOptions{threads, 0, 0}}) {
       KernelRun run(kernel_, question_.input, options);
       if (run.supports().status != QCTS_OK) continue;
       const std::string how =
           std::string(options.misalign_elems ? "buffers one element off alignment" : "aligned buffers") +
-          (options.gap_elems ? ", rows apart" : "");
+          (options.gap_elems ? ", rows apart" : "") +
+          (threads != context_.threads ? ", " + std::to_string(threads) + " threads" : "");
       const Attempt zeros{how + ", outputs poisoned with zeros", run.run(Poison::zeros)};
       if (!judged(zeros)) return false;
       const Attempt stale{how + ", outputs holding another answer", run.run(Poison::previous, &wrong)};

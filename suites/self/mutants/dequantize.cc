@@ -42,6 +42,9 @@ qcts_status run_int8(const qcts_problem* problem) {
     if (planted(d8_scale_as_bf16)) scale = round_to(QCTS_BF16, scale);
     int64_t written = planted(d8_tail_unwritten) && p.k > 8 ? p.k / 8 * 8 : p.k;
     if (planted(d8_streams_short) && p.n * p.ldy_bytes > kStreamedBytes && n + 1 == p.n) written -= 16;
+    if (planted(d8_streams_lose_seam) && p.n * p.ldy_bytes > kStreamedBytes && p.threads > 1 &&
+        n == p.n / p.threads)
+      written -= 16;
     for (int64_t k = 0; k < written; ++k) {
       int difference = codes[n * p.k + k] - zero;
       if (planted(d8_difference_wraps)) difference = static_cast<int8_t>(difference);
