@@ -238,8 +238,8 @@ bool has_rows_apart(const Scheme& scheme, const Synthetic& synthetic) {
   return true;
 }
 
-// Is every scale of x given, so that no element of x changes what another becomes?
-bool has_scales_given(const Scheme& scheme, const Synthetic& synthetic) {
+// Is every scale of x given? Then no element of x changes what another becomes.
+bool quantizes_elements_apart(const Scheme& scheme, const Synthetic& synthetic) {
   return std::ranges::any_of(scheme.policy_specs(synthetic.weight, synthetic.activation),
                              [](const PlaneSpec& spec) { return spec.name == "act_quant_scale"; });
 }
@@ -326,7 +326,7 @@ std::vector<std::byte> rows_of_x(const Scheme& scheme, const Synthetic& syntheti
   Floats x = noise_rows(shape.dtype, synthetic.m, shape.k, seed, 1.0);
   if (synthetic.generator == "zero_rows") zero_some_rows(x);
   if (synthetic.generator == "hard_x")
-    harden_x(x, has_rows_apart(scheme, synthetic) || has_scales_given(scheme, synthetic));
+    harden_x(x, has_rows_apart(scheme, synthetic) || quantizes_elements_apart(scheme, synthetic));
   return x.bytes();
 }
 

@@ -35,7 +35,7 @@ typedef enum qcts_dtype {
 } qcts_dtype;
 
 typedef enum qcts_op {
-  QCTS_OP_QUANTIZE = 1,            /* x [n,k] of w_dtype -> out_planes in layout "plain" */
+  QCTS_OP_QUANTIZE = 1,            /* x [n,k] of w_dtype -> out_planes in layout "plain"; QCTS_FAILED where the scheme cannot hold x */
   QCTS_OP_QUANTIZE_ACTIVATION = 2, /* x [m,k] -> out_planes */
   QCTS_OP_DEQUANTIZE = 3,          /* planes "plain" -> y [n,k] of w_dtype, bit-exact */
   QCTS_OP_PACK = 4,                /* planes "plain" -> out_planes in `layout` */
