@@ -216,6 +216,7 @@ template <uint32_t kDtype, bool kTame>
 // row alone memory rests while ranges are taken (AVX-512, 4096 x 4096, one thread: 1.06 times as long).
 template <int64_t kBytes>
 [[gnu::always_inline]] inline void fetch_rows(const char* at, int64_t row_bytes) {
+#pragma GCC unroll 4
   for (int64_t byte = 0; byte < kBytes; byte += 64) {
     _mm_prefetch(at + row_bytes + byte, _MM_HINT_T0);
     _mm_prefetch(at + 2 * row_bytes + byte, _MM_HINT_T1);
@@ -255,16 +256,14 @@ void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const
   return round_once(p.w_dtype, 1e-6f);
 }
 
-// What wider vectors do better: ranges of 16-bit floats, and codes of tame groups of bfloat16.
+// What wider vectors do better: ranges of 16-bit floats, and codes of such tame groups of bfloat16 as they
+// like; quantize_groups returns a bit for each of these.
 struct Int4Parts {
   static void narrow_range(const char* at, int64_t count, uint16_t* least, uint16_t* most) {
     avx2::narrow_range(at, count, least, most);
   }
-  static void quantize_tame_group(const char* at, int64_t row_bytes, int64_t count, float low,
-                                  float reciprocal, uint8_t* out) {
-    const Int4Scale by = {
-        _mm256_set1_ps(low), {}, _mm256_set1_ps(reciprocal), _mm256_set1_ps(reciprocal * 65537)};
-    quantize_int4_group<QCTS_BF16, true>(at, row_bytes, count, by, out);
+  static uint32_t quantize_groups(const char*, int64_t, int64_t, uint32_t, const Int4Groups&, uint8_t*) {
+    return 0;
   }
 };
 
@@ -288,13 +287,21 @@ void quantize_int4_groups(const char* at, int64_t row_bytes, int64_t count, int6
   std::memset(groups.least + count * kBytes, 0, static_cast<size_t>((end - count) * kBytes));
   std::memset(groups.most + count * kBytes, 0, static_cast<size_t>((end - count) * kBytes));
   for (int64_t g = 0; g < end; g += kLanes) choose_int4<kDtype>(least_scale, g, &groups, pairs);
-  for (int64_t g = 0; g < count; ++g) {
+  uint32_t left = UINT32_MAX >> (kTileGroups - count);
+  if constexpr (kDtype == QCTS_BF16)
+    left &= ~Parts::quantize_groups(at, row_bytes, group, left & groups.tame, groups, out);
+  for (; left != 0; left &= left - 1) {
+    const int g = __builtin_ctz(left);
     const char* from = at + g * group * kBytes;
     uint8_t* to = out + g * group / 2;
     if ((groups.finite >> g & 1) == 0) {
       std::memset(to, 0, static_cast<size_t>(group / 2));
     } else if (kDtype == QCTS_BF16 && (groups.tame >> g & 1) != 0) {
-      Parts::quantize_tame_group(from, row_bytes, group, groups.low[g], groups.reciprocal[g], to);
+      const Int4Scale by = {_mm256_set1_ps(groups.low[g]),
+                            {},
+                            _mm256_set1_ps(groups.reciprocal[g]),
+                            _mm256_set1_ps(groups.reciprocal[g] * 65537)};
+      quantize_int4_group<QCTS_BF16, true>(from, row_bytes, group, by, to);
     } else {
       const Int4Scale by = {_mm256_set1_ps(groups.low[g]),
                             _mm256_set1_ps(groups.scale[g]),
