@@ -4,7 +4,7 @@
 // Both roundings of a code are monotone in x, so the codes of a group are 15 thresholds, found exactly in a
 // dozen operations. One multiplication, which need not be precise, says which of them decides an element; a
 // lookup and a comparison of 16-bit integers decide. 64 elements cost 21 operations; rounding twice cost 43
-// and took 1.17 times as long (EPYC Zen 4, 4096 x 4096, one thread).
+// and took 1.10 to 1.17 times as long (EPYC Zen 4, 4096 x 4096, one thread).
 #pragma once
 
 #include "kernels/avx2_int4_quantize.h"
