@@ -126,12 +126,55 @@ template <class Pairs>
   return join(_mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)),
               _mm256_cvtepi8_epi16(_mm256_extracti128_si256(a, 1)));
 }
-// A bit for each 16-bit lane in which a and b share none.
-[[maybe_unused]] inline uint32_t emulated_testn_epi16(__m512i a, __m512i b) {
-  const __m256i low = _mm256_and_si256(low_half(a), low_half(b)),
-                high = _mm256_and_si256(high_half(a), high_half(b)), none = _mm256_setzero_si256();
-  const __m256i bytes = _mm256_packs_epi16(_mm256_cmpeq_epi16(low, none), _mm256_cmpeq_epi16(high, none));
+// A bit for each 16-bit lane, of which all bits are set or none.
+[[maybe_unused]] inline uint32_t emulated_bits_epi16(__m256i low, __m256i high) {
+  const __m256i bytes = _mm256_packs_epi16(low, high);
   return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xD8)));
+}
+// Of those in which a and b share none.
+[[maybe_unused]] inline uint32_t emulated_testn_epi16(__m512i a, __m512i b) {
+  const __m256i none = _mm256_setzero_si256();
+  return emulated_bits_epi16(_mm256_cmpeq_epi16(_mm256_and_si256(low_half(a), low_half(b)), none),
+                             _mm256_cmpeq_epi16(_mm256_and_si256(high_half(a), high_half(b)), none));
+}
+[[maybe_unused]] inline uint32_t emulated_cmplt_epi16(__m512i a, __m512i b) {
+  return emulated_bits_epi16(_mm256_cmpgt_epi16(low_half(b), low_half(a)),
+                             _mm256_cmpgt_epi16(high_half(b), high_half(a)));
+}
+// a - b in the lanes of the mask, the source in the others.
+[[maybe_unused]] inline __m512i emulated_mask_sub_epi16(__m512i source, uint32_t mask, __m512i a, __m512i b) {
+  const auto half = [](__m256i from, uint32_t bits, __m256i x, __m256i y) {
+    const __m256i lane = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192,
+                                           16384, INT16_MIN);
+    const __m256i taken =
+        _mm256_cmpeq_epi16(_mm256_and_si256(_mm256_set1_epi16(static_cast<int16_t>(bits)), lane), lane);
+    return _mm256_blendv_epi8(from, _mm256_sub_epi16(x, y), taken);
+  };
+  return join(half(low_half(source), mask & 0xFFFF, low_half(a), low_half(b)),
+              half(high_half(source), mask >> 16, high_half(a), high_half(b)));
+}
+[[maybe_unused]] inline __mmask16 emulated_testn_epi32(__m512i a, __m512i b) {
+  const auto none = [](__m256i both) {
+    return _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(both, _mm256_setzero_si256())));
+  };
+  const __m512i both = _mm512_and_si512(a, b);
+  return static_cast<__mmask16>(none(low_half(both)) | none(high_half(both)) << 8);
+}
+// Towards +Inf and without a trace in the flags. The compiler takes every addition to round to nearest, so it
+// must not see that these stand between the two changes.
+[[maybe_unused]] inline __m256 emulated_add_up(__m256 a, __m256 b) {
+  const unsigned control = _mm_getcsr();
+  _mm_setcsr((control & ~static_cast<unsigned>(_MM_ROUND_MASK)) | _MM_ROUND_UP);
+  asm volatile("" : "+x"(a), "+x"(b));
+  __m256 sum = _mm256_add_ps(a, b);
+  asm volatile("" : "+x"(sum));
+  _mm_setcsr(control);
+  return sum;
+}
+[[maybe_unused]] inline __m512 emulated_add_up(__m512 a, __m512 b) {
+  const __m512i x = _mm512_castps_si512(a), y = _mm512_castps_si512(b);
+  return join(emulated_add_up(_mm256_castsi256_ps(low_half(x)), _mm256_castsi256_ps(low_half(y))),
+              emulated_add_up(_mm256_castsi256_ps(high_half(x)), _mm256_castsi256_ps(high_half(y))));
 }
 
 }  // namespace
@@ -140,6 +183,15 @@ template <class Pairs>
 #define _mm512_dpbf16_ps(sum, a, b) emulated_dpbf16(sum, a, b)
 #define _mm512_cvtepi8_epi16(a) emulated_cvtepi8_epi16(a)
 #define _mm512_testn_epi16_mask(a, b) emulated_testn_epi16(a, b)
+#undef _mm512_cmplt_epi16_mask
+#define _mm512_cmplt_epi16_mask(a, b) emulated_cmplt_epi16(a, b)
+#undef _mm512_mask_sub_epi16
+#define _mm512_mask_sub_epi16(source, mask, a, b) emulated_mask_sub_epi16(source, mask, a, b)
+#undef _mm512_testn_epi32_mask
+#define _mm512_testn_epi32_mask(a, b) emulated_testn_epi32(a, b)
+// The one rounding that the kernels ask of it.
+#undef _mm512_add_round_ps
+#define _mm512_add_round_ps(a, b, rounding) emulated_add_up(a, b)
 #define _mm256_dpbusd_avx_epi32(sum, a, b) emulated_dpbusd(sum, a, b)
 #undef _mm512_dpbusd_epi32
 #define _mm512_dpbusd_epi32(sum, a, b) emulated_dpbusd(sum, a, b)
