@@ -120,6 +120,17 @@ std::array<uint64_t, 2> telling_columns(std::span<const double> x, std::span<con
   return best;
 }
 
+// false: the planes are no weight, as one of 2:4 with a code in a chunk that stores none.
+bool has_exact_row(const Scheme& scheme, const Planes& planes, const WeightShape& weight, int64_t n,
+                   std::vector<ExactWeight>& row) {
+  try {
+    scheme.exact_row(planes, weight, n, row);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
 // Of some outputs, the part that would have shown one code changed by its lowest bit. Where none of a sample
 // does, all are asked: 0 means none at all.
 double sensitivity_of_linear(const Question& question, const Expectation& expectation,
@@ -144,8 +155,9 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
       const std::byte step =
           row_bytes < static_cast<uint64_t>(input.weight.k) ? std::byte{0x11} : std::byte{0x01};
       code ^= step;
-      input.scheme->exact_row(changed, input.weight, n, changed_row);
+      const bool is_weight = has_exact_row(*input.scheme, changed, input.weight, n, changed_row);
       code ^= step;
+      if (!is_weight) continue;
       const double y = expectation.truth().bounded(changed_row, m, n, numerics).value;
       std::vector<std::byte> rounded(dtype_bytes(input.y_dtype));
       store_float(input.y_dtype, rounded, 0, y);
