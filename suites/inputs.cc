@@ -79,8 +79,7 @@ const std::vector<InputFamily>& families() {
        "a weight that the scheme cannot hold kept all the same, with something lost",
        {"quantize"}},
       {"given_scales",
-       "a scale of x that a checkpoint gives and no quantizer finds: zero, subnormal, negative, infinite, "
-       "NaN",
+       "a scale of x that a checkpoint gives and no quantizer finds: zero, subnormal, infinite, NaN",
        {"quantize_activation"}},
   };
   return table;

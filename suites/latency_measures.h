@@ -14,7 +14,7 @@ inline constexpr double kLatencyConfidence = 0.95;
 // twenty cases; the margin is below what the targets care about.
 inline constexpr double kAlarmMargin = 0.02;
 // An interval against another kernel that lies further below 1 than this is a slowdown. The interval alone
-// would find 0 % in one of forty; with the margin it found them in 0 of 400, and 3 % in 396 of 400 (EPYC
+// would find 0 % in one of forty; with the margin it was found in 0 of 400 runs, and 3 % in 396 of 400 (EPYC
 // Zen 4, busy neighbours).
 inline constexpr double kSlowdownMargin = 0.01;
 // The canary may change its pace by so much.

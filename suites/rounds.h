@@ -28,8 +28,8 @@ struct Lane {
 
 // Rounds until the first lane's ratio to every other is known closely enough, or the budget is spent; at
 // least 3. Two samples of each lane (one of a long one) come before and are not kept. Every other round runs
-// backward, and each pair of rounds begins one lane later, so that none is always the first. A lane that is much slower than the first sits out pairs of rounds, so that it does not eat the
-// budget.
+// backward, and each pair of rounds begins one lane later, so that none is always the first. A lane that is
+// much slower than the first sits out pairs of rounds, so that it does not eat the budget.
 void time_rounds(std::vector<Lane>& lanes, double budget_s, uint64_t seed);
 
 }  // namespace qcts
