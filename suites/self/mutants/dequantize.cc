@@ -117,24 +117,13 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
   return check_problem(kKernel, problem, why, why_size);
 }
 
-constexpr qcts_kernel make(const char* family, decltype(qcts_kernel::supports) supports,
-                           decltype(qcts_kernel::run) run) {
-  qcts_kernel kernel = {};
-  kernel.struct_size = sizeof kernel;
-  kernel.op = QCTS_OP_DEQUANTIZE;
-  kernel.scheme = family;
-  kernel.variant = "scalar";
-  kernel.claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT;
-  kernel.supports = supports;
-  kernel.run = run;
-  return kernel;
-}
-
 }  // namespace
 
-const qcts_kernel dequantize_int8_row = make("int8_row", supports<dequantize_int8_row>, run_int8);
+const qcts_kernel dequantize_int8_row =
+    exact_kernel(QCTS_OP_DEQUANTIZE, "int8_row", supports<dequantize_int8_row>, run_int8);
 const qcts_kernel dequantize_int4_tinygemm =
-    make("int4_tinygemm", supports<dequantize_int4_tinygemm>, run_int4);
-const qcts_kernel dequantize_fp8_row = make("fp8_row", supports<dequantize_fp8_row>, run_fp8);
+    exact_kernel(QCTS_OP_DEQUANTIZE, "int4_tinygemm", supports<dequantize_int4_tinygemm>, run_int4);
+const qcts_kernel dequantize_fp8_row =
+    exact_kernel(QCTS_OP_DEQUANTIZE, "fp8_row", supports<dequantize_fp8_row>, run_fp8);
 
 }  // namespace qcts::mutants

@@ -28,6 +28,20 @@ std::string_view unknown_fault();
 // planted.
 bool strikes(uint32_t op, std::string_view scheme);
 
+// The entry of an operation that has one right answer.
+constexpr qcts_kernel exact_kernel(uint32_t op, const char* scheme, decltype(qcts_kernel::supports) supports,
+                                   decltype(qcts_kernel::run) run) {
+  qcts_kernel kernel = {};
+  kernel.struct_size = sizeof kernel;
+  kernel.op = op;
+  kernel.scheme = scheme;
+  kernel.variant = "scalar";
+  kernel.claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT;
+  kernel.supports = supports;
+  kernel.run = run;
+  return kernel;
+}
+
 extern const qcts_kernel quantize_int8_row, quantize_int4_tinygemm, quantize_fp8_row;
 extern const qcts_kernel dequantize_int8_row, dequantize_int4_tinygemm, dequantize_fp8_row;
 extern const qcts_kernel pack_int4_tinygemm, unpack_int4_tinygemm;

@@ -126,22 +126,11 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
   return check_problem(kKernel, problem, why, why_size);
 }
 
-constexpr qcts_kernel make(uint32_t op, decltype(qcts_kernel::supports) supports,
-                           decltype(qcts_kernel::run) run) {
-  qcts_kernel kernel = {};
-  kernel.struct_size = sizeof kernel;
-  kernel.op = op;
-  kernel.scheme = "int4_tinygemm";
-  kernel.variant = "scalar";
-  kernel.claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT;
-  kernel.supports = supports;
-  kernel.run = run;
-  return kernel;
-}
-
 }  // namespace
 
-const qcts_kernel pack_int4_tinygemm = make(QCTS_OP_PACK, supports<pack_int4_tinygemm>, run_pack);
-const qcts_kernel unpack_int4_tinygemm = make(QCTS_OP_UNPACK, supports<unpack_int4_tinygemm>, run_unpack);
+const qcts_kernel pack_int4_tinygemm =
+    exact_kernel(QCTS_OP_PACK, "int4_tinygemm", supports<pack_int4_tinygemm>, run_pack);
+const qcts_kernel unpack_int4_tinygemm =
+    exact_kernel(QCTS_OP_UNPACK, "int4_tinygemm", supports<unpack_int4_tinygemm>, run_unpack);
 
 }  // namespace qcts::mutants

@@ -162,23 +162,13 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
   return check_problem(kKernel, problem, why, why_size);
 }
 
-constexpr qcts_kernel make(const char* family, decltype(qcts_kernel::supports) supports,
-                           decltype(qcts_kernel::run) run) {
-  qcts_kernel kernel = {};
-  kernel.struct_size = sizeof kernel;
-  kernel.op = QCTS_OP_QUANTIZE;
-  kernel.scheme = family;
-  kernel.variant = "scalar";
-  kernel.claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT;
-  kernel.supports = supports;
-  kernel.run = run;
-  return kernel;
-}
-
 }  // namespace
 
-const qcts_kernel quantize_int8_row = make("int8_row", supports<quantize_int8_row>, run_int8);
-const qcts_kernel quantize_int4_tinygemm = make("int4_tinygemm", supports<quantize_int4_tinygemm>, run_int4);
-const qcts_kernel quantize_fp8_row = make("fp8_row", supports<quantize_fp8_row>, run_fp8);
+const qcts_kernel quantize_int8_row =
+    exact_kernel(QCTS_OP_QUANTIZE, "int8_row", supports<quantize_int8_row>, run_int8);
+const qcts_kernel quantize_int4_tinygemm =
+    exact_kernel(QCTS_OP_QUANTIZE, "int4_tinygemm", supports<quantize_int4_tinygemm>, run_int4);
+const qcts_kernel quantize_fp8_row =
+    exact_kernel(QCTS_OP_QUANTIZE, "fp8_row", supports<quantize_fp8_row>, run_fp8);
 
 }  // namespace qcts::mutants

@@ -276,15 +276,7 @@ qcts_status run(const qcts_problem* problem) {
 
 template <const qcts_kernel& kKernel, void (*kPlanes)(const qcts_problem&)>
 constexpr qcts_kernel make(qcts_op op, const char* scheme) {
-  qcts_kernel kernel = {};
-  kernel.struct_size = sizeof kernel;
-  kernel.op = op;
-  kernel.scheme = scheme;
-  kernel.variant = "scalar";
-  kernel.claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT;
-  kernel.supports = supports<kKernel>;
-  kernel.run = run<kKernel, kPlanes>;
-  return kernel;
+  return exact_kernel(op, scheme, supports<kKernel>, run<kKernel, kPlanes>);
 }
 
 }  // namespace

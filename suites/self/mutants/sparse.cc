@@ -73,18 +73,6 @@ qcts_status run(const qcts_problem* problem) {
   return quantize_rows(*problem);
 }
 
-constexpr qcts_kernel make() {
-  qcts_kernel kernel = {};
-  kernel.struct_size = sizeof kernel;
-  kernel.op = QCTS_OP_QUANTIZE;
-  kernel.scheme = "fp8_sparse24";
-  kernel.variant = "scalar";
-  kernel.claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT;
-  kernel.supports = supports<quantize_fp8_sparse24>;
-  kernel.run = run;
-  return kernel;
-}
-
 }  // namespace
 
 Term fp8_sparse24_term(const qcts_problem& p, int64_t n, int64_t k) {
@@ -110,6 +98,7 @@ Term fp8_sparse24_term(const qcts_problem& p, int64_t n, int64_t k) {
   return {scalar::e4m3fn_to_f32(code), scale, 0};
 }
 
-const qcts_kernel quantize_fp8_sparse24 = make();
+const qcts_kernel quantize_fp8_sparse24 =
+    exact_kernel(QCTS_OP_QUANTIZE, "fp8_sparse24", supports<quantize_fp8_sparse24>, run);
 
 }  // namespace qcts::mutants

@@ -185,15 +185,7 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
 template <const qcts_kernel& kKernel, Term (*kTerm)(const qcts_problem&, int64_t, int64_t),
           bool kHasZero = false>
 constexpr qcts_kernel make(const char* family) {
-  qcts_kernel kernel = {};
-  kernel.struct_size = sizeof kernel;
-  kernel.op = QCTS_OP_DEQUANTIZE;
-  kernel.scheme = family;
-  kernel.variant = "scalar";
-  kernel.claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT;
-  kernel.supports = supports<kKernel>;
-  kernel.run = run<kKernel, kTerm, kHasZero>;
-  return kernel;
+  return exact_kernel(QCTS_OP_DEQUANTIZE, family, supports<kKernel>, run<kKernel, kTerm, kHasZero>);
 }
 
 }  // namespace
