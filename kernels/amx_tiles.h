@@ -75,14 +75,35 @@ struct Operands {
 }
 
 // At most 16 rows, 64 columns; rows of sums are ld_bytes apart.
+[[gnu::always_inline]] inline void zero_one() {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+}
+template <bool kBfloat16>
+[[gnu::always_inline]] inline void step_one(const uint8_t* weights, const char* x, int64_t ldx_bytes) {
+  _tile_loadd(4, x, ldx_bytes);
+  _tile_loadd(6, weights, kRowBytes);
+  QCTS_TILE_DOT(0, 4, 6);
+  _tile_loadd(7, weights + 64, kRowBytes);
+  QCTS_TILE_DOT(1, 4, 7);
+  _tile_loadd(6, weights + 128, kRowBytes);
+  QCTS_TILE_DOT(2, 4, 6);
+  _tile_loadd(7, weights + 192, kRowBytes);
+  QCTS_TILE_DOT(3, 4, 7);
+}
+[[gnu::always_inline]] inline void store_one(char* sums, int64_t ld_bytes) {
+  _tile_stored(0, sums, ld_bytes);
+  _tile_stored(1, sums + 64, ld_bytes);
+  _tile_stored(2, sums + 128, ld_bytes);
+  _tile_stored(3, sums + 192, ld_bytes);
+}
 template <bool kBfloat16>
 void multiply_one(const Operands& of, const char* x, char* sums, int64_t ld_bytes, bool stream) {
   see_stores();
   if (of.first) {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    zero_one();
   } else {
     _tile_loadd(0, sums, ld_bytes);
     _tile_loadd(1, sums + 64, ld_bytes);
@@ -92,20 +113,9 @@ void multiply_one(const Operands& of, const char* x, char* sums, int64_t ld_byte
   for (int64_t step = 0; step < of.steps; ++step) {
     const uint8_t* at = of.weights + step * kStepBytes;
     if (stream) prefetch_step(at);
-    _tile_loadd(4, x + step * 64, of.ldx_bytes);
-    _tile_loadd(6, at, kRowBytes);
-    QCTS_TILE_DOT(0, 4, 6);
-    _tile_loadd(7, at + 64, kRowBytes);
-    QCTS_TILE_DOT(1, 4, 7);
-    _tile_loadd(6, at + 128, kRowBytes);
-    QCTS_TILE_DOT(2, 4, 6);
-    _tile_loadd(7, at + 192, kRowBytes);
-    QCTS_TILE_DOT(3, 4, 7);
+    step_one<kBfloat16>(at, x + step * 64, of.ldx_bytes);
   }
-  _tile_stored(0, sums, ld_bytes);
-  _tile_stored(1, sums + 64, ld_bytes);
-  _tile_stored(2, sums + 128, ld_bytes);
-  _tile_stored(3, sums + 192, ld_bytes);
+  store_one(sums, ld_bytes);
 }
 
 // 32 rows, 32 columns from byte `left` of a step's rows on.

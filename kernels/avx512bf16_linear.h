@@ -1,13 +1,10 @@
-// The frame of `linear` for the AVX512-BF16 variants, and for nothing else: every function has internal
-// linkage. The scheme's file brings the layout of a block and how its codes become bfloat16.
+// The engine of kernels/bf16_linear.h for VDPBF16PS, and for nothing else: every function has internal
+// linkage.
 //
-// VDPBF16PS multiplies 32 pairs of bfloat16 and adds them, two and two, to sixteen float32 sums. A Zen 4 core
-// starts one a cycle, as it starts one VFMADD of half the products: twice the arithmetic, at half the bytes
-// of a panel. x has to be bfloat16 already and a code exact in it (integers of eight bits, e4m3, e2m1 are),
-// so that no product rounds; subnormals of x and of sums count as 0 (Intel SDM volume 2, VDPBF16PS).
-//
-// Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
-// order of use, so a call reads one linear stream. Columns are split statically over threads.
+// It multiplies 32 pairs of bfloat16 and adds them, two and two, to sixteen float32 sums. A Zen 4 core starts
+// one a cycle, as it starts one VFMADD of half the products: twice the arithmetic, at half the bytes of a
+// panel. (An Emerald Rapids core starts one in two cycles, half of what its two VFMADDs do: tiles are for
+// that.) x has to be bfloat16 already, so that no product rounds.
 // - m <= 6: codes are decoded in registers, used for all rows, and forgotten: 24 sums, 4 weights, one x, a
 //   table. Bound by memory as long as decoding keeps up.
 // - m > 6: the first 6 rows leave what they decode in a panel, which the others multiply, 6 at a time. Bound
@@ -17,75 +14,20 @@
 //   and taken up an eighth as often as with 128 k (16 KiB, half of an L1). int8 of 4096 x 4096 by either:
 //   m = 8: 1.05 times as slow; m = 16, 128 and 512: 1.04, 1.05 and 1.10 times as fast.
 // The loops over sums are unrolled: an array of sums that a loop indexes lives in memory (int4, m = 1: half
-// the pace). Every output is the same chain in either case: the pairs of a group in order, then total =
-// fma(scale, sum, total), then total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not
-// depend on m, nor anything on the number of threads.
+// the pace). Every output is the same chain in either case: the pairs of a group in order, then its scales.
 #pragma once
 
-#include "kernels/avx512_outputs.h"
-#include "kernels/entry.h"
+#include "kernels/bf16_linear.h"
 
 namespace qcts::avx512bf16 {
 namespace {
 
-using avx512::kColumns;
-using avx512::kLanes;
+using namespace qcts::bf16;
 
-constexpr int kVectors = kColumns / kLanes;
 constexpr int kRows = 64;       // of sums at a time
 constexpr int kDirectRows = 6;  // that share what is decoded in registers
-constexpr int64_t kPadK = 8;  // a group that is a whole row is padded to it, with codes that meet zeros of x
-constexpr int kRowPadElements = 32;  // rows of x a power of two apart would share the sets of a cache
 constexpr int kPanelPairs = 512, kSmallPanelPairs = 64;
-// One line an iteration, far enough ahead for the 400 ns that a line takes under load at 20 GB/s; not on a
-// machine that follows streams itself.
-constexpr int kPrefetchBytes = 8192;
-// Into L2, where the passes over a panel leave time.
-constexpr int kFarBytes = 65536;
-
-using Sums = float (*)[kColumns];
-using Panel = __m512i (*)[kVectors];
-
-// Where weights and rows of x lie: worked out once a call. A call of a function among the sums, even of one
-// that knows how many bytes a type has, puts all of them into memory.
-struct Layout {
-  int64_t group, padded_group, groups, blocks;
-  int64_t scale_bytes, group_bytes, block_bytes;
-  int64_t x_stride;
-};
-struct Frame {
-  const qcts_problem* problem;
-  Layout layout;
-  const uint8_t* prepared;
-  bool asks_ahead;  // where one pass over the weight is all: for what memory is to bring next
-  uint16_t* x;      // [m][x_stride]
-  float* x_sums;    // [m][k / group]; only where the scheme has zeros
-};
-
-// A Scheme has
-//   kStep, kBytesPerK            codes are stored in steps of kStep k (at most kPadK), kBytesPerK bytes for
-//                                each k of a block
-//   kHasZeros                    a second vector of scales acts on the sum of x
-//   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
-//   group(p)                     elements along k that share a scale: a multiple of kStep, or all of k
-//   decode(header, at, vector, pair)     pair `pair` of the step at `at`: 16 columns, the even k in the low
-//                                        half of a lane
-//   scales(p, at, vector, &scale, &zero) of 16 columns, from behind a group's codes
-//   prepare_block(p, layout, first_n, out)   the block from column first_n on, over zeros
-//   factor(header)               what every total is multiplied by; 1 for none
-template <class Scheme>
-Layout layout_of(const qcts_problem& p) {
-  Layout at = {};
-  at.group = Scheme::group(p);
-  at.padded_group = at.group == p.k ? (at.group + kPadK - 1) / kPadK * kPadK : at.group;
-  at.groups = p.k / at.group;
-  at.blocks = (p.n + kColumns - 1) / kColumns;
-  at.scale_bytes = Scheme::scale_bytes(p);
-  at.group_bytes = at.padded_group * Scheme::kBytesPerK + at.scale_bytes;
-  at.block_bytes = Scheme::kHeaderBytes + at.groups * at.group_bytes;
-  at.x_stride = at.groups * at.padded_group + kRowPadElements;
-  return at;
-}
+constexpr int kFarBytes = 65536;  // into L2, where the passes over a panel leave time
 
 // Two neighbouring k of a row of x, for all lanes.
 [[gnu::always_inline]] inline __m512i broadcast_pair(const uint16_t* x) {
@@ -275,107 +217,33 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
   for (int64_t block = first; block < last; ++block)
-    for (int64_t m = 0; m < m_count; m += kRows)
-      Scheme::block(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
+    Scheme::specialize(frame.prepared + block * frame.layout.block_bytes, [&](auto scheme) {
+      for (int64_t m = 0; m < m_count; m += kRows)
+        multiply_block<decltype(scheme)>(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
+    });
 }
 
-// Rows of x, the last group padded with zeros, and the sum of each group of a row.
-template <class Scheme>
-void copy_rows(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const qcts_problem& p = *frame.problem;
-  const int64_t group = frame.layout.group, count = frame.layout.groups, ldx = frame.layout.x_stride;
-  for (int64_t m = first; m < last; ++m) {
-    uint16_t* to = frame.x + m * ldx;
-    std::memcpy(to, static_cast<const char*>(p.x) + m * p.ldx_bytes, static_cast<size_t>(2 * p.k));
-    std::memset(to + p.k, 0, static_cast<size_t>(2 * (ldx - p.k)));
-    if (!Scheme::kHasZeros) continue;
-    for (int64_t g = 0; g < count; ++g) {
-      const uint16_t* from = to + g * group;
-      __m512 sums = _mm512_setzero_ps();
-      int64_t k = 0;
-      for (; k + kLanes <= group; k += kLanes)
-        sums = _mm512_add_ps(sums, avx512::load16(QCTS_BF16, from + k));
-      if (k < group) sums = _mm512_add_ps(sums, avx512::load_some(QCTS_BF16, from + k, group - k));
-      float lanes[kLanes], total = 0;
-      _mm512_storeu_ps(lanes, sums);
-      for (float lane : lanes) total += lane;
-      frame.x_sums[m * count + g] = total;
-    }
+struct Pairs {
+  static constexpr const char* kVariant = "avx512bf16";
+  static constexpr qcts_numerics kNumerics = numerics_of_sums(QCTS_F32, QCTS_NONE, QCTS_NUM_FLUSH_SUBNORMALS);
+  static constexpr int64_t kPadX = kPadK;
+
+  // Rounding x would be another kernel.
+  static qcts_status takes(const qcts_problem& p, char* why, size_t why_size) {
+    return takes_bf16(p, why, why_size);
   }
-}
-
-template <class Scheme>
-uint64_t workspace_bytes(const qcts_problem* p) {
-  const Layout layout = layout_of<Scheme>(*p);
-  return static_cast<uint64_t>(p->m * (layout.x_stride * 2 + (Scheme::kHasZeros ? layout.groups * 4 : 0)));
-}
-template <class Scheme>
-uint64_t prepared_bytes(const qcts_problem* p) {
-  const Layout layout = layout_of<Scheme>(*p);
-  return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
-}
-
-struct Preparation {
-  const qcts_problem* problem;
-  Layout layout;
-  uint8_t* prepared;
+  static int64_t padded_rows(int64_t m) { return m; }
+  template <class Scheme>
+  static uint64_t workspace_bytes(const qcts_problem* p) {
+    return bf16::workspace_bytes<Scheme, Pairs>(p);
+  }
+  template <class Scheme>
+  static void run(const qcts_problem* problem) {
+    Frame frame = frame_of<Scheme, Pairs>(problem);
+    parallel_for(problem->threads, problem->m, 8, copy_rows<Scheme>, &frame);
+    parallel_for(problem->threads, frame.layout.blocks, 1, multiply_blocks<Scheme>, &frame);
+  }
 };
-template <class Scheme>
-void prepare_blocks(void* context, int64_t first, int64_t last) {
-  const Preparation& task = *static_cast<const Preparation*>(context);
-  for (int64_t block = first; block < last; ++block)
-    Scheme::prepare_block(*task.problem, task.layout, block * kColumns,
-                          task.prepared + block * task.layout.block_bytes);
-}
-template <class Scheme>
-void prepare_weight(const qcts_problem* problem, void* prepared) {
-  Preparation task = {problem, layout_of<Scheme>(*problem), static_cast<uint8_t*>(prepared)};
-  std::memset(prepared, 0, static_cast<size_t>(task.layout.blocks * task.layout.block_bytes));
-  parallel_for(problem->threads, task.layout.blocks, 1, prepare_blocks<Scheme>, &task);
-}
-
-template <class Scheme>
-Frame frame_of(const qcts_problem* problem) {
-  const qcts_problem& p = *problem;
-  const Layout layout = layout_of<Scheme>(p);
-  auto* x = static_cast<uint16_t*>(p.workspace);
-  return {problem,
-          layout,
-          static_cast<const uint8_t*>(p.prepared),
-          !follows_streams(),
-          x,
-          reinterpret_cast<float*>(x + p.m * layout.x_stride)};
-}
-template <class Scheme>
-void run_linear(const qcts_problem* problem) {
-  Frame frame = frame_of<Scheme>(problem);
-  parallel_for(problem->threads, problem->m, 8, copy_rows<Scheme>, &frame);
-  parallel_for(problem->threads, frame.layout.blocks, 1, multiply_blocks<Scheme>, &frame);
-}
-
-// x as it is, or not at all: rounding it would be another kernel.
-template <const qcts_kernel& kKernel>
-qcts_status supports_bf16(const qcts_problem* problem, char* why, size_t why_size) {
-  const qcts_status status = check_problem(kKernel, problem, why, why_size);
-  if (status == QCTS_OK && problem->x_dtype != QCTS_BF16)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "x is not bfloat16, which this kernel multiplies");
-  return status;
-}
-template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
-qcts_status run_bf16(const qcts_problem* problem) {
-  return supports_bf16<kKernel>(problem, nullptr, 0) == QCTS_OK ? run_checked<kKernel, kRun>(problem)
-                                                                : QCTS_INVALID;
-}
-
-template <const qcts_kernel& kKernel, class Scheme, auto kRun = run_linear<Scheme>,
-          auto kWorkspaceBytes = workspace_bytes<Scheme>>
-constexpr qcts_kernel linear_of(const char* scheme, const char* description) {
-  return linear_entry(scheme, "avx512bf16", description,
-                      numerics_of_sums(QCTS_F32, QCTS_NONE, QCTS_NUM_FLUSH_SUBNORMALS),
-                      {supports_bf16<kKernel>, run_bf16<kKernel, kRun>, kWorkspaceBytes,
-                       prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
-}
 
 }  // namespace
 }  // namespace qcts::avx512bf16

@@ -73,14 +73,15 @@ template <class Scheme, int M>
   }
 }
 
-// As multiply_block, where is_tall, for a Scheme of one group and steps of one pair.
+// All rows of a block, where is_tall, for a Scheme of one group and steps of one pair.
 template <class Scheme>
-void multiply_tall_block(const Frame& frame, int64_t block, int64_t, int64_t rows) {
+void multiply_tall_block(const Frame& frame, int64_t block) {
   static_assert(Scheme::kStep == 2 && !Scheme::kHasZeros && kDirectRows == 6);
   constexpr decltype(&multiply_tall<Scheme, 7>) kTall[kTallRows - kDirectRows] = {
       multiply_tall<Scheme, 7>,  multiply_tall<Scheme, 8>,  multiply_tall<Scheme, 9>,
       multiply_tall<Scheme, 10>, multiply_tall<Scheme, 11>, multiply_tall<Scheme, 12>};
   const Layout& layout = frame.layout;
+  const int64_t rows = frame.problem->m;
   alignas(64) float totals[kTallRows][kColumns];
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
   const uint8_t* at = frame.prepared + block * layout.block_bytes;
@@ -113,21 +114,30 @@ void multiply_tall_block(const Frame& frame, int64_t block, int64_t, int64_t row
     }
 }
 
-// As run_linear and workspace_bytes.
 template <class Scheme>
-void run_tall_or_linear(const qcts_problem* problem) {
-  if (!is_tall(*problem)) return run_linear<Scheme>(problem);
-  Frame frame = frame_of<Scheme>(problem);
-  const int64_t parts = (problem->k + kPartElems - 1) / kPartElems;
-  parallel_for(problem->threads, parts, 8, copy_parts, &frame);
-  parallel_for(problem->threads, frame.layout.blocks, 1, multiply_blocks<Scheme>, &frame);
+void multiply_tall_blocks(void* context, int64_t first, int64_t last) {
+  const Frame& frame = *static_cast<const Frame*>(context);
+  for (int64_t block = first; block < last; ++block)
+    Scheme::specialize(frame.prepared + block * frame.layout.block_bytes,
+                       [&](auto scheme) { multiply_tall_block<decltype(scheme)>(frame, block); });
 }
-template <class Scheme>
-uint64_t tall_or_linear_bytes(const qcts_problem* p) {
-  const auto parts = static_cast<uint64_t>(p->m * ((p->k + kPartElems - 1) / kPartElems) * kPartElems * 2);
-  const uint64_t linear = workspace_bytes<Scheme>(p);
-  return is_tall(*p) && parts > linear ? parts : linear;
-}
+
+// Pairs, but for 7 to 12 rows.
+struct TallPairs : Pairs {
+  template <class Scheme>
+  static uint64_t workspace_bytes(const qcts_problem* p) {
+    const auto parts = static_cast<uint64_t>(p->m * ((p->k + kPartElems - 1) / kPartElems) * kPartElems * 2);
+    return is_tall(*p) ? parts : Pairs::workspace_bytes<Scheme>(p);
+  }
+  template <class Scheme>
+  static void run(const qcts_problem* problem) {
+    if (!is_tall(*problem)) return Pairs::run<Scheme>(problem);
+    Frame frame = frame_of<Scheme, Pairs>(problem);
+    const int64_t parts = (problem->k + kPartElems - 1) / kPartElems;
+    parallel_for(problem->threads, parts, 8, copy_parts, &frame);
+    parallel_for(problem->threads, frame.layout.blocks, 1, multiply_tall_blocks<Scheme>, &frame);
+  }
+};
 
 }  // namespace
 }  // namespace qcts::avx512bf16

@@ -19,6 +19,7 @@ import check_includes
     ("kernels/linear/int8_row_avx2.cc", "kernels/registry.h"),
     ("kernels/linear/int8_row_avx2.cc", "kernels/avx512.h"),
     ("kernels/linear/int8_row_scalar.cc", "kernels/avx2.h"),
+    ("kernels/linear/int8_row_avx512.cc", "kernels/bf16_int8.h"),
     ("kernels/abi/qcts_kernel.h", "kernels/machine.h"),
 ])
 def test_forbidden(path, header):
@@ -32,6 +33,7 @@ def test_forbidden(path, header):
     ("kernels/linear/int8_row_avx2.cc", "kernels/abi/qcts_kernel.h"),
     ("kernels/linear/int8_row_avx2.cc", "kernels/avx2_linear.h"),
     ("kernels/linear/int8_row_avx2.cc", "kernels/support.h"),
+    ("kernels/linear/int8_row_amx.cc", "kernels/bf16_int8.h"),
     ("fixtures/golden.cc", "reference/formats/refusal.h"),
 ])
 def test_allowed(path, header):

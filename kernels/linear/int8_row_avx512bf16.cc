@@ -1,83 +1,15 @@
-// y = scale * sum(x * (q - zero_point)) + bias, one row one scale. A difference of two int8 has eight
-// significant bits at most, so it is exact in bfloat16; as a float32 its low half is 0, and one shuffle under
-// a mask puts the upper half of the even k below that of the odd: five operations for 32 weights, none of
-// them the multipliers' alone. (A shift and an or in its place: m = 1 to 4 took 1.07 times as long on an EPYC
-// Zen 4, one thread.) m = 1 reads one byte a weight about as fast as memory brings it; 7 to 12 rows are a
-// tall tile's, kernels/avx512bf16_tall.h.
-// Layout of a block of 64 columns: 64 zero points (int32), then for each 2 k a cache line of the even one,
-// byte c column c, and a line of the odd one; then 64 scales (float32).
+// Layout and limits: kernels/bf16_int8.h; 7 to 12 rows are a tall tile's, kernels/avx512bf16_tall.h.
 #include "kernels/avx512bf16_tall.h"
+#include "kernels/bf16_int8.h"
 
 namespace {
 
 using namespace qcts::avx512bf16;
 
-template <bool kZeroPoints>
-struct Int8Row {
-  static constexpr int kStep = 2, kBytesPerK = kColumns;
-  static constexpr int64_t kHeaderBytes = 4 * kColumns;
-  static constexpr bool kHasZeros = false;
-
-  static int64_t group(const qcts_problem& p) { return p.k; }
-  static int64_t scale_bytes(const qcts_problem&) { return 4 * kColumns; }
-  static float factor(const uint8_t*) { return 1; }
-
-  [[gnu::always_inline]] static __m512i difference(const uint8_t* header, const uint8_t* line, int vector) {
-    __m512i codes =
-        _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(line + vector * kLanes)));
-    if (kZeroPoints) codes = _mm512_sub_epi32(codes, _mm512_loadu_si512(header + vector * 4 * kLanes));
-    return _mm512_castps_si512(_mm512_cvtepi32_ps(codes));
-  }
-  [[gnu::always_inline]] static __m512i decode(const uint8_t* header, const uint8_t* at, int vector, int) {
-    const __m512i down =
-        _mm512_broadcast_i32x4(_mm_set_epi32(0x0F0E0F0E, 0x0B0A0B0A, 0x07060706, 0x03020302));
-    return _mm512_mask_shuffle_epi8(difference(header, at + kColumns, vector), 0x3333333333333333,
-                                    difference(header, at, vector), down);
-  }
-
-  [[gnu::always_inline]] static void scales(const qcts_problem&, const uint8_t* at, int vector, __m512* scale,
-                                            __m512*) {
-    *scale = _mm512_loadu_ps(at + vector * 4 * kLanes);
-  }
-
-  // Symmetric weights, the usual ones, are spared the subtraction.
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    const uint8_t* header = frame.prepared + block * frame.layout.block_bytes;
-    __m512i any = _mm512_setzero_si512();
-    for (int v = 0; v < kVectors; ++v)
-      any = _mm512_or_si512(any, _mm512_loadu_si512(header + v * 4 * kLanes));
-    const bool symmetric = _mm512_test_epi32_mask(any, any) == 0;
-    auto* multiply = symmetric ? multiply_block<Int8Row<false>> : multiply_block<Int8Row<true>>;
-    if (is_tall(*frame.problem))
-      multiply = symmetric ? multiply_tall_block<Int8Row<false>> : multiply_tall_block<Int8Row<true>>;
-    multiply(frame, block, first_m, rows);
-  }
-
-  // 128 k at a time, so that both sides stay in L1.
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
-    const auto* qdata = static_cast<const int8_t*>(qcts::in_plane(p, "qdata"));
-    const auto* scale = static_cast<const char*>(qcts::in_plane(p, "scale"));
-    const auto* zero_point = static_cast<const int8_t*>(qcts::in_plane(p, "zero_point"));
-    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-    uint8_t* codes = out + kHeaderBytes;
-    for (int64_t c = 0; c < columns; ++c) {
-      const int32_t zero = zero_point[first_n + c];
-      std::memcpy(out + 4 * c, &zero, 4);
-    }
-    for (int64_t k0 = 0; k0 < p.k; k0 += 128)
-      for (int64_t c = 0; c < columns; ++c)
-        for (int64_t k = k0; k < p.k && k < k0 + 128; ++k)
-          codes[k * kColumns + c] = static_cast<uint8_t>(qdata[(first_n + c) * p.k + k]);
-    std::memcpy(codes + layout.padded_group * kColumns, scale + 4 * first_n,
-                static_cast<size_t>(4 * columns));
-  }
-};
-
 }  // namespace
 
 const qcts_kernel qcts_kernel_linear_int8_row_avx512bf16 =
-    linear_of<qcts_kernel_linear_int8_row_avx512bf16, Int8Row<false>, run_tall_or_linear<Int8Row<false>>,
-              tall_or_linear_bytes<Int8Row<false>>>(
+    linear_of<qcts_kernel_linear_int8_row_avx512bf16, Int8Row<false>, TallPairs>(
         "int8_row",
         "64 columns a block, made bfloat16 in registers for m <= 12, to a panel above; bound by reading "
         "weights, then by the multiplications");

@@ -1,13 +1,14 @@
-// Float8 e4m3 weights with one scale a row for the AVX512-BF16 variants of linear, and for nothing else:
-// every function has internal linkage. y = scale * sum(x * value(code)) + bias. m = 1 reads one byte a weight
-// about as fast as memory brings it: 32 of them cost 13 half-vector operations on three units
-// (kernels/avx512bf16_codes.h). The scale of a column that holds a NaN is NaN, which is what every sum over
-// that column is anyway. Layout of a block of 64 columns: the codes in pairs, then 64 scales (float32).
+// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the variants of linear that multiply
+// pairs of bfloat16, and for nothing else: every function has internal linkage. y = scale * sum(x *
+// value(code)) + bias. On a Zen 4 core m = 1 reads one byte a weight about as fast as memory brings it: 32 of
+// them cost 13 half-vector operations on three units (kernels/bf16_codes.h). The scale of a column that holds
+// a NaN is NaN, which is what every sum over that column is anyway. Layout of a block of 64 columns: the
+// codes in pairs, then 64 scales (float32).
 #pragma once
 
-#include "kernels/avx512bf16_codes.h"
+#include "kernels/bf16_codes.h"
 
-namespace qcts::avx512bf16 {
+namespace qcts::bf16 {
 namespace {
 
 struct Fp8Row {
@@ -26,9 +27,7 @@ struct Fp8Row {
                                             __m512*) {
     *scale = _mm512_loadu_ps(at + vector * 4 * kLanes);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Fp8Row>(frame, block, first_m, rows);
-  }
+  static void specialize(const uint8_t*, const auto& use) { use(Fp8Row()); }
 
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata"));
@@ -55,5 +54,24 @@ struct Fp8Row {
   }
 };
 
+// Two of four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc); `prepare` puts zeros where none is,
+// and from there on this is fp8_row: one byte read a weight, of which the checkpoint has 5 / 8, and no
+// multiplication saved.
+struct Fp8Sparse24 : Fp8Row {
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+    const auto* codes = static_cast<const uint8_t*>(in_plane(p, "qdata"));
+    const auto* metadata = static_cast<const uint8_t*>(in_plane(p, "sparse_metadata"));
+    prepare_parts(p, layout, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+      for (int64_t k = first_k; k < last_k; k += 4) {
+        const int64_t at = n * p.k + k;
+        const int places = metadata[at / 8] >> at % 8 & 15;
+        if (places == 0) continue;
+        if ((places & 3) != places >> 2) put(k + (places & 3), codes[at / 2]);  // of one place, the second
+        put(k + (places >> 2), codes[at / 2 + 1]);
+      }
+    });
+  }
+};
+
 }  // namespace
-}  // namespace qcts::avx512bf16
+}  // namespace qcts::bf16

@@ -1,11 +1,11 @@
-// How codes of four and eight bits are laid out and become bfloat16, for the AVX512-BF16 variants of
-// `linear`, and for nothing else: every function has internal linkage.
+// How codes of four and eight bits are laid out and become bfloat16, for the variants of `linear` that
+// multiply pairs of it, and for nothing else: every function has internal linkage.
 #pragma once
 
-#include "kernels/avx512bf16_linear.h"
+#include "kernels/bf16_linear.h"
 #include "kernels/block_scales.h"
 
-namespace qcts::avx512bf16 {
+namespace qcts::bf16 {
 namespace {
 
 // Four bits. For each 8 k, 64 words of 32 bits, one a column: k 2i in bits 4i, k 2i + 1 in bits 16 + 4i. A
@@ -64,4 +64,4 @@ alignas(64) constexpr uint16_t kE4m3Subnormals[32] = {0x0000, 0x3B00, 0x3B80, 0x
 }
 
 }  // namespace
-}  // namespace qcts::avx512bf16
+}  // namespace qcts::bf16

@@ -1,14 +1,14 @@
-// int4 weights with a scale and a floating zero a group, for `linear` with AVX512-BF16, and for nothing else:
-// every function has internal linkage. y = sum over groups of scale * sum(x * code) + zero * sum(x), plus
-// bias, with codes from -8 to 7. Scale and zero act on the two sums of a group, and the sums of x are shared
-// by all columns. A block of 64 columns: for each group its codes, then 64 scales and 64 zeros in the
-// weight's dtype.
+// int4 weights with a scale and a floating zero a group, for the variants of
+// `linear` that multiply pairs of bfloat16, and for nothing else: every function has internal linkage. y =
+// sum over groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7. Scale and
+// zero act on the two sums of a group, and the sums of x are shared by all columns. A block of 64 columns:
+// for each group its codes, then 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
-#include "kernels/avx512bf16_codes.h"
+#include "kernels/bf16_codes.h"
 #include "kernels/int4_planes.h"
 
-namespace qcts::avx512bf16 {
+namespace qcts::bf16 {
 namespace {
 
 // A Source is one of kernels/int4_planes.h.
@@ -31,9 +31,7 @@ struct Int4Linear {
     *scale = avx512::load16(p.w_dtype, at + vector * kLanes * bytes);
     *zero = avx512::load16(p.w_dtype, at + (kColumns + vector * kLanes) * bytes);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Int4Linear>(frame, block, first_m, rows);
-  }
+  static void specialize(const uint8_t*, const auto& use) { use(Int4Linear()); }
 
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const Source source(p);
@@ -51,4 +49,4 @@ struct Int4Linear {
 };
 
 }  // namespace
-}  // namespace qcts::avx512bf16
+}  // namespace qcts::bf16

@@ -1,0 +1,106 @@
+// MXFP4 and MXFP8 weights for the variants of linear that multiply pairs of bfloat16, and for nothing else:
+// every function has internal linkage. y = sum over blocks of 32 of 2^e * sum(x * element), plus bias, for
+// elements of e2m1 and e4m3 (kernels/bf16_codes.h). Scales are stored as bfloat16, which holds every e8m0,
+// 2^-127 and NaN included; the scale of 32 elements that hold a NaN is NaN. A block of 64 columns: for each
+// 32 k the codes, then 64 scales.
+#pragma once
+
+#include "kernels/bf16_codes.h"
+
+namespace qcts::bf16 {
+namespace {
+
+constexpr int kBlockK = 32;
+constexpr uint16_t kNan = 0x7FC0;
+
+// An Element has kStep, kBytesPerK, decode(), and
+//   put(qdata, at, group, column)    32 elements of a column; true where one is NaN
+template <class Element>
+struct MxBlocks {
+  static constexpr int64_t kHeaderBytes = 0;
+  static constexpr bool kHasZeros = false;
+  static int64_t group(const qcts_problem&) { return kBlockK; }
+  static int64_t scale_bytes(const qcts_problem&) { return 2 * kColumns; }
+  static float factor(const uint8_t*) { return 1; }
+  [[gnu::always_inline]] static void scales(const qcts_problem&, const uint8_t* at, int vector, __m512* scale,
+                                            __m512*) {
+    *scale = avx512::load16(QCTS_BF16, at + vector * 2 * kLanes);
+  }
+  static void specialize(const uint8_t*, const auto& use) { use(Element()); }
+
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+    const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata"));
+    const auto* scales = static_cast<const uint8_t*>(in_plane(p, "scale"));
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
+    for (int64_t g = 0; g < p.k / kBlockK; ++g, out += layout.group_bytes)
+      for (int64_t c = 0; c < columns; ++c) {
+        const int64_t at = (first_n + c) * p.k + g * kBlockK;
+        const bool nan = Element::put(qdata, at, out, c);
+        const uint16_t scale = nan ? kNan : e8m0_as_bf16(scales[at / kBlockK]);
+        std::memcpy(out + kBlockK * Element::kBytesPerK + 2 * c, &scale, 2);
+      }
+  }
+};
+
+struct Mxfp4 : MxBlocks<Mxfp4> {
+  static constexpr int kStep = kNibbleStep, kBytesPerK = kNibbleBytesPerK;
+  [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int pair) {
+    return look_up_nibbles(kE2m1Table, at, vector, pair);
+  }
+  static bool put(const uint8_t* qdata, int64_t at, uint8_t* group, int64_t column) {
+    for (int64_t k = 0; k < kBlockK; ++k) {
+      const uint8_t pair = qdata[(at + k) / 2];
+      put_nibble(group, column, k, k % 2 == 0 ? pair & 15u : pair >> 4);
+    }
+    return false;
+  }
+};
+
+struct Mxfp8 : MxBlocks<Mxfp8> {
+  static constexpr int kStep = kPairStep, kBytesPerK = kPairBytesPerK;
+  [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int) {
+    return e4m3_pairs(at, vector);
+  }
+  static bool put(const uint8_t* qdata, int64_t at, uint8_t* group, int64_t column) {
+    bool nan = false;
+    for (int64_t k = 0; k < kBlockK; ++k) nan |= put_e4m3(group, column, k, qdata[at + k]);
+    return nan;
+  }
+};
+
+[[maybe_unused]] bool is_mxfp4(const qcts_problem& p) { return scheme_name_has(p, "mxfp4"); }
+
+// The two element types behind one entry.
+template <const qcts_kernel& kKernel, class Engine>
+struct MxCalls {
+  static qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
+    const qcts_status status = supports_pairs<kKernel, Engine>(p, why, why_size);
+    if (status == QCTS_OK && !is_mxfp4(*p) && !scheme_name_has(*p, "_e4m3"))
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "elements of %s: only e2m1 and e4m3", p->scheme_name);
+    return status;
+  }
+  static uint64_t workspace(const qcts_problem* p) {
+    return is_mxfp4(*p) ? Engine::template workspace_bytes<Mxfp4>(p)
+                        : Engine::template workspace_bytes<Mxfp8>(p);
+  }
+  static uint64_t prepared(const qcts_problem* p) {
+    return is_mxfp4(*p) ? prepared_bytes<Mxfp4>(p) : prepared_bytes<Mxfp8>(p);
+  }
+  static void prepare(const qcts_problem* p, void* to) {
+    is_mxfp4(*p) ? prepare_weight<Mxfp4>(p, to) : prepare_weight<Mxfp8>(p, to);
+  }
+  static void run(const qcts_problem* p) {
+    is_mxfp4(*p) ? Engine::template run<Mxfp4>(p) : Engine::template run<Mxfp8>(p);
+  }
+};
+
+template <const qcts_kernel& kKernel, class Engine>
+constexpr qcts_kernel mx_linear_of(const char* description) {
+  using Entry = MxCalls<kKernel, Engine>;
+  return linear_entry("mx", Engine::kVariant, description, Engine::kNumerics,
+                      {Entry::supports, run_supported<kKernel, Entry::run>, Entry::workspace, Entry::prepared,
+                       prepare_checked<kKernel, Entry::prepare>});
+}
+
+}  // namespace
+}  // namespace qcts::bf16

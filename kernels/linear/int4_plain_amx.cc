@@ -1,0 +1,11 @@
+// Layout: kernels/bf16_int4.h; limits: kernels/amx_bf16_linear.h.
+#include "kernels/amx_bf16_linear.h"
+#include "kernels/bf16_int4.h"
+
+const qcts_kernel qcts_kernel_linear_int4_plain_amx =
+    qcts::bf16::linear_of<qcts_kernel_linear_int4_plain_amx, qcts::bf16::Int4Linear<qcts::PlainPlanes>,
+                          qcts::amx::Bfloat16Tiles>(
+        "int4_plain",
+        "nibbles made tiles of bfloat16 a step ahead of the products for m <= 16, 512 k at a time above; "
+        "bound by "
+        "reading weights, then by tile multiplications and scales");

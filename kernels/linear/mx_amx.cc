@@ -1,0 +1,9 @@
+// Layout: kernels/bf16_mx.h; limits: kernels/amx_bf16_linear.h.
+#include "kernels/amx_bf16_linear.h"
+#include "kernels/bf16_mx.h"
+
+const qcts_kernel qcts_kernel_linear_mx_amx =
+    qcts::bf16::mx_linear_of<qcts_kernel_linear_mx_amx, qcts::amx::Bfloat16Tiles>(
+        "elements made tiles of bfloat16 a step ahead of the products for m <= 16, 512 k at a time above; "
+        "bound by "
+        "reading weights, then by the scales of 32 elements");
