@@ -73,6 +73,7 @@ class KernelContender final : public Contender {
  private:
   bool x_rotates() const { return op_ == "quantize" || op_ == "quantize_activation"; }
   void add_planes(size_t copies);
+  void prepare_one(qcts_problem& problem, std::byte* place);
   void prepare_all();
 
   const qcts_kernel& kernel_;

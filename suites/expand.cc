@@ -180,6 +180,15 @@ class Expander {
     cases_.push_back(std::move(c));
   }
 
+  // Of which implementations the best is timed: a provider's. For a single row those that multiply tiles and
+  // those that do not are best apart: a tile's work is the same for one row as for sixteen, and which reads
+  // weights faster no list can know for a processor on which its kernels were never timed.
+  static std::string rivals_of(const Case& c, const Implementation& implementation) {
+    const bool one_row = c.kind == Kind::latency && c.op == "linear" && c.synthetic->m == 1;
+    const bool tiles = std::string_view(implementation.kernel->variant) == "amx";
+    return implementation.provider + (one_row && tiles ? " tiles" : "");
+  }
+
   // One case for each implementation of (op, scheme).
   void add_for_implementations(const Case& prototype) {
     if (sources_.registry == nullptr) return;
@@ -187,8 +196,8 @@ class Expander {
     for (const Implementation* implementation :
          sources_.registry->find(prototype.op, prototype.scheme->family(), prototype.activation)) {
       const bool best_only = prototype.kind == Kind::latency ? plan_.latency_best_only : !plan_.all_variants;
-      if (best_only &&
-          (!implementation->machine_refusal().empty() || !seen.insert(implementation->provider).second))
+      if (best_only && (!implementation->machine_refusal().empty() ||
+                        !seen.insert(rivals_of(prototype, *implementation)).second))
         continue;
       // What is made of the reference's own answers says nothing of the reference.
       if (prototype.golden == nullptr && !is_asked(*implementation)) continue;

@@ -221,8 +221,8 @@ TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
 }
 
-// Of each provider the best variant, cold and warm as cases of their own, no scalar prefill, no emulated
-// kernel, the weight in a dtype that its scheme takes.
+// Of each provider the best variant (tiles apart for a single row), cold and warm as cases of their own, no
+// scalar prefill, no emulated kernel, the weight in a dtype that its scheme takes.
 TEST(Expand, TimesWhatThePlanNames) {
   const World world;
   Plan plan = load_plan(plan_path("latency"));
@@ -232,7 +232,7 @@ TEST(Expand, TimesWhatThePlanNames) {
   std::map<std::string, DType> dtypes;
   for (const Case& c : cases) {
     ASSERT_EQ(c.kind, Kind::latency);
-    ++implementations[c.id];
+    if (c.op != "linear" || c.synthetic->m != 1 || c.variant() != "amx") ++implementations[c.id];
     EXPECT_TRUE(c.id.ends_with(c.warm ? "_warm" : "_cold")) << c.id;
     EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id;
     EXPECT_FALSE(c.op == "linear" && c.synthetic->m >= kPrefillRows && c.variant() == "scalar") << c.id;
@@ -241,6 +241,42 @@ TEST(Expand, TimesWhatThePlanNames) {
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
   EXPECT_EQ(dtypes["int8_row"], DType::bfloat16);
   EXPECT_EQ(dtypes["tinyq_w8a32"], DType::float32) << "its source, which is the dense baseline's too";
+}
+
+qcts_status always(const qcts_problem*, char*, size_t) { return QCTS_OK; }
+qcts_status nothing(const qcts_problem*) { return QCTS_OK; }
+
+// Where no list can know which of them reads a single row's weights faster, both are timed; of more rows the
+// first alone.
+TEST(Expand, TimesTilesAndVectorsApartForOneRow) {
+  World world;
+  qcts_kernel kernels[4] = {};
+  const qcts_kernel* table[4];
+  const char* variants[] = {"amx", "avx512bf16", "avx512", "avx2"};
+  for (int i = 0; i < 4; ++i) {
+    qcts_kernel& kernel = kernels[i];
+    kernel.struct_size = sizeof kernel;
+    kernel.op = QCTS_OP_LINEAR;
+    kernel.scheme = "int8_row";
+    kernel.variant = variants[i];
+    kernel.numerics.struct_size = sizeof kernel.numerics;
+    kernel.supports = always;
+    kernel.run = nothing;
+    table[i] = &kernel;
+  }
+  qcts_provider provider = {};
+  provider.struct_size = sizeof provider;
+  provider.abi_version = QCTS_ABI_VERSION;
+  provider.name = "acme";
+  provider.n_kernels = 4;
+  provider.kernels = table;
+  world.registry.add(provider);
+  std::map<int64_t, std::set<std::string>> timed;
+  for (const Case& c : world.expand_plan("latency"))
+    if (c.implementation != nullptr && c.implementation->provider == "acme")
+      timed[c.synthetic->m].insert(c.variant());
+  EXPECT_EQ(timed, (std::map<int64_t, std::set<std::string>>{
+                       {1, {"amx", "avx512bf16"}}, {16, {"amx"}}, {512, {"amx"}}}));
 }
 
 TEST(Expand, APrefillHasMoreOfTheBudget) {

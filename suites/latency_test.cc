@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <set>
 
@@ -69,6 +70,39 @@ class LatencyVerdict : public testing::Test {
   ScratchFolder scratch_;
   JudgeContext context_;
 };
+
+// A prepared weight that says where it lies, or nothing.
+int prepare_calls = 0;
+uint64_t mark_bytes(const qcts_problem*) { return sizeof(void*); }
+template <bool kSaysWhere>
+qcts_status prepare_mark(const qcts_problem*, void* prepared) {
+  ++prepare_calls;
+  const void* mark = kSaysWhere ? prepared : nullptr;
+  std::memcpy(prepared, &mark, sizeof mark);
+  return QCTS_OK;
+}
+template <bool kSaysWhere>
+qcts_status run_marked(const qcts_problem* p) {
+  const void* mark;
+  std::memcpy(&mark, p->prepared, sizeof mark);
+  return mark == (kSaysWhere ? p->prepared : nullptr) ? scalar_linear().run(p) : QCTS_FAILED;
+}
+template <bool kSaysWhere>
+qcts_kernel marked() {
+  qcts_kernel kernel = scalar_linear();
+  kernel.prepared_bytes = mark_bytes;
+  kernel.prepare = prepare_mark<kSaysWhere>;
+  kernel.run = run_marked<kSaysWhere>;
+  prepare_calls = 0;
+  return kernel;
+}
+
+TEST_F(LatencyVerdict, PreparesEachCopyOfWhatHoldsItsAddress) {
+  EXPECT_EQ(judge_kernel(marked<true>()).status, Status::pass);
+  EXPECT_GT(prepare_calls, 100);
+  EXPECT_EQ(judge_kernel(marked<false>()).status, Status::pass);
+  EXPECT_LE(prepare_calls, 10) << "copies were made anew that could be copied";
+}
 
 TEST_F(LatencyVerdict, MeasuresAndSaysThatNothingIsKnownOfTheMachine) {
   const Verdict verdict = judge_kernel(scalar_linear());

@@ -126,7 +126,8 @@ typedef struct qcts_kernel {
   qcts_status (*supports)(const qcts_problem* problem, char* why, size_t why_size);
   /* NULL: no workspace. */
   uint64_t (*workspace_bytes)(const qcts_problem* problem);
-  /* Private layout, made once at load: NULL when `run` reads the planes. */
+  /* Private layout, made once at load: NULL when `run` reads the planes. What two calls write alike may be copied to wherever another is
+   * wanted; one that holds its own address is made anew each time. */
   uint64_t (*prepared_bytes)(const qcts_problem* problem);
   qcts_status (*prepare)(const qcts_problem* problem, void* prepared);
   /* The op. [thread-safe] for distinct outputs. */
