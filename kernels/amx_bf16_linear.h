@@ -13,9 +13,9 @@
 //   prototype that read x from the third cache fell to a quarter of its pace.) Two tiles of rows meet two of
 //   columns: 4 loads for 4 products.
 // Scales act on the float32 sums of a group, a multiply-add of an output for every group, two where there are
-// zeros, beside the tile unit's next group: 16 vectors for each tile that 32, 64 or 128 k made. A group of 16
-// fills half a step, the rest of it zeros. Rounded weights would spare all that, and err by 2^-9 of every
-// product. These kernels were never timed.
+// zeros: 16 vectors for each tile that 32, 64 or 128 k made. They come after the next group's products in the
+// program, whose tiles nothing has to wait for. A group of 16 fills half a step, the rest of it zeros.
+// Rounded weights would spare all that, and err by 2^-9 of every product. These kernels were never timed.
 #pragma once
 
 #include "kernels/amx_tiles.h"
@@ -93,23 +93,33 @@ class Decoder {
   int64_t groups_left_, k_ = 0;
 };
 
-// totals[rows][kCount columns from first_n on] += scale * part + zero * sum of x.
+// Sums of a group, [rows][columns from first_n on], that its scales have yet to act on.
+struct Closing {
+  const uint8_t* scales;  // NULL: there are none
+  const float* sums;
+  int64_t ld_sums;
+  const float* x_sums;  // of the group, a row's `groups` apart
+  int64_t rows;
+  int first_n;
+  Sums totals;  // of the same rows
+};
+// totals += scale * sum + zero * sum of x, of kCount columns.
 template <class Scheme, int kCount>
-void close_group(const Frame& frame, const uint8_t* scales, const float* part, int64_t ld_part,
-                 const float* x_sums, int64_t rows, int first_n, Sums totals) {
+void close_group(const Frame& frame, const Closing& of) {
+  if (of.scales == nullptr) return;
   constexpr int kSome = kCount / avx512::kLanes;
-  const int64_t ld_sums = frame.layout.groups;
+  const int64_t groups = frame.layout.groups;
   __m512 scale[kSome], zero[kSome];
 #pragma GCC unroll 4
   for (int v = 0; v < kSome; ++v)
-    Scheme::scales(*frame.problem, scales, first_n / avx512::kLanes + v, &scale[v], &zero[v]);
-  for (int64_t m = 0; m < rows; ++m)
+    Scheme::scales(*frame.problem, of.scales, of.first_n / avx512::kLanes + v, &scale[v], &zero[v]);
+  for (int64_t m = 0; m < of.rows; ++m)
 #pragma GCC unroll 4
     for (int v = 0; v < kSome; ++v) {
-      float* at = &totals[m][first_n + v * avx512::kLanes];
-      const __m512 sum = _mm512_loadu_ps(part + m * ld_part + v * avx512::kLanes);
+      float* at = &of.totals[m][of.first_n + v * avx512::kLanes];
+      const __m512 sum = _mm512_loadu_ps(of.sums + m * of.ld_sums + v * avx512::kLanes);
       __m512 total = _mm512_fmadd_ps(scale[v], sum, _mm512_loadu_ps(at));
-      if (Scheme::kHasZeros) total = _mm512_fmadd_ps(zero[v], _mm512_set1_ps(x_sums[m * ld_sums]), total);
+      if (Scheme::kHasZeros) total = _mm512_fmadd_ps(zero[v], _mm512_set1_ps(of.x_sums[m * groups]), total);
       _mm512_storeu_ps(at, total);
     }
 }
@@ -124,19 +134,16 @@ const uint8_t* scales_of(const Frame& frame, const uint8_t* block, int64_t group
   return block + Scheme::kHeaderBytes + group * layout.group_bytes + layout.padded_group * Scheme::kBytesPerK;
 }
 
-// All rows, at most 16. A group is closed while the next one's products are made.
+// All rows, at most 16.
 template <class Scheme>
 void multiply_few(const Frame& frame, const uint8_t* block, Sums totals) {
   const Layout& layout = frame.layout;
-  const int64_t rows = frame.problem->m, steps = layout.x_group / kTileK, ldx_bytes = 2 * layout.x_stride;
+  const int64_t steps = layout.x_group / kTileK, ldx_bytes = 2 * layout.x_stride;
   __m512i ring[kRingSteps][kStepPairs][kVectors];
   Parts parts;
-  const auto close = [&](int64_t g) {
-    close_group<Scheme, kColumns>(frame, scales_of<Scheme>(frame, block, g), parts.of[g % 2], kColumns,
-                                  frame.x_sums + g, rows, 0, totals);
-  };
   Decoder<Scheme> decoder(frame, block);
   for (int lead = 0; lead < kLeadSteps; ++lead) decoder.next(ring[lead]);
+  Closing before = {};
   int64_t at = 0;
   for (int64_t g = 0; g < layout.groups; ++g) {
     zero_one();
@@ -146,10 +153,13 @@ void multiply_few(const Frame& frame, const uint8_t* block, Sums totals) {
       step_one<true>(reinterpret_cast<const uint8_t*>(ring[at % kRingSteps]), x_bytes(frame, 0, g, step),
                      ldx_bytes);
     }
-    store_one(reinterpret_cast<char*>(parts.of[g % 2]), kRowBytes);
-    if (g > 0) close(g - 1);
+    float* sums = parts.of[g % 2];
+    store_one(reinterpret_cast<char*>(sums), kRowBytes);
+    close_group<Scheme, kColumns>(frame, before);
+    before = {
+        scales_of<Scheme>(frame, block, g), sums, kColumns, frame.x_sums + g, frame.problem->m, 0, totals};
   }
-  close(layout.groups - 1);
+  close_group<Scheme, kColumns>(frame, before);
 }
 
 // Steps of a group that lie in a panel from step `at` on: the whole group, or as much as the panel holds.
@@ -168,15 +178,14 @@ struct Meeting {
   Parts* parts;
 };
 
-// Piece `index` of a panel: one or two tiles of rows, and as many columns from first_n on as make four tiles
-// of sums.
+// A piece's products with one or two tiles of rows, and as many columns from first_n on as make four tiles of
+// sums.
 template <class Scheme, int kTiles>
-void meet(const Meeting& at, const Piece* pieces, int index, int64_t m, int64_t rows, int first_n) {
-  constexpr int kCount = kColumns / kTiles;
+Closing meet(const Meeting& at, const Piece& piece, int64_t m, int64_t rows, int first_n, float* part) {
   const Frame& frame = *at.frame;
-  const Piece piece = pieces[index];
-  float* sums = piece.whole() ? at.parts->of[index % 2] : &at.open[m][first_n];
-  const int64_t ld_sums = piece.whole() ? kCount : kColumns;
+  const int64_t groups = frame.layout.groups;
+  float* sums = piece.whole() ? part : &at.open[m][first_n];
+  const int64_t ld_sums = piece.whole() ? kColumns / kTiles : kColumns;
   const char* x = x_bytes(frame, at.first_m + m, piece.group, piece.first_step);
   const Operands of = {reinterpret_cast<const uint8_t*>(at.panel + piece.at * kStepPairs), piece.steps, x,
                        2 * frame.layout.x_stride, piece.first};
@@ -184,21 +193,32 @@ void meet(const Meeting& at, const Piece* pieces, int index, int64_t m, int64_t 
     multiply_one<true>(of, x, reinterpret_cast<char*>(sums), 4 * ld_sums, false);
   else
     multiply_two<true>(of, 4 * first_n, x, reinterpret_cast<char*>(sums), 4 * ld_sums, false);
-  if (piece.last)
-    close_group<Scheme, kCount>(frame, scales_of<Scheme>(frame, at.block, piece.group), sums, ld_sums,
-                                frame.x_sums + (at.first_m + m) * frame.layout.groups + piece.group, rows,
-                                first_n, at.totals + m);
+  if (!piece.last) return {};
+  return {scales_of<Scheme>(frame, at.block, piece.group),
+          sums,
+          ld_sums,
+          frame.x_sums + (at.first_m + m) * groups + piece.group,
+          rows,
+          first_n,
+          at.totals + m};
 }
 
-template <class Scheme>
-void meet_rows(const Meeting& at, const Piece* pieces, int count, int64_t rows) {
-  constexpr int64_t kTwo = 2 * kTileRows;
-  const int64_t tiles = (rows + kTileRows - 1) / kTileRows, pairs = tiles / 2, rest = pairs * kTwo;
-  for (int first_n = 0; first_n < kColumns; first_n += kColumns / 2)
-    for (int64_t m = 0; m < rest; m += kTwo)
-      for (int i = 0; i < count; ++i)
-        meet<Scheme, 2>(at, pieces, i, m, rows - m < kTwo ? rows - m : kTwo, first_n);
-  for (int i = 0; i < count && rest < rows; ++i) meet<Scheme, 1>(at, pieces, i, rest, rows - rest, 0);
+// All pieces of a panel, the rows from `first` to `last` in kTiles tiles.
+template <class Scheme, int kTiles>
+void meet_rows(const Meeting& at, const Piece* pieces, int count, int64_t first, int64_t last, int64_t rows) {
+  constexpr int kCount = kColumns / kTiles;
+  constexpr int64_t kMost = kTiles * kTileRows;
+  Closing before = {};
+  int turn = 0;
+  for (int first_n = 0; first_n < kColumns; first_n += kCount)
+    for (int64_t m = first; m < last; m += kMost)
+      for (int i = 0; i < count; ++i, turn ^= 1) {
+        const Closing now = meet<Scheme, kTiles>(at, pieces[i], m, rows - m < kMost ? rows - m : kMost,
+                                                 first_n, at.parts->of[turn]);
+        close_group<Scheme, kCount>(*at.frame, before);
+        before = now;
+      }
+  close_group<Scheme, kCount>(*at.frame, before);
 }
 
 // The pieces that fill a panel, decoded; `next` is where the one after them begins.
@@ -230,9 +250,11 @@ void multiply_many(const Frame& frame, const uint8_t* block, int64_t first_m, in
   const Meeting meeting = {&frame, block, first_m, panel, open, totals, &parts};
   Decoder<Scheme> decoder(frame, block);
   Piece pieces[kPanelSteps], next = {0, 0, 0, 0, true, false};
+  const int64_t paired = (rows + kTileRows - 1) / kTileRows / 2 * 2 * kTileRows;  // rows in two tiles
   while (next.group < frame.layout.groups) {
     const int count = fill_panel(frame.layout, &decoder, panel, &next, pieces);
-    meet_rows<Scheme>(meeting, pieces, count, rows);
+    meet_rows<Scheme, 2>(meeting, pieces, count, 0, paired, rows);
+    meet_rows<Scheme, 1>(meeting, pieces, count, paired, rows, rows);
   }
 }
 
