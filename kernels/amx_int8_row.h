@@ -29,12 +29,13 @@ struct Int8Tiles {
 
   static constexpr int64_t chunk_steps(int) { return kTileRows * kChunkSteps; }
   static int64_t padded_rows(int64_t m) { return amx::padded_rows(m); }
-  static void open(int64_t m) { open_tiles(m); }
+  static constexpr int64_t chunk_groups(int64_t) { return 1; }
+  static void open(const vnni::Layout&, int64_t m) { open_tiles(m); }
   static void close() { close_tiles(); }
 
   template <class Scheme>
   static void multiply(const vnni::Piece& piece, int64_t rows, vnni::Sums sums) {
-    static_assert(Scheme::kQuads == 1 && Scheme::kPadK % 64 == 0);
+    static_assert(Scheme::kQuads == 1 && Scheme::pad_k(1) % 64 == 0);
     multiply_bytes({piece.codes, piece.steps / kTileRows, piece.x, piece.ldx, piece.first}, rows, sums);
   }
 };

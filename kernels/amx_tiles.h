@@ -38,14 +38,15 @@ struct alignas(64) TileConfig {
   return m <= kTileRows ? m : (m + kTileRows - 1) / kTileRows * kTileRows;
 }
 
-// The calling thread's tiles, for m rows of x. GCC 12 believes that 8 bytes of the configuration are read,
-// and that tile loads read no memory: hence the barriers.
-[[maybe_unused]] void open_tiles(int64_t m) {
+// The calling thread's tiles, for m rows of x in steps of 64 bytes along k, or fewer. GCC 12 believes that 8
+// bytes of the configuration are read, and that tile loads read no memory: hence the barriers.
+[[maybe_unused]] void open_tiles(int64_t m, int64_t step_k_bytes = 64) {
   TileConfig config = {};
   config.palette = 1;
   for (int tile = 0; tile < 8; ++tile) {
-    config.row_bytes[tile] = 64;
-    config.rows[tile] = static_cast<uint8_t>(tile < 6 && m < kTileRows ? m : kTileRows);
+    config.row_bytes[tile] = static_cast<uint16_t>(tile == 4 || tile == 5 ? step_k_bytes : 64);
+    const int64_t rows = tile < 6 ? (m < kTileRows ? m : kTileRows) : step_k_bytes / 4;
+    config.rows[tile] = static_cast<uint8_t>(rows);
   }
   __asm__ volatile("" ::"r"(&config) : "memory");
   _tile_loadconfig(&config);

@@ -66,7 +66,8 @@ const std::vector<VariantNeeds>& variant_needs() {
       {"avx512bf16", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512bf16"}},
       {"avx512fp16", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512fp16"}},
       {"amx",
-       {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "amx_tile", "amx_int8", "amx_bf16"}},
+       {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512vnni", "amx_tile", "amx_int8",
+        "amx_bf16"}},
   };
   return needs;
 }

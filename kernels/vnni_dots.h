@@ -14,6 +14,7 @@
 // threads: 0.60 and 0.82.
 #pragma once
 
+#include "kernels/vnni_groups.h"
 #include "kernels/vnni_schemes.h"
 
 namespace qcts::vnni {
@@ -27,38 +28,6 @@ template <class Vector, int kQuads>
   const auto bytes = Vector::load(at + vector * 4 * Vector::kLanes);
   if (kQuads == 1) return bytes;
   return Vector::low_nibbles(i == 0 ? bytes : Vector::shift_right_4(bytes));
-}
-
-// totals += scale * (S - the products of the pairs), of M rows from `from` on and V vectors of columns. All
-// but the last multiply-add is exact.
-template <class Vector, int M, int V>
-[[gnu::always_inline]] inline void close_group(const Closing& closing, int64_t from, int first,
-                                               const typename Vector::Ints (&sum)[M][V]) {
-  // One by one: what the stores below cannot reach, and no copy of the whole, which would wait for the stores
-  // that made it (groups of 32, m = 1: 1.8 times as slow).
-  const uint8_t* tail = closing.tail;
-  const uint32_t dtype = closing.scale_dtype;
-  const bool two_pairs = closing.two_pairs;
-  const int64_t bytes = dtype_bytes(dtype), groups = closing.groups;
-  const uint8_t* pairs = tail + kColumns * bytes;
-  float(*totals)[kColumns] = closing.totals + from;
-  typename Vector::Ints x[M];
-#pragma GCC unroll 8
-  for (int m = 0; m < M; ++m)
-    x[m] = Vector::broadcast(reinterpret_cast<const int8_t*>(closing.x_pairs + (from + m) * groups));
-#pragma GCC unroll 8
-  for (int v = 0; v < V; ++v) {
-    const int n = (first + v) * Vector::kLanes;
-    const auto scale = Vector::load_floats(dtype, tail + n * bytes);
-#pragma GCC unroll 8
-    for (int m = 0; m < M; ++m) {
-      auto value = Vector::dot_pairs(sum[m][v], Vector::load(pairs + 4 * n), x[m]);
-      if (two_pairs) value = Vector::dot_pairs(value, Vector::load(pairs + 4 * (kColumns + n)), x[m]);
-      float* total = &totals[m][n];
-      Vector::store_floats(
-          total, Vector::fmadd(scale, Vector::to_floats(value), Vector::load_floats(QCTS_F32, total)));
-    }
-  }
 }
 
 // What a pass over the codes does beside multiplying.
@@ -148,7 +117,8 @@ struct Dots {
     return quads == 1 ? kFarBytes / kStepBytes : kPanelBytes / kStepBytes / 2;
   }
   static int64_t padded_rows(int64_t m) { return m; }
-  static void open(int64_t) {}
+  static constexpr int64_t chunk_groups(int64_t) { return 1; }
+  static void open(const Layout&, int64_t) {}
   static void close() {}
 
   template <class Scheme>
@@ -184,34 +154,6 @@ struct Dots {
     }
   }
 };
-
-// The two layouts of 8da4w behind one entry.
-template <const qcts_kernel& kKernel, class Vector>
-struct IntxCalls {
-  using Engine = Dots<Vector>;
-  static uint64_t workspace(const qcts_problem* p) {
-    return has_nibbles(*p) ? workspace_bytes<IntxNibbles, Engine>(p) : workspace_bytes<IntxBytes, Engine>(p);
-  }
-  static uint64_t prepared(const qcts_problem* p) {
-    return has_nibbles(*p) ? prepared_bytes<IntxNibbles>(p) : prepared_bytes<IntxBytes>(p);
-  }
-  static qcts_status prepare(const qcts_problem* p, void* to) {
-    return has_nibbles(*p) ? prepare_linear<kKernel, IntxNibbles>(p, to)
-                           : prepare_linear<kKernel, IntxBytes>(p, to);
-  }
-  static qcts_status run(const qcts_problem* p) {
-    return has_nibbles(*p) ? run_linear<kKernel, Vector, IntxNibbles, Engine>(p)
-                           : run_linear<kKernel, Vector, IntxBytes, Engine>(p);
-  }
-};
-
-template <const qcts_kernel& kKernel, class Vector>
-constexpr qcts_kernel intx_linear_of(const char* variant, const char* description) {
-  using Entry = IntxCalls<kKernel, Vector>;
-  return linear_entry(
-      Intx::kScheme, variant, description, QCTS_I32,
-      {supports_linear<kKernel, Intx>, Entry::run, Entry::workspace, Entry::prepared, Entry::prepare});
-}
 
 }  // namespace
 }  // namespace qcts::vnni

@@ -61,41 +61,46 @@ struct Frame {
 struct Closing {
   const uint8_t* tail;  // scales and pairs of the group
   uint32_t scale_dtype;
+  int64_t scale_bytes;  // of a column
   bool two_pairs;
   const int32_t* x_pairs;  // of the group, `groups` apart
   int64_t groups;
   float (*totals)[kColumns];
 };
-// Steps of a group, and the rows that they meet.
+// Steps of a group, or several groups one after the other, and the rows that they meet.
 struct Piece {
   const uint8_t* codes;
-  int64_t steps, bytes;  // to the codes of the next piece
+  int64_t groups;
+  int64_t steps, bytes;  // of a group; from its codes to those that follow
   const int8_t* x;
   int64_t ldx;
   bool first;              // of its group: sums begin at 0
-  const Closing* closing;  // NULL unless it is the last of a group that is a part of a row
+  const Closing* closing;  // of the first group; NULL unless groups are parts of a row and end here
   bool asks_ahead;         // as Frame's
 };
 
 // A Scheme has
 //   kOffset                  what makes a code unsigned
 //   kQuads                   4 k that a step holds: 1 or, with two codes a byte, 2
-//   kPadK                    a group is padded to it: whole steps, and whole tiles where tiles read it
+//   pad_k(group)             a group is padded to multiples of it: whole steps, or whole tiles
 //   group(p)                 elements along k that share a scale: all of k, or a multiple of 8
 //   scale_dtype(p)           of the weight's scales
 //   recipe(p)                of x
 // An Engine has
 //   kRows                    rows of x at a time
 //   chunk_steps(quads)       the steps that it wants in one piece
+//   chunk_groups(k)          the groups of k elements each, parts of a row, that it wants in one piece
 //   padded_rows(m)           rows of x that it reads; those beyond m are zeros
-//   open(m), close()         around a thread's pieces
-//   multiply<Scheme>(piece, rows, sums)   sums += products, or, with `closing`, its totals += scaled sums
+//   open(layout, m), close() around a thread's pieces
+//   multiply<Scheme>(piece, rows, sums)   sums += products, or, with `closing`, its totals += scaled sums;
+//                            of several groups, it asks memory for what lies between their codes
 // A Vector has the lanes in which x becomes codes and sums become outputs.
 template <class Scheme>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
   at.group = Scheme::group(p);
-  at.padded_group = (at.group + Scheme::kPadK - 1) / Scheme::kPadK * Scheme::kPadK;
+  const int64_t pad = Scheme::pad_k(at.group);
+  at.padded_group = (at.group + pad - 1) / pad * pad;
   at.groups = p.k / at.group;
   at.blocks = (p.n + kColumns - 1) / kColumns;
   at.scale_dtype = Scheme::scale_dtype(p);
@@ -179,15 +184,18 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   if (count > 1) std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
   const uint8_t* codes = frame.prepared + block * layout.block_bytes;
   const int64_t steps = padded / (4 * Scheme::kQuads), most = Engine::chunk_steps(Scheme::kQuads);
-  Closing closing = {nullptr, layout.scale_dtype, layout.pairs > 1, nullptr, count, totals};
-  for (int64_t g = 0; g < count; ++g) {
+  Closing closing = {nullptr, layout.scale_dtype, layout.scale_bytes, layout.pairs > 1, nullptr, count,
+                     totals};
+  const int64_t most_groups = Engine::chunk_groups(padded);
+  for (int64_t g = 0; g < count; g += most_groups) {
+    const int64_t some = count - g < most_groups ? count - g : most_groups;
     const uint8_t* at = codes + g * layout.group_bytes;
-    const uint8_t* tail = at + layout.code_bytes;
-    closing.tail = tail;
+    closing.tail = at + layout.code_bytes;
     closing.x_pairs = frame.x_sums + first_m * count + g;
     for (int64_t step = 0; step < steps; step += most) {
       const bool last = step + most >= steps;
       const Piece piece = {at + step * kStepBytes,
+                           some,
                            last ? steps - step : most,
                            last ? layout.group_bytes - step * kStepBytes : most * kStepBytes,
                            frame.x + first_m * ldx + g * padded + step * 4 * Scheme::kQuads,
@@ -198,6 +206,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
       Engine::template multiply<Scheme>(piece, rows, sums);
     }
     // In the order in which they lie: ahead of the codes' they cost 4 bits in groups of 32 a third.
+    const uint8_t* tail = closing.tail + (some - 1) * layout.group_bytes;
     for (int64_t line = 0; frame.asks_ahead && line < layout.group_bytes - layout.code_bytes; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(tail + kPrefetchBytes + line), _MM_HINT_T0);
   }
@@ -210,7 +219,7 @@ template <class Vector, class Scheme, class Engine>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
-  Engine::open(m_count);
+  Engine::open(frame.layout, m_count);
   for (int64_t block = first; block < last; ++block)
     for (int64_t m = 0; m < m_count; m += Engine::kRows)
       multiply_block<Vector, Scheme, Engine>(frame, block, m,

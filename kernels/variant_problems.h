@@ -1,0 +1,208 @@
+// Problems that the tests of kernels give to variants. Included by *_test.cc only.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "kernels/plane_laws.h"
+#include "kernels/registry.h"
+#include "kernels/support.h"
+
+namespace qcts::variants {
+
+// What is built in, and what is emulated where that was built.
+inline Registry& registry() {
+  static Registry* const all = [] {
+    auto* filled = new Registry;
+    filled->add(builtin_provider());
+    const std::filesystem::path emulated = QCTS_BINARY_DIR "/lib/plugins/libqcts_emulated.so";
+    if (std::filesystem::exists(emulated)) filled->load(emulated);
+    return filled;
+  }();
+  return *all;
+}
+
+inline uint64_t random_bits(uint64_t index) {  // splitmix64
+  uint64_t z = (index + 1) * 0x9E3779B97F4A7C15u;
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return z ^ z >> 31;
+}
+
+inline std::vector<uint8_t> random_bytes(size_t count, uint64_t seed) {
+  std::vector<uint8_t> bytes(count);
+  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(random_bits(seed * 1000003 + i) >> 40);
+  return bytes;
+}
+
+// In [-range, range), floats in the form of dtype.
+inline std::vector<uint8_t> random_floats(uint32_t dtype, size_t count, uint64_t seed, float range) {
+  std::vector<uint8_t> bytes(count * (dtype == QCTS_F32 ? 4 : 2));
+  for (size_t i = 0; i < count; ++i) {
+    const float value = range * (static_cast<float>(random_bits(seed * 7919 + i) >> 48) / 32768.0f - 1.0f);
+    uint32_t bits;
+    std::memcpy(&bits, &value, 4);
+    if (dtype == QCTS_BF16) bits >>= 16;
+    // Truncated to binary16; small values flush, which is as random as any.
+    if (dtype == QCTS_F16) {
+      const uint32_t magnitude =
+          (bits & 0x7FFFFFFF) < 0x38800000 ? 0 : ((bits & 0x7FFFFFFF) - 0x38000000) >> 13;
+      bits = (bits >> 16 & 0x8000) | magnitude;
+    }
+    std::memcpy(&bytes[i * (dtype == QCTS_F32 ? 4 : 2)], &bits, dtype == QCTS_F32 ? 4 : 2);
+  }
+  return bytes;
+}
+
+struct Shape {
+  int64_t m, n, k, group;
+};
+
+// Members of a family that its kernels tell apart, by what their names contain.
+inline std::vector<std::string> members(const std::string& family) {
+  if (family == "mx")
+    return {"mxfp4_floor", "mxfp8_e4m3_floor", "mxfp8_e5m2_floor", "mxfp6_e2m3_floor", "mxfp6_e3m2_floor"};
+  if (family == "fp8") return {"fp8_e4m3_tensor", "fp8_e5m2_row", "fp8_e4m3_g32"};
+  if (family == "nvfp4") return {"nvfp4_one_level", "nvfp4_two_level"};
+  if (family == "intx")
+    return {"intx_b4_g32_asym",     "intx_b8_g32_asym",  "intx_b3_axis_sym",
+            "intx_b8_g64_s32_asym", "intx_b4_g256_asym", "intx_b8_g256_asym"};
+  return {family};
+}
+
+inline std::string family_of(const qcts_kernel& kernel) {
+  const std::string scheme = kernel.scheme;
+  return scheme.substr(0, scheme.find(':'));
+}
+inline std::string policy_of(const qcts_kernel& kernel) {
+  const std::string scheme = kernel.scheme;
+  const size_t colon = scheme.find(':');
+  return colon == scheme.npos ? "weight_only" : scheme.substr(colon + 1, scheme.find(',') - colon - 1);
+}
+
+// The member's own group, or the shape's where any will do, or none.
+inline int64_t group_of(const std::string& family, const std::string& member, const Shape& shape) {
+  if (family == "mx") return 32;
+  if (family == "nvfp4") return 16;
+  if (family == "nf4") return 64;
+  if (family == "fp8_sparse24") return 8;
+  if (family.rfind("int4", 0) == 0 || family == "int8_group") return shape.group;
+  const size_t at = member.find("_g");
+  return at == member.npos ? 0 : std::stoi(member.substr(at + 2));
+}
+
+// Bytes that make an ordinary plane: no NaN where a sum would spread it.
+inline std::vector<uint8_t> plane_bytes(const PlaneLaw& law, const std::string& member, bool linear,
+                                        uint64_t seed) {
+  size_t count = 1;
+  for (uint32_t d = 0; d < law.ndim; ++d) count *= static_cast<size_t>(law.shape[d]);
+  const bool factor = std::strcmp(law.name, "quantization_factor") == 0;
+  if (law.dtype == QCTS_F32 || law.dtype == QCTS_F16 || law.dtype == QCTS_BF16) {
+    std::vector<uint8_t> bytes = random_floats(law.dtype, count, seed, factor ? 64.0f : 0.25f);
+    // 32 to 64: the bits of 32, and the fraction that chance gave.
+    if (factor && law.dtype != QCTS_F32)
+      for (size_t i = 0; i < count; ++i) bytes[2 * i + 1] = law.dtype == QCTS_BF16 ? 0x42 : 0x50;
+    if (factor && law.dtype == QCTS_F32)
+      for (size_t i = 0; i < count; ++i) bytes[4 * i + 3] = 0x42, bytes[4 * i + 2] &= 0x7F;
+    return bytes;
+  }
+  std::vector<uint8_t> bytes = random_bytes(count * dtype_bytes(law.dtype), seed);
+  for (uint8_t& byte : bytes) {
+    if (law.dtype == QCTS_F8_E8M0) byte = static_cast<uint8_t>(118 + byte % 8);
+    if (std::strcmp(law.name, "scale") == 0 && law.dtype == QCTS_F8_E4M3FN) byte &= 0x3F;
+    if (linear && law.dtype == QCTS_F8_E4M3FN && (byte & 0x7F) == 0x7F) byte = 0x2A;
+    if (linear && law.dtype == QCTS_F8_E5M2) byte &= 0xDF;
+    if (member.rfind("intx_b4", 0) == 0 && std::strcmp(law.name, "qdata") == 0)
+      byte = static_cast<uint8_t>((byte & 15) - 8);
+    if (member.rfind("intx_b3", 0) == 0 && std::strcmp(law.name, "qdata") == 0)
+      byte = static_cast<uint8_t>((byte & 7) - 4);
+  }
+  return bytes;
+}
+
+// A problem and all that it points to.
+struct Problem {
+  std::vector<std::vector<uint8_t>> buffers;
+  qcts_plane planes[kMostPlanes] = {};
+  qcts_problem problem = {};
+  std::string member, policy;
+  std::vector<uint8_t> y, workspace, prepared;
+
+  Problem(const qcts_kernel& kernel, const std::string& of, const Shape& shape, uint32_t dtype,
+          uint32_t threads)
+      : member(of), policy(policy_of(kernel)) {
+    buffers.reserve(kMostPlanes + 2);
+    const bool linear = kernel.op == QCTS_OP_LINEAR;
+    qcts_problem& p = problem;
+    p.struct_size = sizeof p;
+    p.op = kernel.op;
+    p.threads = threads;
+    p.scheme = kernel.scheme;
+    p.scheme_name = member.c_str();
+    p.layout = "plain";
+    p.activation = policy.c_str();
+    p.m = linear ? shape.m : 0;
+    p.n = shape.n;
+    p.k = shape.k;
+    p.group = group_of(family_of(kernel), member, shape);
+    p.w_dtype = p.x_dtype = p.y_dtype = p.bias_dtype = dtype;
+    if (p.group != 0 && p.k % p.group != 0) return;  // supports() says so
+    add_planes(kernel, linear);
+    const int64_t bytes = dtype == QCTS_F32 ? 4 : 2, rows = linear ? p.m : p.n, columns = linear ? p.n : p.k;
+    y.assign(static_cast<size_t>(rows * columns * bytes), 0xFF);
+    p.y = y.data();
+    p.ldy_bytes = columns * bytes;
+    if (linear) {
+      buffers.push_back(random_floats(dtype, static_cast<size_t>(p.m * p.k), 6, 2.0f));
+      p.x = buffers.back().data();
+      p.ldx_bytes = p.k * bytes;
+      buffers.push_back(random_floats(dtype, static_cast<size_t>(p.n), 7, 2.0f));
+      p.bias = buffers.back().data();
+    }
+  }
+
+  void add_planes(const qcts_kernel& kernel, bool linear) {
+    PlaneLaw laws[kMostPlanes];
+    problem.n_planes = plane_laws(problem, kernel.scheme, "plain", laws);
+    for (uint32_t i = 0; i < problem.n_planes; ++i) {
+      qcts_plane& plane = planes[i];
+      plane.struct_size = sizeof plane;
+      plane.name = laws[i].name;
+      plane.dtype = laws[i].dtype;
+      plane.ndim = laws[i].ndim;
+      int64_t stride = dtype_bytes(plane.dtype);
+      for (uint32_t d = plane.ndim; d-- > 0; stride *= plane.shape[d])
+        plane.shape[d] = laws[i].shape[d], plane.stride_bytes[d] = stride;
+      buffers.push_back(plane_bytes(laws[i], member, linear, i + 1));
+      plane.data = buffers.back().data();
+    }
+    problem.planes = planes;
+  }
+
+  bool is_supported(const qcts_kernel& kernel) {
+    char why[256];
+    return kernel.supports(&problem, why, sizeof why) == QCTS_OK;
+  }
+
+  std::vector<uint8_t> run(const qcts_kernel& kernel) {
+    if (kernel.prepare != nullptr) {
+      prepared.assign(kernel.prepared_bytes(&problem), 0xFF);
+      EXPECT_EQ(kernel.prepare(&problem, prepared.data()), QCTS_OK);
+      problem.prepared = prepared.data();
+      problem.prepared_bytes = prepared.size();
+    }
+    if (kernel.workspace_bytes != nullptr) {
+      workspace.assign(kernel.workspace_bytes(&problem) + 64, 0xFF);
+      problem.workspace = workspace.data() + (64 - reinterpret_cast<uintptr_t>(workspace.data()) % 64) % 64;
+      problem.workspace_bytes = workspace.size() - 64;
+    }
+    EXPECT_EQ(kernel.run(&problem), QCTS_OK);
+    return y;
+  }
+};
+
+}  // namespace qcts::variants
