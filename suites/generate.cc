@@ -230,6 +230,13 @@ void make_sparse(Floats& x) {
       if (c % 64 != 63) x.at(r, c) = 0;
 }
 
+// The same, and of 64 rows each has others.
+void thin_out(Floats& x) {
+  for (int64_t r = 0; r < x.rows; ++r)
+    for (int64_t c = 0; c < x.cols && x.cols > 2048; ++c)
+      if ((c + 5 * r) % 64 != 63) x.at(r, c) = 0;
+}
+
 // Has each row of x scales of its own?
 bool has_rows_apart(const Scheme& scheme, const Synthetic& synthetic) {
   const Matrix x{synthetic.weight.dtype, 2, synthetic.weight.k, {}};
@@ -258,6 +265,7 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   if (synthetic.generator == "zero_rows")
     for (int64_t c = 0; c < k; ++c) x.at(0, c) = 0;
   if (synthetic.generator == "hard_x") harden_x(x, has_rows_apart(scheme, synthetic));
+  if (synthetic.generator == "panels") thin_out(x);
   if (synthetic.generator == "tiles") synthetic.activation == kWeightOnly ? make_sparse(x) : make_heavy(x);
   input.x = x.bytes();
   if ((shape.n + m) % 2 == 0) input.bias = noise_rows(shape.dtype, 1, shape.n, seed + 2, 0.5).bytes();
@@ -310,7 +318,7 @@ bool known_generator(std::string_view name) {
   for (const std::string_view known :
        {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums", "one_hot", "cancelling",
         "last_k", "non_finite", "zero_points", "tiny_scales", "overflow", "hard_x", "tiles", "large",
-        "not_sparse", "given_scales"})
+        "not_sparse", "given_scales", "panels"})
     if (name == known) return true;
   return is_relation(name);
 }

@@ -81,6 +81,13 @@ const std::vector<InputFamily>& families() {
       {"given_scales",
        "a scale of x that a checkpoint gives and no quantizer finds: zero, subnormal, infinite, NaN",
        {"quantize_activation"}},
+      {"panels",
+       "sums put down or taken up wrongly where many rows of x meet a long k, blocks of columns that one row "
+       "passes: 67 rows, more than 2048 elements, 80 columns, and 520 of one row, in every dtype",
+       {"linear"},
+       false,
+       true,
+       true},
   };
   return table;
 }
@@ -110,6 +117,12 @@ std::vector<Shape> tiles_of(const Scheme& scheme) {
   return {{8, 2 * g}, {264, g}, {8, (2048 / g + 1) * g}, {kDecodeColumns, g}, {32, 1024}};
 }
 
+// More than one panel, as kernels for many rows cut weights: 64 columns, 1024 or 2048 k.
+std::vector<Shape> panels_of(const Scheme& scheme) {
+  const int64_t g = scheme.group();
+  return {{80, g == 0 ? 2187 : (2048 / g + 1) * g}, {kDecodeColumns, g == 0 ? 40 : g}, {64, 3072}};
+}
+
 // More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64
 // where a layout takes that.
 constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
@@ -118,7 +131,8 @@ constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
 std::vector<Shape> shapes_of_family(const InputFamily& family, const Scheme& scheme, std::string_view layout,
                                     InputSet set) {
   constexpr int64_t kLongGroup = 128;
-  if (family.is_large) return {std::begin(kLarge), std::end(kLarge)};
+  if (family.generator == "large") return {std::begin(kLarge), std::end(kLarge)};
+  if (family.generator == "panels") return panels_of(scheme);
   std::vector<Shape> found = family.generator == "tiles" ? tiles_of(scheme) : shapes(scheme, layout);
   if (set == InputSet::few && family.generator == "one_hot" && scheme.group() >= kLongGroup)
     found.insert(found.begin(), {16, 2 * scheme.group()});
@@ -140,8 +154,9 @@ std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Sh
   // of their bounds.
   if (generator == "zero_rows" || generator == "hard_x") return {5};
   if (generator == "given_scales") return given_scale_batches();
-  if (generator == "tiles" && shape.first == kDecodeColumns) return {1};
+  if ((generator == "tiles" || generator == "panels") && shape.first == kDecodeColumns) return {1};
   if (generator == "tiles") return {shape.first > 256 || shape.second > 2048 ? 2 : 37};
+  if (generator == "panels") return {67};
   if (generator == "noise")
     return first ? std::vector<int64_t>{1, 2, 3, 4, 5, 8, 16, 17} : std::vector<int64_t>{1, 7};
   return {1, 5};
@@ -163,7 +178,8 @@ class Carried {
     // Of the families, those that noise makes; a row of zeros has no codes there.
     if (is_sparse(scheme_, shape))
       return generator == "noise" || generator == "all_codes" || generator == "one_hot" ||
-             generator == "last_k" || generator == "large" || generator == "not_sparse";
+             generator == "last_k" || generator == "large" || generator == "not_sparse" ||
+             generator == "panels";
     if (generator == "not_sparse") return false;
     if (op == "linear" && !remembered(finite_, shape, has_finite_weights)) return false;
     if (generator != "exact_sums" && !is_relation(generator)) return carries(scheme_, generator, shape);
@@ -206,18 +222,22 @@ DType first_dtype(const InputFamily& family, const Request& request) {
   return DType::bfloat16;
 }
 
+// Other dtypes and narrow families: the first two shapes that the scheme takes.
+size_t most_shapes(const InputFamily& family, const Request& request, DType dtype) {
+  if (request.set == InputSet::few || family.generator == "large" || family.generator == "given_scales")
+    return 1;
+  if (family.generator == "tiles") return 4;
+  return family.every_shape && dtype == DType::bfloat16 && request.activation == kWeightOnly ? 99 : 2;
+}
+
 void add_family(const InputFamily& family, const Request& request, std::vector<Synthetic>& out) {
   std::vector<DType> dtypes = {DType::bfloat16, DType::float32, DType::float16};
   if (!family.every_dtype || request.set != InputSet::all) dtypes = {first_dtype(family, request)};
   for (const DType dtype : dtypes) {
     size_t taken = 0;
-    // Other dtypes and narrow families: the first two shapes that the scheme takes.
     const bool weight_only = request.activation == kWeightOnly;
     const bool gives_scale = family.generator == "given_scales";
-    const size_t most = request.set == InputSet::few || family.is_large || gives_scale  ? 1
-                        : family.generator == "tiles"                                   ? 4
-                        : family.every_shape && dtype == DType::bfloat16 && weight_only ? 99
-                                                                                        : 2;
+    const size_t most = most_shapes(family, request, dtype);
     for (const auto& [n, k] : shapes_of_family(family, request.scheme, request.layout, request.set)) {
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
@@ -259,7 +279,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Sc
   Carried carried(scheme);
   for (const InputFamily& family : families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
-    if (set == InputSet::few && family.is_large) continue;
+    if (set == InputSet::few && family.is_costly) continue;
     // Determinism asks about schedules, not about values: one family is enough.
     if (kind == Kind::determinism && family.generator != "noise") continue;
     const InputSet own = kind == Kind::determinism && op != "linear" ? InputSet::few : set;

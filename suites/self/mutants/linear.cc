@@ -90,6 +90,9 @@ float dot(const Call& call, const std::vector<float>& row, int64_t m, int64_t n)
   int64_t count = p.k;
   if (planted(l_last_k_dropped) && count > 1) --count;
   if (planted(l_tail_k_dropped) && count > 16) count = count / 16 * 16;
+  if (planted(l_later_rows_short) && m >= 64) count = std::min<int64_t>(count, 2048);
+  if (planted(l_panels_start_anew) && p.m > 6)
+    return sum_of(call, row, m, 0, (count - 1) / 1024 * 1024, count, count);
   float sum = 0;
   if (planted(l_workspace_not_cleared)) sum = load(QCTS_F32, p.workspace, m * p.n + n);
   if (planted(l_race) && p.threads > 1 && m == 0 && n == 0) return racing_sum(call, row, m, sum, count);
