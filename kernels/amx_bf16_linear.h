@@ -14,8 +14,8 @@
 //   columns: 4 loads for 4 products.
 // Scales act on the float32 sums of a group, a multiply-add of an output for every group, two where there are
 // zeros: 16 vectors for each tile that 32, 64 or 128 k made. They come after the next group's products in the
-// program, whose tiles nothing has to wait for. A group of 16 fills half a step, the rest of it zeros.
-// Rounded weights would spare all that, and err by 2^-9 of every product. These kernels were never timed.
+// program, whose tiles nothing has to wait for. A group of 16 is a step of half the k. Rounded weights would
+// spare all that, and err by 2^-9 of every product. These kernels were never timed.
 #pragma once
 
 #include "kernels/amx_tiles.h"
@@ -30,9 +30,14 @@ using bf16::Layout;
 using bf16::Panel;
 using bf16::Sums;
 
-constexpr int kTileK = 32, kStepPairs = kTileK / 2;
+constexpr int kTileK = 32, kStepPairs = kTileK / 2;  // of a whole step
 constexpr int kRingSteps = 4, kLeadSteps = 2;
 constexpr int kPanelSteps = 16;
+
+// Groups of up to 16 k are one step of half the k; all others are whole steps.
+[[maybe_unused]] constexpr int64_t step_k(int64_t padded_group) {
+  return padded_group <= kTileK / 2 ? kTileK / 2 : kTileK;
+}
 
 // What a group's products come to before its scales act: twice, so that one can be read while the other is
 // made.
@@ -50,6 +55,7 @@ class Decoder {
         at_(block + Scheme::kHeaderBytes),
         ahead_line_(frame.asks_ahead ? 64 : 0),
         ahead_(at_ + ahead_line_ / 64 * bf16::kPrefetchBytes),
+        step_k_(step_k(layout_.padded_group)),
         groups_left_(layout_.groups) {}
 
   // The next step; nothing after the last. What a group has no k for is zeros.
@@ -60,7 +66,7 @@ class Decoder {
       decode(kTileK, to);
     } else {
       decode(left, to);
-      std::memset(to[left / 2], 0, static_cast<size_t>(kTileK - left) / 2 * sizeof to[0]);
+      std::memset(to[left / 2], 0, static_cast<size_t>(step_k_ - left) / 2 * sizeof to[0]);
     }
     if (k_ < layout_.padded_group) return;
     for (int64_t line = 0; line < layout_.scale_bytes; line += 64) ask();
@@ -90,7 +96,7 @@ class Decoder {
   const uint8_t *header_, *at_;
   int64_t ahead_line_;
   const uint8_t* ahead_;
-  int64_t groups_left_, k_ = 0;
+  int64_t step_k_, groups_left_, k_ = 0;
 };
 
 // Sums of a group, [rows][columns from first_n on], that its scales have yet to act on.
@@ -138,7 +144,7 @@ const uint8_t* scales_of(const Frame& frame, const uint8_t* block, int64_t group
 template <class Scheme>
 void multiply_few(const Frame& frame, const uint8_t* block, Sums totals) {
   const Layout& layout = frame.layout;
-  const int64_t steps = layout.x_group / kTileK, ldx_bytes = 2 * layout.x_stride;
+  const int64_t steps = layout.x_group / step_k(layout.padded_group), ldx_bytes = 2 * layout.x_stride;
   __m512i ring[kRingSteps][kStepPairs][kVectors];
   Parts parts;
   Decoder<Scheme> decoder(frame, block);
@@ -224,7 +230,7 @@ void meet_rows(const Meeting& at, const Piece* pieces, int count, int64_t first,
 // The pieces that fill a panel, decoded; `next` is where the one after them begins.
 template <class Scheme>
 int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, Piece* next, Piece* pieces) {
-  const int64_t group_steps = layout.x_group / kTileK;
+  const int64_t group_steps = layout.x_group / step_k(layout.padded_group);
   int count = 0;
   for (next->at = 0; next->group < layout.groups; ++count) {
     const int64_t left = group_steps - next->first_step, room = kPanelSteps - next->at;
@@ -274,7 +280,7 @@ template <class Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
-  open_tiles(m_count);
+  open_tiles(m_count, 2 * step_k(frame.layout.padded_group));
   for (int64_t block = first; block < last; ++block)
     Scheme::specialize(frame.prepared + block * frame.layout.block_bytes, [&](auto scheme) {
       for (int64_t m = 0; m < m_count; m += kRows)
@@ -286,9 +292,9 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
 struct Bfloat16Tiles {
   static constexpr const char* kVariant = "amx";
   static constexpr qcts_numerics kNumerics = numerics_of_sums(QCTS_F32, QCTS_BF16, QCTS_NUM_FLUSH_SUBNORMALS);
-  static constexpr int64_t kPadX = kTileK;
 
   static qcts_status takes(const qcts_problem&, char*, size_t) { return QCTS_OK; }
+  static int64_t pad_x(int64_t padded_group) { return step_k(padded_group); }
   static int64_t padded_rows(int64_t m) { return amx::padded_rows(m); }
   template <class Scheme>
   static uint64_t workspace_bytes(const qcts_problem* p) {

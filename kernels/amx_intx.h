@@ -110,35 +110,17 @@ class Feed {
 template <int kQuads>
 void multiply_fed(const Operands& of, Feed<kQuads>* feed, char* sums, int64_t ld_bytes) {
   see_stores();
-  if (of.first) {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  } else {
-    _tile_loadd(0, sums, ld_bytes);
-    _tile_loadd(1, sums + 64, ld_bytes);
-    _tile_loadd(2, sums + 128, ld_bytes);
-    _tile_loadd(3, sums + 192, ld_bytes);
-  }
+  if (of.first)
+    zero_one();
+  else
+    load_one(sums, ld_bytes);
   const char* x = static_cast<const char*>(of.x);
   for (int64_t step = 0; step < of.steps; ++step) {
     const uint8_t* at = feed->take();
     see_stores();
-    _tile_loadd(4, x + step * 64, of.ldx_bytes);
-    _tile_loadd(6, at, kRowBytes);
-    _tile_dpbsud(0, 4, 6);
-    _tile_loadd(7, at + 64, kRowBytes);
-    _tile_dpbsud(1, 4, 7);
-    _tile_loadd(6, at + 128, kRowBytes);
-    _tile_dpbsud(2, 4, 6);
-    _tile_loadd(7, at + 192, kRowBytes);
-    _tile_dpbsud(3, 4, 7);
+    step_one<false>(at, x + step * 64, of.ldx_bytes);
   }
-  _tile_stored(0, sums, ld_bytes);
-  _tile_stored(1, sums + 64, ld_bytes);
-  _tile_stored(2, sums + 128, ld_bytes);
-  _tile_stored(3, sums + 192, ld_bytes);
+  store_one(sums, ld_bytes);
 }
 
 // A piece whose codes lie as bytes: `tiles`, from a group to the next tiles_bytes.

@@ -82,6 +82,12 @@ struct Operands {
   _tile_zero(2);
   _tile_zero(3);
 }
+[[gnu::always_inline]] inline void load_one(const char* sums, int64_t ld_bytes) {
+  _tile_loadd(0, sums, ld_bytes);
+  _tile_loadd(1, sums + 64, ld_bytes);
+  _tile_loadd(2, sums + 128, ld_bytes);
+  _tile_loadd(3, sums + 192, ld_bytes);
+}
 template <bool kBfloat16>
 [[gnu::always_inline]] inline void step_one(const uint8_t* weights, const char* x, int64_t ldx_bytes) {
   _tile_loadd(4, x, ldx_bytes);
@@ -103,14 +109,10 @@ template <bool kBfloat16>
 template <bool kBfloat16>
 void multiply_one(const Operands& of, const char* x, char* sums, int64_t ld_bytes, bool stream) {
   see_stores();
-  if (of.first) {
+  if (of.first)
     zero_one();
-  } else {
-    _tile_loadd(0, sums, ld_bytes);
-    _tile_loadd(1, sums + 64, ld_bytes);
-    _tile_loadd(2, sums + 128, ld_bytes);
-    _tile_loadd(3, sums + 192, ld_bytes);
-  }
+  else
+    load_one(sums, ld_bytes);
   for (int64_t step = 0; step < of.steps; ++step) {
     const uint8_t* at = of.weights + step * kStepBytes;
     if (stream) prefetch_step(at);

@@ -226,12 +226,12 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
 struct Pairs {
   static constexpr const char* kVariant = "avx512bf16";
   static constexpr qcts_numerics kNumerics = numerics_of_sums(QCTS_F32, QCTS_NONE, QCTS_NUM_FLUSH_SUBNORMALS);
-  static constexpr int64_t kPadX = kPadK;
 
   // Rounding x would be another kernel.
   static qcts_status takes(const qcts_problem& p, char* why, size_t why_size) {
     return takes_bf16(p, why, why_size);
   }
+  static int64_t pad_x(int64_t) { return kPadK; }
   static int64_t padded_rows(int64_t m) { return m; }
   template <class Scheme>
   static uint64_t workspace_bytes(const qcts_problem* p) {

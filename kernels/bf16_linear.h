@@ -61,11 +61,11 @@ struct Frame {
 // An Engine has
 //   kVariant, kNumerics
 //   takes(p, why, why_size)      QCTS_OK where x's dtype suits it
-//   kPadX                        a group of x is padded to it, with zeros
+//   pad_x(padded_group)          a group of x is padded to it, with zeros
 //   padded_rows(m)               rows of x that it reads; those beyond m are zeros
 //   workspace_bytes<Scheme>(p), run<Scheme>(p)
-template <class Scheme>
-Layout layout_of(const qcts_problem& p, int64_t pad_x) {
+template <class Scheme, class Engine>
+Layout layout_of(const qcts_problem& p) {
   Layout at = {};
   at.group = Scheme::group(p);
   at.padded_group = at.group == p.k ? (at.group + kPadK - 1) / kPadK * kPadK : at.group;
@@ -74,7 +74,8 @@ Layout layout_of(const qcts_problem& p, int64_t pad_x) {
   at.scale_bytes = Scheme::scale_bytes(p);
   at.group_bytes = at.padded_group * Scheme::kBytesPerK + at.scale_bytes;
   at.block_bytes = Scheme::kHeaderBytes + at.groups * at.group_bytes;
-  at.x_group = (at.padded_group + pad_x - 1) / pad_x * pad_x;
+  const int64_t pad = Engine::pad_x(at.padded_group);
+  at.x_group = (at.padded_group + pad - 1) / pad * pad;
   at.x_stride = at.groups * at.x_group + kRowPadElements;
   return at;
 }
@@ -126,13 +127,17 @@ void copy_rows(void* context, int64_t first, int64_t last) {
 
 template <class Scheme, class Engine>
 uint64_t workspace_bytes(const qcts_problem* p) {
-  const Layout layout = layout_of<Scheme>(*p, Engine::kPadX);
+  const Layout layout = layout_of<Scheme, Engine>(*p);
   return static_cast<uint64_t>(Engine::padded_rows(p->m) *
                                (layout.x_stride * 2 + (Scheme::kHasZeros ? layout.groups * 4 : 0)));
 }
+// For `prepare`, which knows no x.
+struct NoEngine {
+  static int64_t pad_x(int64_t) { return kPadK; }
+};
 template <class Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
-  const Layout layout = layout_of<Scheme>(*p, kPadK);
+  const Layout layout = layout_of<Scheme, NoEngine>(*p);
   return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
 }
 
@@ -150,7 +155,7 @@ void prepare_blocks(void* context, int64_t first, int64_t last) {
 }
 template <class Scheme>
 void prepare_weight(const qcts_problem* problem, void* prepared) {
-  Preparation task = {problem, layout_of<Scheme>(*problem, kPadK), static_cast<uint8_t*>(prepared)};
+  Preparation task = {problem, layout_of<Scheme, NoEngine>(*problem), static_cast<uint8_t*>(prepared)};
   std::memset(prepared, 0, static_cast<size_t>(task.layout.blocks * task.layout.block_bytes));
   parallel_for(problem->threads, task.layout.blocks, 1, prepare_blocks<Scheme>, &task);
 }
@@ -158,7 +163,7 @@ void prepare_weight(const qcts_problem* problem, void* prepared) {
 template <class Scheme, class Engine>
 Frame frame_of(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
-  const Layout layout = layout_of<Scheme>(p, Engine::kPadX);
+  const Layout layout = layout_of<Scheme, Engine>(p);
   auto* x = static_cast<uint16_t*>(p.workspace);
   return {problem,
           layout,
