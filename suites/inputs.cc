@@ -118,9 +118,12 @@ std::vector<Shape> tiles_of(const Scheme& scheme) {
 }
 
 // More than one panel, as kernels for many rows cut weights: 64 columns, 1024 or 2048 k.
-std::vector<Shape> panels_of(const Scheme& scheme) {
+// Determinism, which calls a hundred times, has the columns alone, for several threads.
+std::vector<Shape> panels_of(Kind kind, const Scheme& scheme) {
   const int64_t g = scheme.group();
-  return {{80, g == 0 ? 2187 : (2048 / g + 1) * g}, {kDecodeColumns, g == 0 ? 40 : g}, {64, 3072}};
+  const Shape columns = {kDecodeColumns, g == 0 ? 40 : g};
+  if (kind == Kind::determinism) return {columns};
+  return {{80, g == 0 ? 2187 : (2048 / g + 1) * g}, columns, {64, 3072}};
 }
 
 // More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64
@@ -128,11 +131,11 @@ std::vector<Shape> panels_of(const Scheme& scheme) {
 constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
 
 // The identity is k rows of x. Where one shape has to do, two long groups are enough to read every code back.
-std::vector<Shape> shapes_of_family(const InputFamily& family, const Scheme& scheme, std::string_view layout,
-                                    InputSet set) {
+std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const Scheme& scheme,
+                                    std::string_view layout, InputSet set) {
   constexpr int64_t kLongGroup = 128;
   if (family.generator == "large") return {std::begin(kLarge), std::end(kLarge)};
-  if (family.generator == "panels") return panels_of(scheme);
+  if (family.generator == "panels") return panels_of(kind, scheme);
   std::vector<Shape> found = family.generator == "tiles" ? tiles_of(scheme) : shapes(scheme, layout);
   if (set == InputSet::few && family.generator == "one_hot" && scheme.group() >= kLongGroup)
     found.insert(found.begin(), {16, 2 * scheme.group()});
@@ -148,7 +151,8 @@ bool suits_policy(std::string_view generator) {
 }
 
 std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Shape& shape, bool first) {
-  if (kind == Kind::determinism) return {1, 5, 17};
+  if (kind == Kind::determinism)
+    return generator == "panels" ? std::vector<int64_t>{17} : std::vector<int64_t>{1, 5, 17};
   if (generator == "one_hot") return {shape.second};
   // One row of x and a third of the weight's rows zero leave too few sums that a changed code would move out
   // of their bounds.
@@ -238,7 +242,8 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
     const bool weight_only = request.activation == kWeightOnly;
     const bool gives_scale = family.generator == "given_scales";
     const size_t most = most_shapes(family, request, dtype);
-    for (const auto& [n, k] : shapes_of_family(family, request.scheme, request.layout, request.set)) {
+    for (const auto& [n, k] :
+         shapes_of_family(family, request.kind, request.scheme, request.layout, request.set)) {
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == "linear" && k == 1) continue;
@@ -280,8 +285,8 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Sc
   for (const InputFamily& family : families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
     if (set == InputSet::few && family.is_costly) continue;
-    // Determinism asks about schedules, not about values: one family is enough.
-    if (kind == Kind::determinism && family.generator != "noise") continue;
+    // Determinism asks about schedules, not about values.
+    if (kind == Kind::determinism && family.generator != "noise" && family.generator != "panels") continue;
     const InputSet own = kind == Kind::determinism && op != "linear" ? InputSet::few : set;
     for (const ActivationInfo& policy : scheme.activations()) {
       const bool weight_only = policy.name == kWeightOnly;

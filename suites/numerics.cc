@@ -251,13 +251,14 @@ class NumericsJudge {
     }
   }
 
-  // As odd as the kernel takes: one element off alignment, rows further apart; of the family "large" by
-  // several threads, because determinism asks for nothing so large.
+  // As odd as the kernel takes: one element off alignment, rows further apart; what is large by several
+  // threads, because determinism asks for nothing so large.
   bool run_loosely(const KernelAnswer& first_answer) {
     const KernelAnswer wrong = displaced(first_answer);
-    const WeightShape& weight = question_.input.weight;
+    const KernelInput& input = question_.input;
+    const int64_t elems = input.weight.n * input.weight.k * (input.op == "linear" ? input.m : 1);
     const uint32_t threads =
-        weight.n * weight.k > kLargeElems ? std::max(context_.threads, kLargeThreads) : context_.threads;
+        elems > kLargeElems ? std::max(context_.threads, kLargeThreads) : context_.threads;
     for (const RunOptions& options :
          {RunOptions{threads, 1, 3}, RunOptions{threads, 1, 0}, RunOptions{threads, 0, 0}}) {
       KernelRun run(kernel_, question_.input, options);

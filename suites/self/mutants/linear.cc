@@ -140,7 +140,32 @@ bool is_left_out(const Call& call, int64_t m, int64_t n) {
   return planted(l_zero_rows_skipped) && is_zero_row(call, m);
 }
 
-void compute(const Call& call, std::vector<float> (*weight_row)(const qcts_problem&, int64_t)) {
+using WeightRow = std::vector<float> (*)(const qcts_problem&, int64_t);
+
+// Two threads, each with every other block of 64 columns, and one panel of weights between them.
+void compute_by_blocks(const Call& call, WeightRow weight_row) {
+  constexpr int64_t kColumns = 64;
+  const qcts_problem& p = call.p;
+  std::vector<std::atomic<float>> panel(static_cast<size_t>(kColumns * p.k));
+  const auto share = [&](int64_t first) {
+    for (; first < p.n; first += 2 * kColumns) {
+      const int64_t last = std::min(first + kColumns, p.n);
+      for (int64_t n = first; n < last; ++n)
+        std::ranges::copy(weight_row(p, n), panel.begin() + (n - first) * p.k);
+      for (int64_t n = first; n < last; ++n) {
+        const auto from = panel.begin() + (n - first) * p.k;
+        const std::vector<float> row(from, from + p.k);
+        for (int64_t m = 0; m < p.m; ++m) put(call, m, n, with_bias(call, dot(call, row, m, n), n));
+      }
+    }
+  };
+  std::thread other(share, kColumns);
+  share(0);
+  other.join();
+}
+
+void compute(const Call& call, WeightRow weight_row) {
+  if (planted(l_threads_share_panel) && call.p.threads > 1) return compute_by_blocks(call, weight_row);
   const qcts_problem& p = call.p;
   const int64_t whole = p.n > 8 ? p.n / 8 * 8 : p.n;
   std::vector<float> row;
@@ -172,8 +197,7 @@ bool is_repeated(const qcts_problem& p) {
   return same_x && same_y;
 }
 
-qcts_status run(const qcts_kernel& kernel, const qcts_problem* problem,
-                std::vector<float> (*weight_row)(const qcts_problem&, int64_t)) {
+qcts_status run(const qcts_kernel& kernel, const qcts_problem* problem, WeightRow weight_row) {
   if (check_run(kernel, problem) != QCTS_OK) return QCTS_INVALID;
   if (planted(l_answer_cached) && is_repeated(*problem)) return QCTS_OK;
   const Call call{*problem, calls++};
