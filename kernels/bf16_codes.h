@@ -8,6 +8,16 @@
 namespace qcts::bf16 {
 namespace {
 
+// Scales of 64 columns as bfloat16 behind a group's codes, and none that act on the sum of x.
+struct NarrowScales {
+  static constexpr bool kHasZeros = false;
+  static int64_t scale_bytes(const qcts_problem&) { return 2 * kColumns; }
+  [[gnu::always_inline]] static void scales(const qcts_problem&, const uint8_t* at, int vector, __m512* scale,
+                                            __m512*) {
+    *scale = avx512::load16(QCTS_BF16, at + vector * 2 * kLanes);
+  }
+};
+
 // Four bits. For each 8 k, 64 words of 32 bits, one a column: k 2i in bits 4i, k 2i + 1 in bits 16 + 4i. A
 // permutation of 16-bit lanes reads the low five bits of a lane, so with a table of twice 16 values a shift
 // and a permutation make 32 weights: 22 half-vector operations on the three units that have them, 7.3 cycles

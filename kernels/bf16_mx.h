@@ -16,16 +16,10 @@ constexpr uint16_t kNan = 0x7FC0;
 // An Element has kStep, kBytesPerK, decode(), and
 //   put(qdata, at, group, column)    32 elements of a column; true where one is NaN
 template <class Element>
-struct MxBlocks {
+struct MxBlocks : NarrowScales {
   static constexpr int64_t kHeaderBytes = 0;
-  static constexpr bool kHasZeros = false;
   static int64_t group(const qcts_problem&) { return kBlockK; }
-  static int64_t scale_bytes(const qcts_problem&) { return 2 * kColumns; }
   static float factor(const uint8_t*) { return 1; }
-  [[gnu::always_inline]] static void scales(const qcts_problem&, const uint8_t* at, int vector, __m512* scale,
-                                            __m512*) {
-    *scale = avx512::load16(QCTS_BF16, at + vector * 2 * kLanes);
-  }
   static void specialize(const uint8_t*, const auto& use) { use(Element()); }
 
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {

@@ -23,18 +23,12 @@ constexpr int kNf4BlockK = 64;
   return bits;
 }
 
-struct Nf4 {
+struct Nf4 : NarrowScales {
   static constexpr int kStep = kNibbleStep, kBytesPerK = kNibbleBytesPerK;
   static constexpr int64_t kHeaderBytes = 64;
-  static constexpr bool kHasZeros = false;
 
   static int64_t group(const qcts_problem&) { return kNf4BlockK; }
-  static int64_t scale_bytes(const qcts_problem&) { return 2 * kColumns; }
   static float factor(const uint8_t*) { return 1; }
-  [[gnu::always_inline]] static void scales(const qcts_problem&, const uint8_t* at, int vector, __m512* scale,
-                                            __m512*) {
-    *scale = avx512::load16(QCTS_BF16, at + vector * 2 * kLanes);
-  }
   [[gnu::always_inline]] static __m512i decode(const uint8_t* header, const uint8_t* at, int vector,
                                                int pair) {
     return look_up_nibbles(header, at, vector, pair);

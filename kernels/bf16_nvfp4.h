@@ -11,22 +11,16 @@
 namespace qcts::bf16 {
 namespace {
 
-struct Nvfp4 {
+struct Nvfp4 : NarrowScales {
   static constexpr int kBlockK = 16;
   static constexpr int kStep = kNibbleStep, kBytesPerK = kNibbleBytesPerK;
   static constexpr int64_t kHeaderBytes = 64;
-  static constexpr bool kHasZeros = false;
 
   static int64_t group(const qcts_problem&) { return kBlockK; }
-  static int64_t scale_bytes(const qcts_problem&) { return 2 * kColumns; }
   static float factor(const uint8_t* header) {
     float whole;
     std::memcpy(&whole, header, 4);
     return whole;
-  }
-  [[gnu::always_inline]] static void scales(const qcts_problem&, const uint8_t* at, int vector, __m512* scale,
-                                            __m512*) {
-    *scale = avx512::load16(QCTS_BF16, at + vector * 2 * kLanes);
   }
   [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int pair) {
     return look_up_nibbles(kE2m1Table, at, vector, pair);

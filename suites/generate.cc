@@ -223,18 +223,12 @@ void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
   input.x = x.bytes();
 }
 
-// Few elements of long rows, the last among them: the bound of a float32 sum over all would hide a code.
-void make_sparse(Floats& x) {
+// Few elements of long rows, the last among them: the bound of a float32 sum over all would hide a code. Each
+// row has them `shift` places before those of the row above.
+void make_sparse(Floats& x, int64_t shift) {
   for (int64_t r = 0; r < x.rows; ++r)
     for (int64_t c = 0; c + 1 < x.cols && x.cols > 2048; ++c)
-      if (c % 64 != 63) x.at(r, c) = 0;
-}
-
-// The same, and of 64 rows each has others.
-void thin_out(Floats& x) {
-  for (int64_t r = 0; r < x.rows; ++r)
-    for (int64_t c = 0; c < x.cols && x.cols > 2048; ++c)
-      if ((c + 5 * r) % 64 != 63) x.at(r, c) = 0;
+      if ((c + shift * r) % 64 != 63) x.at(r, c) = 0;
 }
 
 // Has each row of x scales of its own?
@@ -265,8 +259,8 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   if (synthetic.generator == "zero_rows")
     for (int64_t c = 0; c < k; ++c) x.at(0, c) = 0;
   if (synthetic.generator == "hard_x") harden_x(x, has_rows_apart(scheme, synthetic));
-  if (synthetic.generator == "panels") thin_out(x);
-  if (synthetic.generator == "tiles") synthetic.activation == kWeightOnly ? make_sparse(x) : make_heavy(x);
+  if (synthetic.generator == "panels") make_sparse(x, 5);
+  if (synthetic.generator == "tiles") synthetic.activation == kWeightOnly ? make_sparse(x, 0) : make_heavy(x);
   input.x = x.bytes();
   if ((shape.n + m) % 2 == 0) input.bias = noise_rows(shape.dtype, 1, shape.n, seed + 2, 0.5).bytes();
 }

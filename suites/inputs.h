@@ -18,7 +18,7 @@ struct InputFamily {
   std::vector<std::string_view> ops;
   bool every_shape = false;  // all shapes of the scheme, otherwise the two with tails
   bool every_dtype = false;  // float32 and float16 beside bfloat16
-  // Tenths of a second a case: none where few are asked for, and no turn of the others' where inputs
+  // Up to a second a case: none where few are asked for, and no turn of the others' where inputs
   // are dealt over schemes.
   bool is_costly = false;
 };

@@ -6,6 +6,5 @@ const qcts_kernel qcts_kernel_linear_int4_plain_amx =
     qcts::bf16::linear_of<qcts_kernel_linear_int4_plain_amx, qcts::bf16::Int4Linear<qcts::PlainPlanes>,
                           qcts::amx::Bfloat16Tiles>(
         "int4_plain",
-        "nibbles made tiles of bfloat16 a step ahead of the products for m <= 16, 512 k at a time above; "
-        "bound by "
-        "reading weights, then by tile multiplications and scales");
+        "nibbles made tiles of bfloat16 while others are multiplied for m <= 16, 512 k at a time "
+        "above; bound by reading weights, then by tile multiplications and scales");

@@ -4,6 +4,5 @@
 
 const qcts_kernel qcts_kernel_linear_mx_amx =
     qcts::bf16::mx_linear_of<qcts_kernel_linear_mx_amx, qcts::amx::Bfloat16Tiles>(
-        "elements made tiles of bfloat16 a step ahead of the products for m <= 16, 512 k at a time above; "
-        "bound by "
-        "reading weights, then by the scales of 32 elements");
+        "elements made tiles of bfloat16 while others are multiplied for m <= 16, 512 k at a time "
+        "above; bound by reading weights, then by the scales of 32 elements");
