@@ -1,8 +1,10 @@
-// The determinism kind: the same call again, with other numbers of threads, and each row alone. Every answer
-// is compared bitwise with the first; what the kernel claims is held against it, what it does not claim is
-// measured.
-#include <cmath>
+// The determinism kind: the same call again, with other numbers of threads, beside another one, and each row
+// alone. Every answer is compared bitwise with the first; what the kernel claims is held against it, what it
+// does not claim is measured. Whatever it claims, calls side by side have to be right.
+#include <array>
+#include <thread>
 
+#include "suites/expectation.h"
 #include "suites/judge.h"
 #include "suites/question.h"
 
@@ -14,8 +16,11 @@ namespace {
 constexpr int kRepeats = 32;
 // Threads that race meet or miss each other, the more so where another program has a core: each number of
 // them is tried often.
-constexpr uint32_t kThreadCounts[] = {2, 3};
+constexpr uint32_t kThreadCounts[] = {2, 3, 8};
 constexpr int kThreadRepeats = 16;
+// Calls on distinct outputs at the same time.
+constexpr int kCallers = 2;
+constexpr int kCallsSideBySide = 16;
 
 struct Measurement {
   const char* name;  // of the measure
@@ -44,7 +49,8 @@ class DeterminismJudge {
       first_ = base.run(Poison::nan);
       again(base);
       other_threads();
-      if (question_.input.op == "linear" && question_.input.m > 1) rows_alone();
+      if (!right_side_by_side()) return;
+      if (question_.input.op == "linear" && question_.input.m > 1) rows_alone(base);
     } catch (const ProviderFault& fault) {
       verdict_.status = Status::fail;
       verdict_.reason = fault.what();
@@ -68,7 +74,57 @@ class DeterminismJudge {
     }
   }
 
-  void rows_alone() {
+  // Two callers, one with the question, one with -x in place of x, where it has an x.
+  bool right_side_by_side() {
+    const std::array<Question, kCallers> questions = {question_, of_negative_x()};
+    std::array<std::vector<KernelAnswer>, kCallers> answers;
+    std::array<std::exception_ptr, kCallers> faults;
+    {
+      std::vector<std::jthread> callers;
+      for (int i = 0; i < kCallers; ++i)
+        callers.emplace_back([&, i] {
+          try {
+            KernelRun run(kernel_, questions[i].input, {1, 0, 0});
+            for (int call = 0; call < kCallsSideBySide; ++call) answers[i].push_back(run.run(Poison::zeros));
+          } catch (...) {
+            faults[i] = std::current_exception();
+          }
+        });
+    }
+    for (int i = 0; i < kCallers; ++i) {
+      if (faults[i]) std::rethrow_exception(faults[i]);
+      if (!all_right(questions[i], answers[i])) return false;
+    }
+    return true;
+  }
+
+  bool all_right(const Question& question, const std::vector<KernelAnswer>& answers) {
+    std::optional<LinearTruth> truth;
+    if (question.input.op == "linear") truth.emplace(question.input);
+    const Expectation expected(question, truth ? &*truth : nullptr, kernel_.numerics);
+    for (const KernelAnswer& answer : answers) {
+      const Finding finding = expected.judge(answer);
+      if (!finding.mismatch) continue;
+      verdict_.status = Status::fail;
+      verdict_.mismatch = finding.mismatch;
+      verdict_.reason = "wrong beside another call in another thread: " + finding.mismatch->where +
+                        ": want " + finding.mismatch->want + ", got " + finding.mismatch->got;
+      return false;
+    }
+    return true;
+  }
+
+  Question of_negative_x() const {
+    if (question_.input.x.empty()) return question_;
+    KernelInput input = question_.input;
+    const size_t bytes =
+        input.op == "quantize" ? dtype_bytes(input.weight.dtype) : dtype_bytes(input.x_dtype);
+    for (size_t sign = bytes - 1; sign < input.x.size(); sign += bytes) input.x[sign] ^= std::byte{0x80};
+    return question_about(std::move(input));
+  }
+
+  // By what was prepared for all of them.
+  void rows_alone(KernelRun& base) {
     KernelInput alone = question_.input;
     const size_t rows = static_cast<size_t>(alone.m), x_row = alone.x.size() / rows,
                  y_row = first_.y.size() / rows;
@@ -76,6 +132,7 @@ class DeterminismJudge {
     alone.x.resize(x_row);
     KernelRun run(kernel_, alone, {1, 0, 0});
     if (run.supports().status != QCTS_OK) return;
+    base.hand_over_prepared(run);
     for (size_t i = 0; i < rows; ++i) {
       run.set_x(std::span(question_.input.x).subspan(i * x_row, x_row));
       const auto wanted = std::span(first_.y).subspan(i * y_row, y_row);

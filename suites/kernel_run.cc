@@ -118,6 +118,7 @@ void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) 
     in_planes_.push_back(
         abi_plane(in_specs_[i], copy_in(plane.name, plane.bytes, 1, 0, dtype_bytes(plane.dtype))->data()));
   }
+  if (options.planes_reversed) std::ranges::reverse(in_planes_);
   problem_.planes = in_planes_.data();
   problem_.n_planes = static_cast<uint32_t>(in_planes_.size());
   if (!input.x.empty()) {
@@ -152,6 +153,7 @@ void KernelRun::add_outputs(const KernelInput& input, const RunOptions& options)
     out_plane_buffers_.push_back(buffer);
     out_planes_.push_back(abi_plane(spec, buffer->data()));
   }
+  if (options.planes_reversed) std::ranges::reverse(out_planes_);
   problem_.out_planes = out_planes_.data();
   problem_.n_out_planes = static_cast<uint32_t>(out_planes_.size());
 }
@@ -166,6 +168,31 @@ void KernelRun::set_x(std::span<const std::byte> x) {
 
 Support KernelRun::supports() const { return provider_supports(kernel_, problem_); }
 
+Support KernelRun::supports_before_data() const {
+  qcts_problem problem = problem_;
+  std::vector<qcts_plane> planes = in_planes_, out_planes = out_planes_;
+  for (std::vector<qcts_plane>* of : {&planes, &out_planes})
+    for (qcts_plane& plane : *of) plane.data = nullptr;
+  problem.planes = planes.data();
+  problem.out_planes = out_planes.data();
+  problem.x = problem.bias = problem.prepared = nullptr;
+  problem.y = problem.workspace = nullptr;
+  return provider_supports(kernel_, problem);
+}
+
+void KernelRun::hand_over_prepared(KernelRun& other) {
+  other.prepared_ = true;
+  other.problem_.prepared = problem_.prepared;
+  other.problem_.prepared_bytes = problem_.prepared_bytes;
+  if (problem_.prepared == nullptr) return;
+  for (const qcts_plane& plane : in_planes_) {
+    const auto input = std::ranges::find_if(
+        inputs_, [&](const Readable& readable) { return readable.buffer->data() == plane.data; });
+    input->bytes.assign(input->bytes.size(), std::byte{0x5a});
+    input->buffer->write(input->bytes);
+  }
+}
+
 void KernelRun::prepare_once() {
   if (prepared_) return;
   prepared_ = true;
@@ -173,7 +200,10 @@ void KernelRun::prepare_once() {
   if (bytes == 0) return;
   GuardedBuffer* buffer = guard("prepared", 1, bytes, bytes, 0);
   buffer->poison(Poison::nan);
-  if (provider_prepare(kernel_, problem_, buffer->data()) != QCTS_OK)
+  qcts_problem at_load = problem_;
+  at_load.x = at_load.bias = nullptr;
+  at_load.y = nullptr;
+  if (provider_prepare(kernel_, at_load, buffer->data()) != QCTS_OK)
     throw ProviderFault("prepare() failed on a problem that supports() takes");
   problem_.prepared = buffer->data();
   problem_.prepared_bytes = bytes;

@@ -44,9 +44,10 @@ struct KernelAnswer {
 
 struct RunOptions {
   uint32_t threads = 1;
-  size_t misalign_elems =
-      0;  // every buffer but workspace and prepared begins this many elements past a 64-byte boundary
-  size_t gap_elems = 0;  // between the rows of x and of y
+  // Every buffer but workspace and prepared begins this many elements past a 64-byte boundary.
+  size_t misalign_elems = 0;
+  size_t gap_elems = 0;          // between the rows of x and of y
+  bool planes_reversed = false;  // last first: they are to be found by name
 };
 
 // QCTS_NONE for types that the ABI does not have.
@@ -64,6 +65,8 @@ class KernelRun {
   KernelRun& operator=(const KernelRun&) = delete;
 
   Support supports() const;
+  // The same while no buffer exists yet: every pointer to data is NULL.
+  Support supports_before_data() const;
   // Poisons the outputs and the workspace, prepares once, calls, checks the red zones, the inputs and what
   // `prepare` wrote; what run said. Throws ProviderFault for a broken contract. Call only when supports()
   // says yes.
@@ -76,6 +79,10 @@ class KernelRun {
 
   const qcts_problem& problem() const { return problem_; }
   uint64_t prepared_bytes() const { return problem_.prepared_bytes; }
+  // `other`, of the same weight, does not prepare but reads what this one has prepared; this one's planes are
+  // overwritten, so that only what was prepared is left of them. Afterwards only `other` may run, while this
+  // one lives.
+  void hand_over_prepared(KernelRun& other);
 
  private:
   void add_inputs(const KernelInput& input, const RunOptions& options);

@@ -1,4 +1,4 @@
-// The numerics kind: one kernel, one input, three calls. Outputs begin as NaN, zeros and a wrong answer;
+// The numerics kind: one kernel, one input, four calls. Outputs begin as NaN, zeros and a wrong answer;
 // buffers lie aligned and dense in the first call, as loosely as the ABI allows in the others. Each answer is
 // judged alone.
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "reference/numerics/soft_float.h"
 #include "suites/coverage.h"
 #include "suites/effective_weights.h"
+#include "suites/expectation.h"
 #include "suites/generate_related.h"
 #include "suites/judge.h"
 #include "suites/question.h"
@@ -18,96 +19,7 @@ namespace {
 
 constexpr int64_t kLargeElems = int64_t{1} << 22;
 constexpr uint32_t kLargeThreads = 3;  // no part of a power of two
-
-struct Finding {
-  std::optional<Mismatch> mismatch;
-  double worst = 0;  // of the bound
-};
-
-std::string place_in_matrix(const char* name, uint64_t index, int64_t cols, int64_t group) {
-  const int64_t row = static_cast<int64_t>(index) / cols, column = static_cast<int64_t>(index) % cols;
-  std::string text =
-      std::string(name) + ": row " + std::to_string(row) + ", column " + std::to_string(column);
-  if (group > 0) text += " (group " + std::to_string(column / group) + ")";
-  return text;
-}
-
-Mismatch mismatch_of(const Comparison& compared, std::string where) {
-  if (!compared.problem.empty())
-    return {std::move(where), "comparable elements", compared.problem, 0, compared.total};
-  return {std::move(where), compared.want, compared.got, compared.differing, compared.total};
-}
-
-// What an answer of this question has to be, and how to compare with it.
-class Expectation {
- public:
-  // truth: of linear; nullptr otherwise.
-  Expectation(const Question& question, const LinearTruth* truth, const qcts_numerics& numerics)
-      : question_(question), truth_(truth) {
-    if (!truth) return;
-    bounds_ = truth->bounds(numerics);
-    if (question.exact_sums) make_exact();
-  }
-
-  Finding judge(const KernelAnswer& answer) const {
-    const KernelInput& input = question_.input;
-    if (input.op == "linear") return judge_linear(answer);
-    if (input.op == "dequantize") {
-      const Comparison compared = compare_bitwise(input.weight.dtype, question_.expected.y, answer.y);
-      if (compared.equal()) return {};
-      return {
-          mismatch_of(compared, place_in_matrix("y", compared.first, input.weight.k, input.scheme->group())),
-          0};
-    }
-    if (input.op == "quantize_activation")
-      return {compare_activation_planes(question_.expected.planes, answer.planes), 0};
-    const std::string layout = input.op == "pack" ? input.layout : "plain";
-    return {compare_planes(*input.scheme, input.weight, layout, question_.expected.planes, answer.planes), 0};
-  }
-
-  const std::vector<Bounded>& bounds() const { return bounds_; }
-  const LinearTruth& truth() const { return *truth_; }
-  std::span<const std::byte> exact_y() const { return exact_y_; }
-
- private:
-  void make_exact() {
-    const DType dtype = question_.input.y_dtype;
-    exact_y_.resize(bounds_.size() * dtype_bytes(dtype));
-    for (size_t i = 0; i < bounds_.size(); ++i) {
-      store_float(dtype, exact_y_, i, bounds_[i].value);
-      if (load_float(dtype, exact_y_, i) != bounds_[i].value)
-        throw std::logic_error("exact_sums: element " + std::to_string(i) + " is not exact in " +
-                               std::string(dtype_name(dtype)));
-    }
-  }
-
-  Finding judge_linear(const KernelAnswer& answer) const {
-    const KernelInput& input = question_.input;
-    const auto place = [&](uint64_t index) { return place_in_matrix("y", index, input.weight.n, 0); };
-    if (question_.exact_sums) {
-      const Comparison compared = compare_bitwise(input.y_dtype, exact_y_, answer.y);
-      // Zero has no sign here: which one a sum of zeros gets depends on its order.
-      if (compared.equal() || only_zero_signs_differ(answer)) return {};
-      return {mismatch_of(compared, place(compared.first)), 0};
-    }
-    const BoundedComparison compared = compare_bounded(bounds_, input.y_dtype, answer.y);
-    if (compared.holds()) return {std::nullopt, compared.worst};
-    return {mismatch_of(compared, place(compared.first)), compared.worst};
-  }
-
-  bool only_zero_signs_differ(const KernelAnswer& answer) const {
-    if (answer.y.size() != exact_y_.size()) return false;
-    const DType dtype = question_.input.y_dtype;
-    for (size_t i = 0; i < bounds_.size(); ++i)
-      if (load_float(dtype, answer.y, i) != bounds_[i].value) return false;
-    return true;
-  }
-
-  const Question& question_;
-  const LinearTruth* truth_;
-  std::vector<Bounded> bounds_;
-  std::vector<std::byte> exact_y_;
-};
+constexpr uint32_t kManyThreads[] = {2, 3, 4, 8};
 
 // The two codes of a row whose step moves its sum most: under the largest |x| (integer codes have one step
 // length), and under the largest |x * w| (the step of a float code grows with it).
@@ -174,6 +86,14 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
   return 0;
 }
 
+// Others than in the row above.
+void keep_two_of_each_row(KernelInput& input) {
+  const int64_t k = input.weight.k, half = std::max<int64_t>(1, k / 2), bytes = dtype_bytes(input.x_dtype);
+  for (int64_t i = 0; i < input.m * k; ++i)
+    if ((i % k + 5 * (i / k)) % half != half - 1)
+      std::fill_n(input.x.begin() + i * bytes, bytes, std::byte{0});
+}
+
 bool bitwise_case_is_sensitive(const Question& question) {
   if (!question.expected.y.empty())
     return bitwise_is_sensitive(question.input.weight.dtype, question.expected.y, 0);
@@ -219,17 +139,19 @@ class NumericsJudge {
       verdict_.reason = support.reason;
       return;
     }
+    if (const Support early = first.supports_before_data(); early.status == QCTS_INVALID)
+      return fail("supports() calls a valid problem invalid while its pointers are NULL: " + early.reason);
     if (question_.is_refused) return judge_refusal(first);
     if (context_.coverage && !case_id_.empty())
       verdict_.coverage = context_.coverage->note(case_id_, question_);
     try {
       const KernelAnswer answer = first.run(Poison::nan);
       if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
-      if (!run_loosely(answer) || !relation_holds(answer)) return;
+      if (!run_loosely(answer) || !run_by_many() || !threads_agree(answer) || !relation_holds(answer)) return;
+      conclude();
     } catch (const ProviderFault& fault) {
-      return fail(fault.what());
+      fail(fault.what());
     }
-    conclude();
   }
 
  private:
@@ -251,22 +173,28 @@ class NumericsJudge {
     }
   }
 
-  // As odd as the kernel takes: one element off alignment, rows further apart; what is large by several
-  // threads, because determinism asks for nothing so large.
+  // A number that differs from shape to shape, and is the same for a shape wherever it is asked again.
+  size_t turn() const {
+    const KernelInput& input = question_.input;
+    return static_cast<size_t>(input.m + input.weight.n + 3 * input.weight.k);
+  }
+
+  bool is_large() const {
+    const KernelInput& input = question_.input;
+    return input.weight.n * input.weight.k * (input.op == "linear" ? input.m : 1) > kLargeElems;
+  }
+
+  // As odd as the kernel takes: one to seven elements off alignment, rows further apart; what is large by
+  // several threads, because determinism asks for nothing so large.
   bool run_loosely(const KernelAnswer& first_answer) {
     const KernelAnswer wrong = displaced(first_answer);
-    const KernelInput& input = question_.input;
-    const int64_t elems = input.weight.n * input.weight.k * (input.op == "linear" ? input.m : 1);
-    const uint32_t threads =
-        elems > kLargeElems ? std::max(context_.threads, kLargeThreads) : context_.threads;
+    const uint32_t threads = is_large() ? std::max(context_.threads, kLargeThreads) : context_.threads;
+    const size_t off = 1 + turn() % 7;
     for (const RunOptions& options :
-         {RunOptions{threads, 1, 3}, RunOptions{threads, 1, 0}, RunOptions{threads, 0, 0}}) {
+         {RunOptions{threads, off, 3}, RunOptions{threads, off, 0}, RunOptions{threads, 0, 0}}) {
       KernelRun run(kernel_, question_.input, options);
       if (run.supports().status != QCTS_OK) continue;
-      const std::string how =
-          std::string(options.misalign_elems ? "buffers one element off alignment" : "aligned buffers") +
-          (options.gap_elems ? ", rows apart" : "") +
-          (threads != context_.threads ? ", " + std::to_string(threads) + " threads" : "");
+      const std::string how = described(options);
       const Attempt zeros{how + ", outputs poisoned with zeros", run.run(Poison::zeros)};
       if (!judged(zeros)) return false;
       const Attempt stale{how + ", outputs holding another answer", run.run(Poison::previous, &wrong)};
@@ -278,6 +206,43 @@ class NumericsJudge {
       return false;
     }
     return true;
+  }
+
+  // What the loose calls leave out: aligned rows further apart, planes in another order, more threads than
+  // the run's, more than this machine has.
+  bool run_by_many() {
+    const uint32_t threads = std::max(context_.threads, kManyThreads[turn() % std::size(kManyThreads)]);
+    for (const size_t gap_elems : {size_t{16}, size_t{0}}) {
+      const RunOptions options{threads, 0, gap_elems, true};
+      KernelRun run(kernel_, question_.input, options);
+      if (run.supports().status != QCTS_OK) continue;
+      return judged({described(options) + ", outputs poisoned with zeros", run.run(Poison::zeros)});
+    }
+    return true;
+  }
+
+  // Determinism holds small answers against the claim.
+  bool threads_agree(const KernelAnswer& first_answer) {
+    if (!is_large() || !(kernel_.claims & QCTS_CLAIM_THREAD_INVARIANT)) return true;
+    KernelRun run(kernel_, question_.input, {kLargeThreads, 0, 0});
+    if (run.supports().status != QCTS_OK || question_.input.op != "linear") return true;
+    const Comparison compared =
+        compare_bitwise(question_.input.y_dtype, first_answer.y, run.run(Poison::zeros).y);
+    if (compared.equal()) return true;
+    verdict_.mismatch =
+        mismatch_of(compared, place_in_matrix("y", compared.first, question_.input.weight.n, 0));
+    fail("claims to be thread-invariant, but by " + std::to_string(kLargeThreads) + " threads " +
+         verdict_.mismatch->where + ": " + compared.want + " became " + compared.got);
+    return false;
+  }
+
+  std::string described(const RunOptions& options) const {
+    return (options.misalign_elems
+                ? "buffers " + std::to_string(options.misalign_elems) + " elements off alignment"
+                : std::string("aligned buffers")) +
+           (options.gap_elems ? ", rows apart" : "") +
+           (options.planes_reversed ? ", planes in reverse order" : "") +
+           (options.threads != context_.threads ? ", " + std::to_string(options.threads) + " threads" : "");
   }
 
   bool judged(const Attempt& attempt) {
@@ -357,6 +322,12 @@ class NumericsJudge {
             {"unbounded_outputs", "elems", static_cast<double>(unbounded), {}, {}, {}});
       verdict_.measures.push_back({"code_flips_noticed", "fraction", noticed, {}, {}, {}});
       sensitive = noticed > 0;
+      if (!sensitive && !question_.exact_sums) {
+        const std::optional<double> of_few = few_elements_tell();
+        if (!of_few) return;
+        verdict_.measures.push_back({"code_flips_noticed_of_few", "fraction", *of_few, {}, {}, {}});
+        sensitive = *of_few > 0;
+      }
     } else {
       sensitive = bitwise_case_is_sensitive(question_);
     }
@@ -365,6 +336,26 @@ class NumericsJudge {
       verdict_.reason =
           linear ? "one code changed by one step would have passed too: the bound is wider than that here"
                  : "a changed answer would have passed too";
+  }
+
+  // Where the bound that a kernel declares hides a code in sums of many terms, as of weights rounded to
+  // bfloat16, the same weight under x of two elements a row: the part of outputs that would have shown one;
+  // nullopt: the answer is wrong, and that is the verdict.
+  std::optional<double> few_elements_tell() {
+    Question few;
+    few.input = question_.input;
+    keep_two_of_each_row(few.input);
+    const LinearTruth truth(few.input);
+    const Expectation expected(few, &truth, kernel_.numerics);
+    KernelRun run(kernel_, few.input, {context_.threads, 0, 0});
+    if (run.supports().status != QCTS_OK) return 0;
+    if (const Finding finding = expected.judge(run.run(Poison::nan)); finding.mismatch) {
+      verdict_.mismatch = finding.mismatch;
+      fail("all but two elements of each row of x made zero: " + finding.mismatch->where + ": want " +
+           finding.mismatch->want + ", got " + finding.mismatch->got);
+      return std::nullopt;
+    }
+    return sensitivity_of_linear(few, expected, kernel_.numerics);
   }
 
   const std::string case_id_;

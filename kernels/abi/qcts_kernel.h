@@ -1,8 +1,8 @@
 /* qcts kernel ABI 0.9: the one header that a provider of kernels needs. C11, append-only structs, one exported symbol.
  *
  * A provider exports `qcts_provider_entry`. The host calls it once with its own ABI version and gets a table of kernels. Every
- * buffer belongs to the caller. No call allocates what it does not free, throws, or keeps a pointer after it returns, except
- * `prepare`, which fills a buffer of the caller.
+ * buffer belongs to the caller. No call allocates what it does not free, throws, or keeps a pointer after it returns: what
+ * `prepare` fills, a buffer of the caller, does not point to the planes either.
  *
  * Every struct begins with struct_size = sizeof at the time its writer was compiled. Read only fields that lie below it. */
 #ifndef QCTS_KERNEL_H
@@ -126,8 +126,8 @@ typedef struct qcts_kernel {
   qcts_status (*supports)(const qcts_problem* problem, char* why, size_t why_size);
   /* NULL: no workspace. */
   uint64_t (*workspace_bytes)(const qcts_problem* problem);
-  /* Private layout, made once at load: NULL when `run` reads the planes. What two calls write alike may be copied to wherever another is
-   * wanted; one that holds its own address is made anew each time. */
+  /* Private layout, made once at load, where x, bias and y are NULL, and used for every m: NULL when `run` reads the planes. What two
+   * calls write alike may be copied to wherever another is wanted; one that holds its own address is made anew each time. */
   uint64_t (*prepared_bytes)(const qcts_problem* problem);
   qcts_status (*prepare)(const qcts_problem* problem, void* prepared);
   /* The op. [thread-safe] for distinct outputs. */
