@@ -114,16 +114,20 @@ Floats extreme_weight(const WeightShape& shape, uint64_t seed) {
 }
 
 // Rows of x that ordinary noise never is: above zero, below zero, and where one row does not spoil the
-// others' scale, with a NaN, with infinities.
+// others' scale, small ones, large ones, with a NaN, with infinities, each beside one that is finite.
 void harden_x(Floats& x, bool rows_apart) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  for (int64_t r = 1; r < x.rows; ++r) {
-    for (int64_t c = 0; c < x.cols && r % 5 < 3; ++c)
-      x.at(r, c) = (r % 5 == 1 ? 1 : -1) * (1 + std::fabs(x.at(r, c)) / 8);
-    if (!rows_apart || r % 5 < 3) continue;
-    x.at(r, x.cols / 2) = r % 5 == 3 ? kNan : kInfinity;
-    if (r % 5 == 4) x.at(r, x.cols - 1) = -kInfinity;
+  const double small = x.dtype == DType::float16 ? 0x1p-6 : 0x1p-20;
+  for (int64_t r = 0; r < x.rows; ++r) {
+    const int64_t turn = r % 5;
+    const double size = !rows_apart ? 1 : turn == 0 ? small : turn == 4 ? 0x1p12 : 1;
+    for (int64_t c = 0; c < x.cols; ++c) {
+      if (turn == 2 || turn == 4) x.at(r, c) = (turn == 2 ? 1 : -1) * (1 + std::fabs(x.at(r, c)) / 8);
+      x.at(r, c) *= size;
+    }
+    if (rows_apart && (turn == 1 || turn == 3)) x.at(r, x.cols / 2) = turn == 1 ? kNan : kInfinity;
+    if (rows_apart && turn == 3) x.at(r, x.cols - 1) = -kInfinity;
   }
 }
 
@@ -131,6 +135,13 @@ void harden_x(Floats& x, bool rows_apart) {
 void make_heavy(Floats& w) {
   for (int64_t r = 1; r < w.rows; r += 2)
     for (int64_t c = 0; c < w.cols; ++c) w.at(r, c) = 0.75 + std::fabs(w.at(r, c)) / 16;
+}
+
+// Odd rows of one sign, for sums beyond float16's largest number; even ones small.
+void make_overflowing(Floats& w) {
+  for (int64_t r = 0; r < w.rows; ++r)
+    for (int64_t c = 0; c < w.cols; ++c)
+      w.at(r, c) = r % 2 == 1 ? 0.25 + std::fabs(w.at(r, c)) : w.at(r, c) * 0x1p-10;
 }
 
 bool is_nan_code(DType dtype, std::byte code) {
@@ -226,9 +237,15 @@ void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
 // Few elements of long rows, the last among them: the bound of a float32 sum over all would hide a code. Each
 // row has them `shift` places before those of the row above.
 void make_sparse(Floats& x, int64_t shift) {
+  const int64_t every = x.cols > 8192 ? 512 : 64;
   for (int64_t r = 0; r < x.rows; ++r)
     for (int64_t c = 0; c + 1 < x.cols && x.cols > 2048; ++c)
-      if ((c + shift * r) % 64 != 63) x.at(r, c) = 0;
+      if ((c + shift * r) % every != every - 1) x.at(r, c) = 0;
+}
+
+// Every other element a normal number, so that a code shows where subnormal x may become zero.
+void make_half_subnormal(Floats& x) {
+  for (size_t i = 0; i < x.values.size(); ++i) x.values[i] *= i % 2 == 0 ? 0x1p-17 : 0x1p-10;
 }
 
 // Has each row of x scales of its own?
@@ -255,14 +272,23 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
     input.x = x.bytes();
     return;
   }
-  Floats x = noise_rows(shape.dtype, m, k, seed + 1, 1.0);
+  const std::string& generator = synthetic.generator;
+  const DType x_dtype = generator == "wide_x" ? DType::float32 : shape.dtype;
+  Floats x = noise_rows(x_dtype, m, k, seed + 1, generator == "big_x" ? 0x1p16 : 1.0);
+  if (generator == "half_subnormal") make_half_subnormal(x);
+  if (generator == "half_overflow")
+    for (double& value : x.values) value = 2048 + 512 * std::fabs(value);
   if (synthetic.generator == "zero_rows")
     for (int64_t c = 0; c < k; ++c) x.at(0, c) = 0;
   if (synthetic.generator == "hard_x") harden_x(x, has_rows_apart(scheme, synthetic));
-  if (synthetic.generator == "panels") make_sparse(x, 5);
+  if (generator == "panels" || generator == "long") make_sparse(x, 5);
   if (synthetic.generator == "tiles") synthetic.activation == kWeightOnly ? make_sparse(x, 0) : make_heavy(x);
   input.x = x.bytes();
-  if ((shape.n + m) % 2 == 0) input.bias = noise_rows(shape.dtype, 1, shape.n, seed + 2, 0.5).bytes();
+  const bool has_bias = generator == "tiles" || generator == "panels" || generator == "long" ||
+                        generator == "wide_bias" || (shape.n + m) % 2 == 0;
+  const DType bias_dtype = generator == "wide_bias" ? DType::float32 : shape.dtype;
+  if (has_bias && generator != "half_subnormal")  // beside which nothing of its answers would show
+    input.bias = noise_rows(bias_dtype, 1, shape.n, seed + 2, 0.5).bytes();
 }
 
 void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
@@ -297,6 +323,7 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   Floats w = noise_weight(scheme, shape, seed, !has_all_codes);
   if (synthetic.generator == "zero_rows") zero_some_rows(w);
   if (synthetic.generator == "tiles") make_heavy(w);
+  if (synthetic.generator == "half_overflow") make_overflowing(w);
   input.planes = quantized(scheme, shape, w.bytes());
   if (has_all_codes) {
     plant_all_codes(scheme, shape, input.planes, op != "linear");
@@ -310,9 +337,10 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
 
 bool known_generator(std::string_view name) {
   for (const std::string_view known :
-       {"noise", "halfway", "zero_rows", "extremes", "all_codes", "exact_sums", "one_hot", "cancelling",
-        "last_k", "non_finite", "zero_points", "tiny_scales", "overflow", "hard_x", "tiles", "large",
-        "not_sparse", "given_scales", "panels"})
+       {"noise",      "halfway", "zero_rows",  "extremes",      "all_codes",     "exact_sums", "one_hot",
+        "cancelling", "last_k",  "non_finite", "zero_points",   "tiny_scales",   "overflow",   "hard_x",
+        "tiles",      "large",   "not_sparse", "given_scales",  "panels",        "long",       "wide_bias",
+        "wide_y",     "wide_x",  "big_x",      "half_overflow", "half_subnormal"})
     if (name == known) return true;
   return is_relation(name);
 }
@@ -365,6 +393,9 @@ Generated generate(const Scheme& scheme, std::string_view op, std::string_view l
   input.layout = layout.empty() ? "plain" : layout;
   input.m = op == "linear" || op == "quantize_activation" ? synthetic.m : 0;
   input.x_dtype = input.y_dtype = input.bias_dtype = synthetic.weight.dtype;
+  if (synthetic.generator == "wide_bias") input.bias_dtype = DType::float32;
+  if (synthetic.generator == "wide_x") input.x_dtype = DType::float32;
+  if (synthetic.generator == "wide_x" || synthetic.generator == "wide_y") input.y_dtype = DType::float32;
   make_special(scheme, op, synthetic, seed + 4, input);
   if (is_relation(synthetic.generator)) relate(scheme, synthetic, seed, made);
   if (op == "unpack") input.planes = scheme.pack(input.planes, synthetic.weight, input.layout);

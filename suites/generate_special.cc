@@ -50,6 +50,11 @@ void make_one_sign(int64_t blocks, KernelInput& input) {
                 1 + std::fabs(load_float(input.x_dtype, input.x, static_cast<uint64_t>(c))));
 }
 
+bool has_zeros(const Planes& planes) {
+  return std::ranges::any_of(planes,
+                             [](const Plane& plane) { return plane.name.find("zero") != std::string::npos; });
+}
+
 void plant_in_linear(KernelInput& input) {
   const int64_t k = input.weight.k, n = input.weight.n;
   bool planted = false;
@@ -69,7 +74,14 @@ void plant_in_linear(KernelInput& input) {
     store_float(plane.dtype, plane.bytes, index, kNan);
     if (plane.dtype == DType::float8_e8m0fnu) make_one_sign(plane.shape.back(), input);
   }
-  if (input.m > 1) store_float(input.x_dtype, input.x, static_cast<uint64_t>((input.m - 1) * k), kNan);
+  // Each with a row behind it that has neither. Beside a zero that is subtracted from the sum, an infinity
+  // would become NaN by right too.
+  if (input.m > 1) store_float(input.x_dtype, input.x, static_cast<uint64_t>((input.m - 2) * k), kNan);
+  if (input.m > 3 && !has_zeros(input.planes))
+    store_float(input.x_dtype, input.x, static_cast<uint64_t>(k + k / 2), kInfinity);
+  if (n < 8 || input.bias.empty()) return;
+  store_float(input.bias_dtype, input.bias, static_cast<uint64_t>(n - 2), kInfinity);
+  store_float(input.bias_dtype, input.bias, static_cast<uint64_t>(n - 3), kNan);
 }
 
 void spread_zero_points(const WeightShape& shape, uint64_t seed, Planes& planes) {
@@ -149,6 +161,8 @@ std::vector<int64_t> given_scale_batches() {
 }
 
 bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {
+  if (generator.starts_with("wide_")) return shape.dtype != DType::float32;
+  if (generator == "big_x") return shape.dtype != DType::float16;
   if (generator == "zero_points")
     return has_plane(scheme, shape, "zero_point", DType::int8) ||
            has_plane(scheme, shape, "zero_points", DType::int32);

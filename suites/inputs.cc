@@ -88,6 +88,25 @@ const std::vector<InputFamily>& families() {
        false,
        true,
        true},
+      {"long",
+       "an index or a sum that ends too early: rows of more than 14,000 elements, and more than 65,535 rows "
+       "of "
+       "the weight or of x",
+       {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"},
+       false,
+       false,
+       true},
+      {"wide_bias", "a bias read in x's type that has its own, float32", {"linear"}, false, false, true},
+      {"wide_y", "an answer rounded to x's type that is wanted in float32", {"linear"}, false, false, true},
+      {"wide_x", "float32 x read or rounded as the weight's narrower type", {"linear"}, false, false, true},
+      {"big_x",
+       "x clamped, or a finite answer beyond float16's largest number lost on its way to a wider type",
+       {"linear"},
+       false,
+       false,
+       true},
+      {"half_overflow", "float16 answers saturated that are infinite", {"linear"}, false, false, true},
+      {"half_subnormal", "subnormal float16 x taken for zero", {"linear"}, false, false, true},
   };
   return table;
 }
@@ -97,8 +116,11 @@ std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
   if (layout != "plain")
     return {{8, 1024}, {48, 1024}, {12, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)},
             {64, 256}, {96, 384}};
-  if (g == 0) return {{37, 216}, {7, 13}, {1, 1}, {17, 33}, {16, 64}, {3, 129}};
-  const std::vector<Shape> found = {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};
+  if (g == 0)
+    return {{37, 216}, {7, 13},  {1, 1},   {17, 33},  {16, 64}, {3, 129},
+            {12, 22},  {10, 47}, {22, 30}, {30, 106}, {47, 31}};
+  const std::vector<Shape> found = {{40, 3 * g}, {37, 3 * g}, {8, g},  {7, 5 * g},  {64, 4 * g}, {16, 1024},
+                                    {10, g},     {12, 2 * g}, {22, g}, {30, 2 * g}, {47, g}};
   const bool any_taken = std::any_of(found.begin(), found.end(), [&](const Shape& shape) {
     return !scheme.refusal({DType::bfloat16, shape.first, shape.second}) ||
            !scheme.refusal({DType::float32, shape.first, shape.second});
@@ -126,6 +148,23 @@ std::vector<Shape> panels_of(Kind kind, const Scheme& scheme) {
   return {{80, g == 0 ? 2187 : (2048 / g + 1) * g}, columns, {64, 3072}};
 }
 
+constexpr int64_t kManyRows = 65536 + 16;
+
+// Behind the longest rows of a published model of 8 billion weights, and behind 16 bits. Where a long group
+// would make a large weight of many rows, long rows have to do.
+std::vector<Shape> long_shapes(const Scheme& scheme, std::string_view layout) {
+  constexpr int64_t kLongRow = 14336, kShortGroup = 32;
+  if (layout != "plain") return {{16, kLongRow}};
+  const int64_t g = scheme.group();
+  std::vector<Shape> found = {{8, g == 0 ? kLongRow + 64 : (kLongRow / g + 1) * g}};
+  if (g <= kShortGroup) {
+    const int64_t k = g == 0 ? 24 : g;
+    found.push_back({kManyRows, k});
+    found.push_back({8, k});
+  }
+  return found;
+}
+
 // More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64
 // where a layout takes that.
 constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
@@ -136,6 +175,7 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
   constexpr int64_t kLongGroup = 128;
   if (family.generator == "large") return {std::begin(kLarge), std::end(kLarge)};
   if (family.generator == "panels") return panels_of(kind, scheme);
+  if (family.generator == "long") return long_shapes(scheme, layout);
   std::vector<Shape> found = family.generator == "tiles" ? tiles_of(scheme) : shapes(scheme, layout);
   if (set == InputSet::few && family.generator == "one_hot" && scheme.group() >= kLongGroup)
     found.insert(found.begin(), {16, 2 * scheme.group()});
@@ -144,15 +184,24 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
 
 // Does the input tell anything of how x is quantized that another one of the family does not?
 bool suits_policy(std::string_view generator) {
-  for (const std::string_view weight_only :
-       {"cancelling", "last_k", "non_finite", "zero_points", "tiny_scales", "overflow"})
+  for (const std::string_view weight_only : {"cancelling", "last_k", "non_finite", "zero_points",
+                                             "tiny_scales", "overflow", "half_overflow", "half_subnormal"})
     if (generator == weight_only) return false;
   return !is_relation(generator);
 }
 
+// One row and more than any path has for few, twice; every number up to 17, and rests of 4, 6, 8 and 16.
+const std::vector<int64_t>& every_batch() {
+  static const std::vector<int64_t> batches = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
+                                               13, 14, 15, 16, 17, 18, 20, 22, 23, 31, 33};
+  return batches;
+}
+
 std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Shape& shape, bool first) {
-  if (kind == Kind::determinism)
-    return generator == "panels" ? std::vector<int64_t>{17} : std::vector<int64_t>{1, 5, 17};
+  if (kind == Kind::determinism) {
+    if (generator == "panels") return {17};
+    return first ? std::vector<int64_t>{1, 5, 11, 17, 33} : std::vector<int64_t>{1, 5, 17};
+  }
   if (generator == "one_hot") return {shape.second};
   // One row of x and a third of the weight's rows zero leave too few sums that a changed code would move out
   // of their bounds.
@@ -160,9 +209,13 @@ std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Sh
   if (generator == "given_scales") return given_scale_batches();
   if ((generator == "tiles" || generator == "panels") && shape.first == kDecodeColumns) return {1};
   if (generator == "tiles") return {shape.first > 256 || shape.second > 2048 ? 2 : 37};
-  if (generator == "panels") return {67};
-  if (generator == "noise")
-    return first ? std::vector<int64_t>{1, 2, 3, 4, 5, 8, 16, 17} : std::vector<int64_t>{1, 7};
+  if (generator == "panels") return {1, 67};
+  if (generator == "long") {
+    if (shape.second > 2048) return {1, 5};
+    return {shape.first == kManyRows ? 1 : kManyRows};
+  }
+  if (generator.starts_with("wide_") || generator.starts_with("half_") || generator == "big_x") return {5};
+  if (generator == "noise") return first ? every_batch() : std::vector<int64_t>{1, 7};
   return {1, 5};
 }
 
@@ -183,7 +236,7 @@ class Carried {
     if (is_sparse(scheme_, shape))
       return generator == "noise" || generator == "all_codes" || generator == "one_hot" ||
              generator == "last_k" || generator == "large" || generator == "not_sparse" ||
-             generator == "panels";
+             generator == "panels" || generator == "long";
     if (generator == "not_sparse") return false;
     if (op == "linear" && !remembered(finite_, shape, has_finite_weights)) return false;
     if (generator != "exact_sums" && !is_relation(generator)) return carries(scheme_, generator, shape);
@@ -217,6 +270,7 @@ bool has_rows_of_x(std::string_view op) { return op == "linear" || op == "quanti
 
 // bfloat16, or what a scheme takes that takes none. The widest for tiles: bfloat16 hides what long sums lose.
 DType first_dtype(const InputFamily& family, const Request& request) {
+  if (family.generator.starts_with("half_")) return DType::float16;
   constexpr DType kNarrow[] = {DType::bfloat16, DType::float32, DType::float16},
                   kWide[] = {DType::float32, DType::bfloat16, DType::float16};
   for (const DType dtype : family.generator == "tiles" ? kWide : kNarrow)
@@ -231,6 +285,10 @@ size_t most_shapes(const InputFamily& family, const Request& request, DType dtyp
   if (request.set == InputSet::few || family.generator == "large" || family.generator == "given_scales")
     return 1;
   if (family.generator == "tiles") return 4;
+  if (family.generator == "long") return 3;
+  if (family.generator.starts_with("wide_") || family.generator.starts_with("half_") ||
+      family.generator == "big_x")
+    return 1;
   return family.every_shape && dtype == DType::bfloat16 && request.activation == kWeightOnly ? 99 : 2;
 }
 
@@ -253,10 +311,14 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
           !request.carried(request.op, family.generator, weight) ||
           (gives_scale && !has_given_scale(request.scheme, weight, request.activation)))
         continue;
+      const bool first = taken == 0 && dtype == dtypes.front();
       std::vector<int64_t> batches = {1};
       if (has_rows_of_x(request.op))
-        batches = batch_sizes(request.kind, family.generator, {n, k}, taken == 0 && weight_only);
-      if (request.op == "quantize_activation" && family.generator != "tiles" && !gives_scale) batches = {5};
+        batches = batch_sizes(request.kind, family.generator, {n, k}, first && weight_only);
+      if (request.op == "quantize_activation" && family.generator != "tiles" && !gives_scale &&
+          family.generator != "long")
+        batches = first && family.generator == "noise" ? std::vector<int64_t>{1, 2, 5, 17}
+                                                       : std::vector<int64_t>{5};
       if (request.set == InputSet::few) batches = {batches.back()};
       ++taken;
       for (const int64_t m : batches) {
