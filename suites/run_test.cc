@@ -254,7 +254,7 @@ TEST(Mustpass, ListIsWhatThePlanExpandsTo) {
   const fs::path root = repository_root();
   const std::vector<std::string> listed = load_mustpass(root / "suites" / "mustpass" / "default.txt");
   EXPECT_EQ(listed, mustpass_ids("default", {root / "fixtures"}))
-      << "regenerate: build/release/bin/qcts list --names > suites/mustpass/default.txt";
+      << "made by build/release/bin/qcts list --names; CONTRIBUTING.md has the command";
 }
 
 TEST(Mustpass, FloorCoversEveryOperationAndAsksForNothingImpossible) {

@@ -111,6 +111,22 @@ def test_a_greeting_outside_the_protocol_ends_in_a_reason(tmp_path, text, why):
     assert result.returncode == 5 and why in result.stdout + result.stderr, result.stdout + result.stderr
 
 
+def test_the_adapter_converts_no_float8(monkeypatch):
+    """Protects: numpy holds float8 as its bits, which widen and narrow would take for numbers."""
+    np = pytest.importorskip("numpy")
+    monkeypatch.syspath_prepend(str(ROOT / "kernels/abi"))
+    from qcts_provider import narrow, widen
+
+    values = np.array([1.5, -2, 0.1], np.float32)
+    for dtype in ("float32", "float16", "bfloat16"):
+        assert widen(narrow(values, dtype), dtype)[:2].tolist() == [1.5, -2]
+    for dtype in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn_x2"):
+        with pytest.raises(ValueError, match=dtype):
+            widen(np.array([0x38], np.uint8), dtype)
+        with pytest.raises(ValueError, match=dtype):
+            narrow(values, dtype)
+
+
 def test_one_that_leaves_after_its_greeting_is_told_by_its_exit_code(tmp_path):
     """Protects: writing to a provider that is gone ends in how it ended, not in a SIGPIPE of the worker."""
     kernel = {"op": "dequantize", "scheme": "int8_row", "variant": "x"}

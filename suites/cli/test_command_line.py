@@ -3,7 +3,7 @@
 """
 
 import pytest
-from qcts_program import qcts
+from qcts_program import ROOT, qcts
 
 WRONG = {
     "option_of_a_verb": (["targets", "propose", "--margin", "200"], "--margin: Value 200 not in range"),
@@ -53,3 +53,27 @@ def test_an_empty_choice_proves_nothing(words):
 def test_targets_want_a_report(tmp_path, field, report):
     (tmp_path / "report.json").write_text(report)
     assert field in qcts("targets", "propose", "--report", tmp_path / "report.json", code=2).stderr
+
+
+TESTDATA = ROOT / "reference/formats/testdata"
+
+
+@pytest.mark.parametrize(("source", "ending"), [("one_key.safetensors", ".pt"), ("one_tensor.pt", ".safetensors")])
+def test_resave_gives_no_file_the_ending_of_another_format(tmp_path, source, ending):
+    out = tmp_path / ("copy" + ending)
+    assert f"'{ending}' is the ending of another format" in qcts("resave", TESTDATA / source, out, code=2).stderr
+    assert not out.exists()
+    qcts("resave", TESTDATA / source, tmp_path / "copy.anything")
+
+
+def test_every_dialect_that_inspect_prints_can_be_asked_for():
+    text = qcts("inspect", "--help").stdout
+    for name in ("plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"):
+        assert name in text
+    assert "torchao_2338" in qcts("inspect", "--dialect", "torchao_2338", TESTDATA / "one_tensor.pt", code=1).stderr
+
+
+def test_a_block_whose_rows_cannot_be_written_says_so(tmp_path):
+    words = ["block", "--shrink", "32", "--m", "1", "--scheme", "int8_row", "--budget", "0.01", "--set-mib", "1"]
+    done = qcts(*words, "--json", tmp_path / "none/rows.json", code=5)
+    assert "cannot be written" in done.stderr or "no provider of a dense linear" in done.stderr
