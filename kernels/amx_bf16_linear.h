@@ -35,7 +35,7 @@ constexpr int kRingSteps = 4, kLeadSteps = 2;
 constexpr int kPanelSteps = 16;
 
 // Groups of up to 16 k are one step of half the k; all others are whole steps.
-[[maybe_unused]] constexpr int64_t step_k(int64_t padded_group) {
+[[maybe_unused]] constexpr int64_t bf16_step_k(int64_t padded_group) {
   return padded_group <= kTileK / 2 ? kTileK / 2 : kTileK;
 }
 
@@ -55,7 +55,7 @@ class Decoder {
         at_(block + Scheme::kHeaderBytes),
         ahead_line_(frame.asks_ahead ? 64 : 0),
         ahead_(at_ + ahead_line_ / 64 * bf16::kPrefetchBytes),
-        step_k_(step_k(layout_.padded_group)),
+        step_k_(bf16_step_k(layout_.padded_group)),
         groups_left_(layout_.groups) {}
 
   // The next step; nothing after the last. What a group has no k for is zeros.
@@ -144,7 +144,7 @@ const uint8_t* scales_of(const Frame& frame, const uint8_t* block, int64_t group
 template <class Scheme>
 void multiply_few(const Frame& frame, const uint8_t* block, Sums totals) {
   const Layout& layout = frame.layout;
-  const int64_t steps = layout.x_group / step_k(layout.padded_group), ldx_bytes = 2 * layout.x_stride;
+  const int64_t steps = layout.x_group / bf16_step_k(layout.padded_group), ldx_bytes = 2 * layout.x_stride;
   __m512i ring[kRingSteps][kStepPairs][kVectors];
   Parts parts;
   Decoder<Scheme> decoder(frame, block);
@@ -230,7 +230,7 @@ void meet_rows(const Meeting& at, const Piece* pieces, int count, int64_t first,
 // The pieces that fill a panel, decoded; `next` is where the one after them begins.
 template <class Scheme>
 int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, Piece* next, Piece* pieces) {
-  const int64_t group_steps = layout.x_group / step_k(layout.padded_group);
+  const int64_t group_steps = layout.x_group / bf16_step_k(layout.padded_group);
   int count = 0;
   for (next->at = 0; next->group < layout.groups; ++count) {
     const int64_t left = group_steps - next->first_step, room = kPanelSteps - next->at;
@@ -280,7 +280,7 @@ template <class Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
-  open_tiles(m_count, 2 * step_k(frame.layout.padded_group));
+  open_tiles(m_count, 2 * bf16_step_k(frame.layout.padded_group));
   for (int64_t block = first; block < last; ++block)
     Scheme::specialize(frame.prepared + block * frame.layout.block_bytes, [&](auto scheme) {
       for (int64_t m = 0; m < m_count; m += kRows)
@@ -294,7 +294,7 @@ struct Bfloat16Tiles {
   static constexpr qcts_numerics kNumerics = numerics_of_sums(QCTS_F32, QCTS_BF16, QCTS_NUM_FLUSH_SUBNORMALS);
 
   static qcts_status takes(const qcts_problem&, char*, size_t) { return QCTS_OK; }
-  static int64_t pad_x(int64_t padded_group) { return step_k(padded_group); }
+  static int64_t pad_x(int64_t padded_group) { return bf16_step_k(padded_group); }
   static int64_t padded_rows(int64_t m) { return amx::padded_rows(m); }
   template <class Scheme>
   static uint64_t workspace_bytes(const qcts_problem* p) {

@@ -24,13 +24,13 @@ namespace qcts::amx {
 namespace {
 
 // Groups of up to 32 k are one step of half the k; all others are whole steps.
-[[maybe_unused]] constexpr int64_t step_k(int64_t k) { return k <= 32 ? 32 : 64; }
+[[maybe_unused]] constexpr int64_t byte_step_k(int64_t k) { return k <= 32 ? 32 : 64; }
 
 struct NibbleTiles : vnni::IntxNibbles {
-  static constexpr int64_t pad_k(int64_t group) { return step_k(group); }
+  static constexpr int64_t pad_k(int64_t group) { return byte_step_k(group); }
 };
 struct ByteTiles : vnni::IntxBytes {
-  static constexpr int64_t pad_k(int64_t group) { return step_k(group); }
+  static constexpr int64_t pad_k(int64_t group) { return byte_step_k(group); }
 };
 
 constexpr int64_t kPanelK = 64 * kChunkSteps, kPanelBytes = kPanelK * kColumns;
@@ -63,7 +63,7 @@ class Feed {
   Feed(const vnni::Piece& piece, int64_t k, uint8_t* panel, int64_t panel_bytes)
       : panel_(panel),
         panel_bytes_(panel_bytes),
-        step_k_(step_k(k)),
+        step_k_(byte_step_k(k)),
         steps_(k / step_k_),
         tail_bytes_(piece.bytes - k * kColumns / kQuads),
         next_(piece.codes),
@@ -133,7 +133,7 @@ struct Meeting {
 
   // Rows from m on with a group.
   Operands operands(int64_t g, int64_t m) const {
-    return {tiles + g * tiles_bytes, k / step_k(k), piece->x + m * piece->ldx + g * k, piece->ldx,
+    return {tiles + g * tiles_bytes, k / byte_step_k(k), piece->x + m * piece->ldx + g * k, piece->ldx,
             piece->first};
   }
   vnni::Closing closing(int64_t g) const {
@@ -210,7 +210,7 @@ struct IntxTiles {
   static constexpr int64_t chunk_steps(int quads) { return kPanelK / 4 / quads; }
   static constexpr int64_t chunk_groups(int64_t k) { return k < kPanelK ? kPanelK / k : 1; }
   static int64_t padded_rows(int64_t m) { return amx::padded_rows(m); }
-  static void open(const vnni::Layout& layout, int64_t m) { open_tiles(m, step_k(layout.padded_group)); }
+  static void open(const vnni::Layout& layout, int64_t m) { open_tiles(m, byte_step_k(layout.padded_group)); }
   static void close() { close_tiles(); }
 
   template <class Scheme>

@@ -31,6 +31,9 @@ bool is_word(const char* text) {
   return true;
 }
 
+// These stand for what this program judges by its own rules: a library of such a name would be taken for it.
+bool is_reserved(std::string_view name) { return name == "qcts" || name == "builtin" || name == "reference"; }
+
 std::string kernel_name(const qcts_provider& provider, const qcts_kernel& kernel) {
   return std::string(provider.name) + ": " + std::string(op_name(kernel.op)) + "/" + kernel.scheme + "/" +
          kernel.variant;
@@ -121,6 +124,8 @@ Registry::~Registry() {
 void Registry::add(const qcts_provider& given, std::string library, LoadSave load_save) {
   const qcts_provider table = known_part(given);
   if (!is_word(table.name)) throw std::runtime_error("provider: name must be a word of a-z and 0-9");
+  if (!library.empty() && is_reserved(table.name))
+    throw std::runtime_error(library + ": calls itself '" + table.name + "', a name of qcts's own");
   if (table.abi_version != QCTS_ABI_VERSION)
     throw std::runtime_error(std::string(table.name) + ": ABI version " + std::to_string(table.abi_version) +
                              ", this is " + std::to_string(QCTS_ABI_VERSION));

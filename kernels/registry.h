@@ -49,9 +49,10 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // Throws std::runtime_error for a bad struct_size, a duplicate, a missing function, an unknown op. The
-  // table outlives the registry; one of an older, smaller ABI is completed with zeros. `load_save` takes the
-  // place of the table's where that has none.
+  // Throws std::runtime_error for a bad struct_size, a duplicate, a missing function, an unknown op, and where
+  // a `library` is given for the names qcts, builtin and reference. The table outlives the registry; one of
+  // an older, smaller ABI is completed with zeros. `load_save` takes the place of the table's where that has
+  // none.
   void add(const qcts_provider& given, std::string library = "", LoadSave load_save = {});
   // dlopen, version handshake, add(). Throws std::runtime_error with the loader's reason.
   void load(const std::filesystem::path& library);

@@ -374,13 +374,6 @@ std::vector<const ChoiceOption*> choices_of(std::string_view scheme, std::string
   return found;
 }
 
-const ChoiceEntry* find_choice(std::string_view option_id) {
-  for (const ChoiceEntry& entry : choice_ledger())
-    for (const ChoiceOption& option : entry.options)
-      if (option.id == option_id) return &entry;
-  return nullptr;
-}
-
 std::span<const StaleClaim> stale_claims() { return kClaims; }
 
 std::span<const KeptLayout> kept_layouts() { return kKept; }

@@ -27,8 +27,6 @@ struct ChoiceEntry {
 std::span<const ChoiceEntry> choice_ledger();
 // The options in which a scheme stands, by its name or its family, in ledger order.
 std::vector<const ChoiceOption*> choices_of(std::string_view scheme, std::string_view family);
-// nullptr when unknown.
-const ChoiceEntry* find_choice(std::string_view option_id);
 
 // Documented claims that are not, or no longer, true.
 struct StaleClaim {

@@ -1,4 +1,5 @@
-// JUnit XML in the form that Jenkins, GitLab and GitHub read: one testsuite a kind, one testcase a verdict.
+// JUnit XML in the form that Jenkins, GitLab and GitHub read: one testsuite a kind, one testcase a verdict
+// and one a provider that could not be judged.
 #include <cstdio>
 #include <map>
 
@@ -80,6 +81,13 @@ std::string testcase(const Verdict& verdict, Result result) {
          ">\n    </testcase>\n";
 }
 
+// What could not be judged at all: a provider that does not load has no cases that would show it.
+std::string infrastructure_testcase(const std::string& line) {
+  return "    <testcase classname=\"infrastructure\" name=\"" + escaped(line) +
+         "\" time=\"0\">\n      <error type=\"infrastructure\" message=\"" + escaped(line) +
+         "\"/>\n    </testcase>\n";
+}
+
 }  // namespace
 
 std::string junit_xml(const RunReport& report) {
@@ -101,6 +109,11 @@ std::string junit_xml(const RunReport& report) {
       counted->skipped += result == Result::skipped;
       counted->wall_us += verdict.wall_us;
     }
+  }
+  for (const std::string& line : report.infrastructure) {
+    Suite& suite = suites["infrastructure"];
+    suite.cases += infrastructure_testcase(line);
+    for (Suite* counted : {&suite, &total}) ++counted->tests, ++counted->errors;
   }
   const auto numbers = [](const Suite& suite) {
     return " tests=\"" + std::to_string(suite.tests) + "\" failures=\"" + std::to_string(suite.failures) +

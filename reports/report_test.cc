@@ -156,6 +156,16 @@ TEST(Junit, CountsAndEscapes) {
   EXPECT_THAT(xml, testing::HasSubstr("a &lt; b &amp; &quot;c&quot;?"));
 }
 
+// A provider that does not load has no cases: without this a server would show a green run.
+TEST(Junit, WhatCouldNotBeJudgedIsAnError) {
+  RunReport report = report_of({verdict(kCase, Status::pass)});
+  report.infrastructure = {"provider <acme>: cannot be loaded"};
+  const std::string xml = junit_xml(report);
+  EXPECT_THAT(xml, testing::HasSubstr("tests=\"2\" failures=\"0\" errors=\"1\""));
+  EXPECT_THAT(xml, testing::HasSubstr(
+                       "<error type=\"infrastructure\" message=\"provider &lt;acme&gt;: cannot be loaded\""));
+}
+
 struct Glob {
   const char *pattern, *text;
   bool matches;

@@ -1,4 +1,4 @@
-# Shared by setup, run and test: where things are, and how the release build is made. Sourced, never run.
+# Shared by the scripts beside it: where things are, and how a build is made. Sourced, never run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PYTHONDONTWRITEBYTECODE=1
@@ -11,6 +11,18 @@ die() {
   shift
   say "$*"
   exit "$code"
+}
+
+# out_of DEFAULT [ARGUMENT ...]: the folder that the last --out among the arguments of `qcts run` names.
+out_of() {
+  local out=$1
+  while shift && (($#)); do
+    case $1 in
+      --out) out=${2:?--out needs a folder} ;;
+      --out=*) out=${1#--out=} ;;
+    esac
+  done
+  printf '%s\n' "$out"
 }
 
 # configure PRESET: once, and again when the cache belongs to another choice of LibTorch or Python.
@@ -33,7 +45,7 @@ build() {
   shift
   configure "$preset"
   say "building build/$preset"
-  # Two ninja jobs for two cores; a LibTorch file takes over a gigabyte.
+  # A LibTorch file takes over a gigabyte: QCTS_JOBS holds the jobs down where memory is short.
   ninja -C build/"$preset" -j "${QCTS_JOBS:-$(nproc)}" "$@" >build/build.log 2>&1 ||
     { grep -E 'error|FAILED|undefined' build/build.log | head -40 >&2; die 5 "build failed (build/build.log)"; }
 }

@@ -16,28 +16,28 @@ import jinja2
 import report_model as model
 from markupsafe import Markup, escape
 
+SCHEMA = 1  # kReportSchema of reports/report.h
 ROOT = Path(__file__).resolve().parent.parent
 BACKGROUND = {"pass": "bg-pass", "not_supported": "bg-none", "waived": "bg-warn", "inconclusive": "bg-warn", "weak_evidence": "bg-warn"}
 LETTERS = {"golden": "g", "emulated": "e", "reference": "r"}
 
 
+# What each exit code of `qcts run` says, in the words of its own summary.
+VERDICTS = {
+    0: ("warn", "Passed what was selected"),
+    1: ("fail", "Not conformant"),
+    3: ("warn", "Nothing proved"),
+    4: ("warn", "Inconclusive"),
+    5: ("fail", "Could not judge"),
+}
+
+
 def headline(report):
-    """(tone, one line, one sentence) from the counts and the conformance block."""
+    """(tone, one line, one sentence): the verdict of report.json, never a second opinion."""
     conformance = report["conformance"]
-    counts = dict(model.counts(report["cases"]))
-    alarms = sum(counts.get(status, 0) for status in model.ALARMING)
-    if not report["cases"]:
-        return "warn", "Nothing proved", "No case was selected."
-    if conformance["conformant"]:
-        total = conformance["mustpass_total"]
-        return "pass", "Conformant", f"Every one of the {total} mustpass cases is pass, waived, or declared not supported."
-    if alarms:
-        return "fail", "Not conformant", f"{alarms} of {len(report['cases'])} cases failed."
-    if conformance["mustpass_missing"]:
-        judged = conformance["mustpass_total"] - len(conformance["mustpass_missing"])
-        why = f"{judged} of {conformance['mustpass_total']} mustpass cases were judged: a filtered run proves what it ran."
-        return "warn", "No failure, but not the whole list", why
-    return "warn", "Not conformant", conformance["reason"]
+    tone, line = ("pass", "Conformant") if conformance["conformant"] else VERDICTS[conformance["exit_code"]]
+    reason = conformance["reason"]
+    return tone, line, reason[:1].upper() + reason[1:] + "."
 
 
 def latency_plot(rows):
@@ -107,7 +107,8 @@ def view(report, load=None, generate=None):
         names += [name for name in row["measures"] if name not in names]
     shown, total = model.failures(cases)
     return {
-        "tone": tone, "headline": line, "explanation": explanation, "suite": report["suite"], "run": report["run"],
+        "tone": tone, "headline": line, "explanation": explanation, "infrastructure": report["run"]["infrastructure"],
+        "suite": report["suite"], "run": report["run"],
         "environment": report["environment"], "environment_rows": flatten(report["environment"]), "providers": report["providers"],
         "counts": model.counts(cases), "evidence": model.evidence_counts(cases), "failures": shown, "failure_count": total,
         "heat": {"columns": columns, "rows": rows}, "goldens": model.golden_table(cases), "sizes": sizes,
@@ -137,7 +138,10 @@ def render_html(report, load=None, generate=None):
 def render_summary(report):
     """Markdown that a merge request can show."""
     data = view(report)
-    lines = [f"# qcts: {data['headline']}", "", data["explanation"], "", "| status | cases |", "|---|---:|"]
+    lines = [f"# qcts: {data['headline']}", "", data["explanation"], ""]
+    if data["infrastructure"]:
+        lines += ["## What could not be judged", "", *(f"- {line}" for line in data["infrastructure"]), ""]
+    lines += ["| status | cases |", "|---|---:|"]
     lines += [f"| {status} | {count} |" for status, count in data["counts"]]
     if data["failures"]:
         lines += ["", "## Failures", ""]
@@ -149,6 +153,27 @@ def render_summary(report):
     return "\n".join(lines) + "\n"
 
 
+def read_object(path):
+    """Raises OSError, or ValueError on one line naming the file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path}: no JSON object")
+    return value
+
+
+def read_report(path):
+    report = read_object(path)
+    if report.get("schema") != SCHEMA:
+        raise ValueError(f"{path}: no report of `qcts run`: schema {report.get('schema')!r}, want {SCHEMA}")
+    missing = [key for key in ("suite", "run", "environment", "providers", "conformance", "waivers", "cases") if key not in report]
+    if missing:
+        raise ValueError(f"{path}: no report of `qcts run`: {missing[0]} is missing")
+    return report
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("report", type=Path)
@@ -156,12 +181,12 @@ def main(arguments=None):
     parser.add_argument("--summary", type=Path)
     options = parser.parse_args(arguments)
     try:
-        report = json.loads(options.report.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
-        print(f"report.py: {options.report}: {error}", file=sys.stderr)
+        report = read_report(options.report)
+        beside = {name: options.report.with_name(f"{name}.json") for name in ("load", "generate")}
+        sections = {name: read_object(file) for name, file in beside.items() if file.exists()}
+    except (OSError, ValueError) as error:
+        print(f"report.py: {error}", file=sys.stderr)
         return 2
-    beside = {name: options.report.with_name(f"{name}.json") for name in ("load", "generate")}
-    sections = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in beside.items() if file.exists()}
     if options.html:
         options.html.write_text(render_html(report, **sections), encoding="utf-8")
     if options.summary:

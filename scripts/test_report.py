@@ -1,5 +1,6 @@
 """The page says what report.json says, shows every status, escapes what files contain, and needs no network."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -19,12 +20,12 @@ def case(name, status, **more):
             "mismatch": None, "measures": [], "evidence": [], "rerun": f"qcts run --filter '{name}'", "wall_us": 1.0} | more
 
 
-def make(cases, conformant=False, missing=()):
+def make(cases, conformant=False, missing=(), exit_code=1, reason="because", infrastructure=()):
     return {"schema": 1, "suite": {"version": "0.1.0", "commit": "abc"}, "cases": cases, "providers": [], "waivers": [],
-            "run": {"plan": "default", "started": "2026-01-01T00:00:00Z", "wall_s": 1.5},
+            "run": {"plan": "default", "started": "2026-01-01T00:00:00Z", "wall_s": 1.5, "infrastructure": list(infrastructure)},
             "environment": {"cpu_model": "a processor", "features": ["avx2"]}, "latency_note": "",
             "conformance": {"conformant": conformant, "mustpass_total": len(cases), "mustpass_missing": list(missing),
-                            "reason": "because", "rule": "the rule"}}
+                            "exit_code": 0 if conformant else exit_code, "reason": reason, "rule": "the rule"}}
 
 
 FAILED = case("numerics.linear/int8_row/noise", "fail",
@@ -82,20 +83,37 @@ def test_emulated_evidence_is_never_a_confirmation():
     assert tally["golden"] == 1 and tally["emulated"] == 1
 
 
-@pytest.mark.parametrize("cases, conformant, missing, tone", [
-    ([], False, [], "warn"),
-    ([case("size.file/int8_row/a", "pass")], True, [], "pass"),
-    ([case("size.file/int8_row/a", "pass")], False, ["x"], "warn"),
-    ([FAILED], False, ["x"], "fail"),
+NO_PROVIDER = "provider ./acme: its greeting: no JSON"
+
+
+@pytest.mark.parametrize(("given", "tone", "line"), [
+    ({"conformant": True}, "pass", "Conformant"),
+    ({"exit_code": 0, "missing": ["x"]}, "warn", "Passed what was selected"),
+    ({"exit_code": 1}, "fail", "Not conformant"),
+    ({"exit_code": 1, "cases": [case("numerics.pack/int8_row/a", "weak_evidence")]}, "fail", "Not conformant"),
+    ({"exit_code": 3, "cases": []}, "warn", "Nothing proved"),
+    ({"exit_code": 4}, "warn", "Inconclusive"),
+    ({"exit_code": 5, "cases": [], "infrastructure": [NO_PROVIDER]}, "fail", "Could not judge"),
+    ({"exit_code": 5, "missing": ["x"], "infrastructure": [NO_PROVIDER]}, "fail", "Could not judge"),
 ])
-def test_the_headline_never_flatters(cases, conformant, missing, tone):
-    assert report.headline(make(cases, conformant, missing))[0] == tone
+def test_the_headline_is_the_verdict_of_the_report(given, tone, line):
+    """Protects: page and summary say what the exit code said, whatever the cases look like, and name who could not be judged."""
+    made = make(**{"cases": [case("size.file/int8_row/a", "pass")], "reason": "the very reason"} | given)
+    assert report.headline(made) == (tone, line, "The very reason.")
+    for text in (report.render_html(made), report.render_summary(made)):
+        assert line in text and "The very reason." in text
+        assert (NO_PROVIDER in text) == ("infrastructure" in given)
 
 
-def test_a_broken_file_is_a_usage_error(tmp_path, capsys):
-    path = tmp_path / "report.json"
-    path.write_text("{")
-    assert report.main([str(path)]) == 2 and "report.json" in capsys.readouterr().err
+@pytest.mark.parametrize(("file", "text"), [
+    ("report", "{"), ("report", "[]"), ("report", "{}"), ("report", '{"schema": 1}'), ("load", "{"), ("generate", "[]"), ("load", "\xff"),
+])
+def test_a_broken_file_is_a_usage_error(tmp_path, capsys, file, text):
+    (tmp_path / "report.json").write_text(json.dumps(make([FAILED])))
+    (tmp_path / f"{file}.json").write_text(text, encoding="latin-1")
+    assert report.main([str(tmp_path / "report.json")]) == 2
+    said = capsys.readouterr().err
+    assert f"{file}.json" in said and said.count("\n") == 1
 
 
 def test_the_page_shows_who_reads_whose_files_and_the_choices():

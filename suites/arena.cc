@@ -36,18 +36,6 @@ size_t whole_pages(size_t bytes) {
 
 }  // namespace
 
-const char* poison_name(Poison poison) {
-  switch (poison) {
-    case Poison::nan:
-      return "NaN";
-    case Poison::zeros:
-      return "zeros";
-    case Poison::previous:
-      return "the previous answer";
-  }
-  return "";
-}
-
 GuardedBuffer::GuardedBuffer(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
                              size_t misalign_bytes)
     : name_(std::move(name)), rows_(rows), row_bytes_(row_bytes), stride_bytes_(stride_bytes) {

@@ -18,7 +18,6 @@ enum class Poison : uint8_t {
   zeros,
   previous,  // the answer of an earlier call, bit-inverted where it is unknown
 };
-const char* poison_name(Poison poison);
 
 // `rows` runs of `row_bytes` bytes, `stride_bytes` apart. One row where nothing is strided. The red zones lie
 // before the first row, behind the last one, and in the gaps between rows.

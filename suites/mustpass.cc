@@ -3,6 +3,7 @@
 #include <set>
 
 #include "fixtures/golden.h"
+#include "suites/named.h"
 #include "suites/paths.h"
 #include "suites/reference_provider.h"
 #include "suites/run.h"
@@ -42,7 +43,7 @@ std::vector<FloorEntry> load_floor(const std::filesystem::path& path) {
 
 std::vector<std::string> mustpass_ids(const std::string& plan_name,
                                       const std::vector<std::filesystem::path>& folders) {
-  Plan plan = load_plan(plan_path(plan_name));
+  Plan plan = named_plan(plan_name);
   std::erase(plan.kinds, Kind::latency);
   const Fixtures fixtures = load_fixtures(folders);
   Registry registry;

@@ -67,11 +67,20 @@ std::vector<fs::path> discovered_plugins() {
   return found;
 }
 
-std::string program_word() {
-  const fs::path program = program_path();
-  const fs::path relative = program.lexically_relative(repository_root());
-  return shell_word(relative.empty() || *relative.begin() == ".." ? program.string() : relative.string());
+bool is_shared_library(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.ends_with(".so") || name.find(".so.") != name.npos;
 }
+
+std::string path_word(const fs::path& path) {
+  const fs::path absolute = fs::absolute(path).lexically_normal();
+  const fs::path relative = absolute.lexically_relative(fs::current_path());
+  if (relative.empty() || *relative.begin() == "..") return absolute.string();
+  const std::string word = relative.string();
+  return word.find('/') == word.npos ? "./" + word : word;
+}
+
+std::string program_word() { return shell_word(path_word(program_path())); }
 
 std::string shell_word(const std::string& text) {
   constexpr std::string_view kPlain =

@@ -16,15 +16,19 @@ std::filesystem::path program_path();
 std::filesystem::path repository_root();
 std::filesystem::path fixtures_folder();  // <root>/fixtures
 std::filesystem::path targets_folder();   // <root>/suites/targets
-// NAME -> <root>/suites/plans/NAME.json; anything with a slash or ".json" is a path. Throws
-// std::runtime_error naming the plans.
+// NAME -> <root>/suites/plans/NAME.json; anything with a slash or ".json" is a path.
 std::filesystem::path plan_path(const std::string& name);
 std::vector<std::string> plan_names();
 // Shared libraries in ../lib/plugins and ../lib/qcts/plugins beside the executable's folder, sorted.
 std::vector<std::filesystem::path> discovered_plugins();
 
-// "build/release/bin/qcts" from the root, or the absolute path when it lies elsewhere.
-std::string program_word();
+// Does it end in .so, or .so with a version?
+bool is_shared_library(const std::filesystem::path& path);
+
+// How a command typed in the current folder names the path: relative to the folder where it lies inside, else
+// absolute. Always with a slash, so that it is taken for no name.
+std::string path_word(const std::filesystem::path& path);
+std::string program_word();  // path_word of program_path(), quoted
 // Quoted for a shell where it needs to be.
 std::string shell_word(const std::string& text);
 

@@ -91,6 +91,8 @@ ChildProcess::ChildProcess(const std::filesystem::path& program, const std::vect
                            const std::vector<std::string>& environment, const std::filesystem::path& log,
                            ChildRole role)
     : log_(log), role_(role) {
+  // A child that died is told by its ending, not by the signal of a write to it.
+  ::signal(SIGPIPE, SIG_IGN);
   Pipe questions, answers;
   int input = moved_up(questions.read_end), answer = moved_up(answers.write_end);
   question_fd_ = moved_up(questions.write_end);

@@ -25,7 +25,7 @@ enum class ChildRole : uint8_t {
 
 class ChildProcess {
  public:
-  // Throws std::runtime_error.
+  // Throws std::runtime_error. From then on this process ignores SIGPIPE; its children do not.
   ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment, const std::filesystem::path& log,
                ChildRole role = ChildRole::worker);

@@ -94,8 +94,8 @@ RemoteProvider::RemoteProvider(const std::filesystem::path& program, uint64_t me
 }
 
 Json RemoteProvider::ask(const Json& request) {
-  bool open = child_.send_line(request.dump());
-  for (;;) {
+  child_.send_line(request.dump());  // one that no longer reads may have answered before it ended
+  for (bool open = true;;) {
     if (const auto line = child_.next_line()) {
       Json answer = Json::parse(*line, nullptr, false);
       if (answer.is_object()) return answer;
@@ -139,7 +139,9 @@ void RemoteProvider::read_kernel(const Json& entry) {
   kernel.variant_text = entry.at("variant");
   kernel.description_text = entry.value("description", "");
   kernel.struct_size = sizeof(qcts_kernel);
-  kernel.op = op_from_name(entry.at("op").get<std::string>());
+  const std::string op = entry.at("op");
+  kernel.op = op_from_name(op);
+  if (kernel.op == 0) throw std::runtime_error("op: no operation '" + op + "'");
   kernel.scheme = kernel.scheme_text.c_str();
   kernel.variant = kernel.variant_text.c_str();
   kernel.description = kernel.description_text.c_str();
@@ -233,7 +235,8 @@ int become_provider(const std::string& program, uint64_t memory_limit_bytes) {
   if (memory_limit_bytes != 0) ::setrlimit(RLIMIT_DATA, &limit);
   char* const words[] = {const_cast<char*>(program.c_str()), nullptr};
   ::execv(program.c_str(), words);
-  std::fprintf(stderr, "%s: %s\n", program.c_str(), std::strerror(errno));
+  // In the place of the greeting that the program owes.
+  std::puts(Json{{"error", std::strerror(errno)}}.dump().c_str());
   return 5;
 }
 

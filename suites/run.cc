@@ -1,7 +1,6 @@
 #include "suites/run.h"
 
 #include <algorithm>
-#include <csignal>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "suites/cli/nearest.h"
 #include "suites/environment.h"
 #include "suites/interruption.h"
+#include "suites/named.h"
 #include "suites/paths.h"
 #include "suites/reference_provider.h"
 #include "suites/run_report.h"
@@ -43,15 +43,7 @@ class Run {
 
  private:
   void prepare() {
-    const std::string plan = plan_path(options_.plan).string();
-    if (!fs::exists(plan))
-      throw RunError(Outcome::usage,
-                     "no plan '" + options_.plan + "'" + cli::did_you_mean(options_.plan, plan_names()));
-    try {
-      plan_ = load_plan(plan);
-    } catch (const std::runtime_error& error) {
-      throw RunError(Outcome::usage, error.what());
-    }
+    plan_ = named_plan(options_.plan);
     folders_ = {fixtures_folder()};
     for (const fs::path& folder : options_.fixtures) {
       if (!fs::exists(folder / "manifest.json"))
@@ -111,11 +103,21 @@ class Run {
     if (!selection.variant.empty()) narrowed.push_back("--variant " + selection.variant);
   }
 
+  // Asked where the fixtures do not load: are those of --fixtures to blame?
+  static bool own_fixtures_load() {
+    try {
+      load_fixtures(fixtures_folder());
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
   void greet() {
     try {
       fixtures_ = load_fixtures(folders_);
     } catch (const std::exception& error) {
-      throw RunError(Outcome::infrastructure, error.what());
+      throw RunError(own_fixtures_load() ? Outcome::usage : Outcome::infrastructure, error.what());
     }
     logs_ = options_.list ? scratch_.path() : options_.out / "logs";
     fs::create_directories(logs_);
@@ -178,10 +180,13 @@ class Run {
       Selection alone;
       alone.filters = {filter};
       if (select(alone, candidates_).empty())
-        hint +=
-            ": nothing matches '" + filter + "' (did you mean '" + nearest_id(filter, candidates_) + "'?)";
+        hint += ": nothing matches '" + filter + "'" + meant(nearest_id(filter, candidates_));
     }
     throw RunError(Outcome::nothing_proved, "no case was selected" + hint);
+  }
+
+  static std::string meant(const std::string& id) {
+    return id.empty() ? "" : " (did you mean '" + id + "'?)";
   }
 
   // A forced variant that cannot run is an error, never a fallback.
@@ -259,7 +264,6 @@ class Run {
   }
 
   void judge_all() {
-    std::signal(SIGPIPE, SIG_IGN);
     Progress progress(options_.progress, chosen_.size() - judged_.size());
     std::vector<Task> correctness, latency;
     for (const Candidate& candidate : chosen_) {

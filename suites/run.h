@@ -2,11 +2,11 @@
 #pragma once
 
 #include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "reports/report.h"
+#include "suites/run_error.h"
 #include "suites/selection.h"
 
 namespace qcts {
@@ -22,22 +22,13 @@ struct RunRequest {
   std::filesystem::path out = "out";
   bool gate_latency = false, json = false, progress = true, list = false;
   bool resume = false;  // go on with the run.jsonl in `out`, where it holds this very run
-  uint64_t memory_limit_bytes = kDefaultMemoryLimitBytes;  // of a worker, beside what loading its provider took
+  uint64_t memory_limit_bytes =
+      kDefaultMemoryLimitBytes;  // of a worker, beside what loading its provider took
   uint64_t seed = 0;
   uint32_t threads = 1;
   unsigned jobs = 0;  // 0: one a logical CPU, at most 4
   std::string commit;
   std::vector<std::string> arguments;  // the command line, for the report
-};
-
-// Ends a run before anything was judged.
-class RunError : public std::runtime_error {
- public:
-  RunError(Outcome outcome, const std::string& what) : std::runtime_error(what), outcome_(outcome) {}
-  Outcome outcome() const { return outcome_; }
-
- private:
-  Outcome outcome_;
 };
 
 // Judges, writes out/{run.jsonl,report.json,junit.xml}, prints the summary. Throws RunError.

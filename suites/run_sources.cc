@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "suites/named.h"
 #include "suites/paths.h"
 #include "suites/reference_provider.h"
 
@@ -21,8 +22,7 @@ std::vector<std::string> provider_words(const RunRequest& request) {
   std::vector<std::string> names;
   for (const std::string& given : request.providers)
     (given.find('/') != given.npos || given.ends_with(".so") ? words : names).push_back(given);
-  for (const std::string& word : words)
-    if (!fs::exists(word)) throw RunError(Outcome::usage, "no provider " + word);
+  for (const std::string& word : words) check_provider_path(word);
   const auto wanted = [&](const char* name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
@@ -57,11 +57,13 @@ Source source_for(const std::string& word, const RunRequest& request, const std:
   context.seed = request.seed;
   auto& rerun = context.rerun_options;
   const auto add = [&](const std::string& text) { rerun += (rerun.empty() ? "" : " ") + text; };
-  if (request.plan != "default") add("--plan " + shell_word(request.plan));
-  for (const fs::path& folder : request.fixtures) add("--fixtures " + shell_word(folder.string()));
+  const fs::path plan = plan_path(request.plan);
+  if (request.plan != "default")
+    add("--plan " + shell_word(plan == request.plan ? path_word(plan) : request.plan));
+  for (const fs::path& folder : request.fixtures) add("--fixtures " + shell_word(path_word(folder)));
   const auto plugins = discovered_plugins();
   if (library && std::find(plugins.begin(), plugins.end(), word) == plugins.end())
-    add("--provider " + shell_word(word));
+    add("--provider " + shell_word(path_word(word)));
   if (request.seed != 0) add("--seed " + std::to_string(request.seed));
   if (request.threads != 1) add("--threads " + std::to_string(request.threads));
   if (request.gate_latency) add("--gate latency");

@@ -103,7 +103,7 @@ TEST_P(PlantedProviderFault, CostsOneCaseAndTheRunGoesOn) {
   EXPECT_THAT(struck["reason"].get<std::string>() + struck.value("mismatch", Json()).dump(),
               HasSubstr(planted.reason));
   EXPECT_THAT(struck["rerun"].get<std::string>(),
-              testing::AllOf(HasSubstr(struck["id"]), HasSubstr(self(planted.fault))));
+              testing::AllOf(HasSubstr(struck["id"]), HasSubstr(path_word(self(planted.fault)))));
   const bool all_struck = std::string(planted.fault) == "flushes_at_load";
   for (const Json& c : result.report["cases"])
     EXPECT_EQ(c["status"], c["id"] == struck["id"] ? planted.status
@@ -209,6 +209,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"device_word", "--device cdua", 2, "'cuda'"},
                     Wrong{"device", "--device cuda", 3, "no cuda device"},
                     Wrong{"library", "--provider ./none.so", 2, "./none.so"},
+                    Wrong{"last_plan_counts", "--plan quick --plan defualt", 2, "'default'"},
+                    Wrong{"no_program", "--provider /etc/passwd", 2, "/etc/passwd is no provider"},
                     Wrong{"shard", "--shard 3/2", 2, "3/2"},
                     Wrong{"empty_shard",
                           "--provider builtin --filter "
@@ -216,6 +218,23 @@ INSTANTIATE_TEST_SUITE_P(
                           3, "no case was selected"},
                     Wrong{"fixtures", "--fixtures /nonexistent", 2, "manifest.json"}),
     [](const auto& info) { return std::string(info.param.name); });
+
+// scripts/run puts its own --out and --plan before the user's.
+TEST_F(RunProgram, AnOptionGivenTwiceCountsAsGivenLast) {
+  const fs::path last = scratch_.path() / "last";
+  const Result result = run("--provider " + self("none") + " --out " + last.string() + kThreeCases);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(fs::exists(last / "report.json"));
+  EXPECT_TRUE(result.report.is_null()) << "the first folder got a report";
+}
+
+// A guest's fault is not the suite's.
+TEST_F(RunProgram, ADamagedManifestOfFixturesIsWrongUsage) {
+  write("manifest.json", R"({"schema": 7})");
+  const Result result = run("--fixtures " + scratch_.path().string());
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("schema"));
+}
 
 TEST_F(RunProgram, AnExactIdTakesOnlyItself) {
   const Result result = run(
@@ -235,7 +254,7 @@ TEST(Mustpass, ListIsWhatThePlanExpandsTo) {
   const fs::path root = repository_root();
   const std::vector<std::string> listed = load_mustpass(root / "suites" / "mustpass" / "default.txt");
   EXPECT_EQ(listed, mustpass_ids("default", {root / "fixtures"}))
-      << "regenerate: build/release/bin/qcts list --names > suites/mustpass/default.txt";
+      << "made by build/release/bin/qcts list --names; CONTRIBUTING.md has the command";
 }
 
 TEST(Mustpass, FloorCoversEveryOperationAndAsksForNothingImpossible) {

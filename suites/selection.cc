@@ -99,11 +99,10 @@ std::string nearest_id(const std::string& filter, const std::vector<Candidate>& 
   std::vector<std::string> pool;
   for (const auto& set : piece ? std::vector{words} : std::vector{ids, full_ids})
     pool.insert(pool.end(), set.begin(), set.end());
-  if (!piece) return cli::nearest("*" + filter + "*", pool);
-  std::string bare;
-  for (const char c : filter)
-    if (c != '*' && c != '?') bare += c;
-  return cli::nearest(bare, pool);
+  std::string pattern = "*" + filter + "*";
+  if (piece) std::erase_if(pattern, [](char c) { return c == '*' || c == '?'; });
+  const std::string best = cli::nearest(pattern, pool);
+  return cli::is_near(pattern, best) ? best : "";
 }
 
 }  // namespace qcts

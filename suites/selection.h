@@ -30,15 +30,15 @@ struct Candidate {
   size_t source = 0;
 };
 
-// A program's round trip is the case of the provider that runs it: takes out the one without a provider, which only says
-// that none is there, wherever a provider offers the same id.
+// A program's round trip is the case of the provider that runs it: takes out the one without a provider,
+// which only says that none is there, wherever a provider offers the same id.
 void drop_stand_ins(std::vector<Candidate>& candidates);
 
 // The chosen ones, sorted by full id. Sharding counts what the other rules left.
 std::vector<Candidate> select(const Selection& selection, std::vector<Candidate> candidates);
 
 // For a filter that chose nothing: the candidate id that is nearest to it, a case id where the filter names
-// no implementation.
+// no implementation. Empty when none is near.
 std::string nearest_id(const std::string& filter, const std::vector<Candidate>& candidates);
 
 }  // namespace qcts

@@ -101,6 +101,7 @@ TEST(Nearest, FindsTheIdOrTheWord) {
   EXPECT_EQ(nearest_id("latency.linear/int8_row/m1_n4097", candidates()), "latency.linear/int8_row/m1_n4096");
   EXPECT_EQ(nearest_id("*pakc*", candidates()), "pack");
   EXPECT_EQ(nearest_id("latency.linear/int8_rwo/*", candidates()), "latency.linear/int8_row/m1_n4096");
+  EXPECT_EQ(nearest_id("zzzzzz", candidates()), "");
 }
 
 TEST(Nearest, CountsASwapAsOneEdit) {
@@ -109,6 +110,7 @@ TEST(Nearest, CountsASwapAsOneEdit) {
   EXPECT_EQ(cli::edit_distance("kitten", "sitting"), 3u);
   EXPECT_EQ(cli::edit_distance("*it?en*", "sitting to no end"), 1u);
   EXPECT_EQ(cli::did_you_mean("zzzzzz", {"size", "assign"}), " (known: size, assign)");
+  EXPECT_EQ(cli::did_you_mean("zzzzzz", std::vector<std::string>(21, "size")), "") << "a guess is no help";
 }
 
 }  // namespace

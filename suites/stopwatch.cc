@@ -7,8 +7,9 @@
 #include "kernels/machine.h"
 #include "suites/latency_case.h"
 #include "suites/latency_measures.h"
-#include "suites/paths.h"
+#include "suites/named.h"
 #include "suites/rounds.h"
+#include "suites/run_error.h"
 #include "suites/selection.h"
 
 namespace qcts {
@@ -37,7 +38,7 @@ void time_against_itself(TimedKernel& kernel, const StopwatchRequest& request, u
 }
 
 std::vector<Case> stopwatch_cases(const StopwatchRequest& request, const Registry& registry) {
-  std::vector<Case> all = expand(load_plan(plan_path(request.plan)), {{}, {}, &registry}), kept;
+  std::vector<Case> all = expand(named_plan(request.plan), {{}, {}, &registry}), kept;
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < all.size(); ++i)
     candidates.push_back({{all[i].id, all[i].full_id(), all[i].variant()}, i});
@@ -78,7 +79,8 @@ std::vector<StopwatchRow> test_stopwatch(const StopwatchRequest& request,
     rows.push_back(row);
     kernels.push_back(std::move(kernel));
   }
-  if (rows.empty()) throw std::runtime_error("no latency case of a builtin kernel that runs here");
+  if (rows.empty())
+    throw RunError(Outcome::nothing_proved, "no latency case of a builtin kernel that runs here");
   for (uint64_t run = 0; run < request.runs; ++run) {
     for (size_t i = 0; i < rows.size(); ++i) time_against_itself(*kernels[i], request, run + 1, rows[i]);
     on_run(run + 1);

@@ -44,8 +44,8 @@ struct StopwatchRow {
   double widest = 0;            // half-width of an A/A interval, relative
 };
 
-// Builtin kernels alone, one thread. `on_run` hears how many runs are done. Throws std::runtime_error when
-// the plan or the filters leave no case that runs here.
+// Builtin kernels alone, one thread. `on_run` hears how many runs are done. Throws RunError for a plan that
+// is not there, and when the filters leave no case that runs here.
 std::vector<StopwatchRow> test_stopwatch(const StopwatchRequest& request,
                                          const std::function<void(uint64_t)>& on_run);
 

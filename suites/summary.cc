@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "reference/schemes/scheme.h"
+#include "suites/latency_measures.h"
 
 namespace qcts {
 namespace {
@@ -38,12 +39,6 @@ std::string grouped(double value) {
   return digits;
 }
 
-const Measure* measure(const Verdict& verdict, std::string_view name) {
-  for (const Measure& m : verdict.measures)
-    if (m.name == name) return &m;
-  return nullptr;
-}
-
 void counts_line(const Json& counts, std::ostream& out) {
   out << " ";
   for (const auto& [status, count] : counts["by_status"].items())
@@ -52,7 +47,7 @@ void counts_line(const Json& counts, std::ostream& out) {
   const Json& evidence = counts["passes_by_evidence"];
   out << "\n  passes: " << evidence["confirmed"] << " on real files, " << evidence["emulated"]
       << " on files with an emulated operation (not confirmed), " << evidence["reference"]
-      << " on the reference\n";
+      << " on the reference, " << evidence["other"] << " other\n";
 }
 
 struct Cell {
@@ -127,18 +122,19 @@ void sizes(const RunReport& report, std::ostream& out) {
     Row& row = rows[names.of(parts.scheme)];
     ++row.files;
     row.lawful += verdict.status == Status::pass;
-    const Measure *mine = measure(verdict, "reduction"),
-                  *best = row.best ? measure(*row.best, "reduction") : nullptr;
+    const Measure *mine = find_measure(verdict, "reduction"),
+                  *best = row.best ? find_measure(*row.best, "reduction") : nullptr;
     if (mine != nullptr && (best == nullptr || mine->value > best->value)) row.best = &verdict;
   }
   if (!rows.empty()) out << "\n  size against law\n";
   for (const auto& [scheme, row] : rows) {
     out << "  " << std::left << std::setw(22) << scheme << row.lawful << "/" << row.files << " files";
-    const Measure *payload = row.best ? measure(*row.best, "payload_bytes") : nullptr,
-                  *dense = row.best ? measure(*row.best, "dense_bytes") : nullptr;
+    const Measure *payload = row.best ? find_measure(*row.best, "payload_bytes") : nullptr,
+                  *dense = row.best ? find_measure(*row.best, "dense_bytes") : nullptr;
     if (payload != nullptr && dense != nullptr)
       out << "; " << split_case_id(row.best->case_id).input << ": " << grouped(dense->value) << " -> "
-          << grouped(payload->value) << " bytes, " << fixed(measure(*row.best, "reduction")->value, 2) << "x";
+          << grouped(payload->value) << " bytes, " << fixed(find_measure(*row.best, "reduction")->value, 2)
+          << "x";
     out << "\n";
   }
 }
@@ -149,10 +145,10 @@ void latency(const RunReport& report, std::ostream& out) {
   for (const Verdict& verdict : report.verdicts) {
     if (split_case_id(verdict.case_id).kind != "latency") continue;
     ++counts[std::string(status_name(verdict.status))];
-    const Measure* ratio = measure(verdict, "ratio_to_dense");
+    const Measure* ratio = find_measure(verdict, "ratio_to_dense");
     if (ratio == nullptr) continue;
-    if (best == nullptr || ratio->value > measure(*best, "ratio_to_dense")->value) best = &verdict;
-    if (worst == nullptr || ratio->value < measure(*worst, "ratio_to_dense")->value) worst = &verdict;
+    if (best == nullptr || ratio->value > find_measure(*best, "ratio_to_dense")->value) best = &verdict;
+    if (worst == nullptr || ratio->value < find_measure(*worst, "ratio_to_dense")->value) worst = &verdict;
   }
   if (counts.empty()) return;
   out << "\n  latency" << (report.gate_latency ? " (gates)" : " (reported, does not gate)") << ":";
@@ -164,9 +160,9 @@ void latency(const RunReport& report, std::ostream& out) {
         << " differed (chance allows " << trust.allowed << ")"
         << (trust.suspended ? ": the latency of this run is suspended" : "") << "\n";
   if (best != nullptr)
-    out << "    fastest against dense " << fixed(measure(*best, "ratio_to_dense")->value, 2) << "x "
+    out << "    fastest against dense " << fixed(find_measure(*best, "ratio_to_dense")->value, 2) << "x "
         << best->full_id() << "\n    slowest against dense "
-        << fixed(measure(*worst, "ratio_to_dense")->value, 2) << "x " << worst->full_id() << "\n";
+        << fixed(find_measure(*worst, "ratio_to_dense")->value, 2) << "x " << worst->full_id() << "\n";
 }
 
 void unsupported(const RunReport& report, std::ostream& out) {

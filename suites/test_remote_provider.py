@@ -98,12 +98,77 @@ def test_a_fault_costs_one_case(tmp_path, fault, status, reason):
             "p.kernel('linear', 'int8_row', 'x', claims=['best'])(print)\np.serve()",
             "no claim 'best'",
         ),
+        ("from qcts_provider import Provider\nProvider('qcts').serve()", "calls itself 'qcts'"),
+        (
+            "from qcts_provider import Provider\np = Provider('acme')\np.kernel('multiply', 'int8_row', 'x')(print)\np.serve()",
+            "no operation 'multiply'",
+        ),
     ],
-    ids=["no_json", "refuses", "half", "leaves", "claims"],
+    ids=["no_json", "refuses", "half", "leaves", "claims", "impersonates", "op"],
 )
 def test_a_greeting_outside_the_protocol_ends_in_a_reason(tmp_path, text, why):
     result, _ = run(tmp_path, program(tmp_path, text))
     assert result.returncode == 5 and why in result.stdout + result.stderr, result.stdout + result.stderr
+
+
+def test_the_adapter_converts_no_float8(monkeypatch):
+    """Protects: numpy holds float8 as its bits, which widen and narrow would take for numbers."""
+    np = pytest.importorskip("numpy")
+    monkeypatch.syspath_prepend(str(ROOT / "kernels/abi"))
+    from qcts_provider import narrow, widen
+
+    values = np.array([1.5, -2, 0.1], np.float32)
+    for dtype in ("float32", "float16", "bfloat16"):
+        assert widen(narrow(values, dtype), dtype)[:2].tolist() == [1.5, -2]
+    for dtype in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn_x2"):
+        with pytest.raises(ValueError, match=dtype):
+            widen(np.array([0x38], np.uint8), dtype)
+        with pytest.raises(ValueError, match=dtype):
+            narrow(values, dtype)
+
+
+def test_one_that_leaves_after_its_greeting_is_told_by_its_exit_code(tmp_path):
+    """Protects: writing to a provider that is gone ends in how it ended, not in a SIGPIPE of the worker."""
+    kernel = {"op": "dequantize", "scheme": "int8_row", "variant": "x"}
+    text = f"""
+import json, sys
+version = json.loads(input())["abi_version"]
+print(json.dumps({{"name": "acme", "abi_version": version, "kernels": [{kernel}]}}), flush=True)
+raise SystemExit(3)
+"""
+    result, report = run(tmp_path, program(tmp_path, text), *THREE_CASES)
+    assert result.returncode == 1, result.stdout + result.stderr
+    for case in report["cases"]:
+        assert case["status"] == "crash" and "the provider's process ended: exit code 3" in case["reason"], case
+
+
+def test_a_program_that_cannot_be_executed_is_told_by_the_systems_reason(tmp_path):
+    path = tmp_path / "acme"
+    path.write_text("no program\n")
+    path.chmod(0o755)
+    result, _ = run(tmp_path, path)
+    assert result.returncode == 5 and "Exec format error" in result.stdout, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("make", [lambda path: path.write_text("x"), lambda path: path.mkdir()], ids=["text", "folder"])
+def test_what_is_no_provider_is_refused_before_anything_starts(tmp_path, make):
+    make(tmp_path / "acme")
+    result, report = run(tmp_path, tmp_path / "acme")
+    assert result.returncode == 2 and "is no provider" in result.stderr and report is None
+
+
+def test_a_rerun_line_holds_in_the_folder_where_the_run_was(tmp_path):
+    """Protects: program, plan and provider are named alike, relative to the current folder or absolute, never to the repository."""
+    provider = program(tmp_path, sample_with("p.y[0, 0] += 1\nreturn\n"))
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+    words = ["run", "--no-progress", "--plan", "./plan.json", "--provider", "./" + provider.name, *THREE_CASES]
+    subprocess.run([QCTS, *words], cwd=tmp_path, capture_output=True, timeout=300)
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    [struck] = [case for case in report["cases"] if case["status"] == "fail"]
+    assert "--provider ./acme.sh" in struck["rerun"] and "--plan ./plan.json" in struck["rerun"]
+    again = subprocess.run(struck["rerun"] + " --no-progress --out again", shell=True, cwd=tmp_path, capture_output=True, timeout=300)
+    assert again.returncode == 1, again
+    assert [case["id"] for case in json.loads((tmp_path / "again/report.json").read_text())["cases"]] == [struck["id"]]
 
 
 def test_files_go_through_the_providers_own_libraries(tmp_path):

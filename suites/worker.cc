@@ -87,9 +87,9 @@ class Worker {
       set_float_control(before);
     }
     fixtures_ = load_fixtures(options_.fixtures, options_.fixture_files);
-    hello.provider = registry_.providers().empty() ? kFileProvider : registry_.providers().front().name;
+    const bool files = options_.provider == kFileProvider;
+    hello.provider = files ? kFileProvider : registry_.providers().front().name;
     hello.info = provider_json(registry_, hello.provider);
-    const bool files = hello.provider == kFileProvider;
     for (Case& c :
          expand(load_plan(plan_path(options_.plan)), {fixtures_.goldens, fixtures_.malformed, &registry_})) {
       if (files != c.judges_file()) continue;
@@ -97,11 +97,6 @@ class Worker {
       hello.cases.push_back({c.id, full_id, c.variant()});
       cases_.emplace(full_id, std::move(c));
     }
-  }
-
-  static bool is_shared_library(const std::filesystem::path& path) {
-    const std::string name = path.filename().string();
-    return name.ends_with(".so") || name.find(".so.") != name.npos;
   }
 
   void start_remote() {

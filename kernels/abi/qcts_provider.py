@@ -19,7 +19,8 @@ from types import SimpleNamespace
 import numpy as np
 
 ABI_VERSION = 9
-# What numpy has no type for comes as its bits: widen() and narrow() convert.
+# What numpy has no type for comes as its bits. widen() and narrow() convert those of bfloat16; float8 and float4 are left to the
+# provider.
 NUMPY_TYPES = {
     "float32": np.float32,
     "float64": np.float64,
@@ -45,15 +46,22 @@ class Refused(Exception):
         self.status = status  # "unsupported", "invalid", "failed"
 
 
+def check_convertible(dtype):
+    if dtype not in ("float32", "float16", "bfloat16"):
+        raise ValueError(f"widen and narrow know float32, float16 and bfloat16, not {dtype}")
+
+
 def widen(array, dtype):
-    """float32 values of an array that holds `dtype`: exact for float16, bfloat16 and float32."""
+    """float32 values of an array that holds float32, float16 or bfloat16, exact. Raises ValueError for another dtype."""
+    check_convertible(dtype)
     if dtype == "bfloat16":
         return (array.astype(np.uint32) << 16).view(np.float32)
     return array.astype(np.float32)
 
 
 def narrow(values, dtype):
-    """float32 values as `dtype`, to nearest, ties to even; NaN stays NaN."""
+    """float32 values as float32, float16 or bfloat16, to nearest, ties to even; NaN stays NaN. Raises ValueError for another dtype."""
+    check_convertible(dtype)
     if dtype != "bfloat16":
         return values.astype(NUMPY_TYPES[dtype])
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)

@@ -60,8 +60,8 @@ std::string_view format_name(Format format) {
 }
 
 std::span<const std::string_view> dialect_names() {
-  static constexpr std::string_view kNames[] = {"plain", "torchao_v1", "torchao_v2", "torchao_safetensors",
-                                                "tinyq"};
+  static constexpr std::string_view kNames[] = {
+      "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"};
   return kNames;
 }
 

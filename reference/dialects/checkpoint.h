@@ -48,7 +48,7 @@ struct NamedTensor {
 
 struct Checkpoint {
   Format format = Format::torch_zip;
-  std::string dialect;  // one of dialect_names(), "tinyq"
+  std::string dialect;  // one of dialect_names()
   std::filesystem::path path;
   uint64_t file_bytes = 0;
   std::vector<NamedTensor> tensors;  // file order; names unique

@@ -182,11 +182,6 @@ uint64_t encode_float(DType dtype, double value) {
   return sign | (field + static_cast<uint64_t>(steps));
 }
 
-uint64_t encode_float_by_float32(DType dtype, double value) {
-  return encode_float(dtype,
-                      dtype == DType::float64 ? value : static_cast<double>(static_cast<float>(value)));
-}
-
 double round_to(DType dtype, double value) {
   if (dtype == DType::float64) return value;
   if (dtype == DType::float32) return static_cast<float>(value);

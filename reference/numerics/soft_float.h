@@ -51,8 +51,6 @@ double decode_float(DType dtype, uint64_t bits);
 // gets 0. e8m0: sign ignored, 0 and everything below half of 2^-127 give 2^-127, ties go up, Inf gives NaN
 // (c10/util/Float8_e8m0fnu.h).
 uint64_t encode_float(DType dtype, double value);
-// torch casts float64 to the narrower types by way of float32: two roundings.
-uint64_t encode_float_by_float32(DType dtype, double value);
 
 // decode_float(encode_float(value)).
 double round_to(DType dtype, double value);

@@ -5,11 +5,15 @@
 #include <iostream>
 #include <memory>
 
+#include "reference/schemes/scheme.h"
 #include "reports/report.h"
 #include "suites/baseline.h"
 #include "suites/block.h"
+#include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
+#include "suites/cli/nearest.h"
 #include "suites/paths.h"
+#include "suites/run_error.h"
 
 namespace qcts::cli {
 namespace {
@@ -82,7 +86,15 @@ struct BlockWords {
   std::string json;
 };
 
+void check_scheme(const std::string& word) {
+  std::vector<std::string> known;
+  for (const Scheme* scheme : schemes()) known.emplace_back(scheme->name());
+  if (std::find(known.begin(), known.end(), word) == known.end())
+    throw RunError(Outcome::usage, "no scheme '" + word + "'" + did_you_mean(word, known));
+}
+
 Outcome block_words(BlockWords& words) {
+  for (const std::string& scheme : words.request.schemes) check_scheme(scheme);
   words.request.set_bytes = words.set_mib << 20;
   Registry registry;
   registry.add(builtin_provider());
@@ -96,7 +108,9 @@ Outcome block_words(BlockWords& words) {
   if (!words.json.empty()) {
     BlockJson list = BlockJson::array();
     for (const BlockRow& row : rows) list.push_back(row_json(row));
-    std::ofstream(words.json) << BlockJson{{"label", "linear layers only"}, {"rows", list}}.dump(1) << "\n";
+    std::ofstream out(words.json);
+    out << BlockJson{{"label", "linear layers only"}, {"rows", list}}.dump(1) << "\n";
+    if (!out.flush()) throw std::runtime_error(words.json + " cannot be written");
   }
   const bool equal =
       std::all_of(rows.begin(), rows.end(), [](const BlockRow& row) { return row.reloaded_equal; });
@@ -114,27 +128,25 @@ void add_block(CLI::App& app, int& exit_code) {
   command->add_option("--scheme", request.schemes, "schemes of `qcts schemes`")
       ->allow_extra_args(false)
       ->capture_default_str();
-  command->add_option("--m", request.m, "rows of x")->allow_extra_args(false)->capture_default_str();
+  command->add_option("--m", request.m, "rows of x")
+      ->allow_extra_args(false)
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str();
   command->add_option("--set-mib", words->set_mib, "MiB of copies of each dtype that take turns")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  command->add_option("--budget", request.budget_s, "seconds of each scheme and m")->capture_default_str();
+  command->add_option("--budget", request.budget_s, "seconds of each scheme and m")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
   command->add_option("--shrink", request.shrink, "divides every dimension")
       ->check(CLI::IsMember({1, 2, 4, 8, 16, 32}))
       ->capture_default_str();
   command->add_option("--threads", request.threads, "threads of each kernel call")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command->add_option("--seed", request.seed, "of the weights")->capture_default_str();
+  command->add_option("--seed", request.seed, "of the weights")->check(not_negative())->capture_default_str();
   command->add_option("--json", words->json, "a file for the rows");
-  command->callback([words, &exit_code] {
-    try {
-      exit_code = static_cast<int>(block_words(*words));
-    } catch (const std::exception& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = static_cast<int>(Outcome::infrastructure);
-    }
-  });
+  command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return block_words(*words); }); });
 }
 
 }  // namespace qcts::cli

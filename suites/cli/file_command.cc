@@ -47,8 +47,10 @@ int failed(const IoError& error) {
 
 void add_file_options(CLI::App& command, FileOptions& options) {
   command.add_flag("--json", options.json, "print JSON");
-  command.add_option("--dialect", options.open.dialect,
-                     "read as this dialect: plain, torchao_v1, torchao_v2, torchao_safetensors");
+  std::string dialects;
+  for (std::string_view name : dialect_names())
+    dialects += (dialects.empty() ? "" : ", ") + std::string(name);
+  command.add_option("--dialect", options.open.dialect, "read as this dialect: " + dialects);
   command.add_flag("--lenient", options.open.lenient, "accept what the formats' own libraries tolerate");
   command.add_flag("--no-crc", options.no_crc, "do not verify the checksums of a torch zip's records");
   command.add_option("--allow", options.open.allow, "a pickle global, module.name, to keep as it stands")

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "fixtures/golden.h"
+#include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/paths.h"
 #include "suites/run.h"
@@ -44,17 +45,7 @@ void add_list(CLI::App& app, int& exit_code) {
   command->add_flag(
       "--names", words->names,
       "case ids without implementation, latency left out: the lines of suites/mustpass/default.txt");
-  command->callback([words, &exit_code] {
-    try {
-      exit_code = static_cast<int>(list_words(*words));
-    } catch (const RunError& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = static_cast<int>(error.outcome());
-    } catch (const std::exception& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = static_cast<int>(Outcome::infrastructure);
-    }
-  });
+  command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return list_words(*words); }); });
 }
 
 }  // namespace qcts::cli

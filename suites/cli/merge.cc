@@ -1,6 +1,7 @@
 #include <iostream>
 #include <memory>
 
+#include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/merge.h"
 #include "suites/run.h"
@@ -16,17 +17,7 @@ void add_merge(CLI::App& app, int& exit_code, const std::vector<std::string>& ar
   command->add_option("--fixtures", request->fixtures, "as the shards had it")->allow_extra_args(false);
   command->add_option("--out", request->out, "folder of the joined reports")->capture_default_str();
   command->add_flag("--json", request->json, "print report.json instead of the summary");
-  command->callback([request, &exit_code] {
-    try {
-      exit_code = static_cast<int>(merge(*request));
-    } catch (const RunError& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = static_cast<int>(error.outcome());
-    } catch (const std::exception& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = static_cast<int>(Outcome::infrastructure);
-    }
-  });
+  command->callback([request, &exit_code] { exit_code = exit_code_of([&] { return merge(*request); }); });
 }
 
 }  // namespace qcts::cli

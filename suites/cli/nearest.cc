@@ -36,11 +36,15 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
+bool is_near(std::string_view word, std::string_view candidate) {
+  return edit_distance(word, candidate) <= std::max<size_t>(2, candidate.size() / 2);
+}
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   if (candidates.empty()) return {};
   const std::string best = nearest(word, candidates);
-  if (edit_distance(word, best) <= std::max<size_t>(2, best.size() / 2) || candidates.size() > 20)
-    return " (did you mean '" + best + "'?)";
+  if (is_near(word, best)) return " (did you mean '" + best + "'?)";
+  if (candidates.size() > 20) return {};
   std::string known;
   for (const std::string& candidate : candidates) known += (known.empty() ? "" : ", ") + candidate;
   return " (known: " + known + ")";

@@ -34,14 +34,18 @@ std::vector<std::string> option_names(const CLI::App& command) {
 std::string wrong_word(const CLI::App& app, const std::vector<std::string>& words) {
   size_t at = 0;
   while (at < words.size() && words[at].starts_with("-")) ++at;
+  if (at == words.size()) at = 0;
   const CLI::App* command = &app;
-  if (at < words.size()) {
-    const auto named = app.get_subcommands([&](const CLI::App* c) { return c->get_name() == words[at]; });
-    command = named.empty() ? nullptr : named.front();
-    if (!command) return "no command '" + words[at] + "'" + did_you_mean(words[at], command_names(app));
+  for (; at < words.size() && !words[at].starts_with("-"); ++at) {
+    if (command->get_subcommands([](const CLI::App*) { return true; }).empty()) break;
+    const auto named =
+        command->get_subcommands([&](const CLI::App* c) { return c->get_name() == words[at]; });
+    if (named.empty())
+      return "no command '" + words[at] + "'" + did_you_mean(words[at], command_names(*command));
+    command = named.front();
   }
-  for (size_t i = at < words.size() ? at + 1 : 0; i < words.size() && words[i] != "--"; ++i) {
-    const std::string word = words[i].substr(0, words[i].find('='));
+  for (; at < words.size() && words[at] != "--"; ++at) {
+    const std::string word = words[at].substr(0, words[at].find('='));
     if (!word.starts_with("--") || command->get_option_no_throw(word)) continue;
     return "no option '" + word + "'" + did_you_mean(word, option_names(*command));
   }

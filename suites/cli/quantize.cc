@@ -300,10 +300,13 @@ void add_quantize(CLI::App& app, int& exit_code) {
                       "how linear takes x: a policy of `qcts schemes` (default weight_only)");
   add_static_options(*command, words->scales);
   command
-      ->add_option("--include", words->rules.include,
-                   "glob on full or leaf names; default: 2-D *.weight that is no embedding by its name")
+      ->add_option(
+          "--include", words->rules.include,
+          "glob of * and ? on full or leaf names; default: 2-D *.weight that is no embedding by its name")
       ->allow_extra_args(false);
-  command->add_option("--exclude", words->rules.exclude, "glob on full or leaf names; wins over --include")
+  command
+      ->add_option("--exclude", words->rules.exclude,
+                   "glob of * and ? on full or leaf names; wins over --include")
       ->allow_extra_args(false);
   command->add_option("--like", words->like, "quantize what this checkpoint holds quantized");
   command->add_flag("--strict", words->strict, "exit code 1 when a chosen layer stays float");

@@ -5,16 +5,18 @@
 #include <memory>
 
 #include "fixtures/golden.h"
+#include "suites/cli/command_line.h"
 #include "suites/cli/nearest.h"
 #include "suites/cli/selftest.h"
+#include "suites/named.h"
 #include "suites/paths.h"
 #include "suites/replay.h"
+#include "suites/run_error.h"
 #include "suites/worker.h"
 
 namespace qcts::cli {
 namespace {
 
-constexpr int kUsage = 2, kNothingProved = 3, kInfrastructure = 5;
 constexpr size_t kTargetBytes = 4096;
 
 struct ReplayWords {
@@ -24,13 +26,6 @@ struct ReplayWords {
   uint32_t threads = 1;
 };
 
-void load_provider(Registry& registry, const std::string& provider) {
-  if (provider == "builtin")
-    registry.add(builtin_provider());
-  else
-    registry.load(std::filesystem::absolute(provider));
-}
-
 JudgeContext context_of(const ReplayWords& words) {
   JudgeContext context;
   context.program = program_word();
@@ -39,13 +34,12 @@ JudgeContext context_of(const ReplayWords& words) {
   return context;
 }
 
-int shrink_case(const ReplayWords& words) {
+Outcome shrink_case(const ReplayWords& words) {
   Registry registry;
-  load_provider(registry, words.provider);
+  add_named_provider(registry, words.provider);
   const Fixtures fixtures = load_fixtures(fixtures_folder());
   std::vector<std::string> ids;
-  for (const Case& c :
-       expand(load_plan(plan_path(words.plan)), {fixtures.goldens, fixtures.malformed, &registry})) {
+  for (const Case& c : expand(named_plan(words.plan), {fixtures.goldens, fixtures.malformed, &registry})) {
     if (c.kind != Kind::numerics || c.implementation == nullptr) continue;
     ids.push_back(c.full_id());
     if (ids.back() != words.id && c.id != words.id) continue;
@@ -61,7 +55,7 @@ int shrink_case(const ReplayWords& words) {
     };
     if (!fails(start)) {
       std::cerr << "qcts: " << ids.back() << " does not fail here\n";
-      return kNothingProved;
+      return Outcome::nothing_proved;
     }
     ShrinkStats stats;
     const Replay smallest = shrink(start, fails, words.budget, &stats);
@@ -79,16 +73,17 @@ int shrink_case(const ReplayWords& words) {
     std::cout << judge_replay(smallest, *c.implementation, context).reason << "\nrerun: " << program_word()
               << " replay " << shell_word(words.file.string()) << " --provider " << shell_word(words.provider)
               << "\n";
-    return 0;
+    return Outcome::conformant;
   }
-  std::cerr << "qcts: no numerics case '" << words.id << "' of " << words.provider
-            << did_you_mean(words.id, ids) << "\n";
-  return kUsage;
+  throw RunError(Outcome::usage,
+                 "no numerics case '" + words.id + "' of " + words.provider + did_you_mean(words.id, ids));
 }
 
-int replay_file(const ReplayWords& words) {
+Outcome replay_file(const ReplayWords& words) {
   Registry registry;
-  load_provider(registry, words.provider);
+  add_named_provider(registry, words.provider);
+  if (!std::filesystem::exists(words.file))
+    throw RunError(Outcome::usage, words.file.string() + ": no such file");
   const Replay replay = read_replay(words.file);
   size_t judged = 0, failed = 0;
   for (const Implementation* implementation : registry.find(replay.input.op, replay.input.scheme->family())) {
@@ -101,18 +96,9 @@ int replay_file(const ReplayWords& words) {
   }
   if (judged == 0) {
     std::cerr << "qcts: nothing of " << words.provider << " takes it\n";
-    return kNothingProved;
+    return Outcome::nothing_proved;
   }
-  return failed == 0 ? 0 : 1;
-}
-
-int exit_code_of(int (*command)(const ReplayWords&), const ReplayWords& words) {
-  try {
-    return command(words);
-  } catch (const std::exception& error) {
-    std::cerr << "qcts: " << error.what() << "\n";
-    return kInfrastructure;
-  }
+  return failed == 0 ? Outcome::conformant : Outcome::failed;
 }
 
 }  // namespace
@@ -124,7 +110,9 @@ void add_replay(CLI::App& app, int& exit_code) {
   shrinking->add_option("ID", words->id, "a case id, or a full id")->required();
   shrinking->add_option("-o,--output", words->file, "the file")->default_val("replay.json");
   shrinking->add_option("--plan", words->plan, "the plan that has the case")->capture_default_str();
-  shrinking->add_option("--budget", words->budget, "most inputs to try")->capture_default_str();
+  shrinking->add_option("--budget", words->budget, "most inputs to try")
+      ->check(not_negative())
+      ->capture_default_str();
   CLI::App* replaying =
       app.add_subcommand("replay", "put the input of a file to a provider again; 1 when it fails");
   replaying->add_option("FILE", words->file, "what `qcts shrink` wrote")->required();
@@ -136,9 +124,11 @@ void add_replay(CLI::App& app, int& exit_code) {
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();
   }
-  shrinking->add_option("--seed", words->seed, "mixed into synthetic inputs")->capture_default_str();
-  shrinking->callback([words, &exit_code] { exit_code = exit_code_of(shrink_case, *words); });
-  replaying->callback([words, &exit_code] { exit_code = exit_code_of(replay_file, *words); });
+  shrinking->add_option("--seed", words->seed, "mixed into synthetic inputs")
+      ->check(not_negative())
+      ->capture_default_str();
+  shrinking->callback([words, &exit_code] { exit_code = exit_code_of([&] { return shrink_case(*words); }); });
+  replaying->callback([words, &exit_code] { exit_code = exit_code_of([&] { return replay_file(*words); }); });
 }
 
 }  // namespace qcts::cli

@@ -102,10 +102,21 @@ void resave_directory(const Checkpoint& checkpoint, Saver& saver, const fs::path
   }
 }
 
+// A reader that goes by the ending would take the copy for what it is not.
+void check_ending(const Checkpoint& checkpoint, const std::string& out) {
+  const std::string ending = fs::path(out).extension().string();
+  const bool names_pickle = ending == ".pt" || ending == ".pth" || ending == ".bin" || ending == ".ckpt";
+  const bool is_safetensors = checkpoint.format == Format::safetensors;
+  if (is_safetensors ? names_pickle : ending == ".safetensors")
+    throw UsageError(out + ": '" + ending + "' is the ending of another format than " +
+                     std::string(format_name(checkpoint.format)) + ", which resave keeps");
+}
+
 int resave(const ResaveWords& words) {
   const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
   if (checkpoint.format == Format::torchscript)
     throw UsageError(words.in + ": a TorchScript archive, which is read here and not written");
+  if (checkpoint.format != Format::directory) check_ending(checkpoint, words.out);
   std::vector<std::string> notes = checkpoint.warnings;
   Saver saver(checkpoint, words.compact, notes);
   if (checkpoint.format == Format::directory)

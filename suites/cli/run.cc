@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 
+#include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/run.h"
 #include "suites/shard_environment.h"
@@ -51,8 +52,9 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command->add_option("--plan", options.plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
   command
-      ->add_option("--filter", options.selection.filters,
-                   "an exact case id, or a glob that may match anywhere in it; several are joined by 'or'")
+      ->add_option(
+          "--filter", options.selection.filters,
+          "an exact case id, or a glob of * and ? that may match anywhere in it; several are joined by 'or'")
       ->allow_extra_args(false);
   command
       ->add_option("--kind", options.selection.kinds,
@@ -61,8 +63,9 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command->add_option("--scheme", options.selection.schemes, "a scheme of `qcts schemes`")
       ->allow_extra_args(false);
   command
-      ->add_option("--provider", options.providers,
-                   "qcts (files), builtin, a plug-in's name, or the path of a shared library")
+      ->add_option(
+          "--provider", options.providers,
+          "qcts (files), builtin, reference, a plug-in's name, or the path of a shared library or program")
       ->allow_extra_args(false);
   command->add_option("--device", options.device, "where kernels run: cpu, cuda")->capture_default_str();
   command->add_option("--variant", options.selection.variant,
@@ -82,28 +85,23 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command
       ->add_option("--memory-limit", words->memory_limit_mib,
                    "MiB that a worker may take beside what loading its provider took (0: no limit)")
+      ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
-  command->add_option("--seed", options.seed, "mixed into synthetic inputs")->capture_default_str();
+  command->add_option("--seed", options.seed, "mixed into synthetic inputs")
+      ->check(not_negative())
+      ->capture_default_str();
   command->add_option("--threads", options.threads, "threads of each kernel call")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command->add_option("--jobs", options.jobs, "workers at a time (0: one a processor, at most 4)")
+      ->check(not_negative())
       ->capture_default_str();
   command->add_option("--commit", options.commit, "the suite's commit, for the report");
   command->add_flag("--json", options.json, "print report.json instead of the summary");
   command->add_flag("--no-progress", words->no_progress, "say nothing while working");
   command->add_flag("--list", options.list, "print the selected ids and judge nothing");
-  command->callback([words, &exit_code] {
-    try {
-      exit_code = static_cast<int>(run_words(*words));
-    } catch (const RunError& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = static_cast<int>(error.outcome());
-    } catch (const std::exception& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = static_cast<int>(Outcome::infrastructure);
-    }
-  });
+  let_the_last_count(*command);
+  command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return run_words(*words); }); });
 }
 
 }  // namespace qcts::cli

@@ -5,7 +5,9 @@
 #include <iostream>
 #include <memory>
 
+#include "suites/cli/command_line.h"
 #include "suites/cli/selftest.h"
+#include "suites/run_error.h"
 #include "suites/self/alarms.h"
 #include "suites/self/exam.h"
 #include "suites/self/explain.h"
@@ -59,11 +61,8 @@ void tell_held_back(const std::vector<self::KillRow>& rows) {
       std::cout << "  found by " << row.mutant->id << ": " << row.mutant->found << "\n";
 }
 
-int run_kill(const SelftestWords& words) {
-  if (!self::selects_any(words.request)) {
-    std::cerr << "qcts: no mutant was selected\n";
-    return 3;
-  }
+Outcome run_kill(const SelftestWords& words) {
+  if (!self::selects_any(words.request)) throw RunError(Outcome::nothing_proved, "no mutant was selected");
   const bool own = unmutated_parts_hold() && the_right_one_passes(words.request);
   const std::vector<self::KillRow> rows = self::kill(
       words.request, [](const self::KillRow& row) { std::cout << self::matrix_text({row}) << std::flush; });
@@ -88,10 +87,10 @@ int run_kill(const SelftestWords& words) {
         << "\n";
     if (!out.flush()) throw std::runtime_error(words.json_path + " cannot be written");
   }
-  return own && self::survivors(rows).empty() ? 0 : 1;
+  return own && self::survivors(rows).empty() ? Outcome::conformant : Outcome::failed;
 }
 
-int run_alarms(const self::AlarmRequest& request) {
+Outcome run_alarms(const self::AlarmRequest& request) {
   uint64_t judged = 0, alarmed = 0;
   for (const self::AlarmRow& row : self::alarms(request, [](uint64_t) {})) {
     std::printf("  %-20s %8llu judged, %llu passed, %zu alarms over seeds %llu to %llu\n",
@@ -106,10 +105,11 @@ int run_alarms(const self::AlarmRequest& request) {
     alarmed += row.alarms.size();
   }
   std::cout << alarmed << " false alarms in " << judged << " judgements\n";
-  return judged == 0 ? 3 : alarmed == 0 ? 0 : 1;
+  if (judged == 0) return Outcome::nothing_proved;
+  return alarmed == 0 ? Outcome::conformant : Outcome::failed;
 }
 
-int run_explain() {
+Outcome run_explain() {
   size_t faults = 0, faults_named = 0, pairs = 0, pairs_wrong = 0;
   for (const self::Explanation& asked : self::explanation_list()) {
     const self::Explained explained = self::explain(asked);
@@ -124,7 +124,7 @@ int run_explain() {
   }
   std::printf("%zu of %zu faults named; %zu of %zu pairs explained wrongly\n", faults_named, faults,
               pairs_wrong, pairs);
-  return faults_named == faults && pairs_wrong == 0 ? 0 : 1;
+  return faults_named == faults && pairs_wrong == 0 ? Outcome::conformant : Outcome::failed;
 }
 
 void add_kill(CLI::App& selftest, int& exit_code) {
@@ -139,53 +139,42 @@ void add_kill(CLI::App& selftest, int& exit_code) {
   command->add_option("--set", request.set, "which mutants")
       ->check(CLI::IsMember({"all", "open", "held"}))
       ->capture_default_str();
-  command->add_flag("--all", request.every_case, "every case, not only up to the first kill");
-  command->add_option("--jobs", request.jobs, "workers at a time under --all")->capture_default_str();
-  command->add_option("--seed", request.seed, "mixed into synthetic inputs")->capture_default_str();
+  CLI::Option* all =
+      command->add_flag("--all", request.every_case, "every case, not only up to the first kill");
+  command->add_option("--jobs", request.jobs, "workers at a time under --all")
+      ->check(not_negative())
+      ->capture_default_str();
+  command->add_option("--seed", request.seed, "mixed into synthetic inputs")
+      ->check(not_negative())
+      ->capture_default_str();
   command->add_option("--json", words->json_path, "write the matrix to this file");
-  command->add_flag("--cover", words->cover, "with --all: print the cases of a quick plan");
-  command->callback([words, &exit_code] {
-    try {
-      exit_code = run_kill(*words);
-    } catch (const std::exception& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = 5;
-    }
-  });
+  command->add_flag("--cover", words->cover, "with --all: print the cases of a quick plan")->needs(all);
+  command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return run_kill(*words); }); });
 }
 
 void add_alarms(CLI::App& selftest, int& exit_code) {
   auto request = std::make_shared<self::AlarmRequest>();
   CLI::App* command = selftest.add_subcommand(
       "alarms", "judge providers that are right on many seeds; 1 when one of them is accused");
-  command->add_option("--first", request->first, "the first seed")->capture_default_str();
-  command->add_option("--seeds", request->seeds, "the last one")->capture_default_str();
+  command->add_option("--first", request->first, "the first seed")
+      ->check(not_negative())
+      ->capture_default_str();
+  command->add_option("--seeds", request->seeds, "the last one")
+      ->check(not_negative())
+      ->capture_default_str();
   command->add_option("--plan", request->plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
   command->add_option("--provider", request->providers, "builtin, reference, or the path of a shared library")
       ->allow_extra_args(false);
-  command->callback([request, &exit_code] {
-    try {
-      exit_code = run_alarms(*request);
-    } catch (const std::exception& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = 5;
-    }
-  });
+  command->callback(
+      [request, &exit_code] { exit_code = exit_code_of([&] { return run_alarms(*request); }); });
 }
 
 void add_explain(CLI::App& selftest, int& exit_code) {
   CLI::App* command = selftest.add_subcommand(
       "explain",
       "plant faults, one and two at a time: does the failure name them? 1 when one is explained wrongly");
-  command->callback([&exit_code] {
-    try {
-      exit_code = run_explain();
-    } catch (const std::exception& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = 5;
-    }
-  });
+  command->callback([&exit_code] { exit_code = exit_code_of([&] { return run_explain(); }); });
 }
 
 }  // namespace

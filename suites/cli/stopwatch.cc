@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "reports/report.h"
+#include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/latency_measures.h"
 #include "suites/paths.h"
@@ -59,15 +60,12 @@ void add_stopwatch(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(0.01, 60.0))
       ->capture_default_str();
   command->callback([words, &exit_code] {
-    try {
+    exit_code = exit_code_of([&] {
       const auto rows = test_stopwatch(*words, [&](uint64_t done) {
         std::cerr << "\r" << done << " of " << words->runs << " runs" << (done == words->runs ? "\n" : "");
       });
-      exit_code = static_cast<int>(print_stopwatch(*words, rows));
-    } catch (const std::exception& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = static_cast<int>(Outcome::usage);
-    }
+      return print_stopwatch(*words, rows);
+    });
   });
 }
 

@@ -5,7 +5,9 @@
 
 #include "reference/formats/mapped_file.h"
 #include "reports/report.h"
+#include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
+#include "suites/run_error.h"
 #include "suites/targets.h"
 
 namespace qcts::cli {
@@ -16,16 +18,22 @@ struct TargetWords {
   double margin_percent = 10;
 };
 
-Outcome propose(const TargetWords& words) {
+LatencyTargets targets_of(const TargetWords& words) {
   std::ifstream in(words.report);
   const nlohmann::ordered_json report = nlohmann::ordered_json::parse(in, nullptr, false);
-  if (report.is_discarded()) throw std::runtime_error(words.report + ": no JSON, or not there");
-  const LatencyTargets targets = propose_targets(report, words.margin_percent / 100);
-  if (targets.targets.empty()) {
-    std::cerr << "qcts: " << words.report
-              << " holds no latency verdict with an interval that can be trusted\n";
-    return Outcome::nothing_proved;
+  if (report.is_discarded()) throw RunError(Outcome::usage, words.report + ": no JSON, or not there");
+  try {
+    return propose_targets(report, words.margin_percent / 100);
+  } catch (const std::exception& error) {
+    throw RunError(Outcome::usage, words.report + ": " + error.what());
   }
+}
+
+Outcome propose(const TargetWords& words) {
+  const LatencyTargets targets = targets_of(words);
+  if (targets.targets.empty())
+    throw RunError(Outcome::nothing_proved,
+                   words.report + " holds no latency verdict with an interval that can be trusted");
   const std::string text = targets_json(targets).dump(2) + "\n";
   if (words.out.empty()) {
     std::cout << text;
@@ -53,14 +61,7 @@ void add_targets(CLI::App& app, int& exit_code) {
   verb->add_option("--out", words->out,
                    "folder in which MACHINE_CLASS.json is written; standard output otherwise")
       ->check(CLI::ExistingDirectory);
-  verb->callback([words, &exit_code] {
-    try {
-      exit_code = static_cast<int>(propose(*words));
-    } catch (const std::runtime_error& error) {
-      std::cerr << "qcts: " << error.what() << "\n";
-      exit_code = static_cast<int>(Outcome::usage);
-    }
-  });
+  verb->callback([words, &exit_code] { exit_code = exit_code_of([&] { return propose(*words); }); });
 }
 
 }  // namespace qcts::cli

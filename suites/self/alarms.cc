@@ -1,9 +1,9 @@
 #include "suites/self/alarms.h"
 
-#include <filesystem>
 #include <map>
 
 #include "suites/judge.h"
+#include "suites/named.h"
 #include "suites/paths.h"
 #include "suites/question.h"
 #include "suites/reference_provider.h"
@@ -15,13 +15,8 @@ std::vector<AlarmRow> alarms_of(const std::string& provider, const AlarmRequest&
                                 const std::function<void(uint64_t)>& on_seed) {
   Registry registry;
   const bool reference = provider == kReferenceProvider;
-  if (provider == "builtin")
-    registry.add(builtin_provider());
-  else if (reference)
-    registry.add(reference_provider());
-  else
-    registry.load(std::filesystem::absolute(provider));
-  std::vector<Case> cases = expand(load_plan(plan_path(request.plan)), {{}, {}, &registry, reference});
+  add_named_provider(registry, provider);
+  std::vector<Case> cases = expand(named_plan(request.plan), {{}, {}, &registry, reference});
   std::erase_if(cases, [](const Case& c) { return c.implementation == nullptr || !c.synthetic; });
   JudgeContext context;
   context.program = program_word();

@@ -25,7 +25,8 @@ struct AlarmRow {
 };
 
 // Judges the plan's synthetic numerics and determinism cases in this process, once a seed. Throws
-// std::runtime_error for a provider that cannot be loaded. `on_seed` is told how many seeds are done.
+// RunError for a plan or provider that is not there, std::runtime_error for one that cannot be loaded.
+// `on_seed` is told how many seeds are done.
 std::vector<AlarmRow> alarms(const AlarmRequest& request, const std::function<void(uint64_t)>& on_seed);
 
 }  // namespace qcts::self

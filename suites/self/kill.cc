@@ -53,8 +53,7 @@ class Planted {
 
 class ProviderKill {
  public:
-  explicit ProviderKill(const KillRequest& request)
-      : request_(request), plan_(load_plan(plan_path(request.plan))) {
+  explicit ProviderKill(const KillRequest& request) : request_(request), plan_(named_plan(request.plan)) {
     const fs::path library =
         executable_path().parent_path().parent_path() / "lib" / "self" / "qcts_mutants.so";
     if (!fs::exists(library)) throw std::runtime_error("no mutants in " + library.string());

@@ -41,8 +41,8 @@ struct KillRow {
 
 bool selects_any(const KillRequest& request);
 
-// Judges every mutant that the request selects. Throws std::runtime_error when the plan or the library of
-// mutants is missing. `on_row` is called after each.
+// Judges every mutant that the request selects. Throws RunError for a plan that is not there,
+// std::runtime_error when the library of mutants is missing. `on_row` is called after each.
 std::vector<KillRow> kill(const KillRequest& request, const std::function<void(const KillRow&)>& on_row);
 
 // One row with several faults planted at once, "a+b", all of kind kernel; "": none, judged as a mutant of

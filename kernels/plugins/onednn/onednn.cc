@@ -89,7 +89,7 @@ dnnl::memory matrix(const dnnl::engine& engine, int64_t rows, int64_t columns, d
   return {dnnl::memory::desc({rows, columns}, type, strides), engine, data};
 }
 
-// float(code), by a reorder s8 -> f32. The zero point of int8_row is always 0; another is refused.
+// float(code - zero point): a reorder s8 -> f32, then the zero points of the rows that have one.
 qcts_status widen(const qcts_problem& p, void* prepared) {
   const int8_t* zeros = static_cast<const int8_t*>(plane(p, "zero_point")->data);
   std::memcpy(prepared, plane(p, "scale")->data, static_cast<size_t>(p.n) * 4);

@@ -1,0 +1,38 @@
+#include "suites/cli/command_line.h"
+
+#include <iostream>
+
+#include "suites/run_error.h"
+
+namespace qcts::cli {
+
+CLI::Validator not_negative() {
+  return {[](const std::string& word) {
+            return word.starts_with('-') ? "'" + word + "' is negative" : std::string();
+          },
+          "UINT"};
+}
+
+void let_the_last_count(CLI::App& command) {
+  for (CLI::Option* option : command.get_options([](const CLI::Option* declared) {
+         return declared->get_items_expected_max() == 1 && !declared->get_positional();
+       }))
+    option->take_last();
+}
+
+int exit_code_of(const std::function<Outcome()>& body) {
+  const auto say = [](const std::exception& error, Outcome outcome) {
+    std::cout.flush();
+    std::cerr << "qcts: " << error.what() << "\n";
+    return static_cast<int>(outcome);
+  };
+  try {
+    return static_cast<int>(body());
+  } catch (const RunError& error) {
+    return say(error, error.outcome());
+  } catch (const std::exception& error) {
+    return say(error, Outcome::infrastructure);
+  }
+}
+
+}  // namespace qcts::cli

@@ -1,0 +1,20 @@
+// Why a command ends without a judgement, with the exit code that says so.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "reports/report.h"
+
+namespace qcts {
+
+class RunError : public std::runtime_error {
+ public:
+  RunError(Outcome outcome, const std::string& what) : std::runtime_error(what), outcome_(outcome) {}
+  Outcome outcome() const { return outcome_; }
+
+ private:
+  Outcome outcome_;
+};
+
+}  // namespace qcts
