@@ -229,7 +229,7 @@ struct GroupSums {
 
 void add_term(const ExactWeight& w, double x, LinearOracle& oracle, GroupSums& group) {
   oracle.y += x * w.product;
-  oracle.y += x * w.zero;
+  if (w.zero != 0) oracle.y += x * w.zero;  // 0 times an infinite x is NaN
   oracle.abs_product += std::fabs(x * w.product);
   oracle.abs_zero += std::fabs(x * w.zero);
   oracle.abs_weight += std::fabs(x * (w.product + w.zero));
