@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -29,22 +28,29 @@ const Scheme& scheme_of(const qcts_problem& p) {
 
 WeightShape shape_of(const qcts_problem& p) { return {dtype_of(p.w_dtype), p.n, p.k}; }
 
-// In the scheme's order, whatever the caller's.
+Plane copy_of(const qcts_plane& from) {
+  Plane plane{from.name, dtype_of(from.dtype), {from.shape, from.shape + from.ndim}, {}};
+  plane.bytes.resize(bytes_of(plane.dtype, plane.shape));
+  if (!plane.bytes.empty()) std::memcpy(plane.bytes.data(), from.data, plane.bytes.size());
+  return plane;
+}
+
+// In the scheme's order, whatever the caller's; behind them what only some checkpoints have, as bounds of x.
 Planes planes_of(const qcts_problem& p) {
   const Scheme& scheme = scheme_of(p);
   std::vector<PlaneSpec> specs = scheme.plane_specs(shape_of(p), p.op == QCTS_OP_UNPACK ? p.layout : "plain");
   for (PlaneSpec& spec : scheme.policy_specs(shape_of(p), p.activation)) specs.push_back(std::move(spec));
-  const std::span<const qcts_plane> given(p.planes, p.n_planes);
+  std::vector<const qcts_plane*> given;
+  for (uint32_t i = 0; i < p.n_planes; ++i) given.push_back(&p.planes[i]);
   Planes planes;
   for (const PlaneSpec& spec : specs) {
     const auto from =
-        std::ranges::find_if(given, [&](const qcts_plane& plane) { return spec.name == plane.name; });
+        std::ranges::find_if(given, [&](const qcts_plane* plane) { return spec.name == plane->name; });
     if (from == given.end()) throw std::invalid_argument("no plane " + spec.name);
-    Plane plane{spec.name, dtype_of(from->dtype), {from->shape, from->shape + from->ndim}, {}};
-    plane.bytes.resize(bytes_of(plane.dtype, plane.shape));
-    if (!plane.bytes.empty()) std::memcpy(plane.bytes.data(), from->data, plane.bytes.size());
-    planes.push_back(std::move(plane));
+    planes.push_back(copy_of(**from));
+    given.erase(from);
   }
+  for (const qcts_plane* plane : given) planes.push_back(copy_of(*plane));
   return planes;
 }
 
