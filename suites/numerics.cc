@@ -86,12 +86,19 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
   return 0;
 }
 
-// Others than in the row above.
+// Of the elements that are not zero, others than in the row above; and no bias beside them.
 void keep_two_of_each_row(KernelInput& input) {
-  const int64_t k = input.weight.k, half = std::max<int64_t>(1, k / 2), bytes = dtype_bytes(input.x_dtype);
-  for (int64_t i = 0; i < input.m * k; ++i)
-    if ((i % k + 5 * (i / k)) % half != half - 1)
-      std::fill_n(input.x.begin() + i * bytes, bytes, std::byte{0});
+  const int64_t k = input.weight.k, bytes = dtype_bytes(input.x_dtype);
+  for (int64_t m = 0; m < input.m; ++m) {
+    std::vector<int64_t> places;
+    for (int64_t i = m * k; i < (m + 1) * k; ++i)
+      if (load_float(input.x_dtype, input.x, static_cast<uint64_t>(i)) != 0) places.push_back(i);
+    const int64_t half = std::max<int64_t>(1, std::ssize(places) / 2);
+    for (int64_t i = 0; i < std::ssize(places); ++i)
+      if ((i + 5 * m) % half != half - 1)
+        std::fill_n(input.x.begin() + places[static_cast<size_t>(i)] * bytes, bytes, std::byte{0});
+  }
+  input.bias.clear();
 }
 
 bool bitwise_case_is_sensitive(const Question& question) {
