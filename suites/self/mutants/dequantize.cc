@@ -1,5 +1,7 @@
 // dequantize of the three families, scalar, with the faults d8_*, d4_*, df8_* and d_*.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "kernels/scalar.h"
 #include "kernels/support.h"
@@ -12,10 +14,16 @@ using scalar::load;
 using scalar::round_to;
 using enum Fault;
 
-const void* in(const qcts_problem& p, const char* name) { return plane_data(p.planes, p.n_planes, name); }
+const void* in(const qcts_problem& p, const char* name) {
+  if (planted(d8_planes_by_place))
+    return p.planes[std::strcmp(name, "scale") == 0 ? 1 : std::strcmp(name, "zero_point") == 0 ? 2 : 0].data;
+  return plane_data(p.planes, p.n_planes, name);
+}
 
 char* row_of(const qcts_problem& p, int64_t n) {
-  const int64_t ld = planted(d8_rows_contiguous) ? p.k * dtype_bytes(p.w_dtype) : p.ldy_bytes;
+  const bool dense = planted(d8_rows_contiguous) ||
+                     (planted(d8_aligned_rows_dense) && reinterpret_cast<uintptr_t>(p.y) % 16 == 0);
+  const int64_t ld = dense ? p.k * dtype_bytes(p.w_dtype) : p.ldy_bytes;
   return static_cast<char*>(p.y) + n * ld;
 }
 
@@ -32,21 +40,30 @@ void put(const qcts_problem& p, char* row, int64_t k, float value) {
 
 constexpr int64_t kStreamedBytes = 4 << 20;
 
+// How many elements of row n are written.
+int64_t written_elems(const qcts_problem& p, int64_t n) {
+  const bool streamed = p.n * p.ldy_bytes > kStreamedBytes, last = n + 1 == p.n;
+  int64_t written = planted(d8_tail_unwritten) && p.k > 8 ? p.k / 8 * 8 : p.k;
+  if (planted(d8_streams_short) && streamed && last) written -= 16;
+  if (planted(d8_streams_lose_seam) && streamed && p.threads > 1 && n == p.n / p.threads) written -= 16;
+  if (planted(d8_elements_past_4096_unwritten)) written = std::min<int64_t>(written, 4096);
+  if (planted(d8_threads_lose_tail_unclaimed) && p.threads > 1 && last && !streamed) --written;
+  if (planted(d8_four_threads_lose_tail) && p.threads >= 4 && last) --written;
+  return written;
+}
+
 qcts_status run_int8(const qcts_problem* problem) {
   if (check_run(dequantize_int8_row, problem) != QCTS_OK) return QCTS_INVALID;
   const qcts_problem& p = *problem;
   const auto* codes = static_cast<const int8_t*>(in(p, "qdata"));
   for (int64_t n = 0; n < p.n; ++n) {
-    const int zero = planted(d8_zero_point_ignored) ? 0 : static_cast<const int8_t*>(in(p, "zero_point"))[n];
-    float scale = load(QCTS_F32, in(p, "scale"), n);
+    const int64_t from = planted(d8_rows_in_16_bits) ? n & 0xFFFF : n;
+    const int zero =
+        planted(d8_zero_point_ignored) ? 0 : static_cast<const int8_t*>(in(p, "zero_point"))[from];
+    float scale = load(QCTS_F32, in(p, "scale"), from);
     if (planted(d8_scale_as_bf16)) scale = round_to(QCTS_BF16, scale);
-    int64_t written = planted(d8_tail_unwritten) && p.k > 8 ? p.k / 8 * 8 : p.k;
-    if (planted(d8_streams_short) && p.n * p.ldy_bytes > kStreamedBytes && n + 1 == p.n) written -= 16;
-    if (planted(d8_streams_lose_seam) && p.n * p.ldy_bytes > kStreamedBytes && p.threads > 1 &&
-        n == p.n / p.threads)
-      written -= 16;
-    for (int64_t k = 0; k < written; ++k) {
-      int difference = codes[n * p.k + k] - zero;
+    for (int64_t k = 0; k < written_elems(p, n); ++k) {
+      int difference = codes[from * p.k + k] - zero;
       if (planted(d8_difference_wraps)) difference = static_cast<int8_t>(difference);
       put(p, row_of(p, n), k, static_cast<float>(difference) * scale);
     }

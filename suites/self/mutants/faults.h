@@ -42,6 +42,10 @@ constexpr qcts_kernel exact_kernel(uint32_t op, const char* scheme, decltype(qct
   return kernel;
 }
 
+// A kernel's entry as the host gets it: with fewer claims, or a layout of its own, where a planted fault has
+// these.
+qcts_kernel entry_of(const qcts_kernel& kernel);
+
 extern const qcts_kernel quantize_int8_row, quantize_int4_tinygemm, quantize_fp8_row;
 extern const qcts_kernel dequantize_int8_row, dequantize_int4_tinygemm, dequantize_fp8_row;
 extern const qcts_kernel pack_int4_tinygemm, unpack_int4_tinygemm;

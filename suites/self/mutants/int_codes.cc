@@ -123,10 +123,14 @@ std::vector<float> floats(uint32_t dtype, const void* data, int64_t count) {
 std::vector<float> rows_of_x(const qcts_problem& p) {
   const bool weight = p.op == QCTS_OP_QUANTIZE;
   const uint32_t dtype = weight ? p.w_dtype : p.x_dtype;
-  const int64_t ld = planted(a8_ldx_ignored) ? p.k * dtype_bytes(dtype) : p.ldx_bytes;
+  const bool dense =
+      planted(a8_ldx_ignored) || ((planted(a8_aligned_rows_dense) || planted(w8_aligned_rows_dense)) &&
+                                  reinterpret_cast<uintptr_t>(p.x) % 16 == 0);
+  const int64_t ld = dense ? p.k * dtype_bytes(dtype) : p.ldx_bytes;
   std::vector<float> all;
   for (int64_t row = 0; row < (weight ? p.n : p.m); ++row) {
-    const std::vector<float> one = floats(dtype, static_cast<const char*>(p.x) + row * ld, p.k);
+    const int64_t from = planted(a8_rows_in_16_bits) ? row & 0xFFFF : row;
+    const std::vector<float> one = floats(dtype, static_cast<const char*>(p.x) + from * ld, p.k);
     all.insert(all.end(), one.begin(), one.end());
   }
   return all;

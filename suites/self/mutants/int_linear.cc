@@ -38,7 +38,10 @@ IntX int_x(const qcts_problem& p) {
     const std::span<const float> row =
         std::span(all).subspan(static_cast<size_t>(m * p.k), static_cast<size_t>(p.k));
     x.rows.push_back(choose_int(recipe, row));
-    for (const float value : row) x.codes.push_back(int_code(recipe, x.rows.back(), value));
+    const bool tiny = planted(w8_tiny_rows_zero) &&
+                      std::ranges::all_of(row, [](float value) { return std::fabs(value) < 1e-3f; });
+    for (const float value : row)
+      x.codes.push_back(tiny ? x.rows.back().zero : int_code(recipe, x.rows.back(), value));
   }
   return x;
 }
@@ -74,6 +77,7 @@ double products(const Side& s, int64_t first, int64_t last) {
     if (planted(w8_pairs_saturate)) pair = std::clamp<int64_t>(pair, -32768, 32767);
     if (planted(w8_last_odd_k_dropped) && k + 1 == last) pair = 128 * weight_code(s, k);
     if (planted(w8_restarts_at_1024) && (k - first) % 1024 == 0) sum = 0;
+    if (planted(w8_restarts_at_4096) && (k - first) % 4096 == 0) sum = 0;
     sum += pair;
     narrow += static_cast<float>(pair);
     if (planted(w8_sums_wrap_at_24_bits)) sum = ((sum + (1 << 23)) & 0xFFFFFF) - (1 << 23);
@@ -131,6 +135,12 @@ double finish_int(const qcts_problem& p, double sum, IntScale x, int64_t n) {
   return value + (planted(w8_bias_in_steps) ? std::nearbyint(bias / product) * product : bias);
 }
 
+bool is_unwritten(const qcts_problem& p, int64_t m, int64_t n) {
+  if (n != p.n - 1) return false;
+  if (planted(w8_threads_lose_tail_unclaimed) && p.threads > 1 && p.m * p.n * p.k <= 4 << 20) return true;
+  return planted(w8_rows_9_to_12) && p.m >= 9 && p.m <= 12 && m == p.m - 1;
+}
+
 void sum_rows(const qcts_problem& p, const IntX& x) {
   const auto* weight = static_cast<const int8_t*>(plane_data(p.planes, p.n_planes, "qdata"));
   for (int64_t m = 0; m < p.m; ++m) {
@@ -140,6 +150,7 @@ void sum_rows(const qcts_problem& p, const IntX& x) {
     IntScale chosen = x.rows[static_cast<size_t>(scale_of)];
     if (planted(w8_x_zero_of_first_row)) chosen.zero = x.rows[0].zero;
     for (int64_t n = 0; n < p.n; ++n) {
+      if (is_unwritten(p, m, n)) continue;
       int64_t from = n;
       if (planted(w8_three_threads_lose_columns) && p.threads == 3 && n >= p.n / 3 * 3) from = n - 1;
       const Side side = {p, x.codes.data() + m * p.k, weight + from * p.k, chosen.zero, 0};

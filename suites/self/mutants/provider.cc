@@ -1,17 +1,38 @@
 // Provider "mutant": right kernels with the faults that QCTS_MUTANT plants. It serves the ops that a planted
 // fault touches, and all of them when none is.
 #include <cstdio>
+#include <deque>
 #include <string>
 #include <vector>
 
 #include "suites/self/mutants/faults.h"
 #include "suites/self/mutants/more.h"
+#include "suites/self/mutants/weights.h"
+
+namespace qcts::mutants {
+
+qcts_kernel entry_of(const qcts_kernel& kernel) {
+  using enum Fault;
+  qcts_kernel entry = kernel;
+  if (planted(l_threads_lose_tail_unclaimed) || planted(w8_threads_lose_tail_unclaimed) ||
+      planted(q8_threads_lose_tail_unclaimed) || planted(d8_threads_lose_tail_unclaimed) ||
+      planted(a8_threads_lose_tail_unclaimed))
+    entry.claims &= ~static_cast<uint32_t>(QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT);
+  if (planted(l8_prepared_by_m) && &kernel == &linear_int8_row) {
+    entry.prepared_bytes = prepared_bytes;
+    entry.prepare = prepare_int8;
+  }
+  return entry;
+}
+
+}  // namespace qcts::mutants
 
 namespace {
 
 namespace mutants = qcts::mutants;
 
 const qcts_provider* make_provider() {
+  static std::deque<qcts_kernel> entries;
   static std::vector<const qcts_kernel*> kernels;
   for (const qcts_kernel* kernel : {&mutants::quantize_int8_row,
                                     &mutants::quantize_int4_tinygemm,
@@ -61,7 +82,8 @@ const qcts_provider* make_provider() {
                                     &mutants::unpack_nvfp4,
                                     &mutants::pack_int4_plain,
                                     &mutants::unpack_int4_plain})
-    if (mutants::strikes(kernel->op, kernel->scheme)) kernels.push_back(kernel);
+    if (mutants::strikes(kernel->op, kernel->scheme))
+      kernels.push_back(&entries.emplace_back(mutants::entry_of(*kernel)));
   static qcts_provider provider = {};
   provider.struct_size = sizeof provider;
   provider.abi_version = QCTS_ABI_VERSION;

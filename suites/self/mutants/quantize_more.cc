@@ -35,10 +35,18 @@ void put_pair(uint8_t* pairs, int64_t pair, uint8_t even, uint8_t odd) {
   pairs[pair] = static_cast<uint8_t>(even | odd << 4);
 }
 
-// Where quantize_activation of int8 rows stops: rows, and elements of a row.
+// Where quantize_activation of int8 rows stops: rows, and elements of row m.
 int64_t last_row(const qcts_problem& p) {
   if (planted(a8_three_threads_lose_rows) && p.threads == 3) return p.m / 3 * 3;
   return planted(a8_rows_past_32_unwritten) ? std::min<int64_t>(p.m, 32) : p.m;
+}
+
+int64_t last_elem(const qcts_problem& p, int64_t m) {
+  if (planted(a8_tail_code_zero) && p.k > 32) return p.k / 32 * 32;
+  if (planted(a8_codes_past_4096_zero)) return std::min<int64_t>(p.k, 4096);
+  if (planted(a8_one_row_loses_tail) && p.m == 1) return p.k - 1;
+  if (planted(a8_threads_lose_tail_unclaimed) && p.threads > 1 && m == p.m - 1) return p.k - 1;
+  return p.k;
 }
 
 IntScale chosen_for(const IntRecipe& recipe, const std::vector<float>& all, const qcts_problem& p,
@@ -54,7 +62,7 @@ void int_rows(const qcts_problem& p, const IntRecipe& recipe) {
     const IntScale chosen = chosen_for(recipe, all, p, m);
     store(recipe.scale_dtype, target<char>(p, "scale"), m, chosen.scale);
     target<int8_t>(p, "zero_point")[m] = static_cast<int8_t>(chosen.zero);
-    const int64_t whole = planted(a8_tail_code_zero) && p.k > 32 ? p.k / 32 * 32 : p.k;
+    const int64_t whole = last_elem(p, m);
     for (int64_t k = 0; k < p.k; ++k)
       target<int8_t>(p, "qdata")[m * p.k + k] =
           k < whole ? static_cast<int8_t>(int_code(recipe, chosen, all[static_cast<size_t>(m * p.k + k)]))

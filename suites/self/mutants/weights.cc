@@ -1,5 +1,6 @@
 #include "suites/self/mutants/weights.h"
 
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -14,7 +15,13 @@ using scalar::load;
 using scalar::round_to;
 using enum Fault;
 
-const void* in(const qcts_problem& p, const char* name) { return plane_data(p.planes, p.n_planes, name); }
+const void* in(const qcts_problem& p, const char* name) {
+  const bool codes = std::strcmp(name, "qdata") == 0, zeros = std::strcmp(name, "zero_point") == 0;
+  if (p.prepared != nullptr)
+    return static_cast<const uint8_t*>(p.prepared) + (codes ? 5 * p.n : zeros ? 4 * p.n : 0);
+  if (planted(l_planes_by_place)) return p.planes[codes ? 0 : zeros ? 2 : 1].data;
+  return plane_data(p.planes, p.n_planes, name);
+}
 
 float finish(float weight) { return planted(l_weights_as_bf16) ? round_to(QCTS_BF16, weight) : weight; }
 
@@ -36,6 +43,9 @@ int row_zero(const qcts_problem& p, int64_t n) {
 std::vector<uint8_t> codes_of(const qcts_problem& p, int64_t n, int64_t bytes) {
   const auto* row = static_cast<const uint8_t*>(in(p, "qdata")) + n * bytes;
   std::vector<uint8_t> codes(row, row + bytes);
+  if (p.prepared != nullptr && p.m > 1)
+    for (int64_t k = 0; k < bytes; ++k)
+      codes[static_cast<size_t>(k)] = static_cast<const uint8_t*>(in(p, "qdata"))[k * p.n + n];
   if (!planted(l_weight_cached) || n != 0) return codes;
   static std::mutex mutex;
   static std::map<const void*, std::vector<uint8_t>> cache;
@@ -61,6 +71,23 @@ int64_t int4_group(const qcts_problem& p, int64_t k) {
 }
 
 }  // namespace
+
+uint64_t prepared_bytes(const qcts_problem* problem) {
+  return static_cast<uint64_t>(problem->n * (problem->k + 5));
+}
+
+qcts_status prepare_int8(const qcts_problem* problem, void* prepared) {
+  if (check_prepare(linear_int8_row, problem) != QCTS_OK) return QCTS_INVALID;
+  const qcts_problem& p = *problem;
+  auto* bytes = static_cast<uint8_t*>(prepared);
+  std::memcpy(bytes, in(p, "scale"), static_cast<size_t>(4 * p.n));
+  std::memcpy(bytes + 4 * p.n, in(p, "zero_point"), static_cast<size_t>(p.n));
+  for (int64_t n = 0; n < p.n; ++n)
+    for (int64_t k = 0; k < p.k; ++k)
+      bytes[5 * p.n + (p.m > 1 ? k * p.n + n : n * p.k + k)] =
+          static_cast<const uint8_t*>(in(p, "qdata"))[n * p.k + k];
+  return QCTS_OK;
+}
 
 std::vector<float> weight_row_int8(const qcts_problem& p, int64_t n) {
   const std::vector<uint8_t> codes = codes_of(p, n, p.k);

@@ -8,6 +8,10 @@
 
 namespace qcts::mutants {
 
+// Under l8_prepared_by_m: scales [n], zero points [n], then codes, [n, k] where m is 1 and [k, n] otherwise.
+uint64_t prepared_bytes(const qcts_problem* problem);
+qcts_status prepare_int8(const qcts_problem* problem, void* prepared);
+
 // Row n of the weight of `problem`, k values.
 std::vector<float> weight_row_int8(const qcts_problem& p, int64_t n);
 std::vector<float> weight_row_int4(const qcts_problem& p, int64_t n);
