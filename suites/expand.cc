@@ -280,7 +280,7 @@ class Expander {
                      [&](const Synthetic& input) { return input.activation == policy.name; });
         const auto turns =
             static_cast<size_t>(std::count_if(dealt.begin(), dealt.end(), [](const Synthetic& input) {
-              return !find_input_family(input.generator)->is_costly;
+              return !find_input_family(input.generator)->is_apart;
             }));
         for (size_t i = 0; i < dealt.size(); ++i) {
           const Case c = synthetic_case(kind, op, scheme, layout, dealt[i]);

@@ -96,6 +96,19 @@ const std::vector<InputFamily>& families() {
        false,
        false,
        true},
+      {"rows",
+       "the rest of a path for several rows of x: every number of them up to 17, which noise leaves out, and "
+       "rests of 2 to 7 behind 16",
+       {"quantize_activation", "linear"},
+       false,
+       false,
+       true},
+      {"columns",
+       "the rest of a path for several columns or several k: every kind of rest by 4, 8 and 16",
+       {"quantize", "dequantize", "linear"},
+       false,
+       false,
+       true},
       {"wide_bias", "a bias read in x's type that has its own, float32", {"linear"}, false, false, true},
       {"wide_y", "an answer rounded to x's type that is wanted in float32", {"linear"}, false, false, true},
       {"wide_x", "float32 x read or rounded as the weight's narrower type", {"linear"}, false, false, true},
@@ -116,11 +129,8 @@ std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
   if (layout != "plain")
     return {{8, 1024}, {48, 1024}, {12, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)},
             {64, 256}, {96, 384}};
-  if (g == 0)
-    return {{37, 216}, {7, 13},  {1, 1},   {17, 33},  {16, 64}, {3, 129},
-            {12, 22},  {10, 47}, {22, 30}, {30, 106}, {47, 31}};
-  const std::vector<Shape> found = {{40, 3 * g}, {37, 3 * g}, {8, g},  {7, 5 * g},  {64, 4 * g}, {16, 1024},
-                                    {10, g},     {12, 2 * g}, {22, g}, {30, 2 * g}, {47, g}};
+  if (g == 0) return {{37, 216}, {7, 13}, {1, 1}, {17, 33}, {16, 64}, {3, 129}};
+  const std::vector<Shape> found = {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};
   const bool any_taken = std::any_of(found.begin(), found.end(), [&](const Shape& shape) {
     return !scheme.refusal({DType::bfloat16, shape.first, shape.second}) ||
            !scheme.refusal({DType::float32, shape.first, shape.second});
@@ -148,6 +158,12 @@ std::vector<Shape> panels_of(Kind kind, const Scheme& scheme) {
   return {{80, g == 0 ? 2187 : (2048 / g + 1) * g}, columns, {64, 3072}};
 }
 
+std::vector<Shape> odd_columns(const Scheme& scheme) {
+  const int64_t g = scheme.group();
+  if (g == 0) return {{12, 22}, {10, 47}, {22, 30}, {30, 106}, {47, 31}};
+  return {{12, 2 * g}, {10, g}, {22, g}, {30, 2 * g}, {47, g}};
+}
+
 constexpr int64_t kManyRows = 65536 + 16;
 
 // Behind the longest rows of a published model of 8 billion weights, and behind 16 bits. Where a long group
@@ -160,7 +176,7 @@ std::vector<Shape> long_shapes(const Scheme& scheme, std::string_view layout) {
   if (g <= kShortGroup) {
     const int64_t k = g == 0 ? 24 : g;
     found.push_back({kManyRows, k});
-    found.push_back({8, k});
+    found.push_back({3, k});
   }
   return found;
 }
@@ -176,6 +192,7 @@ std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const 
   if (family.generator == "large") return {std::begin(kLarge), std::end(kLarge)};
   if (family.generator == "panels") return panels_of(kind, scheme);
   if (family.generator == "long") return long_shapes(scheme, layout);
+  if (family.generator == "columns") return odd_columns(scheme);
   std::vector<Shape> found = family.generator == "tiles" ? tiles_of(scheme) : shapes(scheme, layout);
   if (set == InputSet::few && family.generator == "one_hot" && scheme.group() >= kLongGroup)
     found.insert(found.begin(), {16, 2 * scheme.group()});
@@ -190,17 +207,10 @@ bool suits_policy(std::string_view generator) {
   return !is_relation(generator);
 }
 
-// One row and more than any path has for few, twice; every number up to 17, and rests of 4, 6, 8 and 16.
-const std::vector<int64_t>& every_batch() {
-  static const std::vector<int64_t> batches = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
-                                               13, 14, 15, 16, 17, 18, 20, 22, 23, 31, 33};
-  return batches;
-}
-
 std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Shape& shape, bool first) {
   if (kind == Kind::determinism) {
     if (generator == "panels") return {17};
-    return first ? std::vector<int64_t>{1, 5, 11, 17, 33} : std::vector<int64_t>{1, 5, 17};
+    return generator == "rows" ? std::vector<int64_t>{11, 33} : std::vector<int64_t>{1, 5, 17};
   }
   if (generator == "one_hot") return {shape.second};
   // One row of x and a third of the weight's rows zero leave too few sums that a changed code would move out
@@ -209,14 +219,23 @@ std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Sh
   if (generator == "given_scales") return given_scale_batches();
   if ((generator == "tiles" || generator == "panels") && shape.first == kDecodeColumns) return {1};
   if (generator == "tiles") return {shape.first > 256 || shape.second > 2048 ? 2 : 37};
-  if (generator == "panels") return {1, 67};
+  if (generator == "panels") return {67};
   if (generator == "long") {
     if (shape.second > 2048) return {1, 5};
     return {shape.first == kManyRows ? 1 : kManyRows};
   }
   if (generator.starts_with("wide_") || generator.starts_with("half_") || generator == "big_x") return {5};
-  if (generator == "noise") return first ? every_batch() : std::vector<int64_t>{1, 7};
+  if (generator == "noise")
+    return first ? std::vector<int64_t>{1, 2, 3, 4, 5, 8, 16, 17} : std::vector<int64_t>{1, 7};
+  if (generator == "rows") return {6, 7, 9, 10, 11, 12, 13, 14, 15, 18, 20, 22, 23, 31, 33};
+  if (generator == "columns") return {1, 7};
   return {1, 5};
+}
+
+std::vector<int64_t> batches_to_quantize(std::string_view generator, const std::vector<int64_t>& of_linear) {
+  if (generator == "rows") return {1, 2, 17};
+  const bool own = generator == "tiles" || generator == "given_scales" || generator == "long";
+  return own ? of_linear : std::vector<int64_t>{5};
 }
 
 // FNV-1a, 64 bits.
@@ -236,7 +255,7 @@ class Carried {
     if (is_sparse(scheme_, shape))
       return generator == "noise" || generator == "all_codes" || generator == "one_hot" ||
              generator == "last_k" || generator == "large" || generator == "not_sparse" ||
-             generator == "panels" || generator == "long";
+             generator == "panels" || generator == "long" || generator == "rows" || generator == "columns";
     if (generator == "not_sparse") return false;
     if (op == "linear" && !remembered(finite_, shape, has_finite_weights)) return false;
     if (generator != "exact_sums" && !is_relation(generator)) return carries(scheme_, generator, shape);
@@ -273,7 +292,10 @@ DType first_dtype(const InputFamily& family, const Request& request) {
   if (family.generator.starts_with("half_")) return DType::float16;
   constexpr DType kNarrow[] = {DType::bfloat16, DType::float32, DType::float16},
                   kWide[] = {DType::float32, DType::bfloat16, DType::float16};
-  for (const DType dtype : family.generator == "tiles" ? kWide : kNarrow)
+  // In bfloat16 the order of a sum hardly shows.
+  const bool wide =
+      family.generator == "tiles" || (family.generator == "rows" && request.kind == Kind::determinism);
+  for (const DType dtype : wide ? kWide : kNarrow)
     for (const auto& [n, k] : shapes(request.scheme, request.layout))
       if (!request.scheme.refusal({dtype, n, k}) && !request.scheme.refusal({dtype, n, k}, request.layout))
         return dtype;
@@ -286,6 +308,8 @@ size_t most_shapes(const InputFamily& family, const Request& request, DType dtyp
     return 1;
   if (family.generator == "tiles") return 4;
   if (family.generator == "long") return 3;
+  if (family.generator == "columns") return 5;
+  if (family.generator == "rows") return 1;
   if (family.generator.starts_with("wide_") || family.generator.starts_with("half_") ||
       family.generator == "big_x")
     return 1;
@@ -311,14 +335,10 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
           !request.carried(request.op, family.generator, weight) ||
           (gives_scale && !has_given_scale(request.scheme, weight, request.activation)))
         continue;
-      const bool first = taken == 0 && dtype == dtypes.front();
       std::vector<int64_t> batches = {1};
       if (has_rows_of_x(request.op))
-        batches = batch_sizes(request.kind, family.generator, {n, k}, first && weight_only);
-      if (request.op == "quantize_activation" && family.generator != "tiles" && !gives_scale &&
-          family.generator != "long")
-        batches = first && family.generator == "noise" ? std::vector<int64_t>{1, 2, 5, 17}
-                                                       : std::vector<int64_t>{5};
+        batches = batch_sizes(request.kind, family.generator, {n, k}, taken == 0 && weight_only);
+      if (request.op == "quantize_activation") batches = batches_to_quantize(family.generator, batches);
       if (request.set == InputSet::few) batches = {batches.back()};
       ++taken;
       for (const int64_t m : batches) {
@@ -328,6 +348,10 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       }
     }
   }
+}
+
+bool asks_about_schedules(std::string_view generator) {
+  return generator == "noise" || generator == "panels" || generator == "rows";
 }
 
 }  // namespace
@@ -346,9 +370,9 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Sc
   Carried carried(scheme);
   for (const InputFamily& family : families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
-    if (set == InputSet::few && family.is_costly) continue;
-    // Determinism asks about schedules, not about values.
-    if (kind == Kind::determinism && family.generator != "noise" && family.generator != "panels") continue;
+    if (set == InputSet::few && family.is_apart) continue;
+    // Determinism does not ask about values.
+    if (kind == Kind::determinism && !asks_about_schedules(family.generator)) continue;
     const InputSet own = kind == Kind::determinism && op != "linear" ? InputSet::few : set;
     for (const ActivationInfo& policy : scheme.activations()) {
       const bool weight_only = policy.name == kWeightOnly;

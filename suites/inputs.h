@@ -18,9 +18,9 @@ struct InputFamily {
   std::vector<std::string_view> ops;
   bool every_shape = false;  // all shapes of the scheme, otherwise the two with tails
   bool every_dtype = false;  // float32 and float16 beside bfloat16
-  // Up to a second a case: none where few are asked for, and no turn of the others' where inputs
-  // are dealt over schemes.
-  bool is_costly = false;
+  // None where few are asked for, and no turn of the others' where inputs are dealt over schemes: for what
+  // takes up to a second a case, and for what is added without changing who is dealt the others.
+  bool is_apart = false;
 };
 std::span<const InputFamily> input_families();
 const InputFamily* find_input_family(std::string_view generator);

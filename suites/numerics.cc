@@ -146,8 +146,8 @@ class NumericsJudge {
       verdict_.reason = support.reason;
       return;
     }
-    if (const Support early = first.supports_before_data(); early.status == QCTS_INVALID)
-      return fail("supports() calls a valid problem invalid while its pointers are NULL: " + early.reason);
+    if (const Support early = first.supports_before_data(); early.status != QCTS_OK)
+      return fail("supports() declines, while pointers are NULL, what it takes afterwards: " + early.reason);
     if (question_.is_refused) return judge_refusal(first);
     if (context_.coverage && !case_id_.empty())
       verdict_.coverage = context_.coverage->note(case_id_, question_);

@@ -28,7 +28,7 @@ const Scheme& scheme_of(const qcts_problem& p) {
 
 WeightShape shape_of(const qcts_problem& p) { return {dtype_of(p.w_dtype), p.n, p.k}; }
 
-Plane copy_of(const qcts_plane& from) {
+Plane plane_copy(const qcts_plane& from) {
   Plane plane{from.name, dtype_of(from.dtype), {from.shape, from.shape + from.ndim}, {}};
   plane.bytes.resize(bytes_of(plane.dtype, plane.shape));
   if (!plane.bytes.empty()) std::memcpy(plane.bytes.data(), from.data, plane.bytes.size());
@@ -47,10 +47,10 @@ Planes planes_of(const qcts_problem& p) {
     const auto from =
         std::ranges::find_if(given, [&](const qcts_plane* plane) { return spec.name == plane->name; });
     if (from == given.end()) throw std::invalid_argument("no plane " + spec.name);
-    planes.push_back(copy_of(**from));
+    planes.push_back(plane_copy(**from));
     given.erase(from);
   }
-  for (const qcts_plane* plane : given) planes.push_back(copy_of(*plane));
+  for (const qcts_plane* plane : given) planes.push_back(plane_copy(*plane));
   return planes;
 }
 
