@@ -84,7 +84,7 @@ LinearOracle by_formula(std::span<const ExactWeight> row, std::span<const double
     for (size_t k = first; k < std::min(first + group, row.size()); ++k) {
       const ExactWeight& w = row[k];
       want.y += x[k] * w.product;
-      want.y += x[k] * w.zero;
+      if (w.zero != 0) want.y += x[k] * w.zero;
       want.abs_product += std::fabs(x[k] * w.product);
       want.abs_zero += std::fabs(x[k] * w.zero);
       want.abs_weight += std::fabs(x[k] * (w.product + w.zero));
@@ -149,6 +149,16 @@ TEST(LinearOracle, LeavesOutOnlyWhatIsZero) {
                                by_formula(changed, changed_x, 0.5, group ? 8 : kTerms, 0.25));
           }
         }
+}
+
+// Times a zero that the weight does not have it would be NaN.
+TEST(LinearOracle, KeepsAnInfiniteX) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<ExactWeight> row(2, {.product = -0.5, .zero = 0, .code = -1, .scale = 0.5});
+  const std::vector<double> x = {1, kInfinity};
+  EXPECT_EQ(linear_oracle(row, x, 0.5, 0).y, -kInfinity);
+  row[1].zero = 0.25;
+  EXPECT_TRUE(std::isnan(linear_oracle(row, x, 0.5, 0).y));
 }
 
 }  // namespace
