@@ -19,9 +19,9 @@ std::vector<int64_t> given_scale_batches();
 bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape);
 
 // Turns an input of generator "noise" into one of those below; false: it is none of them.
-// non_finite   quantize: a NaN, +Inf or -Inf in three rows of four. linear: a NaN in the last of several
-//              rows of x; a NaN scale, or NaN codes where there are such; zeros in the first row of x under
-//              the latter
+// non_finite   quantize: a NaN, +Inf or -Inf in three rows of four. linear: a NaN in a row of x before the
+//              last, an infinity in another where no zero is subtracted, both in the bias; a NaN scale, or
+//              NaN codes where there are such; zeros in the first row of x under the latter
 // zero_points  integer zero points over a byte's whole range, another in each row; so in linear of hard_x,
 //              and where a producer's forward never reads them
 // tiny_scales  scales (and zeros) times 2^-60 in even rows or groups, 2^-122 in odd ones

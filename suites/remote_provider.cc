@@ -191,6 +191,7 @@ void RemoteProvider::copy_out(const std::vector<RemoteTensor>& tensors) {
 }
 
 qcts_status RemoteProvider::run(const Kernel& kernel, const qcts_problem& problem) {
+  const std::lock_guard one_at_a_time(running_);  // one memory, one conversation
   const std::vector<RemoteTensor> tensors = copy_in(problem);
   const Json answer = ask(with_memory("run", kernel, problem, tensors));
   copy_out(tensors);

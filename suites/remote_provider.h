@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -81,6 +82,7 @@ class RemoteProvider {
 
   ChildProcess child_;
   SharedMemory memory_;
+  std::mutex running_;
   std::string name_, version_, url_, choices_;
   std::deque<Kernel> kernels_;
   std::vector<const qcts_kernel*> kernel_pointers_;
