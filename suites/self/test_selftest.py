@@ -26,10 +26,10 @@ def qcts(*words, fault="", code):
 def test_kill_tells_who_died_where(tmp_path):
     done = qcts("selftest", "kill", "--plan", "quick", "--mutant", "q8_*", "--mutant", "m_*", "--json", tmp_path / "kill.json", code=0)
     report = json.loads((tmp_path / "kill.json").read_text())
-    assert report["killed"] == report["mutants"] - report["equivalent"] == len(report["rows"]) == 17
+    assert report["killed"] == report["mutants"] - report["equivalent"] == len(report["rows"]) == 21
     for row in report["rows"]:
         assert row["first_killer"] and 0 < row["to_kill_s"] <= row["wall_s"], row
-    assert "17 of 17 mutants killed" in done.stdout and "found by q8_nan_becomes_minus_128" in done.stdout
+    assert "21 of 21 mutants killed" in done.stdout and "found by q8_nan_becomes_minus_128" in done.stdout
 
 
 def test_kill_fails_where_a_fault_lives():
