@@ -52,13 +52,12 @@ constexpr qcts_kernel entry_of(qcts_op op, const char* scheme, const char* varia
           .run = calls.run};
 }
 
-// An operation with one right answer. Rows of x do not see each other.
+// An operation with one right answer. Of policies that scale all of x at once rows of x see each other, so
+// nothing is claimed of batches.
 constexpr qcts_kernel exact_entry(qcts_op op, const char* scheme, const char* variant,
                                   const char* description, const Calls& calls) {
-  const uint32_t batch = op == QCTS_OP_QUANTIZE_ACTIVATION ? QCTS_CLAIM_BATCH_INVARIANT : 0;
   return entry_of(op, scheme, variant, description,
-                  batch | QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT, {},
-                  calls);
+                  QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT, {}, calls);
 }
 
 // Of a linear whose scales act on sums of codes: nothing rounds but x, where it is cast, the sums, in

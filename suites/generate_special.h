@@ -27,6 +27,7 @@ bool carries(const Scheme& scheme, std::string_view generator, const WeightShape
 // tiny_scales  scales (and zeros) times 2^-60 in even rows or groups, 2^-122 in odd ones
 // given_scales the given scale of x is one that no quantizer finds; some of x is zero
 // overflow     answers of odd rows, sums of positive terms, beyond the largest finite number; even ones small
+// half_overflow  the same of float16
 bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& synthetic, uint64_t seed,
                   KernelInput& input);
 

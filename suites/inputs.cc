@@ -7,11 +7,10 @@
 #include "suites/generate_parts.h"
 #include "suites/generate_related.h"
 #include "suites/generate_special.h"
+#include "suites/input_shapes.h"
 
 namespace qcts {
 namespace {
-
-using Shape = std::pair<int64_t, int64_t>;  // n, k
 
 const std::vector<InputFamily>& families() {
   static const std::vector<InputFamily> table = {
@@ -68,19 +67,28 @@ const std::vector<InputFamily>& families() {
        "what only a second tile shows: more than 32 rows of x, more than 256 columns, of one row more "
        "than 512, more than 2048 elements, and "
        "sums that a narrow accumulator cannot hold",
-       {"quantize_activation", "linear"}},
+       {"quantize_activation", "linear"},
+       false,
+       false,
+       false,
+       4},
       {"large",
        "a path of its own for results that caches do not hold",
        {"quantize", "dequantize", "pack", "unpack"},
        false,
        false,
-       true},
+       true,
+       1},
       {"not_sparse",
        "a weight that the scheme cannot hold kept all the same, with something lost",
        {"quantize"}},
       {"given_scales",
        "a scale of x that a checkpoint gives and no quantizer finds: zero, subnormal, infinite, NaN",
-       {"quantize_activation"}},
+       {"quantize_activation"},
+       false,
+       false,
+       false,
+       1},
       {"panels",
        "sums put down or taken up wrongly where many rows of x meet a long k, blocks of columns that one row "
        "passes: 67 rows, more than 2048 elements, 80 columns, and 520 of one row, in every dtype",
@@ -95,108 +103,49 @@ const std::vector<InputFamily>& families() {
        {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"},
        false,
        false,
-       true},
+       true,
+       3},
       {"rows",
        "the rest of a path for several rows of x: every number of them up to 17, which noise leaves out, and "
        "rests of 2 to 7 behind 16",
        {"quantize_activation", "linear"},
        false,
        false,
-       true},
+       true,
+       1},
       {"columns",
        "the rest of a path for several columns or several k: every kind of rest by 4, 8 and 16",
        {"quantize", "dequantize", "linear"},
        false,
        false,
-       true},
-      {"wide_bias", "a bias read in x's type that has its own, float32", {"linear"}, false, false, true},
-      {"wide_y", "an answer rounded to x's type that is wanted in float32", {"linear"}, false, false, true},
-      {"wide_x", "float32 x read or rounded as the weight's narrower type", {"linear"}, false, false, true},
+       true,
+       5},
+      {"wide_bias", "a bias read in x's type that has its own, float32", {"linear"}, false, false, true, 1},
+      {"wide_y",
+       "an answer rounded to x's type that is wanted in float32",
+       {"linear"},
+       false,
+       false,
+       true,
+       1},
+      {"wide_x",
+       "float32 x read or rounded as the weight's narrower type",
+       {"linear"},
+       false,
+       false,
+       true,
+       1},
       {"big_x",
        "x clamped, or a finite answer beyond float16's largest number lost on its way to a wider type",
        {"linear"},
        false,
        false,
-       true},
-      {"half_overflow", "float16 answers saturated that are infinite", {"linear"}, false, false, true},
-      {"half_subnormal", "subnormal float16 x taken for zero", {"linear"}, false, false, true},
+       true,
+       1},
+      {"half_overflow", "float16 answers saturated that are infinite", {"linear"}, false, false, true, 1},
+      {"half_subnormal", "subnormal float16 x taken for zero", {"linear"}, false, false, true, 1},
   };
   return table;
-}
-
-std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
-  const int64_t g = scheme.group();
-  if (layout != "plain")
-    return {{8, 1024}, {48, 1024}, {12, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)},
-            {64, 256}, {96, 384}};
-  if (g == 0) return {{37, 216}, {7, 13}, {1, 1}, {17, 33}, {16, 64}, {3, 129}};
-  const std::vector<Shape> found = {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};
-  const bool any_taken = std::any_of(found.begin(), found.end(), [&](const Shape& shape) {
-    return !scheme.refusal({DType::bfloat16, shape.first, shape.second}) ||
-           !scheme.refusal({DType::float32, shape.first, shape.second});
-  });
-  if (any_taken) return found;
-  return {{g, 2 * g}, {3 * g, g}};  // blocks along n too
-}
-
-constexpr int64_t kDecodeColumns = 520;
-
-// Behind what kernels take at a time: 32 rows of x, 256 columns, 2048 elements of a row; and of one row,
-// which kernels have a path for, 8 blocks of 64 columns.
-std::vector<Shape> tiles_of(const Scheme& scheme) {
-  const int64_t g = scheme.group();
-  if (g == 0) return {{8, 72}, {264, 40}, {8, 2051}, {kDecodeColumns, 40}};
-  return {{8, 2 * g}, {264, g}, {8, (2048 / g + 1) * g}, {kDecodeColumns, g}, {32, 1024}};
-}
-
-// More than one panel, as kernels for many rows cut weights: 64 columns, 1024 or 2048 k.
-// Determinism, which calls a hundred times, has the columns alone, for several threads.
-std::vector<Shape> panels_of(Kind kind, const Scheme& scheme) {
-  const int64_t g = scheme.group();
-  const Shape columns = {kDecodeColumns, g == 0 ? 40 : g};
-  if (kind == Kind::determinism) return {columns};
-  return {{80, g == 0 ? 2187 : (2048 / g + 1) * g}, columns, {64, 3072}};
-}
-
-std::vector<Shape> odd_columns(const Scheme& scheme) {
-  const int64_t g = scheme.group();
-  if (g == 0) return {{12, 22}, {10, 47}, {22, 30}, {30, 106}, {47, 31}};
-  return {{12, 2 * g}, {10, g}, {22, g}, {30, 2 * g}, {47, g}};
-}
-
-constexpr int64_t kManyRows = 65536 + 16;
-
-// Behind the longest rows of a published model of 8 billion weights, and behind 16 bits. Where a long group
-// would make a large weight of many rows, long rows have to do.
-std::vector<Shape> long_shapes(const Scheme& scheme, std::string_view layout) {
-  constexpr int64_t kLongRow = 14336, kShortGroup = 32;
-  if (layout != "plain") return {{16, kLongRow}};
-  const int64_t g = scheme.group();
-  std::vector<Shape> found = {{8, g == 0 ? kLongRow + 64 : (kLongRow / g + 1) * g}};
-  if (g <= kShortGroup) {
-    const int64_t k = g == 0 ? 24 : g;
-    found.push_back({kManyRows, k});
-    found.push_back({3, k});
-  }
-  return found;
-}
-
-// More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64
-// where a layout takes that.
-constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
-
-// The identity is k rows of x. Where one shape has to do, two long groups are enough to read every code back.
-std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const Scheme& scheme,
-                                    std::string_view layout, InputSet set) {
-  constexpr int64_t kLongGroup = 128;
-  if (family.generator == "large") return {std::begin(kLarge), std::end(kLarge)};
-  if (family.generator == "panels") return panels_of(kind, scheme);
-  if (family.generator == "long") return long_shapes(scheme, layout);
-  if (family.generator == "columns") return odd_columns(scheme);
-  std::vector<Shape> found = family.generator == "tiles" ? tiles_of(scheme) : shapes(scheme, layout);
-  if (set == InputSet::few && family.generator == "one_hot" && scheme.group() >= kLongGroup)
-    found.insert(found.begin(), {16, 2 * scheme.group()});
-  return found;
 }
 
 // Does the input tell anything of how x is quantized that another one of the family does not?
@@ -302,18 +251,12 @@ DType first_dtype(const InputFamily& family, const Request& request) {
   return DType::bfloat16;
 }
 
-// Other dtypes and narrow families: the first two shapes that the scheme takes.
+// Other dtypes and narrow families: the first shapes that the scheme takes.
 size_t most_shapes(const InputFamily& family, const Request& request, DType dtype) {
-  if (request.set == InputSet::few || family.generator == "large" || family.generator == "given_scales")
-    return 1;
-  if (family.generator == "tiles") return 4;
-  if (family.generator == "long") return 3;
-  if (family.generator == "columns") return 5;
-  if (family.generator == "rows") return 1;
-  if (family.generator.starts_with("wide_") || family.generator.starts_with("half_") ||
-      family.generator == "big_x")
-    return 1;
-  return family.every_shape && dtype == DType::bfloat16 && request.activation == kWeightOnly ? 99 : 2;
+  if (request.set == InputSet::few) return 1;
+  return family.every_shape && dtype == DType::bfloat16 && request.activation == kWeightOnly
+             ? 99
+             : family.most_shapes;
 }
 
 void add_family(const InputFamily& family, const Request& request, std::vector<Synthetic>& out) {

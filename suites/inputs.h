@@ -16,11 +16,12 @@ struct InputFamily {
   std::string_view generator;  // Synthetic::generator
   std::string_view hunts;      // what is wrong with a kernel that fails it
   std::vector<std::string_view> ops;
-  bool every_shape = false;  // all shapes of the scheme, otherwise the two with tails
+  bool every_shape = false;  // in bfloat16, weight only: all shapes of the scheme
   bool every_dtype = false;  // float32 and float16 beside bfloat16
   // None where few are asked for, and no turn of the others' where inputs are dealt over schemes: for what
   // takes up to a second a case, and for what is added without changing who is dealt the others.
   bool is_apart = false;
+  size_t most_shapes = 2;  // taken of its list, where not every one is
 };
 std::span<const InputFamily> input_families();
 const InputFamily* find_input_family(std::string_view generator);
