@@ -70,7 +70,7 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
     return blocks_.back().data();
   };
   if (!input.x.empty()) {
-    if (!x_rotates()) base_.x = block(input.x);
+    if (!x_rotates()) base_.x = x_ = block(input.x);
     base_.x_dtype = abi_dtype(input.x_dtype);
     base_.ldx_bytes = input.weight.k * dtype_bytes(input.x_dtype);
   }
@@ -130,6 +130,7 @@ void KernelContender::add_planes(size_t copies) {
     if (x_rotates()) {
       std::memcpy(place, input_.x.data(), input_.x.size());
       problem.x = place;
+      if (problems_.empty()) x_ = place;
     }
     problems_.push_back(problem);
   }
@@ -209,6 +210,17 @@ KernelAnswer KernelContender::answer() {
         {out_specs_[i].name, out_specs_[i].dtype, out_specs_[i].shape, {data, data + out_specs_[i].bytes()}});
   }
   return answer;
+}
+
+void KernelContender::read_input_again() {
+  if (x_) std::memcpy(x_, input_.x.data(), input_.x.size());
+  for (size_t i = 0; i < input_.planes.size(); ++i)
+    std::copy(input_.planes[i].bytes.begin(), input_.planes[i].bytes.end(),
+              static_cast<std::byte*>(planes_[0][i].data));
+  constexpr int kSpoiled = 0xFF;
+  if (y_) std::memset(y_, kSpoiled, y_bytes_);
+  for (size_t i = 0; i < out_specs_.size(); ++i)
+    std::memset(out_planes_[i].data, kSpoiled, out_specs_[i].bytes());
 }
 
 StreamProbe::StreamProbe(uint64_t read_bytes, uint64_t write_bytes, size_t copies, uint32_t threads)

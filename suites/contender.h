@@ -58,6 +58,9 @@ class KernelContender final : public Contender {
   size_t copies() const override { return remote_ ? remote_copies_ : problems_.size(); }
   double time_us(size_t first, size_t calls, bool rotate) override;
   KernelAnswer answer();  // of the last call
+  // The input as it is now, of the same sizes, at the places of copy 0; what was prepared stays, and the
+  // outputs are spoiled. Not for a kernel that is timed_by_provider().
+  void read_input_again();
   // Of one copy, what a call has to read: the planes, or what prepare() made of them where that is less.
   uint64_t weight_bytes() const;
   uint64_t moved_bytes() const { return weight_bytes() + io_bytes_; }
@@ -91,7 +94,7 @@ class KernelContender final : public Contender {
   size_t remote_copies_ = 1;
   bool remote_timing_ = false;
   nlohmann::ordered_json provider_measures_ = nlohmann::ordered_json::object();
-  std::byte* y_ = nullptr;
+  std::byte *x_ = nullptr, *y_ = nullptr;  // x: of copy 0
   std::byte* workspace_ = nullptr;
   size_t y_bytes_ = 0;
 };

@@ -9,6 +9,7 @@
 
 #include "kernels/machine.h"
 #include "reports/latency_trust.h"
+#include "suites/busy_threads.h"
 #include "suites/judge.h"
 #include "suites/latency_case.h"
 #include "suites/latency_measures.h"
@@ -60,13 +61,14 @@ class LatencyJudge {
       verdict_.reason = support.reason;
       return;
     }
-    if (!make_candidate()) return;
+    if (!make_candidate() || !keeps_to_threads()) return;
     make_dense();
     torch_ = torch_peer(case_);
     static_ = static_peer();
     time();
     const std::string wrong = candidate_.verify();
     if (!wrong.empty()) return fail("right before it was timed, wrong afterwards: " + wrong);
+    if (!computes_anew()) return;
     for (const auto& [name, value] : candidate_.contender().provider_measures().items())
       add(name, name.ends_with("_us") ? "us" : "x", value.get<double>());
     judge_targets();
@@ -106,6 +108,25 @@ class LatencyJudge {
       add("prepare_us", "us", contender.prepare_us());
     }
     return true;
+  }
+
+  bool keeps_to_threads() {
+    KernelContender& contender = candidate_.contender();
+    if (contender.timed_by_provider()) return true;
+    BusyThreads busy;
+    const std::string too_many = too_many_threads(contender, context_.threads, busy);
+    add("busy_threads", "x", busy.calling);
+    if (busy.resting > kBusyMargin) doubt_ = "threads of this process are busy while nothing is called";
+    if (!too_many.empty()) fail("not timed, because it " + too_many);
+    return too_many.empty();
+  }
+
+  bool computes_anew() {
+    if (candidate_.contender().timed_by_provider()) return true;
+    const std::string wrong = candidate_.verify_anew(seed_ + 11);
+    if (!wrong.empty())
+      fail("right on what it was timed on, wrong on other data at the same place: " + wrong);
+    return wrong.empty();
   }
 
   // A peer on the same case, or why there is none.
@@ -206,7 +227,7 @@ class LatencyJudge {
     const Interval itself = abba_interval(timed_lane(lanes, "again")->us, us, kLatencyConfidence, seed_);
     verdict_.measures.push_back(measure_of("ratio_to_itself", "x", itself));
     add(kAlarmMeasure, "x", alarms(itself) ? 1 : 0);
-    if (alarms(itself)) doubt_ = "ratio_to_itself is not 1";
+    if (alarms(itself) && doubt_.empty()) doubt_ = "ratio_to_itself is not 1";
     if (!std::isfinite(itself.low)) few_ = true;
   }
 

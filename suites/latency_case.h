@@ -35,6 +35,10 @@ class TimedKernel {
   std::string make_and_verify(size_t copies);
   // The same check on what the buffers hold now.
   std::string verify() const;
+  // A call on another x at the same place (where the operation reads none, on other planes), and the same
+  // check: whoever knows an answer by the addresses that it was asked with gives the old one. Not for a
+  // kernel that is timed by its provider.
+  std::string verify_anew(uint64_t seed);
   KernelContender& contender() { return *contender_; }
   // Multiplications and additions of a linear; 0 for the other operations.
   double operations() const;

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "kernels/machine.h"
 #include "suites/contender.h"
@@ -111,8 +113,9 @@ TEST_F(LatencyVerdict, MeasuresAndSaysThatNothingIsKnownOfTheMachine) {
             std::string::npos)
       << verdict.reason;
   EXPECT_NE(verdict.reason.find("no dense baseline here"), std::string::npos) << verdict.reason;
-  for (const char* name : {"median_us", "share_of_probe", "share_of_roof", "stream", "ratio_to_itself",
-                           "alarm", "canary_drift", "bandwidth", "operations", "working_set_bytes"})
+  for (const char* name :
+       {"median_us", "busy_threads", "share_of_probe", "share_of_roof", "stream", "ratio_to_itself", "alarm",
+        "canary_drift", "bandwidth", "operations", "working_set_bytes"})
     EXPECT_NE(measure(verdict, name), nullptr) << name;
   EXPECT_EQ(measure(verdict, "share_of_peak"), nullptr) << "no loop bounds scalar code";
   EXPECT_GT(verdict.samples_us.size(), 5u);
@@ -146,6 +149,67 @@ TEST_F(LatencyVerdict, WorkThatIsSkippedLaterIsSeen) {
   const Verdict verdict = judge_kernel(lazy);
   EXPECT_EQ(verdict.status, Status::fail);
   EXPECT_NE(verdict.reason.find("wrong afterwards"), std::string::npos) << verdict.reason;
+}
+
+// Finds the answer of an earlier call by where x lies: nothing is left of its time but the look.
+TEST_F(LatencyVerdict, AnAnswerThatIsKeptForThePlaceOfXIsSeen) {
+  qcts_kernel keeper = scalar_linear();
+  static const void* known;
+  known = nullptr;
+  keeper.run = [](const qcts_problem* problem) {
+    if (problem->x == known) return QCTS_OK;
+    known = problem->x;
+    return scalar_linear().run(problem);
+  };
+  const Verdict verdict = judge_kernel(keeper);
+  EXPECT_EQ(verdict.status, Status::fail);
+  EXPECT_NE(verdict.reason.find("wrong on other data at the same place"), std::string::npos)
+      << verdict.reason;
+}
+
+// Twice the work in the time of one, where a second processor is free: busy neighbours may hide it for a
+// while.
+TEST_F(LatencyVerdict, MoreThreadsThanAllowedAreSeen) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor runs one thread at a time";
+  qcts_kernel greedy = scalar_linear();
+  greedy.run = [](const qcts_problem* problem) {
+    std::atomic<bool> done = false;
+    std::thread helper([&] {
+      while (!done) {
+      }
+    });
+    qcts_status status = QCTS_OK;
+    for (int i = 0; i < 100; ++i) status = scalar_linear().run(problem);
+    done = true;
+    helper.join();
+    return status;
+  };
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  Verdict verdict;
+  do verdict = judge_kernel(greedy);
+  while (verdict.status != Status::fail && std::chrono::steady_clock::now() < until);
+  EXPECT_EQ(verdict.status, Status::fail);
+  EXPECT_NE(verdict.reason.find("threads busy where 1 may be"), std::string::npos) << verdict.reason;
+  EXPECT_EQ(measure(verdict, "median_us"), nullptr);
+  context_.threads = 2;
+  EXPECT_EQ(judge_kernel(greedy).status, Status::pass);
+}
+
+// Spins when nobody calls: what it does in its calls cannot be told from it.
+TEST_F(LatencyVerdict, ThreadsThatNeverRestLeaveNoGate) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor runs one thread at a time";
+  context_.gate_latency = true;
+  write_target(1e-9);
+  std::atomic<bool> done = false;
+  std::thread restless([&] {
+    while (!done) {
+    }
+  });
+  const Verdict verdict = judge_kernel(scalar_linear());
+  done = true;
+  restless.join();
+  EXPECT_EQ(verdict.status, Status::inconclusive);
+  EXPECT_NE(verdict.reason.find("busy while nothing is called"), std::string::npos) << verdict.reason;
 }
 
 TEST_F(LatencyVerdict, TheGateHasThreeAnswers) {
@@ -218,27 +282,28 @@ TEST(PeakLoops, KnowNothingNewerThanTheVariant) {
   }
 }
 
-// Sleeps for some microseconds; counts.
-class Sleeper final : public Contender {
+// Takes so many microseconds by its own account, whatever the machine is busy with; counts.
+class Pretender final : public Contender {
  public:
-  explicit Sleeper(int us) : us_(us) {}
+  explicit Pretender(double us) : us_(us) {}
   void call(size_t copy) override {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(us_);
-    while (std::chrono::steady_clock::now() < until) {
-    }
     last_ = copy;
     ++calls;
   }
   size_t copies() const override { return 3; }
+  double time_us(size_t first, size_t count, bool rotate) override {
+    Contender::time_us(first, count, rotate);
+    return us_;
+  }
   int calls = 0;
   size_t last_ = 0;
 
  private:
-  int us_;
+  double us_;
 };
 
 TEST(Rounds, ASlowPeerSitsOutPairsOfRounds) {
-  Sleeper quick(50), slow(500);
+  Pretender quick(50), slow(500);
   std::vector<Lane> lanes = {{.name = "quick", .contender = &quick}, {.name = "slow", .contender = &slow}};
   time_rounds(lanes, 0.2, 1);
   ASSERT_EQ(lanes[0].us.size(), lanes[1].us.size());
@@ -250,11 +315,11 @@ TEST(Rounds, ASlowPeerSitsOutPairsOfRounds) {
     timed += takes_part;
   }
   EXPECT_LT(2 * timed, lanes[0].us.size());
-  EXPECT_NEAR(abba_interval(lanes[1].us, lanes[0].us, 0.95, 1).value, 10, 3);
+  EXPECT_NEAR(abba_interval(lanes[1].us, lanes[0].us, 0.95, 1).value, 10, 1e-9);
 }
 
 TEST(Rounds, AnUntimedCallGoesBeforeAllButLongColdOnes) {
-  Sleeper cold(30), warm(30), slow(6000);
+  Pretender cold(30), warm(30), slow(6000);
   Lane cold_lane{.name = "cold", .contender = &cold},
       warm_lane{.name = "warm", .contender = &warm, .cold = false},
       slow_lane{.name = "slow", .contender = &slow};
