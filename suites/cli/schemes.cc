@@ -17,6 +17,13 @@ constexpr int64_t kExample = 1024;  // n = k of the size law's example
 
 bool packs(std::string_view op) { return op == "pack" || op == "unpack"; }
 
+Json policies_taken(const Scheme& scheme, const Implementation& implementation) {
+  Json names = Json::array();
+  for (const ActivationInfo& policy : scheme.activations())
+    if (implementation.takes(policy.name)) names.push_back(policy.name);
+  return names;
+}
+
 // {op: [variant, ...]} by the builtin kernels; pack and unpack only where there is something to pack.
 Json operations(const Scheme& scheme, const Registry& registry) {
   Json ops = Json::object();
@@ -25,11 +32,12 @@ Json operations(const Scheme& scheme, const Registry& registry) {
     if (op == std::string_view("quantize_activation") && scheme.activations().size() < 2) continue;
     Json variants = Json::array();
     for (const Implementation& implementation : registry.implementations()) {
-      const bool serves = std::ranges::any_of(scheme.activations(), [&](const ActivationInfo& policy) {
-        return implementation.takes(policy.name);
-      });
-      if (op_name(implementation.kernel->op) == op && implementation.family() == scheme.family() && serves)
-        variants.push_back({{"name", implementation.name()}, {"refusal", implementation.machine_refusal()}});
+      if (op_name(implementation.kernel->op) != op || implementation.family() != scheme.family()) continue;
+      const Json policies = policies_taken(scheme, implementation);
+      if (!policies.empty())
+        variants.push_back({{"name", implementation.name()},
+                            {"refusal", implementation.machine_refusal()},
+                            {"activations", policies}});
     }
     ops[op] = variants;
   }
@@ -73,6 +81,42 @@ std::string policy_names(const Json& row) {
   return names;
 }
 
+std::string names_of(const Json& variants, const Json* policy) {
+  std::string names;
+  for (const Json& variant : variants) {
+    const Json& taken = variant["activations"];
+    if (policy && std::find(taken.begin(), taken.end(), *policy) == taken.end()) continue;
+    const std::string refusal = variant["refusal"];
+    names += variant["name"].get<std::string>() + (refusal.empty() ? "  " : " (" + refusal + ")  ");
+  }
+  return names.empty() ? "none" : names;
+}
+
+// Who serves an operation, a line each of those that serve the same policies of x.
+void print_operation(const Json& row, const std::string& op, const Json& variants) {
+  std::vector<std::pair<std::string, std::string>> lines;  // variants, policies
+  if (op == "linear" || op == "quantize_activation") {
+    for (const Json& policy : row["activations"]) {
+      const std::string &name = policy["name"].get_ref<const std::string&>(),
+                        names = names_of(variants, &policy["name"]);
+      if (op == "quantize_activation" && name.ends_with(kWeightOnly)) continue;
+      const auto same = std::ranges::find(lines, names, [](const auto& line) { return line.first; });
+      if (same == lines.end())
+        lines.emplace_back(names, name);
+      else
+        same->second += "  " + name;
+    }
+  } else {
+    lines.emplace_back(names_of(variants, nullptr), "");
+  }
+  std::string title = op == "quantize_activation" ? "activation" : op;
+  for (const auto& [names, policies] : lines) {
+    std::cout << "  " << title << std::string(12 - title.size(), ' ') << names << "\n";
+    if (lines.size() > 1) std::cout << "                for x " << policies << "\n";
+    title.clear();
+  }
+}
+
 // The first scheme of a family in full, the others in a line each, with their policies where they are others.
 void print(const Json& rows) {
   std::string family, policies;
@@ -90,16 +134,7 @@ void print(const Json& rows) {
     family = row["family"];
     std::cout << row["name"].get<std::string>() << ": " << row["summary"].get<std::string>() << "\n  from "
               << row["source"].get<std::string>() << "\n";
-    for (const auto& [op, variants] : row["operations"].items()) {
-      const std::string title = op == "quantize_activation" ? "activation" : op;
-      std::cout << "  " << title << std::string(12 - title.size(), ' ');
-      if (variants.empty()) std::cout << "none";
-      for (const Json& variant : variants) {
-        const std::string refusal = variant["refusal"];
-        std::cout << variant["name"].get<std::string>() << (refusal.empty() ? "  " : " (" + refusal + ")  ");
-      }
-      std::cout << "\n";
-    }
+    for (const auto& [op, variants] : row["operations"].items()) print_operation(row, op, variants);
     std::cout << "  layouts     ";
     for (const Json& layout : row["layouts"])
       std::cout << layout["name"].get<std::string>()
