@@ -328,10 +328,11 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
 
 bool known_generator(std::string_view name) {
   for (const std::string_view known :
-       {"noise",      "halfway", "zero_rows",  "extremes",      "all_codes",      "exact_sums", "one_hot",
-        "cancelling", "last_k",  "non_finite", "zero_points",   "tiny_scales",    "overflow",   "hard_x",
-        "tiles",      "large",   "not_sparse", "given_scales",  "panels",         "long",       "wide_bias",
-        "wide_y",     "wide_x",  "big_x",      "half_overflow", "half_subnormal", "rows",       "columns"})
+       {"noise",         "halfway",        "zero_rows", "extremes",   "all_codes",   "exact_sums",
+        "one_hot",       "cancelling",     "last_k",    "non_finite", "zero_points", "tiny_scales",
+        "overflow",      "hard_x",         "tiles",     "large",      "not_sparse",  "given_scales",
+        "panels",        "long",           "wide_bias", "wide_y",     "wide_x",      "big_x",
+        "half_overflow", "half_subnormal", "rows",      "columns",    "block_scales"})
     if (name == known) return true;
   return is_relation(name);
 }

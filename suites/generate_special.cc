@@ -109,6 +109,24 @@ void scale_parameters(Planes& planes, int even, int odd) {
   }
 }
 
+bool is_block_scale(std::string_view name, DType dtype) {
+  return name == "scale" && (dtype == DType::float8_e4m3fn || dtype == DType::float8_e8m0fnu);
+}
+
+// One for all of a row, so that no larger one hides what became of it. e4m3: the seven subnormals, the
+// largest, and one of every fourth exponent; e8m0: 2^-100 to 2^100.
+void spread_block_scales(const WeightShape& shape, Planes& planes) {
+  static constexpr uint8_t kE4m3[] = {1, 2, 3, 4, 5, 6, 7, 0x7E, 0x08, 0x29, 0x4A, 0x6B};
+  static constexpr uint8_t kE8m0[] = {27, 63, 97, 111, 112, 127, 142, 143, 144, 157, 191, 227};
+  for (Plane& plane : planes) {
+    if (!is_block_scale(plane.name, plane.dtype)) continue;
+    const auto& codes = plane.dtype == DType::float8_e4m3fn ? kE4m3 : kE8m0;
+    const size_t blocks = plane.bytes.size() / static_cast<size_t>(shape.n);
+    for (size_t i = 0; i < plane.bytes.size(); ++i)
+      plane.bytes[i] = static_cast<std::byte>(codes[i / blocks % std::size(codes)]);
+  }
+}
+
 void make_positive(DType dtype, std::vector<std::byte>& elements, double least) {
   for (uint64_t i = 0; i < elements.size() / dtype_bytes(dtype); ++i)
     store_float(dtype, elements, i, least + std::fabs(load_float(dtype, elements, i)));
@@ -169,6 +187,10 @@ bool carries(const Scheme& scheme, std::string_view generator, const WeightShape
     return has_plane(scheme, shape, "zero_point", DType::int8) ||
            has_plane(scheme, shape, "zero_points", DType::int32);
   if (generator == "tiny_scales") return shape.dtype != DType::float16 && has_wide_parameters(scheme, shape);
+  if (generator == "block_scales")
+    return shape.dtype != DType::float16 &&
+           std::ranges::any_of(scheme.plane_specs(shape),
+                               [](const PlaneSpec& spec) { return is_block_scale(spec.name, spec.dtype); });
   // Where a zero is added to the product, the parts overflow before the whole and cancel to NaN.
   if (generator == "overflow")
     return shape.dtype != DType::float16 && scheme.group() == 0 && shape.k >= 8 &&
@@ -200,6 +222,8 @@ bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& sy
   else if (generator == "tiny_scales")
     scale_parameters(input.planes, -60, -122),
         input.bias.clear();  // beside which nothing of these would show
+  else if (generator == "block_scales")
+    spread_block_scales(input.weight, input.planes), input.bias.clear();
   else if (generator == "given_scales")
     give_scale(input);
   else if (generator == "overflow" || generator == "half_overflow")

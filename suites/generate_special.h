@@ -25,6 +25,7 @@ bool carries(const Scheme& scheme, std::string_view generator, const WeightShape
 // zero_points  integer zero points over a byte's whole range, another in each row; so in linear of hard_x,
 //              and where a producer's forward never reads them
 // tiny_scales  scales (and zeros) times 2^-60 in even rows or groups, 2^-122 in odd ones
+// block_scales scales of blocks in e4m3 and e8m0, a row each: subnormals, the largest, exponents far from 0
 // given_scales the given scale of x is one that no quantizer finds; some of x is zero
 // overflow     answers of odd rows, sums of positive terms, beyond the largest finite number; even ones small
 // half_overflow  the same of float16

@@ -144,6 +144,13 @@ const std::vector<InputFamily>& families() {
        1},
       {"half_overflow", "float16 answers saturated that are infinite", {"linear"}, false, false, true, 1},
       {"half_subnormal", "subnormal float16 x taken for zero", {"linear"}, false, false, true, 1},
+      {"block_scales",
+       "a block's scale of one byte lost that is subnormal, or that float16 or a shift cannot hold",
+       {"linear"},
+       false,
+       false,
+       true,
+       1},
   };
   return table;
 }
@@ -166,6 +173,7 @@ std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Sh
   // of their bounds.
   if (generator == "zero_rows" || generator == "hard_x") return {5};
   if (generator == "given_scales") return given_scale_batches();
+  if (generator == "block_scales") return {1, 5};
   if ((generator == "tiles" || generator == "panels") && shape.first == kDecodeColumns) return {1};
   if (generator == "tiles") return {shape.first > 256 || shape.second > 2048 ? 2 : 37};
   if (generator == "panels") return {67};

@@ -32,7 +32,7 @@ float e8m0(uint8_t byte) {
   if (byte == 255 && (planted(dmx_nan_scale_is_infinity) || planted(lmx_nan_scale_is_infinity)))
     return __builtin_inff();
   if (byte == 0 && (planted(dmx_least_scale_is_zero) || planted(lmx_least_scale_is_zero))) return 0;
-  return scalar::e8m0_to_f32(byte);
+  return scalar::e8m0_to_f32(planted(lmx_scale_held_at_2_15) && byte > 142 && byte < 255 ? 142 : byte);
 }
 
 }  // namespace
@@ -59,6 +59,7 @@ Term nvfp4_term(const qcts_problem& p, int64_t n, int64_t k) {
   const uint8_t byte = source<uint8_t>(p, "scale")[block];
   float scale = scalar::e4m3fn_to_f32(byte);
   if (planted(dnv_nan_scale_is_480) && (byte & 0x7F) == 0x7F) scale = byte & 0x80 ? -480.0f : 480.0f;
+  if (planted(lnv_subnormal_scale_zero) && (byte & 0x78) == 0) scale = 0;
   if (planted(lnv_negative_scale_positive)) scale = std::fabs(scale);
   const double code = scalar::small_to_f32(nibble(p, "qdata", index, true), 2, 1);
   if (source(p, "per_tensor_scale") == nullptr || planted(dnv_whole_ignored)) return {code, scale, 0};
