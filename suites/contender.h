@@ -56,11 +56,15 @@ class KernelContender final : public Contender {
 
   void call(size_t copy) override;  // throws ProviderFault unless QCTS_OK
   size_t copies() const override { return remote_ ? remote_copies_ : problems_.size(); }
+  // One element in each row of a linear's x changes its sign before, untimed: an answer that is kept for an
+  // x, by place or by value, is of no use.
   double time_us(size_t first, size_t calls, bool rotate) override;
   KernelAnswer answer();  // of the last call
-  // The input as it is now, of the same sizes, at the places of copy 0; what was prepared stays, and the
-  // outputs are spoiled. Not for a kernel that is timed_by_provider().
+  // The input as it is now, of the same sizes, at the places of copy 0, which is prepared again; the outputs
+  // are spoiled. Not for a kernel that is timed_by_provider().
   void read_input_again();
+  // x of a linear as it is now: time_us() has changed it.
+  void copy_x_to(std::vector<std::byte>& x) const;
   // Of one copy, what a call has to read: the planes, or what prepare() made of them where that is less.
   uint64_t weight_bytes() const;
   uint64_t moved_bytes() const { return weight_bytes() + io_bytes_; }
@@ -76,8 +80,9 @@ class KernelContender final : public Contender {
  private:
   bool x_rotates() const { return op_ == "quantize" || op_ == "quantize_activation"; }
   void add_planes(size_t copies);
-  void prepare_one(qcts_problem& problem, std::byte* place);
+  void prepare_one(const qcts_problem& problem, std::byte* place);
   void prepare_all();
+  void stir_x();
 
   const qcts_kernel& kernel_;
   const KernelInput& input_;
@@ -94,7 +99,9 @@ class KernelContender final : public Contender {
   size_t remote_copies_ = 1;
   bool remote_timing_ = false;
   nlohmann::ordered_json provider_measures_ = nlohmann::ordered_json::object();
-  std::byte *x_ = nullptr, *y_ = nullptr;  // x: of copy 0
+  std::byte *x_ = nullptr, *prepared_ = nullptr;  // of copy 0
+  int64_t stirred_ = 0;
+  std::byte* y_ = nullptr;
   std::byte* workspace_ = nullptr;
   size_t y_bytes_ = 0;
 };

@@ -23,18 +23,27 @@ KernelInput empty_input(const Case& c) {
   return input;
 }
 
-// Data alone, of sizes that are there already.
-void fill_planes(uint64_t seed, KernelInput& input) {
-  Planes planes = random_planes(*input.scheme, input.weight, seed);
-  if (input.op == "unpack") planes = input.scheme->pack(planes, input.weight, input.layout);
-  input.planes = std::move(planes);
+// The data of an input whose operation, shape, policy and m are known. Another seed: other data of the same
+// sizes.
+void fill(uint64_t seed, KernelInput& input) {
+  const WeightShape& weight = input.weight;
+  const bool has_x = input.has_rows_of_x();
+  if (!input.scheme)
+    input.planes = {{"w",
+                     weight.dtype,
+                     {weight.n, weight.k},
+                     noise_bytes(seed, static_cast<size_t>(weight.n * weight.k), weight.dtype, 0x1p-3)}};
+  else if (input.op == "quantize" || input.op == "quantize_activation")
+    input.planes.clear();
+  else
+    input.planes = random_planes(*input.scheme, weight, seed);
+  if (input.op == "unpack") input.planes = input.scheme->pack(input.planes, weight, input.layout);
+  if (input.scheme && has_x)
+    for (Plane& plane : policy_planes(*input.scheme, weight, input.activation, false))
+      input.planes.push_back(std::move(plane));
+  if (input.op == "quantize") input.x = noise_weight_for(*input.scheme, weight, seed);
+  if (has_x) input.x = noise_bytes(seed + 1, static_cast<size_t>(input.m * weight.k), input.x_dtype);
 }
-void fill_x(uint64_t seed, KernelInput& input) {
-  input.x = input.op == "quantize"
-                ? noise_weight_for(*input.scheme, input.weight, seed)
-                : noise_bytes(seed + 1, static_cast<size_t>(input.m * input.weight.k), input.x_dtype);
-}
-bool reads_x(const KernelInput& input) { return input.op == "quantize" || input.has_rows_of_x(); }
 
 std::set<int64_t> sampled(int64_t count, int64_t most) {
   std::set<int64_t> rows;
@@ -48,25 +57,16 @@ std::set<int64_t> sampled(int64_t count, int64_t most) {
 KernelInput latency_input(const Case& c, uint64_t seed) {
   KernelInput input = empty_input(c);
   input.activation = c.activation;
-  input.m = input.has_rows_of_x() ? c.synthetic->m : 0;
-  if (c.op != "quantize" && c.op != "quantize_activation") fill_planes(seed, input);
-  if (input.has_rows_of_x())
-    for (Plane& plane : policy_planes(*c.scheme, input.weight, c.activation, false))
-      input.planes.push_back(std::move(plane));
-  if (reads_x(input)) fill_x(seed, input);
+  if (input.has_rows_of_x()) input.m = c.synthetic->m;
+  fill(seed, input);
   return input;
 }
 
 KernelInput dense_latency_input(const Case& c, uint64_t seed) {
   KernelInput input = empty_input(c);
   input.scheme = nullptr;
-  input.planes.push_back(
-      {"w",
-       input.weight.dtype,
-       {input.weight.n, input.weight.k},
-       noise_bytes(seed, static_cast<size_t>(input.weight.n * input.weight.k), input.weight.dtype, 0x1p-3)});
   input.m = c.synthetic->m;
-  fill_x(seed, input);
+  fill(seed, input);
   return input;
 }
 
@@ -91,10 +91,7 @@ std::string TimedKernel::make_and_verify(size_t copies) {
 }
 
 std::string TimedKernel::verify_anew(uint64_t seed) {
-  if (reads_x(input_))
-    fill_x(seed, input_);
-  else
-    fill_planes(seed, input_);
+  fill(seed, input_);
   contender_->read_input_again();
   contender_->call(0);
   return verify();
@@ -135,7 +132,8 @@ std::string TimedKernel::verify_linear(const KernelAnswer& answer) const {
          " sampled outputs are wrong: want " + compared.want + ", got " + compared.got + compared.problem;
 }
 
-std::string TimedKernel::verify() const {
+std::string TimedKernel::verify() {
+  contender_->copy_x_to(input_.x);
   const KernelAnswer answer = contender_->answer();
   if (input_.op == "linear") return verify_linear(answer);
   const Scheme& scheme = *input_.scheme;

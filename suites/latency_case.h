@@ -34,10 +34,10 @@ class TimedKernel {
   // Empty: right. Throws ProviderFault.
   std::string make_and_verify(size_t copies);
   // The same check on what the buffers hold now.
-  std::string verify() const;
-  // A call on another x at the same place (where the operation reads none, on other planes), and the same
-  // check: whoever knows an answer by the addresses that it was asked with gives the old one. Not for a
-  // kernel that is timed by its provider.
+  std::string verify();
+  // A call on other data at the same addresses, prepared again where that is done, and the same check:
+  // whoever knows an answer, or part of one, by where it was asked for gives the old one. Not for a kernel
+  // that is timed by its provider.
   std::string verify_anew(uint64_t seed);
   KernelContender& contender() { return *contender_; }
   // Multiplications and additions of a linear; 0 for the other operations.
