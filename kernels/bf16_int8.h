@@ -9,11 +9,13 @@
 #pragma once
 
 #include "kernels/bf16_linear.h"
+#include "kernels/int8_planes.h"
 
 namespace qcts::bf16 {
 namespace {
 
-template <bool kZeroPoints>
+// A Source is one of kernels/int8_planes.h.
+template <class Source, bool kZeroPoints = false>
 struct Int8Row {
   static constexpr int kStep = 2, kBytesPerK = kColumns;
   static constexpr int64_t kHeaderBytes = 4 * kColumns;
@@ -43,30 +45,26 @@ struct Int8Row {
 
   // Symmetric weights, the usual ones, are spared the subtraction.
   static void specialize(const uint8_t* header, const auto& use) {
+    if constexpr (!Source::kHasZeros) return use(Int8Row<Source, false>());
     __m512i any = _mm512_setzero_si512();
     for (int v = 0; v < kVectors; ++v)
       any = _mm512_or_si512(any, _mm512_loadu_si512(header + v * 4 * kLanes));
-    if (_mm512_test_epi32_mask(any, any) == 0) return use(Int8Row<false>());
-    use(Int8Row<true>());
+    if (_mm512_test_epi32_mask(any, any) == 0) return use(Int8Row<Source, false>());
+    use(Int8Row<Source, true>());
   }
 
   // 128 k at a time, so that both sides stay in L1.
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
-    const auto* qdata = static_cast<const int8_t*>(in_plane(p, "qdata"));
-    const auto* scale = static_cast<const char*>(in_plane(p, "scale"));
-    const auto* zero_point = static_cast<const int8_t*>(in_plane(p, "zero_point"));
+    const Source source(p);
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     uint8_t* codes = out + kHeaderBytes;
-    for (int64_t c = 0; c < columns; ++c) {
-      const int32_t zero = zero_point[first_n + c];
-      std::memcpy(out + 4 * c, &zero, 4);
-    }
     for (int64_t k0 = 0; k0 < p.k; k0 += 128)
-      for (int64_t c = 0; c < columns; ++c)
+      for (int64_t c = 0; c < columns; ++c) {
+        const int8_t* row = source.codes(first_n + c);
         for (int64_t k = k0; k < p.k && k < k0 + 128; ++k)
-          codes[k * kColumns + c] = static_cast<uint8_t>(qdata[(first_n + c) * p.k + k]);
-    std::memcpy(codes + layout.padded_group * kColumns, scale + 4 * first_n,
-                static_cast<size_t>(4 * columns));
+          codes[k * kColumns + c] = static_cast<uint8_t>(row[k]);
+      }
+    copy_row_parameters(source, first_n, columns, out, codes + layout.padded_group * kColumns);
   }
 };
 

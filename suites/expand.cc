@@ -182,11 +182,14 @@ class Expander {
 
   // Of which implementations the best is timed: a provider's. For a single row those that multiply tiles and
   // those that do not are best apart: a tile's work is the same for one row as for sixteen, and which reads
-  // weights faster no list can know for a processor on which its kernels were never timed.
+  // weights faster no list can know for a processor on which its kernels were never timed. For an x of
+  // another type than bfloat16 so are those that multiply pairs of that: most of them refuse it.
   static std::string rivals_of(const Case& c, const Implementation& implementation) {
-    const bool one_row = c.kind == Kind::latency && c.op == "linear" && c.synthetic->m == 1;
-    const bool tiles = std::string_view(implementation.kernel->variant) == "amx";
-    return implementation.provider + (one_row && tiles ? " tiles" : "");
+    if (c.kind != Kind::latency || c.op != "linear") return implementation.provider;
+    const std::string_view variant = implementation.kernel->variant;
+    const bool tiles = variant == "amx", pairs = tiles || variant == "avx512bf16";
+    if (pairs && c.synthetic->weight.dtype != DType::bfloat16) return implementation.provider + " pairs";
+    return implementation.provider + (c.synthetic->m == 1 && tiles ? " tiles" : "");
   }
 
   // One case for each implementation of (op, scheme).

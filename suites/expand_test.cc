@@ -221,8 +221,8 @@ TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
 }
 
-// Of each provider the best variant (tiles apart for a single row), cold and warm as cases of their own, no
-// scalar prefill, no emulated kernel, the weight in a dtype that its scheme takes.
+// Of each provider the best variant (tiles apart for a single row, pairs for a wide x), cold and warm as
+// cases of their own, no scalar prefill, no emulated kernel, the weight in a dtype that its scheme takes.
 TEST(Expand, TimesWhatThePlanNames) {
   const World world;
   Plan plan = load_plan(plan_path("latency"));
@@ -232,7 +232,9 @@ TEST(Expand, TimesWhatThePlanNames) {
   std::map<std::string, DType> dtypes;
   for (const Case& c : cases) {
     ASSERT_EQ(c.kind, Kind::latency);
-    if (c.op != "linear" || c.synthetic->m != 1 || c.variant() != "amx") ++implementations[c.id];
+    const bool wide = c.synthetic->weight.dtype == DType::float32, tiles = c.variant() == "amx";
+    if (c.op != "linear" || !(wide ? tiles || c.variant() == "avx512bf16" : tiles && c.synthetic->m == 1))
+      ++implementations[c.id];
     EXPECT_TRUE(c.id.ends_with(c.warm ? "_warm" : "_cold")) << c.id;
     EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id;
     EXPECT_FALSE(c.op == "linear" && c.synthetic->m >= kPrefillRows && c.variant() == "scalar") << c.id;
@@ -246,9 +248,8 @@ TEST(Expand, TimesWhatThePlanNames) {
 qcts_status always(const qcts_problem*, char*, size_t) { return QCTS_OK; }
 qcts_status nothing(const qcts_problem*) { return QCTS_OK; }
 
-// Where no list can know which of them reads a single row's weights faster, both are timed; of more rows the
-// first alone.
-TEST(Expand, TimesTilesAndVectorsApartForOneRow) {
+// The variants of a provider of four that the latency plan times, by rows of x.
+std::map<int64_t, std::set<std::string>> timed_variants(const char* family) {
   World world;
   qcts_kernel kernels[4] = {};
   const qcts_kernel* table[4];
@@ -257,7 +258,7 @@ TEST(Expand, TimesTilesAndVectorsApartForOneRow) {
     qcts_kernel& kernel = kernels[i];
     kernel.struct_size = sizeof kernel;
     kernel.op = QCTS_OP_LINEAR;
-    kernel.scheme = "int8_row";
+    kernel.scheme = family;
     kernel.variant = variants[i];
     kernel.numerics.struct_size = sizeof kernel.numerics;
     kernel.supports = always;
@@ -275,8 +276,21 @@ TEST(Expand, TimesTilesAndVectorsApartForOneRow) {
   for (const Case& c : world.expand_plan("latency"))
     if (c.implementation != nullptr && c.implementation->provider == "acme")
       timed[c.synthetic->m].insert(c.variant());
-  EXPECT_EQ(timed, (std::map<int64_t, std::set<std::string>>{
-                       {1, {"amx", "avx512bf16"}}, {16, {"amx"}}, {512, {"amx"}}}));
+  return timed;
+}
+
+// Where no list can know which of them reads a single row's weights faster, both are timed; of more rows the
+// first alone.
+TEST(Expand, TimesTilesAndVectorsApartForOneRow) {
+  EXPECT_EQ(timed_variants("int8_row"), (std::map<int64_t, std::set<std::string>>{
+                                            {1, {"amx", "avx512bf16"}}, {16, {"amx"}}, {512, {"amx"}}}));
+}
+
+// Of a float32 x: pairs of bfloat16 are likely to be refused.
+TEST(Expand, TimesWhatTakesAWideXBesidePairs) {
+  const std::set<std::string> both = {"amx", "avx512"};
+  EXPECT_EQ(timed_variants("tinyq"),
+            (std::map<int64_t, std::set<std::string>>{{1, both}, {16, both}, {512, both}}));
 }
 
 TEST(Expand, APrefillHasMoreOfTheBudget) {

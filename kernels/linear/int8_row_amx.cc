@@ -3,7 +3,8 @@
 #include "kernels/bf16_int8.h"
 
 const qcts_kernel qcts_kernel_linear_int8_row_amx =
-    qcts::bf16::linear_of<qcts_kernel_linear_int8_row_amx, qcts::bf16::Int8Row<false>, qcts::amx::ExactTiles>(
+    qcts::bf16::linear_of<qcts_kernel_linear_int8_row_amx, qcts::bf16::Int8Row<qcts::TorchaoRows>,
+                          qcts::amx::ExactTiles>(
         "int8_row",
         "bytes made tiles of bfloat16 while others are multiplied for m <= 16, 512 k at a time "
         "above; bound by reading weights, then by tile multiplications");

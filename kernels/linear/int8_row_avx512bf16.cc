@@ -9,7 +9,7 @@ using namespace qcts::avx512bf16;
 }  // namespace
 
 const qcts_kernel qcts_kernel_linear_int8_row_avx512bf16 =
-    linear_of<qcts_kernel_linear_int8_row_avx512bf16, Int8Row<false>, TallPairs>(
+    linear_of<qcts_kernel_linear_int8_row_avx512bf16, Int8Row<qcts::TorchaoRows>, TallPairs>(
         "int8_row",
         "64 columns a block, made bfloat16 in registers for m <= 12, to a panel above; bound by reading "
         "weights, then by the multiplications");

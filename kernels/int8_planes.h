@@ -1,0 +1,76 @@
+// Where the planes of the int8 schemes of one scale a row have what `linear` needs, for the vector variants
+// that cut weights into blocks of their own; every function has internal linkage.
+//   codes(n)             k of them
+//   scale(n), zero(n)    zero is subtracted from a code; kHasZeros: it may be other than 0
+#pragma once
+
+#include <immintrin.h>
+
+#include "kernels/entry.h"
+
+namespace qcts {
+namespace {
+
+// int8_row.
+struct TorchaoRows {
+  static constexpr bool kHasZeros = true;
+  int64_t k;
+  const int8_t *qdata, *zero_point;
+  const char* scales;
+  explicit TorchaoRows(const qcts_problem& problem)
+      : k(problem.k),
+        qdata(static_cast<const int8_t*>(in_plane(problem, "qdata"))),
+        zero_point(static_cast<const int8_t*>(in_plane(problem, "zero_point"))),
+        scales(static_cast<const char*>(in_plane(problem, "scale"))) {}
+
+  const int8_t* codes(int64_t n) const { return qdata + n * k; }
+  int32_t zero(int64_t n) const { return zero_point[n]; }
+  float scale(int64_t n) const {
+    float value;
+    std::memcpy(&value, scales + 4 * n, 4);
+    return value;
+  }
+};
+
+// tinyq: scales in the weight's dtype; W8A32 has zero points, which its forward does not read.
+struct TinyqRows {
+  static constexpr bool kHasZeros = false;
+  int64_t k;
+  uint32_t dtype;
+  const int8_t* int8_weights;
+  const char* scales;
+  explicit TinyqRows(const qcts_problem& problem)
+      : k(problem.k),
+        dtype(problem.w_dtype),
+        int8_weights(static_cast<const int8_t*>(in_plane(problem, "int8_weights"))),
+        scales(static_cast<const char*>(in_plane(problem, "scales"))) {}
+
+  const int8_t* codes(int64_t n) const { return int8_weights + n * k; }
+  static int32_t zero(int64_t) { return 0; }
+  float scale(int64_t n) const {
+    if (dtype == QCTS_F32) {
+      float value;
+      std::memcpy(&value, scales + 4 * n, 4);
+      return value;
+    }
+    uint16_t bits;
+    std::memcpy(&bits, scales + 2 * n, 2);
+    if (dtype == QCTS_F16) return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits)));
+    return __builtin_bit_cast(float, static_cast<uint32_t>(bits) << 16);
+  }
+};
+
+// Of `columns` rows of the weight from first_n on: zeros (int32) and scales, one behind the other.
+template <class Source>
+void copy_row_parameters(const Source& source, int64_t first_n, int64_t columns, uint8_t* zeros,
+                         uint8_t* scales) {
+  for (int64_t c = 0; c < columns; ++c) {
+    const int32_t zero = source.zero(first_n + c);
+    const float scale = source.scale(first_n + c);
+    std::memcpy(zeros + 4 * c, &zero, 4);
+    std::memcpy(scales + 4 * c, &scale, 4);
+  }
+}
+
+}  // namespace
+}  // namespace qcts

@@ -1,0 +1,8 @@
+// Layout and limits: kernels/avx512_int8_rows.h.
+#include "kernels/avx512_int8_rows.h"
+
+const qcts_kernel qcts_kernel_linear_tinyq_avx512 =
+    qcts::avx512::linear_of<qcts_kernel_linear_tinyq_avx512, qcts::avx512::Int8Row<qcts::TinyqRows>>(
+        "tinyq",
+        "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, "
+        "then by fma");
