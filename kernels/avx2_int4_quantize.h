@@ -239,6 +239,7 @@ void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const
     return _mm256_castsi256_si128(join_pairs(pairs, pairs));
   };
   if (i + 32 <= count) {
+    fetch_rows<32 * kBytes>(at + i * kBytes, row_bytes);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i / 2), thirty_two(at + i * kBytes));
     i += 32;
   }

@@ -1,86 +1,236 @@
-// int4_plain_scalar.cc, eight elements at a time: two passes over a group that stays in cache, bound by one
-// division for eight codes. Groups are multiples of eight.
+// MSLK's int4_row_quantize_zp and int4_row_quantize as int4_plain_scalar.cc has them, all steps in float32.
+//
+// Three passes over up to 32 groups of a row, which stay in L1: ranges, of 16-bit floats as the integers of
+// their bits; parameters of eight groups at once; codes. A code is round(v / scale): a product with the
+// reciprocal and one step of Newton's, two fused operations, in place of the quotient. They round to the same
+// integer: of every significand of a scale and every tie i + 1/2 below 16, the seven floats v around that tie
+// were divided and compared, which are all that an error of 2^-45 could turn. 32 elements take 31 operations,
+// none of them a branch: in bfloat16 one of 17 groups of 32 has a true tie, too many to foresee.
 #include <math.h>
 
 #include "kernels/avx2_blocks.h"
+#include "kernels/avx2_int4_quantize.h"
 
 namespace {
 
 using namespace qcts::avx2;
 
-struct PlainGroup {
-  float scale, zero, least;
+constexpr float kLeastRange = 1e-6f;
+
+// 32 groups of a row; `least` is subtracted from an element, which is then counted in scales.
+struct PlainGroups {
+  alignas(32) float least[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
+  uint32_t tame;  // a bit a group: a reciprocal is as good as its scale
 };
 
-// Least and greatest of eight floats.
-float least_of8(__m256 value) {
-  __m128 least = _mm_min_ps(_mm256_castps256_ps128(value), _mm256_extractf128_ps(value, 1));
-  least = _mm_min_ps(least, _mm_movehl_ps(least, least));
-  return _mm_cvtss_f32(_mm_min_ss(least, _mm_movehdup_ps(least)));
-}
-float greatest_of8(__m256 value) { return -least_of8(_mm256_sub_ps(_mm256_set1_ps(-0.0f), value)); }
-
-PlainGroup plain_group(const qcts_problem& p, const char* from, bool symmetric) {
-  const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
-  __m256 low = load8(p.w_dtype, from), high = low, nan = _mm256_cmp_ps(low, low, _CMP_UNORD_Q);
-  for (int64_t k = kLanes; k < p.group; k += kLanes) {
-    const __m256 w = load8(p.w_dtype, from + k * bytes);
-    low = _mm256_min_ps(low, w);
-    high = _mm256_max_ps(high, w);
-    nan = _mm256_or_ps(nan, _mm256_cmp_ps(w, w, _CMP_UNORD_Q));
+// Ranges of eight groups, of which `count` are there. NaN if an element is.
+struct Ends {
+  __m256 least, most;
+};
+template <uint32_t kDtype>
+Ends ends_of(const char* at, int64_t count, int64_t group) {
+  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
+  alignas(32) char least[kLanes * kBytes] = {}, most[kLanes * kBytes] = {};
+  for (int64_t g = 0; g < count; ++g) {
+    const char* from = at + g * group * kBytes;
+    if constexpr (kDtype == QCTS_F32)
+      wide_range(from, group, reinterpret_cast<float*>(least) + g, reinterpret_cast<float*>(most) + g);
+    else
+      narrow_range(from, group, reinterpret_cast<uint16_t*>(least) + g,
+                   reinterpret_cast<uint16_t*>(most) + g);
   }
-  if (_mm256_movemask_ps(nan) != 0) return {NAN, symmetric ? 0 : NAN, symmetric ? 0 : NAN};
-  const float least = least_of8(low), most = greatest_of8(high);
-  const float size = symmetric ? (fabsf(least) < fabsf(most) ? fabsf(most) : fabsf(least)) : most - least;
-  const float scale = (size < 1e-6f ? 1e-6f : size) / (symmetric ? 8.0f : 15.0f);
-  if (symmetric) return {scale, 0, 0};
-  return {scale, least + scale * 8.0f, least};
+  return {load8(kDtype, least), load8(kDtype, most)};
 }
-
-// Eight codes as int32, in four bits. `first`: the least step, which becomes the code -8.
-[[gnu::always_inline]] inline __m256i plain_codes(__m256 w, __m256 least, __m256 scale, __m256 first) {
-  const __m256 steps = _mm256_round_ps(_mm256_div_ps(_mm256_sub_ps(w, least), scale),
-                                       _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  const __m256 number = _mm256_cmp_ps(steps, steps, _CMP_ORD_Q);
-  const __m256 kept = _mm256_min_ps(_mm256_max_ps(steps, first), _mm256_add_ps(first, _mm256_set1_ps(15)));
-  const __m256 code = _mm256_sub_ps(_mm256_sub_ps(kept, first), _mm256_set1_ps(8));
-  return _mm256_and_si256(_mm256_cvtps_epi32(_mm256_and_ps(code, number)), _mm256_set1_epi32(15));
-}
-
-void quantize_plain_group(const qcts_problem& p, const char* from, const PlainGroup& group, bool symmetric,
-                          uint8_t* pairs) {
-  const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
-  const __m256 least = _mm256_set1_ps(group.least), scale = _mm256_set1_ps(group.scale),
-               first = _mm256_set1_ps(symmetric ? -8.0f : 0.0f);
-  const auto eight = [&](int64_t k) {
-    return plain_codes(load8(p.w_dtype, from + k * bytes), least, scale, first);
-  };
-  int64_t k = 0;
-  for (; k + 32 <= p.group; k += 32)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(pairs + k / 2),
-                     pairs_of(narrow_to_bytes(eight(k), eight(k + 8), eight(k + 16), eight(k + 24))));
-  for (; k < p.group; k += kLanes) {
-    const __m256i some = eight(k);
-    const __m128i bytes_of_some = pairs_of(narrow_to_bytes(some, some, some, some));
-    std::memcpy(pairs + k / 2, &bytes_of_some, 4);
+// The same of eight whole groups of 16-bit floats, multiples of 32: reduced together.
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline Ends ends_of_eight(const char* at, int64_t group) {
+  const auto signed_max = [](__m256i a, __m256i b) { return _mm256_max_epi16(a, b); };
+  __m256i tops[kLanes], bottoms[kLanes];
+#pragma GCC unroll 8
+  for (int g = 0; g < kLanes; ++g) {
+    const auto* from = reinterpret_cast<const __m256i*>(at + g * group * 2);
+    __m256i top = _mm256_loadu_si256(from), bottom = top;
+    for (int64_t i = 1; i < group / 16; ++i) {
+      const __m256i words = _mm256_loadu_si256(from + i);
+      top = signed_max(top, words);
+      bottom = _mm256_max_epu16(bottom, words);
+    }
+    tops[g] = top;
+    bottoms[g] = bottom;
   }
+  const Ends ends = {reduce_eight<kDtype>(bottoms, unsigned_max<kDtype>),
+                     reduce_eight<kDtype>(tops, signed_max)};
+  // Where all of a group have one sign, one end is wanting.
+  if (_mm256_movemask_ps(_mm256_andnot_ps(ends.most, ends.least)) == 0xFF) return ends;
+  return ends_of<kDtype>(at, kLanes, group);
+}
+
+// Scales and zeros of eight groups, into their tiles too.
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline void choose_plain(const Ends& ends, bool symmetric, int64_t g,
+                                                PlainGroups* groups, char* scales, char* zeros) {
+  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
+  const __m256 sign = _mm256_set1_ps(-0.0f), nan = _mm256_cmp_ps(ends.least, ends.most, _CMP_UNORD_Q);
+  const __m256 size =
+      symmetric ? _mm256_max_ps(_mm256_andnot_ps(sign, ends.least), _mm256_andnot_ps(sign, ends.most))
+                : _mm256_sub_ps(ends.most, ends.least);
+  const __m256 scale = _mm256_blendv_ps(_mm256_div_ps(_mm256_max_ps(_mm256_set1_ps(kLeastRange), size),
+                                                      _mm256_set1_ps(symmetric ? 8.0f : 15.0f)),
+                                        _mm256_set1_ps(NAN), nan);
+  const __m256 least = symmetric ? _mm256_setzero_ps() : ends.least;
+  const __m256 zero = symmetric
+                          ? _mm256_setzero_ps()
+                          : _mm256_blendv_ps(_mm256_add_ps(least, _mm256_mul_ps(scale, _mm256_set1_ps(8))),
+                                             _mm256_set1_ps(NAN), nan);
+  _mm256_store_ps(groups->least + g, _mm256_blendv_ps(least, zero, nan));
+  _mm256_store_ps(groups->scale + g, scale);
+  _mm256_store_ps(groups->reciprocal + g, _mm256_div_ps(_mm256_set1_ps(1), scale));
+  groups->tame |=
+      static_cast<uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps(scale, _mm256_set1_ps(0x1p100f), _CMP_LT_OQ)))
+      << g;
+  store8(kDtype, scales + g * kBytes, scale);
+  store8(kDtype, zeros + g * kBytes, zero);
+}
+
+struct PlainScale {
+  __m256 least, scale, reciprocal;
+  __m256i first;  // what the code -8 is short of 0, 16 bits each
+};
+
+// 16 elements in order, as two vectors of which packing makes them so.
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline void load_16(const char* at, __m256 (&out)[2]) {
+  if (kDtype == QCTS_BF16) {
+    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
+                  zero = _mm256_setzero_si256();
+    out[0] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, words));
+    out[1] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, words));
+    return;
+  }
+  const __m256 a = load8(kDtype, at), b = load8(kDtype, at + (kDtype == QCTS_F32 ? 32 : 16));
+  out[0] = _mm256_permute2f128_ps(a, b, 0x20);
+  out[1] = _mm256_permute2f128_ps(a, b, 0x31);
+}
+
+// Codes of 16 elements as integers of 16 bits; NaN becomes the code 0, which is 8 here.
+template <bool kTame>
+[[gnu::always_inline]] inline __m256i plain_codes(const __m256 (&w)[2], const PlainScale& by) {
+  __m256i steps[2], nan[2];
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    const __m256 v = _mm256_sub_ps(w[i], by.least);
+    if (kTame) {
+      const __m256 near = _mm256_mul_ps(v, by.reciprocal);
+      steps[i] =
+          _mm256_cvtps_epi32(_mm256_fmadd_ps(_mm256_fnmadd_ps(near, by.scale, v), by.reciprocal, near));
+      continue;
+    }
+    const __m256 quotient = _mm256_div_ps(v, by.scale);
+    nan[i] = _mm256_castps_si256(_mm256_cmp_ps(quotient, quotient, _CMP_UNORD_Q));
+    steps[i] =
+        _mm256_cvtps_epi32(_mm256_max_ps(_mm256_min_ps(quotient, _mm256_set1_ps(16)), _mm256_set1_ps(-16)));
+  }
+  const __m256i codes = _mm256_add_epi16(_mm256_packs_epi32(steps[0], steps[1]), by.first);
+  if (kTame) return codes;
+  return _mm256_blendv_epi8(codes, _mm256_set1_epi16(8), _mm256_packs_epi32(nan[0], nan[1]));
+}
+
+// Two codes a 16-bit lane, the even one in the low nibble, of 32 elements: 0-7 16-23 | 8-15 24-31.
+template <uint32_t kDtype, bool kTame>
+[[gnu::always_inline]] inline __m256i plain_pairs(const char* at, const PlainScale& by) {
+  __m256 w[2][2];
+  load_16<kDtype>(at, w[0]);
+  load_16<kDtype>(at + (kDtype == QCTS_F32 ? 64 : 32), w[1]);
+  const __m256i bytes = _mm256_min_epu8(
+      _mm256_packus_epi16(plain_codes<kTame>(w[0], by), plain_codes<kTame>(w[1], by)), _mm256_set1_epi8(15));
+  return _mm256_maddubs_epi16(_mm256_xor_si256(bytes, _mm256_set1_epi8(8)), _mm256_set1_epi16(0x1001));
+}
+
+// The last elements of a group, less than 32.
+template <uint32_t kDtype, bool kTame>
+[[gnu::noinline]] void quantize_plain_rest(const char* at, int64_t count, const PlainScale& by,
+                                           uint8_t* out) {
+  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
+  char rest[32 * kBytes] = {};
+  std::memcpy(rest, at, static_cast<size_t>(count * kBytes));
+  const __m256i pairs = plain_pairs<kDtype, kTame>(rest, by);
+  const __m128i joined = _mm256_castsi256_si128(join_pairs(pairs, pairs));
+  std::memcpy(out, &joined, static_cast<size_t>(count / 2));
+}
+
+template <uint32_t kDtype, bool kTame>
+[[gnu::always_inline]] inline void quantize_plain_group(const char* at, int64_t row_bytes, int64_t count,
+                                                        const PlainScale& by, uint8_t* out) {
+  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
+  int64_t i = 0;
+  for (; i + 64 <= count; i += 64) {
+    fetch_rows<64 * kBytes>(at + i * kBytes, row_bytes);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i / 2),
+                        join_pairs(plain_pairs<kDtype, kTame>(at + i * kBytes, by),
+                                   plain_pairs<kDtype, kTame>(at + (i + 32) * kBytes, by)));
+  }
+  if (i + 32 <= count) {
+    fetch_rows<32 * kBytes>(at + i * kBytes, row_bytes);
+    const __m256i pairs = plain_pairs<kDtype, kTame>(at + i * kBytes, by);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i / 2),
+                     _mm256_castsi256_si128(join_pairs(pairs, pairs)));
+    i += 32;
+  }
+  if (i < count) quantize_plain_rest<kDtype, kTame>(at + i * kBytes, count - i, by, out + i / 2);
+}
+
+// `count` groups of a row, at most a tile's.
+template <uint32_t kDtype>
+void quantize_plain_groups(const char* at, int64_t row_bytes, int64_t count, int64_t group, bool symmetric,
+                           char* scales, char* zeros, uint8_t* out) {
+  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
+  PlainGroups groups;
+  groups.tame = 0;
+  for (int64_t g = 0; g < count; g += kLanes) {
+    const char* from = at + g * group * kBytes;
+    const int64_t some = count - g < kLanes ? count - g : kLanes;
+    Ends ends;
+    if constexpr (kDtype == QCTS_F32)
+      ends = ends_of<kDtype>(from, some, group);
+    else
+      ends = some == kLanes && group % 16 == 0 ? ends_of_eight<kDtype>(from, group)
+                                               : ends_of<kDtype>(from, some, group);
+    choose_plain<kDtype>(ends, symmetric, g, &groups, scales, zeros);
+  }
+  for (int64_t g = 0; g < count; ++g) {
+    const PlainScale by = {_mm256_set1_ps(groups.least[g]), _mm256_set1_ps(groups.scale[g]),
+                           _mm256_set1_ps(groups.reciprocal[g]), _mm256_set1_epi16(symmetric ? 8 : 0)};
+    const char* from = at + g * group * kBytes;
+    uint8_t* to = out + g * group / 2;
+    if ((groups.tame >> g & 1) != 0)
+      quantize_plain_group<kDtype, true>(from, row_bytes, group, by, to);
+    else
+      quantize_plain_group<kDtype, false>(from, row_bytes, group, by, to);
+  }
+}
+
+template <uint32_t kDtype>
+void quantize_plain_dtype(const qcts_problem& p, int64_t first, int64_t last) {
+  constexpr int kBytes = kDtype == QCTS_F32 ? 4 : 2;
+  auto* qdata = static_cast<uint8_t*>(qcts::out_plane(p, "qdata"));
+  const bool symmetric = qcts::scheme_name_has(p, "_sym");
+  ParameterTile<kBytes> scales, zeros;
+  for_tiles(first, last, p.k / p.group, [&](const Tile& tile) {
+    for (int64_t row = 0; row < tile.rows; ++row) {
+      const int64_t n = tile.first_n + row, k = tile.first_group * p.group;
+      quantize_plain_groups<kDtype>(static_cast<const char*>(p.x) + n * p.ldx_bytes + k * kBytes, p.ldx_bytes,
+                                    tile.groups, p.group, symmetric, scales.at(row, 0), zeros.at(row, 0),
+                                    qdata + (n * p.k + k) / 2);
+    }
+    store_tile(tile, &scales, p.n, qcts::out_plane(p, "scale"));
+    store_tile(tile, &zeros, p.n, qcts::out_plane(p, "zero_point"));
+  });
 }
 
 void quantize_int4_plain(const qcts_problem& p, int64_t first, int64_t last) {
-  auto* pairs = static_cast<uint8_t*>(qcts::out_plane(p, "qdata"));
-  auto *scales = static_cast<char*>(qcts::out_plane(p, "scale")),
-       *zeros = static_cast<char*>(qcts::out_plane(p, "zero_point"));
-  const bool symmetric = qcts::scheme_name_has(p, "_sym");
-  const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
-  for (int64_t n = first; n < last; ++n)
-    for (int64_t k = 0; k < p.k; k += p.group) {
-      const char* from = static_cast<const char*>(p.x) + n * p.ldx_bytes + k * bytes;
-      const PlainGroup group = plain_group(p, from, symmetric);
-      const int64_t at = (k / p.group * p.n + n) * bytes;
-      store_some(p.w_dtype, scales + at, _mm256_set1_ps(group.scale), 1);
-      store_some(p.w_dtype, zeros + at, _mm256_set1_ps(group.zero), 1);
-      quantize_plain_group(p, from, group, symmetric, pairs + (n * p.k + k) / 2);
-    }
+  if (p.w_dtype == QCTS_F32) return quantize_plain_dtype<QCTS_F32>(p, first, last);
+  if (p.w_dtype == QCTS_F16) return quantize_plain_dtype<QCTS_F16>(p, first, last);
+  quantize_plain_dtype<QCTS_BF16>(p, first, last);
 }
 
 }  // namespace
@@ -88,4 +238,4 @@ void quantize_int4_plain(const qcts_problem& p, int64_t first, int64_t last) {
 const qcts_kernel qcts_kernel_quantize_int4_plain_avx2 =
     qcts::exact_rows<qcts_kernel_quantize_int4_plain_avx2, quantize_int4_plain>(
         QCTS_OP_QUANTIZE, "int4_plain", "avx2",
-        "two passes a group, the second in cache; bound by one division for eight codes");
+        "ranges, parameters and codes in three passes over 32 groups; bound by an operation an element");
