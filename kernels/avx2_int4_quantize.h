@@ -10,6 +10,7 @@
 
 #include "kernels/avx2_columns.h"
 #include "kernels/avx2_quantize.h"
+#include "kernels/avx2_ranges.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -38,71 +39,9 @@ template <uint32_t kDtype>
 
 // 32 groups of a row.
 struct Int4Groups {
-  alignas(32) char least[4 * kTileGroups], most[4 * kTileGroups];  // of the dtype
   alignas(32) float low[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
   uint32_t finite, tame;  // a bit a group: has codes other than 0; what bf16_rounded asks for
 };
-
-[[gnu::always_inline]] inline uint32_t least_bits(__m128i words) {
-  return static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_minpos_epu16(words))) & 0xFFFF;
-}
-[[gnu::always_inline]] inline __m256i words_at(const char* at, int64_t i, int64_t count) {
-  const auto* from = reinterpret_cast<const __m256i*>(at + 2 * i);
-  if (i + 16 <= count) return _mm256_loadu_si256(from);
-  return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-}
-
-// Range of 16-bit floats, as their bits. Of positive ones, the greatest integer is the greatest number; of
-// negative ones the greatest unsigned integer is the least. One of them is NaN if an element is. False where
-// all have one sign: then one end is wanting.
-[[gnu::always_inline]] inline bool range_of_ends(__m256i top, __m256i bottom, uint16_t* least,
-                                                 uint16_t* most) {
-  const __m128i tops = _mm_max_epi16(_mm256_castsi256_si128(top), _mm256_extracti128_si256(top, 1));
-  const __m128i bottoms = _mm_max_epu16(_mm256_castsi256_si128(bottom), _mm256_extracti128_si256(bottom, 1));
-  *most = static_cast<uint16_t>(least_bits(_mm_xor_si128(tops, _mm_set1_epi16(0x7FFF))) ^ 0x7FFF);
-  *least = static_cast<uint16_t>(least_bits(_mm_xor_si128(bottoms, _mm_set1_epi16(-1))) ^ 0xFFFF);
-  return *most < 0x8000 && *least >= 0x8000;
-}
-
-[[gnu::always_inline]] inline void narrow_range(const char* at, int64_t count, uint16_t* least,
-                                                uint16_t* most) {
-  __m256i top = words_at(at, 0, count), bottom = top;
-  const auto add = [&](int64_t i) {
-    const __m256i words = words_at(at, i, count);
-    top = _mm256_max_epi16(top, words);
-    bottom = _mm256_max_epu16(bottom, words);
-  };
-  int64_t i = 16;
-  for (; i + 48 <= count; i += 48) add(i), add(i + 16), add(i + 32);
-  for (; i < count; i += 16) add(i);
-  if (range_of_ends(top, bottom, least, most)) return;
-  // The one nearest to zero is the least unsigned integer.
-  __m256i near = words_at(at, 0, count);
-  for (i = 16; i < count; i += 16) near = _mm256_min_epu16(near, words_at(at, i, count));
-  const auto nearest = static_cast<uint16_t>(
-      least_bits(_mm_min_epu16(_mm256_castsi256_si128(near), _mm256_extracti128_si256(near, 1))));
-  *(*most < 0x8000 ? least : most) = nearest;
-}
-
-[[gnu::always_inline]] inline void wide_range(const char* at, int64_t count, float* least, float* most) {
-  __m256 low = load8(QCTS_F32, at), high = low, nan = _mm256_cmp_ps(low, low, _CMP_UNORD_Q);
-  for (int64_t i = kLanes; i < count; i += kLanes) {
-    const __m256 x = load8(QCTS_F32, at + 4 * i);
-    low = _mm256_min_ps(low, x);
-    high = _mm256_max_ps(high, x);
-    nan = _mm256_or_ps(nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
-  }
-  float lows[kLanes], highs[kLanes];
-  _mm256_storeu_ps(lows, low);
-  _mm256_storeu_ps(highs, high);
-  *least = lows[0];
-  *most = highs[0];
-  for (int i = 1; i < kLanes; ++i) {
-    *least = lows[i] < *least ? lows[i] : *least;
-    *most = highs[i] > *most ? highs[i] : *most;
-  }
-  if (_mm256_movemask_ps(nan) != 0) *least = *most = __builtin_nanf("");
-}
 
 // Eight of each, in turn. Both are values of the dtype, so a bfloat16 is the upper half of a float.
 template <uint32_t kDtype>
@@ -129,11 +68,10 @@ template <uint32_t kDtype>
 
 // Scales and zeros of groups [g, g + 8), into `pairs` too.
 template <uint32_t kDtype>
-[[gnu::always_inline]] inline void choose_int4(float least_scale, int64_t g, Int4Groups* groups,
-                                               char* pairs) {
+[[gnu::always_inline]] inline void choose_int4(const Ends& ends, float least_scale, int64_t g,
+                                               Int4Groups* groups, char* pairs) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
-  const __m256 least = load8(kDtype, groups->least + g * kBytes),
-               most = load8(kDtype, groups->most + g * kBytes), eight = _mm256_set1_ps(8);
+  const __m256 least = ends.least, most = ends.most, eight = _mm256_set1_ps(8);
   const __m256 steps =
       rounded<kDtype>(_mm256_div_ps(rounded<kDtype>(_mm256_sub_ps(most, least)), _mm256_set1_ps(15)));
   const __m256 nan = _mm256_cmp_ps(least, most, _CMP_UNORD_Q);
@@ -275,19 +213,9 @@ void quantize_int4_groups(const char* at, int64_t row_bytes, int64_t count, int6
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
   Int4Groups groups;
   groups.finite = groups.tame = 0;
-  for (int64_t g = 0; g < count; ++g) {
-    const char* from = at + g * group * kBytes;
-    if constexpr (kDtype == QCTS_F32)
-      wide_range(from, group, reinterpret_cast<float*>(groups.least) + g,
-                 reinterpret_cast<float*>(groups.most) + g);
-    else
-      Parts::narrow_range(from, group, reinterpret_cast<uint16_t*>(groups.least) + g,
-                          reinterpret_cast<uint16_t*>(groups.most) + g);
-  }
-  const int64_t end = (count + kLanes - 1) / kLanes * kLanes;
-  std::memset(groups.least + count * kBytes, 0, static_cast<size_t>((end - count) * kBytes));
-  std::memset(groups.most + count * kBytes, 0, static_cast<size_t>((end - count) * kBytes));
-  for (int64_t g = 0; g < end; g += kLanes) choose_int4<kDtype>(least_scale, g, &groups, pairs);
+  for (int64_t g = 0; g < count; g += kLanes)
+    choose_int4<kDtype>(ends_of<Parts, kDtype>(at + g * group * kBytes, count - g, group), least_scale, g,
+                        &groups, pairs);
   uint32_t left = UINT32_MAX >> (kTileGroups - count);
   if constexpr (kDtype == QCTS_BF16)
     left &= ~Parts::quantize_groups(at, row_bytes, group, left & groups.tame, groups, out);

@@ -23,48 +23,6 @@ struct PlainGroups {
   uint32_t tame;  // a bit a group: a reciprocal is as good as its scale
 };
 
-// Ranges of eight groups, of which `count` are there. NaN if an element is.
-struct Ends {
-  __m256 least, most;
-};
-template <uint32_t kDtype>
-Ends ends_of(const char* at, int64_t count, int64_t group) {
-  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
-  alignas(32) char least[kLanes * kBytes] = {}, most[kLanes * kBytes] = {};
-  for (int64_t g = 0; g < count; ++g) {
-    const char* from = at + g * group * kBytes;
-    if constexpr (kDtype == QCTS_F32)
-      wide_range(from, group, reinterpret_cast<float*>(least) + g, reinterpret_cast<float*>(most) + g);
-    else
-      narrow_range(from, group, reinterpret_cast<uint16_t*>(least) + g,
-                   reinterpret_cast<uint16_t*>(most) + g);
-  }
-  return {load8(kDtype, least), load8(kDtype, most)};
-}
-// The same of eight whole groups of 16-bit floats, multiples of 32: reduced together.
-template <uint32_t kDtype>
-[[gnu::always_inline]] inline Ends ends_of_eight(const char* at, int64_t group) {
-  const auto signed_max = [](__m256i a, __m256i b) { return _mm256_max_epi16(a, b); };
-  __m256i tops[kLanes], bottoms[kLanes];
-#pragma GCC unroll 8
-  for (int g = 0; g < kLanes; ++g) {
-    const auto* from = reinterpret_cast<const __m256i*>(at + g * group * 2);
-    __m256i top = _mm256_loadu_si256(from), bottom = top;
-    for (int64_t i = 1; i < group / 16; ++i) {
-      const __m256i words = _mm256_loadu_si256(from + i);
-      top = signed_max(top, words);
-      bottom = _mm256_max_epu16(bottom, words);
-    }
-    tops[g] = top;
-    bottoms[g] = bottom;
-  }
-  const Ends ends = {reduce_eight<kDtype>(bottoms, unsigned_max<kDtype>),
-                     reduce_eight<kDtype>(tops, signed_max)};
-  // Where all of a group have one sign, one end is wanting.
-  if (_mm256_movemask_ps(_mm256_andnot_ps(ends.most, ends.least)) == 0xFF) return ends;
-  return ends_of<kDtype>(at, kLanes, group);
-}
-
 // Scales and zeros of eight groups, into their tiles too.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void choose_plain(const Ends& ends, bool symmetric, int64_t g,
@@ -188,14 +146,8 @@ void quantize_plain_groups(const char* at, int64_t row_bytes, int64_t count, int
   groups.tame = 0;
   for (int64_t g = 0; g < count; g += kLanes) {
     const char* from = at + g * group * kBytes;
-    const int64_t some = count - g < kLanes ? count - g : kLanes;
-    Ends ends;
-    if constexpr (kDtype == QCTS_F32)
-      ends = ends_of<kDtype>(from, some, group);
-    else
-      ends = some == kLanes && group % 16 == 0 ? ends_of_eight<kDtype>(from, group)
-                                               : ends_of<kDtype>(from, some, group);
-    choose_plain<kDtype>(ends, symmetric, g, &groups, scales, zeros);
+    choose_plain<kDtype>(ends_of<Int4Parts, kDtype>(from, count - g, group), symmetric, g, &groups, scales,
+                         zeros);
   }
   for (int64_t g = 0; g < count; ++g) {
     const PlainScale by = {_mm256_set1_ps(groups.least[g]), _mm256_set1_ps(groups.scale[g]),
