@@ -44,13 +44,14 @@ struct Int8Row {
   }
 
   // Symmetric weights, the usual ones, are spared the subtraction.
-  static void specialize(const uint8_t* header, const auto& use) {
-    if constexpr (!Source::kHasZeros) return use(Int8Row<Source, false>());
-    __m512i any = _mm512_setzero_si512();
-    for (int v = 0; v < kVectors; ++v)
-      any = _mm512_or_si512(any, _mm512_loadu_si512(header + v * 4 * kLanes));
-    if (_mm512_test_epi32_mask(any, any) == 0) return use(Int8Row<Source, false>());
-    use(Int8Row<Source, true>());
+  static void specialize([[maybe_unused]] const uint8_t* header, const auto& use) {
+    if constexpr (Source::kHasZeros) {
+      __m512i any = _mm512_setzero_si512();
+      for (int v = 0; v < kVectors; ++v)
+        any = _mm512_or_si512(any, _mm512_loadu_si512(header + v * 4 * kLanes));
+      if (_mm512_test_epi32_mask(any, any) != 0) return use(Int8Row<Source, true>());
+    }
+    use(Int8Row<Source, false>());
   }
 
   // 128 k at a time, so that both sides stay in L1.

@@ -1,9 +1,10 @@
-// The latency kind. A candidate is verified, then timed in rounds with its peers in this one process: itself
-// again (A/A), the machine's own stream and arithmetic, the dense layer in the scheme's source dtype,
-// LibTorch's own quantized operation and its product with a static scale of x where a provider of them is
-// loaded. Rounds run forward and backward in turn. What is reported are medians of the ratios within pairs of
-// rounds, with bootstrap intervals; a case is either cold (copies that do not fit the caches take turns) or
-// warm (one copy, touched before).
+// The latency kind. A candidate is verified, the threads that it keeps busy are counted, and then it is timed
+// in rounds with its peers in this one process, verified afterwards and once more on other data: itself again
+// (A/A), the machine's own stream and arithmetic, the dense layer in the scheme's source dtype, LibTorch's
+// own quantized operation and its product with a static scale of x where a provider of them is loaded. Rounds
+// run forward and backward in turn. What is reported are medians of the ratios within pairs of rounds, with
+// bootstrap intervals; a case is either cold (copies that do not fit the caches take turns) or warm (one
+// copy, touched before).
 #include <algorithm>
 #include <cmath>
 
