@@ -161,19 +161,19 @@ template <int64_t kBytes>
   }
 }
 
-template <uint32_t kDtype, bool kTame>
-void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const Int4Scale& by,
-                         uint8_t* out) {
-  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
+// The codes of a group's `count` elements of kBytes each. pairs_of(from): two codes a 16-bit lane of 32
+// elements, 0-7 16-23 | 8-15 24-31.
+template <int64_t kBytes, class Pairs>
+[[gnu::always_inline]] inline void quantize_by_32(const char* at, int64_t row_bytes, int64_t count,
+                                                  const Pairs& pairs_of, uint8_t* out) {
   int64_t i = 0;
   for (; i + 64 <= count; i += 64) {
     fetch_rows<64 * kBytes>(at + i * kBytes, row_bytes);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i / 2),
-                        join_pairs(int4_pairs<kDtype, kTame>(at + i * kBytes, by),
-                                   int4_pairs<kDtype, kTame>(at + (i + 32) * kBytes, by)));
+                        join_pairs(pairs_of(at + i * kBytes), pairs_of(at + (i + 32) * kBytes)));
   }
   const auto thirty_two = [&](const char* from) {
-    const __m256i pairs = int4_pairs<kDtype, kTame>(from, by);
+    const __m256i pairs = pairs_of(from);
     return _mm256_castsi256_si128(join_pairs(pairs, pairs));
   };
   if (i + 32 <= count) {
@@ -186,6 +186,13 @@ void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const
   std::memcpy(rest, at + i * kBytes, static_cast<size_t>((count - i) * kBytes));
   const __m128i pairs = thirty_two(rest);
   std::memcpy(out + i / 2, &pairs, static_cast<size_t>((count - i) / 2));
+}
+
+template <uint32_t kDtype, bool kTame>
+void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const Int4Scale& by,
+                         uint8_t* out) {
+  quantize_by_32<kDtype == QCTS_F32 ? 4 : 2>(
+      at, row_bytes, count, [&](const char* from) { return int4_pairs<kDtype, kTame>(from, by); }, out);
 }
 
 // Int4OpaqueTensor.from_hp passes eps 1e-6; Int4TilePackedTo4dTensor.from_hp none, which is bfloat16's

@@ -51,12 +51,7 @@ struct Int8Row {
     const Source source(p);
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     uint8_t* codes = out + kHeaderBytes;
-    for (int64_t k0 = 0; k0 < p.k; k0 += kChunk)
-      for (int64_t c = 0; c < columns; ++c) {
-        const int8_t* row = source.codes(first_n + c);
-        for (int64_t k = k0; k < p.k && k < k0 + kChunk; ++k)
-          codes[k * kColumns + c] = static_cast<uint8_t>(row[k]);
-      }
+    copy_columns(source, first_n, columns, codes);
     copy_row_parameters(source, first_n, columns, out, codes + p.k * kColumns);
   }
 };

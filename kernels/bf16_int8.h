@@ -54,17 +54,11 @@ struct Int8Row {
     use(Int8Row<Source, false>());
   }
 
-  // 128 k at a time, so that both sides stay in L1.
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const Source source(p);
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     uint8_t* codes = out + kHeaderBytes;
-    for (int64_t k0 = 0; k0 < p.k; k0 += 128)
-      for (int64_t c = 0; c < columns; ++c) {
-        const int8_t* row = source.codes(first_n + c);
-        for (int64_t k = k0; k < p.k && k < k0 + 128; ++k)
-          codes[k * kColumns + c] = static_cast<uint8_t>(row[k]);
-      }
+    copy_columns(source, first_n, columns, codes);
     copy_row_parameters(source, first_n, columns, out, codes + layout.padded_group * kColumns);
   }
 };

@@ -60,6 +60,19 @@ struct TinyqRows {
   }
 };
 
+// Codes of `columns` rows of the weight from first_n on, 64 columns a k; 128 k at a time, so that both sides
+// stay in L1.
+template <class Source>
+void copy_columns(const Source& source, int64_t first_n, int64_t columns, uint8_t* codes) {
+  constexpr int64_t kColumnBytes = 64, kChunk = 128;
+  for (int64_t k0 = 0; k0 < source.k; k0 += kChunk)
+    for (int64_t c = 0; c < columns; ++c) {
+      const int8_t* row = source.codes(first_n + c);
+      for (int64_t k = k0; k < source.k && k < k0 + kChunk; ++k)
+        codes[k * kColumnBytes + c] = static_cast<uint8_t>(row[k]);
+    }
+}
+
 // Of `columns` rows of the weight from first_n on: zeros (int32) and scales, one behind the other.
 template <class Source>
 void copy_row_parameters(const Source& source, int64_t first_n, int64_t columns, uint8_t* zeros,

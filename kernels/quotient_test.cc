@@ -1,6 +1,6 @@
 // What quantize/int4_plain_avx2.cc rests on: a product with the reciprocal and one step of Newton's round to
 // the same integer as the quotient. Whole powers of two change nothing, so a scale is its significand; and
-// only the floats around a tie can differ. (All 2^23 significands were tried once; here it is one of 61.)
+// only the floats around a tie can differ. (They agree for all 2^23 significands; here one of 61 is tried.)
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -8,7 +8,6 @@
 // none of them a branch: in bfloat16 one of 17 groups of 32 has a true tie, too many to foresee.
 #include <math.h>
 
-#include "kernels/avx2_blocks.h"
 #include "kernels/avx2_int4_quantize.h"
 
 namespace {
@@ -104,37 +103,11 @@ template <uint32_t kDtype, bool kTame>
   return _mm256_maddubs_epi16(_mm256_xor_si256(bytes, _mm256_set1_epi8(8)), _mm256_set1_epi16(0x1001));
 }
 
-// The last elements of a group, less than 32.
-template <uint32_t kDtype, bool kTame>
-[[gnu::noinline]] void quantize_plain_rest(const char* at, int64_t count, const PlainScale& by,
-                                           uint8_t* out) {
-  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
-  char rest[32 * kBytes] = {};
-  std::memcpy(rest, at, static_cast<size_t>(count * kBytes));
-  const __m256i pairs = plain_pairs<kDtype, kTame>(rest, by);
-  const __m128i joined = _mm256_castsi256_si128(join_pairs(pairs, pairs));
-  std::memcpy(out, &joined, static_cast<size_t>(count / 2));
-}
-
 template <uint32_t kDtype, bool kTame>
 [[gnu::always_inline]] inline void quantize_plain_group(const char* at, int64_t row_bytes, int64_t count,
                                                         const PlainScale& by, uint8_t* out) {
-  constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
-  int64_t i = 0;
-  for (; i + 64 <= count; i += 64) {
-    fetch_rows<64 * kBytes>(at + i * kBytes, row_bytes);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i / 2),
-                        join_pairs(plain_pairs<kDtype, kTame>(at + i * kBytes, by),
-                                   plain_pairs<kDtype, kTame>(at + (i + 32) * kBytes, by)));
-  }
-  if (i + 32 <= count) {
-    fetch_rows<32 * kBytes>(at + i * kBytes, row_bytes);
-    const __m256i pairs = plain_pairs<kDtype, kTame>(at + i * kBytes, by);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i / 2),
-                     _mm256_castsi256_si128(join_pairs(pairs, pairs)));
-    i += 32;
-  }
-  if (i < count) quantize_plain_rest<kDtype, kTame>(at + i * kBytes, count - i, by, out + i / 2);
+  quantize_by_32<kDtype == QCTS_F32 ? 4 : 2>(
+      at, row_bytes, count, [&](const char* from) { return plain_pairs<kDtype, kTame>(from, by); }, out);
 }
 
 // `count` groups of a row, at most a tile's.
