@@ -1,42 +1,39 @@
-// Half a byte in, two or four out: bound by writing the result. A group's 16 values are computed once
-// (kernels/avx2_int4_table.h) and looked up; the table is in the order of signed nibbles.
-#include "kernels/avx2_columns.h"
-#include "kernels/avx2_int4_table.h"
+// Half a byte in, two or four out: kernels/avx2_int4_dequantize.h. Nibbles are signed.
+#include "kernels/avx2_int4_dequantize.h"
 
 namespace {
 
 using namespace qcts::avx2;
 
-template <uint32_t kDtype>
-void dequantize_int4_plain_rows(const qcts_problem& p, int64_t first, int64_t last) {
-  constexpr bool kWide = kDtype == QCTS_F32;
-  constexpr int kBytes = kWide ? 4 : 2;
-  const auto* codes = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
-  const void *scale_plane = qcts::in_plane(p, "scale"), *zero_plane = qcts::in_plane(p, "zero_point");
-  ParameterTile<kBytes> scales, zeros;
-  for_tiles(first, last, p.k / p.group, [&](const Tile& tile) {
-    load_tile(tile, scale_plane, p.n, &scales);
-    load_tile(tile, zero_plane, p.n, &zeros);
-    for (int64_t row = 0; row < tile.rows; ++row)
-      for (int64_t g = 0; g < tile.groups; ++g) {
-        const int64_t n = tile.first_n + row, k = (tile.first_group + g) * p.group;
-        const Table table = int4_table<false, kDtype>(one_element(kDtype, scales.at(row, g), 0),
-                                                      one_element(kDtype, zeros.at(row, g), 0));
-        look_up_codes<false, kWide>(table, codes + (n * p.k + k) / 2, p.group,
-                                    static_cast<char*>(p.y) + n * p.ldy_bytes + k * kBytes);
-      }
-  });
-}
+template <uint32_t kOfDtype>
+struct PlainParams {
+  static constexpr uint32_t kDtype = kOfDtype;
+  static constexpr bool kHighFirst = false, kPairs = kDtype == QCTS_BF16;
+  static constexpr int kLower = 0, kUpper = -8, kBytes = kDtype == QCTS_F32 ? 4 : 2;
 
-void dequantize_int4_plain(const qcts_problem& p, int64_t first, int64_t last) {
-  if (p.w_dtype == QCTS_F32) return dequantize_int4_plain_rows<QCTS_F32>(p, first, last);
-  if (p.w_dtype == QCTS_F16) return dequantize_int4_plain_rows<QCTS_F16>(p, first, last);
-  dequantize_int4_plain_rows<QCTS_BF16>(p, first, last);
-}
+  explicit PlainParams(const qcts_problem& p)
+      : scale_plane(qcts::in_plane(p, "scale")), zero_plane(qcts::in_plane(p, "zero_point")), n_count(p.n) {}
+  void load(const Tile& tile) {
+    load_tile(tile, scale_plane, n_count, &scales);
+    load_tile(tile, zero_plane, n_count, &zeros);
+  }
+  Table table(int64_t row, int64_t g) const {
+    return int4_table<false, kDtype>(one_element(kDtype, scales.at(row, g), 0),
+                                     one_element(kDtype, zeros.at(row, g), 0));
+  }
+  EightGroups eight(int64_t row, int64_t g) const {
+    return {load8(kDtype, scales.at(row, g)), load8(kDtype, zeros.at(row, g))};
+  }
+  static uint32_t plain(const EightGroups& groups) { return plain_groups(groups); }
+
+  const void *scale_plane, *zero_plane;
+  int64_t n_count;
+  ParameterTile<kBytes> scales, zeros;
+};
 
 }  // namespace
 
 const qcts_kernel qcts_kernel_dequantize_int4_plain_avx2 =
-    qcts::exact_rows<qcts_kernel_dequantize_int4_plain_avx2, dequantize_int4_plain>(
+    qcts::exact_rows<qcts_kernel_dequantize_int4_plain_avx2, dequantize_int4<PlainParams>>(
         QCTS_OP_DEQUANTIZE, "int4_plain", "avx2",
         "16 values a group, looked up by byte shuffles; bound by writing the result");
