@@ -12,16 +12,13 @@ void dequantize_fp8(const qcts_problem& p, int64_t first, int64_t last) {
   const int64_t rows = qcts::scheme_name_has(p, "_tensor")     ? p.n
                        : qcts::scheme_name_has(p, "_block128") ? 128
                                                                : 1;
-  const int64_t length = p.group != 0 ? p.group : p.k, bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
+  const int64_t length = p.group != 0 ? p.group : p.k, groups = p.k / length;
   const bool past_caches = is_past_caches(p, length);
-  for (int64_t n = first; n < last; ++n)
-    for (int64_t k = 0; k < p.k; k += length) {
-      float scale;
-      std::memcpy(&scale, scales + 4 * (n / rows * (p.k / length) + k / length), 4);
-      const auto convert = e5m2 ? scale_floats<Float8::e5m2> : scale_floats<Float8::e4m3>;
-      convert(p.w_dtype, codes + n * p.k + k, length, scale, past_caches,
-              static_cast<char*>(p.y) + n * p.ldy_bytes + k * bytes);
-    }
+  for (int64_t n = first; n < last; ++n) {
+    const auto scale = e5m2 ? scale_float_groups<Float8::e5m2> : scale_float_groups<Float8::e4m3>;
+    scale(p.w_dtype, codes + n * p.k, groups, length, scales + 4 * (n / rows * groups), past_caches,
+          static_cast<char*>(p.y) + n * p.ldy_bytes);
+  }
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // MXFP4: a block's 16 values are computed once and looked up, in bfloat16 by six operations a block and 0.3
 // an element. MXFP8 to bfloat16: a normal code is moved to its place and the scale added to its exponent,
 // half an operation an element with the look for codes that are not normal. Those, other dtypes and MXFP6:
-// kernels/avx2_scaled.h, 1.5 to 2.5 operations an element. Roundings as in mx_scalar.cc.
+// kernels/avx2_scaled.h. Roundings as in mx_scalar.cc.
 #include "kernels/avx2_scaled.h"
 #include "kernels/avx2_table.h"
 
@@ -19,12 +19,25 @@ float e8m0_value(uint8_t code) {
   return __builtin_bit_cast(float, code == 0 ? 0x00400000u : static_cast<uint32_t>(code) << 23);
 }
 
-// Converts a block: its codes at `codes`, `count` of them.
-using Convert = void (*)(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, bool past_caches,
-                         char* to);
+template <Float8 kFormat>
+void dequantize_mx_floats(const qcts_problem& p, int64_t first, int64_t last) {
+  constexpr int64_t kAtOnceBlocks = 32;
+  const auto* codes = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
+  const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
+  const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2, blocks = p.k / kMxBlockK;
+  const bool past_caches = is_past_caches(p, kMxBlockK);
+  float values[kAtOnceBlocks];
+  for (int64_t n = first; n < last; ++n)
+    for (int64_t block = 0; block < blocks; block += kAtOnceBlocks) {
+      const int64_t count = blocks - block < kAtOnceBlocks ? blocks - block : kAtOnceBlocks;
+      for (int64_t i = 0; i < count; ++i) values[i] = e8m0_value(scales[n * blocks + block + i]);
+      scale_float_groups<kFormat>(p.w_dtype, codes + n * p.k + block * kMxBlockK, count, kMxBlockK, values,
+                                  past_caches,
+                                  static_cast<char*>(p.y) + n * p.ldy_bytes + block * kMxBlockK * bytes);
+    }
+}
 
-template <Convert kConvert, int64_t kPerByte>
-void dequantize_mx_rows(const qcts_problem& p, int64_t first, int64_t last) {
+void dequantize_mxfp4(const qcts_problem& p, int64_t first, int64_t last) {
   const auto* codes = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
   const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
   const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
@@ -32,8 +45,9 @@ void dequantize_mx_rows(const qcts_problem& p, int64_t first, int64_t last) {
   for (int64_t n = first; n < last; ++n)
     for (int64_t k = 0; k < p.k; k += kMxBlockK) {
       const int64_t at = n * p.k + k;
-      kConvert(p.w_dtype, codes + at / kPerByte, kMxBlockK, e8m0_value(scales[at / kMxBlockK]), past_caches,
-               static_cast<char*>(p.y) + n * p.ldy_bytes + k * bytes);
+      look_up_codes<false>(
+          p.w_dtype, table_of_products(p.w_dtype, kMxE2m1, e8m0_value(scales[at / kMxBlockK])),
+          codes + at / 2, kMxBlockK, static_cast<char*>(p.y) + n * p.ldy_bytes + k * bytes, past_caches);
     }
 }
 
@@ -98,21 +112,16 @@ void dequantize_mxfp8_bf16(const qcts_problem& p, int64_t first, int64_t last) {
     }
 }
 
-void convert_e2m1(uint32_t dtype, const uint8_t* codes, int64_t count, float factor, bool past_caches,
-                  char* to) {
-  look_up_codes<false>(dtype, table_of_products(dtype, kMxE2m1, factor), codes, count, to, past_caches);
-}
-
 void dequantize_mx(const qcts_problem& p, int64_t first, int64_t last) {
   const bool bf16 = p.w_dtype == QCTS_BF16;
   const auto has = [&](const char* part) { return qcts::scheme_name_has(p, part); };
-  const auto rows = has("mxfp4")   ? bf16 ? dequantize_mxfp4_bf16 : dequantize_mx_rows<convert_e2m1, 2>
-                      : has("_e2m3") ? dequantize_mx_rows<scale_floats<Float8::e2m3>, 1>
-                    : has("_e3m2") ? dequantize_mx_rows<scale_floats<Float8::e3m2>, 1>
-                    : has("_e5m2") ? bf16 ? dequantize_mxfp8_bf16<Float8::e5m2>
-                                          : dequantize_mx_rows<scale_floats<Float8::e5m2>, 1>
+  const auto rows = has("mxfp4")   ? bf16 ? dequantize_mxfp4_bf16 : dequantize_mxfp4
+                    : has("_e2m3") ? dequantize_mx_floats<Float8::e2m3>
+                    : has("_e3m2") ? dequantize_mx_floats<Float8::e3m2>
+                    : has("_e5m2")
+                        ? bf16 ? dequantize_mxfp8_bf16<Float8::e5m2> : dequantize_mx_floats<Float8::e5m2>
                     : bf16 ? dequantize_mxfp8_bf16<Float8::e4m3>
-                                   : dequantize_mx_rows<scale_floats<Float8::e4m3>, 1>;
+                           : dequantize_mx_floats<Float8::e4m3>;
   rows(p, first, last);
 }
 
