@@ -42,6 +42,21 @@ constexpr int kLanes = 8;
   const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
   return _mm256_add_epi32(_mm256_add_epi32(bits, last), _mm256_set1_epi32(0x7FFF));
 }
+
+// To bfloat16's eight bits, in the upper half; -0 becomes 0. Of a number v below 2^111 the product v * 65535
+// is rounded to a multiple of v's last place in bfloat16; v * 65536 less that is v, rounded as the product
+// was: to the even multiple in a tie, where v * 65536 is an even one. A v below 2^-126 is taken for one that
+// has no more bits than a subnormal bfloat16.
+[[gnu::always_inline]] inline __m256 bf16_rounded(__m256 v) {
+  return _mm256_fmsub_ps(v, _mm256_set1_ps(65536), _mm256_mul_ps(v, _mm256_set1_ps(65535)));
+}
+// The same of a quotient of two such numbers: no tie, and at least 1 / 256 below a power of two, so that its
+// sum with 65537 times itself, or nearly, stays in that one's binade.
+[[gnu::always_inline]] inline __m256 bf16_rounded_product(__m256 v, __m256 factor, __m256 by_65537) {
+  const __m256 far = _mm256_mul_ps(v, by_65537);
+  return _mm256_sub_ps(_mm256_fmadd_ps(v, factor, far), far);
+}
+
 // Of two times eight: halves of each in turn, a0-3 b0-3 | a4-7 b4-7.
 [[gnu::always_inline]] inline __m256i finite_bf16(__m256 a, __m256 b) {
   return _mm256_packus_epi32(_mm256_srli_epi32(round_to_upper(a), 16),

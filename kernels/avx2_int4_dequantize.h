@@ -23,13 +23,7 @@ struct EightGroups {
   __m256 scale, zero;
 };
 
-// To bfloat16, in the upper half; what is below 2^110, and not -0. kernels/avx2_int4_quantize.h has why.
-[[gnu::always_inline]] inline __m256i upper_bf16(__m256 v) {
-  return _mm256_castps_si256(
-      _mm256_fmsub_ps(v, _mm256_set1_ps(65536), _mm256_mul_ps(v, _mm256_set1_ps(65535))));
-}
-
-// A bit for each group whose values upper_bf16 may round, being exact or far from a tie in float32:
+// A bit for each group whose values bf16_rounded may round, being exact or far from a tie in float32:
 // is_plain_sum of each, and no scale that makes -0.
 [[gnu::always_inline]] inline uint32_t plain_groups(const EightGroups& groups) {
   const auto exponents = [](__m256 value) {
@@ -61,9 +55,10 @@ template <int kLower, int kUpper>
   const auto eight = [&](float first) {
     const __m256 even = _mm256_add_ps(_mm256_set1_ps(first), _mm256_setr_ps(0, 2, 4, 6, 0, 2, 4, 6)),
                  odd = _mm256_add_ps(_mm256_set1_ps(first), _mm256_setr_ps(1, 3, 5, 7, 1, 3, 5, 7));
-    const __m256i words =
-        _mm256_blend_epi16(_mm256_srli_epi32(upper_bf16(_mm256_fmadd_ps(even, scale, zero)), 16),
-                           upper_bf16(_mm256_fmadd_ps(odd, scale, zero)), 0xAA);
+    const auto rounded = [&](__m256 codes) {
+      return _mm256_castps_si256(bf16_rounded(_mm256_fmadd_ps(codes, scale, zero)));
+    };
+    const __m256i words = _mm256_blend_epi16(_mm256_srli_epi32(rounded(even), 16), rounded(odd), 0xAA);
     return _mm256_shuffle_epi8(words, _mm256_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15,
                                                        0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15));
   };

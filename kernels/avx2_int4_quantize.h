@@ -24,19 +24,6 @@ template <uint32_t kDtype>
       _mm256_and_si256(round_to_upper(value), _mm256_set1_epi32(static_cast<int>(0xFFFF0000u))));
 }
 
-// To bfloat16's eight bits. Of a number v below 2^111 the product v * 65535 is rounded to a multiple of v's
-// last place in bfloat16; v * 65536 less that is v, rounded as the product was: to the even multiple in a
-// tie, where v * 65536 is an even one. What is small enough to be a subnormal bfloat16 has no more bits.
-[[gnu::always_inline]] inline __m256 bf16_rounded(__m256 v) {
-  return _mm256_fmsub_ps(v, _mm256_set1_ps(65536), _mm256_mul_ps(v, _mm256_set1_ps(65535)));
-}
-// The same of a quotient of two such numbers: no tie, and at least 1 / 256 below a power of two, so that its
-// sum with 65537 times itself, or nearly, stays in that one's binade.
-[[gnu::always_inline]] inline __m256 bf16_rounded_product(__m256 v, __m256 factor, __m256 by_65537) {
-  const __m256 far = _mm256_mul_ps(v, by_65537);
-  return _mm256_sub_ps(_mm256_fmadd_ps(v, factor, far), far);
-}
-
 // 32 groups of a row.
 struct Int4Groups {
   alignas(32) float low[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];

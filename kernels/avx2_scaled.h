@@ -1,6 +1,6 @@
 // Codes of a byte each times a scale, for the AVX2 variants of dequantize, and for nothing else: every
-// function has internal linkage. Bound by writing the result: to bfloat16 an element costs one operation where
-// scales allow, and two to any dtype and with any scale.
+// function has internal linkage. Bound by writing the result: to bfloat16 an element costs one operation
+// where scales allow, and two to any dtype and with any scale.
 #pragma once
 
 #include "kernels/avx2_e4m3_table.h"
@@ -35,8 +35,8 @@ bool is_one_factor(float scale) {
 }
 
 // 32 codes to bfloat16, of which none is NaN or infinite: even and odd ones of sixteen are moved to their
-// places as sizes, rounded as they stand in a normal number (kernels/avx2_int4_quantize.h has why) and joined
-// in order: 34 operations. past_caches here and below: kernels/avx2_stores.h.
+// places as sizes, multiplied, rounded by bf16_rounded and joined in order: 34 operations. past_caches here
+// and below: kernels/avx2_stores.h.
 template <Float8 kFormat>
 [[gnu::always_inline]] inline void scale_32_floats(const uint8_t* codes, __m256 factor, bool past_caches,
                                                    char* to) {
@@ -44,9 +44,8 @@ template <Float8 kFormat>
   constexpr int kShift = 23 - Bits::kFractionBits, kSignShift = Bits::kSixBits ? 10 : 8;
   const __m256i sizes = _mm256_set1_epi32(Bits::kMagnitude << kShift), sign = _mm256_set1_epi16(INT16_MIN);
   const auto rounded = [&](__m256i moved) {
-    const __m256 product = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_and_si256(moved, sizes)), factor);
-    const __m256 far = _mm256_mul_ps(product, _mm256_set1_ps(65535));
-    return _mm256_castps_si256(_mm256_fmsub_ps(product, _mm256_set1_ps(65536), far));
+    const __m256 size = _mm256_castsi256_ps(_mm256_and_si256(moved, sizes));
+    return _mm256_castps_si256(bf16_rounded(_mm256_mul_ps(size, factor)));
   };
   for (int half = 0; half < 2; ++half) {
     const __m256i words =
@@ -105,18 +104,15 @@ void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float sca
 }
 
 // 32 codes, less their zero point, as floats: added to 2^23 by their place in its fraction, in 16-bit lanes,
-// which unpacking widens and packing narrows again. The product is rounded as it stands in a normal number
-// (kernels/avx2_int4_quantize.h has why), and no -0 may arise: 32 elements cost 32 operations, of
-// which one in four is a load or a store.
+// which unpacking widens and packing narrows again. bf16_rounded rounds the product, so no -0 may arise: 32
+// elements cost 32 operations, of which one in four is a load or a store.
 template <bool kPastCaches>
 [[gnu::always_inline]] inline void scale_32_to_bf16(const int8_t* codes, __m256i below_512, __m256 scale,
                                                     char* to) {
   const __m256i exponent = _mm256_set1_epi16(0x4B00);
   const auto rounded = [&](__m256i bits) {
     const __m256 code = _mm256_sub_ps(_mm256_castsi256_ps(bits), _mm256_set1_ps(0x1p23f + 512));
-    const __m256 product = _mm256_mul_ps(code, scale);
-    const __m256 far = _mm256_mul_ps(product, _mm256_set1_ps(65535));
-    return _mm256_srli_epi32(_mm256_castps_si256(_mm256_fmsub_ps(product, _mm256_set1_ps(65536), far)), 16);
+    return _mm256_srli_epi32(_mm256_castps_si256(bf16_rounded(_mm256_mul_ps(code, scale))), 16);
   };
   for (int half = 0; half < 2; ++half) {
     const __m256i words =
