@@ -1,7 +1,7 @@
 // Rows of mx, weights or activations, for the AVX2 variants and for nothing else: every function has internal
 // linkage. Two passes over 1024 elements of a row, which stay in L1 (4096 took 1.15 times as long): scales of
-// eight blocks at once, from the largest magnitudes as integers of the elements' bits (rceil: a call a
-// block); then codes. Two instructions an element of bfloat16 are the bound, at 0.6 of a plain copy.
+// eight blocks at once, from the largest magnitudes as integers of the elements' bits; then codes. Two
+// instructions an element of bfloat16 are the bound, at 0.6 of a plain copy.
 #pragma once
 
 #include "kernels/avx2_two_exponent_bits.h"
@@ -26,24 +26,48 @@ constexpr int kLargestExponent = kFormat == SmallFloat::e4m3   ? 8
                                  : kFormat == SmallFloat::e3m2 ? 4
                                                                : 2;
 
-// Bytes of eight scales and their inverses, as mx_scale has them for numbers.
+// Bytes of eight scales and their inverses, as mx_scale has them for numbers; a factor of 0 where it is to be
+// asked.
 struct MxEight {
   __m256i byte;
   __m256 factor;
 };
+
+// By the exponent of a ratio: the greatest fraction, in units of 2^-23, whose logarithm is rounded to an
+// integer. block_scales.cc has why.
+struct RceilFractions {
+  alignas(32) int32_t most[256];
+  constexpr RceilFractions() : most() {
+    constexpr int32_t kMost[] = {0, 0, 0, 1, 2, 5, 11, 22};  // ln 2 * 2^(binade - 1), from binade -1 on
+    for (int biased = 0; biased < 256; ++biased) {
+      const int size = biased < 127 ? 127 - biased : biased - 127;
+      int above = 1;  // binade + 1
+      while (size >> above != 0) ++above;
+      if (biased < 127 && (size & (size - 1)) == 0) --above;
+      most[biased] = size == 0 || size == 128 ? 0 : kMost[above];
+    }
+  }
+};
+constexpr RceilFractions kRceilFractions;
+
+template <SmallFloat kFormat>
+[[gnu::always_inline]] inline MxEight rceil_scales(__m256 largest) {
+  const __m256 ratio = _mm256_div_ps(largest, _mm256_set1_ps(SmallBits<kFormat>::kLargest));
+  const __m256i bits = _mm256_castps_si256(ratio), biased = _mm256_srli_epi32(bits, 23);
+  const __m256i fraction = _mm256_and_si256(bits, _mm256_set1_epi32(0x7FFFFF));
+  const __m256i most = _mm256_i32gather_epi32(kRceilFractions.most, biased, 4);
+  const __m256i byte = _mm256_sub_epi32(biased, _mm256_cmpgt_epi32(fraction, most));
+  const __m256i normal = _mm256_and_si256(_mm256_cmpgt_epi32(biased, _mm256_setzero_si256()),
+                                          _mm256_cmpgt_epi32(_mm256_set1_epi32(254), byte));
+  const __m256i factor = _mm256_slli_epi32(_mm256_sub_epi32(_mm256_set1_epi32(254), byte), 23);
+  const __m256 zero = _mm256_cmp_ps(ratio, _mm256_setzero_ps(), _CMP_EQ_OQ);
+  return {_mm256_and_si256(byte, normal),
+          _mm256_blendv_ps(_mm256_castsi256_ps(_mm256_and_si256(factor, normal)), _mm256_set1_ps(1), zero)};
+}
+
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline MxEight mx_scales(MxMode mode, __m256 largest) {
-  if (mode == MxMode::rceil) {
-    alignas(32) float of[kLanes], factor[kLanes];
-    alignas(32) int32_t byte[kLanes];
-    _mm256_store_ps(of, largest);
-    for (int i = 0; i < kLanes; ++i) {
-      const BlockScale scale = mx_scale({kFormat, mode}, of[i]);
-      byte[i] = scale.byte;
-      factor[i] = scale.factor;
-    }
-    return {_mm256_load_si256(reinterpret_cast<const __m256i*>(byte)), _mm256_load_ps(factor)};
-  }
+  if (mode == MxMode::rceil) return rceil_scales<kFormat>(largest);
   __m256i bits = _mm256_castps_si256(largest);
   if (mode == MxMode::even)
     bits = _mm256_add_epi32(bits, _mm256_set1_epi32(1 << (22 - SmallBits<kFormat>::kFraction)));
