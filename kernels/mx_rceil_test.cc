@@ -16,7 +16,7 @@ namespace {
 
 using namespace variants;
 
-constexpr int kLeastExponent = -149, kMostExponent = 127, kFewer = 3, kMore = 30;
+constexpr int kLeastExponent = -149, kMostExponent = 127, kFewer = 3, kMore = 60;
 constexpr int64_t kBlock = 32, kRows = kMostExponent - kLeastExponent + 1, kBlocks = kFewer + 1 + kMore;
 
 // A row an exponent, a block a step: a float or more below and above `largest` times that power of two, then
