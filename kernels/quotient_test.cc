@@ -1,13 +1,16 @@
-// What quantize/int4_plain_avx2.cc rests on: a product with the reciprocal and one step of Newton's round to
-// the same integer as the quotient. Whole powers of two change nothing, so a scale is its significand; and
-// only the floats around a tie can differ. (They agree for all 2^23 significands; here one of 61 is tried.)
+// What AVX2 kernels round with in place of divisions and of integer arithmetic, in scalar form.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 namespace qcts {
 namespace {
 
+// quantize/int4_plain_avx2.cc: a product with the reciprocal and one step of Newton's round to the same
+// integer as the quotient. Whole powers of two change nothing, so a scale is its significand; and only the
+// floats around a tie can differ. (They agree for all 2^23 significands; here one of 61 is tried.)
 TEST(Reciprocal, RoundsToTheSameIntegerAsTheQuotient) {
   for (uint32_t significand = 1u << 23; significand < 1u << 24; significand += 61) {
     const float scale = static_cast<float>(significand) * 0x1p-23f, reciprocal = 1 / scale;
@@ -20,6 +23,45 @@ TEST(Reciprocal, RoundsToTheSameIntegerAsTheQuotient) {
         ASSERT_EQ(std::nearbyint(found), std::nearbyint(v / scale)) << scale << " " << v;
       }
     }
+  }
+}
+
+uint32_t bits_of(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  return bits;
+}
+float of_bits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+float to_bf16(float value) {
+  const uint32_t bits = bits_of(value);
+  return of_bits((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000u);
+}
+
+// bf16_rounded of kernels/avx2.h: every normal exponent below 2^110, every upper half, and what lies under a
+// tie, at it, above it and at either end.
+TEST(Bfloat16, IsRoundedByTwoProducts) {
+  constexpr uint32_t kLower[] = {0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF};
+  for (uint32_t upper = 1u << 7; upper < (127u + 110) << 7; ++upper)
+    for (const uint32_t lower : kLower)
+      for (const uint32_t sign : {0u, 0x80000000u}) {
+        const float v = of_bits(sign | upper << 16 | lower), far = v * 65535;
+        ASSERT_EQ(bits_of(std::fma(v, 65536.0f, -far)), bits_of(to_bf16(v))) << std::hexfloat << v;
+      }
+}
+
+// bf16_rounded_product of it: every significand by every other one's reciprocal, on both sides of 1.
+TEST(Bfloat16, QuotientIsRoundedByTheReciprocal) {
+  for (int divisor = 128; divisor < 256; ++divisor) {
+    const float scale = static_cast<float>(divisor), reciprocal = 1 / scale, by_65537 = reciprocal * 65537;
+    for (int dividend = 128; dividend < 256; ++dividend)
+      for (const int exponent : {-40, -1, 0, 1, 7, 40}) {
+        const float v = std::ldexp(static_cast<float>(dividend), exponent), far = v * by_65537;
+        ASSERT_EQ(std::fma(v, reciprocal, far) - far, to_bf16(v / scale)) << v << " / " << scale;
+      }
   }
 }
 
