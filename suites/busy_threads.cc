@@ -5,6 +5,8 @@
 #include <ctime>
 #include <thread>
 
+#include "suites/contender.h"
+
 namespace qcts {
 namespace {
 
@@ -12,28 +14,27 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kFallAsleep{20}, kRest{20}, kCalling{40};
 constexpr int kTrials = 3;
 
+template <class Work>
+double busy_during(Seconds spent, const Work& work) {
+  const auto start = Clock::now();
+  const double before = spent();
+  work();
+  return (spent() - before) / std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
 double process_seconds() {
   timespec spent{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
   return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
 }
 
-template <class Work>
-double busy_during(const Work& work) {
-  const auto start = Clock::now();
-  const double before = process_seconds();
-  work();
-  const double spent = process_seconds() - before;
-  return spent / std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
-
-BusyThreads count_busy_threads(Contender& contender) {
+BusyThreads count_busy_threads(Contender& contender, Seconds spent) {
   std::this_thread::sleep_for(kFallAsleep);
   BusyThreads busy;
-  busy.resting = busy_during([] { std::this_thread::sleep_for(kRest); });
-  busy.calling = busy_during([&] {
+  busy.resting = busy_during(spent, [] { std::this_thread::sleep_for(kRest); });
+  busy.calling = busy_during(spent, [&] {
     const auto end = Clock::now() + kCalling;
     size_t copy = 0;
     do {
@@ -44,9 +45,9 @@ BusyThreads count_busy_threads(Contender& contender) {
   return busy;
 }
 
-std::string too_many_threads(Contender& contender, uint32_t threads, BusyThreads& busy) {
+std::string too_many_threads(Contender& contender, uint32_t threads, BusyThreads& busy, Seconds spent) {
   for (int trial = 0; trial < kTrials; ++trial) {
-    busy = count_busy_threads(contender);
+    busy = count_busy_threads(contender, spent);
     if (busy.calling - busy.resting <= threads + kBusyMargin) return {};
   }
   char text[80];

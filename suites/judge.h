@@ -7,6 +7,7 @@
 
 #include "reference/dialects/checkpoint.h"
 #include "reports/verdict.h"
+#include "suites/busy_threads.h"
 #include "suites/case.h"
 
 namespace qcts {
@@ -21,6 +22,7 @@ struct JudgeContext {
   std::string rerun_options;  // what a rerun needs beside --filter: "--plan quick --seed 7"; empty by default
   uint32_t threads = 1;       // for numerics; determinism tries others itself
   double latency_budget_s = 3.0;       // per latency case
+  Seconds spent = process_seconds;     // what the threads of a latency case are counted by
   bool gate_latency = false;           // a missed latency target is fail instead of a reported figure
   uint64_t seed = 0;                   // mixed into synthetic inputs
   OpenOptions open;                    // how round_trip, assign and size read the file

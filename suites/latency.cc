@@ -115,7 +115,7 @@ class LatencyJudge {
     KernelContender& contender = candidate_.contender();
     if (contender.timed_by_provider()) return true;
     BusyThreads busy;
-    const std::string too_many = too_many_threads(contender, context_.threads, busy);
+    const std::string too_many = too_many_threads(contender, context_.threads, busy, context_.spent);
     add("busy_threads", "x", busy.calling);
     if (busy.resting > kBusyMargin) doubt_ = "threads of this process are busy while nothing is called";
     if (!too_many.empty()) fail("not timed, because it " + too_many);

@@ -3,15 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <thread>
 
 #include "kernels/machine.h"
+#include "suites/busy_threads.h"
 #include "suites/contender.h"
 #include "suites/judge.h"
 #include "suites/latency_case.h"
@@ -219,27 +220,20 @@ TEST_F(LatencyVerdict, NoSampleFindsTheXOfTheOneBefore) {
   EXPECT_EQ(now, before) << "what is verified afterwards is not what was asked last";
 }
 
-// Twice the work in the time of one, where a second processor is free: busy neighbours may hide it for a
-// while.
+// What a clock that neighbours cannot slow would say of two threads in a call and none beside it.
+double pretended_seconds = 0;
+
 TEST_F(LatencyVerdict, MoreThreadsThanAllowedAreSeen) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor runs one thread at a time";
   qcts_kernel greedy = scalar_linear();
   greedy.run = [](const qcts_problem* problem) {
-    std::atomic<bool> done = false;
-    std::thread helper([&] {
-      while (!done) {
-      }
-    });
+    const auto start = std::chrono::steady_clock::now();
     qcts_status status = QCTS_OK;
     for (int i = 0; i < 100; ++i) status = scalar_linear().run(problem);
-    done = true;
-    helper.join();
+    pretended_seconds += 2 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return status;
   };
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  Verdict verdict;
-  do verdict = judge_kernel(greedy);
-  while (verdict.status != Status::fail && std::chrono::steady_clock::now() < until);
+  context_.spent = [] { return pretended_seconds; };
+  const Verdict verdict = judge_kernel(greedy);
   EXPECT_EQ(verdict.status, Status::fail);
   EXPECT_NE(verdict.reason.find("threads busy where 1 may be"), std::string::npos) << verdict.reason;
   EXPECT_EQ(measure(verdict, "median_us"), nullptr);
@@ -249,19 +243,29 @@ TEST_F(LatencyVerdict, MoreThreadsThanAllowedAreSeen) {
 
 // Spins when nobody calls: what it does in its calls cannot be told from it.
 TEST_F(LatencyVerdict, ThreadsThatNeverRestLeaveNoGate) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor runs one thread at a time";
   context_.gate_latency = true;
   write_target(1e-9);
-  std::atomic<bool> done = false;
-  std::thread restless([&] {
-    while (!done) {
-    }
-  });
+  context_.spent = [] {
+    return 2 * std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
   const Verdict verdict = judge_kernel(scalar_linear());
-  done = true;
-  restless.join();
   EXPECT_EQ(verdict.status, Status::inconclusive);
   EXPECT_NE(verdict.reason.find("busy while nothing is called"), std::string::npos) << verdict.reason;
+}
+
+// Two threads that spin until each has had its time, however long neighbours make them wait for it.
+TEST(BusyThreads, TheProcessorsClockCountsEveryThread) {
+  constexpr double kEach = 0.1, kLastTick = 0.02;
+  const auto spin = [] {
+    timespec now{};
+    do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while (static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 < kEach);
+  };
+  const double before = process_seconds();
+  std::thread one(spin), other(spin);
+  one.join();
+  other.join();
+  EXPECT_GE(process_seconds() - before, 2 * kEach - kLastTick);
 }
 
 TEST_F(LatencyVerdict, TheGateHasThreeAnswers) {
