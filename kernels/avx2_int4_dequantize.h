@@ -3,8 +3,9 @@
 // in bfloat16 the tables are the bound, so two are made at a time, one in each half of the registers: 23
 // operations for both, and as many to look 64 codes up.
 //
-// Codes of a tile's row are half a page: no prefetcher of the processor's is awake before they end. So those
-// of the next row are fetched meanwhile, and a tile's parameters while the rows above it are at work.
+// A tile's row has 512 bytes of codes in groups of 32: no prefetcher of the processor's is awake before they
+// end. So those of the next row are fetched meanwhile, and a tile's parameters while the rows above it are at
+// work.
 #pragma once
 
 #include "kernels/avx2_columns.h"
