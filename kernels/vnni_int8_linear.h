@@ -1,6 +1,7 @@
 // The frame of `linear` with int8 rows of x for the variants that multiply bytes and add four products to a
-// 32-bit sum in one instruction (avxvnni, avx512vnni, amx), and for nothing else: every function has internal
-// linkage. y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
+// 32-bit sum in one instruction (avxvnni, avx512vnni, amx) or, where codes have four bits, pile them up in
+// 16 bits (avx2), and for nothing else: every function has internal linkage.
+// y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
 //
 // The instruction wants one factor unsigned. That is the weight: `prepare` stores u = qw + offset, so x stays
 // as it was quantized, and S = sum(qx * u) is an exact integer in every order. With o = offset + zw of a
@@ -94,6 +95,7 @@ struct Piece {
 //   open(layout, m), close() around a thread's pieces
 //   multiply<Scheme>(piece, rows, sums)   sums += products, or, with `closing`, its totals += scaled sums;
 //                            of several groups, it asks memory for what lies between their codes
+//   multiply_row<Scheme>(frame, first, last)   blocks [first, last) of a lone row; for engines that have it
 // A Vector has the lanes in which x becomes codes and sums become outputs.
 template <class Scheme>
 Layout layout_of(const qcts_problem& p) {
@@ -219,6 +221,8 @@ template <class Vector, class Scheme, class Engine>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
+  if constexpr (requires { Engine::template multiply_row<Scheme>(frame, first, last); })
+    if (m_count == 1) return Engine::template multiply_row<Scheme>(frame, first, last);
   Engine::open(frame.layout, m_count);
   for (int64_t block = first; block < last; ++block)
     for (int64_t m = 0; m < m_count; m += Engine::kRows)
