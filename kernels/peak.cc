@@ -17,6 +17,7 @@ namespace {
 // Every turn is kChains independent multiply-adds: more than latency times throughput of any core so far (4
 // cycles, two a cycle). The empty assembler keeps the compiler from folding turns into one.
 constexpr int kChains = 12;
+constexpr int kInt4Terms = 8;
 
 __attribute__((target("avx2,fma"))) void fma_avx2(uint64_t turns) {
   __m256 sums[kChains];
@@ -59,6 +60,36 @@ __attribute__((target("avx2"))) void int8_avx2(uint64_t turns) {
       sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), ones));
       __asm__ volatile("" : "+x"(sums[i]));
     }
+}
+
+// Where one factor has four bits, eight sums of pairs fit into 16 before they are taken to 32.
+__attribute__((target("avx2"))) void int4_avx2(uint64_t turns) {
+  constexpr int kSums = 4;
+  __m256i sums[kSums];
+#pragma GCC unroll 4
+  for (int i = 0; i < kSums; ++i) sums[i] = _mm256_setzero_si256();
+  __m256i x = _mm256_set1_epi8(1);
+  const __m256i y = _mm256_set1_epi8(1), ones = _mm256_set1_epi16(1);
+  for (uint64_t t = 0; t < turns; ++t) {
+    __m256i pairs[kSums];
+#pragma GCC unroll 8
+    for (int term = 0; term < kInt4Terms; ++term)
+#pragma GCC unroll 4
+      for (int i = 0; i < kSums; ++i) {
+        __asm__ volatile("" : "+x"(x));
+        const __m256i products = _mm256_maddubs_epi16(x, y);
+        pairs[i] = term == 0 ? products : _mm256_add_epi16(pairs[i], products);
+        __m256i kept = pairs[i];
+        __asm__ volatile("" : "+x"(kept));
+        pairs[i] = kept;
+      }
+#pragma GCC unroll 4
+    for (int i = 0; i < kSums; ++i) {
+      __m256i kept = _mm256_add_epi32(sums[i], _mm256_madd_epi16(pairs[i], ones));
+      __asm__ volatile("" : "+x"(kept));
+      sums[i] = kept;
+    }
+  }
 }
 
 __attribute__((target("avx2,avxvnni"))) void int8_avxvnni(uint64_t turns) {
@@ -153,6 +184,7 @@ constexpr PeakLoop kLoops[] = {
     {"fma_avx512", "avx512", Arithmetic::float32, kChains * 2 * 16, fma_avx512},
     {"int8_avxvnni", "avxvnni", Arithmetic::int8, kChains * 2 * 32, int8_avxvnni},
     {"int8_avx2", "avx2", Arithmetic::int8, 8 * 2 * 32, int8_avx2},
+    {"int4_avx2", "avx2", Arithmetic::int8_by_int4, 4 * kInt4Terms * 2 * 32, int4_avx2},
     {"fma_avx2", "avx2", Arithmetic::float32, kChains * 2 * 8, fma_avx2},
 };
 

@@ -30,12 +30,25 @@ const Lane* lane_called(std::span<const Lane> lanes, std::string_view name) {
 
 }  // namespace
 
+bool can_multiply(const PeakLoop& loop, const RoofRequest& request) {
+  switch (loop.arithmetic) {
+    case Arithmetic::float32:
+      return !request.int8_x;
+    case Arithmetic::bfloat16:
+      return !request.int8_x && request.x_dtype != DType::float32;
+    case Arithmetic::int8:
+      return true;
+    case Arithmetic::int8_by_int4:
+      return request.int8_x && request.nibbles;
+  }
+  return false;
+}
+
 const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operations_each) {
   const PeakLoop* best = nullptr;
   double best_rate = 0;
   for (const PeakLoop* loop : peak_loops(request.variant)) {
-    if (request.int8_x && loop->arithmetic != Arithmetic::int8) continue;
-    if (loop->arithmetic == Arithmetic::bfloat16 && request.x_dtype == DType::float32) continue;
+    if (!can_multiply(*loop, request)) continue;
     const double each = loop->arithmetic == Arithmetic::int8 && !request.int8_x ? 2 : 1;
     const double rate = measured_rate(*loop) / each;
     if (rate <= best_rate) continue;

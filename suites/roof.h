@@ -16,8 +16,9 @@
 namespace qcts {
 
 struct RoofRequest {
-  std::string_view variant;  // of the kernel
-  bool int8_x = false;  // linear: the activation policy makes x integers, so that products are int8 x int8
+  std::string_view variant{};  // of the kernel
+  bool int8_x = false;   // linear: the activation policy makes x integers, so that products are int8 x int8
+  bool nibbles = false;  // with int8_x: the weight has at most 16 codes, so that products are int8 x int4
   DType x_dtype = DType::bfloat16;
   uint64_t read_bytes = 0, written_bytes = 0;
   double operations = 0;  // 0: no ceiling of arithmetic
@@ -42,9 +43,12 @@ class Roof {
   double operations_ = 0, peak_scale_ = 1;
 };
 
+// Are the products of the problem such as the loop makes? Those of a weight that alone is quantized are
+// floats, or bytes with x split into two.
+bool can_multiply(const PeakLoop& loop, const RoofRequest& request);
+
 // Which loop bounds a kernel of this variant; nullptr: none that is known. loop_operations_each: operations
-// of the loop that one of the kernel takes. Where the weight alone is quantized: float arithmetic, or, where
-// that is faster, x split into two bytes (two int8 operations each).
+// of the loop that one of the kernel takes. Where x is split into two bytes: two.
 const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operations_each);
 
 class Canary {

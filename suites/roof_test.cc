@@ -41,6 +41,27 @@ TEST(Roof, IsTheSlowerOfMemoryAndArithmetic) {
   EXPECT_EQ(Roof(request).peak(), nullptr);
 }
 
+TEST(Roof, OfAProblemIsMadeOfItsOwnProducts) {
+  const auto loop = [](Arithmetic arithmetic) { return PeakLoop{"", "avx2", arithmetic, 1, nullptr}; };
+  const PeakLoop floats = loop(Arithmetic::float32), bfloats = loop(Arithmetic::bfloat16),
+                 bytes = loop(Arithmetic::int8), nibbles = loop(Arithmetic::int8_by_int4);
+  const RoofRequest weight_only{.nibbles = true}, wide_x{.x_dtype = DType::float32},
+      bytes_by_bytes{.int8_x = true}, bytes_by_nibbles{.int8_x = true, .nibbles = true};
+  for (const RoofRequest& request : {weight_only, wide_x}) {
+    EXPECT_TRUE(can_multiply(floats, request));
+    EXPECT_TRUE(can_multiply(bytes, request));
+    EXPECT_FALSE(can_multiply(nibbles, request));
+  }
+  EXPECT_TRUE(can_multiply(bfloats, weight_only));
+  EXPECT_FALSE(can_multiply(bfloats, wide_x));
+  for (const RoofRequest& request : {bytes_by_bytes, bytes_by_nibbles}) {
+    EXPECT_FALSE(can_multiply(floats, request));
+    EXPECT_FALSE(can_multiply(bfloats, request));
+    EXPECT_TRUE(can_multiply(bytes, request));
+    EXPECT_EQ(can_multiply(nibbles, request), request.nibbles);
+  }
+}
+
 TEST(PeakLoops, KnowNothingNewerThanTheVariant) {
   for (const char* variant :
        {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "aten"}) {
