@@ -37,8 +37,11 @@ def folder(program, tmp_path_factory):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_bounded_run_finds_nothing(target, program, folder):
-    result = fuzzing.fuzz(program, target, fuzzing.target_lengths(program)[target], folder, SECONDS)
-    assert not result.error and not result.findings, (result.error, result.findings)
+    for seconds in (SECONDS, 6 * SECONDS):  # beside other work the seeds alone can take the first
+        result = fuzzing.fuzz(program, target, fuzzing.target_lengths(program)[target], folder, seconds)
+        assert not result.error and not result.findings, (result.error, result.findings)
+        if result.corpus_files > 10:
+            break
     # The seeds alone are over a hundred inputs: fewer executions mean that nothing was fuzzed.
     assert result.executions > 500 and result.corpus_files > 10 and result.covered_edges > 100, result
 
