@@ -86,5 +86,16 @@ constexpr int kLanes = 8;
   std::memcpy(to, buffer, static_cast<size_t>(count * dtype_bytes(dtype)));
 }
 
+// a & mask, the mask read from memory: 8 sums or more, constants and temporaries fill the 16 registers, and a
+// spilled sum costs a store and a load in its chain.
+[[maybe_unused, gnu::always_inline]] inline __m256i and_memory(__m256i a, const uint32_t (&mask)[8]) {
+  __m256i result;
+  asm("vpand %2, %1, %0" : "=x"(result) : "x"(a), "m"(mask));
+  return result;
+}
+
+constexpr uint32_t kBytes = 0x0F0F0F0Fu;
+alignas(32) constexpr uint32_t kNibbles[8] = {kBytes, kBytes, kBytes, kBytes, kBytes, kBytes, kBytes, kBytes};
+
 }  // namespace
 }  // namespace qcts::avx2

@@ -5,6 +5,7 @@
 // call reads one linear stream. Columns are split statically over threads, x is widened to float once.
 #pragma once
 
+#include "kernels/avx2_outputs.h"
 #include "kernels/avx2_sums.h"
 #include "kernels/entry.h"
 
@@ -49,34 +50,6 @@ int64_t block_bytes(const qcts_problem& p) {
   return Scheme::kHeaderBytes + p.k / Scheme::group(p) * group_bytes<Scheme>(p);
 }
 [[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
-
-// Eight outputs of a row: total * factor + bias, rounded once to float32, then to y's dtype.
-[[maybe_unused]] void store_outputs(const qcts_problem& p, int64_t m, int64_t n, __m256 total,
-                                    __m256 factor) {
-  const int64_t some = p.n - n < kLanes ? p.n - n : kLanes;
-  __m256 value;
-  if (p.bias != nullptr) {
-    const char* bias = static_cast<const char*>(p.bias) + n * dtype_bytes(p.bias_dtype);
-    value = _mm256_fmadd_ps(total, factor,
-                            some == kLanes ? load8(p.bias_dtype, bias) : load_some(p.bias_dtype, bias, some));
-  } else {
-    value = _mm256_mul_ps(total, factor);
-  }
-  char* y = static_cast<char*>(p.y) + m * p.ldy_bytes + n * dtype_bytes(p.y_dtype);
-  if (some == kLanes) {
-    store8(p.y_dtype, y, value);
-  } else {
-    store_some(p.y_dtype, y, value, some);
-  }
-}
-
-[[maybe_unused]] void store_rows(const qcts_problem& p, int64_t first_m, int64_t rows, int64_t first_n,
-                                 float factor, const float (*totals)[kColumns]) {
-  const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-  for (int64_t m = 0; m < rows; ++m)
-    for (int64_t n = 0; n < columns; n += kLanes)
-      store_outputs(p, first_m + m, first_n + n, _mm256_loadu_ps(&totals[m][n]), _mm256_set1_ps(factor));
-}
 
 template <class Scheme>
 void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {

@@ -10,6 +10,7 @@
 
 #include <type_traits>
 
+#include "kernels/avx2_byte_products.h"
 #include "kernels/avx2_dot_lanes.h"
 #include "kernels/avx2_streams.h"
 #include "kernels/vnni_groups.h"
@@ -35,21 +36,6 @@ template <int kQuads>
   const __m256i bytes = NibbleLanes::load(at + vector * 4 * kLanes);
   if (kQuads == 1) return bytes;
   return NibbleLanes::low_nibbles(i == 0 ? bytes : NibbleLanes::shift_right_4(bytes));
-}
-
-// Loaded for each row in its turn: hoisted by the compiler, those of 6 rows drove the sums into memory.
-[[gnu::always_inline]] inline __m256i broadcast_four(const int8_t* x) {
-  __m256i four;
-  asm volatile("vpbroadcastd %1, %0" : "=x"(four) : "m"(*reinterpret_cast<const int8_t(*)[4]>(x)));
-  return four;
-}
-
-// sum + the products of codes and x, in 16 bits, in the order of the source: free to move them, the compiler
-// multiplied all first and kept the products in memory.
-[[gnu::always_inline]] inline __m256i add_pairs(__m256i sum, __m256i codes, __m256i x) {
-  __m256i products;
-  asm("vpmaddubsw %3, %2, %1\n\tvpaddw %1, %0, %0" : "+x"(sum), "=&x"(products) : "x"(codes), "x"(x));
-  return sum;
 }
 
 // sums of M rows and V vectors += products of kSteps steps, which 16 bits hold; lines kAhead bytes ahead are

@@ -35,10 +35,9 @@ struct NibbleTable {
           _mm256_broadcastsi128_si256(_mm_loadu_si128(at + 1))};
 }
 
-constexpr uint32_t kUpper = 0xFFFF0000u, kBytes = 0x0F0F0F0Fu;
+constexpr uint32_t kUpper = 0xFFFF0000u;
 alignas(32) constexpr uint32_t kUpperHalves[8] = {kUpper, kUpper, kUpper, kUpper,
                                                   kUpper, kUpper, kUpper, kUpper};
-alignas(32) constexpr uint32_t kNibbles[8] = {kBytes, kBytes, kBytes, kBytes, kBytes, kBytes, kBytes, kBytes};
 
 // k i of a pair, of the 32 columns from `vector` on.
 [[gnu::always_inline]] inline void look_up_nibbles(const NibbleTable& table, const uint8_t* at, int vector,
@@ -79,17 +78,6 @@ alignas(32) constexpr uint32_t kNibbles[8] = {kBytes, kBytes, kBytes, kBytes, kB
   out[1] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(low0, low1));
   out[2] = _mm256_castsi256_ps(_mm256_unpacklo_epi16(high0, high1));
   out[3] = _mm256_castsi256_ps(_mm256_unpackhi_epi16(high0, high1));
-}
-
-// 64 scales of dtype, widened.
-[[maybe_unused]] void widen_scales(uint32_t dtype, const uint8_t* at, float* out) {
-  if (dtype == QCTS_F32) {
-    std::memcpy(out, at, 4 * kColumns);
-  } else if (dtype == QCTS_BF16) {
-    for (int n = 0; n < kColumns; n += kLanes) _mm256_storeu_ps(out + n, load8(QCTS_BF16, at + 2 * n));
-  } else {
-    for (int n = 0; n < kColumns; n += kLanes) _mm256_storeu_ps(out + n, load8(QCTS_F16, at + 2 * n));
-  }
 }
 
 }  // namespace

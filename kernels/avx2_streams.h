@@ -14,7 +14,8 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int kPrefetchBytes = 4096;  // ahead, in a stream that is alone
+// Ahead, in a stream that is alone: a core's prefetcher stops at the end of a page, the stream goes on.
+constexpr int kPrefetchBytes = 4096;
 constexpr int kStreams = 4, kStreamBytes = 1024, kStreamPrefetchBytes = 1024;
 
 // together(block, apart): that block and those 1, 2 and 3 times `apart` behind it; alone(block): the rest.

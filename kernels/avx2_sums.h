@@ -17,16 +17,14 @@
 // rows do not depend on m, nor anything on the number of threads.
 #pragma once
 
-#include "kernels/avx2.h"
+#include "kernels/avx2_outputs.h"
+#include "kernels/avx2_streams.h"
 
 namespace qcts::avx2 {
 namespace {
 
-constexpr int kColumns = 64, kVectors = kColumns / kLanes;
 constexpr int kPanelK = 64;    // k of a panel
 constexpr int kDirectK = 256;  // k of a piece whose codes stay in L1 for the second pass over them
-// A core's prefetcher stops at the end of a page; the stream goes on.
-constexpr int kPrefetchBytes = 4096;
 
 // Part of a group, or all of it: `count` k of one block, for some rows.
 struct Piece {
@@ -90,17 +88,9 @@ template <int M, int V>
   return value;
 }
 
-// a & mask, the mask read from memory: 8 sums, 4 constants, and the temporaries fill the 16 registers, and a
-// spilled sum costs a store and a load in its chain.
-[[maybe_unused, gnu::always_inline]] inline __m256i and_memory(__m256i a, const uint32_t (&mask)[8]) {
-  __m256i result;
-  asm("vpand %2, %1, %0" : "=x"(result) : "x"(a), "m"(mask));
-  return result;
-}
-
 // Codes are decoded and used at once, for M rows and V vectors from `vector` on. Neighbouring multiply-adds
 // belong to different chains: the scheduler of a core holds about 64 operations, and eight in a row of one
-// chain fill it with waiting ones (int4, m = 1: 1.1 times slower).
+// chain fill it with waiting ones (codes of four bits, m = 1: 1.1 times slower).
 template <class Scheme, int M, int V>
 [[gnu::noinline]] void multiply_codes(const uint8_t* header, const Piece& piece, int vector,
                                       const Sums& sums) {
