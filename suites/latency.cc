@@ -184,8 +184,9 @@ class LatencyJudge {
     RoofRequest request;
     request.variant = verdict_.variant;
     request.int8_x = has_int8_x(case_);
-    const size_t codes = case_.scheme->codes().values.size();
-    request.nibbles = codes != 0 && codes <= 16;
+    const std::vector<double> codes = case_.scheme->codes().values;
+    request.nibbles = !codes.empty() && codes.size() <= 16 &&
+                      std::ranges::all_of(codes, [](double code) { return code == std::trunc(code); });
     request.x_dtype = case_.synthetic->weight.dtype;
     request.read_bytes = contender.moved_bytes() - contender.written_bytes();
     request.written_bytes = contender.written_bytes();

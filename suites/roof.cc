@@ -22,6 +22,10 @@ double measured_rate(const PeakLoop& loop) {
   return static_cast<double>(probe.operations()) / median(us);
 }
 
+bool multiplies_bytes(const PeakLoop& loop) {
+  return loop.arithmetic == Arithmetic::int8 || loop.arithmetic == Arithmetic::int8_by_int4;
+}
+
 const Lane* lane_called(std::span<const Lane> lanes, std::string_view name) {
   for (const Lane& lane : lanes)
     if (lane.name == name) return &lane;
@@ -39,7 +43,7 @@ bool can_multiply(const PeakLoop& loop, const RoofRequest& request) {
     case Arithmetic::int8:
       return true;
     case Arithmetic::int8_by_int4:
-      return request.int8_x && request.nibbles;
+      return request.nibbles && (request.int8_x || request.x_dtype != DType::float32);
   }
   return false;
 }
@@ -49,7 +53,7 @@ const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operation
   double best_rate = 0;
   for (const PeakLoop* loop : peak_loops(request.variant)) {
     if (!can_multiply(*loop, request)) continue;
-    const double each = loop->arithmetic == Arithmetic::int8 && !request.int8_x ? 2 : 1;
+    const double each = multiplies_bytes(*loop) && !request.int8_x ? 2 : 1;
     const double rate = measured_rate(*loop) / each;
     if (rate <= best_rate) continue;
     best = loop;

@@ -45,13 +45,16 @@ TEST(Roof, OfAProblemIsMadeOfItsOwnProducts) {
   const auto loop = [](Arithmetic arithmetic) { return PeakLoop{"", "avx2", arithmetic, 1, nullptr}; };
   const PeakLoop floats = loop(Arithmetic::float32), bfloats = loop(Arithmetic::bfloat16),
                  bytes = loop(Arithmetic::int8), nibbles = loop(Arithmetic::int8_by_int4);
-  const RoofRequest weight_only{.nibbles = true}, wide_x{.x_dtype = DType::float32},
-      bytes_by_bytes{.int8_x = true}, bytes_by_nibbles{.int8_x = true, .nibbles = true};
-  for (const RoofRequest& request : {weight_only, wide_x}) {
+  const RoofRequest weight_only{.nibbles = true}, of_bytes{},
+      wide_x{.nibbles = true, .x_dtype = DType::float32}, bytes_by_bytes{.int8_x = true},
+      bytes_by_nibbles{.int8_x = true, .nibbles = true};
+  for (const RoofRequest& request : {weight_only, of_bytes, wide_x}) {
     EXPECT_TRUE(can_multiply(floats, request));
     EXPECT_TRUE(can_multiply(bytes, request));
-    EXPECT_FALSE(can_multiply(nibbles, request));
   }
+  EXPECT_TRUE(can_multiply(nibbles, weight_only));
+  EXPECT_FALSE(can_multiply(nibbles, of_bytes));
+  EXPECT_FALSE(can_multiply(nibbles, wide_x));
   EXPECT_TRUE(can_multiply(bfloats, weight_only));
   EXPECT_FALSE(can_multiply(bfloats, wide_x));
   for (const RoofRequest& request : {bytes_by_bytes, bytes_by_nibbles}) {
