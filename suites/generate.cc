@@ -206,27 +206,6 @@ void stretch_scales(Planes& planes) {
   }
 }
 
-// The second half repeats the first in the weight and negates it in x: large terms, an answer near zero.
-// Partial sums of the first half leave the range of float16.
-void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
-  const WeightShape& shape = synthetic.weight;
-  const int64_t half = shape.k / 2;
-  Floats w(shape.dtype, shape.n, shape.k), x(shape.dtype, synthetic.m, shape.k);
-  for (int64_t r = 0; r < shape.n; ++r)
-    for (int64_t c = 0; c < shape.k; ++c)
-      w.at(r, c) =
-          std::fabs(noise(seed, static_cast<uint64_t>(r * shape.k + c % std::max<int64_t>(half, 1))));
-  for (int64_t i = 0; i < synthetic.m; ++i) {
-    for (int64_t c = 0; c < half; ++c) {
-      x.at(i, c) = 2048 + 512 * noise(seed + 1, static_cast<uint64_t>(i * shape.k + c)) / 4;
-      x.at(i, half + c) = -x.at(i, c);
-    }
-    if (shape.k % 2 == 1) x.at(i, shape.k - 1) = 1;
-  }
-  input.planes = quantized(scheme, shape, w.bytes());
-  input.x = x.bytes();
-}
-
 // Few elements of long rows, the last among them: the bound of a float32 sum over all would hide a code. Each
 // row has them `shift` places before those of the row above.
 void make_sparse(Floats& x, int64_t shift) {
@@ -328,11 +307,12 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
 
 bool known_generator(std::string_view name) {
   for (const std::string_view known :
-       {"noise",         "halfway",        "zero_rows", "extremes",   "all_codes",   "exact_sums",
-        "one_hot",       "cancelling",     "last_k",    "non_finite", "zero_points", "tiny_scales",
-        "overflow",      "hard_x",         "tiles",     "large",      "not_sparse",  "given_scales",
-        "panels",        "long",           "wide_bias", "wide_y",     "wide_x",      "big_x",
-        "half_overflow", "half_subnormal", "rows",      "columns",    "block_scales"})
+       {"noise",         "halfway",        "zero_rows", "extremes",   "all_codes",    "exact_sums",
+        "one_hot",       "cancelling",     "last_k",    "non_finite", "zero_points",  "tiny_scales",
+        "overflow",      "hard_x",         "tiles",     "large",      "not_sparse",   "given_scales",
+        "panels",        "long",           "wide_bias", "wide_y",     "wide_x",       "big_x",
+        "half_overflow", "half_subnormal", "rows",      "columns",    "block_scales", "outliers",
+        "one_sign"})
     if (name == known) return true;
   return is_relation(name);
 }
@@ -366,6 +346,10 @@ Generated generate(const Scheme& scheme, std::string_view op, std::string_view l
   Generated made;
   if (op == "linear" && (synthetic.generator == "exact_sums" || is_relation(synthetic.generator))) {
     made = exact_sums(scheme, synthetic, seed);
+  } else if (op == "linear" && synthetic.generator == "outliers") {
+    made = outliers(scheme, synthetic, seed);
+  } else if (op == "linear" && synthetic.generator == "one_sign") {
+    one_sign(scheme, synthetic, made.input);
   } else if (op == "linear" && synthetic.generator == "cancelling") {
     cancelling(scheme, synthetic, seed, made.input);
   } else if (op == "quantize") {
@@ -387,7 +371,9 @@ Generated generate(const Scheme& scheme, std::string_view op, std::string_view l
   input.x_dtype = input.y_dtype = input.bias_dtype = synthetic.weight.dtype;
   if (synthetic.generator == "wide_bias") input.bias_dtype = DType::float32;
   if (synthetic.generator == "wide_x") input.x_dtype = DType::float32;
-  if (synthetic.generator == "wide_x" || synthetic.generator == "wide_y") input.y_dtype = DType::float32;
+  // Of one_sign too: in fewer bits the step of a code among so many would not show.
+  for (const std::string_view wide : {"wide_x", "wide_y", "one_sign"})
+    if (synthetic.generator == wide) input.y_dtype = DType::float32;
   make_special(scheme, op, synthetic, seed + 4, input);
   if (is_relation(synthetic.generator)) relate(scheme, synthetic, seed, made);
   if (op == "unpack") input.planes = scheme.pack(input.planes, synthetic.weight, input.layout);

@@ -11,7 +11,9 @@
 namespace qcts {
 namespace {
 
-bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anchors& anchors) {
+enum class Zeros : uint8_t { any, none };  // none: no zero acts on any weight
+
+bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anchors& anchors, Zeros zeros) {
   WeightShape probe = shape;
   probe.n = 1;
   Floats w(shape.dtype, 1, shape.k);
@@ -29,6 +31,7 @@ bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anch
     int exponent = 0;
     if (std::frexp(weight.scale, &exponent) != 0.5) return false;
     if (c % group > 1 && weight.product + weight.zero != w.at(0, c)) return false;
+    if (zeros == Zeros::none && weight.zero != 0) return false;
   }
   return true;
 }
@@ -36,11 +39,41 @@ bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anch
 constexpr Anchors kAnchors[] = {{-127.5, 127.5}, {-448, 448}, {-8, 7}, {-7, 8},         {-9, 6}, {-10, 5},
                                 {-7.5, 7.5},     {-127, 127}, {-7, 7}, {-57344, 57344}, {-6, 6}};
 
-std::vector<Anchors> surviving_anchors(const Scheme& scheme, const WeightShape& shape) {
+std::vector<Anchors> surviving_anchors(const Scheme& scheme, const WeightShape& shape, Zeros zeros) {
   std::vector<Anchors> found;
-  std::ranges::copy_if(kAnchors, std::back_inserter(found),
-                       [&](const Anchors& anchors) { return integers_survive(scheme, shape, anchors); });
+  std::ranges::copy_if(kAnchors, std::back_inserter(found), [&](const Anchors& anchors) {
+    return integers_survive(scheme, shape, anchors, zeros);
+  });
   return found;
+}
+
+// Of small integers, -3 to 3, times 1/16 and 1/8 by turns.
+Floats exact_weight(const WeightShape& shape, uint64_t seed, int64_t group,
+                    const std::vector<Anchors>& anchors) {
+  Floats w(shape.dtype, shape.n, shape.k);
+  for (int64_t r = 0; r < shape.n; ++r) {
+    for (int64_t c = 0; c < shape.k; ++c) {
+      const double unit = std::ldexp(1.0, static_cast<int>((r + c / group) % 2) - 4);
+      const uint64_t random = splitmix64(seed, static_cast<uint64_t>(r * shape.k + c));
+      double value = static_cast<double>(static_cast<int64_t>(random % 7) - 3);
+      if (!anchors.empty()) {
+        const Anchors& pair = anchors[static_cast<size_t>(r + c / group) % anchors.size()];
+        value = c % group == 0 ? pair.low : c % group == 1 ? pair.high : value;
+      }
+      w.at(r, c) = value * unit;
+    }
+  }
+  return w;
+}
+
+// An odd factor on the scales: 3 is exact in every type that a power of two is.
+void triple_scales(Planes& planes) {
+  for (Plane& plane : planes) {
+    if (!has_float_elements(plane.dtype) || plane.name == codes_plane(planes).name) continue;
+    const size_t bytes = dtype_bytes(plane.dtype);
+    for (size_t i = 0; i < plane.bytes.size() / bytes; ++i)
+      store_float(plane.dtype, plane.bytes, i, 3 * load_float(plane.dtype, plane.bytes, i));
+  }
 }
 
 Floats reordered(const Floats& from, const std::vector<int64_t>& order) {
@@ -54,6 +87,8 @@ Floats reordered(const Floats& from, const std::vector<int64_t>& order) {
 // Units that a sum of exact_sums may reach: what bfloat16, the narrowest type that a stage rounds to, holds
 // exactly.
 constexpr int64_t kExactUnits = 256;
+
+constexpr int64_t kLeastWithOutlier = 8;  // elements of a group: two anchors, the outlier, some small ones
 
 }  // namespace
 
@@ -70,7 +105,7 @@ bool has_finite_weights(const Scheme& scheme, const WeightShape& shape) {
 
 bool has_exact_sums(const Scheme& scheme, const WeightShape& shape) {
   return group_length(scheme, shape) <= 2 || std::ranges::any_of(kAnchors, [&](const Anchors& anchors) {
-           return integers_survive(scheme, shape, anchors);
+           return integers_survive(scheme, shape, anchors, Zeros::any);
          });
 }
 
@@ -78,23 +113,11 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
                      const std::vector<int64_t>& order) {
   const WeightShape& shape = synthetic.weight;
   const int64_t group = group_length(scheme, shape);
-  const std::vector<Anchors> anchors = surviving_anchors(scheme, shape);
+  const std::vector<Anchors> anchors = surviving_anchors(scheme, shape, Zeros::any);
   if (anchors.empty() && group > 2)
     throw std::logic_error("exact_sums: no maximum gives " + std::string(scheme.name()) +
                            " a scale that is a power of two");
-  Floats w(shape.dtype, shape.n, shape.k);
-  for (int64_t r = 0; r < shape.n; ++r) {
-    for (int64_t c = 0; c < shape.k; ++c) {
-      const double unit = std::ldexp(1.0, static_cast<int>((r + c / group) % 2) - 4);
-      const uint64_t random = splitmix64(seed, static_cast<uint64_t>(r * shape.k + c));
-      double value = static_cast<double>(static_cast<int64_t>(random % 7) - 3);
-      if (!anchors.empty()) {
-        const Anchors& pair = anchors[static_cast<size_t>(r + c / group) % anchors.size()];
-        value = c % group == 0 ? pair.low : c % group == 1 ? pair.high : value;
-      }
-      w.at(r, c) = value * unit;
-    }
-  }
+  Floats w = exact_weight(shape, seed, group, anchors);
   const bool policy = synthetic.activation != kWeightOnly;
   std::optional<ActivationAnchors> of_x;
   const Planes own = policy ? policy_planes(scheme, shape, synthetic.activation, true) : Planes{};
@@ -108,13 +131,7 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   made.exact = true;
   if (!order.empty()) w = reordered(w, order);
   made.input.planes = quantized(scheme, shape, w.bytes());
-  // An odd factor on the scales: 3 is exact in every type that a power of two is.
-  for (Plane& plane : made.input.planes) {
-    if (!has_float_elements(plane.dtype) || plane.name == codes_plane(made.input.planes).name) continue;
-    const size_t bytes = dtype_bytes(plane.dtype);
-    for (size_t i = 0; i < plane.bytes.size() / bytes; ++i)
-      store_float(plane.dtype, plane.bytes, i, 3 * load_float(plane.dtype, plane.bytes, i));
-  }
+  triple_scales(made.input.planes);
   // At most 9 terms a row of at most 3 * (3 + 3) * 2^1 units each; the anchors' columns stay out of the sums.
   Floats x(shape.dtype, synthetic.m, shape.k);
   constexpr int64_t kTerms = 9;
@@ -140,6 +157,41 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   Floats bias(shape.dtype, 1, shape.n);
   for (int64_t r = 0; r < shape.n; ++r) bias.at(0, r) = static_cast<double>(r % 5 - 2) / 16;
   made.input.bias = bias.bytes();
+  return made;
+}
+
+bool has_outliers(const Scheme& scheme, const WeightShape& shape) {
+  return group_length(scheme, shape) >= kLeastWithOutlier &&
+         !surviving_anchors(scheme, shape, Zeros::none).empty();
+}
+
+// Columns of a group: two anchors, the outlier, whose weights are 0, then up to eight small ones. The sums
+// are those of exact_sums, times the small ones' size.
+Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed) {
+  struct Sizes {
+    int outlier, small;  // exponents
+  };
+  // What 32 bits below the outlier do not hold; what 16 do not, near the least number whose reciprocal is
+  // finite; the same near the largest. Of float16 what 24 do not hold.
+  constexpr Sizes kHalf = {15, -9}, kSizes[] = {{30, -9}, {-99, -115}, {100, 80}};
+  const WeightShape& shape = synthetic.weight;
+  const int64_t group = group_length(scheme, shape), last = shape.k - group;
+  Floats w = exact_weight(shape, seed, group, surviving_anchors(scheme, shape, Zeros::none));
+  for (int64_t r = 0; r < shape.n; ++r) w.at(r, last + 2) = 0;
+  Generated made;
+  made.exact = true;
+  made.input.planes = quantized(scheme, shape, w.bytes());
+  triple_scales(made.input.planes);
+  Floats x(shape.dtype, synthetic.m, shape.k);
+  for (int64_t i = 0; i < synthetic.m; ++i) {
+    const Sizes& sizes = shape.dtype == DType::float16
+                             ? kHalf
+                             : kSizes[static_cast<size_t>(i + synthetic.m) % std::size(kSizes)];
+    x.at(i, last + 2) = std::ldexp(1.0, sizes.outlier);
+    for (int64_t c = 3; c < std::min<int64_t>(group, 11); ++c)
+      x.at(i, last + c) = std::ldexp((c + i) % 3 == 0 ? -1.0 : 1.0, sizes.small);
+  }
+  made.input.x = x.bytes();
   return made;
 }
 

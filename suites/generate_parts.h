@@ -67,6 +67,18 @@ bool has_exact_sums(const Scheme& scheme, const WeightShape& shape);
 Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
                      const std::vector<int64_t>& order = {});
 
+// Is there room in a group for what outliers() plants, and does no zero act beside it?
+bool has_outliers(const Scheme& scheme, const WeightShape& shape);
+// Weight only: an element of x that meets weights of zero, and beside it in the last group, far smaller, the
+// ones that the answer consists of, exactly.
+Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
+
+// The second half repeats the first in the weight and negates it in x: large terms, an answer near zero.
+// Partial sums of the first half leave the range of float16.
+void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input);
+// Every code at an end of its range, all but one of a group at the same one, and x of one size and sign.
+void one_sign(const Scheme& scheme, const Synthetic& synthetic, KernelInput& input);
+
 // What quantized x means, row-major.
 std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, std::string_view activation,
                                      const Planes& planes);

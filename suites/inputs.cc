@@ -151,14 +151,29 @@ const std::vector<InputFamily>& families() {
        false,
        true,
        1},
+      {"outliers",
+       "x kept in too few bits beside a larger element, or scaled by what overflows or vanishes",
+       {"linear"},
+       false,
+       true,
+       true,
+       1},
+      {"one_sign",
+       "sums that saturate or wrap: all codes and all of x as large as they get, of one sign",
+       {"linear"},
+       false,
+       false,
+       true,
+       1},
   };
   return table;
 }
 
 // Does the input tell anything of how x is quantized that another one of the family does not?
 bool suits_policy(std::string_view generator) {
-  for (const std::string_view weight_only : {"cancelling", "last_k", "non_finite", "zero_points",
-                                             "tiny_scales", "overflow", "half_overflow", "half_subnormal"})
+  for (const std::string_view weight_only :
+       {"cancelling", "last_k", "non_finite", "zero_points", "tiny_scales", "overflow", "half_overflow",
+        "half_subnormal", "outliers", "one_sign"})
     if (generator == weight_only) return false;
   return !is_relation(generator);
 }
@@ -215,6 +230,7 @@ class Carried {
              generator == "panels" || generator == "long" || generator == "rows" || generator == "columns";
     if (generator == "not_sparse") return false;
     if (op == "linear" && !remembered(finite_, shape, has_finite_weights)) return false;
+    if (generator == "outliers") return remembered(outliers_, shape, has_outliers);
     if (generator != "exact_sums" && !is_relation(generator)) return carries(scheme_, generator, shape);
     return remembered(exact_, shape, has_exact_sums) &&
            (generator == "exact_sums" || has_relation(scheme_, generator, shape));
@@ -229,7 +245,7 @@ class Carried {
     return at->second;
   }
   const Scheme& scheme_;
-  Answers exact_, finite_;
+  Answers exact_, finite_, outliers_;
 };
 
 struct Request {

@@ -25,6 +25,27 @@ Xs plain_x(const qcts_problem& p) {
   return Xs(all.begin(), all.end());
 }
 
+double most_of(const double* x, int64_t count) {
+  double most = 0;
+  for (int64_t k = 0; k < count; ++k) most = std::max(most, std::fabs(x[k]));
+  return most;
+}
+
+// x as it is, but for the faults of those that keep it in fixed point, a step for each group.
+Xs int4_x(const qcts_problem& p) {
+  Xs xs = plain_x(p);
+  for (size_t at = 0; at < xs.size(); at += static_cast<size_t>(p.group)) {
+    const double most = most_of(&xs[at], p.group);
+    if (most == 0 || !std::isfinite(most)) continue;
+    const double step = std::ldexp(1.0, std::ilogb(most) - 30);
+    for (size_t k = at; k < at + static_cast<size_t>(p.group); ++k) {
+      if (planted(lip_x_in_32_bits)) xs[k] = std::nearbyint(xs[k] / step) * step;
+      if (planted(lip_tiny_x_is_zero) && most < 0x1p-96) xs[k] = 0;
+    }
+  }
+  return xs;
+}
+
 std::span<const float> block_of(const std::vector<float>& all, int64_t b, int64_t length) {
   return std::span(all).subspan(static_cast<size_t>(b * length), static_cast<size_t>(length));
 }
@@ -94,8 +115,26 @@ double zero_part(const qcts_problem& p, const Term* row, const double* x) {
   return sum;
 }
 
+// Sums of 64 products of codes from 0 to 15, halves of them 16 bits each in units of a 127th of the largest x
+// of the group.
+double saturated(const qcts_problem& p, const Term* row, const double* x) {
+  double sum = 0;
+  for (int64_t k = 0; k < p.k;) {
+    const double most = most_of(x + k / p.group * p.group, p.group) * 2 * 32767 / 127, scale = row[k].scale;
+    double of_64 = 0, of_x = 0;
+    do {
+      of_64 += x[k] * (row[k].code + 8);
+      of_x += x[k];
+      ++k;
+    } while (k % 64 != 0 && k % p.group != 0);
+    sum += (std::clamp(of_64, -most, most) - 8 * of_x) * scale;
+  }
+  return sum;
+}
+
 double dot(const qcts_problem& p, const Term* row, const double* x) {
   double sum = 0;
+  if (planted(lip_sums_saturate)) return saturated(p, row, x) + zero_part(p, row, x);
   for (int64_t k = 0; k < p.k; ++k) {
     if (planted(lnv_restarts_at_1024) && k % 1024 == 0) sum = 0;
     sum += x[k] * (row[k].code * row[k].scale);
@@ -165,10 +204,9 @@ const qcts_kernel linear_mx = make<linear_mx, mx_term, plain_x>("mx");
 const qcts_kernel linear_nvfp4 = make<linear_nvfp4, nvfp4_term, plain_x>("nvfp4");
 const qcts_kernel linear_nf4 = make<linear_nf4, nf4_term, plain_x>("nf4");
 const qcts_kernel linear_intx = make<linear_intx, intx_term, plain_x>("intx");
-const qcts_kernel linear_int4_plain = make<linear_int4_plain, int4_plain_term, plain_x>("int4_plain");
+const qcts_kernel linear_int4_plain = make<linear_int4_plain, int4_plain_term, int4_x>("int4_plain");
 const qcts_kernel linear_tinyq = make<linear_tinyq, tinyq_term, plain_x>("tinyq");
-const qcts_kernel linear_fp8_sparse24 =
-    make<linear_fp8_sparse24, fp8_sparse24_term, plain_x>("fp8_sparse24");
+const qcts_kernel linear_fp8_sparse24 = make<linear_fp8_sparse24, fp8_sparse24_term, plain_x>("fp8_sparse24");
 const qcts_kernel linear_mx_dyn = make<linear_mx_dyn, mx_term, mx_x>("mx:dyn_block32");
 const qcts_kernel linear_nvfp4_dyn = make<linear_nvfp4_dyn, nvfp4_term, nvfp4_x>(
     "nvfp4:dyn_block16,dyn_tensor_block16,static_tensor_block16", 0);
