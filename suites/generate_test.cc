@@ -10,6 +10,7 @@
 #include "kernels/registry.h"
 #include "reference/numerics/soft_float.h"
 #include "suites/compare.h"
+#include "suites/generate_parts.h"
 #include "suites/inputs.h"
 #include "suites/question.h"
 
@@ -22,23 +23,28 @@ class GenerateForScheme : public testing::TestWithParam<size_t> {
   int64_t k() const { return 3 * std::max<int64_t>(scheme().group(), 32); }
 };
 
+void expect_exact_sums(const Scheme& scheme, const Synthetic& synthetic) {
+  const Generated made = generate(scheme, "linear", "plain", synthetic, 11);
+  EXPECT_TRUE(made.exact);
+  const LinearTruth truth(made.input);
+  qcts_numerics numerics{};
+  numerics.accumulator = QCTS_F64;
+  size_t nonzero = 0;
+  for (const Bounded& want : truth.bounds(numerics)) {
+    EXPECT_EQ(round_to(DType::bfloat16, want.value), want.value);
+    nonzero += want.value != 0;
+  }
+  EXPECT_GT(nonzero, 5u * 37u / 2);
+  bool odd = false;
+  for (const ExactWeight& weight : truth.row(0)) odd = odd || std::fmod(weight.scale * 1024, 3) == 0;
+  EXPECT_TRUE(odd) << "scales that are powers of two hide a scale that is read in a narrower type";
+}
+
 TEST_P(GenerateForScheme, ExactSumsAreExactInTheNarrowestType) {
   for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32}) {
-    const Synthetic synthetic{"exact_sums", {dtype, 37, k()}, 5, 11};
-    const Generated made = generate(scheme(), "linear", "plain", synthetic, 11);
-    EXPECT_TRUE(made.exact);
-    const LinearTruth truth(made.input);
-    qcts_numerics numerics{};
-    numerics.accumulator = QCTS_F64;
-    size_t nonzero = 0;
-    for (const Bounded& want : truth.bounds(numerics)) {
-      EXPECT_EQ(round_to(DType::bfloat16, want.value), want.value);
-      nonzero += want.value != 0;
-    }
-    EXPECT_GT(nonzero, 5u * 37u / 2);
-    bool odd = false;
-    for (const ExactWeight& weight : truth.row(0)) odd = odd || std::fmod(weight.scale * 1024, 3) == 0;
-    EXPECT_TRUE(odd) << "scales that are powers of two hide a scale that is read in a narrower type";
+    const WeightShape weight{dtype, 37, k()};
+    expect_exact_sums(scheme(), {"exact_sums", weight, 5, 11});
+    if (has_outliers(scheme(), weight)) expect_exact_sums(scheme(), {"outliers", weight, 5, 11});
   }
 }
 
