@@ -3,7 +3,7 @@
 // take 64 codes apart and 4 to multiply them. Never timed: the shapes follow from 16 registers.
 #pragma once
 
-#include "kernels/fixed_linear.h"
+#include "kernels/avx2_int4.h"
 
 namespace qcts::avxvnni {
 namespace {

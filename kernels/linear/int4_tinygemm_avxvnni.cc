@@ -1,6 +1,4 @@
 // Layout and limits: kernels/avx2_int4.h.
-#include "kernels/avx2_int4.h"
-
 #include "kernels/avxvnni_fixed_dots.h"
 
 const qcts_kernel qcts_kernel_linear_int4_tinygemm_avxvnni = qcts::avx2::int4_linear_of<
