@@ -44,8 +44,9 @@ struct Frame {
 };
 
 // An Engine has
-//   kTerms                      that it multiplies at a time
+//   kTerms                                   that it multiplies at a time
 //   multiply(codes, steps, x, count, sums)   sums[i] += codes times term x[i], of `count` <= kTerms
+//   multiply_one<kAhead>(codes, steps, x, sum)   the same of one; what lies kAhead bytes ahead is fetched
 // A Source is one of kernels/int4_planes.h.
 [[maybe_unused]] Layout layout_of(const qcts_problem& p) {
   Layout at = {};
