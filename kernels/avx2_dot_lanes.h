@@ -22,6 +22,8 @@ struct DotLanes {
   }
   static Ints low_nibbles(Ints a) { return _mm256_and_si256(a, _mm256_set1_epi8(15)); }
   static Ints shift_right_4(Ints a) { return _mm256_srli_epi32(a, 4); }
+  static Ints shift_left_8(Ints a) { return _mm256_slli_epi32(a, 8); }
+  static Ints add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
 
   static Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
     return avx2::range_of(dtype, row, k_count);

@@ -2,16 +2,15 @@
 // else: every function has internal linkage. y = sum over groups of scale * sum(x * code) + zero * sum(x),
 // plus bias, with codes from -8 to 7.
 //
-// Of x in 16 bits bytes are multiplied (kernels/fixed_linear.h). Of float32, whose 24 bits are four bytes of
-// fixed point and more, floats: m = 1 alike, m = 16 in 0.74 of the time (EPYC Zen 3). Codes for these are
-// looked up (kernels/avx2_nibbles.h), and scale and zero are kept out of the inner loop: they act on the two
-// sums of a group, and the sums of x are shared by all columns. A block of 64 columns: for each group its
-// codes, then 64 scales and 64 zeros in the weight's dtype.
+// Of x in 16 bits bytes are multiplied (kernels/fixed_int4.h), of float32 floats. Codes for these are looked
+// up (kernels/avx2_nibbles.h), and scale and zero are kept out of the inner loop: they act on the two sums of
+// a group, and the sums of x are shared by all columns. A block of 64 columns: for each group its codes, then
+// 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
+#include "kernels/avx2_fixed_or_floats.h"
 #include "kernels/avx2_nibbles.h"
-#include "kernels/fixed_linear.h"
-#include "kernels/int4_planes.h"
+#include "kernels/fixed_int4.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -62,32 +61,10 @@ struct Int4Linear {
   }
 };
 
-// An Engine of kernels/fixed_linear.h.
-template <class Source, class Engine>
-struct Int4Calls {
-  using Floats = Int4Linear<Source>;
-  static bool has_floats(const qcts_problem* p) { return p->x_dtype == QCTS_F32; }
-
-  static uint64_t workspace(const qcts_problem* p) {
-    return has_floats(p) ? workspace_bytes<Floats>(p) : fixed::workspace_bytes(p);
-  }
-  static uint64_t prepared(const qcts_problem* p) {
-    return has_floats(p) ? prepared_bytes<Floats>(p) : fixed::prepared_bytes(p);
-  }
-  static void prepare(const qcts_problem* p, void* to) {
-    has_floats(p) ? prepare_weight<Floats>(p, to) : fixed::prepare_weight<Source>(p, to);
-  }
-  static void run(const qcts_problem* p) {
-    has_floats(p) ? run_linear<Floats>(p) : fixed::run_linear<Engine>(p);
-  }
-};
-
-template <const qcts_kernel& kKernel, class Source, class Engine>
+template <const qcts_kernel& kKernel, class Source, class Dots>
 constexpr qcts_kernel int4_linear_of(const char* scheme, const char* variant, const char* description) {
-  using Entry = Int4Calls<Source, Engine>;
-  return linear_entry(scheme, variant, description, QCTS_F32,
-                      {supports_problem<kKernel>, run_checked<kKernel, Entry::run>, Entry::workspace,
-                       Entry::prepared, prepare_checked<kKernel, Entry::prepare>});
+  return fixed_or_floats_of<kKernel, fixed::Int4Groups<Source, Dots>, Int4Linear<Source>>(scheme, variant,
+                                                                                          description);
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 // int8 weights with a scale and a zero point a row, for the AVX2 variants of `linear`, and for nothing else:
 // every function has internal linkage. y = scale * sum(x * (q - zero_point)) + bias.
 //
-// m <= 4 is bound by reading one byte a weight; eight of them cost a widening load, a conversion and a fused
-// multiply-add, so a core decodes eight weights in about a cycle, more than its share of memory bandwidth
-// brings. Layout of a block of 64 columns: 64 zero points (int32), then for each k one cache line, byte c of
-// it column c, then 64 scales (float32).
+// Of x in 16 bits integers are multiplied (kernels/fixed_int8.h), of float32 floats: eight codes cost a
+// widening load, a conversion and a fused multiply-add. Layout of a block of 64 columns for these: 64 zero
+// points (int32), then for each k one cache line, byte c of it column c, then 64 scales (float32).
 #pragma once
 
-#include "kernels/avx2_linear.h"
-#include "kernels/int8_planes.h"
+#include "kernels/avx2_fixed_or_floats.h"
+#include "kernels/fixed_int8.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -60,6 +59,12 @@ struct Int8Row {
     copy_row_parameters(source, first_n, columns, out, codes + padded_k<Int8Row>(p) * kColumns);
   }
 };
+
+template <const qcts_kernel& kKernel, class Source, class Dots>
+constexpr qcts_kernel int8_rows_of(const char* scheme, const char* variant, const char* description) {
+  return fixed_or_floats_of<kKernel, fixed::Int8Rows<Source, Dots>, Int8Row<Source>>(scheme, variant,
+                                                                                     description);
+}
 
 }  // namespace
 }  // namespace qcts::avx2

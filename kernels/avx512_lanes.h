@@ -16,6 +16,9 @@ struct Lanes : RowsToInt8 {
   static Ints load(const void* from) { return _mm512_loadu_si512(from); }
   static void store(void* to, Ints a) { _mm512_storeu_si512(to, a); }
 
+  static Ints shift_left_8(Ints a) { return _mm512_slli_epi32(a, 8); }
+  static Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
+
   static Floats set(float a) { return _mm512_set1_ps(a); }
   static Floats load_floats(uint32_t dtype, const void* from) { return load16(dtype, from); }
   static Floats load_some(uint32_t dtype, const void* from, int64_t count) {

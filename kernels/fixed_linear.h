@@ -1,15 +1,14 @@
-// The frame of `linear` for codes of four bits with a scale and a floating zero a group, where a variant
-// multiplies bytes (avx2, avxvnni), and for nothing else: every function has internal linkage.
-// y = sum over groups of scale * sum(x * (u - 8)) + zero * sum(x), plus bias, u from 0 to 15.
+// The frame of `linear` for codes that are small integers, where a variant multiplies x in fixed point (avx2,
+// avxvnni, avx512vnni), and for nothing else: every function has internal linkage.
+// y = sum over groups of scale * sum(x * (code - offset)) + zero * sum(x), plus bias.
 //
-// x is kept as it is (kernels/fixed_rows.h): sums of u times its 16-bit numbers are exact integers, and what
-// few floats are left are multiplied as such. So the result is the one of float32 sums or nearer to the true
-// one, and does not depend on m or on the number of threads: every output is a chain of its own,
-// total = fma(scale, step * sum, total) part by part, then total = fma(zero, sum of x, total).
+// x is kept as it is (kernels/fixed_rows.h): sums of codes times its 16-bit numbers are exact integers, and
+// what few floats are left are multiplied as such. So the result is the one of float32 sums or nearer to the
+// true one, and does not depend on m or on the number of threads: every output is a chain of its own, in the
+// order of k: total = fma(scale, step * sum, total) part by part, then total = fma(zero, sum of x, total).
 //
-// A block of 64 columns is one linear stream: for each group its codes, in steps of 256 bytes that hold 8 k
-// of all columns, then 64 scales and 64 zeros in the weight's dtype. 4 bytes are a column: its k 0 to 3 in
-// the low nibbles, 4 to 7 in the high ones.
+// A block of 64 columns is one linear stream: for each group its codes, in steps of 256 bytes that hold some
+// k of all columns, then what the scheme has behind them.
 #pragma once
 
 #include "kernels/avx2_outputs.h"
@@ -22,18 +21,20 @@ namespace {
 
 using avx2::FixedPart;
 using avx2::FixedRows;
+using avx2::FixedValues;
 using avx2::kColumns;
 using avx2::kLanes;
 using avx2::kVectors;
 
-constexpr int kStepK = 8, kStepBytes = kStepK * kColumns / 2;
+constexpr int kStepBytes = 256;
 constexpr int kRows = 64;  // of totals at a time
 
 using Sums = int32_t (*)[kColumns];
 
 struct Layout {
-  int64_t group, groups, parts;                          // parts of a group
-  int64_t code_bytes, scale_bytes, group_bytes, blocks;  // scale_bytes: of 64
+  int64_t group, padded_group, groups, parts;                        // parts of a group
+  int64_t code_bytes, tail_bytes, group_bytes, block_bytes, blocks;  // tail_bytes: behind a group's codes
+  int64_t padded_k() const { return groups * padded_group; }
 };
 struct Frame {
   const qcts_problem* problem;
@@ -43,107 +44,131 @@ struct Frame {
   float* x_sums;  // [m][groups]
 };
 
+// Of 64 columns of a group.
+struct Scales {
+  const float *scale, *zero;
+};
+
 // An Engine has
 //   kTerms                                   that it multiplies at a time
 //   multiply(codes, steps, x, count, sums)   sums[i] += codes times term x[i], of `count` <= kTerms
 //   multiply_one<kAhead>(codes, steps, x, sum)   the same of one; what lies kAhead bytes ahead is fetched
-// A Source is one of kernels/int4_planes.h.
-[[maybe_unused]] Layout layout_of(const qcts_problem& p) {
+// A Scheme has
+//   Engine, kValues              which values of x it multiplies
+//   kStepK                       k of a step; divides 8
+//   kHasZeros                    zeros act on the sum of x
+//   kLateScales                  the row is one group: its scales act on the totals, at the end
+//   offsets(header, n)           of 8 columns; minus_offsets(header, n, times): -times of them
+//   group(p)                     elements along k that share a scale: a multiple of 8, or all of k
+//   kHeaderBytes, tail_bytes(p)  before a block's codes, behind a group's
+//   Buffer, scales(p, header, tail, buffer)   of a group
+//   codes(at, k, vector)         of element k of the step at `at`, 8 columns
+//   prepare_block(p, layout, first_n, out)    the block from column first_n on, over zeros
+template <class Scheme>
+Layout layout_of(const qcts_problem& p) {
   Layout at = {};
-  at.group = p.group;
-  at.groups = p.k / p.group;
-  at.parts = (p.group + avx2::kPartK - 1) / avx2::kPartK;
-  at.code_bytes = p.group / kStepK * kStepBytes;
-  at.scale_bytes = kColumns * dtype_bytes(p.w_dtype);
-  at.group_bytes = at.code_bytes + 2 * at.scale_bytes;
+  at.group = Scheme::group(p);
+  at.padded_group = (at.group + kLanes - 1) / kLanes * kLanes;
+  at.groups = p.k / at.group;
+  at.parts = (at.padded_group + avx2::kPartK - 1) / avx2::kPartK;
+  at.code_bytes = at.padded_group / Scheme::kStepK * kStepBytes;
+  at.tail_bytes = Scheme::tail_bytes(p);
+  at.group_bytes = at.code_bytes + at.tail_bytes;
+  at.block_bytes = Scheme::kHeaderBytes + at.groups * at.group_bytes;
   at.blocks = (p.n + kColumns - 1) / kColumns;
   return at;
 }
 
-// Of one group, for all rows.
-struct Scales {
-  alignas(32) float scale[kColumns], zero[kColumns];
-};
-
-[[maybe_unused]] void widen(const Frame& frame, const uint8_t* at, Scales* scales) {
-  avx2::widen_scales(frame.problem->w_dtype, at, scales->scale);
-  avx2::widen_scales(frame.problem->w_dtype, at + frame.layout.scale_bytes, scales->zero);
-}
-
-// What makes sums of v * u those of v * (u - 8).
-[[maybe_unused]] void open_term(int32_t sum_of_v, int32_t* sum) {
-  const __m256i start = _mm256_set1_epi32(-8 * sum_of_v);
+// What makes sums of v * code those of v * (code - offset).
+template <class Scheme>
+void open_term(const uint8_t* header, int32_t sum_of_v, int32_t* sum) {
 #pragma GCC unroll 8
-  for (int n = 0; n < kColumns; n += kLanes) _mm256_storeu_si256(reinterpret_cast<__m256i*>(sum + n), start);
+  for (int n = 0; n < kColumns; n += kLanes)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(sum + n), Scheme::minus_offsets(header, n, sum_of_v));
 }
 
-// total += scale * (step * sum)
-[[maybe_unused]] void close_term(const Scales& scales, float step, const int32_t* sum, float* total) {
+// total += scale * value, or the value alone where scales act later. `scale` is not read from Scales here: a
+// store to a total might change it.
+template <class Scheme>
+[[gnu::always_inline]] inline void add_scaled(const float* scale, __m256 value, float* total) {
+  const __m256 before = _mm256_loadu_ps(total);
+  _mm256_storeu_ps(total, Scheme::kLateScales ? _mm256_add_ps(value, before)
+                                              : _mm256_fmadd_ps(_mm256_loadu_ps(scale), value, before));
+}
+
+// Adds step * sum.
+template <class Scheme>
+void close_term(const float* scale, float step, const int32_t* sum, float* total) {
   const __m256 steps = _mm256_set1_ps(step);
 #pragma GCC unroll 8
   for (int n = 0; n < kColumns; n += kLanes) {
     const __m256i whole = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sum + n));
-    const __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(whole), steps);
-    _mm256_storeu_ps(total + n,
-                     _mm256_fmadd_ps(_mm256_load_ps(scales.scale + n), value, _mm256_loadu_ps(total + n)));
+    add_scaled<Scheme>(scale + n, _mm256_mul_ps(_mm256_cvtepi32_ps(whole), steps), total + n);
   }
 }
 
-// total += scale * (the sum of what is left of a part)
-[[maybe_unused]] void close_left(const Scales& scales, const uint8_t* codes, const float* left,
-                                 const uint8_t* left_at, int count, float* total) {
+// Adds the sum of what is left of a part.
+template <class Scheme>
+void close_left(const uint8_t* header, const float* scale, const uint8_t* codes, const float* left,
+                const uint8_t* left_at, int count, float* total) {
   __m256 sums[kVectors] = {};
   for (int i = 0; i < count; ++i) {
     const int k = left_at[i];
-    const uint8_t* at = codes + k / kStepK * kStepBytes;
-    const __m128i shift = _mm_cvtsi32_si128(8 * (k % 4) + 4 * (k / 4 % 2));
+    const uint8_t* at = codes + k / Scheme::kStepK * kStepBytes;
     const __m256 x = _mm256_set1_ps(left[i]);
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + v * 4 * kLanes));
-      const __m256i code = _mm256_and_si256(_mm256_srl_epi32(bytes, shift), _mm256_set1_epi32(15));
-      sums[v] = _mm256_fmadd_ps(x, _mm256_cvtepi32_ps(_mm256_sub_epi32(code, _mm256_set1_epi32(8))), sums[v]);
+      const __m256i code = Scheme::codes(at, k % Scheme::kStepK, v);
+      const __m256i weight = _mm256_sub_epi32(code, Scheme::offsets(header, v * kLanes));
+      sums[v] = _mm256_fmadd_ps(x, _mm256_cvtepi32_ps(weight), sums[v]);
     }
   }
 #pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) {
-    float* to = total + v * kLanes;
-    _mm256_storeu_ps(
-        to, _mm256_fmadd_ps(_mm256_load_ps(scales.scale + v * kLanes), sums[v], _mm256_loadu_ps(to)));
-  }
+  for (int v = 0; v < kVectors; ++v) add_scaled<Scheme>(scale + v * kLanes, sums[v], total + v * kLanes);
 }
 
-[[maybe_unused]] void close_group(const Scales& scales, float x_sum, float* total) {
+template <class Scheme>
+void close_group(const float* zero, float x_sum, float* total) {
+  if (!Scheme::kHasZeros) return;
   const __m256 sum = _mm256_set1_ps(x_sum);
 #pragma GCC unroll 8
   for (int n = 0; n < kColumns; n += kLanes)
-    _mm256_storeu_ps(total + n,
-                     _mm256_fmadd_ps(_mm256_load_ps(scales.zero + n), sum, _mm256_loadu_ps(total + n)));
+    _mm256_storeu_ps(total + n, _mm256_fmadd_ps(_mm256_loadu_ps(zero + n), sum, _mm256_loadu_ps(total + n)));
+}
+template <class Scheme>
+void close_row(const float* scale, float* total) {
+  if (!Scheme::kLateScales) return;
+#pragma GCC unroll 8
+  for (int n = 0; n < kColumns; n += kLanes)
+    _mm256_storeu_ps(total + n, _mm256_mul_ps(_mm256_loadu_ps(scale + n), _mm256_loadu_ps(total + n)));
 }
 
 // Terms of several rows that meet the codes of one part together.
-template <class Engine>
+template <class Scheme>
 class Terms {
  public:
-  Terms(const Scales& scales, const uint8_t* codes, int64_t steps, float (*totals)[kColumns])
-      : scales_(scales), codes_(codes), steps_(steps), totals_(totals) {}
+  Terms(const uint8_t* header, const float* scale, const uint8_t* codes, int64_t steps,
+        float (*totals)[kColumns])
+      : header_(header), scale_(scale), codes_(codes), steps_(steps), totals_(totals) {}
 
   void add(const int8_t* x, int32_t sum, float step, int64_t row) {
     x_[count_] = x;
     step_[count_] = step;
     row_[count_] = row;
-    open_term(sum, sums_[count_]);
+    open_term<Scheme>(header_, sum, sums_[count_]);
     if (++count_ == Engine::kTerms) finish();
   }
   void finish() {
     if (count_ == 0) return;
     Engine::multiply(codes_, steps_, x_, count_, sums_);
-    for (int i = 0; i < count_; ++i) close_term(scales_, step_[i], sums_[i], totals_[row_[i]]);
+    for (int i = 0; i < count_; ++i) close_term<Scheme>(scale_, step_[i], sums_[i], totals_[row_[i]]);
     count_ = 0;
   }
 
  private:
-  const Scales& scales_;
+  using Engine = typename Scheme::Engine;
+  const uint8_t* header_;
+  const float* scale_;
   const uint8_t* codes_;
   int64_t steps_;
   float (*totals_)[kColumns];
@@ -154,101 +179,128 @@ class Terms {
   alignas(64) int32_t sums_[Engine::kTerms][kColumns];
 };
 
-template <class Engine>
-void multiply_part(const Frame& frame, const Scales& scales, const uint8_t* codes, int64_t index, int64_t at,
-                   int64_t count, int64_t first_m, int64_t rows, float (*totals)[kColumns]) {
+// Part `index` of all, `count` k from `at` on in the rows of x.
+struct Part {
+  const uint8_t* codes;
+  int64_t index, at, count;
+};
+template <class Scheme>
+Part part_of(const Layout& layout, const uint8_t* codes, int64_t group, int64_t part) {
+  const int64_t k = part * avx2::kPartK;
+  return {codes + k / Scheme::kStepK * kStepBytes, group * layout.parts + part,
+          group * layout.padded_group + k, std::min(layout.padded_group - k, avx2::kPartK)};
+}
+
+template <class Scheme>
+void multiply_part(const Frame& frame, const uint8_t* header, const float* scale, const Part& part,
+                   int64_t first_m, int64_t rows, float (*totals)[kColumns]) {
   const FixedRows& x = frame.rows;
-  const FixedPart* part = x.part + first_m * x.parts + index;
-  Terms<Engine> terms(scales, codes, count / kStepK, totals);
+  const FixedPart* fixed = x.part + first_m * x.parts + part.index;
+  Terms<Scheme> terms(header, scale, part.codes, part.count / Scheme::kStepK, totals);
   bool some_left = false;
   for (int64_t m = 0; m < rows; ++m) {
-    const FixedPart& of = part[m * x.parts];
-    for (int t = 0; t < of.terms; ++t) terms.add(x.term(first_m + m, t, at), of.sum[t], of.step[t], m);
+    const FixedPart& of = fixed[m * x.parts];
+    for (int t = 0; t < of.terms; ++t) terms.add(x.term(first_m + m, t, part.at), of.sum[t], of.step[t], m);
     some_left |= of.left > 0;
   }
   terms.finish();
   for (int64_t m = 0; some_left && m < rows; ++m) {
-    const int64_t from = (first_m + m) * x.k + at;
-    if (part[m * x.parts].left > 0)
-      close_left(scales, codes, x.left + from, x.left_at + from, part[m * x.parts].left, totals[m]);
+    const int64_t from = (first_m + m) * x.k + part.at;
+    if (fixed[m * x.parts].left > 0)
+      close_left<Scheme>(header, scale, part.codes, x.left + from, x.left_at + from, fixed[m * x.parts].left,
+                         totals[m]);
   }
 }
 
-template <class Engine>
+template <class Scheme>
 void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
   const qcts_problem& p = *frame.problem;
   const Layout& layout = frame.layout;
   alignas(64) float totals[kRows][kColumns];
-  Scales scales;
+  typename Scheme::Buffer buffer;
+  Scales scales = {};
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
-  const uint8_t* codes = frame.prepared + block * layout.groups * layout.group_bytes;
+  const uint8_t* header = frame.prepared + block * layout.block_bytes;
+  const uint8_t* codes = header + Scheme::kHeaderBytes;
   for (int64_t g = 0; g < layout.groups; ++g, codes += layout.group_bytes) {
-    widen(frame, codes + layout.code_bytes, &scales);
-    for (int64_t part = 0; part < layout.parts; ++part) {
-      const int64_t k = part * avx2::kPartK;
-      multiply_part<Engine>(frame, scales, codes + k / kStepK * kStepBytes, g * layout.parts + part,
-                            g * layout.group + k, std::min(layout.group - k, avx2::kPartK), first_m, rows,
+    scales = Scheme::scales(p, header, codes + layout.code_bytes, buffer);
+    for (int64_t i = 0; i < layout.parts; ++i)
+      multiply_part<Scheme>(frame, header, scales.scale, part_of<Scheme>(layout, codes, g, i), first_m, rows,
                             totals);
-    }
     for (int64_t m = 0; m < rows; ++m)
-      close_group(scales, frame.x_sums[(first_m + m) * layout.groups + g], totals[m]);
+      close_group<Scheme>(scales.zero, frame.x_sums[(first_m + m) * layout.groups + g], totals[m]);
   }
+  for (int64_t m = 0; m < rows; ++m) close_row<Scheme>(scales.scale, totals[m]);
   avx2::store_rows(p, first_m, rows, block * kColumns, 1, totals);
 }
 
-// One part of a lone row: kCount blocks, `apart` bytes from each other, side by side
-// (kernels/avx2_streams.h): g128, 4096 x 4096 from memory, EPYC Zen 3, one thread, 472 us; one block after
-// the other 640.
-template <class Engine, int kCount>
-void multiply_part_of_row(const Frame& frame, const uint8_t* codes, int64_t apart, int64_t index, int64_t at,
-                          int64_t count, float (*totals)[kColumns], const uint8_t* scales_at) {
+// Blocks that one row of x meets side by side (kernels/avx2_streams.h): int4 g128, 4096 x 4096 from memory,
+// EPYC Zen 3, one thread, 472 us; one block after the other 640.
+template <class Scheme, int kCount>
+struct SideBySide {
+  const uint8_t *header, *codes;  // of the first; codes of a group
+  int64_t apart;                  // bytes
+  typename Scheme::Buffer buffers[kCount];
+  Scales scales[kCount];  // of the group, once its codes have been read: they lie behind them
+  alignas(64) float totals[kCount][kColumns];
+};
+
+template <class Scheme, int kCount>
+void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Scheme, kCount>& at) {
   constexpr int kAhead = kCount == 1 ? avx2::kPrefetchBytes : avx2::kStreamPrefetchBytes;
   constexpr int64_t kTurn = avx2::kStreamBytes / kStepBytes;
-  const Layout& layout = frame.layout;
   const FixedRows& x = frame.rows;
-  const FixedPart& part = x.part[index];
+  const FixedPart& fixed = x.part[part.index];
   alignas(64) int32_t sums[kCount][2][kColumns];
   for (int s = 0; s < kCount; ++s)
-    for (int t = 0; t < part.terms; ++t) open_term(part.sum[t], sums[s][t]);
-  const int64_t steps = count / kStepK;
+    for (int t = 0; t < fixed.terms; ++t)
+      open_term<Scheme>(at.header + s * at.apart, fixed.sum[t], sums[s][t]);
+  const int64_t steps = part.count / Scheme::kStepK;
   for (int64_t step = 0; step < steps; step += kTurn)
     for (int s = 0; s < kCount; ++s)
-      for (int t = 0; t < part.terms; ++t)
-        Engine::template multiply_one<kAhead>(codes + s * apart + step * kStepBytes,
-                                              std::min(steps - step, kTurn), x.term(0, t, at + step * kStepK),
-                                              sums[s][t]);
-  const bool last = at + count == (at / layout.group + 1) * layout.group;
-  Scales scales;
+      for (int t = 0; t < fixed.terms; ++t)
+        Scheme::Engine::template multiply_one<kAhead>(
+            part.codes + s * at.apart + step * kStepBytes, std::min(steps - step, kTurn),
+            x.term(0, t, part.at + step * Scheme::kStepK), sums[s][t]);
   for (int s = 0; s < kCount; ++s) {
-    const uint8_t* tail = scales_at + s * apart;
-    widen(frame, tail, &scales);
-    for (int64_t line = 0; last && line < 2 * layout.scale_bytes; line += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(tail + line + kAhead), _MM_HINT_T0);
-    for (int t = 0; t < part.terms; ++t) close_term(scales, part.step[t], sums[s][t], totals[s]);
-    if (part.left > 0)
-      close_left(scales, codes + s * apart, x.left + at, x.left_at + at, part.left, totals[s]);
-    if (last) close_group(scales, frame.x_sums[at / layout.group], totals[s]);
+    const uint8_t* header = at.header + s * at.apart;
+    const uint8_t* tail = at.codes + s * at.apart + frame.layout.code_bytes;
+    at.scales[s] = Scheme::scales(*frame.problem, header, tail, at.buffers[s]);
+    for (int t = 0; t < fixed.terms; ++t)
+      close_term<Scheme>(at.scales[s].scale, fixed.step[t], sums[s][t], at.totals[s]);
+    if (fixed.left > 0)
+      close_left<Scheme>(header, at.scales[s].scale, part.codes + s * at.apart, x.left + part.at,
+                         x.left_at + part.at, fixed.left, at.totals[s]);
   }
 }
 
-template <class Engine, int kCount>
-void multiply_side_by_side(const Frame& frame, int64_t block, int64_t apart) {
+template <class Scheme, int kCount>
+void multiply_side_by_side(const Frame& frame, int64_t block, int64_t blocks_apart) {
+  constexpr int kAhead = kCount == 1 ? avx2::kPrefetchBytes : avx2::kStreamPrefetchBytes;
   const Layout& layout = frame.layout;
-  alignas(64) float totals[kCount][kColumns] = {};
-  const int64_t block_bytes = layout.groups * layout.group_bytes;
-  const uint8_t* codes = frame.prepared + block * block_bytes;
-  for (int64_t g = 0; g < layout.groups; ++g, codes += layout.group_bytes)
-    for (int64_t i = 0; i < layout.parts; ++i) {
-      const int64_t k = i * avx2::kPartK;
-      multiply_part_of_row<Engine, kCount>(
-          frame, codes + k / kStepK * kStepBytes, apart * block_bytes, g * layout.parts + i,
-          g * layout.group + k, std::min(layout.group - k, avx2::kPartK), totals, codes + layout.code_bytes);
+  SideBySide<Scheme, kCount> at;
+  at.header = frame.prepared + block * layout.block_bytes;
+  at.codes = at.header + Scheme::kHeaderBytes;
+  at.apart = blocks_apart * layout.block_bytes;
+  std::memset(at.totals, 0, sizeof at.totals);
+  for (int64_t g = 0; g < layout.groups; ++g, at.codes += layout.group_bytes) {
+    for (int64_t i = 0; i < layout.parts; ++i)
+      multiply_part_of_row(frame, part_of<Scheme>(layout, at.codes, g, i), at);
+    for (int s = 0; s < kCount; ++s) {
+      for (int64_t line = 0; line < layout.tail_bytes; line += 64)
+        _mm_prefetch(
+            reinterpret_cast<const char*>(at.codes + s * at.apart + layout.code_bytes + line + kAhead),
+            _MM_HINT_T0);
+      close_group<Scheme>(at.scales[s].zero, frame.x_sums[g], at.totals[s]);
     }
-  for (int s = 0; s < kCount; ++s)
-    avx2::store_rows(*frame.problem, 0, 1, (block + s * apart) * kColumns, 1, totals + s);
+  }
+  for (int s = 0; s < kCount; ++s) {
+    close_row<Scheme>(at.scales[s].scale, at.totals[s]);
+    avx2::store_rows(*frame.problem, 0, 1, (block + s * blocks_apart) * kColumns, 1, at.totals + s);
+  }
 }
 
-template <class Engine>
+template <class Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
@@ -256,86 +308,89 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
     return avx2::in_streams(
         first, last,
         [&](int64_t block, int64_t apart) {
-          multiply_side_by_side<Engine, avx2::kStreams>(frame, block, apart);
+          multiply_side_by_side<Scheme, avx2::kStreams>(frame, block, apart);
         },
-        [&](int64_t block) { multiply_side_by_side<Engine, 1>(frame, block, 0); });
+        [&](int64_t block) { multiply_side_by_side<Scheme, 1>(frame, block, 0); });
   for (int64_t block = first; block < last; ++block)
     for (int64_t m = 0; m < m_count; m += kRows)
-      multiply_block<Engine>(frame, block, m, std::min<int64_t>(m_count - m, kRows));
+      multiply_block<Scheme>(frame, block, m, std::min<int64_t>(m_count - m, kRows));
 }
 
 // Parts of rows, and the sum of each group.
-[[maybe_unused]] void fix_rows(void* context, int64_t first, int64_t last) {
+template <class Scheme>
+void fix_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const qcts_problem& p = *frame.problem;
   const Layout& layout = frame.layout;
+  const FixedRows& rows = frame.rows;
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
     for (int64_t g = 0; g < layout.groups; ++g) {
       float sum = 0;
       for (int64_t i = 0; i < layout.parts; ++i) {
-        const int64_t k = i * avx2::kPartK, index = g * layout.parts + i, at = g * layout.group + k;
-        avx2::fix_part(frame.rows, p.x_dtype, row, m, index, at, std::min(layout.group - k, avx2::kPartK));
-        const FixedPart& part = frame.rows.part[m * frame.rows.parts + index];
+        const int64_t k = i * avx2::kPartK, index = g * layout.parts + i, at = g * layout.padded_group + k;
+        avx2::fix_part<Scheme::kValues>(rows, p.x_dtype, row, m, index, at,
+                                        std::min(layout.group - k, avx2::kPartK));
+        if (!Scheme::kHasZeros) continue;
+        const FixedPart& part = rows.part[m * rows.parts + index];
         for (int t = 0; t < part.terms; ++t) sum += part.step[t] * static_cast<float>(part.sum[t]);
-        for (int l = 0; l < part.left; ++l) sum += frame.rows.left[m * frame.rows.k + at + l];
+        for (int l = 0; l < part.left; ++l) sum += rows.left[m * rows.k + at + l];
       }
       frame.x_sums[m * layout.groups + g] = sum;
     }
   }
 }
 
-[[maybe_unused]] uint64_t workspace_bytes(const qcts_problem* p) {
-  const Layout layout = layout_of(*p);
-  return avx2::fixed_rows_bytes(p->m, p->k, layout.groups * layout.parts) +
+template <class Scheme>
+uint64_t workspace_bytes(const qcts_problem* p) {
+  const Layout layout = layout_of<Scheme>(*p);
+  return avx2::fixed_rows_bytes(p->m, layout.padded_k(), layout.groups * layout.parts) +
          static_cast<uint64_t>(p->m * layout.groups) * sizeof(float);
 }
-[[maybe_unused]] uint64_t prepared_bytes(const qcts_problem* p) {
-  const Layout layout = layout_of(*p);
-  return static_cast<uint64_t>(layout.blocks * layout.groups * layout.group_bytes);
+template <class Scheme>
+uint64_t prepared_bytes(const qcts_problem* p) {
+  const Layout layout = layout_of<Scheme>(*p);
+  return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
 }
 
 struct Preparation {
   const qcts_problem* problem;
+  Layout layout;
   uint8_t* prepared;
 };
-template <class Source>
+template <class Scheme>
 void prepare_blocks(void* context, int64_t first, int64_t last) {
   const Preparation& task = *static_cast<const Preparation*>(context);
-  const qcts_problem& p = *task.problem;
-  const Layout layout = layout_of(p);
-  const Source source(p);
-  const int64_t bytes = dtype_bytes(p.w_dtype);
   for (int64_t block = first; block < last; ++block)
-    for (int64_t g = 0; g < layout.groups; ++g) {
-      const int64_t n = block * kColumns, columns = std::min<int64_t>(p.n - n, kColumns);
-      uint8_t* codes = task.prepared + (block * layout.groups + g) * layout.group_bytes;
-      uint8_t* scales = codes + layout.code_bytes;
-      for (int64_t c = 0; c < columns; ++c) {
-        for (int64_t k = 0; k < p.group; ++k)
-          codes[k / kStepK * kStepBytes + 4 * c + k % 4] |=
-              static_cast<uint8_t>(source.code(n + c, g * p.group + k) << (k % kStepK < 4 ? 0 : 4));
-        source.copy_scales(g, n + c, scales + c * bytes, scales + layout.scale_bytes + c * bytes);
-      }
-    }
+    Scheme::prepare_block(*task.problem, task.layout, block * kColumns,
+                          task.prepared + block * task.layout.block_bytes);
 }
-template <class Source>
+template <class Scheme>
 void prepare_weight(const qcts_problem* problem, void* prepared) {
-  std::memset(prepared, 0, prepared_bytes(problem));
-  Preparation task = {problem, static_cast<uint8_t*>(prepared)};
-  parallel_for(problem->threads, layout_of(*problem).blocks, 1, prepare_blocks<Source>, &task);
+  std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
+  Preparation task = {problem, layout_of<Scheme>(*problem), static_cast<uint8_t*>(prepared)};
+  parallel_for(problem->threads, task.layout.blocks, 1, prepare_blocks<Scheme>, &task);
 }
 
-template <class Engine>
+template <class Scheme>
 void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
-  const Layout layout = layout_of(p);
+  const Layout layout = layout_of<Scheme>(p);
   auto* x_sums = static_cast<float*>(p.workspace);
-  Frame frame = {problem, layout, static_cast<const uint8_t*>(p.prepared),
-                 avx2::fixed_rows_at(x_sums + p.m * layout.groups, p.m, p.k, layout.groups * layout.parts),
-                 x_sums};
-  parallel_for(p.threads, p.m, 4, fix_rows, &frame);
-  parallel_for(p.threads, layout.blocks, 1, multiply_blocks<Engine>, &frame);
+  Frame frame = {
+      problem, layout, static_cast<const uint8_t*>(p.prepared),
+      avx2::fixed_rows_at(x_sums + p.m * layout.groups, p.m, layout.padded_k(), layout.groups * layout.parts),
+      x_sums};
+  parallel_for(p.threads, p.m, 4, fix_rows<Scheme>, &frame);
+  parallel_for(p.threads, layout.blocks, 1, multiply_blocks<Scheme>, &frame);
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+constexpr qcts_kernel linear_of(const char* scheme, const char* variant, const char* description) {
+  return linear_entry(
+      scheme, variant, description, QCTS_F32,
+      {supports_problem<kKernel>, run_checked<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
+       prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
 }
 
 }  // namespace

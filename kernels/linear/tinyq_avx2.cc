@@ -1,10 +1,10 @@
 // Layout and limits: kernels/avx2_int8_rows.h.
 #include "kernels/avx2_int8_rows.h"
 
-const qcts_kernel qcts_kernel_linear_tinyq_avx2 =
-    qcts::avx2::linear_of<qcts_kernel_linear_tinyq_avx2, qcts::avx2::Int8Row<qcts::TinyqRows>>(
-        "tinyq",
-        "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, "
-        "then by "
-        "fma",
-        qcts::supports_problem<qcts_kernel_linear_tinyq_avx2>);
+#include "kernels/avx2_word_dots.h"
+
+const qcts_kernel qcts_kernel_linear_tinyq_avx2 = qcts::avx2::int8_rows_of<
+    qcts_kernel_linear_tinyq_avx2, qcts::TinyqRows, qcts::avx2::WordDots>(
+    "tinyq", "avx2",
+    "64 columns a block; codes widened to words times x in fixed point, bound by reading weights, then by "
+    "integer multiply-adds; of float32 x codes become floats, for m > 4 in a panel");

@@ -1,13 +1,13 @@
-// Every variant of `linear` on int4 codes, scale 1 and zero 0, where the true answer has no more bits than
-// float32: x read back through a weight that takes one element, and the largest sums of codes and x. What
-// keeps x in fewer bits than it has, or sums in fewer than they need, is not equal.
+// Every variant of `linear` on codes that are small integers, scale 1 and floating zero 0, where the true
+// answer has no more bits than float32: x read back through a weight that takes one element, and the largest
+// sums of codes and x. What keeps x in fewer bits than it has, or sums in fewer than they need, is not equal.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "kernels/variant_problems.h"
@@ -17,12 +17,14 @@ namespace {
 
 using namespace variants;
 
-std::vector<Implementation> int4_linears() {
+bool has_nibbles(const Implementation& each) { return family_of(*each.kernel).starts_with("int4"); }
+
+std::vector<Implementation> integer_linears() {
   std::vector<Implementation> found;
   for (const Implementation& each : registry().implementations()) {
     const std::string family = family_of(*each.kernel);
     if (each.kernel->op == QCTS_OP_LINEAR && policy_of(*each.kernel) == "weight_only" &&
-        (family == "int4_tinygemm" || family == "int4_plain") && each.machine_refusal().empty())
+        (has_nibbles(each) || family == "int8_row" || family == "tinyq") && each.machine_refusal().empty())
       found.push_back(each);
   }
   return found;
@@ -32,7 +34,41 @@ float as_float(uint32_t dtype, uint32_t bits) {
   return std::bit_cast<float>(dtype == QCTS_F32 ? bits : bits << 16);
 }
 
-// Codes by (n, k), -8 .. 7, and x by (m, k), in bits of its type; y in float32.
+// Zero points by n, that reach as far as int8 does, where a scheme has them.
+using Zeros = std::array<int, 3>;
+Zeros zeros_of(const Implementation& each) {
+  return family_of(*each.kernel) == "int8_row" ? Zeros{0, 127, -128} : Zeros{};
+}
+
+// Scales of 1, zeros of 0, codes by (n, k).
+void fill_plane(const Implementation& each, const qcts_problem& p, const qcts_plane& plane, uint8_t* to,
+                auto code) {
+  const std::string name = plane.name;
+  if (name == "int8_weights" || (name == "qdata" && !has_nibbles(each))) {
+    for (int64_t n = 0; n < p.n; ++n)
+      for (int64_t k = 0; k < p.k; ++k) *to++ = static_cast<uint8_t>(code(n, k));
+  } else if (name == "qdata") {
+    const bool even_high = family_of(*each.kernel) == "int4_tinygemm";
+    for (int64_t i = 0; i < p.n * p.k; i += 2) {
+      const int even = code(i / p.k, i % p.k), odd = code(i / p.k, i % p.k + 1);
+      to[i / 2] =
+          static_cast<uint8_t>(even_high ? (even + 8) << 4 | (odd + 8) : (odd & 15) << 4 | (even & 15));
+    }
+  } else if (plane.dtype == QCTS_I8) {
+    for (int64_t n = 0; n < p.n; ++n) to[n] = static_cast<uint8_t>(zeros_of(each)[n % 3]);
+  } else {
+    const uint32_t bytes = dtype_bytes(plane.dtype), one = plane.dtype == QCTS_F32 ? 0x3F800000 : 0x3F80;
+    size_t count = 1;
+    for (uint32_t d = 0; d < plane.ndim; ++d) count *= static_cast<size_t>(plane.shape[d]);
+    for (size_t i = 0; i < count; ++i) {
+      const bool is_scale = name == "scale_and_zero" ? i % 2 == 0 : name.starts_with("scale");
+      const uint32_t value = is_scale ? one : 0;
+      std::memcpy(to + i * bytes, &value, bytes);
+    }
+  }
+}
+
+// x by (m, k), in bits of its type; y in float32. Empty where the kernel declines.
 std::vector<float> answer(const Implementation& each, const Shape& shape, uint32_t dtype, auto code, auto x) {
   Problem given(*each.kernel, family_of(*each.kernel), shape, dtype, 2);
   qcts_problem& p = given.problem;
@@ -41,23 +77,9 @@ std::vector<float> answer(const Implementation& each, const Shape& shape, uint32
   p.y = y.data();
   p.y_dtype = QCTS_F32;
   p.ldy_bytes = p.n * 4;
-  const bool even_high = std::strcmp(given.planes[0].name, "qdata") == 0 && given.planes[1].ndim == 3;
-  auto* codes = static_cast<uint8_t*>(given.planes[0].data);
-  for (int64_t n = 0; n < p.n; ++n)
-    for (int64_t k = 0; k < p.k; k += 2) {
-      const int even = code(n, k), odd = code(n, k + 1);
-      codes[(n * p.k + k) / 2] =
-          static_cast<uint8_t>(even_high ? (even + 8) << 4 | (odd + 8) : (odd & 15) << 4 | (even & 15));
-    }
+  for (uint32_t i = 0; i < p.n_planes; ++i)
+    fill_plane(each, p, given.planes[i], given.buffers[i].data(), code);
   const size_t bytes = dtype == QCTS_F32 ? 4 : 2;
-  const uint32_t one = dtype == QCTS_F32 ? 0x3F800000 : 0x3F80, zero = 0;
-  for (uint32_t i = 1; i < p.n_planes; ++i) {
-    const size_t count = given.buffers[i].size() / bytes;
-    for (size_t at = 0; at < count; ++at) {
-      const bool is_scale = even_high ? at % 2 == 0 : i == 1;
-      std::memcpy(&given.buffers[i][at * bytes], is_scale ? &one : &zero, bytes);
-    }
-  }
   for (int64_t m = 0; m < p.m; ++m)
     for (int64_t k = 0; k < p.k; ++k) {
       const uint32_t bits = x(m, k);
@@ -101,25 +123,34 @@ bool declines(const Implementation& each, uint32_t dtype) {
          dtype != QCTS_BF16;
 }
 
-class Int4Linear : public testing::TestWithParam<int64_t> {};
+class FixedLinear : public testing::TestWithParam<int64_t> {};
 
-TEST_P(Int4Linear, ReadsEveryElementOfX) {
+TEST_P(FixedLinear, ReadsEveryElementOfX) {
   const int64_t m = GetParam();
-  for (const Implementation& each : int4_linears())
-    for (const Shape& shape : {Shape{m, 70, 192, 32}, Shape{m, 9, 320, 160}, Shape{m, 9, 1024, 512}})
+  const Shape groups[] = {{m, 70, 192, 32}, {m, 9, 320, 160}, {m, 9, 1024, 512}},
+              rows[] = {{m, 70, 203, 0}, {m, 9, 515, 0}, {m, 9, 1024, 0}};
+  for (const Implementation& each : integer_linears())
+    for (const Shape& shape : has_nibbles(each) ? groups : rows)
       for (const uint32_t dtype : {uint32_t{QCTS_F32}, uint32_t{QCTS_BF16}})
         for (size_t size = 0; size < std::size(kSizes); ++size) {
+          const Zeros zeros = zeros_of(each);
           const auto taken = [&](int64_t n) { return (n * 7 + 3) % shape.k; };
-          const std::vector<float> y = answer(
-              each, shape, dtype, [&](int64_t n, int64_t k) { return k == taken(n) ? 1 : 0; },
-              [&](int64_t row, int64_t k) { return element_of(dtype, size, row, k); });
+          // One that is 1, and none but zeros beside it.
+          const auto code = [&](int64_t n, int64_t k) {
+            const int zero = zeros[n % 3];
+            return k != taken(n) ? zero : zero == 127 ? 126 : zero + 1;
+          };
+          const std::vector<float> y = answer(each, shape, dtype, code, [&](int64_t row, int64_t k) {
+            return element_of(dtype, size, row, k);
+          });
           ASSERT_EQ(y.empty(), declines(each, dtype)) << each.name();
           // Of those that say that they round x, or flush.
           const qcts_numerics& numerics = each.kernel->numerics;
           const bool rounds = numerics.x_cast != QCTS_NONE && dtype == QCTS_F32;
           for (size_t i = 0; !rounds && i < y.size(); ++i) {
             const auto row = static_cast<int64_t>(i) / shape.n, n = static_cast<int64_t>(i) % shape.n;
-            const float want = as_float(dtype, element_of(dtype, size, row, taken(n)));
+            const float x = as_float(dtype, element_of(dtype, size, row, taken(n)));
+            const float want = zeros[n % 3] == 127 ? -x : x;
             if ((numerics.flags & QCTS_NUM_FLUSH_SUBNORMALS) != 0 && std::fpclassify(want) == FP_SUBNORMAL)
               continue;
             ASSERT_EQ(y[i], want) << each.name() << ", " << kSizes[size].name << ", k " << shape.k << ", row "
@@ -130,13 +161,17 @@ TEST_P(Int4Linear, ReadsEveryElementOfX) {
 
 // Codes and x of the largest size for 64 k at a time, of one sign or of both: of all bfloat16 254 / 128 has
 // the largest upper byte in 16 bits of fixed point, 127.
-TEST_P(Int4Linear, HoldsTheLargestSums) {
+TEST_P(FixedLinear, HoldsTheLargestSums) {
   const int64_t m = GetParam();
-  for (const Implementation& each : int4_linears())
-    for (const int64_t group : {32, 64, 128, 256, 1024})
+  for (const Implementation& each : integer_linears())
+    for (const int64_t group :
+         has_nibbles(each) ? std::vector<int64_t>{32, 64, 128, 256, 1024} : std::vector<int64_t>{0})
       for (const uint32_t dtype : {uint32_t{QCTS_F32}, uint32_t{QCTS_BF16}}) {
         const Shape shape{m, 67, 1024, group};
-        const auto code = [](int64_t n, int64_t k) { return (k / 64 + n) % 2 == 0 ? -8 : 7; };
+        const int most = has_nibbles(each) ? 7 : 127;
+        const Zeros zeros = zeros_of(each);
+        const auto code = [&](int64_t n, int64_t k) { return (k / 64 + n) % 2 == 0 ? -most - 1 : most; };
+        // A row of one sign for all k, one for 64 at a time, one of zeros between.
         const auto x = [](int64_t row, int64_t k) {
           const int64_t kind = (k / 64 * row + row) % 3;
           return kind == 2 ? 0.0f : kind == 1 ? -254.0f / 128 : 254.0f / 128;
@@ -147,15 +182,16 @@ TEST_P(Int4Linear, HoldsTheLargestSums) {
         ASSERT_EQ(y.empty(), declines(each, dtype)) << each.name() << ", group " << group;
         for (size_t i = 0; i < y.size(); ++i) {
           const auto row = static_cast<int64_t>(i) / shape.n, n = static_cast<int64_t>(i) % shape.n;
-          float want = 0;
-          for (int64_t k = 0; k < shape.k; ++k) want += x(row, k) * static_cast<float>(code(n, k));
+          double want = 0;
+          for (int64_t k = 0; k < shape.k; ++k)
+            want += static_cast<double>(x(row, k)) * (code(n, k) - zeros[n % 3]);
           ASSERT_EQ(y[i], want) << each.name() << ", group " << group << ", row " << row << ", column " << n
                                 << ", dtype " << dtype;
         }
       }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Int4Linear, testing::Values(1, 2, 3, 5, 17, 66),
+INSTANTIATE_TEST_SUITE_P(Kernels, FixedLinear, testing::Values(1, 2, 3, 5, 17, 66),
                          [](const testing::TestParamInfo<int64_t>& info) {
                            return "m" + std::to_string(info.param);
                          });

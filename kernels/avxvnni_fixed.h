@@ -1,0 +1,16 @@
+// x in fixed point by VPDPBUSD of 256 bits, and floats where x is wider; every function has internal linkage.
+#pragma once
+
+#include "kernels/avx2_int4.h"
+#include "kernels/avx2_int8_rows.h"
+#include "kernels/avxvnni_dots.h"
+#include "kernels/vnni_fixed_dots.h"
+
+namespace qcts::avxvnni {
+namespace {
+
+using NibbleDots = vnni::FixedDots<Vector, 2>;
+using ByteDots = vnni::FixedDots<Vector, 1>;
+
+}  // namespace
+}  // namespace qcts::avxvnni

@@ -1,0 +1,56 @@
+// Codes of four bits with a scale and a floating zero a group for kernels/fixed_linear.h; every function has
+// internal linkage. Codes are from 0 to 15, 8 of them offset. A step is 8 k: 4 bytes are a column, its k 0 to
+// 3 in the low nibbles, 4 to 7 in the high ones. Behind a group's codes lie its 64 scales and 64 zeros in the
+// weight's dtype.
+#pragma once
+
+#include "kernels/fixed_linear.h"
+#include "kernels/int4_planes.h"
+
+namespace qcts::fixed {
+namespace {
+
+// A Source is one of kernels/int4_planes.h.
+template <class Source, class Dots>
+struct Int4Groups {
+  using Engine = Dots;
+  static constexpr FixedValues kValues = FixedValues::bytes;
+  static constexpr int kStepK = 8;
+  static constexpr bool kHasZeros = true, kLateScales = false;
+  static constexpr int64_t kHeaderBytes = 0;
+  struct Buffer {
+    alignas(32) float scale[kColumns], zero[kColumns];
+  };
+
+  static int64_t group(const qcts_problem& p) { return p.group; }
+  static int64_t tail_bytes(const qcts_problem& p) { return 2 * kColumns * dtype_bytes(p.w_dtype); }
+  static __m256i offsets(const uint8_t*, int) { return _mm256_set1_epi32(8); }
+  static __m256i minus_offsets(const uint8_t*, int, int32_t times) { return _mm256_set1_epi32(-8 * times); }
+  static Scales scales(const qcts_problem& p, const uint8_t*, const uint8_t* tail, Buffer& buffer) {
+    avx2::widen_scales(p.w_dtype, tail, buffer.scale);
+    avx2::widen_scales(p.w_dtype, tail + kColumns * dtype_bytes(p.w_dtype), buffer.zero);
+    return {buffer.scale, buffer.zero};
+  }
+  static __m256i codes(const uint8_t* at, int64_t k, int vector) {
+    const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(8 * (k % 4) + 4 * (k / 4)));
+    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + vector * 4 * kLanes));
+    return _mm256_and_si256(_mm256_srl_epi32(words, shift), _mm256_set1_epi32(15));
+  }
+
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+    const Source source(p);
+    const int64_t columns = std::min<int64_t>(p.n - first_n, kColumns), bytes = dtype_bytes(p.w_dtype);
+    for (int64_t g = 0; g < layout.groups; ++g, out += layout.group_bytes) {
+      uint8_t* scales = out + layout.code_bytes;
+      for (int64_t c = 0; c < columns; ++c) {
+        for (int64_t k = 0; k < p.group; ++k)
+          out[k / kStepK * kStepBytes + 4 * c + k % 4] |=
+              static_cast<uint8_t>(source.code(first_n + c, g * p.group + k) << (k % kStepK < 4 ? 0 : 4));
+        source.copy_scales(g, first_n + c, scales + c * bytes, scales + (kColumns + c) * bytes);
+      }
+    }
+  }
+};
+
+}  // namespace
+}  // namespace qcts::fixed

@@ -1,0 +1,8 @@
+// Layout and limits: kernels/fixed_int8.h, kernels/vnni_fixed_dots.h; of float32 x kernels/avx2_int8_rows.h.
+#include "kernels/avxvnni_fixed.h"
+
+const qcts_kernel qcts_kernel_linear_tinyq_avxvnni =
+    qcts::avx2::int8_rows_of<qcts_kernel_linear_tinyq_avxvnni, qcts::TinyqRows, qcts::avxvnni::ByteDots>(
+        "tinyq", "avxvnni",
+        "64 columns a block; codes times two bytes of x in fixed point, four products an operation, bound by "
+        "reading weights; of float32 x codes become floats, for m > 4 in a panel");
