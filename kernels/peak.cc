@@ -45,6 +45,22 @@ __attribute__((target("avx512f"))) void fma_avx512(uint64_t turns) {
     }
 }
 
+// Words in pairs, one addition: x in 16 bits of fixed point, whole.
+__attribute__((target("avx2"))) void int16_avx2(uint64_t turns) {
+  __m256i sums[kChains];
+#pragma GCC unroll 16
+  for (int i = 0; i < kChains; ++i) sums[i] = _mm256_setzero_si256();
+  __m256i x = _mm256_set1_epi16(1);
+  const __m256i y = _mm256_set1_epi16(1);
+  for (uint64_t t = 0; t < turns; ++t)
+#pragma GCC unroll 16
+    for (int i = 0; i < kChains; ++i) {
+      __asm__ volatile("" : "+x"(x));
+      sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(x, y));
+      __asm__ volatile("" : "+x"(sums[i]));
+    }
+}
+
 // Without a dot product of bytes: unsigned times signed in pairs, pairs of pairs, one addition.
 __attribute__((target("avx2"))) void int8_avx2(uint64_t turns) {
   constexpr int kPairs = 8;
@@ -185,6 +201,7 @@ constexpr PeakLoop kLoops[] = {
     {"int8_avxvnni", "avxvnni", Arithmetic::int8, kChains * 2 * 32, int8_avxvnni},
     {"int8_avx2", "avx2", Arithmetic::int8, 8 * 2 * 32, int8_avx2},
     {"int4_avx2", "avx2", Arithmetic::int8_by_int4, 4 * kInt4Terms * 2 * 32, int4_avx2},
+    {"int16_avx2", "avx2", Arithmetic::int16, kChains * 2 * 16, int16_avx2},
     {"fma_avx2", "avx2", Arithmetic::float32, kChains * 2 * 8, fma_avx2},
 };
 

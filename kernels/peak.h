@@ -8,7 +8,7 @@
 
 namespace qcts {
 
-enum class Arithmetic : uint8_t { float32, bfloat16, int8, int8_by_int4 };
+enum class Arithmetic : uint8_t { float32, bfloat16, int16, int8, int8_by_int4 };
 
 struct PeakLoop {
   const char* name;     // "fma_avx2"

@@ -165,30 +165,37 @@ bool has_outliers(const Scheme& scheme, const WeightShape& shape) {
          !surviving_anchors(scheme, shape, Zeros::none).empty();
 }
 
-// Columns of a group: two anchors, the outlier, whose weights are 0, then up to eight small ones. The sums
-// are those of exact_sums, times the small ones' size.
+// Columns of a group: two anchors, the outlier, whose weights are 0, then eight small ones; in every other
+// row of x the rest are small too, and meet weights of 0: who keeps the few apart that do not fit has another
+// way for many. The sums are those of exact_sums, times the small ones' size.
 Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed) {
   struct Sizes {
     int outlier, small;  // exponents
   };
   // What 32 bits below the outlier do not hold; what 16 do not, near the least number whose reciprocal is
-  // finite; the same near the largest. Of float16 what 24 do not hold.
-  constexpr Sizes kHalf = {15, -9}, kSizes[] = {{30, -9}, {-99, -115}, {100, 80}};
+  // finite; the same near the largest; what has no 16 bits above the least normal number. Of float16 what 24
+  // do not hold.
+  constexpr Sizes kHalf = {15, -9}, kSizes[] = {{30, -9}, {-99, -115}, {100, 80}, {-114, -116}};
   const WeightShape& shape = synthetic.weight;
   const int64_t group = group_length(scheme, shape), last = shape.k - group;
+  const int64_t counted = std::min<int64_t>(group, 11);
   Floats w = exact_weight(shape, seed, group, surviving_anchors(scheme, shape, Zeros::none));
-  for (int64_t r = 0; r < shape.n; ++r) w.at(r, last + 2) = 0;
+  for (int64_t r = 0; r < shape.n; ++r) {
+    w.at(r, last + 2) = 0;
+    for (int64_t c = counted; c < group; ++c) w.at(r, last + c) = 0;
+  }
   Generated made;
   made.exact = true;
   made.input.planes = quantized(scheme, shape, w.bytes());
   triple_scales(made.input.planes);
   Floats x(shape.dtype, synthetic.m, shape.k);
+  // A single row has the first size and many small ones in bfloat16, the second and few in float32.
+  const int64_t turn = shape.dtype == DType::float32 ? 1 : 0;
   for (int64_t i = 0; i < synthetic.m; ++i) {
-    const Sizes& sizes = shape.dtype == DType::float16
-                             ? kHalf
-                             : kSizes[static_cast<size_t>(i + synthetic.m) % std::size(kSizes)];
+    const Sizes& sizes =
+        shape.dtype == DType::float16 ? kHalf : kSizes[static_cast<size_t>(i + turn) % std::size(kSizes)];
     x.at(i, last + 2) = std::ldexp(1.0, sizes.outlier);
-    for (int64_t c = 3; c < std::min<int64_t>(group, 11); ++c)
+    for (int64_t c = 3; c < ((i + turn) % 2 == 0 ? group : counted); ++c)
       x.at(i, last + c) = std::ldexp((c + i) % 3 == 0 ? -1.0 : 1.0, sizes.small);
   }
   made.input.x = x.bytes();

@@ -185,8 +185,9 @@ class LatencyJudge {
     request.variant = verdict_.variant;
     request.int8_x = has_int8_x(case_);
     const std::vector<double> codes = case_.scheme->codes().values;
-    request.nibbles = !codes.empty() && codes.size() <= 16 &&
-                      std::ranges::all_of(codes, [](double code) { return code == std::trunc(code); });
+    request.integers = !codes.empty() &&
+                       std::ranges::all_of(codes, [](double code) { return code == std::trunc(code); });
+    request.nibbles = request.integers && codes.size() <= 16;
     request.x_dtype = case_.synthetic->weight.dtype;
     request.read_bytes = contender.moved_bytes() - contender.written_bytes();
     request.written_bytes = contender.written_bytes();

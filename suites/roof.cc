@@ -40,6 +40,8 @@ bool can_multiply(const PeakLoop& loop, const RoofRequest& request) {
       return !request.int8_x;
     case Arithmetic::bfloat16:
       return !request.int8_x && request.x_dtype != DType::float32;
+    case Arithmetic::int16:
+      return request.integers && (request.int8_x || request.x_dtype != DType::float32);
     case Arithmetic::int8:
       return true;
     case Arithmetic::int8_by_int4:

@@ -18,7 +18,8 @@ namespace qcts {
 struct RoofRequest {
   std::string_view variant{};  // of the kernel
   bool int8_x = false;   // linear: the activation policy makes x integers, so that products are int8 x int8
-  bool nibbles = false;  // the weight has at most 16 codes, integers: products of bytes are int8 x int4
+  bool integers = false;  // the weight's codes are: products of x in fixed point are of words
+  bool nibbles = false;   // of integers at most 16: products of bytes are int8 x int4
   DType x_dtype = DType::bfloat16;
   uint64_t read_bytes = 0, written_bytes = 0;
   double operations = 0;  // 0: no ceiling of arithmetic
@@ -44,7 +45,7 @@ class Roof {
 };
 
 // Are the products of the problem such as the loop makes? Those of a weight that alone is quantized are
-// floats, or bytes with x split into two, which 16 bits of x fit in.
+// floats, words, or bytes with x split into two, which 16 bits of x fit in.
 bool can_multiply(const PeakLoop& loop, const RoofRequest& request);
 
 // Which loop bounds a kernel of this variant; nullptr: none that is known. loop_operations_each: operations

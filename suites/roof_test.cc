@@ -44,14 +44,20 @@ TEST(Roof, IsTheSlowerOfMemoryAndArithmetic) {
 TEST(Roof, OfAProblemIsMadeOfItsOwnProducts) {
   const auto loop = [](Arithmetic arithmetic) { return PeakLoop{"", "avx2", arithmetic, 1, nullptr}; };
   const PeakLoop floats = loop(Arithmetic::float32), bfloats = loop(Arithmetic::bfloat16),
-                 bytes = loop(Arithmetic::int8), nibbles = loop(Arithmetic::int8_by_int4);
-  const RoofRequest weight_only{.nibbles = true}, of_bytes{},
-      wide_x{.nibbles = true, .x_dtype = DType::float32}, bytes_by_bytes{.int8_x = true},
-      bytes_by_nibbles{.int8_x = true, .nibbles = true};
-  for (const RoofRequest& request : {weight_only, of_bytes, wide_x}) {
+                 words = loop(Arithmetic::int16), bytes = loop(Arithmetic::int8),
+                 nibbles = loop(Arithmetic::int8_by_int4);
+  const RoofRequest weight_only{.integers = true, .nibbles = true}, of_bytes{.integers = true}, of_floats{},
+      wide_x{.integers = true, .nibbles = true, .x_dtype = DType::float32},
+      bytes_by_bytes{.int8_x = true, .integers = true},
+      bytes_by_nibbles{.int8_x = true, .integers = true, .nibbles = true};
+  for (const RoofRequest& request : {weight_only, of_bytes, of_floats, wide_x}) {
     EXPECT_TRUE(can_multiply(floats, request));
     EXPECT_TRUE(can_multiply(bytes, request));
   }
+  EXPECT_TRUE(can_multiply(words, weight_only));
+  EXPECT_TRUE(can_multiply(words, of_bytes));
+  EXPECT_FALSE(can_multiply(words, of_floats));
+  EXPECT_FALSE(can_multiply(words, wide_x));
   EXPECT_TRUE(can_multiply(nibbles, weight_only));
   EXPECT_FALSE(can_multiply(nibbles, of_bytes));
   EXPECT_FALSE(can_multiply(nibbles, wide_x));
@@ -61,6 +67,7 @@ TEST(Roof, OfAProblemIsMadeOfItsOwnProducts) {
     EXPECT_FALSE(can_multiply(floats, request));
     EXPECT_FALSE(can_multiply(bfloats, request));
     EXPECT_TRUE(can_multiply(bytes, request));
+    EXPECT_TRUE(can_multiply(words, request));
     EXPECT_EQ(can_multiply(nibbles, request), request.nibbles);
   }
 }
