@@ -221,8 +221,9 @@ TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
 }
 
-// Of each provider the best variant (tiles apart for a single row, pairs for a wide x), cold and warm as
-// cases of their own, no scalar prefill, no emulated kernel, the weight in a dtype that its scheme takes.
+// Of each provider the best variant (tiles and bytes apart for a single row, pairs for a wide x), cold and
+// warm as cases of their own, no scalar prefill, no emulated kernel, the weight in a dtype that its scheme
+// takes.
 TEST(Expand, TimesWhatThePlanNames) {
   const World world;
   Plan plan = load_plan(plan_path("latency"));
@@ -232,9 +233,11 @@ TEST(Expand, TimesWhatThePlanNames) {
   std::map<std::string, DType> dtypes;
   for (const Case& c : cases) {
     ASSERT_EQ(c.kind, Kind::latency);
-    const bool wide = c.synthetic->weight.dtype == DType::float32, tiles = c.variant() == "amx";
-    if (c.op != "linear" || !(wide ? tiles || c.variant() == "avx512bf16" : tiles && c.synthetic->m == 1))
-      ++implementations[c.id];
+    const bool wide = c.synthetic->weight.dtype == DType::float32, tiles = c.variant() == "amx",
+               bytes = c.variant() == "avx512vnni" && c.activation == kWeightOnly;
+    const bool apart = (wide && (tiles || c.variant() == "avx512bf16")) ||
+                       (c.op == "linear" && c.synthetic->m == 1 && (tiles || bytes));
+    if (!apart) ++implementations[c.id];
     EXPECT_TRUE(c.id.ends_with(c.warm ? "_warm" : "_cold")) << c.id;
     EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id;
     EXPECT_FALSE(c.op == "linear" && c.synthetic->m >= kPrefillRows && c.variant() == "scalar") << c.id;
@@ -248,13 +251,14 @@ TEST(Expand, TimesWhatThePlanNames) {
 qcts_status always(const qcts_problem*, char*, size_t) { return QCTS_OK; }
 qcts_status nothing(const qcts_problem*) { return QCTS_OK; }
 
-// The variants of a provider of four that the latency plan times, by rows of x.
+// The variants of a provider of five that the latency plan times, by rows of x.
 std::map<int64_t, std::set<std::string>> timed_variants(const char* family) {
   World world;
-  qcts_kernel kernels[4] = {};
-  const qcts_kernel* table[4];
-  const char* variants[] = {"amx", "avx512bf16", "avx512", "avx2"};
-  for (int i = 0; i < 4; ++i) {
+  constexpr int kCount = 5;
+  qcts_kernel kernels[kCount] = {};
+  const qcts_kernel* table[kCount];
+  const char* variants[kCount] = {"amx", "avx512bf16", "avx512", "avx512vnni", "avx2"};
+  for (int i = 0; i < kCount; ++i) {
     qcts_kernel& kernel = kernels[i];
     kernel.struct_size = sizeof kernel;
     kernel.op = QCTS_OP_LINEAR;
@@ -269,7 +273,7 @@ std::map<int64_t, std::set<std::string>> timed_variants(const char* family) {
   provider.struct_size = sizeof provider;
   provider.abi_version = QCTS_ABI_VERSION;
   provider.name = "acme";
-  provider.n_kernels = 4;
+  provider.n_kernels = kCount;
   provider.kernels = table;
   world.registry.add(provider);
   std::map<int64_t, std::set<std::string>> timed;
@@ -281,16 +285,17 @@ std::map<int64_t, std::set<std::string>> timed_variants(const char* family) {
 
 // Where no list can know which of them reads a single row's weights faster, both are timed; of more rows the
 // first alone.
-TEST(Expand, TimesTilesAndVectorsApartForOneRow) {
-  EXPECT_EQ(timed_variants("int8_row"), (std::map<int64_t, std::set<std::string>>{
-                                            {1, {"amx", "avx512bf16"}}, {16, {"amx"}}, {512, {"amx"}}}));
+TEST(Expand, TimesTilesBytesAndFloatsApartForOneRow) {
+  EXPECT_EQ(timed_variants("int8_row"),
+            (std::map<int64_t, std::set<std::string>>{
+                {1, {"amx", "avx512bf16", "avx512vnni"}}, {16, {"amx"}}, {512, {"amx"}}}));
 }
 
 // Of a float32 x: pairs of bfloat16 are likely to be refused.
 TEST(Expand, TimesWhatTakesAWideXBesidePairs) {
   const std::set<std::string> both = {"amx", "avx512"};
-  EXPECT_EQ(timed_variants("tinyq"),
-            (std::map<int64_t, std::set<std::string>>{{1, both}, {16, both}, {512, both}}));
+  EXPECT_EQ(timed_variants("tinyq"), (std::map<int64_t, std::set<std::string>>{
+                                         {1, {"amx", "avx512", "avx512vnni"}}, {16, both}, {512, both}}));
 }
 
 TEST(Expand, APrefillHasMoreOfTheBudget) {
