@@ -31,6 +31,13 @@ double most_of(const double* x, int64_t count) {
   return most;
 }
 
+bool many_need_more(const double* x, int64_t count, double step) {
+  return std::count_if(x, x + count,
+                       [&](double each) { return std::nearbyint(each / step) * step != each; }) *
+             8 >
+         count;
+}
+
 // x as it is, but for the faults of those that keep it in fixed point, a step for each group.
 Xs int4_x(const qcts_problem& p) {
   Xs xs = plain_x(p);
@@ -38,8 +45,10 @@ Xs int4_x(const qcts_problem& p) {
     const double most = most_of(&xs[at], p.group);
     if (most == 0 || !std::isfinite(most)) continue;
     const double step = std::ldexp(1.0, std::ilogb(most) - 30);
+    const bool rounded = planted(lip_x_in_32_bits) ||
+                         (planted(lip_many_small_lost) && many_need_more(&xs[at], p.group, step * 0x1p16));
     for (size_t k = at; k < at + static_cast<size_t>(p.group); ++k) {
-      if (planted(lip_x_in_32_bits)) xs[k] = std::nearbyint(xs[k] / step) * step;
+      if (rounded) xs[k] = std::nearbyint(xs[k] / step) * step;
       if (planted(lip_tiny_x_is_zero) && most < 0x1p-96) xs[k] = 0;
     }
   }
