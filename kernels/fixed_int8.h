@@ -40,7 +40,7 @@ struct Int8Rows {
     const uint8_t* from = at + place(k, 0) - k % kSideBySide + vector * kSideBySide * kLanes;
     if (kWords) {
       const __m128i pairs = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-      return _mm256_cvtepi16_epi32(_mm_srai_epi16(k % 2 == 0 ? _mm_slli_epi16(pairs, 8) : pairs, 8));
+      return _mm256_madd_epi16(_mm256_cvtepi8_epi16(pairs), _mm256_set1_epi32(k % 2 == 0 ? 1 : 1 << 16));
     }
     const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(8 * k));
     const __m256i fours = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));

@@ -107,7 +107,7 @@ void close_term(const float* scale, float step, const int32_t* sum, float* total
   }
 }
 
-// Adds the sum of what is left of a part.
+// Adds the sum of what is left of a part: of normally distributed x some 4 of 256.
 template <class Scheme>
 void close_left(const uint8_t* header, const float* scale, const uint8_t* codes, const float* left,
                 const uint8_t* left_at, int count, float* total) {
