@@ -1,4 +1,5 @@
-// Eight lanes for kernels/vnni_int8_linear.h, all but the products; every function has internal linkage.
+// Eight lanes for kernels/vnni_int8_linear.h and vnni_fixed_dots.h, all but the products; every function has
+// internal linkage.
 #pragma once
 
 #include "kernels/vnni_int8_linear.h"

@@ -1,4 +1,5 @@
-// The engine of kernels/fixed_linear.h without a dot product of bytes; every function has internal linkage.
+// The engine of kernels/fixed_linear.h for codes of four bits without a dot product of bytes; every function
+// has internal linkage.
 //
 // vpmaddubsw multiplies 32 pairs of bytes and adds neighbours in 16 bits, where eight such sums, of two
 // products of 15 and -128 each, are -30720. So the products of 32 k of a column pile up in 16 bits, those of
@@ -7,15 +8,14 @@
 // where floats take 19 to decode and 8 to multiply.
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/avx2_byte_products.h"
 #include "kernels/fixed_linear.h"
 
 namespace qcts::avx2 {
 namespace {
 
-struct FixedDots {
+struct FixedNibbleDots {
+  static constexpr FixedValues kValues = FixedValues::bytes;
   static constexpr int kTerms = 3;  // 12 sums in 16 bits, 2 vectors of codes, one of x, one of products
   static constexpr int kMostSteps = 4;
 

@@ -1,6 +1,7 @@
 // Entries of `linear` with 256-bit vectors that multiply x of 16 bits in fixed point (kernels/fixed_linear.h)
-// and float32, whose 24 bits are two numbers of fixed point and more, as floats (kernels/avx2_linear.h):
-// int4, m = 1 alike, m = 16 in 0.74 of the time (EPYC Zen 3). Every function has internal linkage.
+// and float32, whose 24 bits are two numbers of fixed point and more, as floats (kernels/avx2_linear.h): by
+// floats int4 takes as long at m = 1 and 0.74 of the time at m = 16 (EPYC Zen 3). Every function has internal
+// linkage.
 #pragma once
 
 #include "kernels/avx2_linear.h"

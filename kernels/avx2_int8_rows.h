@@ -1,4 +1,4 @@
-// int8 weights with a scale and a zero point a row, for the AVX2 variants of `linear`, and for nothing else:
+// int8 weights with a scale and a zero point a row, for `linear` with 256-bit vectors, and for nothing else:
 // every function has internal linkage. y = scale * sum(x * (q - zero_point)) + bias.
 //
 // Of x in 16 bits integers are multiplied (kernels/fixed_int8.h), of float32 floats: eight codes cost a

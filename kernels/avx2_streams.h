@@ -1,4 +1,4 @@
-// How one row of int8 x reads W, for the AVX2 variants of `linear`, and for nothing else: every function has
+// How one row of x reads W, for the AVX2 variants of `linear`, and for nothing else: every function has
 // internal linkage.
 //
 // A core has some two dozen lines on their way from memory. One stream with a prefetch 4 KiB ahead does not

@@ -3,7 +3,9 @@
 //
 // vpmaddwd makes 16 products of words and adds neighbours in 32 bits: codes are widened as they are read, and
 // x in fixed point is a word already. With the widening and the addition 3 operations for 16 codes of a row,
-// of which floats take 6, and 2 for each further row, as many as floats take for 8.
+// of which floats take 6, and 2 for each further row, as many as floats, but of those both are
+// multiplications. 1024 x 4096 in cache, one thread of an EPYC Zen 3, floats and this: m = 1 224 and 99 us, m
+// = 2 315 and 148, m = 16 1717 and 1100, m = 64 6250 and 4600.
 #pragma once
 
 #include "kernels/avx2_byte_products.h"

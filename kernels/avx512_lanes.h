@@ -1,4 +1,5 @@
-// Vectors of sixteen 32-bit lanes for kernels/vnni_int8_linear.h; every function has internal linkage.
+// Vectors of sixteen 32-bit lanes for kernels/vnni_int8_linear.h and vnni_fixed_dots.h; every function has
+// internal linkage.
 #pragma once
 
 #include "kernels/avx512_int8.h"

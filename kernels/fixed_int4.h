@@ -1,5 +1,5 @@
 // Codes of four bits with a scale and a floating zero a group for kernels/fixed_linear.h; every function has
-// internal linkage. Codes are from 0 to 15, 8 of them offset. A step is 8 k: 4 bytes are a column, its k 0 to
+// internal linkage. Codes are from 0 to 15, the offset is 8. A step is 8 k: 4 bytes are a column, its k 0 to
 // 3 in the low nibbles, 4 to 7 in the high ones. Behind a group's codes lie its 64 scales and 64 zeros in the
 // weight's dtype.
 #pragma once
@@ -14,7 +14,7 @@ namespace {
 template <class Source, class Dots>
 struct Int4Groups {
   using Engine = Dots;
-  static constexpr FixedValues kValues = FixedValues::bytes;
+  static_assert(Engine::kValues == FixedValues::bytes);
   static constexpr int kStepK = 8;
   static constexpr bool kHasZeros = true, kLateScales = false;
   static constexpr int64_t kHeaderBytes = 0;

@@ -1,8 +1,7 @@
 // Codes of eight bits with a scale and a zero point a row for kernels/fixed_linear.h; every function has
 // internal linkage. A block begins with 64 offsets (int32) and 64 scales (float32). A step is 4 k: for an
 // engine that multiplies words two pairs, a column's two bytes side by side; for one that multiplies unsigned
-// bytes 4 bytes a column, each 128 more than the code, which the offset has too. The largest sum of a part,
-// 256 * 255 * 32639, is 0.99 * 2^31.
+// bytes 4 bytes a column, each 128 more than the code, which the offset has too.
 #pragma once
 
 #include "kernels/fixed_linear.h"
@@ -11,12 +10,14 @@
 namespace qcts::fixed {
 namespace {
 
+// The largest sum of a part, and what an offset of 255 takes from it.
+static_assert(avx2::kPartK * 255 * static_cast<int64_t>(avx2::kMostFixed) < INT32_MAX);
+
 // A Source is one of kernels/int8_planes.h.
 template <class Source, class Dots>
 struct Int8Rows {
   using Engine = Dots;
-  static constexpr FixedValues kValues = Dots::kValues;
-  static constexpr bool kWords = kValues == FixedValues::words;
+  static constexpr bool kWords = Engine::kValues == FixedValues::words;
   static constexpr int kStepK = 4, kSideBySide = kWords ? 2 : 4;  // bytes of a column
   static constexpr bool kHasZeros = false, kLateScales = true;
   static constexpr int64_t kHeaderBytes = 8 * kColumns;
@@ -37,7 +38,7 @@ struct Int8Rows {
     return k / kSideBySide * kSideBySide * kColumns + column * kSideBySide + k % kSideBySide;
   }
   static __m256i codes(const uint8_t* at, int64_t k, int vector) {
-    const uint8_t* from = at + place(k, 0) - k % kSideBySide + vector * kSideBySide * kLanes;
+    const uint8_t* from = at + (k / kSideBySide * kColumns + vector * kLanes) * kSideBySide;
     if (kWords) {
       const __m128i pairs = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
       return _mm256_madd_epi16(_mm256_cvtepi8_epi16(pairs), _mm256_set1_epi32(k % 2 == 0 ? 1 : 1 << 16));
@@ -51,8 +52,12 @@ struct Int8Rows {
     const Source source(p);
     const int64_t columns = std::min<int64_t>(p.n - first_n, kColumns);
     copy_row_parameters(source, first_n, columns, out, out + 4 * kColumns);
-    auto* offsets = reinterpret_cast<int32_t*>(out);
-    for (int64_t c = 0; c < columns; ++c) offsets[c] += kWords ? 0 : 128;
+    for (int64_t c = 0; !kWords && c < columns; ++c) {
+      int32_t offset;
+      std::memcpy(&offset, out + 4 * c, 4);
+      offset += 128;
+      std::memcpy(out + 4 * c, &offset, 4);
+    }
     // 128 k at a time, so that both sides stay in L1.
     for (int64_t k0 = 0; k0 < p.k; k0 += 128)
       for (int64_t c = 0; c < columns; ++c)

@@ -5,28 +5,20 @@
 // x is kept as it is (kernels/fixed_rows.h): sums of codes times its 16-bit numbers are exact integers, and
 // what few floats are left are multiplied as such. So the result is the one of float32 sums or nearer to the
 // true one, and does not depend on m or on the number of threads: every output is a chain of its own, in the
-// order of k: total = fma(scale, step * sum, total) part by part, then total = fma(zero, sum of x, total).
+// order of k: part by part total = fma(scale, step * sum, total) for each term, and the same of the sum of
+// the floats left, then total = fma(zero, sum of x, total). Where the row is one group its scale comes last.
 //
-// A block of 64 columns is one linear stream: for each group its codes, in steps of 256 bytes that hold some
-// k of all columns, then what the scheme has behind them.
+// A block of 64 columns is one linear stream: a header, then for each group its codes, in steps of 256 bytes
+// that hold some k of all columns, and what the scheme has behind them.
 #pragma once
 
-#include "kernels/avx2_outputs.h"
 #include "kernels/avx2_streams.h"
 #include "kernels/entry.h"
-#include "kernels/fixed_rows.h"
+#include "kernels/fixed_sums.h"
 
 namespace qcts::fixed {
 namespace {
 
-using avx2::FixedPart;
-using avx2::FixedRows;
-using avx2::FixedValues;
-using avx2::kColumns;
-using avx2::kLanes;
-using avx2::kVectors;
-
-constexpr int kStepBytes = 256;
 constexpr int kRows = 64;  // of totals at a time
 
 using Sums = int32_t (*)[kColumns];
@@ -41,7 +33,7 @@ struct Frame {
   Layout layout;
   const uint8_t* prepared;
   FixedRows rows;
-  float* x_sums;  // [m][groups]
+  float* x_sums;  // [m][groups], only where the scheme has zeros
 };
 
 // Of 64 columns of a group.
@@ -50,19 +42,21 @@ struct Scales {
 };
 
 // An Engine has
+//   kValues                                  of x that it multiplies
 //   kTerms                                   that it multiplies at a time
 //   multiply(codes, steps, x, count, sums)   sums[i] += codes times term x[i], of `count` <= kTerms
 //   multiply_one<kAhead>(codes, steps, x, sum)   the same of one; what lies kAhead bytes ahead is fetched
 // A Scheme has
-//   Engine, kValues              which values of x it multiplies
+//   Engine
 //   kStepK                       k of a step; divides 8
 //   kHasZeros                    zeros act on the sum of x
 //   kLateScales                  the row is one group: its scales act on the totals, at the end
-//   offsets(header, n)           of 8 columns; minus_offsets(header, n, times): -times of them
+//   offsets(header, n)           of 8 columns, int32
+//   minus_offsets(header, n, times)           -times * offset
 //   group(p)                     elements along k that share a scale: a multiple of 8, or all of k
 //   kHeaderBytes, tail_bytes(p)  before a block's codes, behind a group's
 //   Buffer, scales(p, header, tail, buffer)   of a group
-//   codes(at, k, vector)         of element k of the step at `at`, 8 columns
+//   codes(at, k, vector)         of element k of the step at `at`, 8 columns, int32
 //   prepare_block(p, layout, first_n, out)    the block from column first_n on, over zeros
 template <class Scheme>
 Layout layout_of(const qcts_problem& p) {
@@ -77,70 +71,6 @@ Layout layout_of(const qcts_problem& p) {
   at.block_bytes = Scheme::kHeaderBytes + at.groups * at.group_bytes;
   at.blocks = (p.n + kColumns - 1) / kColumns;
   return at;
-}
-
-// What makes sums of v * code those of v * (code - offset).
-template <class Scheme>
-void open_term(const uint8_t* header, int32_t sum_of_v, int32_t* sum) {
-#pragma GCC unroll 8
-  for (int n = 0; n < kColumns; n += kLanes)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(sum + n), Scheme::minus_offsets(header, n, sum_of_v));
-}
-
-// total += scale * value, or the value alone where scales act later. `scale` is not read from Scales here: a
-// store to a total might change it.
-template <class Scheme>
-[[gnu::always_inline]] inline void add_scaled(const float* scale, __m256 value, float* total) {
-  const __m256 before = _mm256_loadu_ps(total);
-  _mm256_storeu_ps(total, Scheme::kLateScales ? _mm256_add_ps(value, before)
-                                              : _mm256_fmadd_ps(_mm256_loadu_ps(scale), value, before));
-}
-
-// Adds step * sum.
-template <class Scheme>
-void close_term(const float* scale, float step, const int32_t* sum, float* total) {
-  const __m256 steps = _mm256_set1_ps(step);
-#pragma GCC unroll 8
-  for (int n = 0; n < kColumns; n += kLanes) {
-    const __m256i whole = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sum + n));
-    add_scaled<Scheme>(scale + n, _mm256_mul_ps(_mm256_cvtepi32_ps(whole), steps), total + n);
-  }
-}
-
-// Adds the sum of what is left of a part: of normally distributed x some 4 of 256.
-template <class Scheme>
-void close_left(const uint8_t* header, const float* scale, const uint8_t* codes, const float* left,
-                const uint8_t* left_at, int count, float* total) {
-  __m256 sums[kVectors] = {};
-  for (int i = 0; i < count; ++i) {
-    const int k = left_at[i];
-    const uint8_t* at = codes + k / Scheme::kStepK * kStepBytes;
-    const __m256 x = _mm256_set1_ps(left[i]);
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      const __m256i code = Scheme::codes(at, k % Scheme::kStepK, v);
-      const __m256i weight = _mm256_sub_epi32(code, Scheme::offsets(header, v * kLanes));
-      sums[v] = _mm256_fmadd_ps(x, _mm256_cvtepi32_ps(weight), sums[v]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) add_scaled<Scheme>(scale + v * kLanes, sums[v], total + v * kLanes);
-}
-
-template <class Scheme>
-void close_group(const float* zero, float x_sum, float* total) {
-  if (!Scheme::kHasZeros) return;
-  const __m256 sum = _mm256_set1_ps(x_sum);
-#pragma GCC unroll 8
-  for (int n = 0; n < kColumns; n += kLanes)
-    _mm256_storeu_ps(total + n, _mm256_fmadd_ps(_mm256_loadu_ps(zero + n), sum, _mm256_loadu_ps(total + n)));
-}
-template <class Scheme>
-void close_row(const float* scale, float* total) {
-  if (!Scheme::kLateScales) return;
-#pragma GCC unroll 8
-  for (int n = 0; n < kColumns; n += kLanes)
-    _mm256_storeu_ps(total + n, _mm256_mul_ps(_mm256_loadu_ps(scale + n), _mm256_loadu_ps(total + n)));
 }
 
 // Terms of several rows that meet the codes of one part together.
@@ -228,7 +158,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
       multiply_part<Scheme>(frame, header, scales.scale, part_of<Scheme>(layout, codes, g, i), first_m, rows,
                             totals);
     for (int64_t m = 0; m < rows; ++m)
-      close_group<Scheme>(scales.zero, frame.x_sums[(first_m + m) * layout.groups + g], totals[m]);
+      close_group<Scheme>(scales.zero, frame.x_sums + (first_m + m) * layout.groups + g, totals[m]);
   }
   for (int64_t m = 0; m < rows; ++m) close_row<Scheme>(scales.scale, totals[m]);
   avx2::store_rows(p, first_m, rows, block * kColumns, 1, totals);
@@ -243,11 +173,12 @@ struct SideBySide {
   typename Scheme::Buffer buffers[kCount];
   Scales scales[kCount];  // of the group, once its codes have been read: they lie behind them
   alignas(64) float totals[kCount][kColumns];
+
+  static constexpr int kAhead = kCount == 1 ? avx2::kPrefetchBytes : avx2::kStreamPrefetchBytes;
 };
 
 template <class Scheme, int kCount>
 void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Scheme, kCount>& at) {
-  constexpr int kAhead = kCount == 1 ? avx2::kPrefetchBytes : avx2::kStreamPrefetchBytes;
   constexpr int64_t kTurn = avx2::kStreamBytes / kStepBytes;
   const FixedRows& x = frame.rows;
   const FixedPart& fixed = x.part[part.index];
@@ -259,7 +190,7 @@ void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Schem
   for (int64_t step = 0; step < steps; step += kTurn)
     for (int s = 0; s < kCount; ++s)
       for (int t = 0; t < fixed.terms; ++t)
-        Scheme::Engine::template multiply_one<kAhead>(
+        Scheme::Engine::template multiply_one<SideBySide<Scheme, kCount>::kAhead>(
             part.codes + s * at.apart + step * kStepBytes, std::min(steps - step, kTurn),
             x.term(0, t, part.at + step * Scheme::kStepK), sums[s][t]);
   for (int s = 0; s < kCount; ++s) {
@@ -276,7 +207,6 @@ void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Schem
 
 template <class Scheme, int kCount>
 void multiply_side_by_side(const Frame& frame, int64_t block, int64_t blocks_apart) {
-  constexpr int kAhead = kCount == 1 ? avx2::kPrefetchBytes : avx2::kStreamPrefetchBytes;
   const Layout& layout = frame.layout;
   SideBySide<Scheme, kCount> at;
   at.header = frame.prepared + block * layout.block_bytes;
@@ -289,9 +219,9 @@ void multiply_side_by_side(const Frame& frame, int64_t block, int64_t blocks_apa
     for (int s = 0; s < kCount; ++s) {
       for (int64_t line = 0; line < layout.tail_bytes; line += 64)
         _mm_prefetch(
-            reinterpret_cast<const char*>(at.codes + s * at.apart + layout.code_bytes + line + kAhead),
+            reinterpret_cast<const char*>(at.codes + s * at.apart + layout.code_bytes + line + at.kAhead),
             _MM_HINT_T0);
-      close_group<Scheme>(at.scales[s].zero, frame.x_sums[g], at.totals[s]);
+      close_group<Scheme>(at.scales[s].zero, frame.x_sums + g, at.totals[s]);
     }
   }
   for (int s = 0; s < kCount; ++s) {
@@ -329,23 +259,27 @@ void fix_rows(void* context, int64_t first, int64_t last) {
       float sum = 0;
       for (int64_t i = 0; i < layout.parts; ++i) {
         const int64_t k = i * avx2::kPartK, index = g * layout.parts + i, at = g * layout.padded_group + k;
-        avx2::fix_part<Scheme::kValues>(rows, p.x_dtype, row, m, index, at,
-                                        std::min(layout.group - k, avx2::kPartK));
+        avx2::fix_part<Scheme::Engine::kValues>(rows, p.x_dtype, row, m, index, at,
+                                                std::min(layout.group - k, avx2::kPartK));
         if (!Scheme::kHasZeros) continue;
         const FixedPart& part = rows.part[m * rows.parts + index];
         for (int t = 0; t < part.terms; ++t) sum += part.step[t] * static_cast<float>(part.sum[t]);
         for (int l = 0; l < part.left; ++l) sum += rows.left[m * rows.k + at + l];
       }
-      frame.x_sums[m * layout.groups + g] = sum;
+      if (Scheme::kHasZeros) frame.x_sums[m * layout.groups + g] = sum;
     }
   }
 }
 
 template <class Scheme>
+int64_t x_sum_count(const qcts_problem& p, const Layout& layout) {
+  return Scheme::kHasZeros ? p.m * layout.groups : 0;
+}
+template <class Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme>(*p);
   return avx2::fixed_rows_bytes(p->m, layout.padded_k(), layout.groups * layout.parts) +
-         static_cast<uint64_t>(p->m * layout.groups) * sizeof(float);
+         static_cast<uint64_t>(x_sum_count<Scheme>(*p, layout)) * sizeof(float);
 }
 template <class Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
@@ -377,10 +311,10 @@ void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   const Layout layout = layout_of<Scheme>(p);
   auto* x_sums = static_cast<float*>(p.workspace);
-  Frame frame = {
-      problem, layout, static_cast<const uint8_t*>(p.prepared),
-      avx2::fixed_rows_at(x_sums + p.m * layout.groups, p.m, layout.padded_k(), layout.groups * layout.parts),
-      x_sums};
+  Frame frame = {problem, layout, static_cast<const uint8_t*>(p.prepared),
+                 avx2::fixed_rows_at(x_sums + x_sum_count<Scheme>(p, layout), p.m, layout.padded_k(),
+                                     layout.groups * layout.parts),
+                 x_sums};
   parallel_for(p.threads, p.m, 4, fix_rows<Scheme>, &frame);
   parallel_for(p.threads, layout.blocks, 1, multiply_blocks<Scheme>, &frame);
 }

@@ -125,16 +125,18 @@ bool declines(const Implementation& each, uint32_t dtype) {
 
 class FixedLinear : public testing::TestWithParam<int64_t> {};
 
-TEST_P(FixedLinear, ReadsEveryElementOfX) {
-  const int64_t m = GetParam();
-  const Shape groups[] = {{m, 70, 192, 32}, {m, 9, 320, 160}, {m, 9, 1024, 512}},
-              rows[] = {{m, 70, 203, 0}, {m, 9, 515, 0}, {m, 9, 1024, 0}};
+// The last element and others of every group and part; of a single row also by ten blocks of columns, of
+// which a thread reads four side by side.
+TEST_P(FixedLinear, ReadsElementsOfX) {
+  const int64_t m = GetParam(), n = m == 1 ? 580 : 9;
+  const Shape groups[] = {{m, 70, 192, 32}, {m, n, 320, 160}, {m, 9, 1024, 512}},
+              rows[] = {{m, 70, 203, 0}, {m, n, 515, 0}, {m, 9, 1024, 0}};
   for (const Implementation& each : integer_linears())
     for (const Shape& shape : has_nibbles(each) ? groups : rows)
       for (const uint32_t dtype : {uint32_t{QCTS_F32}, uint32_t{QCTS_BF16}})
         for (size_t size = 0; size < std::size(kSizes); ++size) {
           const Zeros zeros = zeros_of(each);
-          const auto taken = [&](int64_t n) { return (n * 7 + 3) % shape.k; };
+          const auto taken = [&](int64_t n) { return shape.k - 1 - n * (shape.k * 5 / 13) % shape.k; };
           // One that is 1, and none but zeros beside it.
           const auto code = [&](int64_t n, int64_t k) {
             const int zero = zeros[n % 3];
@@ -159,18 +161,21 @@ TEST_P(FixedLinear, ReadsEveryElementOfX) {
         }
 }
 
-// Codes and x of the largest size for 64 k at a time, of one sign or of both: of all bfloat16 254 / 128 has
-// the largest upper byte in 16 bits of fixed point, 127.
+// Codes and x of the largest size, of one sign for all k or for 64 at a time, beside zero points at the other
+// end: of all bfloat16 254 / 128 has the largest upper byte in 16 bits of fixed point, 127. As many k as
+// floats sum exactly: 512 products of 255 and 127.
 TEST_P(FixedLinear, HoldsTheLargestSums) {
   const int64_t m = GetParam();
   for (const Implementation& each : integer_linears())
     for (const int64_t group :
          has_nibbles(each) ? std::vector<int64_t>{32, 64, 128, 256, 1024} : std::vector<int64_t>{0})
       for (const uint32_t dtype : {uint32_t{QCTS_F32}, uint32_t{QCTS_BF16}}) {
-        const Shape shape{m, 67, 1024, group};
+        const Shape shape{m, 67, has_nibbles(each) ? 1024 : 512, group};
         const int most = has_nibbles(each) ? 7 : 127;
         const Zeros zeros = zeros_of(each);
-        const auto code = [&](int64_t n, int64_t k) { return (k / 64 + n) % 2 == 0 ? -most - 1 : most; };
+        const auto code = [&](int64_t n, int64_t k) {
+          return (k / 64 * (n / 3 % 2) + n) % 2 == 0 ? -most - 1 : most;
+        };
         // A row of one sign for all k, one for 64 at a time, one of zeros between.
         const auto x = [](int64_t row, int64_t k) {
           const int64_t kind = (k / 64 * row + row) % 3;

@@ -3,10 +3,10 @@
 //
 // A part of a row, 256 k of a group at most, is step * v, v of 16 bits and step a power of two of the part's
 // own, and what that leaves: nothing, for a bfloat16 whose last bit is a multiple of step, that is, for all
-// within a 128th of the part's largest. Where more than one in 8 leaves something, that is step' * v' with a
-// step 2^15 times finer; what is left then, or left by the few, stays a float, as do infinities and NaN. So
-// nothing is rounded: x = step * v + step' * v' + left, and sums of codes times v are exact integers in every
-// order.
+// that are more than a 64th of the part's largest. Where more than one in 8 leaves something, that is step' *
+// v' with a step 2^15 times finer; what is left then, or left by the few, stays a float, as do infinities and
+// NaN. So nothing is rounded: x = step * v + step' * v' + left, and sums of codes times v are exact integers
+// in every order.
 //
 // What multiplies bytes takes v as 256 high + low, two signed ones; others take it whole.
 #pragma once
@@ -34,7 +34,7 @@ enum class FixedValues : uint8_t { bytes, words };
 // Of each row, k a multiple of 8.
 struct FixedRows {
   int64_t k, parts;
-  int8_t* values;    // [m][2][k / 4]: 4 high, 4 low bytes or 4 words, of step * v and of step' * v'
+  int8_t* values;    // [m][2][k / 4], rows padded: 4 high, 4 low bytes or 4 words, of v and of v'
   FixedPart* part;   // [m][parts]
   float* left;       // [m][k], what is left of a part from where it begins
   uint8_t* left_at;  // [m][k], its k in the part

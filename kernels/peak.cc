@@ -61,6 +61,21 @@ __attribute__((target("avx2"))) void int16_avx2(uint64_t turns) {
     }
 }
 
+__attribute__((target("avx512f,avx512bw"))) void int16_avx512(uint64_t turns) {
+  __m512i sums[kChains];
+#pragma GCC unroll 16
+  for (int i = 0; i < kChains; ++i) sums[i] = _mm512_setzero_si512();
+  __m512i x = _mm512_set1_epi16(1);
+  const __m512i y = _mm512_set1_epi16(1);
+  for (uint64_t t = 0; t < turns; ++t)
+#pragma GCC unroll 16
+    for (int i = 0; i < kChains; ++i) {
+      __asm__ volatile("" : "+v"(x));
+      sums[i] = _mm512_add_epi32(sums[i], _mm512_madd_epi16(x, y));
+      __asm__ volatile("" : "+v"(sums[i]));
+    }
+}
+
 // Without a dot product of bytes: unsigned times signed in pairs, pairs of pairs, one addition.
 __attribute__((target("avx2"))) void int8_avx2(uint64_t turns) {
   constexpr int kPairs = 8;
@@ -197,6 +212,7 @@ constexpr PeakLoop kLoops[] = {
     {"bf16_amx", "amx", Arithmetic::bfloat16, 4 * 2 * 16 * 16 * 32, bf16_amx},
     {"int8_avx512vnni", "avx512vnni", Arithmetic::int8, kChains * 2 * 64, int8_avx512vnni},
     {"bf16_avx512bf16", "avx512bf16", Arithmetic::bfloat16, kChains * 2 * 32, bf16_avx512bf16},
+    {"int16_avx512", "avx512", Arithmetic::int16, kChains * 2 * 32, int16_avx512},
     {"fma_avx512", "avx512", Arithmetic::float32, kChains * 2 * 16, fma_avx512},
     {"int8_avxvnni", "avxvnni", Arithmetic::int8, kChains * 2 * 32, int8_avxvnni},
     {"int8_avx2", "avx2", Arithmetic::int8, 8 * 2 * 32, int8_avx2},

@@ -1,8 +1,8 @@
 // The engine of kernels/fixed_linear.h for VPDPBUSD; every function has internal linkage. It adds four
 // products of unsigned codes and signed bytes to a 32-bit sum, the high bytes of x to one and the low to
-// another: 4 operations for 64 codes of a row with 256 bits, 2 with 512, and 2 or 1 more to take nibbles
-// apart. Never timed: the shapes follow from the registers. VDPBF16PS, which an Emerald Rapids core starts
-// every other cycle, takes two operations for 64 codes that have become bfloat16 by five to ten others.
+// another: 4 operations for 64 codes of a row with 256 bits, 2 with 512, and 3 or 1.5 more to take nibbles
+// apart. As pairs of bfloat16 64 codes take 2 operations of 512 bits and some ten that decode them
+// (kernels/bf16_codes.h), or fewer for nibbles. Never timed: the shapes follow from the registers.
 #pragma once
 
 #include "kernels/fixed_linear.h"
@@ -15,7 +15,7 @@ namespace {
 template <class Vector, int kQuads>
 struct FixedDots {
   static constexpr fixed::FixedValues kValues = fixed::FixedValues::bytes;
-  static constexpr int kTerms = 3;  // 24 sums of 512 bits or 12 of 256, 4 or 2 vectors of codes, one of x
+  static constexpr int kTerms = 3;  // 24 sums of 512 bits or 12 of 256, 4 or 2 vectors of codes, x
   static constexpr int kAll = fixed::kColumns / Vector::kLanes;
 
   // sums += products of M terms, V vectors of columns at a time; what lies kAhead bytes ahead is fetched.

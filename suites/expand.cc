@@ -181,17 +181,17 @@ class Expander {
   }
 
   // Of which implementations the best is timed: a provider's. For a single row those that multiply tiles,
-  // those that multiply bytes of an x that is not quantized, and the rest are best apart: a tile's work is the
-  // same for one row as for sixteen, bytes need no decoding, and which reads weights faster no list can know
-  // for a processor on which its kernels were never timed. For an x of another type than bfloat16 so are
-  // those that multiply pairs of that: most of them refuse it.
+  // those that multiply bytes of an x that is not quantized by VNNI, and the rest are best apart: a tile's
+  // work is the same for one row as for sixteen, integers need little decoding, and which reads weights
+  // faster no list can know for a processor on which its kernels were never timed. For an x of another type
+  // than bfloat16 so are those that multiply pairs of that: most of them refuse it.
   static std::string rivals_of(const Case& c, const Implementation& implementation) {
     if (c.kind != Kind::latency || c.op != "linear") return implementation.provider;
     const std::string_view variant = implementation.kernel->variant;
     const bool tiles = variant == "amx", pairs = tiles || variant == "avx512bf16";
     if (pairs && c.synthetic->weight.dtype != DType::bfloat16) return implementation.provider + " pairs";
     if (c.synthetic->m != 1) return implementation.provider;
-    const bool bytes = variant == "avx512vnni" && c.activation == kWeightOnly;
+    const bool bytes = variant.ends_with("vnni") && c.activation == kWeightOnly;
     return implementation.provider + (tiles ? " tiles" : bytes ? " bytes" : "");
   }
 

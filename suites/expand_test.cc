@@ -234,7 +234,7 @@ TEST(Expand, TimesWhatThePlanNames) {
   for (const Case& c : cases) {
     ASSERT_EQ(c.kind, Kind::latency);
     const bool wide = c.synthetic->weight.dtype == DType::float32, tiles = c.variant() == "amx",
-               bytes = c.variant() == "avx512vnni" && c.activation == kWeightOnly;
+               bytes = c.variant().ends_with("vnni") && c.activation == kWeightOnly;
     const bool apart = (wide && (tiles || c.variant() == "avx512bf16")) ||
                        (c.op == "linear" && c.synthetic->m == 1 && (tiles || bytes));
     if (!apart) ++implementations[c.id];
@@ -251,8 +251,9 @@ TEST(Expand, TimesWhatThePlanNames) {
 qcts_status always(const qcts_problem*, char*, size_t) { return QCTS_OK; }
 qcts_status nothing(const qcts_problem*) { return QCTS_OK; }
 
-// The variants of a provider of five that the latency plan times, by rows of x.
-std::map<int64_t, std::set<std::string>> timed_variants(const char* family) {
+// The variants of a provider of five that the latency plan times, by rows of x. `scheme` as a kernel names
+// it.
+std::map<int64_t, std::set<std::string>> timed_variants(const char* scheme) {
   World world;
   constexpr int kCount = 5;
   qcts_kernel kernels[kCount] = {};
@@ -262,7 +263,7 @@ std::map<int64_t, std::set<std::string>> timed_variants(const char* family) {
     qcts_kernel& kernel = kernels[i];
     kernel.struct_size = sizeof kernel;
     kernel.op = QCTS_OP_LINEAR;
-    kernel.scheme = family;
+    kernel.scheme = scheme;
     kernel.variant = variants[i];
     kernel.numerics.struct_size = sizeof kernel.numerics;
     kernel.supports = always;
@@ -283,12 +284,15 @@ std::map<int64_t, std::set<std::string>> timed_variants(const char* family) {
   return timed;
 }
 
-// Where no list can know which of them reads a single row's weights faster, both are timed; of more rows the
-// first alone.
+// Where no list can know which of them reads a single row's weights faster, all are timed; of more rows the
+// first alone. Of an x that is quantized all multiply bytes.
 TEST(Expand, TimesTilesBytesAndFloatsApartForOneRow) {
   EXPECT_EQ(timed_variants("int8_row"),
             (std::map<int64_t, std::set<std::string>>{
                 {1, {"amx", "avx512bf16", "avx512vnni"}}, {16, {"amx"}}, {512, {"amx"}}}));
+  EXPECT_EQ(
+      timed_variants("int8_row:dyn_row_sym"),
+      (std::map<int64_t, std::set<std::string>>{{1, {"amx", "avx512bf16"}}, {16, {"amx"}}, {512, {"amx"}}}));
 }
 
 // Of a float32 x: pairs of bfloat16 are likely to be refused.

@@ -165,9 +165,9 @@ bool has_outliers(const Scheme& scheme, const WeightShape& shape) {
          !surviving_anchors(scheme, shape, Zeros::none).empty();
 }
 
-// Columns of a group: two anchors, the outlier, whose weights are 0, then eight small ones; in every other
-// row of x the rest are small too, and meet weights of 0: who keeps the few apart that do not fit has another
-// way for many. The sums are those of exact_sums, times the small ones' size.
+// Columns of a group: two anchors, the outlier, whose weights are 0, then up to eight small ones; in half
+// of the rows of x the rest are small too, and meet weights of 0: who keeps the few apart that do not fit has
+// another way for many. The sums are those of exact_sums, times the small ones' size.
 Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed) {
   struct Sizes {
     int outlier, small;  // exponents
@@ -195,7 +195,8 @@ Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t se
     const Sizes& sizes =
         shape.dtype == DType::float16 ? kHalf : kSizes[static_cast<size_t>(i + turn) % std::size(kSizes)];
     x.at(i, last + 2) = std::ldexp(1.0, sizes.outlier);
-    for (int64_t c = 3; c < ((i + turn) % 2 == 0 ? group : counted); ++c)
+    const bool many = (i + i / 4 + turn) % 2 == 0;
+    for (int64_t c = 3; c < (many ? group : counted); ++c)
       x.at(i, last + c) = std::ldexp((c + i) % 3 == 0 ? -1.0 : 1.0, sizes.small);
   }
   made.input.x = x.bytes();

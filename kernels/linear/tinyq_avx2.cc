@@ -1,4 +1,4 @@
-// Layout and limits: kernels/avx2_int8_rows.h.
+// Layout and limits: kernels/fixed_int8.h, kernels/avx2_word_dots.h; of float32 x kernels/avx2_int8_rows.h.
 #include "kernels/avx2_int8_rows.h"
 
 #include "kernels/avx2_word_dots.h"
