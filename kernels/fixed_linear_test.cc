@@ -128,9 +128,9 @@ class FixedLinear : public testing::TestWithParam<int64_t> {};
 // The last element and others of every group and part; of a single row also by ten blocks of columns, of
 // which a thread reads four side by side.
 TEST_P(FixedLinear, ReadsElementsOfX) {
-  const int64_t m = GetParam(), n = m == 1 ? 580 : 9;
-  const Shape groups[] = {{m, 70, 192, 32}, {m, n, 320, 160}, {m, 9, 1024, 512}},
-              rows[] = {{m, 70, 203, 0}, {m, n, 515, 0}, {m, 9, 1024, 0}};
+  const int64_t m = GetParam(), columns = m == 1 ? 580 : 9;
+  const Shape groups[] = {{m, 70, 192, 32}, {m, columns, 320, 160}, {m, 9, 1024, 512}},
+              rows[] = {{m, 70, 203, 0}, {m, columns, 515, 0}, {m, 9, 1024, 0}};
   for (const Implementation& each : integer_linears())
     for (const Shape& shape : has_nibbles(each) ? groups : rows)
       for (const uint32_t dtype : {uint32_t{QCTS_F32}, uint32_t{QCTS_BF16}})

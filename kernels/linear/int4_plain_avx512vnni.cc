@@ -5,6 +5,5 @@ const qcts_kernel qcts_kernel_linear_int4_plain_avx512vnni =
     qcts::fixed::linear_of<qcts_kernel_linear_int4_plain_avx512vnni,
                            qcts::fixed::Int4Groups<qcts::PlainPlanes, qcts::avx512vnni::NibbleDots>>(
         "int4_plain", "avx512vnni",
-        "64 columns a block; nibbles times the bytes of x in fixed point, two or four, by VPDPBUSD; bound by "
-        "reading "
-        "weights, then by the products");
+        "64 columns a block; nibbles times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
+        "reading weights, then by the products");

@@ -5,6 +5,5 @@ const qcts_kernel qcts_kernel_linear_int4_tinygemm_avxvnni =
     qcts::avx2::int4_linear_of<qcts_kernel_linear_int4_tinygemm_avxvnni, qcts::TinygemmPlanes,
                                qcts::avxvnni::NibbleDots>(
         "int4_tinygemm", "avxvnni",
-        "64 columns a block; nibbles times two bytes of x in fixed point by VPDPBUSD; bound by reading "
-        "weights, then "
-        "by the products; of float32 x nibbles are looked up, for m > 4 to a panel");
+        "64 columns a block; nibbles times two bytes of x in fixed point, by VPDPBUSD; bound by reading "
+        "weights, then by the products; of float32 x nibbles are looked up, for m > 4 to a panel");

@@ -4,6 +4,5 @@
 const qcts_kernel qcts_kernel_linear_int8_row_avxvnni =
     qcts::avx2::int8_rows_of<qcts_kernel_linear_int8_row_avxvnni, qcts::TorchaoRows, qcts::avxvnni::ByteDots>(
         "int8_row", "avxvnni",
-        "64 columns a block; codes times two bytes of x in fixed point by VPDPBUSD; bound by reading "
-        "weights, then "
-        "by the products; of float32 x codes become floats, for m > 4 in a panel");
+        "64 columns a block; codes times two bytes of x in fixed point, by VPDPBUSD; bound by reading "
+        "weights, then by the products; of float32 x codes become floats, for m > 4 in a panel");

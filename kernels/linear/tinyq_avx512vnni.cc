@@ -5,6 +5,5 @@ const qcts_kernel qcts_kernel_linear_tinyq_avx512vnni =
     qcts::fixed::linear_of<qcts_kernel_linear_tinyq_avx512vnni,
                            qcts::fixed::Int8Rows<qcts::TinyqRows, qcts::avx512vnni::ByteDots>>(
         "tinyq", "avx512vnni",
-        "64 columns a block; codes times the bytes of x in fixed point, two or four, by VPDPBUSD; bound by "
-        "reading "
-        "weights, then by the products");
+        "64 columns a block; codes times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
+        "reading weights, then by the products");
