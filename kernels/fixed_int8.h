@@ -58,12 +58,9 @@ struct Int8Rows {
       offset += 128;
       std::memcpy(out + 4 * c, &offset, 4);
     }
-    // 128 k at a time, so that both sides stay in L1.
-    for (int64_t k0 = 0; k0 < p.k; k0 += 128)
-      for (int64_t c = 0; c < columns; ++c)
-        for (int64_t k = k0; k < p.k && k < k0 + 128; ++k)
-          out[kHeaderBytes + place(k, c)] =
-              static_cast<uint8_t>(source.codes(first_n + c)[k]) ^ (kWords ? 0 : 128);
+    each_code(source, first_n, columns, [=](int64_t k, int64_t column, uint8_t code) {
+      out[kHeaderBytes + place(k, column)] = kWords ? code : code ^ 128;
+    });
   }
 };
 

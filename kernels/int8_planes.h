@@ -60,17 +60,23 @@ struct TinyqRows {
   }
 };
 
-// Codes of `columns` rows of the weight from first_n on, 64 columns a k; 128 k at a time, so that both sides
+// put(k, column, code) of `columns` rows of the weight from first_n on; 128 k at a time, so that both sides
 // stay in L1.
-template <class Source>
-void copy_columns(const Source& source, int64_t first_n, int64_t columns, uint8_t* codes) {
-  constexpr int64_t kColumnBytes = 64, kChunk = 128;
+template <class Source, class Put>
+void each_code(const Source& source, int64_t first_n, int64_t columns, const Put& put) {
+  constexpr int64_t kChunk = 128;
   for (int64_t k0 = 0; k0 < source.k; k0 += kChunk)
     for (int64_t c = 0; c < columns; ++c) {
       const int8_t* row = source.codes(first_n + c);
-      for (int64_t k = k0; k < source.k && k < k0 + kChunk; ++k)
-        codes[k * kColumnBytes + c] = static_cast<uint8_t>(row[k]);
+      for (int64_t k = k0; k < source.k && k < k0 + kChunk; ++k) put(k, c, static_cast<uint8_t>(row[k]));
     }
+}
+// 64 columns a k.
+template <class Source>
+void copy_columns(const Source& source, int64_t first_n, int64_t columns, uint8_t* codes) {
+  constexpr int64_t kColumnBytes = 64;
+  each_code(source, first_n, columns,
+            [=](int64_t k, int64_t column, uint8_t code) { codes[k * kColumnBytes + column] = code; });
 }
 
 // Of `columns` rows of the weight from first_n on: zeros (int32) and scales, one behind the other.

@@ -1,8 +1,9 @@
 // The engine of kernels/fixed_linear.h for VPDPBUSD; every function has internal linkage. It adds four
 // products of unsigned codes and signed bytes to a 32-bit sum, the high bytes of x to one and the low to
 // another: 4 operations for 64 codes of a row with 256 bits, 2 with 512, and 3 or 1.5 more to take nibbles
-// apart. As pairs of bfloat16 64 codes take 2 operations of 512 bits and some ten that decode them
-// (kernels/bf16_codes.h), or fewer for nibbles. Never timed: the shapes follow from the registers.
+// apart. As pairs of bfloat16 64 codes take 2 operations of 512 bits and others that decode them, 10 for
+// bytes (kernels/bf16_int8.h), 4 for nibbles (kernels/bf16_codes.h). Never timed: the shapes follow from the
+// registers.
 #pragma once
 
 #include "kernels/fixed_linear.h"

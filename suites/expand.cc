@@ -181,10 +181,10 @@ class Expander {
   }
 
   // Of which implementations the best is timed: a provider's. For a single row those that multiply tiles,
-  // those that multiply bytes of an x that is not quantized by VNNI, and the rest are best apart: a tile's
-  // work is the same for one row as for sixteen, integers need little decoding, and which reads weights
-  // faster no list can know for a processor on which its kernels were never timed. For an x of another type
-  // than bfloat16 so are those that multiply pairs of that: most of them refuse it.
+  // those that multiply an x that is not quantized by VNNI's products of bytes, and the rest are best apart:
+  // a tile's work is the same for one row as for sixteen, integers need little decoding, and which reads
+  // weights faster no list can know for a processor on which its kernels were never timed. For an x of
+  // another type than bfloat16 so are those that multiply pairs of that: most of them refuse it.
   static std::string rivals_of(const Case& c, const Implementation& implementation) {
     if (c.kind != Kind::latency || c.op != "linear") return implementation.provider;
     const std::string_view variant = implementation.kernel->variant;
