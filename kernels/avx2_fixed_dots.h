@@ -19,12 +19,10 @@ struct FixedNibbleDots {
   static constexpr int kTerms = 3;  // 12 sums in 16 bits, 2 vectors of codes, one of x, one of products
   static constexpr int kMostSteps = 4;
 
-  template <int kAhead>
-  [[gnu::always_inline]] static void prefetch(const uint8_t* at) {
-#pragma GCC unroll 4
-    for (int line = 0; line < fixed::kStepBytes; line += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(at + line + kAhead), _MM_HINT_T0);
-  }
+  static constexpr int vectors_of(int terms) { return terms == 1 ? 4 : 2; }
+  template <int kAhead, int V>
+  using Share = Ahead<kAhead, fixed::kVectors / V, fixed::kStepBytes>;
+
   static __m256i load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
 
   // *sum += 256 * high + low
@@ -37,11 +35,12 @@ struct FixedNibbleDots {
 
   // Of one term: codes are loaded once for both nibbles, x once for V vectors of columns.
   template <int V, int kSteps, int kAhead>
-  [[gnu::always_inline]] static void add_one(const uint8_t* at, int first, const int8_t* x, int32_t* sum) {
+  [[gnu::always_inline]] static void add_one(const uint8_t* at, int first, const int8_t* x, int32_t* sum,
+                                             Share<kAhead, V>& ahead) {
     __m256i high[V], low[V];
 #pragma GCC unroll 8
     for (int step = 0; step < kSteps; ++step, at += fixed::kStepBytes, x += 16) {
-      if (first == 0) prefetch<kAhead>(at);
+      ahead.step();
       const __m256i high_0 = broadcast_four(x), low_0 = broadcast_four(x + 4);
       const __m256i high_4 = broadcast_four(x + 8), low_4 = broadcast_four(x + 12);
 #pragma GCC unroll 8
@@ -61,12 +60,12 @@ struct FixedNibbleDots {
 
   template <int M, int V, int kSteps>
   [[gnu::always_inline]] static void add_some(const uint8_t* at, int first, const int8_t* const* x,
-                                              int64_t x_at, fixed::Sums sums) {
+                                              int64_t x_at, fixed::Sums sums, Share<kFarBytes, V>& ahead) {
     __m256i high[M][V], low[M][V];
 #pragma GCC unroll 8
     for (int quad = 0; quad < 2 * kSteps; ++quad) {
       const uint8_t* step = at + quad / 2 * fixed::kStepBytes;
-      if (first == 0 && quad % 2 == 0) prefetch<kPrefetchBytes>(step);
+      if (quad % 2 == 0) ahead.step();
       __m256i codes[V];
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) {
@@ -99,31 +98,33 @@ struct FixedNibbleDots {
   template <int kAhead>
   [[gnu::noinline]] static void multiply_one(const uint8_t* codes, int64_t steps, const int8_t* x,
                                              int32_t* sum) {
-    constexpr int V = 4;
+    constexpr int V = vectors_of(1);
     for (int first = 0; first < fixed::kVectors; first += V) {
+      Share<kAhead, V> ahead(codes, steps, first / V);
       int64_t step = 0;
       for (; step + kMostSteps <= steps; step += kMostSteps)
-        add_one<V, kMostSteps, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum);
+        add_one<V, kMostSteps, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, ahead);
       for (; step < steps; ++step)
-        add_one<V, 1, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum);
+        add_one<V, 1, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, ahead);
     }
   }
   template <int M>
   [[gnu::noinline]] static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x,
                                               fixed::Sums sums) {
-    constexpr int V = 2;
+    constexpr int V = vectors_of(M);
     for (int first = 0; first < fixed::kVectors; first += V) {
+      Share<kFarBytes, V> ahead(codes, steps, first / V);
       int64_t step = 0;
       for (; step + kMostSteps <= steps; step += kMostSteps)
-        add_some<M, V, kMostSteps>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums);
+        add_some<M, V, kMostSteps>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, ahead);
       for (; step < steps; ++step)
-        add_some<M, V, 1>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums);
+        add_some<M, V, 1>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, ahead);
     }
   }
 
   static void multiply(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count,
                        fixed::Sums sums) {
-    if (count == 1) return multiply_one<kPrefetchBytes>(codes, steps, x[0], sums[0]);
+    if (count == 1) return multiply_one<kFarBytes>(codes, steps, x[0], sums[0]);
     if (count == 2) return multiply_some<2>(codes, steps, x, sums);
     multiply_some<3>(codes, steps, x, sums);
   }

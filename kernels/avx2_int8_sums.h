@@ -38,19 +38,18 @@ struct Piece {
 }
 
 // sums[m][...] += products of M rows with V vectors from `vector` on.
-template <class Scheme, int M, int V, int kAhead = kPrefetchBytes>
+template <class Scheme, int M, int V, int kAhead>
 [[gnu::noinline]] void multiply_codes(const Piece& piece, int vector, int32_t (*sums)[kColumns]) {
   __m256i sum[M][V];
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) sum[m][v] = first_sum(piece, &sums[m][(vector + v) * kLanes]);
+  Ahead<kAhead, kVectors / V, Scheme::kStepBytes> ahead(piece.codes, piece.pairs / Scheme::kStepPairs,
+                                                        vector / V);
   for (int64_t pair = 0; pair < piece.pairs; pair += Scheme::kStepPairs) {
     const uint8_t* at = piece.codes + pair / Scheme::kStepPairs * Scheme::kStepBytes;
-    if (vector == 0)
-#pragma GCC unroll 8
-      for (int line = 0; line < Scheme::kStepBytes; line += 64)
-        _mm_prefetch(reinterpret_cast<const char*>(at + line + kAhead), _MM_HINT_T0);
+    ahead.step();
 #pragma GCC unroll 4
     for (int i = 0; i < Scheme::kStepPairs; ++i) {
       __m256i x[M];
@@ -73,16 +72,19 @@ template <class Scheme, int M, int V, int kAhead = kPrefetchBytes>
 
 using Panel = int32_t (*)[kColumns];  // pairs of 16-bit codes
 
-template <int M>
+// Of pairs of kPairBytes; what lies ahead is fetched where that is not 0.
+template <int M, int kPairBytes>
 [[gnu::noinline]] void multiply_panel(const int32_t (*panel)[kColumns], const Piece& piece,
                                       int32_t (*sums)[kColumns]) {
   for (int first = 0; first < kColumns; first += 2 * kLanes) {
+    Ahead<kFarBytes, kVectors / 2, kPairBytes> ahead(piece.codes, piece.pairs, first / (2 * kLanes));
     __m256i sum[M][2];
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 2
       for (int v = 0; v < 2; ++v) sum[m][v] = first_sum(piece, &sums[m][first + v * kLanes]);
     for (int64_t pair = 0; pair < piece.pairs; ++pair) {
+      if (kPairBytes != 0) ahead.step();
       const auto* at = reinterpret_cast<const __m256i*>(&panel[pair][first]);
       const __m256i low = _mm256_loadu_si256(at), high = _mm256_loadu_si256(at + 1);
 #pragma GCC unroll 8
@@ -119,17 +121,22 @@ void decode_panel(const Piece& piece, Panel panel) {
 
 template <class Scheme>
 void multiply_piece(const Piece& piece, int64_t rows, int32_t (*sums)[kColumns], Panel panel) {
-  if (rows == 1) return multiply_codes<Scheme, 1, 8>(piece, 0, sums);
+  if (rows == 1)
+    return with_ahead<true>([&](auto ahead) { multiply_codes<Scheme, 1, 8, ahead>(piece, 0, sums); });
   if (rows == 2) {
-    for (int v = 0; v < kVectors; v += 4) multiply_codes<Scheme, 2, 4>(piece, v, sums);
+    for (int v = 0; v < kVectors; v += 4) multiply_codes<Scheme, 2, 4, kFarBytes>(piece, v, sums);
     return;
   }
   decode_panel<Scheme>(piece, panel);
-  int64_t m = 0;
-  for (; m + 6 <= rows; m += 6) multiply_panel<6>(panel, rows_from(piece, m), sums + m);
-  if (m + 4 <= rows) multiply_panel<4>(panel, rows_from(piece, m), sums + m), m += 4;
-  if (m + 2 <= rows) multiply_panel<2>(panel, rows_from(piece, m), sums + m), m += 2;
-  if (m < rows) multiply_panel<1>(panel, rows_from(piece, m), sums + m);
+  constexpr int kPairBytes = Scheme::kStepBytes / Scheme::kStepPairs;
+  int64_t m = rows >= 6 ? 6 : rows >= 4 ? 4 : 2;  // that fetch what comes next
+  if (m == 6) multiply_panel<6, kPairBytes>(panel, piece, sums);
+  if (m == 4) multiply_panel<4, kPairBytes>(panel, piece, sums);
+  if (m == 2) multiply_panel<2, kPairBytes>(panel, piece, sums);
+  for (; m + 6 <= rows; m += 6) multiply_panel<6, 0>(panel, rows_from(piece, m), sums + m);
+  if (m + 4 <= rows) multiply_panel<4, 0>(panel, rows_from(piece, m), sums + m), m += 4;
+  if (m + 2 <= rows) multiply_panel<2, 0>(panel, rows_from(piece, m), sums + m), m += 2;
+  if (m < rows) multiply_panel<1, 0>(panel, rows_from(piece, m), sums + m);
 }
 
 }  // namespace

@@ -38,20 +38,19 @@ template <int kQuads>
   return NibbleLanes::low_nibbles(i == 0 ? bytes : NibbleLanes::shift_right_4(bytes));
 }
 
-// sums of M rows and V vectors += products of kSteps steps, which 16 bits hold; lines kAhead bytes ahead are
-// fetched, if not 0. Unrolled, since sums that a loop carries were kept in memory.
-template <int kQuads, int M, int V, int kSteps, bool kFill, int kAhead>
+template <int V, int kAhead>
+using Share = Ahead<kAhead, vnni::kColumns / kLanes / V, vnni::kStepBytes>;
+
+// sums of M rows and V vectors += products of kSteps steps, which 16 bits hold. Unrolled, since sums that a
+// loop carries were kept in memory.
+template <int kQuads, int M, int V, int kSteps, bool kFill, class Ahead>
 [[gnu::always_inline]] inline void add_products(const uint8_t* at, uint8_t* panel, int first, const int8_t* x,
-                                                int64_t ldx, __m256i (&sum)[M][V]) {
+                                                int64_t ldx, Ahead& ahead, __m256i (&sum)[M][V]) {
   static_assert(kSteps * kQuads <= kTerms);
   __m256i pairs[M][V];
 #pragma GCC unroll 8
   for (int quad = 0; quad < kSteps * kQuads; ++quad) {
-    if (kAhead != 0 && first == 0)
-#pragma GCC unroll 4
-      for (int line = 0; line < vnni::kStepBytes / kQuads; line += 64)
-        _mm_prefetch(reinterpret_cast<const char*>(at + quad * (vnni::kStepBytes / kQuads) + line + kAhead),
-                     _MM_HINT_T0);
+    if (quad % kQuads == 0) ahead.step();
     __m256i codes[V];
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) {
@@ -75,17 +74,14 @@ template <int kQuads, int M, int V, int kSteps, bool kFill, int kAhead>
 }
 
 // The same for one row, step by step and vector by vector: there are fewer registers than codes of a step.
-template <int kQuads, int V, int kSteps, int kAhead>
-[[gnu::always_inline]] inline void add_row_products(const uint8_t* at, const int8_t* x,
+template <int kQuads, int V, int kSteps, class Ahead>
+[[gnu::always_inline]] inline void add_row_products(const uint8_t* at, const int8_t* x, Ahead& ahead,
                                                     __m256i (&sum)[1][V]) {
   static_assert(kSteps * kQuads <= kTerms);
   __m256i pairs[V];
 #pragma GCC unroll 8
   for (int step = 0; step < kSteps; ++step, at += vnni::kStepBytes, x += 4 * kQuads) {
-    if (kAhead != 0)
-#pragma GCC unroll 4
-      for (int line = 0; line < vnni::kStepBytes; line += 64)
-        _mm_prefetch(reinterpret_cast<const char*>(at + line + kAhead), _MM_HINT_T0);
+    ahead.step();
     const __m256i four = broadcast_four(x), next = kQuads == 2 ? broadcast_four(x + 4) : four;
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) {
@@ -108,6 +104,7 @@ template <int kQuads, int M, bool kFill, int kAhead>
   const bool begins = piece.first;
   constexpr int V = NibbleLanes::vectors_of(M), kMost = kTerms / kQuads;
   for (int first = 0; first < vnni::kColumns / kLanes; first += V) {
+    Share<V, kAhead> ahead(piece.codes, steps, first / V);
     const int8_t* x = piece.x + from * ldx;
     const uint8_t* at = piece.codes;
     uint8_t* to = panel;
@@ -119,9 +116,9 @@ template <int kQuads, int M, bool kFill, int kAhead>
         sum[m][v] = begins ? _mm256_setzero_si256() : NibbleLanes::load(&sums[m][(first + v) * kLanes]);
     const auto add = [&]<int kSteps>(std::integral_constant<int, kSteps>) {
       if constexpr (M == 1) {
-        add_row_products<kQuads, V, kSteps, kAhead>(at, x, sum);
+        add_row_products<kQuads, V, kSteps>(at, x, ahead, sum);
       } else {
-        add_products<kQuads, M, V, kSteps, kFill, kAhead>(at, to, first, x, ldx, sum);
+        add_products<kQuads, M, V, kSteps, kFill>(at, to, first, x, ldx, ahead, sum);
       }
       at += kSteps * vnni::kStepBytes;
       to += kFill ? kSteps * kQuads * vnni::kStepBytes : 0;
@@ -147,6 +144,8 @@ struct NibbleDots {
 
   static constexpr int64_t chunk_steps(int quads) { return kPanelBytes / vnni::kStepBytes / quads; }
   static int64_t padded_rows(int64_t m) { return m; }
+  static constexpr int kTailAheadBytes = kPrefetchBytes;
+  static constexpr bool kPassesOften = true;
   static constexpr int64_t chunk_groups(int64_t) { return 1; }
   static void open(const vnni::Layout&, int64_t) {}
   static void close() {}
@@ -155,12 +154,16 @@ struct NibbleDots {
   template <int kQuads>
   static int64_t multiply_some(const vnni::Piece& piece, int64_t from, int64_t rows, vnni::Sums sums) {
     constexpr int kAhead = kQuads == 2 ? kPrefetchBytes : 0;
-    constexpr decltype(&multiply_nibbles<kQuads, 1, false, kAhead>) kExactly[kMostRows] = {
-        multiply_nibbles<kQuads, 1, false, kAhead>, multiply_nibbles<kQuads, 2, false, kAhead>,
-        multiply_nibbles<kQuads, 3, false, kAhead>, multiply_nibbles<kQuads, 4, false, kAhead>,
-        multiply_nibbles<kQuads, 5, false, kAhead>, multiply_nibbles<kQuads, 6, false, kAhead>};
+    const bool follows = weight_reading() == WeightReading::followed;
+    const decltype(&multiply_nibbles<kQuads, 1, false, kAhead>) exactly[kMostRows] = {
+        follows ? multiply_nibbles<kQuads, 1, false, 0> : multiply_nibbles<kQuads, 1, false, kAhead>,
+        multiply_nibbles<kQuads, 2, false, kAhead>,
+        multiply_nibbles<kQuads, 3, false, kAhead>,
+        multiply_nibbles<kQuads, 4, false, kAhead>,
+        multiply_nibbles<kQuads, 5, false, kAhead>,
+        multiply_nibbles<kQuads, 6, false, kAhead>};
     const int64_t some = rows - from < kMostRows ? rows - from : kMostRows;
-    kExactly[some - 1](piece, nullptr, from, sums);
+    exactly[some - 1](piece, nullptr, from, sums);
     return some;
   }
 
@@ -179,20 +182,19 @@ struct NibbleDots {
     for (int64_t m = kMostRows; m < rows;) m += multiply_some<1>(rest, m, rows, sums);
   }
 
-  // One row: kCount blocks, `apart` from each other, side by side.
-  template <class Scheme, int kCount>
+  // One row: kStreams blocks, `apart` from each other, side by side.
+  template <class Scheme>
   static void multiply_side_by_side(const vnni::Frame& frame, int64_t block, int64_t apart) {
-    constexpr int kAhead = kCount == 1 ? kPrefetchBytes : kStreamPrefetchBytes;
     constexpr int64_t kMost = kStreamBytes / vnni::kStepBytes, kColumns = vnni::kColumns;
     const vnni::Layout& layout = frame.layout;
-    alignas(64) int32_t sums[kCount][kColumns];
-    alignas(64) float totals[kCount][kColumns] = {};
+    alignas(64) int32_t sums[kStreams][kColumns];
+    alignas(64) float totals[kStreams][kColumns] = {};
     const uint8_t* codes = frame.prepared + block * layout.block_bytes;
     const int64_t count = layout.groups, steps = layout.code_bytes / vnni::kStepBytes;
     for (int64_t g = 0; g < count; ++g) {
       for (int64_t step = 0; step < steps; step += kMost) {
         const bool last = step + kMost >= steps;
-        for (int s = 0; s < kCount; ++s) {
+        for (int s = 0; s < kStreams; ++s) {
           const uint8_t* at = codes + s * apart * layout.block_bytes + g * layout.group_bytes;
           const vnni::Closing closing = {at + layout.code_bytes,
                                          layout.scale_dtype,
@@ -210,13 +212,13 @@ struct NibbleDots {
                                      .first = step == 0,
                                      .closing = last && count > 1 ? &closing : nullptr,
                                      .asks_ahead = false};
-          multiply_nibbles<2, 1, false, kAhead>(piece, nullptr, 0, sums + s);
+          multiply_nibbles<2, 1, false, kStreamPrefetchBytes>(piece, nullptr, 0, sums + s);
           for (int64_t line = layout.code_bytes; last && line < layout.group_bytes; line += 64)
-            _mm_prefetch(reinterpret_cast<const char*>(at + line + kAhead), _MM_HINT_T0);
+            prefetch(at + line, kStreamPrefetchBytes);
         }
       }
     }
-    for (int s = 0; s < kCount; ++s) {
+    for (int s = 0; s < kStreams; ++s) {
       const int64_t at = block + s * apart;
       vnni::Columns columns;
       vnni::load_columns<NibbleLanes, Scheme>(
@@ -229,8 +231,8 @@ struct NibbleDots {
   static void multiply_row(const vnni::Frame& frame, int64_t first, int64_t last) {
     in_streams(
         first, last,
-        [&](int64_t block, int64_t apart) { multiply_side_by_side<Scheme, kStreams>(frame, block, apart); },
-        [&](int64_t block) { multiply_side_by_side<Scheme, 1>(frame, block, 0); });
+        [&](int64_t block, int64_t apart) { multiply_side_by_side<Scheme>(frame, block, apart); },
+        [&](int64_t block) { vnni::multiply_block<NibbleLanes, Scheme, NibbleDots>(frame, block, 0, 1); });
   }
 };
 

@@ -18,26 +18,28 @@ struct WordDots {
   static constexpr FixedValues kValues = FixedValues::words;
   static constexpr int kTerms = 6;  // 12 sums, 2 vectors of codes, one of x
 
+  static constexpr int vectors_of(int terms) { return terms == 1 ? 8 : terms == 2 ? 4 : 2; }
+
   static __m256i load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
   static __m256i widened(const uint8_t* codes) {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
   }
 
   // sums += products of M terms, V vectors of columns at a time; what lies kAhead bytes ahead is fetched.
-  template <int M, int V, int kAhead>
+  template <int M, int kAhead>
   [[gnu::noinline]] static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x,
                                               fixed::Sums sums) {
+    constexpr int V = vectors_of(M);
     for (int first = 0; first < kVectors; first += V) {
       __m256i sum[M][V];
 #pragma GCC unroll 8
       for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
         for (int v = 0; v < V; ++v) sum[m][v] = load(&sums[m][(first + v) * kLanes]);
+      Ahead<kAhead, kVectors / V, fixed::kStepBytes / 2> ahead(codes, 2 * steps, first / V);
       const uint8_t* at = codes;
       for (int64_t pair = 0; pair < 2 * steps; ++pair, at += fixed::kStepBytes / 2) {
-#pragma GCC unroll 2
-        for (int line = 0; first == 0 && line < fixed::kStepBytes / 2; line += 64)
-          _mm_prefetch(reinterpret_cast<const char*>(at + line + kAhead), _MM_HINT_T0);
+        ahead.step();
         __m256i weights[V];
 #pragma GCC unroll 8
         for (int v = 0; v < V; ++v) weights[v] = widened(at + (first + v) * 2 * kLanes);
@@ -59,24 +61,19 @@ struct WordDots {
 
   template <int kAhead>
   static void multiply_one(const uint8_t* codes, int64_t steps, const int8_t* x, int32_t (&sum)[kColumns]) {
-    multiply_some<1, 8, kAhead>(codes, steps, &x, &sum);
+    multiply_some<1, kAhead>(codes, steps, &x, &sum);
+  }
+  template <int M>
+  static void multiply_terms(const uint8_t* codes, int64_t steps, const int8_t* const* x, fixed::Sums sums) {
+    with_ahead<vectors_of(M) == kVectors>(
+        [=](auto ahead) { multiply_some<M, ahead>(codes, steps, x, sums); });
   }
   static void multiply(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count,
                        fixed::Sums sums) {
-    switch (count) {
-      case 1:
-        return multiply_some<1, 8, kPrefetchBytes>(codes, steps, x, sums);
-      case 2:
-        return multiply_some<2, 4, kPrefetchBytes>(codes, steps, x, sums);
-      case 3:
-        return multiply_some<3, 2, kPrefetchBytes>(codes, steps, x, sums);
-      case 4:
-        return multiply_some<4, 2, kPrefetchBytes>(codes, steps, x, sums);
-      case 5:
-        return multiply_some<5, 2, kPrefetchBytes>(codes, steps, x, sums);
-      default:
-        return multiply_some<6, 2, kPrefetchBytes>(codes, steps, x, sums);
-    }
+    constexpr decltype(&multiply_terms<1>) kExactly[kTerms] = {multiply_terms<1>, multiply_terms<2>,
+                                                               multiply_terms<3>, multiply_terms<4>,
+                                                               multiply_terms<5>, multiply_terms<6>};
+    kExactly[count - 1](codes, steps, x, sums);
   }
 };
 

@@ -168,7 +168,7 @@ Frame frame_of(const qcts_problem* problem) {
   return {problem,
           layout,
           static_cast<const uint8_t*>(p.prepared),
-          !follows_streams(),
+          weight_reading() == WeightReading::prefetched,
           x,
           reinterpret_cast<float*>(x + Engine::padded_rows(p.m) * layout.x_stride)};
 }

@@ -20,6 +20,7 @@ namespace qcts::fixed {
 namespace {
 
 constexpr int kRows = 64;  // of totals at a time
+using avx2::kStreams;
 
 using Sums = int32_t (*)[kColumns];
 
@@ -45,7 +46,8 @@ struct Scales {
 //   kValues                                  of x that it multiplies
 //   kTerms                                   that it multiplies at a time
 //   multiply(codes, steps, x, count, sums)   sums[i] += codes times term x[i], of `count` <= kTerms
-//   multiply_one<kAhead>(codes, steps, x, sum)   the same of one; what lies kAhead bytes ahead is fetched
+//   multiply_one<kAhead>(codes, steps, x, sum)   the same of one, in streams; what lies kAhead bytes ahead is
+//                                            fetched
 // A Scheme has
 //   Engine
 //   kStepK                       k of a step; divides 8
@@ -154,6 +156,8 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   const uint8_t* codes = header + Scheme::kHeaderBytes;
   for (int64_t g = 0; g < layout.groups; ++g, codes += layout.group_bytes) {
     scales = Scheme::scales(p, header, codes + layout.code_bytes, buffer);
+    for (int64_t line = 0; line < layout.tail_bytes; line += 64)
+      avx2::prefetch(codes + layout.code_bytes + line, avx2::kFarBytes);
     for (int64_t i = 0; i < layout.parts; ++i)
       multiply_part<Scheme>(frame, header, scales.scale, part_of<Scheme>(layout, codes, g, i), first_m, rows,
                             totals);
@@ -166,34 +170,32 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
 
 // Blocks that one row of x meets side by side (kernels/avx2_streams.h): int4 g128, 4096 x 4096 from memory,
 // EPYC Zen 3, one thread, 472 us; one block after the other 640.
-template <class Scheme, int kCount>
+template <class Scheme>
 struct SideBySide {
   const uint8_t *header, *codes;  // of the first; codes of a group
   int64_t apart;                  // bytes
-  typename Scheme::Buffer buffers[kCount];
-  Scales scales[kCount];  // of the group, once its codes have been read: they lie behind them
-  alignas(64) float totals[kCount][kColumns];
-
-  static constexpr int kAhead = kCount == 1 ? avx2::kPrefetchBytes : avx2::kStreamPrefetchBytes;
+  typename Scheme::Buffer buffers[kStreams];
+  Scales scales[kStreams];  // of the group, once its codes have been read: they lie behind them
+  alignas(64) float totals[kStreams][kColumns];
 };
 
-template <class Scheme, int kCount>
-void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Scheme, kCount>& at) {
+template <class Scheme>
+void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Scheme>& at) {
   constexpr int64_t kTurn = avx2::kStreamBytes / kStepBytes;
   const FixedRows& x = frame.rows;
   const FixedPart& fixed = x.part[part.index];
-  alignas(64) int32_t sums[kCount][2][kColumns];
-  for (int s = 0; s < kCount; ++s)
+  alignas(64) int32_t sums[kStreams][2][kColumns];
+  for (int s = 0; s < kStreams; ++s)
     for (int t = 0; t < fixed.terms; ++t)
       open_term<Scheme>(at.header + s * at.apart, fixed.sum[t], sums[s][t]);
   const int64_t steps = part.count / Scheme::kStepK;
   for (int64_t step = 0; step < steps; step += kTurn)
-    for (int s = 0; s < kCount; ++s)
+    for (int s = 0; s < kStreams; ++s)
       for (int t = 0; t < fixed.terms; ++t)
-        Scheme::Engine::template multiply_one<SideBySide<Scheme, kCount>::kAhead>(
+        Scheme::Engine::template multiply_one<avx2::kStreamPrefetchBytes>(
             part.codes + s * at.apart + step * kStepBytes, std::min(steps - step, kTurn),
             x.term(0, t, part.at + step * Scheme::kStepK), sums[s][t]);
-  for (int s = 0; s < kCount; ++s) {
+  for (int s = 0; s < kStreams; ++s) {
     const uint8_t* header = at.header + s * at.apart;
     const uint8_t* tail = at.codes + s * at.apart + frame.layout.code_bytes;
     at.scales[s] = Scheme::scales(*frame.problem, header, tail, at.buffers[s]);
@@ -205,10 +207,10 @@ void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Schem
   }
 }
 
-template <class Scheme, int kCount>
+template <class Scheme>
 void multiply_side_by_side(const Frame& frame, int64_t block, int64_t blocks_apart) {
   const Layout& layout = frame.layout;
-  SideBySide<Scheme, kCount> at;
+  SideBySide<Scheme> at;
   at.header = frame.prepared + block * layout.block_bytes;
   at.codes = at.header + Scheme::kHeaderBytes;
   at.apart = blocks_apart * layout.block_bytes;
@@ -216,15 +218,13 @@ void multiply_side_by_side(const Frame& frame, int64_t block, int64_t blocks_apa
   for (int64_t g = 0; g < layout.groups; ++g, at.codes += layout.group_bytes) {
     for (int64_t i = 0; i < layout.parts; ++i)
       multiply_part_of_row(frame, part_of<Scheme>(layout, at.codes, g, i), at);
-    for (int s = 0; s < kCount; ++s) {
+    for (int s = 0; s < kStreams; ++s) {
       for (int64_t line = 0; line < layout.tail_bytes; line += 64)
-        _mm_prefetch(
-            reinterpret_cast<const char*>(at.codes + s * at.apart + layout.code_bytes + line + at.kAhead),
-            _MM_HINT_T0);
+        avx2::prefetch(at.codes + s * at.apart + layout.code_bytes + line, avx2::kStreamPrefetchBytes);
       close_group<Scheme>(at.scales[s].zero, frame.x_sums + g, at.totals[s]);
     }
   }
-  for (int s = 0; s < kCount; ++s) {
+  for (int s = 0; s < kStreams; ++s) {
     close_row<Scheme>(at.scales[s].scale, at.totals[s]);
     avx2::store_rows(*frame.problem, 0, 1, (block + s * blocks_apart) * kColumns, 1, at.totals + s);
   }
@@ -234,16 +234,15 @@ template <class Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
+  const auto alone = [&](int64_t block) {
+    for (int64_t m = 0; m < m_count; m += kRows)
+      multiply_block<Scheme>(frame, block, m, std::min<int64_t>(m_count - m, kRows));
+  };
   if (m_count == 1)
     return avx2::in_streams(
         first, last,
-        [&](int64_t block, int64_t apart) {
-          multiply_side_by_side<Scheme, avx2::kStreams>(frame, block, apart);
-        },
-        [&](int64_t block) { multiply_side_by_side<Scheme, 1>(frame, block, 0); });
-  for (int64_t block = first; block < last; ++block)
-    for (int64_t m = 0; m < m_count; m += kRows)
-      multiply_block<Scheme>(frame, block, m, std::min<int64_t>(m_count - m, kRows));
+        [&](int64_t block, int64_t apart) { multiply_side_by_side<Scheme>(frame, block, apart); }, alone);
+  for (int64_t block = first; block < last; ++block) alone(block);
 }
 
 // Parts of rows, and the sum of each group.

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 
@@ -172,6 +173,23 @@ uint64_t cache_bytes(const char* level) {
   return 0;
 }
 
+// Whatever the mask: a processor's prefetchers do not change by it.
+WeightReading detect_weight_reading() {
+  if (const char* given = std::getenv("QCTS_WEIGHT_READING")) {
+    const std::string_view name = given;
+    if (name == "prefetched") return WeightReading::prefetched;
+    if (name == "followed") return WeightReading::followed;
+    if (name == "side_by_side") return WeightReading::side_by_side;
+    throw std::runtime_error("QCTS_WEIGHT_READING=" + std::string(name) +
+                             ": known are prefetched, followed, side_by_side");
+  }
+  uint32_t highest = 0, vendor[3] = {}, leaf7[4] = {};
+  __get_cpuid(0, &highest, &vendor[0], &vendor[2], &vendor[1]);
+  if (std::memcmp(vendor, "AuthenticAMD", sizeof vendor) != 0) return WeightReading::prefetched;
+  __get_cpuid_count(7, 0, &leaf7[0], &leaf7[1], &leaf7[2], &leaf7[3]);
+  return (leaf7[1] >> 16 & 1) != 0 ? WeightReading::followed : WeightReading::side_by_side;  // AVX512F
+}
+
 Machine detect() {
   Machine found;
   found.cpu_model = cpu_model();
@@ -180,6 +198,7 @@ Machine detect() {
   found.logical_cpus = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   found.l2_bytes = cache_bytes("2");
   found.l3_bytes = cache_bytes("3");
+  found.weight_reading = detect_weight_reading();
   return found;
 }
 
@@ -232,14 +251,7 @@ const char* missing_feature(const char* variant) {
   return "no such variant";
 }
 
-bool follows_streams() {
-  static const bool is_amd = [] {
-    uint32_t highest, vendor[3];
-    return __get_cpuid(0, &highest, &vendor[0], &vendor[2], &vendor[1]) != 0 &&
-           std::memcmp(vendor, "AuthenticAMD", sizeof vendor) == 0;
-  }();
-  return is_amd;
-}
+WeightReading weight_reading() { return machine().weight_reading; }
 
 std::string variant_refusal(const char* variant) {
   const char* missing = missing_feature(variant);

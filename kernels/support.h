@@ -53,10 +53,22 @@ uint32_t plane_dtype(const qcts_plane* planes, uint32_t count, const char* name)
 // 1, 2, 4 or 8; 0 for QCTS_NONE and for dtypes that share bytes.
 uint32_t dtype_bytes(uint32_t dtype);
 
-// Do this machine's own prefetchers read a weight that is one stream faster alone than beside prefetches of a
-// program? AMD's do (EPYC Zen 4, m = 1, one thread: int8 1.06 times, 4 bits in groups of 32 1.5 times); an
-// Emerald Rapids core read 4-bit weights at 2/3 of the pace without them.
-bool follows_streams();
+// How a thread reads a weight fastest that it passes over once, in order.
+enum class WeightReading : uint8_t {
+  // One stream, of which the program asks memory for what comes next: without that an Emerald Rapids core
+  // read 4-bit weights at 2/3 of the pace.
+  prefetched,
+  // One stream, left to the core's own prefetchers. EPYC Zen 4, m = 1, one thread: int8 1.06 to 1.2 times as
+  // fast as prefetched, 4 bits in groups of 32 1.1 to 1.5 times; as four streams 0.65 to 0.85 times.
+  followed,
+  // Four streams in turn, where the kernel can (kernels/avx2_streams.h). EPYC Zen 3, m = 1, one thread: int8
+  // 1.39 times as fast as one stream prefetched.
+  side_by_side,
+};
+// Of AMD's processors those with AVX-512 follow, others read side by side; the rest of the world prefetches.
+// QCTS_WEIGHT_READING=prefetched, followed or side_by_side in the environment decides instead: answers are
+// the same. Of another value machine() throws std::runtime_error.
+WeightReading weight_reading();
 
 // Calls body(context, first, last) on disjoint ranges that cover [0, count): at most `threads` of them, cut
 // at multiples of `grain`. The cut depends on the three numbers alone. Runs in the caller alone when the pool

@@ -117,6 +117,8 @@ struct Dots {
     return quads == 1 ? kFarBytes / kStepBytes : kPanelBytes / kStepBytes / 2;
   }
   static int64_t padded_rows(int64_t m) { return m; }
+  static constexpr int kTailAheadBytes = kPrefetchBytes;
+  static constexpr bool kPassesOften = false;
   static constexpr int64_t chunk_groups(int64_t) { return 1; }
   static void open(const Layout&, int64_t) {}
   static void close() {}

@@ -16,13 +16,17 @@ namespace {
 template <class Vector, int kQuads>
 struct FixedDots {
   static constexpr fixed::FixedValues kValues = fixed::FixedValues::bytes;
-  static constexpr int kTerms = 3;  // 24 sums of 512 bits or 12 of 256, 4 or 2 vectors of codes, x
   static constexpr int kAll = fixed::kColumns / Vector::kLanes;
+  // Sums of 512 bits would be 24 with room for codes and x, but GCC 12 spills them: 3 terms by 4 vectors took
+  // 1.35 times as long as 3 by 2 (EPYC Zen 4, in cache).
+  static constexpr int kTerms = Vector::kLanes == 16 ? 4 : 3, kMostSums = 4 * kTerms;
+  static constexpr int vectors_of(int terms) { return 2 * terms * 4 <= kMostSums ? 4 : 2; }
 
-  // sums += products of M terms, V vectors of columns at a time; what lies kAhead bytes ahead is fetched.
-  template <int M, int V, int kAhead>
+  // sums += products of M terms, V vectors of columns at a time, whose codes kAhead bytes ahead are fetched.
+  template <int M, int kAhead>
   [[gnu::noinline]] static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x,
                                               fixed::Sums sums) {
+    constexpr int V = vectors_of(M);
     for (int first = 0; first < kAll; first += V) {
       typename Vector::Ints high[M][V], low[M][V];
 #pragma GCC unroll 4
@@ -30,11 +34,10 @@ struct FixedDots {
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v)
           high[m][v] = Vector::zero(), low[m][v] = Vector::load(&sums[m][(first + v) * Vector::kLanes]);
+      avx2::Ahead<kAhead, kAll / V, fixed::kStepBytes> ahead(codes, steps, first / V);
       const uint8_t* at = codes;
       for (int64_t step = 0; step < steps; ++step, at += fixed::kStepBytes) {
-#pragma GCC unroll 4
-        for (int line = 0; first == 0 && line < fixed::kStepBytes; line += 64)
-          _mm_prefetch(reinterpret_cast<const char*>(at + line + kAhead), _MM_HINT_T0);
+        ahead.step();
 #pragma GCC unroll 2
         for (int quad = 0; quad < kQuads; ++quad) {
           typename Vector::Ints weights[V];
@@ -68,14 +71,20 @@ struct FixedDots {
   template <int kAhead>
   static void multiply_one(const uint8_t* codes, int64_t steps, const int8_t* x,
                            int32_t (&sum)[fixed::kColumns]) {
-    multiply_some<1, 4, kAhead>(codes, steps, &x, &sum);
+    multiply_some<1, kAhead>(codes, steps, &x, &sum);
+  }
+  template <int M>
+  static void multiply_terms(const uint8_t* codes, int64_t steps, const int8_t* const* x, fixed::Sums sums) {
+    // Nibbles are asked for in any case: what closes a part takes as long as its 4 KiB.
+    avx2::with_ahead<kQuads == 1 && vectors_of(M) == kAll>(
+        [=](auto ahead) { multiply_some<M, ahead>(codes, steps, x, sums); });
   }
   static void multiply(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count,
                        fixed::Sums sums) {
-    constexpr int V = Vector::kLanes / 4;  // of several terms
-    if (count == 1) return multiply_some<1, 4, avx2::kPrefetchBytes>(codes, steps, x, sums);
-    if (count == 2) return multiply_some<2, V, avx2::kPrefetchBytes>(codes, steps, x, sums);
-    multiply_some<3, V, avx2::kPrefetchBytes>(codes, steps, x, sums);
+    if (count == 1) return multiply_terms<1>(codes, steps, x, sums);
+    if (count == 2) return multiply_terms<2>(codes, steps, x, sums);
+    if (count == 3) return multiply_terms<3>(codes, steps, x, sums);
+    if constexpr (kTerms == 4) multiply_terms<4>(codes, steps, x, sums);
   }
 };
 

@@ -21,6 +21,7 @@
 #pragma once
 
 #include "kernels/avx2_int8.h"
+#include "kernels/avx2_streams.h"
 #include "kernels/entry.h"
 
 namespace qcts::vnni {
@@ -90,6 +91,8 @@ struct Piece {
 // An Engine has
 //   kRows                    rows of x at a time
 //   chunk_steps(quads)       the steps that it wants in one piece
+//   kTailAheadBytes          how far ahead it fetches what lies behind codes, where it does
+//   kPassesOften             several rows of x take several passes over codes
 //   chunk_groups(k)          the groups of k elements each, parts of a row, that it wants in one piece
 //   padded_rows(m)           rows of x that it reads; those beyond m are zeros
 //   open(layout, m), close() around a thread's pieces
@@ -209,8 +212,9 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
     }
     // In the order in which they lie: ahead of the codes' they cost 4 bits in groups of 32 a third.
     const uint8_t* tail = closing.tail + (some - 1) * layout.group_bytes;
-    for (int64_t line = 0; frame.asks_ahead && line < layout.group_bytes - layout.code_bytes; line += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(tail + kPrefetchBytes + line), _MM_HINT_T0);
+    const bool asks = frame.asks_ahead || (Engine::kPassesOften && rows > 1);
+    for (int64_t line = 0; asks && line < layout.group_bytes - layout.code_bytes; line += 64)
+      avx2::prefetch(tail + line, Engine::kTailAheadBytes);
   }
   Columns columns;
   load_columns<Vector, Scheme>(frame, codes + layout.code_bytes, block * kColumns, &columns);
@@ -366,7 +370,7 @@ qcts_status run_linear(const qcts_problem* problem) {
   Frame frame = {&copy,
                  layout,
                  static_cast<const uint8_t*>(copy.prepared),
-                 !follows_streams(),
+                 weight_reading() == WeightReading::prefetched,
                  x,
                  x_sums,
                  scales,

@@ -221,9 +221,9 @@ TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
 }
 
-// Of each provider the best variant (tiles and bytes apart for a single row, pairs for a wide x), cold and
-// warm as cases of their own, no scalar prefill, no emulated kernel, the weight in a dtype that its scheme
-// takes.
+// Of each provider the best variant (tiles apart for a single row, bytes for a few, pairs for a wide x), cold
+// and warm as cases of their own, no scalar prefill, no emulated kernel, the weight in a dtype that its
+// scheme takes.
 TEST(Expand, TimesWhatThePlanNames) {
   const World world;
   Plan plan = load_plan(plan_path("latency"));
@@ -236,7 +236,9 @@ TEST(Expand, TimesWhatThePlanNames) {
     const bool wide = c.synthetic->weight.dtype == DType::float32, tiles = c.variant() == "amx",
                bytes = c.variant().ends_with("vnni") && c.activation == kWeightOnly;
     const bool apart = (wide && (tiles || c.variant() == "avx512bf16")) ||
-                       (c.op == "linear" && c.synthetic->m == 1 && (tiles || bytes));
+                       (c.op == "linear" && c.synthetic->m <= (tiles   ? 1
+                                                               : bytes ? 4
+                                                                       : 0));
     if (!apart) ++implementations[c.id];
     EXPECT_TRUE(c.id.ends_with(c.warm ? "_warm" : "_cold")) << c.id;
     EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id;
@@ -255,6 +257,8 @@ qcts_status nothing(const qcts_problem*) { return QCTS_OK; }
 // it.
 std::map<int64_t, std::set<std::string>> timed_variants(const char* scheme) {
   World world;
+  Plan plan = load_plan(plan_path("latency"));
+  plan.latency_m = {1, 4, 5, 512};
   constexpr int kCount = 5;
   qcts_kernel kernels[kCount] = {};
   const qcts_kernel* table[kCount];
@@ -278,28 +282,30 @@ std::map<int64_t, std::set<std::string>> timed_variants(const char* scheme) {
   provider.kernels = table;
   world.registry.add(provider);
   std::map<int64_t, std::set<std::string>> timed;
-  for (const Case& c : world.expand_plan("latency"))
+  for (const Case& c : expand(plan, {world.goldens, world.malformed, &world.registry}))
     if (c.implementation != nullptr && c.implementation->provider == "acme")
       timed[c.synthetic->m].insert(c.variant());
   return timed;
 }
 
-// Where no list can know which of them reads a single row's weights faster, all are timed; of more rows the
+// Where no list can know which of them reads the weights of few rows faster, all are timed; of more rows the
 // first alone. Of an x that is quantized all multiply bytes.
-TEST(Expand, TimesTilesBytesAndFloatsApartForOneRow) {
+TEST(Expand, TimesTilesBytesAndFloatsApartForFewRows) {
   EXPECT_EQ(timed_variants("int8_row"),
+            (std::map<int64_t, std::set<std::string>>{{1, {"amx", "avx512bf16", "avx512vnni"}},
+                                                      {4, {"amx", "avx512vnni"}},
+                                                      {5, {"amx"}},
+                                                      {512, {"amx"}}}));
+  EXPECT_EQ(timed_variants("int8_row:dyn_row_sym"),
             (std::map<int64_t, std::set<std::string>>{
-                {1, {"amx", "avx512bf16", "avx512vnni"}}, {16, {"amx"}}, {512, {"amx"}}}));
-  EXPECT_EQ(
-      timed_variants("int8_row:dyn_row_sym"),
-      (std::map<int64_t, std::set<std::string>>{{1, {"amx", "avx512bf16"}}, {16, {"amx"}}, {512, {"amx"}}}));
+                {1, {"amx", "avx512bf16"}}, {4, {"amx"}}, {5, {"amx"}}, {512, {"amx"}}}));
 }
 
 // Of a float32 x: pairs of bfloat16 are likely to be refused.
 TEST(Expand, TimesWhatTakesAWideXBesidePairs) {
-  const std::set<std::string> both = {"amx", "avx512"};
-  EXPECT_EQ(timed_variants("tinyq"), (std::map<int64_t, std::set<std::string>>{
-                                         {1, {"amx", "avx512", "avx512vnni"}}, {16, both}, {512, both}}));
+  const std::set<std::string> both = {"amx", "avx512"}, all = {"amx", "avx512", "avx512vnni"};
+  EXPECT_EQ(timed_variants("tinyq"),
+            (std::map<int64_t, std::set<std::string>>{{1, all}, {4, all}, {5, both}, {512, both}}));
 }
 
 TEST(Expand, APrefillHasMoreOfTheBudget) {

@@ -13,7 +13,7 @@ const char* missing_feature(const char*) {
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   return able ? nullptr : "needs avx2, fma, f16c to emulate what is newer";
 }
-bool follows_streams() { return false; }
+WeightReading weight_reading() { return WeightReading::side_by_side; }
 
 }  // namespace qcts
 
