@@ -47,29 +47,36 @@ alignas(64) constexpr uint16_t kE2m1Table[32] = {
     0xBFC0, 0xC000, 0xC040, 0xC080, 0xC0C0, 0x0000, 0x3F00, 0x3F80, 0x3FC0, 0x4000, 0x4040,
     0x4080, 0x40C0, 0x8000, 0xBF00, 0xBF80, 0xBFC0, 0xC000, 0xC040, 0xC080, 0xC0C0};
 
-// e4m3 in pairs: for each 2 k, byte 2c + k % 2 is column c. A code's seven low bits, moved to a bfloat16's
-// place and its exponent raised by the difference of the biases, are its magnitude; the eight subnormals,
-// which have none of their own there, come from a table. A NaN becomes 480: whoever prepares makes a scale
-// NaN instead.
+// e4m3, in pairs of k. Whoever prepares makes a scale NaN where a code is: as an element it is 480.
 constexpr int kPairStep = 2, kPairBytesPerK = kColumns;
-// By the low five bits, of which those of the exponent are 0: m * 2^-9.
-alignas(64) constexpr uint16_t kE4m3Subnormals[32] = {0x0000, 0x3B00, 0x3B80, 0x3BC0,
-                                                      0x3C00, 0x3C20, 0x3C40, 0x3C60};
 
-[[gnu::always_inline]] inline __m512i e4m3_pairs(const uint8_t* at, int vector) {
-  const __m512i wide =
-      _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 2 * kLanes * vector)));
-  const __m512i moved = _mm512_and_si512(_mm512_slli_epi16(wide, 4), _mm512_set1_epi16(0x07F0));
-  const __m512i raised = _mm512_add_epi16(moved, _mm512_set1_epi16(0x3C00));
-  const __mmask32 subnormal = _mm512_testn_epi16_mask(wide, _mm512_set1_epi16(0x78));
-  const __m512i magnitude =
-      _mm512_mask_permutexvar_epi16(raised, subnormal, wide, _mm512_loadu_si512(kE4m3Subnormals));
-  const __m512i sign = _mm512_and_si512(wide, _mm512_set1_epi16(static_cast<int16_t>(0x8000)));
-  return _mm512_or_si512(magnitude, sign);
-}
+// For each 2 k, byte 2c + k % 2 is column c. A code's seven low bits, moved to a bfloat16's place and its
+// exponent raised by the difference of the biases, are its magnitude; the eight subnormals, which have none
+// of their own there, come from a table.
+struct ShiftedE4m3 {
+  // By the low five bits, of which those of the exponent are 0: m * 2^-9.
+  alignas(64) static constexpr uint16_t kSubnormals[32] = {0x0000, 0x3B00, 0x3B80, 0x3BC0,
+                                                           0x3C00, 0x3C20, 0x3C40, 0x3C60};
+
+  [[gnu::always_inline]] static __m512i pairs(const uint8_t* at, int vector) {
+    const __m512i wide =
+        _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 2 * kLanes * vector)));
+    const __m512i moved = _mm512_and_si512(_mm512_slli_epi16(wide, 4), _mm512_set1_epi16(0x07F0));
+    const __m512i raised = _mm512_add_epi16(moved, _mm512_set1_epi16(0x3C00));
+    const __mmask32 subnormal = _mm512_testn_epi16_mask(wide, _mm512_set1_epi16(0x78));
+    const __m512i magnitude =
+        _mm512_mask_permutexvar_epi16(raised, subnormal, wide, _mm512_loadu_si512(kSubnormals));
+    const __m512i sign = _mm512_and_si512(wide, _mm512_set1_epi16(static_cast<int16_t>(0x8000)));
+    return _mm512_or_si512(magnitude, sign);
+  }
+  // In the 128 bytes of 2 k.
+  static int64_t place(int64_t column, int64_t k) { return 2 * column + k % 2; }
+};
+
 // Puts the code in its place; true for a NaN.
-[[maybe_unused]] bool put_e4m3(uint8_t* group, int64_t column, int64_t k, uint8_t code) {
-  group[k / 2 * 2 * kPairBytesPerK + 2 * column + k % 2] = code;
+template <class E4m3>
+bool put_e4m3(uint8_t* group, int64_t column, int64_t k, uint8_t code) {
+  group[k / 2 * 2 * kPairBytesPerK + E4m3::place(column, k)] = code;
   return (code & 0x7F) == 0x7F;
 }
 

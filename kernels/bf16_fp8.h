@@ -11,6 +11,8 @@
 namespace qcts::bf16 {
 namespace {
 
+// E4m3 is how codes lie and become bfloat16: ShiftedE4m3, or avx512vbmi's TableE4m3.
+template <class E4m3>
 struct Fp8Row {
   static constexpr int kStep = kPairStep, kBytesPerK = kPairBytesPerK;
   static constexpr int64_t kHeaderBytes = 0;
@@ -21,7 +23,7 @@ struct Fp8Row {
   static float factor(const uint8_t*) { return 1; }
 
   [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int) {
-    return e4m3_pairs(at, vector);
+    return E4m3::pairs(at, vector);
   }
   [[gnu::always_inline]] static void scales(const qcts_problem&, const uint8_t* at, int vector, __m512* scale,
                                             __m512*) {
@@ -49,7 +51,7 @@ struct Fp8Row {
     for (int64_t k = 0; k < p.k; k += kPartElems)
       for (int64_t c = 0; c < columns; ++c)
         part(first_n + c, k, k + kPartElems < p.k ? k + kPartElems : p.k, [&](int64_t at, uint8_t code) {
-          if (put_e4m3(out, c, at, code)) std::memcpy(scales + 4 * c, &kNan, 4);
+          if (put_e4m3<E4m3>(out, c, at, code)) std::memcpy(scales + 4 * c, &kNan, 4);
         });
   }
 };
@@ -57,19 +59,22 @@ struct Fp8Row {
 // Two of four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc); `prepare` puts zeros where none is,
 // and from there on this is fp8_row: one byte read a weight, of which the checkpoint has 5 / 8, and no
 // multiplication saved.
-struct Fp8Sparse24 : Fp8Row {
+template <class E4m3>
+struct Fp8Sparse24 : Fp8Row<E4m3> {
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const auto* codes = static_cast<const uint8_t*>(in_plane(p, "qdata"));
     const auto* metadata = static_cast<const uint8_t*>(in_plane(p, "sparse_metadata"));
-    prepare_parts(p, layout, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
-      for (int64_t k = first_k; k < last_k; k += 4) {
-        const int64_t at = n * p.k + k;
-        const int places = metadata[at / 8] >> at % 8 & 15;
-        if (places == 0) continue;
-        if ((places & 3) != places >> 2) put(k + (places & 3), codes[at / 2]);  // of one place, the second
-        put(k + (places >> 2), codes[at / 2 + 1]);
-      }
-    });
+    Fp8Row<E4m3>::prepare_parts(p, layout, first_n, out,
+                                [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+                                  for (int64_t k = first_k; k < last_k; k += 4) {
+                                    const int64_t at = n * p.k + k;
+                                    const int places = metadata[at / 8] >> at % 8 & 15;
+                                    if (places == 0) continue;
+                                    if ((places & 3) != places >> 2)
+                                      put(k + (places & 3), codes[at / 2]);  // of one place, the second
+                                    put(k + (places >> 2), codes[at / 2 + 1]);
+                                  }
+                                });
   }
 };
 

@@ -50,14 +50,15 @@ struct Mxfp4 : MxBlocks<Mxfp4> {
   }
 };
 
-struct Mxfp8 : MxBlocks<Mxfp8> {
+template <class E4m3>
+struct Mxfp8 : MxBlocks<Mxfp8<E4m3>> {
   static constexpr int kStep = kPairStep, kBytesPerK = kPairBytesPerK;
   [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int) {
-    return e4m3_pairs(at, vector);
+    return E4m3::pairs(at, vector);
   }
   static bool put(const uint8_t* qdata, int64_t at, uint8_t* group, int64_t column) {
     bool nan = false;
-    for (int64_t k = 0; k < kBlockK; ++k) nan |= put_e4m3(group, column, k, qdata[at + k]);
+    for (int64_t k = 0; k < kBlockK; ++k) nan |= put_e4m3<E4m3>(group, column, k, qdata[at + k]);
     return nan;
   }
 };
@@ -65,8 +66,9 @@ struct Mxfp8 : MxBlocks<Mxfp8> {
 [[maybe_unused]] bool is_mxfp4(const qcts_problem& p) { return scheme_name_has(p, "mxfp4"); }
 
 // The two element types behind one entry.
-template <const qcts_kernel& kKernel, class Engine>
+template <const qcts_kernel& kKernel, class Engine, class E4m3>
 struct MxCalls {
+  using Eights = Mxfp8<E4m3>;
   static qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
     const qcts_status status = supports_pairs<kKernel, Engine>(p, why, why_size);
     if (status == QCTS_OK && !is_mxfp4(*p) && !scheme_name_has(*p, "_e4m3"))
@@ -75,22 +77,22 @@ struct MxCalls {
   }
   static uint64_t workspace(const qcts_problem* p) {
     return is_mxfp4(*p) ? Engine::template workspace_bytes<Mxfp4>(p)
-                        : Engine::template workspace_bytes<Mxfp8>(p);
+                        : Engine::template workspace_bytes<Eights>(p);
   }
   static uint64_t prepared(const qcts_problem* p) {
-    return is_mxfp4(*p) ? prepared_bytes<Mxfp4>(p) : prepared_bytes<Mxfp8>(p);
+    return is_mxfp4(*p) ? prepared_bytes<Mxfp4>(p) : prepared_bytes<Eights>(p);
   }
   static void prepare(const qcts_problem* p, void* to) {
-    is_mxfp4(*p) ? prepare_weight<Mxfp4>(p, to) : prepare_weight<Mxfp8>(p, to);
+    is_mxfp4(*p) ? prepare_weight<Mxfp4>(p, to) : prepare_weight<Eights>(p, to);
   }
   static void run(const qcts_problem* p) {
-    is_mxfp4(*p) ? Engine::template run<Mxfp4>(p) : Engine::template run<Mxfp8>(p);
+    is_mxfp4(*p) ? Engine::template run<Mxfp4>(p) : Engine::template run<Eights>(p);
   }
 };
 
-template <const qcts_kernel& kKernel, class Engine>
+template <const qcts_kernel& kKernel, class Engine, class E4m3 = ShiftedE4m3>
 constexpr qcts_kernel mx_linear_of(const char* description) {
-  using Entry = MxCalls<kKernel, Engine>;
+  using Entry = MxCalls<kKernel, Engine, E4m3>;
   return linear_entry("mx", Engine::kVariant, description, Engine::kNumerics,
                       {Entry::supports, run_supported<kKernel, Entry::run>, Entry::workspace, Entry::prepared,
                        prepare_checked<kKernel, Entry::prepare>});

@@ -46,8 +46,7 @@ struct Scales {
 //   kValues                                  of x that it multiplies
 //   kTerms                                   that it multiplies at a time
 //   multiply(codes, steps, x, count, sums)   sums[i] += codes times term x[i], of `count` <= kTerms
-//   multiply_one<kAhead>(codes, steps, x, sum)   the same of one, in streams; what lies kAhead bytes ahead is
-//                                            fetched
+//   multiply_one<kAhead>(codes, steps, x, sum)   the same of one; what lies kAhead bytes ahead is fetched
 // A Scheme has
 //   Engine
 //   kStepK                       k of a step; divides 8

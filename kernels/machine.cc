@@ -37,8 +37,8 @@ constexpr FeatureBit kBits[] = {
     {"avx512bw", Register::leaf7_ebx, 30, kZmm},    {"avx512dq", Register::leaf7_ebx, 17, kZmm},
     {"avx512vl", Register::leaf7_ebx, 31, kZmm},    {"avx512vnni", Register::leaf7_ecx, 11, kZmm},
     {"avx512bf16", Register::leaf7_1_eax, 5, kZmm}, {"avx512fp16", Register::leaf7_edx, 23, kZmm},
-    {"amx_tile", Register::leaf7_edx, 24, kTile},   {"amx_int8", Register::leaf7_edx, 25, kTile},
-    {"amx_bf16", Register::leaf7_edx, 22, kTile},
+    {"avx512vbmi", Register::leaf7_ecx, 1, kZmm},   {"amx_tile", Register::leaf7_edx, 24, kTile},
+    {"amx_int8", Register::leaf7_edx, 25, kTile},   {"amx_bf16", Register::leaf7_edx, 22, kTile},
 };
 
 // What naming a feature in QCTS_CPU_MASK keeps besides itself.
@@ -49,8 +49,8 @@ constexpr std::pair<const char*, const char*> kImplies[] = {
     {"avx512bw", "avx512f"},    {"avx512dq", "avx512f"},
     {"avx512vl", "avx512f"},    {"avx512vnni", "avx512vl"},
     {"avx512bf16", "avx512bw"}, {"avx512fp16", "avx512bw"},
-    {"amx_tile", "avx512bw"},   {"amx_int8", "amx_tile"},
-    {"amx_bf16", "amx_tile"},
+    {"avx512vbmi", "avx512bw"}, {"amx_tile", "avx512bw"},
+    {"amx_int8", "amx_tile"},   {"amx_bf16", "amx_tile"},
 };
 
 struct VariantNeeds {
@@ -65,6 +65,8 @@ const std::vector<VariantNeeds>& variant_needs() {
       {"avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c"}},
       {"avx512vnni", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512vnni"}},
       {"avx512bf16", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512bf16"}},
+      {"avx512vbmi",
+       {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512bf16", "avx512vbmi"}},
       {"avx512fp16", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512fp16"}},
       {"amx",
        {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma", "f16c", "avx512vnni", "amx_tile", "amx_int8",

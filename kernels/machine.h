@@ -14,8 +14,8 @@ enum class WeightReading : uint8_t;  // kernels/support.h
 struct Machine {
   std::string cpu_model;              // "AMD EPYC ..."
   std::vector<std::string> features;  // of: sse4_2 fma f16c avx2 avxvnni avx512f avx512bw avx512dq avx512vl
-                                      // avx512vnni avx512bf16 avx512fp16, and where the operating system
-                                      // lends this process the tiles amx_tile amx_int8 amx_bf16
+                                      // avx512vnni avx512bf16 avx512vbmi avx512fp16, and where the operating
+                                      // system lends this process the tiles amx_tile amx_int8 amx_bf16
   int logical_cpus = 1;
   uint64_t l2_bytes = 0, l3_bytes = 0;
   WeightReading weight_reading{};

@@ -44,6 +44,7 @@ TEST(Machine, VariantsRunExactlyWhereTheirFeaturesAre) {
                                          {"avx512", "avx512bw"},
                                          {"avx512vnni", "avx512vnni"},
                                          {"avx512bf16", "avx512bf16"},
+                                         {"avx512vbmi", "avx512vbmi"},
                                          {"amx", "amx_tile"}}) {
     if (machine().has(feature)) {
       EXPECT_EQ(variant_refusal(variant), "") << variant;

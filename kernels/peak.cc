@@ -231,8 +231,8 @@ bool runs_here(const PeakLoop&) { return false; }
 // What a variant may use of what came before it. -1: no variant of ours.
 int generation(std::string_view variant) {
   constexpr std::pair<std::string_view, int> kGenerations[] = {
-      {"scalar", 0},     {"avx2", 1},       {"avxvnni", 2},    {"avx512", 3},
-      {"avx512vnni", 4}, {"avx512bf16", 4}, {"avx512fp16", 4}, {"amx", 5}};
+      {"scalar", 0},     {"avx2", 1},       {"avxvnni", 2},    {"avx512", 3}, {"avx512vnni", 4},
+      {"avx512bf16", 4}, {"avx512vbmi", 4}, {"avx512fp16", 4}, {"amx", 5}};
   for (const auto& [name, number] : kGenerations)
     if (name == variant) return number;
   return -1;

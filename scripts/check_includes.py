@@ -15,12 +15,12 @@ MAY_INCLUDE = {
 }
 # A kernel is a function of raw pointers: the C contract, instruction sets, C headers, what every kernel may call (kernels/support.h), the
 # shape of a table entry (kernels/entry.h), and the helpers of its own variant, never another's (<scheme>_avx2.cc: kernels/avx2.h,
-# kernels/avx2_linear.h), or of what its variant multiplies (avx512bf16 and amx: kernels/bf16_*.h).
+# kernels/avx2_linear.h), or of what its variant multiplies (avx512bf16, avx512vbmi and amx: kernels/bf16_*.h).
 KERNEL_OPS = ("linear", "dequantize", "quantize", "quantize_activation", "pack", "unpack")
 KERNEL_HEADERS = re.compile(
     r"^(kernels/abi/qcts_kernel\.h|kernels/support\.h|kernels/entry\.h|[a-z]*intrin\.h|std[a-z]+\.h|string\.h|math\.h|c[a-z]+)$"
 )
-SHARED_HELPERS = {"avx512bf16": "bf16", "amx": "bf16"}
+SHARED_HELPERS = {"avx512bf16": "bf16", "avx512vbmi": "bf16", "amx": "bf16"}
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 

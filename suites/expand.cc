@@ -192,7 +192,7 @@ class Expander {
   static std::string rivals_of(const Case& c, const Implementation& implementation) {
     if (c.kind != Kind::latency || c.op != "linear") return implementation.provider;
     const std::string_view variant = implementation.kernel->variant;
-    const bool tiles = variant == "amx", pairs = tiles || variant == "avx512bf16";
+    const bool tiles = variant == "amx", pairs = tiles || variant == "avx512bf16" || variant == "avx512vbmi";
     if (pairs && c.synthetic->weight.dtype != DType::bfloat16) return implementation.provider + " pairs";
     if (tiles && c.synthetic->m == 1) return implementation.provider + " tiles";
     if (c.activation == kWeightOnly && c.synthetic->m <= kFewRows && variant.ends_with("vnni"))

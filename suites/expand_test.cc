@@ -235,7 +235,7 @@ TEST(Expand, TimesWhatThePlanNames) {
     ASSERT_EQ(c.kind, Kind::latency);
     const bool wide = c.synthetic->weight.dtype == DType::float32, tiles = c.variant() == "amx",
                bytes = c.variant().ends_with("vnni") && c.activation == kWeightOnly;
-    const bool apart = (wide && (tiles || c.variant() == "avx512bf16")) ||
+    const bool apart = (wide && (tiles || c.variant() == "avx512bf16" || c.variant() == "avx512vbmi")) ||
                        (c.op == "linear" && c.synthetic->m <= (tiles   ? 1
                                                                : bytes ? 4
                                                                        : 0));

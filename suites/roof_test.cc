@@ -74,7 +74,7 @@ TEST(Roof, OfAProblemIsMadeOfItsOwnProducts) {
 
 TEST(PeakLoops, KnowNothingNewerThanTheVariant) {
   for (const char* variant :
-       {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx", "aten"}) {
+       {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "avx512vbmi", "amx", "aten"}) {
     std::set<Arithmetic> seen;
     for (const PeakLoop* loop : peak_loops(variant)) {
       EXPECT_EQ(missing_feature(loop->variant), nullptr) << loop->name;

@@ -25,6 +25,7 @@ namespace {
 #define QCTS_EMULATE_avx512(op, scheme) &qcts_kernel_##op##_##scheme##_avx512,
 #define QCTS_EMULATE_avx512vnni(op, scheme) &qcts_kernel_##op##_##scheme##_avx512vnni,
 #define QCTS_EMULATE_avx512bf16(op, scheme) &qcts_kernel_##op##_##scheme##_avx512bf16,
+#define QCTS_EMULATE_avx512vbmi(op, scheme) &qcts_kernel_##op##_##scheme##_avx512vbmi,
 #define QCTS_EMULATE_amx(op, scheme) &qcts_kernel_##op##_##scheme##_amx,
 #define QCTS_KERNEL(op, scheme, variant) QCTS_EMULATE_##variant(op, scheme)
 const qcts_kernel* const kSources[] = {
