@@ -9,11 +9,11 @@
 // to some 400 operations. Kernels that decoding bounds lose by it (fp8 0.88 times, nf4 0.92 times):
 // avx2_linear.h has one stream. Other cores read one stream better (WeightReading, kernels/support.h).
 //
-// Several rows pass over a part of W more than once, each time for some of its columns. If the first pass
+// Several rows pass over a part of W more than once, each time for some of its columns. Where the first pass
 // asks memory for all that comes next, the others leave it idle; so each asks for its share, far ahead. One
-// thread of an EPYC Zen 4, 4096 x 4096 cold, before and after, m = 2, 4 and 16: int8 with AVX2 1359 us and
-// 782, 1881 and 1026, 4470 and 3885; with dynamic x 1183 and 736, 2189 and 1288, 4989 and 3617; 4 bits in
-// groups of 128 with dynamic x 729 and 638, 1572 and 917, 3225 and 2639.
+// thread of an EPYC Zen 4, 4096 x 4096 cold, all asked for by the first pass and in shares, m = 2, 4 and 16:
+// int8 with AVX2 1359 us and 782, 1881 and 1026, 4470 and 3885; with dynamic x 1183 and 736, 2189 and 1288,
+// 4989 and 3617; 4 bits in groups of 128 with dynamic x 729 and 638, 1572 and 917, 3225 and 2639.
 #pragma once
 
 #include <immintrin.h>
@@ -28,10 +28,9 @@ namespace {
 
 // Ahead, in a stream that is alone: a core's prefetcher stops at the end of a page, the stream goes on.
 constexpr int kPrefetchBytes = 4096;
-// Ahead, where a part of W is passed over more than once, each pass fetching what its own columns will need:
-// so memory never rests, and L2 holds it till then. (All of it in the first pass, 4 KiB ahead, and nothing in
-// the second: int8, VPDPBUSD, m = 4, EPYC Zen 4, cold, one thread, 1.9 times as long; 16 or 64 KiB no
-// better.)
+// Ahead, into L2, of several passes over a part of 4 to 16 KiB: L1 has no room for two such. (On the Zen 4
+// core half of it takes 1.25 times as long for parts of 16 KiB, as much for others, and twice as much is no
+// better. Of passes over 4 KiB and less by 8da4w kPrefetchBytes is better: m = 2, 466 us and 697.)
 constexpr int kFarBytes = 32768;
 constexpr int kStreams = 4, kStreamBytes = 1024, kStreamPrefetchBytes = 1024;
 
