@@ -29,8 +29,7 @@ struct Int8Tiles {
 
   static constexpr int64_t chunk_steps(int) { return kTileRows * kChunkSteps; }
   static int64_t padded_rows(int64_t m) { return amx::padded_rows(m); }
-  static constexpr int kTailAheadBytes = vnni::kPrefetchBytes;
-  static constexpr bool kPassesOften = false;
+  static int tail_ahead_bytes(bool asks_ahead, int64_t) { return asks_ahead ? vnni::kPrefetchBytes : 0; }
   static constexpr int64_t chunk_groups(int64_t) { return 1; }
   static void open(const vnni::Layout&, int64_t m) { open_tiles(m); }
   static void close() { close_tiles(); }

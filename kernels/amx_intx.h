@@ -208,8 +208,7 @@ struct IntxTiles {
   static constexpr int kRows = amx::kRows;
 
   static constexpr int64_t chunk_steps(int quads) { return kPanelK / 4 / quads; }
-  static constexpr int kTailAheadBytes = vnni::kPrefetchBytes;
-  static constexpr bool kPassesOften = false;
+  static int tail_ahead_bytes(bool asks_ahead, int64_t) { return asks_ahead ? vnni::kPrefetchBytes : 0; }
   static constexpr int64_t chunk_groups(int64_t k) { return k < kPanelK ? kPanelK / k : 1; }
   static int64_t padded_rows(int64_t m) { return amx::padded_rows(m); }
   static void open(const vnni::Layout& layout, int64_t m) { open_tiles(m, byte_step_k(layout.padded_group)); }

@@ -21,7 +21,7 @@ struct FixedNibbleDots {
 
   static constexpr int vectors_of(int terms) { return terms == 1 ? 4 : 2; }
   template <int kAhead, int V>
-  using Share = Ahead<kAhead, fixed::kVectors / V, fixed::kStepBytes>;
+  using PassShare = Share<kAhead, fixed::kVectors / V, fixed::kStepBytes>;
 
   static __m256i load(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
 
@@ -36,11 +36,11 @@ struct FixedNibbleDots {
   // Of one term: codes are loaded once for both nibbles, x once for V vectors of columns.
   template <int V, int kSteps, int kAhead>
   [[gnu::always_inline]] static void add_one(const uint8_t* at, int first, const int8_t* x, int32_t* sum,
-                                             Share<kAhead, V>& ahead) {
+                                             PassShare<kAhead, V>& share) {
     __m256i high[V], low[V];
 #pragma GCC unroll 8
     for (int step = 0; step < kSteps; ++step, at += fixed::kStepBytes, x += 16) {
-      ahead.step();
+      share.fetch();
       const __m256i high_0 = broadcast_four(x), low_0 = broadcast_four(x + 4);
       const __m256i high_4 = broadcast_four(x + 8), low_4 = broadcast_four(x + 12);
 #pragma GCC unroll 8
@@ -60,12 +60,13 @@ struct FixedNibbleDots {
 
   template <int M, int V, int kSteps>
   [[gnu::always_inline]] static void add_some(const uint8_t* at, int first, const int8_t* const* x,
-                                              int64_t x_at, fixed::Sums sums, Share<kFarBytes, V>& ahead) {
+                                              int64_t x_at, fixed::Sums sums,
+                                              PassShare<kFarBytes, V>& share) {
     __m256i high[M][V], low[M][V];
 #pragma GCC unroll 8
     for (int quad = 0; quad < 2 * kSteps; ++quad) {
       const uint8_t* step = at + quad / 2 * fixed::kStepBytes;
-      if (quad % 2 == 0) ahead.step();
+      if (quad % 2 == 0) share.fetch();
       __m256i codes[V];
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) {
@@ -100,12 +101,12 @@ struct FixedNibbleDots {
                                              int32_t* sum) {
     constexpr int V = vectors_of(1);
     for (int first = 0; first < fixed::kVectors; first += V) {
-      Share<kAhead, V> ahead(codes, steps, first / V);
+      PassShare<kAhead, V> share(codes, steps, first / V);
       int64_t step = 0;
       for (; step + kMostSteps <= steps; step += kMostSteps)
-        add_one<V, kMostSteps, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, ahead);
+        add_one<V, kMostSteps, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, share);
       for (; step < steps; ++step)
-        add_one<V, 1, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, ahead);
+        add_one<V, 1, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, share);
     }
   }
   template <int M>
@@ -113,12 +114,12 @@ struct FixedNibbleDots {
                                               fixed::Sums sums) {
     constexpr int V = vectors_of(M);
     for (int first = 0; first < fixed::kVectors; first += V) {
-      Share<kFarBytes, V> ahead(codes, steps, first / V);
+      PassShare<kFarBytes, V> share(codes, steps, first / V);
       int64_t step = 0;
       for (; step + kMostSteps <= steps; step += kMostSteps)
-        add_some<M, V, kMostSteps>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, ahead);
+        add_some<M, V, kMostSteps>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, share);
       for (; step < steps; ++step)
-        add_some<M, V, 1>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, ahead);
+        add_some<M, V, 1>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, share);
     }
   }
 

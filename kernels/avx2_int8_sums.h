@@ -45,11 +45,11 @@ template <class Scheme, int M, int V, int kAhead>
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) sum[m][v] = first_sum(piece, &sums[m][(vector + v) * kLanes]);
-  Ahead<kAhead, kVectors / V, Scheme::kStepBytes> ahead(piece.codes, piece.pairs / Scheme::kStepPairs,
+  Share<kAhead, kVectors / V, Scheme::kStepBytes> share(piece.codes, piece.pairs / Scheme::kStepPairs,
                                                         vector / V);
   for (int64_t pair = 0; pair < piece.pairs; pair += Scheme::kStepPairs) {
     const uint8_t* at = piece.codes + pair / Scheme::kStepPairs * Scheme::kStepBytes;
-    ahead.step();
+    share.fetch();
 #pragma GCC unroll 4
     for (int i = 0; i < Scheme::kStepPairs; ++i) {
       __m256i x[M];
@@ -77,14 +77,14 @@ template <int M, int kPairBytes>
 [[gnu::noinline]] void multiply_panel(const int32_t (*panel)[kColumns], const Piece& piece,
                                       int32_t (*sums)[kColumns]) {
   for (int first = 0; first < kColumns; first += 2 * kLanes) {
-    Ahead<kFarBytes, kVectors / 2, kPairBytes> ahead(piece.codes, piece.pairs, first / (2 * kLanes));
+    Share<kFarBytes, kVectors / 2, kPairBytes> share(piece.codes, piece.pairs, first / (2 * kLanes));
     __m256i sum[M][2];
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 2
       for (int v = 0; v < 2; ++v) sum[m][v] = first_sum(piece, &sums[m][first + v * kLanes]);
     for (int64_t pair = 0; pair < piece.pairs; ++pair) {
-      if (kPairBytes != 0) ahead.step();
+      if (kPairBytes != 0) share.fetch();
       const auto* at = reinterpret_cast<const __m256i*>(&panel[pair][first]);
       const __m256i low = _mm256_loadu_si256(at), high = _mm256_loadu_si256(at + 1);
 #pragma GCC unroll 8

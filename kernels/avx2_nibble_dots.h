@@ -38,19 +38,19 @@ template <int kQuads>
   return NibbleLanes::low_nibbles(i == 0 ? bytes : NibbleLanes::shift_right_4(bytes));
 }
 
-template <int V, int kAhead>
-using Share = Ahead<kAhead, vnni::kColumns / kLanes / V, vnni::kStepBytes>;
+template <int kAhead, int V>
+using PassShare = Share<kAhead, vnni::kColumns / kLanes / V, vnni::kStepBytes>;
 
 // sums of M rows and V vectors += products of kSteps steps, which 16 bits hold. Unrolled, since sums that a
 // loop carries were kept in memory.
-template <int kQuads, int M, int V, int kSteps, bool kFill, class Ahead>
+template <int kQuads, int M, int V, int kSteps, bool kFill, class SomeShare>
 [[gnu::always_inline]] inline void add_products(const uint8_t* at, uint8_t* panel, int first, const int8_t* x,
-                                                int64_t ldx, Ahead& ahead, __m256i (&sum)[M][V]) {
+                                                int64_t ldx, SomeShare& share, __m256i (&sum)[M][V]) {
   static_assert(kSteps * kQuads <= kTerms);
   __m256i pairs[M][V];
 #pragma GCC unroll 8
   for (int quad = 0; quad < kSteps * kQuads; ++quad) {
-    if (quad % kQuads == 0) ahead.step();
+    if (quad % kQuads == 0) share.fetch();
     __m256i codes[V];
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) {
@@ -74,14 +74,14 @@ template <int kQuads, int M, int V, int kSteps, bool kFill, class Ahead>
 }
 
 // The same for one row, step by step and vector by vector: there are fewer registers than codes of a step.
-template <int kQuads, int V, int kSteps, class Ahead>
-[[gnu::always_inline]] inline void add_row_products(const uint8_t* at, const int8_t* x, Ahead& ahead,
+template <int kQuads, int V, int kSteps, class SomeShare>
+[[gnu::always_inline]] inline void add_row_products(const uint8_t* at, const int8_t* x, SomeShare& share,
                                                     __m256i (&sum)[1][V]) {
   static_assert(kSteps * kQuads <= kTerms);
   __m256i pairs[V];
 #pragma GCC unroll 8
   for (int step = 0; step < kSteps; ++step, at += vnni::kStepBytes, x += 4 * kQuads) {
-    ahead.step();
+    share.fetch();
     const __m256i four = broadcast_four(x), next = kQuads == 2 ? broadcast_four(x + 4) : four;
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) {
@@ -104,7 +104,7 @@ template <int kQuads, int M, bool kFill, int kAhead>
   const bool begins = piece.first;
   constexpr int V = NibbleLanes::vectors_of(M), kMost = kTerms / kQuads;
   for (int first = 0; first < vnni::kColumns / kLanes; first += V) {
-    Share<V, kAhead> ahead(piece.codes, steps, first / V);
+    PassShare<kAhead, V> share(piece.codes, steps, first / V);
     const int8_t* x = piece.x + from * ldx;
     const uint8_t* at = piece.codes;
     uint8_t* to = panel;
@@ -116,9 +116,9 @@ template <int kQuads, int M, bool kFill, int kAhead>
         sum[m][v] = begins ? _mm256_setzero_si256() : NibbleLanes::load(&sums[m][(first + v) * kLanes]);
     const auto add = [&]<int kSteps>(std::integral_constant<int, kSteps>) {
       if constexpr (M == 1) {
-        add_row_products<kQuads, V, kSteps>(at, x, ahead, sum);
+        add_row_products<kQuads, V, kSteps>(at, x, share, sum);
       } else {
-        add_products<kQuads, M, V, kSteps, kFill>(at, to, first, x, ldx, ahead, sum);
+        add_products<kQuads, M, V, kSteps, kFill>(at, to, first, x, ldx, share, sum);
       }
       at += kSteps * vnni::kStepBytes;
       to += kFill ? kSteps * kQuads * vnni::kStepBytes : 0;
@@ -144,8 +144,10 @@ struct NibbleDots {
 
   static constexpr int64_t chunk_steps(int quads) { return kPanelBytes / vnni::kStepBytes / quads; }
   static int64_t padded_rows(int64_t m) { return m; }
-  static constexpr int kTailAheadBytes = kPrefetchBytes;
-  static constexpr bool kPassesOften = true;
+  // Several rows take several passes over codes, of which each asks for its share.
+  static int tail_ahead_bytes(bool asks_ahead, int64_t rows) {
+    return asks_ahead || rows > 1 ? kPrefetchBytes : 0;
+  }
   static constexpr int64_t chunk_groups(int64_t) { return 1; }
   static void open(const vnni::Layout&, int64_t) {}
   static void close() {}

@@ -42,14 +42,14 @@ constexpr int kStreams = 4, kStreamBytes = 1024, kStreamPrefetchBytes = 1024;
   }
 }
 
-// What one pass of kPasses over codes fetches meanwhile, kAhead bytes ahead: its share of as many bytes, or
-// nothing if that is 0.
+// What one pass of kPasses over codes fetches meanwhile, a part at each of its steps, kAhead bytes ahead: its
+// share of as many bytes, or nothing if that is 0.
 template <int kAhead, int kPasses, int kStepBytes>
-class Ahead {
+class Share {
  public:
-  [[gnu::always_inline]] Ahead(const uint8_t* codes, int64_t steps, int pass)
+  [[gnu::always_inline]] Share(const uint8_t* codes, int64_t steps, int pass)
       : at_(codes + pass * (steps * kStepBytes / kPasses)) {}
-  [[gnu::always_inline]] void step() {
+  [[gnu::always_inline]] void fetch() {
     if (kAhead == 0) return;
 #pragma GCC unroll 4
     for (int line = 0; line < kStepBytes / kPasses; line += 64) prefetch(at_ + line, kAhead);
@@ -60,7 +60,8 @@ class Ahead {
   const uint8_t* at_;
 };
 
-// multiply(n), n how far ahead it fetches, for codes that are passed over once or more often.
+// multiply(n), n how many bytes ahead it fetches: of codes that it passes over once (kOnce) as this machine
+// likes it, of others far.
 template <bool kOnce, class Multiply>
 void with_ahead(Multiply multiply) {
   if constexpr (!kOnce) {

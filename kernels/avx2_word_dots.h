@@ -36,10 +36,10 @@ struct WordDots {
       for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
         for (int v = 0; v < V; ++v) sum[m][v] = load(&sums[m][(first + v) * kLanes]);
-      Ahead<kAhead, kVectors / V, fixed::kStepBytes / 2> ahead(codes, 2 * steps, first / V);
+      Share<kAhead, kVectors / V, fixed::kStepBytes / 2> share(codes, 2 * steps, first / V);
       const uint8_t* at = codes;
       for (int64_t pair = 0; pair < 2 * steps; ++pair, at += fixed::kStepBytes / 2) {
-        ahead.step();
+        share.fetch();
         __m256i weights[V];
 #pragma GCC unroll 8
         for (int v = 0; v < V; ++v) weights[v] = widened(at + (first + v) * 2 * kLanes);

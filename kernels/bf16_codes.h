@@ -47,7 +47,7 @@ alignas(64) constexpr uint16_t kE2m1Table[32] = {
     0xBFC0, 0xC000, 0xC040, 0xC080, 0xC0C0, 0x0000, 0x3F00, 0x3F80, 0x3FC0, 0x4000, 0x4040,
     0x4080, 0x40C0, 0x8000, 0xBF00, 0xBF80, 0xBFC0, 0xC000, 0xC040, 0xC080, 0xC0C0};
 
-// e4m3, in pairs of k. Whoever prepares makes a scale NaN where a code is: as an element it is 480.
+// e4m3, in pairs of k. Whoever prepares makes a scale NaN where a code is NaN: as an element that is 480.
 constexpr int kPairStep = 2, kPairBytesPerK = kColumns;
 
 // For each 2 k, byte 2c + k % 2 is column c. A code's seven low bits, moved to a bfloat16's place and its

@@ -1,6 +1,6 @@
-// The frame of `linear` for the variants that multiply pairs of bfloat16 into float32 sums (avx512bf16, amx),
-// and for nothing else: every function has internal linkage. A scheme's header brings the layout of a block
-// and how its codes become bfloat16, an engine's the multiplications.
+// The frame of `linear` for the variants that multiply pairs of bfloat16 into float32 sums (avx512bf16,
+// avx512vbmi, amx), and for nothing else: every function has internal linkage. A scheme's header brings the
+// layout of a block and how its codes become bfloat16, an engine's the multiplications.
 //
 // A code is exact in bfloat16 (integers of eight bits, e4m3, e2m1 are), so no product rounds but where x had
 // to be rounded; subnormals of x and of sums count as 0 (Intel SDM volume 2, VDPBF16PS and TDPBF16PS). Scales
@@ -168,7 +168,7 @@ Frame frame_of(const qcts_problem* problem) {
   return {problem,
           layout,
           static_cast<const uint8_t*>(p.prepared),
-          weight_reading() == WeightReading::prefetched,
+          weight_reading() != WeightReading::followed,
           x,
           reinterpret_cast<float*>(x + Engine::padded_rows(p.m) * layout.x_stride)};
 }

@@ -75,6 +75,9 @@ const std::vector<VariantNeeds>& variant_needs() {
   return needs;
 }
 
+// In the order of the enumeration.
+constexpr const char* kWeightReadings[] = {"prefetched", "followed", "side_by_side"};
+
 uint64_t read_xcr0() {
   uint32_t low = 0, high = 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -177,19 +180,12 @@ uint64_t cache_bytes(const char* level) {
 
 // Whatever the mask: a processor's prefetchers do not change by it.
 WeightReading detect_weight_reading() {
-  if (const char* given = std::getenv("QCTS_WEIGHT_READING")) {
-    const std::string_view name = given;
-    if (name == "prefetched") return WeightReading::prefetched;
-    if (name == "followed") return WeightReading::followed;
-    if (name == "side_by_side") return WeightReading::side_by_side;
-    throw std::runtime_error("QCTS_WEIGHT_READING=" + std::string(name) +
-                             ": known are prefetched, followed, side_by_side");
-  }
+  if (const char* given = std::getenv("QCTS_WEIGHT_READING")) return weight_reading_named(given);
   uint32_t highest = 0, vendor[3] = {}, leaf7[4] = {};
   __get_cpuid(0, &highest, &vendor[0], &vendor[2], &vendor[1]);
-  if (std::memcmp(vendor, "AuthenticAMD", sizeof vendor) != 0) return WeightReading::prefetched;
   __get_cpuid_count(7, 0, &leaf7[0], &leaf7[1], &leaf7[2], &leaf7[3]);
-  return (leaf7[1] >> 16 & 1) != 0 ? WeightReading::followed : WeightReading::side_by_side;  // AVX512F
+  const bool has_avx512f = (leaf7[1] >> 16 & 1) != 0;
+  return weight_reading_of({reinterpret_cast<const char*>(vendor), sizeof vendor}, has_avx512f);
 }
 
 Machine detect() {
@@ -251,6 +247,22 @@ const char* missing_feature(const char* variant) {
     if (std::strcmp(refusal.variant, variant) == 0)
       return refusal.text.empty() ? nullptr : refusal.text.c_str();
   return "no such variant";
+}
+
+WeightReading weight_reading_of(std::string_view vendor, bool has_avx512f) {
+  if (vendor != "AuthenticAMD") return WeightReading::prefetched;
+  return has_avx512f ? WeightReading::followed : WeightReading::side_by_side;
+}
+
+const char* name_of(WeightReading reading) { return kWeightReadings[static_cast<size_t>(reading)]; }
+
+WeightReading weight_reading_named(std::string_view name) {
+  std::string known;
+  for (size_t i = 0; i < std::size(kWeightReadings); ++i) {
+    if (name == kWeightReadings[i]) return static_cast<WeightReading>(i);
+    known += (known.empty() ? "" : ", ") + std::string(kWeightReadings[i]);
+  }
+  throw std::runtime_error("QCTS_WEIGHT_READING=" + std::string(name) + ": known are " + known);
 }
 
 WeightReading weight_reading() { return machine().weight_reading; }

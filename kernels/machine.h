@@ -18,11 +18,18 @@ struct Machine {
                                       // system lends this process the tiles amx_tile amx_int8 amx_bf16
   int logical_cpus = 1;
   uint64_t l2_bytes = 0, l3_bytes = 0;
-  WeightReading weight_reading{};
+  WeightReading weight_reading{};  // QCTS_WEIGHT_READING in the environment, else weight_reading_of
   bool has(const char* feature) const;
 };
 
 const Machine& machine();
+
+// Of AMD's processors those with AVX-512 follow, others read side by side; the rest of the world prefetches.
+// What was measured: kernels/support.h. `vendor`: the twelve letters of CPUID leaf 0.
+WeightReading weight_reading_of(std::string_view vendor, bool has_avx512f);
+const char* name_of(WeightReading reading);
+// Throws std::runtime_error for a name that is none.
+WeightReading weight_reading_named(std::string_view name);
 
 // Those of `features` that the comma-separated names in `mask` keep: the named ones and what they imply.
 std::vector<std::string> masked_features(const std::vector<std::string>& features, std::string_view mask);

@@ -40,18 +40,43 @@ TEST(Machine, VariantsRunExactlyWhereTheirFeaturesAre) {
   EXPECT_EQ(variant_refusal("scalar"), "");
   EXPECT_EQ(variant_refusal("aten"), "");
   EXPECT_EQ(variant_refusal("riscv"), "no such variant");
-  for (const auto& [variant, feature] : {std::pair{"avx2", "fma"},
-                                         {"avx512", "avx512bw"},
-                                         {"avx512vnni", "avx512vnni"},
-                                         {"avx512bf16", "avx512bf16"},
-                                         {"avx512vbmi", "avx512vbmi"},
-                                         {"amx", "amx_tile"}}) {
-    if (machine().has(feature)) {
-      EXPECT_EQ(variant_refusal(variant), "") << variant;
-    } else {
+  // Those that no other feature of the same variant comes with.
+  const std::pair<const char*, std::vector<const char*>> variants[] = {
+      {"avx2", {"fma"}},
+      {"avxvnni", {"avxvnni"}},
+      {"avx512", {"avx512bw"}},
+      {"avx512vnni", {"avx512vnni"}},
+      {"avx512bf16", {"avx512bf16"}},
+      {"avx512vbmi", {"avx512bf16", "avx512vbmi"}},
+      {"avx512fp16", {"avx512fp16"}},
+      {"amx", {"amx_tile", "amx_int8", "amx_bf16"}}};
+  for (const auto& [variant, features] : variants) {
+    bool all = true;
+    for (const char* feature : features) {
+      if (machine().has(feature)) continue;
+      all = false;
       EXPECT_THAT(variant_refusal(variant), HasSubstr(feature)) << variant;
     }
+    if (all) {
+      EXPECT_EQ(variant_refusal(variant), "") << variant;
+    }
   }
+}
+
+TEST(Machine, ReadsWeightsAsItsVendorsProcessorsLike) {
+  EXPECT_EQ(weight_reading_of("AuthenticAMD", true), WeightReading::followed);
+  EXPECT_EQ(weight_reading_of("AuthenticAMD", false), WeightReading::side_by_side);
+  EXPECT_EQ(weight_reading_of("GenuineIntel", true), WeightReading::prefetched);
+  EXPECT_EQ(weight_reading_of("GenuineIntel", false), WeightReading::prefetched);
+}
+
+TEST(Machine, WaysOfReadingWeightsAreKnownByTheirNames) {
+  for (const WeightReading reading :
+       {WeightReading::prefetched, WeightReading::followed, WeightReading::side_by_side})
+    EXPECT_EQ(weight_reading_named(name_of(reading)), reading);
+  EXPECT_STREQ(name_of(WeightReading::side_by_side), "side_by_side");
+  EXPECT_THROW(weight_reading_named("fast"), std::runtime_error);
+  EXPECT_THROW(weight_reading_named(""), std::runtime_error);
 }
 
 TEST(Machine, KnowsItself) {

@@ -65,9 +65,9 @@ enum class WeightReading : uint8_t {
   // 1.39 times as fast as one stream prefetched.
   side_by_side,
 };
-// Of AMD's processors those with AVX-512 follow, others read side by side; the rest of the world prefetches.
-// QCTS_WEIGHT_READING=prefetched, followed or side_by_side in the environment decides instead: answers are
-// the same. Of another value machine() throws std::runtime_error.
+// This machine's (weight_reading_of, kernels/machine.h). QCTS_WEIGHT_READING=prefetched, followed or
+// side_by_side in the environment decides instead (not for the emulated provider, which always reads side by
+// side): answers are the same. Of another value machine() throws std::runtime_error.
 WeightReading weight_reading();
 
 // Calls body(context, first, last) on disjoint ranges that cover [0, count): at most `threads` of them, cut

@@ -1,4 +1,4 @@
-"""Whichever way a machine reads weights (WeightReading, kernels/support.h), answers are the same: both loops are walked here."""
+"""Whichever way a machine reads weights (WeightReading, kernels/support.h), answers are the same: all loops are walked here."""
 
 import os
 import re
@@ -10,19 +10,20 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("QCTS_BUILD", ROOT / "build/release"))
 QCTS = os.environ.get("QCTS_BIN", str(BUILD / "bin/qcts"))
-FAMILIES = ["int8_row", "int8_row_dyn_row_sym", "int4_tinygemm", "int4_plain", "intx_dyn_token_asym", "tinyq"]
+FAMILIES = {"int8_row", "int8_row_dyn_row_sym", "int4_tinygemm", "int4_plain", "intx_dyn_token_asym", "tinyq"}
 
 
-@pytest.mark.parametrize("way", ["prefetched", "side_by_side"])
+@pytest.mark.parametrize("way", ["prefetched", "followed", "side_by_side"])
 def test_one_row_and_one_of_many_agree(way):
-    names = [f"*RowsAndThreadsHaveNoInfluence/linear_{family}_builtin_avx*" for family in FAMILIES]
+    names = [f"*RowsAndThreadsHaveNoInfluence/linear_{family}_builtin_avx*" for family in sorted(FAMILIES)]
     done = subprocess.run(
         [BUILD / "bin/qcts_tests", "--gtest_filter=" + ":".join(names)],
         env={**os.environ, "QCTS_WEIGHT_READING": way}, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
+    if "needs avx2" in done.stdout:
+        pytest.skip("a machine without AVX2")
     assert done.returncode == 0, done.stdout[-2000:]
-    ran = re.search(r"\] (\d+) tests from", done.stdout)
-    assert ran and int(ran[1]) >= 2 * len(FAMILIES)
+    assert set(re.findall(r"\[       OK \] \S*/linear_(\w+)_builtin_avx2 ", done.stdout)) == FAMILIES
 
 
 def test_a_way_that_nobody_knows_is_refused(tmp_path):
@@ -30,5 +31,5 @@ def test_a_way_that_nobody_knows_is_refused(tmp_path):
         [QCTS, "run", "--filter", "none", "--out", tmp_path / "out"],
         env={**os.environ, "QCTS_WEIGHT_READING": "fast"}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert "QCTS_WEIGHT_READING=fast: known are prefetched, followed, side_by_side" in done.stderr

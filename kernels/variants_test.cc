@@ -192,7 +192,6 @@ std::vector<uint8_t> wide_answer(const qcts_kernel& kernel, const std::string& m
 
 // Of one row a thread may read four blocks of columns side by side, of which two or three have fewer.
 TEST_P(LinearVariants, RowsAndThreadsHaveNoInfluence) {
-  constexpr int64_t kN = 320;
   bool first = true;
   for (const uint32_t dtype : {uint32_t{QCTS_F32}, uint32_t{QCTS_BF16}}) {
     if (declines(kernel(), dtype)) continue;
@@ -202,12 +201,13 @@ TEST_P(LinearVariants, RowsAndThreadsHaveNoInfluence) {
       // 320, but for groups of 256 and nf4's scalers, of which 256 share a factor.
       const int64_t k = member == "nf4" || member.find("_g256") != member.npos ? 512 : 320;
       for (const int64_t m : first ? all_sizes : some) {
-        const Shape shape = {m, kN, k, 64};
+        const int64_t n = m == 3 && member != "nf4" ? 250 : 320;  // of 250 the last block of four is short
+        const Shape shape = {m, n, k, 64};
         const std::vector<uint8_t> all = wide_answer(kernel(), member, shape, dtype, 1);
         EXPECT_EQ(wide_answer(kernel(), member, shape, dtype, 3), all)
             << member << " threads, m " << m << ", dtype " << dtype;
         for (const int64_t row : {int64_t{0}, m / 2, m - 1}) {
-          const std::vector<uint8_t> want(all.begin() + row * kN * 4, all.begin() + (row + 1) * kN * 4);
+          const std::vector<uint8_t> want(all.begin() + row * n * 4, all.begin() + (row + 1) * n * 4);
           EXPECT_EQ(wide_answer(kernel(), member, shape, dtype, 1, row), want)
               << member << " row " << row << " of " << m << ", dtype " << dtype;
         }
@@ -215,6 +215,30 @@ TEST_P(LinearVariants, RowsAndThreadsHaveNoInfluence) {
     }
     first = false;
   }
+}
+
+// They differ only in how a code becomes bfloat16.
+TEST(PairsVariants, TablesAnswerAsShiftsDo) {
+  int compared = 0;
+  for (const Implementation& tables : registry().implementations()) {
+    if (std::strcmp(tables.kernel->variant, "avx512vbmi") != 0 || !tables.machine_refusal().empty()) continue;
+    for (const Implementation& shifts : registry().implementations()) {
+      if (std::strcmp(shifts.kernel->variant, "avx512bf16") != 0 || shifts.provider != tables.provider ||
+          std::strcmp(shifts.kernel->scheme, tables.kernel->scheme) != 0)
+        continue;
+      for (const std::string& member : members(family_of(*tables.kernel))) {
+        if (declines(*tables.kernel, member)) continue;
+        for (const int64_t m : {1, 5, 9, 20}) {
+          const Shape shape = {m, 130, 512, 32};
+          EXPECT_EQ(wide_answer(*tables.kernel, member, shape, QCTS_BF16, 1),
+                    wide_answer(*shifts.kernel, member, shape, QCTS_BF16, 1))
+              << tables.provider << " " << member << " m " << m;
+          ++compared;
+        }
+      }
+    }
+  }
+  if (compared == 0) GTEST_SKIP() << "no variant of avx512vbmi, native or emulated";
 }
 
 // Of the (op, scheme) that have several variants: a kernel alone has none to agree with.

@@ -38,7 +38,7 @@ struct Pass {
 };
 // How: so many lines a step, into this cache.
 template <int kCount, _mm_hint kCache>
-struct Ahead {
+struct Lines {
   static constexpr int kLines = kCount;
   static void ask(const uint8_t* line) { _mm_prefetch(reinterpret_cast<const char*>(line), kCache); }
 };
@@ -117,8 +117,7 @@ struct Dots {
     return quads == 1 ? kFarBytes / kStepBytes : kPanelBytes / kStepBytes / 2;
   }
   static int64_t padded_rows(int64_t m) { return m; }
-  static constexpr int kTailAheadBytes = kPrefetchBytes;
-  static constexpr bool kPassesOften = false;
+  static int tail_ahead_bytes(bool asks_ahead, int64_t) { return asks_ahead ? kPrefetchBytes : 0; }
   static constexpr int64_t chunk_groups(int64_t) { return 1; }
   static void open(const Layout&, int64_t) {}
   static void close() {}
@@ -130,25 +129,25 @@ struct Dots {
       const int64_t line = piece.asks_ahead ? 64 : 0;
       const Pass alone = {nullptr, piece.codes + line / 64 * kPrefetchBytes, line};
       for (int64_t m = 0; m < rows;)
-        m += multiply_some<Vector, kQuads, Ahead<4, _MM_HINT_T0>>(piece, alone, m, rows, sums);
+        m += multiply_some<Vector, kQuads, Lines<4, _MM_HINT_T0>>(piece, alone, m, rows, sums);
       return;
     }
     alignas(64) uint8_t panel[kQuads == 2 ? kPanelBytes : 64];
     const uint8_t* ahead = piece.codes + kFarBytes;
     const uint8_t* ahead_end = ahead + piece.steps * kStepBytes;
     for (int64_t line = piece.steps * kStepBytes; line < piece.bytes; line += 64)
-      Ahead<1, _MM_HINT_T1>::ask(ahead + line);
+      Lines<1, _MM_HINT_T1>::ask(ahead + line);
     int64_t m = kMostRows;
     if (kQuads == 1 && rows < 2 * kMostRows) {
-      m = multiply_some<Vector, 1, Ahead<2, _MM_HINT_T1>>(piece, {nullptr, ahead, 64}, 0, (rows + 1) / 2,
+      m = multiply_some<Vector, 1, Lines<2, _MM_HINT_T1>>(piece, {nullptr, ahead, 64}, 0, (rows + 1) / 2,
                                                           sums);
     } else {
-      multiply_rows<Vector, kQuads, kMostRows, Ahead<2, _MM_HINT_T1>, kQuads == 2>(piece, {panel, ahead, 64},
+      multiply_rows<Vector, kQuads, kMostRows, Lines<2, _MM_HINT_T1>, kQuads == 2>(piece, {panel, ahead, 64},
                                                                                    0, sums);
     }
     Piece rest = piece;
     if (kQuads == 2) rest.codes = panel, rest.steps *= 2;
-    using Ask = Ahead<kQuads == 2 ? 1 : 2, _MM_HINT_T1>;
+    using Ask = Lines<kQuads == 2 ? 1 : 2, _MM_HINT_T1>;
     while (m < rows) {
       ahead += 2 * piece.steps * 64;
       const Pass pass = {nullptr, ahead, ahead < ahead_end ? 64 : 0};

@@ -36,10 +36,10 @@ struct FixedDots {
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v)
           high[m][v] = Vector::zero(), low[m][v] = Vector::load(&sums[m][(first + v) * Vector::kLanes]);
-      avx2::Ahead<kAhead, kAll / V, fixed::kStepBytes> ahead(codes, steps, first / V);
+      avx2::Share<kAhead, kAll / V, fixed::kStepBytes> share(codes, steps, first / V);
       const uint8_t* at = codes;
       for (int64_t step = 0; step < steps; ++step, at += fixed::kStepBytes) {
-        ahead.step();
+        share.fetch();
 #pragma GCC unroll 2
         for (int quad = 0; quad < kQuads; ++quad) {
           typename Vector::Ints weights[V];
@@ -77,7 +77,7 @@ struct FixedDots {
   }
   template <int M>
   static void multiply_terms(const uint8_t* codes, int64_t steps, const int8_t* const* x, fixed::Sums sums) {
-    // Nibbles are asked for in any case: what closes a part takes as long as its 4 KiB.
+    // Nibbles are asked for in any case: what closes a group of 128 takes as long as its 4 KiB.
     avx2::with_ahead<kQuads == 1 && vectors_of(M) == kAll>(
         [=](auto ahead) { multiply_some<M, ahead>(codes, steps, x, sums); });
   }

@@ -91,8 +91,7 @@ struct Piece {
 // An Engine has
 //   kRows                    rows of x at a time
 //   chunk_steps(quads)       the steps that it wants in one piece
-//   kTailAheadBytes          how far ahead it fetches what lies behind codes, where it does
-//   kPassesOften             several rows of x take several passes over codes
+//   tail_ahead_bytes(asks_ahead, rows)   how far ahead it fetches what lies behind codes; 0: not at all
 //   chunk_groups(k)          the groups of k elements each, parts of a row, that it wants in one piece
 //   padded_rows(m)           rows of x that it reads; those beyond m are zeros
 //   open(layout, m), close() around a thread's pieces
@@ -212,9 +211,9 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
     }
     // In the order in which they lie: ahead of the codes' they cost 4 bits in groups of 32 a third.
     const uint8_t* tail = closing.tail + (some - 1) * layout.group_bytes;
-    const bool asks = frame.asks_ahead || (Engine::kPassesOften && rows > 1);
-    for (int64_t line = 0; asks && line < layout.group_bytes - layout.code_bytes; line += 64)
-      avx2::prefetch(tail + line, Engine::kTailAheadBytes);
+    const int ahead = Engine::tail_ahead_bytes(frame.asks_ahead, rows);
+    for (int64_t line = 0; ahead != 0 && line < layout.group_bytes - layout.code_bytes; line += 64)
+      avx2::prefetch(tail + line, ahead);
   }
   Columns columns;
   load_columns<Vector, Scheme>(frame, codes + layout.code_bytes, block * kColumns, &columns);
@@ -370,7 +369,7 @@ qcts_status run_linear(const qcts_problem* problem) {
   Frame frame = {&copy,
                  layout,
                  static_cast<const uint8_t*>(copy.prepared),
-                 weight_reading() == WeightReading::prefetched,
+                 weight_reading() != WeightReading::followed,
                  x,
                  x_sums,
                  scales,

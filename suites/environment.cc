@@ -37,6 +37,7 @@ Json environment_json() {
           {"logical_cpus", here.logical_cpus},
           {"l2_bytes", here.l2_bytes},
           {"l3_bytes", here.l3_bytes},
+          {"weight_reading", name_of(here.weight_reading)},
           {"os", std::string(os.sysname) + " " + os.release + " " + os.machine},
           {"compiler", compiler},
           {"build", assertions ? "with assertions" : "release"},

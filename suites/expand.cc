@@ -7,6 +7,7 @@
 #include "suites/case.h"
 #include "suites/inputs.h"
 #include "suites/reference_provider.h"
+#include "suites/rivals.h"
 
 namespace qcts {
 namespace {
@@ -56,8 +57,6 @@ constexpr std::string_view kOps[] = {"quantize", "quantize_activation", "dequant
                                      "unpack"};
 // Schemes of a family that a plan of few inputs asks of one operation; intx has four times as many.
 constexpr size_t kSchemesAnOp = 60;
-
-constexpr int64_t kFewRows = 4;  // of x
 
 bool listed(const std::vector<std::string>& list, std::string_view what) {
   return std::find(list.begin(), list.end(), what) != list.end();
@@ -180,24 +179,6 @@ class Expander {
     // Others have no strict and lenient reading: they are asked what holds under both.
     if (malformed.options.size() == 2) add_for_loaders(c);
     cases_.push_back(std::move(c));
-  }
-
-  // Of which implementations the best is timed: a provider's. For a single row those that multiply tiles and
-  // the rest are best apart: a tile's work is the same for one row as for sixteen, and which reads weights
-  // faster no list can know for a processor on which its kernels were never timed. For a few rows so are
-  // those that multiply an x that is not quantized by VNNI's products of bytes: integers need little
-  // decoding, but two products each (int8 on an EPYC Zen 4, one thread: m = 4 1.2 times as fast as pairs of
-  // bfloat16, m = 8 as fast, m = 16 0.9 times). For an x of another type than bfloat16 so are those that
-  // multiply pairs of that: most of them refuse it.
-  static std::string rivals_of(const Case& c, const Implementation& implementation) {
-    if (c.kind != Kind::latency || c.op != "linear") return implementation.provider;
-    const std::string_view variant = implementation.kernel->variant;
-    const bool tiles = variant == "amx", pairs = tiles || variant == "avx512bf16" || variant == "avx512vbmi";
-    if (pairs && c.synthetic->weight.dtype != DType::bfloat16) return implementation.provider + " pairs";
-    if (tiles && c.synthetic->m == 1) return implementation.provider + " tiles";
-    if (c.activation == kWeightOnly && c.synthetic->m <= kFewRows && variant.ends_with("vnni"))
-      return implementation.provider + " bytes";
-    return implementation.provider;
   }
 
   // One case for each implementation of (op, scheme).

@@ -235,10 +235,9 @@ TEST(Expand, TimesWhatThePlanNames) {
     ASSERT_EQ(c.kind, Kind::latency);
     const bool wide = c.synthetic->weight.dtype == DType::float32, tiles = c.variant() == "amx",
                bytes = c.variant().ends_with("vnni") && c.activation == kWeightOnly;
-    const bool apart = (wide && (tiles || c.variant() == "avx512bf16" || c.variant() == "avx512vbmi")) ||
-                       (c.op == "linear" && c.synthetic->m <= (tiles   ? 1
-                                                               : bytes ? 4
-                                                                       : 0));
+    const bool pairs = tiles || c.variant() == "avx512bf16" || c.variant() == "avx512vbmi";
+    const bool apart = c.op == "linear" &&
+                       ((wide && pairs) || (tiles && c.synthetic->m == 1) || (bytes && c.synthetic->m <= 4));
     if (!apart) ++implementations[c.id];
     EXPECT_TRUE(c.id.ends_with(c.warm ? "_warm" : "_cold")) << c.id;
     EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id;
@@ -253,16 +252,16 @@ TEST(Expand, TimesWhatThePlanNames) {
 qcts_status always(const qcts_problem*, char*, size_t) { return QCTS_OK; }
 qcts_status nothing(const qcts_problem*) { return QCTS_OK; }
 
-// The variants of a provider of five that the latency plan times, by rows of x. `scheme` as a kernel names
+// The variants of a provider of six that the latency plan times, by rows of x. `scheme` as a kernel names
 // it.
 std::map<int64_t, std::set<std::string>> timed_variants(const char* scheme) {
   World world;
   Plan plan = load_plan(plan_path("latency"));
   plan.latency_m = {1, 4, 5, 512};
-  constexpr int kCount = 5;
+  constexpr int kCount = 6;
   qcts_kernel kernels[kCount] = {};
   const qcts_kernel* table[kCount];
-  const char* variants[kCount] = {"amx", "avx512bf16", "avx512", "avx512vnni", "avx2"};
+  const char* variants[kCount] = {"amx", "avx512vbmi", "avx512bf16", "avx512", "avx512vnni", "avx2"};
   for (int i = 0; i < kCount; ++i) {
     qcts_kernel& kernel = kernels[i];
     kernel.struct_size = sizeof kernel;
@@ -292,13 +291,13 @@ std::map<int64_t, std::set<std::string>> timed_variants(const char* scheme) {
 // first alone. Of an x that is quantized all multiply bytes.
 TEST(Expand, TimesTilesBytesAndFloatsApartForFewRows) {
   EXPECT_EQ(timed_variants("int8_row"),
-            (std::map<int64_t, std::set<std::string>>{{1, {"amx", "avx512bf16", "avx512vnni"}},
+            (std::map<int64_t, std::set<std::string>>{{1, {"amx", "avx512vbmi", "avx512vnni"}},
                                                       {4, {"amx", "avx512vnni"}},
                                                       {5, {"amx"}},
                                                       {512, {"amx"}}}));
   EXPECT_EQ(timed_variants("int8_row:dyn_row_sym"),
             (std::map<int64_t, std::set<std::string>>{
-                {1, {"amx", "avx512bf16"}}, {4, {"amx"}}, {5, {"amx"}}, {512, {"amx"}}}));
+                {1, {"amx", "avx512vbmi"}}, {4, {"amx"}}, {5, {"amx"}}, {512, {"amx"}}}));
 }
 
 // Of a float32 x: pairs of bfloat16 are likely to be refused.
