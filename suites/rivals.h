@@ -1,0 +1,14 @@
+// Of which implementations a plan that times only the best takes the first.
+#pragma once
+
+#include <string>
+
+#include "suites/case.h"
+
+namespace qcts {
+
+// The name of the group that `implementation` is in for this case: its provider's, or a part of it where no
+// list of variants can know which is faster.
+std::string rivals_of(const Case& c, const Implementation& implementation);
+
+}  // namespace qcts
