@@ -22,6 +22,7 @@ struct Int8Row {
 
   static int64_t group(const qcts_problem& p) { return p.k; }
   static int64_t scale_bytes(const qcts_problem&) { return 4 * kColumns; }
+  static float factor(const uint8_t*) { return 1; }
 
   static __m512 decode(const uint8_t* header, const uint8_t* at, int vector, int) {
     __m512i codes =

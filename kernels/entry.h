@@ -87,6 +87,17 @@ constexpr qcts_kernel linear_entry(const char* scheme, const char* variant, cons
   return linear_entry(scheme, variant, description, numerics_of_sums(accumulator), calls);
 }
 
+// An entry like `like`, whose calls are those of kEntryOf(problem): of a family whose members differ.
+template <const qcts_kernel& (*kEntryOf)(const qcts_problem&)>
+constexpr qcts_kernel entry_by_member(const qcts_kernel& like) {
+  qcts_kernel entry = like;
+  entry.workspace_bytes = [](const qcts_problem* p) { return kEntryOf(*p).workspace_bytes(p); };
+  entry.prepared_bytes = [](const qcts_problem* p) { return kEntryOf(*p).prepared_bytes(p); };
+  entry.prepare = [](const qcts_problem* p, void* prepared) { return kEntryOf(*p).prepare(p, prepared); };
+  entry.run = [](const qcts_problem* p) { return kEntryOf(*p).run(p); };
+  return entry;
+}
+
 // The problem without its activation policy: what the checks of planes and dtypes take.
 [[maybe_unused]] qcts_problem as_weight_only(const qcts_problem& problem) {
   qcts_problem copy = problem;

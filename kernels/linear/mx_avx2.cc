@@ -64,8 +64,13 @@ struct MxBytes : MxBlocks {
 
   [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector, int,
                                             __m256 (&out)[kWide]) {
-    out[0] = kFormat == Float8::e5m2 ? small_float<kFormat>(at + vector * kLanes)
-                                     : finite_small_float<kFormat>(at + vector * kLanes);
+    const uint8_t* codes = at + vector * kLanes;
+    if constexpr (kFormat == Float8::e5m2) {
+      const __m128i words = _mm_cvtepu8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes)));
+      out[0] = _mm256_cvtph_ps(_mm_slli_epi16(words, 8));
+    } else {
+      out[0] = finite_small_float<kFormat>(codes);
+    }
   }
   static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
     multiply_block<MxBytes>(frame, block, first_m, rows);
@@ -89,9 +94,12 @@ struct MxBytes : MxBlocks {
 constexpr const qcts_kernel& kMx = qcts_kernel_linear_mx_avx2;
 
 template <class Scheme>
-constexpr qcts_kernel kMxEntry = linear_of<kMx, Scheme>("mx", "", qcts::supports_problem<kMx>);
+constexpr qcts_kernel kMxEntry = linear_of<kMx, Scheme>(
+    "mx",
+    "64 columns a block, elements looked up or moved into floats for m <= 4, to a panel above; bound by "
+    "decoding, then by fma",
+    qcts::supports_problem<kMx>);
 
-// The element's kernel; every one has the same table entry but for these functions.
 const qcts_kernel& mx_entry(const qcts_problem& p) {
   if (qcts::scheme_name_has(p, "mxfp4")) return kMxEntry<Mxfp4>;
   if (qcts::scheme_name_has(p, "_e2m3")) return kMxEntry<MxBytes<Float8::e2m3>>;
@@ -100,23 +108,6 @@ const qcts_kernel& mx_entry(const qcts_problem& p) {
   return kMxEntry<MxBytes<Float8::e4m3>>;
 }
 
-uint64_t mx_workspace_bytes(const qcts_problem* p) { return mx_entry(*p).workspace_bytes(p); }
-uint64_t mx_prepared_bytes(const qcts_problem* p) { return mx_entry(*p).prepared_bytes(p); }
-qcts_status mx_prepare(const qcts_problem* p, void* prepared) { return mx_entry(*p).prepare(p, prepared); }
-qcts_status mx_run(const qcts_problem* p) { return mx_entry(*p).run(p); }
-
-constexpr qcts_kernel mx_kernel() {
-  qcts_kernel entry = kMxEntry<Mxfp4>;
-  entry.description =
-      "64 columns a block, elements looked up or moved into floats for m <= 4, to a panel above; bound by "
-      "decoding, then by fma";
-  entry.workspace_bytes = mx_workspace_bytes;
-  entry.prepared_bytes = mx_prepared_bytes;
-  entry.prepare = mx_prepare;
-  entry.run = mx_run;
-  return entry;
-}
-
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_mx_avx2 = mx_kernel();
+const qcts_kernel qcts_kernel_linear_mx_avx2 = qcts::entry_by_member<mx_entry>(kMxEntry<Mxfp4>);

@@ -88,26 +88,17 @@ qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
   return status;
 }
 
-constexpr qcts_kernel kNf4Narrow =
-    linear_of<qcts_kernel_linear_nf4_avx2, Nf4<false>>("nf4", "", nf4_supports);
-constexpr qcts_kernel kNf4Wide = linear_of<qcts_kernel_linear_nf4_avx2, Nf4<true>>("nf4", "", nf4_supports);
+template <bool kWideTable>
+constexpr qcts_kernel kNf4Entry = linear_of<qcts_kernel_linear_nf4_avx2, Nf4<kWideTable>>(
+    "nf4",
+    "64 columns a block, the file's table looked up in registers for m <= 4, to a panel above; bound by "
+    "decoding, then by fma",
+    nf4_supports);
 
-const qcts_kernel& nf4_entry(const qcts_problem& p) { return p.w_dtype == QCTS_BF16 ? kNf4Narrow : kNf4Wide; }
-
-qcts_status nf4_prepare(const qcts_problem* p, void* prepared) { return nf4_entry(*p).prepare(p, prepared); }
-qcts_status nf4_run(const qcts_problem* p) { return nf4_entry(*p).run(p); }
-
-constexpr qcts_kernel nf4_kernel() {
-  qcts_kernel entry = kNf4Narrow;  // both tables leave the same sizes
-  entry.description =
-      "64 columns a block, the file's table looked up in registers for m <= 4, to a panel above; bound by "
-      "decoding, "
-      "then by fma";
-  entry.prepare = nf4_prepare;
-  entry.run = nf4_run;
-  return entry;
+const qcts_kernel& nf4_entry(const qcts_problem& p) {
+  return p.w_dtype == QCTS_BF16 ? kNf4Entry<false> : kNf4Entry<true>;
 }
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_nf4_avx2 = nf4_kernel();
+const qcts_kernel qcts_kernel_linear_nf4_avx2 = qcts::entry_by_member<nf4_entry>(kNf4Entry<false>);

@@ -1,0 +1,55 @@
+// int4 weights with a scale and a floating zero a group, for the AVX-512 variants of `linear`, and for
+// nothing else: every function has internal linkage. y = sum over groups of scale * sum(x * code) + zero *
+// sum(x), plus bias, with codes from -8 to 7 (kernels/avx512_words.h). Scale and zero are kept out of the
+// inner loop: they act on the two sums of a group, and the sums of x are shared by all columns. A block of 64
+// columns: for each group its words, then 64 scales and 64 zeros in the weight's dtype.
+#pragma once
+
+#include "kernels/avx512_words.h"
+#include "kernels/int4_planes.h"
+
+namespace qcts::avx512 {
+namespace {
+
+alignas(64) constexpr float kInt4Floats[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+
+// A Source is one of kernels/int4_planes.h.
+template <class Source>
+struct Int4Words {
+  static constexpr int kStep = kWordStep, kBytesPerK = kWordBytesPerK;
+  static constexpr int64_t kHeaderBytes = 0;
+  static constexpr bool kHasZeros = true;
+
+  static int64_t group(const qcts_problem& p) { return p.group; }
+  static int64_t scale_bytes(const qcts_problem& p) { return 2 * kColumns * dtype_bytes(p.w_dtype); }
+  static float factor(const uint8_t*) { return 1; }
+
+  static __m512 decode(const uint8_t*, const uint8_t* at, int vector, int i) {
+    return look_up_words(kInt4Floats, at, vector, i);
+  }
+  static void scales(const qcts_problem& p, const uint8_t* at, int vector, __m512* scale, __m512* zero) {
+    const int64_t bytes = dtype_bytes(p.w_dtype);
+    *scale = load16(p.w_dtype, at + vector * kLanes * bytes);
+    *zero = load16(p.w_dtype, at + (kColumns + vector * kLanes) * bytes);
+  }
+  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Int4Words>(frame, block, first_m, rows);
+  }
+
+  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    const Source source(p);
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns,
+                  bytes = dtype_bytes(p.w_dtype);
+    for (int64_t g = 0; g < p.k / p.group; ++g, out += group_bytes<Int4Words>(p)) {
+      uint8_t* scales = out + p.group * kBytesPerK;
+      for (int64_t c = 0; c < columns; ++c) {
+        for (int64_t k = 0; k < p.group; ++k)
+          put_nibble(out, c, k, source.code(first_n + c, g * p.group + k));
+        source.copy_scales(g, first_n + c, scales + c * bytes, scales + (kColumns + c) * bytes);
+      }
+    }
+  }
+};
+
+}  // namespace
+}  // namespace qcts::avx512
