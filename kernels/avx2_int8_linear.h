@@ -146,7 +146,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   for (int64_t g = 0; g < count; ++g) {
     const uint8_t* at = codes + g * stride;
     for (int64_t line = scales_at; line < stride; line += 64)
-      prefetch(at + line, rows > 1 ? kFarBytes : static_cast<int>(stride));
+      _mm_prefetch(reinterpret_cast<const char*>(at + line + (rows > 1 ? kFarBytes : stride)), _MM_HINT_T0);
     for (int64_t pair = 0; pair < pairs; pair += most) {
       const Piece piece = {at + pair / Scheme::kStepPairs * Scheme::kStepBytes,
                            pairs - pair < most ? pairs - pair : most,

@@ -176,7 +176,7 @@ template <const qcts_kernel& kKernel, class Scheme>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description,
                                 qcts_status (*supports)(const qcts_problem*, char*, size_t)) {
   return linear_entry(scheme, "avx2", description, QCTS_F32,
-                      {supports, run_checked<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
+                      {supports, run_supported<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
                        prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
 }
 

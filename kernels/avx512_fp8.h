@@ -1,17 +1,18 @@
 // Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the AVX-512 variants of `linear`, and
 // for nothing else: every function has internal linkage. y = scale * sum(x * value(code)) + bias.
 //
-// m <= 4 is bound by reading one byte a weight, if decoding keeps up. A code's sign and seven low bits, moved
-// to a binary16's, are its value times 2^-8, subnormals included: a widening load, a shift and a mask for
-// half a vector, a conversion, a multiplication and the fused multiply-add for sixteen. (Moved to a float's,
-// the first three are for a whole one: m = 1 of 1024 x 4096 in cache, EPYC Zen 4, 359 us and by halves 264;
-// m = 2 316 and 335, m = 4 440 and 443.) NaN codes would cost three operations more; instead
+// m <= 4 is bound by decoding. A code's sign and seven low bits, moved to a binary16's, are its value times
+// 2^-8, subnormals included: a widening load, a shift and a mask for half a vector, a conversion, a
+// multiplication and the fused multiply-add for sixteen. (Moved to a float's, the first three are for a whole
+// one: in cache, EPYC Zen 4, m = 1 takes 1.36 times as long, m = 2 0.94 times, m = 4 as long.) NaN codes
+// would cost three operations more; instead
 // `prepare` turns the scale of a column that holds one into NaN, which is what every sum over that column is
 // anyway. Layout of a block of 64 columns: for each k one cache line, byte c of it column c, then 64 scales
 // (float32).
 #pragma once
 
 #include "kernels/avx512_linear.h"
+#include "kernels/sparse24_planes.h"
 
 namespace qcts::avx512 {
 namespace {
@@ -49,7 +50,7 @@ struct Fp8Row {
     });
   }
 
-  // Scales, then codes: part(n, first_k, last_k, put) calls put(k, code) for those that are not zero.
+  // part(n, first_k, last_k, put) calls put(k, code) for all codes but zeros, which may be left out.
   template <class Part>
   static void prepare_parts(const qcts_problem& p, int64_t first_n, uint8_t* out, const Part& part) {
     constexpr uint32_t kNan = 0x7FC00000;
@@ -66,21 +67,14 @@ struct Fp8Row {
   }
 };
 
-// Two of four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc); `prepare` puts zeros where none is,
+// Two of four k are stored (kernels/sparse24_planes.h); `prepare` puts zeros where none is,
 // and from there on this is fp8_row: one byte read a weight, of which the checkpoint has 5 / 8, and no
 // multiplication saved.
 struct Fp8Sparse24 : Fp8Row {
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    const auto* codes = static_cast<const uint8_t*>(in_plane(p, "qdata"));
-    const auto* metadata = static_cast<const uint8_t*>(in_plane(p, "sparse_metadata"));
+    const Sparse24Planes planes(p);
     prepare_parts(p, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
-      for (int64_t k = first_k; k < last_k; k += 4) {
-        const int64_t at = n * p.k + k;
-        const int places = metadata[at / 8] >> at % 8 & 15;
-        if (places == 0) continue;
-        if ((places & 3) != places >> 2) put(k + (places & 3), codes[at / 2]);  // of one place, the second
-        put(k + (places >> 2), codes[at / 2 + 1]);
-      }
+      planes.each_code(n, first_k, last_k, put);
     });
   }
 };

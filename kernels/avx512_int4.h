@@ -1,8 +1,9 @@
 // int4 weights with a scale and a floating zero a group, for the AVX-512 variants of `linear`, and for
 // nothing else: every function has internal linkage. y = sum over groups of scale * sum(x * code) + zero *
-// sum(x), plus bias, with codes from -8 to 7 (kernels/avx512_words.h). Scale and zero are kept out of the
-// inner loop: they act on the two sums of a group, and the sums of x are shared by all columns. A block of 64
-// columns: for each group its words, then 64 scales and 64 zeros in the weight's dtype.
+// sum(x), plus bias, with codes from -8 to 7, which are looked up (kernels/avx512_words.h). Scale and zero
+// are kept out of the inner loop: they act on the two sums of a group, and the sums of x are shared by all
+// columns. A block of 64 columns: for each group its words, then 64 scales and 64 zeros in the weight's
+// dtype.
 #pragma once
 
 #include "kernels/avx512_words.h"
@@ -28,7 +29,7 @@ struct Int4Words {
     return look_up_words(kInt4Floats, at, vector, i);
   }
   static void scales(const qcts_problem& p, const uint8_t* at, int vector, __m512* scale, __m512* zero) {
-    const int64_t bytes = dtype_bytes(p.w_dtype);
+    const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
     *scale = load16(p.w_dtype, at + vector * kLanes * bytes);
     *zero = load16(p.w_dtype, at + (kColumns + vector * kLanes) * bytes);
   }

@@ -132,9 +132,10 @@ template <class Scheme, int M, bool kFill>
       _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
       __m512i weight[kVectors];
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v)
+      for (int v = 0; v < kVectors; ++v) {
         weight[v] = kFill ? Scheme::decode(piece.block, codes, v, i) : panel[i][v];
-        // Once all are decoded: a store between them would have two that share a look-up do it twice.
+      }
+      // Once all are decoded: a store between them would have two that share a look-up do it twice.
 #pragma GCC unroll 4
       for (int v = 0; kFill && v < kVectors; ++v) panel[i][v] = weight[v];
 #pragma GCC unroll 8

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/bf16_codes.h"
+#include "kernels/sparse24_planes.h"
 
 namespace qcts::bf16 {
 namespace {
@@ -38,7 +39,7 @@ struct Fp8Row {
     });
   }
 
-  // Scales, then codes: part(n, first_k, last_k, put) calls put(k, code) for those that are not zero.
+  // part(n, first_k, last_k, put) calls put(k, code) for all codes but zeros, which may be left out.
   template <class Part>
   static void prepare_parts(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out,
                             const Part& part) {
@@ -56,24 +57,16 @@ struct Fp8Row {
   }
 };
 
-// Two of four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc); `prepare` puts zeros where none is,
+// Two of four k are stored (kernels/sparse24_planes.h); `prepare` puts zeros where none is,
 // and from there on this is fp8_row: one byte read a weight, of which the checkpoint has 5 / 8, and no
 // multiplication saved.
 template <class E4m3>
 struct Fp8Sparse24 : Fp8Row<E4m3> {
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
-    const auto* codes = static_cast<const uint8_t*>(in_plane(p, "qdata"));
-    const auto* metadata = static_cast<const uint8_t*>(in_plane(p, "sparse_metadata"));
+    const Sparse24Planes planes(p);
     Fp8Row<E4m3>::prepare_parts(p, layout, first_n, out,
                                 [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
-                                  for (int64_t k = first_k; k < last_k; k += 4) {
-                                    const int64_t at = n * p.k + k;
-                                    const int places = metadata[at / 8] >> at % 8 & 15;
-                                    if (places == 0) continue;
-                                    if ((places & 3) != places >> 2)
-                                      put(k + (places & 3), codes[at / 2]);  // of one place, the second
-                                    put(k + (places >> 2), codes[at / 2 + 1]);
-                                  }
+                                  planes.each_code(n, first_k, last_k, put);
                                 });
   }
 };

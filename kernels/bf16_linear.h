@@ -183,12 +183,6 @@ qcts_status supports_pairs(const qcts_problem* problem, char* why, size_t why_si
   const qcts_status status = check_problem(kKernel, problem, why, why_size);
   return status == QCTS_OK ? Engine::takes(*problem, why, why_size) : status;
 }
-// By the kernel's own supports(), which may ask for more than supports_pairs.
-template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
-qcts_status run_supported(const qcts_problem* problem) {
-  return kKernel.supports(problem, nullptr, 0) == QCTS_OK ? run_checked<kKernel, kRun>(problem)
-                                                          : QCTS_INVALID;
-}
 
 template <const qcts_kernel& kKernel, class Scheme, class Engine>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description) {

@@ -26,6 +26,13 @@ qcts_status run_checked(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
+// The same where the kernel's own supports() asks for more than check_problem().
+template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
+qcts_status run_supported(const qcts_problem* problem) {
+  return kKernel.supports(problem, nullptr, 0) == QCTS_OK ? run_checked<kKernel, kRun>(problem)
+                                                          : QCTS_INVALID;
+}
+
 // What an entry calls; no workspace and no prepared weight unless said.
 struct Calls {
   decltype(qcts_kernel::supports) supports;
@@ -87,7 +94,8 @@ constexpr qcts_kernel linear_entry(const char* scheme, const char* variant, cons
   return linear_entry(scheme, variant, description, numerics_of_sums(accumulator), calls);
 }
 
-// An entry like `like`, whose calls are those of kEntryOf(problem): of a family whose members differ.
+// An entry like `like` with its supports(), whose other calls, all of them there, are those of
+// kEntryOf(problem): of a family whose members differ.
 template <const qcts_kernel& (*kEntryOf)(const qcts_problem&)>
 constexpr qcts_kernel entry_by_member(const qcts_kernel& like) {
   qcts_kernel entry = like;

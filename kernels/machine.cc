@@ -180,7 +180,8 @@ uint64_t cache_bytes(const char* level) {
 
 // Whatever the mask: a processor's prefetchers do not change by it.
 WeightReading detect_weight_reading() {
-  if (const char* given = std::getenv("QCTS_WEIGHT_READING")) return weight_reading_named(given);
+  const char* given = std::getenv("QCTS_WEIGHT_READING");
+  if (given != nullptr && *given != '\0') return weight_reading_named(given);
   uint32_t highest = 0, vendor[3] = {}, leaf7[4] = {};
   __get_cpuid(0, &highest, &vendor[0], &vendor[2], &vendor[1]);
   __get_cpuid_count(7, 0, &leaf7[0], &leaf7[1], &leaf7[2], &leaf7[3]);

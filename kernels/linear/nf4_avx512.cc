@@ -32,7 +32,8 @@ struct Nf4 {
     return look_up_words(header, at, vector, i);
   }
   static void scales(const qcts_problem& p, const uint8_t* at, int vector, __m512* scale, __m512*) {
-    *scale = load16(p.w_dtype, at + vector * kLanes * qcts::dtype_bytes(p.w_dtype));
+    const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
+    *scale = load16(p.w_dtype, at + vector * kLanes * bytes);
   }
   static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
     multiply_block<Nf4>(frame, block, first_m, rows);

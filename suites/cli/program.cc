@@ -91,12 +91,14 @@ int run_program(int argc, char** argv) {
     std::cerr << app.help();
     return kWrongUsage;
   }
-  try {
-    machine();  // a word of the environment that nobody knows is wrong usage, as one of the line is
-  } catch (const std::exception& error) {
-    std::cerr << "qcts: " << error.what() << "\n";
-    return kWrongUsage;
-  }
+  // Before any command begins: a way of reading weights that nobody knows is wrong usage.
+  app.parse_complete_callback([] {
+    try {
+      machine();
+    } catch (const std::runtime_error& error) {
+      throw CLI::ValidationError("environment", error.what());
+    }
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
