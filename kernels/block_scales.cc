@@ -191,16 +191,43 @@ namespace {
 int64_t tiles_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
 // Calls move(offset among the tiles, offset in the plain rows, scales that lie side by side in both: at most
-// 4).
+// 4) for rows [first, last).
 template <class Move>
-void for_each_run(const ScaleShape& shape, const Move& move) {
+void for_each_run(const ScaleShape& shape, int64_t first, int64_t last, const Move& move) {
   const int64_t across = tiles_of(shape.cols, 4);
-  for (int64_t row = 0; row < shape.rows; ++row)
-    for (int64_t col = 0; col < shape.cols; col += 4) {
-      const int64_t tile = row / 128 * across + col / 4;
-      move(512 * tile + row % 32 * 16 + row % 128 / 32 * 4, row * shape.cols + col,
-           static_cast<size_t>(shape.cols - col < 4 ? shape.cols - col : 4));
-    }
+  for (int64_t row = first; row < last; ++row) {
+    const int64_t at = row / 128 * across * 512 + row % 32 * 16 + row % 128 / 32 * 4, from = row * shape.cols;
+    int64_t col = 0;
+    for (; col + 4 <= shape.cols; col += 4) move(at + 128 * col, from + col, 4);
+    if (col < shape.cols) move(at + 128 * col, from + col, static_cast<size_t>(shape.cols - col));
+  }
+}
+
+struct ScaleMove {
+  ScaleShape shape;
+  const char* from;
+  char* to;
+};
+[[gnu::always_inline]] inline void copy_run(char* to, const char* from, size_t count) {
+  count == 4 ? std::memcpy(to, from, 4) : std::memcpy(to, from, count);
+}
+
+// Rows of scales, multiples of 128 but for the last.
+void swizzle_rows(void* context, int64_t first, int64_t last) {
+  const ScaleMove& task = *static_cast<const ScaleMove*>(context);
+  const int64_t row_bytes = 512 * tiles_of(task.shape.cols, 4);
+  if (last % 128 != 0 || task.shape.cols % 4 != 0)
+    std::memset(task.to + first / 128 * row_bytes, 0,
+                static_cast<size_t>(tiles_of(last - first, 128) * row_bytes));
+  for_each_run(task.shape, first, last, [&](int64_t to, int64_t from, size_t count) {
+    copy_run(task.to + to, task.from + from, count);
+  });
+}
+void unswizzle_rows(void* context, int64_t first, int64_t last) {
+  const ScaleMove& task = *static_cast<const ScaleMove*>(context);
+  for_each_run(task.shape, first, last, [&](int64_t from, int64_t to, size_t count) {
+    copy_run(task.to + to, task.from + from, count);
+  });
 }
 
 }  // namespace
@@ -209,17 +236,14 @@ int64_t swizzled_bytes(const ScaleShape& shape) {
   return 512 * tiles_of(shape.rows, 128) * tiles_of(shape.cols, 4);
 }
 
-void swizzle_scales(const ScaleShape& shape, const void* plain, void* tiles) {
-  std::memset(tiles, 0, static_cast<size_t>(swizzled_bytes(shape)));
-  for_each_run(shape, [&](int64_t to, int64_t from, size_t count) {
-    std::memcpy(static_cast<char*>(tiles) + to, static_cast<const char*>(plain) + from, count);
-  });
+void swizzle_scales(uint32_t threads, const ScaleShape& shape, const void* plain, void* tiles) {
+  ScaleMove task = {shape, static_cast<const char*>(plain), static_cast<char*>(tiles)};
+  parallel_for(threads, shape.rows, 128, swizzle_rows, &task);
 }
 
-void unswizzle_scales(const ScaleShape& shape, const void* tiles, void* plain) {
-  for_each_run(shape, [&](int64_t from, int64_t to, size_t count) {
-    std::memcpy(static_cast<char*>(plain) + to, static_cast<const char*>(tiles) + from, count);
-  });
+void unswizzle_scales(uint32_t threads, const ScaleShape& shape, const void* tiles, void* plain) {
+  ScaleMove task = {shape, static_cast<const char*>(tiles), static_cast<char*>(plain)};
+  parallel_for(threads, shape.rows, 128, unswizzle_rows, &task);
 }
 
 uint16_t e8m0_as_bf16(uint8_t code) {

@@ -71,7 +71,7 @@ struct ScaleShape {
   int64_t rows, cols;
 };
 int64_t swizzled_bytes(const ScaleShape& shape);
-void swizzle_scales(const ScaleShape& shape, const void* plain, void* tiles);
-void unswizzle_scales(const ScaleShape& shape, const void* tiles, void* plain);
+void swizzle_scales(uint32_t threads, const ScaleShape& shape, const void* plain, void* tiles);
+void unswizzle_scales(uint32_t threads, const ScaleShape& shape, const void* tiles, void* plain);
 
 }  // namespace qcts

@@ -76,11 +76,11 @@ TEST(BlockScales, TilesComeBackAndPadWithZeros) {
   ASSERT_EQ(swizzled_bytes(shape), 512 * 2 * 2);
   std::string plain, back(780, '\0'), tiles(2048, 'x');
   for (int i = 0; i < 780; ++i) plain += static_cast<char>(1 + i % 250);
-  swizzle_scales(shape, plain.data(), tiles.data());
+  swizzle_scales(2, shape, plain.data(), tiles.data());
   EXPECT_EQ(std::count(tiles.begin(), tiles.end(), '\0'), 2048 - 780);
   EXPECT_EQ(tiles[33 % 32 * 16 + 1 * 4 + 2], plain[33 * 6 + 2]);  // row 33, column 2
   EXPECT_EQ(tiles[512 * 3 + 1 * 16 + 1], plain[129 * 6 + 5]);     // row 129, column 5
-  unswizzle_scales(shape, tiles.data(), back.data());
+  unswizzle_scales(2, shape, tiles.data(), back.data());
   EXPECT_EQ(back, plain);
 }
 

@@ -8,7 +8,7 @@ void unpack_nvfp4(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   const qcts::ScaleShape scales = {p.n, p.k / 16};
   qcts::copy_planes_but(p, "scale");
-  qcts::unswizzle_scales(scales, qcts::in_plane(p, "scale"), qcts::out_plane(p, "scale"));
+  qcts::unswizzle_scales(p.threads, scales, qcts::in_plane(p, "scale"), qcts::out_plane(p, "scale"));
 }
 
 }  // namespace
