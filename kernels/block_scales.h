@@ -66,7 +66,7 @@ using Nvfp4Rows = void (*)(const qcts_problem& problem, const float* whole, int6
 void quantize_nvfp4(const qcts_problem& problem, Largest largest, Nvfp4Rows rows);
 
 // Scales [rows, cols] of a byte each, and tiles of 128 x 4 padded with zeros, whose 512 bytes stand as 32 x
-// 16 (torchao 0.18 mx_formats/utils.py, to_blocked).
+// 16 (torchao 0.18 mx_formats/utils.py, to_blocked). `threads`: the most that a call may use.
 struct ScaleShape {
   int64_t rows, cols;
 };
