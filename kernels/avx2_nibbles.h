@@ -10,7 +10,7 @@
 #pragma once
 
 #include "kernels/avx2_linear.h"
-#include "kernels/block_scales.h"
+#include "kernels/block_planes.h"
 
 namespace qcts::avx2 {
 namespace {

@@ -38,17 +38,7 @@ struct Int4Words {
   }
 
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    const Source source(p);
-    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns,
-                  bytes = dtype_bytes(p.w_dtype);
-    for (int64_t g = 0; g < p.k / p.group; ++g, out += group_bytes<Int4Words>(p)) {
-      uint8_t* scales = out + p.group * kBytesPerK;
-      for (int64_t c = 0; c < columns; ++c) {
-        for (int64_t k = 0; k < p.group; ++k)
-          put_nibble(out, c, k, source.code(first_n + c, g * p.group + k));
-        source.copy_scales(g, first_n + c, scales + c * bytes, scales + (kColumns + c) * bytes);
-      }
-    }
+    put_int4_groups(Source(p), first_n, group_bytes<Int4Words>(p), p.group * kBytesPerK, put_nibble, out);
   }
 };
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/avx512_linear.h"
-#include "kernels/block_scales.h"
+#include "kernels/block_planes.h"
 
 namespace qcts::avx512 {
 namespace {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernels/avx512_linear.h"
+#include "kernels/block_planes.h"
 
 namespace qcts::avx512 {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/bf16_linear.h"
-#include "kernels/block_scales.h"
+#include "kernels/block_planes.h"
 
 namespace qcts::bf16 {
 namespace {

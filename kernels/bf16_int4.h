@@ -34,17 +34,8 @@ struct Int4Linear {
   static void specialize(const uint8_t*, const auto& use) { use(Int4Linear()); }
 
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
-    const Source source(p);
-    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns,
-                  bytes = dtype_bytes(p.w_dtype);
-    for (int64_t g = 0; g < p.k / p.group; ++g, out += layout.group_bytes) {
-      uint8_t* scales = out + layout.padded_group * kBytesPerK;
-      for (int64_t c = 0; c < columns; ++c) {
-        for (int64_t k = 0; k < p.group; ++k)
-          put_nibble(out, c, k, source.code(first_n + c, g * p.group + k));
-        source.copy_scales(g, first_n + c, scales + c * bytes, scales + (kColumns + c) * bytes);
-      }
-    }
+    put_int4_groups(Source(p), first_n, layout.group_bytes, layout.padded_group * kBytesPerK, put_nibble,
+                    out);
   }
 };
 

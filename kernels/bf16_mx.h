@@ -11,29 +11,13 @@ namespace qcts::bf16 {
 namespace {
 
 constexpr int kBlockK = 32;
-constexpr uint16_t kNan = 0x7FC0;
 
-// An Element has kStep, kBytesPerK, decode(), and
-//   put(qdata, at, group, column)    32 elements of a column; true where one is NaN
 template <class Element>
 struct MxBlocks : NarrowScales {
   static constexpr int64_t kHeaderBytes = 0;
   static int64_t group(const qcts_problem&) { return kBlockK; }
   static float factor(const uint8_t*) { return 1; }
   static void specialize(const uint8_t*, const auto& use) { use(Element()); }
-
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
-    const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata"));
-    const auto* scales = static_cast<const uint8_t*>(in_plane(p, "scale"));
-    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-    for (int64_t g = 0; g < p.k / kBlockK; ++g, out += layout.group_bytes)
-      for (int64_t c = 0; c < columns; ++c) {
-        const int64_t at = (first_n + c) * p.k + g * kBlockK;
-        const bool nan = Element::put(qdata, at, out, c);
-        const uint16_t scale = nan ? kNan : e8m0_as_bf16(scales[at / kBlockK]);
-        std::memcpy(out + kBlockK * Element::kBytesPerK + 2 * c, &scale, 2);
-      }
-  }
 };
 
 struct Mxfp4 : MxBlocks<Mxfp4> {
@@ -41,12 +25,8 @@ struct Mxfp4 : MxBlocks<Mxfp4> {
   [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int pair) {
     return look_up_nibbles(kE2m1Table, at, vector, pair);
   }
-  static bool put(const uint8_t* qdata, int64_t at, uint8_t* group, int64_t column) {
-    for (int64_t k = 0; k < kBlockK; ++k) {
-      const uint8_t pair = qdata[(at + k) / 2];
-      put_nibble(group, column, k, k % 2 == 0 ? pair & 15u : pair >> 4);
-    }
-    return false;
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+    put_blocks(Mxfp4Planes(p), first_n, layout.group_bytes, put_nibble, out);
   }
 };
 
@@ -56,10 +36,8 @@ struct Mxfp8 : MxBlocks<Mxfp8<E4m3>> {
   [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int) {
     return E4m3::pairs(at, vector);
   }
-  static bool put(const uint8_t* qdata, int64_t at, uint8_t* group, int64_t column) {
-    bool nan = false;
-    for (int64_t k = 0; k < kBlockK; ++k) nan |= put_e4m3<E4m3>(group, column, k, qdata[at + k]);
-    return nan;
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+    put_mx_bytes(p, first_n, layout.group_bytes, put_e4m3<E4m3>, out);
   }
 };
 

@@ -109,6 +109,13 @@ void nf4_bounds(uint32_t dtype, const float* values, float* bounds) {
   }
 }
 
+void nf4_put_scaler(const Nf4ScalerPlanes& planes, int64_t block, void* to) {
+  const uint32_t dtype = planes.dtype;
+  const float factor = scalar::load(dtype, planes.factors, block / kNf4Scalers);
+  const float centred = scalar::round_to(dtype, static_cast<float>(planes.codes[block]) / factor);
+  scalar::store(dtype, to, 0, centred + scalar::load(dtype, planes.mean, 0));
+}
+
 uint64_t nf4_workspace_bytes(const qcts_problem* problem) {
   return static_cast<uint64_t>(blocks_of(*problem)) * sizeof(float);
 }

@@ -1,4 +1,4 @@
-// NF4 weights (reference/schemes/nf4.cc): what the variants of quantize do once a tensor or once an odd
+// NF4 weights (reference/schemes/nf4.cc): what variants do once a tensor, or once a
 // block. Ordinary functions, compiled once for the baseline processor.
 #pragma once
 
@@ -36,6 +36,15 @@ uint8_t nf4_nearest(uint32_t dtype, const float* values, float value);
 // bounds[c], c < 15: the least float that, rounded to the weight's dtype, is nearer to values[c + 1] than to
 // values[c]. Codes grow with what they stand for, so that a code is the number of bounds that are not above.
 void nf4_bounds(uint32_t dtype, const float* values, float* bounds);
+
+// A weight's scalers as the planes have them: of `dtype` like the factors, one for kNf4Scalers, and the mean.
+struct Nf4ScalerPlanes {
+  uint32_t dtype;
+  const int8_t* codes;
+  const void *factors, *mean;
+};
+// That of a block, to `to` in dtype: its code by its factor, rounded to dtype, plus the mean.
+void nf4_put_scaler(const Nf4ScalerPlanes& planes, int64_t block, void* to);
 
 // Blocks [first, last): their codes and scalers. Then blocks [first, last) of scalers: factors and codes.
 using Nf4Range = void (*)(const Nf4Task& task, int64_t first, int64_t last);

@@ -27,11 +27,6 @@ struct MxBlocks {
   static void scales(const qcts_problem&, const uint8_t* at, float* scale, float*) {
     widen_scales(QCTS_BF16, at, scale);
   }
-  static void put_scale(const qcts_problem& p, int64_t n, int64_t g, bool nan, uint8_t* to) {
-    const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
-    const uint16_t scale = nan ? 0x7FC0 : qcts::e8m0_as_bf16(scales[n * (p.k / kBlockK) + g]);
-    std::memcpy(to, &scale, 2);
-  }
 };
 
 struct Mxfp4 : MxBlocks {
@@ -46,15 +41,7 @@ struct Mxfp4 : MxBlocks {
     multiply_block<Mxfp4>(frame, block, first_m, rows);
   }
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    const auto* pairs = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
-    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-    for (int64_t g = 0; g < p.k / kBlockK; ++g, out += group_bytes<Mxfp4>(p))
-      for (int64_t c = 0; c < columns; ++c) {
-        const uint8_t* from = pairs + ((first_n + c) * p.k + g * kBlockK) / 2;
-        for (int64_t k = 0; k < kBlockK; ++k)
-          put_nibble(out, c, k, k % 2 == 0 ? from[k / 2] & 15u : from[k / 2] >> 4);
-        put_scale(p, first_n + c, g, false, out + kBlockK * kBytesPerK + 2 * c);
-      }
+    qcts::put_blocks(qcts::Mxfp4Planes(p), first_n, group_bytes<Mxfp4>(p), put_nibble, out);
   }
 };
 
@@ -76,18 +63,11 @@ struct MxBytes : MxBlocks {
     multiply_block<MxBytes>(frame, block, first_m, rows);
   }
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    const auto* codes = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
-    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-    for (int64_t g = 0; g < p.k / kBlockK; ++g, out += group_bytes<MxBytes>(p))
-      for (int64_t c = 0; c < columns; ++c) {
-        const uint8_t* from = codes + (first_n + c) * p.k + g * kBlockK;
-        bool nan = false;
-        for (int64_t k = 0; k < kBlockK; ++k) {
-          out[k * kColumns + c] = from[k];
-          nan |= kFormat == Float8::e4m3 && (from[k] & 0x7F) == 0x7F;
-        }
-        put_scale(p, first_n + c, g, nan, out + kBlockK * kBytesPerK + 2 * c);
-      }
+    const auto put = [](uint8_t* group, int64_t column, int64_t k, uint8_t code) {
+      group[k * kColumns + column] = code;
+      return kFormat == Float8::e4m3 && (code & 0x7F) == 0x7F;
+    };
+    qcts::put_mx_bytes(p, first_n, group_bytes<MxBytes>(p), put, out);
   }
 };
 

@@ -13,10 +13,6 @@ using namespace qcts::avx512;
 using qcts::SmallFloat;
 
 constexpr int kBlockK = 32;
-constexpr uint16_t kNan = 0x7FC0;
-
-// An Element has kStep, kBytesPerK, decode(), and
-//   put(qdata, at, group, column)    32 elements of a column; true where one is NaN
 template <class Element>
 struct MxBlocks : NarrowScales {
   static constexpr int64_t kHeaderBytes = 0;
@@ -25,19 +21,6 @@ struct MxBlocks : NarrowScales {
   static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
     multiply_block<Element>(frame, block, first_m, rows);
   }
-
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
-    const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
-    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-    for (int64_t g = 0; g < p.k / kBlockK; ++g, out += group_bytes<Element>(p))
-      for (int64_t c = 0; c < columns; ++c) {
-        const int64_t at = (first_n + c) * p.k + g * kBlockK;
-        const bool nan = Element::put(qdata, at, out, c);
-        const uint16_t scale = nan ? kNan : qcts::e8m0_as_bf16(scales[at / kBlockK]);
-        std::memcpy(out + kBlockK * Element::kBytesPerK + 2 * c, &scale, 2);
-      }
-  }
 };
 
 struct Mxfp4 : MxBlocks<Mxfp4> {
@@ -45,12 +28,8 @@ struct Mxfp4 : MxBlocks<Mxfp4> {
   static __m512 decode(const uint8_t*, const uint8_t* at, int vector, int i) {
     return look_up_words(kE2m1Floats, at, vector, i);
   }
-  static bool put(const uint8_t* qdata, int64_t at, uint8_t* group, int64_t column) {
-    for (int64_t k = 0; k < kBlockK; ++k) {
-      const uint8_t pair = qdata[(at + k) / 2];
-      put_nibble(group, column, k, k % 2 == 0 ? pair & 15u : pair >> 4);
-    }
-    return false;
+  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    qcts::put_blocks(qcts::Mxfp4Planes(p), first_n, group_bytes<Mxfp4>(p), put_nibble, out);
   }
 };
 
@@ -88,13 +67,12 @@ struct MxBytes : MxBlocks<MxBytes<kFormat>> {
     return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(
         _mm512_castps_si512(magnitudes), _mm512_slli_epi32(wide, 26), _mm512_set1_epi32(INT32_MIN), 0xF8));
   }
-  static bool put(const uint8_t* qdata, int64_t at, uint8_t* group, int64_t column) {
-    bool nan = false;
-    for (int64_t k = 0; k < kBlockK; ++k) {
-      group[k * kColumns + column] = qdata[at + k];
-      nan |= kFormat == SmallFloat::e4m3 && (qdata[at + k] & 0x7F) == 0x7F;
-    }
-    return nan;
+  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    const auto put = [](uint8_t* group, int64_t column, int64_t k, uint8_t code) {
+      group[k * kColumns + column] = code;
+      return kFormat == SmallFloat::e4m3 && (code & 0x7F) == 0x7F;
+    };
+    qcts::put_mx_bytes(p, first_n, group_bytes<MxBytes>(p), put, out);
   }
 };
 

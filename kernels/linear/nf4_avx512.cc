@@ -10,16 +10,6 @@ using namespace qcts::avx512;
 
 constexpr int kNf4BlockK = 64;
 
-float nf4_element(uint32_t dtype, const void* array, int64_t index) {
-  return _mm_cvtss_f32(_mm512_castps512_ps128(
-      load_some(dtype, static_cast<const char*>(array) + index * qcts::dtype_bytes(dtype), 1)));
-}
-float nf4_rounded(uint32_t dtype, float value) {
-  char element[4];
-  store_some(dtype, element, _mm512_set1_ps(value), 1);
-  return nf4_element(dtype, element, 0);
-}
-
 struct Nf4 {
   static constexpr int kStep = kWordStep, kBytesPerK = kWordBytesPerK;
   static constexpr int64_t kHeaderBytes = 64;
@@ -39,26 +29,9 @@ struct Nf4 {
     multiply_block<Nf4>(frame, block, first_m, rows);
   }
 
-  static float scaler(const qcts_problem& p, int64_t block) {
-    const auto* scalers = static_cast<const int8_t*>(qcts::in_plane(p, "quantized_scalers"));
-    const float factor = nf4_element(p.w_dtype, qcts::in_plane(p, "quantization_factor"), block / 256);
-    const float centred = nf4_rounded(p.w_dtype, static_cast<float>(scalers[block]) / factor);
-    return centred + nf4_element(p.w_dtype, qcts::in_plane(p, "scaler_mean"), 0);  // rounded as it is stored
-  }
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    const auto* pairs = static_cast<const uint8_t*>(qcts::in_plane(p, "quantized_data"));
-    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns,
-                  bytes = qcts::dtype_bytes(p.w_dtype);
     _mm512_storeu_ps(out, load16(p.w_dtype, qcts::in_plane(p, "nf4")));
-    out += kHeaderBytes;
-    for (int64_t g = 0; g < p.k / kNf4BlockK; ++g, out += group_bytes<Nf4>(p))
-      for (int64_t c = 0; c < columns; ++c) {
-        const int64_t at = (first_n + c) * p.k + g * kNf4BlockK;
-        for (int64_t k = 0; k < kNf4BlockK; ++k)
-          put_nibble(out, c, k, k % 2 == 0 ? pairs[(at + k) / 2] >> 4 : pairs[(at + k) / 2] & 15u);
-        store_some(p.w_dtype, out + kNf4BlockK * kBytesPerK + c * bytes,
-                   _mm512_set1_ps(scaler(p, at / kNf4BlockK)), 1);
-      }
+    qcts::put_blocks(qcts::Nf4Planes(p), first_n, group_bytes<Nf4>(p), put_nibble, out + kHeaderBytes);
   }
 };
 

@@ -40,21 +40,9 @@ struct Nvfp4 {
   }
 
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    const auto* pairs = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
-    const auto* scales = static_cast<const uint8_t*>(qcts::in_plane(p, "scale"));
-    const void* given = qcts::in_plane(p, "per_tensor_scale");
-    const float one = 1;
-    std::memcpy(out, given != nullptr ? given : &one, 4);
-    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-    out += kHeaderBytes;
-    for (int64_t g = 0; g < p.k / kBlockK; ++g, out += group_bytes<Nvfp4>(p))
-      for (int64_t c = 0; c < columns; ++c) {
-        const int64_t at = (first_n + c) * p.k + g * kBlockK;
-        for (int64_t k = 0; k < kBlockK; ++k)
-          put_nibble(out, c, k, k % 2 == 0 ? pairs[(at + k) / 2] & 15u : pairs[(at + k) / 2] >> 4);
-        const uint16_t scale = qcts::e4m3_as_bf16(scales[at / kBlockK]);
-        std::memcpy(out + kBlockK * kBytesPerK + 2 * c, &scale, 2);
-      }
+    const qcts::Nvfp4Planes planes(p);
+    planes.put_whole_scale(out);
+    qcts::put_blocks(planes, first_n, group_bytes<Nvfp4>(p), put_nibble, out + kHeaderBytes);
   }
 };
 
