@@ -148,20 +148,23 @@ template <int64_t kBytes>
   }
 }
 
-// The codes of a group's `count` elements of kBytes each. pairs_of(from): two codes a 16-bit lane of 32
-// elements, 0-7 16-23 | 8-15 24-31.
-template <int64_t kBytes, class Pairs>
+// The codes of a group's `count` elements of kBytes each, every byte of them xor kFlip. pairs_of(from): two
+// codes a 16-bit lane of 32 elements, 0-7 16-23 | 8-15 24-31.
+template <int64_t kBytes, uint8_t kFlip = 0, class Pairs>
 [[gnu::always_inline]] inline void quantize_by_32(const char* at, int64_t row_bytes, int64_t count,
                                                   const Pairs& pairs_of, uint8_t* out) {
+  const auto joined = [](__m256i a, __m256i b) {
+    return _mm256_xor_si256(join_pairs(a, b), _mm256_set1_epi8(static_cast<char>(kFlip)));
+  };
   int64_t i = 0;
   for (; i + 64 <= count; i += 64) {
     fetch_rows<64 * kBytes>(at + i * kBytes, row_bytes);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i / 2),
-                        join_pairs(pairs_of(at + i * kBytes), pairs_of(at + (i + 32) * kBytes)));
+                        joined(pairs_of(at + i * kBytes), pairs_of(at + (i + 32) * kBytes)));
   }
   const auto thirty_two = [&](const char* from) {
     const __m256i pairs = pairs_of(from);
-    return _mm256_castsi256_si128(join_pairs(pairs, pairs));
+    return _mm256_castsi256_si128(joined(pairs, pairs));
   };
   if (i + 32 <= count) {
     fetch_rows<32 * kBytes>(at + i * kBytes, row_bytes);

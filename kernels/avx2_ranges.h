@@ -91,7 +91,8 @@ Ends ends_one_by_one(const char* at, int64_t count, int64_t group) {
 }
 
 // Eight groups of 16-bit floats, multiples of 16. True unless all of a group have one sign: then one end is
-// wanting.
+// wanting. Inlined where `group` is a constant, that the loop be unrolled: quantize of int4, 1.05 times as
+// fast (EPYC Zen 4, 4096 x 4096, one thread).
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline bool ends_of_eight(const char* at, int64_t group, Ends* ends) {
   const auto signed_max = [](__m256i a, __m256i b) { return _mm256_max_epi16(a, b); };
@@ -100,6 +101,7 @@ template <uint32_t kDtype>
   for (int g = 0; g < kLanes; ++g) {
     const auto* from = reinterpret_cast<const __m256i*>(at + g * group * 2);
     __m256i top = _mm256_loadu_si256(from), bottom = top;
+#pragma GCC unroll 8
     for (int64_t i = 1; i < group / 16; ++i) {
       const __m256i words = _mm256_loadu_si256(from + i);
       top = signed_max(top, words);
@@ -117,7 +119,11 @@ template <class Parts, uint32_t kDtype>
   constexpr int64_t kShort = 128;  // longer ones alone are as quick
   if constexpr (kDtype != QCTS_F32) {
     Ends ends;
-    if (count >= kLanes && group % 16 == 0 && group <= kShort && ends_of_eight<kDtype>(at, group, &ends))
+    if (count >= kLanes && group % 16 == 0 && group <= kShort &&
+        (group == kShort ? ends_of_eight<kDtype>(at, kShort, &ends)
+         : group == 64   ? ends_of_eight<kDtype>(at, 64, &ends)
+         : group == 32   ? ends_of_eight<kDtype>(at, 32, &ends)
+                         : ends_of_eight<kDtype>(at, group, &ends)))
       return ends;
   }
   return ends_one_by_one<Parts, kDtype>(at, count, group);
