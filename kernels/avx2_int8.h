@@ -7,25 +7,25 @@
 #include <math.h>
 
 #include "kernels/avx2.h"
+#include "kernels/int8_x.h"
 
 namespace qcts::avx2 {
 namespace {
 
-struct RowScale {
-  float scale;
-  int32_t zero_point;
-};
 struct RowRecipe {
   uint32_t dtype;  // of x
   bool asymmetric;
-  bool in_dtype;        // every step is rounded to dtype, and the least scale is dtype's smallest normal
-  bool to_127 = false;  // symmetric, codes -127 .. 127, and the least scale is 1e-5
+  bool in_dtype;          // every step is rounded to dtype, and the least scale is dtype's smallest normal
+  bool to_127 = false;    // symmetric, codes -127 .. 127, and the least scale is 1e-5
+  bool is_given = false;  // none is looked for
+  RowScale given = {};
 };
 
-// `policy`: one of int8_row's.
-[[maybe_unused]] RowRecipe int8_row_recipe(uint32_t dtype, const char* policy) {
-  const bool to_127 = std::strcmp(policy, "dyn_row_sym_127") == 0;
-  return {dtype, std::strcmp(policy, "dyn_row_asym") == 0, to_127 && dtype == QCTS_BF16, to_127};
+// Of p's policy, one of int8_row's. A given scale is to be filled in.
+[[maybe_unused]] RowRecipe int8_row_recipe(const qcts_problem& p) {
+  const bool to_127 = std::strcmp(p.activation, "dyn_row_sym_127") == 0;
+  return {p.x_dtype, std::strcmp(p.activation, "dyn_row_asym") == 0, to_127 && p.x_dtype == QCTS_BF16, to_127,
+          has_given_scale(p.activation)};
 }
 [[maybe_unused]] __m256 round8(uint32_t dtype, __m256 value) {
   if (dtype == QCTS_F16) return _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
@@ -86,7 +86,7 @@ struct Range {
 }
 
 [[maybe_unused]] RowScale row_scale(const RowRecipe& recipe, const char* row, int64_t k_count) {
-  return scale_of(recipe, range_of(recipe.dtype, row, k_count));
+  return recipe.is_given ? recipe.given : scale_of(recipe, range_of(recipe.dtype, row, k_count));
 }
 
 // Codes of eight elements, as int32; NaN becomes 0.

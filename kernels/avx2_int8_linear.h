@@ -261,7 +261,7 @@ void prepare_blocks(void* context, int64_t first, int64_t last) {
 
 template <class Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
-  return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
+  return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p) + kGivenBytes);
 }
 template <class Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
@@ -286,8 +286,9 @@ qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_s
 template <const qcts_kernel& kKernel, class Scheme>
 qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
   qcts_problem copy = as_weight_only(*problem);
-  if (check_prepare(kKernel, &copy) != QCTS_OK) return QCTS_INVALID;
+  if (check_prepare(kKernel, &copy) != QCTS_OK || !gives_scale(kKernel, *problem)) return QCTS_INVALID;
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
+  keep_given_scale(*problem, static_cast<uint8_t*>(prepared) + blocks(copy) * block_bytes<Scheme>(copy));
   copy.prepared = prepared;
   parallel_for(copy.threads, blocks(copy), 1, prepare_blocks<Scheme>, &copy);
   return QCTS_OK;
@@ -302,8 +303,9 @@ qcts_status run_checked(const qcts_problem* problem) {
   auto* x = static_cast<int16_t*>(copy.workspace);
   auto* x_sums = reinterpret_cast<int32_t*>(x + copy.m * padded_k<Scheme>(copy));
   auto* rows = reinterpret_cast<RowScale*>(x_sums + copy.m * groups<Scheme>(copy));
-  Frame frame = {
-      &copy, static_cast<const uint8_t*>(copy.prepared), x, x_sums, rows, Scheme::recipe(*problem)};
+  const auto* prepared = static_cast<const uint8_t*>(copy.prepared);
+  Frame frame = {&copy, prepared, x, x_sums, rows, Scheme::recipe(*problem)};
+  frame.recipe.given = kept_scale(prepared + blocks(copy) * block_bytes<Scheme>(copy));
   parallel_for(copy.threads, copy.m, 4, quantize_rows<Scheme>, &frame);
   parallel_for(copy.threads, blocks(copy), 1, multiply_blocks<Scheme>, &frame);
   return QCTS_OK;

@@ -51,7 +51,7 @@ template <uint32_t kDtype>
 // Codes of `count` elements from first_k on; returns their sum.
 template <uint32_t kDtype, bool kInDtype>
 int32_t codes_of_part(const avx2::RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
-                      avx2::RowScale chosen, int8_t* codes) {
+                      RowScale chosen, int8_t* codes) {
   const __m512 reciprocal = _mm512_set1_ps(avx2::reciprocal_of(recipe, chosen.scale));
   const __m512 zero_point = _mm512_set1_ps(static_cast<float>(chosen.zero_point));
   const __m512 least = _mm512_set1_ps(recipe.to_127 ? -127 : -128), most = _mm512_set1_ps(127);
@@ -90,7 +90,7 @@ struct RowsToInt8 {
   }
 
   static int32_t quantize_part(const avx2::RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
-                               avx2::RowScale chosen, int8_t* codes) {
+                               RowScale chosen, int8_t* codes) {
     if (recipe.dtype == QCTS_F32)
       return codes_of_part<QCTS_F32, false>(recipe, row, first_k, count, chosen, codes);
     if (recipe.dtype == QCTS_F16)

@@ -120,6 +120,7 @@ qcts_status supports_policy(const qcts_problem* problem, char* why, size_t why_s
   if (!lists_policy(kKernel.scheme, problem->activation))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
                   problem->activation == nullptr ? "NULL" : problem->activation);
+  if (check_given_scale(kKernel, problem, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   const qcts_problem copy = as_weight_only(*problem);
   return check_problem(kKernel, &copy, why, why_size);
 }
@@ -154,7 +155,8 @@ qcts_status supports_activation(const qcts_problem* problem, char* why, size_t w
 
 template <const qcts_kernel& kKernel>
 qcts_status check_run_activation(const qcts_problem* problem) {
-  if (kKernel.supports(problem, nullptr, 0) != QCTS_OK || problem->x == nullptr || problem->n_out_planes == 0)
+  if (kKernel.supports(problem, nullptr, 0) != QCTS_OK || problem->x == nullptr ||
+      problem->n_out_planes == 0 || !gives_scale(kKernel, *problem))
     return QCTS_INVALID;
   for (uint32_t i = 0; i < problem->n_out_planes; ++i)
     if (problem->out_planes[i].data == nullptr) return QCTS_INVALID;

@@ -170,6 +170,18 @@ uint32_t plane_laws(const qcts_problem& p, const char* scheme, const char* layou
   return 0;
 }
 
+// reference/schemes: int8.cc, fp8.cc, nvfp4.cc, policy_specs.
+uint32_t given_scale_laws(const qcts_problem& p, const char* scheme, PlaneLaw* laws) {
+  if (p.activation == nullptr || std::strncmp(p.activation, "static_", 7) != 0) return 0;
+  if (is_family(scheme, "nvfp4")) {
+    laws[0] = {"act_per_tensor_scale", QCTS_F32, 0, {}};
+    return 1;
+  }
+  laws[0] = {"act_quant_scale", QCTS_F32, 2, {1, 1}};
+  laws[1] = {"act_quant_zero_point", QCTS_I8, 2, {1, 1}};
+  return is_family(scheme, "int8_row") && !is(p.activation, "static_tensor_sym") ? 2 : 1;
+}
+
 qcts_status check_blocks(const qcts_problem& p, const char* scheme, char* why, size_t why_size) {
   for (const BlockLaw& law : kBlocks) {
     if (!is_family(scheme, law.family)) continue;

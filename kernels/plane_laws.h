@@ -18,6 +18,9 @@ constexpr uint32_t kMostPlanes = 5;
 // `layout`, and returns how many there are; 0 for a family that is not known.
 uint32_t plane_laws(const qcts_problem& problem, const char* scheme, const char* layout, PlaneLaw* laws);
 
+// The same of the planes of the problem's activation policy that hold a scale of x which the checkpoint gives.
+uint32_t given_scale_laws(const qcts_problem& problem, const char* scheme, PlaneLaw* laws);
+
 // Elements along k that have to come together: the group, or a super block. Writes a reason of at most
 // why_size bytes unless QCTS_OK.
 qcts_status check_blocks(const qcts_problem& problem, const char* scheme, char* why, size_t why_size);

@@ -1,18 +1,14 @@
-// int8 rows of x for the scalar variants of quantize_activation and linear: torchao 0.18.0 Int8Tensor.from_hp
-// of x with PerRow(), one row, and what the first generation did. Every function has internal linkage.
+// int8 rows of x for the scalar variants of quantize_activation and linear: the policies of
+// kernels/int8_x.h, a row at a time. Every function has internal linkage.
 #pragma once
 
 #include <math.h>
 
+#include "kernels/int8_x.h"
 #include "kernels/scalar.h"
 
 namespace qcts::scalar {
 namespace {
-
-struct RowScale {
-  float scale;
-  int32_t zero_point;
-};
 
 [[maybe_unused]] RowScale int8_row_scale(uint32_t dtype, const void* row, int64_t k, bool asymmetric) {
   float low = 0, high = 0;
@@ -88,14 +84,20 @@ struct RowScale {
   return chosen;
 }
 
-// By one of int8_row's policies.
-[[maybe_unused]] RowScale quantize_int8_row(uint32_t dtype, const char* activation, const void* row,
-                                            int64_t k, int8_t* codes) {
-  if (std::strcmp(activation, "dyn_row_sym_127") == 0) return quantize_row_127(dtype, row, k, codes);
-  const RowScale chosen = int8_row_scale(dtype, row, k, std::strcmp(activation, "dyn_row_asym") == 0);
+[[maybe_unused]] RowScale quantize_row_by(RowScale chosen, uint32_t dtype, const void* row, int64_t k,
+                                          int8_t* codes) {
   const float reciprocal = 1.0f / chosen.scale;
   for (int64_t i = 0; i < k; ++i) codes[i] = int8_code(load(dtype, row, i), reciprocal, chosen.zero_point);
   return chosen;
+}
+
+// A row of p's x by its policy, one of int8_row's.
+[[maybe_unused]] RowScale quantize_int8_row(const qcts_problem& p, const void* row, int8_t* codes) {
+  if (std::strcmp(p.activation, "dyn_row_sym_127") == 0) return quantize_row_127(p.x_dtype, row, p.k, codes);
+  const bool asymmetric = std::strcmp(p.activation, "dyn_row_asym") == 0;
+  const RowScale chosen =
+      has_given_scale(p.activation) ? given_scale(p) : int8_row_scale(p.x_dtype, row, p.k, asymmetric);
+  return quantize_row_by(chosen, p.x_dtype, row, p.k, codes);
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ qcts_status supports_int8(const qcts_problem* problem, char* why, size_t why_siz
 template <const qcts_kernel& kKernel, class Scheme>
 qcts_status run_int8(const qcts_problem* problem) {
   const qcts_problem copy = as_weight_only(*problem);
-  if (supports_int8<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK || check_run(kKernel, &copy) != QCTS_OK)
+  if (supports_int8<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
+      check_run(kKernel, &copy) != QCTS_OK || !gives_scale(kKernel, *problem))
     return QCTS_INVALID;
   char* workspace = static_cast<char*>(copy.workspace);
   Int8Task task = {&copy, Scheme::group(copy), reinterpret_cast<int8_t*>(workspace),

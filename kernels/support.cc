@@ -218,6 +218,25 @@ bool lists_policy(const char* scheme, const char* activation) {
   return false;
 }
 
+qcts_status check_given_scale(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
+                              size_t why_size) {
+  if (problem->n_planes == 0) return QCTS_OK;
+  PlaneLaw laws[kMostPlanes];
+  const uint32_t n_laws = given_scale_laws(*problem, kernel.scheme, laws);
+  for (uint32_t i = 0; i < n_laws; ++i)
+    if (check_plane(laws[i], problem->planes, problem->n_planes, why, why_size) != QCTS_OK)
+      return QCTS_UNSUPPORTED;
+  return QCTS_OK;
+}
+
+bool gives_scale(const qcts_kernel& kernel, const qcts_problem& problem) {
+  PlaneLaw laws[kMostPlanes];
+  const uint32_t n_laws = given_scale_laws(problem, kernel.scheme, laws);
+  for (uint32_t i = 0; i < n_laws; ++i)
+    if (plane_data(problem.planes, problem.n_planes, laws[i].name) == nullptr) return false;
+  return true;
+}
+
 qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
                              size_t why_size) {
   const qcts_problem& p = *problem;
@@ -232,6 +251,7 @@ qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* prob
       (p.m > 1 && p.ldx_bytes < p.k * static_cast<int64_t>(dtype_bytes(p.x_dtype))))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "x of %lld x %lld on device %u",
                   static_cast<long long>(p.m), static_cast<long long>(p.k), p.device);
+  if (check_given_scale(kernel, problem, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   return check_blocks(p, kernel.scheme, why, why_size);
 }
 

@@ -28,7 +28,6 @@ namespace qcts::vnni {
 namespace {
 
 using avx2::RowRecipe;
-using avx2::RowScale;
 
 constexpr int kColumns = 64;
 constexpr int kStepBytes = 4 * kColumns;
@@ -248,7 +247,8 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
     const RowScale chosen = frame.rows[m] =
-        avx2::scale_of(frame.recipe, Vector::range_of(frame.recipe.dtype, row, p.k));
+        frame.recipe.is_given ? frame.recipe.given
+                              : avx2::scale_of(frame.recipe, Vector::range_of(frame.recipe.dtype, row, p.k));
     for (int64_t g = 0; g < count; ++g) {
       int8_t* to = frame.x + m * frame.layout.x_stride + g * padded;
       const int32_t sum = Vector::quantize_part(frame.recipe, row, g * group, group, chosen, to);
@@ -322,7 +322,7 @@ void prepare_blocks(void* context, int64_t first, int64_t last) {
 template <class Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme>(*p);
-  return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
+  return static_cast<uint64_t>(layout.blocks * layout.block_bytes + kGivenBytes);
 }
 template <class Scheme, class Engine>
 uint64_t workspace_bytes(const qcts_problem* p) {
@@ -348,10 +348,12 @@ qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_s
 template <const qcts_kernel& kKernel, class Scheme>
 qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
   qcts_problem copy = as_weight_only(*problem);
-  if (check_prepare(kKernel, &copy) != QCTS_OK) return QCTS_INVALID;
+  if (check_prepare(kKernel, &copy) != QCTS_OK || !gives_scale(kKernel, *problem)) return QCTS_INVALID;
+  const Layout layout = layout_of<Scheme>(copy);
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
+  keep_given_scale(*problem, static_cast<uint8_t*>(prepared) + layout.blocks * layout.block_bytes);
   copy.prepared = prepared;
-  parallel_for(copy.threads, layout_of<Scheme>(copy).blocks, 1, prepare_blocks<Scheme>, &copy);
+  parallel_for(copy.threads, layout.blocks, 1, prepare_blocks<Scheme>, &copy);
   return QCTS_OK;
 }
 
@@ -366,14 +368,10 @@ qcts_status run_linear(const qcts_problem* problem) {
   const int64_t stride = layout.x_stride, rows = Engine::padded_rows(copy.m);
   auto* x_sums = reinterpret_cast<int32_t*>(x + rows * stride);
   auto* scales = reinterpret_cast<RowScale*>(x_sums + copy.m * layout.groups);
-  Frame frame = {&copy,
-                 layout,
-                 static_cast<const uint8_t*>(copy.prepared),
-                 weight_reading() != WeightReading::followed,
-                 x,
-                 x_sums,
-                 scales,
-                 Scheme::recipe(*problem)};
+  const auto* prepared = static_cast<const uint8_t*>(copy.prepared);
+  Frame frame = {&copy, layout, prepared, weight_reading() != WeightReading::followed,
+                 x,     x_sums, scales,   Scheme::recipe(*problem)};
+  frame.recipe.given = kept_scale(prepared + layout.blocks * layout.block_bytes);
   std::memset(x + copy.m * stride, 0, static_cast<size_t>((rows - copy.m) * stride));
   parallel_for(copy.threads, copy.m, 4, quantize_rows<Vector, Scheme>, &frame);
   parallel_for(copy.threads, layout.blocks, 1, multiply_blocks<Vector, Scheme, Engine>, &frame);

@@ -10,12 +10,12 @@ namespace {
 struct Int8Row {
   static constexpr int kOffset = 128, kQuads = 1;
 
-  static constexpr const char* kScheme = "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127";
+  static constexpr const char* kScheme = kInt8RowX;
 
   static constexpr int64_t pad_k(int64_t) { return 64; }
   static int64_t group(const qcts_problem& p) { return p.k; }
   static uint32_t scale_dtype(const qcts_problem&) { return QCTS_F32; }
-  static RowRecipe recipe(const qcts_problem& p) { return avx2::int8_row_recipe(p.x_dtype, p.activation); }
+  static RowRecipe recipe(const qcts_problem& p) { return avx2::int8_row_recipe(p); }
 };
 
 // 8da4w and its siblings. Codes of at most four bits go two to a byte.

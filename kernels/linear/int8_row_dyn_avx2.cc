@@ -11,7 +11,7 @@ struct Int8RowDyn {
 
   static int64_t group(const qcts_problem& p) { return p.k; }
   static uint32_t scale_dtype(const qcts_problem&) { return QCTS_F32; }
-  static RowRecipe recipe(const qcts_problem& p) { return int8_row_recipe(p.x_dtype, p.activation); }
+  static RowRecipe recipe(const qcts_problem& p) { return int8_row_recipe(p); }
 
   [[gnu::always_inline]] static __m256i decode(const uint8_t* at, int vector, int) {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + vector * 2 * kLanes)));
@@ -31,7 +31,7 @@ struct Int8RowDyn {
 
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_avx2 =
     int8_linear_of<qcts_kernel_linear_int8_row_dyn_avx2, Int8RowDyn>(
-        "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127",
+        qcts::kInt8RowX,
         "codes widened to 16 bits in registers for m <= 2, to a panel above, exact integer sums; bound by "
         "reading "
         "weights, then by integer multiply-adds");

@@ -8,13 +8,12 @@ using namespace qcts::scalar;
 struct Int8RowDyn {
   static int64_t group(const qcts_problem& p) { return p.k; }
 
-  static RowScale quantize_row(const qcts_problem& p, const char* row, int8_t* codes) {
-    return quantize_int8_row(p.x_dtype, p.activation, row, p.k, codes);
+  static qcts::RowScale quantize_row(const qcts_problem& p, const char* row, int8_t* codes) {
+    return quantize_int8_row(p, row, codes);
   }
 };
 
 }  // namespace
 
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_scalar =
-    int8_linear_of<qcts_kernel_linear_int8_row_dyn_scalar, Int8RowDyn>(
-        "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127");
+    int8_linear_of<qcts_kernel_linear_int8_row_dyn_scalar, Int8RowDyn>(qcts::kInt8RowX);

@@ -10,9 +10,9 @@ struct IntxDyn {
   static bool in_dtype(const char* activation) { return std::strcmp(activation, "dyn_token_asym") == 0; }
   static int64_t group(const qcts_problem& p) { return p.group != 0 ? p.group : p.k; }
 
-  static RowScale quantize_row(const qcts_problem& p, const char* row, int8_t* codes) {
-    return in_dtype(p.activation) ? quantize_token(p.x_dtype, row, p.k, codes)
-                                  : quantize_int8_row(p.x_dtype, "dyn_row_asym", row, p.k, codes);
+  static qcts::RowScale quantize_row(const qcts_problem& p, const char* row, int8_t* codes) {
+    if (in_dtype(p.activation)) return quantize_token(p.x_dtype, row, p.k, codes);
+    return quantize_row_by(int8_row_scale(p.x_dtype, row, p.k, true), p.x_dtype, row, p.k, codes);
   }
 };
 

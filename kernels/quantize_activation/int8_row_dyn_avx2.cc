@@ -9,15 +9,13 @@ using namespace qcts::avx2;
 
 void quantize_int8_dyn_rows(const qcts_problem& p, int64_t first, int64_t last) {
   auto* qdata = static_cast<int8_t*>(qcts::out_plane(p, "qdata"));
-  auto* scales = static_cast<char*>(qcts::out_plane(p, "scale"));
-  auto* zero_points = static_cast<int8_t*>(qcts::out_plane(p, "zero_point"));
-  const RowRecipe recipe = int8_row_recipe(p.x_dtype, p.activation);
+  RowRecipe recipe = int8_row_recipe(p);
+  if (recipe.is_given) recipe.given = qcts::given_scale(p);
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
-    const RowScale chosen = row_scale(recipe, row, p.k);
+    const qcts::RowScale chosen = row_scale(recipe, row, p.k);
     quantize_part(recipe, row, 0, p.k, chosen, qdata + m * p.k);
-    std::memcpy(scales + 4 * m, &chosen.scale, 4);
-    zero_points[m] = static_cast<int8_t>(chosen.zero_point);
+    qcts::store_row_scale(p, m, chosen);
   }
 }
 
@@ -25,5 +23,5 @@ void quantize_int8_dyn_rows(const qcts_problem& p, int64_t first, int64_t last) 
 
 const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx2 =
     qcts::activation_rows<qcts_kernel_quantize_activation_int8_row_dyn_avx2, quantize_int8_dyn_rows>(
-        "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127", "avx2",
+        qcts::kInt8RowX, "avx2",
         "two passes a row, the second in cache; bound by rounding, eight elements at a time");

@@ -1,0 +1,58 @@
+// int8 rows of x under the policies of int8_row, for `linear` and quantize_activation of every variant; every
+// function has internal linkage. torchao 0.18.0 Int8Tensor.from_hp of x with PerRow(), or with the scale and
+// zero point that Int8StaticActivationInt8WeightConfig put into the checkpoint; "dyn_row_sym_127" is torchao
+// 0.5.0 to 0.17.0's.
+#pragma once
+
+#include <cstring>
+
+#include "kernels/entry.h"
+
+namespace qcts {
+namespace {
+
+// What a kernel's scheme lists.
+constexpr const char* kInt8RowX =
+    "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127,static_tensor_sym,static_tensor_sym_zp,static_tensor_"
+    "asym";
+
+// x is scale * (code - zero_point).
+struct RowScale {
+  float scale;
+  int32_t zero_point;
+};
+
+[[maybe_unused]] bool has_given_scale(const char* policy) { return std::strncmp(policy, "static_", 7) == 0; }
+
+// The policy's own planes, which are there: act_quant_scale, float32, and for all but "static_tensor_sym"
+// act_quant_zero_point, int8.
+[[maybe_unused]] RowScale given_scale(const qcts_problem& p) {
+  RowScale given = {};
+  std::memcpy(&given.scale, in_plane(p, "act_quant_scale"), 4);
+  if (const void* zero_point = in_plane(p, "act_quant_zero_point"))
+    given.zero_point = *static_cast<const int8_t*>(zero_point);
+  return given;
+}
+
+// Planes need not be there when a kernel runs on what it has prepared, so a given scale is kept behind that.
+constexpr int64_t kGivenBytes = 64;
+[[maybe_unused]] void keep_given_scale(const qcts_problem& p, void* to) {
+  if (!has_given_scale(p.activation)) return;
+  const RowScale given = given_scale(p);
+  std::memcpy(to, &given, sizeof given);
+}
+[[maybe_unused]] RowScale kept_scale(const void* from) {
+  RowScale given;
+  std::memcpy(&given, from, sizeof given);
+  return given;
+}
+
+// What quantize_activation writes beside codes: a scale and a zero point a row, or one of each for all.
+[[maybe_unused]] void store_row_scale(const qcts_problem& p, int64_t m, RowScale chosen) {
+  if (has_given_scale(p.activation) && m != 0) return;
+  std::memcpy(static_cast<char*>(out_plane(p, "scale")) + 4 * m, &chosen.scale, 4);
+  static_cast<int8_t*>(out_plane(p, "zero_point"))[m] = static_cast<int8_t>(chosen.zero_point);
+}
+
+}  // namespace
+}  // namespace qcts
