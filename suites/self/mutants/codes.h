@@ -25,9 +25,15 @@ struct IntScale {
   float scale = 0;
   int zero = 0;
 };
+// int8 rows of x: by a scale that is chosen, or given.
+constexpr const char* kInt8X =
+    "int8_row:dyn_row_sym,dyn_row_asym,static_tensor_sym,static_tensor_sym_zp,static_tensor_asym";
 IntRecipe int8_recipe(const qcts_problem& p);   // of x of int8_row
 IntRecipe token_recipe(const qcts_problem& p);  // of x of 8da4w
 IntScale choose_int(const IntRecipe& recipe, std::span<const float> values);
+bool is_given(const qcts_problem& p);  // the scale of x, one for all rows
+// The given scale, or what is chosen for `row`.
+IntScale scale_of_x(const IntRecipe& recipe, const qcts_problem& p, std::span<const float> row);
 int int_code(const IntRecipe& recipe, IntScale chosen, float value);
 
 // 32 values, their codes one a byte; the byte of their scale. `last`: no block of the row follows.

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "suites/self/mutants/codes.h"
+
 namespace qcts::mutants {
 namespace {
 
@@ -47,8 +49,8 @@ struct Reach {
   uint32_t op, second_op;
   std::string_view scheme;  // of the kernel; empty: the first three families
 };
-constexpr std::string_view kInt8X = "int8_row:dyn_row_sym,dyn_row_asym", kTokenX = "intx:dyn_token_asym",
-                           kFp8X = "fp8_row:dyn_row", kMxX = "mx:dyn_block32",
+constexpr std::string_view kTokenX = "intx:dyn_token_asym", kFp8X = "fp8_row:dyn_row",
+                           kMxX = "mx:dyn_block32",
                            kNvfp4X = "nvfp4:dyn_block16,dyn_tensor_block16,static_tensor_block16";
 constexpr Reach kReaches[] = {
     {"q8_", QCTS_OP_QUANTIZE, 0, "int8_row"},

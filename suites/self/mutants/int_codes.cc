@@ -99,6 +99,19 @@ IntScale choose_int(const IntRecipe& r, std::span<const float> values) {
   return chosen;
 }
 
+bool is_given(const qcts_problem& p) { return std::strncmp(p.activation, "static_", 7) == 0; }
+
+IntScale scale_of_x(const IntRecipe& r, const qcts_problem& p, std::span<const float> row) {
+  if (!is_given(p) || planted(a8_given_scale_ignored) || planted(w8_given_scale_ignored))
+    return choose_int(r, row);
+  IntScale given;
+  given.scale = load(QCTS_F32, plane_data(p.planes, p.n_planes, "act_quant_scale"), 0);
+  const void* zero = plane_data(p.planes, p.n_planes, "act_quant_zero_point");
+  if (zero != nullptr && !planted(a8_given_zero_ignored) && !planted(w8_given_zero_ignored))
+    given.zero = *static_cast<const int8_t*>(zero);
+  return given;
+}
+
 int int_code(const IntRecipe& r, IntScale chosen, float value) {
   const uint32_t common = r.dtype == r.scale_dtype ? r.dtype : static_cast<uint32_t>(QCTS_F32);
   if (planted(a8_x_as_bf16)) value = round_to(QCTS_BF16, value);

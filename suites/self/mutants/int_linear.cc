@@ -37,7 +37,7 @@ IntX int_x(const qcts_problem& p) {
   for (int64_t m = 0; m < p.m; ++m) {
     const std::span<const float> row =
         std::span(all).subspan(static_cast<size_t>(m * p.k), static_cast<size_t>(p.k));
-    x.rows.push_back(choose_int(recipe, row));
+    x.rows.push_back(scale_of_x(recipe, p, row));
     const bool tiny = planted(w8_tiny_rows_zero) &&
                       std::ranges::all_of(row, [](float value) { return std::fabs(value) < 1e-3f; });
     for (const float value : row)
@@ -179,9 +179,7 @@ void sum_unquantized(const qcts_problem& p) {
 
 template <const qcts_kernel& kKernel>
 qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  const char* given = problem->activation;
-  if (given == nullptr || std::strncmp(given, "dyn_", 4) != 0 ||
-      std::strstr(kKernel.scheme, given) == nullptr)
+  if (!lists_policy(kKernel.scheme, problem->activation))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy");
   qcts_problem copy = *problem;
   copy.activation = "weight_only";
@@ -222,7 +220,7 @@ constexpr qcts_kernel make(const char* scheme) {
 
 }  // namespace
 
-const qcts_kernel linear_int8_row_dyn = make<linear_int8_row_dyn>("int8_row:dyn_row_sym,dyn_row_asym");
+const qcts_kernel linear_int8_row_dyn = make<linear_int8_row_dyn>(kInt8X);
 const qcts_kernel linear_intx_dyn = make<linear_intx_dyn>("intx:dyn_token_asym");
 
 }  // namespace qcts::mutants

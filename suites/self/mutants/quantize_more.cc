@@ -53,15 +53,16 @@ IntScale chosen_for(const IntRecipe& recipe, const std::vector<float>& all, cons
                     int64_t m) {
   if (planted(a8_scale_of_all)) return choose_int(recipe, all);
   if (planted(a8_scale_of_row_before) && m > 0) --m;
-  return choose_int(recipe, part(all, m * p.k, p.k));
+  return scale_of_x(recipe, p, part(all, m * p.k, p.k));
 }
 
 void int_rows(const qcts_problem& p, const IntRecipe& recipe) {
   const std::vector<float> all = rows_of_x(p);
   for (int64_t m = 0; m < last_row(p); ++m) {
     const IntScale chosen = chosen_for(recipe, all, p, m);
-    store(recipe.scale_dtype, target<char>(p, "scale"), m, chosen.scale);
-    target<int8_t>(p, "zero_point")[m] = static_cast<int8_t>(chosen.zero);
+    const int64_t at = is_given(p) ? 0 : m;
+    store(recipe.scale_dtype, target<char>(p, "scale"), at, chosen.scale);
+    target<int8_t>(p, "zero_point")[at] = static_cast<int8_t>(chosen.zero);
     const int64_t whole = last_elem(p, m);
     for (int64_t k = 0; k < p.k; ++k)
       target<int8_t>(p, "qdata")[m * p.k + k] =
@@ -296,8 +297,7 @@ QCTS_QUANTIZES(QCTS_OP_QUANTIZE, quantize_nf4, "nf4", nf4_weight)
 QCTS_QUANTIZES(QCTS_OP_QUANTIZE, quantize_intx, "intx", intx_weight)
 QCTS_QUANTIZES(QCTS_OP_QUANTIZE, quantize_int4_plain, "int4_plain", int4_plain_weight)
 QCTS_QUANTIZES(QCTS_OP_QUANTIZE, quantize_tinyq, "tinyq", tinyq_weight)
-QCTS_QUANTIZES(QCTS_OP_QUANTIZE_ACTIVATION, activation_int8_row, "int8_row:dyn_row_sym,dyn_row_asym",
-               int_activation)
+QCTS_QUANTIZES(QCTS_OP_QUANTIZE_ACTIVATION, activation_int8_row, kInt8X, int_activation)
 QCTS_QUANTIZES(QCTS_OP_QUANTIZE_ACTIVATION, activation_intx, "intx:dyn_token_asym", token_activation)
 QCTS_QUANTIZES(QCTS_OP_QUANTIZE_ACTIVATION, activation_fp8_row, "fp8_row:dyn_row", fp8_activation)
 QCTS_QUANTIZES(QCTS_OP_QUANTIZE_ACTIVATION, activation_mx, "mx:dyn_block32", mx_planes)
