@@ -184,13 +184,11 @@ class Expander {
   // One case for each implementation of (op, scheme).
   void add_for_implementations(const Case& prototype) {
     if (sources_.registry == nullptr) return;
-    std::set<std::string> seen;
-    for (const Implementation* implementation :
-         sources_.registry->find(prototype.op, prototype.scheme->family(), prototype.activation)) {
-      const bool best_only = prototype.kind == Kind::latency ? plan_.latency_best_only : !plan_.all_variants;
-      if (best_only && (!implementation->machine_refusal().empty() ||
-                        !seen.insert(rivals_of(prototype, *implementation)).second))
-        continue;
+    const bool best_only = prototype.kind == Kind::latency ? plan_.latency_best_only : !plan_.all_variants;
+    std::vector<const Implementation*> found =
+        sources_.registry->find(prototype.op, prototype.scheme->family(), prototype.activation);
+    if (best_only) found = best_of(prototype, found);
+    for (const Implementation* implementation : found) {
       // What is made of the reference's own answers says nothing of the reference.
       if (prototype.golden == nullptr && !is_asked(*implementation)) continue;
       if (prototype.kind == Kind::latency && !is_timed(prototype, *implementation)) continue;

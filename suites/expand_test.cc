@@ -221,9 +221,8 @@ TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
 }
 
-// Of each provider the best variant (tiles apart for a single row, bytes for a few, pairs for a wide x), cold
-// and warm as cases of their own, no scalar prefill, no emulated kernel, the weight in a dtype that its
-// scheme takes.
+// Of each provider the best variant (tiles apart for a single row, bytes for a few), cold and warm as cases
+// of their own, no scalar prefill, no emulated kernel, the weight in a dtype that its scheme takes.
 TEST(Expand, TimesWhatThePlanNames) {
   const World world;
   Plan plan = load_plan(plan_path("latency"));
@@ -233,11 +232,9 @@ TEST(Expand, TimesWhatThePlanNames) {
   std::map<std::string, DType> dtypes;
   for (const Case& c : cases) {
     ASSERT_EQ(c.kind, Kind::latency);
-    const bool wide = c.synthetic->weight.dtype == DType::float32, tiles = c.variant() == "amx",
+    const bool tiles = c.variant() == "amx",
                bytes = c.variant().ends_with("vnni") && c.activation == kWeightOnly;
-    const bool pairs = tiles || c.variant() == "avx512bf16" || c.variant() == "avx512vbmi";
-    const bool apart = c.op == "linear" &&
-                       ((wide && pairs) || (tiles && c.synthetic->m == 1) || (bytes && c.synthetic->m <= 4));
+    const bool apart = c.op == "linear" && ((tiles && c.synthetic->m == 1) || (bytes && c.synthetic->m <= 4));
     if (!apart) ++implementations[c.id];
     EXPECT_TRUE(c.id.ends_with(c.warm ? "_warm" : "_cold")) << c.id;
     EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id;
@@ -298,6 +295,24 @@ TEST(Expand, TimesTilesBytesAndFloatsApartForFewRows) {
   EXPECT_EQ(timed_variants("int8_row:dyn_row_sym"),
             (std::map<int64_t, std::set<std::string>>{
                 {1, {"amx", "avx512vbmi"}}, {4, {"amx"}}, {5, {"amx"}}, {512, {"amx"}}}));
+}
+
+// A kernel that refuses the case gives way to one that serves it, where there is one: of mx what multiplies
+// pairs of bfloat16 serves two elements of five, and no float32 x.
+TEST(Expand, TimesAKernelThatServesTheCase) {
+  const World world;
+  Plan plan = load_plan(plan_path("latency"));
+  plan.latency_ops = {"linear"};
+  plan.latency_m = {1, 16};
+  plan.latency_schemes = {"mxfp8_e4m3_floor", "mxfp8_e5m2_floor", "mxfp6_e2m3_floor", "tinyq_w8a32"};
+  size_t seen = 0;
+  for (const Case& c : expand(plan, {world.goldens, world.malformed, &world.registry})) {
+    if (c.implementation == nullptr || c.implementation->provider != "builtin") continue;
+    const bool pairs = c.variant() == "amx" || c.variant() == "avx512bf16" || c.variant() == "avx512vbmi";
+    EXPECT_TRUE(!pairs || c.scheme->name() == "mxfp8_e4m3_floor") << c.full_id();
+    ++seen;
+  }
+  EXPECT_GE(seen, 4 * plan.latency_shapes.size() * plan.latency_m.size());
 }
 
 // Of a float32 x: pairs of bfloat16 are likely to be refused.

@@ -1,14 +1,16 @@
-// Of which implementations a plan that times only the best takes the first.
+// Which implementations a plan that takes only the best of each provider takes.
 #pragma once
 
-#include <string>
+#include <vector>
 
 #include "suites/case.h"
 
 namespace qcts {
 
-// The name of the group that `implementation` is in for this case: its provider's, or a part of it where no
-// list of variants can know which is faster, or where many of those at the list's head refuse.
-std::string rivals_of(const Case& c, const Implementation& implementation);
+// Of `found`, which is best first, the first of each provider that runs on this machine and serves the case,
+// or says why not if none does; of linear's latency more than one where no list can know which is faster.
+// This program's kernels are asked whether they serve it; a plug-in's are not run here, so that the first of
+// them stands.
+std::vector<const Implementation*> best_of(const Case& c, const std::vector<const Implementation*>& found);
 
 }  // namespace qcts
