@@ -45,19 +45,7 @@ struct Int4Linear {
   }
 
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    const Source source(p);
-    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
-    const size_t bytes = dtype_bytes(p.w_dtype);
-    for (int64_t g = 0; g < p.k / p.group; ++g) {
-      uint8_t* codes = out + g * group_bytes<Int4Linear>(p);
-      uint8_t* scales = codes + p.group * kBytesPerK;
-      for (int64_t c = 0; c < columns; ++c) {
-        for (int64_t k = 0; k < p.group; ++k)
-          put_nibble(codes, c, k, source.code(first_n + c, g * p.group + k));
-        source.copy_scales(g, first_n + c, scales + static_cast<size_t>(c) * bytes,
-                           scales + static_cast<size_t>(kColumns + c) * bytes);
-      }
-    }
+    put_int4_groups(Source(p), first_n, group_bytes<Int4Linear>(p), p.group * kBytesPerK, put_nibbles, out);
   }
 };
 

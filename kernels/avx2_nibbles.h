@@ -21,8 +21,12 @@ constexpr int kNibbleStep = 2, kNibbleWide = 4, kNibbleBytesPerK = kColumns / 2;
   const int64_t q = column % 32 / 8, h = column % 8 / 4, d = column % 4;
   return column / 32 * 32 + 16 * h + 8 * (q / 2) + 2 * d + q % 2;
 }
-[[maybe_unused]] void put_nibble(uint8_t* codes, int64_t column, int64_t k, uint32_t code) {
-  codes[k / 2 * kColumns + nibble_byte(column)] |= static_cast<uint8_t>(code << (k % 2 == 0 ? 0 : 4));
+// Eight codes from k on, one below the other: a byte for every two.
+[[gnu::always_inline]] inline void put_bytes(uint8_t* at, uint32_t word) {
+  for (int i = 0; i < 4; ++i) at[i * kColumns] = static_cast<uint8_t>(word >> 8 * i);
+}
+[[maybe_unused]] void put_nibbles(uint8_t* codes, int64_t column, int64_t k, uint32_t word) {
+  put_bytes(codes + k / 2 * kColumns + nibble_byte(column), word);
 }
 
 // The bytes of 16 bfloat16, in both halves.
@@ -54,12 +58,10 @@ alignas(32) constexpr uint32_t kUpperHalves[8] = {kUpper, kUpper, kUpper, kUpper
 }
 
 // The same for 16 floats given by their four bytes, `tables` of 16 each: two interleaves more, after which
-// column 8 q
-// + 4 h + d of each 32 comes from byte 16 h + 4 q + d.
-[[maybe_unused]] void put_wide_nibble(uint8_t* codes, int64_t column, int64_t k, uint32_t code) {
+// column 8 q + 4 h + d of each 32 comes from byte 16 h + 4 q + d.
+[[maybe_unused]] void put_wide_nibbles(uint8_t* codes, int64_t column, int64_t k, uint32_t word) {
   const int64_t q = column % 32 / 8, h = column % 8 / 4, d = column % 4;
-  codes[k / 2 * kColumns + column / 32 * 32 + 16 * h + 4 * q + d] |=
-      static_cast<uint8_t>(code << (k % 2 == 0 ? 0 : 4));
+  put_bytes(codes + k / 2 * kColumns + column / 32 * 32 + 16 * h + 4 * q + d, word);
 }
 [[maybe_unused, gnu::always_inline]] inline void look_up_floats(const uint8_t* tables, const uint8_t* at,
                                                                 int vector, int i,

@@ -38,7 +38,7 @@ struct Int4Words {
   }
 
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    put_int4_groups(Source(p), first_n, group_bytes<Int4Words>(p), p.group * kBytesPerK, put_nibble, out);
+    put_int4_groups(Source(p), first_n, group_bytes<Int4Words>(p), p.group * kBytesPerK, put_nibbles, out);
   }
 };
 

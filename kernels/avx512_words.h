@@ -23,9 +23,9 @@ alignas(64) constexpr float kE2m1Floats[16] = {0,     0.5f,  1,     1.5f,  2,   
   return _mm512_permutexvar_ps(_mm512_srli_epi32(words, static_cast<unsigned>(4 * i)),
                                _mm512_loadu_ps(table));
 }
-[[maybe_unused]] void put_nibble(uint8_t* group, int64_t column, int64_t k, uint32_t code) {
-  group[k / kWordStep * kWordStep * kWordBytesPerK + 4 * column + k % kWordStep / 2] |=
-      static_cast<uint8_t>(code << (k % 2 * 4));
+// Eight codes from k on.
+[[maybe_unused]] void put_nibbles(uint8_t* group, int64_t column, int64_t k, uint32_t word) {
+  std::memcpy(group + k * kWordBytesPerK + 4 * column, &word, 4);
 }
 
 }  // namespace

@@ -30,10 +30,10 @@ constexpr int kNibbleStep = 8, kNibbleBytesPerK = kColumns / 2;
   const __m512i words = _mm512_loadu_si512(at + 4 * kLanes * vector);
   return _mm512_permutexvar_epi16(_mm512_srli_epi16(words, 4 * pair), _mm512_loadu_si512(table));
 }
-[[maybe_unused]] void put_nibble(uint8_t* group, int64_t column, int64_t k, uint32_t code) {
-  const int64_t pair = k % 8 / 2;
-  group[k / 8 * kNibbleStep * kNibbleBytesPerK + 4 * column + k % 2 * 2 + pair / 2] |=
-      static_cast<uint8_t>(code << (pair % 2 * 4));
+// Eight codes from k on.
+[[maybe_unused]] void put_nibbles(uint8_t* group, int64_t column, int64_t k, uint32_t word) {
+  const uint32_t ordered = evens_first(word);
+  std::memcpy(group + k * kNibbleBytesPerK + 4 * column, &ordered, 4);
 }
 
 // bfloat16 of -8 .. 7, by the code's offset form 0 .. 15, twice.

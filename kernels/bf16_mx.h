@@ -26,7 +26,7 @@ struct Mxfp4 : MxBlocks<Mxfp4> {
     return look_up_nibbles(kE2m1Table, at, vector, pair);
   }
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
-    put_blocks(Mxfp4Planes(p), first_n, layout.group_bytes, put_nibble, out);
+    put_blocks(Mxfp4Planes(p), first_n, layout.group_bytes, put_nibbles, out);
   }
 };
 

@@ -26,7 +26,7 @@ struct Nf4 : NarrowScales {
 
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     for (int half = 0; half < 2; ++half) std::memcpy(out + 32 * half, in_plane(p, "nf4"), 32);
-    put_blocks(Nf4Planes(p), first_n, layout.group_bytes, put_nibble, out + kHeaderBytes);
+    put_blocks(Nf4Planes(p), first_n, layout.group_bytes, put_nibbles, out + kHeaderBytes);
   }
 };
 

@@ -30,7 +30,7 @@ struct Nvfp4 : NarrowScales {
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const Nvfp4Planes planes(p);
     planes.put_whole_scale(out);
-    put_blocks(planes, first_n, layout.group_bytes, put_nibble, out + kHeaderBytes);
+    put_blocks(planes, first_n, layout.group_bytes, put_nibbles, out + kHeaderBytes);
   }
 };
 

@@ -6,6 +6,7 @@
 #include "kernels/block_scales.h"
 #include "kernels/entry.h"
 #include "kernels/nf4_blocks.h"
+#include "kernels/nibble_words.h"
 
 namespace qcts {
 namespace {
@@ -15,7 +16,7 @@ constexpr int64_t kMxBlockElems = 32;
 
 // Schemes of four bits:
 //   kBlockK                  elements along k that share a scale
-//   code(n, k)               0 .. 15
+//   codes(n, k)              k to k + 7, k a multiple of 8
 //   scale_bytes()            of one as it is kept: bfloat16, of nf4 the weight's dtype
 //   put_scale(n, g, to)
 
@@ -28,10 +29,7 @@ struct Mxfp4Planes {
         pairs(static_cast<const uint8_t*>(in_plane(problem, "qdata"))),
         scales(static_cast<const uint8_t*>(in_plane(problem, "scale"))) {}
 
-  uint32_t code(int64_t n, int64_t k) const {
-    const uint32_t pair = pairs[(n * p.k + k) / 2];
-    return k % 2 == 0 ? pair & 15 : pair >> 4;
-  }
+  uint32_t codes(int64_t n, int64_t k) const { return load_nibbles(pairs + (n * p.k + k) / 2); }
   static int64_t scale_bytes() { return 2; }
   void put_scale(int64_t n, int64_t g, uint8_t* to) const {
     const uint16_t scale = e8m0_as_bf16(scales[n * (p.k / kBlockK) + g]);
@@ -48,10 +46,7 @@ struct Nvfp4Planes {
         pairs(static_cast<const uint8_t*>(in_plane(problem, "qdata"))),
         scales(static_cast<const uint8_t*>(in_plane(problem, "scale"))) {}
 
-  uint32_t code(int64_t n, int64_t k) const {
-    const uint32_t pair = pairs[(n * p.k + k) / 2];
-    return k % 2 == 0 ? pair & 15 : pair >> 4;
-  }
+  uint32_t codes(int64_t n, int64_t k) const { return load_nibbles(pairs + (n * p.k + k) / 2); }
   static int64_t scale_bytes() { return 2; }
   void put_scale(int64_t n, int64_t g, uint8_t* to) const {
     const uint16_t scale = e4m3_as_bf16(scales[n * (p.k / kBlockK) + g]);
@@ -77,17 +72,14 @@ struct Nf4Planes {
         scalers{problem.w_dtype, static_cast<const int8_t*>(in_plane(problem, "quantized_scalers")),
                 in_plane(problem, "quantization_factor"), in_plane(problem, "scaler_mean")} {}
 
-  uint32_t code(int64_t n, int64_t k) const {
-    const uint32_t pair = pairs[(n * p.k + k) / 2];
-    return k % 2 == 0 ? pair >> 4 : pair & 15;
-  }
+  uint32_t codes(int64_t n, int64_t k) const { return load_high_nibbles_first(pairs + (n * p.k + k) / 2); }
   int64_t scale_bytes() const { return dtype_bytes(p.w_dtype); }
   void put_scale(int64_t n, int64_t g, uint8_t* to) const {
     nf4_put_scaler(scalers, n * (p.k / kBlockK) + g, to);
   }
 };
 
-// Codes and scales of the columns from first_n on, over zeros: put(codes, column, k, code), `group_bytes` for
+// Codes and scales of the columns from first_n on, over zeros: put(codes, column, k, word), `group_bytes` for
 // each block.
 template <class Planes, class Put>
 void put_blocks(const Planes& planes, int64_t first_n, int64_t group_bytes, const Put& put, uint8_t* out) {
@@ -96,8 +88,8 @@ void put_blocks(const Planes& planes, int64_t first_n, int64_t group_bytes, cons
   const int64_t columns = p.n - first_n < kPlaneColumns ? p.n - first_n : kPlaneColumns;
   for (int64_t g = 0; g < p.k / Planes::kBlockK; ++g, out += group_bytes)
     for (int64_t c = 0; c < columns; ++c) {
-      for (int64_t k = 0; k < Planes::kBlockK; ++k)
-        put(out, c, k, planes.code(first_n + c, g * Planes::kBlockK + k));
+      for (int64_t k = 0; k < Planes::kBlockK; k += 8)
+        put(out, c, k, planes.codes(first_n + c, g * Planes::kBlockK + k));
       planes.put_scale(first_n + c, g, out + kCodeBytes + c * planes.scale_bytes());
     }
 }

@@ -38,17 +38,11 @@ struct Int4Groups {
   }
 
   static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
-    const Source source(p);
-    const int64_t columns = std::min<int64_t>(p.n - first_n, kColumns), bytes = dtype_bytes(p.w_dtype);
-    for (int64_t g = 0; g < layout.groups; ++g, out += layout.group_bytes) {
-      uint8_t* scales = out + layout.code_bytes;
-      for (int64_t c = 0; c < columns; ++c) {
-        for (int64_t k = 0; k < p.group; ++k)
-          out[k / kStepK * kStepBytes + 4 * c + k % 4] |=
-              static_cast<uint8_t>(source.code(first_n + c, g * p.group + k) << (k % kStepK < 4 ? 0 : 4));
-        source.copy_scales(g, first_n + c, scales + c * bytes, scales + (kColumns + c) * bytes);
-      }
-    }
+    const auto put = [](uint8_t* codes, int64_t column, int64_t k, uint32_t word) {
+      const uint32_t ordered = halves_interleaved(word);
+      std::memcpy(codes + k / kStepK * kStepBytes + 4 * column, &ordered, 4);
+    };
+    put_int4_groups(Source(p), first_n, layout.group_bytes, layout.code_bytes, put, out);
   }
 };
 

@@ -23,6 +23,7 @@
 #include "kernels/avx2_int8.h"
 #include "kernels/avx2_streams.h"
 #include "kernels/entry.h"
+#include "kernels/nibble_words.h"
 
 namespace qcts::vnni {
 namespace {
@@ -264,17 +265,24 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
 template <class Scheme>
 void prepare_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes,
                    int32_t (*sums)[kColumns], int64_t parts) {
+  constexpr int64_t kStepK = 4 * Scheme::kQuads;
+  constexpr uint32_t kFlip = 0x01010101u * Scheme::kOffset, kMask = 2 * kFlip - 0x01010101u;
   const int64_t group = Scheme::group(p);
-  const auto* qdata = static_cast<const int8_t*>(in_plane(p, "qdata")) + first_n * p.k + g * group;
+  const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata")) + first_n * p.k + g * group;
   for (int64_t k0 = 0; k0 < group; k0 += kPairElements)
-    for (int64_t c = 0; c < columns; ++c)
-      for (int64_t k = k0; k < group && k < k0 + kPairElements; ++k) {
-        const int64_t quad = k / 4;
-        const int32_t code = (qdata[c * p.k + k] + Scheme::kOffset) & (2 * Scheme::kOffset - 1);
-        codes[quad / Scheme::kQuads * kStepBytes + 4 * c + k % 4] |=
-            static_cast<uint8_t>(code << (4 * (quad % Scheme::kQuads)));
-        sums[parts > 1 ? k0 / kPairElements : 0][c] += code;
+    for (int64_t c = 0; c < columns; ++c) {
+      int32_t& sum = sums[parts > 1 ? k0 / kPairElements : 0][c];
+      for (int64_t k = k0; k < group && k < k0 + kPairElements; k += kStepK) {
+        uint32_t step = 0;
+        for (int quad = 0; quad < Scheme::kQuads; ++quad) {
+          const uint32_t four = load_four(qdata + c * p.k, k + 4 * quad, group, kFlip) & kMask;
+          const uint32_t two_sums = (four & 0x00FF00FFu) + (four >> 8 & 0x00FF00FFu);
+          sum += static_cast<int32_t>((two_sums & 0xFFFFu) + (two_sums >> 16));
+          step |= four << 4 * quad;
+        }
+        std::memcpy(codes + k / kStepK * kStepBytes + 4 * c, &step, 4);
       }
+    }
 }
 
 // What follows a group's codes, for column c.

@@ -29,7 +29,7 @@ struct Mxfp4 : MxBlocks<Mxfp4> {
     return look_up_words(kE2m1Floats, at, vector, i);
   }
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
-    qcts::put_blocks(qcts::Mxfp4Planes(p), first_n, group_bytes<Mxfp4>(p), put_nibble, out);
+    qcts::put_blocks(qcts::Mxfp4Planes(p), first_n, group_bytes<Mxfp4>(p), put_nibbles, out);
   }
 };
 

@@ -52,7 +52,7 @@ struct Nf4 {
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     put_table(p, out);
     qcts::put_blocks(qcts::Nf4Planes(p), first_n, group_bytes<Nf4>(p),
-                     kWideTable ? put_wide_nibble : put_nibble, out + kHeaderBytes);
+                     kWideTable ? put_wide_nibbles : put_nibbles, out + kHeaderBytes);
   }
 };
 

@@ -31,7 +31,7 @@ struct Nf4 {
 
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     _mm512_storeu_ps(out, load16(p.w_dtype, qcts::in_plane(p, "nf4")));
-    qcts::put_blocks(qcts::Nf4Planes(p), first_n, group_bytes<Nf4>(p), put_nibble, out + kHeaderBytes);
+    qcts::put_blocks(qcts::Nf4Planes(p), first_n, group_bytes<Nf4>(p), put_nibbles, out + kHeaderBytes);
   }
 };
 

@@ -42,7 +42,7 @@ struct Nvfp4 {
   static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const qcts::Nvfp4Planes planes(p);
     planes.put_whole_scale(out);
-    qcts::put_blocks(planes, first_n, group_bytes<Nvfp4>(p), put_nibble, out + kHeaderBytes);
+    qcts::put_blocks(planes, first_n, group_bytes<Nvfp4>(p), put_nibbles, out + kHeaderBytes);
   }
 };
 

@@ -1,0 +1,48 @@
+// Codes in a word of 32 bits, eight of four bits with code i in bits 4i, or four of eight bits: how `prepare`
+// carries them from a weight's planes to the blocks of `linear`; every function has internal linkage. For
+// 4096 x 4096 on one thread of an EPYC Zen 4 it took with a code at a time and with a word at a time: int4 35
+// to 42 ms and 11 to 15, MXFP4 25 to 31 and 3 to 7, NF4 33 to 79 and 6 to 14.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace qcts {
+namespace {
+
+// Of four bytes, the first code in the low nibble of the first.
+[[maybe_unused]] uint32_t load_nibbles(const uint8_t* bytes) {
+  uint32_t word;
+  std::memcpy(&word, bytes, 4);
+  return word;
+}
+// The same, the first in the high nibble.
+[[maybe_unused]] uint32_t load_high_nibbles_first(const uint8_t* bytes) {
+  const uint32_t word = load_nibbles(bytes);
+  return (word >> 4 & 0x0F0F0F0Fu) | (word & 0x0F0F0F0Fu) << 4;
+}
+
+// Bytes k to k + 3 of `count`, each exclusive-or a byte of `flip`; 0 for those past the end.
+[[maybe_unused]] uint32_t load_four(const uint8_t* bytes, int64_t k, int64_t count, uint32_t flip) {
+  if (k + 4 <= count) return load_nibbles(bytes + k) ^ flip;
+  uint32_t word = 0;
+  for (int64_t i = 0; k + i < count; ++i) word |= ((bytes[k + i] ^ flip) & 255) << 8 * i;
+  return word;
+}
+
+// Exchanges what `mask` selects with what lies `shift` bits above.
+[[maybe_unused]] uint32_t exchanged(uint32_t word, uint32_t mask, int shift) {
+  const uint32_t differences = (word ^ word >> shift) & mask;
+  return word ^ differences ^ differences << shift;
+}
+// 0 2 4 6 1 3 5 7.
+[[maybe_unused]] uint32_t evens_first(uint32_t word) {
+  return exchanged(exchanged(word, 0x00F000F0u, 4), 0x0000FF00u, 8);
+}
+// 0 4 1 5 2 6 3 7.
+[[maybe_unused]] uint32_t halves_interleaved(uint32_t word) {
+  return exchanged(exchanged(word, 0x0000FF00u, 8), 0x00F000F0u, 4);
+}
+
+}  // namespace
+}  // namespace qcts
