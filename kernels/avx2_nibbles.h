@@ -16,6 +16,7 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int kNibbleStep = 2, kNibbleWide = 4, kNibbleBytesPerK = kColumns / 2;
+static_assert(kColumns == kPlaneColumns);
 
 [[maybe_unused]] int64_t nibble_byte(int64_t column) {
   const int64_t q = column % 32 / 8, h = column % 8 / 4, d = column % 4;

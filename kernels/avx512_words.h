@@ -12,6 +12,7 @@ namespace qcts::avx512 {
 namespace {
 
 constexpr int kWordStep = 8, kWordBytesPerK = kColumns / 2;
+static_assert(kColumns == kPlaneColumns);
 
 // e2m1: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.
 alignas(64) constexpr float kE2m1Floats[16] = {0,     0.5f,  1,     1.5f,  2,     3,     4,     6,

@@ -23,6 +23,7 @@ struct NarrowScales {
 // and a permutation make 32 weights: 22 half-vector operations on the three units that have them, 7.3 cycles
 // of a Zen 4 core, for 128 weights.
 constexpr int kNibbleStep = 8, kNibbleBytesPerK = kColumns / 2;
+static_assert(kColumns == kPlaneColumns);
 
 // `table`: 64 bytes.
 [[gnu::always_inline]] inline __m512i look_up_nibbles(const void* table, const uint8_t* at, int vector,

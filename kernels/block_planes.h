@@ -11,7 +11,6 @@
 namespace qcts {
 namespace {
 
-constexpr int64_t kPlaneColumns = 64;
 constexpr int64_t kMxBlockElems = 32;
 
 // Schemes of four bits:

@@ -15,6 +15,7 @@ template <class Source, class Dots>
 struct Int4Groups {
   using Engine = Dots;
   static_assert(Engine::kValues == FixedValues::bytes);
+  static_assert(kColumns == kPlaneColumns);
   static constexpr int kStepK = 8;
   static constexpr bool kHasZeros = true, kLateScales = false;
   static constexpr int64_t kHeaderBytes = 0;

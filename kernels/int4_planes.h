@@ -56,14 +56,13 @@ struct PlainPlanes {
 template <class Source, class Put>
 void put_int4_groups(const Source& source, int64_t first_n, int64_t group_bytes, int64_t code_bytes,
                      const Put& put, uint8_t* out) {
-  constexpr int64_t kColumns = 64;
   const qcts_problem& p = source.p;
-  const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns, bytes = source.bytes;
+  const int64_t columns = p.n - first_n < kPlaneColumns ? p.n - first_n : kPlaneColumns, bytes = source.bytes;
   for (int64_t g = 0; g < p.k / p.group; ++g, out += group_bytes) {
     uint8_t* scales = out + code_bytes;
     for (int64_t c = 0; c < columns; ++c) {
       for (int64_t k = 0; k < p.group; k += 8) put(out, c, k, source.codes(first_n + c, g * p.group + k));
-      source.copy_scales(g, first_n + c, scales + c * bytes, scales + (kColumns + c) * bytes);
+      source.copy_scales(g, first_n + c, scales + c * bytes, scales + (kPlaneColumns + c) * bytes);
     }
   }
 }

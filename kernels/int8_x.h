@@ -22,15 +22,17 @@ struct RowScale {
   int32_t zero_point;
 };
 
-[[maybe_unused]] bool has_given_scale(const char* policy) { return std::strncmp(policy, "static_", 7) == 0; }
+[[maybe_unused]] bool has_given_scale(const char* policy) {
+  return policy != nullptr && std::strncmp(policy, "static_", 7) == 0;
+}
 
 // The policy's own planes, which are there: act_quant_scale, float32, and for all but "static_tensor_sym"
 // act_quant_zero_point, int8.
 [[maybe_unused]] RowScale given_scale(const qcts_problem& p) {
   RowScale given = {};
   std::memcpy(&given.scale, in_plane(p, "act_quant_scale"), 4);
-  if (const void* zero_point = in_plane(p, "act_quant_zero_point"))
-    given.zero_point = *static_cast<const int8_t*>(zero_point);
+  if (std::strcmp(p.activation, "static_tensor_sym") != 0)
+    given.zero_point = *static_cast<const int8_t*>(in_plane(p, "act_quant_zero_point"));
   return given;
 }
 

@@ -1,5 +1,5 @@
-// NF4 weights (reference/schemes/nf4.cc): what variants do once a tensor, or once a
-// block. Ordinary functions, compiled once for the baseline processor.
+// NF4 weights (reference/schemes/nf4.cc): what variants do once a tensor, or once a block. Ordinary
+// functions, compiled once for the baseline processor.
 #pragma once
 
 #include "kernels/block_scales.h"

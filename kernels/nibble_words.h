@@ -10,6 +10,9 @@
 namespace qcts {
 namespace {
 
+// Of a block: a row of the weight is a column of `linear`.
+constexpr int64_t kPlaneColumns = 64;
+
 // Of four bytes, the first code in the low nibble of the first.
 [[maybe_unused]] uint32_t load_nibbles(const uint8_t* bytes) {
   uint32_t word;

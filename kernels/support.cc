@@ -233,7 +233,9 @@ bool gives_scale(const qcts_kernel& kernel, const qcts_problem& problem) {
   PlaneLaw laws[kMostPlanes];
   const uint32_t n_laws = given_scale_laws(problem, kernel.scheme, laws);
   for (uint32_t i = 0; i < n_laws; ++i)
-    if (plane_data(problem.planes, problem.n_planes, laws[i].name) == nullptr) return false;
+    if (check_plane(laws[i], problem.planes, problem.n_planes, nullptr, 0) != QCTS_OK ||
+        plane_data(problem.planes, problem.n_planes, laws[i].name) == nullptr)
+      return false;
   return true;
 }
 

@@ -33,15 +33,15 @@ bool scheme_name_has(const qcts_problem& problem, const char* part);
 // "F:*" for all)? One without policies serves weight_only.
 bool lists_policy(const char* scheme, const char* activation);
 
-// That the planes in which a checkpoint gives a scale of x are as the policy has them, where planes are given.
-// QCTS_OK or QCTS_UNSUPPORTED with a reason.
+// That the planes in which a checkpoint gives a scale of x are as the policy has them, where planes are
+// given. QCTS_OK or QCTS_UNSUPPORTED with a reason.
 qcts_status check_given_scale(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
                               size_t why_size);
-// Are they there, with data? Yes where the policy has none.
+// Are they there, as the policy has them, with data? Yes where it has none.
 bool gives_scale(const qcts_kernel& kernel, const qcts_problem& problem);
 
-// For quantize_activation: processor features, the policy, device, dtype and rows of x, whole blocks, a given scale. QCTS_OK
-// or QCTS_UNSUPPORTED with a reason.
+// For quantize_activation: processor features, the policy, device, dtype and rows of x, whole blocks, a given
+// scale. QCTS_OK or QCTS_UNSUPPORTED with a reason.
 qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
                              size_t why_size);
 

@@ -14,7 +14,7 @@ SHOWN_LINES = 20
 
 def gtest_results(path):
     """Yields (name, outcome, message) of every test that ran; the outcome is passed, failed or skipped."""
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8", errors="replace") as file:
         suites = json.load(file)["testsuites"]
     for suite in suites:
         for test in suite["testsuite"]:

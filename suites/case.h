@@ -74,7 +74,7 @@ struct Plan {
   std::string name;
   std::string description;
   std::vector<Kind> kinds;
-  bool all_variants = true;  // every candidate; false: of each provider only the best that this machine runs
+  bool all_variants = true;  // every candidate; false: of each provider only the best (suites/rivals.h)
   bool every_input = true;   // false: one shape and one m of each input family
   // Inputs are dealt over the schemes of a family that has more, so that each is put to about so many of
   // them, and no scheme goes without; absent: every input to every scheme.
@@ -90,7 +90,7 @@ struct Plan {
   std::vector<std::string> latency_schemes;                 // names; empty: every scheme
   std::vector<std::string> latency_activations;  // of linear and quantize_activation; empty: every policy
   std::vector<std::string> latency_weights;      // of "cold", "warm"
-  bool latency_best_only = false;                // of each provider only the best that this machine runs
+  bool latency_best_only = false;                // of each provider only the best (suites/rivals.h)
 };
 Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error naming file and field
 

@@ -297,8 +297,8 @@ TEST(Expand, TimesTilesBytesAndFloatsApartForFewRows) {
                 {1, {"amx", "avx512vbmi"}}, {4, {"amx"}}, {5, {"amx"}}, {512, {"amx"}}}));
 }
 
-// A kernel that refuses the case gives way to one that serves it, where there is one: of mx what multiplies
-// pairs of bfloat16 serves two elements of five, and no float32 x.
+// A kernel that refuses the case gives way to one that serves it, where there is one: what multiplies pairs
+// of bfloat16 serves two of mx's five elements, and no float32 x of tinyq.
 TEST(Expand, TimesAKernelThatServesTheCase) {
   const World world;
   Plan plan = load_plan(plan_path("latency"));

@@ -12,8 +12,9 @@ namespace qcts {
 
 // Does a checkpoint give the scale of x under this policy?
 bool has_given_scale(const Scheme& scheme, const WeightShape& shape, std::string_view activation);
-// The numbers of rows of x for which "given_scales" has a scale, one each.
-std::vector<int64_t> given_scale_batches();
+// The numbers of rows of x for which "given_scales" has a scale, one each; for linear those in
+// which the product shows.
+std::vector<int64_t> given_scale_batches(std::string_view op);
 
 // Can this scheme carry the generator in this dtype? true for every generator that is not one of this file's.
 bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape);
@@ -26,7 +27,7 @@ bool carries(const Scheme& scheme, std::string_view generator, const WeightShape
 //              and where a producer's forward never reads them
 // tiny_scales  scales (and zeros) times 2^-60 in even rows or groups, 2^-122 in odd ones
 // block_scales scales of blocks in e4m3 and e8m0, a row each: subnormals, the largest, exponents far from 0
-// given_scales the given scale of x is one that no quantizer finds; some of x is zero
+// given_scales the given scale of x is one that no quantizer finds; some of x is zero, no bias
 // overflow     answers of odd rows, sums of positive terms, beyond the largest finite number; even ones small
 // half_overflow  the same of float16
 bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& synthetic, uint64_t seed,

@@ -83,8 +83,9 @@ const std::vector<InputFamily>& families() {
        "a weight that the scheme cannot hold kept all the same, with something lost",
        {"quantize"}},
       {"given_scales",
-       "a scale of x that a checkpoint gives and no quantizer finds: zero, subnormal, infinite, NaN",
-       {"quantize_activation"},
+       "a scale of x that a checkpoint gives and no quantizer finds: small, subnormal, negative, and where x "
+       "is not multiplied large, zero, infinite, NaN",
+       {"quantize_activation", "linear"},
        false,
        false,
        false,
@@ -178,7 +179,8 @@ bool suits_policy(std::string_view generator) {
   return !is_relation(generator);
 }
 
-std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Shape& shape, bool first) {
+std::vector<int64_t> batch_sizes(Kind kind, std::string_view op, std::string_view generator,
+                                 const Shape& shape, bool first) {
   if (kind == Kind::determinism) {
     if (generator == "panels") return {17};
     return generator == "rows" ? std::vector<int64_t>{11, 33} : std::vector<int64_t>{1, 5, 17};
@@ -187,7 +189,7 @@ std::vector<int64_t> batch_sizes(Kind kind, std::string_view generator, const Sh
   // One row of x and a third of the weight's rows zero leave too few sums that a changed code would move out
   // of their bounds.
   if (generator == "zero_rows" || generator == "hard_x") return {5};
-  if (generator == "given_scales") return given_scale_batches();
+  if (generator == "given_scales") return given_scale_batches(op);
   if (generator == "block_scales") return {1, 5};
   if ((generator == "tiles" || generator == "panels") && shape.first == kDecodeColumns) return {1};
   if (generator == "tiles") return {shape.first > 256 || shape.second > 2048 ? 2 : 37};
@@ -304,7 +306,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
         continue;
       std::vector<int64_t> batches = {1};
       if (has_rows_of_x(request.op))
-        batches = batch_sizes(request.kind, family.generator, {n, k}, taken == 0 && weight_only);
+        batches = batch_sizes(request.kind, request.op, family.generator, {n, k}, taken == 0 && weight_only);
       if (request.op == "quantize_activation") batches = batches_to_quantize(family.generator, batches);
       if (request.set == InputSet::few) batches = {batches.back()};
       ++taken;

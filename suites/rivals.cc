@@ -1,6 +1,7 @@
 #include "suites/rivals.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 

@@ -13,6 +13,7 @@ using namespace qcts::avx512;
 using qcts::SmallFloat;
 
 constexpr int kBlockK = 32;
+
 template <class Element>
 struct MxBlocks : NarrowScales {
   static constexpr int64_t kHeaderBytes = 0;

@@ -15,6 +15,7 @@ float nf4_element(uint32_t dtype, const void* array, int64_t index) {
   return _mm256_cvtss_f32(
       load_some(dtype, static_cast<const char*>(array) + index * qcts::dtype_bytes(dtype), 1));
 }
+
 template <bool kWideTable>
 struct Nf4 {
   static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK,

@@ -1,4 +1,5 @@
-// Rows of x to int8, symmetric or asymmetric: two passes a row (kernels/avx2_int8.h), the second in cache. At
+// Rows of x to int8, symmetric or asymmetric: its range, unless the scale is given, then
+// codes, which finds the row in cache (kernels/avx2_int8.h). At
 // the size of activations bound by some 15 operations for eight elements.
 #include "kernels/avx2_int8.h"
 #include "kernels/entry.h"
@@ -24,4 +25,4 @@ void quantize_int8_dyn_rows(const qcts_problem& p, int64_t first, int64_t last) 
 const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx2 =
     qcts::activation_rows<qcts_kernel_quantize_activation_int8_row_dyn_avx2, quantize_int8_dyn_rows>(
         qcts::kInt8RowX, "avx2",
-        "two passes a row, the second in cache; bound by rounding, eight elements at a time");
+        "a row's range, unless the scale is given, then codes; bound by rounding, eight elements at a time");

@@ -1,4 +1,5 @@
-// Rows of x to int8, symmetric or asymmetric: two passes a row, one element at a time.
+// Rows of x to int8, symmetric or asymmetric: its range, unless the scale is given, then codes, one
+// element at a time.
 #include "kernels/entry.h"
 #include "kernels/scalar_int8.h"
 
@@ -14,7 +15,7 @@ void quantize_int8_rows(const qcts_problem& p, int64_t first, int64_t last) {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_scalar =
-    qcts::activation_rows<qcts_kernel_quantize_activation_int8_row_dyn_scalar, quantize_int8_rows>(
-        qcts::kInt8RowX, "scalar",
-        "two passes a row: its range, then codes; bound by float rounding, one element at a time");
+const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_scalar = qcts::activation_rows<
+    qcts_kernel_quantize_activation_int8_row_dyn_scalar, quantize_int8_rows>(
+    qcts::kInt8RowX, "scalar",
+    "a row's range, unless the scale is given, then codes; bound by float rounding, one element at a time");

@@ -106,6 +106,7 @@ IntScale scale_of_x(const IntRecipe& r, const qcts_problem& p, std::span<const f
     return choose_int(r, row);
   IntScale given;
   given.scale = load(QCTS_F32, plane_data(p.planes, p.n_planes, "act_quant_scale"), 0);
+  if (planted(w8_given_scale_floored)) given.scale = std::max(given.scale, 0x1p-23f);
   const void* zero = plane_data(p.planes, p.n_planes, "act_quant_zero_point");
   if (zero != nullptr && !planted(a8_given_zero_ignored) && !planted(w8_given_zero_ignored))
     given.zero = *static_cast<const int8_t*>(zero);
