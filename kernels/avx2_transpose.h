@@ -1,5 +1,5 @@
-// Bytes of int4_tinygemm's packed layouts for the AVX2 variants of pack and unpack, and for nothing else:
-// every function has internal linkage.
+// Bytes of int4_tinygemm's layouts for ATen's kernels on a CPU, for the AVX2 variants of pack and unpack, and
+// for nothing else: every function has internal linkage.
 #pragma once
 
 #include "kernels/avx2.h"
@@ -27,19 +27,15 @@ namespace {
   for (int i = 0; i < 16; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * ld_to), a[i]);
 }
 
-// Columns of a full block of the layout; 0 where the packed layout is not of that kind.
-[[maybe_unused]] int64_t block_columns(const qcts_problem& p) {
-  if (p.layout == nullptr) return 0;
-  return std::strcmp(p.layout, "cpu_avx512") == 0 ? 64 : std::strcmp(p.layout, "cpu_avx2") == 0 ? 32 : 0;
-}
-
-template <const qcts_kernel& kKernel>
-qcts_status supports_blocks(const qcts_problem* problem, char* why, size_t why_size) {
-  const qcts_status status = check_problem(kKernel, problem, why, why_size);
-  if (status == QCTS_OK && block_columns(*problem) == 0)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s: only cpu_avx512 and cpu_avx2",
-                  problem->layout == nullptr ? "NULL" : problem->layout);
-  return status;
+// Which columns share a byte in a full block of one of ATen's layouts, which follow the width of its vectors:
+// byte i of a k holds column i * step in its low nibble, the one `apart` behind it in the other.
+struct Pairing {
+  int64_t columns, step, apart;
+};
+[[maybe_unused]] Pairing pairing_of(const qcts_problem& p) {
+  if (std::strcmp(p.layout, "cpu_avx512") == 0) return {64, 1, 32};
+  if (std::strcmp(p.layout, "cpu_avx2") == 0) return {32, 1, 16};
+  return {32, 2, 1};  // cpu_default
 }
 
 constexpr int64_t kStripBytes = 64;  // of a column at a time: 128 k
@@ -54,40 +50,37 @@ constexpr int64_t kStripBytes = 64;  // of a column at a time: 128 k
     store32(to + i, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)), true);
 }
 
-// The codes of one block of `columns` columns, `k_bytes` = k / 2 bytes each.
-using Block = void (*)(const uint8_t* in, int64_t k_bytes, int64_t columns, bool past_caches, uint8_t* out);
+// The codes of a full block, `k_bytes` = k / 2 bytes a column; of one that n cuts short, where neighbours
+// share a byte in every layout.
+using FullBlock = void (*)(const uint8_t* in, int64_t k_bytes, const Pairing& pairing, bool past_caches,
+                           uint8_t* out);
+using ShortBlock = void (*)(const uint8_t* in, int64_t k_bytes, int64_t columns, uint8_t* out);
 
 // Columns [first, last), which begin at a block; only the last block of a weight is short.
-template <Block kFull, Block kShort>
+template <FullBlock kFull, ShortBlock kShort>
 void convert_blocks(void* context, int64_t first, int64_t last) {
   const qcts_problem& p = *static_cast<const qcts_problem*>(context);
   const auto* in = static_cast<const uint8_t*>(in_plane(p, "qdata"));
   auto* out = static_cast<uint8_t*>(out_plane(p, "qdata"));
-  const int64_t block = block_columns(p), k_bytes = p.k / 2;
+  const Pairing pairing = pairing_of(p);
+  const int64_t k_bytes = p.k / 2;
   const bool past_caches = is_past_caches(out, p.n * k_bytes, k_bytes);
-  for (int64_t n = first; n < last; n += block) {
-    const int64_t columns = last - n < block ? last - n : block;
-    (columns == block ? kFull : kShort)(in + n * k_bytes, k_bytes, columns, past_caches, out + n * k_bytes);
+  for (int64_t n = first; n < last; n += pairing.columns) {
+    if (last - n < pairing.columns)
+      kShort(in + n * k_bytes, k_bytes, last - n, out + n * k_bytes);
+    else
+      kFull(in + n * k_bytes, k_bytes, pairing, past_caches, out + n * k_bytes);
   }
   _mm_sfence();
 }
 
 // Blocks of columns in parallel, then the scales, which are the same in both layouts.
-template <const qcts_kernel& kKernel, Block kFull, Block kShort>
-qcts_status run_blocks(const qcts_problem* problem) {
-  if (supports_blocks<kKernel>(problem, nullptr, 0) != QCTS_OK || check_run(kKernel, problem) != QCTS_OK)
-    return QCTS_INVALID;
+template <FullBlock kFull, ShortBlock kShort>
+void convert_pairings(const qcts_problem* problem) {
   qcts_problem copy = *problem;
-  parallel_for(copy.threads, copy.n, block_columns(copy), convert_blocks<kFull, kShort>, &copy);
+  parallel_for(copy.threads, copy.n, pairing_of(copy).columns, convert_blocks<kFull, kShort>, &copy);
   std::memcpy(out_plane(copy, "scale_and_zero"), in_plane(copy, "scale_and_zero"),
               static_cast<size_t>(copy.k / copy.group * copy.n * 2 * dtype_bytes(copy.w_dtype)));
-  return QCTS_OK;
-}
-
-template <const qcts_kernel& kKernel, Block kFull, Block kShort>
-constexpr qcts_kernel exact_blocks(qcts_op op, const char* description) {
-  return exact_entry(op, "int4_tinygemm", "avx2", description,
-                     {supports_blocks<kKernel>, run_blocks<kKernel, kFull, kShort>});
 }
 
 }  // namespace

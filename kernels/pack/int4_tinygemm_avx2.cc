@@ -1,11 +1,12 @@
-// Codes of "plain" (even k in the high nibble) into ATen's packings of AVX-512 and AVX2:
-// int4_tinygemm_scalar.cc has the map. 64 bytes of each column at a time go through a buffer, since columns
-// lie a multiple of 4096 bytes apart and would throw each other out of L1. On the way there nibbles of
-// columns half a block apart are joined; then 16 x 32 bytes are transposed with a half of a vector each for
-// two k, so that none of the two steps moves a lane. Reading 32 or 64 columns at once is too many for the
-// processor to foresee: they are fetched two strips ahead, some between any two transpositions. In a burst
-// one strip ahead they hold up the loads behind them (EPYC Zen 4, 4096 x 4096, one thread: 1.05 to 1.13 times
-// as long).
+// Codes of "plain" (even k in the high nibble) into the four packings of tinygemm: int4_tinygemm_scalar.cc
+// has the maps, kernels/avx2_tile_packed.h does tile_packed_4d. For ATen's three, 64 bytes of each column at
+// a time go through a buffer, since columns lie a multiple of 4096 bytes apart and would throw each other out
+// of L1. On the way there nibbles of columns that share a byte are joined; then 16 x 32 bytes are transposed
+// with a half of a vector each for two k, so that none of the two steps moves a lane. Reading 32 or 64
+// columns at once is too many for the processor to foresee: they are fetched two strips ahead, some between
+// any two transpositions. In a burst one strip ahead they hold up the loads behind them (EPYC Zen 4, 4096 x
+// 4096, one thread: 1.05 to 1.13 times as long).
+#include "kernels/avx2_tile_packed.h"
 #include "kernels/avx2_transpose.h"
 
 namespace {
@@ -15,7 +16,7 @@ using namespace qcts::avx2;
 constexpr int64_t kAheadBytes = 2 * kStripBytes;
 
 // A block that is not full: neighbours are joined.
-void pack_short_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, bool, uint8_t* out) {
+void pack_short_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, uint8_t* out) {
   for (int64_t k = 0; k < 2 * k_bytes; ++k)
     for (int64_t c = 0; c < columns; c += 2) {
       const auto code = [&](int64_t column) {
@@ -26,8 +27,8 @@ void pack_short_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, bo
     }
 }
 
-// 64 bytes of a column and of the one half a block away: their even k as bytes of the packed block, and their
-// odd ones.
+// 64 bytes of a column and of the one that shares its bytes: their even k as bytes of the packed block, and
+// their odd ones.
 void join_nibbles(const uint8_t* low, const uint8_t* high, uint8_t* even, uint8_t* odd) {
   const __m256i nibble = _mm256_set1_epi8(15);
 #pragma GCC unroll 2
@@ -71,15 +72,16 @@ void transpose_16_32(const uint8_t* strip, uint8_t* to, int64_t ld_to) {
 }
 
 // For each byte of a column `columns` bytes of the packed block: its even k of all columns, then its odd one.
-void pack_full_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, bool past_caches, uint8_t* out) {
+void pack_full_block(const uint8_t* plain, int64_t k_bytes, const Pairing& pairing, bool past_caches,
+                     uint8_t* out) {
   alignas(64) uint8_t even[32 * kStripBytes], odd[32 * kStripBytes], packed[kStripBytes * 64];
-  const int64_t apart = columns / 2;
+  const int64_t columns = pairing.columns, half = columns / 2;
   for (int64_t j0 = 0; j0 < k_bytes; j0 += kStripBytes) {
     const int64_t some = k_bytes - j0 < kStripBytes ? k_bytes - j0 : kStripBytes;
     // Of this block, or of the next one.
     const int64_t ahead = j0 + kAheadBytes, next = ahead < k_bytes ? ahead : ahead + (columns - 1) * k_bytes;
-    for (int64_t c = 0; c < apart; ++c) {
-      const uint8_t *low = plain + c * k_bytes, *high = low + apart * k_bytes;
+    for (int64_t c = 0; c < half; ++c) {
+      const uint8_t *low = plain + c * pairing.step * k_bytes, *high = low + pairing.apart * k_bytes;
       if (some == kStripBytes) {
         join_nibbles(low + j0, high + j0, even + c * kStripBytes, odd + c * kStripBytes);
       } else {
@@ -92,17 +94,24 @@ void pack_full_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, boo
     uint8_t* to = out + j0 * columns;
     uint8_t* tiles = past_caches || some % 32 != 0 ? packed : to;
     for (int64_t j = 0; j < some; j += 32)
-      for (int64_t c = 0; c < apart; c += 16) {
-        fetch_columns(plain + (j / 32 * apart + c) * k_bytes + next, k_bytes);
+      for (int64_t c = 0; c < half; c += 16) {
+        fetch_columns(plain + (j / 32 * half + c) * k_bytes + next, k_bytes);
         transpose_16_32(even + c * kStripBytes + j, tiles + j * columns + c, columns);
-        transpose_16_32(odd + c * kStripBytes + j, tiles + j * columns + apart + c, columns);
+        transpose_16_32(odd + c * kStripBytes + j, tiles + j * columns + half + c, columns);
       }
     if (tiles == packed) write_out(to, packed, some * columns, past_caches);
   }
 }
 
+void pack(const qcts_problem* problem) {
+  if (qcts::is_tile_packed(problem->layout)) return pack_tiles(problem);
+  convert_pairings<pack_full_block, pack_short_block>(problem);
+}
+
 }  // namespace
 
-const qcts_kernel qcts_kernel_pack_int4_tinygemm_avx2 =
-    exact_blocks<qcts_kernel_pack_int4_tinygemm_avx2, pack_full_block, pack_short_block>(
-        QCTS_OP_PACK, "nibbles joined, then 16 x 32 bytes transposed at a time; bound by memory");
+const qcts_kernel qcts_kernel_pack_int4_tinygemm_avx2 = qcts::exact_entry(
+    QCTS_OP_PACK, "int4_tinygemm", "avx2",
+    "nibbles joined, then 16 x 32 bytes transposed at a time, or 4 x 4 of a row; bound by memory",
+    {qcts::supports_problem<qcts_kernel_pack_int4_tinygemm_avx2>,
+     qcts::run_checked<qcts_kernel_pack_int4_tinygemm_avx2, pack>});
