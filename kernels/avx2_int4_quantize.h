@@ -194,10 +194,7 @@ void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const
 
 // What wider vectors do better: ranges of 16-bit floats, and codes of such tame groups of bfloat16 as they
 // like; quantize_groups returns a bit for each of these.
-struct Int4Parts {
-  static void narrow_range(const char* at, int64_t count, uint16_t* least, uint16_t* most) {
-    avx2::narrow_range(at, count, least, most);
-  }
+struct Int4Parts : RangesOfGroups {
   static uint32_t quantize_groups(const char*, int64_t, int64_t, uint32_t, const Int4Groups&, uint8_t*) {
     return 0;
   }

@@ -74,6 +74,13 @@ struct Ends {
   __m256 least, most;
 };
 
+// The range of a group of 16-bit floats, which wider vectors find as well.
+struct RangesOfGroups {
+  static void narrow_range(const char* at, int64_t count, uint16_t* least, uint16_t* most) {
+    avx2::narrow_range(at, count, least, most);
+  }
+};
+
 // Of eight groups, of which `count` are there; NaN if an element is. Parts::narrow_range: of one group.
 template <class Parts, uint32_t kDtype>
 Ends ends_one_by_one(const char* at, int64_t count, int64_t group) {
