@@ -8,7 +8,7 @@
 namespace qcts {
 namespace {
 
-// quantize/int4_plain_avx2.cc: a product with the reciprocal and one step of Newton's round to the same
+// kernels/avx2_int4_plain_quantize.h: a product with the reciprocal and one step of Newton's round to the same
 // integer as the quotient. Whole powers of two change nothing, so a scale is its significand; and only the
 // floats around a tie can differ. (They agree for all 2^23 significands; here one of 61 is tried.)
 TEST(Reciprocal, RoundsToTheSameIntegerAsTheQuotient) {
