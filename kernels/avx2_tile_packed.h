@@ -62,6 +62,7 @@ constexpr int64_t kPaddedK = 1024;  // what torchao pads k to
 [[maybe_unused]] int64_t k_tiles(const qcts_problem& p) {
   return (p.k + kPaddedK - 1) / kPaddedK * (kPaddedK / kTileK);
 }
+[[maybe_unused]] int64_t n_tiles(const qcts_problem& p) { return (p.n + kTileColumns - 1) / kTileColumns; }
 
 // 64 bytes of a row, as they lie in the tiles: use(n, at, tile_at), which begin at byte `at` of row n of
 // "plain" and at byte tile_at of all tiles. `tiles`: of a row, from the first on.
@@ -117,8 +118,7 @@ constexpr int64_t kScaleZeroBytes = 4;  // scale and zero in bfloat16, which thi
   const auto* in = static_cast<const char*>(in_plane(p, "scale_and_zero"));
   auto* out = static_cast<char*>(out_plane(p, "scale_and_zero"));
   const uint32_t padding = std::strcmp(p.layout, "tile_packed_4d") == 0 ? 0x02000080 : 0x37063586;
-  const int64_t columns = (p.n + kTileColumns - 1) / kTileColumns * kTileColumns;
-  const int64_t groups = k_tiles(p) * kTileK / p.group;
+  const int64_t columns = n_tiles(p) * kTileColumns, groups = k_tiles(p) * kTileK / p.group;
   for (int64_t group = 0; group < groups; ++group) {
     const int64_t real = group < p.k / p.group ? p.n : 0;
     char* to = out + group * columns * kScaleZeroBytes;
@@ -129,16 +129,16 @@ constexpr int64_t kScaleZeroBytes = 4;  // scale and zero in bfloat16, which thi
 
 [[maybe_unused]] void pack_tiles(const qcts_problem* problem) {
   qcts_problem copy = *problem;
-  parallel_for(copy.threads, (copy.n + kTileColumns - 1) / kTileColumns, 1, pack_tile_columns, &copy);
+  parallel_for(copy.threads, n_tiles(copy), 1, pack_tile_columns, &copy);
   pad_scales(copy);
 }
 
 [[maybe_unused]] void unpack_tiles(const qcts_problem* problem) {
   qcts_problem copy = *problem;
-  parallel_for(copy.threads, (copy.n + kTileColumns - 1) / kTileColumns, 1, unpack_tile_columns, &copy);
+  parallel_for(copy.threads, n_tiles(copy), 1, unpack_tile_columns, &copy);
   const auto* in = static_cast<const char*>(in_plane(copy, "scale_and_zero"));
   auto* out = static_cast<char*>(out_plane(copy, "scale_and_zero"));
-  const int64_t columns = (copy.n + kTileColumns - 1) / kTileColumns * kTileColumns;
+  const int64_t columns = n_tiles(copy) * kTileColumns;
   for (int64_t group = 0; group < copy.k / copy.group; ++group)
     std::memcpy(out + group * copy.n * kScaleZeroBytes, in + group * columns * kScaleZeroBytes,
                 static_cast<size_t>(copy.n * kScaleZeroBytes));
