@@ -58,10 +58,9 @@ struct FixedNibbleDots {
     for (int v = 0; v < V; ++v) widen(high[v], low[v], sum + (first + v) * kLanes);
   }
 
-  template <int M, int V, int kSteps>
+  template <int M, int V, int kSteps, int kAhead>
   [[gnu::always_inline]] static void add_some(const uint8_t* at, int first, const int8_t* const* x,
-                                              int64_t x_at, fixed::Sums sums,
-                                              PassShare<kFarBytes, V>& share) {
+                                              int64_t x_at, fixed::Sums sums, PassShare<kAhead, V>& share) {
     __m256i high[M][V], low[M][V];
 #pragma GCC unroll 8
     for (int quad = 0; quad < 2 * kSteps; ++quad) {
@@ -95,7 +94,7 @@ struct FixedNibbleDots {
       for (int v = 0; v < V; ++v) widen(high[m][v], low[m][v], &sums[m][(first + v) * kLanes]);
   }
 
-  // sum += codes times one term; what lies kAhead bytes ahead is fetched.
+  // Of one term and of several, sums += products; what lies kAhead bytes ahead is fetched.
   template <int kAhead>
   [[gnu::noinline]] static void multiply_one(const uint8_t* codes, int64_t steps, const int8_t* x,
                                              int32_t* sum) {
@@ -109,25 +108,33 @@ struct FixedNibbleDots {
         add_one<V, 1, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, share);
     }
   }
-  template <int M>
+  template <int M, int kAhead>
   [[gnu::noinline]] static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x,
                                               fixed::Sums sums) {
     constexpr int V = vectors_of(M);
     for (int first = 0; first < fixed::kVectors; first += V) {
-      PassShare<kFarBytes, V> share(codes, steps, first / V);
+      PassShare<kAhead, V> share(codes, steps, first / V);
       int64_t step = 0;
       for (; step + kMostSteps <= steps; step += kMostSteps)
-        add_some<M, V, kMostSteps>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, share);
+        add_some<M, V, kMostSteps, kAhead>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums,
+                                           share);
       for (; step < steps; ++step)
-        add_some<M, V, 1>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, share);
+        add_some<M, V, 1, kAhead>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, share);
     }
   }
 
+  template <int kAhead>
+  static void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
+                           fixed::Sums sums) {
+    if (!adds) std::memset(sums, 0, static_cast<size_t>(count) * sizeof sums[0]);
+    if (count == 1) return multiply_one<kAhead>(codes, steps, x[0], sums[0]);
+    multiply_some<2, kAhead>(codes, steps, x, sums);
+  }
   static void multiply(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count,
                        fixed::Sums sums) {
-    if (count == 1) return multiply_one<kFarBytes>(codes, steps, x[0], sums[0]);
-    if (count == 2) return multiply_some<2>(codes, steps, x, sums);
-    multiply_some<3>(codes, steps, x, sums);
+    if (count <= 2) return multiply_row<kFarBytes>(codes, steps, x, count, false, sums);
+    std::memset(sums, 0, 3 * sizeof sums[0]);
+    multiply_some<3, kFarBytes>(codes, steps, x, sums);
   }
 };
 

@@ -1,11 +1,16 @@
-// The engine of kernels/fixed_linear.h for codes of eight bits without a dot product of bytes; every function
-// has internal linkage.
+// The engine of kernels/fixed_linear.h for codes of eight bits as words of 256 bits; every function has
+// internal linkage.
 //
 // vpmaddwd makes 16 products of words and adds neighbours in 32 bits: codes are widened as they are read, and
 // x in fixed point is a word already. With the widening and the addition 3 operations for 16 codes of a row,
 // of which floats take 6, and 2 for each further row, as many as floats, but of those both are
 // multiplications. 1024 x 4096 in cache, one thread of an EPYC Zen 3, floats and this: m = 1 224 and 99 us, m
 // = 2 315 and 148, m = 16 1717 and 1100, m = 64 6250 and 4600.
+//
+// VPDPWSSD multiplies and adds at once. VPDPBUSD takes as many products for a term (the high bytes of x and
+// the low), needs no widening, but twice the sums: so one row is two passes over 16 KiB. 1024 x 4096 cold,
+// one thread of an EPYC Zen 5, bytes and words of 256 bits: m = 1 142 and 135 us, m = 2 169 and 139, m = 4
+// 255 and 231, m = 16 741 and 750, m = 64 2940 and 3310.
 #pragma once
 
 #include "kernels/avx2_byte_products.h"
@@ -14,7 +19,9 @@
 namespace qcts::avx2 {
 namespace {
 
-struct WordDots {
+// Products::dot_pairs(sum, weights, x): each lane of 32 bits plus its two products of words.
+template <class Products>
+struct WordDotsOf {
   static constexpr FixedValues kValues = FixedValues::words;
   static constexpr int kTerms = 6;  // 12 sums, 2 vectors of codes, one of x
 
@@ -25,8 +32,9 @@ struct WordDots {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
   }
 
-  // sums += products of M terms, V vectors of columns at a time; what lies kAhead bytes ahead is fetched.
-  template <int M, int kAhead>
+  // sums = or += products of M terms, V vectors of columns at a time; what lies kAhead bytes ahead is
+  // fetched.
+  template <int M, int kAhead, bool kAdds>
   [[gnu::noinline]] static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x,
                                               fixed::Sums sums) {
     constexpr int V = vectors_of(M);
@@ -35,7 +43,8 @@ struct WordDots {
 #pragma GCC unroll 8
       for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
-        for (int v = 0; v < V; ++v) sum[m][v] = load(&sums[m][(first + v) * kLanes]);
+        for (int v = 0; v < V; ++v)
+          sum[m][v] = kAdds ? load(&sums[m][(first + v) * kLanes]) : _mm256_setzero_si256();
       Share<kAhead, kVectors / V, fixed::kStepBytes / 2> share(codes, 2 * steps, first / V);
       const uint8_t* at = codes;
       for (int64_t pair = 0; pair < 2 * steps; ++pair, at += fixed::kStepBytes / 2) {
@@ -47,8 +56,7 @@ struct WordDots {
         for (int m = 0; m < M; ++m) {
           const __m256i two = broadcast_four(x[m] + 4 * pair);
 #pragma GCC unroll 8
-          for (int v = 0; v < V; ++v)
-            sum[m][v] = _mm256_add_epi32(sum[m][v], _mm256_madd_epi16(two, weights[v]));
+          for (int v = 0; v < V; ++v) sum[m][v] = Products::dot_pairs(sum[m][v], weights[v], two);
         }
       }
 #pragma GCC unroll 8
@@ -60,13 +68,17 @@ struct WordDots {
   }
 
   template <int kAhead>
-  static void multiply_one(const uint8_t* codes, int64_t steps, const int8_t* x, int32_t (&sum)[kColumns]) {
-    multiply_some<1, kAhead>(codes, steps, &x, &sum);
+  static void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
+                           fixed::Sums sums) {
+    constexpr decltype(&multiply_some<1, kAhead, false>) kExactly[2][2] = {
+        {multiply_some<1, kAhead, false>, multiply_some<1, kAhead, true>},
+        {multiply_some<2, kAhead, false>, multiply_some<2, kAhead, true>}};
+    kExactly[count - 1][adds](codes, steps, x, sums);
   }
   template <int M>
   static void multiply_terms(const uint8_t* codes, int64_t steps, const int8_t* const* x, fixed::Sums sums) {
     with_ahead<vectors_of(M) == kVectors>(
-        [=](auto ahead) { multiply_some<M, ahead>(codes, steps, x, sums); });
+        [=](auto ahead) { multiply_some<M, ahead, false>(codes, steps, x, sums); });
   }
   static void multiply(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count,
                        fixed::Sums sums) {
@@ -76,6 +88,13 @@ struct WordDots {
     kExactly[count - 1](codes, steps, x, sums);
   }
 };
+
+struct WordProducts {
+  [[gnu::always_inline]] static __m256i dot_pairs(__m256i sum, __m256i weights, __m256i x) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(x, weights));
+  }
+};
+using WordDots = WordDotsOf<WordProducts>;
 
 }  // namespace
 }  // namespace qcts::avx2

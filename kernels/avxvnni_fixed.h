@@ -3,6 +3,7 @@
 
 #include "kernels/avx2_int4.h"
 #include "kernels/avx2_int8_rows.h"
+#include "kernels/avx2_word_dots.h"
 #include "kernels/avxvnni_dots.h"
 #include "kernels/vnni_fixed_dots.h"
 
@@ -10,7 +11,7 @@ namespace qcts::avxvnni {
 namespace {
 
 using NibbleDots = vnni::FixedDots<Vector, 2>;
-using ByteDots = vnni::FixedDots<Vector, 1>;
+using WordDots = avx2::WordDotsOf<Vector>;
 
 }  // namespace
 }  // namespace qcts::avxvnni

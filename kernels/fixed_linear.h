@@ -45,8 +45,10 @@ struct Scales {
 // An Engine has
 //   kValues                                  of x that it multiplies
 //   kTerms                                   that it multiplies at a time
-//   multiply(codes, steps, x, count, sums)   sums[i] += codes times term x[i], of `count` <= kTerms
-//   multiply_one<kAhead>(codes, steps, x, sum)   the same of one; what lies kAhead bytes ahead is fetched
+//   multiply(codes, steps, x, count, sums)   sums[i] = codes times term x[i], of `count` <= kTerms
+//   multiply_row<kAhead>(codes, steps, x, count, adds, sums)   of 1 or 2 terms of a row; what lies kAhead
+//   bytes
+//                                            ahead is fetched; sums += where it adds
 // A Scheme has
 //   Engine
 //   kStepK                       k of a step; divides 8
@@ -94,9 +96,9 @@ class Terms {
 
   void add(const int8_t* x, int32_t sum, float step, int64_t row) {
     x_[count_] = x;
+    sum_of_v_[count_] = sum;
     step_[count_] = step;
     row_[count_] = row;
-    open_term<Scheme>(header_, sum, sums_[count_]);
     if (++count_ == Engine::kTerms) finish();
   }
   void finish() {
@@ -104,7 +106,8 @@ class Terms {
     Engine::multiply(codes_, steps_, x_, count_, sums_);
     for (int line = 0; asks_ahead_ && line < kClosingBytes; line += 64)
       avx2::prefetch(codes_ + steps_ * kStepBytes + line, avx2::kPrefetchBytes);
-    for (int i = 0; i < count_; ++i) close_term<Scheme>(scale_, step_[i], sums_[i], totals_[row_[i]]);
+    for (int i = 0; i < count_; ++i)
+      close_term<Scheme>(header_, scale_, step_[i], sum_of_v_[i], sums_[i], totals_[row_[i]]);
     count_ = 0;
   }
 
@@ -118,6 +121,7 @@ class Terms {
   float (*totals_)[kColumns];
   int count_ = 0;
   const int8_t* x_[Engine::kTerms];
+  int32_t sum_of_v_[Engine::kTerms];
   float step_[Engine::kTerms];
   int64_t row_[Engine::kTerms];
   alignas(64) int32_t sums_[Engine::kTerms][kColumns];
@@ -199,22 +203,21 @@ void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Schem
   const FixedRows& x = frame.rows;
   const FixedPart& fixed = x.part[part.index];
   alignas(64) int32_t sums[kStreams][2][kColumns];
-  for (int s = 0; s < kStreams; ++s)
-    for (int t = 0; t < fixed.terms; ++t)
-      open_term<Scheme>(at.header + s * at.apart, fixed.sum[t], sums[s][t]);
   const int64_t steps = part.count / Scheme::kStepK;
-  for (int64_t step = 0; step < steps; step += kTurn)
+  for (int64_t step = 0; fixed.terms > 0 && step < steps; step += kTurn) {
+    const int64_t k = part.at + step * Scheme::kStepK;
+    const int8_t* terms[2] = {x.term(0, 0, k), x.term(0, 1, k)};
     for (int s = 0; s < kStreams; ++s)
-      for (int t = 0; t < fixed.terms; ++t)
-        Scheme::Engine::template multiply_one<avx2::kStreamPrefetchBytes>(
-            part.codes + s * at.apart + step * kStepBytes, std::min(steps - step, kTurn),
-            x.term(0, t, part.at + step * Scheme::kStepK), sums[s][t]);
+      Scheme::Engine::template multiply_row<avx2::kStreamPrefetchBytes>(
+          part.codes + s * at.apart + step * kStepBytes, std::min(steps - step, kTurn), terms, fixed.terms,
+          step > 0, sums[s]);
+  }
   for (int s = 0; s < kStreams; ++s) {
     const uint8_t* header = at.header + s * at.apart;
     const uint8_t* tail = at.codes + s * at.apart + frame.layout.code_bytes;
     at.scales[s] = Scheme::scales(*frame.problem, header, tail, at.buffers[s]);
     for (int t = 0; t < fixed.terms; ++t)
-      close_term<Scheme>(at.scales[s].scale, fixed.step[t], sums[s][t], at.totals[s]);
+      close_term<Scheme>(header, at.scales[s].scale, fixed.step[t], fixed.sum[t], sums[s][t], at.totals[s]);
     if (fixed.left > 0)
       close_left<Scheme>(header, at.scales[s].scale, part.codes + s * at.apart, x.left + part.at,
                          x.left_at + part.at, fixed.left, at.totals[s]);

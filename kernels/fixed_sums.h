@@ -17,14 +17,6 @@ using avx2::kVectors;
 
 constexpr int kStepBytes = 256;  // of codes: some k of all columns
 
-// What makes sums of v * code those of v * (code - offset).
-template <class Scheme>
-void open_term(const uint8_t* header, int32_t sum_of_v, int32_t* sum) {
-#pragma GCC unroll 8
-  for (int n = 0; n < kColumns; n += kLanes)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(sum + n), Scheme::minus_offsets(header, n, sum_of_v));
-}
-
 // total += scale * value, or the value alone where scales act later. `scale` is not read from Scales here: a
 // store to a total might change it.
 template <class Scheme>
@@ -34,13 +26,18 @@ template <class Scheme>
                                               : _mm256_fmadd_ps(_mm256_loadu_ps(scale), value, before));
 }
 
-// Adds step * sum.
+// Adds step * (sum of v * code, less that of v * offset). (Sums that began as the latter, not here: a load of
+// 512 bits from two stores of 256 waits until both are in the cache, and they for whatever memory brings
+// before them. int4 g128, m = 1, 4096 x 4096 cold, EPYC Zen 5, one thread: 0.65 of the pace of a plain stream,
+// 0.70 to 0.78 without.)
 template <class Scheme>
-void close_term(const float* scale, float step, const int32_t* sum, float* total) {
+void close_term(const uint8_t* header, const float* scale, float step, int32_t sum_of_v, const int32_t* sum,
+                float* total) {
   const __m256 steps = _mm256_set1_ps(step);
 #pragma GCC unroll 8
   for (int n = 0; n < kColumns; n += kLanes) {
-    const __m256i whole = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sum + n));
+    const __m256i of_codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sum + n));
+    const __m256i whole = _mm256_add_epi32(of_codes, Scheme::minus_offsets(header, n, sum_of_v));
     add_scaled<Scheme>(scale + n, _mm256_mul_ps(_mm256_cvtepi32_ps(whole), steps), total + n);
   }
 }

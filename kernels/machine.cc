@@ -140,6 +140,14 @@ bool contains(const std::vector<std::string>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
+// Base plus extended family; the extended one counts where the base is 15 (AMD 24594, CPUID Fn0000_0001_EAX).
+uint32_t cpu_family() {
+  uint32_t leaf1[4] = {};
+  __get_cpuid(1, &leaf1[0], &leaf1[1], &leaf1[2], &leaf1[3]);
+  const uint32_t base = leaf1[0] >> 8 & 0xF;
+  return base == 15 ? base + (leaf1[0] >> 20 & 0xFF) : base;
+}
+
 std::string cpu_model() {
   uint32_t words[12] = {};
   uint32_t highest = __get_cpuid_max(0x80000000, nullptr);
@@ -186,12 +194,13 @@ WeightReading detect_weight_reading() {
   __get_cpuid(0, &highest, &vendor[0], &vendor[2], &vendor[1]);
   __get_cpuid_count(7, 0, &leaf7[0], &leaf7[1], &leaf7[2], &leaf7[3]);
   const bool has_avx512f = (leaf7[1] >> 16 & 1) != 0;
-  return weight_reading_of({reinterpret_cast<const char*>(vendor), sizeof vendor}, has_avx512f);
+  return weight_reading_of({reinterpret_cast<const char*>(vendor), sizeof vendor}, cpu_family(), has_avx512f);
 }
 
 Machine detect() {
   Machine found;
   found.cpu_model = cpu_model();
+  found.cpu_family = cpu_family();
   found.features = detect_features();
   if (const char* mask = std::getenv("QCTS_CPU_MASK")) found.features = masked_features(found.features, mask);
   found.logical_cpus = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -250,8 +259,9 @@ const char* missing_feature(const char* variant) {
   return "no such variant";
 }
 
-WeightReading weight_reading_of(std::string_view vendor, bool has_avx512f) {
-  if (vendor != "AuthenticAMD") return WeightReading::prefetched;
+WeightReading weight_reading_of(std::string_view vendor, uint32_t cpu_family, bool has_avx512f) {
+  constexpr uint32_t kZen5 = 26;
+  if (vendor != "AuthenticAMD" || cpu_family >= kZen5) return WeightReading::prefetched;
   return has_avx512f ? WeightReading::followed : WeightReading::side_by_side;
 }
 

@@ -12,7 +12,8 @@ namespace qcts {
 enum class WeightReading : uint8_t;  // kernels/support.h
 
 struct Machine {
-  std::string cpu_model;              // "AMD EPYC ..."
+  std::string cpu_model;    // "AMD EPYC ..."
+  uint32_t cpu_family = 0;  // of CPUID leaf 1, the extended one included: 25 is Zen 3 and 4, 26 Zen 5
   std::vector<std::string> features;  // of: sse4_2 fma f16c avx2 avxvnni avx512f avx512bw avx512dq avx512vl
                                       // avx512vnni avx512bf16 avx512vbmi avx512fp16, and where the operating
                                       // system lends this process the tiles amx_tile amx_int8 amx_bf16
@@ -24,9 +25,9 @@ struct Machine {
 
 const Machine& machine();
 
-// Of AMD's processors those with AVX-512 follow, others read side by side; the rest of the world prefetches.
-// What was measured: kernels/support.h. `vendor`: the twelve letters of CPUID leaf 0.
-WeightReading weight_reading_of(std::string_view vendor, bool has_avx512f);
+// Of AMD's processors up to Zen 4 those with AVX-512 follow, others read side by side; the rest of the world
+// prefetches. What was measured: kernels/support.h. `vendor`: the twelve letters of CPUID leaf 0.
+WeightReading weight_reading_of(std::string_view vendor, uint32_t cpu_family, bool has_avx512f);
 const char* name_of(WeightReading reading);
 // Throws std::runtime_error for a name that is none.
 WeightReading weight_reading_named(std::string_view name);

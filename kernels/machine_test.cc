@@ -68,10 +68,11 @@ TEST(Machine, VariantsRunExactlyWhereTheirFeaturesAre) {
 }
 
 TEST(Machine, ReadsWeightsAsItsVendorsProcessorsLike) {
-  EXPECT_EQ(weight_reading_of("AuthenticAMD", true), WeightReading::followed);
-  EXPECT_EQ(weight_reading_of("AuthenticAMD", false), WeightReading::side_by_side);
-  EXPECT_EQ(weight_reading_of("GenuineIntel", true), WeightReading::prefetched);
-  EXPECT_EQ(weight_reading_of("GenuineIntel", false), WeightReading::prefetched);
+  EXPECT_EQ(weight_reading_of("AuthenticAMD", 25, true), WeightReading::followed);
+  EXPECT_EQ(weight_reading_of("AuthenticAMD", 25, false), WeightReading::side_by_side);
+  EXPECT_EQ(weight_reading_of("AuthenticAMD", 26, true), WeightReading::prefetched);
+  EXPECT_EQ(weight_reading_of("GenuineIntel", 6, true), WeightReading::prefetched);
+  EXPECT_EQ(weight_reading_of("GenuineIntel", 6, false), WeightReading::prefetched);
 }
 
 TEST(Machine, WaysOfReadingWeightsAreKnownByTheirNames) {

@@ -63,7 +63,8 @@ uint32_t dtype_bytes(uint32_t dtype);
 // How a thread reads a weight fastest that it passes over once, in order.
 enum class WeightReading : uint8_t {
   // One stream, of which the program asks memory for what comes next: without that an Emerald Rapids core
-  // read 4-bit weights at 2/3 of the pace.
+  // read 4-bit weights at 2/3 of the pace. EPYC Zen 5, m = 1 and 4, one thread: 4 bits 2 times as fast as
+  // followed, int8 1.1 to 1.4 times; as four streams the same with AVX-512, with AVX2 0.6 to 1 times.
   prefetched,
   // One stream, left to the core's own prefetchers. EPYC Zen 4, m = 1, one thread: int8 1.06 to 1.2 times as
   // fast as prefetched, 4 bits in groups of 32 1.1 to 1.5 times; as four streams 0.65 to 0.85 times.

@@ -1,17 +1,21 @@
 // The engine of kernels/vnni_int8_linear.h for VPDPBUSD; every function has internal linkage. Sums of up to 6
 // rows and several vectors of columns stay in registers; each weight is loaded once for all rows, each x
 // broadcast once for all columns. Of more rows the first 6 leave nibbles in a panel of bytes as they decode
-// them, 256 k (16 KiB) at a time; codes that are bytes already are their own panel, 1024 k (64 KiB) at a
-// time. 7 to 11 rows of such go in halves: as 6 and the rest, the first pass left memory idle and the second
-// was too short for L2 to keep up (m = 8 of 4096 x 4096, EPYC Zen 4: 1.5 times as fast in halves on one
-// thread, 1.15 times on two). What is left of the rows is one pass: m = 3 as 2 and 1 took 1.3 times as long.
+// them, 256 k (16 KiB) at a time; codes that are bytes already are their own panel, 128 or 1024 k (8 or 64
+// KiB) at a time. 7 to 11 rows of such go in halves: as 6 and the rest, the first pass left memory idle and
+// the second was too short for L2 to keep up (m = 8 of 4096 x 4096, EPYC Zen 4: 1.5 times as fast in halves
+// on one thread, 1.15 times on two). What is left of the rows is one pass: m = 3 as 2 and 1 took 1.3 times as
+// long.
 //
 // One pass alone asks memory for the lines 8 KiB ahead, but on a machine that follows streams itself. Where
 // several passes read a panel, the first two ask for as much 64 KiB ahead, and no nearer than L2: lines that
 // the first pass is about to read came too late for it while the other passes left memory idle, and lines of
 // a next panel drove this one out of L1; what follows a group's codes, left out, cost 8da4w a sixth. With
 // int8, m = 16, 4096 x 4096 on an EPYC Zen 4, one thread: 0.64 of the multipliers' pace before, 0.86 so; two
-// threads: 0.60 and 0.82.
+// threads: 0.60 and 0.82. Zen 5 multiplies twice as fast: what a pass of 64 KiB leaves idle it cannot make up
+// for. Of 8 KiB, asked for 16 KiB ahead, one thread: m = 8 of the stream's pace 0.68 before, 0.87 so; m = 12
+// 0.65 and 0.78; m = 16 of the multipliers' 0.70 and 0.80 (4 KiB 0.72, 16 KiB 0.79; 8 KiB asked for 64 ahead
+// 0.76).
 #pragma once
 
 #include "kernels/vnni_groups.h"
@@ -111,10 +115,12 @@ int64_t multiply_some(const Piece& piece, const Pass& pass, int64_t from, int64_
 template <class Vector>
 struct Dots {
   static constexpr int kRows = 64;
-  static constexpr int64_t kPanelBytes = 16384, kFarBytes = 65536;
+  static constexpr int64_t kPanelBytes = 16384, kFarBytes = 65536, kNearBytes = 8192;
 
-  static constexpr int64_t chunk_steps(int quads) {
-    return quads == 1 ? kFarBytes / kStepBytes : kPanelBytes / kStepBytes / 2;
+  static bool stays_near() { return weight_reading() != WeightReading::followed; }
+  static int64_t chunk_steps(int quads) {
+    if (quads == 2) return kPanelBytes / kStepBytes / 2;
+    return (stays_near() ? kNearBytes : kFarBytes) / kStepBytes;
   }
   static int64_t padded_rows(int64_t m) { return m; }
   static int tail_ahead_bytes(bool asks_ahead, int64_t) { return asks_ahead ? kPrefetchBytes : 0; }
@@ -133,7 +139,7 @@ struct Dots {
       return;
     }
     alignas(64) uint8_t panel[kQuads == 2 ? kPanelBytes : 64];
-    const uint8_t* ahead = piece.codes + kFarBytes;
+    const uint8_t* ahead = piece.codes + (kQuads == 1 && stays_near() ? 2 * kNearBytes : kFarBytes);
     const uint8_t* ahead_end = ahead + piece.steps * kStepBytes;
     for (int64_t line = piece.steps * kStepBytes; line < piece.bytes; line += 64)
       Lines<1, _MM_HINT_T1>::ask(ahead + line);

@@ -4,8 +4,8 @@
 // apart. As pairs of bfloat16 64 codes take 2 operations of 512 bits and others that decode them, 10 for
 // bytes (kernels/bf16_int8.h), 4 for nibbles (kernels/bf16_codes.h). An EPYC Zen 4 core starts one of either
 // a cycle; 1024 x 4096 in cache, pairs and this: int8 m = 1 164 us and 65, m = 4 240 and 180, m = 8 342 and
-// 365, m = 16 665 and 745; nibbles in groups of 128 m = 1 63 and 60, m = 4 156 and 200. 256 bits were never
-// timed: their shapes follow from the registers.
+// 365, m = 16 665 and 745; nibbles in groups of 128 m = 1 63 and 60, m = 4 156 and 200. Bytes by 256 bits are
+// better off as words (kernels/avx2_word_dots.h).
 #pragma once
 
 #include "kernels/fixed_linear.h"
@@ -24,8 +24,9 @@ struct FixedDots {
   static constexpr int kTerms = Vector::kLanes == 16 ? 4 : 3, kMostSums = 4 * kTerms;
   static constexpr int vectors_of(int terms) { return 2 * terms * 4 <= kMostSums ? 4 : 2; }
 
-  // sums += products of M terms, V vectors of columns at a time, whose codes kAhead bytes ahead are fetched.
-  template <int M, int kAhead>
+  // sums = or += products of M terms, V vectors of columns at a time, whose codes kAhead bytes ahead are
+  // fetched.
+  template <int M, int kAhead, bool kAdds>
   [[gnu::noinline]] static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x,
                                               fixed::Sums sums) {
     constexpr int V = vectors_of(M);
@@ -35,7 +36,8 @@ struct FixedDots {
       for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v)
-          high[m][v] = Vector::zero(), low[m][v] = Vector::load(&sums[m][(first + v) * Vector::kLanes]);
+          high[m][v] = Vector::zero(),
+          low[m][v] = kAdds ? Vector::load(&sums[m][(first + v) * Vector::kLanes]) : Vector::zero();
       avx2::Share<kAhead, kAll / V, fixed::kStepBytes> share(codes, steps, first / V);
       const uint8_t* at = codes;
       for (int64_t step = 0; step < steps; ++step, at += fixed::kStepBytes) {
@@ -71,15 +73,18 @@ struct FixedDots {
   }
 
   template <int kAhead>
-  static void multiply_one(const uint8_t* codes, int64_t steps, const int8_t* x,
-                           int32_t (&sum)[fixed::kColumns]) {
-    multiply_some<1, kAhead>(codes, steps, &x, &sum);
+  static void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
+                           fixed::Sums sums) {
+    constexpr decltype(&multiply_some<1, kAhead, false>) kExactly[2][2] = {
+        {multiply_some<1, kAhead, false>, multiply_some<1, kAhead, true>},
+        {multiply_some<2, kAhead, false>, multiply_some<2, kAhead, true>}};
+    kExactly[count - 1][adds](codes, steps, x, sums);
   }
   template <int M>
   static void multiply_terms(const uint8_t* codes, int64_t steps, const int8_t* const* x, fixed::Sums sums) {
     // Nibbles are asked for in any case: what closes a group of 128 takes as long as its 4 KiB.
     avx2::with_ahead<kQuads == 1 && vectors_of(M) == kAll>(
-        [=](auto ahead) { multiply_some<M, ahead>(codes, steps, x, sums); });
+        [=](auto ahead) { multiply_some<M, ahead, false>(codes, steps, x, sums); });
   }
   static void multiply(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count,
                        fixed::Sums sums) {

@@ -33,6 +33,7 @@ Json environment_json() {
   const std::string compiler = "gcc " __VERSION__;
 #endif
   return {{"cpu_model", here.cpu_model},
+          {"cpu_family", here.cpu_family},
           {"features", here.features},
           {"logical_cpus", here.logical_cpus},
           {"l2_bytes", here.l2_bytes},

@@ -111,7 +111,7 @@ std::string difference(const RunHead& there, const RunHead& here) {
   });
   if (!found.empty()) return found;
   if (auto other = first_other_provider(there.providers, here.providers); !other.empty()) return other;
-  for (const char* what : {"cpu_model", "features", "weight_reading"}) {
+  for (const char* what : {"cpu_model", "cpu_family", "features", "weight_reading"}) {
     const Json one = there.environment.value(what, Json()), other = here.environment.value(what, Json());
     if (one != other)
       return std::string("processor ") + what + ": " + one.dump() + " there, " + other.dump() + " here";

@@ -60,7 +60,8 @@ LatencyTarget read_target(const Json& json, const std::string& where) {
 
 std::string machine_class(const Machine& machine) {
   std::string name;
-  for (const char c : machine.cpu_model + " " + widest(machine)) {
+  for (const char c :
+       machine.cpu_model + " family" + std::to_string(machine.cpu_family) + " " + widest(machine)) {
     const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     const bool word = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
     if (word)

@@ -15,7 +15,8 @@
 
 namespace qcts {
 
-// "amd_epyc_avx2": the words of the model, then the widest instructions.
+// "amd_epyc_family25_avx2": the words of the model, its family (a cloud's model may name no more than the
+// maker), then the widest instructions.
 std::string machine_class(const Machine& machine);
 
 struct LatencyTarget {

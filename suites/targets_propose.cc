@@ -79,6 +79,7 @@ LatencyTargets propose_targets(const Json& report, double margin) {
   try {
     Machine machine;
     machine.cpu_model = report.at("environment").at("cpu_model");
+    machine.cpu_family = report.at("environment").at("cpu_family");
     machine.features = report.at("environment").at("features").get<std::vector<std::string>>();
     std::map<TargetKey, Lowest> found;
     for (const Json& row : report.at("latency")) {

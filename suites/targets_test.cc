@@ -12,7 +12,7 @@ namespace {
 
 TEST(Targets, WhatIsProposedIsWhatIsReadBack) {
   const nlohmann::ordered_json report = nlohmann::ordered_json::parse(R"({
-    "environment": {"cpu_model": "A CPU", "features": ["avx2"]}, "run": {"started": "2026-01-01T00:00:00Z"},
+    "environment": {"cpu_model": "A CPU", "cpu_family": 25, "features": ["avx2"]}, "run": {"started": "2026-01-01T00:00:00Z"},
     "latency": [
       {"op": "linear", "scheme": "int8_row", "input": "noise_m1_n64_k64_bf16_cold", "variant": "avx2", "status": "pass", "reason": "",
        "measures": {"share_of_roof": {"unit": "x", "value": 0.9, "low": 0.889, "high": 0.91}}},
@@ -86,8 +86,19 @@ TEST(Targets, ApplyToWhatTheyName) {
 TEST(MachineClass, IsAFileName) {
   Machine machine;
   machine.cpu_model = "AMD EPYC 7B13 (64-Core)";
+  machine.cpu_family = 25;
   machine.features = {"avx2"};
-  EXPECT_EQ(machine_class(machine), "amd_epyc_7b13_64_core_avx2");
+  EXPECT_EQ(machine_class(machine), "amd_epyc_7b13_64_core_family25_avx2");
+}
+
+TEST(MachineClass, TellsGenerationsApartThatACloudNamesAlike) {
+  Machine machine;
+  machine.cpu_model = "AMD EPYC";
+  machine.features = {"avx2", "avx512f", "avx512vnni", "avx512bf16"};
+  machine.cpu_family = 25;
+  const std::string zen4 = machine_class(machine);
+  machine.cpu_family = 26;
+  EXPECT_NE(machine_class(machine), zen4);
 }
 
 }  // namespace

@@ -203,6 +203,7 @@ def other_case(lines):
         (lambda lines: lines[0].update(fixtures_sha256="0" * 64), "fixtures_sha256"),
         (lambda lines: lines[0].update(selection=[]), "selection"),
         (lambda lines: lines[0]["environment"].update(cpu_model="another"), "cpu_model"),
+        (lambda lines: lines[0]["environment"].update(cpu_family=0), "cpu_family"),
         (lambda lines: lines[0]["environment"].update(weight_reading="another"), "weight_reading"),
         (lambda lines: lines[0].pop("seed"), "seed"),
         (lambda lines: lines[0].update(shard=1), "both shard 1/3"),
