@@ -27,7 +27,7 @@ namespace {
 struct Int8Tiles {
   static constexpr int kRows = amx::kRows;
 
-  static constexpr int64_t chunk_steps(int) { return kTileRows * kChunkSteps; }
+  static constexpr int64_t chunk_steps(int, int64_t) { return kTileRows * kChunkSteps; }
   static int64_t padded_rows(int64_t m) { return amx::padded_rows(m); }
   static int tail_ahead_bytes(bool asks_ahead, int64_t) { return asks_ahead ? vnni::kPrefetchBytes : 0; }
   static constexpr int64_t chunk_groups(int64_t) { return 1; }

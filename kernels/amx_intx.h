@@ -207,7 +207,7 @@ void meet(const Meeting& meeting, int64_t m, int64_t rows, int first, const Mult
 struct IntxTiles {
   static constexpr int kRows = amx::kRows;
 
-  static constexpr int64_t chunk_steps(int quads) { return kPanelK / 4 / quads; }
+  static constexpr int64_t chunk_steps(int quads, int64_t) { return kPanelK / 4 / quads; }
   static int tail_ahead_bytes(bool asks_ahead, int64_t) { return asks_ahead ? vnni::kPrefetchBytes : 0; }
   static constexpr int64_t chunk_groups(int64_t k) { return k < kPanelK ? kPanelK / k : 1; }
   static int64_t padded_rows(int64_t m) { return amx::padded_rows(m); }

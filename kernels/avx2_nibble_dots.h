@@ -142,7 +142,7 @@ struct NibbleDots {
   static constexpr int kRows = 64;
   static constexpr int64_t kPanelBytes = 16384;
 
-  static constexpr int64_t chunk_steps(int quads) { return kPanelBytes / vnni::kStepBytes / quads; }
+  static constexpr int64_t chunk_steps(int quads, int64_t) { return kPanelBytes / vnni::kStepBytes / quads; }
   static int64_t padded_rows(int64_t m) { return m; }
   // Several rows take several passes over codes, of which each asks for its share.
   static int tail_ahead_bytes(bool asks_ahead, int64_t rows) {

@@ -15,7 +15,7 @@
 // threads: 0.60 and 0.82. Zen 5 multiplies twice as fast: what a pass of 64 KiB leaves idle it cannot make up
 // for. Of 8 KiB, asked for 16 KiB ahead, one thread: m = 8 of the stream's pace 0.68 before, 0.87 so; m = 12
 // 0.65 and 0.78; m = 16 of the multipliers' 0.70 and 0.80 (4 KiB 0.72, 16 KiB 0.79; 8 KiB asked for 64 ahead
-// 0.76).
+// 0.76). More than three passes multiply long enough: m = 512 of parts of 8 KiB 0.83, of 64 KiB 0.89.
 #pragma once
 
 #include "kernels/vnni_groups.h"
@@ -117,10 +117,12 @@ struct Dots {
   static constexpr int kRows = 64;
   static constexpr int64_t kPanelBytes = 16384, kFarBytes = 65536, kNearBytes = 8192;
 
-  static bool stays_near() { return weight_reading() != WeightReading::followed; }
-  static int64_t chunk_steps(int quads) {
+  static bool stays_near(int64_t rows) {
+    return rows <= 3 * kMostRows && weight_reading() != WeightReading::followed;
+  }
+  static int64_t chunk_steps(int quads, int64_t rows) {
     if (quads == 2) return kPanelBytes / kStepBytes / 2;
-    return (stays_near() ? kNearBytes : kFarBytes) / kStepBytes;
+    return (stays_near(rows) ? kNearBytes : kFarBytes) / kStepBytes;
   }
   static int64_t padded_rows(int64_t m) { return m; }
   static int tail_ahead_bytes(bool asks_ahead, int64_t) { return asks_ahead ? kPrefetchBytes : 0; }
@@ -139,7 +141,7 @@ struct Dots {
       return;
     }
     alignas(64) uint8_t panel[kQuads == 2 ? kPanelBytes : 64];
-    const uint8_t* ahead = piece.codes + (kQuads == 1 && stays_near() ? 2 * kNearBytes : kFarBytes);
+    const uint8_t* ahead = piece.codes + (kQuads == 1 && stays_near(rows) ? 2 * kNearBytes : kFarBytes);
     const uint8_t* ahead_end = ahead + piece.steps * kStepBytes;
     for (int64_t line = piece.steps * kStepBytes; line < piece.bytes; line += 64)
       Lines<1, _MM_HINT_T1>::ask(ahead + line);

@@ -90,7 +90,7 @@ struct Piece {
 //   recipe(p)                of x
 // An Engine has
 //   kRows                    rows of x at a time
-//   chunk_steps(quads)       the steps that it wants in one piece
+//   chunk_steps(quads, rows) the steps that it wants in one piece
 //   tail_ahead_bytes(asks_ahead, rows)   how far ahead it fetches what lies behind codes; 0: not at all
 //   chunk_groups(k)          the groups of k elements each, parts of a row, that it wants in one piece
 //   padded_rows(m)           rows of x that it reads; those beyond m are zeros
@@ -187,7 +187,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   const int64_t count = layout.groups, ldx = layout.x_stride, padded = layout.padded_group;
   if (count > 1) std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
   const uint8_t* codes = frame.prepared + block * layout.block_bytes;
-  const int64_t steps = padded / (4 * Scheme::kQuads), most = Engine::chunk_steps(Scheme::kQuads);
+  const int64_t steps = padded / (4 * Scheme::kQuads), most = Engine::chunk_steps(Scheme::kQuads, rows);
   Closing closing = {nullptr, layout.scale_dtype, layout.scale_bytes, layout.pairs > 1, nullptr, count,
                      totals};
   const int64_t most_groups = Engine::chunk_groups(padded);
