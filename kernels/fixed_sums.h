@@ -28,8 +28,8 @@ template <class Scheme>
 
 // Adds step * (sum of v * code, less that of v * offset). (Sums that began as the latter, not here: a load of
 // 512 bits from two stores of 256 waits until both are in the cache, and they for whatever memory brings
-// before them. int4 g128, m = 1, 4096 x 4096 cold, EPYC Zen 5, one thread: 0.65 of the pace of a plain stream,
-// 0.70 to 0.78 without.)
+// before them. int4 g128, m = 1, 4096 x 4096 cold, EPYC Zen 5, one thread: 0.65 of the pace of a plain
+// stream, 0.70 to 0.78 without.)
 template <class Scheme>
 void close_term(const uint8_t* header, const float* scale, float step, int32_t sum_of_v, const int32_t* sum,
                 float* total) {
