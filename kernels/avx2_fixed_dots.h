@@ -96,8 +96,7 @@ struct FixedNibbleDots {
 
   // Of one term and of several, sums += products; what lies kAhead bytes ahead is fetched.
   template <int kAhead>
-  [[gnu::noinline]] static void multiply_one(const uint8_t* codes, int64_t steps, const int8_t* x,
-                                             int32_t* sum) {
+  [[gnu::noinline]] static void add_row(const uint8_t* codes, int64_t steps, const int8_t* x, int32_t* sum) {
     constexpr int V = vectors_of(1);
     for (int first = 0; first < fixed::kVectors; first += V) {
       PassShare<kAhead, V> share(codes, steps, first / V);
@@ -109,8 +108,8 @@ struct FixedNibbleDots {
     }
   }
   template <int M, int kAhead>
-  [[gnu::noinline]] static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x,
-                                              fixed::Sums sums) {
+  [[gnu::noinline]] static void add_rows(const uint8_t* codes, int64_t steps, const int8_t* const* x,
+                                         fixed::Sums sums) {
     constexpr int V = vectors_of(M);
     for (int first = 0; first < fixed::kVectors; first += V) {
       PassShare<kAhead, V> share(codes, steps, first / V);
@@ -123,18 +122,21 @@ struct FixedNibbleDots {
     }
   }
 
-  template <int kAhead>
-  static void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
-                           fixed::Sums sums) {
-    if (!adds) std::memset(sums, 0, static_cast<size_t>(count) * sizeof sums[0]);
-    if (count == 1) return multiply_one<kAhead>(codes, steps, x[0], sums[0]);
-    multiply_some<2, kAhead>(codes, steps, x, sums);
+  // sums = or += products of M terms.
+  template <int M, int kAhead, bool kAdds>
+  static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x, fixed::Sums sums) {
+    if (!kAdds) std::memset(sums, 0, M * sizeof sums[0]);
+    if constexpr (M == 1) {
+      add_row<kAhead>(codes, steps, x[0], sums[0]);
+    } else {
+      add_rows<M, kAhead>(codes, steps, x, sums);
+    }
   }
   static void multiply(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count,
                        fixed::Sums sums) {
-    if (count <= 2) return multiply_row<kFarBytes>(codes, steps, x, count, false, sums);
-    std::memset(sums, 0, 3 * sizeof sums[0]);
-    multiply_some<3, kFarBytes>(codes, steps, x, sums);
+    if (count == 1) return multiply_some<1, kFarBytes, false>(codes, steps, x, sums);
+    if (count == 2) return multiply_some<2, kFarBytes, false>(codes, steps, x, sums);
+    multiply_some<3, kFarBytes, false>(codes, steps, x, sums);
   }
 };
 

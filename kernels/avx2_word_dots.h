@@ -67,14 +67,6 @@ struct WordDotsOf {
     }
   }
 
-  template <int kAhead>
-  static void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
-                           fixed::Sums sums) {
-    constexpr decltype(&multiply_some<1, kAhead, false>) kExactly[2][2] = {
-        {multiply_some<1, kAhead, false>, multiply_some<1, kAhead, true>},
-        {multiply_some<2, kAhead, false>, multiply_some<2, kAhead, true>}};
-    kExactly[count - 1][adds](codes, steps, x, sums);
-  }
   template <int M>
   static void multiply_terms(const uint8_t* codes, int64_t steps, const int8_t* const* x, fixed::Sums sums) {
     with_ahead<vectors_of(M) == kVectors>(

@@ -46,9 +46,8 @@ struct Scales {
 //   kValues                                  of x that it multiplies
 //   kTerms                                   that it multiplies at a time
 //   multiply(codes, steps, x, count, sums)   sums[i] = codes times term x[i], of `count` <= kTerms
-//   multiply_row<kAhead>(codes, steps, x, count, adds, sums)   of 1 or 2 terms of a row; what lies kAhead
-//   bytes
-//                                            ahead is fetched; sums += where it adds
+//   multiply_some<M, kAhead, kAdds>(codes, steps, x, sums)   the same of M terms, 1 or 2; what lies kAhead
+//                                            bytes ahead is fetched; sums += where it adds
 // A Scheme has
 //   Engine
 //   kStepK                       k of a step; divides 8
@@ -197,6 +196,16 @@ struct SideBySide {
   alignas(64) float totals[kStreams][kColumns];
 };
 
+// One or two terms of a row.
+template <class Engine, int kAhead>
+void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
+                  Sums sums) {
+  constexpr decltype(&Engine::template multiply_some<1, kAhead, false>) kExactly[2][2] = {
+      {Engine::template multiply_some<1, kAhead, false>, Engine::template multiply_some<1, kAhead, true>},
+      {Engine::template multiply_some<2, kAhead, false>, Engine::template multiply_some<2, kAhead, true>}};
+  kExactly[count - 1][adds](codes, steps, x, sums);
+}
+
 template <class Scheme>
 void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Scheme>& at) {
   constexpr int64_t kTurn = avx2::kStreamBytes / kStepBytes;
@@ -208,7 +217,7 @@ void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Schem
     const int64_t k = part.at + step * Scheme::kStepK;
     const int8_t* terms[2] = {x.term(0, 0, k), x.term(0, 1, k)};
     for (int s = 0; s < kStreams; ++s)
-      Scheme::Engine::template multiply_row<avx2::kStreamPrefetchBytes>(
+      multiply_row<typename Scheme::Engine, avx2::kStreamPrefetchBytes>(
           part.codes + s * at.apart + step * kStepBytes, std::min(steps - step, kTurn), terms, fixed.terms,
           step > 0, sums[s]);
   }

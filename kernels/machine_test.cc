@@ -87,6 +87,7 @@ TEST(Machine, WaysOfReadingWeightsAreKnownByTheirNames) {
 TEST(Machine, KnowsItself) {
   EXPECT_GE(machine().logical_cpus, 1);
   EXPECT_FALSE(machine().cpu_model.empty());
+  EXPECT_GT(machine().cpu_family, 0u);
 }
 
 }  // namespace

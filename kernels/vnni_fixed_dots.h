@@ -72,14 +72,6 @@ struct FixedDots {
     }
   }
 
-  template <int kAhead>
-  static void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
-                           fixed::Sums sums) {
-    constexpr decltype(&multiply_some<1, kAhead, false>) kExactly[2][2] = {
-        {multiply_some<1, kAhead, false>, multiply_some<1, kAhead, true>},
-        {multiply_some<2, kAhead, false>, multiply_some<2, kAhead, true>}};
-    kExactly[count - 1][adds](codes, steps, x, sums);
-  }
   template <int M>
   static void multiply_terms(const uint8_t* codes, int64_t steps, const int8_t* const* x, fixed::Sums sums) {
     // Nibbles are asked for in any case: what closes a group of 128 takes as long as its 4 KiB.
