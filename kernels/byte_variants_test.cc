@@ -15,7 +15,7 @@ namespace {
 
 using namespace variants;
 
-// Of kernels/vnni_int8_linear.h, those that run here; of AVX2 it is the codes of at most four bits.
+// Of kernels/vnni/int8_linear.h, those that run here; of AVX2 it is the codes of at most four bits.
 std::vector<Implementation> byte_variants(const std::string& member) {
   const bool row = member == "int8_row";
   const std::string family = row ? member : "intx", policy = row ? "dyn_row_sym" : "dyn_token_asym";

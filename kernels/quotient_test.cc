@@ -8,9 +8,9 @@
 namespace qcts {
 namespace {
 
-// kernels/avx2_int4_plain_quantize.h: a product with the reciprocal and one step of Newton's round to the same
-// integer as the quotient. Whole powers of two change nothing, so a scale is its significand; and only the
-// floats around a tie can differ. (They agree for all 2^23 significands; here one of 61 is tried.)
+// kernels/avx2/int4_plain_quantize.h: a product with the reciprocal and one step of Newton's round to the
+// same integer as the quotient. Whole powers of two change nothing, so a scale is its significand; and only
+// the floats around a tie can differ. (They agree for all 2^23 significands; here one of 61 is tried.)
 TEST(Reciprocal, RoundsToTheSameIntegerAsTheQuotient) {
   for (uint32_t significand = 1u << 23; significand < 1u << 24; significand += 61) {
     const float scale = static_cast<float>(significand) * 0x1p-23f, reciprocal = 1 / scale;
@@ -41,8 +41,8 @@ float to_bf16(float value) {
   return of_bits((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000u);
 }
 
-// bf16_rounded of kernels/avx2.h: every normal exponent below 2^110, every upper half, and what lies under a
-// tie, at it, above it and at either end.
+// bf16_rounded of kernels/avx2/elements.h: every normal exponent below 2^110, every upper half, and what lies
+// under a tie, at it, above it and at either end.
 TEST(Bfloat16, IsRoundedByTwoProducts) {
   constexpr uint32_t kLower[] = {0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF};
   for (uint32_t upper = 1u << 7; upper < (127u + 110) << 7; ++upper)

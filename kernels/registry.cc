@@ -7,7 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "kernels/machine.h"
+#include "kernels/machine/machine.h"
 #include "kernels/support.h"
 
 namespace qcts {

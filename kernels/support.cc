@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <cstring>
 
-#include "kernels/machine.h"
-#include "kernels/plane_laws.h"
-#include "kernels/thread_pool.h"
+#include "kernels/families/plane_laws.h"
+#include "kernels/machine/machine.h"
+#include "kernels/machine/thread_pool.h"
 
 namespace qcts {
 namespace {

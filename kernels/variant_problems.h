@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/plane_laws.h"
+#include "kernels/families/plane_laws.h"
 #include "kernels/registry.h"
 #include "kernels/support.h"
 

@@ -56,7 +56,7 @@ struct Verdict {
   std::string rerun;  // one shell line
   double wall_us = 0;
   std::vector<double> samples_us;  // latency only: raw
-  nlohmann::ordered_json coverage;  // numerics only: values that no case before it touched (suites/coverage.h); null: none
+  nlohmann::ordered_json coverage;  // numerics only: values that no case before it touched (suites/judge/coverage.h); null: none
   bool spoils_worker = false;      // the process that gave it should judge nothing more; not written
 
   std::string full_id() const;  // case_id, "/provider_variant" appended where there is a variant

@@ -14,8 +14,8 @@ MAY_INCLUDE = {
     "suites": {"suites", "fixtures", "reference", "kernels", "reports"},
 }
 # A kernel is a function of raw pointers: the C contract, instruction sets, C headers, what every kernel may call (kernels/support.h), the
-# shape of a table entry (kernels/entry.h), and the helpers of its own variant, never another's (<scheme>_avx2.cc: kernels/avx2.h,
-# kernels/avx2_linear.h), or of what its variant multiplies (avx512bf16, avx512vbmi and amx: kernels/bf16_*.h).
+# shape of a table entry (kernels/entry.h), and the helpers of its own variant, never another's (<scheme>_avx2.cc: kernels/avx2/*.h), or of
+# what its variant multiplies (avx512bf16, avx512vbmi and amx: kernels/bf16/*.h).
 KERNEL_OPS = ("linear", "dequantize", "quantize", "quantize_activation", "pack", "unpack")
 KERNEL_HEADERS = re.compile(
     r"^(kernels/abi/qcts_kernel\.h|kernels/support\.h|kernels/entry\.h|[a-z]*intrin\.h|std[a-z]+\.h|string\.h|math\.h|c[a-z]+)$"
@@ -50,7 +50,7 @@ def judge(path, header):
     if room == "kernels" and len(path.parts) == 3 and path.parts[1] in KERNEL_OPS and not KERNEL_HEADERS.match(header):
         variant = path.stem.rsplit("_", 1)[-1]
         helpers = "|".join(filter(None, [variant, SHARED_HELPERS.get(variant)]))
-        if not re.fullmatch(rf"kernels/({helpers})(_[a-z0-9_]+)?\.h", header):
+        if not re.fullmatch(rf"kernels/({helpers})/[a-z0-9_]+\.h", header):
             return f"{header}: a kernel includes the C contract, intrinsics, C headers and its own variant's helpers only"
     if room == "kernels" and path.parts[1] == "abi" and target in ROOMS and header != "kernels/abi/qcts_kernel.h":
         return f"{header}: the contract stands alone"

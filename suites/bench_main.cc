@@ -9,10 +9,10 @@
 #include <benchmark/benchmark.h>
 
 #include "fixtures/golden.h"
-#include "kernels/machine.h"
-#include "suites/latency_case.h"
-#include "suites/paths.h"
-#include "suites/provider_call.h"
+#include "kernels/machine/machine.h"
+#include "suites/latency/latency_case.h"
+#include "suites/providers/provider_call.h"
+#include "suites/run/paths.h"
 
 namespace qcts {
 namespace {

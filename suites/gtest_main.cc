@@ -12,10 +12,10 @@
 
 #include "fixtures/golden.h"
 #include "reports/waivers.h"
-#include "suites/judge.h"
-#include "suites/paths.h"
-#include "suites/reference_provider.h"
-#include "suites/supervisor.h"
+#include "suites/judge/judge.h"
+#include "suites/providers/reference_provider.h"
+#include "suites/run/paths.h"
+#include "suites/run/supervisor.h"
 
 namespace qcts {
 namespace {

@@ -1,5 +1,5 @@
-// One byte in, two or four out: kernels/avx2_scaled.h. Roundings as in fp8_scalar.cc.
-#include "kernels/avx2_scaled.h"
+// One byte in, two or four out: kernels/avx2/scaled.h. Roundings as in fp8_scalar.cc.
+#include "kernels/avx2/scaled.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // One byte in, two or four out: bound by writing the result. A code's seven low bits, moved to a float's
 // exponent and fraction, are its value times 2^-120, subnormals included; one exact multiplication puts that
 // right, and the two NaN codes are patched.
-#include "kernels/avx512.h"
+#include "kernels/avx512/elements.h"
 #include "kernels/entry.h"
 
 namespace {

@@ -2,7 +2,7 @@
 // times the float32 scale, rounded to float32 and then to the weight's dtype. The 256 codes are decoded once
 // a call.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

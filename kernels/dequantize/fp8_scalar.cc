@@ -1,7 +1,7 @@
 // torchao 0.18 Float8Tensor.dequantize with a scale for the tensor, for 128 x 128, for a row or for a group
 // of one: the code as float32 times the float32 scale, rounded to float32 and then to the weight's dtype.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // fp8_sparse24_scalar.cc: a part of a row is expanded to codes of a byte each, 32 at a time, then scaled as
-// kernels/avx2_scaled.h has it; bound by writing the result.
-#include "kernels/avx2_scaled.h"
-#include "kernels/avx2_sparse24.h"
+// kernels/avx2/scaled.h has it; bound by writing the result.
+#include "kernels/avx2/scaled.h"
+#include "kernels/avx2/sparse24.h"
 
 namespace {
 

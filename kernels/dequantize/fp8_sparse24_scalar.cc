@@ -2,7 +2,7 @@
 // a nibble of their places, the first in its low two bits; the even chunk has the low nibble. Nibble 0 says
 // that none is. Then as fp8_row.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

@@ -2,8 +2,8 @@
 // nibble; code times the group's float8 scale is rounded to float8, as MSLK's table has it, then times the
 // row's scale.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
-#include "kernels/scalar_blocks.h"
+#include "kernels/scalar/blocks.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
-// Half a byte in, two or four out: kernels/avx2_int4_dequantize.h. (code - zero_point) * scale has at most 19
+// Half a byte in, two or four out: kernels/avx2/int4_dequantize.h. (code - zero_point) * scale has at most 19
 // bits, so in float32 it is code * scale less zero_point * scale: nothing is rounded before the end.
-#include "kernels/avx2_int4_dequantize.h"
+#include "kernels/avx2/int4_dequantize.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
-// Half a byte in, two or four out: kernels/avx2_int4_dequantize.h. Nibbles are signed.
-#include "kernels/avx2_int4_dequantize.h"
+// Half a byte in, two or four out: kernels/avx2/int4_dequantize.h. Nibbles are signed.
+#include "kernels/avx2/int4_dequantize.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 // permutations and a blend a float. The values are rounded once. Where they are 16 bits wide, the sum in
 // double and its narrowing to float both go to odd (to the neighbour with an odd last bit when inexact),
 // after which the final rounding to nearest is that of the exact sum.
-#include "kernels/avx512.h"
+#include "kernels/avx512/elements.h"
 #include "kernels/entry.h"
 
 namespace {

@@ -1,5 +1,5 @@
-// torchao 0.18 Int8Tensor with PerGroup(g). One byte in, two or four out: kernels/avx2_scaled.h.
-#include "kernels/avx2_scaled.h"
+// torchao 0.18 Int8Tensor with PerGroup(g). One byte in, two or four out: kernels/avx2/scaled.h.
+#include "kernels/avx2/scaled.h"
 
 const qcts_kernel qcts_kernel_dequantize_int8_group_avx2 =
     qcts::exact_rows<qcts_kernel_dequantize_int8_group_avx2,

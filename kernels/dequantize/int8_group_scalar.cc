@@ -1,5 +1,5 @@
 // torchao 0.18 Int8Tensor with PerGroup(g).
-#include "kernels/scalar_affine.h"
+#include "kernels/scalar/affine.h"
 
 const qcts_kernel qcts_kernel_dequantize_int8_group_scalar =
     qcts::exact_rows<qcts_kernel_dequantize_int8_group_scalar, qcts::scalar::dequantize_affine_groups>(

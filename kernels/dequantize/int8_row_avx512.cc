@@ -1,7 +1,7 @@
 // One byte in, two or four out: bound by writing the result, so the only care is to keep conversion,
 // subtraction, multiplication and rounding below the eight bytes a cycle that a core can store to memory.
 // Roundings as in torchao 0.18: product to float32, then dtype.
-#include "kernels/avx512.h"
+#include "kernels/avx512/elements.h"
 #include "kernels/entry.h"
 
 namespace {

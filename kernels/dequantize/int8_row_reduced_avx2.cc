@@ -1,5 +1,5 @@
-// int8_row with the codes of reduce_range=True. One byte in, two or four out: kernels/avx2_scaled.h.
-#include "kernels/avx2_scaled.h"
+// int8_row with the codes of reduce_range=True. One byte in, two or four out: kernels/avx2/scaled.h.
+#include "kernels/avx2/scaled.h"
 
 const qcts_kernel qcts_kernel_dequantize_int8_row_reduced_avx2 =
     qcts::exact_rows<qcts_kernel_dequantize_int8_row_reduced_avx2,

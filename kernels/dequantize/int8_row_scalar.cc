@@ -2,7 +2,7 @@
 // the zero point, exact in every dtype, times the float32 scale, rounded to float32 and then to the weight's
 // dtype.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

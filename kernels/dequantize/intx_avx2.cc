@@ -1,6 +1,6 @@
 // torchao 0.18 IntxUnpackedToInt8Tensor: codes of one to eight bits, one a byte. One byte in, two or four
-// out: kernels/avx2_scaled.h.
-#include "kernels/avx2_scaled.h"
+// out: kernels/avx2/scaled.h.
+#include "kernels/avx2/scaled.h"
 
 const qcts_kernel qcts_kernel_dequantize_intx_avx2 =
     qcts::exact_rows<qcts_kernel_dequantize_intx_avx2,

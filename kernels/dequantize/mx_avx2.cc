@@ -1,9 +1,9 @@
 // MXFP4: a block's 16 values are computed once and looked up, in bfloat16 by six operations a block and 0.3
 // an element. MXFP8 to bfloat16: a normal code is moved to its place and the scale added to its exponent,
 // half an operation an element with the look for codes that are not normal. Those, other dtypes and MXFP6:
-// kernels/avx2_scaled.h. Roundings as in mx_scalar.cc.
-#include "kernels/avx2_scaled.h"
-#include "kernels/avx2_table.h"
+// kernels/avx2/scaled.h. Roundings as in mx_scalar.cc.
+#include "kernels/avx2/scaled.h"
+#include "kernels/avx2/table.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // and then to the weight's dtype. Six-bit elements stand in the low bits of a byte, of two four-bit ones the
 // even is low.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

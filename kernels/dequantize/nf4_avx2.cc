@@ -1,7 +1,7 @@
 // Half a byte in, two or four out: bound by writing the result. A block's 16 values are computed once, with
 // the roundings of nf4_scalar.cc, and looked up. Blocks run through rows, so a row may begin and end inside
 // one.
-#include "kernels/avx2_table.h"
+#include "kernels/avx2/table.h"
 
 namespace {
 

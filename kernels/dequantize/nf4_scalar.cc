@@ -2,7 +2,7 @@
 // step rounded to the weight's dtype. Blocks of 64 and of 256 scalers run through the rows; the even element
 // has the high nibble.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

@@ -2,8 +2,8 @@
 // element; in bfloat16 a block has but two fractions, those of the scale and of 1.5 times it, which eight
 // blocks compute together, and exponents are added: 16 operations for the tables of two blocks, 12 to look 32
 // codes up. Roundings as in nvfp4_scalar.cc.
-#include "kernels/avx2_float8.h"
-#include "kernels/avx2_table.h"
+#include "kernels/avx2/float8.h"
+#include "kernels/avx2/table.h"
 
 namespace {
 

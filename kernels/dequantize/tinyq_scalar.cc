@@ -1,7 +1,7 @@
 // TinyQ 006b7b9, w8_a32_forward: the code in float32 times the row's scale, one rounding. W8A16 has no such
 // step; the same product, rounded to the dtype of its scales, is what its linear multiplies by.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

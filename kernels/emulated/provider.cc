@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/machine.h"
+#include "kernels/machine/machine.h"
 #include "kernels/support.h"
 
 namespace qcts {

@@ -1,5 +1,5 @@
-// kernels/avx2_fp8_linear.h.
-#include "kernels/avx2_fp8_linear.h"
+// kernels/avx2/fp8_linear.h.
+#include "kernels/avx2/fp8_linear.h"
 
 const qcts_kernel qcts_kernel_linear_fp8_row_avx2 = qcts::avx2::linear_of<qcts_kernel_linear_fp8_row_avx2,
                                                                           qcts::avx2::Fp8Row>(

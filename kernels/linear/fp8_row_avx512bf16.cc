@@ -1,6 +1,6 @@
-// Layout and limits: kernels/bf16_fp8.h.
-#include "kernels/avx512bf16_linear.h"
-#include "kernels/bf16_fp8.h"
+// Layout and limits: kernels/bf16/fp8.h.
+#include "kernels/avx512bf16/linear.h"
+#include "kernels/bf16/fp8.h"
 
 const qcts_kernel qcts_kernel_linear_fp8_row_avx512bf16 =
     qcts::bf16::linear_of<qcts_kernel_linear_fp8_row_avx512bf16, qcts::bf16::Fp8Row<qcts::bf16::ShiftedE4m3>,

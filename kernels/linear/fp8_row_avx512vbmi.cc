@@ -1,6 +1,6 @@
-// Layout and limits: kernels/avx512vbmi_e4m3.h, kernels/bf16_fp8.h.
-#include "kernels/avx512vbmi_e4m3.h"
-#include "kernels/bf16_fp8.h"
+// Layout and limits: kernels/avx512vbmi/e4m3.h, kernels/bf16/fp8.h.
+#include "kernels/avx512vbmi/e4m3.h"
+#include "kernels/bf16/fp8.h"
 
 const qcts_kernel qcts_kernel_linear_fp8_row_avx512vbmi =
     qcts::bf16::linear_of<qcts_kernel_linear_fp8_row_avx512vbmi,

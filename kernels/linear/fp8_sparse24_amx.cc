@@ -1,6 +1,6 @@
-// Layout: kernels/bf16_fp8.h; limits: kernels/amx_bf16_linear.h.
-#include "kernels/amx_bf16_linear.h"
-#include "kernels/bf16_fp8.h"
+// Layout: kernels/bf16/fp8.h; limits: kernels/amx/bf16_linear.h.
+#include "kernels/amx/bf16_linear.h"
+#include "kernels/bf16/fp8.h"
 
 const qcts_kernel qcts_kernel_linear_fp8_sparse24_amx =
     qcts::bf16::linear_of<qcts_kernel_linear_fp8_sparse24_amx,

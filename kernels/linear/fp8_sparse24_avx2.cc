@@ -1,7 +1,7 @@
 // Two of four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc); `prepare` puts zeros where none is,
-// and from there on this is fp8_row (kernels/avx2_fp8_linear.h): one byte read a weight, and no
+// and from there on this is fp8_row (kernels/avx2/fp8_linear.h): one byte read a weight, and no
 // multiplication saved.
-#include "kernels/avx2_fp8_linear.h"
+#include "kernels/avx2/fp8_linear.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
-// Layout and limits: kernels/avx512_fp8.h.
-#include "kernels/avx512_fp8.h"
+// Layout and limits: kernels/avx512/fp8.h.
+#include "kernels/avx512/fp8.h"
 
 const qcts_kernel qcts_kernel_linear_fp8_sparse24_avx512 =
     qcts::avx512::linear_of<qcts_kernel_linear_fp8_sparse24_avx512, qcts::avx512::Fp8Sparse24>(

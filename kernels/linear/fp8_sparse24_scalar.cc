@@ -3,7 +3,7 @@
 // read. Sums are in double: each product of a 24-bit and a 4-bit integer is exact there, so only the
 // additions round. What is not stored is a zero that meets x all the same: 0 * Inf is NaN.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

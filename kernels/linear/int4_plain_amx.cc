@@ -1,6 +1,6 @@
-// Layout: kernels/bf16_int4.h; limits: kernels/amx_bf16_linear.h.
-#include "kernels/amx_bf16_linear.h"
-#include "kernels/bf16_int4.h"
+// Layout: kernels/bf16/int4.h; limits: kernels/amx/bf16_linear.h.
+#include "kernels/amx/bf16_linear.h"
+#include "kernels/bf16/int4.h"
 
 const qcts_kernel qcts_kernel_linear_int4_plain_amx =
     qcts::bf16::linear_of<qcts_kernel_linear_int4_plain_amx, qcts::bf16::Int4Linear<qcts::PlainPlanes>,

@@ -1,7 +1,7 @@
-// Layout and limits: kernels/fixed_int4.h, kernels/avx2_fixed_dots.h; of float32 x kernels/avx2_int4.h.
-#include "kernels/avx2_int4.h"
+// Layout and limits: kernels/fixed/int4.h, kernels/avx2/fixed_dots.h; of float32 x kernels/avx2/int4.h.
+#include "kernels/avx2/int4.h"
 
-#include "kernels/avx2_fixed_dots.h"
+#include "kernels/avx2/fixed_dots.h"
 
 const qcts_kernel qcts_kernel_linear_int4_plain_avx2 = qcts::avx2::int4_linear_of<
     qcts_kernel_linear_int4_plain_avx2, qcts::PlainPlanes, qcts::avx2::FixedNibbleDots>(

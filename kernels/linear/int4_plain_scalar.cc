@@ -1,5 +1,5 @@
 // Signed codes, the even k in the low nibble; rows of scales and zeros for each group.
-#include "kernels/scalar_linear.h"
+#include "kernels/scalar/linear.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
-// Layout and limits: kernels/avx512_int4.h, kernels/avx512_words.h.
-#include "kernels/avx512_int4.h"
+// Layout and limits: kernels/avx512/int4.h, kernels/avx512/words.h.
+#include "kernels/avx512/int4.h"
 
 const qcts_kernel qcts_kernel_linear_int4_tinygemm_avx512 =
     qcts::avx512::linear_of<qcts_kernel_linear_int4_tinygemm_avx512,

@@ -1,6 +1,6 @@
-// Layout and limits: kernels/bf16_int4.h.
-#include "kernels/avx512bf16_linear.h"
-#include "kernels/bf16_int4.h"
+// Layout and limits: kernels/bf16/int4.h.
+#include "kernels/avx512bf16/linear.h"
+#include "kernels/bf16/int4.h"
 
 const qcts_kernel qcts_kernel_linear_int4_tinygemm_avx512bf16 =
     qcts::bf16::linear_of<qcts_kernel_linear_int4_tinygemm_avx512bf16,

@@ -1,5 +1,5 @@
-// Layout and limits: kernels/fixed_int4.h, kernels/vnni_fixed_dots.h; of float32 x kernels/avx2_int4.h.
-#include "kernels/avxvnni_fixed.h"
+// Layout and limits: kernels/fixed/int4.h, kernels/vnni/fixed_dots.h; of float32 x kernels/avx2/int4.h.
+#include "kernels/avxvnni/fixed.h"
 
 const qcts_kernel qcts_kernel_linear_int4_tinygemm_avxvnni =
     qcts::avx2::int4_linear_of<qcts_kernel_linear_int4_tinygemm_avxvnni, qcts::TinygemmPlanes,

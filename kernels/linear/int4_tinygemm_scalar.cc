@@ -2,7 +2,7 @@
 // read. Per group, the code times x and x alone are summed in double, where both are exact products; scale
 // and zero act on the two sums.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

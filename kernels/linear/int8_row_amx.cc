@@ -1,6 +1,6 @@
-// Layout: kernels/bf16_int8.h; limits: kernels/amx_bf16_linear.h.
-#include "kernels/amx_bf16_linear.h"
-#include "kernels/bf16_int8.h"
+// Layout: kernels/bf16/int8.h; limits: kernels/amx/bf16_linear.h.
+#include "kernels/amx/bf16_linear.h"
+#include "kernels/bf16/int8.h"
 
 const qcts_kernel qcts_kernel_linear_int8_row_amx =
     qcts::bf16::linear_of<qcts_kernel_linear_int8_row_amx, qcts::bf16::Int8Row<qcts::TorchaoRows>,

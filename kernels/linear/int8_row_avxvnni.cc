@@ -1,5 +1,5 @@
-// Layout and limits: kernels/fixed_int8.h, kernels/avx2_word_dots.h; of float32 x kernels/avx2_int8_rows.h.
-#include "kernels/avxvnni_fixed.h"
+// Layout and limits: kernels/fixed/int8.h, kernels/avx2/word_dots.h; of float32 x kernels/avx2/int8_rows.h.
+#include "kernels/avxvnni/fixed.h"
 
 const qcts_kernel qcts_kernel_linear_int8_row_avxvnni =
     qcts::avx2::int8_rows_of<qcts_kernel_linear_int8_row_avxvnni, qcts::TorchaoRows, qcts::avxvnni::WordDots>(

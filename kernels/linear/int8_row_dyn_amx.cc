@@ -1,5 +1,5 @@
-// W8A8, rows of x to int8 at run time: kernels/vnni_int8_linear.h, kernels/amx_tiles.h.
-#include "kernels/amx_int8_row.h"
+// W8A8, rows of x to int8 at run time: kernels/vnni/int8_linear.h, kernels/amx/tiles.h.
+#include "kernels/amx/int8_row.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
-// W8A8, rows of x to int8 at run time: kernels/vnni_int8_linear.h, kernels/vnni_dots.h.
-#include "kernels/avx512vnni_dots.h"
+// W8A8, rows of x to int8 at run time: kernels/vnni/int8_linear.h, kernels/vnni/dots.h.
+#include "kernels/avx512vnni/dots.h"
 
 namespace {
 

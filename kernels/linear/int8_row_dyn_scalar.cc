@@ -1,5 +1,5 @@
-// W8A8: scalar_int8_linear.h with one scale a row of the weight.
-#include "kernels/scalar_int8_linear.h"
+// W8A8: scalar/int8_linear.h with one scale a row of the weight.
+#include "kernels/scalar/int8_linear.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // read. Sums are in double: each product of a 24-bit and a 9-bit integer is exact there, so only the
 // additions round.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

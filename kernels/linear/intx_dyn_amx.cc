@@ -1,5 +1,5 @@
-// 8da4w and its wider and narrower siblings by tiles: kernels/vnni_int8_linear.h, kernels/amx_intx.h.
-#include "kernels/amx_intx.h"
+// 8da4w and its wider and narrower siblings by tiles: kernels/vnni/int8_linear.h, kernels/amx/intx.h.
+#include "kernels/amx/intx.h"
 
 const qcts_kernel qcts_kernel_linear_intx_dyn_amx = qcts::vnni::intx_linear_of<
     qcts_kernel_linear_intx_dyn_amx, qcts::avx512::Lanes, qcts::amx::IntxTiles, qcts::amx::NibbleTiles,

@@ -1,6 +1,6 @@
-// 8da4w and its wider and narrower siblings: kernels/vnni_int8_linear.h, kernels/vnni_dots.h. A load, a shift
+// 8da4w and its wider and narrower siblings: kernels/vnni/int8_linear.h, kernels/vnni/dots.h. A load, a shift
 // and two masks make 128 weights of 64 bytes.
-#include "kernels/avx512vnni_dots.h"
+#include "kernels/avx512vnni/dots.h"
 
 const qcts_kernel qcts_kernel_linear_intx_dyn_avx512vnni =
     qcts::vnni::intx_linear_of<qcts_kernel_linear_intx_dyn_avx512vnni, qcts::avx512vnni::Vector,

@@ -1,5 +1,5 @@
-// 8da4w and its wider and narrower siblings: kernels/vnni_int8_linear.h, kernels/vnni_dots.h.
-#include "kernels/avxvnni_dots.h"
+// 8da4w and its wider and narrower siblings: kernels/vnni/int8_linear.h, kernels/vnni/dots.h.
+#include "kernels/avxvnni/dots.h"
 
 const qcts_kernel qcts_kernel_linear_intx_dyn_avxvnni =
     qcts::vnni::intx_linear_of<qcts_kernel_linear_intx_dyn_avxvnni, qcts::avxvnni::Vector,

@@ -1,6 +1,6 @@
-// Layout: kernels/bf16_mx.h; limits: kernels/amx_bf16_linear.h.
-#include "kernels/amx_bf16_linear.h"
-#include "kernels/bf16_mx.h"
+// Layout: kernels/bf16/mx.h; limits: kernels/amx/bf16_linear.h.
+#include "kernels/bf16/mx.h"
+#include "kernels/amx/bf16_linear.h"
 
 const qcts_kernel qcts_kernel_linear_mx_amx =
     qcts::bf16::mx_linear_of<qcts_kernel_linear_mx_amx, qcts::amx::Bfloat16Tiles>(

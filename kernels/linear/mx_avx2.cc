@@ -1,12 +1,12 @@
 // y = sum over blocks of 32 of 2^e * sum(x * element), plus bias. MXFP4: table lookups
-// (kernels/avx2_nibbles.h), m = 1 bound by them. MXFP8 and MXFP6: a byte an element, moved into a float's
-// place (kernels/avx2_float8.h), bound by that at m = 1 as well; e5m2, infinities and NaN included, is the
+// (kernels/avx2/nibbles.h), m = 1 bound by them. MXFP8 and MXFP6: a byte an element, moved into a float's
+// place (kernels/avx2/float8.h), bound by that at m = 1 as well; e5m2, infinities and NaN included, is the
 // upper half of a binary16 and is converted (moved, m = 1 takes three times as long: EPYC Zen 4). Scales are
 // stored as bfloat16, which holds every e8m0, 2^-127 and NaN included, and is widened by one shift. A block
 // of 64 columns: for each 32 k the codes, a cache line for each k or for each 2 k, then 64 scales. An e4m3
 // NaN is moved to the scale of its 32, as fp8_row_avx2.cc does with a row's.
-#include "kernels/avx2_float8.h"
-#include "kernels/avx2_nibbles.h"
+#include "kernels/avx2/float8.h"
+#include "kernels/avx2/nibbles.h"
 
 namespace {
 

@@ -1,11 +1,11 @@
-// y = sum over blocks of 32 of 2^e * sum(x * element), plus bias. MXFP4 is looked up (kernels/avx512_words.h)
-// and bound by that at m = 1; MXFP8 and MXFP6 have a byte an element: e4m3 as kernels/avx512_fp8.h has it,
+// y = sum over blocks of 32 of 2^e * sum(x * element), plus bias. MXFP4 is looked up (kernels/avx512/words.h)
+// and bound by that at m = 1; MXFP8 and MXFP6 have a byte an element: e4m3 as kernels/avx512/fp8.h has it,
 // e5m2 as the upper half of a binary16, of e2m3 and e3m2 the magnitudes, five bits, are looked up in two
 // vectors. Scales are stored as bfloat16, which holds every e8m0, 2^-127 and NaN included. A block of 64
 // columns: for each 32 k the codes, then 64 scales. An e4m3 NaN is moved to the scale of its 32.
-#include "kernels/avx512_fp8.h"
-#include "kernels/avx512_scales.h"
-#include "kernels/avx512_words.h"
+#include "kernels/avx512/fp8.h"
+#include "kernels/avx512/scales.h"
+#include "kernels/avx512/words.h"
 
 namespace {
 

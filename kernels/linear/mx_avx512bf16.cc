@@ -1,6 +1,6 @@
-// Layout and limits: kernels/bf16_mx.h.
-#include "kernels/avx512bf16_linear.h"
-#include "kernels/bf16_mx.h"
+// Layout and limits: kernels/bf16/mx.h.
+#include "kernels/avx512bf16/linear.h"
+#include "kernels/bf16/mx.h"
 
 const qcts_kernel qcts_kernel_linear_mx_avx512bf16 =
     qcts::bf16::mx_linear_of<qcts_kernel_linear_mx_avx512bf16, qcts::avx512bf16::Pairs>(

@@ -1,6 +1,6 @@
-// Layout and limits: kernels/avx512vbmi_e4m3.h, kernels/bf16_mx.h.
-#include "kernels/avx512vbmi_e4m3.h"
-#include "kernels/bf16_mx.h"
+// Layout and limits: kernels/avx512vbmi/e4m3.h, kernels/bf16/mx.h.
+#include "kernels/avx512vbmi/e4m3.h"
+#include "kernels/bf16/mx.h"
 
 const qcts_kernel qcts_kernel_linear_mx_avx512vbmi =
     qcts::bf16::mx_linear_of<qcts_kernel_linear_mx_avx512vbmi, qcts::avx512vbmi::Pairs,

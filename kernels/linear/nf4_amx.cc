@@ -1,6 +1,6 @@
-// Layout: kernels/bf16_nf4.h; limits: kernels/amx_bf16_linear.h.
-#include "kernels/amx_bf16_linear.h"
-#include "kernels/bf16_nf4.h"
+// Layout: kernels/bf16/nf4.h; limits: kernels/amx/bf16_linear.h.
+#include "kernels/amx/bf16_linear.h"
+#include "kernels/bf16/nf4.h"
 
 const qcts_kernel qcts_kernel_linear_nf4_amx =
     qcts::bf16::nf4_linear_of<qcts_kernel_linear_nf4_amx, qcts::amx::ExactTiles>(

@@ -1,9 +1,9 @@
 // y = sum over blocks of 64 of scaler * sum(x * table[code]), plus bias. The table is the file's, in the
-// weight's dtype: bfloat16 is looked up by its two bytes (kernels/avx2_nibbles.h), float16 and float32 as the
+// weight's dtype: bfloat16 is looked up by its two bytes (kernels/avx2/nibbles.h), float16 and float32 as the
 // four bytes of a float, which costs half as much again. m = 1 is bound by that. `prepare` makes the scalers
 // that the file holds in two steps, each rounded to the weight's dtype. A block of 64 columns: the table,
 // then for each 64 k the codes and 64 scalers.
-#include "kernels/avx2_nibbles.h"
+#include "kernels/avx2/nibbles.h"
 
 namespace {
 

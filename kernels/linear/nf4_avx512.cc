@@ -1,8 +1,8 @@
 // y = sum over blocks of 64 of scaler * sum(x * table[code]), plus bias. The table is the file's: as sixteen
-// floats it fills a vector, whatever its dtype, and codes are looked up in it (kernels/avx512_words.h).
+// floats it fills a vector, whatever its dtype, and codes are looked up in it (kernels/avx512/words.h).
 // `prepare` makes the scalers that the file holds in two steps, each rounded to the weight's dtype. A block
 // of 64 columns: the table, then for each 64 k the words and 64 scalers in the weight's dtype.
-#include "kernels/avx512_words.h"
+#include "kernels/avx512/words.h"
 
 namespace {
 

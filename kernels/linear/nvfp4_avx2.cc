@@ -1,9 +1,9 @@
 // y = s * sum over blocks of 16 of scale * sum(x * element), plus bias; s is the scale of the whole weight,
-// or 1. Elements are looked up (kernels/avx2_nibbles.h), which bounds m = 1. The e4m3 scales are stored as
+// or 1. Elements are looked up (kernels/avx2/nibbles.h), which bounds m = 1. The e4m3 scales are stored as
 // bfloat16, which holds them: 16 k are soon over, and widening takes one shift instead of four operations,
 // for 2 bytes more to 8. s acts on the finished sum, in one rounding with the bias. A block of 64 columns: s,
 // then for each 16 k the codes, then 64 scales.
-#include "kernels/avx2_nibbles.h"
+#include "kernels/avx2/nibbles.h"
 
 namespace {
 

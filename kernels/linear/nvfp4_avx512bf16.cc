@@ -1,6 +1,6 @@
-// Layout and limits: kernels/bf16_nvfp4.h.
-#include "kernels/avx512bf16_linear.h"
-#include "kernels/bf16_nvfp4.h"
+// Layout and limits: kernels/bf16/nvfp4.h.
+#include "kernels/avx512bf16/linear.h"
+#include "kernels/bf16/nvfp4.h"
 
 const qcts_kernel qcts_kernel_linear_nvfp4_avx512bf16 =
     qcts::bf16::linear_of<qcts_kernel_linear_nvfp4_avx512bf16, qcts::bf16::Nvfp4, qcts::avx512bf16::Pairs>(

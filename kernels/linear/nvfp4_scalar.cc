@@ -1,5 +1,5 @@
 // e2m1 elements, the even one low, an e4m3 scale for each 16, and at two levels one for all.
-#include "kernels/scalar_linear.h"
+#include "kernels/scalar/linear.h"
 
 namespace {
 

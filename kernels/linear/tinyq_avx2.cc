@@ -1,7 +1,7 @@
-// Layout and limits: kernels/fixed_int8.h, kernels/avx2_word_dots.h; of float32 x kernels/avx2_int8_rows.h.
-#include "kernels/avx2_int8_rows.h"
+// Layout and limits: kernels/fixed/int8.h, kernels/avx2/word_dots.h; of float32 x kernels/avx2/int8_rows.h.
+#include "kernels/avx2/int8_rows.h"
 
-#include "kernels/avx2_word_dots.h"
+#include "kernels/avx2/word_dots.h"
 
 const qcts_kernel qcts_kernel_linear_tinyq_avx2 = qcts::avx2::int8_rows_of<
     qcts_kernel_linear_tinyq_avx2, qcts::TinyqRows, qcts::avx2::WordDots>(

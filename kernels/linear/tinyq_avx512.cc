@@ -1,5 +1,5 @@
-// Layout and limits: kernels/avx512_int8_rows.h.
-#include "kernels/avx512_int8_rows.h"
+// Layout and limits: kernels/avx512/int8_rows.h.
+#include "kernels/avx512/int8_rows.h"
 
 const qcts_kernel qcts_kernel_linear_tinyq_avx512 =
     qcts::avx512::linear_of<qcts_kernel_linear_tinyq_avx512, qcts::avx512::Int8Row<qcts::TinyqRows>>(

@@ -1,6 +1,6 @@
-// Layout and limits: kernels/bf16_int8.h; 7 to 12 rows are a tall tile's, kernels/avx512bf16_tall.h.
-#include "kernels/avx512bf16_tall.h"
-#include "kernels/bf16_int8.h"
+// Layout and limits: kernels/bf16/int8.h; 7 to 12 rows are a tall tile's, kernels/avx512bf16/tall.h.
+#include "kernels/avx512bf16/tall.h"
+#include "kernels/bf16/int8.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
-// Layout and limits: kernels/fixed_int8.h, kernels/vnni_fixed_dots.h.
-#include "kernels/avx512vnni_fixed.h"
+// Layout and limits: kernels/fixed/int8.h, kernels/vnni/fixed_dots.h.
+#include "kernels/avx512vnni/fixed.h"
 
 const qcts_kernel qcts_kernel_linear_tinyq_avx512vnni =
     qcts::fixed::linear_of<qcts_kernel_linear_tinyq_avx512vnni,

@@ -2,7 +2,7 @@
 // exists to be read. Sums are in double: each product of a 24-bit and an 8-bit integer is exact there, so
 // only the additions round. The zero points of W8A32 are not read, as its forward does not.
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

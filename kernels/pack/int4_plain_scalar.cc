@@ -1,5 +1,5 @@
-// Codes into MSLK's preshuffled order (kernels/scalar_shuffle.h).
-#include "kernels/scalar_shuffle.h"
+// Codes into MSLK's preshuffled order (kernels/scalar/shuffle.h).
+#include "kernels/scalar/shuffle.h"
 
 using namespace qcts::scalar;
 

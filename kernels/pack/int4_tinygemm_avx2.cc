@@ -1,13 +1,13 @@
 // Codes of "plain" (even k in the high nibble) into the four packings of tinygemm: int4_tinygemm_scalar.cc
-// has the maps, kernels/avx2_tile_packed.h does tile_packed_4d. For ATen's three, 64 bytes of each column at
+// has the maps, kernels/avx2/tile_packed.h does tile_packed_4d. For ATen's three, 64 bytes of each column at
 // a time go through a buffer, since columns lie a multiple of 4096 bytes apart and would throw each other out
 // of L1. On the way there nibbles of columns that share a byte are joined; then 16 x 32 bytes are transposed
 // with a half of a vector each for two k, so that none of the two steps moves a lane. Reading 32 or 64
 // columns at once is too many for the processor to foresee: they are fetched two strips ahead, some between
 // any two transpositions. In a burst one strip ahead they hold up the loads behind them (EPYC Zen 4, 4096 x
 // 4096, one thread: 1.05 to 1.13 times as long).
-#include "kernels/avx2_tile_packed.h"
-#include "kernels/avx2_transpose.h"
+#include "kernels/avx2/tile_packed.h"
+#include "kernels/avx2/transpose.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

@@ -1,5 +1,6 @@
-// Scales into tiles of 128 x 4, four bytes at a time; the codes stay in their order (kernels/block_scales.h).
-#include "kernels/scalar_blocks.h"
+// Scales into tiles of 128 x 4, four bytes at a time; the codes stay in their order
+// (kernels/families/block_scales.h).
+#include "kernels/scalar/blocks.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // torchao 0.18 Float8Tensor.from_hp, a scale for all, for 128 x 128, for a row, for a group of one: the torch
 // path (quant_primitives.py: _choose_scale_float8, _quantize_affine_float8). The scale has no floor: a block
 // of zeros divides 0 by 0 and stores NaN codes, as the original does.
-#include "kernels/avx2_float8_bands.h"
+#include "kernels/avx2/float8_bands.h"
 
 const qcts_kernel qcts_kernel_quantize_fp8_avx2 = qcts::exact_entry(
     QCTS_OP_QUANTIZE, "fp8", "avx2",

@@ -1,7 +1,7 @@
-// fp8_sparse24_scalar.cc: codes of a part of a row as kernels/avx2_float8_bands.h makes them, of which the
+// fp8_sparse24_scalar.cc: codes of a part of a row as kernels/avx2/float8_bands.h makes them, of which the
 // two that are not zero are gathered 32 at a time; bound by making the codes.
-#include "kernels/avx2_float8_bands.h"
-#include "kernels/avx2_sparse24.h"
+#include "kernels/avx2/float8_bands.h"
+#include "kernels/avx2/sparse24.h"
 
 namespace {
 

@@ -1,6 +1,7 @@
 // torchao 0.18 Float8Sparse2x4_2DData2DMetadataTensor.from_hp in layout "plain": scales and codes as fp8_row,
-// of every four codes the two that are not zero with their places (kernels/sparse24.h). -0 counts as zero.
-#include "kernels/scalar_sparse24.h"
+// of every four codes the two that are not zero with their places (kernels/families/sparse24.h). -0 counts as
+// zero.
+#include "kernels/scalar/sparse24.h"
 
 namespace {
 

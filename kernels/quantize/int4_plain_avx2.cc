@@ -1,5 +1,5 @@
-// All of kernels/avx2_int4_plain_quantize.h.
-#include "kernels/avx2_int4_plain_quantize.h"
+// All of kernels/avx2/int4_plain_quantize.h.
+#include "kernels/avx2/int4_plain_quantize.h"
 
 const qcts_kernel qcts_kernel_quantize_int4_plain_avx2 =
     qcts::exact_rows<qcts_kernel_quantize_int4_plain_avx2,

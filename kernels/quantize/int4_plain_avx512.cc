@@ -1,5 +1,5 @@
-// Codes of bfloat16 as kernels/avx512_int4_plain_quantize.h has them, the rest as the AVX2 variant.
-#include "kernels/avx512_int4_plain_quantize.h"
+// Codes of bfloat16 as kernels/avx512/int4_plain_quantize.h has them, the rest as the AVX2 variant.
+#include "kernels/avx512/int4_plain_quantize.h"
 
 const qcts_kernel qcts_kernel_quantize_int4_plain_avx512 =
     qcts::exact_rows<qcts_kernel_quantize_int4_plain_avx512,

@@ -1,6 +1,6 @@
-// Parameters and codes as kernels/avx2_int4_quantize.h has them. Two instructions an element, three a cycle:
+// Parameters and codes as kernels/avx2/int4_quantize.h has them. Two instructions an element, three a cycle:
 // that, not memory, is the bound.
-#include "kernels/avx2_int4_quantize.h"
+#include "kernels/avx2/int4_quantize.h"
 
 const qcts_kernel qcts_kernel_quantize_int4_tinygemm_avx2 =
     qcts::exact_rows<qcts_kernel_quantize_int4_tinygemm_avx2,

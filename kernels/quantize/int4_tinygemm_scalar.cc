@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

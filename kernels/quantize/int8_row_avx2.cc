@@ -4,8 +4,8 @@
 // has
 // 17. Rounding is the conversion's, clamping that of the two packs. A row with NaN or infinity has codes 0
 // throughout: its reciprocal is NaN or 0, and the conversion would make the products -128.
-#include "kernels/avx2_quantize.h"
-#include "kernels/avx2_stores.h"
+#include "kernels/avx2/quantize.h"
+#include "kernels/avx2/stores.h"
 
 namespace {
 

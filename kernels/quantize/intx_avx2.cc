@@ -1,5 +1,5 @@
-// torchao 0.18 IntxUnpackedToInt8Tensor.from_hp: parameters as kernels/affine_groups.h has them.
-#include "kernels/avx2_groups.h"
+// torchao 0.18 IntxUnpackedToInt8Tensor.from_hp: parameters as kernels/families/affine_groups.h has them.
+#include "kernels/avx2/groups.h"
 
 const qcts_kernel qcts_kernel_quantize_intx_avx2 = qcts::exact_rows<qcts_kernel_quantize_intx_avx2,
                                                                     qcts::avx2::quantize_affine_groups>(

@@ -1,5 +1,5 @@
-// torchao 0.18 IntxUnpackedToInt8Tensor.from_hp: parameters as kernels/affine_groups.h has them.
-#include "kernels/scalar_groups.h"
+// torchao 0.18 IntxUnpackedToInt8Tensor.from_hp: parameters as kernels/families/affine_groups.h has them.
+#include "kernels/scalar/groups.h"
 
 const qcts_kernel qcts_kernel_quantize_intx_scalar =
     qcts::exact_rows<qcts_kernel_quantize_intx_scalar, qcts::scalar::quantize_affine_groups>(

@@ -1,5 +1,5 @@
-// torchao 0.18 mx_tensor.py, to_mx and _to_mx_rceil (kernels/block_scales.h).
-#include "kernels/scalar_blocks.h"
+// torchao 0.18 mx_tensor.py, to_mx and _to_mx_rceil (kernels/families/block_scales.h).
+#include "kernels/scalar/blocks.h"
 
 const qcts_kernel qcts_kernel_quantize_mx_scalar =
     qcts::exact_rows<qcts_kernel_quantize_mx_scalar, qcts::scalar::quantize_mx_rows>(

@@ -1,7 +1,7 @@
-// nf4_scalar.cc by bounds (kernels/avx2_nf4.h), in two passes over some blocks that stay in cache. A block
+// nf4_scalar.cc by bounds (kernels/avx2/nf4.h), in two passes over some blocks that stay in cache. A block
 // without a finite scaler, or of zeros, has quotients that are zero or NaN.
-#include "kernels/avx2_blocks.h"
-#include "kernels/avx2_nf4.h"
+#include "kernels/avx2/blocks.h"
+#include "kernels/avx2/nf4.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // the lower of two; double_quantize_scalers makes the scalers, less their mean, int8 codes, 256 with a factor
 // of their own. Every step is rounded to the weight's dtype. A block of zeros divides 0 by 0 and stores code
 // 0, as the original does.
-#include "kernels/scalar_nf4.h"
+#include "kernels/scalar/nf4.h"
 
 const qcts_kernel qcts_kernel_quantize_nf4_scalar = qcts::exact_entry(
     QCTS_OP_QUANTIZE, "nf4", "scalar", "two passes a block; bound by 16 rounded distances an element",

@@ -1,6 +1,6 @@
 // torchao 0.18 nvfp4_tensor.py, nvfp4_quantize: at two levels a pass over the tensor comes first
-// (kernels/block_scales.h).
-#include "kernels/avx2_nvfp4.h"
+// (kernels/families/block_scales.h).
+#include "kernels/avx2/nvfp4.h"
 
 const qcts_kernel qcts_kernel_quantize_nvfp4_avx2 = qcts::exact_entry(
     QCTS_OP_QUANTIZE, "nvfp4", "avx2",

@@ -1,6 +1,6 @@
 // x by the same rules as the weight in kernels/quantize/fp8_row_avx2.cc, with bounds where given
-// (kernels/float8_scales.h).
-#include "kernels/avx2_float8_bands.h"
+// (kernels/families/float8_scales.h).
+#include "kernels/avx2/float8_bands.h"
 
 const qcts_kernel qcts_kernel_quantize_activation_fp8_row_avx2 =
     qcts::activation_whole<qcts_kernel_quantize_activation_fp8_row_avx2, qcts::avx2::quantize_float8_problem>(

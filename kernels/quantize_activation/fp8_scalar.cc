@@ -1,6 +1,6 @@
 // x by the same rules as the weight in kernels/quantize/fp8_scalar.cc, with bounds where given
-// (kernels/float8_scales.h).
-#include "kernels/scalar_blocks.h"
+// (kernels/families/float8_scales.h).
+#include "kernels/scalar/blocks.h"
 
 const qcts_kernel qcts_kernel_quantize_activation_fp8_scalar =
     qcts::activation_whole<qcts_kernel_quantize_activation_fp8_scalar, qcts::scalar::quantize_float8_problem>(

@@ -1,5 +1,5 @@
 // x as fp8_row has it (kernels/quantize_activation/fp8_row_avx2.cc): the weight alone is sparse.
-#include "kernels/avx2_float8_bands.h"
+#include "kernels/avx2/float8_bands.h"
 
 const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_avx2 =
     qcts::activation_whole<qcts_kernel_quantize_activation_fp8_sparse24_avx2,

@@ -1,5 +1,5 @@
 // x as fp8_row has it (kernels/quantize_activation/fp8_row_scalar.cc): the weight alone is sparse.
-#include "kernels/scalar_blocks.h"
+#include "kernels/scalar/blocks.h"
 
 const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_scalar =
     qcts::activation_whole<qcts_kernel_quantize_activation_fp8_sparse24_scalar,

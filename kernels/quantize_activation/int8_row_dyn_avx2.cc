@@ -1,7 +1,7 @@
 // Rows of x to int8, symmetric or asymmetric: its range, unless the scale is given, then
-// codes, which finds the row in cache (kernels/avx2_int8.h). At
+// codes, which finds the row in cache (kernels/avx2/int8.h). At
 // the size of activations bound by some 15 operations for eight elements.
-#include "kernels/avx2_int8.h"
+#include "kernels/avx2/int8.h"
 #include "kernels/entry.h"
 
 namespace {

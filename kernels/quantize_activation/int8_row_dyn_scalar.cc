@@ -1,7 +1,7 @@
 // Rows of x to int8, symmetric or asymmetric: its range, unless the scale is given, then codes, one
 // element at a time.
 #include "kernels/entry.h"
-#include "kernels/scalar_int8.h"
+#include "kernels/scalar/int8.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Rows of x of 8da4w (torchao 0.18 _apply_int8_act_asym_per_token_quant_dequant): parameters as
-// kernels/affine_groups.h has them.
-#include "kernels/avx2_groups.h"
+// kernels/families/affine_groups.h has them.
+#include "kernels/avx2/groups.h"
 
 const qcts_kernel qcts_kernel_quantize_activation_intx_avx2 = qcts::activation_rows<
     qcts_kernel_quantize_activation_intx_avx2, qcts::avx2::quantize_affine_groups>(

@@ -1,6 +1,6 @@
 // Rows of x of 8da4w (torchao 0.18 _apply_int8_act_asym_per_token_quant_dequant): parameters as
-// kernels/affine_groups.h has them.
-#include "kernels/scalar_groups.h"
+// kernels/families/affine_groups.h has them.
+#include "kernels/scalar/groups.h"
 
 const qcts_kernel qcts_kernel_quantize_activation_intx_scalar =
     qcts::activation_rows<qcts_kernel_quantize_activation_intx_scalar, qcts::scalar::quantize_affine_groups>(

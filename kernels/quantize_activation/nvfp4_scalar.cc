@@ -1,5 +1,5 @@
 // x as kernels/quantize/nvfp4_scalar.cc has the weight (torchao 0.18 nvfp4_tensor.py, nvfp4_linear).
-#include "kernels/scalar_blocks.h"
+#include "kernels/scalar/blocks.h"
 
 const qcts_kernel qcts_kernel_quantize_activation_nvfp4_scalar =
     qcts::activation_whole<qcts_kernel_quantize_activation_nvfp4_scalar,

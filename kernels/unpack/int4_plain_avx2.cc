@@ -1,8 +1,8 @@
-// Codes out of MSLK's preshuffled order (kernels/avx2_shuffle.h): the reverse of pack/int4_plain_avx2.cc,
+// Codes out of MSLK's preshuffled order (kernels/avx2/shuffle.h): the reverse of pack/int4_plain_avx2.cc,
 // with the same limit. A strip's tiles, which lie n * 8 bytes apart, are fetched two strips ahead. 64 rows go
 // together, so that 512 bytes are read at each such place (EPYC Zen 4, 4096 x 4096, two threads: 0.75 to 0.86
 // of a copy, 0.49 to 0.54 with 16 rows; pack, which writes there, is 1.3 times as fast with 16).
-#include "kernels/avx2_shuffle.h"
+#include "kernels/avx2/shuffle.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // The four packings of tinygemm back to "plain": the reverse of pack/int4_tinygemm_avx2.cc, with the same
 // blocks and the same limit.
-#include "kernels/avx2_tile_packed.h"
-#include "kernels/avx2_transpose.h"
+#include "kernels/avx2/tile_packed.h"
+#include "kernels/avx2/transpose.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "kernels/entry.h"
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 
 namespace {
 

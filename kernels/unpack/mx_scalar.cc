@@ -1,6 +1,6 @@
 // Scales out of tiles of 128 x 4, four bytes at a time; the codes stay in their order
-// (kernels/block_scales.h).
-#include "kernels/scalar_blocks.h"
+// (kernels/families/block_scales.h).
+#include "kernels/scalar/blocks.h"
 
 namespace {
 

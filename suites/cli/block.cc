@@ -7,13 +7,13 @@
 
 #include "reference/schemes/scheme.h"
 #include "reports/report.h"
-#include "suites/baseline.h"
-#include "suites/block.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/nearest.h"
-#include "suites/paths.h"
-#include "suites/run_error.h"
+#include "suites/latency/baseline.h"
+#include "suites/latency/block.h"
+#include "suites/run/paths.h"
+#include "suites/run/run_error.h"
 
 namespace qcts::cli {
 namespace {

@@ -3,14 +3,14 @@
 #include <iostream>
 #include <memory>
 
-#include "kernels/machine.h"
+#include "kernels/machine/machine.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
-#include "suites/compare.h"
-#include "suites/environment.h"
-#include "suites/judge.h"
-#include "suites/kernel_run.h"
-#include "suites/paths.h"
+#include "suites/judge/compare.h"
+#include "suites/judge/judge.h"
+#include "suites/providers/kernel_run.h"
+#include "suites/run/environment.h"
+#include "suites/run/paths.h"
 
 namespace qcts::cli {
 namespace {

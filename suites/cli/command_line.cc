@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "suites/run_error.h"
+#include "suites/run/run_error.h"
 
 namespace qcts::cli {
 

@@ -4,8 +4,8 @@
 #include "fixtures/golden.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/paths.h"
-#include "suites/run.h"
+#include "suites/run/paths.h"
+#include "suites/run/run.h"
 
 namespace qcts::cli {
 namespace {

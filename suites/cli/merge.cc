@@ -3,8 +3,8 @@
 
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/merge.h"
-#include "suites/run.h"
+#include "suites/run/merge.h"
+#include "suites/run/run.h"
 
 namespace qcts::cli {
 

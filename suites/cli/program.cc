@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/machine.h"
+#include "kernels/machine/machine.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/nearest.h"
 #include "suites/cli/selftest.h"

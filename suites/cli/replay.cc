@@ -8,11 +8,11 @@
 #include "suites/cli/command_line.h"
 #include "suites/cli/nearest.h"
 #include "suites/cli/selftest.h"
-#include "suites/named.h"
-#include "suites/paths.h"
-#include "suites/replay.h"
-#include "suites/run_error.h"
-#include "suites/worker.h"
+#include "suites/judge/replay.h"
+#include "suites/run/named.h"
+#include "suites/run/paths.h"
+#include "suites/run/run_error.h"
+#include "suites/run/worker.h"
 
 namespace qcts::cli {
 namespace {

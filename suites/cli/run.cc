@@ -4,8 +4,8 @@
 
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/run.h"
-#include "suites/shard_environment.h"
+#include "suites/run/run.h"
+#include "suites/run/shard_environment.h"
 
 namespace qcts::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "kernels/registry.h"
 #include "reference/schemes/scheme.h"
 #include "suites/cli/commands.h"
-#include "suites/environment.h"
+#include "suites/run/environment.h"
 
 namespace qcts::cli {
 namespace {

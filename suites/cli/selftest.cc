@@ -7,7 +7,7 @@
 
 #include "suites/cli/command_line.h"
 #include "suites/cli/selftest.h"
-#include "suites/run_error.h"
+#include "suites/run/run_error.h"
 #include "suites/self/alarms.h"
 #include "suites/self/exam.h"
 #include "suites/self/explain.h"

@@ -5,9 +5,9 @@
 #include "reports/report.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/latency_measures.h"
-#include "suites/paths.h"
-#include "suites/stopwatch.h"
+#include "suites/latency/latency_measures.h"
+#include "suites/latency/stopwatch.h"
+#include "suites/run/paths.h"
 
 namespace qcts::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include "reports/report.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/run_error.h"
-#include "suites/targets.h"
+#include "suites/latency/targets.h"
+#include "suites/run/run_error.h"
 
 namespace qcts::cli {
 namespace {

@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "suites/cli/commands.h"
-#include "suites/process.h"
-#include "suites/remote_provider.h"
-#include "suites/worker.h"
+#include "suites/providers/remote_provider.h"
+#include "suites/run/process.h"
+#include "suites/run/worker.h"
 
 namespace qcts::cli {
 

@@ -2,11 +2,11 @@
 
 #include <map>
 
-#include "suites/judge.h"
-#include "suites/named.h"
-#include "suites/paths.h"
-#include "suites/question.h"
-#include "suites/reference_provider.h"
+#include "suites/judge/judge.h"
+#include "suites/judge/question.h"
+#include "suites/providers/reference_provider.h"
+#include "suites/run/named.h"
+#include "suites/run/paths.h"
 
 namespace qcts::self {
 namespace {

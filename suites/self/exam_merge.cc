@@ -1,5 +1,5 @@
 // Questions to what joins the shards of a run.
-#include "suites/run.h"
+#include "suites/run/run.h"
 #include "suites/self/exam_parts.h"
 
 namespace qcts::self {
@@ -26,8 +26,8 @@ MergePart part_with(uint32_t shard, std::initializer_list<Verdict> verdicts) {
   head.shards = 2;
   head.cases = verdicts.size();
   head.all_cases = 3;
-  head.cases_sha256 = ids_sha256(
-      {merge_verdict("a").full_id(), merge_verdict("b").full_id(), merge_verdict("c").full_id()});
+  head.cases_sha256 =
+      ids_sha256({merge_verdict("a").full_id(), merge_verdict("b").full_id(), merge_verdict("c").full_id()});
   part.record.verdicts = verdicts;
   return part;
 }

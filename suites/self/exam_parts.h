@@ -11,12 +11,12 @@
 
 #include "reports/report.h"
 #include "reports/waivers.h"
-#include "suites/arena.h"
-#include "suites/compare.h"
-#include "suites/merge.h"
-#include "suites/rounds.h"
-#include "suites/selection.h"
-#include "suites/stats.h"
+#include "suites/cases/selection.h"
+#include "suites/judge/compare.h"
+#include "suites/latency/rounds.h"
+#include "suites/latency/stats.h"
+#include "suites/providers/arena.h"
+#include "suites/run/merge.h"
 
 namespace qcts::self {
 

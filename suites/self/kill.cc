@@ -10,10 +10,10 @@
 
 #include "fixtures/golden.h"
 #include "reports/waivers.h"
-#include "suites/case.h"
-#include "suites/paths.h"
+#include "suites/cases/case.h"
+#include "suites/run/paths.h"
+#include "suites/run/supervisor.h"
 #include "suites/self/exam.h"
-#include "suites/supervisor.h"
 
 namespace qcts::self {
 namespace {

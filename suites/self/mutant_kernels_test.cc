@@ -13,9 +13,9 @@
 #include <gtest/gtest.h>
 
 #include "reference/numerics/soft_float.h"
-#include "suites/inputs.h"
-#include "suites/judge.h"
-#include "suites/paths.h"
+#include "suites/inputs/inputs.h"
+#include "suites/judge/judge.h"
+#include "suites/run/paths.h"
 
 #if defined(__SSE__)
 #include <xmmintrin.h>

@@ -9,8 +9,8 @@
 
 #include "fixtures/golden.h"
 #include "reports/report.h"
-#include "suites/case.h"
-#include "suites/paths.h"
+#include "suites/cases/case.h"
+#include "suites/run/paths.h"
 #include "suites/self/alarms.h"
 #include "suites/self/exam.h"
 #include "suites/self/explain.h"
@@ -80,7 +80,8 @@ INSTANTIATE_TEST_SUITE_P(Mutants, WithoutAFault, testing::Values("kernel", "form
 struct Planned {
   Planned() {
     registry.add(builtin_provider());
-    registry.load(QCTS_BINARY_DIR "/lib/self/qcts_mutants.so");  // the cover asks what no builtin kernel serves
+    // The cover asks what no builtin kernel serves.
+    registry.load(QCTS_BINARY_DIR "/lib/self/qcts_mutants.so");
     fixtures = load_fixtures(fixtures_folder());
   }
   std::vector<Case> cases(const char* plan) const {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 #include "kernels/support.h"
 #include "suites/self/mutants/faults.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 #include "kernels/support.h"
 #include "reference/numerics/block_scales.h"
 #include "reference/numerics/float8.h"

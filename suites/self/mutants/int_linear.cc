@@ -8,7 +8,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 #include "kernels/support.h"
 #include "suites/self/mutants/codes.h"
 #include "suites/self/mutants/faults.h"

@@ -9,7 +9,7 @@
 
 #include <xmmintrin.h>
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 #include "kernels/support.h"
 #include "suites/self/mutants/faults.h"
 #include "suites/self/mutants/weights.h"

@@ -2,7 +2,7 @@
 // dsp_* and lsp_* of what reads it.
 #include <algorithm>
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 #include "kernels/support.h"
 #include "reference/numerics/float8.h"
 #include "suites/self/mutants/codes.h"

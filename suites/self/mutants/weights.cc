@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/elements.h"
 #include "kernels/support.h"
 #include "suites/self/mutants/faults.h"
 

@@ -1,0 +1,57 @@
+// Float8 e4m3 weights with one scale a row for the AVX2 variants of linear, and for nothing else: every
+// function has internal linkage. y = scale * sum(x * value(code)) + bias. m <= 4 is bound by reading one byte
+// a weight, if decoding keeps up: a widening load, a shift, a mask, a multiplication and a fused multiply-add
+// for eight (kernels/avx2/float8.h). NaN codes would cost three operations more; instead `prepare` turns the
+// scale of a column that holds one into NaN, which is what every sum over that column is anyway. Layout of a
+// block of 64 columns: for each k one cache line, byte c of it column c, then 64 scales (float32).
+#pragma once
+
+#include "kernels/avx2/float8.h"
+#include "kernels/avx2/linear.h"
+
+namespace qcts::avx2 {
+namespace {
+
+struct Fp8Row {
+  static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns, kSumsAlone = 8;
+  static constexpr int64_t kHeaderBytes = 0;
+  static constexpr bool kHasZeros = false;
+
+  static int64_t group(const qcts_problem& p) { return p.k; }
+  static int64_t scale_bytes(const qcts_problem&) { return 4 * kColumns; }
+  static float factor(const uint8_t*) { return 1; }
+
+  [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector, int,
+                                            __m256 (&out)[kWide]) {
+    out[0] = finite_small_float<Float8::e4m3>(at + vector * kLanes);
+  }
+
+  static void scales(const qcts_problem&, const uint8_t* at, float* scale, float*) {
+    std::memcpy(scale, at, 4 * kColumns);
+  }
+
+  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Fp8Row>(frame, block, first_m, rows);
+  }
+
+  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata")) + first_n * p.k;
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
+    transpose_bytes(qdata, p.k, columns, p.k, out);
+    prepare_scales(p, first_n, columns, out);
+  }
+
+  // Behind the codes of a block.
+  static void prepare_scales(const qcts_problem& p, int64_t first_n, int64_t columns, uint8_t* out) {
+    uint8_t* scales = out + padded_k<Fp8Row>(p) * kColumns;
+    std::memcpy(scales, static_cast<const char*>(in_plane(p, "scale")) + 4 * first_n,
+                static_cast<size_t>(4 * columns));
+    constexpr uint32_t kNan = 0x7FC00000;
+    for (int64_t k = 0; k < p.k; ++k)
+      for (int64_t c = 0; c < columns; ++c)
+        if ((out[k * kColumns + c] & 0x7F) == 0x7F) std::memcpy(scales + 4 * c, &kNan, 4);
+  }
+};
+
+}  // namespace
+}  // namespace qcts::avx2

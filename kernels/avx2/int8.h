@@ -1,0 +1,142 @@
+// Rows of x as int8 for the AVX2 variants, and for nothing else: every function has internal linkage. One
+// row, one scale: torchao 0.18.0 Int8Tensor.from_hp of x with PerRow() (steps in float32),
+// _apply_int8_act_asym_per_token_quant_dequant (every step rounded to x's dtype), and torchao 0.5.0 to 0.17.0
+// _int8_symm_per_token_reduced_range_quant (codes -127 .. 127; steps rounded to bfloat16, else in float32);
+// by a given scale as kernels/families/int8_x.h has it.
+#pragma once
+
+#include <math.h>
+
+#include "kernels/avx2/elements.h"
+#include "kernels/families/int8_x.h"
+
+namespace qcts::avx2 {
+namespace {
+
+struct RowRecipe {
+  uint32_t dtype;  // of x
+  bool asymmetric;
+  bool in_dtype;          // every step is rounded to dtype, and the least scale is dtype's smallest normal
+  bool to_127 = false;    // symmetric, codes -127 .. 127, and the least scale is 1e-5
+  bool is_given = false;  // none is looked for
+  RowScale given = {};
+};
+
+// Of p's policy, one of int8_row's. A given scale is to be filled in.
+[[maybe_unused]] RowRecipe int8_row_recipe(const qcts_problem& p) {
+  const bool to_127 = std::strcmp(p.activation, "dyn_row_sym_127") == 0;
+  return {p.x_dtype, std::strcmp(p.activation, "dyn_row_asym") == 0, to_127 && p.x_dtype == QCTS_BF16, to_127,
+          has_given_scale(p.activation)};
+}
+[[maybe_unused]] __m256 round8(uint32_t dtype, __m256 value) {
+  if (dtype == QCTS_F16) return _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+  if (dtype == QCTS_F32) return value;
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(to_bf16(value)), 16));
+}
+[[maybe_unused]] float round1(uint32_t dtype, float value) {
+  return _mm256_cvtss_f32(round8(dtype, _mm256_set1_ps(value)));
+}
+
+// Eight elements from `k` on; what lies beyond the row is 0.
+[[gnu::always_inline]] inline __m256 elements(uint32_t dtype, const char* row, int64_t k, int64_t k_count) {
+  const char* at = row + k * (dtype == QCTS_F32 ? 4 : 2);
+  return k + kLanes <= k_count ? load8(dtype, at) : load_some(dtype, at, k_count - k);
+}
+
+// min(0, x) and max(0, x) of a row; both NaN if one element is.
+struct Range {
+  float low, high;
+};
+[[maybe_unused]] Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
+  __m256 low = _mm256_setzero_ps(), high = low, nan = low;
+  for (int64_t k = 0; k < k_count; k += kLanes) {
+    const __m256 x = elements(dtype, row, k, k_count);
+    low = _mm256_min_ps(low, x);
+    high = _mm256_max_ps(high, x);
+    nan = _mm256_or_ps(nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+  }
+  if (_mm256_movemask_ps(nan) != 0) return {NAN, NAN};
+  float lows[kLanes], highs[kLanes];
+  _mm256_storeu_ps(lows, low);
+  _mm256_storeu_ps(highs, high);
+  Range range = {0, 0};
+  for (int i = 0; i < kLanes; ++i) {
+    if (lows[i] < range.low) range.low = lows[i];
+    if (highs[i] > range.high) range.high = highs[i];
+  }
+  return range;
+}
+
+[[maybe_unused]] RowScale scale_of(const RowRecipe& recipe, Range range) {
+  const auto rounded = [&](float value) { return round1(recipe.dtype, value); };
+  if (range.low != range.low && !recipe.in_dtype) return {range.low, 0};
+  const float span = recipe.asymmetric         ? rounded(range.high - range.low)
+                     : -range.low > range.high ? -range.low
+                                               : range.high;
+  float scale = rounded(span / (recipe.asymmetric ? 255.0f : recipe.to_127 ? 127.0f : 127.5f));
+  const float least = recipe.to_127              ? rounded(1e-5f)
+                      : !recipe.in_dtype         ? 0x1p-23f
+                      : recipe.dtype == QCTS_F16 ? 0x1p-14f
+                                                 : 0x1p-126f;
+  if (scale < least) scale = least;
+  if (!recipe.asymmetric) return {scale, 0};
+  const float below = nearbyintf(rounded(range.low / scale));
+  const float zero_point = recipe.in_dtype ? rounded(-128.0f - below) : -128.0f - below;
+  if (zero_point != zero_point) return {scale, 0};
+  return {scale, static_cast<int32_t>(zero_point < -128 ? -128 : zero_point > 127 ? 127 : zero_point)};
+}
+
+[[maybe_unused]] RowScale row_scale(const RowRecipe& recipe, const char* row, int64_t k_count) {
+  return recipe.is_given ? recipe.given : scale_of(recipe, range_of(recipe.dtype, row, k_count));
+}
+
+// Codes of eight elements, as int32; NaN becomes 0.
+[[gnu::always_inline]] inline __m256i codes_of(const RowRecipe& recipe, __m256 x, __m256 reciprocal,
+                                               __m256 zero_point) {
+  __m256 steps = _mm256_mul_ps(x, reciprocal);
+  if (recipe.in_dtype) steps = round8(recipe.dtype, steps);
+  steps = _mm256_round_ps(steps, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  __m256 code = _mm256_add_ps(steps, zero_point);
+  if (recipe.in_dtype) code = round8(recipe.dtype, code);
+  const __m256 number = _mm256_cmp_ps(code, code, _CMP_ORD_Q);
+  const __m256 least = _mm256_set1_ps(recipe.to_127 ? -127 : -128);
+  code = _mm256_min_ps(_mm256_max_ps(code, least), _mm256_set1_ps(127));
+  return _mm256_cvtps_epi32(_mm256_and_ps(code, number));
+}
+
+[[maybe_unused]] float reciprocal_of(const RowRecipe& recipe, float scale) {
+  return recipe.in_dtype ? round1(recipe.dtype, 1.0f / scale) : 1.0f / scale;
+}
+
+// Codes of `count` elements from first_k on; returns their sum.
+[[maybe_unused]] int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k,
+                                       int64_t count, RowScale chosen, int8_t* codes) {
+  const __m256 reciprocal = _mm256_set1_ps(reciprocal_of(recipe, chosen.scale));
+  const __m256 zero_point = _mm256_set1_ps(static_cast<float>(chosen.zero_point));
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  __m256i total = _mm256_setzero_si256();
+  for (int64_t k = 0; k < count; k += kLanes) {
+    const __m256 x = elements(recipe.dtype, row, first_k + k, first_k + count);
+    const __m256i left = _mm256_set1_epi32(static_cast<int>(count - k < kLanes ? count - k : kLanes));
+    const __m256i wide =
+        _mm256_and_si256(codes_of(recipe, x, reciprocal, zero_point), _mm256_cmpgt_epi32(left, lane));
+    total = _mm256_add_epi32(total, wide);
+    const __m256i words = _mm256_packs_epi32(wide, wide);
+    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, words),
+                                                      _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4));
+    if (count - k >= kLanes) {
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(codes + k), _mm256_castsi256_si128(bytes));
+      continue;
+    }
+    int8_t eight[16];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(eight), _mm256_castsi256_si128(bytes));
+    std::memcpy(codes + k, eight, static_cast<size_t>(count - k));
+  }
+  int32_t lanes[kLanes], sum = 0;
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
+  for (const int32_t each : lanes) sum += each;
+  return sum;
+}
+
+}  // namespace
+}  // namespace qcts::avx2

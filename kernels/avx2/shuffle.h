@@ -1,0 +1,73 @@
+// Between int4_plain's rows and MSLK's preshuffled order (kernels/scalar/shuffle.h), for the AVX2 variants of
+// pack and unpack, and for nothing else: every function has internal linkage.
+//
+// A tile of 16 rows and 16 k is 128 bytes; of one k, tiles stand n fastest. Rows r and r + 8 of a tile, 8
+// bytes each, make 16 bytes of it: their even codes joined, E0 .. E7 (row r in the low nibbles), and their
+// odd ones, O0 .. O7, stand as E0 E4 O0 O4, E1 E5 O1 O5 and so on. 32 bytes of both rows, four tiles' share,
+// take 12 operations either way, so memory is the bound. A strip, a cache line of each of 16 rows, has eight
+// tiles: they lie n * 8 bytes apart, and are put together in L1 so that each one's two lines are written at
+// once.
+#pragma once
+
+#include "kernels/avx2/elements.h"
+#include "kernels/avx2/stores.h"
+
+namespace qcts::avx2 {
+namespace {
+
+constexpr int64_t kTileSide = 16, kTileBytes = 128, kTileRowBytes = 8, kPairBytes = 16;
+constexpr int64_t kStripBytes = 64, kStripTiles = kStripBytes / kTileRowBytes;
+
+struct ShufflePlanes {
+  const uint8_t* in;
+  uint8_t* out;
+  bool past_caches;
+};
+[[maybe_unused]] ShufflePlanes shuffle_planes(const qcts_problem& p) {
+  auto* out = static_cast<uint8_t*>(out_plane(p, "qdata"));
+  return {static_cast<const uint8_t*>(in_plane(p, "qdata")), out,
+          is_past_caches(out, p.n * p.k / 2, p.k / 2)};
+}
+
+// The tile of rows from n on whose first codes are those at byte `at` of a row.
+[[maybe_unused]] int64_t tile_offset(const qcts_problem& p, int64_t n, int64_t at) {
+  return (at / kTileRowBytes * (p.n / kTileSide) + n / kTileSide) * kTileBytes;
+}
+
+// `bytes`, a multiple of 8.
+[[maybe_unused]] void copy_out(uint8_t* to, const uint8_t* from, int64_t bytes, bool past_caches) {
+  int64_t i = 0;
+  for (; i + 32 <= bytes; i += 32)
+    store32(to + i, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)), past_caches);
+  std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
+}
+
+// `tiles` tiles, at most a strip's, of the rows from n on and of their bytes from `at` on.
+using Strip = void (*)(const qcts_problem& p, const ShufflePlanes& planes, int64_t n, int64_t at,
+                       int64_t tiles);
+
+// Rows [first, last), multiples of 16; a strip of so many of them, then the next one.
+template <Strip kStrip, int64_t kRowsAtOnce>
+void convert_strips(void* context, int64_t first, int64_t last) {
+  const qcts_problem& p = *static_cast<const qcts_problem*>(context);
+  const ShufflePlanes planes = shuffle_planes(p);
+  const int64_t row_bytes = p.k / 2;
+  for (int64_t n0 = first; n0 < last; n0 += kRowsAtOnce)
+    for (int64_t at = 0; at < row_bytes; at += kStripBytes) {
+      const int64_t left = (row_bytes - at) / kTileRowBytes;
+      for (int64_t n = n0; n < last && n < n0 + kRowsAtOnce; n += kTileSide)
+        kStrip(p, planes, n, at, left < kStripTiles ? left : kStripTiles);
+    }
+  _mm_sfence();
+}
+
+// Parameters stay as they are.
+template <Strip kStrip, int64_t kRowsAtOnce>
+void shuffle_codes(const qcts_problem* problem) {
+  qcts_problem copy = *problem;
+  copy_planes_but(copy, "qdata");
+  parallel_for(copy.threads, copy.n, kTileSide, convert_strips<kStrip, kRowsAtOnce>, &copy);
+}
+
+}  // namespace
+}  // namespace qcts::avx2

@@ -1,0 +1,61 @@
+// int8 weights with a scale and a zero point a row, for the AVX-512 variants of `linear`, and for nothing
+// else: every function has internal linkage. y = scale * sum(x * (q - zero_point)) + bias.
+//
+// m <= 4 is bound by reading one byte a weight: sixteen of them cost a widening load, a conversion and a
+// fused multiply-add, three instructions for two ports, more than a core's share of memory bandwidth brings.
+// Layout of a block of 64 columns: 64 zero points (int32), then for each k one cache line, byte c of it
+// column c, then 64 scales (float32).
+#pragma once
+
+#include "kernels/avx512/linear.h"
+#include "kernels/families/int8_planes.h"
+
+namespace qcts::avx512 {
+namespace {
+
+// A Source is one of kernels/families/int8_planes.h.
+template <class Source, bool kZeroPoints = false>
+struct Int8Row {
+  static constexpr int kStep = 1, kBytesPerK = kColumns;
+  static constexpr int64_t kHeaderBytes = 4 * kColumns;
+  static constexpr bool kHasZeros = false;
+
+  static int64_t group(const qcts_problem& p) { return p.k; }
+  static int64_t scale_bytes(const qcts_problem&) { return 4 * kColumns; }
+  static float factor(const uint8_t*) { return 1; }
+
+  static __m512 decode(const uint8_t* header, const uint8_t* at, int vector, int) {
+    __m512i codes =
+        _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + vector * kLanes)));
+    if (kZeroPoints) codes = _mm512_sub_epi32(codes, _mm512_loadu_si512(header + vector * 4 * kLanes));
+    return _mm512_cvtepi32_ps(codes);
+  }
+
+  static void scales(const qcts_problem&, const uint8_t* at, int vector, __m512* scale, __m512*) {
+    *scale = load16(QCTS_F32, at + vector * 4 * kLanes);
+  }
+
+  // Symmetric weights, the usual ones, are spared the subtraction.
+  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+    if constexpr (Source::kHasZeros) {
+      const uint8_t* header = frame.prepared + block * block_bytes<Int8Row>(*frame.problem);
+      __m512i any = _mm512_setzero_si512();
+      for (int v = 0; v < kVectors; ++v)
+        any = _mm512_or_si512(any, _mm512_loadu_si512(header + v * 4 * kLanes));
+      if (_mm512_test_epi32_mask(any, any) != 0)
+        return multiply_block<Int8Row<Source, true>>(frame, block, first_m, rows);
+    }
+    multiply_block<Int8Row<Source, false>>(frame, block, first_m, rows);
+  }
+
+  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    const Source source(p);
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
+    uint8_t* codes = out + kHeaderBytes;
+    copy_columns(source, first_n, columns, codes);
+    copy_row_parameters(source, first_n, columns, out, codes + p.k * kColumns);
+  }
+};
+
+}  // namespace
+}  // namespace qcts::avx512

@@ -1,0 +1,17 @@
+// x in fixed point by VPDPBUSD of 256 bits, and floats where x is wider; every function has internal linkage.
+#pragma once
+
+#include "kernels/avx2/int4.h"
+#include "kernels/avx2/int8_rows.h"
+#include "kernels/avx2/word_dots.h"
+#include "kernels/avxvnni/dots.h"
+#include "kernels/vnni/fixed_dots.h"
+
+namespace qcts::avxvnni {
+namespace {
+
+using NibbleDots = vnni::FixedDots<Vector, 2>;
+using WordDots = avx2::WordDotsOf<Vector>;
+
+}  // namespace
+}  // namespace qcts::avxvnni

@@ -1,0 +1,75 @@
+// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the variants of linear that multiply
+// pairs of bfloat16, and for nothing else: every function has internal linkage. y = scale * sum(x *
+// value(code)) + bias. On a Zen 4 core m = 1 reads one byte a weight about as fast as memory brings it: by
+// ShiftedE4m3 32 of them cost 13 half-vector operations on three units. The scale of a column that holds
+// a NaN is NaN, which is what every sum over that column is anyway. Layout of a block of 64 columns: the
+// codes in pairs, then 64 scales (float32).
+#pragma once
+
+#include "kernels/bf16/codes.h"
+#include "kernels/families/sparse24_planes.h"
+
+namespace qcts::bf16 {
+namespace {
+
+// E4m3 is how codes lie and become bfloat16: ShiftedE4m3, or avx512vbmi's TableE4m3.
+template <class E4m3>
+struct Fp8Row {
+  static constexpr int kStep = kPairStep, kBytesPerK = kPairBytesPerK;
+  static constexpr int64_t kHeaderBytes = 0;
+  static constexpr bool kHasZeros = false;
+
+  static int64_t group(const qcts_problem& p) { return p.k; }
+  static int64_t scale_bytes(const qcts_problem&) { return 4 * kColumns; }
+  static float factor(const uint8_t*) { return 1; }
+
+  [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int) {
+    return E4m3::pairs(at, vector);
+  }
+  [[gnu::always_inline]] static void scales(const qcts_problem&, const uint8_t* at, int vector, __m512* scale,
+                                            __m512*) {
+    *scale = _mm512_loadu_ps(at + vector * 4 * kLanes);
+  }
+  static void specialize(const uint8_t*, const auto& use) { use(Fp8Row()); }
+
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+    const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata"));
+    prepare_parts(p, layout, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+      for (int64_t k = first_k; k < last_k; ++k) put(k, qdata[n * p.k + k]);
+    });
+  }
+
+  // part(n, first_k, last_k, put) calls put(k, code) for all codes but zeros, which may be left out.
+  template <class Part>
+  static void prepare_parts(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out,
+                            const Part& part) {
+    constexpr int64_t kPartElems = 128;
+    constexpr uint32_t kNan = 0x7FC00000;
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
+    uint8_t* scales = out + layout.padded_group * kBytesPerK;
+    std::memcpy(scales, static_cast<const char*>(in_plane(p, "scale")) + 4 * first_n,
+                static_cast<size_t>(4 * columns));
+    for (int64_t k = 0; k < p.k; k += kPartElems)
+      for (int64_t c = 0; c < columns; ++c)
+        part(first_n + c, k, k + kPartElems < p.k ? k + kPartElems : p.k, [&](int64_t at, uint8_t code) {
+          if (put_e4m3<E4m3>(out, c, at, code)) std::memcpy(scales + 4 * c, &kNan, 4);
+        });
+  }
+};
+
+// Two of four k are stored (kernels/families/sparse24_planes.h); `prepare` puts zeros where none is,
+// and from there on this is fp8_row: one byte read a weight, of which the checkpoint has 5 / 8, and no
+// multiplication saved.
+template <class E4m3>
+struct Fp8Sparse24 : Fp8Row<E4m3> {
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+    const Sparse24Planes planes(p);
+    Fp8Row<E4m3>::prepare_parts(p, layout, first_n, out,
+                                [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+                                  planes.each_code(n, first_k, last_k, put);
+                                });
+  }
+};
+
+}  // namespace
+}  // namespace qcts::bf16

@@ -1,0 +1,38 @@
+// NVFP4 weights for the variants of linear that multiply pairs of bfloat16, and for nothing else: every
+// function has internal linkage. y = s * sum over blocks of 16 of scale * sum(x * element), plus bias; s is
+// the scale of the whole weight, or 1. Elements are looked up (kernels/bf16/codes.h). The e4m3 scales are
+// stored as bfloat16, which holds them: 16 k are soon over, and widening takes one shift instead of five
+// operations, for 2 bytes more to 8. s acts on the finished sum, in one rounding with the bias. A block of 64
+// columns: s, then for each 16 k the codes, then 64 scales.
+#pragma once
+
+#include "kernels/bf16/codes.h"
+
+namespace qcts::bf16 {
+namespace {
+
+struct Nvfp4 : NarrowScales {
+  static constexpr int kBlockK = 16;
+  static constexpr int kStep = kNibbleStep, kBytesPerK = kNibbleBytesPerK;
+  static constexpr int64_t kHeaderBytes = 64;
+
+  static int64_t group(const qcts_problem&) { return kBlockK; }
+  static float factor(const uint8_t* header) {
+    float whole;
+    std::memcpy(&whole, header, 4);
+    return whole;
+  }
+  [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int pair) {
+    return look_up_nibbles(kE2m1Table, at, vector, pair);
+  }
+  static void specialize(const uint8_t*, const auto& use) { use(Nvfp4()); }
+
+  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+    const Nvfp4Planes planes(p);
+    planes.put_whole_scale(out);
+    put_blocks(planes, first_n, layout.group_bytes, put_nibbles, out + kHeaderBytes);
+  }
+};
+
+}  // namespace
+}  // namespace qcts::bf16

@@ -1,0 +1,115 @@
+// Where the planes of mx, nvfp4 and nf4 have what the blocks of `linear` need, for the vector variants that
+// cut weights into 64 columns and keep the scales of a block behind its codes; every function has internal
+// linkage.
+#pragma once
+
+#include "kernels/entry.h"
+#include "kernels/families/block_scales.h"
+#include "kernels/families/nf4_blocks.h"
+#include "kernels/families/nibble_words.h"
+
+namespace qcts {
+namespace {
+
+constexpr int64_t kMxBlockElems = 32;
+
+// Schemes of four bits:
+//   kBlockK                  elements along k that share a scale
+//   codes(n, k)              k to k + 7, k a multiple of 8
+//   scale_bytes()            of one as it is kept: bfloat16, of nf4 the weight's dtype
+//   put_scale(n, g, to)
+
+struct Mxfp4Planes {
+  static constexpr int64_t kBlockK = kMxBlockElems;
+  const qcts_problem& p;
+  const uint8_t *pairs, *scales;
+  explicit Mxfp4Planes(const qcts_problem& problem)
+      : p(problem),
+        pairs(static_cast<const uint8_t*>(in_plane(problem, "qdata"))),
+        scales(static_cast<const uint8_t*>(in_plane(problem, "scale"))) {}
+
+  uint32_t codes(int64_t n, int64_t k) const { return load_nibbles(pairs + (n * p.k + k) / 2); }
+  static int64_t scale_bytes() { return 2; }
+  void put_scale(int64_t n, int64_t g, uint8_t* to) const {
+    const uint16_t scale = e8m0_as_bf16(scales[n * (p.k / kBlockK) + g]);
+    std::memcpy(to, &scale, 2);
+  }
+};
+
+struct Nvfp4Planes {
+  static constexpr int64_t kBlockK = 16;
+  const qcts_problem& p;
+  const uint8_t *pairs, *scales;
+  explicit Nvfp4Planes(const qcts_problem& problem)
+      : p(problem),
+        pairs(static_cast<const uint8_t*>(in_plane(problem, "qdata"))),
+        scales(static_cast<const uint8_t*>(in_plane(problem, "scale"))) {}
+
+  uint32_t codes(int64_t n, int64_t k) const { return load_nibbles(pairs + (n * p.k + k) / 2); }
+  static int64_t scale_bytes() { return 2; }
+  void put_scale(int64_t n, int64_t g, uint8_t* to) const {
+    const uint16_t scale = e4m3_as_bf16(scales[n * (p.k / kBlockK) + g]);
+    std::memcpy(to, &scale, 2);
+  }
+  // Of the whole weight, float32; 1 at one level.
+  void put_whole_scale(uint8_t* to) const {
+    const void* given = in_plane(p, "per_tensor_scale");
+    const float one = 1;
+    std::memcpy(to, given != nullptr ? given : &one, 4);
+  }
+};
+
+// The even k in the high nibble. A scaler is in the file in two steps (nf4_put_scaler).
+struct Nf4Planes {
+  static constexpr int64_t kBlockK = kNf4Block;
+  const qcts_problem& p;
+  const uint8_t* pairs;
+  Nf4ScalerPlanes scalers;
+  explicit Nf4Planes(const qcts_problem& problem)
+      : p(problem),
+        pairs(static_cast<const uint8_t*>(in_plane(problem, "quantized_data"))),
+        scalers{problem.w_dtype, static_cast<const int8_t*>(in_plane(problem, "quantized_scalers")),
+                in_plane(problem, "quantization_factor"), in_plane(problem, "scaler_mean")} {}
+
+  uint32_t codes(int64_t n, int64_t k) const { return load_high_nibbles_first(pairs + (n * p.k + k) / 2); }
+  int64_t scale_bytes() const { return dtype_bytes(p.w_dtype); }
+  void put_scale(int64_t n, int64_t g, uint8_t* to) const {
+    nf4_put_scaler(scalers, n * (p.k / kBlockK) + g, to);
+  }
+};
+
+// Codes and scales of the columns from first_n on, over zeros: put(codes, column, k, word), `group_bytes` for
+// each block.
+template <class Planes, class Put>
+void put_blocks(const Planes& planes, int64_t first_n, int64_t group_bytes, const Put& put, uint8_t* out) {
+  constexpr int64_t kCodeBytes = Planes::kBlockK * kPlaneColumns / 2;
+  const qcts_problem& p = planes.p;
+  const int64_t columns = p.n - first_n < kPlaneColumns ? p.n - first_n : kPlaneColumns;
+  for (int64_t g = 0; g < p.k / Planes::kBlockK; ++g, out += group_bytes)
+    for (int64_t c = 0; c < columns; ++c) {
+      for (int64_t k = 0; k < Planes::kBlockK; k += 8)
+        put(out, c, k, planes.codes(first_n + c, g * Planes::kBlockK + k));
+      planes.put_scale(first_n + c, g, out + kCodeBytes + c * planes.scale_bytes());
+    }
+}
+
+// The same of mx with a byte an element: put(codes, column, k, code) is true where the code is a NaN, which
+// becomes that of its block's scale, bfloat16.
+template <class Put>
+void put_mx_bytes(const qcts_problem& p, int64_t first_n, int64_t group_bytes, const Put& put, uint8_t* out) {
+  constexpr uint16_t kNan = 0x7FC0;
+  const auto* codes = static_cast<const uint8_t*>(in_plane(p, "qdata"));
+  const auto* scales = static_cast<const uint8_t*>(in_plane(p, "scale"));
+  const int64_t columns = p.n - first_n < kPlaneColumns ? p.n - first_n : kPlaneColumns;
+  for (int64_t g = 0; g < p.k / kMxBlockElems; ++g, out += group_bytes)
+    for (int64_t c = 0; c < columns; ++c) {
+      const int64_t at = (first_n + c) * p.k + g * kMxBlockElems;
+      bool nan = false;
+      for (int64_t k = 0; k < kMxBlockElems; ++k) nan |= put(out, c, k, codes[at + k]);
+      const uint16_t scale = nan ? kNan : e8m0_as_bf16(scales[at / kMxBlockElems]);
+      std::memcpy(out + kMxBlockElems * kPlaneColumns + 2 * c, &scale, 2);
+    }
+}
+
+}  // namespace
+}  // namespace qcts

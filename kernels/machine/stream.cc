@@ -1,0 +1,74 @@
+#include "kernels/machine/stream.h"
+
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace qcts {
+namespace {
+
+// 4 KiB: about the 400 ns that a line takes under load, at 10 to 20 GB/s.
+constexpr size_t kAheadBytes = 4096;
+constexpr size_t kStreams = 4;
+
+// Independent sums, in registers whatever the compiler's level: the loop must wait for memory and nothing
+// else.
+class LineSum {
+ public:
+#if defined(__x86_64__)
+  inline __attribute__((always_inline)) void add(const std::byte* line) {
+    const auto* words = reinterpret_cast<const __m128i*>(line);
+    a_ = _mm_add_epi64(a_, _mm_loadu_si128(words));
+    b_ = _mm_add_epi64(b_, _mm_loadu_si128(words + 1));
+    c_ = _mm_add_epi64(c_, _mm_loadu_si128(words + 2));
+    d_ = _mm_add_epi64(d_, _mm_loadu_si128(words + 3));
+  }
+  uint64_t total() const {
+    const __m128i all = _mm_add_epi64(_mm_add_epi64(a_, b_), _mm_add_epi64(c_, d_));
+    return static_cast<uint64_t>(_mm_cvtsi128_si64(all)) +
+           static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_srli_si128(all, 8)));
+  }
+
+ private:
+  __m128i a_ = _mm_setzero_si128(), b_ = _mm_setzero_si128(), c_ = _mm_setzero_si128(),
+          d_ = _mm_setzero_si128();
+#else
+  void add(const std::byte* line) {
+    uint64_t words[kLineBytes / sizeof(uint64_t)];
+    std::memcpy(words, line, sizeof words);
+    for (const uint64_t word : words) sum_ += word;
+  }
+  uint64_t total() const { return sum_; }
+
+ private:
+  uint64_t sum_ = 0;
+#endif
+};
+
+uint64_t read_prefetched(const std::byte* first, size_t lines) {
+  LineSum sum;
+  for (const std::byte* line = first; line < first + lines * kLineBytes; line += kLineBytes) {
+    __builtin_prefetch(line + kAheadBytes, 0, 3);
+    sum.add(line);
+  }
+  return sum.total();
+}
+
+uint64_t read_four_streams(const std::byte* first, size_t lines) {
+  const size_t part = lines / kStreams;
+  LineSum sum;
+  for (size_t i = 0; i < part; ++i)
+    for (size_t stream = 0; stream < kStreams; ++stream) sum.add(first + (stream * part + i) * kLineBytes);
+  for (size_t i = part * kStreams; i < lines; ++i) sum.add(first + i * kLineBytes);
+  return sum.total();
+}
+
+constexpr StreamLoop kLoops[] = {{"prefetched", read_prefetched}, {"four_streams", read_four_streams}};
+
+}  // namespace
+
+std::span<const StreamLoop> stream_loops() { return kLoops; }
+
+}  // namespace qcts

@@ -1,0 +1,26 @@
+// Protects the memory roof: a loop that skipped lines, or read some twice, would raise or lower what every
+// kernel is held against.
+#include "kernels/machine/stream.h"
+
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace qcts {
+namespace {
+
+TEST(StreamLoops, ReadEveryWordOnce) {
+  for (const StreamLoop& loop : stream_loops())
+    for (const size_t lines : {0, 1, 3, 4, 5, 64, 67, 1000}) {
+      std::vector<uint64_t> words(lines * kLineBytes / sizeof(uint64_t) + 1);
+      for (size_t i = 0; i < words.size(); ++i) words[i] = (i + 1) * (i + 1) * 0x9E3779B97F4A7C15u;
+      const uint64_t want = std::accumulate(words.begin(), words.end() - 1, uint64_t{0});
+      EXPECT_EQ(loop.read(reinterpret_cast<const std::byte*>(words.data()), lines), want)
+          << loop.name << ", " << lines << " lines";
+    }
+}
+
+}  // namespace
+}  // namespace qcts

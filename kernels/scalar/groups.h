@@ -1,0 +1,50 @@
+// Groups of intx, or rows of x, quantized one element at a time: for the scalar variants and for nothing
+// else, every function has internal linkage.
+#pragma once
+
+#include <math.h>
+
+#include "kernels/entry.h"
+#include "kernels/families/affine_groups.h"
+#include "kernels/scalar/elements.h"
+
+namespace qcts::scalar {
+namespace {
+
+[[maybe_unused]] AffineGroup group_of_elements(const AffineRecipe& recipe, const char* row, int64_t first,
+                                               int64_t last) {
+  float low = 0, high = 0;
+  for (int64_t k = first; k < last; ++k) {
+    const float w = load(recipe.dtype, row, k);
+    if (w != w) return affine_group(recipe, w, w);
+    low = w < low ? w : low;
+    high = w > high ? w : high;
+  }
+  return affine_group(recipe, low, high);
+}
+
+[[maybe_unused]] int8_t affine_code(const AffineRecipe& recipe, const AffineGroup& group, float w) {
+  const float steps = nearbyintf(round_to(recipe.common, w * group.reciprocal));
+  const float code = round_to(recipe.common, steps + group.zero_point);
+  if (code != code) return 0;
+  return static_cast<int8_t>(code < recipe.code_min   ? recipe.code_min
+                             : code > recipe.code_max ? recipe.code_max
+                                                      : code);
+}
+
+[[maybe_unused]] void quantize_affine_groups(const qcts_problem& p, int64_t first, int64_t last) {
+  const AffineTask task = affine_task(p);
+  const AffineRecipe& recipe = task.recipe;
+  for (int64_t n = first; n < last; ++n) {
+    const char* row = task.data + n * task.ld_bytes;
+    for (int64_t start = 0; start < task.k; start += task.group) {
+      const AffineGroup group = group_of_elements(recipe, row, start, start + task.group);
+      write_parameters(task, (n * task.k + start) / task.group, group);
+      for (int64_t k = start; k < start + task.group; ++k)
+        task.codes[n * task.k + k] = affine_code(recipe, group, load(recipe.dtype, row, k));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qcts::scalar

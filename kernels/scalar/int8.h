@@ -1,0 +1,104 @@
+// int8 rows of x for the scalar variants of quantize_activation and linear: the policies of
+// kernels/families/int8_x.h, a row at a time. Every function has internal linkage.
+#pragma once
+
+#include <math.h>
+
+#include "kernels/families/int8_x.h"
+#include "kernels/scalar/elements.h"
+
+namespace qcts::scalar {
+namespace {
+
+[[maybe_unused]] RowScale int8_row_scale(uint32_t dtype, const void* row, int64_t k, bool asymmetric) {
+  float low = 0, high = 0;
+  for (int64_t i = 0; i < k; ++i) {
+    const float x = load(dtype, row, i);
+    if (x != x) return {x, 0};
+    if (x < low) low = x;
+    if (x > high) high = x;
+  }
+  const float span = asymmetric ? round_to(dtype, high - low) : (-low > high ? -low : high);
+  float scale = round_to(dtype, span / (asymmetric ? 255.0f : 127.5f));
+  if (scale < 0x1p-23f) scale = 0x1p-23f;
+  if (!asymmetric) return {scale, 0};
+  const float zero_point = -128.0f - nearbyintf(round_to(dtype, low / scale));
+  if (zero_point != zero_point) return {scale, 0};
+  return {scale, static_cast<int32_t>(zero_point < -128 ? -128 : zero_point > 127 ? 127 : zero_point)};
+}
+
+// NaN becomes 0.
+[[maybe_unused]] int8_t int8_code(float x, float reciprocal, int32_t zero_point) {
+  const float code = nearbyintf(x * reciprocal) + static_cast<float>(zero_point);
+  if (code != code) return 0;
+  return static_cast<int8_t>(code < -128 ? -128 : code > 127 ? 127 : code);
+}
+
+// A row as torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant makes it: codes -127 .. 127, a
+// scale of at least 1e-5 in x's dtype, steps rounded to bfloat16 and otherwise in float32.
+[[maybe_unused]] RowScale quantize_row_127(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
+  float most = 0;
+  for (int64_t i = 0; i < k; ++i) {
+    const float x = load(dtype, row, i), magnitude = x < 0 ? -x : x;
+    if (!(magnitude <= most)) most = magnitude;
+    if (most != most) break;
+  }
+  const float least = round_to(dtype, 1e-5f);
+  float scale = round_to(dtype, most / 127.0f);
+  if (scale < least) scale = least;
+  const uint32_t steps_in = dtype == QCTS_BF16 ? QCTS_BF16 : QCTS_F32;
+  const float reciprocal = round_to(steps_in, 1.0f / scale);
+  for (int64_t i = 0; i < k; ++i) {
+    const float code = nearbyintf(round_to(steps_in, load(dtype, row, i) * reciprocal));
+    codes[i] = code != code ? 0 : static_cast<int8_t>(code < -127 ? -127 : code > 127 ? 127 : code);
+  }
+  return {scale, 0};
+}
+
+// A row as torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant makes it (8da4w): asymmetric, every
+// step rounded to dtype, the least scale dtype's smallest normal number.
+[[maybe_unused]] RowScale quantize_token(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
+  float low = 0, high = 0;
+  for (int64_t i = 0; i < k; ++i) {
+    const float x = load(dtype, row, i);
+    if (x != x) {
+      low = high = x;
+      break;
+    }
+    if (x < low) low = x;
+    if (x > high) high = x;
+  }
+  const float least = dtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f;
+  float scale = round_to(dtype, round_to(dtype, high - low) / 255.0f);
+  if (scale < least) scale = least;
+  const float zero_point = round_to(dtype, -128.0f - nearbyintf(round_to(dtype, low / scale)));
+  RowScale chosen = {scale, 0};
+  if (zero_point == zero_point)
+    chosen.zero_point = static_cast<int32_t>(zero_point < -128 ? -128 : zero_point > 127 ? 127 : zero_point);
+  const float reciprocal = round_to(dtype, 1.0f / scale);
+  for (int64_t i = 0; i < k; ++i) {
+    const float steps = nearbyintf(round_to(dtype, load(dtype, row, i) * reciprocal));
+    const float code = round_to(dtype, steps + static_cast<float>(chosen.zero_point));
+    codes[i] = code != code ? 0 : static_cast<int8_t>(code < -128 ? -128 : code > 127 ? 127 : code);
+  }
+  return chosen;
+}
+
+[[maybe_unused]] RowScale quantize_row_by(RowScale chosen, uint32_t dtype, const void* row, int64_t k,
+                                          int8_t* codes) {
+  const float reciprocal = 1.0f / chosen.scale;
+  for (int64_t i = 0; i < k; ++i) codes[i] = int8_code(load(dtype, row, i), reciprocal, chosen.zero_point);
+  return chosen;
+}
+
+// A row of p's x by its policy, one of int8_row's.
+[[maybe_unused]] RowScale quantize_int8_row(const qcts_problem& p, const void* row, int8_t* codes) {
+  if (std::strcmp(p.activation, "dyn_row_sym_127") == 0) return quantize_row_127(p.x_dtype, row, p.k, codes);
+  const bool asymmetric = std::strcmp(p.activation, "dyn_row_asym") == 0;
+  const RowScale chosen =
+      has_given_scale(p.activation) ? given_scale(p) : int8_row_scale(p.x_dtype, row, p.k, asymmetric);
+  return quantize_row_by(chosen, p.x_dtype, row, p.k, codes);
+}
+
+}  // namespace
+}  // namespace qcts::scalar

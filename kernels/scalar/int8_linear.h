@@ -1,0 +1,84 @@
+// `linear` with int8 rows of x for the scalar variants, and for nothing else: every function has internal
+// linkage. y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias. x is quantized into the
+// workspace, a scale and a zero point a row; sums of a group are integers and exact, the rest is in double.
+#pragma once
+
+#include "kernels/entry.h"
+#include "kernels/scalar/int8.h"
+
+namespace qcts::scalar {
+namespace {
+
+struct Int8Task {
+  const qcts_problem* problem;
+  int64_t group;   // elements along k that share a scale of the weight
+  int8_t* codes;   // [m, k]
+  RowScale* rows;  // [m]
+};
+
+[[maybe_unused]] uint64_t rows_offset_bytes(const qcts_problem& p) {
+  return (static_cast<uint64_t>(p.m * p.k) + 63) / 64 * 64;
+}
+[[maybe_unused]] uint64_t int8_workspace_bytes(const qcts_problem* p) {
+  return rows_offset_bytes(*p) + static_cast<uint64_t>(p->m) * sizeof(RowScale);
+}
+
+[[maybe_unused]] void int8_columns(void* context, int64_t first, int64_t last) {
+  const Int8Task& task = *static_cast<const Int8Task*>(context);
+  const qcts_problem& p = *task.problem;
+  const auto* weights = static_cast<const int8_t*>(in_plane(p, "qdata"));
+  const auto* zero_points = static_cast<const int8_t*>(in_plane(p, "zero_point"));
+  const uint32_t scale_dtype = plane_dtype(p.planes, p.n_planes, "scale");
+  const int64_t groups = p.k / task.group;
+  for (int64_t m = 0; m < p.m; ++m) {
+    const RowScale x = task.rows[m];
+    for (int64_t n = first; n < last; ++n) {
+      double value = 0;
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t at = n * groups + g;
+        int64_t sum = 0;
+        for (int64_t k = g * task.group; k < (g + 1) * task.group; ++k)
+          sum += (task.codes[m * p.k + k] - x.zero_point) * (weights[n * p.k + k] - zero_points[at]);
+        value += static_cast<double>(sum) * load(scale_dtype, in_plane(p, "scale"), at);
+      }
+      value *= x.scale;
+      if (p.bias != nullptr) value += load(p.bias_dtype, p.bias, n);
+      store_double(p.y_dtype, static_cast<char*>(p.y) + m * p.ldy_bytes, n, value);
+    }
+  }
+}
+
+// A Scheme has
+//   group(p)
+//   quantize_row(p, row, codes)     the scale of a row of x, and its codes
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status supports_int8(const qcts_problem* problem, char* why, size_t why_size) {
+  return supports_policy<kKernel>(problem, why, why_size);
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status run_int8(const qcts_problem* problem) {
+  const qcts_problem copy = as_weight_only(*problem);
+  if (supports_int8<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
+      check_run(kKernel, &copy) != QCTS_OK || !gives_scale(kKernel, *problem))
+    return QCTS_INVALID;
+  char* workspace = static_cast<char*>(copy.workspace);
+  Int8Task task = {&copy, Scheme::group(copy), reinterpret_cast<int8_t*>(workspace),
+                   reinterpret_cast<RowScale*>(workspace + rows_offset_bytes(copy))};
+  for (int64_t m = 0; m < copy.m; ++m)
+    task.rows[m] = Scheme::quantize_row(*problem, static_cast<const char*>(copy.x) + m * copy.ldx_bytes,
+                                        task.codes + m * copy.k);
+  parallel_for(copy.threads, copy.n, 1, int8_columns, &task);
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+constexpr qcts_kernel int8_linear_of(const char* scheme) {
+  return linear_entry(
+      scheme, "scalar",
+      "integer sums of a row of x and a group of the weight; bound by one dependent addition an element",
+      QCTS_I32, {supports_int8<kKernel, Scheme>, run_int8<kKernel, Scheme>, int8_workspace_bytes});
+}
+
+}  // namespace
+}  // namespace qcts::scalar

@@ -1,0 +1,60 @@
+// `linear` with weights alone for the scalar variants, and for nothing else: every function has internal
+// linkage. y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias. Limited by one dependent
+// addition an element; it exists to be read. All sums are in double, where the products are exact.
+#pragma once
+
+#include "kernels/entry.h"
+#include "kernels/scalar/elements.h"
+
+namespace qcts::scalar {
+namespace {
+
+// A Source is made from the problem and has
+//   group()      elements along k that share a scale
+//   code(n, k)   the weight's code as a number
+//   scale(n, g), zero(n, g)
+template <class Source>
+double dot(const qcts_problem& p, const Source& source, int64_t m, int64_t n) {
+  const char* x = static_cast<const char*>(p.x) + m * p.ldx_bytes;
+  double sum = 0;
+  for (int64_t g = 0; g < p.k / source.group(); ++g) {
+    double code_sum = 0, x_sum = 0;
+    for (int64_t k = g * source.group(); k < (g + 1) * source.group(); ++k) {
+      const double value = load(p.x_dtype, x, k);
+      code_sum += value * source.code(n, k);
+      x_sum += value;
+    }
+    sum += code_sum * source.scale(n, g);
+    const double zero = source.zero(n, g);
+    if (zero < 0 || zero > 0 || zero != zero) sum += x_sum * zero;
+  }
+  return sum;
+}
+
+template <class Source>
+void linear_columns(const qcts_problem& p, int64_t first, int64_t last) {
+  const Source source(p);
+  for (int64_t m = 0; m < p.m; ++m) {
+    char* y = static_cast<char*>(p.y) + m * p.ldy_bytes;
+    for (int64_t n = first; n < last; ++n) {
+      double sum = dot(p, source, m, n);
+      if (p.bias != nullptr) sum += load(p.bias_dtype, p.bias, n);
+      store_double(p.y_dtype, y, n, sum);
+    }
+  }
+}
+
+template <const qcts_kernel& kKernel, class Source>
+constexpr qcts_kernel linear_of(const char* scheme) {
+  qcts_kernel entry = exact_rows<kKernel, linear_columns<Source>>(
+      QCTS_OP_LINEAR, scheme, "scalar",
+      "a sum in double per output and group; bound by one dependent addition an element");
+  entry.claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT;
+  entry.numerics.struct_size = sizeof(qcts_numerics);
+  entry.numerics.accumulator = QCTS_F64;
+  entry.numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
+  return entry;
+}
+
+}  // namespace
+}  // namespace qcts::scalar

@@ -1,0 +1,398 @@
+// The frame of `linear` with int8 rows of x for the variants that multiply bytes and add four products to a
+// 32-bit sum in one instruction (avxvnni, avx512vnni, amx) or, where codes have four bits, pile them up in
+// 16 bits (avx2), and for nothing else: every function has internal linkage.
+// y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
+//
+// The instruction wants one factor unsigned. That is the weight: `prepare` stores u = qw + offset, so x stays
+// as it was quantized, and S = sum(qx * u) is an exact integer in every order. With o = offset + zw of a
+// column,
+//   sum((qx - zx) * (qw - zw)) = S - zx * sum(u) - o * sum(qx - zx)          for a whole row,
+//                              = S - sum(qx) * o - zx * sum(u - o)           for a group that is a part of
+//                              one.
+// The second is, for a column, one multiply-add of two pairs of 16 bits: (-o, -sum(u - o)) of the weight with
+// (sum(qx), zx) of x. -sum(u - o) fits for 128 k, so a group of 256 has a second pair, (0, that of its other
+// half).
+//
+// A block of 64 columns is one linear stream: for each group its codes, in steps of 256 bytes that hold 4 (or
+// 8, where two codes share a byte) k of all columns, 4 consecutive k of a column side by side; then 64 scales
+// and 64 pairs, or, for a whole row, 64 scales, 64 zero points, 64 sum(u). 16 steps are the rows of 4 tiles
+// as well. Memory brought a core of an Emerald Rapids server 18 GB/s at most, and only where software
+// prefetches reached 4 to 8 KiB ahead: without them a 4-bit weight was read at 2/3 of the pace.
+#pragma once
+
+#include "kernels/avx2/int8.h"
+#include "kernels/avx2/streams.h"
+#include "kernels/entry.h"
+#include "kernels/families/nibble_words.h"
+
+namespace qcts::vnni {
+namespace {
+
+using avx2::RowRecipe;
+
+constexpr int kColumns = 64;
+constexpr int kStepBytes = 4 * kColumns;
+constexpr int kPrefetchBytes = 8192;
+constexpr int kRowPadBytes = 64;        // rows of x a power of two apart would share the sets of a cache
+constexpr int64_t kMostK = 65536;       // 128 * 255 * 65536 < 2^31
+constexpr int64_t kMostGroup = 256;     // 255 * 255 * 256 < 2^24: the sum of a group is exact in float32
+constexpr int64_t kPairElements = 128;  // 255 * 128 < 2^15
+
+using Sums = int32_t (*)[kColumns];
+
+// Where weights and rows of x lie: worked out once a call, since a scheme's name is a string to be searched
+// (once a group, that took half of an m = 1 of groups of 32).
+struct Layout {
+  int64_t group, padded_group, groups, blocks;
+  uint32_t scale_dtype;
+  int64_t scale_bytes, pairs;  // of one column: its scale; of a part of a row
+  int64_t code_bytes, group_bytes, block_bytes;
+  int64_t x_stride;
+};
+struct Frame {
+  const qcts_problem* problem;
+  Layout layout;
+  const uint8_t* prepared;
+  bool asks_ahead;  // where one pass over the weight is all: for what memory is to bring next
+  int8_t* x;        // [padded m][x_stride]
+  int32_t* x_sums;  // [m][groups]: sum(qx - zx) of a whole row; of a part the pair (sum(qx), zx)
+  RowScale* rows;   // [m]
+  RowRecipe recipe;
+};
+// What ends a group that is a part of a row, for the rows from one on.
+struct Closing {
+  const uint8_t* tail;  // scales and pairs of the group
+  uint32_t scale_dtype;
+  int64_t scale_bytes;  // of a column
+  bool two_pairs;
+  const int32_t* x_pairs;  // of the group, `groups` apart
+  int64_t groups;
+  float (*totals)[kColumns];
+};
+// Steps of a group, or several groups one after the other, and the rows that they meet.
+struct Piece {
+  const uint8_t* codes;
+  int64_t groups;
+  int64_t steps, bytes;  // of a group; from its codes to those that follow
+  const int8_t* x;
+  int64_t ldx;
+  bool first;              // of its group: sums begin at 0
+  const Closing* closing;  // of the first group; NULL unless groups are parts of a row and end here
+  bool asks_ahead;         // as Frame's
+};
+
+// A Scheme has
+//   kOffset                  what makes a code unsigned
+//   kQuads                   4 k that a step holds: 1 or, with two codes a byte, 2
+//   pad_k(group)             a group is padded to multiples of it: whole steps, or whole tiles
+//   group(p)                 elements along k that share a scale: all of k, or a multiple of 8
+//   scale_dtype(p)           of the weight's scales
+//   recipe(p)                of x
+// An Engine has
+//   kRows                    rows of x at a time
+//   chunk_steps(quads, rows) the steps that it wants in one piece
+//   tail_ahead_bytes(asks_ahead, rows)   how far ahead it fetches what lies behind codes; 0: not at all
+//   chunk_groups(k)          the groups of k elements each, parts of a row, that it wants in one piece
+//   padded_rows(m)           rows of x that it reads; those beyond m are zeros
+//   open(layout, m), close() around a thread's pieces
+//   multiply<Scheme>(piece, rows, sums)   sums += products, or, with `closing`, its totals += scaled sums;
+//                            of several groups, it asks memory for what lies between their codes
+//   multiply_row<Scheme>(frame, first, last)   blocks [first, last) of a lone row; for engines that have it
+// A Vector has the lanes in which x becomes codes and sums become outputs.
+template <class Scheme>
+Layout layout_of(const qcts_problem& p) {
+  Layout at = {};
+  at.group = Scheme::group(p);
+  const int64_t pad = Scheme::pad_k(at.group);
+  at.padded_group = (at.group + pad - 1) / pad * pad;
+  at.groups = p.k / at.group;
+  at.blocks = (p.n + kColumns - 1) / kColumns;
+  at.scale_dtype = Scheme::scale_dtype(p);
+  at.scale_bytes = dtype_bytes(at.scale_dtype);
+  at.pairs = at.groups == 1 ? 0 : (at.group + kPairElements - 1) / kPairElements;
+  at.code_bytes = at.padded_group / (4 * Scheme::kQuads) * kStepBytes;
+  at.group_bytes = at.code_bytes + kColumns * (at.scale_bytes + (at.groups == 1 ? 5 : 4 * at.pairs));
+  at.block_bytes = at.groups * at.group_bytes;
+  at.x_stride = at.groups * at.padded_group + kRowPadBytes;
+  return at;
+}
+
+// What the columns of a block bring to their outputs, once a block.
+struct Columns {
+  alignas(64) double scale[kColumns], zero[kColumns], sum_of_codes[kColumns], bias[kColumns];
+};
+template <class Vector, class Scheme>
+void load_columns(const Frame& frame, const uint8_t* tail, int64_t first_n, Columns* out) {
+  const qcts_problem& p = *frame.problem;
+  const uint32_t dtype = frame.layout.scale_dtype;
+  const int64_t bytes = frame.layout.scale_bytes, bias_bytes = dtype_bytes(p.bias_dtype);
+  for (int n = 0; n < kColumns; n += Vector::kLanes) {
+    const int64_t some = p.n - first_n - n < Vector::kLanes ? p.n - first_n - n : Vector::kLanes;
+    auto bias = Vector::set(0);
+    if (p.bias != nullptr && some > 0)
+      bias = Vector::load_some(p.bias_dtype, static_cast<const char*>(p.bias) + (first_n + n) * bias_bytes,
+                               some);
+    Vector::store_doubles(&out->bias[n], bias);
+  }
+  if (frame.layout.groups > 1) return;
+  const uint8_t *zeros = tail + kColumns * bytes, *sums = zeros + kColumns;
+  for (int n = 0; n < kColumns; n += Vector::kLanes) {
+    Vector::store_doubles(&out->scale[n], Vector::load_floats(dtype, tail + n * bytes));
+    Vector::store_doubles(&out->zero[n],
+                          Vector::add(Vector::floats_of_i8(zeros + n), Vector::set(Scheme::kOffset)));
+  }
+  for (int n = 0; n < kColumns; ++n) {
+    int32_t sum;
+    std::memcpy(&sum, sums + 4 * n, 4);
+    out->sum_of_codes[n] = sum;
+  }
+}
+
+// Outputs in double, rounded to float32 and then to y's dtype, the 64 columns of a row together: on an
+// Emerald Rapids core 64 bytes here and there cost an int8 prefill a sixth of its time.
+template <class Vector, class Scheme>
+void store_rows(const Frame& frame, const Columns& columns, int64_t block, int64_t first_m, int64_t rows,
+                const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {
+  const qcts_problem& p = *frame.problem;
+  const bool whole_row = frame.layout.groups == 1;
+  const int64_t first_n = block * kColumns, y_bytes = dtype_bytes(p.y_dtype);
+  for (int64_t m = 0; m < rows; ++m) {
+    const RowScale row = frame.rows[first_m + m];
+    const double x_sum = whole_row ? frame.x_sums[first_m + m] : 0;
+    char* y = static_cast<char*>(p.y) + (first_m + m) * p.ldy_bytes + first_n * y_bytes;
+    const auto half = [&](int n) {
+      auto value =
+          whole_row ? Vector::doubles_of_ints(&sums[m][n]) : Vector::doubles_of_floats(&totals[m][n]);
+      if (whole_row) {
+        value =
+            Vector::fnmadd(Vector::load(&columns.sum_of_codes[n]), Vector::set_double(row.zero_point), value);
+        value = Vector::fnmadd(Vector::load(&columns.zero[n]), Vector::set_double(x_sum), value);
+        value = Vector::mul(value, Vector::load(&columns.scale[n]));
+      }
+      return Vector::fmadd(value, Vector::set_double(row.scale), Vector::load(&columns.bias[n]));
+    };
+    for (int n = 0; n < kColumns && first_n + n < p.n; n += Vector::kLanes) {
+      const int64_t some = p.n - first_n - n < Vector::kLanes ? p.n - first_n - n : Vector::kLanes;
+      const auto value = Vector::narrow(half(n), half(n + Vector::kLanes / 2));
+      Vector::store_some(p.y_dtype, y + n * y_bytes, value, some);
+    }
+  }
+}
+
+template <class Vector, class Scheme, class Engine>
+void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+  const Layout& layout = frame.layout;
+  alignas(64) int32_t sums[Engine::kRows][kColumns];
+  alignas(64) float totals[Engine::kRows][kColumns];
+  const int64_t count = layout.groups, ldx = layout.x_stride, padded = layout.padded_group;
+  if (count > 1) std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
+  const uint8_t* codes = frame.prepared + block * layout.block_bytes;
+  const int64_t steps = padded / (4 * Scheme::kQuads), most = Engine::chunk_steps(Scheme::kQuads, rows);
+  Closing closing = {nullptr, layout.scale_dtype, layout.scale_bytes, layout.pairs > 1, nullptr, count,
+                     totals};
+  const int64_t most_groups = Engine::chunk_groups(padded);
+  for (int64_t g = 0; g < count; g += most_groups) {
+    const int64_t some = count - g < most_groups ? count - g : most_groups;
+    const uint8_t* at = codes + g * layout.group_bytes;
+    closing.tail = at + layout.code_bytes;
+    closing.x_pairs = frame.x_sums + first_m * count + g;
+    for (int64_t step = 0; step < steps; step += most) {
+      const bool last = step + most >= steps;
+      const Piece piece = {at + step * kStepBytes,
+                           some,
+                           last ? steps - step : most,
+                           last ? layout.group_bytes - step * kStepBytes : most * kStepBytes,
+                           frame.x + first_m * ldx + g * padded + step * 4 * Scheme::kQuads,
+                           ldx,
+                           step == 0,
+                           last && count > 1 ? &closing : nullptr,
+                           frame.asks_ahead};
+      Engine::template multiply<Scheme>(piece, rows, sums);
+    }
+    // In the order in which they lie: ahead of the codes' they cost 4 bits in groups of 32 a third.
+    const uint8_t* tail = closing.tail + (some - 1) * layout.group_bytes;
+    const int ahead = Engine::tail_ahead_bytes(frame.asks_ahead, rows);
+    for (int64_t line = 0; ahead != 0 && line < layout.group_bytes - layout.code_bytes; line += 64)
+      avx2::prefetch(tail + line, ahead);
+  }
+  Columns columns;
+  load_columns<Vector, Scheme>(frame, codes + layout.code_bytes, block * kColumns, &columns);
+  store_rows<Vector, Scheme>(frame, columns, block, first_m, rows, sums, totals);
+}
+
+template <class Vector, class Scheme, class Engine>
+void multiply_blocks(void* context, int64_t first, int64_t last) {
+  const Frame& frame = *static_cast<const Frame*>(context);
+  const int64_t m_count = frame.problem->m;
+  if constexpr (requires { Engine::template multiply_row<Scheme>(frame, first, last); })
+    if (m_count == 1) return Engine::template multiply_row<Scheme>(frame, first, last);
+  Engine::open(frame.layout, m_count);
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t m = 0; m < m_count; m += Engine::kRows)
+      multiply_block<Vector, Scheme, Engine>(frame, block, m,
+                                             m_count - m < Engine::kRows ? m_count - m : Engine::kRows);
+  Engine::close();
+}
+
+// (low, high) as the lanes of a multiply-add of 16-bit pairs have them.
+[[maybe_unused]] int32_t pair_of(int32_t low, int32_t high) {
+  return static_cast<int32_t>(static_cast<uint32_t>(high) << 16 | (static_cast<uint32_t>(low) & 0xFFFF));
+}
+
+// Rows as qx and what their groups bring to outputs; padding is 0.
+template <class Vector, class Scheme>
+void quantize_rows(void* context, int64_t first, int64_t last) {
+  const Frame& frame = *static_cast<const Frame*>(context);
+  const qcts_problem& p = *frame.problem;
+  const int64_t count = frame.layout.groups, group = frame.layout.group, padded = frame.layout.padded_group;
+  for (int64_t m = first; m < last; ++m) {
+    const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
+    const RowScale chosen = frame.rows[m] =
+        frame.recipe.is_given ? frame.recipe.given
+                              : avx2::scale_of(frame.recipe, Vector::range_of(frame.recipe.dtype, row, p.k));
+    for (int64_t g = 0; g < count; ++g) {
+      int8_t* to = frame.x + m * frame.layout.x_stride + g * padded;
+      const int32_t sum = Vector::quantize_part(frame.recipe, row, g * group, group, chosen, to);
+      std::memset(to + group, 0, static_cast<size_t>(padded - group));
+      frame.x_sums[m * count + g] =
+          count > 1 ? pair_of(sum, chosen.zero_point) : sum - chosen.zero_point * static_cast<int32_t>(group);
+    }
+  }
+}
+
+// The codes of a group and the sums of each 128 k, which are dealt with at a time, so that both sides stay in
+// L1; sums[0] is that of all where there is no second.
+template <class Scheme>
+void prepare_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes,
+                   int32_t (*sums)[kColumns], int64_t parts) {
+  constexpr int64_t kStepK = 4 * Scheme::kQuads;
+  constexpr uint32_t kFlip = 0x01010101u * Scheme::kOffset, kMask = 2 * kFlip - 0x01010101u;
+  const int64_t group = Scheme::group(p);
+  const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata")) + first_n * p.k + g * group;
+  for (int64_t k0 = 0; k0 < group; k0 += kPairElements)
+    for (int64_t c = 0; c < columns; ++c) {
+      int32_t& sum = sums[parts > 1 ? k0 / kPairElements : 0][c];
+      for (int64_t k = k0; k < group && k < k0 + kPairElements; k += kStepK) {
+        uint32_t step = 0;
+        for (int quad = 0; quad < Scheme::kQuads; ++quad) {
+          const uint32_t four = load_four(qdata + c * p.k, k + 4 * quad, group, kFlip) & kMask;
+          const uint32_t two_sums = (four & 0x00FF00FFu) + (four >> 8 & 0x00FF00FFu);
+          sum += static_cast<int32_t>((two_sums & 0xFFFFu) + (two_sums >> 16));
+          step |= four << 4 * quad;
+        }
+        std::memcpy(codes + k / kStepK * kStepBytes + 4 * c, &step, 4);
+      }
+    }
+}
+
+// What follows a group's codes, for column c.
+template <class Scheme>
+void prepare_tail(const Layout& layout, const char* scale, int8_t zero_point, const int32_t (*sums)[kColumns],
+                  int64_t c, uint8_t* tail) {
+  const int64_t bytes = layout.scale_bytes;
+  std::memcpy(tail + c * bytes, scale, static_cast<size_t>(bytes));
+  uint8_t* rest = tail + kColumns * bytes;
+  if (layout.groups == 1) {
+    rest[c] = static_cast<uint8_t>(zero_point);
+    std::memcpy(rest + kColumns + 4 * c, &sums[0][c], 4);
+    return;
+  }
+  const int32_t o = Scheme::kOffset + zero_point;
+  for (int64_t i = 0; i < layout.pairs; ++i) {
+    const int64_t left = layout.group - i * kPairElements;
+    const auto count = static_cast<int32_t>(left < kPairElements ? left : kPairElements);
+    const int32_t pair = pair_of(i == 0 ? -o : 0, o * count - sums[i][c]);
+    std::memcpy(rest + 4 * (i * kColumns + c), &pair, 4);
+  }
+}
+
+template <class Scheme>
+void prepare_blocks(void* context, int64_t first, int64_t last) {
+  const qcts_problem& p = *static_cast<const qcts_problem*>(context);
+  const Layout layout = layout_of<Scheme>(p);
+  auto* prepared = static_cast<uint8_t*>(const_cast<void*>(p.prepared));
+  const auto* scales = static_cast<const char*>(in_plane(p, "scale"));
+  const auto* zero_points = static_cast<const int8_t*>(in_plane(p, "zero_point"));
+  for (int64_t block = first; block < last; ++block)
+    for (int64_t g = 0; g < layout.groups; ++g) {
+      const int64_t n = block * kColumns, columns = p.n - n < kColumns ? p.n - n : kColumns;
+      uint8_t* codes = prepared + block * layout.block_bytes + g * layout.group_bytes;
+      int32_t sums[kMostGroup / kPairElements][kColumns] = {};
+      prepare_codes<Scheme>(p, n, columns, g, codes, sums, layout.pairs);
+      for (int64_t c = 0; c < columns; ++c) {
+        const int64_t at = (n + c) * layout.groups + g;
+        prepare_tail<Scheme>(layout, scales + at * layout.scale_bytes, zero_points[at], sums, c,
+                             codes + layout.code_bytes);
+      }
+    }
+}
+
+template <class Scheme>
+uint64_t prepared_bytes(const qcts_problem* p) {
+  const Layout layout = layout_of<Scheme>(*p);
+  return static_cast<uint64_t>(layout.blocks * layout.block_bytes + kGivenBytes);
+}
+template <class Scheme, class Engine>
+uint64_t workspace_bytes(const qcts_problem* p) {
+  const Layout layout = layout_of<Scheme>(*p);
+  const uint64_t x = static_cast<uint64_t>(Engine::padded_rows(p->m) * layout.x_stride);
+  return x + static_cast<uint64_t>(p->m) * (static_cast<uint64_t>(layout.groups) * 4 + sizeof(RowScale));
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
+  const qcts_status status = supports_policy<kKernel>(problem, why, why_size);
+  if (status != QCTS_OK) return status;
+  const int64_t group = Scheme::group(*problem);
+  if (group > kMostK)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "a scale for %lld elements: 32-bit sums hold %lld",
+                  static_cast<long long>(group), static_cast<long long>(kMostK));
+  if (group != problem->k && (group % 8 != 0 || group > kMostGroup))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: needs a multiple of 8 up to %lld, or the row",
+                  static_cast<long long>(group), static_cast<long long>(kMostGroup));
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, class Scheme>
+qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
+  qcts_problem copy = as_weight_only(*problem);
+  if (check_prepare(kKernel, &copy) != QCTS_OK || !gives_scale(kKernel, *problem)) return QCTS_INVALID;
+  const Layout layout = layout_of<Scheme>(copy);
+  std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
+  keep_given_scale(*problem, static_cast<uint8_t*>(prepared) + layout.blocks * layout.block_bytes);
+  copy.prepared = prepared;
+  parallel_for(copy.threads, layout.blocks, 1, prepare_blocks<Scheme>, &copy);
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, class Vector, class Scheme, class Engine>
+qcts_status run_linear(const qcts_problem* problem) {
+  const qcts_problem copy = as_weight_only(*problem);
+  if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
+      check_run(kKernel, &copy) != QCTS_OK)
+    return QCTS_INVALID;
+  auto* x = static_cast<int8_t*>(copy.workspace);
+  const Layout layout = layout_of<Scheme>(copy);
+  const int64_t stride = layout.x_stride, rows = Engine::padded_rows(copy.m);
+  auto* x_sums = reinterpret_cast<int32_t*>(x + rows * stride);
+  auto* scales = reinterpret_cast<RowScale*>(x_sums + copy.m * layout.groups);
+  const auto* prepared = static_cast<const uint8_t*>(copy.prepared);
+  Frame frame = {&copy, layout, prepared, weight_reading() != WeightReading::followed,
+                 x,     x_sums, scales,   Scheme::recipe(*problem)};
+  frame.recipe.given = kept_scale(prepared + layout.blocks * layout.block_bytes);
+  std::memset(x + copy.m * stride, 0, static_cast<size_t>((rows - copy.m) * stride));
+  parallel_for(copy.threads, copy.m, 4, quantize_rows<Vector, Scheme>, &frame);
+  parallel_for(copy.threads, layout.blocks, 1, multiply_blocks<Vector, Scheme, Engine>, &frame);
+  return QCTS_OK;
+}
+
+template <const qcts_kernel& kKernel, class Vector, class Scheme, class Engine>
+constexpr qcts_kernel int8_linear_of(const char* scheme, const char* variant, const char* description) {
+  return linear_entry(
+      scheme, variant, description, QCTS_I32,
+      {supports_linear<kKernel, Scheme>, run_linear<kKernel, Vector, Scheme, Engine>,
+       workspace_bytes<Scheme, Engine>, prepared_bytes<Scheme>, prepare_linear<kKernel, Scheme>});
+}
+
+}  // namespace
+}  // namespace qcts::vnni

@@ -1,0 +1,387 @@
+// Protects the list of cases: sorted, unique, within the alphabet, the same for the same sources, and
+// complete over goldens and implementations.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/cases/case.h"
+#include "suites/inputs/generate_parts.h"
+#include "suites/inputs/inputs.h"
+#include "suites/run/paths.h"
+
+namespace qcts {
+namespace {
+
+namespace fs = std::filesystem;
+
+Golden golden(const std::string& id, std::vector<Golden::TensorInfo> tensors) {
+  Golden g;
+  g.id = id;
+  g.tensors = std::move(tensors);
+  return g;
+}
+
+Golden::TensorInfo tensor(const std::string& name, const std::string& scheme, const std::string& layout,
+                          std::vector<std::string> expected) {
+  return {name, scheme, layout, std::move(expected), {}, std::nullopt};
+}
+
+struct World {
+  World() {
+    registry.add(builtin_provider());
+    goldens.push_back(
+        golden("torchao_0_18_0/int8_row/toy_64_32_64",
+               {tensor("linear1.weight", "int8_row", "plain", {"w", "codes", "dequant", "x", "y"}),
+                tensor("Linear2.weight", "", "", {})}));
+    goldens.push_back(
+        golden("x/packed", {tensor("a.weight", "int4_tinygemm_g32", "cpu_avx2", {"codes", "dequant"}),
+                            tensor("a_weight", "int8_row", "plain", {"dequant"})}));
+    malformed.push_back({"z01_truncated", {}, {}, "cut", RefusalClass::Truncated, false, {"strict"}, {}});
+  }
+  std::vector<Case> expand_plan(const std::string& name) const {
+    return expand(load_plan(plan_path(name)), {goldens, malformed, &registry});
+  }
+  std::vector<Golden> goldens;
+  std::vector<Malformed> malformed;
+  Registry registry;
+};
+
+std::vector<std::string> ids(const std::vector<Case>& cases) {
+  std::vector<std::string> out;
+  for (const Case& c : cases) out.push_back(c.full_id());
+  return out;
+}
+
+class EveryPlan : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryPlan, IsSortedUniquePureAndInTheAlphabet) {
+  const World world;
+  const std::vector<Case> cases = world.expand_plan(GetParam());
+  const std::vector<std::string> names = ids(cases);
+  EXPECT_GT(names.size(), 100u);
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  EXPECT_EQ(ids(world.expand_plan(GetParam())), names);
+  for (const Case& c : cases) {
+    EXPECT_EQ(c.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_/."), c.id.npos) << c.id;
+    const std::optional<CaseIdParts> parts = parse_case_id(c.id);
+    ASSERT_TRUE(parts) << c.id;
+    EXPECT_EQ(parts->kind, kind_name(c.kind));
+    EXPECT_EQ(parts->op, c.op);
+    if (c.implementation != nullptr) {
+      EXPECT_EQ(c.id.find(c.implementation->provider), c.id.npos) << "a provider's name in an id";
+    }
+  }
+}
+
+// What a kernel is asked: with a policy of x where it has one.
+using Service = std::array<std::string, 4>;  // scheme, policy of x, op, implementation
+
+// Every scheme that an implementation serves, and whether its linear has something to show.
+template <class Visit>
+void for_each_service(const Registry& registry, const Visit& visit) {
+  for (const Scheme* scheme : schemes())
+    for (const ActivationInfo& policy : scheme->activations())
+      for (const char* op : {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"})
+        for (const Implementation* kernel : registry.find(op, scheme->family(), policy.name)) {
+          const bool has_x =
+              op == std::string_view("linear") || op == std::string_view("quantize_activation");
+          if (!has_x && policy.name != kWeightOnly) continue;
+          const bool shows_nothing = op == std::string_view("linear") && scheme->family() != "fp8_sparse24" &&
+                                     !has_finite_weights(*scheme, {DType::bfloat16, 37, 768});
+          visit(*scheme, Service{std::string(scheme->name()), std::string(policy.name), op, kernel->name()},
+                !shows_nothing);
+        }
+}
+
+std::set<Service> asked_by(const std::vector<Case>& cases) {
+  std::set<Service> asked;
+  for (const Case& c : cases)
+    if (c.kind == Kind::numerics && c.synthetic)
+      asked.insert({std::string(c.scheme->name()), c.activation, c.op, c.implementation->name()});
+  return asked;
+}
+
+TEST(Expand, AsksEveryImplementationOfEverySchemeUnderEachPolicy) {
+  const World world;
+  const std::set<Service> asked = asked_by(world.expand_plan("default"));
+  size_t shown = 0;
+  for_each_service(world.registry, [&](const Scheme&, const Service& want, bool shows) {
+    EXPECT_EQ(asked.contains(want), shows) << testing::PrintToString(want);
+    shown += shows;
+  });
+  EXPECT_GT(shown, 1000u);
+}
+
+// The same of the quick plan, but for families of more than 60 schemes: there every scheme is asked
+// something, and every implementation is asked under each policy of a fifth of its schemes.
+TEST(Expand, TheQuickPlanLeavesNoSchemeAndNoImplementationOut) {
+  const World world;
+  const std::set<Service> asked = asked_by(world.expand_plan("quick"));
+  std::map<std::string_view, size_t> members;
+  for (const Scheme* scheme : schemes()) ++members[scheme->family()];
+  std::set<std::string> silent;
+  std::map<std::array<std::string, 3>, std::pair<size_t, size_t>> shares;  // asked, of how many
+  for_each_service(world.registry, [&](const Scheme& scheme, const Service& want, bool shows) {
+    if (members[scheme.family()] <= 60) {
+      EXPECT_EQ(asked.contains(want), shows) << testing::PrintToString(want);
+      return;
+    }
+    auto& [some, all] = shares[{want[1], want[2], want[3]}];
+    some += asked.contains(want);
+    all += shows;
+    silent.insert(want[0]);
+  });
+  EXPECT_FALSE(shares.empty());
+  for (const auto& [name, share] : shares)
+    EXPECT_GE(5 * share.first, share.second) << testing::PrintToString(name);
+  for (const Service& was : asked) silent.erase(was[0]);
+  // The turn of these is a linear, of weights that are all NaN.
+  EXPECT_LE(silent.size(), 2u);
+  for (const std::string& name : silent)
+    EXPECT_FALSE(has_finite_weights(*find_scheme(name), {DType::bfloat16, 37, 768})) << name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Expand, EveryPlan, testing::Values("default", "quick"),
+                         [](const auto& info) { return info.param; });
+
+TEST(Expand, AsksEveryKindOfEveryFile) {
+  const World world;
+  const std::vector<Case> cases = world.expand_plan("default");
+  std::map<std::pair<const Golden*, Kind>, int> files;
+  for (const Case& c : cases)
+    if (c.op == "file" && c.golden != nullptr) ++files[{c.golden, c.kind}];
+  for (const Golden& g : world.goldens)
+    for (const Kind kind : {Kind::round_trip, Kind::assign, Kind::size})
+      EXPECT_EQ((files[{&g, kind}]), 1) << g.id;
+  EXPECT_EQ(std::count_if(cases.begin(), cases.end(), [](const Case& c) { return c.malformed != nullptr; }),
+            1);
+}
+
+TEST(Expand, NamesAreWhatPeopleTypeAndKeep) {
+  const World world;
+  const std::vector<std::string> names = ids(world.expand_plan("default"));
+  EXPECT_THAT(names, testing::IsSupersetOf({
+                         "round_trip.file/int8_row/torchao_0_18_0_toy_64_32_64",
+                         "assign.file/mixed/x_packed",
+                         "reject.file/any/z01_truncated",
+                         "numerics.dequantize/int8_row/torchao_0_18_0_toy_64_32_64_linear1/builtin_scalar",
+                         "numerics.unpack/int4_tinygemm_g32/x_packed_a/builtin_scalar",
+                         "numerics.dequantize/int8_row/x_packed_a_weight/builtin_scalar",
+                         "numerics.linear/int8_row/noise_m1_n37_k216_bf16/builtin_scalar",
+                     }));
+}
+
+TEST(Expand, AsksAGoldenOnlyWhatItHasEvidenceFor) {
+  const World world;
+  std::set<std::string> ops;
+  for (const Case& c : world.expand_plan("default"))
+    if (c.golden == &world.goldens[1] && c.tensor == "a.weight") ops.insert(c.op);
+  EXPECT_EQ(ops, (std::set<std::string>{"dequantize", "pack", "unpack"}))
+      << "no weight to quantize, no x and y for linear";
+}
+
+// Without LibTorch's plug-in nobody runs a program: that is no refusal of the suite's own readers, which
+// would block conformance.
+TEST(Expand, AProgramWithoutARunnerIsNobodysFault) {
+  World world;
+  world.goldens.push_back(golden("torch_2_13_0/scripted", {}));
+  world.goldens.back().flags = {"torchscript"};
+  size_t seen = 0;
+  for (const Case& c : world.expand_plan("default")) {
+    if (c.kind != Kind::round_trip || c.golden != &world.goldens.back()) continue;
+    EXPECT_EQ(c.provider(), kAbsentRunner);
+    EXPECT_EQ(c.full_id(), "round_trip.file/plain/torch_2_13_0_scripted");
+    ++seen;
+  }
+  EXPECT_EQ(seen, 1u);
+}
+
+TEST(Expand, RefusesTwoCasesOfOneName) {
+  World world;
+  world.goldens.push_back(
+      golden("x_packed", {tensor("a", "int8_row", "plain", {}), tensor("b", "fp8_row", "plain", {})}));
+  EXPECT_THROW(world.expand_plan("default"), std::runtime_error);
+}
+
+TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
+  const World world;
+  Plan plan = load_plan(plan_path("quick"));
+  plan.all_variants = false;
+  std::map<std::string, int> implementations;
+  for (const Case& c : expand(plan, {world.goldens, world.malformed, &world.registry}))
+    if (c.implementation != nullptr) ++implementations[c.id];
+  ASSERT_FALSE(implementations.empty());
+  for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
+}
+
+// Of each provider the best variant (tiles apart for a single row, bytes for a few), cold and warm as cases
+// of their own, no scalar prefill, no emulated kernel, the weight in a dtype that its scheme takes.
+TEST(Expand, TimesWhatThePlanNames) {
+  const World world;
+  Plan plan = load_plan(plan_path("latency"));
+  plan.latency_weights = {"cold", "warm"};
+  const std::vector<Case> cases = expand(plan, {world.goldens, world.malformed, &world.registry});
+  std::map<std::string, int> implementations;
+  std::map<std::string, DType> dtypes;
+  for (const Case& c : cases) {
+    ASSERT_EQ(c.kind, Kind::latency);
+    const bool tiles = c.variant() == "amx",
+               bytes = c.variant().ends_with("vnni") && c.activation == kWeightOnly;
+    const bool apart = c.op == "linear" && ((tiles && c.synthetic->m == 1) || (bytes && c.synthetic->m <= 4));
+    if (!apart) ++implementations[c.id];
+    EXPECT_TRUE(c.id.ends_with(c.warm ? "_warm" : "_cold")) << c.id;
+    EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id;
+    EXPECT_FALSE(c.op == "linear" && c.synthetic->m >= kPrefillRows && c.variant() == "scalar") << c.id;
+    dtypes[std::string(c.scheme->name())] = c.synthetic->weight.dtype;
+  }
+  for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
+  EXPECT_EQ(dtypes["int8_row"], DType::bfloat16);
+  EXPECT_EQ(dtypes["tinyq_w8a32"], DType::float32) << "its source, which is the dense baseline's too";
+}
+
+qcts_status always(const qcts_problem*, char*, size_t) { return QCTS_OK; }
+qcts_status nothing(const qcts_problem*) { return QCTS_OK; }
+
+// The variants of a provider of six that the latency plan times, by rows of x. `scheme` as a kernel names
+// it.
+std::map<int64_t, std::set<std::string>> timed_variants(const char* scheme) {
+  World world;
+  Plan plan = load_plan(plan_path("latency"));
+  plan.latency_m = {1, 4, 5, 512};
+  constexpr int kCount = 6;
+  qcts_kernel kernels[kCount] = {};
+  const qcts_kernel* table[kCount];
+  const char* variants[kCount] = {"amx", "avx512vbmi", "avx512bf16", "avx512", "avx512vnni", "avx2"};
+  for (int i = 0; i < kCount; ++i) {
+    qcts_kernel& kernel = kernels[i];
+    kernel.struct_size = sizeof kernel;
+    kernel.op = QCTS_OP_LINEAR;
+    kernel.scheme = scheme;
+    kernel.variant = variants[i];
+    kernel.numerics.struct_size = sizeof kernel.numerics;
+    kernel.supports = always;
+    kernel.run = nothing;
+    table[i] = &kernel;
+  }
+  qcts_provider provider = {};
+  provider.struct_size = sizeof provider;
+  provider.abi_version = QCTS_ABI_VERSION;
+  provider.name = "acme";
+  provider.n_kernels = kCount;
+  provider.kernels = table;
+  world.registry.add(provider);
+  std::map<int64_t, std::set<std::string>> timed;
+  for (const Case& c : expand(plan, {world.goldens, world.malformed, &world.registry}))
+    if (c.implementation != nullptr && c.implementation->provider == "acme")
+      timed[c.synthetic->m].insert(c.variant());
+  return timed;
+}
+
+// Where no list can know which of them reads the weights of few rows faster, all are timed; of more rows the
+// first alone. Of an x that is quantized all multiply bytes.
+TEST(Expand, TimesTilesBytesAndFloatsApartForFewRows) {
+  EXPECT_EQ(timed_variants("int8_row"),
+            (std::map<int64_t, std::set<std::string>>{{1, {"amx", "avx512vbmi", "avx512vnni"}},
+                                                      {4, {"amx", "avx512vnni"}},
+                                                      {5, {"amx"}},
+                                                      {512, {"amx"}}}));
+  EXPECT_EQ(timed_variants("int8_row:dyn_row_sym"),
+            (std::map<int64_t, std::set<std::string>>{
+                {1, {"amx", "avx512vbmi"}}, {4, {"amx"}}, {5, {"amx"}}, {512, {"amx"}}}));
+}
+
+// A kernel that refuses the case gives way to one that serves it, where there is one: what multiplies pairs
+// of bfloat16 serves two of mx's five elements, and no float32 x of tinyq.
+TEST(Expand, TimesAKernelThatServesTheCase) {
+  const World world;
+  Plan plan = load_plan(plan_path("latency"));
+  plan.latency_ops = {"linear"};
+  plan.latency_m = {1, 16};
+  plan.latency_schemes = {"mxfp8_e4m3_floor", "mxfp8_e5m2_floor", "mxfp6_e2m3_floor", "tinyq_w8a32"};
+  size_t seen = 0;
+  for (const Case& c : expand(plan, {world.goldens, world.malformed, &world.registry})) {
+    if (c.implementation == nullptr || c.implementation->provider != "builtin") continue;
+    const bool pairs = c.variant() == "amx" || c.variant() == "avx512bf16" || c.variant() == "avx512vbmi";
+    EXPECT_TRUE(!pairs || c.scheme->name() == "mxfp8_e4m3_floor") << c.full_id();
+    ++seen;
+  }
+  EXPECT_GE(seen, 4 * plan.latency_shapes.size() * plan.latency_m.size());
+}
+
+// Of a float32 x: pairs of bfloat16 are likely to be refused.
+TEST(Expand, TimesWhatTakesAWideXBesidePairs) {
+  const std::set<std::string> both = {"amx", "avx512"}, all = {"amx", "avx512", "avx512vnni"};
+  EXPECT_EQ(timed_variants("tinyq"),
+            (std::map<int64_t, std::set<std::string>>{{1, all}, {4, all}, {5, both}, {512, both}}));
+}
+
+TEST(Expand, APrefillHasMoreOfTheBudget) {
+  EXPECT_EQ(latency_weight("latency.linear/int8_row/noise_m1_n64_k64_bf16_cold"), 1);
+  EXPECT_EQ(latency_weight("latency.linear/mxfp4_floor/noise_m16_n64_k64_bf16_cold"), 1);
+  EXPECT_EQ(latency_weight("latency.dequantize/mx_m/noise_n64_k64_bf16_cold"), 1);
+  EXPECT_GT(latency_weight("latency.linear/int8_row/noise_m512_n64_k64_bf16_cold"), 1);
+}
+
+TEST(Plans, AllOfThemCanBeRead) {
+  for (const std::string& name : plan_names()) EXPECT_NO_THROW(load_plan(plan_path(name))) << name;
+}
+
+TEST(Inputs, SeedsDifferAndEveryFamilyIsUsed) {
+  std::map<uint64_t, std::string> seeds;
+  std::set<std::string> used;
+  std::set<std::string_view> ops;
+  for (const InputFamily& family : input_families()) ops.insert(family.ops.begin(), family.ops.end());
+  for (const Scheme* scheme : schemes())
+    for (const std::string_view op : ops)
+      for (const LayoutInfo& layout : scheme->layouts())
+        for (const Synthetic& input :
+             synthetic_inputs(Kind::numerics, op, *scheme, layout.name, InputSet::all)) {
+          used.insert(input.generator);
+          const std::string name = input_name(input, op, layout.name);
+          EXPECT_EQ(seeds.try_emplace(input.seed, name).first->second, name);
+          EXPECT_FALSE(scheme->refusal(input.weight)) << name;
+        }
+  EXPECT_EQ(used.size(), input_families().size());
+}
+
+class BrokenPlan : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(BrokenPlan, IsRefusedByTheNameOfItsField) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(std::ifstream(plan_path("default")));
+  const auto& [field, value] = GetParam();
+  if (std::strlen(value) == 0)
+    json.erase(field);
+  else
+    json[field] = nlohmann::ordered_json::parse(value);
+  const ScratchFolder scratch;
+  std::ofstream(scratch.path() / "p.json") << json;
+  try {
+    load_plan(scratch.path() / "p.json");
+    FAIL() << field << " = " << value << " was taken";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(field));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Plan, BrokenPlan,
+    testing::Values(std::pair{"kinds", ""}, std::pair{"kinds", "[]"}, std::pair{"kinds", "[\"numeric\"]"},
+                    std::pair{"kinds", "[\"size\", \"size\"]"}, std::pair{"every_input", "1"},
+                    std::pair{"latency_budgets", "3"}, std::pair{"schemes_an_input", "0"},
+                    std::pair{"cover", "1"}, std::pair{"cover", "[\"noise\"]"},
+                    std::pair{"case_timeout_s", "0"}, std::pair{"latency_m", "[0]"},
+                    std::pair{"latency_ops", ""}, std::pair{"latency_ops", "[\"linaer\"]"},
+                    std::pair{"latency_schemes", "[\"int9\"]"},
+                    std::pair{"latency_activations", "[\"dynamic\"]"},
+                    std::pair{"latency_weights", "[\"hot\"]"}, std::pair{"latency_best_only", "1"},
+                    std::pair{"latency_shapes", "[[1]]"}));
+
+}  // namespace
+}  // namespace qcts

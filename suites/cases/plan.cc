@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <stdexcept>
+
+#include "suites/cases/case.h"
+
+namespace qcts {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class PlanReader {
+ public:
+  PlanReader(const Json& json, std::string file) : json_(json), file_(std::move(file)) {
+    if (!json.is_object()) throw std::runtime_error(file_ + ": a plan is a JSON object");
+  }
+
+  template <typename T>
+  T get(const char* key) {
+    seen_.insert(key);
+    if (!json_.contains(key)) fail(key, "is missing");
+    try {
+      return json_.at(key).get<T>();
+    } catch (const nlohmann::json::exception&) {
+      fail(key, "has the wrong type: " + json_.at(key).dump());
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& key, const std::string& what) const {
+    throw std::runtime_error(file_ + ": field '" + key + "' " + what);
+  }
+
+  void refuse_unknown() const {
+    for (const auto& [key, value] : json_.items())
+      if (!seen_.contains(key)) fail(key, "is unknown");
+  }
+
+ private:
+  const Json& json_;
+  std::string file_;
+  std::set<std::string> seen_;
+};
+
+template <typename Known>
+void read_words(PlanReader& reader, const char* key, std::vector<std::string>& words, Known known) {
+  words = reader.get<std::vector<std::string>>(key);
+  for (const std::string& word : words)
+    if (!known(word)) reader.fail(key, "names nothing known: '" + word + "'");
+}
+
+bool is_activation(const std::string& name) {
+  for (const Scheme* scheme : schemes())
+    if (scheme->find_activation(name) != nullptr) return true;
+  return false;
+}
+
+void read_latency(PlanReader& reader, Plan& plan) {
+  read_words(reader, "latency_ops", plan.latency_ops, [](const auto& op) { return op_from_name(op) != 0; });
+  read_words(reader, "latency_schemes", plan.latency_schemes,
+             [](const auto& name) { return find_scheme(name) != nullptr; });
+  read_words(reader, "latency_activations", plan.latency_activations, is_activation);
+  read_words(reader, "latency_weights", plan.latency_weights,
+             [](const auto& word) { return word == "cold" || word == "warm"; });
+  plan.latency_best_only = reader.get<bool>("latency_best_only");
+  if (plan.latency_ops.empty()) reader.fail("latency_ops", "is empty");
+  if (plan.latency_weights.empty()) reader.fail("latency_weights", "is empty");
+  if (!(plan.latency_budget_s > 0))
+    reader.fail("latency_budget_s", "must be positive where latency is timed");
+}
+
+}  // namespace
+
+Plan load_plan(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error(path.string() + ": cannot be read");
+  Json json;
+  try {
+    json = Json::parse(in);
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(path.string() + ": no JSON: " + error.what());
+  }
+  PlanReader reader(json, path.string());
+  Plan plan;
+  plan.name = path.stem().string();
+  plan.description = reader.get<std::string>("description");
+  for (const std::string& name : reader.get<std::vector<std::string>>("kinds")) {
+    const std::optional<Kind> kind = kind_from_name(name);
+    if (!kind) reader.fail("kinds", "names no kind: '" + name + "'");
+    for (const Kind other : plan.kinds)
+      if (other == *kind) reader.fail("kinds", "names '" + name + "' twice");
+    plan.kinds.push_back(*kind);
+  }
+  if (plan.kinds.empty()) reader.fail("kinds", "is empty");
+  plan.all_variants = reader.get<bool>("all_variants");
+  plan.every_input = reader.get<bool>("every_input");
+  if (json.contains("schemes_an_input")) {
+    plan.schemes_an_input = reader.get<int64_t>("schemes_an_input");
+    if (*plan.schemes_an_input < 1) reader.fail("schemes_an_input", "must be positive");
+  }
+  if (json.contains("cover")) {
+    plan.cover = reader.get<std::vector<std::string>>("cover");
+    for (const std::string& id : *plan.cover)
+      if (!parse_case_id(id)) reader.fail("cover", "names no case: '" + id + "'");
+  }
+  plan.case_timeout_s = reader.get<double>("case_timeout_s");
+  plan.latency_budget_s = reader.get<double>("latency_budget_s");
+  plan.latency_m = reader.get<std::vector<int64_t>>("latency_m");
+  plan.latency_shapes = reader.get<std::vector<std::pair<int64_t, int64_t>>>("latency_shapes");
+  if (std::find(plan.kinds.begin(), plan.kinds.end(), Kind::latency) != plan.kinds.end())
+    read_latency(reader, plan);
+  reader.refuse_unknown();
+  if (!(plan.case_timeout_s > 0)) reader.fail("case_timeout_s", "must be positive");
+  if (!(plan.latency_budget_s >= 0)) reader.fail("latency_budget_s", "must not be negative");
+  for (const int64_t m : plan.latency_m)
+    if (m < 1) reader.fail("latency_m", "must be positive");
+  for (const auto& [n, k] : plan.latency_shapes)
+    if (n < 1 || k < 1) reader.fail("latency_shapes", "must be positive");
+  return plan;
+}
+
+}  // namespace qcts

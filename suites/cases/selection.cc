@@ -1,0 +1,108 @@
+#include "suites/cases/selection.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <stdexcept>
+
+#include "reports/waivers.h"
+#include "suites/cli/nearest.h"
+
+namespace qcts {
+namespace {
+
+bool is_one_of(const std::string& word, const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Does any candidate bear exactly this id? Then the filter means that one and no longer name that contains
+// it.
+bool names_exactly(const std::string& filter, const std::vector<Candidate>& candidates) {
+  return std::any_of(candidates.begin(), candidates.end(),
+                     [&](const Candidate& c) { return c.name.id == filter || c.name.full_id == filter; });
+}
+
+bool passes_filters(const CaseName& name, const std::vector<std::string>& filters,
+                    const std::vector<bool>& exact) {
+  if (filters.empty()) return true;
+  for (size_t i = 0; i < filters.size(); ++i) {
+    if (exact[i] ? name.id == filters[i] || name.full_id == filters[i]
+                 : glob_match("*" + filters[i] + "*", name.full_id))
+      return true;
+  }
+  return false;
+}
+
+uint32_t number(std::string_view text) {
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) value = 0;
+  return value;
+}
+
+}  // namespace
+
+bool Selection::is_everything() const {
+  return filters.empty() && kinds.empty() && schemes.empty() && variant.empty() && shards == 1;
+}
+
+void parse_shard(const std::string& text, Selection& selection) {
+  const size_t slash = text.find('/');
+  selection.shard = number(text.substr(0, slash));
+  selection.shards = slash == text.npos ? 0 : number(text.substr(slash + 1));
+  if (selection.shard < 1 || selection.shard > selection.shards)
+    throw std::runtime_error("'" + text + "' is no shard i/n with 1 <= i <= n");
+}
+
+std::vector<Candidate> select(const Selection& selection, std::vector<Candidate> candidates) {
+  std::vector<bool> exact;
+  for (const std::string& filter : selection.filters) exact.push_back(names_exactly(filter, candidates));
+  std::vector<Candidate> chosen;
+  for (Candidate& candidate : candidates) {
+    const std::optional<CaseIdParts> parts = parse_case_id(candidate.name.id);
+    if (!parts) continue;
+    if (!selection.kinds.empty() && !is_one_of(parts->kind, selection.kinds)) continue;
+    if (!selection.schemes.empty() && !is_one_of(parts->scheme, selection.schemes)) continue;
+    if (!selection.variant.empty() && candidate.name.variant != selection.variant) continue;
+    if (!passes_filters(candidate.name, selection.filters, exact)) continue;
+    chosen.push_back(std::move(candidate));
+  }
+  std::sort(chosen.begin(), chosen.end(),
+            [](const Candidate& a, const Candidate& b) { return a.name.full_id < b.name.full_id; });
+  if (selection.shards == 1) return chosen;
+  std::vector<Candidate> shard;
+  for (size_t i = selection.shard - 1; i < chosen.size(); i += selection.shards)
+    shard.push_back(std::move(chosen[i]));
+  return shard;
+}
+
+void drop_stand_ins(std::vector<Candidate>& candidates) {
+  std::set<std::string> run;
+  for (const Candidate& candidate : candidates)
+    if (candidate.name.variant == kProgramVariant) run.insert(candidate.name.id);
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return candidate.name.variant.empty() && run.contains(candidate.name.id);
+  });
+}
+
+std::string nearest_id(const std::string& filter, const std::vector<Candidate>& candidates) {
+  std::set<std::string> ids, full_ids, words;
+  for (const Candidate& candidate : candidates) {
+    ids.insert(candidate.name.id);
+    full_ids.insert(candidate.name.full_id);
+    const std::optional<CaseIdParts> parts = parse_case_id(candidate.name.id);
+    if (!parts) continue;
+    words.insert({parts->kind, parts->op, parts->scheme, parts->input, parts->kind + "." + parts->op});
+  }
+  // A filter without a slash is a piece of an id.
+  const bool piece = filter.find('/') == filter.npos;
+  std::vector<std::string> pool;
+  for (const auto& set : piece ? std::vector{words} : std::vector{ids, full_ids})
+    pool.insert(pool.end(), set.begin(), set.end());
+  std::string pattern = "*" + filter + "*";
+  if (piece) std::erase_if(pattern, [](char c) { return c == '*' || c == '?'; });
+  const std::string best = cli::nearest(pattern, pool);
+  return cli::is_near(pattern, best) ? best : "";
+}
+
+}  // namespace qcts

@@ -1,0 +1,383 @@
+#include "suites/inputs/generate.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+
+#include "reference/numerics/noise.h"
+#include "reference/numerics/soft_float.h"
+#include "suites/inputs/generate_parts.h"
+#include "suites/inputs/generate_related.h"
+#include "suites/inputs/generate_special.h"
+#include "suites/judge/compare.h"
+
+namespace qcts {
+namespace {
+
+// By turns two of every four along k stay, in each of the six ways, or fewer in each of the others; every
+// other zero is a negative one.
+void keep_two_of_four(Floats& w, bool fewer) {
+  constexpr int kKept[] = {0b0011, 0b0101, 0b1001, 0b0110, 0b1010, 0b1100, 0b0001, 0b0010, 0b0100, 0b1000, 0};
+  const int64_t ways = fewer ? std::ssize(kKept) : 6;
+  for (int64_t r = 0; r < w.rows; ++r)
+    for (int64_t c = 0; c < w.cols; ++c)
+      if ((kKept[(3 * r + c / 4) % ways] >> c % 4 & 1) == 0) w.at(r, c) = (r + c) % 2 == 0 ? 0.0 : -0.0;
+}
+
+// Noise; neighbouring rows and groups differ by a factor of 4, so that a scale taken from the neighbour
+// shows. `fewer`: of a 2:4 sparse weight, some chunks with fewer than two.
+Floats noise_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed, bool fewer = true) {
+  constexpr double kSteps[3] = {0.0625, 0.25, 1.0};
+  Floats w(shape.dtype, shape.n, shape.k);
+  const int64_t group = group_length(scheme, shape);
+  for (int64_t r = 0; r < shape.n; ++r)
+    for (int64_t c = 0; c < shape.k; ++c)
+      w.at(r, c) = noise(seed, static_cast<uint64_t>(r * shape.k + c)) * kSteps[(r + c / group) % 3];
+  if (is_sparse(scheme, shape)) keep_two_of_four(w, fewer);
+  return w;
+}
+
+Floats noise_rows(DType dtype, int64_t rows, int64_t cols, uint64_t seed, double scale) {
+  Floats x(dtype, rows, cols);
+  for (size_t i = 0; i < x.values.size(); ++i) x.values[i] = noise(seed, i) * scale;
+  return x;
+}
+
+void zero_some_rows(Floats& w) {
+  for (const int64_t r : {int64_t{0}, w.rows / 2, w.rows - 1}) {
+    if (w.rows > 1 && r == 1) continue;
+    for (int64_t c = 0; c < w.cols; ++c) w.at(r, c) = r == w.rows - 1 ? -0.0 : 0.0;
+  }
+}
+
+// A range that is finite, and from whose least value as int4_tinygemm finds it again, zero - 8 * scale, the
+// greatest lies infinitely far in the dtype: both roundings go down by a last place of the zero.
+struct WidestRange {
+  double least, greatest;
+};
+WidestRange widest_range(DType dtype) {
+  if (dtype == DType::float32) return {-0x1.70626ap+123, 0x1.e8f9d8p+127};
+  const double most = float_format(dtype).max, least = -most * 302 / 8192;
+  return {least, most + least};
+}
+
+// One kind of magnitude a row: all subnormal, all huge, huge beside tiny, signed zeros beside one value, the
+// smallest normal, huge beside ordinary, maxima just above the largest code times a power of two, the widest
+// range. Huge is a quarter of the largest finite, so that max - min stays finite.
+double just_above(DType dtype, double value) {
+  return value * (1 + std::ldexp(1.0, -float_format(dtype).mantissa_bits));
+}
+
+Floats extreme_weight(const WeightShape& shape, uint64_t seed) {
+  Floats w(shape.dtype, shape.n, shape.k);
+  constexpr double kLargest[3] = {448, 7.5, 6};
+  const double huge = float_format(shape.dtype).max / 4;
+  const double normal = float_format(shape.dtype).min_normal;
+  const WidestRange widest = widest_range(shape.dtype);
+  for (int64_t r = 0; r < shape.n; ++r) {
+    for (int64_t c = 0; c < shape.k; ++c) {
+      const double v = noise(seed, static_cast<uint64_t>(r * shape.k + c)) / 4;
+      const double sign = v < 0 ? -1 : 1;
+      switch (r % 12 >= 10 ? r % 12 - 4 : r % 6) {
+        case 0:
+          w.at(r, c) = v * normal / 2;
+          break;
+        case 1:
+          w.at(r, c) = v * huge;
+          break;
+        case 2:
+          w.at(r, c) = c % 7 == 0 ? v * huge : v * normal;
+          break;
+        case 3:
+          w.at(r, c) = c % 5 == 0 ? v : sign * 0.0;
+          break;
+        case 4:
+          w.at(r, c) = sign * normal;
+          break;
+        case 5:
+          w.at(r, c) = c % 3 == 0 ? sign * huge : v;
+          break;
+        case 7:
+          w.at(r, c) = c % 8 == 0 ? widest.least : c % 8 == 4 ? widest.greatest : v;
+          break;
+        default:
+          w.at(r, c) = just_above(shape.dtype, kLargest[c / 32 % 3]) * (c % 8 == 0 ? sign : v) * 0x1p-5;
+          break;
+      }
+    }
+  }
+  return w;
+}
+
+// Rows of x that ordinary noise never is: above zero, below zero, and where one row does not spoil the
+// others' scale, small ones, large ones, with a NaN, with infinities, each beside one that is finite.
+void harden_x(Floats& x, bool rows_apart) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double small = x.dtype == DType::float16 ? 0x1p-6 : 0x1p-20;
+  for (int64_t r = 0; r < x.rows; ++r) {
+    const int64_t turn = r % 5;
+    const double size = !rows_apart ? 1 : turn == 0 ? small : turn == 4 ? 0x1p12 : 1;
+    for (int64_t c = 0; c < x.cols; ++c) {
+      if (turn == 2 || turn == 4) x.at(r, c) = (turn == 2 ? 1 : -1) * (1 + std::fabs(x.at(r, c)) / 8);
+      x.at(r, c) *= size;
+    }
+    if (rows_apart && (turn == 1 || turn == 3)) x.at(r, x.cols / 2) = turn == 1 ? kNan : kInfinity;
+    if (rows_apart && turn == 3) x.at(r, x.cols - 1) = -kInfinity;
+  }
+}
+
+// Every other row of one sign and near its largest: the largest sums that codes can have.
+void make_heavy(Floats& w) {
+  for (int64_t r = 1; r < w.rows; r += 2)
+    for (int64_t c = 0; c < w.cols; ++c) w.at(r, c) = 0.75 + std::fabs(w.at(r, c)) / 16;
+}
+
+bool is_nan_code(DType dtype, std::byte code) {
+  return (dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2) &&
+         std::isnan(decode_float(dtype, std::to_integer<uint64_t>(code)));
+}
+
+// What a checkpoint may hold in a byte of fewer code bits: intx keeps its codes as signed numbers.
+std::byte narrowed(std::byte value, int bits, DType dtype) {
+  const int low = std::to_integer<int>(value) & ((1 << bits) - 1);
+  const bool negative = dtype == DType::int8 && (low >> (bits - 1)) != 0;
+  return static_cast<std::byte>(negative ? low - (1 << bits) : low);
+}
+
+// Every byte value at every place modulo 256, so every code in every nibble and lane.
+void plant_all_codes(const Scheme& scheme, const WeightShape& shape, Planes& planes, bool with_nan) {
+  Plane& codes = codes_plane(planes);
+  const size_t values = scheme.codes().values.size();
+  const bool byte_a_code = codes.bytes.size() == static_cast<size_t>(shape.n * shape.k);
+  const int bits = byte_a_code && values > 0 && values < 256 ? std::countr_zero(values) : 8;
+  for (size_t i = 0; i < codes.bytes.size(); ++i) {
+    std::byte value{static_cast<uint8_t>(i * 167 + i / 256 * 29)};
+    if (!with_nan && is_nan_code(codes.dtype, value)) value &= std::byte{0x80};
+    codes.bytes[i] = narrowed(value, bits, codes.dtype);
+  }
+}
+
+// A random mantissa in every wide scale: what reads it in a narrower type loses bits.
+void scramble_scales(Planes& planes, uint64_t seed) {
+  for (Plane& plane : planes) {
+    if (plane.dtype != DType::float32) continue;
+    for (size_t i = 0; i + 4 <= plane.bytes.size(); i += 4) {
+      const uint64_t random = splitmix64(seed, i);
+      plane.bytes[i] = static_cast<std::byte>(random);
+      plane.bytes[i + 1] = static_cast<std::byte>(random >> 8);
+    }
+  }
+}
+
+// Scales (and zero points) at the ends of their own type: unchanged, subnormal, the smallest, near the
+// largest that 128 codes allow; of more than eight the last is NaN.
+void stretch_scales(Planes& planes) {
+  for (Plane& plane : planes) {
+    if (!has_float_elements(plane.dtype) || plane.name == codes_plane(planes).name) continue;
+    const size_t bytes = dtype_bytes(plane.dtype);
+    const double normal = float_format(plane.dtype).min_normal;
+    for (size_t i = 0; i < plane.bytes.size() / bytes; ++i) {
+      const double value = load_float(plane.dtype, plane.bytes, i);
+      if (!std::isfinite(value) || value == 0) continue;
+      int exponent = 0;
+      const double mantissa = std::frexp(value, &exponent);
+      switch (i / 2 % 4) {
+        case 1:
+          store_float(plane.dtype, plane.bytes, i, mantissa * normal);
+          break;
+        case 2:
+          store_float(plane.dtype, plane.bytes, i, std::copysign(normal * 0x1p-7, value));
+          break;
+        case 3:
+          store_float(plane.dtype, plane.bytes, i, mantissa * std::ldexp(float_format(plane.dtype).max, -9));
+          break;
+        default:
+          break;
+      }
+    }
+    if (plane.bytes.size() > 8 * bytes)
+      store_float(plane.dtype, plane.bytes, plane.bytes.size() / bytes - 1,
+                  std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+// Few elements of long rows, the last among them: the bound of a float32 sum over all would hide a code. Each
+// row has them `shift` places before those of the row above.
+void make_sparse(Floats& x, int64_t shift) {
+  const int64_t every = x.cols > 8192 ? 512 : 64;
+  for (int64_t r = 0; r < x.rows; ++r)
+    for (int64_t c = 0; c + 1 < x.cols && x.cols > 2048; ++c)
+      if ((c + shift * r) % every != every - 1) x.at(r, c) = 0;
+}
+
+// Every other element a normal number, so that a code shows where subnormal x may become zero.
+void make_half_subnormal(Floats& x) {
+  for (size_t i = 0; i < x.values.size(); ++i) x.values[i] *= i % 2 == 0 ? 0x1p-17 : 0x1p-10;
+}
+
+// Has each row of x scales of its own?
+bool has_rows_apart(const Scheme& scheme, const Synthetic& synthetic) {
+  const Matrix x{synthetic.weight.dtype, 2, synthetic.weight.k, {}};
+  for (const PlaneSpec& spec : scheme.activation_specs(x, synthetic.activation))
+    if (spec.name == "per_tensor_scale" || (spec.name == "scale" && spec.shape[0] != 2)) return false;
+  return true;
+}
+
+// Is every scale of x given? Then no element of x changes what another becomes.
+bool quantizes_elements_apart(const Scheme& scheme, const Synthetic& synthetic) {
+  return std::ranges::any_of(scheme.policy_specs(synthetic.weight, synthetic.activation),
+                             [](const PlaneSpec& spec) { return spec.name == "act_quant_scale"; });
+}
+
+void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
+  const WeightShape& shape = synthetic.weight;
+  const int64_t m = synthetic.m, k = shape.k;
+  if (synthetic.generator == "one_hot" || synthetic.generator == "last_k") {
+    Floats x(shape.dtype, m, k);
+    for (int64_t i = 0; i < m; ++i)
+      x.at(i, synthetic.generator == "one_hot" ? one_hot_column(i, m, k) : k - 1 - i % k) = 1;
+    input.x = x.bytes();
+    return;
+  }
+  const std::string& generator = synthetic.generator;
+  const DType x_dtype = generator == "wide_x" ? DType::float32 : shape.dtype;
+  Floats x = noise_rows(x_dtype, m, k, seed + 1, generator == "big_x" ? 0x1p16 : 1.0);
+  if (generator == "half_subnormal") make_half_subnormal(x);
+  if (synthetic.generator == "zero_rows")
+    for (int64_t c = 0; c < k; ++c) x.at(0, c) = 0;
+  if (synthetic.generator == "hard_x") harden_x(x, has_rows_apart(scheme, synthetic));
+  if (generator == "panels" || generator == "long") make_sparse(x, 5);
+  if (synthetic.generator == "tiles") synthetic.activation == kWeightOnly ? make_sparse(x, 0) : make_heavy(x);
+  input.x = x.bytes();
+  // Beside a bias nothing of small answers would show.
+  const bool is_small = generator == "half_subnormal" || generator == "hard_x";
+  const bool has_bias = generator == "tiles" || generator == "panels" || generator == "long" ||
+                        generator == "wide_bias" || (shape.n + m) % 2 == 0;
+  const DType bias_dtype = generator == "wide_bias" ? DType::float32 : shape.dtype;
+  if (has_bias && !is_small) input.bias = noise_rows(bias_dtype, 1, shape.n, seed + 2, 0.5).bytes();
+}
+
+void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
+  const WeightShape& shape = synthetic.weight;
+  if (synthetic.generator == "large") {
+    input.x = noise_weight_for(scheme, shape, seed);
+    return;
+  }
+  if (synthetic.generator == "halfway") {
+    input.x = boundary_weight(scheme, shape, seed);
+    return;
+  }
+  if (synthetic.generator == "extremes") {
+    input.x = extreme_weight(shape, seed).bytes();
+    return;
+  }
+  Floats w = noise_weight(scheme, shape, seed);
+  if (synthetic.generator == "zero_rows") zero_some_rows(w);
+  if (synthetic.generator == "not_sparse")  // the last chunk alone
+    for (int64_t i = 1; i <= 3; ++i) w.at(shape.n - 1, shape.k - i) = 0.25;
+  input.x = w.bytes();
+}
+
+void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, std::string_view op,
+                      KernelInput& input) {
+  const WeightShape& shape = synthetic.weight;
+  if (synthetic.generator == "large") {
+    input.planes = random_planes(scheme, shape, seed);
+    return;
+  }
+  const bool has_all_codes = synthetic.generator == "all_codes" || synthetic.generator == "one_hot";
+  Floats w = noise_weight(scheme, shape, seed, !has_all_codes);
+  if (synthetic.generator == "zero_rows") zero_some_rows(w);
+  if (synthetic.generator == "tiles") make_heavy(w);
+  input.planes = quantized(scheme, shape, w.bytes());
+  if (has_all_codes) {
+    plant_all_codes(scheme, shape, input.planes, op != "linear");
+    scramble_scales(input.planes, seed + 3);
+  }
+  if (synthetic.generator == "extremes") {
+    plant_all_codes(scheme, shape, input.planes, false);
+    stretch_scales(input.planes);
+  }
+}
+
+bool known_generator(std::string_view name) {
+  for (const std::string_view known :
+       {"noise",         "halfway",        "zero_rows", "extremes",   "all_codes",    "exact_sums",
+        "one_hot",       "cancelling",     "last_k",    "non_finite", "zero_points",  "tiny_scales",
+        "overflow",      "hard_x",         "tiles",     "large",      "not_sparse",   "given_scales",
+        "panels",        "long",           "wide_bias", "wide_y",     "wide_x",       "big_x",
+        "half_overflow", "half_subnormal", "rows",      "columns",    "block_scales", "outliers",
+        "one_sign"})
+    if (name == known) return true;
+  return is_relation(name);
+}
+
+// Rows of x under a policy, for quantize_activation.
+std::vector<std::byte> rows_of_x(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
+                                 const Planes& planes) {
+  const WeightShape& shape = synthetic.weight;
+  if (synthetic.generator == "halfway")
+    return boundary_activation(scheme, shape, synthetic.activation, planes, synthetic.m, seed);
+  if (synthetic.generator == "extremes")
+    return extreme_weight({shape.dtype, synthetic.m, shape.k}, seed).bytes();
+  Floats x = noise_rows(shape.dtype, synthetic.m, shape.k, seed, 1.0);
+  if (synthetic.generator == "zero_rows") zero_some_rows(x);
+  if (synthetic.generator == "hard_x")
+    harden_x(x, has_rows_apart(scheme, synthetic) || quantizes_elements_apart(scheme, synthetic));
+  return x.bytes();
+}
+
+}  // namespace
+
+int64_t one_hot_column(int64_t row, int64_t m, int64_t k) {
+  if (m >= k || m == 1) return row % k;
+  return row * (k - 1) / (m - 1);
+}
+
+Generated generate(const Scheme& scheme, std::string_view op, std::string_view layout,
+                   const Synthetic& synthetic, uint64_t seed) {
+  if (!known_generator(synthetic.generator))
+    throw std::invalid_argument("no generator '" + synthetic.generator + "'");
+  Generated made;
+  if (op == "linear" && (synthetic.generator == "exact_sums" || is_relation(synthetic.generator))) {
+    made = exact_sums(scheme, synthetic, seed);
+  } else if (op == "linear" && synthetic.generator == "outliers") {
+    made = outliers(scheme, synthetic, seed);
+  } else if (op == "linear" && synthetic.generator == "one_sign") {
+    one_sign(scheme, synthetic, made.input);
+  } else if (op == "linear" && synthetic.generator == "cancelling") {
+    cancelling(scheme, synthetic, seed, made.input);
+  } else if (op == "quantize") {
+    quantize_weight(scheme, synthetic, seed, made.input);
+  } else {
+    quantized_planes(scheme, synthetic, seed, op, made.input);
+    Planes own = policy_planes(scheme, synthetic.weight, synthetic.activation, false);
+    made.input.planes.insert(made.input.planes.end(), own.begin(), own.end());
+    if (op == "linear") linear_activation(scheme, synthetic, seed, made.input);
+    if (op == "quantize_activation") made.input.x = rows_of_x(scheme, synthetic, seed, made.input.planes);
+  }
+  KernelInput& input = made.input;
+  input.activation = synthetic.activation;
+  input.op = op;
+  input.scheme = &scheme;
+  input.weight = synthetic.weight;
+  input.layout = layout.empty() ? "plain" : layout;
+  input.m = op == "linear" || op == "quantize_activation" ? synthetic.m : 0;
+  input.x_dtype = input.y_dtype = input.bias_dtype = synthetic.weight.dtype;
+  if (synthetic.generator == "wide_bias") input.bias_dtype = DType::float32;
+  if (synthetic.generator == "wide_x") input.x_dtype = DType::float32;
+  // Of one_sign too: in fewer bits the step of a code among so many would not show.
+  for (const std::string_view wide : {"wide_x", "wide_y", "one_sign"})
+    if (synthetic.generator == wide) input.y_dtype = DType::float32;
+  make_special(scheme, op, synthetic, seed + 4, input);
+  if (is_relation(synthetic.generator)) relate(scheme, synthetic, seed, made);
+  if (op == "unpack") input.planes = scheme.pack(input.planes, synthetic.weight, input.layout);
+  return made;
+}
+
+}  // namespace qcts

@@ -1,0 +1,35 @@
+// Metamorphic relations of linear: inputs whose answers have to do with each other, whatever the reference
+// says of any of them. All are exact sums, so a relation holds bit for bit or a kernel is wrong.
+//
+// scaled_x    y(8 x) is 8 y(x)
+// permuted_k  the columns of the weight and of x in another order, within their groups: the same y
+// zero_x      y(0) is the bias
+// split_k     y over the first columns, plus y over the others, is y
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "suites/inputs/generate.h"
+
+namespace qcts {
+
+bool is_relation(std::string_view generator);
+// Can the relation be asked of this scheme, which has exact sums?
+bool has_relation(const Scheme& scheme, std::string_view generator, const WeightShape& shape);
+
+// Turns exact sums into the relation's first input, and adds the others.
+void relate(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, Generated& made);
+
+// The first element, row-major [m, n], at which the answers to the others contradict y, the answer to the
+// first. `bias` [n], zeros where there is none.
+struct Contradiction {
+  size_t index;
+  double want, got;
+};
+std::optional<Contradiction> contradiction(std::string_view generator, std::span<const double> y,
+                                           std::span<const std::vector<double>> answers,
+                                           std::span<const double> bias);
+
+}  // namespace qcts

@@ -1,0 +1,241 @@
+#include "suites/inputs/generate_special.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/numerics/noise.h"
+#include "reference/numerics/soft_float.h"
+#include "suites/judge/compare.h"
+
+namespace qcts {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool is_float_code(DType dtype) { return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2; }
+
+bool is_parameter(const Plane& plane) { return plane.name != "qdata" && has_float_elements(plane.dtype); }
+
+bool has_plane(const Scheme& scheme, const WeightShape& shape, std::string_view name, DType dtype) {
+  return std::ranges::any_of(scheme.plane_specs(shape),
+                             [&](const PlaneSpec& spec) { return spec.name == name && spec.dtype == dtype; });
+}
+
+bool has_wide_parameters(const Scheme& scheme, const WeightShape& shape) {
+  return std::ranges::all_of(scheme.plane_specs(shape), [](const PlaneSpec& spec) {
+    return spec.name == "qdata" || !has_float_elements(spec.dtype) || spec.dtype == DType::float32 ||
+           spec.dtype == DType::bfloat16 || spec.dtype == DType::float8_e8m0fnu;
+  });
+}
+
+void plant_in_weight(const WeightShape& shape, std::vector<std::byte>& weight) {
+  constexpr double kValues[4] = {0, kNan, kInfinity, -kInfinity};
+  for (int64_t row = 0; row < shape.n; ++row)
+    if (row % 4 != 0)
+      store_float(shape.dtype, weight, static_cast<uint64_t>(row * shape.k + row * 7 % shape.k),
+                  kValues[row % 4]);
+}
+
+// Row 0: codes of block 1 and x beside them have one sign and are not zero, so that a scale read as infinity
+// gives infinity, and not by a difference or a zero the NaN that is wanted.
+void make_one_sign(int64_t blocks, KernelInput& input) {
+  const int64_t k = input.weight.k, length = k / blocks, first = blocks > 1 ? length : 0;
+  Plane& codes = input.planes.front();
+  const int64_t row_bytes = static_cast<int64_t>(codes.bytes.size()) / input.weight.n;
+  std::fill_n(codes.bytes.begin() + row_bytes * first / k, row_bytes * length / k, std::byte{0x22});
+  for (int64_t c = first; c < first + length; ++c)
+    store_float(input.x_dtype, input.x, static_cast<uint64_t>(c),
+                1 + std::fabs(load_float(input.x_dtype, input.x, static_cast<uint64_t>(c))));
+}
+
+bool has_zeros(const Planes& planes) {
+  return std::ranges::any_of(planes,
+                             [](const Plane& plane) { return plane.name.find("zero") != std::string::npos; });
+}
+
+void plant_in_linear(KernelInput& input) {
+  const int64_t k = input.weight.k, n = input.weight.n;
+  bool planted = false;
+  for (Plane& plane : input.planes) {
+    if (plane.name != "qdata" || !is_float_code(plane.dtype)) continue;
+    for (const int64_t column : {int64_t{2} % k, k - 1}) {
+      plane.bytes[static_cast<size_t>((n - 1) * k + column)] = std::byte{0x7f};
+      store_float(input.x_dtype, input.x, static_cast<uint64_t>(column), 0.0);
+    }
+    planted = true;
+  }
+  // The scale of row 1: behind that of row 0, and behind its zero where the two are neighbours.
+  for (Plane& plane : input.planes) {
+    const size_t index = plane.shape.size() == 3 ? 2 : 1;
+    if (planted || !is_parameter(plane) || n < 2 || plane.bytes.size() <= index * dtype_bytes(plane.dtype))
+      continue;
+    store_float(plane.dtype, plane.bytes, index, kNan);
+    if (plane.dtype == DType::float8_e8m0fnu) make_one_sign(plane.shape.back(), input);
+  }
+  // Each with a row behind it that has neither. Beside a zero that is subtracted from the sum, an infinity
+  // would become NaN by right too.
+  if (input.m > 1) store_float(input.x_dtype, input.x, static_cast<uint64_t>((input.m - 2) * k), kNan);
+  if (input.m > 3 && !has_zeros(input.planes))
+    store_float(input.x_dtype, input.x, static_cast<uint64_t>(k + k / 2), kInfinity);
+  if (n < 8 || input.bias.empty()) return;
+  store_float(input.bias_dtype, input.bias, static_cast<uint64_t>(n - 2), kInfinity);
+  store_float(input.bias_dtype, input.bias, static_cast<uint64_t>(n - 3), kNan);
+}
+
+void spread_zero_points(const WeightShape& shape, uint64_t seed, Planes& planes) {
+  for (Plane& plane : planes)
+    if (plane.name == "zero_point" || plane.name == "zero_points")
+      for (size_t i = 0; i < plane.bytes.size(); i += dtype_bytes(plane.dtype))
+        plane.bytes[i] = i == 0 ? std::byte{0x80}
+                         : i == static_cast<size_t>(shape.n) - 1
+                             ? std::byte{0x7f}
+                             : static_cast<std::byte>(splitmix64(seed, i));
+}
+
+// Every element of a parameter plane times 2^exponent(its place).
+void scale_parameters(Planes& planes, int even, int odd) {
+  for (Plane& plane : planes) {
+    if (!is_parameter(plane)) continue;
+    const size_t bytes = dtype_bytes(plane.dtype);
+    // A scale and its zero alike; of e8m0, whose least is 2^-127, a whole row.
+    const size_t alike = plane.shape.size() == 3                ? 2
+                         : plane.dtype == DType::float8_e8m0fnu ? static_cast<size_t>(plane.shape.back())
+                                                                : 1;
+    for (size_t i = 0; i < plane.bytes.size() / bytes; ++i)
+      store_float(plane.dtype, plane.bytes, i,
+                  std::ldexp(load_float(plane.dtype, plane.bytes, i), i / alike % 2 == 0 ? even : odd));
+  }
+}
+
+bool is_block_scale(std::string_view name, DType dtype) {
+  return name == "scale" && (dtype == DType::float8_e4m3fn || dtype == DType::float8_e8m0fnu);
+}
+
+// One for all of a row, so that no larger one hides what became of it. e4m3: the seven subnormals, the
+// largest, and one of every fourth exponent; e8m0: 2^-100 to 2^100.
+void spread_block_scales(const WeightShape& shape, Planes& planes) {
+  static constexpr uint8_t kE4m3[] = {1, 2, 3, 4, 5, 6, 7, 0x7E, 0x08, 0x29, 0x4A, 0x6B};
+  static constexpr uint8_t kE8m0[] = {27, 63, 97, 111, 112, 127, 142, 143, 144, 157, 191, 227};
+  for (Plane& plane : planes) {
+    if (!is_block_scale(plane.name, plane.dtype)) continue;
+    const auto& codes = plane.dtype == DType::float8_e4m3fn ? kE4m3 : kE8m0;
+    const size_t blocks = plane.bytes.size() / static_cast<size_t>(shape.n);
+    for (size_t i = 0; i < plane.bytes.size(); ++i)
+      plane.bytes[i] = static_cast<std::byte>(codes[i / blocks % std::size(codes)]);
+  }
+}
+
+void make_positive(DType dtype, std::vector<std::byte>& elements, double least) {
+  for (uint64_t i = 0; i < elements.size() / dtype_bytes(dtype); ++i)
+    store_float(dtype, elements, i, least + std::fabs(load_float(dtype, elements, i)));
+}
+
+void overflow(const Scheme& scheme, uint64_t seed, KernelInput& input) {
+  const WeightShape& shape = input.weight;
+  std::vector<std::byte> weight = noise_bytes(seed, static_cast<size_t>(shape.n * shape.k), shape.dtype);
+  make_positive(shape.dtype, weight, 0.25);
+  // Even rows keep a small answer of one term, in which a step of its code shows: their maximum meets x = 0.
+  for (int64_t r = 0; r < shape.n; r += 2)
+    for (int64_t c = 0; c < shape.k; ++c)
+      store_float(shape.dtype, weight, static_cast<uint64_t>(r * shape.k + c),
+                  c == 0   ? 1.0
+                  : c == 1 ? 0.02
+                           : 0.0);
+  input.planes = scheme.quantize({shape.dtype, shape.n, shape.k, weight});
+  // Of float16 the sums are too large already, before a scale that would not fit acts on them.
+  const bool half = shape.dtype == DType::float16;
+  make_positive(input.x_dtype, input.x, half ? 2048 : 1);
+  for (int64_t i = 0; i < input.m; ++i)
+    store_float(input.x_dtype, input.x, static_cast<uint64_t>(i * shape.k), 0);
+  input.bias.clear();
+  if (!half) scale_parameters(input.planes, 0, 126);
+}
+
+// torchao 0.18.0, eager on a CPU, takes all but 2^-60 as the reference does, bit for bit: nvfp4's and
+// float8's. In a product with the least of them, or with x that a large one rounds to 0, no code shows.
+constexpr double kGivenScales[] = {0x1p-149, 0x1.8p-127, 0x1p-20, 0x1p20,  0x1.cp127,
+                                   -1,       kInfinity,  kNan,    0x1p-60, 0};
+bool scales_a_product(double scale) { return std::abs(scale) >= 0x1p-127 && std::abs(scale) <= 1; }
+
+bool is_given_scale(std::string_view plane) {
+  return plane == "act_quant_scale" || plane == "act_per_tensor_scale";
+}
+
+void give_scale(KernelInput& input) {
+  for (Plane& plane : input.planes)
+    if (is_given_scale(plane.name)) store_float(plane.dtype, plane.bytes, 0, kGivenScales[input.m - 1]);
+  for (int64_t i = 0; i < input.m * input.weight.k; i += 7)
+    store_float(input.x_dtype, input.x, static_cast<uint64_t>(i), 0);
+  input.bias.clear();  // beside which nothing of the least scales would show
+}
+
+}  // namespace
+
+bool has_given_scale(const Scheme& scheme, const WeightShape& shape, std::string_view activation) {
+  return std::ranges::any_of(scheme.policy_specs(shape, activation),
+                             [](const PlaneSpec& spec) { return is_given_scale(spec.name); });
+}
+
+std::vector<int64_t> given_scale_batches(std::string_view op) {
+  std::vector<int64_t> batches;
+  for (int64_t m = 1; m <= std::ssize(kGivenScales); ++m)
+    if (op != "linear" || scales_a_product(kGivenScales[m - 1])) batches.push_back(m);
+  return batches;
+}
+
+bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {
+  if (generator.starts_with("wide_")) return shape.dtype != DType::float32;
+  if (generator == "big_x") return shape.dtype != DType::float16;
+  if (generator == "zero_points")
+    return has_plane(scheme, shape, "zero_point", DType::int8) ||
+           has_plane(scheme, shape, "zero_points", DType::int32);
+  if (generator == "tiny_scales") return shape.dtype != DType::float16 && has_wide_parameters(scheme, shape);
+  if (generator == "block_scales")
+    return shape.dtype != DType::float16 &&
+           std::ranges::any_of(scheme.plane_specs(shape),
+                               [](const PlaneSpec& spec) { return is_block_scale(spec.name, spec.dtype); });
+  // Where a zero is added to the product, the parts overflow before the whole and cancel to NaN.
+  if (generator == "overflow")
+    return shape.dtype != DType::float16 && scheme.group() == 0 && shape.k >= 8 &&
+           has_plane(scheme, shape, "scale", DType::float32);
+  // A NaN in what all rows share, as the table of nf4, would hide every code.
+  if (generator == "non_finite") {
+    const auto specs = scheme.plane_specs(shape),
+               of_more = scheme.plane_specs({shape.dtype, 2 * shape.n, shape.k});
+    for (size_t i = 0; i < specs.size(); ++i) {
+      const bool grows = numel_of(of_more[i].shape) > std::max<int64_t>(2, numel_of(specs[i].shape));
+      if (specs[i].name == "qdata" ? is_float_code(specs[i].dtype)
+                                   : has_float_elements(specs[i].dtype) && grows)
+        return numel_of(specs[i].shape) > 2;
+    }
+    return false;
+  }
+  return true;
+}
+
+bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& synthetic, uint64_t seed,
+                  KernelInput& input) {
+  const std::string& generator = synthetic.generator;
+  if (generator == "non_finite" && op == "quantize")
+    plant_in_weight(input.weight, input.x);
+  else if (generator == "non_finite")
+    plant_in_linear(input);
+  else if (generator == "zero_points" || (generator == "hard_x" && op == "linear"))
+    spread_zero_points(input.weight, seed, input.planes);
+  else if (generator == "tiny_scales")
+    scale_parameters(input.planes, -60, -122),
+        input.bias.clear();  // beside which nothing of these would show
+  else if (generator == "block_scales")
+    spread_block_scales(input.weight, input.planes), input.bias.clear();
+  else if (generator == "given_scales")
+    give_scale(input);
+  else if (generator == "overflow" || generator == "half_overflow")
+    overflow(scheme, seed, input);
+  else
+    return false;
+  return true;
+}
+
+}  // namespace qcts

@@ -1,0 +1,36 @@
+// Synthetic inputs whose values ordinary noise never takes: not a number, infinities, zero points of every
+// size, the ends of the range of exponents. Each one hunts kernels that are right on all others.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "suites/cases/case.h"
+#include "suites/providers/kernel_run.h"
+
+namespace qcts {
+
+// Does a checkpoint give the scale of x under this policy?
+bool has_given_scale(const Scheme& scheme, const WeightShape& shape, std::string_view activation);
+// The numbers of rows of x for which "given_scales" has a scale, one each; for linear those in
+// which the product shows.
+std::vector<int64_t> given_scale_batches(std::string_view op);
+
+// Can this scheme carry the generator in this dtype? true for every generator that is not one of this file's.
+bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape);
+
+// Turns an input of generator "noise" into one of those below; false: it is none of them.
+// non_finite   quantize: a NaN, +Inf or -Inf in three rows of four. linear: a NaN in a row of x before the
+//              last, an infinity in another where no zero is subtracted, both in the bias; a NaN scale, or
+//              NaN codes where there are such; zeros in the first row of x under the latter
+// zero_points  integer zero points over a byte's whole range, another in each row; so in linear of hard_x,
+//              and where a producer's forward never reads them
+// tiny_scales  scales (and zeros) times 2^-60 in even rows or groups, 2^-122 in odd ones
+// block_scales scales of blocks in e4m3 and e8m0, a row each: subnormals, the largest, exponents far from 0
+// given_scales the given scale of x is one that no quantizer finds; some of x is zero, no bias
+// overflow     answers of odd rows, sums of positive terms, beyond the largest finite number; even ones small
+// half_overflow  the same of float16
+bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& synthetic, uint64_t seed,
+                  KernelInput& input);
+
+}  // namespace qcts

@@ -1,0 +1,83 @@
+#include "suites/inputs/input_shapes.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace qcts {
+
+std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
+  const int64_t g = scheme.group();
+  if (layout != "plain")
+    return {{8, 1024}, {48, 1024}, {12, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)},
+            {64, 256}, {96, 384}};
+  if (g == 0) return {{37, 216}, {7, 13}, {1, 1}, {17, 33}, {16, 64}, {3, 129}};
+  const std::vector<Shape> found = {{40, 3 * g}, {37, 3 * g}, {8, g}, {7, 5 * g}, {64, 4 * g}, {16, 1024}};
+  const bool any_taken = std::any_of(found.begin(), found.end(), [&](const Shape& shape) {
+    return !scheme.refusal({DType::bfloat16, shape.first, shape.second}) ||
+           !scheme.refusal({DType::float32, shape.first, shape.second});
+  });
+  if (any_taken) return found;
+  return {{g, 2 * g}, {3 * g, g}};  // blocks along n too
+}
+
+namespace {
+
+// Behind what kernels take at a time: 32 rows of x, 256 columns, 2048 elements of a row; and of one row,
+// which kernels have a path for, 8 blocks of 64 columns.
+std::vector<Shape> tiles_of(const Scheme& scheme) {
+  const int64_t g = scheme.group();
+  if (g == 0) return {{8, 72}, {264, 40}, {8, 2051}, {kDecodeColumns, 40}};
+  return {{8, 2 * g}, {264, g}, {8, (2048 / g + 1) * g}, {kDecodeColumns, g}, {32, 1024}};
+}
+
+// More than one panel, as kernels for many rows cut weights: 64 columns, 1024 or 2048 k.
+// Determinism, which calls a hundred times, has the columns alone, for several threads.
+std::vector<Shape> panels_of(Kind kind, const Scheme& scheme) {
+  const int64_t g = scheme.group();
+  const Shape columns = {kDecodeColumns, g == 0 ? 40 : g};
+  if (kind == Kind::determinism) return {columns};
+  return {{80, g == 0 ? 2187 : (2048 / g + 1) * g}, columns, {64, 3072}};
+}
+
+std::vector<Shape> odd_columns(const Scheme& scheme) {
+  const int64_t g = scheme.group();
+  if (g == 0) return {{12, 22}, {10, 47}, {22, 30}, {30, 106}, {47, 31}};
+  return {{12, 2 * g}, {10, g}, {22, g}, {30, 2 * g}, {47, g}};
+}
+
+// Behind the longest rows of a published model of 8 billion weights, and behind 16 bits. Where a long group
+// would make a large weight of many rows, long rows have to do.
+std::vector<Shape> long_shapes(const Scheme& scheme, std::string_view layout) {
+  constexpr int64_t kLongRow = 14336, kShortGroup = 32;
+  if (layout != "plain") return {{16, kLongRow}};
+  const int64_t g = scheme.group();
+  std::vector<Shape> found = {{8, g == 0 ? kLongRow + 64 : (kLongRow / g + 1) * g}};
+  if (g <= kShortGroup) {
+    const int64_t k = g == 0 ? 24 : g;
+    found.push_back({kManyRows, k});
+    found.push_back({3, k});
+  }
+  return found;
+}
+
+// More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64
+// where a layout takes that.
+constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
+
+}  // namespace
+
+// The identity is k rows of x. Where one shape has to do, two long groups are enough to read every code back.
+std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const Scheme& scheme,
+                                    std::string_view layout, InputSet set) {
+  constexpr int64_t kLongGroup = 128;
+  if (family.generator == "large") return {std::begin(kLarge), std::end(kLarge)};
+  if (family.generator == "panels") return panels_of(kind, scheme);
+  if (family.generator == "long") return long_shapes(scheme, layout);
+  if (family.generator == "columns") return odd_columns(scheme);
+  std::vector<Shape> found = family.generator == "tiles" ? tiles_of(scheme) : shapes(scheme, layout);
+  if (set == InputSet::few && family.generator == "one_hot" && scheme.group() >= kLongGroup)
+    found.insert(found.begin(), {16, 2 * scheme.group()});
+  return found;
+}
+
+}  // namespace qcts

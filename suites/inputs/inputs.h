@@ -1,0 +1,44 @@
+// Which synthetic inputs each operation is judged on. One table; expand() multiplies it with schemes and
+// implementations, numerics and determinism make the data. An input earns its place by what a wrong kernel
+// gets wrong on it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "suites/cases/case.h"
+
+namespace qcts {
+
+struct InputFamily {
+  std::string_view generator;  // Synthetic::generator
+  std::string_view hunts;      // what is wrong with a kernel that fails it
+  std::vector<std::string_view> ops;
+  bool every_shape = false;  // in bfloat16, weight only: all shapes of the scheme
+  bool every_dtype = false;  // float32 and float16 beside bfloat16
+  // None where few are asked for, and no turn of the others' where inputs are dealt over schemes: for what
+  // takes up to a second a case, and for what is added without changing who is dealt the others.
+  bool is_apart = false;
+  size_t most_shapes = 2;  // taken of its list, where not every one is
+};
+std::span<const InputFamily> input_families();
+const InputFamily* find_input_family(std::string_view generator);
+
+enum class InputSet : uint8_t { all, few };  // few: one shape and one m of each family
+
+// Inputs of (kind, op, scheme, layout), only such that the scheme takes, for every activation policy that the
+// op knows (linear: all; quantize_activation: all but weight_only). `layout` is "plain" but for pack and
+// unpack. Seeds derive from the input's name, so that adding one leaves the others as they were.
+std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Scheme& scheme,
+                                        std::string_view layout, InputSet set);
+
+// "noise_m3_n37_k216_bf16", "noise_dyn_row_sym_m3_n37_k216_bf16"; without m where the op has none, with the
+// layout where it is not plain and the policy where it is not weight_only.
+std::string input_name(const Synthetic& input, std::string_view op, std::string_view layout);
+
+// "bf16", "f32", "f16", otherwise torch's name.
+std::string_view short_dtype(DType dtype);
+
+}  // namespace qcts

@@ -1,0 +1,92 @@
+// The assign kind: a skeleton of names, shapes and dtypes takes over the golden's tensors, and every byte of
+// them is read, within file + 64 MiB of memory. A skeleton with one missing, one unexpected and one
+// mismatched key must have each named.
+#include <algorithm>
+
+#include "reference/dialects/assign.h"
+#include "suites/judge/judge.h"
+#include "suites/run/memory.h"
+
+namespace qcts {
+namespace {
+
+constexpr uint64_t kSlackBytes = 64u << 20;
+
+// Reads each payload byte where it lies, so that lazily mapped pages are counted.
+uint64_t touch(const Assignment& assignment) {
+  uint64_t sum = 0;
+  for (const NamedTensor* tensor : assignment.assigned)
+    for (const InnerTensor& inner : tensor->payload)
+      for (std::byte value : inner.tensor.storage->bytes) sum += std::to_integer<uint64_t>(value);
+  return sum;
+}
+
+std::string joined(const Assignment& assignment) {
+  std::string text;
+  for (const std::string& name : assignment.missing) text += " missing " + name;
+  for (const std::string& name : assignment.unexpected) text += " unexpected " + name;
+  for (const AssignMismatch& found : assignment.mismatched)
+    text += " " + found.name + " " + found.what + " want " + found.want + " got " + found.got;
+  return text.empty() ? "nothing" : text.substr(1);
+}
+
+// What a planted fault was not named; empty when each was.
+std::string unnamed_fault(const Checkpoint& checkpoint, const std::vector<SkeletonTensor>& skeleton) {
+  std::vector<SkeletonTensor> changed = skeleton;
+  changed.push_back({"qcts_planted.weight", {1}, DType::float32});
+  if (assign(checkpoint, changed).missing != std::vector<std::string>{"qcts_planted.weight"})
+    return "a missing key";
+  changed = skeleton;
+  changed.pop_back();
+  if (assign(checkpoint, changed).unexpected != std::vector<std::string>{skeleton.back().name})
+    return "an unexpected key";
+  changed = skeleton;
+  changed.back().shape.push_back(2);
+  changed.back().dtype = changed.back().dtype == DType::float64 ? DType::float32 : DType::float64;
+  const Assignment found = assign(checkpoint, changed);
+  const bool both = found.mismatched.size() == 2 && found.mismatched[0].what == "shape" &&
+                    found.mismatched[1].what == "dtype" && found.mismatched[0].name == skeleton.back().name;
+  return both ? "" : "a mismatched key";
+}
+
+}  // namespace
+
+void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict) {
+  const bool measured = reset_peak_resident();
+  const std::optional<uint64_t> before = resident_bytes();
+  const Checkpoint checkpoint = open_checkpoint(c.golden->file, context.open);
+  const std::vector<SkeletonTensor> skeleton = skeleton_of(checkpoint);
+  const Assignment assignment = assign(checkpoint, skeleton);
+  const uint64_t sum = touch(assignment);
+  const std::optional<uint64_t> peak = peak_resident_bytes();
+
+  verdict.status = Status::fail;
+  if (!assignment.complete() || assignment.assigned.size() != checkpoint.tensors.size()) {
+    verdict.reason = "the skeleton of the file itself does not take it over: " + joined(assignment);
+    return;
+  }
+  if (const std::string fault = unnamed_fault(checkpoint, skeleton); !fault.empty()) {
+    verdict.reason = fault + " was planted in the skeleton and not named";
+    return;
+  }
+  verdict.measures.push_back(
+      {"tensors", "tensors", static_cast<double>(assignment.assigned.size()), {}, {}, {}});
+  verdict.measures.push_back({"byte_sum", "", static_cast<double>(sum), {}, {}, {}});
+  if (!measured || !before || !peak) {
+    verdict.status = Status::resource;
+    verdict.reason = "this kernel does not tell a process its peak memory (/proc/self/clear_refs)";
+    return;
+  }
+  const uint64_t grown = *peak - std::min(*peak, *before), bound = checkpoint.file_bytes + kSlackBytes;
+  verdict.measures.push_back({"peak_bytes", "bytes", static_cast<double>(grown), {}, {}, {}});
+  verdict.measures.push_back({"peak_bound_bytes", "bytes", static_cast<double>(bound), {}, {}, {}});
+  if (!(grown <= bound)) {
+    verdict.reason = "loading took more memory than the file and 64 MiB";
+    verdict.mismatch = Mismatch{"peak memory", "at most " + std::to_string(bound) + " bytes",
+                                std::to_string(grown) + " bytes", 1, 1};
+    return;
+  }
+  verdict.status = Status::pass;
+}
+
+}  // namespace qcts

@@ -1,0 +1,119 @@
+#include "suites/judge/judge.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <new>
+
+#include "suites/providers/provider_call.h"
+#include "suites/run/paths.h"
+
+namespace qcts {
+namespace {
+
+bool holds(const std::vector<std::string>& list, std::string_view what) {
+  return std::find(list.begin(), list.end(), what) != list.end();
+}
+
+// Did an emulated operation make what this case compares with? Whoever packs, unpacks, dequantizes or
+// multiplies starts from the packed bytes; only quantize compares with the codes alone.
+bool is_emulated(const Case& c) {
+  if (c.golden == nullptr) return false;
+  for (const Golden::TensorInfo& tensor : c.golden->tensors)
+    if (!c.tensor.empty() && tensor.name == c.tensor)
+      return c.op == "quantize" ? holds(tensor.emulated, "quantize") : !tensor.emulated.empty();
+  return !c.golden->emulated.empty();
+}
+
+void add_evidence(const Case& c, Verdict& verdict) {
+  const auto add = [&](const char* kind) {
+    if (!holds(verdict.evidence, kind)) verdict.evidence.push_back(kind);
+  };
+  if (c.golden != nullptr) add("golden");
+  if (c.malformed != nullptr) add("malformed");
+  if (c.golden == nullptr && c.malformed == nullptr && c.kind != Kind::determinism && c.kind != Kind::latency)
+    add("reference");
+  if (is_emulated(c)) add("emulated");
+}
+
+void dispatch(const Case& c, const JudgeContext& context, Verdict& verdict) {
+  switch (c.kind) {
+    case Kind::round_trip:
+      return c.implementation ? judge_provider_round_trip(c, context, verdict)
+                              : judge_round_trip(c, context, verdict);
+    case Kind::assign:
+      return judge_assign(c, context, verdict);
+    case Kind::reject:
+      return c.implementation ? judge_provider_reject(c, context, verdict)
+                              : judge_reject(c, context, verdict);
+    case Kind::size:
+      return judge_size(c, context, verdict);
+    case Kind::numerics:
+      return judge_numerics(c, context, verdict);
+    case Kind::determinism:
+      return judge_determinism(c, context, verdict);
+    case Kind::latency:
+      return judge_latency(c, context, verdict);
+  }
+  throw std::logic_error("a kind outside the list");
+}
+
+void judge_guarded(const Case& c, const JudgeContext& context, Verdict& verdict) {
+  const auto end = [&](Status status, const std::string& reason) {
+    verdict.status = status;
+    verdict.reason = reason;
+  };
+  try {
+    dispatch(c, context, verdict);
+  } catch (const Refused& refused) {
+    end(Status::fail, std::string("refused: ") + refused.what());
+  } catch (const OverrunFault& fault) {
+    end(Status::fail, fault.what());
+    verdict.spoils_worker = true;
+  } catch (const ProviderFault& fault) {
+    end(Status::fail, fault.what());
+  } catch (const IoError& error) {
+    end(error.error_number() == ENOSPC || error.error_number() == ENOMEM ? Status::resource
+                                                                         : Status::internal,
+        error.what());
+  } catch (const std::bad_alloc&) {
+    end(Status::resource, "out of memory");
+  } catch (const std::exception& error) {
+    end(Status::internal, error.what());
+  }
+}
+
+}  // namespace
+
+std::string rerun_line(const JudgeContext& context, const std::string& full_id) {
+  return context.program + " run --filter " + shell_word(full_id) +
+         (context.rerun_options.empty() ? "" : " " + context.rerun_options);
+}
+
+Verdict judge(const Case& c, const JudgeContext& context) {
+  const auto began = std::chrono::steady_clock::now();
+  Verdict verdict;
+  verdict.case_id = c.id;
+  verdict.provider = c.provider();
+  verdict.variant = c.variant();
+  // A variant that cannot run here is never replaced by one that can.
+  const std::string refusal =
+      c.implementation == nullptr ? std::string() : c.implementation->machine_refusal();
+  if (!refusal.empty()) {
+    verdict.status = Status::not_supported;
+    verdict.reason = refusal;
+  } else {
+    judge_guarded(c, context, verdict);
+  }
+  add_evidence(c, verdict);
+  if (verdict.status != Status::pass && verdict.reason.empty()) {
+    verdict.reason = "status " + std::string(status_name(verdict.status)) + " without a reason";
+    verdict.status = Status::internal;
+  }
+  verdict.rerun = rerun_line(context, c.full_id());
+  verdict.wall_us =
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count();
+  return verdict;
+}
+
+}  // namespace qcts

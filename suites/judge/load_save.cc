@@ -1,0 +1,139 @@
+// round_trip and reject through a provider's own load_save. round_trip: the file that it saves holds the same
+// payload as the one that it loaded (E2); its bytes are its own, unless it claims to keep them (E3). reject:
+// a malformed file is refused with a reason and leaves no file; one that must be read is read with exactly
+// the payload that the manifest names.
+#include <algorithm>
+
+#include "reference/formats/mapped_file.h"
+#include "reference/formats/sha256.h"
+#include "suites/judge/judge.h"
+#include "suites/judge/payload.h"
+#include "suites/providers/provider_call.h"
+
+namespace qcts {
+namespace {
+
+namespace fs = std::filesystem;
+
+// SHA-256 of a file, or of every file of a directory by name.
+std::string content_sha256(const fs::path& path) {
+  if (!fs::is_directory(path)) return sha256_hex(MappedFile::open(path)->bytes());
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::string joined;
+  for (const fs::path& file : files)
+    joined += file.lexically_relative(path).string() + " " + content_sha256(file) + "\n";
+  return sha256_hex(std::as_bytes(std::span(joined)));
+}
+
+struct Saved {
+  Support support;
+  fs::path file;
+  std::string broken;  // how the contract of load_save was broken; empty: it was not
+};
+
+// The provider gets a copy: the fixtures are not at its mercy.
+Saved save_through(const Implementation& provider, const fs::path& original, const fs::path& scratch) {
+  Saved saved;
+  saved.file = scratch / "saved" / original.filename();
+  const fs::path input = scratch / "given" / original.filename();
+  for (const fs::path& file : {saved.file, input}) fs::create_directories(file.parent_path());
+  fs::copy(original, input, fs::copy_options::recursive);
+  const std::string before = content_sha256(input);
+  saved.support = provider_load_save(provider, input, saved.file);
+  if (content_sha256(input) != before) saved.broken = "load_save() changed the file that it was given";
+  const bool there = fs::exists(saved.file);
+  if (saved.support.status == QCTS_OK && !there)
+    saved.broken = "load_save() returned QCTS_OK and left no file";
+  if (saved.support.status != QCTS_OK && there)
+    saved.broken = "load_save() refused and left a file all the same: " + saved.support.reason;
+  return saved;
+}
+
+// The first difference of two files, or of the files of two directories.
+std::optional<Mismatch> other_bytes(const fs::path& original, const fs::path& saved) {
+  if (!fs::is_directory(original))
+    return compare_files(original.filename().string(), MappedFile::open(original)->bytes(),
+                         MappedFile::open(saved)->bytes());
+  if (content_sha256(original) == content_sha256(saved)) return std::nullopt;
+  return Mismatch{original.filename().string(), content_sha256(original), content_sha256(saved), 1, 1};
+}
+
+// Ends the verdict unless the provider saved a file.
+bool ended_early(const Saved& saved, Verdict& verdict) {
+  verdict.status = Status::fail;
+  verdict.reason = saved.broken;
+  if (!saved.broken.empty()) return true;
+  if (saved.support.status == QCTS_OK) return false;
+  if (saved.support.status == QCTS_UNSUPPORTED) verdict.status = Status::not_supported;
+  verdict.reason = saved.support.reason;
+  return true;
+}
+
+// What was saved, as the suite's own reader sees it; nullopt, and a reason, where that refuses it.
+std::optional<Checkpoint> open_saved(const Saved& saved, const JudgeContext& context, Verdict& verdict) {
+  try {
+    return open_checkpoint(saved.file, context.open);
+  } catch (const Refused& refused) {
+    verdict.reason = std::string("what load_save() wrote is refused: ") + refused.what();
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict) {
+  const Checkpoint before = open_checkpoint(c.golden->file, context.open);
+  const Saved saved = save_through(*c.implementation, c.golden->file, context.scratch);
+  if (ended_early(saved, verdict)) return;
+  const std::optional<Checkpoint> after = open_saved(saved, context, verdict);
+  if (!after) return;
+  if (auto found = compare_payload(before, *after)) {
+    verdict.reason = "saved by the provider and loaded, the payload differs (E2)";
+    verdict.mismatch = std::move(found);
+    return;
+  }
+  if (c.implementation->file_claims & QCTS_CLAIM_KEEPS_BYTES) {
+    if (auto found = other_bytes(c.golden->file, saved.file)) {
+      verdict.reason = "claims to keep the bytes of a file, and saved others (E3)";
+      verdict.mismatch = std::move(found);
+      return;
+    }
+  }
+  const std::optional<Checkpoint> flipped = with_flipped_bit(*after);
+  const bool noticed = flipped && compare_payload(before, *flipped).has_value();
+  verdict.status = noticed ? Status::pass : Status::weak_evidence;
+  verdict.reason = noticed ? "" : "a flipped bit of the payload would not have been noticed";
+  verdict.measures.push_back({"file_bytes", "bytes", static_cast<double>(after->file_bytes), {}, {}, {}});
+}
+
+void judge_provider_reject(const Case& c, const JudgeContext& context, Verdict& verdict) {
+  const Malformed& malformed = *c.malformed;
+  const Saved saved = save_through(*c.implementation, malformed.file, context.scratch);
+  const bool refused = saved.broken.empty() && saved.support.status != QCTS_OK;
+  if (malformed.refusal && refused && saved.support.status != QCTS_UNSUPPORTED) {
+    verdict.status = Status::pass;
+    return;
+  }
+  if (ended_early(saved, verdict)) return;
+  if (malformed.refusal) {
+    verdict.reason = malformed.what + ": load_save() took it";
+    verdict.mismatch = Mismatch{malformed.file.filename().string(), "a refusal", "a file", 1, 1};
+    return;
+  }
+  const std::optional<Checkpoint> after = open_saved(saved, context, verdict);
+  if (!after) return;
+  const std::string digest = payload_digest(*after);
+  verdict.status = digest == malformed.accepted_sha256 ? Status::pass : Status::fail;
+  if (verdict.status == Status::pass) {
+    verdict.reason.clear();
+    return;
+  }
+  verdict.reason =
+      malformed.what + ": the payload that load_save() wrote is not the one that the manifest names";
+  verdict.mismatch = Mismatch{malformed.file.filename().string(), malformed.accepted_sha256, digest, 1, 1};
+}
+
+}  // namespace qcts

@@ -1,0 +1,68 @@
+// The reject kind: a malformed file is refused with the class that the manifest requires, marked as one of
+// security exactly where it is one and then, in a pickle, with its place; or it is read with exactly the
+// payload that the manifest names. Under each of the options that the entry lists.
+#include "suites/judge/judge.h"
+#include "suites/judge/payload.h"
+
+namespace qcts {
+namespace {
+
+// "CrcMismatch", "PickleGlobal (security)", or the payload's digest when the file was read.
+struct ReadOutcome {
+  std::string word, detail;
+};
+
+bool is_of_a_pickle(RefusalClass cls) {
+  return cls == RefusalClass::PickleOpcode || cls == RefusalClass::PickleGlobal ||
+         cls == RefusalClass::PickleCall;
+}
+
+std::string refusal_word(RefusalClass cls, bool security, std::optional<uint64_t> offset) {
+  std::string word(refusal_class_name(cls));
+  if (security) word += " (security)";
+  if (security && is_of_a_pickle(cls) && !offset) word += " without its offset";
+  return word;
+}
+
+ReadOutcome outcome_of(const std::filesystem::path& file, bool lenient) {
+  OpenOptions options;
+  options.lenient = lenient;
+  try {
+    const Checkpoint checkpoint = open_checkpoint(file, options);
+    return {payload_digest(checkpoint), "read, " + std::to_string(checkpoint.tensors.size()) + " tensors"};
+  } catch (const Refused& refused) {
+    return {refusal_word(refused.refusal().cls, refused.refusal().security, refused.refusal().offset),
+            refused.what()};
+  } catch (const std::bad_alloc&) {
+    return {"std::bad_alloc", "the reader allocated before it had validated"};
+  } catch (const std::exception& error) {
+    return {"another exception", error.what()};
+  }
+}
+
+}  // namespace
+
+void judge_reject(const Case& c, const JudgeContext&, Verdict& verdict) {
+  const Malformed& malformed = *c.malformed;
+  const std::string want =
+      malformed.refusal ? refusal_word(*malformed.refusal, malformed.security, 0) : malformed.accepted_sha256;
+  verdict.status = Status::fail;
+  if (malformed.options.empty() || want.empty()) {
+    verdict.status = Status::weak_evidence;
+    verdict.reason = "the manifest requires nothing of this file";
+    return;
+  }
+  for (const std::string& option : malformed.options) {
+    const ReadOutcome got = outcome_of(malformed.file, option == "lenient");
+    if (got.word != want) {
+      verdict.reason =
+          malformed.what + ": " + option + " reading ended otherwise than required: " + got.detail;
+      verdict.mismatch =
+          Mismatch{malformed.file.filename().string() + " (" + option + ")", want, got.word, 1, 1};
+      return;
+    }
+  }
+  verdict.status = Status::pass;
+}
+
+}  // namespace qcts

@@ -1,0 +1,162 @@
+// The round_trip kind. E3: the file rebuilt from its parsed graph has the same bytes. E2: the same tensors
+// written as a new file and read again are equal in payload, attributes and types. And `linear` by the
+// builtin scalar kernel answers bitwise the same before and after. Programs: judge_program.
+#include <algorithm>
+#include <cstring>
+
+#include "reference/formats/mapped_file.h"
+#include "reference/numerics/noise.h"
+#include "suites/judge/judge.h"
+#include "suites/judge/payload.h"
+#include "suites/providers/kernel_run.h"
+
+namespace qcts {
+namespace {
+
+constexpr int64_t kRows = 3;
+
+std::string layout_hint(const Golden& golden, const std::string& tensor) {
+  for (const Golden::TensorInfo& info : golden.tensors)
+    if (info.name == tensor) return info.layout;
+  return {};
+}
+
+struct LinearAnswer {
+  std::string tensor;
+  std::vector<std::byte> y;
+};
+
+// y of every quantized [n, k] weight whose packing is known, x from a stream of its own a tensor.
+std::vector<LinearAnswer> linear_answers(const Checkpoint& checkpoint, const Golden& golden,
+                                         const Registry& registry) {
+  std::vector<LinearAnswer> answers;
+  uint64_t stream = golden.seed;
+  for (const NamedTensor& named : checkpoint.tensors) {
+    ++stream;
+    const std::optional<SchemeTensor> tensor = scheme_tensor(named, layout_hint(golden, named.name));
+    if (!tensor || tensor->layout.empty()) continue;
+    KernelInput input;
+    input.op = "linear";
+    input.scheme = tensor->scheme;
+    input.weight = {tensor->dtype, tensor->n, tensor->k};
+    input.m = kRows;
+    input.planes = tensor->layout == "plain"
+                       ? tensor->planes
+                       : tensor->scheme->unpack(tensor->planes, input.weight, tensor->layout);
+    input.planes.insert(input.planes.end(), tensor->policy_planes.begin(), tensor->policy_planes.end());
+    input.activation = tensor->activation;
+    input.x_dtype = input.y_dtype = input.bias_dtype = tensor->dtype;
+    input.x = noise_bytes(stream, static_cast<size_t>(kRows * tensor->k), tensor->dtype);
+    for (const Implementation* implementation :
+         registry.find("linear", tensor->scheme->family(), tensor->activation)) {
+      if (std::strcmp(implementation->kernel->variant, "scalar") != 0) continue;
+      KernelRun run(*implementation->kernel, input, {});
+      if (run.supports().status == QCTS_OK) answers.push_back({named.name, run.run(Poison::nan).y});
+    }
+  }
+  return answers;
+}
+
+std::optional<Mismatch> compare_answers(const std::vector<LinearAnswer>& want,
+                                        const std::vector<LinearAnswer>& got) {
+  if (want.size() != got.size())
+    return Mismatch{"linear", std::to_string(want.size()) + " weights",
+                    std::to_string(got.size()) + " weights", 1, 1};
+  for (size_t i = 0; i < want.size(); ++i)
+    if (auto found = compare_files("linear of " + want[i].tensor, want[i].y, got[i].y)) return found;
+  return std::nullopt;
+}
+
+// What the manifest says is in the file.
+std::optional<Mismatch> compare_with_manifest(const Golden& golden, const Checkpoint& checkpoint) {
+  for (const Golden::TensorInfo& info : golden.tensors) {
+    const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
+                                    [&](const NamedTensor& named) { return named.name == info.name; });
+    if (found == checkpoint.tensors.end()) return Mismatch{info.name, "a tensor", "none of this name", 1, 1};
+    if (found->scheme != info.scheme && !same_meaning(found->scheme, info.scheme))
+      return Mismatch{info.name + ": scheme", info.scheme, found->scheme, 1, 1};
+    if (found->activation != info.activation)
+      return Mismatch{info.name + ": activation", info.activation, found->activation, 1, 1};
+    if (!found->layout.empty() && !info.layout.empty() && found->layout != info.layout)
+      return Mismatch{info.name + ": layout", info.layout, found->layout, 1, 1};
+  }
+  if (checkpoint.tensors.size() != golden.tensors.size())
+    return Mismatch{"number of tensors", std::to_string(golden.tensors.size()),
+                    std::to_string(checkpoint.tensors.size()), 1, 1};
+  return std::nullopt;
+}
+
+std::optional<Mismatch> compare_rebuilt(const Checkpoint& checkpoint, const std::vector<WrittenFile>& files) {
+  for (const WrittenFile& file : files) {
+    const auto original = MappedFile::open(file.path);
+    if (auto found = compare_files(file.path.filename().string(), original->bytes(), file.bytes))
+      return found;
+  }
+  if (files.empty())
+    return Mismatch{checkpoint.path.filename().string(), "a file", "nothing to rebuild", 1, 1};
+  return std::nullopt;
+}
+
+// Would each comparison have seen one changed bit, attribute, type or byte?
+std::string unnoticed_perturbation(const Checkpoint& checkpoint, std::vector<WrittenFile> files,
+                                   const std::vector<LinearAnswer>& answers) {
+  files.back().bytes.back() ^= std::byte{1};
+  if (!compare_rebuilt(checkpoint, files)) return "a changed byte of the file";
+  if (!checkpoint.tensors.empty()) {
+    Checkpoint changed = checkpoint;
+    changed.tensors.back().attributes["perturbed"] = true;
+    if (!compare_payload(checkpoint, changed)) return "a changed attribute";
+    changed = checkpoint;
+    changed.tensors.back().type += "2";
+    if (!compare_payload(checkpoint, changed)) return "a changed type name";
+    const std::optional<Checkpoint> flipped = with_flipped_bit(checkpoint);
+    if (flipped && !compare_payload(checkpoint, *flipped)) return "a flipped bit of the payload";
+  }
+  if (!answers.empty()) {
+    std::vector<LinearAnswer> changed = answers;
+    changed.back().y.back() ^= std::byte{1};
+    if (!compare_answers(answers, changed)) return "a changed answer of linear";
+  }
+  return {};
+}
+
+}  // namespace
+
+void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict) {
+  const auto fail = [&](std::string reason, Mismatch mismatch) {
+    verdict.status = Status::fail;
+    verdict.reason = std::move(reason);
+    verdict.mismatch = std::move(mismatch);
+  };
+  const Checkpoint before = open_checkpoint(c.golden->file, context.open);
+  if (auto found = compare_with_manifest(*c.golden, before))
+    return fail("the file is not what the manifest says", *found);
+  if (before.format == Format::torchscript) return judge_program(c, context, before, verdict);
+  const std::vector<WrittenFile> rebuilt = rebuild_files(before);
+  if (auto found = compare_rebuilt(before, rebuilt))
+    return fail("the file rebuilt from its graph has other bytes (E3)", *found);
+  const Checkpoint after =
+      save_and_open(before, rewrite_files(before), context.scratch / "rewritten", context.open);
+  if (auto found = compare_payload(before, after))
+    return fail("saved anew and loaded, the payload differs (E2)", *found);
+  Registry registry;
+  registry.add(builtin_provider());
+  const std::vector<LinearAnswer> answers = linear_answers(before, *c.golden, registry);
+  if (auto found = compare_answers(answers, linear_answers(after, *c.golden, registry)))
+    return fail("linear answers otherwise after loading", *found);
+  verdict.measures.push_back({"file_bytes", "bytes", static_cast<double>(before.file_bytes), {}, {}, {}});
+  verdict.measures.push_back({"tensors", "tensors", static_cast<double>(before.tensors.size()), {}, {}, {}});
+  verdict.measures.push_back({"linear_weights", "tensors", static_cast<double>(answers.size()), {}, {}, {}});
+  for (const WrittenFile& file : rebuilt) {
+    if (file.taken_over.empty()) continue;
+    verdict.status = Status::weak_evidence;
+    verdict.reason = file.taken_over +
+                     " was taken over from the file: its writer's spelling is not one that is written here";
+    return;
+  }
+  const std::string unnoticed = unnoticed_perturbation(before, rebuilt, answers);
+  verdict.status = unnoticed.empty() ? Status::pass : Status::weak_evidence;
+  if (!unnoticed.empty()) verdict.reason = unnoticed + " would not have been noticed";
+}
+
+}  // namespace qcts

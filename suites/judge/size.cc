@@ -1,0 +1,202 @@
+// The size kind. Payload bytes against the scheme's law, exactly; what the container adds against a stated
+// bound; the reduction against the scheme's target (suites/targets/size.json). A storage that several tensors
+// share counts once.
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <stdexcept>
+
+#include "reports/waivers.h"
+#include "suites/judge/judge.h"
+#include "suites/judge/size.h"
+
+namespace qcts {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Mismatch bytes_mismatch(std::string where, uint64_t want, uint64_t got) {
+  return {std::move(where), std::to_string(want) + " bytes", std::to_string(got) + " bytes", 1, 1};
+}
+
+}  // namespace
+
+Json load_size_targets(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "size.json";
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error(path.string() + ": cannot be read");
+  try {
+    Json targets = Json::parse(in);
+    if (targets.at("schema") != 1) throw std::runtime_error("schema is not 1");
+    for (const char* key : {"base_bytes", "per_inner_tensor_bytes"})
+      (void)targets.at("container").at(key).get<uint64_t>();
+    for (const auto& [scheme, target] : targets.at("minimum_reduction").at("schemes").items()) {
+      if (std::ranges::none_of(schemes(), [&](const Scheme* one) { return glob_match(scheme, one->name()); }))
+        throw std::runtime_error("no scheme '" + scheme + "'");
+      for (const char* key : {"min_k", "float32", "float16", "bfloat16"}) (void)target.at(key).get<double>();
+    }
+    return targets;
+  } catch (const std::exception& error) {
+    throw std::runtime_error(path.string() + ": " + error.what());
+  }
+}
+
+SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
+  SizeCount count;
+  count.file_bytes = checkpoint.file_bytes;
+  const size_t shards = checkpoint.zips.size() + checkpoint.legacies.size() + checkpoint.safetensors.size();
+  count.files = std::max<uint64_t>(1, shards);
+  count.payload_bytes = payload_bytes(checkpoint);
+  count.dense_bytes = dense_bytes(checkpoint);
+  if (checkpoint.script != nullptr)
+    for (const ScriptRecord& record : checkpoint.script->records)
+      for (const char* folder : {"code/", "extra/", "traced_inputs"})
+        if (record.name.starts_with(folder)) count.program_bytes += record.stored_bytes;
+  std::set<const Storage*> counted;
+  for (const NamedTensor& named : checkpoint.tensors) {
+    uint64_t fresh_bytes = 0, element_bytes = 0, shared_bytes = 0;
+    std::set<const Storage*> own;
+    for (const InnerTensor& inner : named.payload) {
+      ++count.inner_tensors;
+      const uint64_t inner_bytes = bytes_of(inner.tensor.dtype, inner.tensor.shape);
+      element_bytes += inner_bytes;
+      const Storage* storage = inner.tensor.storage.get();
+      if (storage == nullptr) continue;
+      if (counted.contains(storage))
+        shared_bytes += inner_bytes;
+      else if (own.insert(storage).second)
+        fresh_bytes += storage->bytes.size();
+    }
+    counted.insert(own.begin(), own.end());
+    const bool fresh = !own.empty();
+    const auto hint = hints.find(named.name);
+    const std::optional<SchemeTensor> tensor = scheme_tensor(named, hint == hints.end() ? "" : hint->second);
+    if (!tensor) {
+      count.law_bytes += fresh_bytes;  // a float tensor has no law but its own storage
+      count.float_bytes += fresh_bytes;
+      continue;
+    }
+    WeightSize weight;
+    weight.name = named.name;
+    weight.scheme = tensor->scheme;
+    weight.shape = {tensor->dtype, tensor->n, tensor->k};
+    // Every CPU pack and the plain layout have one law; a file that cannot tell its pack is none of the
+    // padded ones.
+    const std::string layout = tensor->layout.empty() ? "plain" : tensor->layout;
+    weight.law_bytes = tensor->scheme->payload_bytes(weight.shape, layout, tensor->activation) +
+                       static_cast<uint64_t>(tensor->stored_otherwise_bytes);
+    weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, "plain", tensor->activation);
+    weight.policy_bytes =
+        weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, "plain", kWeightOnly);
+    weight.element_bytes = element_bytes;
+    weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
+    // One static scale of x may serve every layer, and is stored once.
+    if (fresh) count.law_bytes += weight.law_bytes - std::min(weight.law_bytes, shared_bytes);
+    if (fresh) count.unseen_bytes += fresh_bytes - std::min(fresh_bytes, element_bytes);
+    count.weights.push_back(weight);
+  }
+  return count;
+}
+
+uint64_t container_bound_bytes(const SizeCount& count, const Json& targets) {
+  const Json& container = targets.at("container");
+  return count.files * (container.at("base_bytes").get<uint64_t>() +
+                        container.at("per_inner_tensor_bytes").get<uint64_t>() * count.inner_tensors);
+}
+
+std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targets) {
+  for (const WeightSize& weight : count.weights)
+    if (weight.element_bytes != weight.law_bytes)
+      return SizeFinding{"the payload of a weight is not what its scheme's law says",
+                         bytes_mismatch(weight.name, weight.law_bytes, weight.element_bytes)};
+  const uint64_t lawful_bytes = count.law_bytes + count.unseen_bytes;
+  if (count.payload_bytes != lawful_bytes)
+    return SizeFinding{"the payload of the file is not what the laws of its weights say",
+                       bytes_mismatch("payload", lawful_bytes, count.payload_bytes)};
+  const uint64_t held = count.payload_bytes + count.program_bytes;
+  const uint64_t container = count.file_bytes - std::min(count.file_bytes, held);
+  const uint64_t bound = container_bound_bytes(count, targets);
+  if (container > bound)
+    return SizeFinding{"the container adds more than its bound",
+                       Mismatch{"container", "at most " + std::to_string(bound) + " bytes",
+                                std::to_string(container) + " bytes", 1, 1}};
+  for (const WeightSize& weight : count.weights) {
+    const std::optional<double> least = minimum_reduction(weight, targets);
+    const double reduction = static_cast<double>(weight.dense_bytes) /
+                             static_cast<double>(weight.element_bytes - weight.policy_bytes);
+    if (least && !(reduction >= *least)) {
+      char want[32], got[32];
+      std::snprintf(want, sizeof want, "at least %.2fx", *least);
+      std::snprintf(got, sizeof got, "%.4fx", reduction);
+      return SizeFinding{"the reduction of a weight misses its scheme's target",
+                         Mismatch{weight.name, want, got, 1, 1}};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<double> minimum_reduction(const WeightSize& weight, const Json& targets) {
+  if (weight.law_bytes > weight.plain_bytes) return std::nullopt;
+  for (const auto& [name, target] : targets.at("minimum_reduction").at("schemes").items()) {
+    if (!glob_match(name, weight.scheme->name())) continue;
+    if (weight.shape.k < target.at("min_k").get<int64_t>()) return std::nullopt;
+    return target.at(std::string(dtype_name(weight.shape.dtype))).get<double>();
+  }
+  return std::nullopt;
+}
+
+void add_size_measures(const SizeCount& count, const Json& targets, Verdict& verdict) {
+  const auto add = [&](const char* name, const char* unit, double value) {
+    verdict.measures.push_back({name, unit, value, {}, {}, {}});
+  };
+  add("payload_bytes", "bytes", static_cast<double>(count.payload_bytes));
+  add("law_bytes", "bytes", static_cast<double>(count.law_bytes));
+  add("dense_bytes", "bytes", static_cast<double>(count.dense_bytes));
+  add("float_bytes", "bytes", static_cast<double>(count.float_bytes));
+  add("file_bytes", "bytes", static_cast<double>(count.file_bytes));
+  add("container_bytes", "bytes",
+      static_cast<double>(count.file_bytes) - static_cast<double>(count.payload_bytes + count.program_bytes));
+  if (count.program_bytes > 0) add("program_bytes", "bytes", static_cast<double>(count.program_bytes));
+  add("container_bound_bytes", "bytes", static_cast<double>(container_bound_bytes(count, targets)));
+  if (!count.weights.empty() && count.payload_bytes > 0)
+    add("reduction", "x", static_cast<double>(count.dense_bytes) / static_cast<double>(count.payload_bytes));
+}
+
+void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict) {
+  const Json targets = load_size_targets(context.targets);
+  LayoutHints hints;
+  for (const Golden::TensorInfo& info : c.golden->tensors) hints[info.name] = info.layout;
+  SizeCount count = count_size(open_checkpoint(c.golden->file, context.open), hints);
+  // A producer that saves more than it means is known by its golden, and by nothing else.
+  if (std::ranges::find(c.golden->flags, "unseen_storage") == c.golden->flags.end()) count.unseen_bytes = 0;
+  add_size_measures(count, targets, verdict);
+  if (c.golden->upstream_payload_bytes)
+    verdict.measures.push_back({"upstream_payload_bytes",
+                                "bytes",
+                                static_cast<double>(*c.golden->upstream_payload_bytes),
+                                {},
+                                {},
+                                {}});
+  std::optional<SizeFinding> finding = size_finding(count, targets);
+  const auto compare = [&](const char* what, std::optional<uint64_t> want, uint64_t got) {
+    if (!finding && want && *want != got)
+      finding = SizeFinding{"the producer's side counts otherwise", bytes_mismatch(what, *want, got)};
+  };
+  compare("payload", c.golden->payload_bytes, count.payload_bytes);
+  compare("dense", c.golden->dense_bytes, count.dense_bytes);
+  if (finding) {
+    verdict.status = Status::fail;
+    verdict.reason = finding->reason;
+    verdict.mismatch = finding->mismatch;
+    return;
+  }
+  // One byte more would have been seen?
+  SizeCount heavier = count;
+  ++heavier.payload_bytes;
+  verdict.status = size_finding(heavier, targets) ? Status::pass : Status::weak_evidence;
+  if (verdict.status != Status::pass) verdict.reason = "one byte more of payload would not have been noticed";
+}
+
+}  // namespace qcts

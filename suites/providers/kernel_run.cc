@@ -1,0 +1,249 @@
+#include "suites/providers/kernel_run.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace qcts {
+
+uint32_t abi_dtype(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+      return QCTS_F32;
+    case DType::float64:
+      return QCTS_F64;
+    case DType::float16:
+      return QCTS_F16;
+    case DType::bfloat16:
+      return QCTS_BF16;
+    case DType::float8_e4m3fn:
+      return QCTS_F8_E4M3FN;
+    case DType::float8_e5m2:
+      return QCTS_F8_E5M2;
+    case DType::float8_e8m0fnu:
+      return QCTS_F8_E8M0;
+    case DType::float4_e2m1fn_x2:
+      return QCTS_F4_E2M1_X2;
+    case DType::int8:
+      return QCTS_I8;
+    case DType::uint8:
+      return QCTS_U8;
+    case DType::boolean:
+      return QCTS_BOOL;
+    case DType::complex64:
+      return QCTS_C64;
+    case DType::complex128:
+      return QCTS_C128;
+    case DType::int16:
+      return QCTS_I16;
+    case DType::int32:
+      return QCTS_I32;
+    case DType::int64:
+      return QCTS_I64;
+    default:
+      return QCTS_NONE;
+  }
+}
+
+qcts_plane abi_plane(const PlaneSpec& spec, void* data) {
+  qcts_plane plane{};
+  plane.struct_size = sizeof plane;
+  plane.dtype = abi_dtype(spec.dtype);
+  plane.name = spec.name.c_str();
+  plane.data = data;
+  plane.ndim = static_cast<uint32_t>(spec.shape.size());
+  if (plane.ndim > 8) throw std::invalid_argument("plane " + spec.name + " has more than 8 dimensions");
+  int64_t stride = dtype_bytes(spec.dtype);
+  for (size_t d = spec.shape.size(); d-- > 0;) {
+    plane.shape[d] = spec.shape[d];
+    plane.stride_bytes[d] = stride;
+    stride *= spec.shape[d];
+  }
+  return plane;
+}
+
+std::vector<PlaneSpec> output_specs(const KernelInput& input) {
+  if (input.op == "quantize_activation")
+    return input.scheme->activation_specs(input.x_matrix(), input.activation);
+  return input.scheme->plane_specs(input.weight, input.op == "pack" ? input.layout : "plain");
+}
+
+KernelRun::~KernelRun() = default;
+
+KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const RunOptions& options)
+    : kernel_(kernel),
+      op_(input.op),
+      family_(input.scheme->family()),
+      scheme_name_(input.scheme->name()),
+      layout_(input.layout),
+      activation_(input.activation) {
+  problem_.struct_size = sizeof problem_;
+  problem_.op = op_from_name(op_);
+  problem_.threads = options.threads;
+  problem_.scheme = family_.c_str();
+  problem_.scheme_name = scheme_name_.c_str();
+  problem_.layout = layout_.c_str();
+  problem_.activation = activation_.c_str();
+  problem_.m = input.m;
+  problem_.n = input.weight.n;
+  problem_.k = input.weight.k;
+  problem_.group = input.scheme->group();
+  problem_.w_dtype = abi_dtype(input.weight.dtype);
+  add_inputs(input, options);
+  add_outputs(input, options);
+  if (const uint64_t bytes = provider_workspace_bytes(kernel_, problem_)) {
+    workspace_ = guard("workspace", 1, bytes, bytes, 0);
+    problem_.workspace = workspace_->data();
+    problem_.workspace_bytes = bytes;
+  }
+}
+
+GuardedBuffer* KernelRun::guard(std::string name, size_t rows, size_t row_bytes, size_t stride_bytes,
+                                size_t misalign_bytes) {
+  return &buffers_.emplace_back(std::move(name), rows, row_bytes, stride_bytes, misalign_bytes);
+}
+
+void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) {
+  const auto copy_in = [&](std::string name, const std::vector<std::byte>& bytes, size_t rows, size_t gap,
+                           size_t elem_bytes) {
+    const size_t row_bytes = bytes.size() / std::max<size_t>(rows, 1);
+    GuardedBuffer* buffer = guard(std::move(name), rows, row_bytes, row_bytes + gap * elem_bytes,
+                                  options.misalign_elems * elem_bytes);
+    buffer->write(bytes);
+    inputs_.push_back({buffer, bytes});
+    return buffer;
+  };
+  for (const Plane& plane : input.planes) in_specs_.push_back({plane.name, plane.dtype, plane.shape});
+  for (size_t i = 0; i < input.planes.size(); ++i) {
+    const Plane& plane = input.planes[i];
+    in_planes_.push_back(
+        abi_plane(in_specs_[i], copy_in(plane.name, plane.bytes, 1, 0, dtype_bytes(plane.dtype))->data()));
+  }
+  if (options.planes_reversed) std::ranges::reverse(in_planes_);
+  problem_.planes = in_planes_.data();
+  problem_.n_planes = static_cast<uint32_t>(in_planes_.size());
+  if (!input.x.empty()) {
+    const size_t rows = static_cast<size_t>(input.has_rows_of_x() ? input.m : input.weight.n);
+    GuardedBuffer* x = copy_in("x", input.x, rows, options.gap_elems, dtype_bytes(input.x_dtype));
+    problem_.x = x->data();
+    problem_.x_dtype = abi_dtype(input.x_dtype);
+    problem_.ldx_bytes = static_cast<int64_t>(x->stride_bytes());
+  }
+  if (!input.bias.empty()) {
+    problem_.bias = copy_in("bias", input.bias, 1, 0, dtype_bytes(input.bias_dtype))->data();
+    problem_.bias_dtype = abi_dtype(input.bias_dtype);
+  }
+}
+
+void KernelRun::add_outputs(const KernelInput& input, const RunOptions& options) {
+  if (op_ == "linear" || op_ == "dequantize") {
+    const DType dtype = op_ == "linear" ? input.y_dtype : input.weight.dtype;
+    const size_t rows = static_cast<size_t>(op_ == "linear" ? input.m : input.weight.n);
+    const size_t cols = static_cast<size_t>(op_ == "linear" ? input.weight.n : input.weight.k);
+    const size_t bytes = dtype_bytes(dtype);
+    y_ = guard("y", rows, cols * bytes, (cols + options.gap_elems) * bytes, options.misalign_elems * bytes);
+    problem_.y = y_->data();
+    problem_.y_dtype = abi_dtype(dtype);
+    problem_.ldy_bytes = static_cast<int64_t>(y_->stride_bytes());
+    return;
+  }
+  out_specs_ = output_specs(input);
+  for (const PlaneSpec& spec : out_specs_) {
+    GuardedBuffer* buffer =
+        guard(spec.name, 1, spec.bytes(), spec.bytes(), options.misalign_elems * dtype_bytes(spec.dtype));
+    out_plane_buffers_.push_back(buffer);
+    out_planes_.push_back(abi_plane(spec, buffer->data()));
+  }
+  if (options.planes_reversed) std::ranges::reverse(out_planes_);
+  problem_.out_planes = out_planes_.data();
+  problem_.n_out_planes = static_cast<uint32_t>(out_planes_.size());
+}
+
+void KernelRun::set_x(std::span<const std::byte> x) {
+  const auto found =
+      std::ranges::find_if(inputs_, [](const Readable& input) { return input.buffer->name() == "x"; });
+  if (found == inputs_.end()) throw std::logic_error("the problem has no x");
+  found->buffer->write(x);
+  found->bytes.assign(x.begin(), x.end());
+}
+
+Support KernelRun::supports() const { return provider_supports(kernel_, problem_); }
+
+Support KernelRun::supports_before_data() const {
+  qcts_problem problem = problem_;
+  std::vector<qcts_plane> planes = in_planes_, out_planes = out_planes_;
+  for (std::vector<qcts_plane>* of : {&planes, &out_planes})
+    for (qcts_plane& plane : *of) plane.data = nullptr;
+  problem.planes = planes.data();
+  problem.out_planes = out_planes.data();
+  problem.x = problem.bias = problem.prepared = nullptr;
+  problem.y = problem.workspace = nullptr;
+  return provider_supports(kernel_, problem);
+}
+
+void KernelRun::hand_over_prepared(KernelRun& other) {
+  other.prepared_ = true;
+  other.problem_.prepared = problem_.prepared;
+  other.problem_.prepared_bytes = problem_.prepared_bytes;
+  if (problem_.prepared == nullptr) return;
+  for (const qcts_plane& plane : in_planes_) {
+    const auto input = std::ranges::find_if(
+        inputs_, [&](const Readable& readable) { return readable.buffer->data() == plane.data; });
+    input->bytes.assign(input->bytes.size(), std::byte{0x5a});
+    input->buffer->write(input->bytes);
+  }
+}
+
+void KernelRun::prepare_once() {
+  if (prepared_) return;
+  prepared_ = true;
+  const uint64_t bytes = provider_prepared_bytes(kernel_, problem_);
+  if (bytes == 0) return;
+  GuardedBuffer* buffer = guard("prepared", 1, bytes, bytes, 0);
+  buffer->poison(Poison::nan);
+  qcts_problem at_load = problem_;
+  at_load.x = at_load.bias = nullptr;
+  at_load.y = nullptr;
+  if (provider_prepare(kernel_, at_load, buffer->data()) != QCTS_OK)
+    throw ProviderFault("prepare() failed on a problem that supports() takes");
+  problem_.prepared = buffer->data();
+  problem_.prepared_bytes = bytes;
+  check_untouched();
+  inputs_.push_back({buffer, buffer->read()});
+}
+
+void KernelRun::check_untouched() const {
+  for (const GuardedBuffer& buffer : buffers_)
+    if (const auto violation = buffer.violation())
+      throw OverrunFault("wrote outside its buffers: " + *violation);
+  for (const Readable& input : inputs_)
+    if (!input.buffer->holds(input.bytes)) throw OverrunFault("wrote into its input " + input.buffer->name());
+}
+
+qcts_status KernelRun::attempt(Poison poison, const KernelAnswer* previous) {
+  for (GuardedBuffer& buffer : buffers_) buffer.paint(poison);
+  prepare_once();
+  if (workspace_) workspace_->poison(poison);
+  if (y_)
+    y_->poison(poison, previous ? std::span<const std::byte>(previous->y) : std::span<const std::byte>());
+  for (size_t i = 0; i < out_plane_buffers_.size(); ++i)
+    out_plane_buffers_[i]->poison(poison, previous ? std::span<const std::byte>(previous->planes[i].bytes)
+                                                   : std::span<const std::byte>());
+
+  const qcts_status status = provider_run(kernel_, problem_);
+  check_untouched();
+  return status;
+}
+
+KernelAnswer KernelRun::run(Poison poison, const KernelAnswer* previous) {
+  if (const qcts_status status = attempt(poison, previous); status != QCTS_OK)
+    throw ProviderFault("run() returned " + std::to_string(static_cast<int>(status)) +
+                        " on a problem that supports() takes");
+  KernelAnswer answer;
+  if (y_) answer.y = y_->read();
+  for (size_t i = 0; i < out_specs_.size(); ++i)
+    answer.planes.push_back(
+        {out_specs_[i].name, out_specs_[i].dtype, out_specs_[i].shape, out_plane_buffers_[i]->read()});
+  return answer;
+}
+
+}  // namespace qcts

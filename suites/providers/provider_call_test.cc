@@ -1,0 +1,115 @@
+// Protects the host from a provider's call: the control state of the floating-point unit comes back, and what
+// the ABI forbids is the provider's fault, not a wrong verdict.
+#include "suites/providers/provider_call.h"
+
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+namespace qcts {
+namespace {
+
+qcts_status supports_ok(const qcts_problem*, char*, size_t) { return QCTS_OK; }
+qcts_status run_ok(const qcts_problem*) { return QCTS_OK; }
+
+qcts_kernel kernel() {
+  qcts_kernel k{};
+  k.struct_size = sizeof k;
+  k.variant = "scalar";
+  k.supports = supports_ok;
+  k.run = run_ok;
+  return k;
+}
+
+const qcts_problem kProblem{};
+
+// What the fault says; empty when there was none.
+template <typename Call>
+std::string fault_of(Call call) {
+  try {
+    call();
+    return {};
+  } catch (const ProviderFault& fault) {
+    return fault.what();
+  }
+}
+
+TEST(ProviderCall, AbsentFunctionsMeanZeroBytes) {
+  EXPECT_EQ(provider_workspace_bytes(kernel(), kProblem), 0u);
+  EXPECT_EQ(provider_prepared_bytes(kernel(), kProblem), 0u);
+  EXPECT_EQ(provider_run(kernel(), kProblem), QCTS_OK);
+}
+
+#if defined(__SSE__)
+TEST(ProviderCall, AChangedControlStateIsAFaultAndIsRestored) {
+  qcts_kernel k = kernel();
+  k.run = [](const qcts_problem*) {
+    _mm_setcsr(_mm_getcsr() | 0x8000u | 0x2000u);
+    return QCTS_OK;
+  };
+  const uint32_t before = float_control();
+  EXPECT_THAT(
+      fault_of([&] { provider_run(k, kProblem); }),
+      testing::AllOf(testing::HasSubstr("run()"), testing::HasSubstr("flush to zero, rounding mode")));
+  EXPECT_EQ(float_control(), before);
+}
+
+TEST(ProviderCall, StickyFlagsMayChange) {
+  qcts_kernel k = kernel();
+  k.run = [](const qcts_problem*) {
+    _mm_setcsr(_mm_getcsr() | 0x21u);
+    return QCTS_OK;
+  };
+  EXPECT_EQ(fault_of([&] { provider_run(k, kProblem); }), "");
+}
+
+TEST(ProviderCall, TheStateIsRestoredAlsoAfterAnException) {
+  qcts_kernel k = kernel();
+  k.run = [](const qcts_problem*) -> qcts_status {
+    _mm_setcsr(_mm_getcsr() | 0x40u);
+    throw std::runtime_error("x");
+  };
+  const uint32_t before = float_control();
+  EXPECT_NE(fault_of([&] { provider_run(k, kProblem); }), "");
+  EXPECT_EQ(float_control(), before);
+}
+#endif
+
+TEST(ProviderCall, ExceptionsAreFaults) {
+  qcts_kernel k = kernel();
+  k.run = [](const qcts_problem*) -> qcts_status { throw std::runtime_error("out of luck"); };
+  EXPECT_THAT(fault_of([&] { provider_run(k, kProblem); }), testing::HasSubstr("out of luck"));
+  k.run = [](const qcts_problem*) -> qcts_status { throw 7; };
+  EXPECT_THAT(fault_of([&] { provider_run(k, kProblem); }), testing::HasSubstr("foreign type"));
+}
+
+TEST(ProviderCall, AnswersOutsideTheAbiAreFaults) {
+  qcts_kernel k = kernel();
+  k.run = [](const qcts_problem*) { return static_cast<qcts_status>(9); };
+  EXPECT_THAT(fault_of([&] { provider_run(k, kProblem); }), testing::HasSubstr("9"));
+  k.supports = [](const qcts_problem*, char*, size_t) { return QCTS_UNSUPPORTED; };
+  EXPECT_THAT(fault_of([&] { provider_supports(k, kProblem); }), testing::HasSubstr("without a reason"));
+  k.supports = [](const qcts_problem*, char* why, size_t size) {
+    std::memset(why, 'a', size);
+    return QCTS_UNSUPPORTED;
+  };
+  EXPECT_THAT(fault_of([&] { provider_supports(k, kProblem); }), testing::HasSubstr("NUL"));
+}
+
+TEST(ProviderCall, AReasonIsKept) {
+  qcts_kernel k = kernel();
+  k.supports = [](const qcts_problem*, char* why, size_t) {
+    std::strcpy(why, "k is odd");
+    return QCTS_UNSUPPORTED;
+  };
+  const Support support = provider_supports(k, kProblem);
+  EXPECT_EQ(support.status, QCTS_UNSUPPORTED);
+  EXPECT_EQ(support.reason, "k is odd");
+}
+
+}  // namespace
+}  // namespace qcts

@@ -1,0 +1,203 @@
+#include "suites/providers/remote_protocol.h"
+
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "suites/providers/provider_call.h"
+
+namespace qcts {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct DtypeName {
+  uint32_t dtype;
+  std::string_view name;
+  size_t bytes;
+};
+constexpr DtypeName kDtypes[] = {
+    {QCTS_F32, "float32", 4},
+    {QCTS_F64, "float64", 8},
+    {QCTS_F16, "float16", 2},
+    {QCTS_BF16, "bfloat16", 2},
+    {QCTS_F8_E4M3FN, "float8_e4m3fn", 1},
+    {QCTS_F8_E5M2, "float8_e5m2", 1},
+    {QCTS_F8_E8M0, "float8_e8m0fnu", 1},
+    {QCTS_F4_E2M1_X2, "float4_e2m1fn_x2", 1},
+    {QCTS_I8, "int8", 1},
+    {QCTS_U8, "uint8", 1},
+    {QCTS_I16, "int16", 2},
+    {QCTS_I32, "int32", 4},
+    {QCTS_I64, "int64", 8},
+    {QCTS_LIKE_X, "like_x", 0},
+};
+
+const DtypeName* entry_of(uint32_t dtype) {
+  for (const DtypeName& entry : kDtypes)
+    if (entry.dtype == dtype) return &entry;
+  return nullptr;
+}
+
+Json dtype_json(uint32_t dtype) {
+  const DtypeName* entry = entry_of(dtype);
+  return entry ? Json(entry->name) : Json(nullptr);
+}
+
+int64_t element_bytes(uint32_t dtype) {
+  const DtypeName* entry = entry_of(dtype);
+  if (entry == nullptr)
+    throw std::runtime_error("a dtype that the protocol does not have: " + std::to_string(dtype));
+  return static_cast<int64_t>(entry->bytes);
+}
+
+uint32_t dtype_from(const Json& json, const char* field) {
+  if (!json.contains(field) || json[field].is_null()) return QCTS_NONE;
+  const std::string name = json[field].get<std::string>();
+  for (const DtypeName& entry : kDtypes)
+    if (entry.name == name) return entry.dtype;
+  throw std::runtime_error("numerics." + std::string(field) + ": no dtype '" + name + "'");
+}
+
+// One tensor as this file sees it.
+struct View {
+  const char* role;
+  std::string name;  // of a plane
+  void* data;
+  uint32_t dtype;
+  std::vector<int64_t> shape, stride_bytes;
+};
+
+View matrix_view(const char* role, const void* data, uint32_t dtype, int64_t rows, int64_t columns,
+                 int64_t ld_bytes) {
+  return {role, "", const_cast<void*>(data), dtype, {rows, columns}, {ld_bytes, element_bytes(dtype)}};
+}
+
+void add_planes(std::vector<View>& views, const char* role, const qcts_plane* planes, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const qcts_plane& plane = planes[i];
+    views.push_back({role,
+                     plane.name,
+                     plane.data,
+                     plane.dtype,
+                     {plane.shape, plane.shape + plane.ndim},
+                     {plane.stride_bytes, plane.stride_bytes + plane.ndim}});
+  }
+}
+
+std::vector<View> views_of(const qcts_problem& p) {
+  std::vector<View> views;
+  const bool quantize = p.op == QCTS_OP_QUANTIZE, linear = p.op == QCTS_OP_LINEAR;
+  if (p.x != nullptr)
+    views.push_back(quantize ? matrix_view("x", p.x, p.w_dtype, p.n, p.k, p.ldx_bytes)
+                             : matrix_view("x", p.x, p.x_dtype, p.m, p.k, p.ldx_bytes));
+  if (p.bias != nullptr)
+    views.push_back(
+        {"bias", "", const_cast<void*>(p.bias), p.bias_dtype, {p.n}, {element_bytes(p.bias_dtype)}});
+  if (p.y != nullptr)
+    views.push_back(linear ? matrix_view("y", p.y, p.y_dtype, p.m, p.n, p.ldy_bytes)
+                           : matrix_view("y", p.y, p.w_dtype, p.n, p.k, p.ldy_bytes));
+  add_planes(views, "planes", p.planes, p.n_planes);
+  add_planes(views, "out_planes", p.out_planes, p.n_out_planes);
+  return views;
+}
+
+size_t extent_bytes(const View& view) {
+  int64_t last = element_bytes(view.dtype);
+  for (size_t d = 0; d < view.shape.size(); ++d) {
+    if (view.shape[d] <= 0) return 0;
+    last += (view.shape[d] - 1) * view.stride_bytes[d];
+  }
+  return static_cast<size_t>(last);
+}
+
+std::string text(const char* given) { return given == nullptr ? "" : given; }
+
+}  // namespace
+
+std::vector<RemoteTensor> tensors_of(const qcts_problem& problem) {
+  std::vector<RemoteTensor> tensors;
+  for (const View& view : views_of(problem)) tensors.push_back({view.data, extent_bytes(view), 0});
+  return tensors;
+}
+
+Json problem_json(const qcts_problem& p, const std::vector<RemoteTensor>& tensors) {
+  Json json = {{"scheme", text(p.scheme)},
+               {"scheme_name", text(p.scheme_name)},
+               {"layout", text(p.layout)},
+               {"activation", text(p.activation)},
+               {"threads", p.threads},
+               {"m", p.m},
+               {"n", p.n},
+               {"k", p.k},
+               {"group", p.group},
+               {"tile", p.tile},
+               {"w_dtype", dtype_json(p.w_dtype)},
+               {"x_dtype", dtype_json(p.x_dtype)},
+               {"y_dtype", dtype_json(p.y_dtype)},
+               {"bias_dtype", dtype_json(p.bias_dtype)},
+               {"planes", Json::object()},
+               {"out_planes", Json::object()}};
+  const std::vector<View> views = views_of(p);
+  for (size_t i = 0; i < views.size(); ++i) {
+    const View& view = views[i];
+    Json tensor = {
+        {"dtype", dtype_json(view.dtype)}, {"shape", view.shape}, {"stride_bytes", view.stride_bytes}};
+    if (i < tensors.size()) tensor["offset"] = tensors[i].offset;
+    (view.name.empty() ? json[view.role] : json[view.role][view.name]) = std::move(tensor);
+  }
+  return json;
+}
+
+uint32_t claims_from(const Json& names) {
+  uint32_t claims = 0;
+  for (const Json& json : names) {
+    const std::string name = json.get<std::string>();
+    if (name == "bit_exact")
+      claims |= QCTS_CLAIM_BIT_EXACT;
+    else if (name == "deterministic")
+      claims |= QCTS_CLAIM_DETERMINISTIC;
+    else if (name == "thread_invariant")
+      claims |= QCTS_CLAIM_THREAD_INVARIANT;
+    else if (name == "batch_invariant")
+      claims |= QCTS_CLAIM_BATCH_INVARIANT;
+    else if (name == "emulated")
+      claims |= QCTS_CLAIM_EMULATED;
+    else
+      throw std::runtime_error("claims: no claim '" + name + "'");
+  }
+  return claims;
+}
+
+qcts_numerics numerics_from(const Json& json) {
+  qcts_numerics numerics = {};
+  numerics.struct_size = sizeof numerics;
+  const std::pair<const char*, uint32_t*> fields[] = {
+      {"x_cast", &numerics.x_cast},           {"scale_cast", &numerics.scale_cast},
+      {"weight_cast", &numerics.weight_cast}, {"product_cast", &numerics.product_cast},
+      {"accumulator", &numerics.accumulator}, {"partial_cast", &numerics.partial_cast},
+      {"output_cast", &numerics.output_cast}};
+  for (const auto& [name, field] : fields) *field = dtype_from(json, name);
+  for (const auto& [name, value] : json.items()) {
+    bool known = name == "flush_subnormals" || name == "scale_after_sum";
+    for (const auto& field : fields) known = known || name == field.first;
+    if (!known) throw std::runtime_error("numerics: no field '" + name + "'");
+  }
+  if (json.value("flush_subnormals", false)) numerics.flags |= QCTS_NUM_FLUSH_SUBNORMALS;
+  if (json.value("scale_after_sum", false)) numerics.flags |= QCTS_NUM_SCALE_AFTER_SUM;
+  return numerics;
+}
+
+qcts_status answered(const Json& answer, char* why, size_t why_size) {
+  constexpr std::string_view kStatuses[] = {"ok", "unsupported", "invalid", "failed"};  // by qcts_status
+  const Json status = answer.value("status", Json()), reason = answer.value("reason", Json(""));
+  for (size_t i = 0; i < std::size(kStatuses); ++i) {
+    if (!status.is_string() || status.get<std::string>() != kStatuses[i] || !reason.is_string()) continue;
+    std::snprintf(why, why_size, "%s", reason.get<std::string>().c_str());
+    return static_cast<qcts_status>(i);
+  }
+  throw ProviderFault("answered outside the protocol: " + answer.dump().substr(0, 200));
+}
+
+}  // namespace qcts

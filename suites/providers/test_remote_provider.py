@@ -1,0 +1,226 @@
+"""Providers that speak the line-JSON protocol: judged like the others, and what they do wrong costs them one case."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
+SAMPLE = ROOT / "suites/self/python/provider.py"
+# In this order: one case before the fault, the one that it strikes (k = 13), one after it.
+THREE_CASES = [
+    "--filter=numerics.dequantize/int8_row/noise_n*_f32",
+    "--filter=numerics.dequantize/int8_row/torchao_0_18_0_odd_17x64_f32_0",
+]
+PLAN = {
+    "description": "",
+    "kinds": ["numerics", "round_trip", "reject"],
+    "all_variants": True,
+    "every_input": True,
+    "case_timeout_s": 20,
+    "latency_budget_s": 0,
+    "latency_m": [],
+    "latency_shapes": [],
+}
+
+
+def program(folder, text):
+    """An executable that runs `text` with this Python."""
+    (folder / "provider_text.py").write_text(text)
+    path = folder / "acme.sh"
+    path.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}/kernels/abi:$PYTHONPATH" exec "{sys.executable}" "{folder}/provider_text.py"\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def sample_with(fault):
+    """The sample, with `fault` run inside of dequantize where k = 13."""
+    text = SAMPLE.read_text().replace("Path(__file__).resolve().parents[3]", f"Path({str(ROOT)!r})")
+    text = text.replace("Path(__file__).resolve().parents[2]", f"Path({str(ROOT)!r})")
+    marker = "    p.y[...] = narrow(codes * "
+    assert text.count(marker) == 1
+    return text.replace(marker, "    if p.k == 13:\n" + textwrap.indent(fault, " " * 8) + marker)
+
+
+def run(folder, provider, *words):
+    (folder / "plan.json").write_text(json.dumps(PLAN))
+    arguments = ["run", "--no-progress", "--jobs", "1", "--plan", folder / "plan.json", "--out", folder / "out"]
+    arguments += ["--provider", provider, *words]
+    result = subprocess.run([QCTS, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    path = folder / "out/report.json"
+    return result, json.loads(path.read_text()) if path.exists() else None
+
+
+def test_a_provider_without_a_fault(tmp_path):
+    result, report = run(tmp_path, program(tmp_path, sample_with("pass\n")), *THREE_CASES)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert [case["status"] for case in report["cases"]] == ["pass"] * 3
+    assert report["providers"][0]["name"] == "numpy"
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "reason"),
+    [
+        ("p.y[0, 0] += 1\nreturn\n", "fail", "differ"),
+        ("p.planes['qdata'][0, 0] += 1\n", "fail", "wrote into its input qdata"),
+        ("import os; os.abort()\n", "crash", "SIGABRT"),
+        ("import os; os._exit(0)\n", "crash", "exit code 0"),
+        ("import time; time.sleep(1000)\n", "timeout", "no verdict within"),
+        ("raise RuntimeError('a planted error')\n", "fail", "a planted error"),
+        ("np.ndarray((4,), np.uint8, p.y.base, 0)[0] = 1\n", "fail", "wrote outside its tensors"),
+        ("print('chatter')\nimport os; os.write(1, b'more')\n", "pass", ""),
+    ],
+    ids=["wrong", "input", "aborts", "leaves", "hangs", "raises", "scribbles", "chatters"],
+)
+def test_a_fault_costs_one_case(tmp_path, fault, status, reason):
+    result, report = run(tmp_path, program(tmp_path, sample_with(fault)), *THREE_CASES)
+    assert report is not None, result.stderr
+    struck = report["cases"][1]
+    assert "k13" in struck["id"] and [case["status"] for case in report["cases"]] == ["pass", status, "pass"]
+    assert reason in struck["reason"] + ("differ" if "mismatch" in struck else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("print('no json', flush=True)\nimport time; time.sleep(9)", "no JSON object"),
+        ("import json; print(json.dumps({'error': 'not today'}), flush=True)\nimport time; time.sleep(9)", "not today"),
+        ("import json; print(json.dumps({'name': 'acme'}), flush=True)\ninput()", "greeting"),
+        ("raise SystemExit(3)", "exit code 3"),
+        (
+            "from qcts_provider import Provider\np = Provider('acme')\n"
+            "p.kernel('linear', 'int8_row', 'x', claims=['best'])(print)\np.serve()",
+            "no claim 'best'",
+        ),
+        ("from qcts_provider import Provider\nProvider('qcts').serve()", "calls itself 'qcts'"),
+        (
+            "from qcts_provider import Provider\np = Provider('acme')\np.kernel('multiply', 'int8_row', 'x')(print)\np.serve()",
+            "no operation 'multiply'",
+        ),
+    ],
+    ids=["no_json", "refuses", "half", "leaves", "claims", "impersonates", "op"],
+)
+def test_a_greeting_outside_the_protocol_ends_in_a_reason(tmp_path, text, why):
+    result, _ = run(tmp_path, program(tmp_path, text))
+    assert result.returncode == 5 and why in result.stdout + result.stderr, result.stdout + result.stderr
+
+
+def test_the_adapter_converts_no_float8(monkeypatch):
+    """Protects: numpy holds float8 as its bits, which widen and narrow would take for numbers."""
+    np = pytest.importorskip("numpy")
+    monkeypatch.syspath_prepend(str(ROOT / "kernels/abi"))
+    from qcts_provider import narrow, widen
+
+    values = np.array([1.5, -2, 0.1], np.float32)
+    for dtype in ("float32", "float16", "bfloat16"):
+        assert widen(narrow(values, dtype), dtype)[:2].tolist() == [1.5, -2]
+    for dtype in ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn_x2"):
+        with pytest.raises(ValueError, match=dtype):
+            widen(np.array([0x38], np.uint8), dtype)
+        with pytest.raises(ValueError, match=dtype):
+            narrow(values, dtype)
+
+
+def test_one_that_leaves_after_its_greeting_is_told_by_its_exit_code(tmp_path):
+    """Protects: writing to a provider that is gone ends in how it ended, not in a SIGPIPE of the worker."""
+    kernel = {"op": "dequantize", "scheme": "int8_row", "variant": "x"}
+    text = f"""
+import json, sys
+version = json.loads(input())["abi_version"]
+print(json.dumps({{"name": "acme", "abi_version": version, "kernels": [{kernel}]}}), flush=True)
+raise SystemExit(3)
+"""
+    result, report = run(tmp_path, program(tmp_path, text), *THREE_CASES)
+    assert result.returncode == 1, result.stdout + result.stderr
+    for case in report["cases"]:
+        assert case["status"] == "crash" and "the provider's process ended: exit code 3" in case["reason"], case
+
+
+def test_a_program_that_cannot_be_executed_is_told_by_the_systems_reason(tmp_path):
+    path = tmp_path / "acme"
+    path.write_text("no program\n")
+    path.chmod(0o755)
+    result, _ = run(tmp_path, path)
+    assert result.returncode == 5 and "Exec format error" in result.stdout, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("make", [lambda path: path.write_text("x"), lambda path: path.mkdir()], ids=["text", "folder"])
+def test_what_is_no_provider_is_refused_before_anything_starts(tmp_path, make):
+    make(tmp_path / "acme")
+    result, report = run(tmp_path, tmp_path / "acme")
+    assert result.returncode == 2 and "is no provider" in result.stderr and report is None
+
+
+def test_a_rerun_line_holds_in_the_folder_where_the_run_was(tmp_path):
+    """Protects: program, plan and provider are named alike, relative to the current folder or absolute, never to the repository."""
+    provider = program(tmp_path, sample_with("p.y[0, 0] += 1\nreturn\n"))
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+    words = ["run", "--no-progress", "--plan", "./plan.json", "--provider", "./" + provider.name, *THREE_CASES]
+    subprocess.run([QCTS, *words], cwd=tmp_path, capture_output=True, timeout=300)
+    report = json.loads((tmp_path / "out/report.json").read_text())
+    [struck] = [case for case in report["cases"] if case["status"] == "fail"]
+    assert "--provider ./acme.sh" in struck["rerun"] and "--plan ./plan.json" in struck["rerun"]
+    again = subprocess.run(struck["rerun"] + " --no-progress --out again", shell=True, cwd=tmp_path, capture_output=True, timeout=300)
+    assert again.returncode == 1, again
+    assert [case["id"] for case in json.loads((tmp_path / "again/report.json").read_text())["cases"]] == [struck["id"]]
+
+
+def test_files_go_through_the_providers_own_libraries(tmp_path):
+    pytest.importorskip("torchao")
+    path = tmp_path / "checkpoints.sh"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{SAMPLE.parent}/checkpoints.py"\n')
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    words = ["--filter", "round_trip.file/int8_row/torchao_0_18_0_toy_64_32_64*/torchfiles_loadsave"]
+    words += ["--filter", "reject.file/any/z01_truncated_500/torchfiles_loadsave"]
+    result, report = run(tmp_path, path, *words)
+    assert len(report["cases"]) == 4 and {case["status"] for case in report["cases"]} == {"pass"}, result.stdout
+
+
+TIMING = PLAN | {
+    "kinds": ["latency"],
+    "latency_budget_s": 1,
+    "latency_m": [1, 16],
+    "latency_shapes": [[64, 96]],
+    "latency_ops": ["dequantize", "linear"],
+    "latency_schemes": ["int8_row"],
+    "latency_activations": ["weight_only"],
+    "latency_weights": ["cold"],
+    "latency_best_only": True,
+}
+
+
+def time_sample(tmp_path, fault):
+    (tmp_path / "plan.json").write_text(json.dumps(TIMING))
+    words = ["run", "--no-progress", "--plan", tmp_path / "plan.json", "--out", tmp_path / "out"]
+    words += ["--provider", program(tmp_path, sample_with(fault))]
+    subprocess.run([QCTS, *map(str, words)], capture_output=True, text=True, timeout=300)
+    return json.loads((tmp_path / "out/report.json").read_text())["latency"]
+
+
+def test_a_providers_own_clock_times_it_and_the_report_says_so(tmp_path):
+    """Protects: pairs are timed in the provider's process on its own copies, and the judge's probes beside them."""
+    rows = time_sample(tmp_path, "pass\n")
+    assert len(rows) == 3 and {row["status"] for row in rows} == {"pass"}, rows
+    for row in rows:
+        assert "timed inside the provider's own process" in row["reason"]
+        assert row["measures"]["median_us"]["value"] > 0 and row["measures"]["share_of_probe"]["value"] > 0
+        assert len(row["samples_us"]) > 5 and "ratio_to_itself" in row["measures"]
+
+
+def test_what_it_answered_while_it_was_timed_is_judged(tmp_path):
+    """Right in `run`, idle once it is timed."""
+    text = SAMPLE.read_text().replace("Path(__file__).resolve().parents[3]", f"Path({str(ROOT)!r})")
+    text = text.replace("Path(__file__).resolve().parents[2]", f"Path({str(ROOT)!r})")
+    marker = "    p.y[...] = narrow(codes * "
+    text = text.replace(marker, "    if hasattr(p, 'op'):\n        p.y[...] = 0\n        return\n" + marker)
+    (tmp_path / "plan.json").write_text(json.dumps(TIMING | {"latency_ops": ["dequantize"]}))
+    words = ["run", "--no-progress", "--plan", tmp_path / "plan.json", "--out", tmp_path / "out", "--provider", program(tmp_path, text)]
+    subprocess.run([QCTS, *map(str, words)], capture_output=True, text=True, timeout=300)
+    [row] = json.loads((tmp_path / "out/report.json").read_text())["latency"]
+    assert row["status"] == "fail" and "wrong afterwards" in row["reason"], row

@@ -1,0 +1,34 @@
+// `qcts merge`: the shards of one run joined into one report.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reports/report.h"
+#include "suites/run/run_record.h"
+
+namespace qcts {
+
+struct MergePart {
+  std::string name;  // as given
+  RunRecord record;
+};
+// Do these make one run whole? Throws RunError (usage) when the parts are of different runs, a shard is
+// missing, there twice or unfinished, or a case is judged twice or never.
+void check_parts(const std::vector<MergePart>& parts);
+
+struct MergeRequest {
+  std::vector<std::filesystem::path> parts;     // folders with a run.jsonl, or such files
+  std::vector<std::filesystem::path> fixtures;  // the --fixtures of the shards, where they lie here
+  std::filesystem::path out = "out";
+  bool json = false;
+  std::vector<std::string> arguments;  // the command line, for the report
+};
+
+// Writes out/{run.jsonl,report.json,junit.xml} as the undivided run would have, prints its summary. Throws
+// RunError (usage) as check_parts() does, and when the parts are of another installation: version, plan,
+// fixtures, selection, providers and their hashes, processor.
+Outcome merge(const MergeRequest& request);
+
+}  // namespace qcts

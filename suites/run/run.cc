@@ -1,0 +1,357 @@
+#include "suites/run/run.h"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "fixtures/golden.h"
+#include "suites/cli/nearest.h"
+#include "suites/providers/reference_provider.h"
+#include "suites/run/environment.h"
+#include "suites/run/interruption.h"
+#include "suites/run/named.h"
+#include "suites/run/paths.h"
+#include "suites/run/run_report.h"
+#include "suites/run/run_sources.h"
+#include "suites/run/summary.h"
+#include "suites/run/supervisor.h"
+
+namespace qcts {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class Run {
+ public:
+  explicit Run(const RunRequest& options) : options_(options) {}
+
+  Outcome go() {
+    const auto began = std::chrono::steady_clock::now();
+    prepare();
+    greet();
+    choose();
+    if (options_.list) return print_list();
+    open_record();
+    judge_all();
+    report_.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return write_report(report_, options_.out, options_.json);
+  }
+
+ private:
+  void prepare() {
+    plan_ = named_plan(options_.plan);
+    folders_ = {fixtures_folder()};
+    for (const fs::path& folder : options_.fixtures) {
+      if (!fs::exists(folder / "manifest.json"))
+        throw RunError(Outcome::usage, folder.string() + " holds no manifest.json");
+      folders_.push_back(fs::absolute(folder));
+    }
+    check_words("device", {options_.device}, {"cpu", "cuda"});
+    if (options_.device != "cpu")
+      throw RunError(Outcome::nothing_proved,
+                     "no " + options_.device + " device: this build has no kernels for one");
+    check_words("kind", options_.selection.kinds, all_kinds());
+    std::vector<std::string> scheme_names = {"any", "mixed", "plain"};
+    for (const Scheme* scheme : schemes()) scheme_names.emplace_back(scheme->name());
+    check_words("scheme", options_.selection.schemes, scheme_names);
+    describe();
+  }
+
+  static std::vector<std::string> all_kinds() {
+    std::vector<std::string> names;
+    for (int i = 0; i < kKindCount; ++i) names.emplace_back(kind_name(static_cast<Kind>(i)));
+    return names;
+  }
+
+  static void check_words(const std::string& what, const std::vector<std::string>& words,
+                          const std::vector<std::string>& known) {
+    for (const std::string& word : words)
+      if (std::find(known.begin(), known.end(), word) == known.end())
+        throw RunError(Outcome::usage, "no " + what + " '" + word + "'" + cli::did_you_mean(word, known));
+  }
+
+  void describe() {
+    head_.suite_version = suite_version();
+    head_.suite_commit = options_.commit.empty() ? "unknown" : options_.commit;
+    head_.plan = plan_.name;
+    head_.plan_sha256 = file_sha256(plan_path(options_.plan));
+    head_.fixtures_sha256 = fixtures_sha256(folders_);
+    head_.mustpass_sha256 =
+        mustpass_sha256(load_mustpass(repository_root() / "suites" / "mustpass" / "default.txt"));
+    head_.started_utc = utc_now();
+    head_.arguments = options_.arguments;
+    head_.seed = options_.seed;
+    head_.threads = options_.threads;
+    head_.memory_limit_bytes = options_.memory_limit_bytes;
+    head_.gate_latency = options_.gate_latency;
+    for (const fs::path& folder : options_.fixtures) head_.fixtures.push_back(folder.string());
+    head_.environment = environment_json();
+    const Selection& selection = options_.selection;
+    head_.shard = selection.shard;
+    head_.shards = selection.shards;
+    auto& narrowed = head_.selection;
+    if (options_.plan != "default") narrowed.push_back("--plan " + options_.plan);
+    for (const std::string& filter : selection.filters) narrowed.push_back("--filter " + shell_word(filter));
+    for (const std::string& kind : selection.kinds) narrowed.push_back("--kind " + kind);
+    for (const std::string& scheme : selection.schemes) narrowed.push_back("--scheme " + scheme);
+    for (const std::string& provider : options_.providers)
+      narrowed.push_back("--provider " + shell_word(provider));
+    if (!selection.variant.empty()) narrowed.push_back("--variant " + selection.variant);
+  }
+
+  // Asked where the fixtures do not load: are those of --fixtures to blame?
+  static bool own_fixtures_load() {
+    try {
+      load_fixtures(fixtures_folder());
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
+  void greet() {
+    try {
+      fixtures_ = load_fixtures(folders_);
+    } catch (const std::exception& error) {
+      throw RunError(own_fixtures_load() ? Outcome::usage : Outcome::infrastructure, error.what());
+    }
+    logs_ = options_.list ? scratch_.path() : options_.out / "logs";
+    fs::create_directories(logs_);
+    for (const fs::directory_entry& entry : fs::directory_iterator(logs_))
+      if (entry.path().extension() == ".log")
+        fs::remove(entry.path());  // an earlier run's last words are not this one's
+    for (const std::string& word : provider_words(options_))
+      sources_.push_back(source_for(word, options_, folders_, logs_, scratch_.path()));
+    supervisor_.greet(120);
+    const auto& asked = options_.providers;
+    std::vector<std::string> known = {kFileProvider, "builtin", kReferenceProvider};
+    std::set<std::string> seen;
+    std::map<fs::path, std::string> sha256;
+    for (Source& source : sources_) {
+      if (!source.hello.error.empty()) {
+        head_.infrastructure.push_back("provider " + source.given + ": " + source.hello.error);
+        continue;
+      }
+      const std::string& name = source.hello.provider;
+      known.push_back(name);
+      if (!seen.insert(name).second)
+        throw RunError(Outcome::usage, "two providers call themselves '" + name + "'");
+      const bool by_path = std::find(asked.begin(), asked.end(), source.given) != asked.end();
+      if (!asked.empty() && !by_path && std::find(asked.begin(), asked.end(), name) == asked.end()) continue;
+      const std::string library = source.hello.info["library"];
+      const fs::path code = library.empty() ? program_path() : fs::path(library);
+      if (!sha256.contains(code)) sha256[code] = file_sha256(code);
+      source.hello.info["sha256"] = sha256[code];
+      head_.providers.push_back(source.hello.info);
+      for (const CaseName& c : source.hello.cases)
+        candidates_.push_back({c, static_cast<size_t>(&source - sources_.data())});
+    }
+    drop_stand_ins(candidates_);
+    if (head_.infrastructure.empty())
+      for (const std::string& name : asked)
+        if (name.find('/') == name.npos && !name.ends_with(".so")) check_words("provider", {name}, known);
+  }
+
+  void choose() {
+    const Selection& selection = options_.selection;
+    if (!selection.variant.empty()) check_variant(selection.variant);
+    Selection unsharded = selection;
+    unsharded.shard = unsharded.shards = 1;
+    std::vector<std::string> ids;
+    for (const Candidate& candidate : select(unsharded, candidates_)) ids.push_back(candidate.name.full_id);
+    head_.all_cases = ids.size();
+    head_.cases_sha256 = ids_sha256(ids);
+    chosen_ = select(selection, candidates_);
+    head_.cases = chosen_.size();
+    plan_latency();
+    if (!chosen_.empty() || !head_.infrastructure.empty()) return;
+    if (!ids.empty() && !options_.list) {
+      open_record();  // so that merge finds every shard, this one too
+      throw RunError(Outcome::nothing_proved, "no case was selected: shard " + std::to_string(head_.shard) +
+                                                  "/" + std::to_string(head_.shards) + " of " +
+                                                  std::to_string(ids.size()) + " cases is empty");
+    }
+    std::string hint;
+    for (const std::string& filter : selection.filters) {
+      Selection alone;
+      alone.filters = {filter};
+      if (select(alone, candidates_).empty())
+        hint += ": nothing matches '" + filter + "'" + meant(nearest_id(filter, candidates_));
+    }
+    throw RunError(Outcome::nothing_proved, "no case was selected" + hint);
+  }
+
+  static std::string meant(const std::string& id) {
+    return id.empty() ? "" : " (did you mean '" + id + "'?)";
+  }
+
+  // A forced variant that cannot run is an error, never a fallback.
+  void check_variant(const std::string& variant) const {
+    std::vector<std::string> known;
+    std::string refusal;
+    bool runnable = false;
+    for (const Source& source : sources_) {
+      if (!source.hello.error.empty()) continue;
+      for (const Json& implementation : source.hello.info["implementations"]) {
+        const std::string name = implementation["variant"];
+        if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+        if (name != variant) continue;
+        runnable = runnable || implementation["runnable"].get<bool>();
+        refusal = implementation["refusal"];
+      }
+    }
+    check_words("variant", {variant}, known);
+    if (!runnable)
+      throw RunError(Outcome::nothing_proved,
+                     "variant " + variant + " cannot run on this machine: " + refusal);
+  }
+
+  Outcome print_list() const {
+    Json names = Json::array();
+    for (const Candidate& candidate : chosen_) {
+      if (!options_.json) std::cout << candidate.name.full_id << "\n";
+      names.push_back(candidate.name.full_id);
+    }
+    if (options_.json) std::cout << names.dump(2) << "\n";
+    if (head_.infrastructure.empty()) return Outcome::conformant;
+    throw RunError(Outcome::infrastructure, head_.infrastructure.front());
+  }
+
+  static bool is_latency(const Candidate& candidate) { return candidate.name.id.starts_with("latency."); }
+
+  // A new run.jsonl, or the one of a run that was cut off.
+  void open_record() {
+    fs::create_directories(options_.out);
+    const fs::path file = options_.out / "run.jsonl";
+    if (options_.resume && has_run_head(file)) {
+      take_up(file);
+    } else {
+      report_ = report_from(head_, fixtures_);
+      record_.create(file, head_);
+    }
+    remove_reports(options_.out);
+  }
+
+  void take_up(const fs::path& file) {
+    RunRecord before;
+    try {
+      before = read_run_record(file);
+    } catch (const std::runtime_error& error) {
+      throw RunError(Outcome::usage, std::string("cannot be resumed: ") + error.what());
+    }
+    std::string other = difference(before.head, head_);
+    if (other.empty() && before.head.shard != head_.shard)
+      other =
+          "shard: " + std::to_string(before.head.shard) + " there, " + std::to_string(head_.shard) + " here";
+    if (!other.empty())
+      throw RunError(Outcome::usage, file.string() + " is of another run and cannot be resumed: " + other);
+    report_ = report_from(before.head, fixtures_);
+    std::set<std::string> known;
+    for (const Candidate& candidate : chosen_) known.insert(candidate.name.full_id);
+    for (Verdict& verdict : before.verdicts) {
+      if (!known.contains(verdict.full_id()))
+        throw RunError(Outcome::usage,
+                       file.string() + " judges a case that was not selected: " + verdict.full_id());
+      judged_.insert(verdict.full_id());
+      apply_waivers(report_.waivers, verdict);
+      report_.verdicts.push_back(std::move(verdict));
+    }
+    record_.append_to(file, before);
+  }
+
+  void judge_all() {
+    Progress progress(options_.progress, chosen_.size() - judged_.size());
+    std::vector<Task> correctness, latency;
+    for (const Candidate& candidate : chosen_) {
+      if (judged_.contains(candidate.name.full_id)) continue;
+      const bool timed = is_latency(candidate);
+      (timed ? latency : correctness)
+          .push_back({candidate.source, candidate.name,
+                      plan_.case_timeout_s +
+                          (timed ? 10 * latency_budget_s_ * latency_weight(candidate.name.id) : 0)});
+    }
+    const unsigned cpus = std::max(1u, std::thread::hardware_concurrency());
+    run_tasks(correctness, options_.jobs != 0 ? options_.jobs : std::min(4u, cpus), progress);
+    if (!interruption_.happened() && !latency.empty()) run_latency(latency, progress);
+    if (interruption_.happened())
+      throw RunError(Outcome::infrastructure, "interrupted after " + std::to_string(report_.verdicts.size()) +
+                                                  " of " + std::to_string(chosen_.size()) + " cases; " +
+                                                  (options_.out / "run.jsonl").string() +
+                                                  " has them, --resume goes on");
+  }
+
+  // What each latency case may take. Variants that cannot run take no share of the budget.
+  void plan_latency() {
+    size_t runnable = 0, timed = 0;
+    double weights = 0;
+    for (const Candidate& candidate : chosen_) {
+      if (!is_latency(candidate)) continue;
+      ++timed;
+      if (!is_runnable(sources_[candidate.source], candidate.name.variant)) continue;
+      ++runnable;
+      weights += latency_weight(candidate.name.id);
+    }
+    if (timed == 0) return;
+    if (options_.gate_latency && options_.threads != 1)
+      throw RunError(Outcome::usage, "latency gates with one thread; with more it is reported alone");
+    latency_budget_s_ = std::clamp(plan_.latency_budget_s / std::max(1.0, weights), 0.05, 5.0);
+    char note[200];
+    std::snprintf(note, sizeof note,
+                  "%zu cases share %g s, %.2f s each (prefill: %g times that); one worker at a time, %u "
+                  "thread%s a call.",
+                  runnable, plan_.latency_budget_s, latency_budget_s_, latency_weight("_m512_n"),
+                  options_.threads, options_.threads == 1 ? "" : "s");
+    head_.latency_note = note;
+  }
+
+  // One worker at a time, so that nothing else runs beside a measurement.
+  void run_latency(const std::vector<Task>& tasks, Progress& progress) {
+    for (Source& source : sources_) {
+      source.idle.reset();
+      source.options.context.latency_budget_s = latency_budget_s_;
+    }
+    run_tasks(tasks, 1, progress);
+  }
+
+  void run_tasks(const std::vector<Task>& tasks, unsigned jobs, Progress& progress) {
+    supervisor_.run(
+        tasks, jobs,
+        [&](Verdict verdict) {
+          record_.add(verdict);
+          apply_waivers(report_.waivers, verdict);
+          progress.saw(verdict, blocks_conformance(verdict, options_.gate_latency));
+          report_.verdicts.push_back(std::move(verdict));
+          return !interruption_.happened();
+        },
+        [&](const std::vector<std::string>& in_flight) {
+          progress.wait(in_flight);
+          return !interruption_.happened();
+        });
+  }
+
+  const RunRequest& options_;
+  Interruption interruption_;
+  Plan plan_;
+  std::vector<fs::path> folders_;
+  Fixtures fixtures_;
+  ScratchFolder scratch_;
+  fs::path logs_;
+  std::vector<Source> sources_;
+  Supervisor supervisor_{sources_};
+  std::vector<Candidate> candidates_, chosen_;
+  double latency_budget_s_ = 0;
+  RunHead head_;
+  RunRecordWriter record_;
+  std::set<std::string> judged_;  // full ids that an earlier run.jsonl answers
+  RunReport report_;
+};
+
+}  // namespace
+
+Outcome run(const RunRequest& options) { return Run(options).go(); }
+
+}  // namespace qcts

@@ -1,0 +1,47 @@
+// `qcts run`: plan and providers in, verdicts and reports out.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reports/report.h"
+#include "suites/cases/selection.h"
+#include "suites/run/run_error.h"
+
+namespace qcts {
+
+inline constexpr uint64_t kDefaultMemoryLimitBytes = uint64_t{4} << 30;
+
+struct RunRequest {
+  std::string plan = "default";
+  std::string device = "cpu";  // or "cuda", of which this build has no kernels: nothing is proved there
+  Selection selection;
+  std::vector<std::string> providers;  // "qcts", a provider's name, or a path; empty: all that are found
+  std::vector<std::filesystem::path> fixtures;  // beside the repository's own
+  std::filesystem::path out = "out";
+  bool gate_latency = false, json = false, progress = true, list = false;
+  bool resume = false;  // go on with the run.jsonl in `out`, where it holds this very run
+  uint64_t memory_limit_bytes =
+      kDefaultMemoryLimitBytes;  // of a worker, beside what loading its provider took
+  uint64_t seed = 0;
+  uint32_t threads = 1;
+  unsigned jobs = 0;  // 0: one a logical CPU, at most 4
+  std::string commit;
+  std::vector<std::string> arguments;  // the command line, for the report
+};
+
+// Judges, writes out/{run.jsonl,report.json,junit.xml}, prints the summary. Throws RunError.
+Outcome run(const RunRequest& options);
+
+// One line an id, '#' begins a comment; sorted, unique. Throws std::runtime_error.
+std::vector<std::string> load_mustpass(const std::filesystem::path& path);
+// {"schema": 1, "floor": {SCHEME: {OP: passes}}}
+std::vector<FloorEntry> load_floor(const std::filesystem::path& path);
+
+// The case ids of a plan that need no machine but this one: files and builtin kernels, latency left out. What
+// mustpass lists.
+std::vector<std::string> mustpass_ids(const std::string& plan,
+                                      const std::vector<std::filesystem::path>& fixtures);
+
+}  // namespace qcts

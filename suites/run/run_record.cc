@@ -1,0 +1,186 @@
+#include "suites/run/run_record.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <set>
+#include <stdexcept>
+
+#include "reference/formats/sha256.h"
+
+namespace qcts {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::string line_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error(path.string() + ": cannot be read");
+  std::string text(fs::file_size(path), '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
+  return text;
+}
+
+// Calls visit(name, field) for every field, in the order in which they are written and compared.
+template <typename Head, typename Visit>
+void for_each_field(Head& head, Visit visit) {
+  visit("suite_version", head.suite_version);
+  visit("suite_commit", head.suite_commit);
+  visit("plan", head.plan);
+  visit("plan_sha256", head.plan_sha256);
+  visit("fixtures_sha256", head.fixtures_sha256);
+  visit("mustpass_sha256", head.mustpass_sha256);
+  visit("started", head.started_utc);
+  visit("latency_note", head.latency_note);
+  visit("arguments", head.arguments);
+  visit("selection", head.selection);
+  visit("fixtures", head.fixtures);
+  visit("infrastructure", head.infrastructure);
+  visit("environment", head.environment);
+  visit("providers", head.providers);
+  visit("seed", head.seed);
+  visit("memory_limit_bytes", head.memory_limit_bytes);
+  visit("threads", head.threads);
+  visit("gate_latency", head.gate_latency);
+  visit("shard", head.shard);
+  visit("shards", head.shards);
+  visit("cases", head.cases);
+  visit("all_cases", head.all_cases);
+  visit("cases_sha256", head.cases_sha256);
+}
+
+const std::set<std::string> kMayDiffer = {"started",     "latency_note", "arguments", "fixtures",
+                                          "environment", "providers",    "shard",     "cases"};
+
+// What of a provider decides its verdicts.
+Json identity(const Json& providers) {
+  Json list = Json::array();
+  for (const Json& provider : providers)
+    list.push_back({{"name", provider.value("name", "")},
+                    {"version", provider.value("version", "")},
+                    {"sha256", provider.value("sha256", "")}});
+  std::sort(list.begin(), list.end(),
+            [](const Json& a, const Json& b) { return a["name"].get<std::string>() < b["name"]; });
+  return list;
+}
+
+std::string first_other_provider(const Json& there, const Json& here) {
+  const Json a = identity(there), b = identity(here);
+  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    const std::string one = i < a.size() ? a[i].dump() : "none", other = i < b.size() ? b[i].dump() : "none";
+    if (one != other) return "provider: " + one + " there, " + other + " here";
+  }
+  return {};
+}
+
+}  // namespace
+
+Json to_json(const RunHead& head) {
+  Json json = {{"run", kRunRecordSchema}};
+  for_each_field(head, [&](const char* name, const auto& field) { json[name] = field; });
+  return json;
+}
+
+RunHead run_head_from_json(const Json& json) {
+  if (!json.is_object() || json.value("run", 0) != kRunRecordSchema)
+    throw std::runtime_error("no head of a run of schema " + std::to_string(kRunRecordSchema));
+  RunHead head;
+  for_each_field(head, [&](const char* name, auto& field) {
+    try {
+      field = json.at(name).get<std::decay_t<decltype(field)>>();
+    } catch (const nlohmann::json::exception&) {
+      throw std::runtime_error(std::string("head of the run: field '") + name +
+                               "' is missing or of another type");
+    }
+  });
+  return head;
+}
+
+std::string difference(const RunHead& there, const RunHead& here) {
+  const Json a = to_json(there), b = to_json(here);
+  std::string found;
+  for_each_field(here, [&](const std::string& name, const auto&) {
+    if (found.empty() && !kMayDiffer.contains(name) && a[name] != b[name])
+      found = name + ": " + a[name].dump() + " there, " + b[name].dump() + " here";
+  });
+  if (!found.empty()) return found;
+  if (auto other = first_other_provider(there.providers, here.providers); !other.empty()) return other;
+  for (const char* what : {"cpu_model", "cpu_family", "features", "weight_reading"}) {
+    const Json one = there.environment.value(what, Json()), other = here.environment.value(what, Json());
+    if (one != other)
+      return std::string("processor ") + what + ": " + one.dump() + " there, " + other.dump() + " here";
+  }
+  return {};
+}
+
+std::string ids_sha256(std::vector<std::string> ids) {
+  std::sort(ids.begin(), ids.end());
+  std::string joined;
+  for (const std::string& id : ids) joined += id + "\n";
+  return sha256_hex(std::as_bytes(std::span(joined)));
+}
+
+std::string file_sha256(const fs::path& path) {
+  const std::string text = text_of(path);
+  return sha256_hex(std::as_bytes(std::span(text)));
+}
+
+bool has_run_head(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string line;
+  return in && std::getline(in, line) && !in.eof();
+}
+
+RunRecord read_run_record(const fs::path& file) {
+  const std::string text = text_of(file);
+  RunRecord record;
+  std::set<std::string> seen;
+  size_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    if (end == text.npos) {
+      record.torn = true;
+      break;
+    }
+    ++number;
+    try {
+      const Json json = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                    text.begin() + static_cast<std::ptrdiff_t>(end));
+      if (number == 1) {
+        record.head = run_head_from_json(json);
+      } else {
+        record.verdicts.push_back(verdict_from_json(json));
+        if (!seen.insert(record.verdicts.back().full_id()).second)
+          throw std::runtime_error("a second verdict on " + record.verdicts.back().full_id());
+      }
+    } catch (const std::exception& error) {
+      throw std::runtime_error(file.string() + ": line " + std::to_string(number) + ": " + error.what());
+    }
+    begin = end + 1;
+    record.whole_bytes = begin;
+  }
+  if (number == 0) throw std::runtime_error(file.string() + ": holds no whole line");
+  return record;
+}
+
+void RunRecordWriter::create(const fs::path& file, const RunHead& head) {
+  out_.open(file, std::ios::trunc | std::ios::binary);
+  out_ << line_text(to_json(head)) << std::flush;
+  if (!out_) throw std::runtime_error(file.string() + ": cannot be written");
+}
+
+void RunRecordWriter::append_to(const fs::path& file, const RunRecord& record) {
+  fs::resize_file(file, record.whole_bytes);
+  out_.open(file, std::ios::app | std::ios::binary);
+  if (!out_) throw std::runtime_error(file.string() + ": cannot be written");
+}
+
+void RunRecordWriter::add(const Verdict& verdict) { out_ << line_text(to_json(verdict)) << std::flush; }
+
+}  // namespace qcts

@@ -1,0 +1,81 @@
+#include "suites/run/run_sources.h"
+
+#include <algorithm>
+
+#include "suites/providers/reference_provider.h"
+#include "suites/run/named.h"
+#include "suites/run/paths.h"
+
+namespace qcts {
+namespace fs = std::filesystem;
+namespace {
+
+// Of this program, not a shared library.
+bool is_own(const std::string& provider) {
+  return provider == kFileProvider || provider == "builtin" || provider == kReferenceProvider;
+}
+
+}  // namespace
+
+std::vector<std::string> provider_words(const RunRequest& request) {
+  std::vector<std::string> words;
+  std::vector<std::string> names;
+  for (const std::string& given : request.providers)
+    (given.find('/') != given.npos || given.ends_with(".so") ? words : names).push_back(given);
+  for (const std::string& word : words) check_provider_path(word);
+  const auto wanted = [&](const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  const bool all = request.providers.empty();
+  if (all || wanted(kFileProvider)) words.push_back(kFileProvider);
+  if (all || wanted("builtin")) words.push_back("builtin");
+  if (all || wanted(kReferenceProvider)) words.push_back(kReferenceProvider);
+  const bool others =
+      std::any_of(names.begin(), names.end(), [](const std::string& name) { return !is_own(name); });
+  if (all || others)
+    for (const fs::path& plugin : discovered_plugins()) words.push_back(plugin.string());
+  return words;
+}
+
+Source source_for(const std::string& word, const RunRequest& request, const std::vector<fs::path>& folders,
+                  const fs::path& logs, const fs::path& scratch) {
+  Source source;
+  source.given = word;
+  source.logs = logs;
+  source.options.plan = request.plan;
+  const bool library = !is_own(word);
+  source.options.provider = library ? fs::absolute(word).string() : word;
+  source.options.fixtures = folders;
+  source.options.fixture_files = Files::known;
+  source.options.memory_limit_bytes = request.memory_limit_bytes;
+  JudgeContext& context = source.options.context;
+  context.scratch = scratch;
+  context.targets = targets_folder();
+  context.program = program_word();
+  context.threads = request.threads;
+  context.gate_latency = request.gate_latency;
+  context.seed = request.seed;
+  auto& rerun = context.rerun_options;
+  const auto add = [&](const std::string& text) { rerun += (rerun.empty() ? "" : " ") + text; };
+  const fs::path plan = plan_path(request.plan);
+  if (request.plan != "default")
+    add("--plan " + shell_word(plan == request.plan ? path_word(plan) : request.plan));
+  for (const fs::path& folder : request.fixtures) add("--fixtures " + shell_word(path_word(folder)));
+  const auto plugins = discovered_plugins();
+  if (library && std::find(plugins.begin(), plugins.end(), word) == plugins.end())
+    add("--provider " + shell_word(path_word(word)));
+  if (request.seed != 0) add("--seed " + std::to_string(request.seed));
+  if (request.threads != 1) add("--threads " + std::to_string(request.threads));
+  if (request.gate_latency) add("--gate latency");
+  if (request.memory_limit_bytes != kDefaultMemoryLimitBytes)
+    add("--memory-limit " + std::to_string(request.memory_limit_bytes >> 20));
+  return source;
+}
+
+bool is_runnable(const Source& source, const std::string& variant) {
+  for (const nlohmann::ordered_json& implementation : source.hello.info["implementations"])
+    if (implementation["variant"] == variant) return implementation["runnable"].get<bool>();
+  return true;
+}
+
+}  // namespace qcts

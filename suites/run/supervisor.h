@@ -1,0 +1,58 @@
+// Drives worker processes: hands out cases one at a time, waits no longer than the watchdog allows, and turns
+// what happens to a worker (death, silence, nonsense) into the verdict of the case in flight. The next case
+// gets a fresh worker.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "suites/run/process.h"
+#include "suites/run/worker.h"
+
+namespace qcts {
+
+// One provider as the parent knows it.
+struct Source {
+  WorkerOptions options;
+  std::string given;                   // how the user or the search named it: "builtin", a path
+  std::filesystem::path logs;          // folder for its workers' output and errors, a file each
+  Hello hello;                         // after greet()
+  std::unique_ptr<ChildProcess> idle;  // a greeted worker that waits
+};
+
+struct Task {
+  size_t source = 0;
+  CaseName name;
+  double timeout_s = 60;
+};
+
+class Supervisor {
+ public:
+  // Called after each verdict; false stops the run.
+  using OnVerdict = std::function<bool(Verdict)>;
+  using OnWait = std::function<bool(const std::vector<std::string>& in_flight)>;  // now and then, for
+                                                                                  // progress; false stops
+
+  explicit Supervisor(std::vector<Source>& sources) : sources_(sources) {}
+
+  // Starts a worker for every source and reads the greetings. A source that cannot be greeted has hello.error
+  // set.
+  void greet(double timeout_s);
+
+  // At most `jobs` workers at a time, tasks of one source in order.
+  void run(const std::vector<Task>& tasks, unsigned jobs, const OnVerdict& on_verdict, const OnWait& on_wait);
+
+ private:
+  struct Lane;
+  std::unique_ptr<ChildProcess> start(const Source& source);
+  std::unique_ptr<ChildProcess> start_greeted(Source& source, std::string& error);
+
+  std::vector<Source>& sources_;
+  int started_ = 0;
+};
+
+}  // namespace qcts

@@ -1,0 +1,270 @@
+#include "suites/run/worker.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "suites/judge/coverage.h"
+#include "suites/judge/question.h"
+#include "suites/latency/baseline.h"
+#include "suites/providers/provider_call.h"
+#include "suites/providers/reference_provider.h"
+#include "suites/providers/remote_provider.h"
+#include "suites/run/memory.h"
+#include "suites/run/paths.h"
+
+namespace qcts {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void write_line(int fd, const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (size_t sent = 0; sent < text.size();) {
+    const ssize_t count = ::write(fd, text.data() + sent, text.size() - sent);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0)
+      throw std::runtime_error(std::string("the parent no longer listens: ") + std::strerror(errno));
+    sent += static_cast<size_t>(count);
+  }
+}
+
+Json claims_json(uint32_t claims) {
+  Json names = Json::array();
+  const std::pair<uint32_t, const char*> known[] = {{QCTS_CLAIM_BIT_EXACT, "bit_exact"},
+                                                    {QCTS_CLAIM_DETERMINISTIC, "deterministic"},
+                                                    {QCTS_CLAIM_THREAD_INVARIANT, "thread_invariant"},
+                                                    {QCTS_CLAIM_BATCH_INVARIANT, "batch_invariant"},
+                                                    {QCTS_CLAIM_EMULATED, "emulated"},
+                                                    {QCTS_CLAIM_KEEPS_BYTES, "keeps_bytes"}};
+  for (const auto& [bit, name] : known)
+    if (claims & bit) names.push_back(name);
+  return names;
+}
+
+class Worker {
+ public:
+  Worker(const WorkerOptions& options, int answer_fd) : options_(options), answer_fd_(answer_fd) {}
+
+  int run() {
+    Hello hello;
+    try {
+      open(hello);
+    } catch (const std::exception& error) {
+      hello = Hello();
+      hello.error = error.what();
+    }
+    write_line(answer_fd_, to_json(hello));
+    if (!hello.error.empty()) return 5;
+    limit_memory();
+    std::string full_id;
+    while (std::getline(std::cin, full_id)) answer(full_id);
+    return 0;
+  }
+
+ private:
+  void open(Hello& hello) {
+    if (options_.provider == "builtin") {
+      registry_.add(builtin_provider());
+    } else if (options_.provider == kReferenceProvider) {
+      registry_.add(reference_provider());
+    } else if (options_.provider != kFileProvider) {
+      const uint32_t before = float_control();
+      if (is_shared_library(options_.provider))
+        registry_.load(options_.provider);
+      else
+        start_remote();
+      load_fault_ = float_control_change(before, float_control());
+      set_float_control(before);
+    }
+    fixtures_ = load_fixtures(options_.fixtures, options_.fixture_files);
+    const bool files = options_.provider == kFileProvider;
+    hello.provider = files ? kFileProvider : registry_.providers().front().name;
+    hello.info = provider_json(registry_, hello.provider);
+    for (Case& c :
+         expand(load_plan(plan_path(options_.plan)), {fixtures_.goldens, fixtures_.malformed, &registry_})) {
+      if (files != c.judges_file()) continue;
+      const std::string full_id = c.full_id();
+      hello.cases.push_back({c.id, full_id, c.variant()});
+      cases_.emplace(full_id, std::move(c));
+    }
+  }
+
+  void start_remote() {
+    remote_ = std::make_unique<RemoteProvider>(options_.provider, options_.memory_limit_bytes);
+    LoadSave load_save;
+    if (remote_->offers_load_save())
+      load_save = [this](const char* input, const char* output, char* why, size_t why_size) {
+        return remote_->load_save(input, output, why, why_size);
+      };
+    registry_.add(remote_->table(), options_.provider, std::move(load_save));
+  }
+
+  void answer(const std::string& full_id) {
+    const auto found = cases_.find(full_id);
+    if (found == cases_.end()) throw std::runtime_error("asked for a case that was not offered: " + full_id);
+    JudgeContext context = options_.context;
+    context.scratch = options_.context.scratch / ("case_" + std::to_string(::getpid()));
+    const bool writes_files = found->second.kind == Kind::round_trip || found->second.kind == Kind::reject;
+    std::filesystem::remove_all(context.scratch);
+    if (writes_files) std::filesystem::create_directories(context.scratch);
+    if (found->second.kind == Kind::latency) context.registry = baseline_.find(registry_);
+    context.coverage = &coverage_;
+    context.asked = &asked_;
+    Verdict verdict = judge(found->second, context);
+    if (!load_fault_.empty() && verdict.status == Status::pass) {
+      verdict.status = Status::fail;
+      verdict.reason =
+          "loading the provider changed the floating-point control state of its host: " + load_fault_;
+    }
+    const bool used_up = watch_memory(verdict);
+    Json line = to_json(verdict);
+    if (used_up || verdict.spoils_worker) line[kSpoiltKey] = true;
+    write_line(answer_fd_, line);
+    if (writes_files) std::filesystem::remove_all(context.scratch);
+  }
+
+  // What judging takes beyond the limit fails at once, in the case that takes it. Under AddressSanitizer most
+  // of the address space is private memory, and a failed allocation ends the process: no limit there.
+  void limit_memory() {
+#if !defined(__SANITIZE_ADDRESS__)
+    rlimit limit{};
+    const std::optional<uint64_t> base_bytes = data_bytes();
+    if (options_.memory_limit_bytes == 0 || !base_bytes || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+    base_bytes_ = *base_bytes;
+    limit_bytes_ = options_.memory_limit_bytes;
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, base_bytes_ + limit_bytes_);
+    ::setrlimit(RLIMIT_DATA, &limit);
+#endif
+  }
+
+  // A case that came near the limit and did not pass ran out of memory. True: so much is gone that the next
+  // case deserves a fresh process.
+  bool watch_memory(Verdict& verdict) const {
+    if (limit_bytes_ == 0) return false;
+    const uint64_t now = data_bytes().value_or(0);
+    const double taken =
+        now > base_bytes_ ? static_cast<double>(now - base_bytes_) / static_cast<double>(limit_bytes_) : 0;
+    if (taken > 0.9 && (verdict.status == Status::fail || verdict.status == Status::internal)) {
+      verdict.status = Status::resource;
+      verdict.reason = "reached the memory limit of " + mib_text(limit_bytes_) + ": " + verdict.reason;
+    }
+    return taken > 0.25;
+  }
+
+  const WorkerOptions& options_;
+  const int answer_fd_;
+  std::unique_ptr<RemoteProvider> remote_;
+  Registry registry_;
+  Baseline baseline_;
+  CoverageLog coverage_;
+  LastQuestion asked_;
+  Fixtures fixtures_;
+  std::map<std::string, Case> cases_;
+  std::string load_fault_;
+  uint64_t base_bytes_ = 0, limit_bytes_ = 0;  // private memory before the first case; 0: no limit
+};
+
+}  // namespace
+
+std::vector<std::string> worker_arguments(const WorkerOptions& options) {
+  const JudgeContext& context = options.context;
+  std::vector<std::string> words = {"worker",
+                                    "--plan",
+                                    options.plan,
+                                    "--provider",
+                                    options.provider,
+                                    "--scratch",
+                                    context.scratch.string(),
+                                    "--targets",
+                                    context.targets.string(),
+                                    "--program",
+                                    context.program,
+                                    "--threads",
+                                    std::to_string(context.threads),
+                                    "--seed",
+                                    std::to_string(context.seed),
+                                    "--latency-budget",
+                                    std::to_string(context.latency_budget_s),
+                                    "--memory-limit-bytes",
+                                    std::to_string(options.memory_limit_bytes)};
+  if (!context.rerun_options.empty()) words.push_back("--rerun-options=" + context.rerun_options);
+  if (context.gate_latency) words.push_back("--gate-latency");
+  if (options.fixture_files == Files::known) words.push_back("--fixtures-known");
+  for (const std::filesystem::path& folder : options.fixtures)
+    words.insert(words.end(), {"--fixtures", folder.string()});
+  return words;
+}
+
+Json provider_json(const Registry& registry, const std::string& name) {
+  Json json = {{"name", name},  {"version", ""}, {"url", ""},
+               {"choices", ""}, {"library", ""}, {"implementations", Json::array()}};
+  for (const ProviderInfo& info : registry.providers())
+    if (info.name == name) {
+      json["version"] = info.version;
+      json["url"] = info.url;
+      json["choices"] = info.choices;
+      json["library"] = info.library;
+    }
+  for (const Implementation& implementation : registry.implementations()) {
+    if (implementation.provider != name) continue;
+    const qcts_kernel& kernel = *implementation.kernel;
+    const std::string refusal = implementation.machine_refusal();
+    json["implementations"].push_back(
+        {{"op", op_name(kernel.op)},
+         {"scheme", kernel.scheme},
+         {"variant", kernel.variant},
+         {"description", kernel.description == nullptr ? "" : kernel.description},
+         {"claims", claims_json(kernel.claims)},
+         {"runnable", refusal.empty()},
+         {"refusal", refusal}});
+  }
+  for (const Implementation& implementation : registry.file_implementations())
+    if (implementation.provider == name)
+      json["implementations"].push_back({{"op", "load_save"},
+                                         {"scheme", "any"},
+                                         {"variant", implementation.kernel->variant},
+                                         {"description", "loads and saves checkpoints"},
+                                         {"claims", claims_json(implementation.file_claims)},
+                                         {"runnable", true},
+                                         {"refusal", ""}});
+  return json;
+}
+
+Json to_json(const Hello& hello) {
+  if (!hello.error.empty()) return {{"hello", 1}, {"error", hello.error}};
+  Json cases = Json::array();
+  for (const CaseName& name : hello.cases) cases.push_back({name.id, name.full_id, name.variant});
+  return {{"hello", 1}, {"provider", hello.provider}, {"info", hello.info}, {"cases", cases}};
+}
+
+Hello hello_from_json(const Json& json) {
+  if (!json.is_object() || json.value("hello", 0) != 1)
+    throw std::runtime_error("the worker's first line is no greeting");
+  Hello hello;
+  hello.error = json.value("error", "");
+  if (!hello.error.empty()) return hello;
+  hello.provider = json.at("provider");
+  hello.info = json.at("info");
+  for (const Json& name : json.at("cases")) hello.cases.push_back({name.at(0), name.at(1), name.at(2)});
+  return hello;
+}
+
+int run_worker(const WorkerOptions& options, int answer_fd) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a worker in a hung kernel does not outlive its parent
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::fcntl(answer_fd, F_SETFD, FD_CLOEXEC);
+  return Worker(options, answer_fd).run();
+}
+
+}  // namespace qcts

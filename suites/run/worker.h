@@ -1,0 +1,58 @@
+// The side of the wall on which a provider lives. A worker loads one provider, says what it has, then answers
+// one case id a line with one verdict a line. What kills it costs the parent one case.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "fixtures/golden.h"
+#include "reports/verdict.h"
+#include "suites/judge/judge.h"
+
+namespace qcts {
+
+// The provider name of cases that judge files.
+inline constexpr const char* kFileProvider = "qcts";
+
+struct WorkerOptions {
+  std::string plan;  // name or path
+  // "qcts", "builtin", "reference", the path of a shared library, or of a program
+  // (providers/remote_provider.h)
+  std::string provider;
+  std::vector<std::filesystem::path> fixtures;
+  Files fixture_files = Files::checked;
+  JudgeContext context;  // scratch: a folder in which each case gets its own
+  uint64_t memory_limit_bytes =
+      0;  // what judging may take beside what the provider took to load; 0: no limit
+};
+
+// The command line of a worker with these options, `worker` first.
+std::vector<std::string> worker_arguments(const WorkerOptions& options);
+
+struct CaseName {
+  std::string id, full_id;
+  std::string variant;  // empty for cases that judge files
+};
+
+// The first line of a worker.
+struct Hello {
+  std::string error;  // why the provider cannot be judged; everything else is then empty
+  std::string provider;
+  nlohmann::ordered_json info;  // name, version, url, choices, library, implementations
+  std::vector<CaseName> cases;
+};
+nlohmann::ordered_json to_json(const Hello& hello);
+Hello hello_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error
+
+// The key that a worker puts beside a verdict after which it should judge nothing more.
+inline constexpr const char* kSpoiltKey = "spoilt";
+
+// Reads ids from standard input, writes lines to `answer_fd`. Returns the exit code.
+int run_worker(const WorkerOptions& options, int answer_fd);
+
+// {name, version, url, choices, library, implementations: [{op, scheme, variant, description, claims,
+// runnable, refusal}]}
+nlohmann::ordered_json provider_json(const Registry& registry, const std::string& name);
+
+}  // namespace qcts
