@@ -14,7 +14,7 @@ namespace qcts::cli {
 namespace {
 
 struct TargetWords {
-  std::string report = "out/report.json", out;
+  std::string report = "out/report.json", provider = "builtin", out;
   double margin_percent = 10;
 };
 
@@ -23,7 +23,7 @@ LatencyTargets targets_of(const TargetWords& words) {
   const nlohmann::ordered_json report = nlohmann::ordered_json::parse(in, nullptr, false);
   if (report.is_discarded()) throw RunError(Outcome::usage, words.report + ": no JSON, or not there");
   try {
-    return propose_targets(report, words.margin_percent / 100);
+    return propose_targets(report, words.provider, words.margin_percent / 100);
   } catch (const std::exception& error) {
     throw RunError(Outcome::usage, words.report + ": " + error.what());
   }
@@ -32,8 +32,8 @@ LatencyTargets targets_of(const TargetWords& words) {
 Outcome propose(const TargetWords& words) {
   const LatencyTargets targets = targets_of(words);
   if (targets.targets.empty())
-    throw RunError(Outcome::nothing_proved,
-                   words.report + " holds no latency verdict with an interval that can be trusted");
+    throw RunError(Outcome::nothing_proved, words.report + " holds no latency verdict of provider " +
+                                                words.provider + " with an interval that can be trusted");
   const std::string text = targets_json(targets).dump(2) + "\n";
   if (words.out.empty()) {
     std::cout << text;
@@ -55,6 +55,8 @@ void add_targets(CLI::App& app, int& exit_code) {
       "propose",
       "targets that a report's latency verdicts hold with room to spare, as suites/targets has them");
   verb->add_option("--report", words->report, "a report.json with latency")->capture_default_str();
+  verb->add_option("--provider", words->provider, "whose verdicts: a target names a variant, and no provider")
+      ->capture_default_str();
   verb->add_option("--margin", words->margin_percent, "percent that a later run may be worse")
       ->check(CLI::Range(0.0, 90.0))
       ->capture_default_str();

@@ -43,10 +43,12 @@ bool applies(const LatencyTarget& target, const Case& latency_case, std::string_
 // A file of targets, as load_latency_targets reads it.
 nlohmann::ordered_json targets_json(const LatencyTargets& targets);
 
-// Targets that the verdicts of report.json hold with room to spare: for each (op, scheme, activation,
-// variant, decode or prefill, cold or warm) and each of its ratios, the lowest low end of an interval over
-// all shapes and m, less `margin` (0.1: a tenth), down to two digits. Verdicts without an interval, that did
-// not pass, or that are not to be trusted give none. Throws std::runtime_error naming what the report lacks.
-LatencyTargets propose_targets(const nlohmann::ordered_json& report, double margin);
+// Targets that a provider's verdicts in report.json hold with room to spare: for each (op, scheme,
+// activation, variant, decode or prefill, cold or warm) and each of its ratios, the lowest low end of an
+// interval over all shapes and m, less `margin` (0.1: a tenth), down to two digits. Verdicts without an
+// interval, that did not pass, or that are not to be trusted give none. Throws std::runtime_error naming what
+// the report lacks.
+LatencyTargets propose_targets(const nlohmann::ordered_json& report, const std::string& provider,
+                               double margin);
 
 }  // namespace qcts

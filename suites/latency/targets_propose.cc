@@ -75,7 +75,7 @@ LatencyTarget target_of(const TargetKey& key, const Lowest& lowest, double margi
 
 }  // namespace
 
-LatencyTargets propose_targets(const Json& report, double margin) {
+LatencyTargets propose_targets(const Json& report, const std::string& provider, double margin) {
   try {
     Machine machine;
     machine.cpu_model = report.at("environment").at("cpu_model");
@@ -83,6 +83,7 @@ LatencyTargets propose_targets(const Json& report, double margin) {
     machine.features = report.at("environment").at("features").get<std::vector<std::string>>();
     std::map<TargetKey, Lowest> found;
     for (const Json& row : report.at("latency")) {
+      if (row.at("provider") != provider) continue;
       TargetKey key{row.at("op"), row.at("scheme"), row.at("variant"), "", ""};
       if (row.at("status") != "pass" || !read_input(key.op, row.at("input"), key)) continue;
       for (const char* ratio : kRatios) {

@@ -14,25 +14,27 @@ TEST(Targets, WhatIsProposedIsWhatIsReadBack) {
   const nlohmann::ordered_json report = nlohmann::ordered_json::parse(R"({
     "environment": {"cpu_model": "A CPU", "cpu_family": 25, "features": ["avx2"]}, "run": {"started": "2026-01-01T00:00:00Z"},
     "latency": [
-      {"op": "linear", "scheme": "int8_row", "input": "noise_m1_n64_k64_bf16_cold", "variant": "avx2", "status": "pass", "reason": "",
+      {"op": "linear", "scheme": "int8_row", "input": "noise_m1_n64_k64_bf16_cold", "variant": "avx2", "provider": "builtin", "status": "pass", "reason": "",
        "measures": {"share_of_roof": {"unit": "x", "value": 0.9, "low": 0.889, "high": 0.91}}},
-      {"op": "linear", "scheme": "int8_row", "input": "noise_m16_n64_k64_bf16_cold", "variant": "avx2", "status": "pass", "reason": "",
+      {"op": "linear", "scheme": "int8_row", "input": "noise_m16_n64_k64_bf16_cold", "variant": "avx2", "provider": "builtin", "status": "pass", "reason": "",
        "measures": {"share_of_roof": {"unit": "x", "value": 0.8, "low": 0.777, "high": 0.81}}},
-      {"op": "linear", "scheme": "nf4", "input": "noise_m1_n64_k64_bf16_cold", "variant": "avx2", "status": "pass", "reason": "",
+      {"op": "linear", "scheme": "nf4", "input": "noise_m1_n64_k64_bf16_cold", "variant": "avx2", "provider": "builtin", "status": "pass", "reason": "",
        "measures": {"ratio_to_torch": {"unit": "x", "value": 70, "low": 69, "high": 71}}},
-      {"op": "linear", "scheme": "nf4", "input": "noise_m16_n64_k64_bf16_cold", "variant": "avx2", "status": "pass",
+      {"op": "linear", "scheme": "nf4", "input": "noise_m16_n64_k64_bf16_cold", "variant": "avx2", "provider": "builtin", "status": "pass",
        "reason": "the measurement is not to be trusted: x", "measures": {"ratio_to_torch": {"unit": "x", "value": 20, "low": 10, "high": 30}}},
-      {"op": "linear", "scheme": "int8_row", "input": "noise_dyn_row_sym_m512_n64_k64_bf16_warm", "variant": "avx2", "status": "pass",
+      {"op": "linear", "scheme": "int8_row", "input": "noise_dyn_row_sym_m512_n64_k64_bf16_warm", "variant": "avx2", "provider": "builtin", "status": "pass",
        "reason": "", "measures": {"ratio_to_dense": {"unit": "x", "value": 2, "low": 1.9, "high": 2.1}}},
-      {"op": "dequantize", "scheme": "int8_row", "input": "noise_n64_k64_bf16_cold", "variant": "avx2", "status": "pass",
+      {"op": "dequantize", "scheme": "int8_row", "input": "noise_n64_k64_bf16_cold", "variant": "avx2", "provider": "builtin", "status": "pass",
        "reason": "the measurement is not to be trusted: x", "measures": {"share_of_roof": {"unit": "x", "value": 1, "low": 1, "high": 1}}},
-      {"op": "dequantize", "scheme": "fp8_row", "input": "noise_n64_k64_bf16_cold", "variant": "avx2", "status": "fail",
+      {"op": "dequantize", "scheme": "fp8_row", "input": "noise_n64_k64_bf16_cold", "variant": "avx2", "provider": "builtin", "status": "fail",
        "reason": "wrong", "measures": {"share_of_roof": {"unit": "x", "value": 1, "low": 1, "high": 1}}},
-      {"op": "dequantize", "scheme": "nf4", "input": "noise_n64_k64_bf16_cold", "variant": "avx2", "status": "pass", "reason": "",
-       "measures": {"share_of_roof": {"unit": "x", "value": 1}}}
+      {"op": "dequantize", "scheme": "nf4", "input": "noise_n64_k64_bf16_cold", "variant": "avx2", "provider": "builtin", "status": "pass", "reason": "",
+       "measures": {"share_of_roof": {"unit": "x", "value": 1}}},
+      {"op": "linear", "scheme": "int8_row", "input": "noise_m1_n64_k64_bf16_cold", "variant": "avx2", "provider": "peer", "status": "pass",
+       "reason": "", "measures": {"share_of_roof": {"unit": "x", "value": 0.2, "low": 0.1, "high": 0.3}}}
     ]})");
-  const LatencyTargets proposed = propose_targets(report, 0.1);
-  ASSERT_EQ(proposed.targets.size(), 3u) << "no interval, no trust or no pass: no target";
+  const LatencyTargets proposed = propose_targets(report, "builtin", 0.1);
+  ASSERT_EQ(proposed.targets.size(), 3u) << "no interval, no trust, no pass or another provider: no target";
   const ScratchFolder scratch;
   std::ofstream(scratch.path() / (proposed.machine_class + ".json")) << targets_json(proposed);
   const LatencyTargets read = load_latency_targets(scratch.path(), proposed.machine_class);
@@ -56,7 +58,7 @@ TEST(Targets, WhatIsProposedIsWhatIsReadBack) {
       EXPECT_TRUE(target.warm);
     }
   }
-  EXPECT_THROW(propose_targets(nlohmann::ordered_json::object(), 0.1), std::runtime_error);
+  EXPECT_THROW(propose_targets(nlohmann::ordered_json::object(), "builtin", 0.1), std::runtime_error);
 }
 
 TEST(Targets, ApplyToWhatTheyName) {
