@@ -28,7 +28,7 @@ void time_case(benchmark::State& state, const Case& c, bool& wrong) {
     KernelContender& contender = kernel.contender();
     contender.ask_prepared_bytes();
     const size_t copies =
-        c.warm ? 1 : cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes());
+        c.warm ? 1 : cold_copies(contender.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
     const std::string error = kernel.make_and_verify(copies);
     if (!error.empty()) {
       wrong = true;

@@ -67,8 +67,33 @@ uint64_t read_four_streams(const std::byte* first, size_t lines) {
 
 constexpr StreamLoop kLoops[] = {{"prefetched", read_prefetched}, {"four_streams", read_four_streams}};
 
+void copy_cached(std::byte* to, const std::byte* from, size_t lines) {
+  std::memcpy(to, from, lines * kLineBytes);
+}
+void fill_cached(std::byte* to, size_t lines) { std::memset(to, 1, lines * kLineBytes); }
+
+#if defined(__x86_64__)
+void copy_streamed(std::byte* to, const std::byte* from, size_t lines) {
+  for (size_t byte = 0; byte < lines * kLineBytes; byte += kLineBytes) {
+    __builtin_prefetch(from + byte + kAheadBytes, 0, 3);
+    const auto* words = reinterpret_cast<const __m128i*>(from + byte);
+    for (int i = 0; i < 4; ++i)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + byte) + i, _mm_loadu_si128(words + i));
+  }
+}
+void fill_streamed(std::byte* to, size_t lines) {
+  for (size_t byte = 0; byte < lines * kLineBytes; byte += sizeof(__m128i))
+    _mm_stream_si128(reinterpret_cast<__m128i*>(to + byte), _mm_set1_epi8(1));
+}
+constexpr CopyLoop kCopyLoops[] = {{"cached", copy_cached, fill_cached},
+                                   {"streamed", copy_streamed, fill_streamed}};
+#else
+constexpr CopyLoop kCopyLoops[] = {{"cached", copy_cached, fill_cached}};
+#endif
+
 }  // namespace
 
 std::span<const StreamLoop> stream_loops() { return kLoops; }
+std::span<const CopyLoop> copy_loops() { return kCopyLoops; }
 
 }  // namespace qcts

@@ -22,5 +22,25 @@ TEST(StreamLoops, ReadEveryWordOnce) {
     }
 }
 
+TEST(CopyLoops, WriteEveryLineAndNoOther) {
+  for (const CopyLoop& loop : copy_loops())
+    for (const size_t lines : {0, 1, 3, 64, 67}) {
+      struct alignas(kLineBytes) Line {
+        std::byte bytes[kLineBytes];
+      };
+      std::vector<Line> from(lines + 1), to(lines + 1), want(lines + 1);
+      for (size_t i = 0; i < lines * kLineBytes; ++i)
+        from[i / kLineBytes].bytes[i % kLineBytes] = static_cast<std::byte>(i * i % 251);
+      std::memcpy(want.data(), from.data(), lines * kLineBytes);
+      loop.copy(to.data()->bytes, from.data()->bytes, lines);
+      EXPECT_EQ(std::memcmp(to.data(), want.data(), (lines + 1) * kLineBytes), 0)
+          << loop.name << ", " << lines;
+      std::memset(want.data(), 1, lines * kLineBytes);
+      loop.fill(to.data()->bytes, lines);
+      EXPECT_EQ(std::memcmp(to.data(), want.data(), (lines + 1) * kLineBytes), 0)
+          << loop.name << ", " << lines;
+    }
+}
+
 }  // namespace
 }  // namespace qcts

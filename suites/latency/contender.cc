@@ -17,7 +17,6 @@ namespace qcts {
 namespace {
 
 constexpr size_t kHugePageBytes = size_t{1} << 21;
-constexpr size_t kProbeTrials = 5;  // of each way to read, before the fastest is kept
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -82,35 +81,49 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
     const DType dtype = op_ == "linear" ? input.y_dtype : input.weight.dtype;
     const int64_t rows = op_ == "linear" ? input.m : input.weight.n,
                   cols = op_ == "linear" ? input.weight.n : input.weight.k;
-    y_bytes_ = static_cast<size_t>(rows * cols) * dtype_bytes(dtype);
-    y_ = block(std::vector<std::byte>(y_bytes_));
-    base_.y = y_;
+    written_bytes_ = y_bytes_ = static_cast<size_t>(rows * cols) * dtype_bytes(dtype);
     base_.y_dtype = abi_dtype(dtype);
     base_.ldy_bytes = cols * dtype_bytes(dtype);
-    written_bytes_ = y_bytes_;
   } else {
     out_specs_ = output_specs(input);
-    for (const PlaneSpec& spec : out_specs_) {
-      out_planes_.push_back(abi_plane(spec, block(std::vector<std::byte>(spec.bytes()))));
-      written_bytes_ += spec.bytes();
-    }
-    base_.out_planes = out_planes_.data();
-    base_.n_out_planes = static_cast<uint32_t>(out_planes_.size());
+    for (const PlaneSpec& spec : out_specs_) written_bytes_ += spec.bytes();
   }
+  io_bytes_ += written_bytes_;
   for (const Plane& plane : input.planes) {
     specs_.push_back({plane.name, plane.dtype, plane.shape});
     weight_bytes_ += plane.bytes.size();
   }
   if (x_rotates()) weight_bytes_ += input.x.size();
   remote_ = RemoteProvider::kernel_of(kernel);
-  add_planes(1);
+  add_copies(1);
 }
 
 uint64_t KernelContender::weight_bytes() const {
   return prepared_bytes_ == 0 ? weight_bytes_ : std::min(weight_bytes_, prepared_bytes_);
 }
 
-void KernelContender::add_planes(size_t copies) {
+uint64_t KernelContender::copied_bytes() const {
+  return weight_bytes() + (outputs_rotate() ? written_bytes_ : 0);
+}
+
+void KernelContender::add_outputs(size_t copies) {
+  uint64_t stride = round_up(y_bytes_, kLineBytes);
+  for (const PlaneSpec& spec : out_specs_) stride += round_up(spec.bytes(), kLineBytes);
+  blocks_.emplace_back(stride * copies);
+  for (size_t c = 0; c < copies; ++c) {
+    std::byte* place = blocks_.back().data() + c * stride;
+    Output& output = outputs_.emplace_back();
+    if (y_bytes_ != 0) output.y = place;
+    place += round_up(y_bytes_, kLineBytes);
+    for (const PlaneSpec& spec : out_specs_) {
+      output.planes.push_back(abi_plane(spec, place));
+      place += round_up(spec.bytes(), kLineBytes);
+    }
+  }
+}
+
+void KernelContender::add_copies(size_t copies) {
+  if (outputs_.empty() || outputs_rotate()) add_outputs(outputs_rotate() ? copies : 1);
   uint64_t stride = 0;
   for (const Plane& plane : input_.planes) stride += round_up(plane.bytes.size(), 64);
   if (x_rotates()) stride += round_up(input_.x.size(), 64);
@@ -124,7 +137,11 @@ void KernelContender::add_planes(size_t copies) {
       planes.push_back(abi_plane(specs_[i], place));
       place += round_up(plane.bytes.size(), 64);
     }
+    Output& output = outputs_[outputs_rotate() ? problems_.size() : 0];
     qcts_problem problem = base_;
+    problem.y = output.y;
+    problem.out_planes = output.planes.data();
+    problem.n_out_planes = static_cast<uint32_t>(output.planes.size());
     problem.planes = planes.data();
     problem.n_planes = static_cast<uint32_t>(planes.size());
     if (x_rotates()) {
@@ -141,7 +158,7 @@ void KernelContender::make_ready(size_t copies) {
     remote_copies_ = copies;
     return;
   }
-  if (copies > problems_.size()) add_planes(copies - problems_.size());
+  if (copies > problems_.size()) add_copies(copies - problems_.size());
   if (const uint64_t bytes = provider_workspace_bytes(kernel_, problems_.front());
       bytes != 0 && !workspace_) {
     workspace_ = blocks_.emplace_back(bytes).data();
@@ -191,6 +208,7 @@ void KernelContender::prepare_all() {
 Support KernelContender::supports() const { return provider_supports(kernel_, problems_.front()); }
 
 void KernelContender::call(size_t copy) {
+  answered_ = outputs_rotate() ? copy : 0;
   if (provider_run(kernel_, problems_[copy]) != QCTS_OK)
     throw ProviderFault("run() failed on a problem that supports() takes");
 }
@@ -220,9 +238,10 @@ KernelAnswer KernelContender::answer() {
   if (remote_timing_) provider_measures_ = remote_->owner->end_timing();
   remote_timing_ = false;
   KernelAnswer answer;
-  if (y_) answer.y.assign(y_, y_ + y_bytes_);
+  const Output& output = outputs_[answered_];
+  if (output.y) answer.y.assign(output.y, output.y + y_bytes_);
   for (size_t i = 0; i < out_specs_.size(); ++i) {
-    const std::byte* data = static_cast<const std::byte*>(out_planes_[i].data);
+    const std::byte* data = static_cast<const std::byte*>(output.planes[i].data);
     answer.planes.push_back(
         {out_specs_[i].name, out_specs_[i].dtype, out_specs_[i].shape, {data, data + out_specs_[i].bytes()}});
   }
@@ -236,80 +255,11 @@ void KernelContender::read_input_again() {
               static_cast<std::byte*>(planes_[0][i].data));
   if (prepared_) prepare_one(problems_[0], prepared_);
   constexpr int kSpoiled = 0xFF;
-  if (y_) std::memset(y_, kSpoiled, y_bytes_);
-  for (size_t i = 0; i < out_specs_.size(); ++i)
-    std::memset(out_planes_[i].data, kSpoiled, out_specs_[i].bytes());
-}
-
-StreamProbe::StreamProbe(uint64_t read_bytes, uint64_t write_bytes, size_t copies, uint32_t threads)
-    : read_lines_(round_up(read_bytes, kLineBytes) / kLineBytes),
-      copies_(copies),
-      threads_(threads),
-      read_(read_lines_ * kLineBytes * copies),
-      write_(write_bytes),
-      loop_(&stream_loops().front()) {
-  const StreamLoop* fastest = loop_;
-  double least_us = 0;
-  for (const StreamLoop& loop : stream_loops()) {
-    loop_ = &loop;
-    std::vector<double> us;
-    for (size_t i = 0; i < kProbeTrials; ++i) us.push_back(time_us(i % copies_, 1, true));
-    std::nth_element(us.begin(), us.begin() + kProbeTrials / 2, us.end());
-    if (fastest != &loop && us[kProbeTrials / 2] >= least_us) continue;
-    fastest = &loop, least_us = us[kProbeTrials / 2];
+  for (const Output& output : outputs_) {
+    if (output.y) std::memset(output.y, kSpoiled, y_bytes_);
+    for (size_t i = 0; i < out_specs_.size(); ++i)
+      std::memset(output.planes[i].data, kSpoiled, out_specs_[i].bytes());
   }
-  loop_ = fastest;
-}
-
-void StreamProbe::call(size_t copy) {
-  const std::byte* from = read_.data() + copy * read_lines_ * kLineBytes;
-  const size_t copied_lines = std::min(read_lines_, write_.size() / kLineBytes);
-  copy_lines(from, copied_lines);
-  read_rest(from + copied_lines * kLineBytes, read_lines_ - copied_lines);
-  fill_rest(copied_lines * kLineBytes);
-}
-
-void StreamProbe::copy_lines(const std::byte* from, size_t lines) {
-  const std::pair<const std::byte*, std::byte*> ends = {from, write_.data()};
-  const auto copy = [](void* context, int64_t first, int64_t last) {
-    const auto& [source, target] = *static_cast<const std::pair<const std::byte*, std::byte*>*>(context);
-    std::memcpy(target + first * kLineBytes, source + first * kLineBytes, (last - first) * kLineBytes);
-  };
-  ThreadPool::shared().run(threads_, static_cast<int64_t>(lines), 64, copy,
-                           const_cast<void*>(static_cast<const void*>(&ends)));
-}
-
-void StreamProbe::read_rest(const std::byte* from, size_t lines) {
-  struct Share {
-    const std::byte* lines;
-    const StreamLoop& loop;
-    std::atomic<uint64_t>& sum;
-  } share{from, *loop_, sum_};
-  const auto read = [](void* context, int64_t first, int64_t last) {
-    const Share& all = *static_cast<const Share*>(context);
-    all.sum.fetch_add(all.loop.read(all.lines + first * kLineBytes, static_cast<size_t>(last - first)),
-                      std::memory_order_relaxed);
-  };
-  ThreadPool::shared().run(threads_, static_cast<int64_t>(lines), 64, read, &share);
-}
-
-void StreamProbe::fill_rest(size_t from) {
-  const auto fill = [](void* context, int64_t first, int64_t last) {
-    std::memset(static_cast<std::byte*>(context) + first, 1, static_cast<size_t>(last - first));
-  };
-  ThreadPool::shared().run(threads_, static_cast<int64_t>(write_.size() - from), 4096, fill,
-                           write_.data() + from);
-}
-
-PeakProbe::PeakProbe(const PeakLoop& loop, uint64_t operations, uint32_t threads)
-    : loop_(loop), threads_(threads), turns_(operations / (loop.operations * threads) + 1) {}
-
-void PeakProbe::call(size_t) {
-  const auto share = [](void* context, int64_t, int64_t) {
-    const PeakProbe& probe = *static_cast<const PeakProbe*>(context);
-    probe.loop_.run(probe.turns_);
-  };
-  ThreadPool::shared().run(threads_, threads_, 1, share, this);
 }
 
 size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t most_bytes) {

@@ -90,7 +90,7 @@ class LatencyJudge {
   size_t copies_of(KernelContender& contender) const {
     if (case_.warm) return 1;
     contender.ask_prepared_bytes();
-    return cold_copies(contender.weight_bytes(), machine().l3_bytes, copy_budget_bytes());
+    return cold_copies(contender.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
   }
 
   bool make_candidate() {
@@ -102,7 +102,7 @@ class LatencyJudge {
       return false;
     }
     add("moved_bytes", "bytes", static_cast<double>(contender.moved_bytes()));
-    add("working_set_bytes", "bytes", static_cast<double>(copies * contender.weight_bytes()));
+    add("working_set_bytes", "bytes", static_cast<double>(copies * contender.copied_bytes()));
     if (candidate_.operations() > 0) add("operations", "op", candidate_.operations());
     if (contender.prepared_bytes() != 0) {
       add("prepared_bytes", "bytes", static_cast<double>(contender.prepared_bytes()));
@@ -189,11 +189,12 @@ class LatencyJudge {
         !codes.empty() && std::ranges::all_of(codes, [](double code) { return code == std::trunc(code); });
     request.nibbles = request.integers && codes.size() <= 16;
     request.x_dtype = case_.synthetic->weight.dtype;
-    request.read_bytes = contender.moved_bytes() - contender.written_bytes();
-    request.written_bytes = contender.written_bytes();
+    request.stream = {.read_bytes = contender.moved_bytes() - contender.written_bytes(),
+                      .write_bytes = contender.written_bytes(),
+                      .copies = contender.copies(),
+                      .writes_rotate = contender.outputs_rotate(),
+                      .threads = context_.threads};
     request.operations = candidate_.operations();
-    request.copies = contender.copies();
-    request.threads = context_.threads;
     return Roof(request);
   }
 

@@ -350,15 +350,5 @@ TEST(Rounds, AnUntimedCallGoesBeforeAllButLongColdOnes) {
   EXPECT_EQ(slow.calls, 5);
 }
 
-TEST(Contender, ColdCopiesLeaveTheCachesWithinTheBudget) {
-  EXPECT_GE(cold_copies(1 << 20, 32 << 20, 1 << 30), 64u);
-  EXPECT_EQ(cold_copies(1 << 20, 32 << 20, 8 << 20), 7u);
-  for (uint64_t bytes = 1; bytes < uint64_t{1} << 28; bytes = bytes * 3 + 1)
-    EXPECT_EQ(cold_copies(bytes, 32 << 20, 1 << 30) % 2, 1u)
-        << bytes << ": taken in twos, half of them are never timed";
-  EXPECT_EQ(cold_copies(uint64_t{2} << 30, 32 << 20, 1 << 30), 1u);
-  EXPECT_GE(cold_copies(1 << 20, 0, 1 << 30), 128u) << "an unknown cache is taken for a large one";
-}
-
 }  // namespace
 }  // namespace qcts

@@ -66,7 +66,7 @@ const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operation
 }
 
 Roof::Roof(const RoofRequest& request)
-    : stream_(request.read_bytes, request.written_bytes, request.copies, request.threads),
+    : stream_(request.stream),
       operations_(request.operations) {
   if (request.operations <= 0) return;
   double each = 1;
@@ -74,7 +74,7 @@ Roof::Roof(const RoofRequest& request)
   if (!loop) return;
   const double wanted = request.operations * each;
   peak_ = std::make_unique<PeakProbe>(
-      *loop, static_cast<uint64_t>(std::min(wanted, kPeakOperations * request.threads)), request.threads);
+      *loop, static_cast<uint64_t>(std::min(wanted, kPeakOperations * request.stream.threads)), request.stream.threads);
   peak_scale_ = wanted / static_cast<double>(peak_->operations());
 }
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "suites/latency/contender.h"
+#include "suites/latency/probes.h"
 #include "suites/latency/rounds.h"
 
 namespace qcts {
@@ -21,10 +21,8 @@ struct RoofRequest {
   bool integers = false;  // the weight's codes are: products of x in fixed point are of words
   bool nibbles = false;   // of integers at most 16: products of bytes are int8 x int4
   DType x_dtype = DType::bfloat16;
-  uint64_t read_bytes = 0, written_bytes = 0;
+  StreamRequest stream{};
   double operations = 0;  // 0: no ceiling of arithmetic
-  size_t copies = 1;
-  uint32_t threads = 1;
 };
 
 class Roof {

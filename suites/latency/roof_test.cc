@@ -17,7 +17,7 @@ TEST(Roof, IsTheSlowerOfMemoryAndArithmetic) {
   if (!machine().has("avx2") || !machine().has("fma")) GTEST_SKIP() << "needs avx2 and fma";
   RoofRequest request;
   request.variant = "avx2";
-  request.read_bytes = 4096;
+  request.stream.read_bytes = 4096;
   request.operations = 2e9;
   Roof bound_by_arithmetic(request);
   ASSERT_NE(bound_by_arithmetic.peak(), nullptr);

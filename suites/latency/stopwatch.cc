@@ -72,7 +72,7 @@ std::vector<StopwatchRow> test_stopwatch(const StopwatchRequest& request,
     if (kernel->supports().status != QCTS_OK) continue;
     kernel->contender().ask_prepared_bytes();
     const std::string wrong = kernel->make_and_verify(
-        cold_copies(kernel->contender().weight_bytes(), machine().l3_bytes, copy_budget_bytes()));
+        cold_copies(kernel->contender().copied_bytes(), machine().l3_bytes, copy_budget_bytes()));
     if (!wrong.empty()) throw std::runtime_error(c.full_id() + ": " + wrong);
     StopwatchRow row;
     row.full_id = c.full_id();
