@@ -1,6 +1,7 @@
-// What AVX2 kernels round with in place of divisions and of integer arithmetic, in scalar form.
+// What AVX2 and AVX-512 kernels round with in place of divisions and of integer arithmetic, in scalar form.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -62,6 +63,36 @@ TEST(Bfloat16, QuotientIsRoundedByTheReciprocal) {
         const float v = std::ldexp(static_cast<float>(dividend), exponent), far = v * by_65537;
         ASSERT_EQ(std::fma(v, reciprocal, far) - far, to_bf16(v / scale)) << v << " / " << scale;
       }
+  }
+}
+
+// What the two of kernels/avx2/blocks.h (short_quotient_codes) and kernels/avx512/float8_quantize.h
+// (rounded_products) make of a product's bits: the code above `dropped` of them.
+uint32_t code_by_avx2(uint32_t bits, int dropped) {
+  return (bits + (bits >> (dropped - 6) & 64) + (1u << (dropped - 1)) - 32) >> dropped;
+}
+uint32_t code_by_avx512(uint32_t bits, int dropped) {
+  return (bits + ((1u << (dropped - 1)) | (bits >> (dropped - 7) & 128))) >> dropped;
+}
+
+// e4m3 and e5m2: every scale of 11 bits, every x of 8, from below half of the smallest code to the largest.
+TEST(Float8, CodeOfAShortQuotientIsFoundByTheReciprocal) {
+  for (const bool e4m3 : {true, false}) {
+    const int dropped = e4m3 ? 20 : 21, fraction = 23 - dropped, bias = e4m3 ? 7 : 15;
+    const float unit = std::ldexp(1.0f, bias - 127);
+    for (int divisor = 1024; divisor < 2048; ++divisor) {
+      const float scale = static_cast<float>(divisor), factor = unit / scale;
+      const float lower_factor = unit * (1 - 0x1p-18f) / scale;
+      for (int exponent = -bias - fraction - 1; exponent < (e4m3 ? 8 : 15); ++exponent)
+        for (int dividend = 128; dividend < 256; ++dividend) {
+          const float x = std::ldexp(static_cast<float>(dividend), exponent + 3), quotient = x / scale;
+          const int least = std::max(std::ilogb(quotient), 1 - bias) - fraction;  // a code's unit
+          const float want = std::ldexp(std::nearbyint(std::ldexp(quotient, -least)), least);
+          const auto value = [&](uint32_t code) { return of_bits(code << dropped) / unit; };
+          ASSERT_EQ(value(code_by_avx2(bits_of(x * factor), dropped)), want) << x << " / " << scale;
+          ASSERT_EQ(value(code_by_avx512(bits_of(x * lower_factor), dropped)), want) << x << " / " << scale;
+        }
+    }
   }
 }
 

@@ -79,6 +79,19 @@ void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, floa
   std::memcpy(codes + k, some, static_cast<size_t>(count - k));
 }
 
+// What wider vectors do as well. short_codes: of a short scale and bfloat16 without NaN; `past_caches` says
+// that `codes` is aligned to 32.
+struct Float8Parts {
+  static uint32_t largest_bits(uint32_t dtype, const char* from, int64_t count) {
+    return largest_magnitude_bits(dtype, from, count);
+  }
+  template <SmallFloat kFormat>
+  static void short_codes(const char* from, int64_t next_bytes, int64_t count, float plain_scale,
+                          bool past_caches, uint8_t* codes) {
+    bf16_float8_codes<kFormat>(from, next_bytes, count, plain_scale, past_caches, codes);
+  }
+};
+
 using Float8Codes = void (*)(const char* from, int64_t count, float plain_scale, uint8_t* codes);
 
 template <SmallFloat kFormat>
@@ -87,21 +100,23 @@ Float8Codes float8_codes_of(uint32_t dtype) {
   return dtype == QCTS_F16 ? float8_codes<kFormat, QCTS_F16> : float8_codes<kFormat, QCTS_BF16>;
 }
 
-[[maybe_unused]] bool has_nan(uint32_t dtype, const char* from, int64_t count) {
-  const float largest = float_of_bits(dtype, largest_magnitude_bits(dtype, from, count));
+template <class Parts>
+bool has_nan(uint32_t dtype, const char* from, int64_t count) {
+  const float largest = float_of_bits(dtype, Parts::largest_bits(dtype, from, count));
   return largest != largest;
 }
 
 // Elements [k, k + count) of a row, under one scale.
-[[maybe_unused]] void quantize_float8_part(const Float8Task& task, Float8Codes plain, int64_t row, int64_t k,
-                                           int64_t count, float scale, bool past_caches, uint8_t* codes) {
+template <class Parts>
+void quantize_float8_part(const Float8Task& task, Float8Codes plain, int64_t row, int64_t k, int64_t count,
+                          float scale, bool past_caches, uint8_t* codes) {
   const int64_t elem_bytes = dtype_bytes(task.from.dtype);
   const char* from = task.from.row(row) + k * elem_bytes;
   // A scale that was found holds no NaN unless it is one; a given one says nothing of x.
-  if (is_plain_scale(scale) && !(task.is_static && has_nan(task.from.dtype, from, count))) {
+  if (is_plain_scale(scale) && !(task.is_static && has_nan<Parts>(task.from.dtype, from, count))) {
     if (task.from.dtype != QCTS_BF16 || !is_short_scale(scale)) return plain(from, count, scale, codes);
-    const auto convert = task.format == SmallFloat::e4m3 ? bf16_float8_codes<SmallFloat::e4m3>
-                                                         : bf16_float8_codes<SmallFloat::e5m2>;
+    const auto convert = task.format == SmallFloat::e4m3 ? Parts::template short_codes<SmallFloat::e4m3>
+                                                         : Parts::template short_codes<SmallFloat::e5m2>;
     return convert(from, task.from.ld_bytes, count, scale, past_caches, codes);
   }
   for (int64_t i = 0; i < count; ++i)
@@ -146,7 +161,8 @@ int64_t quantize_bf16_groups(const Float8Task& task, int64_t row, bool past_cach
       const int64_t k = (first + g) * kCols;
       uint8_t* codes = task.codes + row * task.k + k;
       if (!is_short_scale(scales[g])) {
-        quantize_float8_part(task, plain_float8_codes(task), row, k, kCols, scales[g], past_caches, codes);
+        quantize_float8_part<Float8Parts>(task, plain_float8_codes(task), row, k, kCols, scales[g],
+                                          past_caches, codes);
         continue;
       }
       const __m256 factor = _mm256_set1_ps(factors[g]);
@@ -176,41 +192,44 @@ Float8Groups bf16_groups_of(int64_t cols) {
 }
 
 // Block `at` of a band, its elements twice.
-[[maybe_unused]] void quantize_float8_block(const Float8Task& task, int64_t band, int64_t at,
-                                            Float8Codes plain, bool past_caches) {
+template <class Parts>
+void quantize_float8_block(const Float8Task& task, int64_t band, int64_t at, Float8Codes plain,
+                           bool past_caches) {
   const int64_t begin = band * task.block_rows, end = begin + task.block_rows, k = at * task.block_cols;
   const int64_t elem_bytes = dtype_bytes(task.from.dtype);
   uint32_t bits = 0;
   for (int64_t row = begin; row < end; ++row) {
     const uint32_t mine =
-        largest_magnitude_bits(task.from.dtype, task.from.row(row) + k * elem_bytes, task.block_cols);
+        Parts::largest_bits(task.from.dtype, task.from.row(row) + k * elem_bytes, task.block_cols);
     bits = mine > bits ? mine : bits;
   }
   const float scale = float8_scale(task, float_of_bits(task.from.dtype, bits));
   store_scale(task, band * task.across() + at, scale);
   for (int64_t row = begin; row < end; ++row)
-    quantize_float8_part(task, plain, row, k, task.block_cols, scale, past_caches,
-                         task.codes + row * task.k + k);
+    quantize_float8_part<Parts>(task, plain, row, k, task.block_cols, scale, past_caches,
+                                task.codes + row * task.k + k);
 }
 
-[[maybe_unused]] void quantize_float8_bands(const Float8Task& task, int64_t first, int64_t last) {
+template <class Parts>
+void quantize_float8_bands(const Float8Task& task, int64_t first, int64_t last) {
   const Float8Codes plain = plain_float8_codes(task);
   const Float8Groups groups = bf16_groups_of(task);
   const bool past_caches = is_past_caches(task.codes, task.from.rows * task.k, task.block_cols);
   for (int64_t band = first; band < last; ++band) {
     if (task.one_scale()) {
-      quantize_float8_part(task, plain, band, 0, task.k, load_scale(task, 0), past_caches,
-                           task.codes + band * task.k);
+      quantize_float8_part<Parts>(task, plain, band, 0, task.k, load_scale(task, 0), past_caches,
+                                  task.codes + band * task.k);
       continue;
     }
     for (int64_t at = groups == nullptr ? 0 : groups(task, band, past_caches); at < task.across(); ++at)
-      quantize_float8_block(task, band, at, plain, past_caches);
+      quantize_float8_block<Parts>(task, band, at, plain, past_caches);
   }
   _mm_sfence();
 }
 
-[[maybe_unused]] void quantize_float8_problem(const qcts_problem* p) {
-  quantize_float8(*p, largest_of, quantize_float8_bands);
+template <class Parts>
+void quantize_float8_problem(const qcts_problem* p) {
+  quantize_float8(*p, largest_of, quantize_float8_bands<Parts>);
 }
 
 }  // namespace

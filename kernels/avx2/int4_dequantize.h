@@ -128,6 +128,21 @@ void dequantize_long_groups(const Params& params, int64_t row, int64_t groups, i
   }
 }
 
+// Rows of a tile in bfloat16 with byte shuffles: true if it was done.
+struct ByteShuffles {
+  template <class Params>
+  static bool dequantize_row(const Params& params, int64_t row, int64_t groups, int64_t group,
+                             int64_t row_bytes, const uint8_t* codes, bool past_caches, char* to) {
+    if (group != 32 && group != 64) return false;
+    const auto dequantize = group == 32   ? past_caches ? dequantize_short_groups<Params, 32, true>
+                                                        : dequantize_short_groups<Params, 32, false>
+                              : past_caches ? dequantize_short_groups<Params, 64, true>
+                                          : dequantize_short_groups<Params, 64, false>;
+    dequantize(params, row, groups, row_bytes, codes, to);
+    return true;
+  }
+};
+
 // Params holds the parameters of a tile:
 //   kDtype, kHighFirst   of the weight; where the even code's nibble is
 //   load(tile)
@@ -136,7 +151,10 @@ void dequantize_long_groups(const Params& params, int64_t row, int64_t groups, i
 //   kLower, kUpper       what nibbles 0 and 8 mean
 //   eight(row, g)        groups from g on, a multiple of 8; what is not there may be anything
 //   plain(eight)         a bit for each that bf16_table_pair may compute
-template <class Params>
+//
+// Pairs::dequantize_row(params, row, groups, group, row_bytes, codes, past_caches, to) is asked first where
+// kPairs.
+template <class Params, class Pairs>
 void dequantize_int4_rows(const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int64_t kBytes = Params::kDtype == QCTS_F32 ? 4 : 2;
   const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata"));
@@ -150,14 +168,8 @@ void dequantize_int4_rows(const qcts_problem& p, int64_t first, int64_t last) {
       const uint8_t* codes = qdata + (n * p.k + k) / 2;
       char* to = static_cast<char*>(p.y) + n * p.ldy_bytes + k * kBytes;
       if constexpr (Params::kPairs) {
-        if (p.group == 32 || p.group == 64) {
-          const auto dequantize = p.group == 32 ? past_caches ? dequantize_short_groups<Params, 32, true>
-                                                              : dequantize_short_groups<Params, 32, false>
-                                  : past_caches ? dequantize_short_groups<Params, 64, true>
-                                                : dequantize_short_groups<Params, 64, false>;
-          dequantize(params, row, tile.groups, p.k / 2, codes, to);
+        if (Pairs::dequantize_row(params, row, tile.groups, p.group, p.k / 2, codes, past_caches, to))
           continue;
-        }
       }
       dequantize_long_groups(params, row, tile.groups, p.group, p.k / 2, codes, past_caches, to);
     }
@@ -166,11 +178,11 @@ void dequantize_int4_rows(const qcts_problem& p, int64_t first, int64_t last) {
 }
 
 // Params<dtype> of the weight's.
-template <template <uint32_t> class Params>
+template <template <uint32_t> class Params, class Pairs>
 void dequantize_int4(const qcts_problem& p, int64_t first, int64_t last) {
-  if (p.w_dtype == QCTS_F32) return dequantize_int4_rows<Params<QCTS_F32>>(p, first, last);
-  if (p.w_dtype == QCTS_F16) return dequantize_int4_rows<Params<QCTS_F16>>(p, first, last);
-  dequantize_int4_rows<Params<QCTS_BF16>>(p, first, last);
+  if (p.w_dtype == QCTS_F32) return dequantize_int4_rows<Params<QCTS_F32>, Pairs>(p, first, last);
+  if (p.w_dtype == QCTS_F16) return dequantize_int4_rows<Params<QCTS_F16>, Pairs>(p, first, last);
+  dequantize_int4_rows<Params<QCTS_BF16>, Pairs>(p, first, last);
 }
 
 }  // namespace

@@ -137,17 +137,6 @@ template <uint32_t kDtype, bool kTame>
   return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-// The same bytes of the next row, and of the one behind it, which comes as far as L2 meanwhile: with the next
-// row alone memory rests while ranges are taken (AVX-512, 4096 x 4096, one thread: 1.06 times as long).
-template <int64_t kBytes>
-[[gnu::always_inline]] inline void fetch_rows(const char* at, int64_t row_bytes) {
-#pragma GCC unroll 4
-  for (int64_t byte = 0; byte < kBytes; byte += 64) {
-    _mm_prefetch(at + row_bytes + byte, _MM_HINT_T0);
-    _mm_prefetch(at + 2 * row_bytes + byte, _MM_HINT_T1);
-  }
-}
-
 // The codes of a group's `count` elements of kBytes each, every byte of them xor kFlip. pairs_of(from): two
 // codes a 16-bit lane of 32 elements, 0-7 16-23 | 8-15 24-31.
 template <int64_t kBytes, uint8_t kFlip = 0, class Pairs>

@@ -105,6 +105,17 @@ template <uint32_t kDtype, class Most>
   return kDtype == QCTS_F16 ? _mm256_cvtph_ps(bits) : widen_bf16(bits);
 }
 
+// The same bytes of the next row, and of the one behind it, which comes as far as L2 meanwhile: with the next
+// row alone memory rests while ranges are taken (AVX-512, 4096 x 4096, one thread: 1.06 times as long).
+template <int64_t kBytes>
+[[gnu::always_inline]] inline void fetch_rows(const char* at, int64_t row_bytes) {
+#pragma GCC unroll 4
+  for (int64_t byte = 0; byte < kBytes; byte += 64) {
+    _mm_prefetch(at + row_bytes + byte, _MM_HINT_T0);
+    _mm_prefetch(at + 2 * row_bytes + byte, _MM_HINT_T1);
+  }
+}
+
 // Eight int32, 0 to 255, as bytes.
 [[gnu::always_inline]] inline void store_bytes(uint8_t* to, __m256i eight) {
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));

@@ -1,52 +1,8 @@
-// Half a byte in, two or four out: kernels/avx2/int4_dequantize.h. (code - zero_point) * scale has at most 19
-// bits, so in float32 it is code * scale less zero_point * scale: nothing is rounded before the end.
-#include "kernels/avx2/int4_dequantize.h"
-
-namespace {
-
-using namespace qcts::avx2;
-
-template <uint32_t kOfDtype>
-struct Int32Params {
-  static constexpr uint32_t kDtype = kOfDtype;
-  static constexpr bool kHighFirst = false, kPairs = kDtype == QCTS_BF16;
-  static constexpr int kLower = 0, kUpper = 8, kBytes = kDtype == QCTS_F32 ? 4 : 2;
-
-  explicit Int32Params(const qcts_problem& p)
-      : scale_plane(qcts::in_plane(p, "scale")), zero_plane(qcts::in_plane(p, "zero_point")), n_count(p.n) {}
-  void load(const Tile& tile) {
-    load_tile(tile, scale_plane, n_count, &scales);
-    load_tile(tile, zero_plane, n_count, &zero_points);
-  }
-  Table table(int64_t row, int64_t g) const {
-    const __m256 scale = _mm256_set1_ps(one_element(kDtype, scales.at(row, g), 0)),
-                 zero = _mm256_set1_ps(static_cast<int8_t>(*zero_points.at(row, g)));
-    const auto values = [&](__m256 codes) { return _mm256_mul_ps(_mm256_sub_ps(codes, zero), scale); };
-    return table_of(kDtype, values(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7)),
-                    values(_mm256_setr_ps(8, 9, 10, 11, 12, 13, 14, 15)));
-  }
-  EightGroups eight(int64_t row, int64_t g) const {
-    const __m256 scale = load8(kDtype, scales.at(row, g));
-    const __m128i codes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(zero_points.at(row, g)));
-    const __m256 minus =
-        _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_setzero_si256(), _mm256_cvtepi8_epi32(codes)));
-    return {scale, _mm256_mul_ps(scale, minus)};
-  }
-  static uint32_t plain(const EightGroups& groups) {
-    return static_cast<uint32_t>(
-        _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(groups.scale, _mm256_set1_ps(0x1p-100f), _CMP_GT_OQ),
-                                         _mm256_cmp_ps(groups.scale, _mm256_set1_ps(0x1p90f), _CMP_LT_OQ))));
-  }
-
-  const void *scale_plane, *zero_plane;
-  int64_t n_count;
-  ParameterTile<kBytes> scales;
-  ParameterTile<1> zero_points;
-};
-
-}  // namespace
+// Half a byte in, two or four out: kernels/avx2/int4_dequantize.h.
+#include "kernels/avx2/int4_params.h"
 
 const qcts_kernel qcts_kernel_dequantize_int4_int32_avx2 =
-    qcts::exact_rows<qcts_kernel_dequantize_int4_int32_avx2, dequantize_int4<Int32Params>>(
+    qcts::exact_rows<qcts_kernel_dequantize_int4_int32_avx2,
+                     qcts::avx2::dequantize_int4<qcts::avx2::Int32Params, qcts::avx2::ByteShuffles>>(
         QCTS_OP_DEQUANTIZE, "int4_int32", "avx2",
         "16 values a group, looked up by byte shuffles; bound by writing the result");

@@ -176,9 +176,16 @@ template <class Pairs>
   return join(emulated_add_up(_mm256_castsi256_ps(low_half(x)), _mm256_castsi256_ps(low_half(y))),
               emulated_add_up(_mm256_castsi256_ps(high_half(x)), _mm256_castsi256_ps(high_half(y))));
 }
+// Past the caches, as the hint of halves.
+[[maybe_unused]] inline void emulated_stream(void* to, __m512i a) {
+  auto* at = static_cast<__m256i*>(to);
+  _mm256_stream_si256(at, low_half(a));
+  _mm256_stream_si256(at + 1, high_half(a));
+}
 
 }  // namespace
 
+#define _mm512_stream_si512(to, a) emulated_stream(to, a)
 #undef _mm512_dpbf16_ps
 #define _mm512_dpbf16_ps(sum, a, b) emulated_dpbf16(sum, a, b)
 #define _mm512_cvtepi8_epi16(a) emulated_cvtepi8_epi16(a)

@@ -3,9 +3,10 @@
 // a time go through a buffer, since columns lie a multiple of 4096 bytes apart and would throw each other out
 // of L1. On the way there nibbles of columns that share a byte are joined; then 16 x 32 bytes are transposed
 // with a half of a vector each for two k, so that none of the two steps moves a lane. Reading 32 or 64
-// columns at once is too many for the processor to foresee: they are fetched two strips ahead, some between
-// any two transpositions. In a burst one strip ahead they hold up the loads behind them (EPYC Zen 4, 4096 x
-// 4096, one thread: 1.05 to 1.13 times as long).
+// columns at once is too many for the processor to foresee: 128 lines are fetched ahead, some between any two
+// transpositions. In a burst one strip ahead they hold up the loads behind them (EPYC Zen 4, 4096 x 4096, one
+// thread: 1.05 to 1.13 times as long); of 32 columns, 64 lines ahead come too late (Zen 5: 1.45 times as
+// long, 256 lines ahead as long).
 #include "kernels/avx2/tile_packed.h"
 #include "kernels/avx2/transpose.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 using namespace qcts::avx2;
 
-constexpr int64_t kAheadBytes = 2 * kStripBytes;
+constexpr int64_t kAheadLines = 128;
 
 // A block that is not full: neighbours are joined.
 void pack_short_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, uint8_t* out) {
@@ -79,7 +80,8 @@ void pack_full_block(const uint8_t* plain, int64_t k_bytes, const Pairing& pairi
   for (int64_t j0 = 0; j0 < k_bytes; j0 += kStripBytes) {
     const int64_t some = k_bytes - j0 < kStripBytes ? k_bytes - j0 : kStripBytes;
     // Of this block, or of the next one.
-    const int64_t ahead = j0 + kAheadBytes, next = ahead < k_bytes ? ahead : ahead + (columns - 1) * k_bytes;
+    const int64_t ahead = j0 + kAheadLines / columns * kStripBytes,
+                  next = ahead < k_bytes ? ahead : ahead + (columns - 1) * k_bytes;
     for (int64_t c = 0; c < half; ++c) {
       const uint8_t *low = plain + c * pairing.step * k_bytes, *high = low + pairing.apart * k_bytes;
       if (some == kStripBytes) {

@@ -8,4 +8,5 @@ const qcts_kernel qcts_kernel_quantize_fp8_avx2 = qcts::exact_entry(
     "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for eight "
     "codes",
     {qcts::supports_problem<qcts_kernel_quantize_fp8_avx2>,
-     qcts::run_checked<qcts_kernel_quantize_fp8_avx2, qcts::avx2::quantize_float8_problem>});
+     qcts::run_checked<qcts_kernel_quantize_fp8_avx2,
+                       qcts::avx2::quantize_float8_problem<qcts::avx2::Float8Parts>>});

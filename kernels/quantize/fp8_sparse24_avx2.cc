@@ -35,7 +35,7 @@ bool quantize_rows(const qcts::Sparse24Task& task, int64_t first, int64_t last) 
     store_scale(dense, row, scale);
     for (int64_t k = 0; k < dense.k; k += kPartElems) {
       const int64_t count = dense.k - k < kPartElems ? dense.k - k : kPartElems, at = row * dense.k + k;
-      quantize_float8_part(dense, plain, row, k, count, scale, false, codes);
+      quantize_float8_part<Float8Parts>(dense, plain, row, k, count, scale, false, codes);
       std::memset(codes + count, 0, static_cast<size_t>(-count & 31));
       const __m256i faults = compress_part(codes, count, task.values + at / 2, task.metadata + at / 8);
       if (_mm256_movemask_epi8(faults) != 0) return false;

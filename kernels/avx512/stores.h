@@ -1,0 +1,20 @@
+// Where results go, for the AVX-512 variants of quantize and dequantize, and for nothing else: every function
+// has internal linkage. As kernels/avx2/stores.h, a line at a time.
+#pragma once
+
+#include "kernels/avx2/stores.h"
+
+namespace qcts::avx512 {
+namespace {
+
+// May 64 bytes at a time be streamed from `to` on?
+[[gnu::always_inline]] inline bool is_line(const void* to) {
+  return reinterpret_cast<uintptr_t>(to) % 64 == 0;
+}
+
+[[gnu::always_inline]] inline void store64(void* to, __m512i value, bool streams) {
+  streams ? _mm512_stream_si512(static_cast<__m512i*>(to), value) : _mm512_storeu_si512(to, value);
+}
+
+}  // namespace
+}  // namespace qcts::avx512

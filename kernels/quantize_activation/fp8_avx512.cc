@@ -1,0 +1,10 @@
+// x by the same rules as the weight in kernels/quantize/fp8_avx512.cc, with bounds where given
+// (kernels/families/float8_scales.h).
+#include "kernels/avx512/float8_quantize.h"
+
+const qcts_kernel qcts_kernel_quantize_activation_fp8_avx512 =
+    qcts::activation_whole<qcts_kernel_quantize_activation_fp8_avx512,
+                           qcts::avx2::quantize_float8_problem<qcts::avx512::WideFloat8Parts>>(
+        "fp8:dyn_row,dyn_tensor,dyn_block128,static_tensor,static_tensor_out", "avx512",
+        "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for "
+        "eight codes");
