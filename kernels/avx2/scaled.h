@@ -125,14 +125,26 @@ template <bool kPastCaches>
   }
 }
 
-template <bool kPastCaches>
+// What wider vectors do as well: of `count` codes those that are taken 32 at a time, and how many that are.
+// The factor is from 2^-100 to 2^100.
+struct Integers32 {
+  template <bool kPastCaches>
+  static int64_t scale_to_bf16(const int8_t* codes, int64_t count, int8_t zero_point, float factor,
+                               char* to) {
+    const __m256i below_512 = _mm256_set1_epi16(static_cast<int16_t>(zero_point - 512));
+    const __m256 scale = _mm256_set1_ps(factor);
+    int64_t k = 0;
+    for (; k + 32 <= count; k += 32) scale_32_to_bf16<kPastCaches>(codes + k, below_512, scale, to + 2 * k);
+    return k;
+  }
+};
+
+template <class Integers, bool kPastCaches>
 [[gnu::always_inline]] inline void scale_integers(uint32_t dtype, const int8_t* codes, int64_t count,
                                                   int8_t zero_point, float factor, char* to) {
   int64_t k = 0;
   if (dtype == QCTS_BF16 && factor >= 0x1p-100f && factor <= 0x1p100f) {
-    const __m256i below_512 = _mm256_set1_epi16(static_cast<int16_t>(zero_point - 512));
-    const __m256 scale = _mm256_set1_ps(factor);
-    for (; k + 32 <= count; k += 32) scale_32_to_bf16<kPastCaches>(codes + k, below_512, scale, to + 2 * k);
+    k = Integers::template scale_to_bf16<kPastCaches>(codes, count, zero_point, factor, to);
     if (k == count) return;
   }
   const __m256i zero = _mm256_set1_epi32(zero_point);
@@ -146,7 +158,7 @@ template <bool kPastCaches>
 }
 
 // int8 codes of row n, whose parameters begin at `first` and hold for `length` elements each.
-template <bool kPastCaches>
+template <class Integers, bool kPastCaches>
 void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n, int64_t first,
                            int64_t length) {
   const auto* codes = static_cast<const int8_t*>(in_plane(p, "qdata")) + n * p.k;
@@ -155,28 +167,33 @@ void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t 
   const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
   char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
   for (int64_t k = 0, at = first; k < p.k; k += length, ++at) {
-    scale_integers<kPastCaches>(p.w_dtype, codes + k, length, zero_points[at],
-                                one_element(scale_dtype, scales, at), row + k * bytes);
+    scale_integers<Integers, kPastCaches>(p.w_dtype, codes + k, length, zero_points[at],
+                                          one_element(scale_dtype, scales, at), row + k * bytes);
   }
 }
-[[maybe_unused]] void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n,
-                                            int64_t first, int64_t length) {
+template <class Integers>
+void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n, int64_t first,
+                           int64_t length) {
   constexpr int64_t kShortElems = 32;  // whose parameters are the bound: streaming loses a twentieth
   (length > kShortElems && is_past_caches(p, length)
-       ? dequantize_affine_row<true>
-       : dequantize_affine_row<false>)(p, scale_dtype, n, first, length);
+       ? dequantize_affine_row<Integers, true>
+       : dequantize_affine_row<Integers, false>)(p, scale_dtype, n, first, length);
 }
-[[maybe_unused]] void dequantize_affine_rows(const qcts_problem& p, int64_t first, int64_t last) {
-  for (int64_t n = first; n < last; ++n) dequantize_affine_row(p, QCTS_F32, n, n, p.k);
+template <class Integers>
+void dequantize_affine_rows(const qcts_problem& p, int64_t first, int64_t last) {
+  for (int64_t n = first; n < last; ++n) dequantize_affine_row<Integers>(p, QCTS_F32, n, n, p.k);
 }
-[[maybe_unused]] void dequantize_affine_tensor(const qcts_problem& p, int64_t first, int64_t last) {
-  for (int64_t n = first; n < last; ++n) dequantize_affine_row(p, QCTS_F32, n, 0, p.k);
+template <class Integers>
+void dequantize_affine_tensor(const qcts_problem& p, int64_t first, int64_t last) {
+  for (int64_t n = first; n < last; ++n) dequantize_affine_row<Integers>(p, QCTS_F32, n, 0, p.k);
 }
 // intx: a group may be the row, and scales may have the weight's dtype.
-[[maybe_unused]] void dequantize_affine_groups(const qcts_problem& p, int64_t first, int64_t last) {
+template <class Integers>
+void dequantize_affine_groups(const qcts_problem& p, int64_t first, int64_t last) {
   const int64_t length = p.group != 0 ? p.group : p.k;
   const uint32_t dtype = plane_dtype(p.planes, p.n_planes, "scale");
-  for (int64_t n = first; n < last; ++n) dequantize_affine_row(p, dtype, n, n * (p.k / length), length);
+  for (int64_t n = first; n < last; ++n)
+    dequantize_affine_row<Integers>(p, dtype, n, n * (p.k / length), length);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "kernels/avx2/float8_bands.h"
-#include "kernels/avx512/elements.h"
+#include "kernels/avx512/quantize.h"
 #include "kernels/avx512/stores.h"
 
 namespace qcts::avx512 {
@@ -60,16 +60,7 @@ template <SmallFloat kFormat>
 
 struct WideFloat8Parts : avx2::Float8Parts {
   static uint32_t largest_bits(uint32_t dtype, const char* from, int64_t count) {
-    if (dtype == QCTS_F32 || count < 32) return avx2::largest_magnitude_bits(dtype, from, count);
-    const __m512i mask = _mm512_set1_epi16(INT16_MAX);
-    const auto magnitudes = [&](int64_t i) {
-      return _mm512_and_si512(_mm512_loadu_si512(from + 2 * i), mask);
-    };
-    __m512i most = magnitudes(count - 32);
-    for (int64_t i = 0; i + 32 < count; i += 32) most = _mm512_max_epu16(most, magnitudes(i));
-    alignas(64) uint16_t lanes[32];
-    _mm512_store_si512(lanes, most);
-    return avx2::largest_magnitude_bits(dtype, reinterpret_cast<const char*>(lanes), 32);
+    return largest_magnitude_bits(dtype, from, count);
   }
 
   template <SmallFloat kFormat>

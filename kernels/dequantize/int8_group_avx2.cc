@@ -3,5 +3,5 @@
 
 const qcts_kernel qcts_kernel_dequantize_int8_group_avx2 =
     qcts::exact_rows<qcts_kernel_dequantize_int8_group_avx2,
-                     qcts::avx2::fenced<qcts::avx2::dequantize_affine_groups>>(
+                     qcts::avx2::fenced<qcts::avx2::dequantize_affine_groups<qcts::avx2::Integers32>>>(
         QCTS_OP_DEQUANTIZE, "int8_group", "avx2", "eight elements at a time; bound by writing the result");

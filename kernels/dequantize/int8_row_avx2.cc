@@ -3,5 +3,5 @@
 
 const qcts_kernel qcts_kernel_dequantize_int8_row_avx2 =
     qcts::exact_rows<qcts_kernel_dequantize_int8_row_avx2,
-                     qcts::avx2::fenced<qcts::avx2::dequantize_affine_rows>>(
+                     qcts::avx2::fenced<qcts::avx2::dequantize_affine_rows<qcts::avx2::Integers32>>>(
         QCTS_OP_DEQUANTIZE, "int8_row", "avx2", "eight elements at a time; bound by writing the result");

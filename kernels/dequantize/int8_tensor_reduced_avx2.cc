@@ -3,6 +3,6 @@
 
 const qcts_kernel qcts_kernel_dequantize_int8_tensor_reduced_avx2 =
     qcts::exact_rows<qcts_kernel_dequantize_int8_tensor_reduced_avx2,
-                     qcts::avx2::fenced<qcts::avx2::dequantize_affine_tensor>>(
+                     qcts::avx2::fenced<qcts::avx2::dequantize_affine_tensor<qcts::avx2::Integers32>>>(
         QCTS_OP_DEQUANTIZE, "int8_tensor_reduced", "avx2",
         "eight elements at a time; bound by writing the result");

@@ -4,5 +4,5 @@
 
 const qcts_kernel qcts_kernel_dequantize_intx_avx2 =
     qcts::exact_rows<qcts_kernel_dequantize_intx_avx2,
-                     qcts::avx2::fenced<qcts::avx2::dequantize_affine_groups>>(
+                     qcts::avx2::fenced<qcts::avx2::dequantize_affine_groups<qcts::avx2::Integers32>>>(
         QCTS_OP_DEQUANTIZE, "intx", "avx2", "eight elements at a time; bound by writing the result");

@@ -9,8 +9,8 @@ void dequantize_tinyq(const qcts_problem& p, int64_t first, int64_t last) {
   const auto* codes = static_cast<const int8_t*>(qcts::in_plane(p, "int8_weights"));
   const void* scales = qcts::in_plane(p, "scales");
   for (int64_t n = first; n < last; ++n)
-    scale_integers<false>(p.w_dtype, codes + n * p.k, p.k, 0, one_element(p.w_dtype, scales, n),
-                          static_cast<char*>(p.y) + n * p.ldy_bytes);
+    scale_integers<Integers32, false>(p.w_dtype, codes + n * p.k, p.k, 0, one_element(p.w_dtype, scales, n),
+                                      static_cast<char*>(p.y) + n * p.ldy_bytes);
 }
 
 }  // namespace

@@ -1,0 +1,23 @@
+// For the AVX-512 variants of quantize, and for nothing else: every function has internal linkage.
+#pragma once
+
+#include "kernels/avx2/quantize.h"
+#include "kernels/avx512/elements.h"
+
+namespace qcts::avx512 {
+namespace {
+
+// kernels/avx2/quantize.h, of 16-bit floats 32 at a time; the last 32 may have been taken before.
+[[maybe_unused]] uint32_t largest_magnitude_bits(uint32_t dtype, const char* row, int64_t count) {
+  if (dtype == QCTS_F32 || count < 32) return avx2::largest_magnitude_bits(dtype, row, count);
+  const __m512i mask = _mm512_set1_epi16(INT16_MAX);
+  const auto magnitudes = [&](int64_t i) { return _mm512_and_si512(_mm512_loadu_si512(row + 2 * i), mask); };
+  __m512i most = magnitudes(count - 32);
+  for (int64_t i = 0; i + 32 < count; i += 32) most = _mm512_max_epu16(most, magnitudes(i));
+  alignas(64) char lanes[64];
+  _mm512_store_si512(lanes, most);
+  return avx2::largest_magnitude_bits(dtype, lanes, 32);
+}
+
+}  // namespace
+}  // namespace qcts::avx512
