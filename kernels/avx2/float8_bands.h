@@ -61,14 +61,14 @@ template <SmallFloat kFormat>
   return _mm256_permute4x64_epi64(_mm256_or_si256(bytes, signs), 0xD8);
 }
 
-// What comes next_bytes later is fetched meanwhile, for the first pass over it.
+// What comes next_bytes later is fetched meanwhile, for the first pass over it, and what comes behind that.
 template <SmallFloat kFormat>
 void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, float plain_scale,
                        bool past_caches, uint8_t* codes) {
   const __m256 factor = _mm256_set1_ps(kShortUnit<kFormat> / plain_scale);
   int64_t k = 0;
   for (; k + 32 <= count; k += 32) {
-    _mm_prefetch(from + next_bytes + 2 * k, _MM_HINT_T0);
+    fetch_rows<64>(from + 2 * k, next_bytes);
     store32(codes + k, bf16_32_codes<kFormat>(from + 2 * k, factor), past_caches);
   }
   if (k == count) return;

@@ -28,17 +28,16 @@ struct WideInt8Codes : avx2::Int8Codes {
   static uint32_t largest_bits(uint32_t dtype, const char* row, int64_t count) {
     return largest_magnitude_bits(dtype, row, count);
   }
-  static int64_t quantize(uint32_t dtype, const char* row, const char* next, int64_t k_count,
+  static int64_t quantize(uint32_t dtype, const char* row, int64_t row_bytes, int64_t k_count,
                           float reciprocal, bool past_caches, int8_t* codes) {
     if (dtype != QCTS_BF16)
-      return avx2::Int8Codes::quantize(dtype, row, next, k_count, reciprocal, past_caches, codes);
+      return avx2::Int8Codes::quantize(dtype, row, row_bytes, k_count, reciprocal, past_caches, codes);
     const __m512 by = _mm512_set1_ps(reciprocal);
     const bool streams = past_caches && is_line(codes);
     int64_t k = 0;
     for (; k + 64 <= k_count; k += 64) {
       const char* at = row + 2 * k;
-      _mm_prefetch(next + 2 * k, _MM_HINT_T0);
-      _mm_prefetch(next + 2 * k + 64, _MM_HINT_T0);
+      avx2::fetch_rows<128>(at, row_bytes);
       const __m512i bytes = _mm512_packs_epi16(code_words(at, by), code_words(at + 64, by));
       store64(codes + k, _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), bytes), streams);
     }
