@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "kernels/machine/thread_pool.h"
+#include "suites/latency/stats.h"
 
 namespace qcts {
 namespace {
 
-constexpr size_t kProbeTrials = 5;  // of each way to move lines, before the fastest is kept
+constexpr size_t kProbeTrials = 7;  // of each way to move lines, before the fastest is kept
 
 uint64_t lines_of(uint64_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes; }
 
@@ -28,19 +29,21 @@ StreamProbe::StreamProbe(const StreamRequest& request)
   if (writes_rotate_) keep_fastest(copy_loops(), copy_loop_);
 }
 
+// They take turns, each call with the next copy: on copies of the loop before it, one would find in a cache
+// what that one has just read.
 template <class Loop>
 void StreamProbe::keep_fastest(std::span<const Loop> loops, const Loop*& used) {
-  const Loop* fastest = nullptr;
-  double least_us = 0;
-  for (const Loop& loop : loops) {
-    used = &loop;
-    std::vector<double> us;
-    for (size_t i = 0; i < kProbeTrials; ++i) us.push_back(time_us(i % copies_, 1, true));
-    std::nth_element(us.begin(), us.begin() + kProbeTrials / 2, us.end());
-    if (fastest && us[kProbeTrials / 2] >= least_us) continue;
-    fastest = &loop, least_us = us[kProbeTrials / 2];
-  }
-  used = fastest;
+  std::vector<std::vector<double>> us(loops.size());
+  size_t copy = 0;
+  for (size_t trial = 0; trial < kProbeTrials; ++trial)
+    for (size_t i = 0; i < loops.size(); ++i) {
+      used = &loops[i];
+      us[i].push_back(time_us(copy++ % copies_, 1, true));
+    }
+  size_t fastest = 0;
+  for (size_t i = 0; i < loops.size(); ++i)
+    if (median(us[i]) < median(us[fastest])) fastest = i;
+  used = &loops[fastest];
 }
 
 void StreamProbe::call(size_t copy) {
