@@ -30,7 +30,7 @@ LatencyTargets targets_of(const TargetWords& words) {
 }
 
 Outcome propose(const TargetWords& words) {
-  const LatencyTargets targets = targets_of(words);
+  LatencyTargets targets = targets_of(words);
   if (targets.targets.empty())
     throw RunError(Outcome::nothing_proved, words.report + " holds no latency verdict of provider " +
                                                 words.provider + " with an interval that can be trusted");
@@ -38,6 +38,11 @@ Outcome propose(const TargetWords& words) {
   if (words.out.empty()) {
     std::cout << text;
     return Outcome::conformant;
+  }
+  try {
+    targets = replaced_targets(load_latency_targets(words.out, targets.machine_class), targets);
+  } catch (const std::exception& error) {
+    throw RunError(Outcome::usage, error.what());
   }
   const std::filesystem::path file = std::filesystem::path(words.out) / (targets.machine_class + ".json");
   write_file_atomically(file, std::as_bytes(std::span(text)));
@@ -55,7 +60,8 @@ void add_targets(CLI::App& app, int& exit_code) {
       "propose",
       "targets that a report's latency verdicts hold with room to spare, as suites/targets has them");
   verb->add_option("--report", words->report, "a report.json with latency")->capture_default_str();
-  verb->add_option("--provider", words->provider, "whose verdicts: a target names a variant, and no provider")
+  verb->add_option("--provider", words->provider,
+                   "whose verdicts: targets of another provider stay in the file")
       ->capture_default_str();
   verb->add_option("--margin", words->margin_percent, "percent that a later run may be worse")
       ->check(CLI::Range(0.0, 90.0))

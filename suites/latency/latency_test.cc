@@ -65,7 +65,7 @@ class LatencyVerdict : public testing::Test {
     const std::string name = machine_class(machine());
     std::ofstream(scratch_.path() / (name + ".json"))
         << R"({"schema": 1, "machine_class": ")" << name
-        << R"(", "targets": [{"op": "linear", "scheme": "int8_row", "variant": "scalar", "measure": "share_of_probe", "at_least": )"
+        << R"(", "targets": [{"provider": "test", "op": "linear", "scheme": "int8_row", "variant": "scalar", "measure": "share_of_probe", "at_least": )"
         << share << R"(, "reason": "a test"}]})";
   }
 

@@ -24,7 +24,9 @@ LatencyTarget read_target(const Json& json, const std::string& where) {
   LatencyTarget target;
   try {
     for (const auto& [key, value] : json.items()) {
-      if (key == "op")
+      if (key == "provider")
+        target.provider = value;
+      else if (key == "op")
         target.op = value;
       else if (key == "scheme")
         target.scheme = value;
@@ -96,7 +98,8 @@ LatencyTargets load_latency_targets(const std::filesystem::path& folder, const s
 
 bool applies(const LatencyTarget& target, const Case& c, std::string_view variant) {
   const int64_t m = c.op == "linear" ? c.synthetic->m : 0;
-  return target.op == c.op && (target.scheme == c.scheme->name() || target.scheme == c.scheme->family()) &&
+  return target.provider == c.provider() && target.op == c.op &&
+         (target.scheme == c.scheme->name() || target.scheme == c.scheme->family()) &&
          target.activation == c.activation && target.warm == c.warm && target.variant == variant &&
          m >= target.m_least && (target.m_most == 0 || m <= target.m_most);
 }

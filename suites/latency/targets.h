@@ -20,7 +20,8 @@ namespace qcts {
 std::string machine_class(const Machine& machine);
 
 struct LatencyTarget {
-  std::string op, scheme, variant;         // scheme: name or family
+  std::string provider = "builtin";  // a variant is one provider's own: another's "avx2" is another kernel
+  std::string op, scheme, variant;   // scheme: name or family
   std::string activation = "weight_only";  // linear and quantize_activation
   bool warm = false;                       // "weights": "warm"; otherwise of cold ones
   int64_t m_least = 0, m_most = 0;         // of linear: m_least <= m <= m_most; 0: no limit
@@ -38,6 +39,7 @@ struct LatencyTargets {
 // Throws std::runtime_error naming file and field.
 LatencyTargets load_latency_targets(const std::filesystem::path& folder, const std::string& machine_class);
 
+// To a case of that provider.
 bool applies(const LatencyTarget& target, const Case& latency_case, std::string_view variant);
 
 // A file of targets, as load_latency_targets reads it.
@@ -50,5 +52,9 @@ nlohmann::ordered_json targets_json(const LatencyTargets& targets);
 // the report lacks.
 LatencyTargets propose_targets(const nlohmann::ordered_json& report, const std::string& provider,
                                double margin);
+
+// `proposed`, all of one provider, in the place of that provider's targets among `listed`, which are of the
+// same machine class.
+LatencyTargets replaced_targets(const LatencyTargets& listed, const LatencyTargets& proposed);
 
 }  // namespace qcts

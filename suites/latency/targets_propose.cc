@@ -55,8 +55,10 @@ double two_digits_down(double value) {
   return std::stod(text);
 }
 
-LatencyTarget target_of(const TargetKey& key, const Lowest& lowest, double margin, const std::string& run) {
+LatencyTarget target_of(const std::string& provider, const TargetKey& key, const Lowest& lowest,
+                        double margin, const std::string& run) {
   LatencyTarget target;
+  target.provider = provider;
   target.op = key.op;
   target.scheme = key.scheme;
   target.variant = key.variant;
@@ -103,17 +105,26 @@ LatencyTargets propose_targets(const Json& report, const std::string& provider, 
     targets.listed = true;
     for (const auto& [key, lowest] : found)
       if (lowest.cases > 0 && lowest.low > 0)
-        targets.targets.push_back(target_of(key, lowest, margin, report.at("run").at("started")));
+        targets.targets.push_back(target_of(provider, key, lowest, margin, report.at("run").at("started")));
     return targets;
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(std::string("no report.json: ") + error.what());
   }
 }
 
+LatencyTargets replaced_targets(const LatencyTargets& listed, const LatencyTargets& proposed) {
+  LatencyTargets all = proposed;
+  for (const LatencyTarget& target : listed.targets)
+    if (target.provider != proposed.targets.front().provider) all.targets.push_back(target);
+  return all;
+}
+
 Json targets_json(const LatencyTargets& targets) {
   Json list = Json::array();
   for (const LatencyTarget& target : targets.targets) {
-    Json entry = {{"op", target.op}, {"scheme", target.scheme}, {"variant", target.variant}};
+    Json entry = Json::object();
+    if (target.provider != LatencyTarget().provider) entry["provider"] = target.provider;
+    entry.update({{"op", target.op}, {"scheme", target.scheme}, {"variant", target.variant}});
     if (target.activation != kWeightOnly) entry["activation"] = target.activation;
     if (target.warm) entry["weights"] = "warm";
     if (target.m_least != 0) entry["m_least"] = target.m_least;

@@ -1,6 +1,7 @@
 // What a target says and proposes, and which cases it is for.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "kernels/machine/machine.h"
@@ -58,6 +59,14 @@ TEST(Targets, WhatIsProposedIsWhatIsReadBack) {
       EXPECT_TRUE(target.warm);
     }
   }
+  const LatencyTargets of_peer = propose_targets(report, "peer", 0.1);
+  ASSERT_EQ(of_peer.targets.size(), 1u);
+  const LatencyTargets both = replaced_targets(proposed, of_peer);
+  std::ofstream(scratch.path() / (both.machine_class + ".json")) << targets_json(both);
+  const LatencyTargets again = load_latency_targets(scratch.path(), both.machine_class);
+  ASSERT_EQ(again.targets.size(), 4u);
+  EXPECT_EQ(std::ranges::count(again.targets, "peer", &LatencyTarget::provider), 1);
+  EXPECT_EQ(targets_json(replaced_targets(again, proposed)).at("targets").size(), 4u);
   EXPECT_THROW(propose_targets(nlohmann::ordered_json::object(), "builtin", 0.1), std::runtime_error);
 }
 
@@ -66,6 +75,8 @@ TEST(Targets, ApplyToWhatTheyName) {
   c.op = "linear";
   c.scheme = find_scheme("int8_row");
   c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, 16, 1};
+  const Implementation builtin{"builtin", nullptr};
+  c.implementation = &builtin;
   const auto target = [](const char* json) {
     const ScratchFolder scratch;
     std::ofstream(scratch.path() / "x.json")
@@ -81,6 +92,11 @@ TEST(Targets, ApplyToWhatTheyName) {
   EXPECT_FALSE(applies(target((begin + R"(, "m_most": 15})").c_str()), c, "avx2"));
   EXPECT_FALSE(applies(target((begin + R"(, "weights": "warm"})").c_str()), c, "avx2"));
   EXPECT_FALSE(applies(target((begin + R"(, "activation": "dyn_row_sym"})").c_str()), c, "avx2"));
+  EXPECT_FALSE(applies(target((begin + R"(, "provider": "vendor"})").c_str()), c, "avx2"));
+  const Implementation vendor{"vendor", nullptr};
+  c.implementation = &vendor;
+  EXPECT_FALSE(applies(target((begin + "}").c_str()), c, "avx2")) << "a port was held to another's pace";
+  EXPECT_TRUE(applies(target((begin + R"(, "provider": "vendor"})").c_str()), c, "avx2"));
   EXPECT_THROW(target((begin + R"(, "weights": "hot"})").c_str()), std::runtime_error);
   EXPECT_THROW(target((begin + R"(, "m_mots": 1})").c_str()), std::runtime_error);
 }
