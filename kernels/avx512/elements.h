@@ -32,6 +32,11 @@ constexpr int kLanes = 16;
       _mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, nan, _mm512_set1_epi32(0x7FC00000)), 16));
 }
 
+// To bfloat16 in the upper half, as kernels/avx2/elements.h says and when.
+[[gnu::always_inline]] inline __m512 bf16_rounded(__m512 v) {
+  return _mm512_fmsub_ps(v, _mm512_set1_ps(65536), _mm512_mul_ps(v, _mm512_set1_ps(65535)));
+}
+
 // Sixteen floats, rounded once to dtype.
 [[maybe_unused]] void store16(uint32_t dtype, void* to, __m512 value) {
   if (dtype == QCTS_F32) {

@@ -10,11 +10,6 @@
 namespace qcts::avx512 {
 namespace {
 
-// kernels/avx2/elements.h: bf16_rounded.
-[[gnu::always_inline]] inline __m512 bf16_rounded(__m512 v) {
-  return _mm512_fmsub_ps(v, _mm512_set1_ps(65536), _mm512_mul_ps(v, _mm512_set1_ps(65535)));
-}
-
 // Of 32 codes the words 2 * code + 1. The permutation reads five bits of a word, so what else is in it, of
 // the same byte's other code, may stay. kHighFirst: the even code is in the high nibble.
 template <bool kHighFirst>

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "kernels/avx2/scaled.h"
-#include "kernels/avx512/nibbles.h"
+#include "kernels/avx512/elements.h"
+#include "kernels/avx512/stores.h"
 
 namespace qcts::avx512 {
 namespace {
