@@ -1,5 +1,5 @@
 // Rows of int4 groups in bfloat16 for the AVX-512 variants of dequantize, and for nothing else: every
-// function has internal linkage. Of groups of 128 codes one costs 28 operations, of which 8 make its table,
+// function has internal linkage. Of groups of 128 codes one costs 25 operations, of which 5 make its table,
 // for 58 with vectors of half the width. The rest is kernels/avx2/int4_dequantize.h.
 #pragma once
 

@@ -65,16 +65,15 @@ const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operation
   return best;
 }
 
-Roof::Roof(const RoofRequest& request)
-    : stream_(request.stream),
-      operations_(request.operations) {
+Roof::Roof(const RoofRequest& request) : stream_(request.stream), operations_(request.operations) {
   if (request.operations <= 0) return;
   double each = 1;
   const PeakLoop* loop = bounding_loop(request, each);
   if (!loop) return;
   const double wanted = request.operations * each;
   peak_ = std::make_unique<PeakProbe>(
-      *loop, static_cast<uint64_t>(std::min(wanted, kPeakOperations * request.stream.threads)), request.stream.threads);
+      *loop, static_cast<uint64_t>(std::min(wanted, kPeakOperations * request.stream.threads)),
+      request.stream.threads);
   peak_scale_ = wanted / static_cast<double>(peak_->operations());
 }
 
