@@ -53,8 +53,8 @@ nlohmann::ordered_json targets_json(const LatencyTargets& targets);
 LatencyTargets propose_targets(const nlohmann::ordered_json& report, const std::string& provider,
                                double margin);
 
-// `proposed`, all of one provider, in the place of that provider's targets among `listed`, which are of the
-// same machine class.
+// `proposed`, not empty and all of one provider, in the place of that provider's targets among `listed`,
+// which are of the same machine class.
 LatencyTargets replaced_targets(const LatencyTargets& listed, const LatencyTargets& proposed);
 
 }  // namespace qcts
