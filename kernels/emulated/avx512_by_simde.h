@@ -137,6 +137,10 @@ template <class Pairs>
   return emulated_bits_epi16(_mm256_cmpeq_epi16(_mm256_and_si256(low_half(a), low_half(b)), none),
                              _mm256_cmpeq_epi16(_mm256_and_si256(high_half(a), high_half(b)), none));
 }
+[[maybe_unused]] inline uint32_t emulated_cmpeq_epi16(__m512i a, __m512i b) {
+  return emulated_bits_epi16(_mm256_cmpeq_epi16(low_half(a), low_half(b)),
+                             _mm256_cmpeq_epi16(high_half(a), high_half(b)));
+}
 [[maybe_unused]] inline uint32_t emulated_cmplt_epi16(__m512i a, __m512i b) {
   return emulated_bits_epi16(_mm256_cmpgt_epi16(low_half(b), low_half(a)),
                              _mm256_cmpgt_epi16(high_half(b), high_half(a)));
@@ -190,6 +194,8 @@ template <class Pairs>
 #define _mm512_dpbf16_ps(sum, a, b) emulated_dpbf16(sum, a, b)
 #define _mm512_cvtepi8_epi16(a) emulated_cvtepi8_epi16(a)
 #define _mm512_testn_epi16_mask(a, b) emulated_testn_epi16(a, b)
+#undef _mm512_mask_cmpeq_epi16_mask
+#define _mm512_mask_cmpeq_epi16_mask(mask, a, b) ((mask)&emulated_cmpeq_epi16(a, b))
 #undef _mm512_cmplt_epi16_mask
 #define _mm512_cmplt_epi16_mask(a, b) emulated_cmplt_epi16(a, b)
 #undef _mm512_mask_sub_epi16
