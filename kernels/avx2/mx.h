@@ -4,6 +4,7 @@
 // instructions an element of bfloat16 are the bound, at 0.6 of a plain copy.
 #pragma once
 
+#include "kernels/avx2/stores.h"
 #include "kernels/avx2/two_exponent_bits.h"
 
 namespace qcts::avx2 {
@@ -79,8 +80,15 @@ template <SmallFloat kFormat>
   return {byte, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(_mm256_set1_epi32(254), raised), 23))};
 }
 
-// Of blocks [g, g + 8). Odd ones hold a NaN or an infinity, or are so large that the factor less its exponent
-// for short_codes would be 0.
+// The bounds of factors by which codes are found in any of the ways below: no subnormal times what short
+// codes' exponents are moved by; for e2m1 of bfloat16 an eighth of the scale that is a normal number.
+template <SmallFloat kFormat, uint32_t kDtype>
+constexpr float kLeastFactor = kShort<kFormat, kDtype> ? 0x1p-126f : 0x1p-149f;
+template <SmallFloat kFormat, uint32_t kDtype>
+constexpr float kMostFactor = kFormat == SmallFloat::e2m1 && kDtype == QCTS_BF16 ? 0x1p123f : 0x1p127f;
+
+// Of blocks [g, g + 8). Odd ones hold a NaN or an infinity, or have a factor that is out of bounds, which a
+// block of zeros may have.
 template <SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline void choose_mx(MxMode mode, __m256 largest, int64_t g, MxScales* scales,
                                              uint8_t* bytes) {
@@ -88,7 +96,12 @@ template <SmallFloat kFormat, uint32_t kDtype>
   const MxEight eight = mx_scales<kFormat>(mode, largest);
   const __m256 factor = kMoved ? _mm256_mul_ps(eight.factor, _mm256_set1_ps(kUnit<kFormat>)) : eight.factor;
   const __m256 finite = _mm256_cmp_ps(largest, _mm256_set1_ps(__builtin_inff()), _CMP_LT_OQ);
-  const __m256 ordinary = _mm256_and_ps(finite, _mm256_cmp_ps(factor, _mm256_setzero_ps(), _CMP_GT_OQ));
+  const __m256 near =
+      _mm256_or_ps(_mm256_cmp_ps(factor, _mm256_set1_ps(kMostFactor<kFormat, kDtype>), _CMP_LE_OQ),
+                   _mm256_cmp_ps(largest, _mm256_setzero_ps(), _CMP_EQ_OQ));
+  const __m256 ordinary =
+      _mm256_and_ps(_mm256_and_ps(finite, near),
+                    _mm256_cmp_ps(factor, _mm256_set1_ps(kLeastFactor<kFormat, kDtype>), _CMP_GE_OQ));
   _mm256_store_ps(scales->largest + g, largest);
   _mm256_store_ps(scales->factor + g, factor);
   scales->odd[g / kLanes] = static_cast<uint8_t>(_mm256_movemask_ps(ordinary) ^ 0xFF);
@@ -130,7 +143,7 @@ template <SmallFloat kFormat, uint32_t kDtype>
 // `count` blocks of ordinary scales, an even number.
 template <SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline void mx_codes(const char* from, int64_t next_bytes, int64_t count,
-                                            const float* factors, uint8_t* codes) {
+                                            const float* factors, bool past_caches, uint8_t* codes) {
   constexpr int64_t kBlockBytes = kMxBlock * (kDtype == QCTS_F32 ? 4 : 2);
   for (int64_t g = 0; g < count; g += 2) {
     for (int64_t line = 0; line < 2 * kBlockBytes; line += 64)
@@ -141,31 +154,41 @@ template <SmallFloat kFormat, uint32_t kDtype>
       const auto words = [&](int i) {
         return code_words<kFormat, kDtype>(at + i * kBlockBytes / 2, by[i / 2]);
       };
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + g * kMxBlock / 2),
-                          e2m1_pairs({words(0), words(1), words(2), words(3)}));
+      store32(codes + g * kMxBlock / 2, e2m1_pairs({words(0), words(1), words(2), words(3)}), past_caches);
     } else {
       for (int i = 0; i < 2; ++i) {
         const char* block = at + i * kBlockBytes;
-        auto* to = reinterpret_cast<__m256i*>(codes + (g + i) * kMxBlock);
+        uint8_t* to = codes + (g + i) * kMxBlock;
         if constexpr (kFormat == SmallFloat::e2m3)
-          _mm256_storeu_si256(
-              to, _mm256_permute4x64_epi64(
+          store32(to,
+                  _mm256_permute4x64_epi64(
                       code_bytes<kFormat>(code_words<kFormat, kDtype>(block, by[i]),
                                           code_words<kFormat, kDtype>(block + kBlockBytes / 2, by[i])),
-                      0xD8));
+                      0xD8),
+                  past_caches);
         else if constexpr (kShort<kFormat, kDtype>)
-          _mm256_storeu_si256(to, short_codes<kFormat, kDtype>(block, by[i]));
+          store32(to, short_codes<kFormat, kDtype>(block, by[i]), past_caches);
         else
-          _mm256_storeu_si256(to, small_codes<kFormat>(scaled_by(load_block(kDtype, block), by[i], by[i])));
+          store32(to, small_codes<kFormat>(scaled_by(load_block(kDtype, block), by[i], by[i])), past_caches);
       }
     }
   }
 }
 
+// What wider vectors do in another way.
+struct MxCodes {
+  template <SmallFloat kFormat, uint32_t kDtype>
+  [[gnu::always_inline]] static void codes(const char* from, int64_t next_bytes, int64_t count,
+                                           const float* factors, bool past_caches, uint8_t* to) {
+    mx_codes<kFormat, kDtype>(from, next_bytes, count, factors, past_caches, to);
+  }
+};
+
 // `count` blocks, a multiple of eight; what comes next_bytes later is fetched meanwhile.
-template <SmallFloat kFormat, uint32_t kDtype>
+template <class Codes, SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline void quantize_mx_blocks(MxMode mode, const char* from, int64_t next_bytes,
-                                                      int64_t count, uint8_t* codes, uint8_t* bytes) {
+                                                      int64_t count, bool past_caches, uint8_t* codes,
+                                                      uint8_t* bytes) {
   constexpr int64_t kBlockBytes = kMxBlock * (kDtype == QCTS_F32 ? 4 : 2);
   constexpr int64_t kBlockCodes = kFormat == SmallFloat::e2m1 ? kMxBlock / 2 : kMxBlock;
   MxScales scales;
@@ -176,7 +199,7 @@ template <SmallFloat kFormat, uint32_t kDtype>
       tops[g] = largest_bits<kDtype, kBlockBytes>(from + (first + g) * kBlockBytes);
     choose_mx<kFormat, kDtype>(mode, reduce_eight<kDtype>(tops, unsigned_max<kDtype>), first, &scales, bytes);
   }
-  mx_codes<kFormat, kDtype>(from, next_bytes, count, scales.factor, codes);
+  Codes::template codes<kFormat, kDtype>(from, next_bytes, count, scales.factor, past_caches, codes);
   for (int64_t first = 0; first < count; first += kLanes)
     for (uint32_t odd = scales.odd[first / kLanes]; odd != 0; odd &= odd - 1) {
       const int64_t g = first + __builtin_ctz(odd);
@@ -187,58 +210,60 @@ template <SmallFloat kFormat, uint32_t kDtype>
     }
 }
 
-template <SmallFloat kFormat, uint32_t kDtype>
-void quantize_mx_row(MxMode mode, const char* row, int64_t next_bytes, int64_t blocks, uint8_t* codes,
-                     uint8_t* scales) {
+template <class Codes, SmallFloat kFormat, uint32_t kDtype>
+void quantize_mx_row(MxMode mode, const char* row, int64_t next_bytes, int64_t blocks, bool past_caches,
+                     uint8_t* codes, uint8_t* scales) {
   constexpr int64_t kBlockBytes = kMxBlock * (kDtype == QCTS_F32 ? 4 : 2);
   constexpr int64_t kBlockCodes = kFormat == SmallFloat::e2m1 ? kMxBlock / 2 : kMxBlock;
   const int64_t whole_blocks = blocks / kLanes * kLanes;
   int64_t g = 0;
   for (int64_t count; g < whole_blocks; g += count) {
     count = whole_blocks - g < kMxBlocks ? whole_blocks - g : kMxBlocks;
-    quantize_mx_blocks<kFormat, kDtype>(mode, row + g * kBlockBytes, next_bytes, count,
-                                        codes + g * kBlockCodes, scales + g);
+    quantize_mx_blocks<Codes, kFormat, kDtype>(mode, row + g * kBlockBytes, next_bytes, count, past_caches,
+                                               codes + g * kBlockCodes, scales + g);
   }
   if (g == blocks) return;
   char some[kLanes * kBlockBytes] = {};
   uint8_t some_codes[kLanes * kBlockCodes], some_scales[kLanes];
   const auto count = static_cast<size_t>(blocks - g);
   std::memcpy(some, row + g * kBlockBytes, count * kBlockBytes);
-  quantize_mx_blocks<kFormat, kDtype>(mode, some, 0, kLanes, some_codes, some_scales);
+  quantize_mx_blocks<Codes, kFormat, kDtype>(mode, some, 0, kLanes, false, some_codes, some_scales);
   std::memcpy(codes + g * kBlockCodes, some_codes, count * kBlockCodes);
   std::memcpy(scales + g, some_scales, count);
 }
 
-using MxRow = void (*)(MxMode mode, const char* row, int64_t next_bytes, int64_t blocks, uint8_t* codes,
-                       uint8_t* scales);
+using MxRow = void (*)(MxMode mode, const char* row, int64_t next_bytes, int64_t blocks, bool past_caches,
+                       uint8_t* codes, uint8_t* scales);
 
-template <uint32_t kDtype>
+template <class Codes, uint32_t kDtype>
 MxRow mx_row_of(SmallFloat format) {
   switch (format) {
     case SmallFloat::e4m3:
-      return quantize_mx_row<SmallFloat::e4m3, kDtype>;
+      return quantize_mx_row<Codes, SmallFloat::e4m3, kDtype>;
     case SmallFloat::e5m2:
-      return quantize_mx_row<SmallFloat::e5m2, kDtype>;
+      return quantize_mx_row<Codes, SmallFloat::e5m2, kDtype>;
     case SmallFloat::e2m3:
-      return quantize_mx_row<SmallFloat::e2m3, kDtype>;
+      return quantize_mx_row<Codes, SmallFloat::e2m3, kDtype>;
     case SmallFloat::e3m2:
-      return quantize_mx_row<SmallFloat::e3m2, kDtype>;
+      return quantize_mx_row<Codes, SmallFloat::e3m2, kDtype>;
     default:
-      return quantize_mx_row<SmallFloat::e2m1, kDtype>;
+      return quantize_mx_row<Codes, SmallFloat::e2m1, kDtype>;
   }
 }
 
-[[maybe_unused]] void quantize_mx_rows(const qcts_problem& p, int64_t first, int64_t last) {
+template <class Codes>
+void quantize_mx_rows(const qcts_problem& p, int64_t first, int64_t last) {
   auto* codes = static_cast<uint8_t*>(out_plane(p, "qdata"));
   auto* scales = static_cast<uint8_t*>(out_plane(p, "scale"));
   const MxRecipe recipe = mx_recipe(p);
   const FloatRows from = float_rows(p);
-  const MxRow row_of = from.dtype == QCTS_F32   ? mx_row_of<QCTS_F32>(recipe.element)
-                       : from.dtype == QCTS_F16 ? mx_row_of<QCTS_F16>(recipe.element)
-                                                : mx_row_of<QCTS_BF16>(recipe.element);
+  const MxRow row_of = from.dtype == QCTS_F32   ? mx_row_of<Codes, QCTS_F32>(recipe.element)
+                       : from.dtype == QCTS_F16 ? mx_row_of<Codes, QCTS_F16>(recipe.element)
+                                                : mx_row_of<Codes, QCTS_BF16>(recipe.element);
   const int64_t per_byte = recipe.element == SmallFloat::e2m1 ? 2 : 1, blocks = p.k / kMxBlock;
+  const bool past_caches = is_past_caches(codes, from.rows * p.k / per_byte, p.k / per_byte);
   for (int64_t row = first; row < last; ++row)
-    row_of(recipe.mode, from.row(row), from.ld_bytes, blocks, codes + row * p.k / per_byte,
+    row_of(recipe.mode, from.row(row), from.ld_bytes, blocks, past_caches, codes + row * p.k / per_byte,
            scales + row * blocks);
 }
 

@@ -46,11 +46,11 @@ template <SmallFloat kFormat>
 }
 
 template <SmallFloat kFormat>
-[[gnu::always_inline]] inline __m512i bf16_64_codes(const char* at, __m512 factor) {
+[[gnu::always_inline]] inline __m512i bf16_64_codes(const char* at, __m512 factor_a, __m512 factor_b) {
   const auto most = static_cast<char>(kFormat == SmallFloat::e4m3 ? 0x7E : 0x7B);
   const __m512i a = _mm512_loadu_si512(at), b = _mm512_loadu_si512(at + 64);
   const __m512i bytes =
-      _mm512_min_epu8(_mm512_packus_epi16(bf16_words<kFormat>(a, factor), bf16_words<kFormat>(b, factor)),
+      _mm512_min_epu8(_mm512_packus_epi16(bf16_words<kFormat>(a, factor_a), bf16_words<kFormat>(b, factor_b)),
                       _mm512_set1_epi8(most));
   const __m512i codes =
       _mm512_ternarylogic_epi32(bytes, _mm512_packs_epi16(a, b), _mm512_set1_epi8(static_cast<char>(0x80)),
@@ -71,7 +71,7 @@ struct WideFloat8Parts : avx2::Float8Parts {
     int64_t k = 0;
     for (; k + 64 <= count; k += 64) {
       avx2::fetch_rows<128>(from + 2 * k, next_bytes);
-      store64(codes + k, bf16_64_codes<kFormat>(from + 2 * k, factor), streams);
+      store64(codes + k, bf16_64_codes<kFormat>(from + 2 * k, factor, factor), streams);
     }
     if (k < count)
       avx2::Float8Parts::short_codes<kFormat>(from + 2 * k, next_bytes, count - k, plain_scale, false,
