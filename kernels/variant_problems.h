@@ -205,4 +205,44 @@ struct Problem {
   }
 };
 
+// All planes, one behind the other, of a weight of shape.n rows that `kernel`, one of quantize, makes.
+inline std::vector<uint8_t> quantized(const qcts_kernel& kernel, const std::string& member, uint32_t dtype,
+                                      const Shape& shape, const void* weight) {
+  qcts_problem p = {};
+  p.struct_size = sizeof p;
+  p.op = QCTS_OP_QUANTIZE;
+  p.threads = 1;
+  p.scheme = kernel.scheme;
+  p.scheme_name = member.c_str();
+  p.layout = "plain";
+  p.activation = "weight_only";
+  p.n = shape.n;
+  p.k = shape.k;
+  p.group = group_of(family_of(kernel), member, shape);
+  p.w_dtype = p.x_dtype = dtype;
+  p.x = weight;
+  p.ldx_bytes = p.k * dtype_bytes(dtype);
+  PlaneLaw laws[kMostPlanes];
+  qcts_plane planes[kMostPlanes] = {};
+  p.n_out_planes = plane_laws(p, kernel.scheme, "plain", laws);
+  p.out_planes = planes;
+  std::vector<size_t> ends;
+  for (uint32_t i = 0; i < p.n_out_planes; ++i) {
+    planes[i].struct_size = sizeof planes[i];
+    planes[i].name = laws[i].name;
+    planes[i].dtype = laws[i].dtype;
+    planes[i].ndim = laws[i].ndim;
+    int64_t stride = dtype_bytes(laws[i].dtype);
+    for (uint32_t d = laws[i].ndim; d-- > 0; stride *= laws[i].shape[d])
+      planes[i].shape[d] = laws[i].shape[d], planes[i].stride_bytes[d] = stride;
+    ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<size_t>(stride));
+  }
+  std::vector<uint8_t> bytes(ends.back(), 0xEE);
+  for (uint32_t i = 0; i < p.n_out_planes; ++i) planes[i].data = bytes.data() + (i == 0 ? 0 : ends[i - 1]);
+  char why[256];
+  EXPECT_EQ(kernel.supports(&p, why, sizeof why), QCTS_OK) << why;
+  EXPECT_EQ(kernel.run(&p), QCTS_OK);
+  return bytes;
+}
+
 }  // namespace qcts::variants
