@@ -50,5 +50,11 @@ bool quantize_sparse24_rows(const Sparse24Task& task, int64_t first, int64_t las
   return true;
 }
 
+template <const qcts_kernel& kKernel, class Parts>
+qcts_status quantize_sparse24_problem(const qcts_problem* p) {
+  if (check_run(kKernel, p) != QCTS_OK) return QCTS_INVALID;
+  return quantize_sparse24(*p, quantize_sparse24_rows<Parts>);
+}
+
 }  // namespace
 }  // namespace qcts::avx2

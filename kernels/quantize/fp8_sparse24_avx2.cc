@@ -1,16 +1,8 @@
 // kernels/avx2/sparse24_quantize.h.
 #include "kernels/avx2/sparse24_quantize.h"
 
-namespace {
-
-qcts_status run(const qcts_problem* p) {
-  if (qcts::check_run(qcts_kernel_quantize_fp8_sparse24_avx2, p) != QCTS_OK) return QCTS_INVALID;
-  return qcts::quantize_sparse24(*p, qcts::avx2::quantize_sparse24_rows<qcts::avx2::Float8Parts>);
-}
-
-}  // namespace
-
-const qcts_kernel qcts_kernel_quantize_fp8_sparse24_avx2 =
-    qcts::exact_entry(QCTS_OP_QUANTIZE, "fp8_sparse24", "avx2",
-                      "as fp8_row, a part of a row at a time, of which two of four codes are gathered",
-                      {qcts::supports_problem<qcts_kernel_quantize_fp8_sparse24_avx2>, run});
+const qcts_kernel qcts_kernel_quantize_fp8_sparse24_avx2 = qcts::exact_entry(
+    QCTS_OP_QUANTIZE, "fp8_sparse24", "avx2",
+    "as fp8_row, a part of a row at a time, of which two of four codes are gathered",
+    {qcts::supports_problem<qcts_kernel_quantize_fp8_sparse24_avx2>,
+     qcts::avx2::quantize_sparse24_problem<qcts_kernel_quantize_fp8_sparse24_avx2, qcts::avx2::Float8Parts>});
