@@ -205,7 +205,8 @@ struct Problem {
   }
 };
 
-// All planes, one behind the other, of a weight of shape.n rows that `kernel`, one of quantize, makes.
+// All planes, one behind the other at multiples of 64 bytes, of a weight of shape.n rows that `kernel`, one
+// of quantize, makes.
 inline std::vector<uint8_t> quantized(const qcts_kernel& kernel, const std::string& member, uint32_t dtype,
                                       const Shape& shape, const void* weight) {
   qcts_problem p = {};
@@ -226,7 +227,8 @@ inline std::vector<uint8_t> quantized(const qcts_kernel& kernel, const std::stri
   qcts_plane planes[kMostPlanes] = {};
   p.n_out_planes = plane_laws(p, kernel.scheme, "plain", laws);
   p.out_planes = planes;
-  std::vector<size_t> ends;
+  std::vector<size_t> begins;
+  size_t end = 0;
   for (uint32_t i = 0; i < p.n_out_planes; ++i) {
     planes[i].struct_size = sizeof planes[i];
     planes[i].name = laws[i].name;
@@ -235,14 +237,23 @@ inline std::vector<uint8_t> quantized(const qcts_kernel& kernel, const std::stri
     int64_t stride = dtype_bytes(laws[i].dtype);
     for (uint32_t d = laws[i].ndim; d-- > 0; stride *= laws[i].shape[d])
       planes[i].shape[d] = laws[i].shape[d], planes[i].stride_bytes[d] = stride;
-    ends.push_back((ends.empty() ? 0 : ends.back()) + static_cast<size_t>(stride));
+    begins.push_back(end);
+    end += static_cast<size_t>(stride + 63) / 64 * 64;
   }
-  std::vector<uint8_t> bytes(ends.back(), 0xEE);
-  for (uint32_t i = 0; i < p.n_out_planes; ++i) planes[i].data = bytes.data() + (i == 0 ? 0 : ends[i - 1]);
+  std::vector<uint8_t> bytes(end + 64, 0xEE), workspace;
+  const auto aligned = [](std::vector<uint8_t>& of) {
+    return of.data() + (64 - reinterpret_cast<uintptr_t>(of.data()) % 64) % 64;
+  };
+  for (uint32_t i = 0; i < p.n_out_planes; ++i) planes[i].data = aligned(bytes) + begins[i];
+  if (kernel.workspace_bytes != nullptr) {
+    workspace.assign(kernel.workspace_bytes(&p) + 64, 0xFF);
+    p.workspace = aligned(workspace);
+    p.workspace_bytes = workspace.size() - 64;
+  }
   char why[256];
   EXPECT_EQ(kernel.supports(&p, why, sizeof why), QCTS_OK) << why;
   EXPECT_EQ(kernel.run(&p), QCTS_OK);
-  return bytes;
+  return {aligned(bytes), aligned(bytes) + end};
 }
 
 }  // namespace qcts::variants

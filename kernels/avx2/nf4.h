@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/avx2/quantize.h"
+#include "kernels/avx2/stores.h"
 #include "kernels/families/nf4_blocks.h"
 
 namespace qcts::avx2 {
@@ -39,6 +40,15 @@ struct Nf4Floats {
 // up, or as the float after it. x and scaler of at most 11 bits each have a quotient that is the tie itself
 // or 2^-23 of it away, so x compares with tie * scaler, which is exact, as the rounded quotient with the
 // bound.
+struct Nf4Tie {
+  float at;
+  bool rounds_up;
+};
+[[maybe_unused]] Nf4Tie nf4_tie(float bound) {
+  const auto bits = __builtin_bit_cast(uint32_t, bound);
+  const bool after = (bits & 1) != 0;
+  return {__builtin_bit_cast(float, !after ? bits : bound < 0 ? bits + 1 : bits - 1), !after};
+}
 struct Nf4Ties {
   Nf4Floats at;
   __m256i odd_step, even_step;  // -1 where the tie itself rounds up
@@ -48,10 +58,9 @@ struct Nf4Ties {
   float ties[15];
   int steps[15];
   for (int i = 0; i < 15; ++i) {
-    const auto bits = __builtin_bit_cast(uint32_t, bounds[i]);
-    const bool after = (bits & 1) != 0;
-    ties[i] = __builtin_bit_cast(float, !after ? bits : bounds[i] < 0 ? bits + 1 : bits - 1);
-    steps[i] = after ? 0 : -1;
+    const Nf4Tie tie = nf4_tie(bounds[i]);
+    ties[i] = tie.at;
+    steps[i] = tie.rounds_up ? -1 : 0;
   }
   return {
       nf4_floats(ties),
@@ -120,14 +129,13 @@ struct Nf4Words {
 
 // Two codes a byte from the low bytes of 64 words, the even one high.
 [[gnu::always_inline]] inline void store_nf4_pairs(__m256i a, __m256i b, __m256i c, __m256i d,
-                                                   uint8_t* pairs) {
+                                                   bool past_caches, uint8_t* pairs) {
   const auto joined = [](__m256i x) {
     return _mm256_and_si256(_mm256_madd_epi16(x, _mm256_set1_epi32(0x00010010)), _mm256_set1_epi32(0xFF));
   };
   const __m256i bytes =
       _mm256_packus_epi16(_mm256_packs_epi32(joined(a), joined(b)), _mm256_packs_epi32(joined(c), joined(d)));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(pairs),
-                      _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+  store32(pairs, _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)), past_caches);
 }
 
 }  // namespace

@@ -145,17 +145,24 @@ template <class Pairs>
   return emulated_bits_epi16(_mm256_cmpgt_epi16(low_half(b), low_half(a)),
                              _mm256_cmpgt_epi16(high_half(b), high_half(a)));
 }
-// a - b in the lanes of the mask, the source in the others.
-[[maybe_unused]] inline __m512i emulated_mask_sub_epi16(__m512i source, uint32_t mask, __m512i a, __m512i b) {
-  const auto half = [](__m256i from, uint32_t bits, __m256i x, __m256i y) {
-    const __m256i lane = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192,
-                                           16384, INT16_MIN);
+[[maybe_unused]] inline uint32_t emulated_cmpgt_epu16(__m512i a, __m512i b) {
+  const auto above = [](__m256i x, __m256i y) {
+    const __m256i none = _mm256_cmpeq_epi16(_mm256_subs_epu16(x, y), _mm256_setzero_si256());
+    return _mm256_xor_si256(none, _mm256_set1_epi16(-1));
+  };
+  return emulated_bits_epi16(above(low_half(a), low_half(b)), above(high_half(a), high_half(b)));
+}
+// a in the lanes of the mask, the source in the others.
+[[maybe_unused]] inline __m512i emulated_mask_epi16(__m512i source, uint32_t mask, __m512i a) {
+  const auto half = [](__m256i from, uint32_t bits, __m256i x) {
+    const __m256i lane =
+        _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, INT16_MIN);
     const __m256i taken =
         _mm256_cmpeq_epi16(_mm256_and_si256(_mm256_set1_epi16(static_cast<int16_t>(bits)), lane), lane);
-    return _mm256_blendv_epi8(from, _mm256_sub_epi16(x, y), taken);
+    return _mm256_blendv_epi8(from, x, taken);
   };
-  return join(half(low_half(source), mask & 0xFFFF, low_half(a), low_half(b)),
-              half(high_half(source), mask >> 16, high_half(a), high_half(b)));
+  return join(half(low_half(source), mask & 0xFFFF, low_half(a)),
+              half(high_half(source), mask >> 16, high_half(a)));
 }
 [[maybe_unused]] inline __mmask16 emulated_testn_epi32(__m512i a, __m512i b) {
   const auto none = [](__m256i both) {
@@ -199,7 +206,16 @@ template <class Pairs>
 #undef _mm512_cmplt_epi16_mask
 #define _mm512_cmplt_epi16_mask(a, b) emulated_cmplt_epi16(a, b)
 #undef _mm512_mask_sub_epi16
-#define _mm512_mask_sub_epi16(source, mask, a, b) emulated_mask_sub_epi16(source, mask, a, b)
+#define _mm512_mask_sub_epi16(source, mask, a, b) emulated_mask_epi16(source, mask, _mm512_sub_epi16(a, b))
+#undef _mm512_mask_add_epi16
+#define _mm512_mask_add_epi16(source, mask, a, b) emulated_mask_epi16(source, mask, _mm512_add_epi16(a, b))
+#undef _mm512_maskz_set1_epi16
+#define _mm512_maskz_set1_epi16(mask, a) \
+  emulated_mask_epi16(_mm512_setzero_si512(), mask, _mm512_set1_epi16(a))
+#undef _mm512_cmpgt_epu16_mask
+#define _mm512_cmpgt_epu16_mask(a, b) emulated_cmpgt_epu16(a, b)
+#undef _mm512_cmpgt_epi16_mask
+#define _mm512_cmpgt_epi16_mask(a, b) emulated_cmplt_epi16(b, a)
 #undef _mm512_testn_epi32_mask
 #define _mm512_testn_epi32_mask(a, b) emulated_testn_epi32(a, b)
 // The one rounding that the kernels ask of it.

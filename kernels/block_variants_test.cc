@@ -1,0 +1,167 @@
+// Fast variants of quantize against the scalar one, where blocks are scaled by their largest magnitude.
+// Scales of mx by rounding a logarithm up, which they have from a table: at every exponent, for largest
+// magnitudes on both sides of where the logarithm stops being rounded to its integer. Codes that they find by
+// counting steps, by lowering ties or by bounds times a scale: of 16-bit elements, in blocks whose largest
+// magnitude lies at every exponent.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernels/variant_problems.h"
+
+namespace qcts {
+namespace {
+
+using namespace variants;
+
+constexpr int kLeastExponent = -149, kMostExponent = 127, kFewer = 3, kMore = 60;
+constexpr int64_t kMxBlock = 32, kRows = kMostExponent - kLeastExponent + 1, kBlocks = kFewer + 1 + kMore;
+
+// A row an exponent, a block a step: a float or more below and above `largest` times that power of two, then
+// quarters of it.
+std::vector<float> weight_around(float largest) {
+  std::vector<float> weight;
+  for (int exponent = kLeastExponent; exponent <= kMostExponent; ++exponent)
+    for (int step = -kFewer; step <= kMore; ++step) {
+      float most = std::ldexp(largest, exponent);
+      for (int i = 0; i < std::abs(step); ++i) most = std::nextafterf(most, step < 0 ? 0.0f : INFINITY);
+      weight.push_back(most);
+      for (int64_t i = 1; i < kMxBlock; ++i) weight.push_back(most * static_cast<float>(i % 9 - 4) / 4);
+    }
+  return weight;
+}
+
+// The same bytes of every fast variant of quantize as of the scalar one.
+void expect_alike(const std::string& family, const std::string& member, uint32_t dtype, const Shape& shape,
+                  const void* weight) {
+  std::vector<uint8_t> want;
+  int compared = 0, refused = 0;
+  for (const bool scalar : {true, false})
+    for (const Implementation& each : registry().implementations()) {
+      const qcts_kernel& kernel = *each.kernel;
+      if (kernel.op != QCTS_OP_QUANTIZE || kernel.scheme != family ||
+          (std::strcmp(kernel.variant, "scalar") == 0) != scalar)
+        continue;
+      if (!each.machine_refusal().empty()) {
+        ++refused;
+        continue;
+      }
+      const std::vector<uint8_t> got = quantized(kernel, member, dtype, shape, weight);
+      if (scalar) {
+        want = got;
+        continue;
+      }
+      ASSERT_EQ(got.size(), want.size());
+      const auto differ = std::mismatch(want.begin(), want.end(), got.begin());
+      EXPECT_EQ(differ.first, want.end()) << each.name() << ", byte " << differ.first - want.begin();
+      ++compared;
+    }
+  ASSERT_GT(compared + refused, 0) << "no faster variant is listed";
+  if (compared == 0) GTEST_SKIP() << "no faster variant runs here";
+}
+
+class MxRceil : public testing::TestWithParam<std::tuple<const char*, float>> {};
+
+TEST_P(MxRceil, AgreesWithScalarAtEveryExponent) {
+  const auto [member, largest] = GetParam();
+  const std::vector<float> weight = weight_around(largest);
+  expect_alike("mx", member, QCTS_F32, {0, kRows, kBlocks * kMxBlock, 0}, weight.data());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, MxRceil,
+                         testing::Values(std::make_tuple("mxfp4_rceil", 6.0f),
+                                         std::make_tuple("mxfp8_e4m3_rceil", 448.0f),
+                                         std::make_tuple("mxfp8_e5m2_rceil", 57344.0f),
+                                         std::make_tuple("mxfp6_e2m3_rceil", 7.5f),
+                                         std::make_tuple("mxfp6_e3m2_rceil", 28.0f)),
+                         [](const testing::TestParamInfo<std::tuple<const char*, float>>& info) {
+                           return std::string(std::get<0>(info.param));
+                         });
+
+struct Blocks {
+  int64_t block;  // elements
+  int64_t row;    // blocks of a row: some together and some alone
+  int fractions;  // of each exponent
+};
+
+// Blocks of 16-bit elements. The first of a block is its largest magnitude, of each exponent from
+// first_exponent to last_exponent and of some fractions in turn; the others are those that lie within ten
+// binades below (of bfloat16 all), of both signs.
+std::vector<uint16_t> blocks_at_exponents(const Blocks& of, int fraction_bits, int first_exponent,
+                                          int last_exponent) {
+  std::vector<uint16_t> weight;
+  const int step = 1 << fraction_bits;
+  const int apart = fraction_bits > 7 ? 37 : 1;  // all of float16 would take eight times as long
+  for (int exponent = first_exponent; exponent <= last_exponent; ++exponent)
+    for (int part = 0; part < of.fractions; ++part) {
+      const int largest = exponent * step + (part * step / of.fractions | (part % 2 != 0 ? 1 : 0));
+      int next = std::max(0, largest - 10 * step);
+      do {
+        weight.push_back(static_cast<uint16_t>(largest));
+        for (int64_t i = 1; i < of.block; ++i) {
+          weight.push_back(static_cast<uint16_t>(std::min(next, largest) | (i % 2 != 0 ? 0x8000 : 0)));
+          if (i % 2 == 0) next += apart;
+        }
+      } while (next <= largest);
+    }
+  return weight;
+}
+
+void expect_alike_at_exponents(const std::string& family, const std::string& member, uint32_t dtype,
+                               const Blocks& blocks, int first_exponent, int last_exponent) {
+  std::vector<uint16_t> weight =
+      blocks_at_exponents(blocks, dtype == QCTS_BF16 ? 7 : 10, first_exponent, last_exponent);
+  const auto row = static_cast<size_t>(blocks.block * blocks.row);
+  weight.resize((weight.size() + row - 1) / row * row, 0);
+  expect_alike(family, member, dtype,
+               {0, static_cast<int64_t>(weight.size() / row), static_cast<int64_t>(row), 0}, weight.data());
+}
+
+int last_exponent_of(uint32_t dtype) { return dtype == QCTS_BF16 ? 255 : 31; }
+std::string dtype_of(uint32_t dtype) { return dtype == QCTS_BF16 ? "bf16" : "f16"; }
+
+class MxCodes : public testing::TestWithParam<std::tuple<std::string, std::string, uint32_t>> {};
+
+TEST_P(MxCodes, AgreeWithScalarAtEveryExponent) {
+  const auto [element, mode, dtype] = GetParam();
+  expect_alike_at_exponents("mx", element + "_" + mode, dtype, {kMxBlock, 9, 8}, 0, last_exponent_of(dtype));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, MxCodes,
+    testing::Combine(testing::Values("mxfp4", "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2"),
+                     testing::Values("floor", "ceil", "even", "rceil"),
+                     testing::Values(uint32_t{QCTS_BF16}, uint32_t{QCTS_F16})),
+    [](const testing::TestParamInfo<std::tuple<std::string, std::string, uint32_t>>& info) {
+      return std::get<0>(info.param) + "_" + std::get<1>(info.param) + "_" +
+             dtype_of(std::get<2>(info.param));
+    });
+
+class DtypeOfBlocks : public testing::TestWithParam<uint32_t> {};
+
+// A tensor has 256 scalers or a multiple: a row has 512, more than any variant takes at once.
+TEST_P(DtypeOfBlocks, Nf4AgreesWithScalarAtEveryExponent) {
+  expect_alike_at_exponents("nf4", "nf4", GetParam(), {64, 512, 8}, 0, last_exponent_of(GetParam()));
+}
+TEST_P(DtypeOfBlocks, Nf4AgreesWithScalarAtEveryFraction) {
+  const int one = last_exponent_of(GetParam()) / 2;
+  expect_alike_at_exponents("nf4", "nf4", GetParam(), {64, 512, 128}, one, one + 1);
+}
+// Of two levels, the scale of all follows the largest: tensors of some exponents each.
+TEST_P(DtypeOfBlocks, Nvfp4AgreesWithScalarAtEveryExponent) {
+  for (int first = 0; first <= last_exponent_of(GetParam()); first += 16)
+    for (const char* member : {"nvfp4_one_level", "nvfp4_two_level"})
+      expect_alike_at_exponents("nvfp4", member, GetParam(), {16, 19, 4}, first,
+                                std::min(first + 15, last_exponent_of(GetParam())));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, DtypeOfBlocks, testing::Values(uint32_t{QCTS_BF16}, uint32_t{QCTS_F16}),
+                         [](const testing::TestParamInfo<uint32_t>& info) { return dtype_of(info.param); });
+
+}  // namespace
+}  // namespace qcts
