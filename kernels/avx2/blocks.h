@@ -106,7 +106,7 @@ template <SmallFloat kFormat>
 // Of the blocks of one pass over a row.
 template <int64_t kBlocks>
 struct BlockScales {
-  alignas(32) float largest[kBlocks], factor[kBlocks];
+  alignas(64) float largest[kBlocks], factor[kBlocks];
   uint8_t odd[kBlocks / kLanes];  // a bit a block: left to quantize_odd_block
 };
 

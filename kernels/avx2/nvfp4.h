@@ -6,6 +6,7 @@
 // is read twice, which makes it 0.37 of a plain copy.
 #pragma once
 
+#include "kernels/avx2/stores.h"
 #include "kernels/avx2/two_exponent_bits.h"
 
 namespace qcts::avx2 {
@@ -43,32 +44,66 @@ using Nvfp4Scales = BlockScales<kNvfp4Blocks>;
   store_bytes(bytes + g, code);
 }
 
-// `count` blocks, a multiple of eight; what comes next_bytes later is fetched meanwhile.
+// Scales of blocks [first, count), multiples of eight.
 template <uint32_t kDtype>
-[[gnu::always_inline]] inline void quantize_nvfp4_blocks(const float* whole, const char* from,
-                                                         int64_t next_bytes, int64_t count, uint8_t* pairs,
-                                                         uint8_t* bytes) {
+[[gnu::always_inline]] inline void nvfp4_scales(const float* whole, const char* from, int64_t first,
+                                                int64_t count, Nvfp4Scales* scales, uint8_t* bytes) {
   constexpr int64_t kBlockBytes = kNvfp4Block * (kDtype == QCTS_F32 ? 4 : 2);
-  Nvfp4Scales scales;
-  for (int64_t first = 0; first < count; first += kLanes) {
+  for (; first < count; first += kLanes) {
     __m256i tops[kLanes];
 #pragma GCC unroll 8
     for (int64_t g = 0; g < kLanes; ++g)
       tops[g] = largest_bits<kDtype, kBlockBytes>(from + (first + g) * kBlockBytes);
     const __m256 largest = reduce_eight<kDtype>(tops, unsigned_max<kDtype>);
     const __m256 nan = _mm256_cmp_ps(largest, largest, _CMP_UNORD_Q);
-    choose_nvfp4(_mm256_blendv_ps(largest, _mm256_set1_ps(__builtin_nanf("")), nan), whole, first, &scales,
+    choose_nvfp4(_mm256_blendv_ps(largest, _mm256_set1_ps(__builtin_nanf("")), nan), whole, first, scales,
                  bytes);
   }
+}
+
+// Codes of `count` blocks, a multiple of eight; what comes next_bytes later is fetched meanwhile.
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline void nvfp4_codes(const Nvfp4Scales& scales, const char* from,
+                                               int64_t next_bytes, int64_t count, bool past_caches,
+                                               uint8_t* pairs) {
+  constexpr int64_t kBlockBytes = kNvfp4Block * (kDtype == QCTS_F32 ? 4 : 2);
   for (int64_t g = 0; g < count; g += 4) {
     for (int64_t line = 0; line < 4 * kBlockBytes; line += 64)
       _mm_prefetch(from + next_bytes + g * kBlockBytes + line, _MM_HINT_T0);
     const auto words = [&](int64_t of) {
       return code_words<SmallFloat::e2m1, kDtype>(from + of * kBlockBytes, _mm256_set1_ps(scales.factor[of]));
     };
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(pairs + g * kNvfp4Block / 2),
-                        e2m1_pairs({words(g), words(g + 1), words(g + 2), words(g + 3)}));
+    store32(pairs + g * kNvfp4Block / 2, e2m1_pairs({words(g), words(g + 1), words(g + 2), words(g + 3)}),
+            past_caches);
   }
+}
+
+// Both, which wider vectors do in another way.
+struct Nvfp4Parts {
+  template <uint32_t kDtype>
+  [[gnu::always_inline]] static void scales(const float* whole, const char* from, int64_t count,
+                                            Nvfp4Scales* scales, uint8_t* bytes) {
+    nvfp4_scales<kDtype>(whole, from, 0, count, scales, bytes);
+  }
+  template <uint32_t kDtype>
+  [[gnu::always_inline]] static void codes(const Nvfp4Scales& scales, const char* from, int64_t next_bytes,
+                                           int64_t count, bool past_caches, uint8_t* pairs) {
+    nvfp4_codes<kDtype>(scales, from, next_bytes, count, past_caches, pairs);
+  }
+  static float largest(uint32_t dtype, const char* elements, int64_t count) {
+    return largest_of(dtype, elements, count);
+  }
+};
+
+// `count` blocks, a multiple of eight.
+template <class Parts, uint32_t kDtype>
+[[gnu::always_inline]] inline void quantize_nvfp4_blocks(const float* whole, const char* from,
+                                                         int64_t next_bytes, int64_t count, bool past_caches,
+                                                         uint8_t* pairs, uint8_t* bytes) {
+  constexpr int64_t kBlockBytes = kNvfp4Block * (kDtype == QCTS_F32 ? 4 : 2);
+  Nvfp4Scales scales;
+  Parts::template scales<kDtype>(whole, from, count, &scales, bytes);
+  Parts::template codes<kDtype>(scales, from, next_bytes, count, past_caches, pairs);
   for (int64_t first = 0; first < count; first += kLanes)
     for (uint32_t odd = scales.odd[first / kLanes]; odd != 0; odd &= odd - 1) {
       const int64_t g = first + __builtin_ctz(odd);
@@ -79,41 +114,45 @@ template <uint32_t kDtype>
     }
 }
 
-template <uint32_t kDtype>
+template <class Parts, uint32_t kDtype>
 void quantize_nvfp4_row(const float* whole, const char* row, int64_t next_bytes, int64_t blocks,
-                        uint8_t* pairs, uint8_t* scales) {
+                        bool past_caches, uint8_t* pairs, uint8_t* scales) {
   constexpr int64_t kBlockBytes = kNvfp4Block * (kDtype == QCTS_F32 ? 4 : 2);
   const int64_t whole_blocks = blocks / kLanes * kLanes;
   int64_t g = 0;
   for (int64_t count; g < whole_blocks; g += count) {
     count = whole_blocks - g < kNvfp4Blocks ? whole_blocks - g : kNvfp4Blocks;
-    quantize_nvfp4_blocks<kDtype>(whole, row + g * kBlockBytes, next_bytes, count,
-                                  pairs + g * kNvfp4Block / 2, scales + g);
+    quantize_nvfp4_blocks<Parts, kDtype>(whole, row + g * kBlockBytes, next_bytes, count, past_caches,
+                                         pairs + g * kNvfp4Block / 2, scales + g);
   }
   if (g == blocks) return;
   char some[kLanes * kBlockBytes] = {};
   uint8_t some_pairs[kLanes * kNvfp4Block / 2], some_scales[kLanes];
   const auto count = static_cast<size_t>(blocks - g);
   std::memcpy(some, row + g * kBlockBytes, count * kBlockBytes);
-  quantize_nvfp4_blocks<kDtype>(whole, some, 0, kLanes, some_pairs, some_scales);
+  quantize_nvfp4_blocks<Parts, kDtype>(whole, some, 0, kLanes, false, some_pairs, some_scales);
   std::memcpy(pairs + g * kNvfp4Block / 2, some_pairs, count * kNvfp4Block / 2);
   std::memcpy(scales + g, some_scales, count);
 }
 
-[[maybe_unused]] void quantize_nvfp4_rows(const qcts_problem& p, const float* whole, int64_t first,
-                                          int64_t last) {
+template <class Parts>
+void quantize_nvfp4_rows(const qcts_problem& p, const float* whole, int64_t first, int64_t last) {
   auto* pairs = static_cast<uint8_t*>(out_plane(p, "qdata"));
   auto* scales = static_cast<uint8_t*>(out_plane(p, "scale"));
   const FloatRows from = float_rows(p);
-  const auto row_of = from.dtype == QCTS_F32   ? quantize_nvfp4_row<QCTS_F32>
-                      : from.dtype == QCTS_F16 ? quantize_nvfp4_row<QCTS_F16>
-                                               : quantize_nvfp4_row<QCTS_BF16>;
+  const auto row_of = from.dtype == QCTS_F32   ? quantize_nvfp4_row<Parts, QCTS_F32>
+                      : from.dtype == QCTS_F16 ? quantize_nvfp4_row<Parts, QCTS_F16>
+                                               : quantize_nvfp4_row<Parts, QCTS_BF16>;
   const int64_t blocks = p.k / kNvfp4Block;
+  const bool past_caches = is_past_caches(pairs, from.rows * p.k / 2, p.k / 2);
   for (int64_t row = first; row < last; ++row)
-    row_of(whole, from.row(row), from.ld_bytes, blocks, pairs + row * p.k / 2, scales + row * blocks);
+    row_of(whole, from.row(row), from.ld_bytes, blocks, past_caches, pairs + row * p.k / 2,
+           scales + row * blocks);
+  _mm_sfence();
 }
-[[maybe_unused]] void quantize_nvfp4_problem(const qcts_problem* p) {
-  quantize_nvfp4(*p, largest_of, quantize_nvfp4_rows);
+template <class Parts>
+void quantize_nvfp4_problem(const qcts_problem* p) {
+  quantize_nvfp4(*p, Parts::largest, quantize_nvfp4_rows<Parts>);
 }
 
 }  // namespace

@@ -14,6 +14,15 @@ namespace {
 
 constexpr int kLanes = 16;
 
+// A constant that stays in a register, and is not read again wherever it is used.
+template <class Vector>
+[[gnu::always_inline]] inline Vector kept(Vector constant) {
+#ifdef __AVX512F__
+  asm("" : "+v"(constant));
+#endif
+  return constant;
+}
+
 // Sixteen elements of dtype (F32, F16 or BF16) at any alignment.
 [[maybe_unused]] __m512 load16(uint32_t dtype, const void* from) {
   if (dtype == QCTS_F32) return _mm512_loadu_ps(from);

@@ -4,6 +4,7 @@
 
 #include "kernels/avx2/mx.h"
 #include "kernels/avx512/float8_quantize.h"
+#include "kernels/avx512/quantize.h"
 
 namespace qcts::avx512 {
 namespace {
@@ -54,9 +55,7 @@ struct WideMxCodes {
         avx2::fetch_rows<4 * kBlockBytes>(at, next_bytes);
         const __m512i bytes = _mm512_packus_epi16(pairs(e2m1_bytes(at, factors + g)),
                                                   pairs(e2m1_bytes(at + 2 * kBlockBytes, factors + g + 2)));
-        const __m512i in_order = _mm512_permutexvar_epi32(
-            _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
-        store64(to + g * avx2::kMxBlock / 2, in_order, streams);
+        store64(to + g * avx2::kMxBlock / 2, in_order_of_packs(bytes), streams);
       }
     } else if constexpr (kDtype == QCTS_BF16 &&
                          (kFormat == SmallFloat::e4m3 || kFormat == SmallFloat::e5m2)) {

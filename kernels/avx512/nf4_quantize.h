@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/avx2/nf4_quantize.h"
+#include "kernels/avx512/quantize.h"
 #include "kernels/avx512/reduce.h"
 #include "kernels/avx512/stores.h"
 
@@ -99,9 +100,7 @@ struct Nf4Places {
     return _mm512_maddubs_epi16(_mm512_shuffle_epi8(codes, _mm512_packus_epi16(a, b)),
                                 _mm512_set1_epi16(0x0110));
   };
-  return _mm512_permutexvar_epi32(
-      _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
-      _mm512_packus_epi16(joined(places[0], places[1]), joined(places[2], places[3])));
+  return in_order_of_packs(_mm512_packus_epi16(joined(places[0], places[1]), joined(places[2], places[3])));
 }
 
 struct WideNf4 {

@@ -19,5 +19,12 @@ namespace {
   return avx2::largest_magnitude_bits(dtype, lanes, 32);
 }
 
+// Four bytes a quarter of each of four vectors, as packing them twice leaves them, one vector after the
+// other.
+[[maybe_unused]] [[gnu::always_inline]] inline __m512i in_order_of_packs(__m512i bytes) {
+  return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+                                  bytes);
+}
+
 }  // namespace
 }  // namespace qcts::avx512

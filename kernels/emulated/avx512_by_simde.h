@@ -207,6 +207,8 @@ template <class Pairs>
 #define _mm512_cmplt_epi16_mask(a, b) emulated_cmplt_epi16(a, b)
 #undef _mm512_mask_sub_epi16
 #define _mm512_mask_sub_epi16(source, mask, a, b) emulated_mask_epi16(source, mask, _mm512_sub_epi16(a, b))
+#undef _mm512_mask_mov_epi16
+#define _mm512_mask_mov_epi16(source, mask, a) emulated_mask_epi16(source, mask, a)
 #undef _mm512_mask_add_epi16
 #define _mm512_mask_add_epi16(source, mask, a, b) emulated_mask_epi16(source, mask, _mm512_add_epi16(a, b))
 #undef _mm512_maskz_set1_epi16
