@@ -36,36 +36,19 @@ struct Nf4Floats {
   return _mm256_sub_epi32(_mm256_add_epi32(place, place), not_below(bounds.even, place));
 }
 
-// A bound of a narrow dtype lies where quotients begin to round up, at a tie: as that, where the tie rounds
-// up, or as the float after it. x and scaler of at most 11 bits each have a quotient that is the tie itself
-// or 2^-23 of it away, so x compares with tie * scaler, which is exact, as the rounded quotient with the
-// bound.
-struct Nf4Tie {
-  float at;
-  bool rounds_up;
-};
-[[maybe_unused]] Nf4Tie nf4_tie(float bound) {
+// A bound of a narrow dtype, of p bits, lies where quotients begin to round up: at a tie, or at the float
+// after it. x and scaler of p bits have a quotient that is 2^-23 of a tie away or more, and never a tie,
+// which has p + 1 bits, as has its product with any scaler. So x compares with tie * scaler, which is exact,
+// as the rounded quotient with the bound.
+[[maybe_unused]] float nf4_tie(float bound) {
   const auto bits = __builtin_bit_cast(uint32_t, bound);
   const bool after = (bits & 1) != 0;
-  return {__builtin_bit_cast(float, !after ? bits : bound < 0 ? bits + 1 : bits - 1), !after};
+  return __builtin_bit_cast(float, !after ? bits : bound < 0 ? bits + 1 : bits - 1);
 }
-struct Nf4Ties {
-  Nf4Floats at;
-  __m256i odd_step, even_step;  // -1 where the tie itself rounds up
-};
-
-[[maybe_unused]] Nf4Ties nf4_ties(const float* bounds) {
+[[maybe_unused]] Nf4Floats nf4_ties(const float* bounds) {
   float ties[15];
-  int steps[15];
-  for (int i = 0; i < 15; ++i) {
-    const Nf4Tie tie = nf4_tie(bounds[i]);
-    ties[i] = tie.at;
-    steps[i] = tie.rounds_up ? -1 : 0;
-  }
-  return {
-      nf4_floats(ties),
-      _mm256_setr_epi32(steps[1], steps[3], steps[5], steps[7], steps[9], steps[11], steps[13], 0),
-      _mm256_setr_epi32(steps[0], steps[2], steps[4], steps[6], steps[8], steps[10], steps[12], steps[14])};
+  for (int i = 0; i < 15; ++i) ties[i] = nf4_tie(bounds[i]);
+  return nf4_floats(ties);
 }
 
 // Integers in the order of the floats that have these bits.
@@ -78,21 +61,17 @@ struct Nf4Ties {
 
 // The largest element that lies below each bound of a block, of the odd ones first.
 template <uint32_t kDtype>
-[[gnu::always_inline]] inline __m256i nf4_words(const Nf4Ties& ties, float scaler) {
+[[gnu::always_inline]] inline __m256i nf4_words(const Nf4Floats& ties, float scaler) {
   const __m256 factor = _mm256_set1_ps(scaler);
-  const auto below = [&](__m256 tie, __m256i step) {
-    return _mm256_add_epi32(in_order32(_mm256_castps_si256(_mm256_mul_ps(tie, factor))), step);
+  const __m256 odd = _mm256_mul_ps(ties.odd, factor), even = _mm256_mul_ps(ties.even, factor);
+  if (kDtype == QCTS_F16) {
+    constexpr int kDown = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+    return in_order16(_mm256_set_m128i(_mm256_cvtps_ph(even, kDown), _mm256_cvtps_ph(odd, kDown)));
+  }
+  const auto down = [](__m256 product) {
+    return _mm256_srai_epi32(in_order32(_mm256_castps_si256(product)), 16);
   };
-  const __m256i odd = below(ties.at.odd, ties.odd_step), even = below(ties.at.even, ties.even_step);
-  if (kDtype != QCTS_F16)
-    return _mm256_permute4x64_epi64(
-        _mm256_packs_epi32(_mm256_srai_epi32(odd, 16), _mm256_srai_epi32(even, 16)), 0xD8);
-  const auto down = [](__m256i ordered) {
-    const __m256i sign = _mm256_and_si256(ordered, _mm256_set1_epi32(INT32_MIN));
-    return _mm256_cvtps_ph(_mm256_castsi256_ps(_mm256_or_si256(_mm256_abs_epi32(ordered), sign)),
-                           _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-  };
-  return in_order16(_mm256_set_m128i(down(even), down(odd)));
+  return _mm256_permute4x64_epi64(_mm256_packs_epi32(down(odd), down(even)), 0xD8);
 }
 
 // The same in both halves.

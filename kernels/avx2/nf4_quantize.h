@@ -32,7 +32,7 @@ struct Nf4Narrow {
   // each, took 1.4 times as long (bfloat16, EPYC Zen 4).
   static constexpr int64_t kTogether = 16;
 
-  using Ties = Nf4Ties;
+  using Ties = Nf4Floats;
   static Ties ties(const float* bounds) { return nf4_ties(bounds); }
 
   template <uint32_t kDtype>

@@ -14,25 +14,15 @@
 namespace qcts::avx512 {
 namespace {
 
-// `step` makes of the bits of a tie and a scaler's product those whose upper half an element is beyond.
 struct WideNf4Ties {
   __m512 at;
-  __m512i step;
-  avx2::Nf4Ties halves;
+  avx2::Nf4Floats halves;
 };
 
 [[maybe_unused]] WideNf4Ties wide_nf4_ties(const float* bounds) {
-  WideNf4Ties ties = {_mm512_setzero_ps(), _mm512_setzero_si512(), avx2::nf4_ties(bounds)};
   float at[16] = {};
-  int32_t step[16] = {};
-  for (int i = 0; i < 15; ++i) {
-    const avx2::Nf4Tie tie = avx2::nf4_tie(bounds[i]);
-    at[i] = tie.at;
-    step[i] = i < 7 ? (tie.rounds_up ? 0 : -1) : (tie.rounds_up ? -1 : 0);
-  }
-  ties.at = _mm512_loadu_ps(at);
-  ties.step = _mm512_loadu_si512(step);
-  return ties;
+  for (int i = 0; i < 15; ++i) at[i] = avx2::nf4_tie(bounds[i]);
+  return {_mm512_loadu_ps(at), avx2::nf4_ties(bounds)};
 }
 
 // In the upper half of lane i, what an element is beyond whose code is on the far side of bound i.
@@ -46,8 +36,7 @@ template <uint32_t kDtype>
     return _mm512_xor_si512(_mm512_permutexvar_epi16(order, ordered),
                             _mm512_and_si512(negative, _mm512_set1_epi16(INT16_MAX)));
   }
-  const __m512 products = _mm512_mul_ps(ties.at, _mm512_set1_ps(scaler));
-  return _mm512_add_epi32(_mm512_castps_si512(products), ties.step);
+  return _mm512_castps_si512(_mm512_mul_ps(ties.at, _mm512_set1_ps(scaler)));
 }
 
 // Blocks whose elements go through the steps side by side: one behind the other, a chain of 60 cycles each,
