@@ -74,6 +74,13 @@ constexpr int kLanes = 8;
   }
 }
 
+// To dtype and back.
+[[maybe_unused]] __m256 round8(uint32_t dtype, __m256 value) {
+  if (dtype == QCTS_F16) return _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+  if (dtype == QCTS_F32) return value;
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(to_bf16(value)), 16));
+}
+
 // count < 8 of them.
 [[maybe_unused]] __m256 load_some(uint32_t dtype, const void* from, int64_t count) {
   char buffer[32] = {};

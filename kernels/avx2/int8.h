@@ -28,11 +28,6 @@ struct RowRecipe {
   return {p.x_dtype, std::strcmp(p.activation, "dyn_row_asym") == 0, to_127 && p.x_dtype == QCTS_BF16, to_127,
           has_given_scale(p.activation)};
 }
-[[maybe_unused]] __m256 round8(uint32_t dtype, __m256 value) {
-  if (dtype == QCTS_F16) return _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
-  if (dtype == QCTS_F32) return value;
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(to_bf16(value)), 16));
-}
 [[maybe_unused]] float round1(uint32_t dtype, float value) {
   return _mm256_cvtss_f32(round8(dtype, _mm256_set1_ps(value)));
 }

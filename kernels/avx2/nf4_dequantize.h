@@ -9,12 +9,6 @@
 namespace qcts::avx2 {
 namespace {
 
-[[maybe_unused]] __m256 nf4_round(uint32_t dtype, __m256 eight) {
-  return dtype == QCTS_F32   ? eight
-         : dtype == QCTS_F16 ? _mm256_cvtph_ps(narrow8(dtype, eight))
-                             : widen_bf16(narrow8(dtype, eight));
-}
-
 struct Nf4Planes {
   const uint8_t* pairs;
   const int8_t* scalers;
@@ -36,8 +30,8 @@ struct Nf4Scales {
   const __m128i codes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from.scalers + first_block));
   const __m256 factor = _mm256_set1_ps(one_element(dtype, from.factors, first_block / 256));
   const __m256 centred =
-      nf4_round(dtype, _mm256_div_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), factor));
-  const __m256 scale = nf4_round(dtype, _mm256_add_ps(centred, _mm256_set1_ps(from.mean)));
+      round8(dtype, _mm256_div_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), factor));
+  const __m256 scale = round8(dtype, _mm256_add_ps(centred, _mm256_set1_ps(from.mean)));
   const __m256 near = _mm256_and_ps(_mm256_cmp_ps(scale, _mm256_set1_ps(0x1p-80f), _CMP_GE_OQ),
                                     _mm256_cmp_ps(scale, _mm256_set1_ps(0x1p80f), _CMP_LE_OQ));
   Nf4Scales scales = {first_block, {}, _mm256_movemask_ps(near) == 0xFF};

@@ -131,12 +131,6 @@ void quantize_nf4_blocks(const Nf4Task& task, int64_t first, int64_t last) {
       });
 }
 
-[[maybe_unused]] __m256 round8(uint32_t dtype, __m256 value) {
-  return dtype == QCTS_F32   ? value
-         : dtype == QCTS_F16 ? _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT))
-                             : widen_bf16(to_bf16(value));
-}
-
 // To nearest even, NaN to 0.
 [[maybe_unused]] __m256i scaler_codes8(__m256 value) {
   const __m256 number = _mm256_cmp_ps(value, value, _CMP_ORD_Q);

@@ -1,7 +1,7 @@
-// Rows of x as int8 for the AVX-512 variants of kernels/vnni/int8_linear.h; every function has internal
-// linkage. The recipes are kernels/avx2/int8.h's, sixteen elements at a time. dtype and in_dtype are known
-// when a loop is compiled: a row of 4096 bfloat16 took 2.3 us with both looked up for every vector of eight,
-// and takes 1.2 us (EPYC Zen 4).
+// Rows of x as int8 for the AVX-512 variants of quantize_activation and kernels/vnni/int8_linear.h; every
+// function has internal linkage. The recipes are kernels/avx2/int8.h's, sixteen elements at a time. dtype and
+// in_dtype are known when a loop is compiled: a row of 4096 bfloat16 took 2.3 us with both looked up for
+// every vector of eight, and takes 1.2 us (EPYC Zen 4).
 #pragma once
 
 #include <algorithm>
