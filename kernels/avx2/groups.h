@@ -7,7 +7,6 @@
 #pragma once
 
 #include "kernels/avx2/int8.h"
-#include "kernels/avx2/quantize.h"
 #include "kernels/avx2/stores.h"
 #include "kernels/entry.h"
 #include "kernels/families/affine_groups.h"
@@ -83,12 +82,6 @@ template <uint32_t kDtype>
   return _mm256_round_ps(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-// 2^s of TameScale; there is nothing to round to float32.
-template <uint32_t kCommon>
-constexpr float kFar = kCommon == QCTS_F32   ? 1
-                       : kCommon == QCTS_F16 ? 0x1p13f
-                                             : 0x1p16f;
-
 // Parameters of some groups, every step as affine_group has it.
 struct AffineGroups {
   alignas(64) float scale[kMostGroupsAtOnce], reciprocal[kMostGroupsAtOnce], zero_point[kMostGroupsAtOnce];
@@ -148,51 +141,6 @@ template <uint32_t kDtype, uint32_t kCommon>
     const auto bytes = _mm256_castsi256_si128(narrow_to_bytes(zero, zero, zero, zero));
     std::memcpy(task.zero_points + first + g, &bytes, static_cast<size_t>(some));
   }
-}
-
-// Codes of 32 elements of a tame group: its scale, 2^-100 or more and finite, is a range's part of that
-// range, so that products with the reciprocal stay below 512, and nothing is NaN or infinite.
-//
-// Rounding a product p to b bits (bfloat16: 8, float16: 11) and then to an integer. Let 2^e <= p < 2^(e+1),
-// s = 24 - b and u = 2^(e+1-b), the last place of p rounded. The reciprocal has b bits, so its products with
-// 2^s - 1 and 2^s are exact, and p has 2b. far = p * (2^s - 1) is rounded once, to a multiple of u where it
-// is at least 2^(e+s), so p * 2^s - far is p rounded to u; p * 2^s is an even multiple of u, so a tie goes to
-// the even one. Below 2^(e+s), p is within u / 8 of 2^e, and rounds to that. What underflows here, or is
-// subnormal there, is 0 as an integer.
-//
-// The sum with the zero point is not rounded: of integers only such beyond 2^b would be, which the clamp
-// maps to its ends either way.
-template <uint32_t kCommon>
-struct TameScale {
-  __m256 less, by;  // the reciprocal times 2^s - 1 and 2^s
-  __m256i zero_point, least, most;
-  [[gnu::always_inline]] __m256i steps(__m256 w) const {
-    if (kCommon == QCTS_F32) return _mm256_cvtps_epi32(_mm256_mul_ps(w, by));
-    return _mm256_cvtps_epi32(_mm256_fmsub_ps(w, by, _mm256_mul_ps(w, less)));
-  }
-};
-
-template <uint32_t kDtype, uint32_t kCommon>
-[[gnu::always_inline]] inline __m256i tame_codes(const TameScale<kCommon>& scale, const char* at) {
-  const auto codes = [&](const __m256(&w)[4]) {
-    const auto two = [&](int i) {
-      return _mm256_add_epi16(_mm256_packs_epi32(scale.steps(w[i]), scale.steps(w[i + 1])), scale.zero_point);
-    };
-    return _mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(two(0), two(2)), scale.least), scale.most);
-  };
-  if (kDtype == QCTS_BF16) {  // widened by unpacking, narrowed by packing: only the last changes the order
-    const __m256i zero = _mm256_setzero_si256(), a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
-                  b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
-    const __m256 w[4] = {_mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, a)),
-                         _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, a)),
-                         _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, b)),
-                         _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, b))};
-    return _mm256_permute4x64_epi64(codes(w), 0xD8);
-  }
-  constexpr int64_t kEightBytes = kDtype == QCTS_F32 ? 32 : 16;
-  const __m256 w[4] = {load8(kDtype, at), load8(kDtype, at + kEightBytes),
-                       load8(kDtype, at + 2 * kEightBytes), load8(kDtype, at + 3 * kEightBytes)};
-  return _mm256_permutevar8x32_epi32(codes(w), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
 // A tame group; what comes next_bytes later is fetched meanwhile.

@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-#include "kernels/avx2/elements.h"
+#include "kernels/avx2/ranges.h"
+#include "kernels/avx2/tame_codes.h"
 #include "kernels/families/int8_x.h"
 
 namespace qcts::avx2 {
@@ -42,7 +43,7 @@ struct RowRecipe {
 struct Range {
   float low, high;
 };
-[[maybe_unused]] Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
+[[maybe_unused]] Range range_of_floats(uint32_t dtype, const char* row, int64_t k_count) {
   __m256 low = _mm256_setzero_ps(), high = low, nan = low;
   for (int64_t k = 0; k < k_count; k += kLanes) {
     const __m256 x = elements(dtype, row, k, k_count);
@@ -60,6 +61,30 @@ struct Range {
     if (highs[i] > range.high) range.high = highs[i];
   }
   return range;
+}
+
+// Of 16-bit floats as integers (kernels/avx2/ranges.h), from 0 and -0 on; a NaN is beyond the infinity of its
+// sign.
+[[gnu::always_inline]] inline Range range_from(uint32_t dtype, __m256i top, __m256i bottom) {
+  uint16_t least, most;
+  range_of_ends(top, bottom, &least, &most);
+  const float low = float_of_bits(dtype, least), high = float_of_bits(dtype, most);
+  return low != low || high != high ? Range{NAN, NAN} : Range{low, high};
+}
+[[maybe_unused]] Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
+  constexpr int64_t kStep = 64;
+  if (dtype == QCTS_F32 || k_count < kStep) return range_of_floats(dtype, row, k_count);
+  __m256i top[2], bottom[2];
+  for (int i = 0; i < 2; ++i) top[i] = _mm256_setzero_si256(), bottom[i] = _mm256_set1_epi16(INT16_MIN);
+  for (int64_t k = 0; k < k_count; k += kStep) {
+    const char* at = row + 2 * (k + kStep <= k_count ? k : k_count - kStep);  // some are taken twice
+    for (int i = 0; i < 4; ++i) {
+      const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32 * i));
+      top[i % 2] = _mm256_max_epi16(top[i % 2], words);
+      bottom[i % 2] = _mm256_max_epu16(bottom[i % 2], words);
+    }
+  }
+  return range_from(dtype, _mm256_max_epi16(top[0], top[1]), _mm256_max_epu16(bottom[0], bottom[1]));
 }
 
 [[maybe_unused]] RowScale scale_of(const RowRecipe& recipe, Range range) {
@@ -104,8 +129,8 @@ struct Range {
 }
 
 // Codes of `count` elements from first_k on; returns their sum.
-[[maybe_unused]] int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k,
-                                       int64_t count, RowScale chosen, int8_t* codes) {
+[[maybe_unused]] int32_t quantize_floats(const RowRecipe& recipe, const char* row, int64_t first_k,
+                                         int64_t count, RowScale chosen, int8_t* codes) {
   const __m256 reciprocal = _mm256_set1_ps(reciprocal_of(recipe, chosen.scale));
   const __m256 zero_point = _mm256_set1_ps(static_cast<float>(chosen.zero_point));
   const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -131,6 +156,50 @@ struct Range {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
   for (const int32_t each : lanes) sum += each;
   return sum;
+}
+
+// The same by tame codes, of `count` elements at `at`, a multiple of 32.
+template <uint32_t kDtype, uint32_t kCommon>
+int32_t quantize_tame(const TameScale<kCommon>& scale, const char* at, int64_t count, int8_t* codes) {
+  const __m256i zero = _mm256_setzero_si256(), signs = _mm256_set1_epi8(INT8_MIN);
+  __m256i total = zero;
+  for (int64_t k = 0; k < count; k += 32) {
+    const __m256i bytes = tame_codes<kDtype>(scale, at + 2 * k);
+    total = _mm256_add_epi64(total, _mm256_sad_epu8(_mm256_xor_si256(bytes, signs), zero));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), bytes);
+  }
+  int64_t lanes[4];
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
+  return static_cast<int32_t>(lanes[0] + lanes[1] + lanes[2] + lanes[3] - 128 * count);
+}
+
+template <uint32_t kCommon>
+[[gnu::always_inline]] inline TameScale<kCommon> tame_scale(const RowRecipe& recipe, RowScale chosen) {
+  const float reciprocal = reciprocal_of(recipe, chosen.scale);
+  return {_mm256_set1_ps(reciprocal * (kFar<kCommon> - 1)), _mm256_set1_ps(reciprocal * kFar<kCommon>),
+          _mm256_set1_epi16(static_cast<int16_t>(chosen.zero_point)),
+          _mm256_set1_epi8(recipe.to_127 ? -127 : -128), _mm256_set1_epi8(127)};
+}
+
+// Codes of `count` elements from first_k on; returns their sum. A scale that was given, and is no part of the
+// row's range, is not tame.
+[[maybe_unused]] int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k,
+                                       int64_t count, RowScale chosen, int8_t* codes) {
+  const int64_t whole =
+      recipe.dtype != QCTS_F32 && !recipe.is_given && is_tame(chosen.scale) ? count / 32 * 32 : 0;
+  int32_t sum = 0;
+  if (whole != 0) {
+    const char* at = row + 2 * first_k;
+    const auto quantize = [&]<uint32_t kDtype>() {
+      return recipe.in_dtype
+                 ? quantize_tame<kDtype, kDtype>(tame_scale<kDtype>(recipe, chosen), at, whole, codes)
+                 : quantize_tame<kDtype, QCTS_F32>(tame_scale<QCTS_F32>(recipe, chosen), at, whole, codes);
+    };
+    sum = recipe.dtype == QCTS_F16 ? quantize.operator()<QCTS_F16>() : quantize.operator()<QCTS_BF16>();
+  }
+  return whole == count
+             ? sum
+             : sum + quantize_floats(recipe, row, first_k + whole, count - whole, chosen, codes + whole);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "kernels/avx2/groups.h"
 #include "kernels/avx512/reduce.h"
 #include "kernels/avx512/stores.h"
+#include "kernels/avx512/tame_codes.h"
 
 namespace qcts::avx512 {
 namespace {
@@ -105,43 +106,6 @@ template <uint32_t kCommon>
                  _mm512_cmp_ps_mask(scale, _mm512_set1_ps(__builtin_inff()), _CMP_LT_OQ);
 }
 
-// Of one group, as avx2::TameScale.
-template <uint32_t kCommon>
-struct TameScale {
-  __m512 less, by;
-  __m512i zero_point;
-  TameScale(const avx2::AffineGroups& groups, int64_t g)
-      : less(_mm512_set1_ps(groups.less[g])),
-        by(_mm512_set1_ps(groups.by[g])),
-        zero_point(_mm512_set1_epi32(groups.zero_points[g])) {}
-
-  [[gnu::always_inline]] __m512i steps(__m512i upper) const {
-    const __m512 w = _mm512_castsi512_ps(upper);
-    if (kCommon == QCTS_F32) return _mm512_cvtps_epi32(_mm512_mul_ps(w, by));
-    return _mm512_cvtps_epi32(_mm512_fmsub_ps(w, by, _mm512_mul_ps(w, less)));
-  }
-  // Words of 32 elements, not yet clamped.
-  [[gnu::always_inline]] __m512i codes(const char* at) const {
-    const __m512i zero = _mm512_setzero_si512(), w = _mm512_loadu_si512(at);
-    return _mm512_add_epi16(
-        _mm512_packs_epi32(steps(_mm512_unpacklo_epi16(zero, w)), steps(_mm512_unpackhi_epi16(zero, w))),
-        zero_point);
-  }
-};
-
-struct CodeRange {
-  __m512i least, most;
-  explicit CodeRange(const AffineRecipe& recipe)
-      : least(_mm512_set1_epi8(static_cast<int8_t>(recipe.code_min))),
-        most(_mm512_set1_epi8(static_cast<int8_t>(recipe.code_max))) {}
-
-  // Bytes of twice 32 words.
-  [[gnu::always_inline]] __m512i bytes(__m512i a, __m512i b) const {
-    const __m512i clamped = _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(a, b), least), most);
-    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), clamped);
-  }
-};
-
 template <uint32_t kDtype, uint32_t kCommon>
 struct WideAffine : avx2::AffineParts<kDtype, kCommon> {};
 
@@ -159,23 +123,25 @@ struct WideAffine<QCTS_BF16, kCommon> {
   [[gnu::always_inline]] static void codes(const AffineRecipe& recipe, const avx2::AffineGroups& groups,
                                            const char* from, int64_t next_bytes, int64_t count, int64_t group,
                                            bool past_caches, int8_t* codes) {
-    const CodeRange range(recipe);
+    const CodeRange range = {_mm512_set1_epi8(static_cast<int8_t>(recipe.code_min)),
+                             _mm512_set1_epi8(static_cast<int8_t>(recipe.code_max))};
+    const auto scale_of = [&](int64_t g) {
+      return TameScale<kCommon>{_mm512_set1_ps(groups.less[g]), _mm512_set1_ps(groups.by[g]),
+                                _mm512_set1_epi32(groups.zero_points[g])};
+    };
     if (group == 32 && count % 2 == 0) {  // two side by side
       const bool streams = past_caches && is_line(codes);
       for (int64_t g = 0; g < count; g += 2) {
         const char* at = from + g * 64;
         avx2::fetch_rows<128>(at, next_bytes);
-        store64(codes + g * 32,
-                range.bytes(TameScale<kCommon>(groups, g).codes(at),
-                            TameScale<kCommon>(groups, g + 1).codes(at + 64)),
-                streams);
+        store64(codes + g * 32, range.bytes(scale_of(g).codes(at), scale_of(g + 1).codes(at + 64)), streams);
       }
       return;
     }
     for (int64_t g = 0; g < count; ++g) {
       const char* at = from + g * group * 2;
       int8_t* to = codes + g * group;
-      const TameScale<kCommon> scale(groups, g);
+      const TameScale<kCommon> scale = scale_of(g);
       const bool streams = past_caches && is_line(to);
       int64_t k = 0;
       for (; k + 64 <= group; k += 64) {
