@@ -187,6 +187,9 @@ template <class Pairs>
   return join(emulated_add_up(_mm256_castsi256_ps(low_half(x)), _mm256_castsi256_ps(low_half(y))),
               emulated_add_up(_mm256_castsi256_ps(high_half(x)), _mm256_castsi256_ps(high_half(y))));
 }
+[[maybe_unused]] inline __m512i emulated_madd_epi16(__m512i a, __m512i b) {
+  return join(_mm256_madd_epi16(low_half(a), low_half(b)), _mm256_madd_epi16(high_half(a), high_half(b)));
+}
 // Past the caches, as the hint of halves.
 [[maybe_unused]] inline void emulated_stream(void* to, __m512i a) {
   auto* at = static_cast<__m256i*>(to);
@@ -197,6 +200,8 @@ template <class Pairs>
 }  // namespace
 
 #define _mm512_stream_si512(to, a) emulated_stream(to, a)
+#undef _mm512_madd_epi16
+#define _mm512_madd_epi16(a, b) emulated_madd_epi16(a, b)
 #undef _mm512_dpbf16_ps
 #define _mm512_dpbf16_ps(sum, a, b) emulated_dpbf16(sum, a, b)
 #define _mm512_cvtepi8_epi16(a) emulated_cvtepi8_epi16(a)
