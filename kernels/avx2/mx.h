@@ -102,7 +102,6 @@ template <SmallFloat kFormat, uint32_t kDtype>
   const __m256 ordinary =
       _mm256_and_ps(_mm256_and_ps(finite, near),
                     _mm256_cmp_ps(factor, _mm256_set1_ps(kLeastFactor<kFormat, kDtype>), _CMP_GE_OQ));
-  _mm256_store_ps(scales->largest + g, largest);
   _mm256_store_ps(scales->factor + g, factor);
   scales->odd[g / kLanes] = static_cast<uint8_t>(_mm256_movemask_ps(ordinary) ^ 0xFF);
   store_bytes(bytes + g, eight.byte);
@@ -175,8 +174,26 @@ template <SmallFloat kFormat, uint32_t kDtype>
   }
 }
 
+// The largest magnitudes of blocks [first, count), multiples of eight.
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline void mx_largest(const char* from, int64_t first, int64_t count,
+                                              float* largest) {
+  constexpr int64_t kBlockBytes = kMxBlock * (kDtype == QCTS_F32 ? 4 : 2);
+  for (; first < count; first += kLanes) {
+    __m256i tops[kLanes];
+#pragma GCC unroll 8
+    for (int64_t g = 0; g < kLanes; ++g)
+      tops[g] = largest_bits<kDtype, kBlockBytes>(from + (first + g) * kBlockBytes);
+    _mm256_store_ps(largest + first, reduce_eight<kDtype>(tops, unsigned_max<kDtype>));
+  }
+}
+
 // What wider vectors do in another way.
 struct MxCodes {
+  template <uint32_t kDtype>
+  [[gnu::always_inline]] static void largest(const char* from, int64_t count, float* largest) {
+    mx_largest<kDtype>(from, 0, count, largest);
+  }
   template <SmallFloat kFormat, uint32_t kDtype>
   [[gnu::always_inline]] static void codes(const char* from, int64_t next_bytes, int64_t count,
                                            const float* factors, bool past_caches, uint8_t* to) {
@@ -192,13 +209,9 @@ template <class Codes, SmallFloat kFormat, uint32_t kDtype>
   constexpr int64_t kBlockBytes = kMxBlock * (kDtype == QCTS_F32 ? 4 : 2);
   constexpr int64_t kBlockCodes = kFormat == SmallFloat::e2m1 ? kMxBlock / 2 : kMxBlock;
   MxScales scales;
-  for (int64_t first = 0; first < count; first += kLanes) {
-    __m256i tops[kLanes];
-#pragma GCC unroll 8
-    for (int64_t g = 0; g < kLanes; ++g)
-      tops[g] = largest_bits<kDtype, kBlockBytes>(from + (first + g) * kBlockBytes);
-    choose_mx<kFormat, kDtype>(mode, reduce_eight<kDtype>(tops, unsigned_max<kDtype>), first, &scales, bytes);
-  }
+  Codes::template largest<kDtype>(from, count, scales.largest);
+  for (int64_t first = 0; first < count; first += kLanes)
+    choose_mx<kFormat, kDtype>(mode, _mm256_load_ps(scales.largest + first), first, &scales, bytes);
   Codes::template codes<kFormat, kDtype>(from, next_bytes, count, scales.factor, past_caches, codes);
   for (int64_t first = 0; first < count; first += kLanes)
     for (uint32_t odd = scales.odd[first / kLanes]; odd != 0; odd &= odd - 1) {

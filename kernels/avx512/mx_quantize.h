@@ -5,6 +5,7 @@
 #include "kernels/avx2/mx.h"
 #include "kernels/avx512/float8_quantize.h"
 #include "kernels/avx512/quantize.h"
+#include "kernels/avx512/reduce.h"
 
 namespace qcts::avx512 {
 namespace {
@@ -43,6 +44,21 @@ namespace {
 }
 
 struct WideMxCodes {
+  template <uint32_t kDtype>
+  [[gnu::always_inline]] static void largest(const char* from, int64_t count, float* largest) {
+    constexpr int64_t kBlockBytes = avx2::kMxBlock * 2;
+    int64_t first = 0;
+    if constexpr (kDtype != QCTS_F32) {
+      for (; first + kLanes <= count; first += kLanes) {
+        __m512i of[kLanes];
+#pragma GCC unroll 16
+        for (int64_t g = 0; g < kLanes; ++g) of[g] = magnitudes(from + (first + g) * kBlockBytes);
+        _mm512_store_ps(largest + first, most_of_sixteen<kDtype>(of, UnsignedMost()));
+      }
+    }
+    avx2::mx_largest<kDtype>(from, first, count, largest);
+  }
+
   template <SmallFloat kFormat, uint32_t kDtype>
   [[gnu::always_inline]] static void codes(const char* from, int64_t next_bytes, int64_t count,
                                            const float* factors, bool past_caches, uint8_t* to) {
