@@ -2,7 +2,7 @@
 // linkage. Three passes over eight groups of a row, which stay in L1: ranges, as integers of the elements'
 // bits; parameters of the eight at once, in the lanes of a vector, so that no element waits for three
 // divisions; codes, 27 operations for 32 of bfloat16, while the next row is fetched. Two instructions an
-// element in all: the bound, at 0.6 of a plain copy (0.07 to 0.09 with a call a group and roundings spelt
+// element in all: the bound, at half of a plain copy (0.07 to 0.09 with a call a group and roundings spelt
 // out). That is left to groups whose scale is tiny or not finite.
 #pragma once
 

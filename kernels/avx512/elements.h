@@ -46,6 +46,19 @@ template <class Vector>
   return _mm512_fmsub_ps(v, _mm512_set1_ps(65536), _mm512_mul_ps(v, _mm512_set1_ps(65535)));
 }
 
+// To dtype and back; NaN becomes the quiet one.
+template <uint32_t kDtype>
+[[gnu::always_inline]] inline __m512 rounded(__m512 value) {
+  if (kDtype == QCTS_F32) return value;
+  if (kDtype == QCTS_F16) return _mm512_cvtph_ps(_mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
+  const __m512i bits = _mm512_castps_si512(value);
+  const __m512i last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i upper = _mm512_and_si512(
+      _mm512_add_epi32(_mm512_add_epi32(bits, last), _mm512_set1_epi32(0x7FFF)), _mm512_set1_epi32(-0x10000));
+  return _mm512_mask_mov_ps(_mm512_castsi512_ps(upper), _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q),
+                            _mm512_set1_ps(__builtin_nanf("")));
+}
+
 // Sixteen floats, rounded once to dtype.
 [[maybe_unused]] void store16(uint32_t dtype, void* to, __m512 value) {
   if (dtype == QCTS_F32) {

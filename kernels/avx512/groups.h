@@ -54,23 +54,11 @@ struct Ranges {
   return _mm512_mask_mov_ps(otherwise, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), then);
 }
 
-// To the dtype, here bfloat16 or float32, and back.
-template <uint32_t kTo>
-[[gnu::always_inline]] inline __m512 rounded_to(__m512 value) {
-  if (kTo == QCTS_F32) return value;
-  const __m512i bits = _mm512_castps_si512(value);
-  const __m512i last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  const __m512i upper = _mm512_and_si512(
-      _mm512_add_epi32(_mm512_add_epi32(bits, last), _mm512_set1_epi32(0x7FFF)), _mm512_set1_epi32(-0x10000));
-  return _mm512_mask_mov_ps(_mm512_castsi512_ps(upper), _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q),
-                            _mm512_set1_ps(__builtin_nanf("")));
-}
-
 // Every step as affine_group has it.
 template <uint32_t kCommon>
 [[gnu::always_inline]] inline void choose_affine(const AffineRecipe& recipe, const Ranges& range,
                                                  avx2::AffineGroups* groups) {
-  const auto rounded = [](__m512 value) { return rounded_to<QCTS_BF16>(value); };
+  const auto rounded = [](__m512 value) { return avx512::rounded<QCTS_BF16>(value); };
   const __m512 low = range.low, high = range.high, code_min = _mm512_set1_ps(recipe.code_min),
                code_max = _mm512_set1_ps(recipe.code_max);
   const float steps = recipe.code_max - recipe.code_min;
@@ -93,7 +81,7 @@ template <uint32_t kCommon>
     const __m512 within = _mm512_min_ps(_mm512_max_ps(code, code_min), code_max);
     zero_point = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(code, code, _CMP_ORD_Q), within);
   }
-  const __m512 reciprocal = rounded_to<kCommon>(_mm512_div_ps(_mm512_set1_ps(1), scale));
+  const __m512 reciprocal = avx512::rounded<kCommon>(_mm512_div_ps(_mm512_set1_ps(1), scale));
   const __m512i zero = _mm512_cvtps_epi32(zero_point);
   _mm512_store_ps(groups->scale, scale);
   _mm512_store_ps(groups->zero_point, zero_point);

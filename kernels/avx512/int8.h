@@ -1,7 +1,7 @@
 // Rows of x as int8 for the AVX-512 variants of quantize_activation and kernels/vnni/int8_linear.h; every
-// function has internal linkage. The recipes are kernels/avx2/int8.h's: bfloat16 by integers of its bits and by
-// tame codes, 64 elements at a time, anything else sixteen at a time. dtype and in_dtype are known when a loop
-// is compiled: looked up for every vector they took twice as long (EPYC Zen 4).
+// function has internal linkage. The recipes are kernels/avx2/int8.h's: bfloat16 by integers of its bits and
+// by tame codes, 64 elements at a time, anything else sixteen at a time. dtype and in_dtype are known when a
+// loop is compiled: looked up for every vector they took twice as long (EPYC Zen 4).
 #pragma once
 
 #include <algorithm>
@@ -39,13 +39,6 @@ avx2::Range range_of_row(const char* row, int64_t k_count) {
   _mm512_storeu_ps(lows, _mm512_min_ps(low[0], low[1]));
   _mm512_storeu_ps(highs, _mm512_max_ps(high[0], high[1]));
   return {*std::min_element(lows, lows + kLanes), *std::max_element(highs, highs + kLanes)};
-}
-
-template <uint32_t kDtype>
-[[gnu::always_inline]] inline __m512 rounded(__m512 value) {
-  if (kDtype == QCTS_F32) return value;
-  if (kDtype == QCTS_F16) return _mm512_cvtph_ps(_mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(to_bf16(value)), 16));
 }
 
 // Codes of `count` elements from first_k on; returns their sum.

@@ -93,8 +93,8 @@ struct Nf4Places {
 }
 
 struct WideNf4 {
-  static constexpr int64_t kTogether =
-      64;  // with 16, whose scalers are a chain of their own, 1.13 times as long
+  // Of 16, whose scalers are a chain of operations before the first codes, 1.13 times as long.
+  static constexpr int64_t kTogether = 64;
 
   using Ties = WideNf4Ties;
   static Ties ties(const float* bounds) { return wide_nf4_ties(bounds); }
