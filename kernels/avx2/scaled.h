@@ -126,12 +126,12 @@ template <bool kPastCaches>
 }
 
 // What wider vectors do as well: of `count` codes those that are taken 32 at a time, and how many that are.
-// The factor is from 2^-100 to 2^100.
+// below_512_twice: zero point - 512 in either half. The factor is from 2^-100 to 2^100.
 struct Integers32 {
   template <bool kPastCaches>
-  static int64_t scale_to_bf16(const int8_t* codes, int64_t count, int8_t zero_point, float factor,
-                               char* to) {
-    const __m256i below_512 = _mm256_set1_epi16(static_cast<int16_t>(zero_point - 512));
+  [[gnu::always_inline]] static int64_t scale_to_bf16(const int8_t* codes, int64_t count,
+                                                      int32_t below_512_twice, float factor, char* to) {
+    const __m256i below_512 = _mm256_set1_epi32(below_512_twice);
     const __m256 scale = _mm256_set1_ps(factor);
     int64_t k = 0;
     for (; k + 32 <= count; k += 32) scale_32_to_bf16<kPastCaches>(codes + k, below_512, scale, to + 2 * k);
@@ -144,7 +144,8 @@ template <class Integers, bool kPastCaches>
                                                   int8_t zero_point, float factor, char* to) {
   int64_t k = 0;
   if (dtype == QCTS_BF16 && factor >= 0x1p-100f && factor <= 0x1p100f) {
-    k = Integers::template scale_to_bf16<kPastCaches>(codes, count, zero_point, factor, to);
+    const int32_t below_512 = (zero_point - 512) & 0xFFFF;
+    k = Integers::template scale_to_bf16<kPastCaches>(codes, count, below_512 << 16 | below_512, factor, to);
     if (k == count) return;
   }
   const __m256i zero = _mm256_set1_epi32(zero_point);
@@ -157,27 +158,53 @@ template <class Integers, bool kPastCaches>
               });
 }
 
+// Eight groups in bfloat16, of a multiple of 32 codes each, whose parameters are made ready together: one by
+// one groups of 32 took 1.4 times as long (AVX-512, EPYC Zen 5). False, and nothing done, where a factor is
+// out of bounds.
+template <class Integers, bool kPastCaches>
+[[gnu::always_inline]] inline bool scale_eight_groups(__m256 factors, const int8_t* zero_points,
+                                                      const int8_t* codes, int64_t length, char* to) {
+  const __m256 within = _mm256_and_ps(_mm256_cmp_ps(factors, _mm256_set1_ps(0x1p-100f), _CMP_GE_OQ),
+                                      _mm256_cmp_ps(factors, _mm256_set1_ps(0x1p100f), _CMP_LE_OQ));
+  if (_mm256_movemask_ps(within) != 0xFF) return false;
+  const __m256i zero = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(zero_points)));
+  const __m256i below_512 = _mm256_sub_epi32(zero, _mm256_set1_epi32(512));
+  alignas(32) float factor[kLanes];
+  alignas(32) int32_t below_512_twice[kLanes];
+  _mm256_store_ps(factor, factors);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(below_512_twice),
+                     _mm256_blend_epi16(below_512, _mm256_slli_epi32(below_512, 16), 0xAA));
+  for (int g = 0; g < kLanes; ++g, codes += length, to += 2 * length)
+    Integers::template scale_to_bf16<kPastCaches>(codes, length, below_512_twice[g], factor[g], to);
+  return true;
+}
+
 // int8 codes of row n, whose parameters begin at `first` and hold for `length` elements each.
 template <class Integers, bool kPastCaches>
 void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n, int64_t first,
                            int64_t length) {
   const auto* codes = static_cast<const int8_t*>(in_plane(p, "qdata")) + n * p.k;
   const auto* zero_points = static_cast<const int8_t*>(in_plane(p, "zero_point"));
-  const void* scales = in_plane(p, "scale");
-  const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
+  const auto* scales = static_cast<const char*>(in_plane(p, "scale"));
+  const uint32_t dtype = p.w_dtype;
+  const int64_t bytes = dtype == QCTS_F32 ? 4 : 2, scale_bytes = scale_dtype == QCTS_F32 ? 4 : 2;
+  const int64_t k_count = p.k, eight = kLanes * length;
   char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
-  for (int64_t k = 0, at = first; k < p.k; k += length, ++at) {
-    scale_integers<Integers, kPastCaches>(p.w_dtype, codes + k, length, zero_points[at],
+  int64_t k = 0, at = first;
+  if (dtype == QCTS_BF16 && length % 32 == 0)
+    for (; k + eight <= k_count; k += eight, at += kLanes)
+      if (!scale_eight_groups<Integers, kPastCaches>(load8(scale_dtype, scales + at * scale_bytes),
+                                                     zero_points + at, codes + k, length, row + 2 * k))
+        break;
+  for (; k < k_count; k += length, ++at)
+    scale_integers<Integers, kPastCaches>(dtype, codes + k, length, zero_points[at],
                                           one_element(scale_dtype, scales, at), row + k * bytes);
-  }
 }
 template <class Integers>
 void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n, int64_t first,
                            int64_t length) {
-  constexpr int64_t kShortElems = 32;  // whose parameters are the bound: streaming loses a twentieth
-  (length > kShortElems && is_past_caches(p, length)
-       ? dequantize_affine_row<Integers, true>
-       : dequantize_affine_row<Integers, false>)(p, scale_dtype, n, first, length);
+  (is_past_caches(p, length) ? dequantize_affine_row<Integers, true>
+                             : dequantize_affine_row<Integers, false>)(p, scale_dtype, n, first, length);
 }
 template <class Integers>
 void dequantize_affine_rows(const qcts_problem& p, int64_t first, int64_t last) {

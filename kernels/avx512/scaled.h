@@ -29,9 +29,9 @@ namespace {
 
 struct WideIntegers {
   template <bool kPastCaches>
-  static int64_t scale_to_bf16(const int8_t* codes, int64_t count, int8_t zero_point, float factor,
-                               char* to) {
-    const __m512i below_512 = _mm512_set1_epi16(static_cast<int16_t>(zero_point - 512));
+  [[gnu::always_inline]] static int64_t scale_to_bf16(const int8_t* codes, int64_t count,
+                                                      int32_t below_512_twice, float factor, char* to) {
+    const __m512i below_512 = _mm512_set1_epi32(below_512_twice);
     const __m512 scale = _mm512_set1_ps(factor);
     const bool streams = kPastCaches && is_line(to);
     int64_t k = 0;
