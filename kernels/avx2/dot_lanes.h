@@ -7,7 +7,7 @@
 namespace qcts::avx2 {
 namespace {
 
-struct DotLanes {
+struct DotLanes : RowsToInt8 {
   static constexpr int kLanes = 8;
   using Ints = __m256i;
   using Floats = __m256;
@@ -25,14 +25,6 @@ struct DotLanes {
   static Ints shift_right_4(Ints a) { return _mm256_srli_epi32(a, 4); }
   static Ints shift_left_8(Ints a) { return _mm256_slli_epi32(a, 8); }
   static Ints add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
-
-  static Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
-    return avx2::range_of(dtype, row, k_count);
-  }
-  static int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
-                               RowScale chosen, int8_t* codes) {
-    return avx2::quantize_part(recipe, row, first_k, count, chosen, codes);
-  }
 
   static Floats set(float a) { return _mm256_set1_ps(a); }
   static Floats load_floats(uint32_t dtype, const void* from) { return load8(dtype, from); }

@@ -202,5 +202,16 @@ template <uint32_t kCommon>
              : sum + quantize_floats(recipe, row, first_k + whole, count - whole, chosen, codes + whole);
 }
 
+// Both passes, which wider vectors make in another way.
+struct RowsToInt8 {
+  static Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
+    return avx2::range_of(dtype, row, k_count);
+  }
+  static int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
+                               RowScale chosen, int8_t* codes) {
+    return avx2::quantize_part(recipe, row, first_k, count, chosen, codes);
+  }
+};
+
 }  // namespace
 }  // namespace qcts::avx2

@@ -9,17 +9,7 @@
 namespace qcts::avx2 {
 namespace {
 
-struct RowsToInt8 {
-  static Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
-    return avx2::range_of(dtype, row, k_count);
-  }
-  static int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
-                               RowScale chosen, int8_t* codes) {
-    return avx2::quantize_part(recipe, row, first_k, count, chosen, codes);
-  }
-};
-
-// Rows: the two passes, which wider vectors make in another way.
+// Rows: RowsToInt8, or wider vectors'.
 template <class Rows>
 void quantize_int8_dyn_rows(const qcts_problem& p, int64_t first, int64_t last) {
   auto* qdata = static_cast<int8_t*>(out_plane(p, "qdata"));
