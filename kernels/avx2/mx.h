@@ -179,13 +179,8 @@ template <uint32_t kDtype>
 [[gnu::always_inline]] inline void mx_largest(const char* from, int64_t first, int64_t count,
                                               float* largest) {
   constexpr int64_t kBlockBytes = kMxBlock * (kDtype == QCTS_F32 ? 4 : 2);
-  for (; first < count; first += kLanes) {
-    __m256i tops[kLanes];
-#pragma GCC unroll 8
-    for (int64_t g = 0; g < kLanes; ++g)
-      tops[g] = largest_bits<kDtype, kBlockBytes>(from + (first + g) * kBlockBytes);
-    _mm256_store_ps(largest + first, reduce_eight<kDtype>(tops, unsigned_max<kDtype>));
-  }
+  for (; first < count; first += kLanes)
+    _mm256_store_ps(largest + first, largest_of_eight<kDtype, kBlockBytes>(from + first * kBlockBytes));
 }
 
 // What wider vectors do in another way.

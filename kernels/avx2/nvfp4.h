@@ -50,11 +50,7 @@ template <uint32_t kDtype>
                                                 int64_t count, Nvfp4Scales* scales, uint8_t* bytes) {
   constexpr int64_t kBlockBytes = kNvfp4Block * (kDtype == QCTS_F32 ? 4 : 2);
   for (; first < count; first += kLanes) {
-    __m256i tops[kLanes];
-#pragma GCC unroll 8
-    for (int64_t g = 0; g < kLanes; ++g)
-      tops[g] = largest_bits<kDtype, kBlockBytes>(from + (first + g) * kBlockBytes);
-    const __m256 largest = reduce_eight<kDtype>(tops, unsigned_max<kDtype>);
+    const __m256 largest = largest_of_eight<kDtype, kBlockBytes>(from + first * kBlockBytes);
     const __m256 nan = _mm256_cmp_ps(largest, largest, _CMP_UNORD_Q);
     choose_nvfp4(_mm256_blendv_ps(largest, _mm256_set1_ps(__builtin_nanf("")), nan), whole, first, scales,
                  bytes);

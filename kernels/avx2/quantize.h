@@ -105,6 +105,15 @@ template <uint32_t kDtype, class Most>
   return kDtype == QCTS_F16 ? _mm256_cvtph_ps(bits) : widen_bf16(bits);
 }
 
+// The largest magnitudes of eight blocks of kBytes, one behind the other.
+template <uint32_t kDtype, int64_t kBytes>
+[[gnu::always_inline]] inline __m256 largest_of_eight(const char* from) {
+  __m256i tops[kLanes];
+#pragma GCC unroll 8
+  for (int64_t g = 0; g < kLanes; ++g) tops[g] = largest_bits<kDtype, kBytes>(from + g * kBytes);
+  return reduce_eight<kDtype>(tops, unsigned_max<kDtype>);
+}
+
 // The same bytes of the next row, and of the one behind it, which comes as far as L2 meanwhile: with the next
 // row alone memory rests while ranges are taken (AVX-512, 4096 x 4096, one thread: 1.06 times as long).
 template <int64_t kBytes>
