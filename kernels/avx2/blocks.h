@@ -138,9 +138,13 @@ template <SmallFloat kFormat>
   return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(bits, odd), half), kDropped);
 }
 
-[[maybe_unused]] float largest_of(uint32_t dtype, const char* elements, int64_t count) {
-  const float largest = float_of_bits(dtype, largest_magnitude_bits(dtype, elements, count));
+// Of bits of dtype, the quiet NaN if they are one.
+[[maybe_unused]] float largest_from(uint32_t dtype, uint32_t bits) {
+  const float largest = float_of_bits(dtype, bits);
   return largest != largest ? __builtin_bit_cast(float, 0x7FC00000u) : largest;
+}
+[[maybe_unused]] float largest_of(uint32_t dtype, const char* elements, int64_t count) {
+  return largest_from(dtype, largest_magnitude_bits(dtype, elements, count));
 }
 
 }  // namespace

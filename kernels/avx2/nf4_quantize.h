@@ -22,6 +22,19 @@ namespace {
   for (int64_t i = 0; i < kNf4Block; i += 2) pairs[i / 2] = static_cast<uint8_t>(code(i) << 4 | code(i + 1));
 }
 
+// Codes of blocks by their scalers: `encode(i, at, to)` makes those of block i, where it is an ordinary one.
+template <class Encode>
+[[gnu::always_inline]] inline void for_each_block(const Nf4Task& task, const char* from, int64_t blocks,
+                                                  const float* scalers, uint8_t* pairs,
+                                                  const Encode& encode) {
+  const int64_t block_bytes = kNf4Block * dtype_bytes(task.from.dtype);
+  for (int64_t i = 0; i < blocks; ++i) {
+    const char* at = from + i * block_bytes;
+    uint8_t* to = pairs + i * (kNf4Block / 2);
+    is_plain_scaler(scalers[i]) ? encode(i, at, to) : quantize_odd_nf4_block(task, at, scalers[i], to);
+  }
+}
+
 [[maybe_unused]] __m256i load_words(const char* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
@@ -47,19 +60,13 @@ struct Nf4Narrow {
                                       : __builtin_bit_cast(float, bits << 16);
       _mm256_store_si256(reinterpret_cast<__m256i*>(tables[i]), nf4_words<kDtype>(ties, scalers[i]));
     }
-    for (int64_t i = 0; i < blocks; ++i) {
-      const char* at = from + i * 2 * kNf4Block;
-      uint8_t* to = pairs + i * (kNf4Block / 2);
-      if (!is_plain_scaler(scalers[i])) {
-        quantize_odd_nf4_block(task, at, scalers[i], to);
-        continue;
-      }
+    for_each_block(task, from, blocks, scalers, pairs, [&](int64_t i, const char* at, uint8_t* to) {
       const auto* table = reinterpret_cast<const __m128i*>(tables[i]);
       const Nf4Words words = {_mm256_broadcastsi128_si256(_mm_load_si128(table)),
                               _mm256_broadcastsi128_si256(_mm_load_si128(table + 1))};
       const auto codes = [&](int64_t offset) { return nf4_codes16(words, load_words(at + offset)); };
       store_nf4_pairs(codes(0), codes(32), codes(64), codes(96), past_caches, to);
-    }
+    });
   }
 };
 
@@ -72,13 +79,7 @@ struct Nf4Narrow {
     scalers[i] = largest_of8(
         _mm256_max_epu32(most, _mm256_max_epu32(larger_magnitudes(high, 0), larger_magnitudes(high, 2))));
   }
-  for (int64_t i = 0; i < blocks; ++i) {
-    const char* at = from + i * 4 * kNf4Block;
-    uint8_t* to = pairs + i * (kNf4Block / 2);
-    if (!is_plain_scaler(scalers[i])) {
-      quantize_odd_nf4_block(task, at, scalers[i], to);
-      continue;
-    }
+  for_each_block(task, from, blocks, scalers, pairs, [&](int64_t i, const char* at, uint8_t* to) {
     const __m256 divisor = _mm256_set1_ps(scalers[i]);
     const auto eight = [&](int64_t k) {
       return nf4_codes8(floats, _mm256_div_ps(load8(QCTS_F32, at + 4 * k), divisor));
@@ -87,7 +88,7 @@ struct Nf4Narrow {
       return _mm256_permute4x64_epi64(_mm256_packs_epi32(eight(k), eight(k + 8)), 0xD8);
     };
     store_nf4_pairs(sixteen(0), sixteen(16), sixteen(32), sixteen(48), past_caches, to);
-  }
+  });
 }
 
 // `encode(from, blocks, past_caches, pairs, scalers)` makes the codes and scalers of kTogether blocks, or

@@ -57,8 +57,8 @@ constexpr int64_t kNvfp4Bytes = 2 * avx2::kNvfp4Block;
   _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + g), _mm512_cvtepi32_epi8(code));
 }
 
-// What codes are made with, kept in registers: the compiler would rather read most of it again for every
-// vector, and reading was the bound: codes took 1.2 times as long (EPYC Zen 5).
+// What codes are made with, kept in registers: left to itself the compiler reads most of it again for every
+// vector, which then is the bound, and codes take 1.2 times as long (EPYC Zen 5).
 struct E2m1Constants {
   using Bits = avx2::TwoExponentBits<SmallFloat::e2m1>;
   __m512 far_less_2 = kept(_mm512_set1_ps(Bits::kFar - 2)), far = kept(_mm512_set1_ps(Bits::kFar)),
@@ -135,8 +135,7 @@ struct WideNvfp4 {
   }
 
   static float largest(uint32_t dtype, const char* elements, int64_t count) {
-    const float largest = avx2::float_of_bits(dtype, largest_magnitude_bits(dtype, elements, count));
-    return largest != largest ? __builtin_bit_cast(float, 0x7FC00000u) : largest;
+    return avx2::largest_from(dtype, largest_magnitude_bits(dtype, elements, count));
   }
 };
 

@@ -216,9 +216,6 @@ template <class Pairs>
 #define _mm512_mask_mov_epi16(source, mask, a) emulated_mask_epi16(source, mask, a)
 #undef _mm512_mask_add_epi16
 #define _mm512_mask_add_epi16(source, mask, a, b) emulated_mask_epi16(source, mask, _mm512_add_epi16(a, b))
-#undef _mm512_maskz_set1_epi16
-#define _mm512_maskz_set1_epi16(mask, a) \
-  emulated_mask_epi16(_mm512_setzero_si512(), mask, _mm512_set1_epi16(a))
 #undef _mm512_cmpgt_epu16_mask
 #define _mm512_cmpgt_epu16_mask(a, b) emulated_cmpgt_epu16(a, b)
 #undef _mm512_cmpgt_epi16_mask
