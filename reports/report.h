@@ -84,10 +84,4 @@ bool blocks_conformance(const Verdict& verdict, bool gate_latency);
 nlohmann::ordered_json report_json(const RunReport& report);
 std::string junit_xml(const RunReport& report);
 
-// kind.op/scheme/input; empty parts where the id has no such form.
-struct IdParts {
-  std::string kind, op, scheme, input;
-};
-IdParts split_case_id(std::string_view case_id);
-
 }  // namespace qcts
