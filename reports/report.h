@@ -51,7 +51,8 @@ struct RunReport {
   nlohmann::ordered_json ledger = {{"choices", nlohmann::ordered_json::array()},
                                    {"claims", nlohmann::ordered_json::array()}};
   nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json, where it is there
-  nlohmann::ordered_json coverage = nlohmann::ordered_json::array();  // values touched by the verdicts, scheme by scheme
+  // values touched by the verdicts, scheme by scheme
+  nlohmann::ordered_json coverage = nlohmann::ordered_json::array();
   std::string latency_note;
   LatencyTrust latency_trust;
 

@@ -1,4 +1,4 @@
-// How torchao's classes are written: one family of classes a file, reference/dialects/spelling_<name>.cc, and
+// How torchao's classes are written: one family of classes a file, reference/dialects/spellings/<name>.cc, and
 // one line in spellings.inc.
 #pragma once
 

@@ -1,5 +1,5 @@
 // A view: which tensors of which classes are a scheme's, and where their planes lie. One family of classes a
-// file, reference/dialects/view_<name>.cc, and one line in views.inc.
+// file, reference/dialects/views/<name>.cc, and one line in views.inc.
 #pragma once
 
 #include <initializer_list>

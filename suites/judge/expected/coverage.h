@@ -22,8 +22,10 @@ namespace qcts {
 struct Touched {
   std::set<int> codes_written, codes_read;  // indices of CodeSet::values
   std::set<int> halfway;                    // i: between the i-th and the next of the finite code values in order
-  std::map<std::string, std::set<int>> exponents;  // dtype of the scale -> exponents e of scales in [2^e, 2^(e+1))
-  std::set<std::string> weights, scales;    // special values seen: "zero", "-zero", "subnormal", "largest", "inf", "nan"
+  // dtype of the scale -> exponents e of scales in [2^e, 2^(e+1))
+  std::map<std::string, std::set<int>> exponents;
+  // special values seen: "zero", "-zero", "subnormal", "largest", "inf", "nan"
+  std::set<std::string> weights, scales;
   std::set<int> k_mod_32, n_mod_16, m;      // of shapes; m of linear and quantize_activation
 
   bool empty() const;

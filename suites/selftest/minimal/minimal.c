@@ -28,7 +28,7 @@ typedef struct Weight {
   const int8_t* zero_point;  /* [n]; always 0, and always there */
 } Weight;
 
-/* 1 when the problem carries an int8_row weight. A scale may lie at any address, so it is read with memcpy. */
+/* 1 when the problem carries an int8_row weight. A scale may lie at any address: memcpy reads it. */
 static int weight_of(const qcts_problem* p, Weight* w) {
   w->codes = plane(p, "qdata", QCTS_I8, p->n, p->k);
   w->scale = plane(p, "scale", QCTS_F32, p->n, 0);
