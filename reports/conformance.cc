@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "reports/report.h"
@@ -6,7 +7,7 @@
 namespace qcts {
 namespace {
 
-bool is_latency(const Verdict& verdict) { return id_of(verdict).kind == Kind::latency; }
+bool is_latency(const Verdict& verdict) { return verdict.case_id.kind == Kind::latency; }
 
 std::string count_of(size_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
@@ -15,7 +16,7 @@ std::string count_of(size_t count, const char* noun) {
 void compare_with_mustpass(const RunReport& report, Conformance& result) {
   std::set<std::string> judged;
   for (const Verdict& verdict : report.verdicts)
-    if (!is_latency(verdict)) judged.insert(verdict.case_id);
+    if (!is_latency(verdict)) judged.insert(verdict.case_id.text());
   std::set_difference(report.mustpass.begin(), report.mustpass.end(), judged.begin(), judged.end(),
                       std::back_inserter(result.missing));
   std::set_difference(judged.begin(), judged.end(), report.mustpass.begin(), report.mustpass.end(),
@@ -118,16 +119,11 @@ std::string conformance_rule(bool gate_latency) {
 }
 
 void count_floor(RunReport& report) {
-  std::set<std::string> passed;
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> passed;  // by scheme and op
   for (const Verdict& verdict : report.verdicts)
-    if (verdict.status == Status::pass && !is_latency(verdict)) passed.insert(verdict.case_id);
-  for (FloorEntry& entry : report.floor) {
-    entry.passes = 0;
-    for (const std::string& id : passed) {
-      const CaseId parts = parse_case_id(id).value();
-      entry.passes += parts.scheme == entry.scheme && op_name(parts.op) == entry.op ? 1 : 0;
-    }
-  }
+    if (verdict.status == Status::pass && !is_latency(verdict))
+      passed[{verdict.case_id.scheme, std::string(op_name(verdict.case_id.op))}].insert(verdict.case_id.text());
+  for (FloorEntry& entry : report.floor) entry.passes = passed[{entry.scheme, entry.op}].size();
 }
 
 Conformance conformance(const RunReport& report) {

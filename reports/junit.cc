@@ -65,7 +65,7 @@ std::string body(const Verdict& verdict) {
 }
 
 std::string testcase(const Verdict& verdict, Result result) {
-  const CaseId parts = id_of(verdict);
+  const CaseId& parts = verdict.case_id;
   std::string xml = "    <testcase classname=\"" + escaped(std::string(kind_name(parts.kind)) + "." + std::string(op_name(parts.op)) + "." + parts.scheme) +
                     "\" name=\"" + escaped(verdict.full_id()) + "\" time=\"" + seconds(verdict.wall_us) +
                     "\"";
@@ -100,7 +100,7 @@ std::string junit_xml(const RunReport& report) {
   Suite total;
   for (const Verdict& verdict : report.verdicts) {
     const Result result = result_of(verdict, report.gate_latency);
-    Suite& suite = suites[std::string(kind_name(id_of(verdict).kind))];
+    Suite& suite = suites[std::string(kind_name(verdict.case_id.kind))];
     suite.cases += testcase(verdict, result);
     for (Suite* counted : {&suite, &total}) {
       ++counted->tests;

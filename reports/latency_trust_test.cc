@@ -10,7 +10,7 @@ namespace {
 std::vector<Verdict> timed(size_t cases, size_t alarming) {
   std::vector<Verdict> verdicts(cases);
   for (size_t i = 0; i < cases; ++i) {
-    verdicts[i].case_id = "latency.linear/int8_row/m" + std::to_string(i);
+    verdicts[i].case_id = parse_case_id("latency.linear/int8_row/m" + std::to_string(i)).value();
     verdicts[i].status = i % 2 ? Status::pass : Status::fail;
     verdicts[i].measures.push_back({kAlarmMeasure, "x", i < alarming ? 1.0 : 0.0, {}, {}, {}});
   }

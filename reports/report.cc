@@ -36,7 +36,7 @@ Json counts_json(const RunReport& report) {
   std::map<std::pair<std::string, std::string_view>, std::vector<const Verdict*>> by_scheme_op;
   Json evidence = {{"confirmed", 0}, {"emulated", 0}, {"reference", 0}, {"other", 0}};
   for (const Verdict& verdict : report.verdicts) {
-    const CaseId parts = id_of(verdict);
+    const CaseId& parts = verdict.case_id;
     all.push_back(&verdict);
     by_kind[kind_name(parts.kind)].push_back(&verdict);
     by_scheme_op[{parts.scheme, op_name(parts.op)}].push_back(&verdict);
@@ -56,7 +56,7 @@ Json counts_json(const RunReport& report) {
 }
 
 Json case_json(const Verdict& verdict) {
-  const CaseId parts = id_of(verdict);
+  const CaseId& parts = verdict.case_id;
   Json json = to_json(verdict);
   json.erase("samples_us");
   json.erase("coverage");
@@ -80,8 +80,8 @@ Json measures_by_name(const Verdict& verdict) {
 }
 
 Json size_row(const Verdict& verdict) {
-  const CaseId parts = id_of(verdict);
-  return {{"case_id", verdict.case_id},
+  const CaseId& parts = verdict.case_id;
+  return {{"case_id", verdict.case_id.text()},
           {"scheme", parts.scheme},
           {"input", parts.input},
           {"status", status_name(verdict.status)},
@@ -90,7 +90,7 @@ Json size_row(const Verdict& verdict) {
 
 Json latency_row(const Verdict& verdict) {
   Json row = size_row(verdict);
-  row["op"] = op_name(id_of(verdict).op);
+  row["op"] = op_name(verdict.case_id.op);
   row["provider"] = verdict.provider;
   row["variant"] = verdict.variant;
   row["reason"] = verdict.reason;
@@ -160,7 +160,7 @@ Json floor_json(const RunReport& report) {
 Json report_json(const RunReport& report) {
   Json sizes = Json::array(), latencies = Json::array(), cases = Json::array();
   for (const Verdict& verdict : report.verdicts) {
-    const Kind kind = id_of(verdict).kind;
+    const Kind kind = verdict.case_id.kind;
     if (kind == Kind::size) sizes.push_back(size_row(verdict));
     if (kind == Kind::latency) latencies.push_back(latency_row(verdict));
     cases.push_back(case_json(verdict));

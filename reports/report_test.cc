@@ -13,7 +13,7 @@ namespace {
 
 Verdict verdict(const std::string& id, Status status, const std::string& provider = "builtin") {
   Verdict v;
-  v.case_id = id;
+  v.case_id = parse_case_id(id).value();
   v.provider = provider;
   v.variant = provider == "qcts" ? "" : "scalar";
   v.status = status;

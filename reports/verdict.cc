@@ -69,18 +69,12 @@ std::optional<Status> status_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-CaseId id_of(const Verdict& verdict) {
-  std::optional<CaseId> id = parse_case_id(verdict.case_id);
-  if (!id) throw std::runtime_error("'" + verdict.case_id + "' is not a case id");
-  return *std::move(id);
-}
-
 std::string Verdict::full_id() const {
-  return variant.empty() ? case_id : case_id + "/" + provider + "_" + variant;
+  return variant.empty() ? case_id.text() : case_id.text() + "/" + provider + "_" + variant;
 }
 
 Json to_json(const Verdict& verdict) {
-  Json json = {{"case_id", verdict.case_id},
+  Json json = {{"case_id", verdict.case_id.text()},
                {"provider", verdict.provider},
                {"variant", verdict.variant},
                {"status", status_name(verdict.status)},
@@ -106,7 +100,10 @@ Json to_json(const Verdict& verdict) {
 
 Verdict verdict_from_json(const Json& json) {
   Verdict verdict;
-  verdict.case_id = field<std::string>(json, "case_id");
+  const std::string id = field<std::string>(json, "case_id");
+  const std::optional<CaseId> case_id = parse_case_id(id);
+  if (!case_id) throw std::runtime_error("case_id: '" + id + "' is not a case id");
+  verdict.case_id = *case_id;
   verdict.provider = field<std::string>(json, "provider");
   verdict.variant = field<std::string>(json, "variant");
   const std::string status = field<std::string>(json, "status");

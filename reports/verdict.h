@@ -47,7 +47,7 @@ struct Measure {
 };
 
 struct Verdict {
-  std::string case_id;   // "numerics.linear/int8_row/m1_n64_k64", without provider
+  CaseId case_id;        // "numerics.linear/int8_row/m1_n64_k64", without provider
   std::string provider;  // "builtin"; "qcts" for cases that judge files
   std::string variant;   // what ran: "avx512"; empty where there is none
   Status status = Status::internal;
@@ -65,9 +65,6 @@ struct Verdict {
 
   std::string full_id() const;  // case_id, "/provider_variant" appended where there is a variant
 };
-
-// The parts of case_id. Throws std::runtime_error where it names no case.
-CaseId id_of(const Verdict& verdict);
 
 nlohmann::ordered_json to_json(const Verdict& verdict);  // non-finite numbers become null
 Verdict verdict_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error naming the field

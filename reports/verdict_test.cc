@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 Verdict full_verdict(Status status) {
   Verdict verdict;
-  verdict.case_id = "numerics.linear/int8_row/m1_n64_k64";
+  verdict.case_id = parse_case_id("numerics.linear/int8_row/m1_n64_k64").value();
   verdict.provider = "builtin";
   verdict.variant = "avx512";
   verdict.status = status;
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Verdict, EveryStatus, testing::Range(0, kStatusCount), 
 
 TEST(Verdict, FileCasesHaveNoImplementationInTheirName) {
   Verdict verdict;
-  verdict.case_id = "size.file/int8_row/toy";
+  verdict.case_id = parse_case_id("size.file/int8_row/toy").value();
   verdict.provider = "qcts";
   EXPECT_EQ(verdict.full_id(), "size.file/int8_row/toy");
 }

@@ -53,10 +53,10 @@ void time_case(benchmark::State& state, const Case& c, bool& wrong) {
 // An id as it stands takes only itself: a bare regular expression m1_n4096 would also take m1_n40961.
 std::string anchored(const std::string& filter, const std::vector<Case>& cases) {
   for (const Case& c : cases) {
-    if (filter != c.id && filter != c.full_id()) continue;
+    if (filter != c.id.text() && filter != c.full_id()) continue;
     std::string escaped;
     for (const char letter : filter) escaped += letter == '.' ? "\\." : std::string(1, letter);
-    return "^" + escaped + (filter == c.id ? "/[^/]+" : "") + "(/real_time)?$";
+    return "^" + escaped + (filter == c.id.text() ? "/[^/]+" : "") + "(/real_time)?$";
   }
   return filter;
 }
@@ -84,7 +84,7 @@ int run(int argc, char** argv) {
   const Plan plan = load_plan(plan_path(kPlan));
   std::vector<Case> cases;
   for (Case& c : expand(plan, {{}, {}, &registry}))
-    if (c.kind == Kind::latency) cases.push_back(std::move(c));
+    if (c.id.kind == Kind::latency) cases.push_back(std::move(c));
   bool wrong = false;
   for (const Case& c : cases)
     benchmark::RegisterBenchmark(c.full_id().c_str(),

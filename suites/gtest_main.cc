@@ -16,6 +16,7 @@
 #include "suites/providers/reference_provider.h"
 #include "suites/base/paths.h"
 #include "suites/run/supervisor.h"
+#include "suites/cases/case_key.h"
 #include "suites/cases/expand.h"
 
 namespace qcts {
@@ -33,6 +34,7 @@ struct Sources {
   std::vector<Waiver> waivers;
   ScratchFolder scratch;
   std::vector<Source> workers;
+  std::set<std::string> run_elsewhere;  // ids of files that a plug-in judges
 };
 
 void report(std::vector<Waiver>& waivers, Verdict verdict) {
@@ -122,7 +124,7 @@ JudgeContext context() {
 
 // A program's round trip without the plug-in that runs it.
 bool stands_in(const Case& c) {
-  return c.kind == Kind::round_trip && c.judges_file() && is_program(*c.golden);
+  return c.id.kind == Kind::round_trip && c.judges_file() && is_program(*c.golden);
 }
 
 void register_own_cases(Sources& sources) {
@@ -134,7 +136,7 @@ void register_own_cases(Sources& sources) {
   sources.cases =
       expand(sources.plan, {sources.fixtures.goldens, sources.fixtures.malformed, &sources.registry});
   for (const Case& c : sources.cases)
-    if (c.kind != Kind::latency && !stands_in(c))
+    if (c.id.kind != Kind::latency && !stands_in(c))
       register_case(c.full_id(), [&c, &sources]() -> testing::Test* {
         return new CaseTest(c, context(), sources.waivers);
       });
@@ -143,7 +145,7 @@ void register_own_cases(Sources& sources) {
 void register_plugin_cases(Sources& sources) {
   for (const std::filesystem::path& library : discovered_plugins()) {
     Source source;
-    source.options = {kPlan, library.string(), sources.fixture_folders, Files::known, context()};
+    source.options = {library.string(), sources.fixture_folders, Files::known, context()};
     source.options.context.scratch = sources.scratch.path();
     source.given = library.string();
     source.logs = sources.scratch.path();
@@ -153,22 +155,26 @@ void register_plugin_cases(Sources& sources) {
   for (size_t i = 0; i < sources.workers.size(); ++i) {
     const Hello& hello = sources.workers[i].hello;
     if (!hello.error.empty()) throw std::runtime_error(sources.workers[i].given + ": " + hello.error);
-    for (const CaseName& name : hello.cases) {
-      if (name.full_id.starts_with("latency.")) continue;
-      const Task task{i, name, sources.plan.case_timeout_s};
-      register_case(name.full_id,
-                    [&sources, task]() -> testing::Test* { return new WorkerCaseTest(sources, task); });
+    OfferTable offers;
+    offers.add(hello.offers);
+    for (const Case& c :
+         expand(sources.plan, {sources.fixtures.goldens, sources.fixtures.malformed}, offers)) {
+      if (c.id.kind == Kind::latency) continue;
+      for (const Offer* offer : offers_for(c, sources.plan, offers)) {
+        if (c.id.op == Op::file) sources.run_elsewhere.insert(c.id.text());
+        const Task task{i, {c.id, full_id(c, *offer), offer->variant}, case_key(c, offer->variant).dump(),
+                        sources.plan.case_timeout_s};
+        register_case(task.name.full_id,
+                      [&sources, task]() -> testing::Test* { return new WorkerCaseTest(sources, task); });
+      }
     }
   }
 }
 
 // Those that no plug-in took.
 void register_stand_ins(Sources& sources) {
-  std::set<std::string> taken;
-  for (const Source& source : sources.workers)
-    for (const CaseName& name : source.hello.cases) taken.insert(name.id);
   for (const Case& c : sources.cases)
-    if (stands_in(c) && !taken.contains(c.id))
+    if (stands_in(c) && !sources.run_elsewhere.contains(c.id.text()))
       register_case(c.full_id(), [&c, &sources]() -> testing::Test* {
         return new CaseTest(c, context(), sources.waivers);
       });

@@ -151,7 +151,7 @@ class Block {
   Planes quantized_layer(const Scheme& scheme, size_t layer, BlockRow& row) const {
     const WeightShape s = shape(layer);
     KernelInput input;
-    input.op = "quantize";
+    input.op = Op::quantize;
     input.scheme = &scheme;
     input.weight = s;
     input.x_dtype = s.dtype;
@@ -171,7 +171,7 @@ class Block {
 
   KernelInput with_x(size_t layer, int64_t m) const {
     KernelInput input;
-    input.op = "linear";
+    input.op = Op::linear;
     input.weight = shape(layer);
     input.m = m;
     input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;

@@ -5,7 +5,8 @@
 #include <set>
 #include <string>
 
-#include "suites/providers/kernel_run.h"
+#include "suites/cases/offers.h"
+#include "suites/providers/problem.h"
 
 namespace qcts {
 namespace {
@@ -15,56 +16,50 @@ namespace {
 // fast, m = 8 as fast, m = 16 0.9 times.
 constexpr int64_t kFewRows = 4;
 
-// The name of the group that `implementation` is in for this case: its provider's, or a part of it where no
+// The name of the group that `offer` is in for this case: its provider's, or a part of it where no
 // list of variants can know which is faster, or where many of those at the list's head may refuse.
-std::string group_of(const Case& c, const Implementation& implementation) {
-  if (c.kind != Kind::latency || c.op != "linear") return implementation.provider;
-  const std::string_view variant = implementation.kernel->variant;
+std::string group_of(const Case& c, const Offer& offer) {
+  if (c.id.kind != Kind::latency || c.id.op != Op::linear) return offer.provider;
+  const std::string_view variant = offer.variant;
   const bool tiles = variant == "amx", pairs = tiles || variant == "avx512bf16" || variant == "avx512vbmi";
   // Of another x than bfloat16, which most of them refuse.
-  if (pairs && c.synthetic->weight.dtype != DType::bfloat16) return implementation.provider + " pairs";
+  if (pairs && c.synthetic->weight.dtype != DType::bfloat16) return offer.provider + " pairs";
   // A tile's work is the same for one row as for sixteen.
-  if (tiles && c.synthetic->m == 1) return implementation.provider + " tiles";
+  if (tiles && c.synthetic->m == 1) return offer.provider + " tiles";
   if (c.activation == kWeightOnly && c.synthetic->m <= kFewRows && variant.ends_with("vnni"))
-    return implementation.provider + " bytes";
-  return implementation.provider;
+    return offer.provider + " bytes";
+  return offer.provider;
 }
 
 // Asked without planes, of which a kernel of this program asks nothing where none are given.
-bool serves(const Case& c, const Implementation& implementation) {
-  if (!implementation.builtin || !c.synthetic) return true;
-  const WeightShape& weight = c.synthetic->weight;
-  const std::string family(c.scheme->family()), name(c.scheme->name()), activation(c.activation);
-  qcts_problem p = {};
-  p.struct_size = sizeof p;
-  p.op = op_from_name(c.op);
-  p.threads = 1;
-  p.scheme = family.c_str();
-  p.scheme_name = name.c_str();
-  p.layout = c.layout.empty() ? "plain" : c.layout.c_str();
-  p.activation = activation.c_str();
-  p.m = c.synthetic->m;
-  p.n = weight.n;
-  p.k = weight.k;
-  p.group = c.scheme->group();
-  p.w_dtype = p.x_dtype = p.y_dtype = p.bias_dtype = abi_dtype(weight.dtype);
-  p.ldx_bytes = weight.k * dtype_bytes(weight.dtype);
-  p.ldy_bytes = (c.op == "linear" ? weight.n : weight.k) * dtype_bytes(weight.dtype);
-  return implementation.kernel->supports(&p, nullptr, 0) == QCTS_OK;
+bool serves(const Case& c, const Offer& offer) {
+  if (offer.own_kernel == nullptr || !c.synthetic) return true;
+  KernelInput input;
+  input.op = c.id.op;
+  input.scheme = c.scheme;
+  input.weight = c.synthetic->weight;
+  input.layout = c.layout.empty() ? "plain" : c.layout;
+  input.m = c.synthetic->m;
+  input.activation = c.activation;
+  input.x_dtype = input.y_dtype = input.weight.dtype;
+  const ProblemBuilder builder(input, 1);
+  qcts_problem p = builder.problem();
+  p.bias_dtype = p.x_dtype = p.y_dtype = p.w_dtype;  // as all that are timed have
+  return offer.own_kernel->supports(&p, nullptr, 0) == QCTS_OK;
 }
 
 }  // namespace
 
-std::vector<const Implementation*> best_of(const Case& c, const std::vector<const Implementation*>& found) {
-  std::vector<const Implementation*> here;
+std::vector<const Offer*> best_of(const Case& c, const std::vector<const Offer*>& found) {
+  std::vector<const Offer*> here;
   std::ranges::copy_if(found, std::back_inserter(here),
-                       [](const Implementation* each) { return each->machine_refusal().empty(); });
+                       [](const Offer* each) { return each->is_runnable; });
   std::set<std::string> served;  // by a kernel of these providers
-  for (const Implementation* each : here)
+  for (const Offer* each : here)
     if (serves(c, *each)) served.insert(each->provider);
   std::set<std::string> groups;
-  std::vector<const Implementation*> best;
-  for (const Implementation* each : here)
+  std::vector<const Offer*> best;
+  for (const Offer* each : here)
     if ((!served.contains(each->provider) || serves(c, *each)) && groups.insert(group_of(c, *each)).second)
       best.push_back(each);
   return best;

@@ -7,10 +7,12 @@
 
 namespace qcts {
 
-// Of `found`, which is best first, the first of each provider that runs on this machine and serves the case,
-// or says why not if none does; of linear's latency more than one where no list can know which is faster.
-// This program's kernels are asked whether they serve it, if it is synthetic, with x, y and bias in the
-// weight's dtype, as all that are timed have; a plug-in's are not run here, so that the first of them stands.
-std::vector<const Implementation*> best_of(const Case& c, const std::vector<const Implementation*>& found);
+struct Offer;
+
+// Returns, of `found` (best first), the first offer of each provider that runs on this machine and serves the
+// case; if none serves it, the first that runs, to say why not. For latency of linear, more than one where no
+// list can know which is faster. This program's own kernels are asked whether they serve a synthetic case,
+// with x, y and bias in the weight's dtype, as all that are timed have; a plug-in's first offer stands.
+std::vector<const Offer*> best_of(const Case& c, const std::vector<const Offer*>& found);
 
 }  // namespace qcts

@@ -37,7 +37,7 @@ struct Kernels {
 
 Case linear_case() {
   Case c;
-  c.op = "linear";
+  c.id.op = Op::linear;
   c.scheme = find_scheme("int8_row");
   c.synthetic = Synthetic{"noise", {DType::bfloat16, 37, 216}, 5};
   return c;

@@ -27,11 +27,9 @@ bool is_program(const Golden& golden);
 inline constexpr int64_t kPrefillRows = 32;
 
 struct Case {
-  std::string id;  // kind.op/scheme/input, alphabet [a-z0-9_/.]; no provider
-  Kind kind = Kind::numerics;
-  std::string op;  // "file", "quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"
-  const Scheme* scheme =
-      nullptr;  // nullptr for files that mix schemes or hold none: "mixed", "plain" or "any" in the id
+  CaseId id;  // alphabet [a-z0-9_/.]
+  // nullptr for files that mix schemes or hold none: "mixed", "plain" or "any" in the id
+  const Scheme* scheme = nullptr;
   const Golden* golden = nullptr;        // set for cases that judge a file or use one as evidence
   std::string tensor;                    // the golden's tensor in question, for numerics on a golden
   const Malformed* malformed = nullptr;  // reject
@@ -51,7 +49,8 @@ struct Case {
   std::string full_id() const;  // id, "/provider_variant" appended where there is a provider
 };
 
-// The share of a latency case in the plan's budget: a prefill has fewer and longer calls.
-double latency_weight(std::string_view case_id);
+// A prefill has fewer and longer calls than a decode: this many times its share of the plan's latency budget.
+inline constexpr double kPrefillBudgetShare = 4;
+double budget_share(const Case& c);  // of a latency case
 
 }  // namespace qcts

@@ -3,13 +3,16 @@
 
 #include <string>
 
+#include "reports/case_id.h"
+
 namespace qcts {
 
 // The provider name of cases that judge files.
 inline constexpr const char* kFileProvider = "qcts";
 
 struct CaseName {
-  std::string id, full_id;
+  CaseId id;
+  std::string full_id;
   std::string variant;  // empty for cases that judge files
 };
 

@@ -54,8 +54,8 @@ std::string tensor_slug(std::string_view name) {
   return slug(name);
 }
 
-constexpr std::string_view kOps[] = {"quantize", "quantize_activation", "dequantize", "linear", "pack",
-                                     "unpack"};
+constexpr Op kOps[] = {Op::quantize, Op::quantize_activation, Op::dequantize,
+                       Op::linear,   Op::pack,                Op::unpack};
 // Schemes of a family that a plan of few inputs asks of one operation; intx has four times as many.
 constexpr size_t kSchemesAnOp = 60;
 
@@ -64,16 +64,16 @@ bool listed(const std::vector<std::string>& list, std::string_view what) {
 }
 
 // Does the golden hold what judging this op needs? The file itself gives the planes of every tensor.
-bool has_evidence(const Golden::TensorInfo& tensor, std::string_view op) {
+bool has_evidence(const Golden::TensorInfo& tensor, Op op) {
   const auto& have = tensor.expected;
   const bool weight = listed(have, "w") || tensor.w_seed.has_value();
   const bool packed = tensor.layout != "plain" && !tensor.layout.empty();
   const bool codes = !packed || listed(have, "codes");
-  if (op == "quantize") return weight && codes;
-  if (op == "dequantize") return listed(have, "dequant");
-  if (op == "pack" || op == "unpack") return packed && codes;
-  if (op == "linear") return listed(have, "x") && listed(have, "y");
-  if (op == "quantize_activation")
+  if (op == Op::quantize) return weight && codes;
+  if (op == Op::dequantize) return listed(have, "dequant");
+  if (op == Op::pack || op == Op::unpack) return packed && codes;
+  if (op == Op::linear) return listed(have, "x") && listed(have, "y");
+  if (op == Op::quantize_activation)
     return listed(have, "x") && std::any_of(have.begin(), have.end(),
                                             [](const std::string& word) { return word.starts_with("act."); });
   return false;
@@ -81,24 +81,25 @@ bool has_evidence(const Golden::TensorInfo& tensor, std::string_view op) {
 
 class Expander {
  public:
-  Expander(const Plan& plan, const CaseSources& sources) : plan_(plan), sources_(sources) {
+  Expander(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers, const IdFilter& filter)
+      : plan_(plan), inputs_(inputs), offers_(offers), filter_(filter) {
     if (plan.cover) listed_.insert(plan.cover->begin(), plan.cover->end());
     std::map<std::string_view, size_t> families;
     for (const Scheme* scheme : schemes()) siblings_[scheme].first = families[scheme->family()]++;
     for (auto& [scheme, sibling] : siblings_) sibling.second = families[scheme->family()];
-    for (const Golden& golden : sources.goldens)
+    for (const Golden& golden : inputs.goldens)
       if (!golden.guest) first_.try_emplace(scheme_of(golden), &golden);
   }
 
   std::vector<Case> run() {
     for (const Kind kind : plan_.kinds) expand_kind(kind);
-    std::erase_if(
-        cases_, [&](const Case& c) { return c.golden && is_left_out(*c.golden) && !listed_.contains(c.id); });
-    for (const Case& c : cases_)
-      if (c.id.find_first_not_of(kAlphabet) != c.id.npos || !parse_case_id(c.id))
-        throw std::runtime_error("case id outside kind.op/scheme/input in [a-z0-9_/.]: " + c.id);
     std::vector<std::pair<std::string, size_t>> order;
-    for (size_t i = 0; i < cases_.size(); ++i) order.emplace_back(cases_[i].full_id(), i);
+    for (size_t i = 0; i < cases_.size(); ++i) {
+      order.emplace_back(cases_[i].id.text(), i);
+      const std::string& id = order.back().first;
+      if (id.find_first_not_of(kAlphabet) != id.npos || !parse_case_id(id))
+        throw std::runtime_error("case id outside kind.op/scheme/input in [a-z0-9_/.]: " + id);
+    }
     std::sort(order.begin(), order.end());
     for (size_t i = 1; i < order.size(); ++i)
       if (order[i].first == order[i - 1].first)
@@ -110,6 +111,14 @@ class Expander {
   }
 
  private:
+  // Keeps the case where it is wanted and something can judge it.
+  void add(Case c) {
+    if (!filter_.may_take(c.id)) return;
+    if (c.golden != nullptr && is_left_out(*c.golden) && !listed_.contains(c.id.text())) return;
+    if (c.id.op == Op::file || !offers_for(c, plan_, offers_, inputs_.with_reference).empty())
+      cases_.push_back(std::move(c));
+  }
+
   bool is_left_out(const Golden& golden) const {
     return plan_.cover && !golden.guest && first_.at(scheme_of(golden)) != &golden;
   }
@@ -119,13 +128,13 @@ class Expander {
       case Kind::round_trip:
       case Kind::assign:
       case Kind::size:
-        for (const Golden& golden : sources_.goldens) add_file(kind, golden);
+        for (const Golden& golden : inputs_.goldens) add_file(kind, golden);
         break;
       case Kind::reject:
-        for (const Malformed& malformed : sources_.malformed) add_reject(malformed);
+        for (const Malformed& malformed : inputs_.malformed) add_reject(malformed);
         break;
       case Kind::numerics:
-        for (const Golden& golden : sources_.goldens) add_golden_numerics(golden);
+        for (const Golden& golden : inputs_.goldens) add_golden_numerics(golden);
         [[fallthrough]];
       case Kind::determinism:
         for (const Scheme* scheme : schemes()) add_synthetic(kind, *scheme);
@@ -139,71 +148,17 @@ class Expander {
   void add_file(Kind kind, const Golden& golden) {
     Case c;
     const std::string scheme = scheme_of(golden);
-    c.kind = kind;
-    c.op = "file";
+    c.id = {kind, Op::file, scheme, golden_slug(golden, scheme)};
     c.scheme = find_scheme(scheme);
     c.golden = &golden;
-    c.id = std::string(kind_name(kind)) + ".file/" + scheme + "/" + golden_slug(golden, scheme);
-    if (kind == Kind::round_trip && is_program(golden))
-      add_for_runners(c);
-    else if (kind == Kind::round_trip)
-      add_for_loaders(c);
-    cases_.push_back(std::move(c));
-  }
-
-  // One case for each provider that loads, runs and saves programs.
-  void add_for_runners(const Case& prototype) {
-    if (sources_.registry == nullptr) return;
-    for (const ProviderInfo& info : sources_.registry->providers()) {
-      Case c = prototype;
-      c.runner = sources_.registry->provider(info.name);
-      if (runs_programs(*c.runner)) cases_.push_back(std::move(c));
-    }
-  }
-
-  // One case more for each provider that loads and saves checkpoints itself.
-  void add_for_loaders(const Case& prototype) {
-    if (sources_.registry == nullptr) return;
-    for (const Implementation& implementation : sources_.registry->file_implementations()) {
-      if (runs_programs(*sources_.registry->provider(implementation.provider))) continue;
-      cases_.push_back(prototype);
-      cases_.back().implementation = &implementation;
-    }
+    add(std::move(c));
   }
 
   void add_reject(const Malformed& malformed) {
     Case c;
-    c.kind = Kind::reject;
-    c.op = "file";
+    c.id = {Kind::reject, Op::file, "any", slug(malformed.id)};
     c.malformed = &malformed;
-    c.id = "reject.file/any/" + slug(malformed.id);
-    // Others have no strict and lenient reading: they are asked what holds under both.
-    if (malformed.options.size() == 2) add_for_loaders(c);
-    cases_.push_back(std::move(c));
-  }
-
-  // One case for each implementation of (op, scheme).
-  void add_for_implementations(const Case& prototype) {
-    if (sources_.registry == nullptr) return;
-    const bool best_only = prototype.kind == Kind::latency ? plan_.latency_best_only : !plan_.all_variants;
-    std::vector<const Implementation*> found =
-        sources_.registry->find(prototype.op, prototype.scheme->family(), prototype.activation);
-    if (best_only) found = best_of(prototype, found);
-    for (const Implementation* implementation : found) {
-      // What is made of the reference's own answers says nothing of the reference.
-      if (prototype.golden == nullptr && !is_asked(*implementation)) continue;
-      if (prototype.kind == Kind::latency && !is_timed(prototype, *implementation)) continue;
-      Case c = prototype;
-      c.implementation = implementation;
-      cases_.push_back(std::move(c));
-    }
-  }
-
-  // Nothing can be learned from the time that an emulator takes, and nobody waits for a scalar prefill.
-  static bool is_timed(const Case& c, const Implementation& implementation) {
-    const bool prefill = c.op == "linear" && c.synthetic->m >= kPrefillRows;
-    return !(implementation.kernel->claims & QCTS_CLAIM_EMULATED) &&
-           !(prefill && std::string_view(implementation.kernel->variant) == "scalar");
+    add(std::move(c));
   }
 
   void add_golden_numerics(const Golden& golden) {
@@ -214,41 +169,30 @@ class Expander {
       if (!slugs.insert(name).second) name += "_t" + std::to_string(i);
       const Scheme* scheme = find_scheme(tensor.scheme);
       if (scheme == nullptr) continue;
-      for (const std::string_view op : kOps) {
+      for (const Op op : kOps) {
         if (!has_evidence(tensor, op)) continue;
         Case c;
-        c.kind = Kind::numerics;
-        c.op = op;
+        c.id = {Kind::numerics, op, tensor.scheme, golden_slug(golden, tensor.scheme) + "_" + name};
         c.scheme = scheme;
         c.golden = &golden;
         c.tensor = tensor.name;
-        c.layout = op == "pack" || op == "unpack" ? tensor.layout : "plain";
-        if (op == "linear" || op == "quantize_activation") c.activation = tensor.activation;
-        c.id =
-            "numerics." + c.op + "/" + tensor.scheme + "/" + golden_slug(golden, tensor.scheme) + "_" + name;
-        add_for_implementations(c);
+        c.layout = op == Op::pack || op == Op::unpack ? tensor.layout : "plain";
+        if (op == Op::linear || op == Op::quantize_activation) c.activation = tensor.activation;
+        add(std::move(c));
       }
     }
   }
 
-  bool is_implemented(std::string_view op, const Scheme& scheme) const {
-    if (sources_.registry == nullptr) return false;
-    const auto all = sources_.registry->implementations();
-    return std::any_of(all.begin(), all.end(), [&](const Implementation& implementation) {
-      return op_name(implementation.kernel->op) == op && implementation.family() == scheme.family() &&
-             is_asked(implementation);
+  bool is_implemented(Op op, const Scheme& scheme) const {
+    return std::ranges::any_of(offers_.find(op, scheme.family()), [&](const Offer* offer) {
+      return inputs_.with_reference || offer->provider != kReferenceProvider;
     });
-  }
-
-  // What synthetic inputs are put to.
-  bool is_asked(const Implementation& implementation) const {
-    return sources_.reference_too || implementation.provider != kReferenceProvider;
   }
 
   // Is input `index` of `count` dealt to this scheme? Whether answers repeat is a kernel's property more than
   // a scheme's, so a plan of few inputs lets schemes go without; and where many schemes share their kernels,
   // each is asked one operation.
-  bool is_dealt(Kind kind, std::string_view op, const Scheme& scheme, size_t index, size_t count) const {
+  bool is_dealt(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const {
     if (!plan_.schemes_an_input) return true;
     const auto [place, siblings] = siblings_.at(&scheme);
     const size_t stride = std::max<size_t>(1, siblings / static_cast<size_t>(*plan_.schemes_an_input));
@@ -259,11 +203,13 @@ class Expander {
     return kind != Kind::determinism && place % turns == turn % turns && index == place / turns % count;
   }
 
+  GeneratorSupport& support_of(const Scheme& scheme) { return support_.try_emplace(&scheme, scheme).first->second; }
+
   // Few of each family where the plan says so, and those that it lists.
-  void add_inputs(Kind kind, std::string_view op, const Scheme& scheme, std::string_view layout) {
+  void add_inputs(Kind kind, Op op, const Scheme& scheme, std::string_view layout) {
     std::set<std::string> taken;
-    const auto add = [&](InputSet set, bool only_listed) {
-      const std::vector<Synthetic> inputs = synthetic_inputs(kind, op, scheme, layout, set);
+    const auto add_set = [&](InputSet set, bool only_listed) {
+      const std::vector<Synthetic> inputs = synthetic_inputs(kind, op, scheme, layout, set, &support_of(scheme));
       for (const ActivationInfo& policy : scheme.activations()) {
         // Dealt by policy: a kernel takes one or two of them, and no scheme of its family is to go without.
         std::vector<Synthetic> dealt;
@@ -274,25 +220,24 @@ class Expander {
               return !find_input_family(input.generator)->is_apart;
             }));
         for (size_t i = 0; i < dealt.size(); ++i) {
-          const Case c = synthetic_case(kind, op, scheme, layout, dealt[i]);
           if (!only_listed && !is_dealt(kind, op, scheme, i, std::max<size_t>(turns, 1))) continue;
-          if ((!only_listed || listed_.contains(c.id)) && taken.insert(c.id).second)
-            add_for_implementations(c);
+          Case c = synthetic_case(kind, op, scheme, layout, dealt[i]);
+          const std::string id = c.id.text();
+          if ((!only_listed || listed_.contains(id)) && taken.insert(id).second) add(std::move(c));
         }
       }
     };
-    if (!plan_.every_input) add(InputSet::few, false);
-    const std::string stem =
-        std::string(kind_name(kind)) + "." + std::string(op) + "/" + std::string(scheme.name()) + "/";
+    if (!plan_.every_input) add_set(InputSet::few, false);
+    const std::string stem = CaseId{kind, op, std::string(scheme.name()), ""}.text();
     const auto first = listed_.lower_bound(stem);
     const bool any_listed = first != listed_.end() && first->starts_with(stem);
-    if (plan_.every_input || any_listed) add(InputSet::all, !plan_.every_input);
+    if (plan_.every_input || any_listed) add_set(InputSet::all, !plan_.every_input);
   }
 
   void add_synthetic(Kind kind, const Scheme& scheme) {
-    for (const std::string_view op : kOps) {
-      if (!is_implemented(op, scheme)) continue;
-      const bool packs = op == "pack" || op == "unpack";
+    for (const Op op : kOps) {
+      if (!filter_.may_take(kind, op, scheme) || !is_implemented(op, scheme)) continue;
+      const bool packs = op == Op::pack || op == Op::unpack;
       for (const LayoutInfo& layout : scheme.layouts()) {
         if (packs == (layout.name == "plain")) continue;
         add_inputs(kind, op, scheme, layout.name);
@@ -317,20 +262,21 @@ class Expander {
     for (const auto& [n, k] : plan_.latency_shapes) {
       const std::optional<WeightShape> weight = latency_weight_of(scheme, n, k);
       if (!weight) continue;
-      for (const std::string& op : plan_.latency_ops) add_latency_op(scheme, *weight, op);
+      for (const Op op : plan_.latency_ops)
+        if (filter_.may_take(Kind::latency, op, scheme)) add_latency_op(scheme, *weight, op);
     }
   }
 
-  void add_latency_op(const Scheme& scheme, const WeightShape& weight, const std::string& op) {
-    if (op == "pack" || op == "unpack") {
+  void add_latency_op(const Scheme& scheme, const WeightShape& weight, Op op) {
+    if (op == Op::pack || op == Op::unpack) {
       for (const LayoutInfo& layout : scheme.layouts())
         if (layout.name != "plain" && !scheme.refusal(weight, layout.name))
           add_timed(op, scheme, layout.name, {"noise", weight, 1, 0});
-    } else if (op == "linear" || op == "quantize_activation") {
+    } else if (op == Op::linear || op == Op::quantize_activation) {
       for (const ActivationInfo& policy : scheme.activations()) {
         if (!wanted(plan_.latency_activations, policy.name)) continue;
         // A policy with scales of its own quantizes nothing anew that a dynamic one would not.
-        if (op == "quantize_activation" &&
+        if (op == Op::quantize_activation &&
             (policy.name == kWeightOnly || !scheme.policy_specs(weight, policy.name).empty()))
           continue;
         for (const int64_t m : plan_.latency_m)
@@ -341,42 +287,67 @@ class Expander {
     }
   }
 
-  void add_timed(const std::string& op, const Scheme& scheme, std::string_view layout,
+  void add_timed(Op op, const Scheme& scheme, std::string_view layout,
                  const Synthetic& input) {
     for (const std::string& weights : plan_.latency_weights) {
       Case c = synthetic_case(Kind::latency, op, scheme, layout, input);
       c.warm = weights == "warm";
-      c.id += "_" + weights;
-      add_for_implementations(c);
+      c.id.input += "_" + weights;
+      add(std::move(c));
     }
   }
 
-  static Case synthetic_case(Kind kind, std::string_view op, const Scheme& scheme, std::string_view layout,
+  static Case synthetic_case(Kind kind, Op op, const Scheme& scheme, std::string_view layout,
                              const Synthetic& input) {
     Case c;
-    c.kind = kind;
-    c.op = op;
+    c.id = {kind, op, std::string(scheme.name()), input_name(input, op, layout)};
     c.scheme = &scheme;
     c.synthetic = input;
     c.layout = layout;
     c.activation = input.activation;
-    c.id = std::string(kind_name(kind)) + "." + c.op + "/" + std::string(scheme.name()) + "/" +
-           input_name(input, op, layout);
     return c;
   }
 
   const Plan& plan_;
-  const CaseSources& sources_;
+  const ExpandInputs& inputs_;
+  const OfferTable& offers_;
+  const IdFilter& filter_;
   std::map<const Scheme*, std::pair<size_t, size_t>> siblings_;  // its place in its family, and their number
   std::set<std::string> listed_;                                 // of the plan's cover
   std::map<std::string, const Golden*> first_;                   // of each scheme
+  std::map<const Scheme*, GeneratorSupport> support_;
   std::vector<Case> cases_;
 };
 
 }  // namespace
 
-std::vector<Case> expand(const Plan& plan, const CaseSources& sources) {
-  return Expander(plan, sources).run();
+std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
+                         const IdFilter& filter) {
+  return Expander(plan, inputs, offers, filter).run();
+}
+
+std::vector<Case> expand(const Plan& plan, const CaseSources& sources, const Selection& selection) {
+  OfferTable offers;
+  if (sources.registry != nullptr)
+    for (const ProviderInfo& info : sources.registry->providers())
+      offers.add(offers_of(*sources.registry, info.name));
+  const IdFilter filter(selection, offers.suffixes());
+  const ExpandInputs inputs{sources.goldens, sources.malformed, sources.with_reference};
+  std::vector<Case> paired;
+  for (Case& c : expand(plan, inputs, offers, filter)) {
+    for (const Offer* offer : offers_for(c, plan, offers, sources.with_reference)) {
+      paired.push_back(c);
+      bind_offer(paired.back(), offer->provider, offer->variant, *sources.registry);
+    }
+    if (c.id.op == Op::file) paired.push_back(std::move(c));
+  }
+  std::vector<std::pair<std::string, size_t>> order;
+  for (size_t i = 0; i < paired.size(); ++i) order.emplace_back(paired[i].full_id(), i);
+  std::ranges::sort(order);
+  std::vector<Case> sorted;
+  sorted.reserve(order.size());
+  for (const auto& [name, index] : order) sorted.push_back(std::move(paired[index]));
+  return sorted;
 }
 
 }  // namespace qcts

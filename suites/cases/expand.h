@@ -1,25 +1,39 @@
-// From a plan, goldens and kernels to cases. expand() is pure: the same arguments give the same sorted cases
-// with unique ids.
+// From a plan and goldens to cases. Pure: the same arguments give the same sorted cases with unique ids, and no
+// provider is asked anything.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "suites/cases/case.h"
+#include "suites/cases/id_filter.h"
+#include "suites/cases/offers.h"
 #include "suites/cases/plan.h"
 
 namespace qcts {
 
+struct ExpandInputs {
+  std::span<const Golden> goldens;
+  std::span<const Malformed> malformed;
+  // Synthetic inputs for the reference as well, whose own answers they are expected to have: that proves
+  // nothing of the reference, but of the cases, which must not accuse it.
+  bool with_reference = false;
+};
+
+// The cases of `plan` that `filter` may take and that an offer, or the suite itself, can judge; without an
+// implementation, sorted by id. Throws std::runtime_error when two cases share an id or an id leaves the
+// alphabet.
+std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
+                         const IdFilter& filter = {});
+
+// The same paired with the implementations of `registry`, one case for each, sorted by full id: for programs
+// that judge in their own process.
 struct CaseSources {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;
   const Registry* registry = nullptr;
-  // Synthetic inputs for the reference as well, whose own answers they are wanted to have: that says nothing
-  // of the reference, but of the cases, which must not accuse it.
-  bool reference_too = false;
+  bool with_reference = false;
 };
-// Sorted by full_id, which is unique. Throws std::runtime_error when two cases share a full_id or an id
-// leaves the alphabet.
-std::vector<Case> expand(const Plan& plan, const CaseSources& sources);
+std::vector<Case> expand(const Plan& plan, const CaseSources& sources, const Selection& selection = {});
 
 }  // namespace qcts

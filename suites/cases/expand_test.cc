@@ -73,8 +73,8 @@ TEST_P(EveryPlan, IsSortedUniquePureAndInTheAlphabet) {
     EXPECT_EQ(c.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_/."), c.id.npos) << c.id;
     const std::optional<CaseId> parts = parse_case_id(c.id);
     ASSERT_TRUE(parts) << c.id;
-    EXPECT_EQ(parts->kind, c.kind);
-    EXPECT_EQ(op_name(parts->op), c.op);
+    EXPECT_EQ(parts->kind, c.id.kind);
+    EXPECT_EQ(op_name(parts->op), c.id.op);
     if (c.implementation != nullptr) {
       EXPECT_EQ(c.id.find(c.implementation->provider), c.id.npos) << "a provider's name in an id";
     }
@@ -89,12 +89,12 @@ template <class Visit>
 void for_each_service(const Registry& registry, const Visit& visit) {
   for (const Scheme* scheme : schemes())
     for (const ActivationInfo& policy : scheme->activations())
-      for (const char* op : {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"})
-        for (const Implementation* kernel : registry.find(op, scheme->family(), policy.name)) {
+      for (const Op op : {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear})
+        for (const Implementation* kernel : registry.find(op_name(op), scheme->family(), policy.name)) {
           const bool has_x =
-              op == std::string_view("linear") || op == std::string_view("quantize_activation");
+              op == Op::linear || op == Op::quantize_activation;
           if (!has_x && policy.name != kWeightOnly) continue;
-          const bool shows_nothing = op == std::string_view("linear") && scheme->family() != "fp8_sparse24" &&
+          const bool shows_nothing = op == Op::linear && scheme->family() != "fp8_sparse24" &&
                                      !has_finite_weights(*scheme, {DType::bfloat16, 37, 768});
           visit(*scheme, Service{std::string(scheme->name()), std::string(policy.name), op, kernel->name()},
                 !shows_nothing);
@@ -104,8 +104,8 @@ void for_each_service(const Registry& registry, const Visit& visit) {
 std::set<Service> asked_by(const std::vector<Case>& cases) {
   std::set<Service> asked;
   for (const Case& c : cases)
-    if (c.kind == Kind::numerics && c.synthetic)
-      asked.insert({std::string(c.scheme->name()), c.activation, c.op, c.implementation->name()});
+    if (c.id.kind == Kind::numerics && c.synthetic)
+      asked.insert({std::string(c.scheme->name()), c.activation, c.id.op, c.implementation->name()});
   return asked;
 }
 
@@ -157,7 +157,7 @@ TEST(Expand, AsksEveryKindOfEveryFile) {
   const std::vector<Case> cases = world.expand_plan("default");
   std::map<std::pair<const Golden*, Kind>, int> files;
   for (const Case& c : cases)
-    if (c.op == "file" && c.golden != nullptr) ++files[{c.golden, c.kind}];
+    if (c.id.op == Op::file && c.golden != nullptr) ++files[{c.golden, c.id.kind}];
   for (const Golden& g : world.goldens)
     for (const Kind kind : {Kind::round_trip, Kind::assign, Kind::size})
       EXPECT_EQ((files[{&g, kind}]), 1) << g.id;
@@ -183,7 +183,7 @@ TEST(Expand, AsksAGoldenOnlyWhatItHasEvidenceFor) {
   const World world;
   std::set<std::string> ops;
   for (const Case& c : world.expand_plan("default"))
-    if (c.golden == &world.goldens[1] && c.tensor == "a.weight") ops.insert(c.op);
+    if (c.golden == &world.goldens[1] && c.tensor == "a.weight") ops.insert(c.id.op);
   EXPECT_EQ(ops, (std::set<std::string>{"dequantize", "pack", "unpack"}))
       << "no weight to quantize, no x and y for linear";
 }
@@ -196,7 +196,7 @@ TEST(Expand, AProgramWithoutARunnerIsNobodysFault) {
   world.goldens.back().flags = {"torchscript"};
   size_t seen = 0;
   for (const Case& c : world.expand_plan("default")) {
-    if (c.kind != Kind::round_trip || c.golden != &world.goldens.back()) continue;
+    if (c.id.kind != Kind::round_trip || c.golden != &world.goldens.back()) continue;
     EXPECT_EQ(c.provider(), kAbsentRunner);
     EXPECT_EQ(c.full_id(), "round_trip.file/plain/torch_2_13_0_scripted");
     ++seen;
@@ -232,14 +232,14 @@ TEST(Expand, TimesWhatThePlanNames) {
   std::map<std::string, int> implementations;
   std::map<std::string, DType> dtypes;
   for (const Case& c : cases) {
-    ASSERT_EQ(c.kind, Kind::latency);
+    ASSERT_EQ(c.id.kind, Kind::latency);
     const bool tiles = c.variant() == "amx",
                bytes = c.variant().ends_with("vnni") && c.activation == kWeightOnly;
-    const bool apart = c.op == "linear" && ((tiles && c.synthetic->m == 1) || (bytes && c.synthetic->m <= 4));
+    const bool apart = c.id.op == Op::linear && ((tiles && c.synthetic->m == 1) || (bytes && c.synthetic->m <= 4));
     if (!apart) ++implementations[c.id];
     EXPECT_TRUE(c.id.ends_with(c.warm ? "_warm" : "_cold")) << c.id;
     EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id;
-    EXPECT_FALSE(c.op == "linear" && c.synthetic->m >= kPrefillRows && c.variant() == "scalar") << c.id;
+    EXPECT_FALSE(c.id.op == Op::linear && c.synthetic->m >= kPrefillRows && c.variant() == "scalar") << c.id;
     dtypes[std::string(c.scheme->name())] = c.synthetic->weight.dtype;
   }
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
@@ -340,7 +340,7 @@ TEST(Inputs, SeedsDifferAndEveryFamilyIsUsed) {
   std::set<std::string_view> ops;
   for (const InputFamily& family : input_families()) ops.insert(family.ops.begin(), family.ops.end());
   for (const Scheme* scheme : schemes())
-    for (const std::string_view op : ops)
+    for (const Op op : ops)
       for (const LayoutInfo& layout : scheme->layouts())
         for (const Synthetic& input :
              synthetic_inputs(Kind::numerics, op, *scheme, layout.name, InputSet::all)) {

@@ -52,7 +52,7 @@ std::vector<std::string> mustpass_ids(const std::string& plan_name,
   registry.add(builtin_provider());
   registry.add(reference_provider());
   std::set<std::string> ids;
-  for (const Case& c : expand(plan, {fixtures.goldens, fixtures.malformed, &registry})) ids.insert(c.id);
+  for (const Case& c : expand(plan, {fixtures.goldens, fixtures.malformed, &registry})) ids.insert(c.id.text());
   return {ids.begin(), ids.end()};
 }
 

@@ -57,7 +57,11 @@ bool is_activation(const std::string& name) {
 }
 
 void read_latency(PlanReader& reader, Plan& plan) {
-  read_words(reader, "latency_ops", plan.latency_ops, [](const auto& op) { return op_from_name(op) != 0; });
+  for (const std::string& name : reader.get<std::vector<std::string>>("latency_ops")) {
+    const std::optional<Op> op = find_op(name);
+    if (!op || *op == Op::file) reader.fail("latency_ops", "names nothing known: '" + name + "'");
+    plan.latency_ops.push_back(*op);
+  }
   read_words(reader, "latency_schemes", plan.latency_schemes,
              [](const auto& name) { return find_scheme(name) != nullptr; });
   read_words(reader, "latency_activations", plan.latency_activations, is_activation);

@@ -31,7 +31,7 @@ struct Plan {
   double latency_budget_s = 0;  // for all latency cases together
   std::vector<int64_t> latency_m;
   std::vector<std::pair<int64_t, int64_t>> latency_shapes;  // n, k
-  std::vector<std::string> latency_ops;                     // of "quantize", ..., "linear"
+  std::vector<Op> latency_ops;
   std::vector<std::string> latency_schemes;                 // names; empty: every scheme
   std::vector<std::string> latency_activations;  // of linear and quantize_activation; empty: every policy
   std::vector<std::string> latency_weights;      // of "cold", "warm"

@@ -15,17 +15,17 @@
 namespace qcts {
 namespace {
 
-const qcts_kernel& kernel(const Registry& registry, std::string_view op, const Scheme& scheme) {
-  return *registry.find(op, scheme.family(), "any").front()->kernel;
+const qcts_kernel& kernel(const Registry& registry, Op op, const Scheme& scheme) {
+  return *registry.find(op_name(op), scheme.family(), "any").front()->kernel;
 }
 
 class ReferenceProvider : public testing::TestWithParam<const char*> {
  protected:
   ReferenceProvider() { registry_.add(reference_provider()); }
   const Scheme& scheme() const { return *find_scheme(GetParam()); }
-  KernelInput input(std::string op) const {
+  KernelInput input(Op op) const {
     KernelInput input;
-    input.op = std::move(op);
+    input.op = op;
     input.scheme = &scheme();
     input.weight = {DType::bfloat16, 5, 2 * std::max<int64_t>(scheme().group(), 24)};
     input.x_dtype = input.y_dtype = input.bias_dtype = DType::bfloat16;
@@ -35,22 +35,22 @@ class ReferenceProvider : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(ReferenceProvider, QuantizesAndDequantizesAsTheScheme) {
-  KernelInput asked = input("quantize");
+  KernelInput asked = input(Op::quantize);
   asked.x = noise_bytes(7, static_cast<size_t>(asked.weight.n * asked.weight.k), DType::bfloat16);
-  KernelRun quantize(kernel(registry_, "quantize", scheme()), asked, {1, 1, 3});
+  KernelRun quantize(kernel(registry_, Op::quantize, scheme()), asked, {1, 1, 3});
   ASSERT_EQ(quantize.supports().status, QCTS_OK) << quantize.supports().reason;
   const Planes planes = quantize.run(Poison::nan).planes;
   const Planes want = scheme().quantize({DType::bfloat16, asked.weight.n, asked.weight.k, asked.x});
   for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(planes[i].bytes, want[i].bytes) << want[i].name;
-  KernelInput back = input("dequantize");
+  KernelInput back = input(Op::dequantize);
   back.planes = planes;
-  KernelRun dequantize(kernel(registry_, "dequantize", scheme()), back, {1, 1, 3});
+  KernelRun dequantize(kernel(registry_, Op::dequantize, scheme()), back, {1, 1, 3});
   EXPECT_EQ(dequantize.run(Poison::nan).y, scheme().dequantize(want, asked.weight));
 }
 
 TEST_P(ReferenceProvider, SumsExactlyUnderEveryPolicyThatNeedsNoScales) {
   for (const ActivationInfo& policy : scheme().activations()) {
-    KernelInput asked = input("linear");
+    KernelInput asked = input(Op::linear);
     if (!scheme().policy_specs(asked.weight, policy.name).empty()) continue;
     asked.activation = policy.name;
     asked.m = 2;
@@ -58,7 +58,7 @@ TEST_P(ReferenceProvider, SumsExactlyUnderEveryPolicyThatNeedsNoScales) {
         noise_bytes(8, static_cast<size_t>(asked.weight.n * asked.weight.k), DType::bfloat16);
     asked.planes = scheme().quantize({DType::bfloat16, asked.weight.n, asked.weight.k, w});
     asked.x = noise_bytes(9, static_cast<size_t>(asked.m * asked.weight.k), DType::bfloat16);
-    KernelRun run(kernel(registry_, "linear", scheme()), asked, {1, 0, 0});
+    KernelRun run(kernel(registry_, Op::linear, scheme()), asked, {1, 0, 0});
     ASSERT_EQ(run.supports().status, QCTS_OK) << run.supports().reason;
     const std::vector<std::byte> y = run.run(Poison::nan).y;
     double want = 0;
@@ -90,7 +90,7 @@ TEST(ReferenceProviderCases, AreAboutGoldensAlone) {
   for (const Case& c : expand(load_plan(plan_path("default")), {fixtures.goldens, {}, &registry})) {
     if (c.implementation == nullptr) continue;
     EXPECT_NE(c.golden, nullptr) << c.full_id();
-    ops.insert(c.op);
+    ops.insert(c.id.op);
   }
   EXPECT_EQ(ops, (std::set<std::string>{"dequantize", "linear", "pack", "quantize", "quantize_activation",
                                         "unpack"}));

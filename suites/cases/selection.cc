@@ -15,18 +15,11 @@ bool is_one_of(const std::string& word, const std::vector<std::string>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Does any candidate bear exactly this id? Then the filter means that one and no longer name that contains
-// it.
-bool names_exactly(const std::string& filter, const std::vector<Candidate>& candidates) {
-  return std::any_of(candidates.begin(), candidates.end(),
-                     [&](const Candidate& c) { return c.name.id == filter || c.name.full_id == filter; });
-}
-
 bool passes_filters(const CaseName& name, const std::vector<std::string>& filters,
                     const std::vector<bool>& exact) {
   if (filters.empty()) return true;
   for (size_t i = 0; i < filters.size(); ++i) {
-    if (exact[i] ? name.id == filters[i] || name.full_id == filters[i]
+    if (exact[i] ? name.full_id == filters[i] || name.id.text() == filters[i]
                  : glob_match("*" + filters[i] + "*", name.full_id))
       return true;
   }
@@ -54,15 +47,20 @@ void parse_shard(const std::string& text, Selection& selection) {
     throw std::runtime_error("'" + text + "' is no shard i/n with 1 <= i <= n");
 }
 
+bool names_exactly(const std::string& filter, const std::vector<Candidate>& candidates) {
+  return std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) {
+    return c.name.full_id == filter || c.name.id.text() == filter;
+  });
+}
+
 std::vector<Candidate> select(const Selection& selection, std::vector<Candidate> candidates) {
   std::vector<bool> exact;
   for (const std::string& filter : selection.filters) exact.push_back(names_exactly(filter, candidates));
   std::vector<Candidate> chosen;
   for (Candidate& candidate : candidates) {
-    const std::optional<CaseId> parts = parse_case_id(candidate.name.id);
-    if (!parts) continue;
-    if (!selection.kinds.empty() && !is_one_of(std::string(kind_name(parts->kind)), selection.kinds)) continue;
-    if (!selection.schemes.empty() && !is_one_of(parts->scheme, selection.schemes)) continue;
+    const CaseId& id = candidate.name.id;
+    if (!selection.kinds.empty() && !is_one_of(std::string(kind_name(id.kind)), selection.kinds)) continue;
+    if (!selection.schemes.empty() && !is_one_of(id.scheme, selection.schemes)) continue;
     if (!selection.variant.empty() && candidate.name.variant != selection.variant) continue;
     if (!passes_filters(candidate.name, selection.filters, exact)) continue;
     chosen.push_back(std::move(candidate));
@@ -76,24 +74,14 @@ std::vector<Candidate> select(const Selection& selection, std::vector<Candidate>
   return shard;
 }
 
-void drop_stand_ins(std::vector<Candidate>& candidates) {
-  std::set<std::string> run;
-  for (const Candidate& candidate : candidates)
-    if (candidate.name.variant == kProgramVariant) run.insert(candidate.name.id);
-  std::erase_if(candidates, [&](const Candidate& candidate) {
-    return candidate.name.variant.empty() && run.contains(candidate.name.id);
-  });
-}
-
 std::string nearest_id(const std::string& filter, const std::vector<Candidate>& candidates) {
   std::set<std::string> ids, full_ids, words;
   for (const Candidate& candidate : candidates) {
-    ids.insert(candidate.name.id);
+    const CaseId& id = candidate.name.id;
+    ids.insert(id.text());
     full_ids.insert(candidate.name.full_id);
-    const std::optional<CaseId> parts = parse_case_id(candidate.name.id);
-    if (!parts) continue;
-    const std::string kind(kind_name(parts->kind)), op(op_name(parts->op));
-    words.insert({kind, op, parts->scheme, parts->input, kind + "." + op});
+    const std::string kind(kind_name(id.kind)), op(op_name(id.op));
+    words.insert({kind, op, id.scheme, id.input, kind + "." + op});
   }
   // A filter without a slash is a piece of an id.
   const bool piece = filter.find('/') == filter.npos;

@@ -27,12 +27,12 @@ void parse_shard(const std::string& text, Selection& selection);
 
 struct Candidate {
   CaseName name;
-  size_t source = 0;
+  size_t source = 0;  // the provider that judges it, as an index of the caller's list
+  size_t index = 0;   // of the caller's list of cases
 };
 
-// A program's round trip is the case of the provider that runs it: takes out the one without a provider,
-// which only says that none is there, wherever a provider offers the same id.
-void drop_stand_ins(std::vector<Candidate>& candidates);
+// Does any candidate have exactly this id, with or without its implementation?
+bool names_exactly(const std::string& filter, const std::vector<Candidate>& candidates);
 
 // The chosen ones, sorted by full id. Sharding counts what the other rules left.
 std::vector<Candidate> select(const Selection& selection, std::vector<Candidate> candidates);

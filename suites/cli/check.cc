@@ -42,10 +42,8 @@ Golden golden_of(const fs::path& path, const Checkpoint& checkpoint, const std::
 
 Verdict judge_file(Kind kind, const Golden& golden, const JudgeContext& context, const std::string& rerun) {
   Case c;
-  c.kind = kind;
-  c.op = "file";
   c.golden = &golden;
-  c.id = std::string(kind_name(kind)) + ".file/any/file";
+  c.id = {kind, Op::file, "any", "file"};
   Verdict verdict = judge(c, context);
   verdict.evidence = {"file"};
   verdict.rerun = rerun;
@@ -65,7 +63,7 @@ std::vector<Weight> weights_of(const Checkpoint& checkpoint, const std::string& 
     if (!tensor || tensor->layout.empty()) continue;
     Weight weight;
     weight.name = named.name;
-    weight.input.op = "dequantize";
+    weight.input.op = Op::dequantize;
     weight.input.scheme = tensor->scheme;
     weight.input.weight = {tensor->dtype, tensor->n, tensor->k};
     weight.input.planes = tensor->layout == "plain"
@@ -81,7 +79,7 @@ std::vector<Weight> weights_of(const Checkpoint& checkpoint, const std::string& 
 Verdict judge_meaning(const Implementation& implementation, const std::vector<Weight>& weights,
                       const std::string& rerun) {
   Verdict verdict;
-  verdict.case_id = "numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file";
+  verdict.case_id = parse_case_id("numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file").value();
   verdict.provider = implementation.provider;
   verdict.variant = implementation.kernel->variant;
   verdict.evidence = {"reference"};
@@ -128,7 +126,7 @@ std::vector<Verdict> judge_meanings(const std::vector<Weight>& weights, const st
       continue;
     }
     Verdict verdict;
-    verdict.case_id = "numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file";
+    verdict.case_id = parse_case_id("numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file").value();
     verdict.provider = implementation.provider;
     verdict.variant = implementation.kernel->variant;
     verdict.status = Status::not_supported;
@@ -140,7 +138,7 @@ std::vector<Verdict> judge_meanings(const std::vector<Weight>& weights, const st
 }
 
 void print(const Verdict& verdict) {
-  const std::string name = verdict.case_id.substr(0, verdict.case_id.find('/'));
+  const std::string name = std::string(kind_name(verdict.case_id.kind)) + "." + std::string(op_name(verdict.case_id.op));
   const std::string what =
       verdict.variant.empty() ? name : name + " " + verdict.provider + "_" + verdict.variant;
   std::cout << status_name(verdict.status) << std::string(15 - status_name(verdict.status).size(), ' ')

@@ -41,9 +41,9 @@ Outcome shrink_case(const ReplayWords& words) {
   const Fixtures fixtures = load_fixtures(fixtures_folder());
   std::vector<std::string> ids;
   for (const Case& c : expand(named_plan(words.plan), {fixtures.goldens, fixtures.malformed, &registry})) {
-    if (c.kind != Kind::numerics || c.implementation == nullptr) continue;
+    if (c.id.kind != Kind::numerics || c.implementation == nullptr) continue;
     ids.push_back(c.full_id());
-    if (ids.back() != words.id && c.id != words.id) continue;
+    if (ids.back() != words.id && c.id.text() != words.id) continue;
     const JudgeContext context = context_of(words);
     const Question question = ask(c, words.seed);
     const Replay start{question.input, question.exact_sums, c.id, c.implementation->name()};
@@ -87,7 +87,7 @@ Outcome replay_file(const ReplayWords& words) {
     throw RunError(Outcome::usage, words.file.string() + ": no such file");
   const Replay replay = read_replay(words.file);
   size_t judged = 0, failed = 0;
-  for (const Implementation* implementation : registry.find(replay.input.op, replay.input.scheme->family())) {
+  for (const Implementation* implementation : registry.find(op_name(replay.input.op), replay.input.scheme->family())) {
     if (!words.variant.empty() && words.variant != implementation->kernel->variant) continue;
     const Verdict verdict = judge_replay(replay, *implementation, context_of(words));
     judged += verdict.status != Status::not_supported;

@@ -12,7 +12,6 @@ void add_worker(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<WorkerOptions>();
   CLI::App* command = app.add_subcommand("worker", "judge cases for `qcts run`");
   command->group("");
-  command->add_option("--plan", options->plan)->required();
   command->add_option("--provider", options->provider)->required();
   command->add_option("--fixtures", options->fixtures);
   command->add_flag_callback("--fixtures-known", [options] { options->fixture_files = Files::known; });

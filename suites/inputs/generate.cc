@@ -282,7 +282,7 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   input.x = w.bytes();
 }
 
-void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, std::string_view op,
+void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, Op op,
                       KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
   if (synthetic.generator == "large") {
@@ -295,7 +295,7 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   if (synthetic.generator == "tiles") make_heavy(w);
   input.planes = quantized(scheme, shape, w.bytes());
   if (has_all_codes) {
-    plant_all_codes(scheme, shape, input.planes, op != "linear");
+    plant_all_codes(scheme, shape, input.planes, op != Op::linear);
     scramble_scales(input.planes, seed + 3);
   }
   if (synthetic.generator == "extremes") {
@@ -338,27 +338,27 @@ int64_t one_hot_column(int64_t row, int64_t m, int64_t k) {
   return row * (k - 1) / (m - 1);
 }
 
-Generated generate(const Scheme& scheme, std::string_view op, std::string_view layout,
+Generated generate(const Scheme& scheme, Op op, std::string_view layout,
                    const Synthetic& synthetic, uint64_t seed) {
   if (!known_generator(synthetic.generator))
     throw std::invalid_argument("no generator '" + synthetic.generator + "'");
   Generated made;
-  if (op == "linear" && (synthetic.generator == "exact_sums" || is_relation(synthetic.generator))) {
+  if (op == Op::linear && (synthetic.generator == "exact_sums" || is_relation(synthetic.generator))) {
     made = exact_sums(scheme, synthetic, seed);
-  } else if (op == "linear" && synthetic.generator == "outliers") {
+  } else if (op == Op::linear && synthetic.generator == "outliers") {
     made = outliers(scheme, synthetic, seed);
-  } else if (op == "linear" && synthetic.generator == "one_sign") {
+  } else if (op == Op::linear && synthetic.generator == "one_sign") {
     one_sign(scheme, synthetic, made.input);
-  } else if (op == "linear" && synthetic.generator == "cancelling") {
+  } else if (op == Op::linear && synthetic.generator == "cancelling") {
     cancelling(scheme, synthetic, seed, made.input);
-  } else if (op == "quantize") {
+  } else if (op == Op::quantize) {
     quantize_weight(scheme, synthetic, seed, made.input);
   } else {
     quantized_planes(scheme, synthetic, seed, op, made.input);
     Planes own = policy_planes(scheme, synthetic.weight, synthetic.activation, false);
     made.input.planes.insert(made.input.planes.end(), own.begin(), own.end());
-    if (op == "linear") linear_activation(scheme, synthetic, seed, made.input);
-    if (op == "quantize_activation") made.input.x = rows_of_x(scheme, synthetic, seed, made.input.planes);
+    if (op == Op::linear) linear_activation(scheme, synthetic, seed, made.input);
+    if (op == Op::quantize_activation) made.input.x = rows_of_x(scheme, synthetic, seed, made.input.planes);
   }
   KernelInput& input = made.input;
   input.activation = synthetic.activation;
@@ -366,7 +366,7 @@ Generated generate(const Scheme& scheme, std::string_view op, std::string_view l
   input.scheme = &scheme;
   input.weight = synthetic.weight;
   input.layout = layout.empty() ? "plain" : layout;
-  input.m = op == "linear" || op == "quantize_activation" ? synthetic.m : 0;
+  input.m = op == Op::linear || op == Op::quantize_activation ? synthetic.m : 0;
   input.x_dtype = input.y_dtype = input.bias_dtype = synthetic.weight.dtype;
   if (synthetic.generator == "wide_bias") input.bias_dtype = DType::float32;
   if (synthetic.generator == "wide_x") input.x_dtype = DType::float32;
@@ -375,7 +375,7 @@ Generated generate(const Scheme& scheme, std::string_view op, std::string_view l
     if (synthetic.generator == wide) input.y_dtype = DType::float32;
   make_special(scheme, op, synthetic, seed + 4, input);
   if (is_relation(synthetic.generator)) relate(scheme, synthetic, seed, made);
-  if (op == "unpack") input.planes = scheme.pack(input.planes, synthetic.weight, input.layout);
+  if (op == Op::unpack) input.planes = scheme.pack(input.planes, synthetic.weight, input.layout);
   return made;
 }
 

@@ -177,10 +177,10 @@ bool has_given_scale(const Scheme& scheme, const WeightShape& shape, std::string
                              [](const PlaneSpec& spec) { return is_given_scale(spec.name); });
 }
 
-std::vector<int64_t> given_scale_batches(std::string_view op) {
+std::vector<int64_t> given_scale_batches(Op op) {
   std::vector<int64_t> batches;
   for (int64_t m = 1; m <= std::ssize(kGivenScales); ++m)
-    if (op != "linear" || scales_a_product(kGivenScales[m - 1])) batches.push_back(m);
+    if (op != Op::linear || scales_a_product(kGivenScales[m - 1])) batches.push_back(m);
   return batches;
 }
 
@@ -214,14 +214,14 @@ bool carries(const Scheme& scheme, std::string_view generator, const WeightShape
   return true;
 }
 
-bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& synthetic, uint64_t seed,
+bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint64_t seed,
                   KernelInput& input) {
   const std::string& generator = synthetic.generator;
-  if (generator == "non_finite" && op == "quantize")
+  if (generator == "non_finite" && op == Op::quantize)
     plant_in_weight(input.weight, input.x);
   else if (generator == "non_finite")
     plant_in_linear(input);
-  else if (generator == "zero_points" || (generator == "hard_x" && op == "linear"))
+  else if (generator == "zero_points" || (generator == "hard_x" && op == Op::linear))
     spread_zero_points(input.weight, seed, input.planes);
   else if (generator == "tiny_scales")
     scale_parameters(input.planes, -60, -122),

@@ -14,7 +14,7 @@ namespace qcts {
 bool has_given_scale(const Scheme& scheme, const WeightShape& shape, std::string_view activation);
 // The numbers of rows of x for which "given_scales" has a scale, one each; for linear those in
 // which the product shows.
-std::vector<int64_t> given_scale_batches(std::string_view op);
+std::vector<int64_t> given_scale_batches(Op op);
 
 // Can this scheme carry the generator in this dtype? true for every generator that is not one of this file's.
 bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape);
@@ -30,7 +30,7 @@ bool carries(const Scheme& scheme, std::string_view generator, const WeightShape
 // given_scales the given scale of x is one that no quantizer finds; some of x is zero, no bias
 // overflow     answers of odd rows, sums of positive terms, beyond the largest finite number; even ones small
 // half_overflow  the same of float16
-bool make_special(const Scheme& scheme, std::string_view op, const Synthetic& synthetic, uint64_t seed,
+bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint64_t seed,
                   KernelInput& input);
 
 }  // namespace qcts

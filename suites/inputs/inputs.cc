@@ -16,76 +16,76 @@ const std::vector<InputFamily>& families() {
   static const std::vector<InputFamily> table = {
       {"noise",
        "a wrong formula, layout, tail, group or row",
-       {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"},
+       {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
        true,
        true},
       {"halfway",
        "a rounding mode other than the recipe's: values half way between two codes, both signs",
-       {"quantize", "quantize_activation"}},
+       {Op::quantize, Op::quantize_activation}},
       {"zero_rows",
        "0/0 in a row or group without a maximum, inside a weight that has others",
-       {"quantize", "quantize_activation", "dequantize", "linear"}},
+       {Op::quantize, Op::quantize_activation, Op::dequantize, Op::linear}},
       {"extremes",
        "subnormals flushed, the largest finite overflowed, a sign of zero lost",
-       {"quantize", "quantize_activation", "dequantize"},
+       {Op::quantize, Op::quantize_activation, Op::dequantize},
        false,
        true},
       {"all_codes",
        "one code decoded or placed wrongly: signed for unsigned, nibbles swapped, a clamp one short",
-       {"dequantize", "pack", "unpack"}},
+       {Op::dequantize, Op::pack, Op::unpack}},
       {"exact_sums",
        "any error at all: small integers times powers of two, whose sum is exact in every order",
-       {"linear"}},
-      {"one_hot", "a wrong weight, by reading every code back through the identity", {"linear"}},
-      {"cancelling", "a narrow accumulator: large terms of opposite sign around a small answer", {"linear"}},
+       {Op::linear}},
+      {"one_hot", "a wrong weight, by reading every code back through the identity", {Op::linear}},
+      {"cancelling", "a narrow accumulator: large terms of opposite sign around a small answer", {Op::linear}},
       {"non_finite",
        "NaN and infinities lost: skipped by a maximum, turned into numbers, or multiplied by a skipped zero",
-       {"quantize", "linear"},
+       {Op::quantize, Op::linear},
        false,
        true},
       {"zero_points",
        "an integer zero point ignored, one off, or subtracted in eight bits",
-       {"dequantize", "linear"}},
+       {Op::dequantize, Op::linear}},
       {"tiny_scales",
        "small scales, weights or products flushed to zero, or read in a type that has none so small",
-       {"linear"},
+       {Op::linear},
        false,
        true},
-      {"overflow", "an answer beyond the largest finite number kept finite", {"linear"}},
-      {"scaled_x", "something added or cut off that does not grow with x: y(8 x) is 8 y(x)", {"linear"}},
-      {"permuted_k", "a column taken from the wrong place: y stays when columns change places", {"linear"}},
-      {"zero_x", "something of an earlier call: y(0) is the bias", {"linear"}},
-      {"split_k", "a block or a tail lost: y is the sum of what two parts of k give", {"linear"}},
-      {"last_k", "a dropped tail: the last element of each row is the only one that is not zero", {"linear"}},
+      {"overflow", "an answer beyond the largest finite number kept finite", {Op::linear}},
+      {"scaled_x", "something added or cut off that does not grow with x: y(8 x) is 8 y(x)", {Op::linear}},
+      {"permuted_k", "a column taken from the wrong place: y stays when columns change places", {Op::linear}},
+      {"zero_x", "something of an earlier call: y(0) is the bias", {Op::linear}},
+      {"split_k", "a block or a tail lost: y is the sum of what two parts of k give", {Op::linear}},
+      {"last_k", "a dropped tail: the last element of each row is the only one that is not zero", {Op::linear}},
       // What earlier ones are dealt to schemes by their place: new ones stand behind them.
       {"hard_x",
        "x quantized well only where it is ordinary: NaN, infinities, rows on one side of zero, zero points "
        "of the "
        "weight beside x's own",
-       {"quantize_activation", "linear"}},
+       {Op::quantize_activation, Op::linear}},
       {"tiles",
        "what only a second tile shows: more than 32 rows of x, more than 256 columns, of one row more "
        "than 512, more than 2048 elements, and "
        "sums that a narrow accumulator cannot hold",
-       {"quantize_activation", "linear"},
+       {Op::quantize_activation, Op::linear},
        false,
        false,
        false,
        4},
       {"large",
        "a path of its own for results that caches do not hold",
-       {"quantize", "dequantize", "pack", "unpack"},
+       {Op::quantize, Op::dequantize, Op::pack, Op::unpack},
        false,
        false,
        true,
        1},
       {"not_sparse",
        "a weight that the scheme cannot hold kept all the same, with something lost",
-       {"quantize"}},
+       {Op::quantize}},
       {"given_scales",
        "a scale of x that a checkpoint gives and no quantizer finds: small, subnormal, negative, and where x "
        "is not multiplied large, zero, infinite, NaN",
-       {"quantize_activation", "linear"},
+       {Op::quantize_activation, Op::linear},
        false,
        false,
        false,
@@ -93,7 +93,7 @@ const std::vector<InputFamily>& families() {
       {"panels",
        "sums put down or taken up wrongly where many rows of x meet a long k, blocks of columns that one row "
        "passes: 67 rows, more than 2048 elements, 80 columns, and 520 of one row, in every dtype",
-       {"linear"},
+       {Op::linear},
        false,
        true,
        true},
@@ -101,7 +101,7 @@ const std::vector<InputFamily>& families() {
        "an index or a sum that ends too early: rows of more than 14,000 elements, and more than 65,535 rows "
        "of "
        "the weight or of x",
-       {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"},
+       {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear},
        false,
        false,
        true,
@@ -109,59 +109,59 @@ const std::vector<InputFamily>& families() {
       {"rows",
        "the rest of a path for several rows of x: every number of them up to 17, which noise leaves out, and "
        "rests of 2 to 7 behind 16",
-       {"quantize_activation", "linear"},
+       {Op::quantize_activation, Op::linear},
        false,
        false,
        true,
        1},
       {"columns",
        "the rest of a path for several columns or several k: every kind of rest by 4, 8 and 16",
-       {"quantize", "dequantize", "linear"},
+       {Op::quantize, Op::dequantize, Op::linear},
        false,
        false,
        true,
        5},
-      {"wide_bias", "a bias read in x's type that has its own, float32", {"linear"}, false, false, true, 1},
+      {"wide_bias", "a bias read in x's type that has its own, float32", {Op::linear}, false, false, true, 1},
       {"wide_y",
        "an answer rounded to x's type that is wanted in float32",
-       {"linear"},
+       {Op::linear},
        false,
        false,
        true,
        1},
       {"wide_x",
        "float32 x read or rounded as the weight's narrower type",
-       {"linear"},
+       {Op::linear},
        false,
        false,
        true,
        1},
       {"big_x",
        "x clamped, or a finite answer beyond float16's largest number lost on its way to a wider type",
-       {"linear"},
+       {Op::linear},
        false,
        false,
        true,
        1},
-      {"half_overflow", "float16 answers saturated that are infinite", {"linear"}, false, false, true, 1},
-      {"half_subnormal", "subnormal float16 x taken for zero", {"linear"}, false, false, true, 1},
+      {"half_overflow", "float16 answers saturated that are infinite", {Op::linear}, false, false, true, 1},
+      {"half_subnormal", "subnormal float16 x taken for zero", {Op::linear}, false, false, true, 1},
       {"block_scales",
        "a block's scale of one byte lost that is subnormal, or that float16 or a shift cannot hold",
-       {"linear"},
+       {Op::linear},
        false,
        false,
        true,
        1},
       {"outliers",
        "x kept in too few bits beside a larger element, or scaled by what overflows or vanishes",
-       {"linear"},
+       {Op::linear},
        false,
        true,
        true,
        1},
       {"one_sign",
        "sums that saturate or wrap: all codes and all of x as large as they get, of one sign",
-       {"linear"},
+       {Op::linear},
        false,
        false,
        true,
@@ -179,7 +179,7 @@ bool suits_policy(std::string_view generator) {
   return !is_relation(generator);
 }
 
-std::vector<int64_t> batch_sizes(Kind kind, std::string_view op, std::string_view generator,
+std::vector<int64_t> batch_sizes(Kind kind, Op op, std::string_view generator,
                                  const Shape& shape, bool first) {
   if (kind == Kind::determinism) {
     if (generator == "panels") return {17};
@@ -219,48 +219,17 @@ uint64_t name_hash(std::string_view text) {
   return hash;
 }
 
-// Which generators have something to give for a scheme. Asking the reference costs a quantization of a row,
-// so each (dtype, k) is asked once.
-class Carried {
- public:
-  explicit Carried(const Scheme& scheme) : scheme_(scheme) {}
-  bool operator()(std::string_view op, std::string_view generator, const WeightShape& shape) {
-    // Of the families, those that noise makes; a row of zeros has no codes there.
-    if (is_sparse(scheme_, shape))
-      return generator == "noise" || generator == "all_codes" || generator == "one_hot" ||
-             generator == "last_k" || generator == "large" || generator == "not_sparse" ||
-             generator == "panels" || generator == "long" || generator == "rows" || generator == "columns";
-    if (generator == "not_sparse") return false;
-    if (op == "linear" && !remembered(finite_, shape, has_finite_weights)) return false;
-    if (generator == "outliers") return remembered(outliers_, shape, has_outliers);
-    if (generator != "exact_sums" && !is_relation(generator)) return carries(scheme_, generator, shape);
-    return remembered(exact_, shape, has_exact_sums) &&
-           (generator == "exact_sums" || has_relation(scheme_, generator, shape));
-  }
-
- private:
-  using Answers = std::map<std::pair<DType, int64_t>, bool>;
-  bool remembered(Answers& answers, const WeightShape& shape,
-                  bool (*ask)(const Scheme&, const WeightShape&)) {
-    const auto [at, is_new] = answers.try_emplace({shape.dtype, shape.k}, false);
-    if (is_new) at->second = ask(scheme_, shape);
-    return at->second;
-  }
-  const Scheme& scheme_;
-  Answers exact_, finite_, outliers_;
-};
-
 struct Request {
   Kind kind;
-  std::string_view op;
+  Op op;
   const Scheme& scheme;
   std::string_view layout;
   std::string_view activation;
   InputSet set;
-  Carried& carried;
+  GeneratorSupport& support;
 };
 
-bool has_rows_of_x(std::string_view op) { return op == "linear" || op == "quantize_activation"; }
+bool has_rows_of_x(Op op) { return op == Op::linear || op == Op::quantize_activation; }
 
 // bfloat16, or what a scheme takes that takes none. The widest for tiles: bfloat16 hides what long sums lose.
 DType first_dtype(const InputFamily& family, const Request& request) {
@@ -297,17 +266,17 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
          shapes_of_family(family, request.kind, request.scheme, request.layout, request.set)) {
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
-      if (request.op == "linear" && k == 1) continue;
+      if (request.op == Op::linear && k == 1) continue;
       // x knows no columns.
-      if (request.op == "quantize_activation" && n > 256) continue;
+      if (request.op == Op::quantize_activation && n > 256) continue;
       if (taken == most || request.scheme.refusal(weight) || request.scheme.refusal(weight, request.layout) ||
-          !request.carried(request.op, family.generator, weight) ||
+          !request.support.has(request.op, family.generator, weight) ||
           (gives_scale && !has_given_scale(request.scheme, weight, request.activation)))
         continue;
       std::vector<int64_t> batches = {1};
       if (has_rows_of_x(request.op))
         batches = batch_sizes(request.kind, request.op, family.generator, {n, k}, taken == 0 && weight_only);
-      if (request.op == "quantize_activation") batches = batches_to_quantize(family.generator, batches);
+      if (request.op == Op::quantize_activation) batches = batches_to_quantize(family.generator, batches);
       if (request.set == InputSet::few) batches = {batches.back()};
       ++taken;
       for (const int64_t m : batches) {
@@ -325,6 +294,27 @@ bool asks_about_schedules(std::string_view generator) {
 
 }  // namespace
 
+bool GeneratorSupport::has(Op op, std::string_view generator, const WeightShape& shape) {
+  // Of the families, those that noise makes; a row of zeros has no codes there.
+  if (is_sparse(*scheme_, shape))
+    return generator == "noise" || generator == "all_codes" || generator == "one_hot" ||
+           generator == "last_k" || generator == "large" || generator == "not_sparse" ||
+           generator == "panels" || generator == "long" || generator == "rows" || generator == "columns";
+  if (generator == "not_sparse") return false;
+  if (op == Op::linear && !remembered(finite_, shape, has_finite_weights)) return false;
+  if (generator == "outliers") return remembered(outliers_, shape, has_outliers);
+  if (generator != "exact_sums" && !is_relation(generator)) return carries(*scheme_, generator, shape);
+  return remembered(exact_, shape, has_exact_sums) &&
+         (generator == "exact_sums" || has_relation(*scheme_, generator, shape));
+}
+
+bool GeneratorSupport::remembered(Answers& answers, const WeightShape& shape,
+                                  bool (*ask)(const Scheme&, const WeightShape&)) {
+  const auto [at, is_new] = answers.try_emplace({shape.dtype, shape.k}, false);
+  if (is_new) at->second = ask(*scheme_, shape);
+  return at->second;
+}
+
 std::span<const InputFamily> input_families() { return families(); }
 
 const InputFamily* find_input_family(std::string_view generator) {
@@ -333,27 +323,28 @@ const InputFamily* find_input_family(std::string_view generator) {
   return nullptr;
 }
 
-std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Scheme& scheme,
-                                        std::string_view layout, InputSet set) {
+std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme,
+                                        std::string_view layout, InputSet set, GeneratorSupport* known) {
   std::vector<Synthetic> out;
-  Carried carried(scheme);
+  GeneratorSupport own(scheme);
+  GeneratorSupport& support = known == nullptr ? own : *known;
   for (const InputFamily& family : families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
     if (set == InputSet::few && family.is_apart) continue;
     // Determinism does not ask about values.
     if (kind == Kind::determinism && !asks_about_schedules(family.generator)) continue;
-    const InputSet own = kind == Kind::determinism && op != "linear" ? InputSet::few : set;
+    const InputSet request_set = kind == Kind::determinism && op != Op::linear ? InputSet::few : set;
     for (const ActivationInfo& policy : scheme.activations()) {
       const bool weight_only = policy.name == kWeightOnly;
-      if (weight_only ? op == "quantize_activation" : !has_rows_of_x(op)) continue;
+      if (weight_only ? op == Op::quantize_activation : !has_rows_of_x(op)) continue;
       if (weight_only ? family.generator != "hard_x" : suits_policy(family.generator))
-        add_family(family, {kind, op, scheme, layout, policy.name, own, carried}, out);
+        add_family(family, {kind, op, scheme, layout, policy.name, request_set, support}, out);
     }
   }
   return out;
 }
 
-std::string input_name(const Synthetic& input, std::string_view op, std::string_view layout) {
+std::string input_name(const Synthetic& input, Op op, std::string_view layout) {
   std::string name = input.generator;
   if (layout != "plain" && !layout.empty()) name += "_" + std::string(layout);
   if (input.activation != kWeightOnly) name += "_" + input.activation;

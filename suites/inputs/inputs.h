@@ -3,9 +3,11 @@
 // gets wrong on it.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reports/case_id.h"
@@ -16,7 +18,7 @@ namespace qcts {
 struct InputFamily {
   std::string_view generator;  // Synthetic::generator
   std::string_view hunts;      // what is wrong with a kernel that fails it
-  std::vector<std::string_view> ops;
+  std::vector<Op> ops;
   bool every_shape = false;  // in bfloat16, weight only: all shapes of the scheme
   bool every_dtype = false;  // float32 and float16 beside bfloat16
   // None where few are asked for, and no turn of the others' where inputs are dealt over schemes: for what
@@ -29,15 +31,31 @@ const InputFamily* find_input_family(std::string_view generator);
 
 enum class InputSet : uint8_t { all, few };  // few: one shape and one m of each family
 
+// Which generators have something to give for a scheme. Asking the reference costs the quantization of a row,
+// so that each (dtype, k) is asked once.
+class GeneratorSupport {
+ public:
+  explicit GeneratorSupport(const Scheme& scheme) : scheme_(&scheme) {}
+  bool has(Op op, std::string_view generator, const WeightShape& shape);
+
+ private:
+  using Answers = std::map<std::pair<DType, int64_t>, bool>;
+  bool remembered(Answers& answers, const WeightShape& shape, bool (*ask)(const Scheme&, const WeightShape&));
+  const Scheme* scheme_;
+  Answers exact_, finite_, outliers_;
+};
+
 // Inputs of (kind, op, scheme, layout), only such that the scheme takes, for every activation policy that the
 // op knows (linear: all; quantize_activation: all but weight_only). `layout` is "plain" but for pack and
-// unpack. Seeds derive from the input's name, so that adding one leaves the others as they were.
-std::vector<Synthetic> synthetic_inputs(Kind kind, std::string_view op, const Scheme& scheme,
-                                        std::string_view layout, InputSet set);
+// unpack. Seeds derive from the input's name, so that adding one leaves the others as they were. `known`: answers
+// about the scheme that the caller keeps between calls.
+std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme,
+                                        std::string_view layout, InputSet set,
+                                        GeneratorSupport* known = nullptr);
 
 // "noise_m3_n37_k216_bf16", "noise_dyn_row_sym_m3_n37_k216_bf16"; without m where the op has none, with the
 // layout where it is not plain and the policy where it is not weight_only.
-std::string input_name(const Synthetic& input, std::string_view op, std::string_view layout);
+std::string input_name(const Synthetic& input, Op op, std::string_view layout);
 
 // "bf16", "f32", "f16", otherwise torch's name.
 std::string_view short_dtype(DType dtype);

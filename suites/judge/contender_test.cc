@@ -23,11 +23,9 @@ const qcts_kernel& scalar_kernel(uint32_t op) {
   throw std::logic_error("no such builtin scalar kernel of int8_row");
 }
 
-Case case_of(const char* op) {
+Case case_of(Op op) {
   Case c;
-  c.id = std::string("latency.") + op + "/int8_row/n64_k64";
-  c.kind = Kind::latency;
-  c.op = op;
+  c.id = {Kind::latency, op, "int8_row", "n64_k64"};
   c.scheme = find_scheme("int8_row");
   c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, 1, 1};
   c.layout = "plain";
@@ -57,10 +55,10 @@ size_t places_of_three_copies(const KernelInput& input) {
 // A result that is written where the last one was lies in a cache, unless the kernel streams past it. But x
 // and y of a layer are what the one before has just written, and the next one reads.
 TEST(Contender, EachCopyOfAWeightIsWrittenElsewhereAndYToOnePlace) {
-  const KernelInput codes = latency_input(case_of("quantize"), 1);
+  const KernelInput codes = latency_input(case_of(Op::quantize), 1);
   EXPECT_EQ(places_of_three_copies<QCTS_OP_QUANTIZE>(codes), 3 * output_specs(codes).size());
-  EXPECT_EQ(places_of_three_copies<QCTS_OP_DEQUANTIZE>(latency_input(case_of("dequantize"), 1)), 3u);
-  EXPECT_EQ(places_of_three_copies<QCTS_OP_LINEAR>(latency_input(case_of("linear"), 1)), 1u);
+  EXPECT_EQ(places_of_three_copies<QCTS_OP_DEQUANTIZE>(latency_input(case_of(Op::dequantize), 1)), 3u);
+  EXPECT_EQ(places_of_three_copies<QCTS_OP_LINEAR>(latency_input(case_of(Op::linear), 1)), 1u);
 }
 
 TEST(Contender, TheAnswerIsTheLastCalls) {
@@ -73,7 +71,7 @@ TEST(Contender, TheAnswerIsTheLastCalls) {
                 number);
     return QCTS_OK;
   };
-  const KernelInput input = latency_input(case_of("dequantize"), 1);
+  const KernelInput input = latency_input(case_of(Op::dequantize), 1);
   KernelContender contender(numbering, input, 1);
   contender.make_ready(3);
   for (const size_t copy : {0, 1, 2, 1}) {

@@ -56,9 +56,9 @@ class DeterminismJudge {
       first_ = base.run(Poison::nan);
       again(base);
       other_threads();
-      if (question_.input.op == "linear" && question_.input.m > 1) rows_alone(base);
+      if (question_.input.op == Op::linear && question_.input.m > 1) rows_alone(base);
       conclude();
-      const bool is_asked = question_.input.op != "linear" || question_.input.m == kRowsSideBySide;
+      const bool is_asked = question_.input.op != Op::linear || question_.input.m == kRowsSideBySide;
       if (is_asked && verdict_.status == Status::pass) judge_side_by_side();
     } catch (const ProviderFault& fault) {
       verdict_.status = Status::fail;
@@ -109,7 +109,7 @@ class DeterminismJudge {
 
   bool all_right(const Question& question, const std::vector<KernelAnswer>& answers) {
     std::optional<LinearTruth> truth;
-    if (question.input.op == "linear") truth.emplace(question.input);
+    if (question.input.op == Op::linear) truth.emplace(question.input);
     const Expectation expected(question, truth ? &*truth : nullptr, kernel_.numerics);
     for (const KernelAnswer& answer : answers) {
       const Finding finding = expected.judge(answer);
@@ -127,7 +127,7 @@ class DeterminismJudge {
     if (question_.input.x.empty()) return question_;
     KernelInput input = question_.input;
     const size_t bytes =
-        input.op == "quantize" ? dtype_bytes(input.weight.dtype) : dtype_bytes(input.x_dtype);
+        input.op == Op::quantize ? dtype_bytes(input.weight.dtype) : dtype_bytes(input.x_dtype);
     for (size_t sign = bytes - 1; sign < input.x.size(); sign += bytes) input.x[sign] ^= std::byte{0x80};
     return question_about(std::move(input));
   }
@@ -169,7 +169,7 @@ class DeterminismJudge {
   std::optional<Mismatch> difference(const KernelAnswer& want, const KernelAnswer& got) const {
     const KernelInput& input = question_.input;
     if (want.planes.empty()) {
-      const bool linear = input.op == "linear";
+      const bool linear = input.op == Op::linear;
       const Comparison compared = compare_bitwise(linear ? input.y_dtype : input.weight.dtype, want.y, got.y);
       if (compared.equal()) return std::nullopt;
       const int64_t cols = linear ? input.weight.n : input.weight.k;
@@ -178,8 +178,8 @@ class DeterminismJudge {
                       compared.want, compared.problem.empty() ? compared.got : compared.problem,
                       compared.differing, compared.total};
     }
-    if (input.op == "quantize_activation") return compare_activation_planes(want.planes, got.planes);
-    return compare_planes(*input.scheme, input.weight, input.op == "pack" ? input.layout : "plain",
+    if (input.op == Op::quantize_activation) return compare_activation_planes(want.planes, got.planes);
+    return compare_planes(*input.scheme, input.weight, input.op == Op::pack ? input.layout : "plain",
                           want.planes, got.planes);
   }
 

@@ -21,7 +21,7 @@ bool is_emulated(const Case& c) {
   if (c.golden == nullptr) return false;
   for (const Golden::TensorInfo& tensor : c.golden->tensors)
     if (!c.tensor.empty() && tensor.name == c.tensor)
-      return c.op == "quantize" ? holds(tensor.emulated, "quantize") : !tensor.emulated.empty();
+      return c.id.op == Op::quantize ? holds(tensor.emulated, "quantize") : !tensor.emulated.empty();
   return !c.golden->emulated.empty();
 }
 
@@ -31,13 +31,13 @@ void add_evidence(const Case& c, Verdict& verdict) {
   };
   if (c.golden != nullptr) add("golden");
   if (c.malformed != nullptr) add("malformed");
-  if (c.golden == nullptr && c.malformed == nullptr && c.kind != Kind::determinism && c.kind != Kind::latency)
+  if (c.golden == nullptr && c.malformed == nullptr && c.id.kind != Kind::determinism && c.id.kind != Kind::latency)
     add("reference");
   if (is_emulated(c)) add("emulated");
 }
 
 void dispatch(const Case& c, const JudgeContext& context, Verdict& verdict) {
-  switch (c.kind) {
+  switch (c.id.kind) {
     case Kind::round_trip:
       return c.implementation ? judge_provider_round_trip(c, context, verdict)
                               : judge_round_trip(c, context, verdict);

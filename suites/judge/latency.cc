@@ -33,7 +33,7 @@ const Lane* timed_lane(const std::vector<Lane>& lanes, std::string_view name) {
 
 // Does the policy of the case turn x into integers?
 bool has_int8_x(const Case& c) {
-  if (c.activation == kWeightOnly || c.op != "linear") return false;
+  if (c.activation == kWeightOnly || c.id.op != Op::linear) return false;
   const Matrix x{c.synthetic->weight.dtype, c.synthetic->m, c.synthetic->weight.k, {}};
   for (const PlaneSpec& spec : c.scheme->activation_specs(x, c.activation))
     if (spec.name == "qdata") return spec.dtype == DType::int8 || spec.dtype == DType::uint8;
@@ -147,7 +147,7 @@ class LatencyJudge {
 
   // The dense layer comes from whoever has one; a plain loop of ours would be no fair peer.
   void make_dense() {
-    if (case_.op != "linear") return;
+    if (case_.id.op != Op::linear) return;
     std::string why = "no dense baseline here";
     if (context_.registry != nullptr)
       for (const Implementation* implementation : context_.registry->find("linear", kDense)) {
@@ -162,7 +162,7 @@ class LatencyJudge {
   std::unique_ptr<TimedKernel> torch_peer(const Case& c) const {
     if (context_.registry == nullptr || case_.provider() == kTorch) return nullptr;
     for (const Implementation* implementation :
-         context_.registry->find(c.op, c.scheme->family(), c.activation)) {
+         context_.registry->find(op_name(c.id.op), c.scheme->family(), c.activation)) {
       if (implementation->provider != kTorch) continue;
       std::string why;
       if (auto peer = make_peer(*implementation->kernel, latency_input(c, seed_), why)) return peer;
@@ -212,7 +212,7 @@ class LatencyJudge {
     if (static_) lanes.push_back({.name = "static", .contender = &static_->contender(), .cold = cold});
     roof.add_lanes(lanes, cold);
     const double before_us = canary.sing_us();
-    time_rounds(lanes, context_.latency_budget_s * latency_weight(case_.id), seed_);
+    time_rounds(lanes, context_.latency_budget_s * budget_share(case_), seed_);
     const double after_us = canary.sing_us();
     report(lanes, roof);
     if (before_us > 0) report_canary(after_us / before_us);

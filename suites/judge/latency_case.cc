@@ -13,9 +13,9 @@ namespace {
 constexpr int64_t kSampledRowsOfX = 4, kSampledOutputs = 256;
 
 KernelInput empty_input(const Case& c) {
-  if (!c.synthetic) throw std::logic_error(c.id + " has no synthetic input");
+  if (!c.synthetic) throw std::logic_error(c.id.text() + " has no synthetic input");
   KernelInput input;
-  input.op = c.op;
+  input.op = c.id.op;
   input.scheme = c.scheme;
   input.weight = c.synthetic->weight;
   input.layout = c.layout.empty() ? "plain" : c.layout;
@@ -33,15 +33,15 @@ void fill(uint64_t seed, KernelInput& input) {
                      weight.dtype,
                      {weight.n, weight.k},
                      noise_bytes(seed, static_cast<size_t>(weight.n * weight.k), weight.dtype, 0x1p-3)}};
-  else if (input.op == "quantize" || input.op == "quantize_activation")
+  else if (input.op == Op::quantize || input.op == Op::quantize_activation)
     input.planes.clear();
   else
     input.planes = random_planes(*input.scheme, weight, seed);
-  if (input.op == "unpack") input.planes = input.scheme->pack(input.planes, weight, input.layout);
+  if (input.op == Op::unpack) input.planes = input.scheme->pack(input.planes, weight, input.layout);
   if (input.scheme && has_x)
     for (Plane& plane : policy_planes(*input.scheme, weight, input.activation, false))
       input.planes.push_back(std::move(plane));
-  if (input.op == "quantize") input.x = noise_weight_for(*input.scheme, weight, seed);
+  if (input.op == Op::quantize) input.x = noise_weight_for(*input.scheme, weight, seed);
   if (has_x) input.x = noise_bytes(seed + 1, static_cast<size_t>(input.m * weight.k), input.x_dtype);
 }
 
@@ -79,7 +79,7 @@ TimedKernel::TimedKernel(const Case& c, uint64_t seed, uint32_t threads)
     : TimedKernel(*c.implementation->kernel, latency_input(c, seed), threads) {}
 
 double TimedKernel::operations() const {
-  if (input_.op != "linear") return 0;
+  if (input_.op != Op::linear) return 0;
   return 2.0 * static_cast<double>(input_.m) * static_cast<double>(input_.weight.n) *
          static_cast<double>(input_.weight.k);
 }
@@ -135,14 +135,14 @@ std::string TimedKernel::verify_linear(const KernelAnswer& answer) const {
 std::string TimedKernel::verify() {
   contender_->copy_x_to(input_.x);
   const KernelAnswer answer = contender_->answer();
-  if (input_.op == "linear") return verify_linear(answer);
+  if (input_.op == Op::linear) return verify_linear(answer);
   const Scheme& scheme = *input_.scheme;
-  if (input_.op == "quantize_activation") {
+  if (input_.op == Op::quantize_activation) {
     const std::optional<Mismatch> mismatch = compare_activation_planes(
         scheme.quantize_activation(input_.x_matrix(), input_.activation, input_.planes), answer.planes);
     return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";
   }
-  if (input_.op == "dequantize") {
+  if (input_.op == Op::dequantize) {
     const Comparison compared =
         compare_bitwise(input_.weight.dtype, scheme.dequantize(input_.planes, input_.weight), answer.y);
     return compared.equal() ? ""
@@ -150,11 +150,11 @@ std::string TimedKernel::verify() {
                                   ", got " + compared.got + compared.problem;
   }
   const Planes want =
-      input_.op == "quantize"
+      input_.op == Op::quantize
           ? scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x}, input_.layout)
-      : input_.op == "pack" ? scheme.pack(input_.planes, input_.weight, input_.layout)
+      : input_.op == Op::pack ? scheme.pack(input_.planes, input_.weight, input_.layout)
                             : scheme.unpack(input_.planes, input_.weight, input_.layout);
-  const std::string layout = input_.op == "pack" ? input_.layout : "plain";
+  const std::string layout = input_.op == Op::pack ? input_.layout : "plain";
   const std::optional<Mismatch> mismatch = compare_planes(scheme, input_.weight, layout, want, answer.planes);
   return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";
 }

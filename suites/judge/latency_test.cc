@@ -45,9 +45,7 @@ class LatencyVerdict : public testing::Test {
 
   static Case case_of_linear() {
     Case c;
-    c.id = "latency.linear/int8_row/m1_n64_k64";
-    c.kind = Kind::latency;
-    c.op = "linear";
+    c.id = {Kind::latency, Op::linear, "int8_row", "m1_n64_k64"};
     c.scheme = find_scheme("int8_row");
     c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, 1, 1};
     c.layout = "plain";

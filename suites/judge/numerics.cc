@@ -188,7 +188,7 @@ class NumericsJudge {
 
   bool is_large() const {
     const KernelInput& input = question_.input;
-    return input.weight.n * input.weight.k * (input.op == "linear" ? input.m : 1) > kLargeElems;
+    return input.weight.n * input.weight.k * (input.op == Op::linear ? input.m : 1) > kLargeElems;
   }
 
   // As odd as the kernel takes: one to seven elements off alignment, rows further apart; what is large by
@@ -232,7 +232,7 @@ class NumericsJudge {
   bool threads_agree(const KernelAnswer& first_answer) {
     if (!is_large() || !(kernel_.claims & QCTS_CLAIM_THREAD_INVARIANT)) return true;
     KernelRun run(kernel_, question_.input, {kLargeThreads, 0, 0});
-    if (run.supports().status != QCTS_OK || question_.input.op != "linear") return true;
+    if (run.supports().status != QCTS_OK || question_.input.op != Op::linear) return true;
     const Comparison compared =
         compare_bitwise(question_.input.y_dtype, first_answer.y, run.run(Poison::zeros).y);
     if (compared.equal()) return true;
@@ -260,9 +260,9 @@ class NumericsJudge {
     std::string reason = finding.mismatch->where + ": want " + finding.mismatch->want + ", got " +
                          finding.mismatch->got + "; " + std::to_string(finding.mismatch->count) + " of " +
                          std::to_string(finding.mismatch->total) + " elements; " + attempt.how;
-    if (question_.input.op == "linear")
+    if (question_.input.op == Op::linear)
       reason += "; " + describe_effective_weights(kernel_, question_.input, context_.threads);
-    if (question_.input.op == "dequantize" && attempt.answer.y.size() == question_.expected.y.size())
+    if (question_.input.op == Op::dequantize && attempt.answer.y.size() == question_.expected.y.size())
       reason += "; " + describe(explain_dequantized(question_.input, attempt.answer.y));
     fail(std::move(reason));
     return false;
@@ -318,7 +318,7 @@ class NumericsJudge {
   }
 
   void conclude() {
-    const bool linear = question_.input.op == "linear";
+    const bool linear = question_.input.op == Op::linear;
     bool sensitive = true;
     if (linear) {
       const double noticed = sensitivity_of_linear(question_, expectation_, kernel_.numerics);
@@ -381,14 +381,14 @@ void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict
   LastQuestion own;
   LastQuestion& asked = context.asked ? *context.asked : own;
   const Question& question = asked.ask(c, context.seed);
-  const LinearTruth* truth = c.op == "linear" ? &asked.truth() : nullptr;
-  NumericsJudge(c.id, *c.implementation->kernel, question, truth, context, verdict).run();
+  const LinearTruth* truth = c.id.op == Op::linear ? &asked.truth() : nullptr;
+  NumericsJudge(c.id.text(), *c.implementation->kernel, question, truth, context, verdict).run();
 }
 
 void judge_question(const qcts_kernel& kernel, const Question& question, const JudgeContext& context,
                     Verdict& verdict) {
   std::optional<LinearTruth> truth;
-  if (question.input.op == "linear") truth.emplace(question.input);
+  if (question.input.op == Op::linear) truth.emplace(question.input);
   NumericsJudge("", kernel, question, truth ? &*truth : nullptr, context, verdict).run();
 }
 

@@ -94,10 +94,16 @@ Replay replay_from(const Json& json) {
   if (json.at("qcts_replay") != kReplaySchema) throw std::runtime_error("another version of the format");
   Replay replay;
   KernelInput& input = replay.input;
-  replay.case_id = json.at("case");
+  const std::string case_id = json.at("case");
+  const std::optional<CaseId> id = parse_case_id(case_id);
+  if (!id) throw std::invalid_argument("'" + case_id + "' is not a case id");
+  replay.case_id = *id;
   replay.provider = json.at("provider");
   replay.exact_sums = json.at("exact_sums");
-  input.op = json.at("op");
+  const std::string op = json.at("op");
+  const std::optional<Op> known = find_op(op);
+  if (!known || *known == Op::file) throw std::invalid_argument("the reference knows no op " + op);
+  input.op = *known;
   input.scheme = find_scheme(json.at("scheme").get<std::string>());
   if (input.scheme == nullptr)
     throw std::runtime_error("no scheme '" + json.at("scheme").get<std::string>() + "'");
@@ -111,8 +117,8 @@ Replay replay_from(const Json& json) {
   input.x_dtype = dtype_at(json, "x_dtype");
   input.y_dtype = dtype_at(json, "y_dtype");
   input.bias_dtype = dtype_at(json, "bias_dtype");
-  if (input.op != "quantize") {
-    const std::string layout = input.op == "unpack" ? input.layout : "plain";
+  if (input.op != Op::quantize) {
+    const std::string layout = input.op == Op::unpack ? input.layout : "plain";
     std::vector<PlaneSpec> specs = input.scheme->plane_specs(input.weight, layout);
     for (PlaneSpec& spec : input.scheme->policy_specs(input.weight, input.activation)) specs.push_back(spec);
     for (const PlaneSpec& spec : specs) {
@@ -127,7 +133,7 @@ Replay replay_from(const Json& json) {
   input.x = bytes_from(json.at("x"));
   input.bias = bytes_from(json.at("bias"));
   const auto k = static_cast<size_t>(input.weight.k), n = static_cast<size_t>(input.weight.n);
-  const size_t rows = input.has_rows_of_x() ? static_cast<size_t>(input.m) : input.op == "quantize" ? n : 0;
+  const size_t rows = input.has_rows_of_x() ? static_cast<size_t>(input.m) : input.op == Op::quantize ? n : 0;
   if (input.x.size() != rows * k * dtype_bytes(input.x_dtype)) throw std::runtime_error("x has another size");
   if (!input.bias.empty() && input.bias.size() != n * dtype_bytes(input.bias_dtype))
     throw std::runtime_error("bias has another size");
@@ -141,9 +147,9 @@ std::string replay_text(const Replay& replay) {
   Json planes = Json::object();
   for (const Plane& plane : input.planes) planes[plane.name] = bytes_json(plane.bytes);
   const Json json = {{"qcts_replay", kReplaySchema},
-                     {"case", replay.case_id},
+                     {"case", replay.case_id.text()},
                      {"provider", replay.provider},
-                     {"op", input.op},
+                     {"op", op_name(input.op)},
                      {"scheme", input.scheme->name()},
                      {"layout", input.layout},
                      {"activation", input.activation},
@@ -176,7 +182,7 @@ Replay read_replay(const std::filesystem::path& path) {
 
 Question question_of(const Replay& replay) {
   Question question = question_about(replay.input);
-  question.exact_sums = replay.input.op == "linear" && replay.exact_sums;
+  question.exact_sums = replay.input.op == Op::linear && replay.exact_sums;
   return question;
 }
 

@@ -16,7 +16,7 @@ namespace qcts {
 struct Replay {
   KernelInput input;
   bool exact_sums = false;  // linear: y is wanted bit for bit
-  std::string case_id;      // that it came from
+  CaseId case_id;           // that it came from
   std::string provider;     // "vendor_avx2" that failed it
 };
 

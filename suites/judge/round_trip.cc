@@ -36,7 +36,7 @@ std::vector<LinearAnswer> linear_answers(const Checkpoint& checkpoint, const Gol
     const std::optional<SchemeTensor> tensor = scheme_tensor(named, layout_hint(golden, named.name));
     if (!tensor || tensor->layout.empty()) continue;
     KernelInput input;
-    input.op = "linear";
+    input.op = Op::linear;
     input.scheme = tensor->scheme;
     input.weight = {tensor->dtype, tensor->n, tensor->k};
     input.m = kRows;

@@ -89,9 +89,7 @@ Verdict judged(Plant plant, bool with_runner = true) {
   provider.load_save = save;
   provider.run_program = run_captured;
   Case c;
-  c.id = "round_trip.file/plain/captured";
-  c.kind = Kind::round_trip;
-  c.op = "file";
+  c.id = {Kind::round_trip, Op::file, "plain", "captured"};
   c.golden = &golden("captured");
   if (with_runner) c.runner = &provider;
   const ScratchFolder scratch;

@@ -60,7 +60,7 @@ class Shrinker {
     KernelInput& input = candidate.input;
     if (input.scheme->refusal(input.weight) || input.scheme->refusal(input.weight, input.layout))
       return false;
-    const std::string layout = input.op == "unpack" ? input.layout : "plain";
+    const std::string layout = input.op == Op::unpack ? input.layout : "plain";
     Planes planes = old.planes;
     if (layout != "plain") planes = old.scheme->unpack(planes, old.weight, layout);
     input.planes.clear();

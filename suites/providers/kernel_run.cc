@@ -5,66 +5,10 @@
 
 namespace qcts {
 
-uint32_t abi_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return QCTS_F32;
-    case DType::float64:
-      return QCTS_F64;
-    case DType::float16:
-      return QCTS_F16;
-    case DType::bfloat16:
-      return QCTS_BF16;
-    case DType::float8_e4m3fn:
-      return QCTS_F8_E4M3FN;
-    case DType::float8_e5m2:
-      return QCTS_F8_E5M2;
-    case DType::float8_e8m0fnu:
-      return QCTS_F8_E8M0;
-    case DType::float4_e2m1fn_x2:
-      return QCTS_F4_E2M1_X2;
-    case DType::int8:
-      return QCTS_I8;
-    case DType::uint8:
-      return QCTS_U8;
-    case DType::boolean:
-      return QCTS_BOOL;
-    case DType::complex64:
-      return QCTS_C64;
-    case DType::complex128:
-      return QCTS_C128;
-    case DType::int16:
-      return QCTS_I16;
-    case DType::int32:
-      return QCTS_I32;
-    case DType::int64:
-      return QCTS_I64;
-    default:
-      return QCTS_NONE;
-  }
-}
-
-qcts_plane abi_plane(const PlaneSpec& spec, void* data) {
-  qcts_plane plane{};
-  plane.struct_size = sizeof plane;
-  plane.dtype = abi_dtype(spec.dtype);
-  plane.name = spec.name.c_str();
-  plane.data = data;
-  plane.ndim = static_cast<uint32_t>(spec.shape.size());
-  if (plane.ndim > 8) throw std::invalid_argument("plane " + spec.name + " has more than 8 dimensions");
-  int64_t stride = dtype_bytes(spec.dtype);
-  for (size_t d = spec.shape.size(); d-- > 0;) {
-    plane.shape[d] = spec.shape[d];
-    plane.stride_bytes[d] = stride;
-    stride *= spec.shape[d];
-  }
-  return plane;
-}
-
 std::vector<PlaneSpec> output_specs(const KernelInput& input) {
-  if (input.op == "quantize_activation")
+  if (input.op == Op::quantize_activation)
     return input.scheme->activation_specs(input.x_matrix(), input.activation);
-  return input.scheme->plane_specs(input.weight, input.op == "pack" ? input.layout : "plain");
+  return input.scheme->plane_specs(input.weight, input.op == Op::pack ? input.layout : "plain");
 }
 
 KernelRun::~KernelRun() = default;
@@ -72,22 +16,8 @@ KernelRun::~KernelRun() = default;
 KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const RunOptions& options)
     : kernel_(kernel),
       op_(input.op),
-      family_(input.scheme->family()),
-      scheme_name_(input.scheme->name()),
-      layout_(input.layout),
-      activation_(input.activation) {
-  problem_.struct_size = sizeof problem_;
-  problem_.op = op_from_name(op_);
-  problem_.threads = options.threads;
-  problem_.scheme = family_.c_str();
-  problem_.scheme_name = scheme_name_.c_str();
-  problem_.layout = layout_.c_str();
-  problem_.activation = activation_.c_str();
-  problem_.m = input.m;
-  problem_.n = input.weight.n;
-  problem_.k = input.weight.k;
-  problem_.group = input.scheme->group();
-  problem_.w_dtype = abi_dtype(input.weight.dtype);
+      builder_(input, options.threads),
+      problem_(builder_.problem()) {
   add_inputs(input, options);
   add_outputs(input, options);
   if (const uint64_t bytes = provider_workspace_bytes(kernel_, problem_)) {
@@ -135,10 +65,10 @@ void KernelRun::add_inputs(const KernelInput& input, const RunOptions& options) 
 }
 
 void KernelRun::add_outputs(const KernelInput& input, const RunOptions& options) {
-  if (op_ == "linear" || op_ == "dequantize") {
-    const DType dtype = op_ == "linear" ? input.y_dtype : input.weight.dtype;
-    const size_t rows = static_cast<size_t>(op_ == "linear" ? input.m : input.weight.n);
-    const size_t cols = static_cast<size_t>(op_ == "linear" ? input.weight.n : input.weight.k);
+  if (op_ == Op::linear || op_ == Op::dequantize) {
+    const DType dtype = op_ == Op::linear ? input.y_dtype : input.weight.dtype;
+    const size_t rows = static_cast<size_t>(op_ == Op::linear ? input.m : input.weight.n);
+    const size_t cols = static_cast<size_t>(op_ == Op::linear ? input.weight.n : input.weight.k);
     const size_t bytes = dtype_bytes(dtype);
     y_ = guard("y", rows, cols * bytes, (cols + options.gap_elems) * bytes, options.misalign_elems * bytes);
     problem_.y = y_->data();

@@ -13,28 +13,10 @@
 #include "kernels/registry.h"
 #include "reference/schemes/scheme.h"
 #include "suites/providers/arena.h"
+#include "suites/providers/problem.h"
 #include "suites/providers/provider_call.h"
 
 namespace qcts {
-
-// What an op reads. Which fields count depends on the op, as in qcts_kernel.h.
-struct KernelInput {
-  std::string op;  // "quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"
-  const Scheme* scheme = nullptr;
-  WeightShape weight;
-  std::string layout = "plain";  // of the packed planes of pack and unpack
-  int64_t m = 0;                 // linear, quantize_activation
-  // dequantize, pack, linear, quantize_activation: plain; unpack: in `layout`. The policy's own planes follow
-  // the weight's.
-  Planes planes;
-  DType x_dtype = DType::bfloat16, y_dtype = DType::bfloat16, bias_dtype = DType::bfloat16;
-  std::vector<std::byte> x;     // linear, quantize_activation: [m, k]; quantize: the float weight [n, k]
-  std::vector<std::byte> bias;  // [n], or empty
-  std::string activation{kWeightOnly};
-
-  bool has_rows_of_x() const { return op == "linear" || op == "quantize_activation"; }
-  Matrix x_matrix() const { return {x_dtype, m, weight.k, x}; }
-};
 
 // What an op writes: y, or planes.
 struct KernelAnswer {
@@ -49,9 +31,6 @@ struct RunOptions {
   size_t gap_elems = 0;          // between the rows of x and of y
   bool planes_reversed = false;  // last first: they are to be found by name
 };
-
-// QCTS_NONE for types that the ABI does not have.
-uint32_t abi_dtype(DType dtype);
 
 // The planes that quantize, quantize_activation, pack and unpack write.
 std::vector<PlaneSpec> output_specs(const KernelInput& input);
@@ -97,7 +76,8 @@ class KernelRun {
     std::vector<std::byte> bytes;
   };
   const qcts_kernel& kernel_;
-  std::string op_, family_, scheme_name_, layout_, activation_;
+  Op op_;
+  ProblemBuilder builder_;
   std::deque<GuardedBuffer> buffers_;
   std::vector<Readable> inputs_;
   std::vector<PlaneSpec> in_specs_, out_specs_;
@@ -108,8 +88,5 @@ class KernelRun {
   bool prepared_ = false;
   qcts_problem problem_{};
 };
-
-// A row-major plane as the ABI sees it. `spec` outlives the result.
-qcts_plane abi_plane(const PlaneSpec& spec, void* data);
 
 }  // namespace qcts

@@ -19,6 +19,7 @@
 #include "suites/run/summary.h"
 #include "suites/run/supervisor.h"
 #include "suites/cases/mustpass.h"
+#include "suites/cases/case_key.h"
 #include "suites/cases/expand.h"
 
 namespace qcts {
@@ -126,11 +127,15 @@ class Run {
     for (const fs::directory_entry& entry : fs::directory_iterator(logs_))
       if (entry.path().extension() == ".log")
         fs::remove(entry.path());  // an earlier run's last words are not this one's
-    for (const std::string& word : provider_words(options_))
-      sources_.push_back(source_for(word, options_, folders_, logs_, scratch_.path()));
-    supervisor_.greet(120);
     const auto& asked = options_.providers;
     std::vector<std::string> known = {kFileProvider, "builtin", kReferenceProvider};
+    for (const std::string& word : provider_words(options_)) {
+      if (may_judge(word, options_.selection))
+        sources_.push_back(source_for(word, options_, folders_, logs_, scratch_.path()));
+      else
+        known.push_back(provider_of_word(word));
+    }
+    supervisor_.greet(120);
     std::set<std::string> seen;
     std::map<fs::path, std::string> sha256;
     for (Source& source : sources_) {
@@ -149,18 +154,73 @@ class Run {
       if (!sha256.contains(code)) sha256[code] = file_sha256(code);
       source.hello.info["sha256"] = sha256[code];
       head_.providers.push_back(source.hello.info);
-      for (const CaseName& c : source.hello.cases)
-        candidates_.push_back({c, static_cast<size_t>(&source - sources_.data())});
+      source_of_[name] = static_cast<size_t>(&source - sources_.data());
+      offers_.add(name == "builtin" ? own_offers() : source.hello.offers);
     }
-    drop_stand_ins(candidates_);
     if (head_.infrastructure.empty())
       for (const std::string& name : asked)
         if (name.find('/') == name.npos && !name.ends_with(".so")) check_words("provider", {name}, known);
   }
 
+  // With pointers to the kernels, which are asked what they serve where a plan takes the best alone.
+  static std::vector<Offer> own_offers() {
+    Registry registry;
+    registry.add(builtin_provider());
+    return offers_of(registry, "builtin");
+  }
+
+  // Adds the cases of `plan` that the selection may take.
+  void add_candidates(const Plan& plan, const Selection& selection) {
+    const IdFilter filter(selection, offers_.suffixes());
+    for (Case& c : expand(plan, {fixtures_.goldens, fixtures_.malformed}, offers_, filter)) {
+      const size_t index = cases_.size();
+      cases_.push_back(std::move(c));
+      add_candidates_of(plan, cases_[index], index);
+    }
+  }
+
+  // A file is judged by this program's own readers, and by every provider that reads such files; a program is
+  // read by this program only where no provider runs it.
+  void add_candidates_of(const Plan& plan, const Case& c, size_t index) {
+    const std::vector<const Offer*> offers = offers_for(c, plan, offers_);
+    for (const Offer* offer : offers)
+      candidates_.push_back({{c.id, full_id(c, *offer), offer->variant}, source_of_.at(offer->provider), index});
+    const bool program = c.id.kind == Kind::round_trip && is_program(*c.golden);
+    const auto files = source_of_.find(kFileProvider);
+    if (c.id.op == Op::file && files != source_of_.end() && !(program && !offers.empty()))
+      candidates_.push_back({{c.id, c.full_id(), ""}, files->second, index});
+  }
+
+  // An exact id that the plan does not have is looked for in the plan that has every case.
+  void add_exact_cases_of_full_plan() {
+    Selection missing;
+    for (const std::string& filter : options_.selection.filters) {
+      const bool is_exact = filter.find_first_of("*?") == filter.npos && parse_case_id(filter);
+      if (is_exact && !names_exactly(filter, candidates_)) missing.filters.push_back(filter);
+    }
+    if (missing.filters.empty()) return;
+    const size_t before = candidates_.size();
+    add_candidates(named_plan("full"), missing);
+    const std::vector<Candidate> found(candidates_.begin() + static_cast<std::ptrdiff_t>(before), candidates_.end());
+    candidates_.resize(before);
+    for (const std::string& filter : missing.filters)
+      for (const Candidate& candidate : found)
+        if (names_exactly(filter, {candidate})) candidates_.push_back(candidate);
+  }
+
+  // What the words of a selection that takes nothing are compared with.
+  std::vector<Candidate> candidates_of_everything() {
+    candidates_.clear();
+    cases_.clear();
+    add_candidates(plan_, {});
+    return candidates_;
+  }
+
   void choose() {
     const Selection& selection = options_.selection;
     if (!selection.variant.empty()) check_variant(selection.variant);
+    add_candidates(plan_, selection);
+    add_exact_cases_of_full_plan();
     Selection unsharded = selection;
     unsharded.shard = unsharded.shards = 1;
     std::vector<std::string> ids;
@@ -178,11 +238,12 @@ class Run {
                                                   std::to_string(ids.size()) + " cases is empty");
     }
     std::string hint;
+    const std::vector<Candidate> all = candidates_of_everything();
     for (const std::string& filter : selection.filters) {
       Selection alone;
       alone.filters = {filter};
-      if (select(alone, candidates_).empty())
-        hint += ": nothing matches '" + filter + "'" + meant(nearest_id(filter, candidates_));
+      if (select(alone, all).empty())
+        hint += ": nothing matches '" + filter + "'" + meant(nearest_id(filter, all));
     }
     throw RunError(Outcome::nothing_proved, "no case was selected" + hint);
   }
@@ -223,7 +284,7 @@ class Run {
     throw RunError(Outcome::infrastructure, head_.infrastructure.front());
   }
 
-  static bool is_latency(const Candidate& candidate) { return candidate.name.id.starts_with("latency."); }
+  static bool is_latency(const Candidate& candidate) { return candidate.name.id.kind == Kind::latency; }
 
   // A new run.jsonl, or the one of a run that was cut off.
   void open_record() {
@@ -273,8 +334,9 @@ class Run {
       const bool timed = is_latency(candidate);
       (timed ? latency : correctness)
           .push_back({candidate.source, candidate.name,
+                      case_key(cases_[candidate.index], candidate.name.variant).dump(),
                       plan_.case_timeout_s +
-                          (timed ? 10 * latency_budget_s_ * latency_weight(candidate.name.id) : 0)});
+                          (timed ? 10 * latency_budget_s_ * budget_share(cases_[candidate.index]) : 0)});
     }
     const unsigned cpus = std::max(1u, std::thread::hardware_concurrency());
     run_tasks(correctness, options_.jobs != 0 ? options_.jobs : std::min(4u, cpus), progress);
@@ -295,7 +357,7 @@ class Run {
       ++timed;
       if (!is_runnable(sources_[candidate.source], candidate.name.variant)) continue;
       ++runnable;
-      weights += latency_weight(candidate.name.id);
+      weights += budget_share(cases_[candidate.index]);
     }
     if (timed == 0) return;
     if (options_.gate_latency && options_.threads != 1)
@@ -305,7 +367,7 @@ class Run {
     std::snprintf(note, sizeof note,
                   "%zu cases share %g s, %.2f s each (prefill: %g times that); one worker at a time, %u "
                   "thread%s a call.",
-                  runnable, plan_.latency_budget_s, latency_budget_s_, latency_weight("_m512_n"),
+                  runnable, plan_.latency_budget_s, latency_budget_s_, kPrefillBudgetShare,
                   options_.threads, options_.threads == 1 ? "" : "s");
     head_.latency_note = note;
   }
@@ -344,6 +406,9 @@ class Run {
   fs::path logs_;
   std::vector<Source> sources_;
   Supervisor supervisor_{sources_};
+  std::map<std::string, size_t> source_of_;  // provider -> index in sources_
+  OfferTable offers_;
+  std::vector<Case> cases_;
   std::vector<Candidate> candidates_, chosen_;
   double latency_budget_s_ = 0;
   RunHead head_;

@@ -1,6 +1,7 @@
 #include "suites/run/run_sources.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "suites/providers/reference_provider.h"
 #include "suites/cases/named.h"
@@ -15,7 +16,54 @@ bool is_own(const std::string& provider) {
   return provider == kFileProvider || provider == "builtin" || provider == kReferenceProvider;
 }
 
+// "builtin" of "numerics.linear/int8_row/INPUT/builtin_avx2", where the text has no wildcard; empty where it
+// names no implementation.
+std::string named_provider(const std::string& filter) {
+  const size_t slash = filter.rfind('/');
+  const std::optional<CaseId> id = parse_case_id(filter);
+  if (!id || id->input.find('/') == id->input.npos) return "";
+  return filter.substr(slash + 1, filter.find('_', slash) - slash - 1);
+}
+
+bool is_file_kind(Kind kind) {
+  return kind == Kind::round_trip || kind == Kind::assign || kind == Kind::size || kind == Kind::reject;
+}
+
+bool may_judge_kind(const std::string& provider, Kind kind) {
+  return provider != kFileProvider ? kind != Kind::assign && kind != Kind::size : is_file_kind(kind);
+}
+
+bool may_match(const std::string& provider, const std::string& filter) {
+  if (filter.find_first_of("*?") != filter.npos) return true;
+  const std::optional<CaseId> id = parse_case_id(filter);
+  if (!id) return true;
+  if (!may_judge_kind(provider, id->kind)) return false;
+  const std::string named = named_provider(filter);
+  return named.empty() || provider.empty() || named == provider;
+}
+
 }  // namespace
+
+std::string provider_of_word(const std::string& word) {
+  if (is_own(word)) return word;
+  constexpr std::string_view kPrefix = "libqcts_";
+  const std::string stem = fs::path(word).stem().string();
+  const auto plugins = discovered_plugins();
+  const bool ours = std::find(plugins.begin(), plugins.end(), fs::path(word)) != plugins.end();
+  return ours && stem.starts_with(kPrefix) ? stem.substr(kPrefix.size()) : "";
+}
+
+bool may_judge(const std::string& word, const Selection& selection) {
+  const std::string provider = provider_of_word(word);
+  const auto judges = [&](const std::string& kind) {
+    const std::optional<Kind> known = kind_from_name(kind);
+    return !known || may_judge_kind(provider, *known);
+  };
+  if (!selection.kinds.empty() && std::none_of(selection.kinds.begin(), selection.kinds.end(), judges)) return false;
+  return selection.filters.empty() ||
+         std::any_of(selection.filters.begin(), selection.filters.end(),
+                     [&](const std::string& filter) { return may_match(provider, filter); });
+}
 
 std::vector<std::string> provider_words(const RunRequest& request) {
   std::vector<std::string> words;
@@ -42,7 +90,6 @@ Source source_for(const std::string& word, const RunRequest& request, const std:
   Source source;
   source.given = word;
   source.logs = logs;
-  source.options.plan = request.plan;
   const bool library = !is_own(word);
   source.options.provider = library ? fs::absolute(word).string() : word;
   source.options.fixtures = folders;

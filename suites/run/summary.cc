@@ -59,7 +59,7 @@ class Rows {
  public:
   explicit Rows(const RunReport& report) {
     std::set<std::string> schemes;
-    for (const Verdict& verdict : report.verdicts) schemes.insert(id_of(verdict).scheme);
+    for (const Verdict& verdict : report.verdicts) schemes.insert(verdict.case_id.scheme);
     by_family_ = schemes.size() > kSchemesShown;
   }
   std::string of(const std::string& scheme) const {
@@ -86,7 +86,7 @@ void matrix(const RunReport& report, std::ostream& out) {
   const Rows names(report);
   std::map<std::string, std::map<std::string, Cell>> rows;
   for (const Verdict& verdict : report.verdicts) {
-    const CaseId parts = id_of(verdict);
+    const CaseId& parts = verdict.case_id;
     if (parts.kind == Kind::latency) continue;
     Cell& cell = rows[names.of(parts.scheme)][std::string(op_name(parts.op))];
     ++cell.total;
@@ -117,7 +117,7 @@ void sizes(const RunReport& report, std::ostream& out) {
   };
   std::map<std::string, Row> rows;
   for (const Verdict& verdict : report.verdicts) {
-    const CaseId parts = id_of(verdict);
+    const CaseId& parts = verdict.case_id;
     if (parts.kind != Kind::size) continue;
     Row& row = rows[names.of(parts.scheme)];
     ++row.files;
@@ -132,7 +132,7 @@ void sizes(const RunReport& report, std::ostream& out) {
     const Measure *payload = row.best ? find_measure(*row.best, "payload_bytes") : nullptr,
                   *dense = row.best ? find_measure(*row.best, "dense_bytes") : nullptr;
     if (payload != nullptr && dense != nullptr)
-      out << "; " << id_of(*row.best).input << ": " << grouped(dense->value) << " -> "
+      out << "; " << row.best->case_id.input << ": " << grouped(dense->value) << " -> "
           << grouped(payload->value) << " bytes, " << fixed(find_measure(*row.best, "reduction")->value, 2)
           << "x";
     out << "\n";
@@ -143,7 +143,7 @@ void latency(const RunReport& report, std::ostream& out) {
   std::map<std::string, size_t> counts;
   const Verdict *best = nullptr, *worst = nullptr;
   for (const Verdict& verdict : report.verdicts) {
-    if (id_of(verdict).kind != Kind::latency) continue;
+    if (verdict.case_id.kind != Kind::latency) continue;
     ++counts[std::string(status_name(verdict.status))];
     const Measure* ratio = find_measure(verdict, "ratio_to_dense");
     if (ratio == nullptr) continue;

@@ -184,7 +184,7 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
       std::string error;
       if (!lane.child) lane.child = start_greeted(source, error);
       lane.deadline = in_seconds(lane.task->timeout_s);
-      if (lane.child && lane.child->send_line(lane.task->name.full_id)) return true;
+      if (lane.child && lane.child->send_line(lane.task->key)) return true;
       if (lane.child) error = "its worker no longer read: " + (lane.child->kill(), lane.child->wait());
       lane.child.reset();
       finish(lane, broken(source, *lane.task, Status::crash, error, lane.began));

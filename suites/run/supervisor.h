@@ -27,6 +27,7 @@ struct Source {
 struct Task {
   size_t source = 0;
   CaseName name;
+  std::string key;  // what the worker is told: case_key()
   double timeout_s = 60;
 };
 

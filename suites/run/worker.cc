@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <iostream>
-#include <map>
 #include <stdexcept>
 
 #include <fcntl.h>
@@ -21,7 +20,7 @@
 #include "suites/providers/remote_provider.h"
 #include "suites/base/memory.h"
 #include "suites/base/paths.h"
-#include "suites/cases/expand.h"
+#include "suites/cases/case_key.h"
 
 namespace qcts {
 namespace {
@@ -67,8 +66,8 @@ class Worker {
     write_line(answer_fd_, to_json(hello));
     if (!hello.error.empty()) return 5;
     limit_memory();
-    std::string full_id;
-    while (std::getline(std::cin, full_id)) answer(full_id);
+    std::string key;
+    while (std::getline(std::cin, key)) answer(Json::parse(key));
     return 0;
   }
 
@@ -87,17 +86,10 @@ class Worker {
       load_fault_ = float_control_change(before, float_control());
       set_float_control(before);
     }
-    fixtures_ = load_fixtures(options_.fixtures, options_.fixture_files);
     const bool files = options_.provider == kFileProvider;
     hello.provider = files ? kFileProvider : registry_.providers().front().name;
     hello.info = provider_json(registry_, hello.provider);
-    for (Case& c :
-         expand(load_plan(plan_path(options_.plan)), {fixtures_.goldens, fixtures_.malformed, &registry_})) {
-      if (files != c.judges_file()) continue;
-      const std::string full_id = c.full_id();
-      hello.cases.push_back({c.id, full_id, c.variant()});
-      cases_.emplace(full_id, std::move(c));
-    }
+    hello.offers = offers_of(registry_, hello.provider);
   }
 
   void start_remote() {
@@ -110,18 +102,25 @@ class Worker {
     registry_.add(remote_->table(), options_.provider, std::move(load_save));
   }
 
-  void answer(const std::string& full_id) {
-    const auto found = cases_.find(full_id);
-    if (found == cases_.end()) throw std::runtime_error("asked for a case that was not offered: " + full_id);
+  // The manifest is read when the first case asks for it: half of what a worker needs to start.
+  void require_fixtures() {
+    if (has_fixtures_) return;
+    fixtures_ = load_fixtures(options_.fixtures, options_.fixture_files);
+    has_fixtures_ = true;
+  }
+
+  void answer(const Json& key) {
+    if (needs_fixtures(key)) require_fixtures();
+    const Case c = case_of_key(key, fixtures_, registry_);
     JudgeContext context = options_.context;
     context.scratch = options_.context.scratch / ("case_" + std::to_string(::getpid()));
-    const bool writes_files = found->second.kind == Kind::round_trip || found->second.kind == Kind::reject;
+    const bool writes_files = c.id.kind == Kind::round_trip || c.id.kind == Kind::reject;
     std::filesystem::remove_all(context.scratch);
     if (writes_files) std::filesystem::create_directories(context.scratch);
-    if (found->second.kind == Kind::latency) context.registry = baseline_.find(registry_);
+    if (c.id.kind == Kind::latency) context.registry = baseline_.find(registry_);
     context.coverage = &coverage_;
     context.asked = &asked_;
-    Verdict verdict = judge(found->second, context);
+    Verdict verdict = judge(c, context);
     if (!load_fault_.empty() && verdict.status == Status::pass) {
       verdict.status = Status::fail;
       verdict.reason =
@@ -170,7 +169,7 @@ class Worker {
   CoverageLog coverage_;
   LastQuestion asked_;
   Fixtures fixtures_;
-  std::map<std::string, Case> cases_;
+  bool has_fixtures_ = false;
   std::string load_fault_;
   uint64_t base_bytes_ = 0, limit_bytes_ = 0;  // private memory before the first case; 0: no limit
 };
@@ -180,8 +179,6 @@ class Worker {
 std::vector<std::string> worker_arguments(const WorkerOptions& options) {
   const JudgeContext& context = options.context;
   std::vector<std::string> words = {"worker",
-                                    "--plan",
-                                    options.plan,
                                     "--provider",
                                     options.provider,
                                     "--scratch",
@@ -243,9 +240,9 @@ Json provider_json(const Registry& registry, const std::string& name) {
 
 Json to_json(const Hello& hello) {
   if (!hello.error.empty()) return {{"hello", 1}, {"error", hello.error}};
-  Json cases = Json::array();
-  for (const CaseName& name : hello.cases) cases.push_back({name.id, name.full_id, name.variant});
-  return {{"hello", 1}, {"provider", hello.provider}, {"info", hello.info}, {"cases", cases}};
+  Json offers = Json::array();
+  for (const Offer& offer : hello.offers) offers.push_back(to_json(offer));
+  return {{"hello", 1}, {"provider", hello.provider}, {"info", hello.info}, {"offers", offers}};
 }
 
 Hello hello_from_json(const Json& json) {
@@ -256,7 +253,7 @@ Hello hello_from_json(const Json& json) {
   if (!hello.error.empty()) return hello;
   hello.provider = json.at("provider");
   hello.info = json.at("info");
-  for (const Json& name : json.at("cases")) hello.cases.push_back({name.at(0), name.at(1), name.at(2)});
+  for (const Json& offer : json.at("offers")) hello.offers.push_back(offer_from_json(offer));
   return hello;
 }
 

@@ -1,5 +1,5 @@
-// The side of the wall on which a provider lives. A worker loads one provider, says what it has, then answers
-// one case id a line with one verdict a line. What kills it costs the parent one case.
+// A worker process: loads one provider, says what it offers, then judges one case a line (cases/case_key.h) and
+// answers with one verdict a line. A crash costs the parent one case.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +9,12 @@
 #include "fixtures/golden.h"
 #include "reports/verdict.h"
 #include "suites/cases/case_name.h"
+#include "suites/cases/offers.h"
 #include "suites/judge/judge.h"
 
 namespace qcts {
 
 struct WorkerOptions {
-  std::string plan;  // name or path
   // "qcts", "builtin", "reference", the path of a shared library, or of a program
   // (providers/remote_provider.h)
   std::string provider;
@@ -33,7 +33,7 @@ struct Hello {
   std::string error;  // why the provider cannot be judged; everything else is then empty
   std::string provider;
   nlohmann::ordered_json info;  // name, version, url, choices, library, implementations
-  std::vector<CaseName> cases;
+  std::vector<Offer> offers;
 };
 nlohmann::ordered_json to_json(const Hello& hello);
 Hello hello_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error
@@ -41,7 +41,7 @@ Hello hello_from_json(const nlohmann::ordered_json& json);  // throws std::runti
 // The key that a worker puts beside a verdict after which it should judge nothing more.
 inline constexpr const char* kSpoiltKey = "spoilt";
 
-// Reads ids from standard input, writes lines to `answer_fd`. Returns the exit code.
+// Reads keys of cases from standard input, writes lines to `answer_fd`. Returns the exit code.
 int run_worker(const WorkerOptions& options, int answer_fd);
 
 // {name, version, url, choices, library, implementations: [{op, scheme, variant, description, claims,

@@ -7,7 +7,7 @@ namespace {
 
 Verdict merge_verdict(const std::string& input, Status status = Status::pass) {
   Verdict verdict;
-  verdict.case_id = "numerics.linear/int8_row/" + input;
+  verdict.case_id = parse_case_id("numerics.linear/int8_row/" + input).value();
   verdict.provider = "builtin";
   verdict.variant = "scalar";
   verdict.status = status;

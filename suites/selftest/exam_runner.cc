@@ -10,7 +10,7 @@ constexpr const char* kCase = "numerics.linear/int8_row/noise_m1_n1_k2_bf16";
 
 Verdict verdict_of(Status status, const std::string& id = kCase, const std::string& provider = "builtin") {
   Verdict verdict;
-  verdict.case_id = id;
+  verdict.case_id = parse_case_id(id).value();
   verdict.provider = provider;
   verdict.variant = "scalar";
   verdict.status = status;
@@ -21,7 +21,7 @@ Verdict verdict_of(Status status, const std::string& id = kCase, const std::stri
 RunReport report_of(std::initializer_list<Verdict> verdicts) {
   RunReport report;
   report.verdicts = verdicts;
-  for (const Verdict& verdict : report.verdicts) report.mustpass.push_back(verdict.case_id);
+  for (const Verdict& verdict : report.verdicts) report.mustpass.push_back(verdict.case_id.text());
   return report;
 }
 
@@ -39,8 +39,8 @@ bool ends_in(const Parts& parts, Status status, Outcome wanted) {
 std::vector<Candidate> candidates(size_t count) {
   std::vector<Candidate> list;
   for (size_t i = 0; i < count; ++i) {
-    const std::string id = "numerics.linear/int8_row/c" + std::to_string(10 + i);
-    list.push_back({{id, id + "/builtin_scalar", "scalar"}, 0});
+    const CaseId id{Kind::numerics, Op::linear, "int8_row", "c" + std::to_string(10 + i)};
+    list.push_back({{id, id.text() + "/builtin_scalar", "scalar"}});
   }
   return list;
 }

@@ -1,10 +1,12 @@
 #include "suites/selftest/kill.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -14,7 +16,8 @@
 #include "suites/base/paths.h"
 #include "suites/run/supervisor.h"
 #include "suites/selftest/exam.h"
-#include "suites/cases/plan.h"
+#include "suites/cases/case_key.h"
+#include "suites/cases/expand.h"
 
 namespace qcts::selftest {
 namespace {
@@ -60,10 +63,9 @@ class ProviderKill {
     if (!fs::exists(library)) throw std::runtime_error("no mutants in " + library.string());
     source_.given = library.string();
     source_.logs = scratch_.path();
-    source_.options.plan = request.plan;
     source_.options.provider = library.string();
     source_.options.fixtures = {fixtures_folder()};
-    load_fixtures(source_.options.fixtures);
+    fixtures_ = load_fixtures(source_.options.fixtures);
     source_.options.fixture_files = Files::known;
     source_.options.context.scratch = scratch_.path();
     source_.options.context.targets = targets_folder();
@@ -90,12 +92,11 @@ class ProviderKill {
     const Clock::time_point began = Clock::now();
     std::vector<Source> sources;
     sources.push_back(Source{source_.options, source_.given, source_.logs, {}, nullptr});
-    if (!with_goldens) sources[0].options.fixtures.clear();
     Supervisor supervisor(sources);
     supervisor.greet(120);
     row.problem = sources[0].hello.error;
     if (!row.problem.empty()) return row;
-    const std::vector<Task> asked = tasks(mutant, sources[0].hello.cases);
+    const std::vector<Task> asked = tasks(mutant, sources[0].hello.offers, with_goldens);
     if (asked.empty()) row.problem = "no case of this plan asks anything of it";
     supervisor.run(
         asked, request_.every_case ? request_.jobs : 1,
@@ -103,7 +104,7 @@ class ProviderKill {
           row.judged += verdict.status != Status::not_supported;
           if (!is_kill(verdict.status)) return true;
           if (row.killers.empty()) row.to_kill_s = seconds_since(began);
-          row.killers.push_back({verdict.case_id, std::string(status_name(verdict.status)), verdict.reason});
+          row.killers.push_back({verdict.case_id.text(), std::string(status_name(verdict.status)), verdict.reason});
           return request_.every_case;
         },
         [](const std::vector<std::string>&) { return true; });
@@ -112,20 +113,43 @@ class ProviderKill {
   }
 
   // Repetition last: it costs most. Latency proves nothing here.
-  std::vector<Task> tasks(const MutantInfo& mutant, const std::vector<CaseName>& cases) const {
+  std::vector<Task> tasks(const MutantInfo& mutant, std::vector<Offer> offered, bool with_goldens) {
+    OfferTable offers;
+    offers.add(std::move(offered));
     std::vector<Task> front, back;
-    for (const CaseName& name : cases) {
-      if (name.id.starts_with("latency.")) continue;
-      const bool file = name.id.find(".file/") != name.id.npos;
-      if (file != (mutant.kind == "format") || !matches(request_.cases, name.id)) continue;
-      (name.id.starts_with("determinism.") ? back : front).push_back({0, name, plan_.case_timeout_s});
+    for (const Case& c : cases(with_goldens)) {
+      const bool file = c.id.op == Op::file;
+      if (c.id.kind == Kind::latency || file != (mutant.kind == "format")) continue;
+      if (!matches(request_.cases, c.id.text())) continue;
+      for (const Offer* offer : offers_for(c, plan_, offers))
+        (c.id.kind == Kind::determinism ? back : front)
+            .push_back({0,
+                        {c.id, full_id(c, *offer), offer->variant},
+                        case_key(c, offer->variant).dump(),
+                        plan_.case_timeout_s});
     }
     front.insert(front.end(), back.begin(), back.end());
     return front;
   }
 
+  // The cases of every builtin kernel: mutants offer nothing else. Expanded once for all of them.
+  const std::vector<Case>& cases(bool with_goldens) {
+    std::optional<std::vector<Case>>& known = cases_[with_goldens];
+    if (!known) {
+      Registry registry;
+      registry.add(builtin_provider());
+      OfferTable offers;
+      offers.add(offers_of(registry, "builtin"));
+      const ExpandInputs inputs = with_goldens ? ExpandInputs{fixtures_.goldens, fixtures_.malformed} : ExpandInputs{};
+      known = expand(plan_, inputs, offers);
+    }
+    return *known;
+  }
+
   const KillRequest& request_;
   const Plan plan_;
+  Fixtures fixtures_;
+  std::array<std::optional<std::vector<Case>>, 2> cases_;
   ScratchFolder scratch_;
   Source source_;
 };

@@ -69,7 +69,7 @@ const std::vector<Mutant>& mutants() {
 
 namespace {
 
-const qcts_kernel& builtin_kernel(const std::string& op, const std::string& family) {
+const qcts_kernel& builtin_kernel(Op op, const std::string& family) {
   const qcts_provider& provider = builtin_provider();
   for (uint32_t i = 0; i < provider.n_kernels; ++i) {
     const qcts_kernel& kernel = *provider.kernels[i];
@@ -274,8 +274,8 @@ class MutantKernels : public testing::TestWithParam<size_t> {
       for (const Synthetic& input : synthetic_inputs(kind, mutant.op, *scheme, "plain", InputSet::few)) {
         if (input.activation != kWeightOnly) continue;  // of which the mutants know nothing
         Case c;
-        c.kind = kind;
-        c.op = mutant.op;
+        c.id.kind = kind;
+        c.id.op = mutant.op;
         c.scheme = scheme;
         c.synthetic = input;
         c.layout = "plain";
@@ -323,8 +323,8 @@ TEST(MutantKernelsWithoutClaims, NonDeterminismIsAMeasure) {
   const Implementation implementation{"mutant", &kernel};
   const Scheme& scheme = *find_scheme("int4_tinygemm_g32");
   Case c;
-  c.kind = Kind::determinism;
-  c.op = "linear";
+  c.id.kind = Kind::determinism;
+  c.id.op = Op::linear;
   c.scheme = &scheme;
   c.synthetic = synthetic_inputs(Kind::determinism, "linear", scheme, "plain", InputSet::few).front();
   c.layout = "plain";

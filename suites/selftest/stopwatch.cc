@@ -42,12 +42,12 @@ std::vector<Case> stopwatch_cases(const StopwatchRequest& request, const Registr
   std::vector<Case> all = expand(named_plan(request.plan), {{}, {}, &registry}), kept;
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < all.size(); ++i)
-    candidates.push_back({{all[i].id, all[i].full_id(), all[i].variant()}, i});
+    candidates.push_back({{all[i].id, all[i].full_id(), all[i].variant()}, 0, i});
   Selection selection;
   selection.filters = request.filters;
   for (const Candidate& candidate : select(selection, candidates))
-    if (all[candidate.source].kind == Kind::latency && all[candidate.source].implementation != nullptr)
-      kept.push_back(all[candidate.source]);
+    if (all[candidate.index].id.kind == Kind::latency && all[candidate.index].implementation != nullptr)
+      kept.push_back(all[candidate.index]);
   return kept;
 }
 

@@ -46,22 +46,8 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
     : kernel_(kernel),
       input_(input),
       op_(input.op),
-      family_(input.scheme ? input.scheme->family() : kernel.scheme),
-      layout_(input.layout),
-      activation_(input.activation) {
-  base_.struct_size = sizeof base_;
-  base_.op = op_from_name(op_);
-  base_.threads = threads;
-  base_.scheme = family_.c_str();
-  scheme_name_ = input.scheme ? input.scheme->name() : std::string_view(family_);
-  base_.scheme_name = scheme_name_.c_str();
-  base_.layout = layout_.c_str();
-  base_.activation = activation_.c_str();
-  base_.m = input.m;
-  base_.n = input.weight.n;
-  base_.k = input.weight.k;
-  base_.group = input.scheme ? input.scheme->group() : 0;
-  base_.w_dtype = abi_dtype(input.weight.dtype);
+      builder_(input, threads, kernel.scheme),
+      base_(builder_.problem()) {
   const auto block = [this](const std::vector<std::byte>& bytes) {
     blocks_.emplace_back(bytes.size());
     if (!bytes.empty()) std::memcpy(blocks_.back().data(), bytes.data(), bytes.size());
@@ -70,20 +56,10 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
   };
   if (!input.x.empty()) {
     if (!x_rotates()) base_.x = x_ = block(input.x);
-    base_.x_dtype = abi_dtype(input.x_dtype);
-    base_.ldx_bytes = input.weight.k * dtype_bytes(input.x_dtype);
   }
-  if (!input.bias.empty()) {
-    base_.bias = block(input.bias);
-    base_.bias_dtype = abi_dtype(input.bias_dtype);
-  }
-  if (op_ == "linear" || op_ == "dequantize") {
-    const DType dtype = op_ == "linear" ? input.y_dtype : input.weight.dtype;
-    const int64_t rows = op_ == "linear" ? input.m : input.weight.n,
-                  cols = op_ == "linear" ? input.weight.n : input.weight.k;
-    written_bytes_ = y_bytes_ = static_cast<size_t>(rows * cols) * dtype_bytes(dtype);
-    base_.y_dtype = abi_dtype(dtype);
-    base_.ldy_bytes = cols * dtype_bytes(dtype);
+  if (!input.bias.empty()) base_.bias = block(input.bias);
+  if (input.has_y()) {
+    written_bytes_ = y_bytes_ = static_cast<size_t>(input.y_rows() * base_.ldy_bytes);
   } else {
     out_specs_ = output_specs(input);
     for (const PlaneSpec& spec : out_specs_) written_bytes_ += spec.bytes();
@@ -214,14 +190,14 @@ void KernelContender::call(size_t copy) {
 }
 
 void KernelContender::stir_x() {
-  if (op_ != "linear") return;
+  if (op_ != Op::linear) return;
   const int64_t element = stirred_++ % base_.k, bytes = base_.ldx_bytes / base_.k;
   for (int64_t m = 0; m < base_.m; ++m)
     x_[m * base_.ldx_bytes + (element + 1) * bytes - 1] ^= std::byte{0x80};
 }
 
 void KernelContender::copy_x_to(std::vector<std::byte>& x) const {
-  if (op_ == "linear") x.assign(x_, x_ + x.size());
+  if (op_ == Op::linear) x.assign(x_, x_ + x.size());
 }
 
 double KernelContender::time_us(size_t first, size_t calls, bool rotate) {

@@ -70,7 +70,7 @@ class KernelContender final : public Contender {
   uint64_t written_bytes() const { return written_bytes_; }
   // Of one copy, all that the next one has elsewhere.
   uint64_t copied_bytes() const;
-  bool outputs_rotate() const { return op_ != "linear"; }
+  bool outputs_rotate() const { return op_ != Op::linear; }
   uint64_t prepared_bytes() const { return prepared_bytes_; }
   double prepare_us() const {
     return prepare_us_;
@@ -80,7 +80,7 @@ class KernelContender final : public Contender {
   const nlohmann::ordered_json& provider_measures() const { return provider_measures_; }
 
  private:
-  bool x_rotates() const { return op_ == "quantize" || op_ == "quantize_activation"; }
+  bool x_rotates() const { return op_ == Op::quantize || op_ == Op::quantize_activation; }
   struct Output {
     std::byte* y = nullptr;
     std::vector<qcts_plane> planes;
@@ -93,7 +93,8 @@ class KernelContender final : public Contender {
 
   const qcts_kernel& kernel_;
   const KernelInput& input_;
-  std::string op_, family_, scheme_name_, layout_, activation_;
+  Op op_;
+  ProblemBuilder builder_;
   std::vector<PlaneSpec> specs_, out_specs_;
   std::vector<BigBuffer> blocks_;
   std::vector<std::vector<qcts_plane>> planes_;

@@ -97,8 +97,8 @@ LatencyTargets load_latency_targets(const std::filesystem::path& folder, const s
 }
 
 bool applies(const LatencyTarget& target, const Case& c, std::string_view variant) {
-  const int64_t m = c.op == "linear" ? c.synthetic->m : 0;
-  return target.provider == c.provider() && target.op == c.op &&
+  const int64_t m = c.id.op == Op::linear ? c.synthetic->m : 0;
+  return target.provider == c.provider() && target.op == op_name(c.id.op) &&
          (target.scheme == c.scheme->name() || target.scheme == c.scheme->family()) &&
          target.activation == c.activation && target.warm == c.warm && target.variant == variant &&
          m >= target.m_least && (target.m_most == 0 || m <= target.m_most);

@@ -72,7 +72,7 @@ TEST(Targets, WhatIsProposedIsWhatIsReadBack) {
 
 TEST(Targets, ApplyToWhatTheyName) {
   Case c;
-  c.op = "linear";
+  c.id.op = Op::linear;
   c.scheme = find_scheme("int8_row");
   c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, 16, 1};
   const Implementation builtin{"builtin", nullptr};

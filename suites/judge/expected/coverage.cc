@@ -211,7 +211,7 @@ Touched Touched::take_new(const Touched& other) {
 
 std::string touched_name(const Question& question) {
   const std::string name(question.input.scheme->name());
-  return question.input.op == "quantize_activation" ? name + ":" + question.input.activation : name;
+  return question.input.op == Op::quantize_activation ? name + ":" + question.input.activation : name;
 }
 
 Touched touched_by(const Question& question) {
@@ -221,18 +221,18 @@ Touched touched_by(const Question& question) {
     for (size_t i = 0; i < input.x.size() / dtype_bytes(dtype); ++i)
       note_special(dtype, load_float(dtype, input.x, i), touched.weights);
   };
-  if (input.op == "quantize_activation") {
+  if (input.op == Op::quantize_activation) {
     note_floats(input.x_dtype);
     note_activation(question, touched);
-  } else if (input.op == "quantize") {
+  } else if (input.op == Op::quantize) {
     note_floats(input.weight.dtype);
     note_planes(*input.scheme, question.expected.planes, input.weight, input.x, touched);
   } else {
-    const Planes& plain = input.op == "unpack" ? question.expected.planes : input.planes;
+    const Planes& plain = input.op == Op::unpack ? question.expected.planes : input.planes;
     note_planes(*input.scheme, plain, input.weight, {}, touched);
   }
   touched.k_mod_32.insert(static_cast<int>(input.weight.k % 32));
-  if (input.op != "quantize_activation") touched.n_mod_16.insert(static_cast<int>(input.weight.n % 16));
+  if (input.op != Op::quantize_activation) touched.n_mod_16.insert(static_cast<int>(input.weight.n % 16));
   if (input.has_rows_of_x()) touched.m.insert(static_cast<int>(input.m));
   return touched;
 }

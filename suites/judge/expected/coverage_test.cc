@@ -14,7 +14,7 @@ using CoverageJson = nlohmann::ordered_json;
 
 Question quantize_question(const char* scheme, int64_t n, int64_t k, std::span<const float> w) {
   Question question;
-  question.input.op = "quantize";
+  question.input.op = Op::quantize;
   question.input.scheme = find_scheme(scheme);
   question.input.weight = {DType::float32, n, k};
   const std::span<const std::byte> bytes = std::as_bytes(w);
@@ -25,7 +25,7 @@ Question quantize_question(const char* scheme, int64_t n, int64_t k, std::span<c
 
 Question read_back(const Question& written) {
   Question question = written;
-  question.input.op = "dequantize";
+  question.input.op = Op::dequantize;
   question.input.planes = std::move(question.expected.planes);
   question.expected = {};
   question.input.x.clear();

@@ -29,17 +29,17 @@ Expectation::Expectation(const Question& question, const LinearTruth* truth, con
 
 Finding Expectation::judge(const KernelAnswer& answer) const {
   const KernelInput& input = question_.input;
-  if (input.op == "linear") return judge_linear(answer);
-  if (input.op == "dequantize") {
+  if (input.op == Op::linear) return judge_linear(answer);
+  if (input.op == Op::dequantize) {
     const Comparison compared = compare_bitwise(input.weight.dtype, question_.expected.y, answer.y);
     if (compared.equal()) return {};
     return {
         mismatch_of(compared, place_in_matrix("y", compared.first, input.weight.k, input.scheme->group())),
         0};
   }
-  if (input.op == "quantize_activation")
+  if (input.op == Op::quantize_activation)
     return {compare_activation_planes(question_.expected.planes, answer.planes), 0};
-  const std::string layout = input.op == "pack" ? input.layout : "plain";
+  const std::string layout = input.op == Op::pack ? input.layout : "plain";
   return {compare_planes(*input.scheme, input.weight, layout, question_.expected.planes, answer.planes), 0};
 }
 

@@ -23,7 +23,7 @@ class GenerateForScheme : public testing::TestWithParam<size_t> {
 };
 
 void expect_exact_sums(const Scheme& scheme, const Synthetic& synthetic) {
-  const Generated made = generate(scheme, "linear", "plain", synthetic, 11);
+  const Generated made = generate(scheme, Op::linear, "plain", synthetic, 11);
   EXPECT_TRUE(made.exact);
   const LinearTruth truth(made.input);
   qcts_numerics numerics{};
@@ -77,7 +77,7 @@ TEST_P(GenerateForScheme, BoundaryWeightsLieAtSteps) {
 TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
   for (const ActivationInfo& policy : scheme().activations()) {
     const Synthetic synthetic{"exact_sums", {DType::bfloat16, 37, k()}, 5, 11, std::string(policy.name)};
-    const Generated made = generate(scheme(), "linear", "plain", synthetic, 11);
+    const Generated made = generate(scheme(), Op::linear, "plain", synthetic, 11);
     const LinearTruth truth(made.input);
     qcts_numerics numerics{};
     numerics.accumulator = QCTS_F64;
@@ -95,7 +95,7 @@ TEST_P(GenerateForScheme, BoundaryRowsOfXLieAtSteps) {
   for (const ActivationInfo& policy : scheme().activations()) {
     if (policy.name == kWeightOnly) continue;
     const Synthetic synthetic{"halfway", {DType::float32, 3, k()}, 4, 9, std::string(policy.name)};
-    const Generated made = generate(scheme(), "quantize_activation", "plain", synthetic, 9);
+    const Generated made = generate(scheme(), Op::quantize_activation, "plain", synthetic, 9);
     const Planes quantized =
         scheme().quantize_activation(made.input.x_matrix(), policy.name, made.input.planes);
     std::vector<std::byte> up = made.input.x;
@@ -109,14 +109,14 @@ TEST_P(GenerateForScheme, BoundaryRowsOfXLieAtSteps) {
 
 TEST_P(GenerateForScheme, AllCodesHoldsEveryByte) {
   const Synthetic synthetic{"all_codes", {DType::bfloat16, 16, k()}, 1, 1};
-  const Generated made = generate(scheme(), "dequantize", "plain", synthetic, 1);
+  const Generated made = generate(scheme(), Op::dequantize, "plain", synthetic, 1);
   std::set<std::byte> seen(made.input.planes[0].bytes.begin(), made.input.planes[0].bytes.end());
   EXPECT_EQ(seen.size(), 256u);
 }
 
 TEST_P(GenerateForScheme, NeighbouringScalesDifferFourfold) {
   const Synthetic synthetic{"noise", {DType::bfloat16, 8, k()}, 1, 3};
-  const Generated made = generate(scheme(), "linear", "plain", synthetic, 3);
+  const Generated made = generate(scheme(), Op::linear, "plain", synthetic, 3);
   const LinearTruth truth(made.input);
   const int64_t group = scheme().group();
   for (int64_t r = 0; r + 1 < 8; ++r) {
@@ -129,9 +129,9 @@ TEST_P(GenerateForScheme, NeighbouringScalesDifferFourfold) {
 
 TEST_P(GenerateForScheme, TheSameSeedGivesTheSameInput) {
   const Synthetic synthetic{"noise", {DType::float16, 8, k()}, 2, 3};
-  const Generated a = generate(scheme(), "linear", "plain", synthetic, 3),
-                  b = generate(scheme(), "linear", "plain", synthetic, 3),
-                  c = generate(scheme(), "linear", "plain", synthetic, 4);
+  const Generated a = generate(scheme(), Op::linear, "plain", synthetic, 3),
+                  b = generate(scheme(), Op::linear, "plain", synthetic, 3),
+                  c = generate(scheme(), Op::linear, "plain", synthetic, 4);
   EXPECT_EQ(a.input.x, b.input.x);
   EXPECT_EQ(a.input.planes[0].bytes, b.input.planes[0].bytes);
   EXPECT_NE(a.input.x, c.input.x);
@@ -140,8 +140,8 @@ TEST_P(GenerateForScheme, TheSameSeedGivesTheSameInput) {
 // The table and the generators are written apart: every entry of one has to be known to the other.
 TEST_P(GenerateForScheme, EveryInputOfTheTableCanBeMade) {
   for (const LayoutInfo& layout : scheme().layouts()) {
-    for (const char* op : {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"}) {
-      const bool packs = std::string(op) == "pack" || std::string(op) == "unpack";
+    for (const Op op : {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear}) {
+      const bool packs = op == Op::pack || op == Op::unpack;
       if (packs == (layout.name == "plain")) continue;
       for (const Synthetic& input :
            synthetic_inputs(Kind::numerics, op, scheme(), layout.name, InputSet::few))
@@ -184,7 +184,7 @@ TEST(Generate, OneHotColumnsReachBothEnds) {
 
 TEST(Generate, UnknownGeneratorsAreRefused) {
   const Synthetic synthetic{"typo", {DType::bfloat16, 4, 32}, 1, 1};
-  EXPECT_THROW(generate(*find_scheme("int8_row"), "linear", "plain", synthetic, 1), std::invalid_argument);
+  EXPECT_THROW(generate(*find_scheme("int8_row"), Op::linear, "plain", synthetic, 1), std::invalid_argument);
 }
 
 // Timed weights are weights: no code, scale or zero point that the recipe would not make, and not the same

@@ -147,32 +147,32 @@ Question ask_golden(const Case& c) {
   const GoldenTensor golden(*c.golden, c.tensor);
   Question question;
   KernelInput& input = question.input;
-  input.op = c.op;
+  input.op = c.id.op;
   input.scheme = golden.tensor().scheme;
   input.weight = golden.weight();
   input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;
-  if (c.op == "quantize") {
+  if (c.id.op == Op::quantize) {
     // The producers of two layouts may differ in the recipe, so the layout goes along.
     input.layout = golden.tensor().layout;
     if (golden.has("w")) input.weight.dtype = golden.expected("w").dtype;  // which not every file tells
     input.x = golden.float_weight();
     question.expected.planes = golden.plain_from_producer();
-  } else if (c.op == "quantize_activation") {
+  } else if (c.id.op == Op::quantize_activation) {
     ask_rows_of_x(golden, input);
     question.expected.planes = recorded_activation(golden, input);
-  } else if (c.op == "dequantize") {
+  } else if (c.id.op == Op::dequantize) {
     input.planes = golden.plain_from_file();
     question.expected.y = golden.bytes("dequant");
-  } else if (c.op == "pack" || c.op == "unpack") {
+  } else if (c.id.op == Op::pack || c.id.op == Op::unpack) {
     input.layout = golden.tensor().layout;
     Planes plain = golden.plain_from_producer();
-    input.planes = c.op == "pack" ? plain : golden.tensor().planes;
-    question.expected.planes = c.op == "pack" ? golden.tensor().planes : std::move(plain);
-  } else if (c.op == "linear") {
+    input.planes = c.id.op == Op::pack ? plain : golden.tensor().planes;
+    question.expected.planes = c.id.op == Op::pack ? golden.tensor().planes : std::move(plain);
+  } else if (c.id.op == Op::linear) {
     ask_linear(golden, question);
     question.recorded_dense = std::ranges::find(c.golden->flags, "dense_linear") != c.golden->flags.end();
   } else {
-    throw std::logic_error("no golden says anything of op " + c.op);
+    throw std::logic_error("no golden says anything of op " + std::string(op_name(c.id.op)));
   }
   return question;
 }
@@ -180,10 +180,10 @@ Question ask_golden(const Case& c) {
 Question ask_synthetic(const Case& c, uint64_t seed) {
   Synthetic synthetic = *c.synthetic;
   if (seed != 0) synthetic.seed = splitmix64(synthetic.seed, seed);
-  Generated made = generate(*c.scheme, c.op, c.layout, synthetic, synthetic.seed);
+  Generated made = generate(*c.scheme, c.id.op, c.layout, synthetic, synthetic.seed);
   Question question = question_about(std::move(made.input));
   if (question.is_refused != (synthetic.generator == "not_sparse"))
-    throw std::logic_error(c.id + ": the reference has another opinion of what the scheme holds");
+    throw std::logic_error(c.id.text() + ": the reference has another opinion of what the scheme holds");
   question.exact_sums = made.exact;
   question.related = std::move(made.related);
   if (!question.related.empty()) question.relation = synthetic.generator;
@@ -197,23 +197,23 @@ Question question_about(KernelInput asked) {
   question.input = std::move(asked);
   const KernelInput& input = question.input;
   const Scheme& scheme = *input.scheme;
-  if (input.op == "quantize") {
+  if (input.op == Op::quantize) {
     try {
       question.expected.planes =
           scheme.quantize({input.weight.dtype, input.weight.n, input.weight.k, input.x}, input.layout);
     } catch (const std::invalid_argument&) {
       question.is_refused = true;
     }
-  } else if (input.op == "quantize_activation") {
+  } else if (input.op == Op::quantize_activation) {
     question.expected.planes = scheme.quantize_activation(input.x_matrix(), input.activation, input.planes);
-  } else if (input.op == "dequantize") {
+  } else if (input.op == Op::dequantize) {
     question.expected.y = scheme.dequantize(input.planes, input.weight);
-  } else if (input.op == "pack") {
+  } else if (input.op == Op::pack) {
     question.expected.planes = scheme.pack(input.planes, input.weight, input.layout);
-  } else if (input.op == "unpack") {
+  } else if (input.op == Op::unpack) {
     question.expected.planes = scheme.unpack(input.planes, input.weight, input.layout);
-  } else if (input.op != "linear") {
-    throw std::invalid_argument("the reference knows no op " + input.op);
+  } else if (input.op != Op::linear) {
+    throw std::invalid_argument("the reference knows no op " + std::string(op_name(input.op)));
   }
   return question;
 }
@@ -221,7 +221,7 @@ Question question_about(KernelInput asked) {
 Question ask(const Case& c, uint64_t seed) {
   if (c.golden) return ask_golden(c);
   if (c.synthetic && c.scheme) return ask_synthetic(c, seed);
-  throw std::logic_error(c.id + " has neither a golden nor a synthetic input");
+  throw std::logic_error(c.id.text() + " has neither a golden nor a synthetic input");
 }
 
 const Question& LastQuestion::ask(const Case& c, uint64_t seed) {

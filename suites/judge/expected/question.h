@@ -67,7 +67,7 @@ class LastQuestion {
   const LinearTruth& truth();  // of it, which is of linear
 
  private:
-  std::string case_id_;
+  CaseId case_id_;
   uint64_t seed_ = 0;
   std::optional<Question> question_;
   std::optional<LinearTruth> truth_;

@@ -17,7 +17,7 @@ class GoldenQuestion : public testing::Test {
   GoldenQuestion() : fixtures_(load_fixtures(fixtures_folder())) {}
 
   // The first golden tensor of a scheme in a layout that has everything.
-  Case find_case(std::string_view op, std::string_view scheme, std::string_view layout) const {
+  Case find_case(Op op, std::string_view scheme, std::string_view layout) const {
     for (const Golden& golden : fixtures_.goldens) {
       for (const Golden::TensorInfo& tensor : golden.tensors) {
         const auto has = [&](std::string_view what) {
@@ -25,10 +25,9 @@ class GoldenQuestion : public testing::Test {
         };
         if (tensor.scheme != scheme || tensor.layout != layout || !has("dequant") || !has("w")) continue;
         if (layout != "plain" && !has("codes")) continue;
-        if (op == "linear" && !has("y")) continue;
+        if (op == Op::linear && !has("y")) continue;
         Case c;
-        c.id = "numerics." + std::string(op) + "/" + tensor.scheme + "/x";
-        c.op = op;
+        c.id = {Kind::numerics, op, tensor.scheme, "x"};
         c.scheme = find_scheme(scheme);
         c.golden = &golden;
         c.tensor = tensor.name;
@@ -48,7 +47,7 @@ TEST_F(GoldenQuestion, TheRecordedAnswersLieInsideTheBoundAndMovedOnesDoNot) {
                                        {"int4_tinygemm_g32", "cpu_avx2"},
                                        {"int4_plain_sym_g32", "plain"},
                                        {"int4_e4m3_g128", "preshuffled_fp8"}}) {
-    const Question question = ask(find_case("linear", scheme, layout), 0);
+    const Question question = ask(find_case(Op::linear, scheme, layout), 0);
     const LinearTruth truth(question.input);
     const std::vector<Bounded> bounds = truth.bounds(recorded_numerics(question));
     EXPECT_TRUE(compare_bounded(bounds, question.input.y_dtype, question.recorded_y).equal()) << scheme;
@@ -59,17 +58,17 @@ TEST_F(GoldenQuestion, TheRecordedAnswersLieInsideTheBoundAndMovedOnesDoNot) {
 }
 
 TEST_F(GoldenQuestion, PackedGoldensAreJudgedByTheProducersCodes) {
-  const Question pack = ask(find_case("pack", "int4_tinygemm_g32", "cpu_avx2"), 0);
+  const Question pack = ask(find_case(Op::pack, "int4_tinygemm_g32", "cpu_avx2"), 0);
   EXPECT_EQ(pack.input.layout, "cpu_avx2");
   EXPECT_FALSE(pack.expected.planes.empty());
-  const Question unpack = ask(find_case("unpack", "int4_tinygemm_g32", "cpu_avx2"), 0);
+  const Question unpack = ask(find_case(Op::unpack, "int4_tinygemm_g32", "cpu_avx2"), 0);
   EXPECT_EQ(unpack.expected.planes[0].bytes, pack.input.planes[0].bytes);
   EXPECT_EQ(unpack.input.planes[0].bytes, pack.expected.planes[0].bytes);
 }
 
 TEST_F(GoldenQuestion, IsMadeAnewForAnotherCaseOrSeed) {
-  const Case linear = find_case("linear", "int8_row", "plain"),
-             quantize = find_case("quantize", "int8_row", "plain");
+  const Case linear = find_case(Op::linear, "int8_row", "plain"),
+             quantize = find_case(Op::quantize, "int8_row", "plain");
   LastQuestion asked;
   const std::byte* x = asked.ask(linear, 1).input.x.data();
   const LinearTruth* truth = &asked.truth();
@@ -87,15 +86,15 @@ TEST_F(GoldenQuestion, IsMadeAnewForAnotherCaseOrSeed) {
 }
 
 TEST_F(GoldenQuestion, WhatTheManifestPromisesHasToBeThere) {
-  Case c = find_case("dequantize", "int8_row", "plain");
+  Case c = find_case(Op::dequantize, "int8_row", "plain");
   c.tensor = "no.such.weight";
   EXPECT_THROW(ask(c, 0), std::runtime_error);
-  c = find_case("linear", "int8_row", "plain");
+  c = find_case(Op::linear, "int8_row", "plain");
   Golden bare = *c.golden;
   bare.expected.clear();
   c.golden = &bare;
   EXPECT_THROW(ask(c, 0), std::runtime_error);
-  c = find_case("dequantize", "int8_row", "plain");
+  c = find_case(Op::dequantize, "int8_row", "plain");
   Golden mislabelled = *c.golden;
   for (Golden::TensorInfo& tensor : mislabelled.tensors)
     if (tensor.scheme == "int8_row") tensor.scheme = "fp8_row";
@@ -106,7 +105,7 @@ TEST_F(GoldenQuestion, WhatTheManifestPromisesHasToBeThere) {
 TEST(LinearTruth, NumericsThatNothingRoundsToAreRefused) {
   KernelInput input;
   const Scheme& scheme = *find_scheme("int8_row");
-  input.op = "linear";
+  input.op = Op::linear;
   input.scheme = &scheme;
   input.weight = {DType::bfloat16, 1, 2};
   input.m = 1;

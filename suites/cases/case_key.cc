@@ -1,0 +1,75 @@
+#include "suites/cases/case_key.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "suites/cases/offers.h"
+
+namespace qcts {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json synthetic_json(const Synthetic& synthetic) {
+  return {{"generator", synthetic.generator},
+          {"dtype", dtype_name(synthetic.weight.dtype)},
+          {"n", synthetic.weight.n},
+          {"k", synthetic.weight.k},
+          {"m", synthetic.m},
+          {"seed", synthetic.seed},
+          {"activation", synthetic.activation}};
+}
+
+Synthetic synthetic_of(const Json& json) {
+  return {json.at("generator"),
+          {dtype_from_name(json.at("dtype").get<std::string>()).value(), json.at("n"), json.at("k")},
+          json.at("m"),
+          json.at("seed"),
+          json.at("activation")};
+}
+
+template <class Entry>
+const Entry* find_entry(const std::vector<Entry>& entries, const std::string& id) {
+  const auto found = std::ranges::find(entries, id, &Entry::id);
+  if (found == entries.end()) throw std::runtime_error("no fixture '" + id + "'");
+  return &*found;
+}
+
+}  // namespace
+
+Json case_key(const Case& c, const std::string& variant) {
+  Json key = {{"case", c.id.text()}};
+  if (!variant.empty()) key["variant"] = variant;
+  if (c.golden != nullptr) key["golden"] = c.golden->id;
+  if (!c.tensor.empty()) key["tensor"] = c.tensor;
+  if (c.malformed != nullptr) key["malformed"] = c.malformed->id;
+  if (c.synthetic) key["synthetic"] = synthetic_json(*c.synthetic);
+  if (!c.layout.empty()) key["layout"] = c.layout;
+  if (c.activation != kWeightOnly) key["activation"] = c.activation;
+  if (c.warm) key["warm"] = true;
+  return key;
+}
+
+bool needs_fixtures(const Json& key) { return key.contains("golden") || key.contains("malformed"); }
+
+Case case_of_key(const Json& key, const Fixtures& fixtures, const Registry& registry) {
+  Case c;
+  const std::string text = key.at("case");
+  const std::optional<CaseId> id = parse_case_id(text);
+  if (!id) throw std::runtime_error("'" + text + "' is not a case id");
+  c.id = *id;
+  c.scheme = find_scheme(id->scheme);
+  if (key.contains("golden")) c.golden = find_entry(fixtures.goldens, key["golden"]);
+  if (key.contains("malformed")) c.malformed = find_entry(fixtures.malformed, key["malformed"]);
+  if (key.contains("synthetic")) c.synthetic = synthetic_of(key["synthetic"]);
+  c.tensor = key.value("tensor", "");
+  c.layout = key.value("layout", "");
+  c.activation = key.value("activation", std::string(kWeightOnly));
+  c.warm = key.value("warm", false);
+  if (c.id.op != Op::file && c.scheme == nullptr) throw std::runtime_error("no scheme '" + id->scheme + "'");
+  if (key.contains("variant"))
+    bind_offer(c, registry.providers().front().name, key["variant"].get<std::string>(), registry);
+  return c;
+}
+
+}  // namespace qcts

@@ -1,0 +1,22 @@
+// A case as one line of JSON: what a worker is told to judge. Goldens and malformed files go by their ids.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "fixtures/golden.h"
+#include "kernels/registry.h"
+#include "suites/cases/case.h"
+
+namespace qcts {
+
+// `variant`: of the kernel that is to judge it; empty for cases that judge files.
+nlohmann::ordered_json case_key(const Case& c, const std::string& variant);
+
+// Does the key refer to a golden or a malformed file?
+bool needs_fixtures(const nlohmann::ordered_json& key);
+
+// The case of `key`, with the implementation of that variant in `registry`, which holds one provider. Throws
+// std::runtime_error naming what `fixtures` or `registry` lacks.
+Case case_of_key(const nlohmann::ordered_json& key, const Fixtures& fixtures, const Registry& registry);
+
+}  // namespace qcts

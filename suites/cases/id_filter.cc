@@ -1,0 +1,105 @@
+#include "suites/cases/id_filter.h"
+
+#include <algorithm>
+
+#include "suites/inputs/inputs.h"
+
+namespace qcts {
+namespace {
+
+// "*int4*_m1" -> "int4", "_m1"
+std::vector<std::string> literal_pieces(std::string_view glob) {
+  std::vector<std::string> pieces;
+  for (size_t begin = 0; begin < glob.size();) {
+    const size_t end = std::min(glob.find_first_of("*?", begin), glob.size());
+    if (end > begin) pieces.emplace_back(glob.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return pieces;
+}
+
+// "m17", "216", "bf16", and what is left of them at the ends of a piece: the words of an input's name that tell
+// its shape and dtype.
+bool may_tell_a_shape(std::string_view word) {
+  for (const std::string_view dtype : {"bf16", "f32", "f16", "cold", "warm"})
+    if (dtype.find(word) != dtype.npos) return true;
+  if (!word.empty() && std::string_view("mnk").find(word.front()) != std::string_view::npos)
+    word.remove_prefix(1);
+  return word.find_first_not_of("0123456789") == word.npos;
+}
+
+bool occurs_in_names_of(std::string_view word, const Scheme& scheme) {
+  const auto has = [&](std::string_view name) { return name.find(word) != name.npos; };
+  return std::ranges::any_of(input_families(), has, &InputFamily::generator) ||
+         std::ranges::any_of(scheme.activations(), has, &ActivationInfo::name) ||
+         std::ranges::any_of(scheme.layouts(), has, &LayoutInfo::name);
+}
+
+}  // namespace
+
+IdFilter::IdFilter(const Selection& selection, std::vector<std::string> suffixes)
+    : schemes_(selection.schemes), suffixes_(std::move(suffixes)) {
+  for (const std::string& kind : selection.kinds)
+    if (const std::optional<Kind> known = kind_from_name(kind)) kinds_.push_back(*known);
+  for (const std::string& filter : selection.filters) {
+    const bool has_wildcard = filter.find_first_of("*?") != filter.npos;
+    patterns_.push_back({has_wildcard ? std::nullopt : parse_case_id(filter), literal_pieces(filter)});
+  }
+}
+
+bool IdFilter::takes_kind_and_scheme(Kind kind, std::string_view scheme) const {
+  return (kinds_.empty() || std::ranges::find(kinds_, kind) != kinds_.end()) &&
+         (schemes_.empty() || std::ranges::find(schemes_, scheme) != schemes_.end());
+}
+
+bool IdFilter::matches_suffix(std::string_view piece) const {
+  return std::ranges::any_of(suffixes_,
+                             [&](const std::string& suffix) { return suffix.find(piece) != suffix.npos; });
+}
+
+bool IdFilter::may_take(Kind kind, Op op, const Scheme& scheme) const {
+  if (!takes_kind_and_scheme(kind, scheme.name())) return false;
+  const std::string stem = CaseId{kind, op, std::string(scheme.name()), ""}.text();
+  return patterns_.empty() || std::ranges::any_of(patterns_, [&](const Pattern& pattern) {
+    if (pattern.exact)
+      return pattern.exact->scheme == scheme.name() && pattern.exact->op == op && pattern.exact->kind == kind;
+    return std::ranges::all_of(pattern.pieces, [&](const std::string& piece) {
+      return stem.find(piece) != stem.npos || may_occur_in_names(piece, stem, scheme);
+    });
+  });
+}
+
+// In a part of the id that follows the stem, or across its end.
+bool IdFilter::may_occur_in_names(const std::string& piece, std::string_view stem, const Scheme& scheme) const {
+  if (matches_suffix(piece)) return true;
+  const size_t slash = piece.find('/');
+  if (slash != piece.npos)
+    return stem.ends_with(piece.substr(0, slash + 1)) || matches_suffix(piece.substr(piece.rfind('/') + 1));
+  for (size_t begin = 0; begin <= piece.size();) {
+    const size_t end = std::min(piece.find('_', begin), piece.size());
+    const std::string_view word = std::string_view(piece).substr(begin, end - begin);
+    if (!occurs_in_names_of(word, scheme) && !may_tell_a_shape(word)) return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+bool IdFilter::may_take(const CaseId& id) const {
+  if (!takes_kind_and_scheme(id.kind, id.scheme)) return false;
+  if (patterns_.empty()) return true;
+  const std::string text = id.text();
+  return std::ranges::any_of(patterns_, [&](const Pattern& pattern) {
+    return std::ranges::all_of(pattern.pieces, [&](const std::string& piece) { return may_occur(piece, text); });
+  });
+}
+
+// A piece with a slash may reach over the end of the id into the suffix.
+bool IdFilter::may_occur(const std::string& piece, std::string_view id) const {
+  if (id.find(piece) != id.npos || matches_suffix(piece)) return true;
+  const size_t slash = piece.rfind('/');
+  if (slash == piece.npos || !id.ends_with(piece.substr(0, slash))) return false;
+  const std::string after = piece.substr(slash + 1);
+  return std::ranges::any_of(suffixes_, [&](const std::string& suffix) { return suffix.starts_with(after); });
+}
+
+}  // namespace qcts

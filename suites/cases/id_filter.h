@@ -1,0 +1,41 @@
+// The selection as a test that expansion can ask before it makes an input. It never rejects a case that the
+// selection takes; selection.h decides exactly, once the implementations are known.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/schemes/scheme.h"
+#include "reports/case_id.h"
+#include "suites/cases/selection.h"
+
+namespace qcts {
+
+class IdFilter {
+ public:
+  IdFilter() = default;  // takes everything
+  // `suffixes`: every "provider_variant" that may follow an id.
+  IdFilter(const Selection& selection, std::vector<std::string> suffixes);
+
+  // May it take a synthetic input of this scheme?
+  bool may_take(Kind kind, Op op, const Scheme& scheme) const;
+  bool may_take(const CaseId& id) const;
+
+ private:
+  struct Pattern {
+    std::optional<CaseId> exact;      // of a filter without wildcards that names a case
+    std::vector<std::string> pieces;  // literal text between wildcards; all of them occur in a match
+  };
+  bool takes_kind_and_scheme(Kind kind, std::string_view scheme) const;
+  bool matches_suffix(std::string_view piece) const;
+  bool may_occur(const std::string& piece, std::string_view id) const;
+  bool may_occur_in_names(const std::string& piece, std::string_view stem, const Scheme& scheme) const;
+
+  std::vector<Kind> kinds_;
+  std::vector<std::string> schemes_, suffixes_;
+  std::vector<Pattern> patterns_;
+};
+
+}  // namespace qcts

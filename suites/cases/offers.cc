@@ -1,0 +1,150 @@
+#include "suites/cases/offers.h"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include "kernels/support.h"
+#include "suites/cases/best_variants.h"
+#include "suites/providers/kernel_run.h"
+#include "suites/providers/reference_provider.h"
+
+namespace qcts {
+namespace {
+
+Offer offer_of(const Implementation& implementation) {
+  const qcts_kernel& kernel = *implementation.kernel;
+  return {.provider = implementation.provider,
+          .op = op_of(kernel.op),
+          .scheme = kernel.scheme,
+          .variant = kernel.variant,
+          .is_emulated = (kernel.claims & QCTS_CLAIM_EMULATED) != 0,
+          .is_runnable = implementation.machine_refusal().empty(),
+          .own_kernel = implementation.builtin ? &kernel : nullptr};
+}
+
+// Nothing can be learned from the time that an emulator takes, and nobody waits for a scalar prefill.
+bool is_timed(const Case& c, const Offer& offer) {
+  const bool prefill = c.id.op == Op::linear && c.synthetic->m >= kPrefillRows;
+  return !offer.is_emulated && !(prefill && offer.variant == "scalar");
+}
+
+// Others have no strict and lenient reading: they are asked what holds under both.
+bool is_for_loaders(const Case& c) {
+  return c.id.kind == Kind::reject ? c.malformed->options.size() == 2 : c.id.kind == Kind::round_trip;
+}
+
+std::vector<const Offer*> file_offers(const Case& c, const OfferTable& offers) {
+  std::vector<const Offer*> found;
+  if (!is_for_loaders(c)) return found;
+  const bool program = c.golden != nullptr && is_program(*c.golden);
+  for (const Offer* offer : offers.find(Op::file, ""))
+    if (offer->runs_programs == program) found.push_back(offer);
+  return found;
+}
+
+}  // namespace
+
+std::string_view Offer::family() const { return std::string_view(scheme).substr(0, scheme.find(':')); }
+
+bool Offer::takes(std::string_view activation) const {
+  if (op != Op::linear && op != Op::quantize_activation) return true;
+  return lists_policy(scheme.c_str(), std::string(activation).c_str());
+}
+
+std::vector<Offer> offers_of(const Registry& registry, std::string_view provider) {
+  std::vector<Offer> offers;
+  for (const Implementation& implementation : registry.implementations())
+    if (implementation.provider == provider) offers.push_back(offer_of(implementation));
+  for (const Implementation& implementation : registry.file_implementations()) {
+    if (implementation.provider != provider) continue;
+    Offer& offer = offers.emplace_back(offer_of(implementation));
+    offer.own_kernel = nullptr;
+    offer.runs_programs = runs_programs(*registry.provider(provider));
+    if (offer.runs_programs) offer.variant = kProgramVariant;
+  }
+  return offers;
+}
+
+nlohmann::ordered_json to_json(const Offer& offer) {
+  return {{"provider", offer.provider},       {"op", op_name(offer.op)},
+          {"scheme", offer.scheme},           {"variant", offer.variant},
+          {"emulated", offer.is_emulated},    {"runnable", offer.is_runnable},
+          {"programs", offer.runs_programs}};
+}
+
+Offer offer_from_json(const nlohmann::ordered_json& json) {
+  const std::string op = json.at("op");
+  const std::optional<Op> known = find_op(op);
+  if (!known) throw std::runtime_error("no operation '" + op + "'");
+  return {.provider = json.at("provider"),
+          .op = *known,
+          .scheme = json.at("scheme"),
+          .variant = json.at("variant"),
+          .is_emulated = json.at("emulated"),
+          .is_runnable = json.at("runnable"),
+          .runs_programs = json.at("programs")};
+}
+
+void OfferTable::add(std::vector<Offer> offers) {
+  for (Offer& given : offers) {
+    const Offer& offer = offers_.emplace_back(std::move(given));
+    const std::string family(offer.op == Op::file ? "" : offer.family());
+    by_op_[{offer.op, family}].push_back(&offer);
+  }
+}
+
+std::span<const Offer* const> OfferTable::find(Op op, std::string_view family) const {
+  const auto found = by_op_.find(std::pair(op, std::string(family)));
+  if (found == by_op_.end()) return {};
+  return found->second;
+}
+
+std::vector<std::string> OfferTable::suffixes() const {
+  std::set<std::string> all;
+  for (const Offer& offer : offers_) all.insert(offer.provider + "_" + offer.variant);
+  return {all.begin(), all.end()};
+}
+
+std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
+                                     bool with_reference) {
+  if (c.id.op == Op::file) return file_offers(c, offers);
+  std::vector<const Offer*> found;
+  for (const Offer* offer : offers.find(c.id.op, c.scheme->family()))
+    if (offer->takes(c.activation)) found.push_back(offer);
+  const bool timed = c.id.kind == Kind::latency;
+  if (timed ? plan.latency_best_only : !plan.all_variants) found = best_of(c, found);
+  std::erase_if(found, [&](const Offer* offer) {
+    // The reference's own answers prove nothing of the reference.
+    const bool asks_itself = c.golden == nullptr && offer->provider == kReferenceProvider && !with_reference;
+    return asks_itself || (timed && !is_timed(c, *offer));
+  });
+  return found;
+}
+
+void bind_offer(Case& c, std::string_view provider, std::string_view variant, const Registry& registry) {
+  if (c.id.op == Op::file) {
+    for (const Implementation& each : registry.file_implementations()) {
+      if (each.provider != provider) continue;
+      if (variant == kProgramVariant)
+        c.runner = registry.provider(provider);
+      else
+        c.implementation = &each;
+      return;
+    }
+  } else {
+    for (const Implementation* each :
+         registry.find(op_name(c.id.op), c.scheme->family(), c.activation)) {
+      if (each->provider != provider || each->kernel->variant != variant) continue;
+      c.implementation = each;
+      return;
+    }
+  }
+  throw std::runtime_error(std::string(provider) + " has no " + std::string(variant) + " for " + c.id.text());
+}
+
+std::string full_id(const Case& c, const Offer& offer) {
+  return c.id.text() + "/" + offer.provider + "_" + offer.variant;
+}
+
+}  // namespace qcts

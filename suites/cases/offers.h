@@ -1,0 +1,70 @@
+// What providers offer to be judged, as data: a worker says it in its handshake, so that the parent can pair
+// cases with kernels without loading any.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "kernels/registry.h"
+#include "suites/cases/case.h"
+#include "suites/cases/plan.h"
+
+namespace qcts {
+
+// One kernel, or the load_save of a provider (op Op::file).
+struct Offer {
+  std::string provider;
+  Op op = Op::file;
+  std::string scheme;  // as qcts_kernel::scheme: a family, or "family:policy,..."
+  std::string variant;
+  bool is_emulated = false;
+  bool is_runnable = true;    // false: this machine lacks a feature that the variant needs
+  bool runs_programs = false;  // Op::file alone: it loads, runs and saves TorchScript
+  const qcts_kernel* own_kernel = nullptr;  // of this program's own kernels alone
+
+  std::string_view family() const;
+  bool takes(std::string_view activation) const;
+};
+
+// The offers of one provider, best first within an (op, family).
+std::vector<Offer> offers_of(const Registry& registry, std::string_view provider);
+
+// The line-JSON form of an offer, without own_kernel. offer_from_json throws std::runtime_error.
+nlohmann::ordered_json to_json(const Offer& offer);
+Offer offer_from_json(const nlohmann::ordered_json& json);
+
+// Offers of several providers, found by op and family.
+class OfferTable {
+ public:
+  void add(std::vector<Offer> offers);
+  std::span<const Offer* const> find(Op op, std::string_view family) const;  // Op::file: family ""
+  // Every "provider_variant".
+  std::vector<std::string> suffixes() const;
+
+ private:
+  std::deque<Offer> offers_;
+  std::map<std::pair<Op, std::string>, std::vector<const Offer*>, std::less<>> by_op_;
+};
+
+// Returns the offers that judge `c`, best first: kernels of its op, family and policy; for round_trip and
+// reject the providers that load and save files. `with_reference`: synthetic inputs for the reference too,
+// whose own answers they are expected to have.
+std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
+                                     bool with_reference = false);
+
+// Sets the implementation, or the runner of a program, that the offer stands for. Throws std::runtime_error
+// when `registry` does not hold it.
+void bind_offer(Case& c, std::string_view provider, std::string_view variant, const Registry& registry);
+
+// "numerics.linear/int8_row/INPUT/builtin_avx2"
+std::string full_id(const Case& c, const Offer& offer);
+
+}  // namespace qcts
