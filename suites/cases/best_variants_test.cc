@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/schemes/scheme.h"
-#include "suites/cases/expand.h"
+#include "suites/cases/offers.h"
 
 namespace qcts {
 namespace {
@@ -28,11 +28,15 @@ struct Kernels {
       kernels[i].scheme = "int8_row";
       kernels[i].variant = "scalar";
       kernels[i].supports = all[i];
-      implementations.push_back({provider, &kernels[i], builtin});
+      offers.push_back({.provider = provider,
+                        .op = Op::linear,
+                        .scheme = "int8_row",
+                        .variant = "scalar",
+                        .own_kernel = builtin ? &kernels[i] : nullptr});
     }
   }
   std::vector<qcts_kernel> kernels;
-  std::vector<Implementation> implementations;
+  std::vector<Offer> offers;
 };
 
 Case linear_case() {
@@ -45,11 +49,11 @@ Case linear_case() {
 
 // Places in their list of those that are taken.
 std::vector<size_t> taken(const Case& c, const Kernels& of) {
-  std::vector<const Implementation*> found;
-  for (const Implementation& each : of.implementations) found.push_back(&each);
+  std::vector<const Offer*> found;
+  for (const Offer& each : of.offers) found.push_back(&each);
   std::vector<size_t> places;
-  for (const Implementation* each : best_of(c, found))
-    places.push_back(static_cast<size_t>(each - of.implementations.data()));
+  for (const Offer* each : best_of(c, found))
+    places.push_back(static_cast<size_t>(each - of.offers.data()));
   return places;
 }
 
@@ -71,7 +75,7 @@ TEST(Rivals, APluginIsNotAsked) {
 
 TEST(Rivals, EachProviderHasItsOwn) {
   const Kernels ours("builtin", true, {refuses, serves}), theirs("acme", false, {serves, serves});
-  std::vector<const Implementation*> found;
+  std::vector<const Offer*> found;
   for (const Kernels* of : {&ours, &theirs})
     for (const Implementation& each : of->implementations) found.push_back(&each);
   EXPECT_THAT(best_of(linear_case(), found),

@@ -70,13 +70,11 @@ TEST_P(EveryPlan, IsSortedUniquePureAndInTheAlphabet) {
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
   EXPECT_EQ(ids(world.expand_plan(GetParam())), names);
   for (const Case& c : cases) {
-    EXPECT_EQ(c.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_/."), c.id.npos) << c.id;
-    const std::optional<CaseId> parts = parse_case_id(c.id);
-    ASSERT_TRUE(parts) << c.id;
-    EXPECT_EQ(parts->kind, c.id.kind);
-    EXPECT_EQ(op_name(parts->op), c.id.op);
+    const std::string id = c.id.text();
+    EXPECT_EQ(id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_/."), id.npos) << id;
+    EXPECT_EQ(parse_case_id(id), c.id) << id;
     if (c.implementation != nullptr) {
-      EXPECT_EQ(c.id.find(c.implementation->provider), c.id.npos) << "a provider's name in an id";
+      EXPECT_EQ(id.find(c.implementation->provider), id.npos) << "a provider's name in an id";
     }
   }
 }
@@ -96,7 +94,7 @@ void for_each_service(const Registry& registry, const Visit& visit) {
           if (!has_x && policy.name != kWeightOnly) continue;
           const bool shows_nothing = op == Op::linear && scheme->family() != "fp8_sparse24" &&
                                      !has_finite_weights(*scheme, {DType::bfloat16, 37, 768});
-          visit(*scheme, Service{std::string(scheme->name()), std::string(policy.name), op, kernel->name()},
+          visit(*scheme, Service{std::string(scheme->name()), std::string(policy.name), std::string(op_name(op)), kernel->name()},
                 !shows_nothing);
         }
 }
@@ -105,7 +103,7 @@ std::set<Service> asked_by(const std::vector<Case>& cases) {
   std::set<Service> asked;
   for (const Case& c : cases)
     if (c.id.kind == Kind::numerics && c.synthetic)
-      asked.insert({std::string(c.scheme->name()), c.activation, c.id.op, c.implementation->name()});
+      asked.insert({std::string(c.scheme->name()), c.activation, std::string(op_name(c.id.op)), c.implementation->name()});
   return asked;
 }
 
@@ -181,10 +179,10 @@ TEST(Expand, NamesAreWhatPeopleTypeAndKeep) {
 
 TEST(Expand, AsksAGoldenOnlyWhatItHasEvidenceFor) {
   const World world;
-  std::set<std::string> ops;
+  std::set<Op> ops;
   for (const Case& c : world.expand_plan("default"))
     if (c.golden == &world.goldens[1] && c.tensor == "a.weight") ops.insert(c.id.op);
-  EXPECT_EQ(ops, (std::set<std::string>{"dequantize", "pack", "unpack"}))
+  EXPECT_EQ(ops, (std::set<Op>{Op::dequantize, Op::pack, Op::unpack}))
       << "no weight to quantize, no x and y for linear";
 }
 
@@ -217,7 +215,7 @@ TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
   plan.all_variants = false;
   std::map<std::string, int> implementations;
   for (const Case& c : expand(plan, {world.goldens, world.malformed, &world.registry}))
-    if (c.implementation != nullptr) ++implementations[c.id];
+    if (c.implementation != nullptr) ++implementations[c.id.text()];
   ASSERT_FALSE(implementations.empty());
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
 }
@@ -236,10 +234,10 @@ TEST(Expand, TimesWhatThePlanNames) {
     const bool tiles = c.variant() == "amx",
                bytes = c.variant().ends_with("vnni") && c.activation == kWeightOnly;
     const bool apart = c.id.op == Op::linear && ((tiles && c.synthetic->m == 1) || (bytes && c.synthetic->m <= 4));
-    if (!apart) ++implementations[c.id];
-    EXPECT_TRUE(c.id.ends_with(c.warm ? "_warm" : "_cold")) << c.id;
-    EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id;
-    EXPECT_FALSE(c.id.op == Op::linear && c.synthetic->m >= kPrefillRows && c.variant() == "scalar") << c.id;
+    if (!apart) ++implementations[c.id.text()];
+    EXPECT_TRUE(c.id.input.ends_with(c.warm ? "_warm" : "_cold")) << c.id.text();
+    EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id.text();
+    EXPECT_FALSE(c.id.op == Op::linear && c.synthetic->m >= kPrefillRows && c.variant() == "scalar") << c.id.text();
     dtypes[std::string(c.scheme->name())] = c.synthetic->weight.dtype;
   }
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
@@ -303,7 +301,7 @@ TEST(Expand, TimesTilesBytesAndFloatsApartForFewRows) {
 TEST(Expand, TimesAKernelThatServesTheCase) {
   const World world;
   Plan plan = load_plan(plan_path("latency"));
-  plan.latency_ops = {"linear"};
+  plan.latency_ops = {Op::linear};
   plan.latency_m = {1, 16};
   plan.latency_schemes = {"mxfp8_e4m3_floor", "mxfp8_e5m2_floor", "mxfp6_e2m3_floor", "tinyq_w8a32"};
   size_t seen = 0;
@@ -324,11 +322,43 @@ TEST(Expand, TimesWhatTakesAWideXBesidePairs) {
 }
 
 TEST(Expand, APrefillHasMoreOfTheBudget) {
-  EXPECT_EQ(latency_weight("latency.linear/int8_row/noise_m1_n64_k64_bf16_cold"), 1);
-  EXPECT_EQ(latency_weight("latency.linear/mxfp4_floor/noise_m16_n64_k64_bf16_cold"), 1);
-  EXPECT_EQ(latency_weight("latency.dequantize/mx_m/noise_n64_k64_bf16_cold"), 1);
-  EXPECT_GT(latency_weight("latency.linear/int8_row/noise_m512_n64_k64_bf16_cold"), 1);
+  const auto share = [](Op op, int64_t m) {
+    Case c;
+    c.id = {Kind::latency, op, "int8_row", "x"};
+    c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, m};
+    return budget_share(c);
+  };
+  EXPECT_EQ(share(Op::linear, 1), 1);
+  EXPECT_EQ(share(Op::linear, 16), 1);
+  EXPECT_EQ(share(Op::dequantize, 512), 1) << "it has no rows of x";
+  EXPECT_EQ(share(Op::linear, 512), kPrefillBudgetShare);
 }
+
+// A selection that is known beforehand leaves the same cases as one that chooses among all of them.
+class FilteredExpansion : public testing::TestWithParam<const char*> {};
+
+TEST_P(FilteredExpansion, IsTheSelectionOfTheWhole) {
+  const World world;
+  const Plan plan = load_plan(plan_path("quick"));
+  Selection selection;
+  selection.filters = {GetParam()};
+  const auto chosen = [&](const std::vector<Case>& cases) {
+    std::vector<Candidate> candidates;
+    for (size_t i = 0; i < cases.size(); ++i)
+      candidates.push_back({{cases[i].id, cases[i].full_id(), cases[i].variant()}, 0, i});
+    std::vector<std::string> names;
+    for (const Candidate& candidate : select(selection, candidates)) names.push_back(candidate.name.full_id);
+    return names;
+  };
+  const CaseSources sources{world.goldens, world.malformed, &world.registry};
+  const std::vector<std::string> whole = chosen(expand(plan, sources));
+  EXPECT_EQ(chosen(expand(plan, sources, selection)), whole);
+  EXPECT_FALSE(whole.empty());
+}
+INSTANTIATE_TEST_SUITE_P(Filters, FilteredExpansion,
+                         testing::Values("scalar", "nf4", "*nf4*", "m5_n37", "*g128*noise*m5*avx2", "determinism.",
+                                         "row/noise_m", "file/mixed", "*zero*bf16/builtin*", "?oise*k216", "_dyn_",
+                                         "linear/int8_row/", "ise_m", "size.file/mixed/x_packed", "toy", "z01"));
 
 TEST(Plans, AllOfThemCanBeRead) {
   for (const std::string& name : plan_names()) EXPECT_NO_THROW(load_plan(plan_path(name))) << name;
@@ -337,7 +367,7 @@ TEST(Plans, AllOfThemCanBeRead) {
 TEST(Inputs, SeedsDifferAndEveryFamilyIsUsed) {
   std::map<uint64_t, std::string> seeds;
   std::set<std::string> used;
-  std::set<std::string_view> ops;
+  std::set<Op> ops;
   for (const InputFamily& family : input_families()) ops.insert(family.ops.begin(), family.ops.end());
   for (const Scheme* scheme : schemes())
     for (const Op op : ops)

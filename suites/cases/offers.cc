@@ -122,6 +122,11 @@ std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const Offe
   return found;
 }
 
+bool is_judged_by_suite(const Case& c, std::span<const Offer* const> offers) {
+  if (c.id.op != Op::file) return false;
+  return c.id.kind != Kind::round_trip || !is_program(*c.golden) || offers.empty();
+}
+
 void bind_offer(Case& c, std::string_view provider, std::string_view variant, const Registry& registry) {
   if (c.id.op == Op::file) {
     for (const Implementation& each : registry.file_implementations()) {

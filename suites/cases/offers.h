@@ -60,6 +60,10 @@ class OfferTable {
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
                                      bool with_reference = false);
 
+// Do this program's own readers judge `c` as well? They judge every file, but a program's round trip only where
+// no provider runs it: that verdict says so.
+bool is_judged_by_suite(const Case& c, std::span<const Offer* const> offers);
+
 // Sets the implementation, or the runner of a program, that the offer stands for. Throws std::runtime_error
 // when `registry` does not hold it.
 void bind_offer(Case& c, std::string_view provider, std::string_view variant, const Registry& registry);

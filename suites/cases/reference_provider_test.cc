@@ -86,14 +86,13 @@ TEST(ReferenceProviderCases, AreAboutGoldensAlone) {
   Registry registry;
   registry.add(reference_provider());
   const Fixtures fixtures = load_fixtures(fixtures_folder());
-  std::set<std::string> ops;
+  std::set<Op> ops;
   for (const Case& c : expand(load_plan(plan_path("default")), {fixtures.goldens, {}, &registry})) {
     if (c.implementation == nullptr) continue;
     EXPECT_NE(c.golden, nullptr) << c.full_id();
     ops.insert(c.id.op);
   }
-  EXPECT_EQ(ops, (std::set<std::string>{"dequantize", "linear", "pack", "quantize", "quantize_activation",
-                                        "unpack"}));
+  EXPECT_EQ(ops, (std::set<Op>{Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear}));
 }
 
 }  // namespace

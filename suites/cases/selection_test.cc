@@ -20,8 +20,8 @@ std::vector<Candidate> candidates() {
   for (const char* id : {"latency.linear/int8_row/m1_n4096", "latency.linear/int8_row/m1_n40961",
                          "numerics.pack/fp8_row/noise"})
     for (const char* variant : {"scalar", "avx2"})
-      out.push_back({{id, std::string(id) + "/builtin_" + variant, variant}, 0});
-  out.push_back({{"size.file/mixed/toy", "size.file/mixed/toy", ""}, 1});
+      out.push_back({{parse_case_id(id).value(), std::string(id) + "/builtin_" + variant, variant}});
+  out.push_back({{parse_case_id("size.file/mixed/toy").value(), "size.file/mixed/toy", ""}});
   return out;
 }
 
@@ -43,19 +43,6 @@ TEST(Select, AnExactNameIsNoPrefix) {
                           "latency.linear/int8_row/m1_n4096/builtin_scalar"));
   EXPECT_THAT(chosen(filter("latency.linear/int8_row/m1_n4096/builtin_avx2")),
               ElementsAre("latency.linear/int8_row/m1_n4096/builtin_avx2"));
-}
-
-// A program is judged once a provider; where none is, the case that says so stays.
-TEST(Select, AStandInGivesWayToAProvider) {
-  const std::string run = "round_trip.file/plain/net", alone = "round_trip.file/plain/other";
-  std::vector<Candidate> all = {{{run, run, ""}, 0},
-                                {{alone, alone, ""}, 0},
-                                {{run, run + "/aten_program", kProgramVariant}, 1},
-                                {{"size.file/plain/net", "size.file/plain/net", ""}, 0}};
-  drop_stand_ins(all);
-  std::vector<std::string> left;
-  for (const Candidate& candidate : all) left.push_back(candidate.name.full_id);
-  EXPECT_THAT(left, ElementsAre(alone, run + "/aten_program", "size.file/plain/net"));
 }
 
 TEST(Select, GlobsMatchAnywhere) {

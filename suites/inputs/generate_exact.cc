@@ -162,7 +162,9 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
 
 bool has_outliers(const Scheme& scheme, const WeightShape& shape) {
   return group_length(scheme, shape) >= kLeastWithOutlier &&
-         !surviving_anchors(scheme, shape, Zeros::none).empty();
+         std::ranges::any_of(kAnchors, [&](const Anchors& anchors) {
+           return integers_survive(scheme, shape, anchors, Zeros::none);
+         });
 }
 
 // Columns of a group: two anchors, the outlier, whose weights are 0, then up to eight small ones; in half

@@ -304,14 +304,22 @@ bool GeneratorSupport::has(Op op, std::string_view generator, const WeightShape&
   if (op == Op::linear && !remembered(finite_, shape, has_finite_weights)) return false;
   if (generator == "outliers") return remembered(outliers_, shape, has_outliers);
   if (generator != "exact_sums" && !is_relation(generator)) return carries(*scheme_, generator, shape);
-  return remembered(exact_, shape, has_exact_sums) &&
-         (generator == "exact_sums" || has_relation(*scheme_, generator, shape));
+  if (!remembered(exact_, shape, has_exact_sums)) return false;
+  if (generator == "exact_sums") return true;
+  const auto [at, is_new] = relations_.try_emplace({std::string(generator), shape.dtype, shape.k}, false);
+  if (is_new) at->second = has_relation(*scheme_, generator, shape);
+  return at->second;
 }
 
 bool GeneratorSupport::remembered(Answers& answers, const WeightShape& shape,
                                   bool (*ask)(const Scheme&, const WeightShape&)) {
-  const auto [at, is_new] = answers.try_emplace({shape.dtype, shape.k}, false);
-  if (is_new) at->second = ask(*scheme_, shape);
+  // A long row asks nothing more than a few of its groups, and the same tail.
+  constexpr int64_t kEnough = 512;
+  const int64_t group = std::max<int64_t>(scheme_->group(), 1), unit = group * ((kEnough + group - 1) / group);
+  WeightShape row = shape;
+  if (row.k > 2 * unit) row.k = unit + row.k % unit;
+  const auto [at, is_new] = answers.try_emplace({row.dtype, row.k}, false);
+  if (is_new) at->second = ask(*scheme_, row);
   return at->second;
 }
 

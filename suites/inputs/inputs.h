@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,7 @@ class GeneratorSupport {
   bool remembered(Answers& answers, const WeightShape& shape, bool (*ask)(const Scheme&, const WeightShape&));
   const Scheme* scheme_;
   Answers exact_, finite_, outliers_;
+  std::map<std::tuple<std::string, DType, int64_t>, bool> relations_;
 };
 
 // Inputs of (kind, op, scheme, layout), only such that the scheme takes, for every activation policy that the

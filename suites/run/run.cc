@@ -118,7 +118,7 @@ class Run {
 
   void greet() {
     try {
-      fixtures_ = load_fixtures(folders_);
+      fixtures_ = load_fixtures(folders_, options_.list ? Files::known : Files::checked);
     } catch (const std::exception& error) {
       throw RunError(own_fixtures_load() ? Outcome::usage : Outcome::infrastructure, error.what());
     }
@@ -179,15 +179,12 @@ class Run {
     }
   }
 
-  // A file is judged by this program's own readers, and by every provider that reads such files; a program is
-  // read by this program only where no provider runs it.
   void add_candidates_of(const Plan& plan, const Case& c, size_t index) {
     const std::vector<const Offer*> offers = offers_for(c, plan, offers_);
     for (const Offer* offer : offers)
       candidates_.push_back({{c.id, full_id(c, *offer), offer->variant}, source_of_.at(offer->provider), index});
-    const bool program = c.id.kind == Kind::round_trip && is_program(*c.golden);
     const auto files = source_of_.find(kFileProvider);
-    if (c.id.op == Op::file && files != source_of_.end() && !(program && !offers.empty()))
+    if (files != source_of_.end() && is_judged_by_suite(c, offers))
       candidates_.push_back({{c.id, c.full_id(), ""}, files->second, index});
   }
 

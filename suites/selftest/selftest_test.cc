@@ -95,7 +95,7 @@ struct Planned {
 TEST(QuickPlan, CoverNamesCasesOfTheDefaultPlan) {
   std::set<std::string> ids;
   const Planned planned;
-  for (const Case& c : planned.cases("default")) ids.insert(c.id);
+  for (const Case& c : planned.cases("default")) ids.insert(c.id.text());
   const Plan plan = load_plan(plan_path("quick"));
   ASSERT_TRUE(plan.cover);
   EXPECT_FALSE(plan.cover->empty());
@@ -106,14 +106,14 @@ TEST(QuickPlan, HasItsCoverAndAGoldenOfEachScheme) {
   const Planned planned;
   std::set<std::string> ids, schemes;
   for (const Case& c : planned.cases("quick")) {
-    ids.insert(c.id);
-    if (c.golden) schemes.insert(parse_case_id(c.id)->scheme);
+    ids.insert(c.id.text());
+    if (c.golden) schemes.insert(c.id.scheme);
   }
   const Plan plan = load_plan(plan_path("quick"));
   for (const std::string& id : *plan.cover) EXPECT_TRUE(ids.contains(id)) << id;
   for (const Case& c : planned.cases("default"))
     if (c.golden) {
-      EXPECT_TRUE(schemes.contains(parse_case_id(c.id)->scheme)) << c.id;
+      EXPECT_TRUE(schemes.contains(c.id.scheme)) << c.id;
     }
 }
 

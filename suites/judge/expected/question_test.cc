@@ -74,10 +74,10 @@ TEST_F(GoldenQuestion, IsMadeAnewForAnotherCaseOrSeed) {
   const LinearTruth* truth = &asked.truth();
   EXPECT_EQ(asked.ask(linear, 1).input.x.data(), x);
   EXPECT_EQ(&asked.truth(), truth);
-  EXPECT_EQ(asked.ask(quantize, 1).input.op, "quantize");
+  EXPECT_EQ(asked.ask(quantize, 1).input.op, Op::quantize);
   EXPECT_EQ(asked.ask(linear, 1).input.x, ask(linear, 1).input.x);
   Case synthetic = linear;
-  synthetic.id = "numerics.linear/int8_row/noise";
+  synthetic.id = {Kind::numerics, Op::linear, "int8_row", "noise"};
   synthetic.golden = nullptr;
   synthetic.synthetic = Synthetic{"noise", {DType::bfloat16, 4, 64}, 2, 7};
   const std::vector<std::byte> first = asked.ask(synthetic, 1).input.x;

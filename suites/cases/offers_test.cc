@@ -1,0 +1,115 @@
+// Protects which providers judge a case: kernels by op, family and policy, files by who reads them.
+#include "suites/cases/offers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/cases/case_key.h"
+#include "suites/cases/expand.h"
+
+namespace qcts {
+namespace {
+
+Offer offer(const std::string& provider, Op op, const std::string& scheme, const std::string& variant) {
+  return {.provider = provider, .op = op, .scheme = scheme, .variant = variant};
+}
+
+Case linear_case(const std::string& activation) {
+  Case c;
+  c.id = {Kind::numerics, Op::linear, "int8_row", "noise_m1_n8_k64_bf16"};
+  c.scheme = find_scheme("int8_row");
+  c.synthetic = Synthetic{"noise", {DType::bfloat16, 8, 64}, 1, 7, activation};
+  c.activation = activation;
+  return c;
+}
+
+std::vector<std::string> ids_for(const Case& c, const OfferTable& table, const Plan& plan = {}) {
+  std::vector<std::string> ids;
+  for (const Offer* each : offers_for(c, plan, table)) ids.push_back(full_id(c, *each));
+  return ids;
+}
+
+TEST(Offers, AreFoundByOpFamilyAndPolicy) {
+  OfferTable table;
+  table.add({offer("acme", Op::linear, "int8_row", "fast"), offer("acme", Op::linear, "int8_row:dyn_row_sym", "dyn"),
+             offer("acme", Op::linear, "fp8_row", "fast"), offer("acme", Op::dequantize, "int8_row", "fast")});
+  const std::string id = "numerics.linear/int8_row/noise_m1_n8_k64_bf16";
+  EXPECT_THAT(ids_for(linear_case("weight_only"), table), testing::ElementsAre(id + "/acme_fast"));
+  EXPECT_THAT(ids_for(linear_case("dyn_row_sym"), table), testing::ElementsAre(id + "/acme_dyn"));
+  EXPECT_THAT(table.suffixes(), testing::ElementsAre("acme_dyn", "acme_fast"));
+}
+
+TEST(Offers, OfTheReferenceAreNotAskedAboutItsOwnAnswers) {
+  OfferTable table;
+  table.add({offer("reference", Op::linear, "int8_row", "scalar")});
+  EXPECT_THAT(ids_for(linear_case("weight_only"), table), testing::IsEmpty());
+  EXPECT_EQ(offers_for(linear_case("weight_only"), {}, table, true).size(), 1u);
+}
+
+TEST(Offers, SurviveTheirJson) {
+  Offer before = offer("acme", Op::pack, "mx", "fast");
+  before.is_emulated = true;
+  before.is_runnable = false;
+  const Offer after = offer_from_json(to_json(before));
+  EXPECT_EQ(after.provider, before.provider);
+  EXPECT_EQ(after.op, before.op);
+  EXPECT_EQ(after.scheme, before.scheme);
+  EXPECT_EQ(after.variant, before.variant);
+  EXPECT_TRUE(after.is_emulated);
+  EXPECT_FALSE(after.is_runnable);
+}
+
+// A program is judged once a provider; where none runs it, this program says so.
+TEST(Offers, AProgramIsTheSuitesOwnOnlyWhereNobodyRunsIt) {
+  Golden golden;
+  golden.flags = {"torchscript"};
+  Case program;
+  program.id = {Kind::round_trip, Op::file, "plain", "net"};
+  program.golden = &golden;
+  Offer runner = offer("aten", Op::file, "", kProgramVariant);
+  runner.runs_programs = true;
+  OfferTable table;
+  EXPECT_TRUE(is_judged_by_suite(program, offers_for(program, {}, table)));
+  table.add({runner});
+  EXPECT_FALSE(is_judged_by_suite(program, offers_for(program, {}, table)));
+  EXPECT_THAT(ids_for(program, table), testing::ElementsAre("round_trip.file/plain/net/aten_program"));
+  golden.flags.clear();
+  EXPECT_TRUE(is_judged_by_suite(program, offers_for(program, {}, table)));
+  EXPECT_THAT(ids_for(program, table), testing::IsEmpty());
+}
+
+TEST(CaseKeys, BringTheCaseBack) {
+  Registry registry;
+  registry.add(builtin_provider());
+  const Plan plan = load_plan(plan_path("quick"));
+  size_t seen = 0;
+  for (const Case& c : expand(plan, {{}, {}, &registry})) {
+    const Case back = case_of_key(case_key(c, c.variant()), {}, registry);
+    ASSERT_EQ(back.full_id(), c.full_id());
+    EXPECT_EQ(back.implementation, c.implementation);
+    EXPECT_EQ(back.scheme, c.scheme);
+    EXPECT_EQ(back.layout, c.layout);
+    EXPECT_EQ(back.activation, c.activation);
+    ASSERT_TRUE(back.synthetic);
+    EXPECT_EQ(back.synthetic->seed, c.synthetic->seed);
+    EXPECT_EQ(back.synthetic->generator, c.synthetic->generator);
+    EXPECT_EQ(back.synthetic->m, c.synthetic->m);
+    ++seen;
+  }
+  EXPECT_GT(seen, 1000u);
+}
+
+TEST(CaseKeys, RefuseWhatIsNotThere) {
+  Registry registry;
+  registry.add(builtin_provider());
+  const Case c = linear_case("weight_only");
+  EXPECT_THROW(case_of_key(case_key(c, "no_such_variant"), {}, registry), std::runtime_error);
+  nlohmann::ordered_json key = case_key(c, "");
+  key["golden"] = "no/such/golden";
+  EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);
+  key = {{"case", "no case"}};
+  EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace qcts
