@@ -77,9 +77,9 @@ TEST(Rivals, EachProviderHasItsOwn) {
   const Kernels ours("builtin", true, {refuses, serves}), theirs("acme", false, {serves, serves});
   std::vector<const Offer*> found;
   for (const Kernels* of : {&ours, &theirs})
-    for (const Implementation& each : of->implementations) found.push_back(&each);
+    for (const Offer& each : of->offers) found.push_back(&each);
   EXPECT_THAT(best_of(linear_case(), found),
-              testing::ElementsAre(&ours.implementations[1], &theirs.implementations[0]));
+              testing::ElementsAre(&ours.offers[1], &theirs.offers[0]));
 }
 
 }  // namespace
