@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("reference", "fixtures", "reports", "suites")
-ALONE = re.compile(r"_main$|^provider$")  # programs and plug-ins of their own
+ALONE = re.compile(r"_main$|^(faulty_)?provider$")  # programs and plug-ins of their own
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 ANONYMOUS = re.compile(r"^namespace \{\n(.*?)^\}  // namespace\n", re.DOTALL | re.MULTILINE)
 # A type, a name, an opening parenthesis: `std::vector<float> rounded(`

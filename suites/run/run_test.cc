@@ -56,9 +56,9 @@ class RunProgram : public testing::Test {
     return result;
   }
 
-  static std::string self(const std::string& fault) {
-    return (executable_path().parent_path().parent_path() / "lib" / "self" / ("qcts_self_" + fault + ".so"))
-        .string();
+  static std::string faulty(const std::string& fault) {
+    const fs::path libraries = executable_path().parent_path().parent_path() / "lib" / "selftest";
+    return (libraries / ("qcts_faulty_" + fault + ".so")).string();
   }
 
   fs::path write(const std::string& name, const std::string& text) {
@@ -76,7 +76,7 @@ const std::string kThreeCases =
     "--filter numerics.dequantize/int8_row/torchao_0_18_0_odd_17x64_f32_0";
 
 TEST_F(RunProgram, AProviderWithoutAFaultPasses) {
-  const Result result = run("--provider " + self("none") + kThreeCases);
+  const Result result = run("--provider " + faulty("none") + kThreeCases);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   ASSERT_EQ(result.report["cases"].size(), 3u);
   EXPECT_EQ(result.report["cases"][1]["case_id"], "numerics.dequantize/int8_row/noise_n7_k13_f32")
@@ -96,7 +96,7 @@ TEST_P(PlantedProviderFault, CostsOneCaseAndTheRunGoesOn) {
       "plan.json", R"({"description": "", "kinds": ["numerics"], "all_variants": true, "every_input": true,
     "case_timeout_s": 6, "latency_budget_s": 0, "latency_m": [], "latency_shapes": []})");
   const Result result = run("--jobs 1 --memory-limit 300 --plan " + plan.string() + " --provider " +
-                            self(planted.fault) + kThreeCases);
+                            faulty(planted.fault) + kThreeCases);
   EXPECT_EQ(result.exit_code, 1) << result.out << result.err;
   ASSERT_EQ(result.report["cases"].size(), 3u);
   const Json& struck = *result.find("k13");
@@ -104,8 +104,8 @@ TEST_P(PlantedProviderFault, CostsOneCaseAndTheRunGoesOn) {
   EXPECT_THAT(struck["reason"].get<std::string>() + struck.value("mismatch", Json()).dump(),
               HasSubstr(planted.reason));
   EXPECT_THAT(struck["rerun"].get<std::string>(),
-              testing::AllOf(HasSubstr(struck["id"]), HasSubstr(path_word(self(planted.fault)))));
-  const bool all_struck = std::string(planted.fault) == "flushes_at_load";
+              testing::AllOf(HasSubstr(struck["id"]), HasSubstr(path_word(faulty(planted.fault)))));
+  const bool all_struck = std::string(planted.fault) == "sets_ftz_at_load";
   for (const Json& c : result.report["cases"])
     EXPECT_EQ(c["status"], c["id"] == struck["id"] ? planted.status
                            : all_struck            ? "fail"
@@ -128,14 +128,14 @@ INSTANTIATE_TEST_SUITE_P(Run, PlantedProviderFault,
                          testing::Values(Planted{"wrong", "fail", "column 12"},
                                          Planted{"aborts", "crash", "SIGABRT"},
                                          Planted{"hangs", "timeout", "no verdict within 6 s"},
-                                         Planted{"leaves", "crash", "exit code 0"},
-                                         Planted{"flushes", "fail", "flush to zero"},
+                                         Planted{"exits", "crash", "exit code 0"},
+                                         Planted{"sets_ftz", "fail", "flush to zero"},
                                          Planted{"throws", "fail", "threw across the C ABI"},
-                                         Planted{"chatters", "crash", "no verdict"},
+                                         Planted{"writes_to_fds", "crash", "no verdict"},
                                          Planted{"late", "timeout", "no verdict within 6 s"},
-                                         Planted{"scribbles", "fail", "wrote outside its buffers: y"},
-                                         Planted{"tramples", "crash", kNoMemoryThere},
-                                         Planted{"flushes_at_load", "fail", "loading the provider"}),
+                                         Planted{"writes_past_end", "fail", "wrote outside its buffers: y"},
+                                         Planted{"writes_far", "crash", kNoMemoryThere},
+                                         Planted{"sets_ftz_at_load", "fail", "loading the provider"}),
                          [](const auto& info) { return std::string(info.param.fault); });
 
 // What a provider's own load_save may do, and what it must not. The golden comes back with its payload, the
@@ -147,39 +147,39 @@ class PlantedLoaderFault : public RunProgram, public testing::WithParamInterface
 
 TEST_P(PlantedLoaderFault, IsSeenInItsFiles) {
   const Loader planted = GetParam();
-  const Result result = run("--jobs 1 --memory-limit 300 --provider " + self(planted.fault) +
+  const Result result = run("--jobs 1 --memory-limit 300 --provider " + faulty(planted.fault) +
                             " --filter round_trip.file/int8_row/torchao_0_18_0_toy_64_32_64"
                             " --filter reject.file/any/z01_truncated_500");
   ASSERT_FALSE(result.report.is_null()) << result.err;
   ASSERT_EQ(result.report["cases"].size(), 2u);
   const Json &golden = *result.find("round_trip"), &malformed = *result.find("reject");
-  EXPECT_EQ(golden["id"], "round_trip.file/int8_row/torchao_0_18_0_toy_64_32_64/self_loadsave");
+  EXPECT_EQ(golden["id"], "round_trip.file/int8_row/torchao_0_18_0_toy_64_32_64/faulty_loadsave");
   EXPECT_EQ(golden["status"], planted.golden_status) << golden.dump();
   EXPECT_EQ(malformed["status"], planted.malformed_status) << malformed.dump();
   EXPECT_THAT(golden["reason"].get<std::string>() + malformed["reason"].get<std::string>(),
               HasSubstr(planted.reason));
 }
 
-INSTANTIATE_TEST_SUITE_P(Run, PlantedLoaderFault,
-                         testing::Values(Loader{"copies", "pass", "fail", "load_save() took it"},
-                                         Loader{"refuses", "fail", "pass", "a planted refusal"},
-                                         Loader{"halves", "fail", "fail", "left a file all the same"},
-                                         Loader{"forgets", "fail", "fail", "left no file"},
-                                         Loader{"rots", "fail", "fail", "what load_save() wrote is refused"},
-                                         Loader{"overwrites", "fail", "fail", "changed the file"},
-                                         Loader{"knows_none", "not_supported", "not_supported",
-                                                "not one of its containers"},
-                                         Loader{"dies_loading", "crash", "crash", "SIGABRT"}),
-                         [](const auto& info) { return std::string(info.param.fault); });
+INSTANTIATE_TEST_SUITE_P(
+    Run, PlantedLoaderFault,
+    testing::Values(Loader{"copies_unread", "pass", "fail", "load_save() took it"},
+                    Loader{"refuses_all", "fail", "pass", "a planted refusal"},
+                    Loader{"keeps_failed_output", "fail", "fail", "left a file all the same"},
+                    Loader{"writes_no_file", "fail", "fail", "left no file"},
+                    Loader{"flips_bit", "fail", "fail", "what load_save() wrote is refused"},
+                    Loader{"changes_input", "fail", "fail", "changed the file"},
+                    Loader{"supports_no_file", "not_supported", "not_supported", "not one of its containers"},
+                    Loader{"aborts_on_file", "crash", "crash", "SIGABRT"}),
+    [](const auto& info) { return std::string(info.param.fault); });
 
 TEST_F(RunProgram, TheLastWordsOfACrashAreKept) {
-  const Result result = run("--provider " + self("aborts") + kThreeCases);
+  const Result result = run("--provider " + faulty("aborts") + kThreeCases);
   ASSERT_NE(result.find("k13"), nullptr) << result.err;
   EXPECT_THAT((*result.find("k13"))["reason"].get<std::string>(), HasSubstr("a planted abort"));
 }
 
 TEST_F(RunProgram, AllNotSupportedProvesNothing) {
-  const Result result = run("--provider " + self("declines") + kThreeCases);
+  const Result result = run("--provider " + faulty("declines") + kThreeCases);
   EXPECT_EQ(result.exit_code, 3) << result.out;
   EXPECT_EQ(result.report["not_supported"][0]["reason"], "only float32");
 }
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
 // scripts/run puts its own --out and --plan before the user's.
 TEST_F(RunProgram, AnOptionGivenTwiceCountsAsGivenLast) {
   const fs::path last = scratch_.path() / "last";
-  const Result result = run("--provider " + self("none") + " --out " + last.string() + kThreeCases);
+  const Result result = run("--provider " + faulty("none") + " --out " + last.string() + kThreeCases);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(fs::exists(last / "report.json"));
   EXPECT_TRUE(result.report.is_null()) << "the first folder got a report";

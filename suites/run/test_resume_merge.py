@@ -267,23 +267,23 @@ def waiving_root(tmp_path):
     return write
 
 
-SELF = Path(QCTS).resolve().parent.parent / "lib/selftest/qcts_self_wrong.so"
+FAULTY = Path(QCTS).resolve().parent.parent / "lib/selftest/qcts_faulty_wrong.so"
 STRUCK, SPARED = "numerics.dequantize/int8_row/noise_n7_k13_f32", "numerics.dequantize/int8_row/noise_n37_k216_f32"
 
 
 @pytest.mark.parametrize(
     ("waivers", "code", "statuses"),
     [
-        ([(STRUCK, "self", "https://example.org/1", "2026-01-01", "9999-12-31")], 0, ["pass", "waived"]),
-        ([(STRUCK, "self", "https://example.org/1", "2020-01-01", "2020-12-31")], 1, ["pass", "fail"]),
+        ([(STRUCK, "faulty", "https://example.org/1", "2026-01-01", "9999-12-31")], 0, ["pass", "waived"]),
+        ([(STRUCK, "faulty", "https://example.org/1", "2020-01-01", "2020-12-31")], 1, ["pass", "fail"]),
         ([(STRUCK, "another", "https://example.org/1", "2026-01-01", "9999-12-31")], 1, ["pass", "fail"]),
-        ([("numerics.*", "self", "https://example.org/1", "2026-01-01", "9999-12-31")], 1, ["xpass", "waived"]),
+        ([("numerics.*", "faulty", "https://example.org/1", "2026-01-01", "9999-12-31")], 1, ["xpass", "waived"]),
     ],
     ids=["waived", "expired", "of_another_provider", "xpass"],
 )
 def test_waivers_decide_a_run_and_a_resumed_one_alike(waiving_root, tmp_path, waivers, code, statuses):
     root = waiving_root(*waivers)
-    words = ["--provider", str(SELF), "--filter", STRUCK, "--filter", SPARED]
+    words = ["--provider", str(FAULTY), "--filter", STRUCK, "--filter", SPARED]
     first = run(tmp_path / "out", *words, QCTS_ROOT=str(root))
     assert first.returncode == code, first.stdout + first.stderr
     report = report_of(tmp_path / "out")

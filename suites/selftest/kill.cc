@@ -59,7 +59,7 @@ class ProviderKill {
  public:
   explicit ProviderKill(const KillRequest& request) : request_(request), plan_(named_plan(request.plan)) {
     const fs::path library =
-        executable_path().parent_path().parent_path() / "lib" / "self" / "qcts_mutants.so";
+        executable_path().parent_path().parent_path() / "lib" / "selftest" / "qcts_mutants.so";
     if (!fs::exists(library)) throw std::runtime_error("no mutants in " + library.string());
     source_.given = library.string();
     source_.logs = scratch_.path();

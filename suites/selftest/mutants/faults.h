@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "kernels/abi/qcts_kernel.h"
+#include "kernels/support.h"
 
 namespace qcts::mutants {
 
@@ -40,6 +41,21 @@ constexpr qcts_kernel exact_kernel(uint32_t op, const char* scheme, decltype(qct
   kernel.supports = supports;
   kernel.run = run;
   return kernel;
+}
+
+// The same of linear, whose roundings are the caller's to say.
+constexpr qcts_kernel linear_kernel(const char* scheme, decltype(qcts_kernel::supports) supports,
+                                    decltype(qcts_kernel::run) run) {
+  qcts_kernel kernel = exact_kernel(QCTS_OP_LINEAR, scheme, supports, run);
+  kernel.claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT;
+  kernel.numerics.struct_size = sizeof kernel.numerics;
+  return kernel;
+}
+
+// supports() of a kernel that takes every problem of its scheme.
+template <const qcts_kernel& kKernel>
+qcts_status supports_problem(const qcts_problem* problem, char* why, size_t why_size) {
+  return check_problem(kKernel, problem, why, why_size);
 }
 
 // A kernel's entry as the host gets it: with fewer claims, or a layout of its own, where a planted fault has

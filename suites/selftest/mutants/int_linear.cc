@@ -204,17 +204,9 @@ qcts_status run(const qcts_problem* problem) {
 
 template <const qcts_kernel& kKernel>
 constexpr qcts_kernel make(const char* scheme) {
-  qcts_kernel kernel = {};
-  kernel.struct_size = sizeof kernel;
-  kernel.op = QCTS_OP_LINEAR;
-  kernel.scheme = scheme;
-  kernel.variant = "scalar";
-  kernel.claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT;
-  kernel.numerics.struct_size = sizeof kernel.numerics;
+  qcts_kernel kernel = linear_kernel(scheme, supports<kKernel>, run<kKernel>);
   kernel.numerics.accumulator = QCTS_I32;
   kernel.numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
-  kernel.supports = supports<kKernel>;
-  kernel.run = run<kKernel>;
   return kernel;
 }
 

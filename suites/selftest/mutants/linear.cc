@@ -310,19 +310,11 @@ uint64_t workspace_bytes(const qcts_problem* problem) {
 
 constexpr qcts_kernel make(const char* family, decltype(qcts_kernel::supports) supports,
                            decltype(qcts_kernel::run) run) {
-  qcts_kernel kernel = {};
-  kernel.struct_size = sizeof kernel;
-  kernel.op = QCTS_OP_LINEAR;
-  kernel.scheme = family;
-  kernel.variant = "scalar";
-  kernel.claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT;
-  kernel.numerics.struct_size = sizeof kernel.numerics;
+  qcts_kernel kernel = linear_kernel(family, supports, run);
   kernel.numerics.weight_cast = QCTS_F32;
   kernel.numerics.product_cast = QCTS_F32;
   kernel.numerics.accumulator = QCTS_F32;
-  kernel.supports = supports;
   kernel.workspace_bytes = workspace_bytes;
-  kernel.run = run;
   return kernel;
 }
 

@@ -192,18 +192,11 @@ qcts_status run(const qcts_problem* problem) {
 
 template <const qcts_kernel& kKernel, Term (*kTerm)(const qcts_problem&, int64_t, int64_t),
           Xs (*kX)(const qcts_problem&)>
-constexpr qcts_kernel make(const char* scheme, uint32_t batch_claim = QCTS_CLAIM_BATCH_INVARIANT) {
-  qcts_kernel kernel = {};
-  kernel.struct_size = sizeof kernel;
-  kernel.op = QCTS_OP_LINEAR;
-  kernel.scheme = scheme;
-  kernel.variant = "scalar";
-  kernel.claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | batch_claim;
-  kernel.numerics.struct_size = sizeof kernel.numerics;
+constexpr qcts_kernel make(const char* scheme, bool batch_invariant = true) {
+  qcts_kernel kernel = linear_kernel(scheme, supports<kKernel>, run<kKernel, kTerm, kX>);
+  if (!batch_invariant) kernel.claims &= ~uint32_t{QCTS_CLAIM_BATCH_INVARIANT};
   kernel.numerics.product_cast = QCTS_F64;
   kernel.numerics.accumulator = QCTS_F64;
-  kernel.supports = supports<kKernel>;
-  kernel.run = run<kKernel, kTerm, kX>;
   return kernel;
 }
 
@@ -218,7 +211,7 @@ const qcts_kernel linear_tinyq = make<linear_tinyq, tinyq_term, plain_x>("tinyq"
 const qcts_kernel linear_fp8_sparse24 = make<linear_fp8_sparse24, fp8_sparse24_term, plain_x>("fp8_sparse24");
 const qcts_kernel linear_mx_dyn = make<linear_mx_dyn, mx_term, mx_x>("mx:dyn_block32");
 const qcts_kernel linear_nvfp4_dyn = make<linear_nvfp4_dyn, nvfp4_term, nvfp4_x>(
-    "nvfp4:dyn_block16,dyn_tensor_block16,static_tensor_block16", 0);
+    "nvfp4:dyn_block16,dyn_tensor_block16,static_tensor_block16", false);
 const qcts_kernel linear_fp8_row_dyn = make<linear_fp8_row_dyn, fp8_row_term, fp8_x>("fp8_row:dyn_row");
 
 }  // namespace qcts::mutants

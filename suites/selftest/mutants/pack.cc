@@ -121,16 +121,11 @@ qcts_status run_unpack(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel>
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return check_problem(kKernel, problem, why, why_size);
-}
-
 }  // namespace
 
 const qcts_kernel pack_int4_tinygemm =
-    exact_kernel(QCTS_OP_PACK, "int4_tinygemm", supports<pack_int4_tinygemm>, run_pack);
+    exact_kernel(QCTS_OP_PACK, "int4_tinygemm", supports_problem<pack_int4_tinygemm>, run_pack);
 const qcts_kernel unpack_int4_tinygemm =
-    exact_kernel(QCTS_OP_UNPACK, "int4_tinygemm", supports<unpack_int4_tinygemm>, run_unpack);
+    exact_kernel(QCTS_OP_UNPACK, "int4_tinygemm", supports_problem<unpack_int4_tinygemm>, run_unpack);
 
 }  // namespace qcts::mutants

@@ -168,18 +168,13 @@ qcts_status run_fp8(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel>
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return check_problem(kKernel, problem, why, why_size);
-}
-
 }  // namespace
 
 const qcts_kernel quantize_int8_row =
-    exact_kernel(QCTS_OP_QUANTIZE, "int8_row", supports<quantize_int8_row>, run_int8);
+    exact_kernel(QCTS_OP_QUANTIZE, "int8_row", supports_problem<quantize_int8_row>, run_int8);
 const qcts_kernel quantize_int4_tinygemm =
-    exact_kernel(QCTS_OP_QUANTIZE, "int4_tinygemm", supports<quantize_int4_tinygemm>, run_int4);
+    exact_kernel(QCTS_OP_QUANTIZE, "int4_tinygemm", supports_problem<quantize_int4_tinygemm>, run_int4);
 const qcts_kernel quantize_fp8_row =
-    exact_kernel(QCTS_OP_QUANTIZE, "fp8_row", supports<quantize_fp8_row>, run_fp8);
+    exact_kernel(QCTS_OP_QUANTIZE, "fp8_row", supports_problem<quantize_fp8_row>, run_fp8);
 
 }  // namespace qcts::mutants

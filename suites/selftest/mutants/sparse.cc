@@ -63,11 +63,6 @@ qcts_status quantize_rows(const qcts_problem& p) {
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel>
-qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
-  return check_problem(kKernel, problem, why, why_size);
-}
-
 qcts_status run(const qcts_problem* problem) {
   if (check_run(quantize_fp8_sparse24, problem) != QCTS_OK) return QCTS_INVALID;
   return quantize_rows(*problem);
@@ -99,6 +94,6 @@ Term fp8_sparse24_term(const qcts_problem& p, int64_t n, int64_t k) {
 }
 
 const qcts_kernel quantize_fp8_sparse24 =
-    exact_kernel(QCTS_OP_QUANTIZE, "fp8_sparse24", supports<quantize_fp8_sparse24>, run);
+    exact_kernel(QCTS_OP_QUANTIZE, "fp8_sparse24", supports_problem<quantize_fp8_sparse24>, run);
 
 }  // namespace qcts::mutants

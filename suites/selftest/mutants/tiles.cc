@@ -103,15 +103,7 @@ qcts_status run(const qcts_problem* problem) {
 
 template <const qcts_kernel& kKernel>
 constexpr qcts_kernel make(qcts_op op, const char* family) {
-  qcts_kernel kernel = {};
-  kernel.struct_size = sizeof kernel;
-  kernel.op = op;
-  kernel.scheme = family;
-  kernel.variant = "scalar";
-  kernel.claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT;
-  kernel.supports = supports<kKernel>;
-  kernel.run = run<kKernel>;
-  return kernel;
+  return exact_kernel(op, family, supports<kKernel>, run<kKernel>);
 }
 
 }  // namespace

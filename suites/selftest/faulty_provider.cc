@@ -1,14 +1,18 @@
-// A provider with one planted fault, for the tests of the judge itself: built once for each value of
-// QCTS_SELF_FAULT. It dequantizes int8_row to float32 and is right but for weights with k = 13, where the
-// fault strikes.
+// A provider with one planted fault, for the tests of the judge itself. The file name of the library says
+// which: qcts_faulty_<fault>.so. It dequantizes int8_row to float32 and is right except where k = 13: there
+// the fault acts.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 
+#include <dlfcn.h>
 #include <unistd.h>
 #include <xmmintrin.h>
 
@@ -16,39 +20,39 @@
 
 namespace {
 
-enum Fault {
-  none,
-  wrong,
-  aborts,
-  hangs,
-  late,
-  leaves,
-  flushes,
-  throws,
-  chatters,
-  declines,
-  flushes_at_load,
-  scribbles,
-  tramples,
-  leaks,
-  // Of load_save.
-  copies,
-  refuses,
-  halves,
-  forgets,
-  rots,
-  overwrites,
-  knows_none,
-  dies_loading
-};
-constexpr Fault kFault = QCTS_SELF_FAULT;
+// clang-format off
+#define QCTS_FAULTS(FAULT) \
+  FAULT(none) FAULT(wrong) FAULT(aborts) FAULT(hangs) FAULT(late) FAULT(exits) FAULT(throws) FAULT(leaks) FAULT(declines) \
+  FAULT(sets_ftz) FAULT(sets_ftz_at_load) FAULT(writes_to_fds) FAULT(writes_past_end) FAULT(writes_far) \
+  /* of load_save */ \
+  FAULT(copies_unread) FAULT(refuses_all) FAULT(supports_no_file) FAULT(writes_no_file) FAULT(keeps_failed_output) \
+  FAULT(flips_bit) FAULT(changes_input) FAULT(aborts_on_file)
+// clang-format on
+#define QCTS_ENUMERATOR(name) name,
+#define QCTS_NAME(name) #name,
+enum Fault { QCTS_FAULTS(QCTS_ENUMERATOR) unknown };
+constexpr std::string_view kNames[] = {QCTS_FAULTS(QCTS_NAME)};
+
 constexpr int64_t kStruckK = 13;
 constexpr size_t kLeakBytes = 16u << 20;
 constexpr unsigned kFlushToZero = 1u << 15;
 
-[[maybe_unused]] const bool loaded = [] {
-  if (kFault == flushes_at_load) _mm_setcsr(_mm_getcsr() | kFlushToZero);
-  return true;
+// `unknown` where the file name is not that of a fault.
+Fault fault_of_file() {
+  static constexpr std::string_view kPrefix = "qcts_faulty_";
+  static const char here = 0;
+  Dl_info info;
+  if (::dladdr(&here, &info) == 0) return unknown;
+  const std::string name = std::filesystem::path(info.dli_fname).stem().string();
+  if (!name.starts_with(kPrefix)) return unknown;
+  const auto found = std::ranges::find(kNames, std::string_view(name).substr(kPrefix.size()));
+  return static_cast<Fault>(found - std::begin(kNames));
+}
+
+const Fault kFault = [] {
+  const Fault fault = fault_of_file();
+  if (fault == sets_ftz_at_load) _mm_setcsr(_mm_getcsr() | kFlushToZero);
+  return fault;
 }();
 
 const void* plane(const qcts_problem* problem, const char* name) {
@@ -79,9 +83,9 @@ void strike(const qcts_problem* problem) {
     case late:
       ::sleep(8);
       return;
-    case scribbles:  // one element too many
+    case writes_past_end:  // one element too many
       return put(problem, problem->n - 1, problem->k, 1.0f);
-    case tramples:  // far beyond, where a heap would keep other things
+    case writes_far:  // far beyond, where a heap would keep other things
       return put(problem, problem->n - 1, problem->k + 10'000, 1.0f);
     case leaks:
       for (;;) {
@@ -89,13 +93,13 @@ void strike(const qcts_problem* problem) {
         if (block == nullptr) std::abort();
         std::memset(block, 1, kLeakBytes);
       }
-    case leaves:
+    case exits:
       ::_exit(0);
-    case flushes:
+    case sets_ftz:
       return _mm_setcsr(_mm_getcsr() | kFlushToZero);
     case throws:
       throw 1;
-    case chatters: {
+    case writes_to_fds: {
       // On every descriptor that might be the judge's own.
       for (int fd = 3; fd < 8; ++fd)
         if (::write(fd, "no verdict\n", 11) < 0) continue;
@@ -129,23 +133,23 @@ qcts_status refuse(char* why, size_t why_size, qcts_status status, const char* r
 
 qcts_status load_save(const char* input, const char* output, char* why, size_t why_size) {
   switch (kFault) {
-    case refuses:
+    case refuses_all:
       return refuse(why, why_size, QCTS_INVALID, "a planted refusal");
-    case knows_none:
+    case supports_no_file:
       return refuse(why, why_size, QCTS_UNSUPPORTED, "not one of its containers");
-    case dies_loading:
+    case aborts_on_file:
       std::abort();
-    case forgets:
+    case writes_no_file:
       return QCTS_OK;
     default:
       break;
   }
   std::ifstream in(input, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (kFault == rots) bytes[bytes.size() / 2] ^= 1;
+  if (kFault == flips_bit) bytes[bytes.size() / 2] ^= 1;
   std::ofstream(output, std::ios::binary) << bytes;
-  if (kFault == overwrites) std::ofstream(input, std::ios::app) << "more";
-  return kFault == halves ? refuse(why, why_size, QCTS_FAILED, "half way") : QCTS_OK;
+  if (kFault == changes_input) std::ofstream(input, std::ios::app) << "more";
+  return kFault == keeps_failed_output ? refuse(why, why_size, QCTS_FAILED, "a planted failure") : QCTS_OK;
 }
 
 const qcts_kernel kDequantize = {
@@ -167,17 +171,21 @@ const qcts_kernel* const kKernels[] = {&kDequantize};
 const qcts_provider kProvider = {
     .struct_size = sizeof(qcts_provider),
     .abi_version = QCTS_ABI_VERSION,
-    .name = "self",
+    .name = "faulty",
     .version = "1",
     .url = nullptr,
     .choices = nullptr,
     .n_kernels = 1,
     .claims = 0,
     .kernels = kKernels,
-    .load_save = kFault >= copies ? load_save : nullptr,
+    .load_save = kFault >= copies_unread ? load_save : nullptr,
     .run_program = nullptr,
 };
 
 }  // namespace
 
-extern "C" QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t) { return &kProvider; }
+extern "C" QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t) {
+  if (kFault != unknown) return &kProvider;
+  std::fputs("qcts_faulty: the file name is not that of a fault\n", stderr);
+  return nullptr;
+}
