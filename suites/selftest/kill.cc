@@ -141,7 +141,9 @@ class ProviderKill {
       OfferTable offers;
       offers.add(offers_of(registry, "builtin"));
       const ExpandInputs inputs = with_goldens ? ExpandInputs{fixtures_.goldens, fixtures_.malformed} : ExpandInputs{};
-      known = expand(plan_, inputs, offers);
+      Selection selection;
+      selection.filters = request_.cases;
+      known = expand(plan_, inputs, offers, IdFilter(selection, offers.suffixes()));
     }
     return *known;
   }

@@ -68,7 +68,7 @@ class WrappedKernel : public testing::Test {
   // The verdict of the case on the kernel that serves it, with another run().
   static Verdict judged(std::string_view case_id, qcts_status (*run)(const qcts_problem*),
                         bool claims = true) {
-    Case c = *std::ranges::find(*cases, case_id, &Case::id);
+    Case c = *std::ranges::find(*cases, parse_case_id(case_id).value(), &Case::id);
     right = c.implementation->kernel;
     qcts_kernel kernel = *right;
     kernel.run = run;
