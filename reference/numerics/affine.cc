@@ -81,9 +81,4 @@ int AffineQuantizer::operator()(float w) const {
   return std::isnan(code) ? 0 : static_cast<int>(std::clamp(code, least_, greatest_));
 }
 
-float dequantize_affine(DType output, DType scale_dtype, AffineParameters parameters, int code) {
-  const float steps = sub_in(output, static_cast<float>(code), static_cast<float>(parameters.zero_point));
-  return round_to(output, mul_in(promoted(output, scale_dtype), steps, parameters.scale));
-}
-
 }  // namespace qcts

@@ -49,7 +49,5 @@ class AffineQuantizer {
   float least_, greatest_, zero_point_, reciprocal_;
   DType common_;
 };
-// (code - zero_point) * scale, in the common type of `output` and the scale's, then in `output`.
-float dequantize_affine(DType output, DType scale_dtype, AffineParameters parameters, int code);
 
 }  // namespace qcts

@@ -54,6 +54,10 @@ uint8_t load_nibble(std::span<const std::byte> bytes, int64_t index) {
   return index % 2 ? byte >> 4 : byte & 0xF;
 }
 
+void put_nibble(std::span<std::byte> bytes, int64_t index, int code) {
+  bytes[index / 2] |= static_cast<std::byte>((code & 0xF) << (index % 2 ? 4 : 0));
+}
+
 std::vector<int64_t> swizzled_shape(int64_t rows, int64_t cols) {
   return {32 * tiles_down(rows), 16 * tiles_across(cols)};
 }

@@ -17,8 +17,8 @@ namespace qcts {
 uint8_t floatx_code(DType element, float x);
 
 // The x86 default NaN (Intel SDM volume 1, 4.8.3.7), which 0/0, Inf/Inf and 0*Inf give, has its sign bit set.
-// These multiply and divide in float32 and keep an operand's NaN otherwise, of two the right one's in a product
-// and the left one's in a quotient, as torch 2.13's kernels are compiled.
+// These multiply and divide in float32 and keep an operand's NaN otherwise, of two the right one's in a
+// product and the left one's in a quotient, as torch 2.13's kernels are compiled.
 float mul_x86(float a, float b);
 float div_x86(float a, float b);
 
@@ -26,6 +26,8 @@ float div_x86(float a, float b);
 // pack_uint4: low | high << 4 in eight bits).
 void store_pair(std::span<std::byte> bytes, int64_t pair, uint8_t even, uint8_t odd);
 uint8_t load_nibble(std::span<const std::byte> bytes, int64_t index);
+// The low four bits of `code` into a nibble that is 0.
+void put_nibble(std::span<std::byte> bytes, int64_t index, int code);
 
 // Scales [rows, cols] of one byte each in tiles of 128 x 4, padded with zeros, a tile's 512 bytes as 32 x 16:
 // torchao 0.18.0 prototype/mx_formats/utils.py, to_blocked; cuBLAS documentation, "1D block scaling factors

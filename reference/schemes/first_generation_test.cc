@@ -1,6 +1,5 @@
-// Recorded from quant_api.py of torchao 0.5.0 (dyn_token_asym_eps), 0.9.0 (dyn_token_sym_127,
-// dyn_token_sym_b4), 0.11.0 (float8) and 0.13.0 (the rest) on torch 2.13.0, x86: six rows of x with a largest
-// that makes ties, infinities, a NaN, zeros, values below every least scale, and positive ones alone.
+// recorded_activations.inc, of six rows of x with a largest that makes ties, infinities, a NaN, zeros, values
+// below every least scale, and positive ones alone.
 #include <limits>
 
 #include "reference/numerics/float8.h"
@@ -59,120 +58,15 @@ TEST_P(FirstGeneration, QuantizesActivationsAsTheOldWheels) {
   expect_same_planes(want, scheme.quantize_activation(x, recorded.policy, {}));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Torchao, FirstGeneration,
-    testing::Values(RecordedX{"intx_b4_g32_sym", "dyn_token_asym_eps", DType::float32,
-                              "7f06f72d80fffefe00000000000000000000000000000000808080808080808086828583848085"
-                              "837f7eb39a8d19e6cc",
-                              "c2c1c13c0000807f0000c07f0000003400000034a1a0a03c", "fe0000808380"},
-                    RecordedX{"intx_b4_g32_sym", "dyn_token_asym_eps", DType::bfloat16,
-                              "7f06f72c80fffefe00000000000000000000000000000000808080808080808080808080808080"
-                              "807f7fb39a8d19e6cc",
-                              "c23c807fc07f003c003ca13c", "fe0000808080"},
-                    RecordedX{"intx_b4_g32_sym", "dyn_token_asym_eps", DType::float16,
-                              "7f06f72d80fffefe00000000000000000000000000000000808080808080808080808080808080"
-                              "807f7eb39a8d19e6cc",
-                              "0e26007c007e001400140525", "fe0000808080"},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_127", DType::float32,
-                              "7f07f92e8501000000000000000000000000000000000000000000000000000000000000000000"
-                              "007f7f190d064c3326",
-                              "168bc53c0000807f0000c07facc52737acc527378542213d", ""},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_127", DType::bfloat16,
-                              "7e07f92e8601000000000000000000000000000000000000000000000000000000000000000000"
-                              "007f7f1a0d064c3326",
-                              "c63c807fc07f28372837213d", ""},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_127", DType::float16,
-                              "7f07f92e850100000000000000000000000000000000000000000000000000007f817f007f817f"
-                              "007f7f190d064c3326",
-                              "2c26007c007ea800a8000a29", ""},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_b4", DType::float32,
-                              "07000003f900000000000000000000000000000000000000000000000000000000000000000000"
-                              "000707020100040302",
-                              "1111d13e0000807f0000c07facc52737acc52737abaa2a3f", ""},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_b4", DType::bfloat16,
-                              "07000003f900000000000000000000000000000000000000000000000000000000000000000000"
-                              "000707020100040302",
-                              "d13e807fc07f283728372b3f", ""},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_b4", DType::float16,
-                              "07000003f900000000000000000000000000000000000000000000000000000007f8070007f807"
-                              "000707020100040302",
-                              "8936007c007ea800a8005539", ""},
-                    RecordedX{"fp8_row", "dyn_row_recip", DType::float32,
-                              "7e5ddc72fe438021ff00800080ff00007f7f7f7f7f7f7f7f000080000000000042b53d0035c240"
-                              "1b7e7e6b635b787370",
-                              "0000e03b0000807f0000c07f00000034000000346edb363c", ""},
-                    RecordedX{"fp8_row", "dyn_row_recip", DType::bfloat16,
-                              "7e5ddc72fe438021ff00800080ff00007f7f7f7f7f7f7f7f000080000000000042b53d0035c240"
-                              "1b7e7e6b635b787370",
-                              "0000e03b0000807f0000c07f00000034000000340000373c", ""},
-                    RecordedX{"fp8_row", "dyn_row_recip", DType::float16,
-                              "7e5ddc72fe438021ff00800080ff00007f7f7f7f7f7f7f7f000080000000000042b83c0038c240"
-                              "007e7e6b635b787370",
-                              "0000e03b0000807fffffff7f000000340000003400e0363c", ""},
-                    RecordedX{"fp8_e5m2_row", "dyn_row_recip", DType::float32,
-                              "7b6bea75fb5e804dff00800080ff00007f7f7f7f7f7f7f7f000080000000000041bb3f003bc140"
-                              "2d7b7b726e6a787674",
-                              "000060380000807f0000c07f00000034000000346edbb638", ""},
-                    RecordedX{"fp8_e5m2_row", "dyn_row_recip", DType::bfloat16,
-                              "7b6bea75fb5e804dff00800080ff00007f7f7f7f7f7f7f7f000080000000000041bb3f003bc140"
-                              "2d7b7b726e6a787674",
-                              "000060380000807f0000c07f00000034000000340000b738", ""},
-                    RecordedX{"fp8_e5m2_row", "dyn_row_recip", DType::float16,
-                              "7b6bea75fb5e804dff00800080ff00007f7f7f7f7f7f7f7f000080000000000041bc3e003cc140"
-                              "007b7b726e6a787674",
-                              "000060380000807fffffff7f000000340000003400e0b638", ""},
-                    RecordedX{"intx_b4_g32_sym", "dyn_token_sym_127_s32", DType::float32,
-                              "7f07f92e8501000000000000000000000000000000000000000000000000000000000000000000"
-                              "007f7f190d064c3326",
-                              "168bc53c0000807f0000c07facc52737acc527378542213d", "000000000000"},
-                    RecordedX{"intx_b4_g32_sym", "dyn_token_sym_127_s32", DType::bfloat16,
-                              "7f07f92e8501000000000000000000000000000000000000000000000000000000000000000000"
-                              "007f7f190d064c3326",
-                              "0000c63c0000807f0000c07f00002837000028370000213d", "000000000000"},
-                    RecordedX{"intx_b4_g32_sym", "dyn_token_sym_127_s32", DType::float16,
-                              "7f07f92e8501000000000000000000000000000000000000000000000000000000000000000000"
-                              "007f7f190d064c3326",
-                              "0080c53c0000807fffffff7f00002837000028370040213d", "000000000000"},
-                    RecordedX{"intx_b4_g32_sym", "dyn_token_asym_u8_s32", DType::float32,
-                              "ff8677ad007f7e7e00000000000000000000000000000000000000000000000006020503040005"
-                              "03fffe331a0d99664c",
-                              "c2c1c13c0000807f0000c07f0000003400000034a1a0a03c", "7e0000000300"},
-                    RecordedX{"intx_b4_g32_sym", "dyn_token_asym_u8_s32", DType::bfloat16,
-                              "ff8677ad017f7e7e00000000000000000000000000000000000000000000000006020503040005"
-                              "03fefe33190d99664c",
-                              "0000c23c0000807f0000c07f00000034000000340000a13c", "7e0000000300"},
-                    RecordedX{"intx_b4_g32_sym", "dyn_token_asym_u8_s32", DType::float16,
-                              "ff8677ad007f7e7e00000000000000000000000000000000000000000000000004010402030004"
-                              "02fffe331a0d99664d",
-                              "00c0c13c0000807fffffff7f000000340000003400a0a03c", "7e0000000200"},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_s32", DType::float32,
-                              "7f07f92e8401000000000000000000000000000000000000000000000000000003ff020001fd02"
-                              "007f7f1a0d064c3326",
-                              "c5c4c43c0000807f0000c07f0000003400000034a1a0203d", ""},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_s32", DType::bfloat16,
-                              "7f07f92e8501000000000000000000000000000000000000000000000000000003ff020001fd02"
-                              "007f7f190d064c3326",
-                              "0000c53c0000807f0000c07f00000034000000340000213d", ""},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_s32", DType::float16,
-                              "7f07f92e8401000000000000000000000000000000000000000000000000000002ff020001fe02"
-                              "007f7f1a0d064d3326",
-                              "00c0c43c0000807fffffff7f000000340000003400a0203d", ""},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_b4_s32", DType::float32,
-                              "07000003f900000000000000000000000000000000000000000000000000000003ff020001fd02"
-                              "000707020100040302",
-                              "1111d13e0000807f0000c07f0000003400000034abaa2a3f", ""},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_b4_s32", DType::bfloat16,
-                              "07000003f900000000000000000000000000000000000000000000000000000003ff020001fd02"
-                              "000707010100040302",
-                              "0000d13e0000807f0000c07f000000340000003400002b3f", ""},
-                    RecordedX{"intx_b4_axis_sym", "dyn_token_sym_b4_s32", DType::float16,
-                              "07000003f900000000000000000000000000000000000000000000000000000002ff020001fe02"
-                              "000707020100050302",
-                              "0020d13e0000807fffffff7f000000340000003400a02a3f", ""}),
-    [](const auto& info) {
-      return std::string(info.param.scheme) + "_" + info.param.policy + "_" +
-             std::string(dtype_name(info.param.dtype));
-    });
+constexpr RecordedX kRecorded[] = {
+#define QCTS_X(scheme, policy, dtype, ...) {#scheme, #policy, DType::dtype, __VA_ARGS__},
+#include "reference/schemes/recorded_activations.inc"
+#undef QCTS_X
+};
+INSTANTIATE_TEST_SUITE_P(Torchao, FirstGeneration, testing::ValuesIn(kRecorded), [](const auto& info) {
+  return std::string(info.param.scheme) + "_" + info.param.policy + "_" +
+         std::string(dtype_name(info.param.dtype));
+});
 
 // fbgemm's bound comes first and its floor last: with upper < 1/512 they are not MSLK's.
 TEST(Float8Bounded, FloorsAfterTheBound) {

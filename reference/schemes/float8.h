@@ -36,20 +36,11 @@ struct Float8Parameters {
 //   static_tensor_recip                 "act_quant_scale", and codes by float8_code_by_reciprocal
 class Float8Scheme final : public Scheme {
  public:
-  explicit Float8Scheme(Float8Parameters parameters) : p_(std::move(parameters)) {}
+  explicit Float8Scheme(Float8Parameters p);
 
-  std::string_view name() const override { return p_.name; }
-  std::string_view family() const override { return p_.family; }
-  std::string_view summary() const override { return p_.summary; }
-  std::string_view source() const override;
-  int64_t group() const override { return p_.block_cols; }
-  std::span<const LayoutInfo> layouts() const override;
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override;
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override;
   Planes quantize(const Matrix& weight, std::string_view layout) const override;
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override;
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override;
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override;
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override;
   std::span<const ActivationInfo> activations() const override;
@@ -67,6 +58,22 @@ class Float8Scheme final : public Scheme {
   float activation_scale(DType x, std::string_view activation, const Planes& weight, float largest) const;
 
   Float8Parameters p_;
+};
+
+// A scheme of other weights, whose x becomes what it is for fp8_row.
+class Float8RowsOfX : public Scheme {
+ public:
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const final;
+  Planes quantize_activation(const Matrix& x, std::string_view activation, const Planes& weight) const final;
+  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+                        std::span<double> out) const final;
+
+ protected:
+  explicit Float8RowsOfX(SchemeInfo info);
+  const Float8Scheme& x_rows() const { return x_; }
+
+ private:
+  Float8Scheme x_;
 };
 
 }  // namespace qcts

@@ -108,14 +108,15 @@ Blocks activation_blocks(const Matrix& x, std::string_view activation) {
 
 }  // namespace
 
-std::string_view Float8Scheme::source() const {
-  return "torchao 0.18.0 Float8WeightOnlyConfig: Float8Tensor.from_hp, _choose_scale_float8, "
-         "_quantize_affine_float8";
-}
-
-std::span<const LayoutInfo> Float8Scheme::layouts() const {
-  return std::span<const LayoutInfo>(kFp8Layouts).first(p_.has_floored_recipe ? 2 : 1);
-}
+Float8Scheme::Float8Scheme(Float8Parameters p)
+    : Scheme({.name = p.name,
+              .family = p.family,
+              .summary = p.summary,
+              .source = "torchao 0.18.0 Float8WeightOnlyConfig: Float8Tensor.from_hp, _choose_scale_float8, "
+                        "_quantize_affine_float8",
+              .group = p.block_cols,
+              .layouts = {kFp8Layouts.begin(), kFp8Layouts.end() - (p.has_floored_recipe ? 0 : 1)}}),
+      p_(std::move(p)) {}
 
 std::optional<std::string> Float8Scheme::refusal(const WeightShape& shape, std::string_view layout) const {
   if (auto why_not = refused_type(shape, layout)) return why_not;
@@ -152,20 +153,6 @@ Planes Float8Scheme::quantize(const Matrix& weight, std::string_view layout) con
   return planes;
 }
 
-Planes Float8Scheme::pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const {
-  require_planes(plain, plane_specs(shape, layout));
-  return plain;
-}
-
-Planes Float8Scheme::unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const {
-  require_planes(packed, plane_specs(shape, layout));
-  return packed;
-}
-
-std::vector<std::byte> Float8Scheme::dequantize(const Planes& plain, const WeightShape& shape) const {
-  return rounded_products(plain, shape);
-}
-
 void Float8Scheme::exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                              std::span<ExactWeight> out) const {
   require_planes(plain, plane_specs(shape, "plain"));
@@ -188,8 +175,7 @@ std::span<const ActivationInfo> Float8Scheme::activations() const {
 }
 
 std::vector<PlaneSpec> Float8Scheme::activation_specs(const Matrix& x, std::string_view activation) const {
-  if (activation == kWeightOnly || !find_activation(activation))
-    throw std::invalid_argument(p_.name + " has no activation policy " + std::string(activation));
+  require_policy(activation);
   if (x.cols % activation_cols(activation, x))
     throw std::invalid_argument("K = " + std::to_string(x.cols) + " is not a multiple of 128");
   const Blocks blocks = activation_blocks(x, activation);
@@ -241,12 +227,31 @@ std::string Float8Scheme::place(const WeightShape& shape, std::string_view, std:
   if (plane_name == "act_quant_scale") return "the activation's scale";
   if (plane_name == "output_act_quant_scale") return "the output's scale";
   if (plane_name == "activation_scale_ub") return "the activation's upper bound";
-  if (plane_name != "scale")
-    return "row " + std::to_string(offset / shape.k) + ", k " + std::to_string(offset % shape.k);
+  if (plane_name != "scale") return named_indices("row", "k", offset, shape.k);
   const int64_t row = offset / 4 / blocks.across() * blocks.block_rows;
   if (blocks.across() == 1) return "row " + std::to_string(row);
   return "row " + std::to_string(row) + ", k " +
          std::to_string(offset / 4 % blocks.across() * blocks.block_cols);
+}
+
+Float8RowsOfX::Float8RowsOfX(SchemeInfo info)
+    : Scheme(info), x_({.name = info.name, .family = info.family, .summary = info.summary}) {}
+
+std::vector<PlaneSpec> Float8RowsOfX::activation_specs(const Matrix& x, std::string_view activation) const {
+  require_policy(activation);
+  return x_.activation_specs(x, activation);
+}
+
+Planes Float8RowsOfX::quantize_activation(const Matrix& x, std::string_view activation,
+                                          const Planes& weight) const {
+  require_policy(activation);
+  return x_.quantize_activation(x, activation, weight);
+}
+
+void Float8RowsOfX::exact_activation(const Planes& planes, const Matrix& x, std::string_view activation,
+                                     int64_t row, std::span<double> out) const {
+  require_policy(activation);
+  x_.exact_activation(planes, x, activation, row, out);
 }
 
 std::vector<std::unique_ptr<Scheme>> make_fp8() {

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "reference/numerics/block_scales.h"
 #include "reference/numerics/float8.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/float8.h"
@@ -23,12 +24,6 @@ namespace qcts {
 namespace {
 
 constexpr DType kCode = DType::float8_e4m3fn;
-
-// The same x as fp8_row's; fbgemm's class has no sparse weights.
-const Float8Scheme& dense() {
-  static const Float8Scheme scheme({.name = "fp8_sparse24_row", .family = "fp8_sparse24", .summary = ""});
-  return scheme;
-}
 
 constexpr std::array<LayoutInfo, 2> kFp8Sparse24Layouts = {
     {{"plain", "nibbles by rows; no producer's", true},
@@ -64,53 +59,24 @@ bool is_valid(int nibble, std::byte first, std::byte second) {
   return (nibble & 3) < nibble >> 2;
 }
 
-// Half a byte of the metadata.
-struct Half {
-  int64_t byte;
-  bool high;
-};
-
-Half half_of(std::string_view layout, const WeightShape& shape, int64_t n, int64_t chunk) {
-  const int64_t pair = chunk / 2;
-  if (layout == "plain") return {n * ((shape.k + 7) / 8) + pair, chunk % 2 == 1};
-  const int64_t k = chunk * 4;
-  return {k / 128 * round_up(shape.n, 64) * 16 + n * 16 + k % 128 / 8, chunk % 2 == 1};
+// The nibble of a chunk among the metadata; two a byte, the low one first.
+int64_t metadata_nibble(std::string_view layout, const WeightShape& shape, int64_t n, int64_t chunk) {
+  if (layout == "plain") return n * ((shape.k + 7) / 8) * 2 + chunk;
+  return (chunk / 32 * round_up(shape.n, 64) + n) * 32 + chunk % 32;
 }
 
-int get_half(std::span<const std::byte> bytes, Half at) {
-  const int byte = static_cast<int>(bytes[at.byte]);
-  return at.high ? byte >> 4 : byte & 0xF;
-}
-
-void put_half(std::span<std::byte> bytes, Half at, int nibble) {
-  bytes[at.byte] |= static_cast<std::byte>(at.high ? nibble << 4 : nibble);
-}
-
-class Fp8Sparse24 final : public Scheme {
+class Fp8Sparse24 final : public Float8RowsOfX {
  public:
-  std::string_view name() const override { return "fp8_sparse24_row"; }
-  std::string_view family() const override { return "fp8_sparse24"; }
-  std::string_view summary() const override {
-    return "float8_e4m3fn weights, two of four along k, one float32 scale a row";
-  }
-  std::string_view source() const override {
-    return "torchao 0.18.0 Float8DynamicActivationFloat8WeightConfig: "
-           "Float8Sparse2x4_2DData2DMetadataTensor.from_hp";
-  }
-  int64_t group() const override { return 0; }
-  std::span<const ActivationInfo> activations() const override { return dense().activations().first(4); }
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
-    return dense().activation_specs(x, activation);
-  }
-  Planes quantize_activation(const Matrix& x, std::string_view activation,
-                             const Planes& weight) const override {
-    return dense().quantize_activation(x, activation, weight);
-  }
-  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
-                        std::span<double> out) const override {
-    dense().exact_activation(planes, x, activation, row, out);
-  }
-  std::span<const LayoutInfo> layouts() const override { return kFp8Sparse24Layouts; }
+  Fp8Sparse24()
+      : Float8RowsOfX({.name = "fp8_sparse24_row",
+                       .family = "fp8_sparse24",
+                       .summary = "float8_e4m3fn weights, two of four along k, one float32 scale a row",
+                       .source = "torchao 0.18.0 Float8DynamicActivationFloat8WeightConfig: "
+                                 "Float8Sparse2x4_2DData2DMetadataTensor.from_hp",
+                       .layouts = {kFp8Sparse24Layouts.begin(), kFp8Sparse24Layouts.end()}}) {}
+
+  // fp8_row's, but for fbgemm's, whose class has no sparse weights.
+  std::span<const ActivationInfo> activations() const override { return x_rows().activations().first(4); }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
@@ -141,7 +107,7 @@ class Fp8Sparse24 final : public Scheme {
       for (int64_t chunk = 0; chunk < shape.k / 4; ++chunk) {
         const Chunk packed = compress(std::span(codes).subspan(chunk * 4, 4));
         for (int i = 0; i < 2; ++i) planes[0].bytes[n * shape.k / 2 + chunk * 2 + i] = packed.values[i];
-        put_half(planes[1].bytes, half_of("plain", shape, n, chunk), packed.nibble);
+        put_nibble(planes[1].bytes, metadata_nibble("plain", shape, n, chunk), packed.nibble);
       }
       store_float(DType::float32, planes[2].bytes, n, scale);
     }
@@ -157,10 +123,6 @@ class Fp8Sparse24 final : public Scheme {
     if (moved(plain, shape, "plain", layout)[1].bytes != plane(packed, "sparse_metadata").bytes)
       throw std::invalid_argument("sparse_metadata: padding that is not zero");
     return plain;
-  }
-
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    return rounded_products(plain, shape);
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
@@ -202,7 +164,7 @@ class Fp8Sparse24 final : public Scheme {
              std::to_string(offset % (shape.k / 2));
     for (int64_t n = 0; n < shape.n; ++n)
       for (int64_t chunk = 0; chunk < shape.k / 4; chunk += 2)
-        if (half_of(layout, shape, n, chunk).byte == offset)
+        if (metadata_nibble(layout, shape, n, chunk) == offset * 2)
           return "row " + std::to_string(n) + ", places of k " + std::to_string(chunk * 4) + " to " +
                  std::to_string(chunk * 4 + 7);
     return "padding";
@@ -213,7 +175,8 @@ class Fp8Sparse24 final : public Scheme {
                           std::string_view layout) {
     const std::vector<std::byte>& qdata = plane(planes, "qdata").bytes;
     const int64_t first = n * shape.k / 2 + chunk * 2;
-    const int nibble = get_half(plane(planes, "sparse_metadata").bytes, half_of(layout, shape, n, chunk));
+    const int nibble =
+        load_nibble(plane(planes, "sparse_metadata").bytes, metadata_nibble(layout, shape, n, chunk));
     if (!is_valid(nibble, qdata[first], qdata[first + 1]))
       throw std::invalid_argument("sparse_metadata: row " + std::to_string(n) + ", k " +
                                   std::to_string(chunk * 4) + ": places " + std::to_string(nibble & 3) +
@@ -229,7 +192,8 @@ class Fp8Sparse24 final : public Scheme {
     to[2].bytes = plane(from, "scale").bytes;
     for (int64_t n = 0; n < shape.n; ++n)
       for (int64_t chunk = 0; chunk < shape.k / 4; ++chunk)
-        put_half(to[1].bytes, half_of(after, shape, n, chunk), valid_nibble(from, shape, n, chunk, before));
+        put_nibble(to[1].bytes, metadata_nibble(after, shape, n, chunk),
+                   valid_nibble(from, shape, n, chunk, before));
     return to;
   }
 };

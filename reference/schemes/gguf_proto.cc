@@ -18,9 +18,6 @@ constexpr int64_t kSuperBlock = 256, kBlock = 32, kBlocks = kSuperBlock / kBlock
 constexpr float kSteps = 15;        // of a 4-bit code
 constexpr float kLargestCode = 63;  // of a 6-bit scale or least value
 
-constexpr std::array<LayoutInfo, 1> kGgufProtoLayouts = {
-    {{"plain", "torchao 0.18.0 gguf_quantized_tensor.py GGUFQuantizedTensor", true}}};
-
 struct BlockParameters {
   float scale = 0, least = 0;
 };
@@ -47,17 +44,16 @@ enum Part { kScaleScale, kLeastScale, kScale, kLeast, kCodes };
 
 class GgufProto final : public Scheme {
  public:
-  std::string_view name() const override { return "gguf_proto"; }
-  std::string_view family() const override { return "gguf_proto"; }
-  std::string_view summary() const override {
-    return "torchao's GGUF prototype: scales of scales in super blocks of 256, and codes that stay floats";
-  }
-  std::string_view source() const override {
-    return "torchao 0.18.0 GGUFWeightOnlyConfig: GGUFQuantizedTensor.from_float, _choose_qparams_gguf, "
-           "_quantize_gguf, _dequantize_gguf";
-  }
-  int64_t group() const override { return kBlock; }
-  std::span<const LayoutInfo> layouts() const override { return kGgufProtoLayouts; }
+  GgufProto()
+      : Scheme({.name = "gguf_proto",
+                .family = "gguf_proto",
+                .summary =
+                    "torchao's GGUF prototype: scales of scales in super blocks of 256, and codes that "
+                    "stay floats",
+                .source = "torchao 0.18.0 GGUFWeightOnlyConfig: GGUFQuantizedTensor.from_float, "
+                          "_choose_qparams_gguf, _quantize_gguf, _dequantize_gguf",
+                .group = kBlock,
+                .layouts = {{"plain", "torchao 0.18.0 gguf_quantized_tensor.py GGUFQuantizedTensor"}}}) {}
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
@@ -86,29 +82,10 @@ class GgufProto final : public Scheme {
     return planes;
   }
 
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(plain, plane_specs(shape, layout));
-    return plain;
-  }
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(packed, plane_specs(shape, layout));
-    return packed;
-  }
-
   // The product and the sum each in the weight's dtype.
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    std::vector<ExactWeight> row(shape.k);
-    for (int64_t n = 0; n < shape.n; ++n) {
-      exact_row(plain, shape, n, row);
-      for (int64_t k = 0; k < shape.k; ++k) {
-        const float product =
-            mul_in(shape.dtype, static_cast<float>(row[k].code), static_cast<float>(row[k].scale));
-        store_float(shape.dtype, out, n * shape.k + k,
-                    add_in(shape.dtype, product, static_cast<float>(row[k].zero)));
-      }
-    }
-    return out;
+  double dequantized(DType dtype, const ExactWeight& w) const override {
+    const float product = mul_in(dtype, static_cast<float>(w.code), static_cast<float>(w.scale));
+    return add_in(dtype, product, static_cast<float>(w.zero));
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
@@ -127,11 +104,10 @@ class GgufProto final : public Scheme {
   std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t at = static_cast<int64_t>(byte_offset) / dtype_bytes(shape.dtype);
-    if (plane_name == "int_data")
-      return "row " + std::to_string(at / shape.k) + ", k " + std::to_string(at % shape.k);
-    const int64_t across = shape.k / (plane_name.starts_with("super") ? kSuperBlock : kBlock);
-    return "row " + std::to_string(at / across) +
-           (plane_name.starts_with("super") ? ", super block " : ", block ") + std::to_string(at % across);
+    if (plane_name == "int_data") return named_indices("row", "k", at, shape.k);
+    if (plane_name.starts_with("super"))
+      return named_indices("row", "super block", at, shape.k / kSuperBlock);
+    return named_indices("row", "block", at, shape.k / kBlock);
   }
 
  private:

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "reference/numerics/block_scales.h"
 #include "reference/numerics/float8.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/float8.h"
@@ -41,12 +42,6 @@ constexpr std::array<ActivationInfo, 2> kInt4E4m3Policies = {
       "torchao 0.18.0 int4_preshuffled_tensor.py, linear; MSLK 0017d3d fp8_quantize.py, "
       "_kernel_quantize_fp8_row; by source, not confirmed on hardware"}}};
 
-// The same x as fp8_row's.
-const Float8Scheme& x_of_rows() {
-  static const Float8Scheme scheme({.name = "int4_e4m3", .family = "int4_e4m3", .summary = ""});
-  return scheme;
-}
-
 // Place of weight [n, k] among the nibbles; two a byte, the even one low. Preshuffled: tiles of 16 rows and
 // 32 columns, n fastest; in a tile each of 32 lanes t = (k % 16) / 4 + 4 * (n % 8) has sixteen codes in a
 // row: bits 0 and 1 are k % 4, bit 2 is n % 16 / 8, bit 3 is k % 32 / 16.
@@ -65,13 +60,11 @@ int int4_of(int nibble, bool shuffled) {
 int nibble_of(int code, bool shuffled) { return shuffled && code > 0 ? 8 - code : code & 0xF; }
 
 int int4_at(std::span<const std::byte> qdata, int64_t place, bool shuffled) {
-  const int byte = static_cast<int>(qdata[static_cast<size_t>(place / 2)]);
-  return int4_of(place % 2 ? byte >> 4 : byte & 0xF, shuffled);
+  return int4_of(load_nibble(qdata, place), shuffled);
 }
 
 void put_int4(std::span<std::byte> qdata, int64_t place, int code, bool shuffled) {
-  qdata[static_cast<size_t>(place / 2)] |=
-      static_cast<std::byte>(nibble_of(code, shuffled) << (place % 2 ? 4 : 0));
+  put_nibble(qdata, place, nibble_of(code, shuffled));
 }
 
 // e4m3(code * scale); 0 is 0 whatever the scale.
@@ -81,46 +74,30 @@ double table_value(int code, double scale) {
   return round_to(kE4m3, std::isnan(scale) ? scale : std::clamp(code * scale, -most, most));
 }
 
-class Int4E4m3 final : public Scheme {
+class Int4E4m3 final : public Float8RowsOfX {
  public:
   explicit Int4E4m3(int64_t group)
-      : group_(group),
-        name_("int4_e4m3_g" + std::to_string(group)),
-        summary_("int4 weights, a float8_e4m3fn scale for each " + std::to_string(group) +
-                 " along k, one float32 scale a row") {}
+      : Float8RowsOfX({.name = "int4_e4m3_g" + std::to_string(group),
+                       .family = "int4_e4m3",
+                       .summary = "int4 weights, a float8_e4m3fn scale for each " + std::to_string(group) +
+                                  " along k, one float32 scale a row",
+                       .source = "torchao 0.18.0 Float8DynamicActivationInt4WeightConfig: "
+                                 "Int4PreshuffledTensor.from_hp, MSLK quantize_int4_preshuffle",
+                       .group = group,
+                       .layouts = {kInt4E4m3Layouts.begin(), kInt4E4m3Layouts.end()}}) {}
 
-  std::string_view name() const override { return name_; }
-  std::string_view family() const override { return "int4_e4m3"; }
-  std::string_view summary() const override { return summary_; }
-  std::string_view source() const override {
-    return "torchao 0.18.0 Float8DynamicActivationInt4WeightConfig: Int4PreshuffledTensor.from_hp, MSLK "
-           "quantize_int4_preshuffle";
-  }
-  int64_t group() const override { return group_; }
-  std::span<const LayoutInfo> layouts() const override { return kInt4E4m3Layouts; }
   std::span<const ActivationInfo> activations() const override { return kInt4E4m3Policies; }
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
-    return x_of_rows().activation_specs(x, activation);
-  }
-  Planes quantize_activation(const Matrix& x, std::string_view activation,
-                             const Planes& weight) const override {
-    return x_of_rows().quantize_activation(x, activation, weight);
-  }
-  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
-                        std::span<double> out) const override {
-    x_of_rows().exact_activation(planes, x, activation, row, out);
-  }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
-    if (auto why_not = refused_size(shape, group_)) return why_not;
+    if (auto why_not = refused_size(shape, group())) return why_not;
     if (layout != "plain" && shape.n % 16 != 0)
       return "N = " + std::to_string(shape.n) + " is not a multiple of 16, the rows of a tile";
     return std::nullopt;
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
-    std::vector<int64_t> scales = {shape.k / group_, shape.n};
+    std::vector<int64_t> scales = {shape.k / group(), shape.n};
     if (layout != "plain") scales.insert(scales.begin() + 1, kTableEntries);
     return {{"qdata", DType::int8, {shape.n, shape.k / 2}},
             {"scale", kE4m3, scales},
@@ -137,9 +114,9 @@ class Int4E4m3 final : public Scheme {
       const float row_scale = float8_scale_floored(largest_magnitude(given));
       for (int64_t k = 0; k < shape.k; ++k)
         row[k] = static_cast<float>(decode_float(kE4m3, float8_code(kE4m3, given[k], row_scale)));
-      for (int64_t g = 0; g < shape.k / group_; ++g)
+      for (int64_t g = 0; g < shape.k / group(); ++g)
         store_float(kE4m3, planes[1].bytes, g * shape.n + n,
-                    quantize_group(std::span(row).subspan(g * group_, group_), n * shape.k + g * group_,
+                    quantize_group(std::span(row).subspan(g * group(), group()), n * shape.k + g * group(),
                                    planes[0].bytes));
       store_float(DType::float32, planes[2].bytes, n, row_scale);
     }
@@ -151,7 +128,7 @@ class Int4E4m3 final : public Scheme {
     if (layout == "plain") return plain;
     Planes packed = make_planes(plane_specs(shape, layout));
     move_codes(plain[0], false, packed[0], true, shape);
-    for (int64_t i = 0; i < shape.k / group_ * shape.n; ++i)
+    for (int64_t i = 0; i < shape.k / group() * shape.n; ++i)
       for (int entry = 0; entry < kTableEntries; ++entry)
         store_float(kE4m3, packed[1].bytes, i * kTableEntries + entry,
                     table_value(entry - kTableEntries, load_float(kE4m3, plain[1].bytes, i)));
@@ -174,10 +151,6 @@ class Int4E4m3 final : public Scheme {
     return plain;
   }
 
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    return rounded_products(plain, shape);
-  }
-
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));
@@ -185,7 +158,7 @@ class Int4E4m3 final : public Scheme {
     for (int64_t k = 0; k < shape.k; ++k) {
       const int code = int4_at(plane(plain, "qdata").bytes, nibble_place(false, shape, row, k), false);
       const double value =
-          table_value(code, load_float(kE4m3, plane(plain, "scale").bytes, k / group_ * shape.n + row));
+          table_value(code, load_float(kE4m3, plane(plain, "scale").bytes, k / group() * shape.n + row));
       out[k] = {.product = value * row_scale, .zero = 0, .code = value, .scale = row_scale};
     }
   }
@@ -199,25 +172,19 @@ class Int4E4m3 final : public Scheme {
     if (plane_name == "row_scale") return "row " + std::to_string(offset / 4);
     if (plane_name == "scale") {
       const int64_t index = layout == "plain" ? offset : offset / kTableEntries;
-      return "group " + std::to_string(index / shape.n) + ", row " + std::to_string(index % shape.n);
+      return named_indices("group", "row", index, shape.n);
     }
-    std::string low, high;
-    for (int64_t n = 0; n < shape.n; ++n) {
-      for (int64_t k = 0; k < shape.k; ++k) {
-        const int64_t at = nibble_place(layout != "plain", shape, n, k);
-        if (at / 2 == offset) (at % 2 ? high : low) = "row " + std::to_string(n) + ", k " + std::to_string(k);
-      }
-    }
-    return low + " (low nibble of byte " + std::to_string(offset) + "); " + high + " (high nibble)";
+    return named_nibbles(shape, shape, offset,
+                         [&](int64_t n, int64_t k) { return nibble_place(layout != "plain", shape, n, k); });
   }
 
  private:
   // The scale of a group of float8 numbers, whose codes stand from `first` on.
-  float quantize_group(std::span<const float> group, int64_t first, std::span<std::byte> qdata) const {
-    const float largest = largest_magnitude(group);
+  float quantize_group(std::span<const float> numbers, int64_t first, std::span<std::byte> qdata) const {
+    const float largest = largest_magnitude(numbers);
     const float scale = (largest < kLeastE4m3Range ? kLeastE4m3Range : largest) / 8;
-    for (int64_t i = 0; i < group_; ++i) {
-      const float steps = std::nearbyint(group[i] / scale);
+    for (int64_t i = 0; i < group(); ++i) {
+      const float steps = std::nearbyint(numbers[i] / scale);
       if (!std::isnan(steps))
         put_int4(qdata, first + i, static_cast<int>(std::clamp(steps, -8.0f, 7.0f)), false);
     }
@@ -231,9 +198,6 @@ class Int4E4m3 final : public Scheme {
         put_int4(to.bytes, nibble_place(shuffled, shape, n, k),
                  int4_at(from.bytes, nibble_place(was_shuffled, shape, n, k), was_shuffled), shuffled);
   }
-
-  int64_t group_;
-  std::string name_, summary_;
 };
 
 }  // namespace

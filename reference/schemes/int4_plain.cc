@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
+#include "reference/numerics/block_scales.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/float8.h"
 
@@ -35,12 +35,6 @@ constexpr std::array<ActivationInfo, 2> kInt4PlainPolicies = {
       "torchao 0.18.0 int4_tensor.py, linear: activation_dtype float8_e4m3fn; MSLK 0017d3d fp8_quantize.py, "
       "_kernel_quantize_fp8_row; by source, not confirmed on hardware"}}};
 
-// The same x as fp8_row's.
-const Float8Scheme& float8_x() {
-  static const Float8Scheme scheme({.name = "int4_plain_sym", .family = "int4_plain", .summary = ""});
-  return scheme;
-}
-
 bool is_shuffled(std::string_view layout) { return layout == "preshuffled_bf16"; }
 
 // Element of the packed codes that holds weight [n, k]; two a byte, the even one low.
@@ -54,13 +48,8 @@ int64_t element_of(std::string_view layout, const WeightShape& shape, int64_t n,
 }
 
 int code_at(std::span<const std::byte> qdata, int64_t element) {
-  const int byte = static_cast<int>(qdata[element / 2]);
-  const int nibble = element % 2 ? byte >> 4 : byte & 0xF;
+  const int nibble = load_nibble(qdata, element);
   return nibble >= 8 ? nibble - 16 : nibble;
-}
-
-void put_code(std::span<std::byte> qdata, int64_t element, int code) {
-  qdata[element / 2] |= static_cast<std::byte>((code & 0xF) << (element % 2 ? 4 : 0));
 }
 
 struct GroupParameters {
@@ -90,58 +79,40 @@ int quantize_one(float w, GroupParameters group, bool symmetric) {
   return static_cast<int>(std::clamp(steps, 0.0f, 15.0f)) - 8;
 }
 
-class Int4Plain final : public Scheme {
+class Int4Plain final : public Float8RowsOfX {
  public:
   Int4Plain(int64_t group, bool symmetric)
-      : group_(group),
-        symmetric_(symmetric),
-        meaning_("int4_plain_g" + std::to_string(group)),
-        name_(symmetric ? "int4_plain_sym_g" + std::to_string(group) : meaning_),
-        summary_("int4 weights, " +
-                 std::string(symmetric ? "scale, and a zero of 0," : "scale and floating zero") +
-                 " for each " + std::to_string(group) + " along k, a row of them for each group") {}
+      : Float8RowsOfX(
+            {.name = (symmetric ? "int4_plain_sym_g" : "int4_plain_g") + std::to_string(group),
+             .family = "int4_plain",
+             .summary = "int4 weights, " +
+                        std::string(symmetric ? "scale, and a zero of 0," : "scale and floating zero") +
+                        " for each " + std::to_string(group) + " along k, a row of them for each group",
+             .source = symmetric
+                           ? "torchao 0.18.0 Float8DynamicActivationInt4WeightConfig: Int4Tensor.from_hp, "
+                             "MSLK int4_row_quantize, pack_int4"
+                           : "torchao 0.18.0 Int4WeightOnlyConfig: Int4Tensor.from_hp, MSLK "
+                             "int4_row_quantize_zp, pack_int4",
+             .group = group,
+             .meaning = "int4_plain_g" + std::to_string(group),
+             .layouts = {kInt4PlainLayouts.begin(), kInt4PlainLayouts.end()}}),
+        symmetric_(symmetric) {}
 
-  std::string_view name() const override { return name_; }
-  std::string_view family() const override { return "int4_plain"; }
-  std::string_view meaning() const override { return meaning_; }
-  std::string_view summary() const override { return summary_; }
-  std::string_view source() const override {
-    return symmetric_ ? "torchao 0.18.0 Float8DynamicActivationInt4WeightConfig: Int4Tensor.from_hp, MSLK "
-                        "int4_row_quantize, pack_int4"
-                      : "torchao 0.18.0 Int4WeightOnlyConfig: Int4Tensor.from_hp, MSLK int4_row_quantize_zp, "
-                        "pack_int4";
-  }
-  int64_t group() const override { return group_; }
-  std::span<const LayoutInfo> layouts() const override { return kInt4PlainLayouts; }
   // The recipe of bfloat16 x has floating zeros, that of float8 x none.
   std::span<const ActivationInfo> activations() const override {
     return std::span(kInt4PlainPolicies).first(symmetric_ ? 2 : 1);
   }
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
-    if (!find_activation(activation)) return Scheme::activation_specs(x, activation);
-    return float8_x().activation_specs(x, activation);
-  }
-  Planes quantize_activation(const Matrix& x, std::string_view activation,
-                             const Planes& weight) const override {
-    if (!find_activation(activation)) return Scheme::quantize_activation(x, activation, weight);
-    return float8_x().quantize_activation(x, activation, weight);
-  }
-  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
-                        std::span<double> out) const override {
-    if (!find_activation(activation)) return Scheme::exact_activation(planes, x, activation, row, out);
-    float8_x().exact_activation(planes, x, activation, row, out);
-  }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
-    if (auto why_not = refused_size(shape, group_)) return why_not;
+    if (auto why_not = refused_size(shape, group())) return why_not;
     if (is_shuffled(layout) && shape.n % 16 != 0)
       return "N = " + std::to_string(shape.n) + " is not a multiple of 16, the rows of a tile";
     return std::nullopt;
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
-    const std::vector<int64_t> groups = {shape.k / group_, shape.n};
+    const std::vector<int64_t> groups = {shape.k / group(), shape.n};
     return {{"qdata", DType::int8, {shape.n, shape.k / 2}},
             {"scale", shape.dtype, groups},
             {"zero_point", shape.dtype, groups}};
@@ -152,12 +123,12 @@ class Int4Plain final : public Scheme {
     Planes planes = make_planes(plane_specs(shape, "plain"));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (int64_t n = 0; n < shape.n; ++n) {
-      for (int64_t g = 0; g < shape.k / group_; ++g) {
-        const std::span<const float> group(values.data() + n * shape.k + g * group_, group_);
-        const GroupParameters chosen = choose_parameters(group, symmetric_);
-        for (int64_t i = 0; i < group_; ++i)
-          put_code(planes[0].bytes, element_of("plain", shape, n, g * group_ + i),
-                   quantize_one(group[i], chosen, symmetric_));
+      for (int64_t g = 0; g < shape.k / group(); ++g) {
+        const std::span<const float> elements(values.data() + n * shape.k + g * group(), group());
+        const GroupParameters chosen = choose_parameters(elements, symmetric_);
+        for (int64_t i = 0; i < group(); ++i)
+          put_nibble(planes[0].bytes, element_of("plain", shape, n, g * group() + i),
+                     quantize_one(elements[i], chosen, symmetric_));
         store_float(shape.dtype, planes[1].bytes, g * shape.n + n, chosen.scale);
         store_float(shape.dtype, planes[2].bytes, g * shape.n + n, chosen.zero);
       }
@@ -172,16 +143,8 @@ class Int4Plain final : public Scheme {
     return moved(packed, shape, layout, "plain");
   }
 
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    std::vector<ExactWeight> row(shape.k);
-    for (int64_t n = 0; n < shape.n; ++n) {
-      exact_row(plain, shape, n, row);
-      for (int64_t k = 0; k < shape.k; ++k)
-        store_float(shape.dtype, out, n * shape.k + k,
-                    fma_in(shape.dtype, row[k].code, row[k].scale, row[k].zero));
-    }
-    return out;
+  double dequantized(DType dtype, const ExactWeight& w) const override {
+    return fma_in(dtype, w.code, w.scale, w.zero);
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
@@ -192,9 +155,9 @@ class Int4Plain final : public Scheme {
           &zeros = plane(plain, "zero_point").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
       const double code = code_at(qdata, element_of("plain", shape, row, k));
-      const double scale = load_float(shape.dtype, scales, k / group_ * shape.n + row);
+      const double scale = load_float(shape.dtype, scales, k / group() * shape.n + row);
       out[k] = {.product = code * scale,
-                .zero = load_float(shape.dtype, zeros, k / group_ * shape.n + row),
+                .zero = load_float(shape.dtype, zeros, k / group() * shape.n + row),
                 .code = code,
                 .scale = scale};
     }
@@ -205,19 +168,10 @@ class Int4Plain final : public Scheme {
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset);
-    if (plane_name != "qdata") {
-      const int64_t index = offset / dtype_bytes(shape.dtype);
-      return "group " + std::to_string(index / shape.n) + ", row " + std::to_string(index % shape.n);
-    }
-    std::string low, high;
-    for (int64_t n = 0; n < shape.n; ++n) {
-      for (int64_t k = 0; k < shape.k; ++k) {
-        const int64_t element = element_of(layout, shape, n, k);
-        if (element / 2 == offset)
-          (element % 2 ? high : low) = "row " + std::to_string(n) + ", k " + std::to_string(k);
-      }
-    }
-    return low + " (low nibble of byte " + std::to_string(offset) + "); " + high + " (high nibble)";
+    if (plane_name != "qdata")
+      return named_indices("group", "row", offset / dtype_bytes(shape.dtype), shape.n);
+    return named_nibbles(shape, shape, offset,
+                         [&](int64_t n, int64_t k) { return element_of(layout, shape, n, k); });
   }
 
  private:
@@ -229,14 +183,12 @@ class Int4Plain final : public Scheme {
     std::fill(codes.bytes.begin(), codes.bytes.end(), std::byte{0});
     for (int64_t n = 0; n < shape.n; ++n)
       for (int64_t k = 0; k < shape.k; ++k)
-        put_code(codes.bytes, element_of(to, shape, n, k),
-                 code_at(plane(planes, "qdata").bytes, element_of(from, shape, n, k)));
+        put_nibble(codes.bytes, element_of(to, shape, n, k),
+                   code_at(plane(planes, "qdata").bytes, element_of(from, shape, n, k)));
     return out;
   }
 
-  int64_t group_;
   bool symmetric_;
-  std::string meaning_, name_, summary_;
 };
 
 }  // namespace

@@ -5,14 +5,15 @@
 //   (torchao/quantization/quantize_/workflows/int4/int4_tile_packed_to_4d_tensor.py): CUDA pack
 // Activations: as they are, or after x * act_pre_scale (AWQ).
 // Codes 0..15; a group of a row has a scale and a floating zero, both in the weight's dtype: w = (q - 8) *
-// scale + zero.
+// scale + zero, rounded once to the weight's dtype, as CUDA's __hfma2 in int4mm.cu does.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 
-#include "reference/schemes/pre_scale.h"
+#include "reference/numerics/block_scales.h"
 #include "reference/numerics/soft_float.h"
+#include "reference/schemes/pre_scale.h"
 #include "reference/schemes/scheme.h"
 
 namespace qcts {
@@ -65,54 +66,38 @@ WeightShape stored_shape(const WeightShape& shape, std::string_view layout) {
   return {shape.dtype, padded_to(shape.n, kTilePadN), padded_to(shape.k, kTilePadK)};
 }
 
-// Where the code of weight [n, k] is.
-struct Nibble {
-  int64_t byte = 0;
-  bool high = false;
-};
-
-Nibble plain_nibble(const WeightShape& stored, int64_t n, int64_t k) {
-  return {n * (stored.k / 2) + k / 2, k % 2 == 0};
-}
+// Functions that end in _nibble: where the code of weight [n, k] is; two a byte, the low one first.
+int64_t plain_nibble(const WeightShape& stored, int64_t n, int64_t k) { return (n * stored.k + k) ^ 1; }
 
 // weight_to_int4pack_kernel: rows in blocks of four vectors of float32 (64 rows with AVX-512, 32 otherwise),
 // within a block k by k. A full block with vectors: row d of the lower half in the low nibble, row d of the
 // upper half in the high one. The last, smaller block, and every block without vectors: rows in pairs, the
 // even one low.
-Nibble cpu_nibble(std::string_view layout, const WeightShape& stored, int64_t n, int64_t k) {
+int64_t cpu_nibble(std::string_view layout, const WeightShape& stored, int64_t n, int64_t k) {
   const int64_t block_rows = layout == "cpu_avx512" ? 64 : 32;
   const int64_t first_row = n / block_rows * block_rows;
   const int64_t rows = std::min(block_rows, stored.n - first_row);
   const int64_t d = n - first_row;
-  const int64_t base = first_row * stored.k / 2 + k * rows / 2;
-  if (layout != "cpu_default" && rows == block_rows) return {base + d % (rows / 2), d >= rows / 2};
-  return {base + d / 2, d % 2 == 1};
+  const int64_t base = first_row * stored.k + k * rows;
+  if (layout != "cpu_default" && rows == block_rows) return base + d % (rows / 2) * 2 + d / (rows / 2);
+  return base + d;
 }
 
 // int4mm.cu: int32 [N/8][K/128][32 lanes][4]; a word holds the codes that one lane of a warp needs for two
 // m16n8k16 tensor core tiles. In a word, nibble p (bits 4p..4p+3): p % 4 chooses the k tile (p % 4 / 2) and
 // its upper eight (p % 2), p / 4 the odd k.
-Nibble tile_nibble(const WeightShape& stored, int64_t n, int64_t k) {
+int64_t tile_nibble(const WeightShape& stored, int64_t n, int64_t k) {
   const int64_t k_outer = k / 128, k_tile = k % 128 / 16, in_tile = k % 16;
   const int64_t lane = n % 8 * 4 + in_tile % 8 / 2;
   const int64_t word = ((n / 8 * (stored.k / 128) + k_outer) * 32 + lane) * 4 + k_tile / 2;
   const int64_t p = in_tile % 2 * 4 + k_tile % 2 * 2 + in_tile / 8;
-  return {word * 4 + p / 2, p % 2 == 1};
+  return word * 8 + p;
 }
 
-Nibble nibble_of(std::string_view layout, const WeightShape& stored, int64_t n, int64_t k) {
+int64_t nibble_of(std::string_view layout, const WeightShape& stored, int64_t n, int64_t k) {
   if (layout == "plain") return plain_nibble(stored, n, k);
   if (is_tile(layout)) return tile_nibble(stored, n, k);
   return cpu_nibble(layout, stored, n, k);
-}
-
-int code_of(std::span<const std::byte> qdata, Nibble at) {
-  const int byte = static_cast<int>(qdata[at.byte]);
-  return at.high ? byte >> 4 : byte & 0xF;
-}
-
-void put_code(std::span<std::byte> qdata, Nibble at, int code) {
-  qdata[at.byte] |= static_cast<std::byte>(at.high ? code << 4 : code);
 }
 
 // Element of scale_and_zero [groups, n, 2] (pack_tinygemm_scales_and_zeros): the scale of group g of row n;
@@ -157,24 +142,18 @@ float least_scale(DType dtype, std::string_view layout) {
 class Int4Tinygemm final : public Scheme {
  public:
   explicit Int4Tinygemm(int64_t group)
-      : group_(group),
-        name_("int4_tinygemm_g" + std::to_string(group)),
-        summary_("int4 weights, scale and floating zero for each " + std::to_string(group) + " along k") {}
-
-  std::string_view name() const override { return name_; }
-  std::string_view family() const override { return "int4_tinygemm"; }
-  std::string_view summary() const override { return summary_; }
-  std::string_view source() const override {
-    return "torchao 0.18.0 Int4OpaqueTensor.from_hp and Int4TilePackedTo4dTensor.from_hp: "
-           "_choose_qparams_affine_tinygemm, "
-           "_quantize_affine_tinygemm";
-  }
-  int64_t group() const override { return group_; }
-  std::span<const LayoutInfo> layouts() const override { return kInt4TinygemmLayouts; }
+      : Scheme({.name = "int4_tinygemm_g" + std::to_string(group),
+                .family = "int4_tinygemm",
+                .summary =
+                    "int4 weights, scale and floating zero for each " + std::to_string(group) + " along k",
+                .source = "torchao 0.18.0 Int4OpaqueTensor.from_hp and Int4TilePackedTo4dTensor.from_hp: "
+                          "_choose_qparams_affine_tinygemm, _quantize_affine_tinygemm",
+                .group = group,
+                .layouts = {kInt4TinygemmLayouts.begin(), kInt4TinygemmLayouts.end()}}) {}
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
-    if (auto why_not = refused_size(shape, group_)) return why_not;
+    if (auto why_not = refused_size(shape, group())) return why_not;
     if (layout == "plain") return std::nullopt;
     if (is_tile(layout) && shape.dtype != DType::bfloat16)
       return "tile_packed_4d takes bfloat16 weights only, not " + std::string(dtype_name(shape.dtype));
@@ -186,7 +165,7 @@ class Int4Tinygemm final : public Scheme {
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
     const WeightShape stored = stored_shape(shape, layout);
-    const PlaneSpec scale_and_zero = {"scale_and_zero", shape.dtype, {stored.k / group_, stored.n, 2}};
+    const PlaneSpec scale_and_zero = {"scale_and_zero", shape.dtype, {stored.k / group(), stored.n, 2}};
     if (is_tile(layout))
       return {{"qdata", DType::int32, {stored.n / 8, stored.k / 128, 32, 4}}, scale_and_zero};
     return {{"qdata", DType::uint8, {stored.n, stored.k / 2}}, scale_and_zero};
@@ -198,12 +177,12 @@ class Int4Tinygemm final : public Scheme {
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     const float least = least_scale(weight.dtype, layout);
     for (int64_t n = 0; n < shape.n; ++n) {
-      for (int64_t g = 0; g < shape.k / group_; ++g) {
-        const std::span<const float> group(values.data() + n * shape.k + g * group_, group_);
-        const ScaleAndZero parameters = choose_parameters(weight.dtype, group, least);
-        for (int64_t i = 0; i < group_; ++i)
-          put_code(planes[0].bytes, plain_nibble(shape, n, g * group_ + i),
-                   quantize_one(weight.dtype, group[i], parameters));
+      for (int64_t g = 0; g < shape.k / group(); ++g) {
+        const std::span<const float> elements(values.data() + n * shape.k + g * group(), group());
+        const ScaleAndZero parameters = choose_parameters(weight.dtype, elements, least);
+        for (int64_t i = 0; i < group(); ++i)
+          put_nibble(planes[0].bytes, plain_nibble(shape, n, g * group() + i),
+                     quantize_one(weight.dtype, elements[i], parameters));
         store_float(weight.dtype, planes[1].bytes, scale_index(shape, g, n), parameters.scale);
         store_float(weight.dtype, planes[1].bytes, scale_index(shape, g, n) + 1, parameters.zero);
       }
@@ -220,8 +199,8 @@ class Int4Tinygemm final : public Scheme {
     // Padding: codes 0 are there already; scale = least, zero = 0 + least * 8.
     const double pad_scale = least_scale(shape.dtype, layout), pad_zero = pad_scale * kMidPoint;
     for (int64_t n = 0; n < stored.n; ++n) {
-      for (int64_t g = 0; g < stored.k / group_; ++g) {
-        const bool real = n < shape.n && g < shape.k / group_;
+      for (int64_t g = 0; g < stored.k / group(); ++g) {
+        const bool real = n < shape.n && g < shape.k / group();
         const size_t from = scale_index(shape, g, n), to = scale_index(stored, g, n);
         if (real) {
           const size_t size = dtype_bytes(shape.dtype);
@@ -234,8 +213,8 @@ class Int4Tinygemm final : public Scheme {
     }
     for (int64_t n = 0; n < shape.n; ++n)
       for (int64_t k = 0; k < shape.k; ++k)
-        put_code(packed[0].bytes, nibble_of(layout, stored, n, k),
-                 code_of(qdata.bytes, plain_nibble(shape, n, k)));
+        put_nibble(packed[0].bytes, nibble_of(layout, stored, n, k),
+                   load_nibble(qdata.bytes, plain_nibble(shape, n, k)));
     return packed;
   }
 
@@ -247,28 +226,20 @@ class Int4Tinygemm final : public Scheme {
     const Plane& parameters = plane(packed, "scale_and_zero");
     const size_t size = dtype_bytes(shape.dtype);
     for (int64_t n = 0; n < shape.n; ++n)
-      for (int64_t g = 0; g < shape.k / group_; ++g)
+      for (int64_t g = 0; g < shape.k / group(); ++g)
         std::memcpy(&plain[1].bytes[scale_index(shape, g, n) * size],
                     &parameters.bytes[scale_index(stored, g, n) * size], 2 * size);
     for (int64_t n = 0; n < shape.n; ++n)
       for (int64_t k = 0; k < shape.k; ++k)
-        put_code(plain[0].bytes, plain_nibble(shape, n, k),
-                 code_of(qdata.bytes, nibble_of(layout, stored, n, k)));
+        put_nibble(plain[0].bytes, plain_nibble(shape, n, k),
+                   load_nibble(qdata.bytes, nibble_of(layout, stored, n, k)));
     return plain;
   }
 
   // The meaning: (q - 8) * scale + zero rounded once to the logical dtype, as CUDA's __hfma2 in int4mm.cu
   // does.
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    std::vector<ExactWeight> row(shape.k);
-    for (int64_t n = 0; n < shape.n; ++n) {
-      exact_row(plain, shape, n, row);
-      for (int64_t k = 0; k < shape.k; ++k)
-        store_float(shape.dtype, out, n * shape.k + k,
-                    fma_in(shape.dtype, row[k].code, row[k].scale, row[k].zero));
-    }
-    return out;
+  double dequantized(DType dtype, const ExactWeight& w) const override {
+    return fma_in(dtype, w.code, w.scale, w.zero);
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
@@ -277,8 +248,8 @@ class Int4Tinygemm final : public Scheme {
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
     const std::vector<std::byte>& parameters = plane(plain, "scale_and_zero").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
-      const size_t index = scale_index(shape, k / group_, row);
-      const double code = code_of(qdata, plain_nibble(shape, row, k)) - 8;
+      const size_t index = scale_index(shape, k / group(), row);
+      const double code = load_nibble(qdata, plain_nibble(shape, row, k)) - 8;
       const double scale = load_float(shape.dtype, parameters, index);
       out[k] = {.product = code * scale,
                 .zero = load_float(shape.dtype, parameters, index + 1),
@@ -310,7 +281,8 @@ class Int4Tinygemm final : public Scheme {
   CodeSet codes() const override { return integer_codes(4, false); }
   void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<int> out) const override {
-    for (int64_t k = 0; k < shape.k; ++k) out[k] = code_of(plain.front().bytes, plain_nibble(shape, row, k));
+    for (int64_t k = 0; k < shape.k; ++k)
+      out[k] = load_nibble(plain.front().bytes, plain_nibble(shape, row, k));
   }
 
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
@@ -319,24 +291,12 @@ class Int4Tinygemm final : public Scheme {
     const int64_t offset = static_cast<int64_t>(byte_offset);
     if (plane_name == "scale_and_zero") {
       const int64_t index = offset / dtype_bytes(shape.dtype);
-      return "group " + std::to_string(index / 2 / stored.n) + ", column " +
-             std::to_string(index / 2 % stored.n) + (index % 2 == 0 ? " (scale)" : " (zero)");
+      return named_indices("group", "column", index / 2, stored.n) +
+             (index % 2 == 0 ? " (scale)" : " (zero)");
     }
-    std::string low, high;
-    for (int64_t n = 0; n < stored.n; ++n) {
-      for (int64_t k = 0; k < stored.k; ++k) {
-        const Nibble at = nibble_of(layout, stored, n, k);
-        if (at.byte != offset) continue;
-        (at.high ? high : low) = "row " + std::to_string(n) + ", k " + std::to_string(k) +
-                                 (n >= shape.n || k >= shape.k ? " (padding)" : "");
-      }
-    }
-    return low + " (low nibble of byte " + std::to_string(offset) + "); " + high + " (high nibble)";
+    return named_nibbles(shape, stored, offset,
+                         [&](int64_t n, int64_t k) { return nibble_of(layout, stored, n, k); });
   }
-
- private:
-  int64_t group_;
-  std::string name_, summary_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 // and always stored. int8_row_reduced, int8_tensor_reduced: the same with reduce_range=True, codes -64 .. 63,
 // as Int8DynamicActivationInt8WeightConfig and Int8StaticActivationInt8WeightConfig offer it for processors
 // whose int8 dot products saturate.
+// Meaning: (q - zero_point) * scale in float32, then the cast to the logical dtype (Int8Tensor.dequantize).
 // Activations, for scales of rows and of the tensor: the same function on x, a row or all of x at a time,
 // symmetric or asymmetric, in the weight's range; "static" with the checkpoint's own scale, and its zero
 // point
@@ -11,11 +12,10 @@
 // dtype, which SmoothQuant and AWQ store. "dyn_row_sym_127", which int8_row has from torchao's first
 // generation: codes -127 .. 127, scales of at least 1e-5 in x's own dtype, float32 for float16.
 #include <array>
-#include <stdexcept>
 
 #include "reference/numerics/affine.h"
-#include "reference/schemes/pre_scale.h"
 #include "reference/numerics/soft_float.h"
+#include "reference/schemes/pre_scale.h"
 #include "reference/schemes/scheme.h"
 
 namespace qcts {
@@ -24,9 +24,6 @@ namespace {
 // from_hp: eps = torch.finfo(torch.float32).eps = 2^-23, for every input dtype; exact in float16 (as a
 // subnormal) and bfloat16.
 constexpr double kInt8LeastScale = 0x1p-23;
-
-constexpr std::array<LayoutInfo, 1> kInt8Layouts = {
-    {{"plain", "torchao 0.18.0 int8_tensor.py Int8Tensor", true}}};
 
 constexpr std::string_view kDynamic =
     "torchao 0.18.0 Int8DynamicActivationInt8WeightConfig: Int8Tensor.from_hp of x";
@@ -127,27 +124,31 @@ struct Granularity {
   int64_t size = 0;  // of a group
 };
 
+std::string family_of(Granularity granularity, bool reduced) {
+  constexpr std::string_view kFamilies[] = {"int8_row", "int8_tensor", "int8_group"};
+  return std::string(kFamilies[granularity.kind]) + (reduced ? "_reduced" : "");
+}
+
+std::string scales_of(Granularity granularity) {
+  if (granularity.kind == Granularity::row) return "a row";
+  return granularity.size ? "each group of " + std::to_string(granularity.size) : "the tensor";
+}
+
 class Int8 final : public Scheme {
  public:
-  Int8(Granularity granularity, bool reduced) : granularity_(granularity), reduced_(reduced) {
-    constexpr std::string_view kFamilies[] = {"int8_row", "int8_tensor", "int8_group"};
-    constexpr std::string_view kScales[] = {"a row", "the tensor", "each group of "};
-    family_ = std::string(kFamilies[granularity.kind]) + (reduced ? "_reduced" : "");
-    const std::string size = granularity.size ? std::to_string(granularity.size) : "";
-    name_ = granularity.size ? "int8_g" + size : family_;
-    summary_ = std::string(reduced ? "int8 weights from -64 to 63" : "int8 weights") +
-               ", one float32 scale for " + std::string(kScales[granularity.kind]) + size + ", symmetric";
-  }
+  Int8(Granularity granularity, bool reduced)
+      : Scheme({.name = granularity.size ? "int8_g" + std::to_string(granularity.size)
+                                         : family_of(granularity, reduced),
+                .family = family_of(granularity, reduced),
+                .summary = std::string(reduced ? "int8 weights from -64 to 63" : "int8 weights") +
+                           ", one float32 scale for " + scales_of(granularity) + ", symmetric",
+                .source = "torchao 0.18.0 Int8WeightOnlyConfig(version=2): Int8Tensor.from_hp, "
+                          "choose_qparams_affine, quantize_affine",
+                .group = granularity.size,
+                .layouts = {{"plain", "torchao 0.18.0 int8_tensor.py Int8Tensor"}}}),
+        granularity_(granularity),
+        reduced_(reduced) {}
 
-  std::string_view name() const override { return name_; }
-  std::string_view family() const override { return family_; }
-  std::string_view summary() const override { return summary_; }
-  std::string_view source() const override {
-    return "torchao 0.18.0 Int8WeightOnlyConfig(version=2): Int8Tensor.from_hp, choose_qparams_affine, "
-           "quantize_affine";
-  }
-  int64_t group() const override { return granularity_.size; }
-  std::span<const LayoutInfo> layouts() const override { return kInt8Layouts; }
   std::span<const ActivationInfo> activations() const override {
     const std::span<const ActivationInfo> all = kInt8Activations;
     if (granularity_.kind == Granularity::group) return all.first(2);
@@ -165,27 +166,6 @@ class Int8 final : public Scheme {
 
   Planes quantize(const Matrix& weight, std::string_view) const override {
     return quantize_blocks(weight, block(weight.rows, weight.cols), recipe_of(weight.dtype, reduced_, false));
-  }
-
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(plain, plane_specs(shape, layout));
-    return plain;
-  }
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(packed, plane_specs(shape, layout));
-    return packed;
-  }
-
-  // Int8Tensor.dequantize: the product with the float32 scale is float32, then cast to the logical dtype.
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
-    for (int64_t i = 0; i < shape.n * shape.k; ++i)
-      store_float(shape.dtype, out, i,
-                  dequantize_affine(shape.dtype, DType::float32, parameters_at(plain, block_of(shape, i)),
-                                    static_cast<int8_t>(qdata[i])));
-    return out;
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
@@ -254,13 +234,11 @@ class Int8 final : public Scheme {
   std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     int64_t at = static_cast<int64_t>(byte_offset);
-    if (plane_name == "qdata")
-      return "row " + std::to_string(at / shape.k) + ", k " + std::to_string(at % shape.k);
+    if (plane_name == "qdata") return named_indices("row", "k", at, shape.k);
     if (plane_name == "scale") at /= 4;
     if (granularity_.kind == Granularity::tensor) return "the tensor";
-    const int64_t across = shape.k / block(shape.n, shape.k).cols;
-    return "row " + std::to_string(at / across) +
-           (granularity_.size ? ", group " + std::to_string(at % across) : "");
+    if (granularity_.kind == Granularity::row) return "row " + std::to_string(at);
+    return named_indices("row", "group", at, shape.k / granularity_.size);
   }
 
  private:
@@ -272,17 +250,12 @@ class Int8 final : public Scheme {
     const Block b = block(shape.n, shape.k);
     return element / shape.k / b.rows * (shape.k / b.cols) + element % shape.k / b.cols;
   }
-  void require_policy(std::string_view activation) const {
-    if (activation == kWeightOnly || !find_activation(activation))
-      throw std::invalid_argument(name_ + " has no activation policy " + std::string(activation));
-  }
   static Block activation_block(const Matrix& x, std::string_view activation) {
     return {activation.find("_row_") != activation.npos ? 1 : x.rows, x.cols};
   }
 
   Granularity granularity_;
   bool reduced_;
-  std::string name_, family_, summary_;
 };
 
 }  // namespace

@@ -6,12 +6,12 @@
 // everything is computed in it; zero points are int8. "_s32": scale_dtype=torch.float32 for a narrower
 // weight; scales are chosen as before, codes and meaning are then made with their float32 copies
 // (_adjust_scale_dtype_in_intx_unpacked_tensor of quantization/quant_api.py).
+// Meaning: (q - zero_point) * scale in the common type of the weight's dtype and the scale's, then in the
+// weight's (IntxUnpackedToInt8Tensor.dequantize); in float32 the product of 16-bit scales is exact.
 // Activations of 8da4w: int8, asymmetric, a row of x at a time, in x's own dtype, the scale too
 // (_apply_int8_act_asym_per_token_quant_dequant). torchao's first generation has more, in kFirstGeneration:
 // "_s32": float32 scales, and codes made with them in float32; the others have x's dtype.
 #include <algorithm>
-#include <array>
-#include <stdexcept>
 
 #include "reference/numerics/affine.h"
 #include "reference/numerics/soft_float.h"
@@ -20,8 +20,6 @@
 namespace qcts {
 namespace {
 
-constexpr std::array<LayoutInfo, 1> kIntxLayouts = {
-    {{"plain", "torchao 0.18.0 intx_unpacked_to_int8_tensor.py IntxUnpackedToInt8Tensor", true}}};
 constexpr ActivationInfo kIntxOwn[] = {
     {kWeightOnly, "x enters the sum as it is"},
     {"dyn_token_asym",
@@ -150,39 +148,48 @@ Planes quantize_groups(const Matrix& values, int64_t group, const AffineRecipe& 
   return planes;
 }
 
+// "intx_b4_g32", "intx_b4_axis_s32": without the mapping, which no file tells.
+std::string meaning_of(int bits, int64_t group, bool wide) {
+  return "intx_b" + std::to_string(bits) + (group ? "_g" + std::to_string(group) : "_axis") +
+         (wide ? "_s32" : "");
+}
+
+std::string summary_of(int bits, int64_t group, Mapping mapping, bool wide) {
+  constexpr std::string_view kWords[] = {"symmetric", "symmetric without clipping", "asymmetric"};
+  return std::to_string(bits) + "-bit codes one a byte, " + (wide ? "float32 " : "") +
+         "scale and zero point for " + (group ? "each " + std::to_string(group) + " along k" : "a row") +
+         ", " + std::string(kWords[static_cast<int>(mapping)]);
+}
+
+constexpr std::string_view kMappings[] = {"_sym", "_symnc", "_asym"};
+
 class Intx final : public Scheme {
  public:
   Intx(int bits, int64_t group, Mapping mapping, bool wide)
-      : bits_(bits), group_(group), mapping_(mapping), wide_(wide) {
-    constexpr std::string_view kMappings[] = {"_sym", "_symnc", "_asym"};
-    constexpr std::string_view kWords[] = {"symmetric", "symmetric without clipping", "asymmetric"};
-    const std::string size = std::to_string(group);
-    meaning_ = "intx_b" + std::to_string(bits) + (group ? "_g" + size : "_axis") + (wide ? "_s32" : "");
-    name_ = meaning_ + std::string(kMappings[static_cast<int>(mapping)]);
-    summary_ = std::to_string(bits) + "-bit codes one a byte, " + (wide ? "float32 " : "") +
-               "scale and zero point for " + (group ? "each " + size + " along k" : "a row") + ", " +
-               std::string(kWords[static_cast<int>(mapping)]);
+      : Scheme({.name = meaning_of(bits, group, wide) + std::string(kMappings[static_cast<int>(mapping)]),
+                .family = "intx",
+                .summary = summary_of(bits, group, mapping, wide),
+                .source = "torchao 0.18.0 IntxWeightOnlyConfig: IntxUnpackedToInt8Tensor.from_hp, "
+                          "choose_qparams_affine, quantize_affine",
+                .group = group,
+                .meaning = meaning_of(bits, group, wide),
+                .layouts = {{"plain",
+                             "torchao 0.18.0 intx_unpacked_to_int8_tensor.py IntxUnpackedToInt8Tensor"}}}),
+        bits_(bits),
+        mapping_(mapping),
+        wide_(wide) {
     activations_.assign(std::begin(kIntxOwn), std::end(kIntxOwn));
     for (const FirstGeneration& first : kFirstGenerationPolicies)
       if (can_be_below(first)) activations_.push_back(first.policy);
   }
 
-  std::string_view name() const override { return name_; }
-  std::string_view family() const override { return "intx"; }
-  std::string_view meaning() const override { return meaning_; }
-  std::string_view summary() const override { return summary_; }
-  std::string_view source() const override {
-    return "torchao 0.18.0 IntxWeightOnlyConfig: IntxUnpackedToInt8Tensor.from_hp, choose_qparams_affine, "
-           "quantize_affine";
-  }
-  int64_t group() const override { return group_; }
-  std::span<const LayoutInfo> layouts() const override { return kIntxLayouts; }
   std::span<const ActivationInfo> activations() const override { return activations_; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
-    if (wide_ && shape.dtype == DType::float32) return name_ + " is for weights narrower than its scales";
-    return refused_size(shape, group_);
+    if (wide_ && shape.dtype == DType::float32)
+      return std::string(name()) + " is for weights narrower than its scales";
+    return refused_size(shape, group());
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
@@ -191,31 +198,6 @@ class Intx final : public Scheme {
 
   Planes quantize(const Matrix& weight, std::string_view) const override {
     return quantize_groups(weight, length(weight.cols), weight_recipe(weight.dtype));
-  }
-
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(plain, plane_specs(shape, layout));
-    return plain;
-  }
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(packed, plane_specs(shape, layout));
-    return packed;
-  }
-
-  // IntxUnpackedToInt8Tensor.dequantize: the difference in the logical dtype, the product in its common type
-  // with the scale's, then in the logical dtype.
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
-    for (int64_t b = 0; b < shape.n * shape.k / length(shape.k); ++b) {
-      const AffineParameters at = parameters_at(plain, scale_dtype(shape.dtype), b);
-      for (int64_t i = b * length(shape.k); i < (b + 1) * length(shape.k); ++i)
-        store_float(
-            shape.dtype, out, i,
-            dequantize_affine(shape.dtype, scale_dtype(shape.dtype), at, static_cast<int8_t>(qdata[i])));
-    }
-    return out;
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
@@ -254,11 +236,9 @@ class Intx final : public Scheme {
   std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     int64_t at = static_cast<int64_t>(byte_offset);
-    if (plane_name == "qdata")
-      return "row " + std::to_string(at / shape.k) + ", k " + std::to_string(at % shape.k);
+    if (plane_name == "qdata") return named_indices("row", "k", at, shape.k);
     if (plane_name == "scale") at /= dtype_bytes(scale_dtype(shape.dtype));
-    const int64_t across = shape.k / length(shape.k);
-    return "row " + std::to_string(at / across) + (group_ ? ", group " + std::to_string(at % across) : "");
+    return group() ? named_indices("row", "group", at, shape.k / group()) : "row " + std::to_string(at);
   }
 
  private:
@@ -267,24 +247,18 @@ class Intx final : public Scheme {
   bool can_be_below(const FirstGeneration& first) const {
     if (mapping_ == Mapping::symmetric_no_clipping) return false;
     if (first.for_cutlass)
-      return bits_ == 4 && group_ == 0 && mapping_ == Mapping::symmetric && (first.wide || !wide_);
+      return bits_ == 4 && group() == 0 && mapping_ == Mapping::symmetric && (first.wide || !wide_);
     return !wide_;
   }
   AffineRecipe weight_recipe(DType weight) const {
     return recipe_of(weight, scale_dtype(weight), mapping_, bits_);
   }
   DType scale_dtype(DType weight) const { return wide_ ? DType::float32 : weight; }
-  int64_t length(int64_t k) const { return group_ ? group_ : k; }
-  void require_policy(std::string_view activation) const {
-    if (activation == kWeightOnly || !find_activation(activation))
-      throw std::invalid_argument(name_ + " has no activation policy " + std::string(activation));
-  }
+  int64_t length(int64_t k) const { return group() ? group() : k; }
 
   int bits_;
-  int64_t group_;
   Mapping mapping_;
   bool wide_;
-  std::string name_, meaning_, summary_;
   std::vector<ActivationInfo> activations_;
 };
 

@@ -1,7 +1,8 @@
 // mxfp8_e4m3_*, mxfp8_e5m2_*, mxfp6_e2m3_*, mxfp6_e3m2_*, mxfp4_* with * one of floor, ceil, even, rceil:
 // torchao 0.18.0 MXTensor.to_mx, to_mx and _to_mx_rceil of torchao/prototype/mx_formats/mx_tensor.py, on a
 // CPU. Blocks of 32 along k share a scale 2^(byte - 127); the mode is how the scale is found, the meaning is
-// one. The formats: OCP Microscaling Formats 1.0. Six-bit elements take a byte each.
+// one: element * scale, both exact in the weight's dtype, rounded to it (to_dtype). The formats: OCP
+// Microscaling Formats 1.0. Six-bit elements take a byte each.
 //
 // Ledger choices, all the library's: mx_scale_floor_normal (a scale byte of 0 divides by 2^-126 and decodes
 // as 2^-127), mx_rceil_log2 (the exponent is the ceiling of a float32 logarithm, which just above a power of
@@ -110,21 +111,18 @@ uint8_t element_code(const Element& element, float value) {
 class Mx final : public Scheme {
  public:
   Mx(const Element& element, Mode mode, std::string_view mode_name)
-      : element_(element),
-        mode_(mode),
-        name_(std::string(element.name) + "_" + std::string(mode_name)),
-        summary_(std::string(dtype_name(element.type)) +
-                 " weights, one e8m0 scale for each 32 along k, found by " + std::string(mode_name)) {}
+      : Scheme({.name = std::string(element.name) + "_" + std::string(mode_name),
+                .family = "mx",
+                .summary = std::string(dtype_name(element.type)) +
+                           " weights, one e8m0 scale for each 32 along k, found by " + std::string(mode_name),
+                .source = "torchao 0.18.0 MXDynamicActivationMXWeightConfig: MXTensor.to_mx, to_mx, "
+                          "_to_mx_rceil, to_dtype",
+                .group = kMxBlock,
+                .meaning = std::string(element.name),
+                .layouts = {kMxLayouts.begin(), kMxLayouts.end()}}),
+        element_(element),
+        mode_(mode) {}
 
-  std::string_view name() const override { return name_; }
-  std::string_view family() const override { return "mx"; }
-  std::string_view summary() const override { return summary_; }
-  std::string_view source() const override {
-    return "torchao 0.18.0 MXDynamicActivationMXWeightConfig: MXTensor.to_mx, to_mx, _to_mx_rceil, to_dtype";
-  }
-  int64_t group() const override { return kMxBlock; }
-  std::string_view meaning() const override { return element_.name; }
-  std::span<const LayoutInfo> layouts() const override { return kMxLayouts; }
   std::span<const ActivationInfo> activations() const override { return kMxActivations; }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
@@ -176,11 +174,6 @@ class Mx final : public Scheme {
     return plain;
   }
 
-  // to_dtype: element and scale are exact in the logical dtype, their product is rounded to it.
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    return rounded_products(plain, shape);
-  }
-
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));
@@ -194,8 +187,7 @@ class Mx final : public Scheme {
   }
 
   std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
-    if (activation != "dyn_block32")
-      throw std::invalid_argument(name_ + " has no activation policy " + std::string(activation));
+    require_policy(activation);
     if (const auto why_not = refusal({x.dtype, x.rows, x.cols}, "plain"))
       throw std::invalid_argument(*why_not);
     return plane_specs({x.dtype, x.rows, x.cols}, "plain");
@@ -219,10 +211,9 @@ class Mx final : public Scheme {
     const int64_t offset = static_cast<int64_t>(byte_offset), blocks = shape.k / kMxBlock;
     if (plane_name == "scale") {
       if (layout == "swizzled") return swizzled_place(shape.n, blocks, offset);
-      return "row " + std::to_string(offset / blocks) + ", block " + std::to_string(offset % blocks);
+      return named_indices("row", "block", offset, blocks);
     }
-    const int64_t index = offset * 8 / element_.bits;
-    return "row " + std::to_string(index / shape.k) + ", k " + std::to_string(index % shape.k) +
+    return named_indices("row", "k", offset * 8 / element_.bits, shape.k) +
            (element_.bits == 4 ? " (low nibble) and the next" : "");
   }
 
@@ -235,7 +226,6 @@ class Mx final : public Scheme {
 
   const Element& element_;
   Mode mode_;
-  std::string name_, summary_;
 };
 
 }  // namespace

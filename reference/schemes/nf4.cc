@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 
+#include "reference/numerics/block_scales.h"
 #include "reference/numerics/float8.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/scheme.h"
@@ -23,9 +24,6 @@ namespace {
 
 constexpr int64_t kNf4Block = 64;
 constexpr int64_t kScalerBlock = 256;
-
-constexpr std::array<LayoutInfo, 1> kNf4Layouts = {
-    {{"plain", "torchao 0.18.0 nf4_tensor.py NF4Tensor", true}}};
 
 constexpr std::array<double, 16> kTable = {-1.0000, -0.6962, -0.5251, -0.3949, -0.2844, -0.1848,
                                            -0.0911, 0.0000,  0.0796,  0.1609,  0.2461,  0.3379,
@@ -53,18 +51,19 @@ int8_t scaler_code(float value) {
   return std::isnan(value) ? 0 : static_cast<int8_t>(std::clamp(std::nearbyint(value), -128.0f, 127.0f));
 }
 
+// The even element of a pair lies high.
+int nf4_code(std::span<const std::byte> bytes, int64_t index) { return load_nibble(bytes, index ^ 1); }
+
 class Nf4 final : public Scheme {
  public:
-  std::string_view name() const override { return "nf4_b64_s256"; }
-  std::string_view family() const override { return "nf4"; }
-  std::string_view summary() const override {
-    return "normal float 4 weights, one int8 scaler for each 64, one factor for each 256 scalers, one mean";
-  }
-  std::string_view source() const override {
-    return "torchao 0.18.0 NF4WeightOnlyConfig: NF4Tensor.from_tensor, get_original_weight";
-  }
-  int64_t group() const override { return kNf4Block; }
-  std::span<const LayoutInfo> layouts() const override { return kNf4Layouts; }
+  Nf4()
+      : Scheme({.name = "nf4_b64_s256",
+                .family = "nf4",
+                .summary = "normal float 4 weights, one int8 scaler for each 64, one factor for each 256 "
+                           "scalers, one mean",
+                .source = "torchao 0.18.0 NF4WeightOnlyConfig: NF4Tensor.from_tensor, get_original_weight",
+                .group = kNf4Block,
+                .layouts = {{"plain", "torchao 0.18.0 nf4_tensor.py NF4Tensor"}}}) {}
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
@@ -106,25 +105,8 @@ class Nf4 final : public Scheme {
     return planes;
   }
 
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(plain, plane_specs(shape, layout));
-    return plain;
-  }
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(packed, plane_specs(shape, layout));
-    return packed;
-  }
-
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    std::vector<ExactWeight> row(shape.k);
-    for (int64_t n = 0; n < shape.n; ++n) {
-      exact_row(plain, shape, n, row);
-      for (int64_t k = 0; k < shape.k; ++k)
-        store_float(shape.dtype, out, n * shape.k + k,
-                    mul_in(shape.dtype, static_cast<float>(row[k].code), static_cast<float>(row[k].scale)));
-    }
-    return out;
+  double dequantized(DType dtype, const ExactWeight& w) const override {
+    return mul_in(dtype, static_cast<float>(w.code), static_cast<float>(w.scale));
   }
 
   // code: the entry of the file's table. scale: the scaler as dequantize_scalers gives it,
@@ -140,8 +122,7 @@ class Nf4 final : public Scheme {
     const float mean = static_cast<float>(load_float(dtype, plane(plain, "scaler_mean").bytes, 0));
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t index = row * shape.k + k, block = index / kNf4Block;
-      const int byte = static_cast<int>(data[index / 2]);
-      const double code = load_float(dtype, table, index % 2 ? byte & 0xF : byte >> 4);
+      const double code = load_float(dtype, table, nf4_code(data, index));
       const float factor = static_cast<float>(load_float(dtype, factors, block / kScalerBlock));
       const float scaler = static_cast<float>(static_cast<int8_t>(scalers[block]));
       const double scale = add_in(dtype, div_in(dtype, scaler, factor), mean);
@@ -152,11 +133,7 @@ class Nf4 final : public Scheme {
   CodeSet codes() const override { return {{kTable.begin(), kTable.end()}, false}; }
   void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<int> out) const override {
-    for (int64_t k = 0; k < shape.k; ++k) {
-      const int64_t index = row * shape.k + k;
-      const int byte = static_cast<int>(plain.front().bytes[index / 2]);
-      out[k] = index % 2 ? byte & 0xF : byte >> 4;
-    }
+    for (int64_t k = 0; k < shape.k; ++k) out[k] = nf4_code(plain.front().bytes, row * shape.k + k);
   }
 
   std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
@@ -166,8 +143,7 @@ class Nf4 final : public Scheme {
     if (plane_name == "nf4") return "entry " + std::to_string(offset / size);
     if (plane_name == "quantized_scalers") return "block " + std::to_string(offset);
     if (plane_name == "quantization_factor") return "scaler block " + std::to_string(offset / size);
-    return "row " + std::to_string(offset * 2 / shape.k) + ", k " + std::to_string(offset * 2 % shape.k) +
-           " (high nibble) and the next";
+    return named_indices("row", "k", offset * 2, shape.k) + " (high nibble) and the next";
   }
 
  private:

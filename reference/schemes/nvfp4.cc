@@ -1,7 +1,8 @@
 // nvfp4_one_level, nvfp4_two_level: torchao 0.18.0 NVFP4WeightOnlyConfig and
 // NVFP4DynamicActivationNVFP4WeightConfig, NVFP4Tensor.to_nvfp4, nvfp4_quantize and per_tensor_amax_to_scale
 // of torchao/prototype/mx_formats/nvfp4_tensor.py, without its triton kernel. Blocks of 16 along k share an
-// e4m3 scale; at two levels a float32 scale of the whole weight multiplies these.
+// e4m3 scale; at two levels a float32 scale of the whole weight multiplies these. Meaning
+// (NVFP4Tensor.dequantize): code * (per_tensor_scale * scale), both products in float32, then the cast.
 //
 // Ledger choices, the library's: nvfp4_reciprocal_multiply (x * (1/scale), not x / scale), nvfp4_scale_floor
 // (a block's scale is at least 2^-6, e4m3's smallest normal number), nvfp4_zero_tensor_nan (two levels of a
@@ -21,8 +22,8 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kNvfp4Block = 16;
-constexpr float kNvfp4LargestCode = 6.0f;  // F4_E2M1_MAX
-constexpr float kLargestScale = 448.0f;  // F8E4M3_MAX
+constexpr float kNvfp4LargestCode = 6.0f;    // F4_E2M1_MAX
+constexpr float kLargestScale = 448.0f;      // F8E4M3_MAX
 constexpr float kNvfp4LeastScale = 0x1p-6f;  // E4M3_EPS = torch.finfo(torch.float8_e4m3fn).tiny
 
 constexpr std::array<LayoutInfo, 2> kNvfp4Layouts = {
@@ -70,23 +71,17 @@ uint8_t quantize_block(std::span<const float> block, const float* tensor_scale, 
 
 class Nvfp4 final : public Scheme {
  public:
-  explicit Nvfp4(Levels levels) : levels_(levels) {}
+  explicit Nvfp4(Levels levels)
+      : Scheme({.name = levels == Levels::one ? "nvfp4_one_level" : "nvfp4_two_level",
+                .family = "nvfp4",
+                .summary = std::string("e2m1 weights, one e4m3 scale for each 16 along k") +
+                           (levels == Levels::one ? "" : ", one float32 scale for all"),
+                .source = "torchao 0.18.0 NVFP4WeightOnlyConfig: NVFP4Tensor.to_nvfp4, nvfp4_quantize, "
+                          "per_tensor_amax_to_scale",
+                .group = kNvfp4Block,
+                .layouts = {kNvfp4Layouts.begin(), kNvfp4Layouts.end()}}),
+        levels_(levels) {}
 
-  std::string_view name() const override {
-    return levels_ == Levels::one ? "nvfp4_one_level" : "nvfp4_two_level";
-  }
-  std::string_view family() const override { return "nvfp4"; }
-  std::string_view summary() const override {
-    return levels_ == Levels::one
-               ? "e2m1 weights, one e4m3 scale for each 16 along k"
-               : "e2m1 weights, one e4m3 scale for each 16 along k, one float32 scale for all";
-  }
-  std::string_view source() const override {
-    return "torchao 0.18.0 NVFP4WeightOnlyConfig: NVFP4Tensor.to_nvfp4, nvfp4_quantize, "
-           "per_tensor_amax_to_scale";
-  }
-  int64_t group() const override { return kNvfp4Block; }
-  std::span<const LayoutInfo> layouts() const override { return kNvfp4Layouts; }
   std::span<const ActivationInfo> activations() const override { return kNvfp4Activations; }
   std::vector<PlaneSpec> policy_specs(const WeightShape&, std::string_view activation) const override {
     if (activation != "static_tensor_block16") return {};
@@ -129,18 +124,6 @@ class Nvfp4 final : public Scheme {
     return plain;
   }
 
-  // NVFP4Tensor.dequantize: code * (per_tensor_scale * scale), both products in float32, then the cast.
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    const float whole = static_cast<float>(whole_scale(plain));
-    for (int64_t i = 0; i < shape.n * shape.k; ++i) {
-      const float scale = whole * static_cast<float>(block_scale(plain, i));
-      store_float(shape.dtype, out, i, static_cast<float>(code_value(plain, i)) * scale);
-    }
-    return out;
-  }
-
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));
@@ -154,9 +137,7 @@ class Nvfp4 final : public Scheme {
 
   // dyn_block16 is one level, the others two. Planes "qdata", "scale", and "per_tensor_scale" of two levels.
   std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
-    if (activation == kWeightOnly || !find_activation(activation))
-      throw std::invalid_argument(std::string(name()) + " has no activation policy " +
-                                  std::string(activation));
+    require_policy(activation);
     const WeightShape shape = {x.dtype, x.rows, x.cols};
     if (const auto why_not = refusal(shape, "plain")) throw std::invalid_argument(*why_not);
     return specs_of(activation == "dyn_block16" ? Levels::one : Levels::two, shape, "plain");
@@ -194,10 +175,9 @@ class Nvfp4 final : public Scheme {
     if (plane_name == "act_per_tensor_scale") return "the activation's scale";
     if (plane_name == "scale") {
       if (layout == "swizzled") return swizzled_place(shape.n, blocks, offset);
-      return "row " + std::to_string(offset / blocks) + ", block " + std::to_string(offset % blocks);
+      return named_indices("row", "block", offset, blocks);
     }
-    return "row " + std::to_string(offset * 2 / shape.k) + ", k " + std::to_string(offset * 2 % shape.k) +
-           " (low nibble) and the next";
+    return named_indices("row", "k", offset * 2, shape.k) + " (low nibble) and the next";
   }
 
  private:

@@ -42,12 +42,45 @@ bool same_meaning(std::string_view scheme, std::string_view other) {
   return a && b && a->meaning() == b->meaning();
 }
 
+Scheme::Scheme(SchemeInfo info) : info_(std::move(info)) {
+  if (info_.meaning.empty()) info_.meaning = info_.name;
+}
+
+Planes Scheme::pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const {
+  require_planes(plain, plane_specs(shape, layout));
+  return plain;
+}
+
+Planes Scheme::unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const {
+  require_planes(packed, plane_specs(shape, layout));
+  return packed;
+}
+
+double Scheme::dequantized(DType, const ExactWeight& weight) const {
+  return static_cast<float>(weight.code) * static_cast<float>(weight.scale);
+}
+
+std::vector<std::byte> Scheme::dequantize(const Planes& plain, const WeightShape& shape) const {
+  std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+  std::vector<ExactWeight> row(static_cast<size_t>(shape.k));
+  for (int64_t n = 0; n < shape.n; ++n) {
+    exact_row(plain, shape, n, row);
+    for (int64_t k = 0; k < shape.k; ++k)
+      store_float(shape.dtype, out, n * shape.k + k, dequantized(shape.dtype, row[k]));
+  }
+  return out;
+}
+
 namespace {
 [[noreturn]] void no_policy(const Scheme& scheme, std::string_view activation) {
   throw std::invalid_argument(std::string(scheme.name()) + " has no activation policy " +
                               std::string(activation));
 }
 }  // namespace
+
+void Scheme::require_policy(std::string_view activation) const {
+  if (activation == kWeightOnly || !find_activation(activation)) no_policy(*this, activation);
+}
 
 CodeSet integer_codes(int bits, bool is_signed) {
   CodeSet set;
@@ -175,16 +208,23 @@ std::optional<std::string> Scheme::refused_size(const WeightShape& shape, int64_
          std::to_string(divisor);
 }
 
-std::vector<std::byte> Scheme::rounded_products(const Planes& plain, const WeightShape& shape) const {
-  std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-  std::vector<ExactWeight> row(static_cast<size_t>(shape.k));
-  for (int64_t n = 0; n < shape.n; ++n) {
-    exact_row(plain, shape, n, row);
-    for (int64_t k = 0; k < shape.k; ++k)
-      store_float(shape.dtype, out, n * shape.k + k,
-                  static_cast<float>(row[k].code) * static_cast<float>(row[k].scale));
+std::string named_indices(std::string_view row, std::string_view col, int64_t index, int64_t cols) {
+  return std::string(row) + " " + std::to_string(index / cols) + ", " + std::string(col) + " " +
+         std::to_string(index % cols);
+}
+
+std::string named_nibbles(const WeightShape& shape, const WeightShape& stored, int64_t byte,
+                          const std::function<int64_t(int64_t, int64_t)>& nibble_of) {
+  std::string low, high;
+  for (int64_t n = 0; n < stored.n; ++n) {
+    for (int64_t k = 0; k < stored.k; ++k) {
+      const int64_t nibble = nibble_of(n, k);
+      if (nibble / 2 != byte) continue;
+      (nibble % 2 ? high : low) = "row " + std::to_string(n) + ", k " + std::to_string(k) +
+                                  (n >= shape.n || k >= shape.k ? " (padding)" : "");
+    }
   }
-  return out;
+  return low + " (low nibble of byte " + std::to_string(byte) + "); " + high + " (high nibble)";
 }
 
 OracleWeights oracle_weights(std::span<const ExactWeight> row, int64_t group) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -77,19 +78,30 @@ struct CodeSet {
 CodeSet integer_codes(int bits, bool is_signed);  // two's complement
 CodeSet float_codes(DType element);               // a NaN for each code that is one
 
+// What a scheme is called and where it comes from.
+struct SchemeInfo {
+  std::string name;     // "int4_tinygemm_g128": family, then ordered parameters. Alphabet [a-z0-9_].
+  std::string family;   // "int4_tinygemm": the file, the list line, the kernels' key
+  std::string summary;  // one line for `qcts schemes`
+  std::string source;   // the recipe's origin: package, version, function
+  int64_t group = 0;    // elements along k that share a scale; 0: the whole row
+  // What a file can tell: schemes that differ only in how their planes are chosen share it. Empty: the name.
+  std::string meaning = {};
+  std::vector<LayoutInfo> layouts;
+};
+
+// A scheme overrides what its recipe, layouts, size law and meaning need. The defaults are what most share.
 class Scheme {
  public:
   virtual ~Scheme() = default;
 
-  // "int4_tinygemm_g128": family, then ordered parameters. Alphabet [a-z0-9_].
-  virtual std::string_view name() const = 0;
-  virtual std::string_view family() const = 0;   // "int4_tinygemm": the file, the list line, the kernels' key
-  virtual std::string_view summary() const = 0;  // one line for `qcts schemes`
-  virtual std::string_view source() const = 0;   // the recipe's origin: package, version, function
-  virtual int64_t group() const = 0;             // elements along k that share a scale; 0: the whole row
-  // What a file can tell: schemes that differ only in how their planes are chosen share it.
-  virtual std::string_view meaning() const { return name(); }
-  virtual std::span<const LayoutInfo> layouts() const = 0;
+  std::string_view name() const { return info_.name; }
+  std::string_view family() const { return info_.family; }
+  std::string_view summary() const { return info_.summary; }
+  std::string_view source() const { return info_.source; }
+  int64_t group() const { return info_.group; }
+  std::string_view meaning() const { return info_.meaning; }
+  std::span<const LayoutInfo> layouts() const { return info_.layouts; }
 
   // Why this weight cannot be taken in this layout; nullopt when it can. Everything below requires nullopt.
   virtual std::optional<std::string> refusal(const WeightShape& shape,
@@ -104,10 +116,11 @@ class Scheme {
   // the recipe (int4: the least scale); `layout` says whose recipe, so that pack(quantize(w, layout), layout)
   // is what that producer writes.
   virtual Planes quantize(const Matrix& weight, std::string_view layout = "plain") const = 0;
-  virtual Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const = 0;
-  virtual Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const = 0;
-  // Row-major [n, k] in the logical dtype, from layout "plain".
-  virtual std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const = 0;
+  // The defaults: every layout has the bytes of "plain".
+  virtual Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const;
+  virtual Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const;
+  // Row-major [n, k] in the logical dtype, from layout "plain": dequantized() of each of exact_row().
+  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const;
 
   // The k exact weights of one row, from layout "plain".
   virtual void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
@@ -149,6 +162,15 @@ class Scheme {
   static constexpr std::initializer_list<DType> kUsualDtypes = {DType::float32, DType::float16,
                                                                 DType::bfloat16};
 
+  explicit Scheme(SchemeInfo info);
+
+  // One weight with the roundings of the producer's dequantize, in the logical dtype. The default: code *
+  // scale, a float32 product of two float32 numbers, then the cast.
+  virtual double dequantized(DType dtype, const ExactWeight& weight) const;
+
+  // Throws std::invalid_argument naming the policy unless activations() has it and it quantizes x.
+  void require_policy(std::string_view activation) const;
+
   // What refusal() begins with, in this order: a layout that is not of layouts() and a dtype that is not of
   // `dtypes`; then an empty weight and a K that `divisor` does not divide, which `of` names in the message
   // ("the group size "; 0: every K is taken).
@@ -157,9 +179,8 @@ class Scheme {
   std::optional<std::string> refused_size(const WeightShape& shape, int64_t divisor = 0,
                                           std::string_view of = "the group size ") const;
 
-  // A dequantize(): code * scale of exact_row(), a float32 product of two float32 numbers, then the cast to
-  // the logical dtype.
-  std::vector<std::byte> rounded_products(const Planes& plain, const WeightShape& shape) const;
+ private:
+  SchemeInfo info_;
 };
 
 // All schemes of schemes.inc in list order; built once, immutable.
@@ -179,6 +200,14 @@ void require_planes(const Planes& planes, const std::vector<PlaneSpec>& specs);
 // floating planes NaN equals NaN whatever its sign and payload bits (0/0 has the sign bit on x86 and not on
 // Arm); everything else is bitwise.
 std::optional<uint64_t> first_difference(const Plane& want, const Plane& got);
+
+// "row 3, k 17": an index of [.., cols] by the names of its two parts.
+std::string named_indices(std::string_view row, std::string_view col, int64_t index, int64_t cols);
+// "row 5, k 12 (low nibble of byte 326); row 5, k 13 (high nibble)": the weights [n, k] of a byte that holds
+// two codes; " (padding)" behind those that `stored` has beyond `shape`. nibble_of(n, k): twice the byte of
+// the code, and one more for the high nibble.
+std::string named_nibbles(const WeightShape& shape, const WeightShape& stored, int64_t byte,
+                          const std::function<int64_t(int64_t, int64_t)>& nibble_of);
 
 // linear's oracle: y = sum_k x[k] * w[row,k] + bias in double, with the sums over k that the bound needs
 // (reference/oracle/bound.h). p = product, z = zero, c = code, s = scale of each weight.

@@ -1,4 +1,4 @@
-// What the scheme tests share: bytes written as hex, and one recorded answer of a real library.
+// What the scheme tests share: bytes written as hex, and planes compared.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,29 +27,6 @@ inline std::string to_hex(std::span<const std::byte> bytes) {
     hex += kDigits[static_cast<int>(b) & 0xF];
   }
   return hex;
-}
-
-// One row of a weight and what the library made of it: little-endian bytes in hex.
-struct RecordedRow {
-  const char* name;
-  DType dtype;
-  const char* weight;
-  const char* qdata;
-  const char* scale;        // the scale plane, or scale_and_zero
-  const char* dequantized;  // nullptr: not recorded
-};
-
-inline std::string row_name(const testing::TestParamInfo<RecordedRow>& info) { return info.param.name; }
-
-inline WeightShape row_shape(const RecordedRow& row) {
-  const int64_t bytes = static_cast<int64_t>(std::string_view(row.weight).size() / 2);
-  return {row.dtype, 1, bytes / dtype_bytes(row.dtype)};
-}
-
-inline Planes quantize_row(const Scheme& scheme, const RecordedRow& row) {
-  const WeightShape shape = row_shape(row);
-  const std::vector<std::byte> weight = from_hex(row.weight);
-  return scheme.quantize({shape.dtype, shape.n, shape.k, weight});
 }
 
 // Plane by plane; NaN equals NaN.

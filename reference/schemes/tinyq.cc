@@ -5,9 +5,9 @@
 //   tinyq_w8a16  W8A16LinearLayer: scales in the weight's own dtype, codes without a clamp;
 //                forward: linear(x, q) * s + b in x's dtype
 // Both symmetric with max|w| / 127, one scale a row. The zero points of W8A32 are int32 zeros that its
-// forward never reads (it passes z_w=0).
+// forward never reads (it passes z_w=0). Meaning: q * s, rounded once to the dtype of the scales; W8A16 never
+// forms its weight, but its forward means that.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "reference/numerics/soft_float.h"
@@ -18,11 +18,6 @@ namespace {
 
 constexpr float kTinyqCodeMax = 127;  // torch.iinfo(torch.int8).max
 constexpr float kCodeMin = -128;
-
-constexpr std::array<LayoutInfo, 1> kW8A32Layouts = {
-    {{"plain", "TinyQ 006b7b9 tinyq.py W8A32LinearLayer", true}}};
-constexpr std::array<LayoutInfo, 1> kW8A16Layouts = {
-    {{"plain", "TinyQ 006b7b9 tinyq.py W8A16LinearLayer", true}}};
 
 // tensor.abs().max(): NaN if the row holds one.
 float row_maximum(std::span<const float> row) {
@@ -43,8 +38,8 @@ int8_t wrapped_code(float rounded) {
 
 class Tinyq : public Scheme {
  public:
-  std::string_view family() const override { return "tinyq"; }
-  int64_t group() const override { return 0; }
+  explicit Tinyq(SchemeInfo info) : Scheme(std::move(info)) {}
+
   CodeSet codes() const override { return integer_codes(8, true); }
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
@@ -53,27 +48,6 @@ class Tinyq : public Scheme {
       return std::string(name()) + " has no weights of " + std::string(dtype_name(shape.dtype));
     if (shape.n < 1 || shape.k < 1) return std::string(name()) + " takes no empty weight";
     return std::nullopt;
-  }
-
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(plain, plane_specs(shape, layout));
-    return plain;
-  }
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(packed, plane_specs(shape, layout));
-    return packed;
-  }
-
-  // W8A32's q_w.to(torch.float32) * s_w, once rounded. W8A16 never forms its weight; q * s once rounded to
-  // the dtype of the scales is what its forward means.
-  std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const override {
-    std::vector<std::byte> out(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
-    std::vector<ExactWeight> row(shape.k);
-    for (int64_t n = 0; n < shape.n; ++n) {
-      exact_row(plain, shape, n, row);
-      for (int64_t k = 0; k < shape.k; ++k) store_float(shape.dtype, out, n * shape.k + k, row[k].product);
-    }
-    return out;
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
@@ -92,7 +66,7 @@ class Tinyq : public Scheme {
     const int64_t offset = static_cast<int64_t>(byte_offset);
     if (plane_name == "scales") return "row " + std::to_string(offset / dtype_bytes(shape.dtype));
     if (plane_name == "zero_points") return "row " + std::to_string(offset / 4);
-    return "row " + std::to_string(offset / shape.k) + ", k " + std::to_string(offset % shape.k);
+    return named_indices("row", "k", offset, shape.k);
   }
 
  protected:
@@ -101,15 +75,15 @@ class Tinyq : public Scheme {
 
 class W8A32 final : public Tinyq {
  public:
-  std::string_view name() const override { return "tinyq_w8a32"; }
-  std::string_view summary() const override {
-    return "TinyQ: int8 weights, one float32 scale a row, unread zero points; linear(x, q * s) + b in "
-           "float32";
-  }
-  std::string_view source() const override {
-    return "TinyQ 006b7b9 W8A32LinearLayer.quantize: linear_q_symmetric_per_channel";
-  }
-  std::span<const LayoutInfo> layouts() const override { return kW8A32Layouts; }
+  W8A32()
+      : Tinyq({.name = "tinyq_w8a32",
+               .family = "tinyq",
+               .summary =
+                   "TinyQ: int8 weights, one float32 scale a row, unread zero points; linear(x, q * s) + "
+                   "b in float32",
+               .source = "TinyQ 006b7b9 W8A32LinearLayer.quantize: linear_q_symmetric_per_channel",
+               .layouts = {{"plain", "TinyQ 006b7b9 tinyq.py W8A32LinearLayer"}}}) {}
+
   bool takes(DType dtype) const override { return dtype == DType::float32; }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
@@ -138,12 +112,14 @@ class W8A32 final : public Tinyq {
 
 class W8A16 final : public Tinyq {
  public:
-  std::string_view name() const override { return "tinyq_w8a16"; }
-  std::string_view summary() const override {
-    return "TinyQ: int8 weights without a clamp, one scale a row; linear(x, q) * s + b in x's dtype";
-  }
-  std::string_view source() const override { return "TinyQ 006b7b9 W8A16LinearLayer.quantize"; }
-  std::span<const LayoutInfo> layouts() const override { return kW8A16Layouts; }
+  W8A16()
+      : Tinyq({.name = "tinyq_w8a16",
+               .family = "tinyq",
+               .summary = "TinyQ: int8 weights without a clamp, one scale a row; linear(x, q) * s + b in x's "
+                          "dtype",
+               .source = "TinyQ 006b7b9 W8A16LinearLayer.quantize",
+               .layouts = {{"plain", "TinyQ 006b7b9 tinyq.py W8A16LinearLayer"}}}) {}
+
   bool takes(DType dtype) const override {
     return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
   }

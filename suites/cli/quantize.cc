@@ -5,13 +5,13 @@
 #include <memory>
 #include <unordered_set>
 
-#include "reference/dialects/dialects.h"
-#include "reference/dialects/spellings/spell.h"
-#include "suites/cli/commands.h"
 #include "reference/dialects/dense.h"
-#include "suites/cli/file_command.h"
+#include "reference/dialects/dialects.h"
+#include "reference/dialects/quantize_decision.h"
+#include "reference/dialects/spellings/spell.h"
 #include "suites/base/did_you_mean.h"
-#include "reference/dialects/quantize_choice.h"
+#include "suites/cli/commands.h"
+#include "suites/cli/file_command.h"
 #include "suites/cli/static_scales.h"
 
 namespace qcts::cli {
@@ -23,7 +23,7 @@ struct QuantizeWords {
   FileOptions options;
   std::string in, out, scheme, layout, like, activation{kWeightOnly};
   StaticScales scales;
-  ChoiceRules rules;
+  QuantizeRules rules;
   bool strict = false;
 };
 
@@ -96,8 +96,8 @@ Plan plan_of(const QuantizeWords& words) {
   return plan;
 }
 
-ChoiceRules rules_of(const QuantizeWords& words, const Checkpoint& checkpoint) {
-  ChoiceRules rules = words.rules;
+QuantizeRules rules_of(const QuantizeWords& words, const Checkpoint& checkpoint) {
+  QuantizeRules rules = words.rules;
   if (!words.like.empty()) {
     OpenOptions options = words.options.open;
     options.dialect.clear();
@@ -231,7 +231,8 @@ void write_out(const Plan& plan, const QuantizeWords& words, const Checkpoint& c
   write_torch_zip(archive_prefix(words.out), edited.root, edited.storages, out);
 }
 
-void print_choice(const QuantizeWords& words, const Plan& plan, const std::vector<Choice>& choices) {
+void print_decisions(const QuantizeWords& words, const Plan& plan,
+                     const std::vector<QuantizeDecision>& decisions) {
   Json json = {
       {"scheme", words.scheme},        {"layout", plan.layout},
       {"activation", plan.activation}, {"out", words.out},
@@ -239,24 +240,24 @@ void print_choice(const QuantizeWords& words, const Plan& plan, const std::vecto
   json["quantized"] = Json::array();
   json["left"] = Json::array();
   size_t quantized = 0;
-  for (const Choice& choice : choices) {
-    const bool done = choice.reason.empty();
+  for (const QuantizeDecision& decision : decisions) {
+    const bool done = decision.reason.empty();
     quantized += done;
     if (done)
-      json["quantized"].push_back(choice.tensor->name);
+      json["quantized"].push_back(decision.tensor->name);
     else
       json["left"].push_back(
-          {{"name", choice.tensor->name}, {"reason", choice.reason}, {"asked", choice.asked}});
+          {{"name", decision.tensor->name}, {"reason", decision.reason}, {"asked", decision.asked}});
     if (!words.options.json)
-      std::cout << (done ? "quantized   " : "left float  ") << choice.tensor->name
-                << (done ? "" : ": " + choice.reason) << "\n";
+      std::cout << (done ? "quantized   " : "left float  ") << decision.tensor->name
+                << (done ? "" : ": " + decision.reason) << "\n";
   }
   if (words.options.json) {
     std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
     return;
   }
-  std::cout << quantized << " of " << choices.size() << " tensors are " << plan.type() << " (" << words.scheme
-            << ", layout " << plan.layout << ")";
+  std::cout << quantized << " of " << decisions.size() << " tensors are " << plan.type() << " ("
+            << words.scheme << ", layout " << plan.layout << ")";
   if (plan.cls) std::cout << "; Python: import " << plan.cls->module;
   std::cout << "\n";
 }
@@ -266,19 +267,20 @@ int run_quantize(const QuantizeWords& words) {
   OpenOptions options = words.options.open;
   options.config_is_a_plan = true;
   const Checkpoint checkpoint = open_checkpoint(words.in, options);
-  const ChoiceRules rules = rules_of(words, checkpoint);
-  const std::vector<Choice> choices = choose(checkpoint, *plan.scheme, plan.layout, rules);
+  const QuantizeRules rules = rules_of(words, checkpoint);
+  const std::vector<QuantizeDecision> decisions =
+      quantize_decisions(checkpoint, *plan.scheme, plan.layout, rules);
   std::vector<std::string> notes = checkpoint.warnings;
   const std::vector<std::string> missed = unmatched(checkpoint, rules);
   notes.insert(notes.end(), missed.begin(), missed.end());
   std::unordered_map<const NamedTensor*, SchemeTensor> replaced;
   bool complete = missed.empty();
-  for (const Choice& choice : choices) {
-    if (choice.reason.empty()) replaced.emplace(choice.tensor, quantized(plan, *choice.tensor));
-    complete = complete && (choice.reason.empty() || !choice.asked);
+  for (const QuantizeDecision& decision : decisions) {
+    if (decision.reason.empty()) replaced.emplace(decision.tensor, quantized(plan, *decision.tensor));
+    complete = complete && (decision.reason.empty() || !decision.asked);
   }
   save_file(words.out, [&](ByteSink& out) { write_out(plan, words, checkpoint, replaced, out); });
-  print_choice(words, plan, choices);
+  print_decisions(words, plan, decisions);
   print_notes(notes);
   return words.strict && !complete ? 1 : 0;
 }

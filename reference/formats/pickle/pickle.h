@@ -137,7 +137,6 @@ bool is_call(const Ref& node, std::string_view module, std::string_view name);
 // The value under a string key of a dict or of an OrderedDict call; nullptr when absent.
 Ref find(const Ref& mapping, std::string_view key);
 
-// Names allowed beside the built-in table, "module.name"; kept opaque.
 // What reading pickles took, added up.
 struct ReadCost {
   uint64_t opcodes = 0;
@@ -147,7 +146,7 @@ struct ReadCost {
 
 struct ReadOptions {
   Limits limits;
-  std::vector<std::string> allow;
+  std::vector<std::string> allow;  // names beside the built-in table, "module.name"; kept opaque
   uint64_t base_offset = 0;  // of the pickle in its file: added to every offset that is reported or kept
   ReadCost* cost = nullptr;
 };

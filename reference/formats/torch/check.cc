@@ -1,7 +1,8 @@
+#include "reference/formats/torch/check.h"
 #include "reference/formats/pickle/calls.h"
 #include "reference/formats/pickle/globals.h"
 #include "reference/formats/pickle/graph.h"
-#include "reference/formats/torch/internal.h"
+#include "reference/formats/torch/tensor.h"
 
 namespace qcts {
 namespace {

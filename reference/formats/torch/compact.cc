@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "reference/formats/pickle/graph.h"
-#include "reference/formats/torch/internal.h"
+#include "reference/formats/torch/storage.h"
+#include "reference/formats/torch/tensor.h"
 
 namespace qcts {
 namespace {

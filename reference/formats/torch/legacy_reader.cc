@@ -6,8 +6,9 @@
 
 #include "reference/formats/io/byte_io.h"
 #include "reference/formats/pickle/graph.h"
-#include "reference/formats/torch/internal.h"
+#include "reference/formats/torch/check.h"
 #include "reference/formats/torch/legacy.h"
+#include "reference/formats/torch/storage.h"
 
 namespace qcts {
 namespace {

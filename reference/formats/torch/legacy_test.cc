@@ -6,8 +6,8 @@
 
 #include <functional>
 
-#include "reference/formats/testing.h"
 #include "reference/formats/io/byte_io.h"
+#include "reference/formats/testing.h"
 
 namespace qcts {
 namespace {
@@ -89,6 +89,11 @@ void as_untyped(Parts& p, const char* dtype) {
   p.more = {global("torch", dtype)};
 }
 
+// A view of the storage.
+std::function<void(Parts&)> seen(int64_t offset, int64_t numel) {
+  return [=](Parts& p) { p.view = tuple({string("78"), integer(offset), integer(numel)}); };
+}
+
 const std::vector<LegacyChange> kCases = {
     {"intact", "accepted", [](Parts&) {}},
     {"l1_other_magic", "NotArchive", [](Parts& p) { p.magic[8] ^= 1; }},
@@ -134,22 +139,10 @@ const std::vector<LegacyChange> kCases = {
        p.view = tuple({string("78"), integer(2), integer(4)});
        p.size = 4;
      }},
-    {"l4_view_offset_negative", "TensorBounds",
-     [](Parts& p) {
-       p.view = tuple({string("78"), integer(-1), integer(4)});
-     }},
-    {"l4_view_beyond", "TensorBounds",
-     [](Parts& p) {
-       p.view = tuple({string("78"), integer(3), integer(4)});
-     }},
-    {"l4_view_size_100", "TensorBounds",
-     [](Parts& p) {
-       p.view = tuple({string("78"), integer(0), integer(100)});
-     }},
-    {"l4_tensor_beyond_view", "TensorBounds",
-     [](Parts& p) {
-       p.view = tuple({string("78"), integer(0), integer(4)});
-     }},
+    {"l4_view_offset_negative", "TensorBounds", seen(-1, 4)},
+    {"l4_view_beyond", "TensorBounds", seen(3, 4)},
+    {"l4_view_size_100", "TensorBounds", seen(0, 100)},
+    {"l4_tensor_beyond_view", "TensorBounds", seen(0, 4)},
     {"l4_view_of_two", "StorageRef",
      [](Parts& p) {
        p.view = tuple({string("78"), integer(0)});

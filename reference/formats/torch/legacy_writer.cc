@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "reference/formats/io/byte_io.h"
-#include "reference/formats/torch/internal.h"
 #include "reference/formats/torch/legacy.h"
+#include "reference/formats/torch/writer.h"
 
 namespace qcts {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "reference/formats/torch/internal.h"
 #include "reference/formats/torch/object.h"
+#include "reference/formats/torch/storage.h"
 
 namespace qcts {
 namespace {
@@ -47,11 +47,6 @@ std::optional<std::string> device_of_location(std::string_view tag, const std::v
   for (const std::string& device : allow)
     if (names_device(tag, device)) return device;
   return std::nullopt;
-}
-
-bool all_digits(std::string_view text) {
-  return !text.empty() && text.size() <= 20 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace qcts

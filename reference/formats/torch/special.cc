@@ -5,7 +5,9 @@
 #include <array>
 #include <cstring>
 
-#include "reference/formats/torch/internal.h"
+#include "reference/formats/torch/check.h"
+#include "reference/formats/torch/storage.h"
+#include "reference/formats/torch/tensor.h"
 
 namespace qcts {
 namespace {

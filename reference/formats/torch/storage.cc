@@ -6,7 +6,8 @@
 
 #include "reference/formats/io/byte_io.h"
 #include "reference/formats/pickle/graph.h"
-#include "reference/formats/torch/internal.h"
+#include "reference/formats/torch/storage.h"
+#include "reference/formats/torch/tensor.h"
 
 namespace qcts {
 namespace {
@@ -262,6 +263,11 @@ std::string path_to_storage(const TorchObject& object, const std::string& key) {
     for (size_t i = steps.size(); i-- > first;) pending.push_back(i);
   }
   return "";
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && text.size() <= 20 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace qcts

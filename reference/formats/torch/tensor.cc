@@ -4,7 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "reference/formats/torch/internal.h"
+#include "reference/formats/torch/storage.h"
+#include "reference/formats/torch/tensor.h"
 
 namespace qcts {
 namespace {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "reference/formats/testing.h"
+#include "reference/formats/torch/zip.h"
 
 namespace qcts {
 namespace {
@@ -86,6 +87,11 @@ void as_v3(Spelling& s, const char* dtype, int64_t bytes) {
   s.more = {global("torch", dtype)};
 }
 
+// Sets one of size and stride.
+std::function<void(Spelling&)> shaped(Ref Spelling::*part, std::vector<int64_t> values) {
+  return [=](Spelling& s) { s.*part = dims(values); };
+}
+
 const std::vector<TensorCase> kTensorCases = {
     {"intact", "accepted", [](Spelling&) {}},
     {"p19_other_kind", "StorageRef", [](Spelling& s) { s.kind = string("module"); }},
@@ -105,28 +111,13 @@ const std::vector<TensorCase> kTensorCases = {
     {"p22_bad_index", "StorageRef", [](Spelling& s) { s.location = string("cuda:x"); }},
     {"z35_count_beyond_record", "StorageRef", [](Spelling& s) { s.numel = integer(100); }},
     {"p24_offset_beyond", "TensorBounds", [](Spelling& s) { s.offset = integer(1); }},
-    {"p24_size_beyond", "TensorBounds",
-     [](Spelling& s) {
-       s.size = dims({3, 3});
-     }},
-    {"p24_stride_beyond", "TensorBounds",
-     [](Spelling& s) {
-       s.stride = dims({4, 1});
-     }},
+    {"p24_size_beyond", "TensorBounds", shaped(&Spelling::size, {3, 3})},
+    {"p24_stride_beyond", "TensorBounds", shaped(&Spelling::stride, {4, 1})},
     {"p24_negative_offset", "TensorBounds", [](Spelling& s) { s.offset = integer(-1); }},
-    {"p24_negative_stride", "TensorBounds",
-     [](Spelling& s) {
-       s.stride = dims({-3, 1});
-     }},
-    {"p24_negative_size", "Overflow",
-     [](Spelling& s) {
-       s.size = dims({-2, 3});
-     }},
+    {"p24_negative_stride", "TensorBounds", shaped(&Spelling::stride, {-3, 1})},
+    {"p24_negative_size", "Overflow", shaped(&Spelling::size, {-2, 3})},
     {"p24_ranks_differ", "TensorBounds", [](Spelling& s) { s.stride = dims({1}); }},
-    {"p24_product_wraps", "Overflow",
-     [](Spelling& s) {
-       s.size = dims({int64_t{1} << 32, int64_t{1} << 32});
-     }},
+    {"p24_product_wraps", "Overflow", shaped(&Spelling::size, {int64_t{1} << 32, int64_t{1} << 32})},
     {"p24_index_wraps", "TensorBounds",
      [](Spelling& s) {
        s.size = dims({3, 3});

@@ -6,10 +6,10 @@
 
 #include <functional>
 
+#include "reference/formats/io/byte_io.h"
 #include "reference/formats/io/crc32.h"
 #include "reference/formats/torch/testing.h"
 #include "reference/formats/zip/writer.h"
-#include "reference/formats/io/byte_io.h"
 
 namespace qcts {
 namespace {
@@ -113,6 +113,20 @@ ZipCase edit(std::string name, std::string required, std::function<void(Editable
           }};
 }
 
+// One field, `offset` bytes into a part of the archive, or of its record data/0.
+template <typename T>
+ZipCase put_field(std::string name, std::string required, uint64_t (Editable::*part)() const, uint64_t offset,
+                  T value) {
+  return edit(std::move(name), std::move(required),
+              [=](Editable& a) { a.put<T>((a.*part)() + offset, value); });
+}
+template <typename T>
+ZipCase put_field(std::string name, std::string required,
+                  uint64_t (Editable::*part)(const std::string&) const, uint64_t offset, T value) {
+  return edit(std::move(name), std::move(required),
+              [=](Editable& a) { a.put<T>((a.*part)("data/0") + offset, value); });
+}
+
 ZipCase record(std::string name, std::string required, std::string entry, std::optional<std::string> data) {
   return {std::move(name), std::move(required), [entry = std::move(entry), data = std::move(data)] {
             return with_record(entry, data ? std::optional(to_bytes(*data)) : std::nullopt);
@@ -146,20 +160,18 @@ std::vector<ZipCase> damaged_ends() {
       edit("z05_trailing_70k", "ZipStructure", [](Editable& a) { a.bytes.resize(a.bytes.size() + 70000); }),
       {"z06_plain_zip_strict", "ZipStructure", plain_zip},
       {"z06_plain_zip_lenient", "accepted", plain_zip, true},
-      edit("z19_directory_offset", "ZipStructure",
-           [](Editable& a) { a.put<uint64_t>(a.end64() + 48, 0x7fffffff); }),
-      edit("z19_directory_offset_2_40", "ZipStructure",
-           [](Editable& a) { a.put<uint64_t>(a.end64() + 48, uint64_t{1} << 40); }),
-      edit("z19_directory_size", "ZipStructure", [](Editable& a) { a.put<uint64_t>(a.end64() + 40, 100); }),
+      put_field<uint64_t>("z19_directory_offset", "ZipStructure", &Editable::end64, 48, 0x7fffffff),
+      put_field<uint64_t>("z19_directory_offset_2_40", "ZipStructure", &Editable::end64, 48,
+                          uint64_t{1} << 40),
+      put_field<uint64_t>("z19_directory_size", "ZipStructure", &Editable::end64, 40, 100),
       edit("z19_count", "ZipStructure",
            [](Editable& a) {
              a.put<uint64_t>(a.end64() + 24, 0xffffffff);
              a.put<uint64_t>(a.end64() + 32, 0xffffffff);
              a.put<uint32_t>(a.end() + 8, 0xffffffff);
            }),
-      edit("z19_pointer", "ZipStructure",
-           [](Editable& a) { a.put<uint64_t>(a.locator() + 8, uint64_t{1} << 62); }),
-      edit("z19_disks", "ZipStructure", [](Editable& a) { a.put<uint32_t>(a.locator() + 16, 2); }),
+      put_field<uint64_t>("z19_pointer", "ZipStructure", &Editable::locator, 8, uint64_t{1} << 62),
+      put_field<uint32_t>("z19_disks", "ZipStructure", &Editable::locator, 16, 2),
       edit("z20_directory_wraps", "Overflow",
            [](Editable& a) {
              a.put<uint64_t>(a.end64() + 48, ~uint64_t{99});
@@ -203,20 +215,13 @@ std::vector<ZipCase> damaged_entries() {
              a.put<uint32_t>(a.central("data/0") + 16, 0);
              a.put<uint32_t>(a.data("data/0") + a.size("data/0") + 4, 0);
            }),
-      edit("z13_deflated", "ZipUnsupported",
-           [](Editable& a) { a.put<uint16_t>(a.central("data/0") + 10, 8); }),
-      edit("z17_method_12", "ZipUnsupported",
-           [](Editable& a) { a.put<uint16_t>(a.central("data/0") + 10, 12); }),
-      edit("z17_flag_0x1", "ZipUnsupported",
-           [](Editable& a) { a.put<uint16_t>(a.central("data/0") + 8, 0x0809); }),
-      edit("z17_flag_0x20", "ZipUnsupported",
-           [](Editable& a) { a.put<uint16_t>(a.central("data/0") + 8, 0x0828); }),
-      edit("z17_flag_0x40", "ZipUnsupported",
-           [](Editable& a) { a.put<uint16_t>(a.central("data/0") + 8, 0x0848); }),
-      edit("z17_flag_0x2000", "ZipUnsupported",
-           [](Editable& a) { a.put<uint16_t>(a.central("data/0") + 8, 0x2808); }),
-      edit("z18_sizes_differ", "ZipStructure",
-           [](Editable& a) { a.put<uint32_t>(a.central("data/0") + 24, 4096); }),
+      put_field<uint16_t>("z13_deflated", "ZipUnsupported", &Editable::central, 10, 8),
+      put_field<uint16_t>("z17_method_12", "ZipUnsupported", &Editable::central, 10, 12),
+      put_field<uint16_t>("z17_flag_0x1", "ZipUnsupported", &Editable::central, 8, 0x0809),
+      put_field<uint16_t>("z17_flag_0x20", "ZipUnsupported", &Editable::central, 8, 0x0828),
+      put_field<uint16_t>("z17_flag_0x40", "ZipUnsupported", &Editable::central, 8, 0x0848),
+      put_field<uint16_t>("z17_flag_0x2000", "ZipUnsupported", &Editable::central, 8, 0x2808),
+      put_field<uint32_t>("z18_sizes_differ", "ZipStructure", &Editable::central, 24, 4096),
       edit("z21_size_beyond_file", "ZipStructure",
            [](Editable& a) {
              a.put<uint32_t>(a.central("data/0") + 20, 0x40000000);
@@ -227,14 +232,10 @@ std::vector<ZipCase> damaged_entries() {
              a.put<uint32_t>(a.central("data/0") + 20, 400);
              a.put<uint32_t>(a.central("data/0") + 24, 400);
            }),
-      edit("z21_zip64_without_field", "ZipStructure",
-           [](Editable& a) { a.put<uint32_t>(a.central("data/0") + 24, 0xffffffff); }),
-      edit("z25_folder_attribute", "ZipStructure",
-           [](Editable& a) { a.put<uint32_t>(a.central("data/0") + 38, 0x10); }),
-      edit("z37_local_method", "ZipStructure",
-           [](Editable& a) { a.put<uint16_t>(a.local("data/0") + 8, 8); }),
-      edit("z37_local_encrypted", "ZipStructure",
-           [](Editable& a) { a.put<uint16_t>(a.local("data/0") + 6, 0x0809); }),
+      put_field<uint32_t>("z21_zip64_without_field", "ZipStructure", &Editable::central, 24, 0xffffffff),
+      put_field<uint32_t>("z25_folder_attribute", "ZipStructure", &Editable::central, 38, 0x10),
+      put_field<uint16_t>("z37_local_method", "ZipStructure", &Editable::local, 8, 8),
+      put_field<uint16_t>("z37_local_encrypted", "ZipStructure", &Editable::local, 6, 0x0809),
       edit("z37_local_sizes", "ZipStructure",
            [](Editable& a) {
              a.put<uint32_t>(a.local("data/0") + 18, 1);

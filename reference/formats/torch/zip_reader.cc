@@ -10,7 +10,8 @@
 
 #include "reference/formats/io/byte_io.h"
 #include "reference/formats/io/crc32.h"
-#include "reference/formats/torch/internal.h"
+#include "reference/formats/torch/check.h"
+#include "reference/formats/torch/storage.h"
 #include "reference/formats/torch/zip.h"
 #include "reference/formats/zip/directory.h"
 

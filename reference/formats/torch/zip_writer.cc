@@ -6,7 +6,8 @@
 #include "reference/formats/io/crc32.h"
 #include "reference/formats/pickle/graph.h"
 #include "reference/formats/torch/serialization_id.h"
-#include "reference/formats/torch/internal.h"
+#include "reference/formats/torch/writer.h"
+#include "reference/formats/torch/zip.h"
 #include "reference/formats/zip/directory.h"
 #include "reference/formats/zip/writer.h"
 

@@ -7,9 +7,10 @@
 #include "reference/formats/io/byte_io.h"
 #include "reference/formats/io/crc32.h"
 #include "reference/formats/io/inflate.h"
-#include "reference/formats/torch/internal.h"
-#include "reference/formats/torchscript/torchscript.h"
+#include "reference/formats/torch/check.h"
+#include "reference/formats/torch/storage.h"
 #include "reference/formats/torchscript/internal.h"
+#include "reference/formats/torchscript/torchscript.h"
 #include "reference/formats/zip/directory.h"
 
 namespace qcts {

@@ -10,7 +10,7 @@
 #include "reference/formats/pickle/globals.h"
 #include "reference/formats/pickle/graph.h"
 #include "reference/formats/refusal.h"
-#include "reference/formats/torch/internal.h"
+#include "reference/formats/torch/storage.h"
 #include "reference/formats/torchscript/internal.h"
 
 namespace qcts {

@@ -1,9 +1,11 @@
-// Shared by the torch_*.cc files only.
+// SPDX-License-Identifier: BSD-3-Clause
+// Storages: the persistent ids that name them, their bytes, and the order of these.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reference/formats/torch/zip.h"
@@ -49,29 +51,6 @@ void swap_big_endian(TorchObject& object, bool typed = true);
 // "linear1.weight.qdata": the keys that lead from the root to the first use of storage `key`; empty when
 // nothing does.
 std::string path_to_storage(const TorchObject& object, const std::string& key);
-
-// The tensor that a call of _rebuild_tensor, _v2 or _v3 with these arguments makes; nullopt for a lazily
-// conjugated or negated one.
-std::optional<Tensor> rebuild_plain(const TorchObject& object, std::string_view function,
-                                    const pickle::Refs& args, uint64_t max_dims);
-// A tuple of integers, or a torch.Size of one.
-std::vector<int64_t> dims_of(const pickle::Ref& node, uint64_t max_dims);
-std::optional<DType> dtype_of_global(const pickle::Ref& node);
-// What torch.save writes for the hooks of a tensor or parameter: an empty OrderedDict, or None.
-bool is_empty_hooks(const pickle::Ref& node);
-
-// Every call of a torch rebuild function in the graph against its schema.
-void check_tensors(const TorchObject& object, const Limits& limits);
-// The rebuild functions that make no plain tensor: sparse, quantized, nested, meta and wrapper tensors.
-void check_special_tensor(const TorchObject& object, std::string_view function, const pickle::Refs& args,
-                          const Limits& limits, uint64_t offset);
-// "_rebuild_tensor_v2" for the global that names it, as part of its text; empty for anything that is no
-// rebuild function of torch.
-std::string_view rebuild_function(const pickle::Ref& callable);
-
-// The pickle of `root`, or `stored` where that spells the same graph in another pickler's way.
-std::vector<std::byte> pickle_or_stored(const pickle::Ref& root, std::span<const std::byte> stored,
-                                        const Limits& limits, bool& kept);
 
 // One to twenty decimal digits, as storage keys and device indices are written.
 bool all_digits(std::string_view text);

@@ -1,4 +1,4 @@
-#include "reference/dialects/quantize_choice.h"
+#include "reference/dialects/quantize_decision.h"
 
 #include <algorithm>
 
@@ -43,7 +43,7 @@ bool is_weight_dtype(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
 }
 
-std::string not_asked(const NamedTensor& tensor, const ChoiceRules& rules) {
+std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
   if (matches_any(rules.exclude, tensor.name)) return "excluded";
   if (rules.has_like || !rules.include.empty()) {
     const bool named = matches_any(rules.include, tensor.name) ||
@@ -72,19 +72,19 @@ DType recipe_dtype(const Scheme& scheme, DType weight) {
   return scheme.name() == "tinyq_w8a32" ? DType::float32 : weight;
 }
 
-std::vector<Choice> choose(const Checkpoint& checkpoint, const Scheme& scheme, const std::string& layout,
-                           const ChoiceRules& rules) {
-  std::vector<Choice> choices;
+std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
+                                                 const std::string& layout, const QuantizeRules& rules) {
+  std::vector<QuantizeDecision> decisions;
   for (const NamedTensor& tensor : checkpoint.tensors) {
-    Choice choice = {&tensor, false, not_asked(tensor, rules)};
-    choice.asked = choice.reason.empty();
-    if (choice.asked) choice.reason = not_possible(tensor, scheme, layout);
-    choices.push_back(std::move(choice));
+    QuantizeDecision decision = {&tensor, false, not_asked(tensor, rules)};
+    decision.asked = decision.reason.empty();
+    if (decision.asked) decision.reason = not_possible(tensor, scheme, layout);
+    decisions.push_back(std::move(decision));
   }
-  return choices;
+  return decisions;
 }
 
-std::vector<std::string> unmatched(const Checkpoint& checkpoint, const ChoiceRules& rules) {
+std::vector<std::string> unmatched(const Checkpoint& checkpoint, const QuantizeRules& rules) {
   std::vector<std::string> words;
   const auto matched = [&](const std::string& glob) {
     return std::ranges::any_of(checkpoint.tensors,

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The plain tensors that calls of torch's rebuild functions make.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "reference/formats/torch/object.h"
+
+namespace qcts {
+
+// The tensor that a call of _rebuild_tensor, _v2 or _v3 with these arguments makes; nullopt for a lazily
+// conjugated or negated one.
+std::optional<Tensor> rebuild_plain(const TorchObject& object, std::string_view function,
+                                    const pickle::Refs& args, uint64_t max_dims);
+// A tuple of integers, or a torch.Size of one.
+std::vector<int64_t> dims_of(const pickle::Ref& node, uint64_t max_dims);
+std::optional<DType> dtype_of_global(const pickle::Ref& node);
+// What torch.save writes for the hooks of a tensor or parameter: an empty OrderedDict, or None.
+bool is_empty_hooks(const pickle::Ref& node);
+
+}  // namespace qcts

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The pickle of a container that is written.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "reference/formats/pickle/pickle.h"
+
+namespace qcts {
+
+// The pickle of `root`, or `stored` where that spells the same graph in another pickler's way.
+std::vector<std::byte> pickle_or_stored(const pickle::Ref& root, std::span<const std::byte> stored,
+                                        const Limits& limits, bool& kept);
+
+}  // namespace qcts
