@@ -4,10 +4,16 @@
 
 #include "kernels/abi/qcts_kernel.h"
 
-// Gives each definition `const qcts_kernel qcts_kernel_<op>_<scheme>_<variant>` its external linkage.
+// Gives each definition `const qcts_kernel qcts_kernel_<op>_<scheme>_<variant>` its external linkage. A file of rows is
+// compiled once for each of them (CMakeLists.txt), so that a kernel's code does not depend on its neighbours: all but
+// QCTS_ROW are internal then, unused, and left out.
+#ifdef QCTS_ROW
+extern const qcts_kernel QCTS_ROW;
+#else
 #define QCTS_KERNEL(op, scheme, variant) extern const qcts_kernel qcts_kernel_##op##_##scheme##_##variant;
 #include "kernels/kernels.inc"
 #undef QCTS_KERNEL
+#endif
 
 namespace qcts {
 

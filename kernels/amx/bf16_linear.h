@@ -175,7 +175,7 @@ struct Piece {
   bool whole() const { return first && last; }
 };
 // A block's columns meet the rows from first_m on.
-struct Meeting {
+struct TileStep {
   const Frame* frame;
   const uint8_t* block;
   int64_t first_m;
@@ -187,7 +187,7 @@ struct Meeting {
 // A piece's products with one or two tiles of rows, and as many columns from first_n on as make four tiles of
 // sums.
 template <class Scheme, int kTiles>
-Closing meet(const Meeting& at, const Piece& piece, int64_t m, int64_t rows, int first_n, float* part) {
+Closing meet(const TileStep& at, const Piece& piece, int64_t m, int64_t rows, int first_n, float* part) {
   const Frame& frame = *at.frame;
   const int64_t groups = frame.layout.groups;
   float* sums = piece.whole() ? part : &at.open[m][first_n];
@@ -211,7 +211,7 @@ Closing meet(const Meeting& at, const Piece& piece, int64_t m, int64_t rows, int
 
 // All pieces of a panel, the rows from `first` to `last` in kTiles tiles.
 template <class Scheme, int kTiles>
-void meet_rows(const Meeting& at, const Piece* pieces, int count, int64_t first, int64_t last, int64_t rows) {
+void meet_rows(const TileStep& at, const Piece* pieces, int count, int64_t first, int64_t last, int64_t rows) {
   constexpr int kCount = kColumns / kTiles;
   constexpr int64_t kMost = kTiles * kTileRows;
   Closing before = {};
@@ -253,7 +253,7 @@ void multiply_many(const Frame& frame, const uint8_t* block, int64_t first_m, in
   __m512i panel[kPanelSteps * kStepPairs][kVectors];
   alignas(64) float open[kRows][kColumns];
   Parts parts;
-  const Meeting meeting = {&frame, block, first_m, panel, open, totals, &parts};
+  const TileStep meeting = {&frame, block, first_m, panel, open, totals, &parts};
   Decoder<Scheme> decoder(frame, block);
   Piece pieces[kPanelSteps], next = {0, 0, 0, 0, true, false};
   const int64_t paired = (rows + kTileRows - 1) / kTileRows / 2 * 2 * kTileRows;  // rows in two tiles
