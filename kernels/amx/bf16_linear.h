@@ -1,8 +1,7 @@
-// The engine of kernels/bf16/linear.h for TDPBF16PS, and for nothing else: every function has internal
-// linkage. A tile unit starts 512 products of pairs in 16 cycles, 32 times what VDPBF16PS does on the same
-// core (Emerald Rapids: 2.92 trillion operations a second against 0.087), but reads weights from memory
-// alone: codes become bfloat16 in a buffer, in steps of 32 k and 64 columns (4 KiB). x that is not bfloat16
-// is rounded to it.
+// The engine of kernels/bf16/linear.h for TDPBF16PS. A tile unit starts 512 products of pairs in 16 cycles,
+// 32 times what VDPBF16PS does on the same core (Emerald Rapids: 2.92 trillion operations a second against
+// 0.087), but reads weights from memory alone: codes become bfloat16 in a buffer, in steps of 32 k and 64
+// columns (4 KiB). x that is not bfloat16 is rounded to it.
 // - m <= 16: one pass, so what is made is used once. The buffer is a ring of four steps; between the products
 //   of a step those of two later are decoded, for tile unit, multipliers and loads to work side by side: a
 //   step is 64 cycles of the tile unit and, by llvm-mca for Sapphire Rapids, 115 cycles of decoding 4 bits,
@@ -211,7 +210,8 @@ Closing meet(const TileStep& at, const Piece& piece, int64_t m, int64_t rows, in
 
 // All pieces of a panel, the rows from `first` to `last` in kTiles tiles.
 template <class Scheme, int kTiles>
-void meet_rows(const TileStep& at, const Piece* pieces, int count, int64_t first, int64_t last, int64_t rows) {
+void meet_rows(const TileStep& at, const Piece* pieces, int count, int64_t first, int64_t last,
+               int64_t rows) {
   constexpr int kCount = kColumns / kTiles;
   constexpr int64_t kMost = kTiles * kTileRows;
   Closing before = {};

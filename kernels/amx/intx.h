@@ -1,5 +1,5 @@
-// The engine of kernels/vnni/int8_linear.h for TDPBSUD where codes may be nibbles and groups parts of a row;
-// every function has internal linkage. Never timed.
+// The engine of kernels/vnni/int8_linear.h for TDPBSUD where codes may be nibbles and groups parts of a row.
+// Never timed.
 //
 // What is argued from, of an Emerald Rapids core: a tile product takes 16 cycles, a tile of 16 rows 8 to load
 // from L1, and memory brings some 6 bytes a cycle. 64 k of 64 columns are 2 KiB of nibbles, 340 cycles of
@@ -220,8 +220,8 @@ struct IntxTiles {
     static_assert(Scheme::pad_k(32) == 32 && Scheme::pad_k(33) == 64);
     alignas(64) uint8_t panel[kQuads == 2 ? kPanelBytes : 64];
     const int64_t k = piece.steps * 4 * kQuads;
-    GroupStep meeting = {&piece, k, kQuads == 2 ? panel : piece.codes, kQuads == 2 ? k * kColumns : piece.bytes,
-                       sums};
+    GroupStep meeting = {&piece, k, kQuads == 2 ? panel : piece.codes,
+                         kQuads == 2 ? k * kColumns : piece.bytes, sums};
     Feed<kQuads> feed(piece, k, panel, rows <= kTileRows ? 2 * amx::kStepBytes : kPanelBytes);
     meet<4>(meeting, 0, rows < kTileRows ? rows : kTileRows, 0, [&](int64_t g, char* to, int64_t ld_bytes) {
       multiply_fed(meeting.operands(g, 0), &feed, to, ld_bytes);

@@ -1,60 +1,53 @@
-#include "kernels/avx2/float8_dequantize.h"
-#include "kernels/avx2/int4_params.h"
-#include "kernels/avx2/mx_dequantize.h"
-#include "kernels/avx2/nf4_dequantize.h"
-#include "kernels/avx2/nvfp4_dequantize.h"
-#include "kernels/avx2/scaled.h"
-#include "kernels/avx2/sparse24_dequantize.h"
+// The same values as the scalar variants'. One byte or half a byte in, two or four out: bound by writing the
+// result.
+#include "kernels/avx2/dequantize/float8_dequantize.h"
+#include "kernels/avx2/dequantize/int4_params.h"
+#include "kernels/avx2/dequantize/mx_dequantize.h"
+#include "kernels/avx2/dequantize/nf4_dequantize.h"
+#include "kernels/avx2/dequantize/nvfp4_dequantize.h"
+#include "kernels/avx2/dequantize/scaled.h"
+#include "kernels/avx2/dequantize/sparse24_dequantize.h"
 
 using namespace qcts;
 
-// torchao 0.18 Int8Tensor with PerRow(). One byte in, two or four out: kernels/avx2/scaled.h.
 const qcts_kernel qcts_kernel_dequantize_int8_row_avx2 =
     exact_rows<qcts_kernel_dequantize_int8_row_avx2,
                avx2::fenced<avx2::dequantize_affine_rows<avx2::Integers32>>>(
         QCTS_OP_DEQUANTIZE, "int8_row", "avx2", "eight elements at a time; bound by writing the result");
 
-// Half a byte in, two or four out: kernels/avx2/int4_dequantize.h.
 const qcts_kernel qcts_kernel_dequantize_int4_tinygemm_avx2 =
     exact_rows<qcts_kernel_dequantize_int4_tinygemm_avx2,
                avx2::dequantize_int4<avx2::TinygemmParams, avx2::ByteShuffles>>(
         QCTS_OP_DEQUANTIZE, "int4_tinygemm", "avx2",
         "16 values a group, looked up by byte shuffles; bound by writing the result");
 
-// kernels/avx2/float8_dequantize.h.
 const qcts_kernel qcts_kernel_dequantize_fp8_row_avx2 =
     exact_rows<qcts_kernel_dequantize_fp8_row_avx2,
                avx2::fenced<avx2::dequantize_float8<avx2::Float8Groups>>>(
         QCTS_OP_DEQUANTIZE, "fp8_row", "avx2", "eight elements at a time; bound by writing the result");
 
-// torchao 0.18 Int8Tensor with PerTensor(). One byte in, two or four out: kernels/avx2/scaled.h.
 const qcts_kernel qcts_kernel_dequantize_int8_tensor_avx2 =
     exact_rows<qcts_kernel_dequantize_int8_tensor_avx2,
                avx2::fenced<avx2::dequantize_affine_tensor<avx2::Integers32>>>(
         QCTS_OP_DEQUANTIZE, "int8_tensor", "avx2", "eight elements at a time; bound by writing the result");
 
-// int8_row with the codes of reduce_range=True. One byte in, two or four out: kernels/avx2/scaled.h.
 const qcts_kernel qcts_kernel_dequantize_int8_row_reduced_avx2 =
     exact_rows<qcts_kernel_dequantize_int8_row_reduced_avx2,
                avx2::fenced<avx2::dequantize_affine_rows<avx2::Integers32>>>(
         QCTS_OP_DEQUANTIZE, "int8_row_reduced", "avx2",
         "eight elements at a time; bound by writing the result");
 
-// int8_tensor with the codes of reduce_range=True. One byte in, two or four out: kernels/avx2/scaled.h.
 const qcts_kernel qcts_kernel_dequantize_int8_tensor_reduced_avx2 =
     exact_rows<qcts_kernel_dequantize_int8_tensor_reduced_avx2,
                avx2::fenced<avx2::dequantize_affine_tensor<avx2::Integers32>>>(
         QCTS_OP_DEQUANTIZE, "int8_tensor_reduced", "avx2",
         "eight elements at a time; bound by writing the result");
 
-// torchao 0.18 Int8Tensor with PerGroup(g). One byte in, two or four out: kernels/avx2/scaled.h.
 const qcts_kernel qcts_kernel_dequantize_int8_group_avx2 =
     exact_rows<qcts_kernel_dequantize_int8_group_avx2,
                avx2::fenced<avx2::dequantize_affine_groups<avx2::Integers32>>>(
         QCTS_OP_DEQUANTIZE, "int8_group", "avx2", "eight elements at a time; bound by writing the result");
 
-// torchao 0.18 IntxUnpackedToInt8Tensor: codes of one to eight bits, one a byte. One byte in, two or four
-// out: kernels/avx2/scaled.h.
 const qcts_kernel qcts_kernel_dequantize_intx_avx2 =
     exact_rows<qcts_kernel_dequantize_intx_avx2,
                avx2::fenced<avx2::dequantize_affine_groups<avx2::Integers32>>>(
@@ -76,26 +69,22 @@ const qcts_kernel qcts_kernel_dequantize_fp8_avx2 =
     exact_rows<qcts_kernel_dequantize_fp8_avx2, avx2::fenced<avx2::dequantize_float8<avx2::Float8Groups>>>(
         QCTS_OP_DEQUANTIZE, "fp8", "avx2", "eight elements at a time; bound by writing the result");
 
-// kernels/avx2/sparse24_dequantize.h.
 const qcts_kernel qcts_kernel_dequantize_fp8_sparse24_avx2 =
     exact_rows<qcts_kernel_dequantize_fp8_sparse24_avx2,
                avx2::fenced<avx2::dequantize_sparse24<avx2::SparseRows>>>(
         QCTS_OP_DEQUANTIZE, "fp8_sparse24", "avx2",
         "expanded to a byte a code by byte shuffles, then as fp8_row; bound by writing the result");
 
-// As mx_scalar.cc: kernels/avx2/mx_dequantize.h.
 const qcts_kernel qcts_kernel_dequantize_mx_avx2 =
     exact_rows<qcts_kernel_dequantize_mx_avx2, avx2::fenced<avx2::dequantize_mx<avx2::MxBlocks>>>(
         QCTS_OP_DEQUANTIZE, "mx", "avx2",
         "a table or an exponent a block, or eight elements at a time; bound by writing the result");
 
-// kernels/avx2/nvfp4_dequantize.h.
 const qcts_kernel qcts_kernel_dequantize_nvfp4_avx2 = exact_rows<
     qcts_kernel_dequantize_nvfp4_avx2, avx2::fenced<avx2::dequantize_nvfp4<avx2::Nvfp4Fractions>>>(
     QCTS_OP_DEQUANTIZE, "nvfp4", "avx2",
     "two fractions a block of 16, exponents added, looked up by byte shuffles; bound by making the tables");
 
-// kernels/avx2/nf4_dequantize.h.
 const qcts_kernel qcts_kernel_dequantize_nf4_avx2 =
     exact_rows<qcts_kernel_dequantize_nf4_avx2, avx2::fenced<avx2::dequantize_nf4<avx2::Nf4Bytes>>>(
         QCTS_OP_DEQUANTIZE, "nf4", "avx2",

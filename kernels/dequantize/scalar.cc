@@ -1,6 +1,22 @@
 #include "kernels/scalar/affine.h"
+#include "kernels/scalar/float8.h"
 
 using namespace qcts;
+
+const qcts_kernel qcts_kernel_dequantize_fp8_row_scalar =
+    exact_rows<qcts_kernel_dequantize_fp8_row_scalar, scalar::dequantize_float8>(
+        QCTS_OP_DEQUANTIZE, "fp8_row", "scalar",
+        "one decoding, one multiplication and one rounding an element");
+
+const qcts_kernel qcts_kernel_dequantize_fp8_scalar =
+    exact_rows<qcts_kernel_dequantize_fp8_scalar, scalar::dequantize_float8>(
+        QCTS_OP_DEQUANTIZE, "fp8", "scalar", "one decoding, one multiplication and one rounding an element");
+
+// torchao 0.18 Int8Tensor with PerRow().
+const qcts_kernel qcts_kernel_dequantize_int8_row_scalar =
+    exact_rows<qcts_kernel_dequantize_int8_row_scalar, scalar::dequantize_affine_rows>(
+        QCTS_OP_DEQUANTIZE, "int8_row", "scalar",
+        "one subtraction, one multiplication and one rounding an element");
 
 // torchao 0.18 Int8Tensor with PerTensor().
 const qcts_kernel qcts_kernel_dequantize_int8_tensor_scalar =

@@ -1,19 +1,21 @@
-#include "kernels/avx2/fixed_dots.h"
+#include "kernels/avx2/dots/fixed_dots.h"
+#include "kernels/avx2/dots/int4.h"
+#include "kernels/avx2/dots/int8_rows.h"
+#include "kernels/avx2/dots/word_dots.h"
 #include "kernels/avx2/fp8_linear.h"
-#include "kernels/avx2/int4.h"
-#include "kernels/avx2/int8_rows.h"
-#include "kernels/avx2/word_dots.h"
 
 using namespace qcts;
 
-// Layout and limits: kernels/fixed/int8.h, kernels/avx2/word_dots.h; of float32 x kernels/avx2/int8_rows.h.
+// Layout and limits: kernels/fixed/int8.h, kernels/avx2/dots/word_dots.h; of float32 x
+// kernels/avx2/dots/int8_rows.h.
 const qcts_kernel qcts_kernel_linear_int8_row_avx2 = avx2::int8_rows_of<qcts_kernel_linear_int8_row_avx2,
                                                                         TorchaoRows, avx2::WordDots>(
     "int8_row", "avx2",
     "64 columns a block; codes widened to words times x in fixed point, bound by reading weights, then by "
     "integer multiply-adds; of float32 x codes become floats, for m > 4 in a panel");
 
-// Layout and limits: kernels/fixed/int4.h, kernels/avx2/fixed_dots.h; of float32 x kernels/avx2/int4.h.
+// Layout and limits: kernels/fixed/int4.h, kernels/avx2/dots/fixed_dots.h; of float32 x
+// kernels/avx2/dots/int4.h.
 const qcts_kernel qcts_kernel_linear_int4_tinygemm_avx2 = avx2::int4_linear_of<
     qcts_kernel_linear_int4_tinygemm_avx2, TinygemmPlanes, avx2::FixedNibbleDots>(
     "int4_tinygemm", "avx2",

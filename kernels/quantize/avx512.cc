@@ -1,28 +1,26 @@
-#include "kernels/avx512/float8_quantize.h"
-#include "kernels/avx512/groups.h"
-#include "kernels/avx512/int4_plain_quantize.h"
-#include "kernels/avx512/int4_quantize.h"
-#include "kernels/avx512/int8_quantize.h"
-#include "kernels/avx512/mx_quantize.h"
-#include "kernels/avx512/nf4_quantize.h"
-#include "kernels/avx512/nvfp4_quantize.h"
-#include "kernels/avx512/sparse24_quantize.h"
+// The same codes and scales as the scalar variants'. Where bfloat16 alone has a wide loop, the rest is as the
+// AVX2 variant does it.
+#include "kernels/avx512/quantize/float8_quantize.h"
+#include "kernels/avx512/quantize/groups.h"
+#include "kernels/avx512/quantize/int4_quantize.h"
+#include "kernels/avx512/quantize/int8_quantize.h"
+#include "kernels/avx512/quantize/mx_quantize.h"
+#include "kernels/avx512/quantize/nf4_quantize.h"
+#include "kernels/avx512/quantize/nvfp4_quantize.h"
+#include "kernels/avx512/quantize/sparse24_quantize.h"
 
 using namespace qcts;
 
-// torchao 0.18 Int8Tensor.from_hp per row: kernels/avx512/int8_quantize.h.
 const qcts_kernel qcts_kernel_quantize_int8_row_avx512 =
     exact_rows<qcts_kernel_quantize_int8_row_avx512,
                avx2::fenced<avx2::quantize_int8_rows<avx512::WideInt8Codes>>>(
         QCTS_OP_QUANTIZE, "int8_row", "avx512", "two passes a row, the second in cache; bound by memory");
 
-// Ranges and bfloat16's codes as kernels/avx512/int4_quantize.h has them, the rest as the AVX2 variant.
 const qcts_kernel qcts_kernel_quantize_int4_tinygemm_avx512 = exact_rows<
     qcts_kernel_quantize_int4_tinygemm_avx512, avx2::quantize_int4_rows<avx512::Int4Parts>>(
     QCTS_OP_QUANTIZE, "int4_tinygemm", "avx512",
     "ranges, parameters and codes in three passes over 32 groups; bound by a lookup and a comparison a code");
 
-// Codes of bfloat16 as kernels/avx512/float8_quantize.h has them, the rest as the AVX2 variant.
 const qcts_kernel qcts_kernel_quantize_fp8_row_avx512 = exact_entry(
     QCTS_OP_QUANTIZE, "fp8_row", "avx512",
     "two passes a block, the second in cache; bound by memory in bfloat16, else by one division for eight "
@@ -38,34 +36,23 @@ const qcts_kernel qcts_kernel_quantize_fp8_avx512 = exact_entry(
     {supports_problem<qcts_kernel_quantize_fp8_avx512>,
      run_checked<qcts_kernel_quantize_fp8_avx512, avx2::quantize_float8_problem<avx512::WideFloat8Parts>>});
 
-// Codes of bfloat16 as kernels/avx512/int4_plain_quantize.h has them, the rest as the AVX2 variant.
-const qcts_kernel qcts_kernel_quantize_int4_plain_avx512 =
-    exact_rows<qcts_kernel_quantize_int4_plain_avx512, avx2::quantize_int4_plain<avx512::WidePlainParts>>(
-        QCTS_OP_QUANTIZE, "int4_plain", "avx512",
-        "two codes a lane become a byte, ranges and parameters of 32 groups before; bound by the "
-        "multiplications");
-
-// torchao 0.18 IntxUnpackedToInt8Tensor.from_hp: parameters as kernels/families/affine_groups.h has them.
 const qcts_kernel qcts_kernel_quantize_intx_avx512 =
     exact_rows<qcts_kernel_quantize_intx_avx512, avx2::quantize_affine_groups<avx512::WideAffine>>(
         QCTS_OP_QUANTIZE, "intx", "avx512",
         "ranges, parameters and codes in three passes over 16 groups; bound by these and by memory");
 
-// torchao 0.18 mx_tensor.py, to_mx and _to_mx_rceil: the scale as kernels/families/block_scales.h has it.
 const qcts_kernel qcts_kernel_quantize_mx_avx512 =
     exact_rows<qcts_kernel_quantize_mx_avx512, avx2::fenced<avx2::quantize_mx_rows<avx512::WideMxCodes>>>(
         QCTS_OP_QUANTIZE, "mx", "avx512",
         "scales of eight blocks at once, then codes; bound by these and by memory");
 
-// torchao 0.18 nvfp4_tensor.py, nvfp4_quantize: at two levels a pass over the tensor comes first
-// (kernels/families/block_scales.h).
 const qcts_kernel qcts_kernel_quantize_nvfp4_avx512 = exact_entry(
     QCTS_OP_QUANTIZE, "nvfp4", "avx512",
     "scales of 16 blocks at once, then codes; bound by these and by memory",
     {supports_problem<qcts_kernel_quantize_nvfp4_avx512>,
      run_checked<qcts_kernel_quantize_nvfp4_avx512, avx2::quantize_nvfp4_problem<avx512::WideNvfp4>>});
 
-// nf4_scalar.cc by bounds, 32 elements at a time.
+// The nearest values by bounds, 32 elements at a time.
 const qcts_kernel qcts_kernel_quantize_nf4_avx512 = exact_entry(
     QCTS_OP_QUANTIZE, "nf4", "avx512",
     "two passes over 16 blocks: scalers, then codes by four steps of a binary search; bound by these",
@@ -73,7 +60,6 @@ const qcts_kernel qcts_kernel_quantize_nf4_avx512 = exact_entry(
      run_checked<qcts_kernel_quantize_nf4_avx512, avx2::quantize_nf4_problem<avx512::WideNf4>>,
      nf4_workspace_bytes});
 
-// kernels/avx512/sparse24_quantize.h.
 const qcts_kernel qcts_kernel_quantize_fp8_sparse24_avx512 =
     exact_entry(QCTS_OP_QUANTIZE, "fp8_sparse24", "avx512",
                 "as fp8_row, a part of a row at a time, of which two of four codes are gathered",

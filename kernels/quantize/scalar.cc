@@ -1,6 +1,7 @@
 #include "kernels/scalar/blocks.h"
 #include "kernels/scalar/groups.h"
 #include "kernels/scalar/nf4.h"
+#include "kernels/scalar/sparse24.h"
 
 using namespace qcts;
 
@@ -48,3 +49,12 @@ const qcts_kernel qcts_kernel_quantize_nf4_scalar = exact_entry(
     QCTS_OP_QUANTIZE, "nf4", "scalar", "two passes a block; bound by 16 rounded distances an element",
     {supports_problem<qcts_kernel_quantize_nf4_scalar>,
      run_checked<qcts_kernel_quantize_nf4_scalar, scalar::quantize_nf4_problem>, nf4_workspace_bytes});
+
+// torchao 0.18 Float8Sparse2x4_2DData2DMetadataTensor.from_hp in layout "plain": scales and codes as fp8_row,
+// of every four codes the two that are not zero with their places (kernels/families/sparse24.h). -0 counts as
+// zero.
+const qcts_kernel qcts_kernel_quantize_fp8_sparse24_scalar =
+    exact_entry(QCTS_OP_QUANTIZE, "fp8_sparse24", "scalar",
+                "two passes a row: absolute maximum, then codes; bound by one division an element",
+                {supports_problem<qcts_kernel_quantize_fp8_sparse24_scalar>,
+                 scalar::quantize_sparse24_problem<qcts_kernel_quantize_fp8_sparse24_scalar>});
