@@ -13,6 +13,7 @@
 
 #include "kernels/avx512/outputs.h"
 #include "kernels/families/entry.h"
+#include "kernels/machine/weight_reading.h"
 
 namespace qcts::bf16 {
 namespace {

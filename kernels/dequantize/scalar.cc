@@ -3,20 +3,16 @@
 
 using namespace qcts;
 
-const qcts_kernel qcts_kernel_dequantize_fp8_row_scalar =
-    exact_rows<qcts_kernel_dequantize_fp8_row_scalar, scalar::dequantize_float8>(
-        QCTS_OP_DEQUANTIZE, "fp8_row", "scalar",
-        "one decoding, one multiplication and one rounding an element");
-
-const qcts_kernel qcts_kernel_dequantize_fp8_scalar =
-    exact_rows<qcts_kernel_dequantize_fp8_scalar, scalar::dequantize_float8>(
-        QCTS_OP_DEQUANTIZE, "fp8", "scalar", "one decoding, one multiplication and one rounding an element");
-
 // torchao 0.18 Int8Tensor with PerRow().
 const qcts_kernel qcts_kernel_dequantize_int8_row_scalar =
     exact_rows<qcts_kernel_dequantize_int8_row_scalar, scalar::dequantize_affine_rows>(
         QCTS_OP_DEQUANTIZE, "int8_row", "scalar",
         "one subtraction, one multiplication and one rounding an element");
+
+const qcts_kernel qcts_kernel_dequantize_fp8_row_scalar =
+    exact_rows<qcts_kernel_dequantize_fp8_row_scalar, scalar::dequantize_float8>(
+        QCTS_OP_DEQUANTIZE, "fp8_row", "scalar",
+        "one decoding, one multiplication and one rounding an element");
 
 // torchao 0.18 Int8Tensor with PerTensor().
 const qcts_kernel qcts_kernel_dequantize_int8_tensor_scalar =
@@ -47,3 +43,7 @@ const qcts_kernel qcts_kernel_dequantize_intx_scalar =
     exact_rows<qcts_kernel_dequantize_intx_scalar, scalar::dequantize_affine_groups>(
         QCTS_OP_DEQUANTIZE, "intx", "scalar",
         "one subtraction, one multiplication and one rounding an element");
+
+const qcts_kernel qcts_kernel_dequantize_fp8_scalar =
+    exact_rows<qcts_kernel_dequantize_fp8_scalar, scalar::dequantize_float8>(
+        QCTS_OP_DEQUANTIZE, "fp8", "scalar", "one decoding, one multiplication and one rounding an element");

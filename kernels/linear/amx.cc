@@ -17,6 +17,14 @@ const qcts_kernel qcts_kernel_linear_int8_row_amx =
         "bytes made tiles of bfloat16 while others are multiplied for m <= 16, 512 k at a time "
         "above; bound by reading weights, then by tile multiplications");
 
+// W8A8, rows of x to int8 at run time: kernels/vnni/int8_linear.h, kernels/amx/tiles.h.
+const qcts_kernel qcts_kernel_linear_int8_row_dyn_amx =
+    vnni::int8_linear_of<qcts_kernel_linear_int8_row_dyn_amx, avx512::Lanes, vnni::Int8Row, amx::Int8Tiles>(
+        vnni::Int8Row::kScheme, "amx",
+        "tiles of bytes into exact integer sums, 512 k of 32 columns kept in L1 while rows pass; bound by "
+        "reading "
+        "weights up to m = 16, then by the tile multiplications");
+
 // 8da4w and its wider and narrower siblings by tiles: kernels/vnni/int8_linear.h, kernels/amx/intx.h.
 const qcts_kernel qcts_kernel_linear_intx_dyn_amx = vnni::intx_linear_of<
     qcts_kernel_linear_intx_dyn_amx, avx512::Lanes, amx::IntxTiles, amx::NibbleTiles, amx::ByteTiles>(
@@ -72,11 +80,3 @@ const qcts_kernel qcts_kernel_linear_nf4_amx =
     bf16::nf4_linear_of<qcts_kernel_linear_nf4_amx, amx::ExactTiles>(
         "nibbles made tiles of bfloat16 while others are multiplied for m <= 16, 512 k at a time "
         "above; bound by reading weights, then by tile multiplications and scales");
-
-// W8A8, rows of x to int8 at run time: kernels/vnni/int8_linear.h, kernels/amx/tiles.h.
-const qcts_kernel qcts_kernel_linear_int8_row_dyn_amx =
-    vnni::int8_linear_of<qcts_kernel_linear_int8_row_dyn_amx, avx512::Lanes, vnni::Int8Row, amx::Int8Tiles>(
-        vnni::Int8Row::kScheme, "amx",
-        "tiles of bytes into exact integer sums, 512 k of 32 columns kept in L1 while rows pass; bound by "
-        "reading "
-        "weights up to m = 16, then by the tile multiplications");

@@ -10,6 +10,14 @@
 
 using namespace qcts;
 
+// int8 codes of 7 to 12 rows are a tall tile's, kernels/avx512bf16/tall.h.
+const qcts_kernel qcts_kernel_linear_int8_row_avx512bf16 =
+    bf16::linear_of<qcts_kernel_linear_int8_row_avx512bf16, bf16::Int8Row<TorchaoRows>,
+                    avx512bf16::TallPairs>(
+        "int8_row",
+        "64 columns a block, made bfloat16 in registers for m <= 12, to a panel above; bound by reading "
+        "weights, then by the multiplications");
+
 const qcts_kernel qcts_kernel_linear_int4_tinygemm_avx512bf16 =
     bf16::linear_of<qcts_kernel_linear_int4_tinygemm_avx512bf16, bf16::Int4Linear<TinygemmPlanes>,
                     avx512bf16::Pairs>(
@@ -37,6 +45,12 @@ const qcts_kernel qcts_kernel_linear_fp8_sparse24_avx512bf16 =
         "fp8_sparse24",
         "expanded at load, then as fp8_row; bound by reading weights, then by the multiplications");
 
+const qcts_kernel qcts_kernel_linear_tinyq_avx512bf16 =
+    bf16::linear_of<qcts_kernel_linear_tinyq_avx512bf16, bf16::Int8Row<TinyqRows>, avx512bf16::TallPairs>(
+        "tinyq",
+        "64 columns a block, made bfloat16 in registers for m <= 12, to a panel above; bound by reading "
+        "weights, then by the multiplications");
+
 const qcts_kernel qcts_kernel_linear_mx_avx512bf16 =
     bf16::mx_linear_of<qcts_kernel_linear_mx_avx512bf16, avx512bf16::Pairs>(
         "64 columns a block, elements made bfloat16 in registers for m <= 6, to a panel above; bound by "
@@ -52,17 +66,3 @@ const qcts_kernel qcts_kernel_linear_nf4_avx512bf16 =
     bf16::nf4_linear_of<qcts_kernel_linear_nf4_avx512bf16, avx512bf16::Pairs>(
         "64 columns a block, the file's table looked up in registers for m <= 6, to a panel above; bound by "
         "reading weights, then by the multiplications");
-
-// int8 codes of 7 to 12 rows are a tall tile's, kernels/avx512bf16/tall.h.
-const qcts_kernel qcts_kernel_linear_tinyq_avx512bf16 =
-    bf16::linear_of<qcts_kernel_linear_tinyq_avx512bf16, bf16::Int8Row<TinyqRows>, avx512bf16::TallPairs>(
-        "tinyq",
-        "64 columns a block, made bfloat16 in registers for m <= 12, to a panel above; bound by reading "
-        "weights, then by the multiplications");
-
-const qcts_kernel qcts_kernel_linear_int8_row_avx512bf16 =
-    bf16::linear_of<qcts_kernel_linear_int8_row_avx512bf16, bf16::Int8Row<TorchaoRows>,
-                    avx512bf16::TallPairs>(
-        "int8_row",
-        "64 columns a block, made bfloat16 in registers for m <= 12, to a panel above; bound by reading "
-        "weights, then by the multiplications");

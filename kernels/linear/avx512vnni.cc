@@ -11,6 +11,14 @@ const qcts_kernel qcts_kernel_linear_int8_row_avx512vnni =
         "64 columns a block; codes times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
         "reading weights, then by the products");
 
+// W8A8, rows of x to int8 at run time: kernels/vnni/int8_linear.h, kernels/vnni/dots.h.
+const qcts_kernel qcts_kernel_linear_int8_row_dyn_avx512vnni = vnni::int8_linear_of<
+    qcts_kernel_linear_int8_row_dyn_avx512vnni, avx512vnni::Vector, vnni::Int8Row,
+    vnni::Dots<avx512vnni::Vector>>(
+    vnni::Int8Row::kScheme, "avx512vnni",
+    "bytes multiplied four at a time into exact integer sums, 6 rows by 64 columns in registers; bound by "
+    "reading weights up to m = 16, then by the multiplications");
+
 // 8da4w and its wider and narrower siblings: kernels/vnni/int8_linear.h, kernels/vnni/dots.h. A load, a shift
 // and two masks make 128 weights of 64 bytes.
 const qcts_kernel qcts_kernel_linear_intx_dyn_avx512vnni =
@@ -40,11 +48,3 @@ const qcts_kernel qcts_kernel_linear_tinyq_avx512vnni =
         "tinyq", "avx512vnni",
         "64 columns a block; codes times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
         "reading weights, then by the products");
-
-// W8A8, rows of x to int8 at run time: kernels/vnni/int8_linear.h, kernels/vnni/dots.h.
-const qcts_kernel qcts_kernel_linear_int8_row_dyn_avx512vnni = vnni::int8_linear_of<
-    qcts_kernel_linear_int8_row_dyn_avx512vnni, avx512vnni::Vector, vnni::Int8Row,
-    vnni::Dots<avx512vnni::Vector>>(
-    vnni::Int8Row::kScheme, "avx512vnni",
-    "bytes multiplied four at a time into exact integer sums, 6 rows by 64 columns in registers; bound by "
-    "reading weights up to m = 16, then by the multiplications");

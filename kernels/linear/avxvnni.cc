@@ -11,6 +11,13 @@ const qcts_kernel qcts_kernel_linear_int8_row_avxvnni =
         "64 columns a block; codes widened to words times x in fixed point, by VPDPWSSD; bound by reading "
         "weights, then by the products; of float32 x codes become floats, for m > 4 in a panel");
 
+// W8A8, rows of x to int8 at run time: kernels/vnni/int8_linear.h, kernels/vnni/dots.h.
+const qcts_kernel qcts_kernel_linear_int8_row_dyn_avxvnni = vnni::int8_linear_of<
+    qcts_kernel_linear_int8_row_dyn_avxvnni, avxvnni::Vector, vnni::Int8Row, vnni::Dots<avxvnni::Vector>>(
+    vnni::Int8Row::kScheme, "avxvnni",
+    "bytes multiplied four at a time into exact integer sums, 6 rows by 16 columns in registers; bound by "
+    "reading weights, then by the multiplications");
+
 // 8da4w and its wider and narrower siblings: kernels/vnni/int8_linear.h, kernels/vnni/dots.h.
 const qcts_kernel qcts_kernel_linear_intx_dyn_avxvnni =
     vnni::intx_linear_of<qcts_kernel_linear_intx_dyn_avxvnni, avxvnni::Vector, vnni::Dots<avxvnni::Vector>>(
@@ -36,10 +43,3 @@ const qcts_kernel qcts_kernel_linear_tinyq_avxvnni =
         "tinyq", "avxvnni",
         "64 columns a block; codes widened to words times x in fixed point, by VPDPWSSD; bound by reading "
         "weights, then by the products; of float32 x codes become floats, for m > 4 in a panel");
-
-// W8A8, rows of x to int8 at run time: kernels/vnni/int8_linear.h, kernels/vnni/dots.h.
-const qcts_kernel qcts_kernel_linear_int8_row_dyn_avxvnni = vnni::int8_linear_of<
-    qcts_kernel_linear_int8_row_dyn_avxvnni, avxvnni::Vector, vnni::Int8Row, vnni::Dots<avxvnni::Vector>>(
-    vnni::Int8Row::kScheme, "avxvnni",
-    "bytes multiplied four at a time into exact integer sums, 6 rows by 16 columns in registers; bound by "
-    "reading weights, then by the multiplications");
