@@ -6,9 +6,9 @@
 #include "kernels/families/checks.h"
 #include "kernels/machine/parallel.h"
 
-// Gives `const qcts_kernel qcts_kernel_<op>_<family>_<variant>` its external linkage. A file of rows is compiled
-// once for each of them (CMakeLists.txt), so that a kernel's code does not depend on its neighbours: QCTS_ROW
-// is external then, and the others, internal and unused, are left out.
+// Gives `const qcts_kernel qcts_kernel_<op>_<family>_<variant>` its external linkage. A file of rows is
+// compiled once for each of them (CMakeLists.txt), so that a kernel's code does not depend on its neighbours:
+// QCTS_ROW is external then, and the others, internal and unused, are left out.
 #ifdef QCTS_ROW
 extern const qcts_kernel QCTS_ROW;
 #else
