@@ -6,7 +6,7 @@
 namespace qcts {
 namespace {
 
-bool is_latency(const Verdict& verdict) { return split_case_id(verdict.case_id).kind == "latency"; }
+bool is_latency(const Verdict& verdict) { return id_of(verdict).kind == Kind::latency; }
 
 std::string count_of(size_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
@@ -124,8 +124,8 @@ void count_floor(RunReport& report) {
   for (FloorEntry& entry : report.floor) {
     entry.passes = 0;
     for (const std::string& id : passed) {
-      const IdParts parts = split_case_id(id);
-      entry.passes += parts.scheme == entry.scheme && parts.op == entry.op ? 1 : 0;
+      const CaseId parts = parse_case_id(id).value();
+      entry.passes += parts.scheme == entry.scheme && op_name(parts.op) == entry.op ? 1 : 0;
     }
   }
 }

@@ -65,8 +65,8 @@ std::string body(const Verdict& verdict) {
 }
 
 std::string testcase(const Verdict& verdict, Result result) {
-  const IdParts parts = split_case_id(verdict.case_id);
-  std::string xml = "    <testcase classname=\"" + escaped(parts.kind + "." + parts.op + "." + parts.scheme) +
+  const CaseId parts = id_of(verdict);
+  std::string xml = "    <testcase classname=\"" + escaped(std::string(kind_name(parts.kind)) + "." + std::string(op_name(parts.op)) + "." + parts.scheme) +
                     "\" name=\"" + escaped(verdict.full_id()) + "\" time=\"" + seconds(verdict.wall_us) +
                     "\"";
   if (result == Result::passed) return xml + "/>\n";
@@ -100,7 +100,7 @@ std::string junit_xml(const RunReport& report) {
   Suite total;
   for (const Verdict& verdict : report.verdicts) {
     const Result result = result_of(verdict, report.gate_latency);
-    Suite& suite = suites[split_case_id(verdict.case_id).kind];
+    Suite& suite = suites[std::string(kind_name(id_of(verdict).kind))];
     suite.cases += testcase(verdict, result);
     for (Suite* counted : {&suite, &total}) {
       ++counted->tests;

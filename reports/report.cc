@@ -32,20 +32,20 @@ std::string_view evidence_class(const Verdict& verdict) {
 
 Json counts_json(const RunReport& report) {
   std::vector<const Verdict*> all;
-  std::map<std::string, std::vector<const Verdict*>> by_kind;
-  std::map<std::pair<std::string, std::string>, std::vector<const Verdict*>> by_scheme_op;
+  std::map<std::string_view, std::vector<const Verdict*>> by_kind;
+  std::map<std::pair<std::string, std::string_view>, std::vector<const Verdict*>> by_scheme_op;
   Json evidence = {{"confirmed", 0}, {"emulated", 0}, {"reference", 0}, {"other", 0}};
   for (const Verdict& verdict : report.verdicts) {
-    const IdParts parts = split_case_id(verdict.case_id);
+    const CaseId parts = id_of(verdict);
     all.push_back(&verdict);
-    by_kind[parts.kind].push_back(&verdict);
-    by_scheme_op[{parts.scheme, parts.op}].push_back(&verdict);
+    by_kind[kind_name(parts.kind)].push_back(&verdict);
+    by_scheme_op[{parts.scheme, op_name(parts.op)}].push_back(&verdict);
     if (verdict.status != Status::pass) continue;
     Json& count = evidence[std::string(evidence_class(verdict))];
     count = count.get<int64_t>() + 1;
   }
   Json kinds = Json::object(), operations = Json::array();
-  for (const auto& [kind, verdicts] : by_kind) kinds[kind] = status_counts(verdicts);
+  for (const auto& [kind, verdicts] : by_kind) kinds[std::string(kind)] = status_counts(verdicts);
   for (const auto& [key, verdicts] : by_scheme_op)
     operations.push_back({{"scheme", key.first}, {"op", key.second}, {"statuses", status_counts(verdicts)}});
   return {{"total", all.size()},
@@ -56,13 +56,13 @@ Json counts_json(const RunReport& report) {
 }
 
 Json case_json(const Verdict& verdict) {
-  const IdParts parts = split_case_id(verdict.case_id);
+  const CaseId parts = id_of(verdict);
   Json json = to_json(verdict);
   json.erase("samples_us");
   json.erase("coverage");
   json["id"] = verdict.full_id();
-  json["kind"] = parts.kind;
-  json["op"] = parts.op;
+  json["kind"] = kind_name(parts.kind);
+  json["op"] = op_name(parts.op);
   json["scheme"] = parts.scheme;
   json["input"] = parts.input;
   return json;
@@ -80,7 +80,7 @@ Json measures_by_name(const Verdict& verdict) {
 }
 
 Json size_row(const Verdict& verdict) {
-  const IdParts parts = split_case_id(verdict.case_id);
+  const CaseId parts = id_of(verdict);
   return {{"case_id", verdict.case_id},
           {"scheme", parts.scheme},
           {"input", parts.input},
@@ -90,7 +90,7 @@ Json size_row(const Verdict& verdict) {
 
 Json latency_row(const Verdict& verdict) {
   Json row = size_row(verdict);
-  row["op"] = split_case_id(verdict.case_id).op;
+  row["op"] = op_name(id_of(verdict).op);
   row["provider"] = verdict.provider;
   row["variant"] = verdict.variant;
   row["reason"] = verdict.reason;
@@ -157,25 +157,12 @@ Json floor_json(const RunReport& report) {
 
 }  // namespace
 
-IdParts split_case_id(std::string_view id) {
-  IdParts parts;
-  const size_t dot = id.find('.'), first = id.find('/');
-  if (dot == id.npos || first == id.npos || dot > first) return parts;
-  const size_t second = id.find('/', first + 1);
-  if (second == id.npos) return parts;
-  parts.kind = id.substr(0, dot);
-  parts.op = id.substr(dot + 1, first - dot - 1);
-  parts.scheme = id.substr(first + 1, second - first - 1);
-  parts.input = id.substr(second + 1);
-  return parts;
-}
-
 Json report_json(const RunReport& report) {
   Json sizes = Json::array(), latencies = Json::array(), cases = Json::array();
   for (const Verdict& verdict : report.verdicts) {
-    const std::string kind = split_case_id(verdict.case_id).kind;
-    if (kind == "size") sizes.push_back(size_row(verdict));
-    if (kind == "latency") latencies.push_back(latency_row(verdict));
+    const Kind kind = id_of(verdict).kind;
+    if (kind == Kind::size) sizes.push_back(size_row(verdict));
+    if (kind == Kind::latency) latencies.push_back(latency_row(verdict));
     cases.push_back(case_json(verdict));
   }
   Json json;

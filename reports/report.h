@@ -51,7 +51,8 @@ struct RunReport {
   nlohmann::ordered_json ledger = {{"choices", nlohmann::ordered_json::array()},
                                    {"claims", nlohmann::ordered_json::array()}};
   nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json, where it is there
-  nlohmann::ordered_json coverage = nlohmann::ordered_json::array();  // values touched by the verdicts, scheme by scheme
+  // values touched by the verdicts, scheme by scheme
+  nlohmann::ordered_json coverage = nlohmann::ordered_json::array();
   std::string latency_note;
   LatencyTrust latency_trust;
 
@@ -83,11 +84,5 @@ bool blocks_conformance(const Verdict& verdict, bool gate_latency);
 
 nlohmann::ordered_json report_json(const RunReport& report);
 std::string junit_xml(const RunReport& report);
-
-// kind.op/scheme/input; empty parts where the id has no such form.
-struct IdParts {
-  std::string kind, op, scheme, input;
-};
-IdParts split_case_id(std::string_view case_id);
 
 }  // namespace qcts

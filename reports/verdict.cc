@@ -69,6 +69,12 @@ std::optional<Status> status_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+CaseId id_of(const Verdict& verdict) {
+  std::optional<CaseId> id = parse_case_id(verdict.case_id);
+  if (!id) throw std::runtime_error("'" + verdict.case_id + "' is not a case id");
+  return *std::move(id);
+}
+
 std::string Verdict::full_id() const {
   return variant.empty() ? case_id : case_id + "/" + provider + "_" + variant;
 }

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/case_id.h"
+
 namespace qcts {
 
 enum class Status : uint8_t {
@@ -52,15 +54,20 @@ struct Verdict {
   std::string reason;
   std::optional<Mismatch> mismatch;
   std::vector<Measure> measures;
-  std::vector<std::string> evidence;  // "golden": judged against a real library's file; "emulated": an op of it was emulated; "reference"
+  // "golden": judged against a real library's file; "emulated": an op of it was emulated; "reference"
+  std::vector<std::string> evidence;
   std::string rerun;  // one shell line
   double wall_us = 0;
   std::vector<double> samples_us;  // latency only: raw
-  nlohmann::ordered_json coverage;  // numerics only: values that no case before it touched (suites/judge/coverage.h); null: none
+  // numerics only: values that no case before it touched (suites/judge/expected/coverage.h); null: none
+  nlohmann::ordered_json coverage;
   bool spoils_worker = false;      // the process that gave it should judge nothing more; not written
 
   std::string full_id() const;  // case_id, "/provider_variant" appended where there is a variant
 };
+
+// The parts of case_id. Throws std::runtime_error where it names no case.
+CaseId id_of(const Verdict& verdict);
 
 nlohmann::ordered_json to_json(const Verdict& verdict);  // non-finite numbers become null
 Verdict verdict_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error naming the field

@@ -1,11 +1,51 @@
-"""Who may include whom (see CONTRIBUTING.md). Exit code 1 names every line that breaks the direction."""
+"""Who may include whom: each room only what stands below it, and no ring of headers anywhere (CONTRIBUTING.md has the picture).
+
+Exit code 1 names every line that breaks the order."""
 
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("reference", "kernels", "fixtures", "suites", "reports")
+
+# Rooms of each top-level folder, lowest first. A file belongs to the longest room that its folder lies in.
+ORDER = {
+    "reports": ["reports"],
+    "reference": [
+        "reference/formats",
+        "reference/formats/io",
+        "reference/formats/zip",
+        "reference/formats/pickle",
+        "reference/formats/torch",
+        "reference/formats/torchscript",
+        "reference/formats/safetensors",
+        "reference/formats/testdata",
+        "reference/numerics",
+        "reference/schemes",
+        "reference/oracle",
+        "reference/dialects/classes",
+        "reference/dialects/views",
+        "reference/dialects",
+        "reference/dialects/spellings",
+    ],
+    "kernels": ["kernels"],
+    "fixtures": ["fixtures"],
+    "suites": [
+        "suites/base",
+        "suites/providers",
+        "suites/inputs",
+        "suites/cases",
+        "suites/timing",
+        "suites/judge",
+        "suites/run",
+        "suites/bench",
+        "suites/selftest",
+        "suites/cli",
+        "suites/fuzz",
+        "suites/readers",
+        "suites",
+    ],
+}
 MAY_INCLUDE = {
     "reference": {"reference"},
     "kernels": {"kernels"},
@@ -23,38 +63,84 @@ KERNEL_HEADERS = re.compile(
 SHARED_HELPERS = {"avx512bf16": "bf16", "avx512vbmi": "bf16", "amx": "bf16"}
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+SOURCES = {".h", ".cc", ".c", ".cu", ".cuh", ".inc"}
 
 
-def violations(root=ROOT):
-    for room in ROOMS:
-        for path in sorted((root / room).rglob("*")):
-            if path.suffix not in {".h", ".cc", ".c", ".cu", ".inc"}:
+def includes(root):
+    """(path, line number, header) of every include directive below the top-level folders, paths relative to `root`."""
+    for top in ORDER:
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix not in SOURCES:
                 continue
-            relative = path.relative_to(root)
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 match = INCLUDE.match(line)
                 if match:
-                    complaint = judge(relative, match.group(1))
-                    if complaint:
-                        yield f"{relative}:{number}: {complaint}"
+                    yield path.relative_to(root), number, match.group(1)
+
+
+def violations(root=ROOT):
+    graph = {}
+    for path, number, header in includes(root):
+        complaint = judge(path, header)
+        if complaint:
+            yield f"{path}:{number}: {complaint}"
+        if header.split("/")[0] in ORDER:
+            graph.setdefault(path.as_posix(), []).append(header)
+    yield from (f"{ring[0]}: a ring of includes: {' -> '.join(ring)}" for ring in rings(graph))
+
+
+def room_of(path):
+    """The room in which `path` stands, by its longest matching folder; None outside of all rooms."""
+    top = path.split("/")[0]
+    fitting = [room for room in ORDER.get(top, []) if path.startswith(room + "/")]
+    return max(fitting, key=len, default=None)
 
 
 def judge(path, header):
     """Why `path` may not include `header`; None when it may."""
-    room = path.parts[0]
+    top = path.parts[0]
     target = header.split("/")[0]
     if TORCH.match(header) and path.parts[:3] != ("kernels", "plugins", "aten"):
         return f"{header}: LibTorch belongs to kernels/plugins/aten alone"
-    if target in ROOMS and target not in MAY_INCLUDE[room]:
-        return f"{header}: {room} may not include {target}"
-    if room == "kernels" and len(path.parts) == 3 and path.parts[1] in KERNEL_OPS and not KERNEL_HEADERS.match(header):
+    if target in ORDER and target not in MAY_INCLUDE[top]:
+        return f"{header}: {top} may not include {target}"
+    if target == top:
+        here, there = room_of(path.as_posix()), room_of(header)
+        if here is None or there is None:
+            return f"{header}: {path.as_posix() if here is None else header} stands in no room of scripts/check_includes.py"
+        order = ORDER[top]
+        if order.index(there) > order.index(here):
+            return f"{header}: {here} may not include {there}, which stands above it"
+    return judge_kernel(path, header, target) if top == "kernels" else None
+
+
+def judge_kernel(path, header, target):
+    """The same for the rules that kernels alone have."""
+    if len(path.parts) == 3 and path.parts[1] in KERNEL_OPS and not KERNEL_HEADERS.match(header):
         variant = path.stem.rsplit("_", 1)[-1]
         helpers = "|".join(filter(None, [variant, SHARED_HELPERS.get(variant)]))
         if not re.fullmatch(rf"kernels/({helpers})/[a-z0-9_]+\.h", header):
             return f"{header}: a kernel includes the C contract, intrinsics, C headers and its own variant's helpers only"
-    if room == "kernels" and path.parts[1] == "abi" and target in ROOMS and header != "kernels/abi/qcts_kernel.h":
+    if path.parts[1] == "abi" and target in ORDER and header != "kernels/abi/qcts_kernel.h":
         return f"{header}: the contract stands alone"
     return None
+
+
+def rings(graph):
+    """Each ring of files that include one another, once, as the path around it."""
+    done, found = set(), []
+
+    def visit(node, trail):
+        if node in trail:
+            found.append([*trail[trail.index(node) :], node])
+        elif node not in done:
+            for header in graph.get(node, []):
+                visit(header, [*trail, node])
+            done.add(node)
+
+    for node in sorted(graph):
+        visit(node, [])
+    return found
 
 
 if __name__ == "__main__":

@@ -47,5 +47,5 @@ build() {
   say "building build/$preset"
   # A LibTorch file takes over a gigabyte: QCTS_JOBS holds the jobs down where memory is short.
   ninja -C build/"$preset" -j "${QCTS_JOBS:-$(nproc)}" "$@" >build/build.log 2>&1 ||
-    { grep -E 'error|FAILED|undefined' build/build.log | head -40 >&2; die 5 "build failed (build/build.log)"; }
+    { grep -aE 'error|FAILED|undefined' build/build.log | head -40 >&2; die 5 "build failed (build/build.log)"; }
 }

@@ -10,9 +10,10 @@
 
 #include "fixtures/golden.h"
 #include "kernels/machine/machine.h"
-#include "suites/latency/latency_case.h"
+#include "suites/judge/latency_case.h"
 #include "suites/providers/provider_call.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
+#include "suites/cases/expand.h"
 
 namespace qcts {
 namespace {

@@ -14,8 +14,9 @@
 #include "reports/waivers.h"
 #include "suites/judge/judge.h"
 #include "suites/providers/reference_provider.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
 #include "suites/run/supervisor.h"
+#include "suites/cases/expand.h"
 
 namespace qcts {
 namespace {

@@ -50,6 +50,10 @@ def test_the_installed_program_finds_its_own_things(package, tmp_path):
     assert len(report["goldens"]) == len(goldens)
 
 
+def test_the_licence_goes_with_the_package(package):
+    assert (package / "share/qcts/LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
 def build_sample(package, sample, tmp_path):
     """Copied out of the package, so that nothing of the repository can help."""
     source = tmp_path / sample

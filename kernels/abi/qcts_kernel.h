@@ -27,15 +27,18 @@ typedef enum qcts_status {
 /* Element types. Values are part of the ABI. */
 typedef enum qcts_dtype {
   QCTS_NONE = 0, /* absent; in qcts_numerics: no such rounding */
+  /* clang-format off */
   QCTS_F32 = 1, QCTS_F64 = 2, QCTS_F16 = 3, QCTS_BF16 = 4,
   QCTS_F8_E4M3FN = 5, QCTS_F8_E5M2 = 6, QCTS_F8_E8M0 = 7, QCTS_F4_E2M1_X2 = 8,
   QCTS_I8 = 16, QCTS_U8 = 17, QCTS_I16 = 18, QCTS_I32 = 20, QCTS_I64 = 22,
   QCTS_BOOL = 24, QCTS_C64 = 32, QCTS_C128 = 33, /* programs alone */
+  /* clang-format on */
   QCTS_LIKE_X = 255 /* in qcts_numerics alone: the x_dtype of the problem */
 } qcts_dtype;
 
 typedef enum qcts_op {
-  QCTS_OP_QUANTIZE = 1,            /* x [n,k] of w_dtype -> out_planes in layout "plain"; QCTS_FAILED where the scheme cannot hold x */
+  /* x [n,k] of w_dtype -> out_planes in layout "plain"; QCTS_FAILED where the scheme cannot hold x */
+  QCTS_OP_QUANTIZE = 1,
   QCTS_OP_QUANTIZE_ACTIVATION = 2, /* x [m,k] -> out_planes */
   QCTS_OP_DEQUANTIZE = 3,          /* planes "plain" -> y [n,k] of w_dtype, bit-exact */
   QCTS_OP_PACK = 4,                /* planes "plain" -> out_planes in `layout` */
@@ -60,15 +63,18 @@ typedef struct qcts_problem {
   uint32_t struct_size;
   uint32_t op; /* qcts_op */
   uint32_t threads; /* most that the call may use, >= 1 */
-  uint32_t device;  /* 0 host; otherwise the CUDA device ordinal + 1, and every pointer below is a device pointer */
-  void* stream;     /* cudaStream_t; NULL on the host */
-  const char* scheme;     /* family: "int8_row", "int4_tinygemm" */
-  const char* layout;     /* of the packed planes of PACK and UNPACK; QUANTIZE: whose recipe, where layouts differ; else "plain" */
+  /* 0 host; otherwise the CUDA device ordinal + 1, and every pointer below is a device pointer */
+  uint32_t device;
+  void* stream;       /* cudaStream_t; NULL on the host */
+  const char* scheme; /* family: "int8_row", "int4_tinygemm" */
+  /* of the packed planes of PACK and UNPACK; QUANTIZE: whose recipe, where layouts differ; else "plain" */
+  const char* layout;
   const char* activation; /* activation policy: "weight_only", "dyn_row_sym", ... */
   int64_t m, n, k;
   int64_t group; /* elements along k that share a scale; 0 = the row */
   int64_t tile;  /* layout parameter where a layout has one; 0 otherwise */
-  uint32_t w_dtype, x_dtype, y_dtype, bias_dtype; /* w_dtype: logical dtype of the weight */
+  /* w_dtype: logical dtype of the weight */
+  uint32_t w_dtype, x_dtype, y_dtype, bias_dtype;
   int64_t ldx_bytes, ldy_bytes; /* distance between rows of x and y */
   const qcts_plane* planes;
   uint32_t n_planes, n_out_planes;
@@ -94,8 +100,9 @@ enum {
 };
 
 enum {
-  QCTS_NUM_FLUSH_SUBNORMALS = 1u,  /* subnormal inputs or results may become zero */
-  QCTS_NUM_SCALE_AFTER_SUM = 2u    /* codes are summed first; scale (and zero point) act on the sum of a group or row */
+  QCTS_NUM_FLUSH_SUBNORMALS = 1u, /* subnormal inputs or results may become zero */
+  /* codes are summed first; scale (and zero point) act on the sum of a group or row */
+  QCTS_NUM_SCALE_AFTER_SUM = 2u
 };
 
 /* Where `linear` rounds. The bound of an output element is the sum over these stages; QCTS_NONE means that the stage does not
@@ -105,19 +112,24 @@ typedef struct qcts_numerics {
   uint32_t x_cast;      /* activations are converted to this first */
   uint32_t scale_cast;  /* scale and zero point are converted to this first */
   uint32_t weight_cast; /* every dequantized weight is rounded to this (products exact or fused after it) */
-  uint32_t product_cast;/* every product x*w is rounded to this before it is added; F32 for mul-then-add, NONE for fma */
+  /* every product x*w is rounded to this before it is added; F32 for mul-then-add, NONE for fma */
+  uint32_t product_cast;
   uint32_t accumulator; /* F32, F64, or I32 (exact) */
-  uint32_t partial_cast;/* a finished partial sum (group or row) is rounded to this before the scale acts on it */
-  uint32_t output_cast; /* the sum is rounded to this before the bias is added and before y; NONE: straight to y_dtype */
-  uint32_t flags;       /* QCTS_NUM_* */
+  /* a finished partial sum (group or row) is rounded to this before the scale acts on it */
+  uint32_t partial_cast;
+  /* the sum is rounded to this before the bias is added and before y; NONE: straight to y_dtype */
+  uint32_t output_cast;
+  uint32_t flags; /* QCTS_NUM_* */
   uint32_t reserved;
 } qcts_numerics;
 
 typedef struct qcts_kernel {
   uint32_t struct_size;
   uint32_t op;
-  const char* scheme;  /* family; LINEAR, QUANTIZE_ACTIVATION that quantize x: with policies, "int8_row:dyn_row_sym,dyn_row_asym", "F:*" for all */
-  const char* variant; /* "scalar", "avx2", "avx512", ... : the newest feature needed */
+  /* family; LINEAR, QUANTIZE_ACTIVATION that quantize x: with policies, "int8_row:dyn_row_sym,dyn_row_asym",
+   * "F:*" for all */
+  const char* scheme;
+  const char* variant;     /* "scalar", "avx2", "avx512", ... : the newest feature needed */
   const char* description; /* one line: what limits it and how it works; may be NULL */
   uint32_t claims;     /* QCTS_CLAIM_* */
   uint32_t reserved;
@@ -143,8 +155,8 @@ typedef struct qcts_program_call {
   const qcts_plane* inputs; /* positional arguments; row-major, names unused */
   uint32_t n_inputs;
   uint32_t reserved;
-  /* Called once for each tensor that the method returns, in order: a tuple, list or dict gives its parts depth first, a
-   * number a tensor without dimensions. The plane is row-major and lives until `emit` returns. */
+  /* Called once for each tensor that the method returns, in order: a tuple, list or dict gives its parts
+   * depth first, a number a tensor without dimensions. The plane is row-major and lives while `emit` runs. */
   void (*emit)(void* context, const qcts_plane* output);
   void* context; /* handed to `emit` */
 } qcts_program_call;

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "reference/dialects/schema.h"
+#include "reference/dialects/classes/schema.h"
 
 namespace qcts {
 

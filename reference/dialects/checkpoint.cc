@@ -10,7 +10,7 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/torchscript.h"
 #include "reference/formats/refusal.h"
-#include "reference/formats/zip_directory.h"
+#include "reference/formats/zip/directory.h"
 
 namespace qcts {
 namespace {

@@ -12,11 +12,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reference/formats/safetensors.h"
+#include "reference/dialects/classes/named_tensor.h"
+#include "reference/dialects/views/scheme_tensor.h"
+#include "reference/formats/safetensors/safetensors.h"
 #include "reference/formats/tensor.h"
-#include "reference/formats/torch_legacy.h"
-#include "reference/formats/torch_zip.h"
-#include "reference/formats/torchscript.h"
+#include "reference/formats/torch/legacy.h"
+#include "reference/formats/torch/zip.h"
+#include "reference/formats/torchscript/torchscript.h"
 #include "reference/schemes/scheme.h"
 
 namespace qcts {
@@ -25,26 +27,6 @@ enum class Format : uint8_t { torch_zip, torch_legacy, safetensors, directory, t
 std::string_view format_name(Format format);
 // "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"
 std::span<const std::string_view> dialect_names();
-
-struct InnerTensor {
-  std::string name;  // dotted, depth-first in flatten order: "qdata", "tensor_impl.int_data"; "data" for a
-                     // plain tensor
-  Tensor tensor;
-};
-
-struct NamedTensor {
-  std::string name;  // "linear1.weight"
-  std::string type;  // the producer's class without module: "Int8Tensor", "AffineQuantizedTensor", "Tensor",
-                     // "Parameter"
-  std::string scheme;  // Scheme::name; empty when plain or unknown to the list
-  std::string layout;  // "plain", "tile_packed_4d", "cpu_avx512" ...; empty when plain or when the file
-                       // cannot tell (CPU packs)
-  std::string activation{kWeightOnly};  // the policy that the file asks for, of the scheme's
-  std::vector<int64_t> shape;           // of the tensor that the model sees
-  DType dtype = DType::float32;         // its logical dtype
-  std::vector<InnerTensor> payload;
-  nlohmann::ordered_json attributes = nlohmann::ordered_json::object();  // reference/dialects/attributes.h
-};
 
 struct Checkpoint {
   Format format = Format::torch_zip;
@@ -81,26 +63,5 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
 uint64_t payload_bytes(const Checkpoint& checkpoint);
 // Bytes of the dense model: every tensor's shape in its own logical dtype, tied ones once.
 uint64_t dense_bytes(const Checkpoint& checkpoint);
-
-// A quantized tensor in scheme terms: its planes in the layout of the file. A plane that an older torchao
-// stored otherwise with the same meaning is converted: scales of Int8Tensor in the logical dtype become
-// float32, an absent zero_point zeros (0.15).
-struct SchemeTensor {
-  const Scheme* scheme = nullptr;
-  std::string layout;             // "plain", or the packing that the planes are in
-  DType dtype = DType::bfloat16;  // logical
-  int64_t n = 0, k = 0;           // of the logical weight [n, k]; of more dimensions, all but k are rows
-  Planes planes;
-  std::string activation{kWeightOnly};
-  Planes policy_planes{};  // Scheme::policy_specs
-  // Bytes that the file has beyond those planes (negative: fewer), where an older producer stored one in
-  // another type.
-  int64_t stored_otherwise_bytes = 0;
-};
-
-// nullopt for a plain tensor or an unknown scheme. Refuses SubclassSchema when the file cannot tell the
-// layout and the hint is none of the scheme's. `layout_hint` names the CPU pack where the file cannot tell
-// ("cpu_avx512", "cpu_avx2", "cpu_default").
-std::optional<SchemeTensor> scheme_tensor(const NamedTensor& tensor, std::string_view layout_hint = "");
 
 }  // namespace qcts

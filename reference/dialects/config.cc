@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "reference/dialects/attributes.h"
+#include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/view.h"
+#include "reference/dialects/views/view.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "reference/dialects/dialects.h"
-#include "reference/formats/safetensors.h"
+#include "reference/formats/safetensors/safetensors.h"
 
 namespace qcts {
 

@@ -4,10 +4,10 @@
 #include <array>
 #include <span>
 
-#include "reference/dialects/attributes.h"
+#include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/dialects.h"
-#include "reference/formats/byte_io.h"
-#include "reference/formats/pickle_graph.h"
+#include "reference/formats/io/byte_io.h"
+#include "reference/formats/pickle/graph.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {

@@ -1,6 +1,6 @@
 // Protects: the shape algebra of each class. Every row breaks one part of a tensor that is right otherwise
 // and has to be refused as SubclassSchema; the unbroken one has to be read, with its scheme.
-#include "reference/dialects/schema.h"
+#include "reference/dialects/classes/schema.h"
 
 #include <cstring>
 #include <functional>
@@ -8,8 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include "reference/dialects/attributes.h"
-#include "reference/dialects/dense.h"
+#include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/affine.h"
+#include "reference/dialects/views/scheme_tensor.h"
 
 namespace qcts {
 namespace {

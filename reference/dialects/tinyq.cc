@@ -8,8 +8,8 @@
 #include <map>
 
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/schema.h"
-#include "reference/dialects/shape_checks.h"
+#include "reference/dialects/classes/schema.h"
+#include "reference/dialects/classes/shape_checks.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "reference/dialects/attributes.h"
+#include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/dialects.h"
 
 namespace qcts {

@@ -15,11 +15,11 @@
 #include <map>
 #include <set>
 
-#include "reference/dialects/attributes.h"
+#include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/entry_index.h"
-#include "reference/dialects/shape_checks.h"
-#include "reference/formats/pickle_globals.h"
+#include "reference/dialects/classes/shape_checks.h"
+#include "reference/formats/pickle/globals.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {

@@ -10,11 +10,11 @@
 #include <map>
 #include <set>
 
-#include "reference/dialects/attributes.h"
+#include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/entry_index.h"
-#include "reference/dialects/schema.h"
-#include "reference/dialects/shape_checks.h"
+#include "reference/dialects/classes/schema.h"
+#include "reference/dialects/classes/shape_checks.h"
 
 namespace qcts {
 namespace {

@@ -2,10 +2,10 @@
 // AffineQuantizedTensor around a tensor_impl, and wrappers around that. Inner tensors and attributes get
 // dotted names ("tensor_impl.packed_weight", "tensor_impl._layout"); shape and dtype, which the wrapper
 // carries, follow the class's own attributes.
-#include "reference/dialects/attributes.h"
+#include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/schema.h"
-#include "reference/dialects/shape_checks.h"
+#include "reference/dialects/classes/schema.h"
+#include "reference/dialects/classes/shape_checks.h"
 
 namespace qcts {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "reference/dialects/attributes.h"
+#include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/dialects.h"
 
 namespace qcts {

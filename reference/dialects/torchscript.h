@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/dialects/checkpoint.h"
-#include "reference/formats/torchscript.h"
+#include "reference/formats/torchscript/torchscript.h"
 
 namespace qcts {
 
@@ -16,7 +16,7 @@ struct ScriptModule {
   std::string path;  // "" for the root, "first.linear"
   const ScriptClass* cls = nullptr;
   // What is neither tensor nor module, in slot order: numbers, strings, lists and dicts as they are, tuples
-  // and the rest as reference/dialects/attributes.h spells them; a tensor inside by the name that it has
+  // and the rest as reference/dialects/classes/attributes.h spells them; a tensor inside by the name that it has
   // among the tensors
   // ({"_type": "Tensor", "_data": name}), numbers that are not finite as {"_type": "float", "_data": "inf"},
   // enum members as {"_type": class, "_data": value}.

@@ -102,6 +102,7 @@ bool is_float(DType dtype) {
       return false;
   }
 }
+bool has_float_elements(DType dtype) { return is_float(dtype) && dtype != DType::float4_e2m1fn_x2; }
 
 const FloatFormat& float_format(DType dtype) {
   static constexpr FloatFormat f64 =

@@ -39,6 +39,8 @@ struct FloatFormat {
 };
 
 bool is_float(DType dtype);
+// A float type whose elements are whole bytes.
+bool has_float_elements(DType dtype);
 // Throws std::invalid_argument for a type that is not in the table above.
 const FloatFormat& float_format(DType dtype);
 

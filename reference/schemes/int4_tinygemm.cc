@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "reference/numerics/pre_scale.h"
+#include "reference/schemes/pre_scale.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/scheme.h"
 

@@ -14,7 +14,7 @@
 #include <stdexcept>
 
 #include "reference/numerics/affine.h"
-#include "reference/numerics/pre_scale.h"
+#include "reference/schemes/pre_scale.h"
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/scheme.h"
 

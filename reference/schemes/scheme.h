@@ -181,7 +181,7 @@ void require_planes(const Planes& planes, const std::vector<PlaneSpec>& specs);
 std::optional<uint64_t> first_difference(const Plane& want, const Plane& got);
 
 // linear's oracle: y = sum_k x[k] * w[row,k] + bias in double, with the sums over k that the bound needs
-// (reference/numerics/bound.h). p = product, z = zero, c = code, s = scale of each weight.
+// (reference/oracle/bound.h). p = product, z = zero, c = code, s = scale of each weight.
 struct LinearOracle {
   double y = 0;  // sum x*(p+z), plus bias
   double bias = 0;

@@ -1,24 +1,8 @@
 #include "suites/cases/case.h"
 
 #include <algorithm>
-#include <array>
 
 namespace qcts {
-namespace {
-
-constexpr std::array<std::string_view, kKindCount> kKindNames = {
-    "round_trip", "assign", "reject", "size", "numerics", "determinism", "latency"};
-
-}  // namespace
-
-std::string_view kind_name(Kind kind) { return kKindNames[static_cast<size_t>(kind)]; }
-
-std::optional<Kind> kind_from_name(std::string_view name) {
-  for (size_t i = 0; i < kKindNames.size(); ++i)
-    if (kKindNames[i] == name) return static_cast<Kind>(i);
-  return std::nullopt;
-}
-
 bool is_program(const Golden& golden) {
   return std::find(golden.flags.begin(), golden.flags.end(), "torchscript") != golden.flags.end();
 }
@@ -35,19 +19,6 @@ std::string Case::variant() const {
 }
 
 std::string Case::full_id() const { return judges_file() ? id : id + "/" + provider() + "_" + variant(); }
-
-std::optional<CaseIdParts> parse_case_id(std::string_view id) {
-  const size_t dot = id.find('.'), first = id.find('/');
-  if (dot == id.npos || first == id.npos || dot > first) return std::nullopt;
-  const size_t second = id.find('/', first + 1);
-  if (second == id.npos) return std::nullopt;
-  CaseIdParts parts{std::string(id.substr(0, dot)), std::string(id.substr(dot + 1, first - dot - 1)),
-                    std::string(id.substr(first + 1, second - first - 1)),
-                    std::string(id.substr(second + 1))};
-  if (!kind_from_name(parts.kind) || parts.op.empty() || parts.scheme.empty() || parts.input.empty())
-    return std::nullopt;
-  return parts;
-}
 
 double latency_weight(std::string_view id) {
   constexpr double kPrefillWeight = 4;

@@ -1,11 +1,12 @@
+#include "suites/cases/expand.h"
+
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
 #include <stdexcept>
 
-#include "suites/cases/case.h"
-#include "suites/cases/rivals.h"
+#include "suites/cases/best_variants.h"
 #include "suites/inputs/inputs.h"
 #include "suites/providers/reference_provider.h"
 

@@ -13,7 +13,8 @@
 #include "suites/cases/case.h"
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/inputs.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
+#include "suites/cases/expand.h"
 
 namespace qcts {
 namespace {
@@ -70,10 +71,10 @@ TEST_P(EveryPlan, IsSortedUniquePureAndInTheAlphabet) {
   EXPECT_EQ(ids(world.expand_plan(GetParam())), names);
   for (const Case& c : cases) {
     EXPECT_EQ(c.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_/."), c.id.npos) << c.id;
-    const std::optional<CaseIdParts> parts = parse_case_id(c.id);
+    const std::optional<CaseId> parts = parse_case_id(c.id);
     ASSERT_TRUE(parts) << c.id;
-    EXPECT_EQ(parts->kind, kind_name(c.kind));
-    EXPECT_EQ(parts->op, c.op);
+    EXPECT_EQ(parts->kind, c.kind);
+    EXPECT_EQ(op_name(parts->op), c.op);
     if (c.implementation != nullptr) {
       EXPECT_EQ(c.id.find(c.implementation->provider), c.id.npos) << "a provider's name in an id";
     }

@@ -1,9 +1,10 @@
+#include "suites/cases/plan.h"
+
 #include <algorithm>
 #include <fstream>
 #include <set>
 #include <stdexcept>
 
-#include "suites/cases/case.h"
 
 namespace qcts {
 namespace {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "reports/waivers.h"
-#include "suites/cli/nearest.h"
+#include "suites/base/did_you_mean.h"
 
 namespace qcts {
 namespace {
@@ -59,9 +59,9 @@ std::vector<Candidate> select(const Selection& selection, std::vector<Candidate>
   for (const std::string& filter : selection.filters) exact.push_back(names_exactly(filter, candidates));
   std::vector<Candidate> chosen;
   for (Candidate& candidate : candidates) {
-    const std::optional<CaseIdParts> parts = parse_case_id(candidate.name.id);
+    const std::optional<CaseId> parts = parse_case_id(candidate.name.id);
     if (!parts) continue;
-    if (!selection.kinds.empty() && !is_one_of(parts->kind, selection.kinds)) continue;
+    if (!selection.kinds.empty() && !is_one_of(std::string(kind_name(parts->kind)), selection.kinds)) continue;
     if (!selection.schemes.empty() && !is_one_of(parts->scheme, selection.schemes)) continue;
     if (!selection.variant.empty() && candidate.name.variant != selection.variant) continue;
     if (!passes_filters(candidate.name, selection.filters, exact)) continue;
@@ -90,9 +90,10 @@ std::string nearest_id(const std::string& filter, const std::vector<Candidate>& 
   for (const Candidate& candidate : candidates) {
     ids.insert(candidate.name.id);
     full_ids.insert(candidate.name.full_id);
-    const std::optional<CaseIdParts> parts = parse_case_id(candidate.name.id);
+    const std::optional<CaseId> parts = parse_case_id(candidate.name.id);
     if (!parts) continue;
-    words.insert({parts->kind, parts->op, parts->scheme, parts->input, parts->kind + "." + parts->op});
+    const std::string kind(kind_name(parts->kind)), op(op_name(parts->op));
+    words.insert({kind, op, parts->scheme, parts->input, kind + "." + op});
   }
   // A filter without a slash is a piece of an id.
   const bool piece = filter.find('/') == filter.npos;
@@ -101,8 +102,8 @@ std::string nearest_id(const std::string& filter, const std::vector<Candidate>& 
     pool.insert(pool.end(), set.begin(), set.end());
   std::string pattern = "*" + filter + "*";
   if (piece) std::erase_if(pattern, [](char c) { return c == '*' || c == '?'; });
-  const std::string best = cli::nearest(pattern, pool);
-  return cli::is_near(pattern, best) ? best : "";
+  const std::string best = nearest(pattern, pool);
+  return is_near(pattern, best) ? best : "";
 }
 
 }  // namespace qcts

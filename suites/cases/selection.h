@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "suites/run/worker.h"
+#include "suites/cases/case_name.h"
 
 namespace qcts {
 

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "suites/cli/nearest.h"
+#include "suites/base/did_you_mean.h"
 
 namespace qcts {
 namespace {
@@ -105,12 +105,12 @@ TEST(Nearest, FindsTheIdOrTheWord) {
 }
 
 TEST(Nearest, CountsASwapAsOneEdit) {
-  EXPECT_EQ(cli::edit_distance("buitlin", "builtin"), 1u);
-  EXPECT_EQ(cli::edit_distance("", "abc"), 3u);
-  EXPECT_EQ(cli::edit_distance("kitten", "sitting"), 3u);
-  EXPECT_EQ(cli::edit_distance("*it?en*", "sitting to no end"), 1u);
-  EXPECT_EQ(cli::did_you_mean("zzzzzz", {"size", "assign"}), " (known: size, assign)");
-  EXPECT_EQ(cli::did_you_mean("zzzzzz", std::vector<std::string>(21, "size")), "") << "a guess is no help";
+  EXPECT_EQ(edit_distance("buitlin", "builtin"), 1u);
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("*it?en*", "sitting to no end"), 1u);
+  EXPECT_EQ(did_you_mean("zzzzzz", {"size", "assign"}), " (known: size, assign)");
+  EXPECT_EQ(did_you_mean("zzzzzz", std::vector<std::string>(21, "size")), "") << "a guess is no help";
 }
 
 }  // namespace

@@ -9,11 +9,11 @@
 #include "reports/report.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/cli/nearest.h"
-#include "suites/latency/baseline.h"
-#include "suites/latency/block.h"
-#include "suites/run/paths.h"
-#include "suites/run/run_error.h"
+#include "suites/base/did_you_mean.h"
+#include "suites/timing/baseline.h"
+#include "suites/bench/block.h"
+#include "suites/base/paths.h"
+#include "suites/base/run_error.h"
 
 namespace qcts::cli {
 namespace {

@@ -6,11 +6,11 @@
 #include "kernels/machine/machine.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
-#include "suites/judge/compare.h"
+#include "suites/judge/expected/compare.h"
 #include "suites/judge/judge.h"
 #include "suites/providers/kernel_run.h"
 #include "suites/run/environment.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
 
 namespace qcts::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "suites/run/run_error.h"
+#include "suites/base/run_error.h"
 
 namespace qcts::cli {
 

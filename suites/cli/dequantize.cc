@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "suites/cli/commands.h"
-#include "suites/cli/dense.h"
+#include "reference/dialects/dense.h"
 #include "suites/cli/file_command.h"
 
 namespace qcts::cli {

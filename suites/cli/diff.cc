@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "suites/cli/commands.h"
-#include "suites/cli/dense.h"
+#include "reference/dialects/dense.h"
 #include "suites/cli/file_command.h"
 
 namespace qcts::cli {

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <new>
 
-#include "suites/cli/nearest.h"
+#include "suites/base/did_you_mean.h"
 
 namespace qcts::cli {
 namespace {

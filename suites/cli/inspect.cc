@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "reference/dialects/config.h"
-#include "reference/formats/sha256.h"
+#include "reference/formats/io/sha256.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 #include "suites/cli/inspect_script.h"

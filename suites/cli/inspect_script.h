@@ -7,8 +7,9 @@
 
 namespace qcts::cli {
 
-// {"operator_set", "version_record", "modules": [{path, class, parameters, buffers, attributes, constants, methods}], "code":
-// [{name, bytes}], "records": [the rest]}
+// {"operator_set", "version_record",
+//  "modules": [{path, class, parameters, buffers, attributes, constants, methods}],
+//  "code": [{name, bytes}], "records": [the rest]}
 nlohmann::ordered_json program_json(const TorchScript& script, const Limits& limits);
 void print_program(const TorchScript& script, const Limits& limits);
 

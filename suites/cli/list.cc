@@ -4,8 +4,9 @@
 #include "fixtures/golden.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
 #include "suites/run/run.h"
+#include "suites/cases/mustpass.h"
 
 namespace qcts::cli {
 namespace {

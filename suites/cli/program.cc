@@ -8,7 +8,7 @@
 
 #include "kernels/machine/machine.h"
 #include "suites/cli/commands.h"
-#include "suites/cli/nearest.h"
+#include "suites/base/did_you_mean.h"
 #include "suites/cli/selftest.h"
 
 namespace qcts::cli {

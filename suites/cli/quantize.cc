@@ -6,12 +6,12 @@
 #include <unordered_set>
 
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/spell.h"
+#include "reference/dialects/spellings/spell.h"
 #include "suites/cli/commands.h"
-#include "suites/cli/dense.h"
+#include "reference/dialects/dense.h"
 #include "suites/cli/file_command.h"
-#include "suites/cli/nearest.h"
-#include "suites/cli/quantize_choice.h"
+#include "suites/base/did_you_mean.h"
+#include "reference/dialects/quantize_choice.h"
 #include "suites/cli/static_scales.h"
 
 namespace qcts::cli {

@@ -6,13 +6,14 @@
 
 #include "fixtures/golden.h"
 #include "suites/cli/command_line.h"
-#include "suites/cli/nearest.h"
+#include "suites/base/did_you_mean.h"
 #include "suites/cli/selftest.h"
 #include "suites/judge/replay.h"
-#include "suites/run/named.h"
-#include "suites/run/paths.h"
-#include "suites/run/run_error.h"
+#include "suites/cases/named.h"
+#include "suites/base/paths.h"
+#include "suites/base/run_error.h"
 #include "suites/run/worker.h"
+#include "suites/cases/expand.h"
 
 namespace qcts::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include "reference/formats/torch_compact.h"
+#include "reference/formats/torch/compact.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 

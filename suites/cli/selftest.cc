@@ -7,17 +7,17 @@
 
 #include "suites/cli/command_line.h"
 #include "suites/cli/selftest.h"
-#include "suites/run/run_error.h"
-#include "suites/self/alarms.h"
-#include "suites/self/exam.h"
-#include "suites/self/explain.h"
-#include "suites/self/kill.h"
+#include "suites/base/run_error.h"
+#include "suites/selftest/alarms.h"
+#include "suites/selftest/exam.h"
+#include "suites/selftest/explain.h"
+#include "suites/selftest/kill.h"
 
 namespace qcts::cli {
 namespace {
 
 struct SelftestWords {
-  self::KillRequest request;
+  selftest::KillRequest request;
   std::string json_path;
   bool cover = false;
 };
@@ -26,7 +26,7 @@ struct SelftestWords {
 bool unmutated_parts_hold() {
   bool hold = true;
   for (const char* kind : {"comparator", "runner", "merge", "bench"})
-    for (const self::ExamResult& result : self::examine(kind))
+    for (const selftest::ExamResult& result : selftest::examine(kind))
       if (!result.held) {
         std::cout << "  the judge's own part fails " << result.question << ": " << result.what << "\n";
         hold = false;
@@ -35,11 +35,11 @@ bool unmutated_parts_hold() {
 }
 
 // A right provider has to pass all that its mutants are asked, or no kill means anything.
-bool the_right_one_passes(const self::KillRequest& request) {
+bool the_right_one_passes(const selftest::KillRequest& request) {
   bool passes = true;
   for (const char* kind : {"kernel", "format"}) {
-    const self::KillRow row = self::kill_together(request, "", kind);
-    for (const self::Killer& killer : row.killers)
+    const selftest::KillRow row = selftest::kill_together(request, "", kind);
+    for (const selftest::Killer& killer : row.killers)
       std::cout << "  without a fault: " << killer.status << " " << killer.case_id << ": " << killer.reason
                 << "\n";
     passes = passes && !row.killed();
@@ -48,26 +48,26 @@ bool the_right_one_passes(const self::KillRequest& request) {
 }
 
 // Mutants that nobody who shaped a case had seen.
-void tell_held_back(const std::vector<self::KillRow>& rows) {
+void tell_held_back(const std::vector<selftest::KillRow>& rows) {
   size_t held = 0, killed = 0;
-  for (const self::KillRow& row : rows) {
+  for (const selftest::KillRow& row : rows) {
     held += row.mutant->held;
     killed += row.mutant->held && row.killed();
   }
   if (held == 0) return;
   std::cout << "held back until the cases stood: " << killed << " of " << held << " killed\n";
-  for (const self::KillRow& row : rows)
+  for (const selftest::KillRow& row : rows)
     if (!row.mutant->found.empty())
       std::cout << "  found by " << row.mutant->id << ": " << row.mutant->found << "\n";
 }
 
 Outcome run_kill(const SelftestWords& words) {
-  if (!self::selects_any(words.request)) throw RunError(Outcome::nothing_proved, "no mutant was selected");
+  if (!selftest::selects_any(words.request)) throw RunError(Outcome::nothing_proved, "no mutant was selected");
   const bool own = unmutated_parts_hold() && the_right_one_passes(words.request);
-  const std::vector<self::KillRow> rows = self::kill(
-      words.request, [](const self::KillRow& row) { std::cout << self::matrix_text({row}) << std::flush; });
+  const std::vector<selftest::KillRow> rows = selftest::kill(
+      words.request, [](const selftest::KillRow& row) { std::cout << selftest::matrix_text({row}) << std::flush; });
   size_t killed = 0, equivalent = 0;
-  for (const self::KillRow& row : rows) {
+  for (const selftest::KillRow& row : rows) {
     equivalent += !row.mutant->proof.empty();
     killed += row.killed() && row.mutant->proof.empty();
   }
@@ -75,24 +75,24 @@ Outcome run_kill(const SelftestWords& words) {
   if (equivalent != 0) std::cout << ", " << equivalent << " equivalent";
   std::cout << "\n";
   tell_held_back(rows);
-  for (const self::KillRow* row : self::survivors(rows))
+  for (const selftest::KillRow* row : selftest::survivors(rows))
     std::cout << "  lives: " << row->mutant->id << ": " << row->mutant->what
               << (row->problem.empty() ? "" : " (" + row->problem + ")") << "\n";
   if (words.cover)
-    for (const std::string& id : self::greedy_cover(rows)) std::cout << "    \"" << id << "\",\n";
+    for (const std::string& id : selftest::greedy_cover(rows)) std::cout << "    \"" << id << "\",\n";
   if (!words.json_path.empty()) {
     std::ofstream out(words.json_path);
-    out << self::to_json(words.request, rows)
+    out << selftest::to_json(words.request, rows)
                .dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
         << "\n";
     if (!out.flush()) throw std::runtime_error(words.json_path + " cannot be written");
   }
-  return own && self::survivors(rows).empty() ? Outcome::conformant : Outcome::failed;
+  return own && selftest::survivors(rows).empty() ? Outcome::conformant : Outcome::failed;
 }
 
-Outcome run_alarms(const self::AlarmRequest& request) {
+Outcome run_alarms(const selftest::AlarmRequest& request) {
   uint64_t judged = 0, alarmed = 0;
-  for (const self::AlarmRow& row : self::alarms(request, [](uint64_t) {})) {
+  for (const selftest::AlarmRow& row : selftest::alarms(request, [](uint64_t) {})) {
     std::printf("  %-20s %8llu judged, %llu passed, %zu alarms over seeds %llu to %llu\n",
                 row.implementation.c_str(), static_cast<unsigned long long>(row.judged),
                 static_cast<unsigned long long>(row.passed), row.alarms.size(),
@@ -111,8 +111,8 @@ Outcome run_alarms(const self::AlarmRequest& request) {
 
 Outcome run_explain() {
   size_t faults = 0, faults_named = 0, pairs = 0, pairs_wrong = 0;
-  for (const self::Explanation& asked : self::explanation_list()) {
-    const self::Explained explained = self::explain(asked);
+  for (const selftest::Explanation& asked : selftest::explanation_list()) {
+    const selftest::Explained explained = selftest::explain(asked);
     const std::string said = !explained.killed              ? explained.reason
                              : explained.hypothesis.empty() ? "(none)"
                                                             : explained.hypothesis;
@@ -130,8 +130,8 @@ Outcome run_explain() {
 void add_kill(CLI::App& selftest, int& exit_code) {
   auto words = std::make_shared<SelftestWords>();
   CLI::App* command = selftest.add_subcommand(
-      "kill", "judge every mutant of suites/self; 1 when one of them that is not equivalent lives");
-  self::KillRequest& request = words->request;
+      "kill", "judge every mutant of suites/selftest; 1 when one of them that is not equivalent lives");
+  selftest::KillRequest& request = words->request;
   command->add_option("--plan", request.plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
   command->add_option("--mutant", request.mutants, "a glob over mutants")->allow_extra_args(false);
@@ -153,7 +153,7 @@ void add_kill(CLI::App& selftest, int& exit_code) {
 }
 
 void add_alarms(CLI::App& selftest, int& exit_code) {
-  auto request = std::make_shared<self::AlarmRequest>();
+  auto request = std::make_shared<selftest::AlarmRequest>();
   CLI::App* command = selftest.add_subcommand(
       "alarms", "judge providers that are right on many seeds; 1 when one of them is accused");
   command->add_option("--first", request->first, "the first seed")

@@ -5,9 +5,9 @@
 #include "reports/report.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/latency/latency_measures.h"
-#include "suites/latency/stopwatch.h"
-#include "suites/run/paths.h"
+#include "suites/judge/latency_measures.h"
+#include "suites/selftest/stopwatch.h"
+#include "suites/base/paths.h"
 
 namespace qcts::cli {
 namespace {

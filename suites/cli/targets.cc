@@ -3,12 +3,12 @@
 #include <memory>
 #include <stdexcept>
 
-#include "reference/formats/mapped_file.h"
+#include "reference/formats/io/mapped_file.h"
 #include "reports/report.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/latency/targets.h"
-#include "suites/run/run_error.h"
+#include "suites/timing/targets.h"
+#include "suites/base/run_error.h"
 
 namespace qcts::cli {
 namespace {

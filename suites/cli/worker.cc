@@ -3,7 +3,7 @@
 
 #include "suites/cli/commands.h"
 #include "suites/providers/remote_provider.h"
-#include "suites/run/process.h"
+#include "suites/base/process.h"
 #include "suites/run/worker.h"
 
 namespace qcts::cli {

@@ -1,4 +1,4 @@
-#include "reference/formats/safetensors.h"
+#include "reference/formats/safetensors/safetensors.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "reference/formats/byte_io.h"
-#include "reference/formats/mapped_file.h"
+#include "reference/formats/io/byte_io.h"
+#include "reference/formats/io/mapped_file.h"
 #include "reference/formats/refusal.h"
-#include "reference/formats/torch_legacy.h"
-#include "reference/formats/zip_directory.h"
+#include "reference/formats/torch/legacy.h"
+#include "reference/formats/zip/directory.h"
 #include "suites/fuzz/targets.h"
 
 namespace qcts::fuzz {

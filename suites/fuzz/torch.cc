@@ -1,12 +1,12 @@
 // torch.save's two containers, their pickles, and both together.
 #include <algorithm>
 
-#include "reference/formats/byte_io.h"
-#include "reference/formats/pickle_graph.h"
-#include "reference/formats/torch_legacy.h"
-#include "reference/formats/torch_zip.h"
-#include "reference/formats/zip_directory.h"
-#include "reference/formats/zip_writer.h"
+#include "reference/formats/io/byte_io.h"
+#include "reference/formats/pickle/graph.h"
+#include "reference/formats/torch/legacy.h"
+#include "reference/formats/torch/zip.h"
+#include "reference/formats/zip/directory.h"
+#include "reference/formats/zip/writer.h"
 #include "suites/fuzz/targets.h"
 
 namespace qcts::fuzz {

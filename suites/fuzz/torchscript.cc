@@ -1,4 +1,4 @@
-#include "reference/formats/torchscript.h"
+#include "reference/formats/torchscript/torchscript.h"
 
 #include "suites/fuzz/targets.h"
 

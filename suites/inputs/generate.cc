@@ -13,7 +13,6 @@
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/generate_related.h"
 #include "suites/inputs/generate_special.h"
-#include "suites/judge/compare.h"
 
 namespace qcts {
 namespace {

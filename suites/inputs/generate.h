@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "suites/cases/case.h"
+#include "suites/inputs/synthetic.h"
 #include "suites/providers/kernel_run.h"
 
 namespace qcts {

@@ -6,7 +6,7 @@
 
 #include "reference/numerics/noise.h"
 #include "suites/inputs/generate_parts.h"
-#include "suites/judge/compare.h"
+#include "reference/numerics/soft_float.h"
 
 namespace qcts {
 namespace {

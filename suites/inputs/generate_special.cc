@@ -6,7 +6,6 @@
 
 #include "reference/numerics/noise.h"
 #include "reference/numerics/soft_float.h"
-#include "suites/judge/compare.h"
 
 namespace qcts {
 namespace {

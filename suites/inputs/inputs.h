@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "suites/cases/case.h"
+#include "reports/case_id.h"
+#include "suites/inputs/synthetic.h"
 
 namespace qcts {
 

@@ -5,7 +5,7 @@
 
 #include "reference/dialects/assign.h"
 #include "suites/judge/judge.h"
-#include "suites/run/memory.h"
+#include "suites/base/memory.h"
 
 namespace qcts {
 namespace {

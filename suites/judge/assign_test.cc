@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "suites/run/memory.h"
+#include "suites/base/memory.h"
 
 namespace qcts {
 namespace {

@@ -7,9 +7,9 @@
 #include <optional>
 #include <thread>
 
-#include "suites/judge/expectation.h"
+#include "suites/judge/expected/expectation.h"
 #include "suites/judge/judge.h"
-#include "suites/judge/question.h"
+#include "suites/judge/expected/question.h"
 
 namespace qcts {
 namespace {

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "suites/providers/provider_call.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
 
 namespace qcts {
 namespace {

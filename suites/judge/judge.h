@@ -8,7 +8,7 @@
 #include "reference/dialects/checkpoint.h"
 #include "reports/verdict.h"
 #include "suites/cases/case.h"
-#include "suites/latency/busy_threads.h"
+#include "suites/timing/busy_threads.h"
 
 namespace qcts {
 

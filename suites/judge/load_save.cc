@@ -4,8 +4,8 @@
 // the payload that the manifest names.
 #include <algorithm>
 
-#include "reference/formats/mapped_file.h"
-#include "reference/formats/sha256.h"
+#include "reference/formats/io/mapped_file.h"
+#include "reference/formats/io/sha256.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/payload.h"
 #include "suites/providers/provider_call.h"

@@ -7,11 +7,11 @@
 
 #include "reference/numerics/soft_float.h"
 #include "suites/inputs/generate_related.h"
-#include "suites/judge/coverage.h"
-#include "suites/judge/effective_weights.h"
-#include "suites/judge/expectation.h"
+#include "suites/judge/expected/coverage.h"
+#include "suites/judge/diagnosis/effective_weights.h"
+#include "suites/judge/expected/expectation.h"
 #include "suites/judge/judge.h"
-#include "suites/judge/question.h"
+#include "suites/judge/expected/question.h"
 #include "suites/judge/replay.h"
 
 namespace qcts {

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <map>
 
-#include "reference/dialects/spell.h"
-#include "reference/formats/mapped_file.h"
-#include "reference/formats/sha256.h"
-#include "suites/judge/compare.h"
+#include "reference/dialects/spellings/spell.h"
+#include "reference/formats/io/mapped_file.h"
+#include "reference/formats/io/sha256.h"
+#include "suites/judge/expected/compare.h"
 
 namespace qcts {
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "suites/judge/size.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
 
 namespace qcts {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "fixtures/golden.h"
 #include "suites/judge/judge.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
 
 namespace qcts {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "suites/judge/judge.h"
-#include "suites/judge/question.h"
+#include "suites/judge/expected/question.h"
 
 namespace qcts {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "reference/formats/mapped_file.h"
+#include "reference/formats/io/mapped_file.h"
 #include "reference/numerics/noise.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/payload.h"

@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "reference/dialects/torchscript.h"
-#include "reference/formats/mapped_file.h"
-#include "reference/formats/safetensors.h"
-#include "suites/judge/compare.h"
+#include "reference/formats/io/mapped_file.h"
+#include "reference/formats/safetensors/safetensors.h"
+#include "suites/judge/expected/compare.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/payload.h"
 #include "suites/providers/kernel_run.h"

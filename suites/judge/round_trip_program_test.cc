@@ -8,7 +8,7 @@
 
 #include "reports/report.h"
 #include "suites/judge/judge.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
 
 namespace qcts {
 namespace {

@@ -17,7 +17,7 @@
 #include "kernels/registry.h"
 #include "suites/providers/provider_call.h"
 #include "suites/providers/remote_protocol.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
 
 namespace qcts {
 namespace {

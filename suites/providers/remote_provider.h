@@ -16,7 +16,7 @@
 
 #include "kernels/abi/qcts_kernel.h"
 #include "suites/providers/remote_protocol.h"
-#include "suites/run/process.h"
+#include "suites/base/process.h"
 
 namespace qcts {
 

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
-SAMPLE = ROOT / "suites/self/python/provider.py"
+SAMPLE = ROOT / "suites/selftest/python/provider.py"
 # In this order: one case before the fault, the one that it strikes (k = 13), one after it.
 THREE_CASES = [
     "--filter=numerics.dequantize/int8_row/noise_n*_f32",

@@ -13,10 +13,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reference/formats/safetensors.h"
-#include "reference/formats/sha256.h"
-#include "reference/formats/torch_legacy.h"
-#include "reference/formats/torch_zip.h"
+#include "reference/formats/safetensors/safetensors.h"
+#include "reference/formats/io/sha256.h"
+#include "reference/formats/torch/legacy.h"
+#include "reference/formats/torch/zip.h"
 
 namespace qcts {
 namespace {

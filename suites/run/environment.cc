@@ -8,9 +8,9 @@
 
 #include "kernels/abi/qcts_kernel.h"
 #include "kernels/machine/machine.h"
-#include "reference/choices.h"
+#include "reference/schemes/choices.h"
 #include "reference/schemes/scheme.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
 
 namespace qcts {
 

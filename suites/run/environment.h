@@ -12,9 +12,9 @@ nlohmann::ordered_json environment_json();
 // name, family, summary, source, group, layouts of every scheme.
 nlohmann::ordered_json schemes_json();
 // The choices ledger with the schemes that answer so, and documented claims that do not hold
-// (reference/choices.h).
+// (reference/schemes/choices.h).
 nlohmann::ordered_json choices_json();
-// reference/choices.h, KeptLayout; within choices_json() too.
+// reference/schemes/choices.h, KeptLayout; within choices_json() too.
 nlohmann::ordered_json kept_layouts_json();
 // fixtures/readers.json of the repository: who reads whose files; null where it is not there.
 nlohmann::ordered_json readers_json();

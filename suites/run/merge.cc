@@ -4,9 +4,10 @@
 #include <map>
 
 #include "suites/run/environment.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
 #include "suites/run/run.h"
 #include "suites/run/run_report.h"
+#include "suites/cases/mustpass.h"
 
 namespace qcts {
 namespace {

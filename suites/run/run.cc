@@ -8,16 +8,18 @@
 #include <thread>
 
 #include "fixtures/golden.h"
-#include "suites/cli/nearest.h"
+#include "suites/base/did_you_mean.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/run/environment.h"
-#include "suites/run/interruption.h"
-#include "suites/run/named.h"
-#include "suites/run/paths.h"
+#include "suites/base/interruption.h"
+#include "suites/cases/named.h"
+#include "suites/base/paths.h"
 #include "suites/run/run_report.h"
 #include "suites/run/run_sources.h"
 #include "suites/run/summary.h"
 #include "suites/run/supervisor.h"
+#include "suites/cases/mustpass.h"
+#include "suites/cases/expand.h"
 
 namespace qcts {
 namespace fs = std::filesystem;
@@ -71,7 +73,7 @@ class Run {
                           const std::vector<std::string>& known) {
     for (const std::string& word : words)
       if (std::find(known.begin(), known.end(), word) == known.end())
-        throw RunError(Outcome::usage, "no " + what + " '" + word + "'" + cli::did_you_mean(word, known));
+        throw RunError(Outcome::usage, "no " + what + " '" + word + "'" + did_you_mean(word, known));
   }
 
   void describe() {

@@ -7,7 +7,7 @@
 
 #include "reports/report.h"
 #include "suites/cases/selection.h"
-#include "suites/run/run_error.h"
+#include "suites/base/run_error.h"
 
 namespace qcts {
 
@@ -33,15 +33,5 @@ struct RunRequest {
 
 // Judges, writes out/{run.jsonl,report.json,junit.xml}, prints the summary. Throws RunError.
 Outcome run(const RunRequest& options);
-
-// One line an id, '#' begins a comment; sorted, unique. Throws std::runtime_error.
-std::vector<std::string> load_mustpass(const std::filesystem::path& path);
-// {"schema": 1, "floor": {SCHEME: {OP: passes}}}
-std::vector<FloorEntry> load_floor(const std::filesystem::path& path);
-
-// The case ids of a plan that need no machine but this one: files and builtin kernels, latency left out. What
-// mustpass lists.
-std::vector<std::string> mustpass_ids(const std::string& plan,
-                                      const std::vector<std::filesystem::path>& fixtures);
 
 }  // namespace qcts

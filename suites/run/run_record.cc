@@ -6,7 +6,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "reference/formats/sha256.h"
+#include "reference/formats/io/sha256.h"
 
 namespace qcts {
 namespace {

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <iostream>
 
-#include "reference/formats/mapped_file.h"
-#include "reference/formats/sha256.h"
-#include "suites/judge/coverage.h"
+#include "reference/formats/io/mapped_file.h"
+#include "reference/formats/io/sha256.h"
+#include "suites/judge/expected/coverage.h"
 #include "suites/run/environment.h"
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
 #include "suites/run/run.h"
 #include "suites/run/summary.h"
+#include "suites/cases/mustpass.h"
 
 namespace qcts {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "suites/providers/reference_provider.h"
-#include "suites/run/named.h"
-#include "suites/run/paths.h"
+#include "suites/cases/named.h"
+#include "suites/base/paths.h"
 
 namespace qcts {
 namespace fs = std::filesystem;

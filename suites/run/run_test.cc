@@ -11,7 +11,8 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "suites/run/paths.h"
+#include "suites/base/paths.h"
+#include "suites/cases/mustpass.h"
 
 namespace qcts {
 namespace {
@@ -261,8 +262,8 @@ TEST(Mustpass, FloorCoversEveryOperationAndAsksForNothingImpossible) {
   const fs::path folder = repository_root() / "suites" / "mustpass";
   std::map<std::pair<std::string, std::string>, uint64_t> listed;
   for (const std::string& id : load_mustpass(folder / "default.txt")) {
-    const IdParts parts = split_case_id(id);
-    ++listed[{parts.scheme, parts.op}];
+    const CaseId parts = parse_case_id(id).value();
+    ++listed[{parts.scheme, std::string(op_name(parts.op))}];
   }
   for (const FloorEntry& entry : load_floor(folder / "floor.json")) {
     const auto found = listed.find({entry.scheme, entry.op});

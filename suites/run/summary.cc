@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "reference/schemes/scheme.h"
-#include "suites/latency/latency_measures.h"
+#include "suites/judge/latency_measures.h"
 
 namespace qcts {
 namespace {
@@ -59,7 +59,7 @@ class Rows {
  public:
   explicit Rows(const RunReport& report) {
     std::set<std::string> schemes;
-    for (const Verdict& verdict : report.verdicts) schemes.insert(split_case_id(verdict.case_id).scheme);
+    for (const Verdict& verdict : report.verdicts) schemes.insert(id_of(verdict).scheme);
     by_family_ = schemes.size() > kSchemesShown;
   }
   std::string of(const std::string& scheme) const {
@@ -86,9 +86,9 @@ void matrix(const RunReport& report, std::ostream& out) {
   const Rows names(report);
   std::map<std::string, std::map<std::string, Cell>> rows;
   for (const Verdict& verdict : report.verdicts) {
-    const IdParts parts = split_case_id(verdict.case_id);
-    if (parts.kind == "latency") continue;
-    Cell& cell = rows[names.of(parts.scheme)][parts.op];
+    const CaseId parts = id_of(verdict);
+    if (parts.kind == Kind::latency) continue;
+    Cell& cell = rows[names.of(parts.scheme)][std::string(op_name(parts.op))];
     ++cell.total;
     cell.passes += verdict.status == Status::pass;
     cell.blocking += blocks_conformance(verdict, report.gate_latency);
@@ -117,8 +117,8 @@ void sizes(const RunReport& report, std::ostream& out) {
   };
   std::map<std::string, Row> rows;
   for (const Verdict& verdict : report.verdicts) {
-    const IdParts parts = split_case_id(verdict.case_id);
-    if (parts.kind != "size") continue;
+    const CaseId parts = id_of(verdict);
+    if (parts.kind != Kind::size) continue;
     Row& row = rows[names.of(parts.scheme)];
     ++row.files;
     row.lawful += verdict.status == Status::pass;
@@ -132,7 +132,7 @@ void sizes(const RunReport& report, std::ostream& out) {
     const Measure *payload = row.best ? find_measure(*row.best, "payload_bytes") : nullptr,
                   *dense = row.best ? find_measure(*row.best, "dense_bytes") : nullptr;
     if (payload != nullptr && dense != nullptr)
-      out << "; " << split_case_id(row.best->case_id).input << ": " << grouped(dense->value) << " -> "
+      out << "; " << id_of(*row.best).input << ": " << grouped(dense->value) << " -> "
           << grouped(payload->value) << " bytes, " << fixed(find_measure(*row.best, "reduction")->value, 2)
           << "x";
     out << "\n";
@@ -143,7 +143,7 @@ void latency(const RunReport& report, std::ostream& out) {
   std::map<std::string, size_t> counts;
   const Verdict *best = nullptr, *worst = nullptr;
   for (const Verdict& verdict : report.verdicts) {
-    if (split_case_id(verdict.case_id).kind != "latency") continue;
+    if (id_of(verdict).kind != Kind::latency) continue;
     ++counts[std::string(status_name(verdict.status))];
     const Measure* ratio = find_measure(verdict, "ratio_to_dense");
     if (ratio == nullptr) continue;

@@ -6,8 +6,8 @@
 
 #include <poll.h>
 
-#include "suites/run/memory.h"
-#include "suites/run/paths.h"
+#include "suites/base/memory.h"
+#include "suites/base/paths.h"
 
 namespace qcts {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/run/process.h"
+#include "suites/base/process.h"
 #include "suites/run/worker.h"
 
 namespace qcts {

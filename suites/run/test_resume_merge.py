@@ -267,7 +267,7 @@ def waiving_root(tmp_path):
     return write
 
 
-SELF = Path(QCTS).resolve().parent.parent / "lib/self/qcts_self_wrong.so"
+SELF = Path(QCTS).resolve().parent.parent / "lib/selftest/qcts_self_wrong.so"
 STRUCK, SPARED = "numerics.dequantize/int8_row/noise_n7_k13_f32", "numerics.dequantize/int8_row/noise_n37_k216_f32"
 
 

@@ -13,14 +13,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "suites/judge/coverage.h"
-#include "suites/judge/question.h"
-#include "suites/latency/baseline.h"
+#include "suites/judge/expected/coverage.h"
+#include "suites/judge/expected/question.h"
+#include "suites/timing/baseline.h"
 #include "suites/providers/provider_call.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/providers/remote_provider.h"
-#include "suites/run/memory.h"
-#include "suites/run/paths.h"
+#include "suites/base/memory.h"
+#include "suites/base/paths.h"
+#include "suites/cases/expand.h"
 
 namespace qcts {
 namespace {

@@ -8,12 +8,10 @@
 
 #include "fixtures/golden.h"
 #include "reports/verdict.h"
+#include "suites/cases/case_name.h"
 #include "suites/judge/judge.h"
 
 namespace qcts {
-
-// The provider name of cases that judge files.
-inline constexpr const char* kFileProvider = "qcts";
 
 struct WorkerOptions {
   std::string plan;  // name or path
@@ -29,11 +27,6 @@ struct WorkerOptions {
 
 // The command line of a worker with these options, `worker` first.
 std::vector<std::string> worker_arguments(const WorkerOptions& options);
-
-struct CaseName {
-  std::string id, full_id;
-  std::string variant;  // empty for cases that judge files
-};
 
 // The first line of a worker.
 struct Hello {

@@ -1,0 +1,311 @@
+#include "reference/dialects/classes/schema.h"
+
+#include <algorithm>
+#include <array>
+
+#include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/float_schemas.h"
+#include "reference/dialects/classes/shape_checks.h"
+#include "reference/dialects/classes/sparse.h"
+#include "reference/formats/refusal.h"
+
+namespace qcts {
+namespace {
+
+// int8_tensor.py; scales of 0.15 are in the logical dtype, since 0.16 in float32.
+Outer int8_outer(const NamedTensor& t) {
+  const Tensor& qdata = require_payload(t, "qdata", {DType::int8});
+  const std::vector<int64_t> blocks = blocks_of(t, qdata.shape);
+  require_shape(t, "scale", require_payload(t, "scale", kFloats), blocks);
+  if (const Tensor* zero_point = find_payload(t, "zero_point")) {
+    require_payload(t, "zero_point", {DType::int8});
+    require_shape(t, "zero_point", *zero_point, blocks);
+  }
+  require_class_or_null(t, "act_quant_kwargs", "QuantizeTensorToInt8Kwargs");
+  require_bool_or_null(t, "reduce_range");
+  return {qdata.shape, require_dtype(t, "dtype", kFloats)};
+}
+
+// int4_tensor.py: two codes a byte along K, scale and zero_point [K/g, N] (3-D: [B, K/g, N]).
+Outer int4_outer(const NamedTensor& t) {
+  const Tensor& qdata = require_payload(t, "qdata", {DType::int8});
+  const std::vector<int64_t> shape = require_outer_shape(t);
+  const int64_t group = require_group(t, shape);
+  require_shape(t, "qdata", qdata, with_last(shape, shape.back() / 2));
+  const Tensor& scale = require_payload(t, "scale", kFloats);
+  require_shape(t, "scale", scale, transposed_blocks(shape, group));
+  require_shape(t, "zero_point", require_payload(t, "zero_point", {scale.dtype}),
+                transposed_blocks(shape, group));
+  return {shape, scale.dtype};
+}
+
+// int4_plain_int32_tensor.py: eight codes a word along K.
+Outer int4_int32_outer(const NamedTensor& t) {
+  const Tensor& qdata = require_payload(t, "qdata", {DType::int32});
+  const std::vector<int64_t> shape = require_outer_shape(t);
+  const int64_t group = require_group(t, shape);
+  if (shape.back() % 8) contradict(t, "shape " + shape_text(shape) + ": K is no multiple of 8");
+  require_shape(t, "qdata", qdata, with_last(shape, shape.back() / 8));
+  const Tensor& scale = require_payload(t, "scale", kFloats);
+  require_shape(t, "scale", scale, transposed_blocks(shape, group));
+  require_shape(t, "zero_point", require_payload(t, "zero_point", {scale.dtype, DType::int8}),
+                transposed_blocks(shape, group));
+  return {shape, scale.dtype};
+}
+
+// int4_tile_packed_to_4d_tensor.py: bfloat16 only, K padded to 1024, N to 8 (16 on AMD), inner k tiles 8.
+Outer int4_tile_outer(const NamedTensor& t) {
+  const Tensor& qdata = require_payload(t, "qdata", {DType::int32});
+  const Tensor& pairs = require_payload(t, "scale_and_zero", {DType::bfloat16});
+  const std::vector<int64_t> shape = require_outer_shape(t);
+  const int64_t group = require_group(t, shape, false);
+  if (shape.size() == 2) {
+    const Padded padded = padded_tile(t, qdata, shape, 8);
+    if (padded.k % group) contradict(t, "groups of " + std::to_string(group) + " do not divide the padded K");
+    require_shape(t, "scale_and_zero", pairs, {padded.k / group, padded.n, 2});
+  }
+  return {shape, DType::bfloat16};
+}
+
+// int4_opaque_tensor.py: A16W4 packs [N, K/2] bytes and [K/g, N, 2] pairs; DA8W4 (act_mapping_type set) packs
+// otherwise.
+Outer int4_opaque_outer(const NamedTensor& t) {
+  const Tensor& qdata = require_payload(t, "qdata", {DType::uint8});
+  const Tensor& pairs = require_payload(t, "scale_and_zero", kFloats);
+  const std::vector<int64_t> shape = require_outer_shape(t);
+  const int64_t group = require_group(t, shape);
+  const Json& mapping = t.attributes["act_mapping_type"];
+  if (!mapping.is_null()) {
+    if (mapping != "symmetric" && mapping != "asymmetric")
+      contradict(t, "act_mapping_type " + mapping.dump());
+    return {shape, pairs.dtype};
+  }
+  if (shape.size() != 2) contradict(t, "shape " + shape_text(shape) + " is not 2-D");
+  require_shape(t, "qdata", qdata, {shape[0], shape[1] / 2});
+  require_shape(t, "scale_and_zero", pairs, {shape[1] / group, shape[0], 2});
+  return {shape, pairs.dtype};
+}
+
+// intx_unpacked_to_int8_tensor.py: one code a byte; target_dtype int1 .. int8 bounds the codes.
+Outer intx_outer(const NamedTensor& t) {
+  const Tensor& qdata = require_payload(t, "qdata", {DType::int8});
+  const std::vector<int64_t> blocks = blocks_of(t, qdata.shape);
+  require_shape(t, "scale", require_payload(t, "scale", kFloats), blocks);
+  require_shape(
+      t, "zero_point",
+      require_payload(t, "zero_point", {DType::int8, DType::float32, DType::float16, DType::bfloat16}),
+      blocks);
+  const Json& target = t.attributes["target_dtype"];
+  const std::string name = target.is_object() ? target.value("_data", "") : "";
+  if (name.size() != 4 || !name.starts_with("int") || name[3] < '1' || name[3] > '8')
+    contradict(t, "target_dtype " + target.dump() + " is not int1 .. int8");
+  require_codes_within(t, qdata, name[3] - '0');
+  return {qdata.shape, require_dtype(t, "dtype", kFloats)};
+}
+
+// prototype/quantization/gguf/gguf_quantized_tensor.py: codes in the shape and the dtype of the weight.
+Outer gguf_outer(const NamedTensor& t) {
+  const Tensor& codes = require_payload(t, "int_data", kFloats);
+  return {codes.shape, codes.dtype};
+}
+
+const std::vector<ClassSchema>& classes() {
+  static const std::vector<ClassSchema> all = {
+      {"Int8Tensor",
+       {"qdata", "scale"},
+       {"zero_point", "act_quant_scale", "act_quant_zero_point", "act_pre_scale"},
+       {"block_size", "dtype"},
+       {"act_quant_kwargs", "reduce_range"},
+       int8_outer,
+       true},
+      {"Float8Tensor",
+       {"qdata", "scale"},
+       {},
+       {},
+       {"block_size", "mm_config", "act_quant_kwargs", "kernel_preference", "dtype"},
+       float8_outer,
+       true,
+       {"hp_value_lb", "hp_value_ub"}},
+      {"Int4Tensor",
+       {"qdata", "scale", "zero_point"},
+       {"act_pre_scale"},
+       {"block_size", "shape"},
+       {"activation_dtype"},
+       int4_outer,
+       true},
+      {"Int4PlainInt32Tensor",
+       {"qdata", "scale", "zero_point"},
+       {"act_pre_scale"},
+       {"block_size", "shape"},
+       {},
+       int4_int32_outer,
+       true},
+      {"Int4TilePackedTo4dTensor",
+       {"qdata", "scale_and_zero"},
+       {"act_pre_scale"},
+       {"block_size", "shape"},
+       {},
+       int4_tile_outer,
+       true},
+      {"Int4OpaqueTensor",
+       {"qdata", "scale_and_zero"},
+       {"act_pre_scale", "qzeros", "compensation"},
+       {"block_size", "shape"},
+       {"act_mapping_type"},
+       int4_opaque_outer,
+       false},
+      {"IntxUnpackedToInt8Tensor",
+       {"qdata", "scale", "zero_point"},
+       {},
+       {"target_dtype", "block_size", "dtype", "activation_quantization"},
+       {},
+       intx_outer,
+       true},
+      {"Int4PreshuffledTensor",
+       {"qdata", "group_scale"},
+       {"group_zero", "row_scale"},
+       {"block_size", "shape"},
+       {},
+       nullptr,
+       false},
+      {"GGUFQuantizedTensor",
+       {"super_block_scale_scale", "super_block_min_scale", "quantized_block_scale", "quantized_block_min",
+        "int_data"},
+       {},
+       {"n_blocks_per_superblock", "dtype", "shape"},
+       {},
+       gguf_outer,
+       false},
+      {"MXTensor",
+       {"qdata", "scale"},
+       {},
+       {"elem_dtype", "block_size", "orig_dtype", "kernel_preference", "act_quant_kwargs",
+        "is_swizzled_scales"},
+       {},
+       mx_outer,
+       true},
+      {"NVFP4Tensor",
+       {"qdata", "scale"},
+       {"per_tensor_scale", "act_per_tensor_scale"},
+       {"block_size", "orig_dtype"},
+       {"is_swizzled_scales", "use_triton_kernel", "act_quant_kwargs"},
+       nvfp4_outer,
+       true},
+      {"PrototypeFloat8Tensor",
+       {"qdata", "scale"},
+       {"act_quant_scale", "output_act_quant_scale"},
+       {},
+       {"block_size", "mm_config", "act_quant_kwargs", "kernel_preference", "dtype",
+        "output_act_quant_kwargs"},
+       prototype_float8_outer,
+       false},
+      {"Float8Sparse2x4_2DData2DMetadataTensor",
+       {"qdata", "sparse_metadata", "scale"},
+       {},
+       {},
+       {"block_size", "act_quant_kwargs", "dtype"},
+       sparse_float8_outer,
+       false},
+      {"BlockSparseTensor",
+       {"bsr_crow_indices", "bsr_col_indices", "bsr_values"},
+       {},
+       {"blocksize"},
+       {},
+       block_sparse_outer,
+       false},
+      // Weights for training have the transpose's parts as well, or alone.
+      {"SparseSemiStructuredTensorCUTLASS",
+       {},
+       {"packed", "meta", "packed_t", "meta_t", "compressed_swizzled_bitmask"},
+       {"fuse_transpose_cusparselt", "alg_id_cusparselt"},
+       {},
+       semi_structured_outer,
+       false},
+      {"SparseSemiStructuredTensorCUSPARSELT",
+       {},
+       {"packed", "meta", "packed_t", "meta_t", "compressed_swizzled_bitmask"},
+       {"fuse_transpose_cusparselt", "alg_id_cusparselt"},
+       {},
+       cusparselt_outer,
+       false},
+      {"NF4Tensor",
+       {"quantized_data", "scaler_mean", "quantization_factor", "quantized_scalers", "nf4"},
+       {},
+       {"block_size", "n_blocks", "scaler_block_size"},
+       {},
+       nf4_outer,
+       false},
+  };
+  return all;
+}
+
+bool holds(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+void arrange_payload(const ClassSchema& schema, NamedTensor& tensor, bool lenient,
+                     std::vector<std::string>& warnings) {
+  std::vector<InnerTensor> arranged;
+  const auto take = [&](std::string_view name) {
+    const auto found = std::ranges::find(tensor.payload, name, &InnerTensor::name);
+    if (found == tensor.payload.end()) return false;
+    arranged.push_back(std::move(*found));
+    tensor.payload.erase(found);
+    return true;
+  };
+  for (std::string_view name : schema.tensors)
+    if (!take(name)) contradict(tensor, "no tensor " + std::string(name));
+  for (std::string_view name : schema.optional_tensors) take(name);
+  for (InnerTensor& rest : tensor.payload) {
+    if (!lenient) contradict(tensor, "an unknown tensor " + rest.name);
+    warnings.push_back(tensor.name + ": kept an unknown tensor " + rest.name);
+    arranged.push_back(std::move(rest));
+  }
+  tensor.payload = std::move(arranged);
+}
+
+void arrange_attributes(const ClassSchema& schema, NamedTensor& tensor, bool lenient,
+                        std::vector<std::string>& warnings) {
+  Json arranged = Json::object();
+  for (std::string_view name : schema.optional_attributes)
+    arranged[std::string(name)] =
+        tensor.attributes.contains(name) ? tensor.attributes[std::string(name)] : Json(nullptr);
+  for (std::string_view name : schema.attributes) {
+    if (!tensor.attributes.contains(name)) contradict(tensor, "no attribute " + std::string(name));
+    arranged[std::string(name)] = tensor.attributes[std::string(name)];
+  }
+  for (const auto& [name, value] : tensor.attributes.items()) {
+    if (holds(schema.former_attributes, name)) {
+      arranged[name] = value;
+      continue;
+    }
+    if (holds(schema.attributes, name) || holds(schema.optional_attributes, name)) continue;
+    if (holds(schema.optional_tensors, name) && value.is_null()) continue;  // an absent optional tensor
+    if (!lenient) contradict(tensor, "an unknown attribute " + name);
+    warnings.push_back(tensor.name + ": kept an unknown attribute " + name);
+    arranged[name] = value;
+  }
+  tensor.attributes = std::move(arranged);
+}
+
+}  // namespace
+
+const ClassSchema* find_class(std::string_view name) {
+  for (const ClassSchema& candidate : classes())
+    if (candidate.name == name) return &candidate;
+  return nullptr;
+}
+
+const Tensor* find_payload(const NamedTensor& tensor, std::string_view name) {
+  for (const InnerTensor& inner : tensor.payload)
+    if (inner.name == name) return &inner.tensor;
+  return nullptr;
+}
+
+void arrange(const ClassSchema& schema, NamedTensor& tensor, bool lenient,
+             std::vector<std::string>& warnings) {
+  arrange_payload(schema, tensor, lenient, warnings);
+  arrange_attributes(schema, tensor, lenient, warnings);
+}
+
+}  // namespace qcts

@@ -1,0 +1,71 @@
+#include "reference/dialects/dense.h"
+
+#include "reference/dialects/classes/affine.h"
+#include "reference/schemes/choices.h"
+#include "reference/numerics/soft_float.h"
+
+namespace qcts {
+
+bool is_plain(const NamedTensor& tensor) {
+  // What hangs on a Parameter beside its elements does not change them.
+  const auto beside = [](std::string_view name) {
+    return name.starts_with("state.") || name.starts_with("slots.");
+  };
+  if (tensor.payload.empty() || tensor.payload[0].name != "data") return false;
+  for (size_t i = 1; i < tensor.payload.size(); ++i)
+    if (!beside(tensor.payload[i].name)) return false;
+  for (const auto& [name, value] : tensor.attributes.items())
+    if (!beside(name)) return false;
+  return true;
+}
+
+std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout) {
+  if (is_plain(tensor)) return tensor.payload[0].tensor;
+  const std::optional<SchemeTensor> quantized = scheme_tensor(tensor, cpu_layout);
+  if (!quantized) return dense_by_dialect(tensor);
+  const WeightShape shape = {quantized->dtype, quantized->n, quantized->k};
+  const Scheme& scheme = *quantized->scheme;
+  std::vector<std::byte> bytes =
+      quantized->layout == "plain"
+          ? scheme.dequantize(quantized->planes, shape)
+          : scheme.dequantize(scheme.unpack(quantized->planes, shape, quantized->layout), shape);
+  return make_tensor(quantized->dtype, tensor.shape, std::move(bytes), tensor.name);
+}
+
+std::vector<std::byte> in_dtype(const Tensor& tensor, DType dtype) {
+  std::vector<std::byte> bytes = row_major_bytes(tensor);
+  if (tensor.dtype == dtype) return bytes;
+  std::vector<std::byte> widened(static_cast<size_t>(tensor.numel()) * dtype_bytes(dtype));
+  for (int64_t i = 0; i < tensor.numel(); ++i)
+    store_float(dtype, widened, i, load_float(tensor.dtype, bytes, i));
+  return widened;
+}
+
+namespace {
+
+bool names_layout(const NamedTensor& tensor, std::string_view layout) {
+  if (tensor.type == layout) return true;
+  for (const auto& [name, value] : tensor.attributes.items()) {
+    const auto type = value.is_object() ? value.find("_type") : value.end();
+    if (type != value.end() && type->is_string() && type->get_ref<const std::string&>().starts_with(layout))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string why_not_dense(const NamedTensor& tensor) {
+  for (const KeptLayout& layout : kept_layouts())
+    if (names_layout(tensor, layout.name))
+      return std::string(layout.name) + " is read and saved, not dequantized: " + std::string(layout.why);
+  std::string text = tensor.type;
+  const auto block = tensor.attributes.find("block_size");
+  if (block != tensor.attributes.end()) {
+    const bool tuple = block->is_object() && block->contains("_data");
+    text += " with block_size " + (tuple ? (*block)["_data"] : *block).dump();
+  }
+  return text + " belongs to no scheme that can be dequantized";
+}
+
+}  // namespace qcts

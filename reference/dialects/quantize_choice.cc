@@ -1,0 +1,112 @@
+#include "reference/dialects/quantize_choice.h"
+
+#include <algorithm>
+
+#include <fnmatch.h>
+
+#include "reference/dialects/dense.h"
+
+namespace qcts {
+namespace {
+
+std::string module_of(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string::npos ? "" : name.substr(0, dot);
+}
+
+std::string last_word(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+bool matches(const std::string& glob, const std::string& name) {
+  const std::string module = module_of(name);
+  for (const std::string& text : {name, last_word(name), module, last_word(module)})
+    if (!text.empty() && fnmatch(glob.c_str(), text.c_str(), 0) == 0) return true;
+  return false;
+}
+
+bool matches_any(const std::vector<std::string>& globs, const std::string& name) {
+  return std::ranges::any_of(globs, [&](const std::string& glob) { return matches(glob, name); });
+}
+
+// A module on the way to the tensor that is an embedding table by its name: nn.Embedding also holds a 2-D
+// "weight".
+bool names_embedding(const std::string& name) {
+  static const std::vector<std::string> kTables = {"wte", "wpe", "emb", "shared", "relative_attention_bias"};
+  for (std::string path = module_of(name); !path.empty(); path = module_of(path)) {
+    const std::string word = last_word(path);
+    if (word.find("embed") != std::string::npos || std::ranges::find(kTables, word) != kTables.end())
+      return true;
+  }
+  return false;
+}
+
+bool is_weight_dtype(DType dtype) {
+  return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+}
+
+std::string not_asked(const NamedTensor& tensor, const ChoiceRules& rules) {
+  if (matches_any(rules.exclude, tensor.name)) return "excluded";
+  if (rules.has_like || !rules.include.empty()) {
+    const bool named = matches_any(rules.include, tensor.name) ||
+                       std::ranges::find(rules.like, tensor.name) != rules.like.end();
+    return named ? "" : "not included";
+  }
+  if (!is_plain(tensor)) return "already " + tensor.type;
+  if (tensor.shape.size() != 2) return std::to_string(tensor.shape.size()) + "-D";
+  if (last_word(tensor.name) != "weight" || tensor.name == "weight") return "not named *.weight";
+  return names_embedding(tensor.name) ? "an embedding by its name" : "";
+}
+
+std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, const std::string& layout) {
+  if (!is_plain(tensor)) return "already " + tensor.type;
+  if (tensor.shape.size() != 2) return "it is " + std::to_string(tensor.shape.size()) + "-D, not 2-D";
+  if (!is_weight_dtype(tensor.dtype)) return "its dtype is " + std::string(dtype_name(tensor.dtype));
+  if (scheme.family() == "tinyq" && last_word(tensor.name) != "weight")
+    return "TinyQ quantizes only the weight of a module";
+  const DType dtype = recipe_dtype(scheme, tensor.dtype);
+  return scheme.refusal({dtype, tensor.shape[0], tensor.shape[1]}, layout).value_or("");
+}
+
+}  // namespace
+
+DType recipe_dtype(const Scheme& scheme, DType weight) {
+  return scheme.name() == "tinyq_w8a32" ? DType::float32 : weight;
+}
+
+std::vector<Choice> choose(const Checkpoint& checkpoint, const Scheme& scheme, const std::string& layout,
+                           const ChoiceRules& rules) {
+  std::vector<Choice> choices;
+  for (const NamedTensor& tensor : checkpoint.tensors) {
+    Choice choice = {&tensor, false, not_asked(tensor, rules)};
+    choice.asked = choice.reason.empty();
+    if (choice.asked) choice.reason = not_possible(tensor, scheme, layout);
+    choices.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+std::vector<std::string> unmatched(const Checkpoint& checkpoint, const ChoiceRules& rules) {
+  std::vector<std::string> words;
+  const auto matched = [&](const std::string& glob) {
+    return std::ranges::any_of(checkpoint.tensors,
+                               [&](const NamedTensor& tensor) { return matches(glob, tensor.name); });
+  };
+  for (const auto* globs : {&rules.include, &rules.exclude})
+    for (const std::string& glob : *globs)
+      if (!matched(glob)) words.push_back("'" + glob + "' matches no tensor");
+  for (const std::string& name : rules.like)
+    if (std::ranges::find(checkpoint.tensors, name, &NamedTensor::name) == checkpoint.tensors.end())
+      words.push_back(name + " of --like is not in IN");
+  return words;
+}
+
+std::vector<std::string> excluded_by_config(const nlohmann::ordered_json& config) {
+  std::vector<std::string> names;
+  if (!config.is_object() || !config.contains("quantization_config")) return names;
+  const auto& quantization = config["quantization_config"];
+  if (!quantization.is_object() || !quantization.contains("modules_to_not_convert")) return names;
+  for (const auto& name : quantization["modules_to_not_convert"])
+    if (name.is_string()) names.push_back(name);
+  return names;
+}
+
+}  // namespace qcts

@@ -1,0 +1,55 @@
+#include "reference/formats/pickle/ledger.h"
+
+#include <algorithm>
+#include <string>
+
+#include "reference/formats/pickle/calls.h"
+
+namespace qcts::pickle {
+namespace {
+
+constexpr uint64_t kFreeBytes = 64u << 20;
+constexpr uint64_t kTimesPickle =
+    64;  // names that are used again cost their length, and a memo index two bytes
+
+}  // namespace
+
+void Ledger::refuse_heap() const {
+  refuse(RefusalClass::LimitExceeded,
+         "data.pkl: its values take " + std::to_string(heap_) + " bytes of memory", offset_);
+}
+
+void Ledger::charge(uint64_t bytes) {
+  charged_ += bytes;
+  if (charged_ > kFreeBytes + kTimesPickle * bytes_)
+    refuse(RefusalClass::LimitExceeded, "data.pkl: its texts are used again and again", offset_);
+}
+
+bool Ledger::is_new_key(const Ref& target, const Ref& key) {
+  charge(key->text.size() * (1 + std::min(target->pairs.size(), kFewKeys)));
+  if (key->kind != Kind::string) key_text(key, offset_);
+  if (target->pairs.size() < kFewKeys) {
+    return std::ranges::none_of(target->pairs,
+                                [&](const auto& pair) { return is_same_key(pair.first, key); });
+  }
+  auto& keys = keys_of(target.get());
+  if (keys.empty())
+    for (const auto& [other, value] : target->pairs) keys.insert(other);
+  account(KeySet::kBytesPerKey);
+  return keys.insert(key);
+}
+
+KeySet& Ledger::keys_of(const Node* node) {
+  if (node != last_) {
+    last_keys_ = &keys_[node];
+    last_ = node;
+  }
+  return *last_keys_;
+}
+
+void Ledger::forget(const Ref& node) {
+  if (node.get() == last_) last_ = nullptr;
+  keys_.erase(node.get());
+}
+
+}  // namespace qcts::pickle

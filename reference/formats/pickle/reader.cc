@@ -1,0 +1,366 @@
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "reference/formats/pickle/pickle.h"
+#include "reference/formats/pickle/calls.h"
+#include "reference/formats/pickle/globals.h"
+#include "reference/formats/pickle/graph.h"
+#include "reference/formats/pickle/ledger.h"
+#include "reference/formats/pickle/pool.h"
+#include "reference/formats/pickle/source.h"
+#include "reference/formats/pickle/stack.h"
+#include "reference/formats/io/utf8.h"
+
+namespace qcts::pickle {
+namespace {
+
+constexpr size_t kSharedIntegers = 4096;
+constexpr uint64_t kRoleBytes = 48;  // an entry of a NodeMap of roles
+
+class Reader {
+ public:
+  Reader(std::span<const std::byte> data, const ReadOptions& options)
+      : source_(data, options.limits, options.base_offset),
+        options_(options),
+        depth_limit_(std::min(options.limits.pickle_depth, kDeepestGraph)),
+        ledger_(options.limits),
+        stack_(source_, options.limits) {
+    allowed_.insert(options.allow.begin(), options.allow.end());
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // The value at STOP; `used` counts the bytes up to there.
+  Ref run(uint64_t& used);
+
+ private:
+  bool step();  // false after STOP
+  void step_container(uint8_t opcode);
+  void step_scalar(uint8_t opcode);
+
+  template <typename T>
+  T take_le(const char* what) {
+    return source_.take_le<T>(what);
+  }
+  std::string_view take_text(uint64_t count);
+
+  void push(Ref value) { stack_.push(std::move(value)); }
+  Ref make(Kind kind);
+  Ref integer_of(int64_t value);
+  std::optional<GlobalInfo> role_of_callable(const Ref& callable);
+  void place(std::span<const Ref> children, Node& parent);
+  void open(const Ref& target) const;
+
+  void push_tuple(Refs items);
+  void named_global();
+  void long_integer();
+  void set_items(const Ref& target, Refs flat);
+  void append_items(const Ref& target, Refs values);
+
+  [[noreturn]] void fail(RefusalClass cls, std::string_view what) const { source_.fail(cls, what); }
+  [[noreturn]] void fail_depth() const;
+
+  Source source_;
+  const ReadOptions& options_;
+  const uint64_t depth_limit_;
+  Ledger ledger_;
+  NodePool pool_;
+  std::unordered_set<std::string> allowed_;
+  uint64_t ops_ = 0;
+  Stack stack_;
+  // Values without identity: no pickler memoises them, so one node stands for all of a value.
+  std::unordered_map<int64_t, Ref> integers_;
+  NodeMap<std::optional<GlobalInfo>> roles_;  // of what was called
+  Ref none_, true_, false_, empty_tuple_;
+};
+
+std::string_view Reader::take_text(uint64_t count) {
+  const std::string_view text = source_.take_text(count);
+  ledger_.account(string_bytes(count));
+  return text;
+}
+
+Ref Reader::make(Kind kind) {
+  Ref node = pool_.make(kind);
+  node->offset = source_.opcode_at();
+  ledger_.account(kNodeBytes);
+  return node;
+}
+
+Ref Reader::integer_of(int64_t value) {
+  const auto known = integers_.find(value);
+  if (known != integers_.end()) return known->second;
+  Ref node = make(Kind::integer);
+  node->integer = value;
+  if (integers_.size() < kSharedIntegers) integers_.emplace(value, node);
+  return node;
+}
+
+std::optional<GlobalInfo> Reader::role_of_callable(const Ref& callable) {
+  if (callable->kind != Kind::global) return std::nullopt;
+  const auto [role, fresh] = roles_.insert(callable.get());
+  if (fresh) {
+    ledger_.account(kRoleBytes);
+    *role = role_of(callable);
+  }
+  return *role;
+}
+
+// `children` become part of `parent` and can change no more. So no value reaches itself, and a value's height
+// is final when another takes it up.
+void Reader::place(std::span<const Ref> children, Node& parent) {
+  ledger_.account(kSlotBytes * children.size());
+  unsigned height = parent.height;
+  for (const Ref& child : children) {
+    if (child.get() == &parent) fail(RefusalClass::PickleType, "a value contains itself");
+    if (child->height + 1u >= depth_limit_) fail_depth();
+    child->placed = 1;
+    height = std::max(height, child->height + 1u);
+    ledger_.close(child);
+  }
+  parent.height = height & 0x7fff;
+}
+
+void Reader::fail_depth() const {
+  fail(RefusalClass::LimitExceeded, "values are nested deeper than " + std::to_string(depth_limit_));
+}
+
+void Reader::open(const Ref& target) const {
+  if (target->placed)
+    fail(RefusalClass::PickleType, "a value is changed after another took it up, or contains itself");
+}
+
+void Reader::push_tuple(Refs items) {
+  Ref node = make(Kind::tuple);
+  place(items, *node);
+  node->items = std::move(items);
+  push(std::move(node));
+}
+
+void Reader::named_global() {
+  const std::string module = source_.take_line();
+  const std::string name = source_.take_line();
+  const bool clean = module.find(' ') == std::string::npos && is_utf8(module) && is_utf8(name);
+  const bool known = clean && known_global(module, name).has_value();
+  const bool allowed = clean && !is_blocked_module(module) && allowed_.contains(module + "." + name);
+  if (!known && !allowed) {
+    const std::string why = module == "torch._utils" && name == "_rebuild_device_tensor_from_numpy"
+                                ? ": the numpy form of an XLA tensor, which is not read"
+                                : "";
+    fail(RefusalClass::PickleGlobal, "global " + module + "." + name + why);
+  }
+  Ref node = make(Kind::global);
+  node->text = module + " " + name;
+  push(std::move(node));
+}
+
+void Reader::long_integer() {
+  const auto bytes = source_.take(take_le<uint8_t>("LONG1"), "LONG1");
+  const bool negative = !bytes.empty() && (std::to_integer<uint8_t>(bytes.back()) & 0x80) != 0;
+  uint64_t value = negative ? ~uint64_t{0} : 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const uint8_t byte = std::to_integer<uint8_t>(bytes[i]);
+    if (i < 8) {
+      value = (value & ~(uint64_t{0xff} << (8 * i))) | (uint64_t{byte} << (8 * i));
+    } else if (byte != (negative ? 0xff : 0)) {
+      fail(RefusalClass::Overflow, "an integer does not fit 64 bits");
+    }
+  }
+  if (bytes.size() > 8 && (value >> 63 != 0) != negative) {
+    fail(RefusalClass::Overflow, "an integer does not fit 64 bits");
+  }
+  push(integer_of(static_cast<int64_t>(value)));
+}
+
+void Reader::set_items(const Ref& target, Refs flat) {
+  check_set_item(target, source_.opcode_at());
+  if (flat.size() % 2 != 0) fail(RefusalClass::PickleStack, "a key has no value");
+  open(target);
+  for (size_t i = 0; i < flat.size(); i += 2) {
+    if (!ledger_.is_new_key(target, flat[i])) fail(RefusalClass::PickleType, "a dict has one key twice");
+    place(std::span(&flat[i], 2), *target);
+    target->pairs.emplace_back(std::move(flat[i]), std::move(flat[i + 1]));
+  }
+}
+
+void Reader::append_items(const Ref& target, Refs values) {
+  check_append(target, source_.opcode_at());
+  open(target);
+  place(values, *target);
+  if (target->items.empty()) {
+    target->items = std::move(values);
+    return;
+  }
+  for (Ref& value : values) target->items.push_back(std::move(value));
+}
+
+// Values, memo and globals.
+void Reader::step_scalar(uint8_t opcode) {
+  const auto push_shared = [&](Ref& shared, Kind kind) {
+    if (shared == nullptr) shared = make(kind);
+    push(shared);
+  };
+  switch (opcode) {
+    case 'N':
+      return push_shared(none_, Kind::none);
+    case 0x88:
+      push_shared(true_, Kind::boolean);
+      true_->boolean = true;
+      return;
+    case 0x89:
+      return push_shared(false_, Kind::boolean);
+    case ')':
+      return push_shared(empty_tuple_, Kind::tuple);
+    case 'K':
+      return push(integer_of(take_le<uint8_t>("BININT1")));
+    case 'M':
+      return push(integer_of(take_le<uint16_t>("BININT2")));
+    case 'J':
+      return push(integer_of(static_cast<int32_t>(take_le<uint32_t>("BININT"))));
+    case 0x8a:
+      return long_integer();
+    case 'G': {
+      uint64_t bits = 0;
+      for (std::byte byte : source_.take(8, "BINFLOAT")) bits = bits << 8 | std::to_integer<uint64_t>(byte);
+      Ref node = make(Kind::real);
+      std::memcpy(&node->real, &bits, sizeof bits);
+      return push(std::move(node));
+    }
+    case 'X':
+    case 'U': {
+      const uint64_t count =
+          opcode == 'X' ? take_le<uint32_t>("BINUNICODE") : take_le<uint8_t>("SHORT_BINSTRING");
+      const std::string_view text = take_text(count);
+      if (!is_utf8(text, true)) fail(RefusalClass::PickleType, "a string is not UTF-8");
+      Ref node = make(Kind::string);
+      node->text = text;
+      return push(std::move(node));
+    }
+    case 'c':
+      return named_global();
+    case 'q':
+      return stack_.put(take_le<uint8_t>("BINPUT"), ops_);
+    case 'r':
+      return stack_.put(take_le<uint32_t>("LONG_BINPUT"), ops_);
+    case 'h':
+      return push(stack_.get(take_le<uint8_t>("BINGET")));
+    case 'j':
+      return push(stack_.get(take_le<uint32_t>("LONG_BINGET")));
+    default: {
+      constexpr char kDigits[] = "0123456789abcdef";
+      fail(RefusalClass::PickleOpcode, std::string("opcode 0x") + kDigits[opcode >> 4] +
+                                           kDigits[opcode & 15] + " is not on the allow-list");
+    }
+  }
+}
+
+// Containers and objects.
+void Reader::step_container(uint8_t opcode) {
+  switch (opcode) {
+    case '(':
+      return stack_.mark();
+    case ']':
+      return push(make(Kind::list));
+    case '}':
+      return push(make(Kind::dict));
+    case 0x8f:
+      return push(make(Kind::set));
+    case 0x85:
+      return push_tuple(stack_.take(1));
+    case 0x86:
+      return push_tuple(stack_.take(2));
+    case 0x87:
+      return push_tuple(stack_.take(3));
+    case 't':
+      return push_tuple(stack_.pop_to_mark());
+    case 'a': {
+      Refs value = stack_.take(1);
+      return append_items(stack_.top(), std::move(value));
+    }
+    case 'e': {
+      Refs values = stack_.pop_to_mark();
+      return append_items(stack_.top(), std::move(values));
+    }
+    case 's': {
+      Refs item = stack_.take(2);
+      return set_items(stack_.top(), std::move(item));
+    }
+    case 'u': {
+      Refs flat = stack_.pop_to_mark();
+      return set_items(stack_.top(), std::move(flat));
+    }
+    case 'R':
+    case 0x81: {
+      Refs parts = stack_.take(2);
+      const Ref &callable = parts[0], &arguments = parts[1];
+      for (const Ref& argument : arguments->items)
+        ledger_.charge(argument->text.size() + argument->items.size());
+      if (opcode == 'R')
+        check_reduce(callable, role_of_callable(callable), arguments, source_.opcode_at());
+      else
+        check_new_object(callable, arguments, source_.opcode_at());
+      Ref node = make(opcode == 'R' ? Kind::call : Kind::new_object);
+      place(parts, *node);
+      node->items = std::move(parts);
+      return push(std::move(node));
+    }
+    case 'b': {
+      Ref state = stack_.pop();
+      const Ref& target = stack_.top();
+      check_build(target, state, source_.opcode_at());
+      open(target);
+      place(std::span(&state, 1), *target);
+      target->state = std::move(state);
+      return;
+    }
+    case 'Q': {
+      Refs id = stack_.take(1);
+      Ref node = make(Kind::persistent);
+      place(id, *node);
+      node->items = std::move(id);
+      return push(std::move(node));
+    }
+    default:
+      return step_scalar(opcode);
+  }
+}
+
+bool Reader::step() {
+  const uint8_t opcode = source_.begin_opcode();
+  if (++ops_ > options_.limits.pickle_ops) fail(RefusalClass::LimitExceeded, "too many opcodes");
+  ledger_.begin(ops_, source_.at(), source_.opcode_at());
+  if (opcode == '.') return false;
+  if (opcode == 0x80) {
+    const int version = take_le<uint8_t>("PROTO");
+    if (version != 2) fail(RefusalClass::Version, "pickle protocol " + std::to_string(version) + ", not 2");
+    return true;
+  }
+  if (ops_ == 1) fail(RefusalClass::Version, "the pickle does not begin with PROTO 2");
+  step_container(opcode);
+  return true;
+}
+
+Ref Reader::run(uint64_t& used) {
+  while (step()) {
+  }
+  Ref root = stack_.pop();
+  if (!stack_.empty()) fail(RefusalClass::PickleStack, "values are left over at STOP");
+  used = source_.at();
+  if (options_.cost != nullptr) {
+    options_.cost->opcodes += ops_;
+    options_.cost->pickle_bytes += used;
+    options_.cost->heap_bytes += ledger_.heap_bytes();
+  }
+  return root;
+}
+
+}  // namespace
+
+Ref read_first(std::span<const std::byte> data, uint64_t& used, const ReadOptions& options) {
+  return Reader(data, options).run(used);
+}
+
+}  // namespace qcts::pickle

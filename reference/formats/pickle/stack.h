@@ -1,0 +1,79 @@
+// The values that the opcodes of one pickle work on: stack, marks and memo. Included by the pickle reader
+// only.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/formats/pickle/pickle.h"
+#include "reference/formats/pickle/source.h"
+
+namespace qcts::pickle {
+
+// Refuses PickleStack for an operand that is not there, LimitExceeded beyond Limits::pickle_stack.
+class Stack {
+ public:
+  Stack(const Source& source, const Limits& limits) : source_(source), limits_(limits) {}
+
+  bool empty() const { return values_.empty() && marks_.empty(); }
+  void push(Ref value) {
+    if (values_.size() >= limits_.pickle_stack)
+      source_.fail(RefusalClass::LimitExceeded, "the stack is too deep");
+    values_.push_back(std::move(value));
+  }
+  const Ref& top() const {
+    require(1);
+    return values_.back();
+  }
+  Ref pop() {
+    require(1);
+    Ref value = std::move(values_.back());
+    values_.pop_back();
+    return value;
+  }
+  // The operands of an opcode that takes so many.
+  Refs take(size_t count) {
+    require(count);
+    return values_.take_back(count);
+  }
+  void mark() {
+    if (marks_.size() >= limits_.pickle_stack) source_.fail(RefusalClass::LimitExceeded, "too many MARKs");
+    marks_.push_back(values_.size());
+  }
+  Refs pop_to_mark() {
+    if (marks_.empty()) source_.fail(RefusalClass::PickleStack, "no MARK on the stack");
+    Refs values = values_.take_back(values_.size() - marks_.back());
+    marks_.pop_back();
+    return values;
+  }
+
+  // Memo: the top as value `index`, which is less than `ops`, the count of opcodes so far.
+  void put(uint64_t index, uint64_t ops) {
+    const Ref& value = top();
+    if (index >= ops)
+      source_.fail(RefusalClass::LimitExceeded, "memo index " + std::to_string(index) + " is not dense");
+    if (index == memo_.size()) return memo_.push_back(value);
+    if (index > memo_.size()) memo_.resize(index + 1);
+    memo_[index] = value;
+  }
+  const Ref& get(uint64_t index) const {
+    if (index >= memo_.size() || memo_[index] == nullptr)
+      source_.fail(RefusalClass::PickleStack, "memo index " + std::to_string(index) + " was never set");
+    return memo_[index];
+  }
+
+ private:
+  void require(size_t count) const {
+    if (values_.size() - (marks_.empty() ? 0 : marks_.back()) < count)
+      source_.fail(RefusalClass::PickleStack, "an operand is missing");
+  }
+
+  const Source& source_;
+  const Limits& limits_;
+  Refs values_;
+  std::vector<size_t> marks_;
+  Refs memo_;
+};
+
+}  // namespace qcts::pickle

@@ -1,0 +1,54 @@
+// safetensors: u64 header length, a JSON object, the data (safetensors/src/tensor.rs, 0.8.0). Strict by
+// default: what the format's text forbids is refused, also where the Rust reader tolerates it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reference/formats/io/byte_sink.h"
+#include "reference/formats/io/mapped_file.h"
+#include "reference/formats/io/read_budget.h"
+#include "reference/formats/refusal.h"
+#include "reference/formats/tensor.h"
+
+namespace qcts {
+
+struct SafetensorsEntry {
+  std::string name;
+  Tensor tensor;       // contiguous, its storage is the entry's own bytes
+  uint64_t begin = 0;  // data_offsets, relative to the data section
+  uint64_t end = 0;
+};
+
+struct SafetensorsOptions {
+  Limits limits;
+  bool lenient = false;  // leading blanks, unknown fields
+};
+
+struct Safetensors {
+  std::shared_ptr<const MappedFile> file;
+  std::string_view header;  // in `file`: the JSON text as it stands, padding included
+  bool has_metadata = false;
+  std::vector<std::pair<std::string, std::string>> metadata;  // __metadata__, in file order
+  std::vector<SafetensorsEntry> entries;                      // in header order
+  ReadBudget budget;                                          // after reading it
+};
+
+Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const SafetensorsOptions& options = {});
+
+// The file rebuilt from the parsed entries (order, metadata order, padding rule of the writer). Equal to the
+// input byte for byte for what safetensors >= 0.4 wrote; the header text is kept only where its own spacing
+// differs from the writer's.
+void rebuild_safetensors(const Safetensors& file, ByteSink& out);
+std::vector<std::byte> rebuild_safetensors(const Safetensors& file);
+
+// A new file as safetensors 0.8.0 lays it out: dtype order descending, then name; metadata sorted by key.
+void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
+                       std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out);
+std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
+                                         std::vector<std::pair<std::string, std::string>> metadata);
+
+}  // namespace qcts

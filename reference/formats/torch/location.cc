@@ -1,0 +1,57 @@
+#include <algorithm>
+#include <array>
+
+#include "reference/formats/torch/internal.h"
+#include "reference/formats/torch/object.h"
+
+namespace qcts {
+namespace {
+
+// The device's name, or that and an index: "cuda", "cuda:1".
+bool names_device(std::string_view tag, std::string_view device) {
+  if (!tag.starts_with(device)) return false;
+  const std::string_view rest = tag.substr(device.size());
+  return rest.empty() || (rest.front() == ':' && all_digits(rest.substr(1)));
+}
+
+struct Package {
+  int priority;
+  std::string_view device;
+  bool indexed;  // takes "device:3" beside "device"
+};
+// torch/serialization.py, 2.13; from 100 on: torch 1.8 to 2.0 (ipu, xla), and renamed privateuse1 backends.
+constexpr std::array<Package, 13> kPackages = {{
+    {10, "cpu", false},
+    {20, "cuda", true},
+    {21, "mps", true},
+    {22, "meta", false},
+    {23, "privateuseone", true},
+    {24, "hpu", true},
+    {25, "xpu", true},
+    {26, "mtia", true},
+    {100, "xla", true},
+    {101, "ipu", true},
+    {102, "npu", true},
+    {103, "maia", true},
+    {104, "privateuse1", true},
+}};
+
+}  // namespace
+
+std::optional<std::string> device_of_location(std::string_view tag, const std::vector<std::string>& allow) {
+  static_assert(std::ranges::is_sorted(kPackages, {}, &Package::priority));
+  for (const Package& package : kPackages) {
+    if (package.indexed ? names_device(tag, package.device) : tag == package.device)
+      return std::string(package.device);
+  }
+  for (const std::string& device : allow)
+    if (names_device(tag, device)) return device;
+  return std::nullopt;
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && text.size() <= 20 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace qcts

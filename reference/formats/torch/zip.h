@@ -1,0 +1,52 @@
+// torch.save's zip container (torch 1.6 to 2.13; caffe2/serialize/inline_container.cc): stored entries, a
+// pickle, one record a storage. Facts and byte layout: the comments in torch_zip_reader.cc and
+// torch_zip_writer.cc.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reference/formats/io/byte_sink.h"
+#include "reference/formats/io/mapped_file.h"
+#include "reference/formats/torch/object.h"
+
+namespace qcts {
+
+struct ZipRecord {
+  std::string name;  // without the archive's prefix: "data.pkl", "data/0"
+  std::span<const std::byte> bytes;
+  bool crc_written =
+      true;  // false for torch.serialization.set_crc32_options(False) and skipped data: recorded as 0
+  uint64_t header_offset = 0;   // of the local header
+  uint64_t data_offset = 0;     // of the first data byte
+  uint64_t recorded_bytes = 0;  // size and CRC-32 in the file; `bytes` may be replaced by an edit
+  uint32_t recorded_crc = 0;
+};
+
+using TorchZipOptions = TorchOptions;
+
+// Everything a byte-identical re-save needs, and the object graph.
+struct TorchZip : TorchObject {
+  std::shared_ptr<const MappedFile> file;
+  std::string prefix;              // "archive", "toy_int8"
+  std::vector<ZipRecord> records;  // in file order
+  uint32_t storage_alignment_bytes = 64;
+  bool big_endian = false;
+};
+
+TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOptions& options = {});
+
+// The file rebuilt from the parsed records and graph (the pickle is written anew, not copied). Equal to the
+// input byte for byte for every file that torch.save wrote, and, by way of RebuildNotes, for every unedited
+// file that was accepted.
+void rebuild_torch_zip(const TorchZip& zip, ByteSink& out, RebuildNotes* notes = nullptr);
+std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip, RebuildNotes* notes = nullptr);
+
+// A new archive as torch.save 2.13 lays it out, prefix `prefix`. `storages[i]` becomes data/i.
+void write_torch_zip(const std::string& prefix, const pickle::Ref& root,
+                     const std::vector<std::shared_ptr<const Storage>>& storages, ByteSink& out);
+std::vector<std::byte> write_torch_zip(const std::string& prefix, const pickle::Ref& root,
+                                       const std::vector<std::shared_ptr<const Storage>>& storages);
+
+}  // namespace qcts

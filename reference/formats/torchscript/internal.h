@@ -1,0 +1,26 @@
+// Shared by the torchscript_*.cc files only.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "reference/formats/torchscript/torchscript.h"
+
+namespace qcts {
+
+// Adds the classes that one source defines. `module`: "__torch__.torch.nn.modules.linear". Refuses
+// SubclassSchema for a class twice, and for what is no part of a class head.
+void read_script_classes(std::string_view source, const std::string& module, ScriptClasses& classes,
+                         ReadBudget& budget);
+
+// Globals beside torch.save's own that a TorchScript pickle may name: the code's classes, torch's custom
+// classes, the functions of torch.jit._pickle, and storage types.
+std::vector<std::string> script_globals(const ScriptClasses& classes);
+
+// Every object and call of a graph against the classes. Refuses PickleGlobal for what TorchScript cannot
+// hold, PickleCall and PickleType for what its functions do not take, SubclassSchema for objects that
+// contradict their class.
+void check_script_values(const pickle::Ref& root, const ScriptClasses& classes,
+                         const std::vector<std::string>& allow, const std::string& pickle);
+
+}  // namespace qcts

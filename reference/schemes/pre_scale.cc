@@ -1,0 +1,25 @@
+#include "reference/schemes/pre_scale.h"
+
+#include "reference/numerics/soft_float.h"
+
+namespace qcts {
+
+bool is_pre_scaled(std::string_view activation) { return activation.starts_with(kPreScaled); }
+
+std::string_view without_pre_scale(std::string_view activation) {
+  return is_pre_scaled(activation) ? activation.substr(kPreScaled.size()) : activation;
+}
+
+PlaneSpec pre_scale_spec(const WeightShape& shape) { return {"act_pre_scale", shape.dtype, {shape.k}}; }
+
+std::vector<std::byte> pre_scaled(const Matrix& x, const Planes& weight) {
+  require_planes(weight, {pre_scale_spec({x.dtype, 1, x.cols})});
+  const std::vector<float> factors = load_floats(x.dtype, plane(weight, "act_pre_scale").bytes);
+  const std::vector<float> values = load_floats(x.dtype, x.bytes);
+  std::vector<std::byte> scaled(x.bytes.size());
+  for (int64_t i = 0; i < x.rows * x.cols; ++i)
+    store_float(x.dtype, scaled, i, mul_in(x.dtype, values[i], factors[i % x.cols]));
+  return scaled;
+}
+
+}  // namespace qcts

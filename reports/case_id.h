@@ -1,0 +1,35 @@
+// Names of cases: "kind.op/scheme/input", without the provider that is judged.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace qcts {
+
+enum class Kind : uint8_t { round_trip, assign, reject, size, numerics, determinism, latency };
+inline constexpr int kKindCount = static_cast<int>(Kind::latency) + 1;
+std::string_view kind_name(Kind kind);
+std::optional<Kind> kind_from_name(std::string_view name);
+
+// The operation that a case judges; `file` for the kinds that judge checkpoints.
+enum class Op : uint8_t { file, quantize, quantize_activation, dequantize, pack, unpack, linear };
+inline constexpr int kOpCount = static_cast<int>(Op::linear) + 1;
+std::string_view op_name(Op op);
+std::optional<Op> find_op(std::string_view name);
+
+struct CaseId {
+  Kind kind = Kind::numerics;
+  Op op = Op::file;
+  std::string scheme;  // a scheme's name; "mixed", "plain" or "any" for files that have no single one
+  std::string input;   // [a-z0-9_/.]
+
+  std::string text() const;
+  bool operator==(const CaseId&) const = default;
+};
+
+// Returns nullopt when `text` does not name a kind, an op, a scheme and an input.
+std::optional<CaseId> parse_case_id(std::string_view text);
+
+}  // namespace qcts

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Every source file says its licence in its first line, behind a `#!` line in its second: SPDX-License-Identifier: BSD-3-Clause.
+
+    scripts/spdx.py [--fix] [FOLDER]
+
+Exit code 1 names every file that does not; --fix adds the line. JSON, text and goldens carry none.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORDS = "SPDX-License-Identifier: BSD-3-Clause"
+SLASHES = {".h", ".cc", ".c", ".cu", ".cuh", ".inc"}
+HASHES = {".py", ".sh", ".cmake"}
+# Built or given, not written here.
+NOT_SOURCES = {"build", "out", "golden", "malformed", "__pycache__"}
+
+
+def mark(path):
+    """How a comment begins there; None for what is no source file."""
+    if path.suffix in SLASHES:
+        return "//"
+    if path.suffix in HASHES or path.name == "CMakeLists.txt":
+        return "#"
+    if path.suffix == "":
+        with path.open("rb") as file:
+            return "#" if file.read(2) == b"#!" else None
+    return None
+
+
+def sources(root):
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(f for f in folders if f not in NOT_SOURCES and (f == ".ci" or not f.startswith(".")))
+        for path in (Path(folder) / name for name in sorted(names)):
+            if path.is_file() and mark(path):
+                yield path
+
+
+def place(text):
+    """Where the line belongs: behind a first line of `#!`."""
+    return text.index("\n") + 1 if text.startswith("#!") else 0
+
+
+def line_of(path):
+    return f"{mark(path)} {WORDS}\n"
+
+
+def missing(root=ROOT):
+    for path in sources(root):
+        text = path.read_text(encoding="utf-8")
+        if not text.startswith(line_of(path), place(text)):
+            yield path
+
+
+def fix(path):
+    text = path.read_text(encoding="utf-8")
+    at = place(text)
+    path.write_text(text[:at] + line_of(path) + text[at:], encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="the licence line of every source file")
+    parser.add_argument("--fix", action="store_true", help="add it where it is missing")
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT)
+    options = parser.parse_args()
+    found = list(missing(options.folder))
+    for path in found:
+        if options.fix:
+            fix(path)
+        print(f"{path.relative_to(options.folder)}: " + ("added" if options.fix else f"no line '{line_of(path).strip()}'"))
+    return 1 if found and not options.fix else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+#include "suites/base/process.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace qcts {
+namespace {
+
+struct Pipe {
+  int read_end = -1, write_end = -1;
+  Pipe() {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+      throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
+    read_end = ends[0];
+    write_end = ends[1];
+  }
+};
+
+void close_fd(int& fd) {
+  if (fd >= 0) ::close(fd);
+  fd = -1;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+            const std::vector<std::string>& environment, const std::filesystem::path& log, int input,
+            int answer, ChildRole role) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  // dup2 onto itself would leave close-on-exec set; the parent's copies never sit on kAnswerFd because it
+  // moved them up.
+  posix_spawn_file_actions_adddup2(&actions, answer, role == ChildRole::worker ? kAnswerFd : STDOUT_FILENO);
+
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t defaults, none;
+  sigemptyset(&none);
+  sigemptyset(&defaults);
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM}) sigaddset(&defaults, signal);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  const int group = role == ChildRole::worker ? POSIX_SPAWN_SETPGROUP : 0;
+  posix_spawnattr_setflags(&attributes,
+                           static_cast<short>(group | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK));
+
+  std::vector<std::string> words = {program.string()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const std::vector<char*> argv = pointers(words), envp = pointers(environment);
+  pid_t pid = -1;
+  const int error = posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), envp.data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) throw std::runtime_error(program.string() + ": " + std::strerror(error));
+  return pid;
+}
+
+// Out of the way of the descriptors that the child gets by number.
+int moved_up(int fd) {
+  const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, kAnswerFd + 7);
+  ::close(fd);
+  if (moved < 0) throw std::runtime_error(std::string("fcntl: ") + std::strerror(errno));
+  return moved;
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+                           const std::vector<std::string>& environment, const std::filesystem::path& log,
+                           ChildRole role)
+    : log_(log), role_(role) {
+  // A child that died is told by its ending, not by the signal of a write to it.
+  ::signal(SIGPIPE, SIG_IGN);
+  Pipe questions, answers;
+  int input = moved_up(questions.read_end), answer = moved_up(answers.write_end);
+  question_fd_ = moved_up(questions.write_end);
+  answer_fd_ = moved_up(answers.read_end);
+  try {
+    pid_ = spawn(program, arguments, environment, log, input, answer, role);
+  } catch (...) {
+    for (int* fd : {&input, &answer, &question_fd_, &answer_fd_}) close_fd(*fd);
+    throw;
+  }
+  close_fd(input);
+  close_fd(answer);
+  ::fcntl(answer_fd_, F_SETFL, O_NONBLOCK);
+}
+
+ChildProcess::~ChildProcess() {
+  close_input();
+  if (pid_ > 0 && ending_.empty()) {
+    kill();
+    wait();
+  }
+  close_fd(answer_fd_);
+}
+
+bool ChildProcess::send_line(std::string_view line) {
+  std::string text = std::string(line) + "\n";
+  for (size_t sent = 0; sent < text.size();) {
+    const ssize_t count = ::write(question_fd_, text.data() + sent, text.size() - sent);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    sent += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+void ChildProcess::close_input() { close_fd(question_fd_); }
+
+bool ChildProcess::read_available() {
+  std::array<char, 65536> chunk;
+  for (;;) {
+    const ssize_t count = ::read(answer_fd_, chunk.data(), chunk.size());
+    if (count > 0) {
+      buffer_.append(chunk.data(), static_cast<size_t>(count));
+    } else if (count == 0) {
+      return false;
+    } else if (errno != EINTR) {
+      return errno == EAGAIN;
+    }
+  }
+}
+
+std::optional<std::string> ChildProcess::next_line() {
+  const size_t end = buffer_.find('\n');
+  if (end == buffer_.npos) return std::nullopt;
+  std::string line = buffer_.substr(0, end);
+  buffer_.erase(0, end + 1);
+  return line;
+}
+
+void ChildProcess::kill() {
+  if (pid_ > 0 && ending_.empty()) ::kill(role_ == ChildRole::worker ? -pid_ : pid_, SIGKILL);
+}
+
+std::string ChildProcess::wait() {
+  if (!ending_.empty()) return ending_;
+  int status = 0;
+  rusage usage{};
+  while (::wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {
+  }
+  peak_resident_bytes_ = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    const char* name = sigabbrev_np(signal);
+    ending_ =
+        "SIG" + std::string(name != nullptr ? name : std::to_string(signal)) + " (" + strsignal(signal) + ")";
+  } else {
+    exit_code_ = WEXITSTATUS(status);
+    ending_ = "exit code " + std::to_string(exit_code_);
+  }
+  return ending_;
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
+  std::vector<std::string> merged = settings;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('=') + 1);
+    bool replaced = false;
+    for (const std::string& setting : settings) replaced = replaced || setting.starts_with(name);
+    if (!replaced) merged.emplace_back(text);
+  }
+  return merged;
+}
+
+std::string last_line(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::string line, last;
+  while (std::getline(in, line))
+    if (line.find_first_not_of(" \t\r") != line.npos) last = line.substr(0, 300);
+  return last;
+}
+
+}  // namespace qcts

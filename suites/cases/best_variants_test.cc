@@ -1,0 +1,82 @@
+// Protects which kernels a plan of the best takes: what refuses a case gives way only to what serves it, and
+// a case that all refuse keeps one of them, to say why.
+#include "suites/cases/best_variants.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reference/schemes/scheme.h"
+#include "suites/cases/expand.h"
+
+namespace qcts {
+namespace {
+
+qcts_status serves(const qcts_problem*, char*, size_t) { return QCTS_OK; }
+qcts_status refuses(const qcts_problem*, char*, size_t) { return QCTS_UNSUPPORTED; }
+qcts_status serves_bfloat16(const qcts_problem* p, char*, size_t) {
+  const bool all = p->x_dtype == QCTS_BF16 && p->y_dtype == QCTS_BF16 && p->w_dtype == QCTS_BF16;
+  return all && p->m == 5 && p->n == 37 && p->k == 216 ? QCTS_OK : QCTS_UNSUPPORTED;
+}
+
+using Supports = decltype(qcts_kernel::supports);
+
+// Kernels that every machine runs, best first; `builtin` as this program's.
+struct Kernels {
+  Kernels(const std::string& provider, bool builtin, const std::vector<Supports>& all) : kernels(all.size()) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      kernels[i].op = QCTS_OP_LINEAR;
+      kernels[i].scheme = "int8_row";
+      kernels[i].variant = "scalar";
+      kernels[i].supports = all[i];
+      implementations.push_back({provider, &kernels[i], builtin});
+    }
+  }
+  std::vector<qcts_kernel> kernels;
+  std::vector<Implementation> implementations;
+};
+
+Case linear_case() {
+  Case c;
+  c.op = "linear";
+  c.scheme = find_scheme("int8_row");
+  c.synthetic = Synthetic{"noise", {DType::bfloat16, 37, 216}, 5};
+  return c;
+}
+
+// Places in their list of those that are taken.
+std::vector<size_t> taken(const Case& c, const Kernels& of) {
+  std::vector<const Implementation*> found;
+  for (const Implementation& each : of.implementations) found.push_back(&each);
+  std::vector<size_t> places;
+  for (const Implementation* each : best_of(c, found))
+    places.push_back(static_cast<size_t>(each - of.implementations.data()));
+  return places;
+}
+
+TEST(Rivals, TheFirstThatServesTheCaseIsTaken) {
+  const Case c = linear_case();
+  EXPECT_THAT(taken(c, Kernels("builtin", true, {serves, serves})), testing::ElementsAre(0));
+  EXPECT_THAT(taken(c, Kernels("builtin", true, {refuses, serves})), testing::ElementsAre(1));
+  EXPECT_THAT(taken(c, Kernels("builtin", true, {refuses, serves_bfloat16, serves})),
+              testing::ElementsAre(1));
+}
+
+TEST(Rivals, WhatAllRefuseIsNotLost) {
+  EXPECT_THAT(taken(linear_case(), Kernels("builtin", true, {refuses, refuses})), testing::ElementsAre(0));
+}
+
+TEST(Rivals, APluginIsNotAsked) {
+  EXPECT_THAT(taken(linear_case(), Kernels("acme", false, {refuses, serves})), testing::ElementsAre(0));
+}
+
+TEST(Rivals, EachProviderHasItsOwn) {
+  const Kernels ours("builtin", true, {refuses, serves}), theirs("acme", false, {serves, serves});
+  std::vector<const Implementation*> found;
+  for (const Kernels* of : {&ours, &theirs})
+    for (const Implementation& each : of->implementations) found.push_back(&each);
+  EXPECT_THAT(best_of(linear_case(), found),
+              testing::ElementsAre(&ours.implementations[1], &theirs.implementations[0]));
+}
+
+}  // namespace
+}  // namespace qcts

@@ -1,0 +1,42 @@
+#include "suites/cases/named.h"
+
+#include <unistd.h>
+
+#include "suites/base/did_you_mean.h"
+#include "suites/providers/reference_provider.h"
+#include "suites/base/paths.h"
+#include "suites/base/run_error.h"
+
+namespace qcts {
+namespace fs = std::filesystem;
+
+Plan named_plan(const std::string& name) {
+  const fs::path path = plan_path(name);
+  if (!fs::exists(path))
+    throw RunError(Outcome::usage, "no plan '" + name + "'" + did_you_mean(name, plan_names()));
+  try {
+    return load_plan(path);
+  } catch (const std::runtime_error& error) {
+    throw RunError(Outcome::usage, error.what());
+  }
+}
+
+void check_provider_path(const fs::path& path) {
+  if (!fs::exists(path)) throw RunError(Outcome::usage, "no provider " + path.string());
+  const bool is_file = fs::is_regular_file(path);
+  if (is_file && is_shared_library(path)) return;
+  if (!is_file || ::access(path.c_str(), X_OK) != 0)
+    throw RunError(Outcome::usage,
+                   path.string() + " is no provider: neither a shared library (.so) nor an executable file");
+}
+
+void add_named_provider(Registry& registry, const std::string& name) {
+  if (name == "builtin") return registry.add(builtin_provider());
+  if (name == kReferenceProvider) return registry.add(reference_provider());
+  if (!fs::exists(name))
+    throw RunError(Outcome::usage,
+                   "no provider " + name + did_you_mean(name, {"builtin", kReferenceProvider}));
+  registry.load(fs::absolute(name));
+}
+
+}  // namespace qcts

@@ -1,0 +1,23 @@
+// What a command line names, found or refused in the same words by every command: RunError(Outcome::usage)
+// with the nearest right word.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "kernels/registry.h"
+#include "suites/cases/plan.h"
+
+namespace qcts {
+
+// The plan of suites/plans, or of a path. RunError also where the file is no plan.
+Plan named_plan(const std::string& name);
+
+// RunError unless a shared library (.so) or a program is there.
+void check_provider_path(const std::filesystem::path& path);
+
+// Adds "builtin", "reference", or the shared library at a path. RunError where there is none;
+// std::runtime_error, the loader's, where it cannot be loaded.
+void add_named_provider(Registry& registry, const std::string& name);
+
+}  // namespace qcts

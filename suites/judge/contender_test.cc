@@ -1,0 +1,99 @@
+// What a kernel is timed on: copies that no cache holds, of what it reads and of what it writes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "suites/timing/contender.h"
+#include "suites/judge/latency_case.h"
+
+namespace qcts {
+namespace {
+
+const qcts_kernel& scalar_kernel(uint32_t op) {
+  const qcts_provider& provider = builtin_provider();
+  for (uint32_t i = 0; i < provider.n_kernels; ++i) {
+    const qcts_kernel& kernel = *provider.kernels[i];
+    if (kernel.op == op && std::string(kernel.scheme) == "int8_row" &&
+        std::string(kernel.variant) == "scalar")
+      return kernel;
+  }
+  throw std::logic_error("no such builtin scalar kernel of int8_row");
+}
+
+Case case_of(const char* op) {
+  Case c;
+  c.id = std::string("latency.") + op + "/int8_row/n64_k64";
+  c.kind = Kind::latency;
+  c.op = op;
+  c.scheme = find_scheme("int8_row");
+  c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, 1, 1};
+  c.layout = "plain";
+  return c;
+}
+
+std::set<const void*> written_to;
+
+// Where three calls of a kernel, each on its own copy, write.
+template <uint32_t kOp>
+size_t places_of_three_copies(const KernelInput& input) {
+  qcts_kernel watched = scalar_kernel(kOp);
+  written_to.clear();
+  watched.run = [](const qcts_problem* problem) {
+    if (problem->y != nullptr) written_to.insert(problem->y);
+    for (uint32_t i = 0; i < problem->n_out_planes; ++i) written_to.insert(problem->out_planes[i].data);
+    return scalar_kernel(kOp).run(problem);
+  };
+  KernelContender contender(watched, input, 1);
+  contender.make_ready(3);
+  for (size_t copy = 0; copy < 3; ++copy) contender.call(copy);
+  EXPECT_EQ(contender.copied_bytes(),
+            contender.weight_bytes() + (kOp == QCTS_OP_LINEAR ? 0 : contender.written_bytes()));
+  return written_to.size();
+}
+
+// A result that is written where the last one was lies in a cache, unless the kernel streams past it. But x
+// and y of a layer are what the one before has just written, and the next one reads.
+TEST(Contender, EachCopyOfAWeightIsWrittenElsewhereAndYToOnePlace) {
+  const KernelInput codes = latency_input(case_of("quantize"), 1);
+  EXPECT_EQ(places_of_three_copies<QCTS_OP_QUANTIZE>(codes), 3 * output_specs(codes).size());
+  EXPECT_EQ(places_of_three_copies<QCTS_OP_DEQUANTIZE>(latency_input(case_of("dequantize"), 1)), 3u);
+  EXPECT_EQ(places_of_three_copies<QCTS_OP_LINEAR>(latency_input(case_of("linear"), 1)), 1u);
+}
+
+TEST(Contender, TheAnswerIsTheLastCalls) {
+  qcts_kernel numbering = scalar_kernel(QCTS_OP_DEQUANTIZE);
+  static std::byte number;
+  number = std::byte{0};
+  numbering.run = [](const qcts_problem* problem) {
+    number = std::byte{static_cast<unsigned char>(static_cast<int>(number) + 1)};
+    std::fill_n(static_cast<std::byte*>(problem->y), static_cast<size_t>(problem->n * problem->ldy_bytes),
+                number);
+    return QCTS_OK;
+  };
+  const KernelInput input = latency_input(case_of("dequantize"), 1);
+  KernelContender contender(numbering, input, 1);
+  contender.make_ready(3);
+  for (const size_t copy : {0, 1, 2, 1}) {
+    contender.call(copy);
+    const KernelAnswer answer = contender.answer();
+    ASSERT_EQ(answer.y.size(), 64u * 64 * 2);
+    EXPECT_EQ(answer.y.front(), number);
+    EXPECT_EQ(answer.y.back(), number);
+  }
+}
+
+TEST(Contender, ColdCopiesLeaveTheCachesWithinTheBudget) {
+  EXPECT_GE(cold_copies(1 << 20, 32 << 20, 1 << 30), 64u);
+  EXPECT_EQ(cold_copies(1 << 20, 32 << 20, 8 << 20), 7u);
+  for (uint64_t bytes = 1; bytes < uint64_t{1} << 28; bytes = bytes * 3 + 1)
+    EXPECT_EQ(cold_copies(bytes, 32 << 20, 1 << 30) % 2, 1u)
+        << bytes << ": taken in twos, half of them are never timed";
+  EXPECT_EQ(cold_copies(uint64_t{2} << 30, 32 << 20, 1 << 30), 1u);
+  EXPECT_GE(cold_copies(1 << 20, 0, 1 << 30), 128u) << "an unknown cache is taken for a large one";
+}
+
+}  // namespace
+}  // namespace qcts

@@ -1,0 +1,97 @@
+#include "suites/judge/diagnosis/effective_weights.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/numerics/soft_float.h"
+
+namespace qcts {
+namespace {
+
+constexpr int64_t kMostColumns = 256;
+
+// Whole weights are probed when k is small, otherwise both ends, where tails are.
+std::vector<int64_t> probed_columns(int64_t k) {
+  std::vector<int64_t> columns;
+  for (int64_t c = 0; c < k; ++c)
+    if (k <= kMostColumns || c < kMostColumns / 2 || c >= k - kMostColumns / 2) columns.push_back(c);
+  return columns;
+}
+
+// values[n * columns + i]: what output n answers to a one at columns[i]. As many rows a call as the failing
+// problem had, because kernels take different paths for different m.
+std::vector<double> probe(const qcts_kernel& kernel, const KernelInput& input,
+                          const std::vector<int64_t>& columns, uint32_t threads) {
+  const int64_t n = input.weight.n, k = input.weight.k;
+  std::vector<double> values(static_cast<size_t>(n) * columns.size());
+  KernelInput asked = input;
+  asked.bias.clear();
+  for (size_t begin = 0; begin < columns.size(); begin += static_cast<size_t>(input.m)) {
+    std::vector<std::byte> x(static_cast<size_t>(input.m * k) * dtype_bytes(input.x_dtype));
+    for (size_t i = 0; i < static_cast<size_t>(input.m) && begin + i < columns.size(); ++i)
+      store_float(input.x_dtype, x, i * static_cast<size_t>(k) + static_cast<size_t>(columns[begin + i]),
+                  1.0);
+    asked.x = std::move(x);
+    KernelRun run(kernel, asked, {threads, 0, 0});
+    const KernelAnswer answer = run.run(Poison::zeros);
+    for (size_t i = 0; i < static_cast<size_t>(input.m) && begin + i < columns.size(); ++i)
+      for (int64_t r = 0; r < n; ++r)
+        values[static_cast<size_t>(r) * columns.size() + begin + i] =
+            load_float(input.y_dtype, answer.y, i * static_cast<size_t>(n) + static_cast<size_t>(r));
+  }
+  return values;
+}
+
+// Twice the unit of a type, relative.
+double step_of(uint32_t abi) {
+  switch (abi) {
+    case QCTS_BF16:
+      return 0x1p-7;
+    case QCTS_F16:
+      return 0x1p-10;
+    case QCTS_F32:
+      return 0x1p-22;
+    default:
+      return 0;
+  }
+}
+
+// The coarsest type that a weight passes through on its way to y.
+double tolerance_of(const KernelInput& input, const qcts_numerics& numerics) {
+  double tolerance = std::max(step_of(abi_dtype(input.y_dtype)), 0x1p-22);
+  for (uint32_t cast : {numerics.scale_cast, numerics.weight_cast, numerics.product_cast,
+                        numerics.partial_cast, numerics.output_cast})
+    tolerance = std::max(tolerance, step_of(cast == QCTS_LIKE_X ? abi_dtype(input.x_dtype) : cast));
+  return tolerance;
+}
+
+}  // namespace
+
+WeightExplanation probe_weights(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads) {
+  SeenWeights seen{input.scheme, input.weight, &input.planes, input.m, probed_columns(input.weight.k), {}, 0};
+  seen.values = probe(kernel, input, seen.columns, threads);
+  seen.tolerance = tolerance_of(input, kernel.numerics);
+  return explain_weights(seen);
+}
+
+WeightExplanation explain_dequantized(const KernelInput& input, std::span<const std::byte> y) {
+  SeenWeights seen{
+      input.scheme, input.weight, &input.planes, 0, {}, {}, step_of(abi_dtype(input.weight.dtype))};
+  for (int64_t c = 0; c < input.weight.k; ++c) seen.columns.push_back(c);
+  for (int64_t i = 0; i < input.weight.n * input.weight.k; ++i)
+    seen.values.push_back(load_float(input.weight.dtype, y, static_cast<uint64_t>(i)));
+  return explain_weights(seen);
+}
+
+std::string describe_effective_weights(const qcts_kernel& kernel, const KernelInput& input,
+                                       uint32_t threads) {
+  try {
+    const WeightExplanation explanation = probe_weights(kernel, input, threads);
+    return "effective weights by one-hot probing: " + describe(explanation) +
+           (explanation.wrong == 0 ? ", so look at the accumulation, the bias and the paths for m > 1" : "");
+  } catch (const std::exception& error) {
+    return std::string("one-hot probing failed: ") + error.what();
+  }
+}
+
+}  // namespace qcts

@@ -1,0 +1,371 @@
+#include "suites/judge/diagnosis/weight_hypotheses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "reference/numerics/soft_float.h"
+
+namespace qcts {
+namespace {
+
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+
+struct Place {
+  int64_t row, column;
+};
+
+bool close(double want, double got, double tolerance) {
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
+  if (want == got) return true;
+  return std::fabs(want - got) <= tolerance * std::max(std::fabs(want), std::fabs(got));
+}
+
+double value_of(const ExactWeight& weight) { return weight.product + weight.zero; }
+
+// The exact weights of some planes, all rows.
+class Matrix2 {
+ public:
+  Matrix2(const Scheme& scheme, const WeightShape& shape, const Planes& planes)
+      : n_(shape.n), k_(shape.k), weights_(static_cast<size_t>(shape.n * shape.k)) {
+    for (int64_t row = 0; row < n_; ++row)
+      scheme.exact_row(planes, shape, row,
+                       std::span(weights_).subspan(static_cast<size_t>(row * k_), static_cast<size_t>(k_)));
+  }
+  // A weight of zero outside.
+  ExactWeight at(int64_t row, int64_t column) const {
+    if (row < 0 || row >= n_ || column < 0 || column >= k_) return {};
+    return weights_[static_cast<size_t>(row * k_ + column)];
+  }
+
+ private:
+  int64_t n_, k_;
+  std::vector<ExactWeight> weights_;
+};
+
+using Predict = std::function<double(const Place&)>;
+struct Hypothesis {
+  std::string name;
+  Predict predict;
+};
+
+// What is known of the scheme's planes by their names: codes in "qdata"; "scale", "zero_point" or both in
+// "scale_and_zero".
+class Hypotheses {
+ public:
+  explicit Hypotheses(const SeenWeights& seen)
+      : scheme_(*seen.scheme),
+        shape_(seen.shape),
+        planes_(*seen.planes),
+        truth_(scheme_, shape_, planes_),
+        group_(scheme_.group() == 0 ? shape_.k : scheme_.group()) {
+    add_missing();
+    add_codes();
+    add_zeros();
+    add_groups();
+    add_scales();
+    add_neighbours();
+    add_types();
+  }
+
+  const Matrix2& truth() const { return truth_; }
+  const std::vector<Hypothesis>& all() const { return all_; }
+
+ private:
+  using Edit = std::function<void(Planes&)>;
+
+  void add(std::string name, Predict predict) { all_.push_back({std::move(name), std::move(predict)}); }
+
+  // The weights that changed planes mean.
+  void add_edit(std::string name, const Edit& edit) {
+    Planes changed = planes_;
+    edit(changed);
+    try {
+      const auto matrix = std::make_shared<Matrix2>(scheme_, shape_, changed);
+      add(std::move(name), [matrix](const Place& p) { return value_of(matrix->at(p.row, p.column)); });
+    } catch (const std::exception&) {  // planes that the scheme refuses are nobody's mistake
+    }
+  }
+
+  const Plane* find(std::string_view name) const {
+    const auto found = std::ranges::find(planes_, name, &Plane::name);
+    return found == planes_.end() ? nullptr : &*found;
+  }
+  static Plane& in(Planes& planes, std::string_view name) {
+    return *std::ranges::find(planes, name, &Plane::name);
+  }
+
+  // Elements of a plane in another order: element i is the old element source(i).
+  static void permute(Plane& plane, size_t element_bytes, const std::function<size_t(size_t)>& source) {
+    const std::vector<std::byte> old = plane.bytes;
+    for (size_t i = 0; i < old.size() / element_bytes; ++i)
+      std::memcpy(plane.bytes.data() + i * element_bytes, old.data() + source(i) * element_bytes,
+                  element_bytes);
+  }
+
+  void add_missing() {
+    add("the weight is dropped", [](const Place&) { return 0.0; });
+    add("the weight is not a number", [](const Place&) { return kNoNumber; });
+  }
+
+  void add_codes() {
+    const Plane* codes = find("qdata");
+    if (codes == nullptr) return;
+    const bool nibbles = codes->bytes.size() * 2 == static_cast<size_t>(shape_.n * shape_.k);
+    const auto each_byte = [](std::byte (*change)(std::byte)) {
+      return [change](Planes& planes) {
+        for (std::byte& byte : in(planes, "qdata").bytes) byte = change(byte);
+      };
+    };
+    if (nibbles) {
+      add_edit("nibbles swapped", each_byte([](std::byte b) { return b << 4 | b >> 4; }));
+      add_edit("codes read as two's complement", each_byte([](std::byte b) { return b ^ std::byte{0x88}; }));
+    }
+    if (codes->dtype == DType::int8)
+      add("code minus zero point wraps in eight bits", [this](const Place& p) {
+        const ExactWeight w = truth_.at(p.row, p.column);
+        return static_cast<int8_t>(static_cast<int>(w.code)) * w.scale + w.zero;
+      });
+    if (codes->dtype == DType::float8_e4m3fn) add_float_codes();
+  }
+
+  void add_float_codes() {
+    const Plane* codes = find("qdata");
+    add("NaN codes read as 480", [this, codes](const Place& p) {
+      const ExactWeight w = truth_.at(p.row, p.column);
+      if (!std::isnan(w.code)) return value_of(w);
+      const auto byte = codes->bytes[static_cast<size_t>(p.row * shape_.k + p.column)];
+      return ((byte & std::byte{0x80}) != std::byte{0} ? -480.0 : 480.0) * w.scale;
+    });
+    add("subnormal codes read as zero", [this](const Place& p) {
+      const ExactWeight w = truth_.at(p.row, p.column);
+      return std::fabs(w.code) < 0x1p-6 ? 0.0 : value_of(w);
+    });
+    add("exponent bias one higher",
+        [this](const Place& p) { return value_of(truth_.at(p.row, p.column)) / 2; });
+    add("exponent bias one lower",
+        [this](const Place& p) { return value_of(truth_.at(p.row, p.column)) * 2; });
+  }
+
+  void add_zeros() {
+    const auto moved_code = [this](double by) {
+      return [this, by](const Place& p) {
+        const ExactWeight w = truth_.at(p.row, p.column);
+        return (w.code + by) * w.scale + w.zero;
+      };
+    };
+    if (find("zero_point") != nullptr)
+      add_edit("zero point ignored",
+               [](Planes& planes) { std::ranges::fill(in(planes, "zero_point").bytes, std::byte{0}); });
+    if (find("scale_and_zero") != nullptr) {
+      add("zero point ignored", [this](const Place& p) { return truth_.at(p.row, p.column).product; });
+      add("zero point subtracted", [this](const Place& p) {
+        return truth_.at(p.row, p.column).product - truth_.at(p.row, p.column).zero;
+      });
+      add("zero of the first group",
+          [this](const Place& p) { return truth_.at(p.row, p.column).product + truth_.at(p.row, 0).zero; });
+    }
+    if (planes_.front().dtype == DType::float8_e4m3fn) return;
+    add("zero point one higher", moved_code(-1));
+    add("zero point one lower", moved_code(1));
+  }
+
+  // Code of one place, scale and zero of another.
+  Predict scaled_as(std::function<Place(const Place&)> other) {
+    return [this, other](const Place& p) {
+      const Place o = other(p);
+      const ExactWeight w = truth_.at(p.row, p.column), s = truth_.at(o.row, o.column);
+      return w.code * s.scale + s.zero;
+    };
+  }
+
+  void add_groups() {
+    if (group_ >= shape_.k) return;
+    const int64_t g = group_, last = shape_.k - 1;
+    add("scale of the next group", scaled_as([=](const Place& p) {
+          return Place{p.row, std::min(p.column + g, last)};
+        }));
+    add("scale of the group before", scaled_as([=](const Place& p) {
+          return Place{p.row, std::max<int64_t>(p.column - g, 0)};
+        }));
+    add("scale of the first group", scaled_as([](const Place& p) { return Place{p.row, 0}; }));
+    for (const int64_t tile : {64, 128, 256})
+      if (tile != g)
+        add("group index counted by tiles of " + std::to_string(tile), scaled_as([=](const Place& p) {
+              return Place{p.row, p.column / tile * (tile / g) * g};
+            }));
+    if (find("scale_and_zero") != nullptr) {
+      const auto groups = static_cast<size_t>(shape_.k / g), n = static_cast<size_t>(shape_.n);
+      const size_t pair = 2 * dtype_bytes(find("scale_and_zero")->dtype);
+      // Place (group, row) of the plane is read at (row, group).
+      add_edit("scales read transposed", [=](Planes& planes) {
+        permute(in(planes, "scale_and_zero"), pair, [=](size_t i) { return i % n * groups + i / n; });
+      });
+    }
+  }
+
+  void add_scales() {
+    const int64_t n = shape_.n;
+    add("scale of the next row", scaled_as([=](const Place& p) { return Place{(p.row + 1) % n, p.column}; }));
+    add("scale of the row before", scaled_as([=](const Place& p) {
+          return Place{(p.row + n - 1) % n, p.column};
+        }));
+    add("scale of the first row", scaled_as([](const Place& p) { return Place{0, p.column}; }));
+    if (scheme_.group() == 0)
+      add("scale indexed by column", scaled_as([=](const Place& p) {
+            return Place{p.column % n, p.column};
+          }));
+    add("scale ignored",
+        [this](const Place& p) { return truth_.at(p.row, p.column).code + truth_.at(p.row, p.column).zero; });
+    if (find("scale_and_zero") != nullptr) {
+      const size_t bytes = dtype_bytes(find("scale_and_zero")->dtype);
+      add_edit("scale and zero swapped", [=](Planes& planes) {
+        permute(in(planes, "scale_and_zero"), bytes, [](size_t i) { return i ^ 1; });
+      });
+    }
+  }
+
+  void add_neighbours() {
+    const auto moved = [this](int64_t rows, int64_t columns) {
+      return [=, this](const Place& p) {
+        const Place o{p.row + rows, p.column + columns};
+        const bool inside = o.row >= 0 && o.row < shape_.n && o.column >= 0 && o.column < shape_.k;
+        return inside ? value_of(truth_.at(o.row, o.column)) : kNoNumber;
+      };
+    };
+    add("the column before", moved(0, -1));
+    add("the next column", moved(0, 1));
+    add("the row before", moved(-1, 0));
+    add("the next row", moved(1, 0));
+  }
+
+  void add_types() {
+    for (const DType narrow : {DType::bfloat16, DType::float16}) {
+      const std::string type(dtype_name(narrow));
+      const auto rounded = [narrow](double value) {
+        return decode_float(narrow, encode_float(narrow, value));
+      };
+      add("scale read as " + type, [=, this](const Place& p) {
+        const ExactWeight w = truth_.at(p.row, p.column);
+        return w.code * rounded(w.scale) + rounded(w.zero);
+      });
+      add("weights or sums rounded to " + type,
+          [=, this](const Place& p) { return rounded(value_of(truth_.at(p.row, p.column))); });
+    }
+    add("tiny scales read as zero", [this](const Place& p) {
+      const ExactWeight w = truth_.at(p.row, p.column);
+      return std::fabs(w.scale) < 0x1p-100 ? w.zero : value_of(w);
+    });
+  }
+
+  const Scheme& scheme_;
+  const WeightShape shape_;
+  const Planes& planes_;
+  const Matrix2 truth_;
+  const int64_t group_;
+  std::vector<Hypothesis> all_;
+};
+
+struct Region {
+  std::string name;
+  std::function<bool(const Place&)> holds;
+};
+
+// Tight ones first.
+std::vector<Region> regions(const WeightShape& shape, int64_t group) {
+  const int64_t n = shape.n, k = shape.k;
+  std::vector<Region> all;
+  all.push_back({"the last column", [=](const Place& p) { return p.column == k - 1; }});
+  if (group < k)
+    all.push_back({"the first column of each group", [=](const Place& p) { return p.column % group == 0; }});
+  for (const int64_t width : {4, 8, 16, 32, 64})
+    if (k % width != 0 && k > width)
+      all.push_back({"the last k % " + std::to_string(width) + " columns",
+                     [=](const Place& p) { return p.column >= k / width * width; }});
+  if (group < k) all.push_back({"the last group", [=](const Place& p) { return p.column >= k - group; }});
+  all.push_back({"the first row", [](const Place& p) { return p.row == 0; }});
+  all.push_back({"the last row", [=](const Place& p) { return p.row == n - 1; }});
+  for (const int64_t width : {4, 8, 16, 32})
+    if (n % width != 0 && n > width)
+      all.push_back({"the last n % " + std::to_string(width) + " rows",
+                     [=](const Place& p) { return p.row >= n / width * width; }});
+  return all;
+}
+
+}  // namespace
+
+WeightExplanation explain_weights(const SeenWeights& seen) {
+  const Hypotheses hypotheses(seen);
+  WeightExplanation result;
+  std::vector<Place> places, wrong;
+  std::vector<double> got;
+  for (int64_t row = 0; row < seen.shape.n; ++row)
+    for (size_t i = 0; i < seen.columns.size(); ++i) {
+      const Place place{row, seen.columns[i]};
+      const double value = seen.values[static_cast<size_t>(row) * seen.columns.size() + i];
+      places.push_back(place);
+      got.push_back(value);
+      const double want = value_of(hypotheses.truth().at(place.row, place.column));
+      if (close(want, value, seen.tolerance)) continue;
+      if (wrong.empty()) {
+        result.first_row = place.row;
+        result.first_column = place.column;
+        result.want = want;
+        result.got = value;
+      }
+      wrong.push_back(place);
+    }
+  result.wrong = wrong.size();
+  result.seen = places.size();
+  if (wrong.empty()) return result;
+
+  const int64_t group = seen.scheme->group() == 0 ? seen.shape.k : seen.scheme->group();
+  std::optional<Region> region;
+  for (Region& candidate : regions(seen.shape, group))
+    if (!region && std::ranges::all_of(wrong, candidate.holds)) region = std::move(candidate);
+  if (region) result.region = region->name;
+
+  for (const Hypothesis& hypothesis : hypotheses.all()) {
+    RankedHypothesis ranked{hypothesis.name, 0, 0, 0};
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (region && !region->holds(places[i])) continue;
+      const double want = value_of(hypotheses.truth().at(places[i].row, places[i].column));
+      const double predicted = hypothesis.predict(places[i]);
+      const bool right = close(want, got[i], seen.tolerance);
+      if (right && !close(want, predicted, seen.tolerance)) ++ranked.refuted;
+      if (!right && close(predicted, got[i], seen.tolerance)) ++ranked.explained;
+    }
+    ranked.score = static_cast<double>(ranked.explained) / static_cast<double>(wrong.size() + ranked.refuted);
+    if (ranked.explained > 0) result.ranked.push_back(std::move(ranked));
+  }
+  std::ranges::stable_sort(result.ranked, std::ranges::greater{}, &RankedHypothesis::score);
+  return result;
+}
+
+std::string describe(const WeightExplanation& explanation) {
+  if (explanation.wrong == 0) return "all " + std::to_string(explanation.seen) + " weights are right";
+  const auto number = [](double value) -> std::string {
+    if (std::isnan(value)) return "nan";
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9g", value);
+    return text;
+  };
+  std::string text = std::to_string(explanation.wrong) + " of " + std::to_string(explanation.seen) +
+                     " weights differ, first at row " + std::to_string(explanation.first_row) + ", column " +
+                     std::to_string(explanation.first_column) + ": want " + number(explanation.want) +
+                     ", got " + number(explanation.got);
+  if (!explanation.region.empty()) text += "; all in " + explanation.region;
+  if (!explanation.is_explained()) return text + "; no single hypothesis explains them";
+  const RankedHypothesis& best = explanation.ranked.front();
+  text += "; hypothesis: " + best.name + " (predicts " + std::to_string(best.explained) + " of " +
+          std::to_string(explanation.wrong) + ")";
+  if (explanation.ranked.size() > 1 && explanation.ranked[1].score >= 0.9)
+    text += ", or else: " + explanation.ranked[1].name;
+  return text;
+}
+
+}  // namespace qcts

@@ -1,0 +1,221 @@
+#include "suites/judge/expected/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "reference/dialects/classes/schema.h"
+#include "reference/numerics/soft_float.h"
+
+namespace qcts {
+namespace {
+
+uint64_t load_bits(const std::byte* element, size_t bytes) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, element, bytes);
+  return bits;
+}
+
+// Bytes that are compared and changed as one.
+size_t element_bytes(DType dtype) { return std::max<size_t>(1, dtype_bits(dtype) / 8); }
+
+bool same_element(DType dtype, const std::byte* a, const std::byte* b, size_t bytes) {
+  if (std::memcmp(a, b, bytes) == 0) return true;
+  return has_float_elements(dtype) && std::isnan(decode_float(dtype, load_bits(a, bytes))) &&
+         std::isnan(decode_float(dtype, load_bits(b, bytes)));
+}
+
+std::string hex_of(const std::byte* element, size_t bytes) {
+  std::string text = "0x";
+  char digits[3];
+  for (size_t i = bytes; i-- > 0;) {
+    std::snprintf(digits, sizeof digits, "%02x", std::to_integer<unsigned>(element[i]));
+    text += digits;
+  }
+  return text;
+}
+
+std::string plane_text(const Plane& p) {
+  return std::string(dtype_name(p.dtype)) + " " + shape_text(p.shape);
+}
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "nan";  // printf shows the sign, which says nothing
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+// What one element of a bounded comparison says.
+enum class Judged { pass, fail, vacuous, unbounded };
+
+// |got - value| over the distance of the end on its side; 0 where that says nothing.
+double share_of_bound(const Bounded& want, double got) {
+  if (!std::isfinite(got) || got == want.value) return 0;
+  const double room = (got > want.value ? want.high : want.low) - want.value;
+  return room == 0 ? std::numeric_limits<double>::infinity() : std::fabs((got - want.value) / room);
+}
+
+Judged judge_bounded(const Bounded& want, double got, double& ratio) {
+  ratio = 0;
+  if (std::isnan(want.value)) return std::isnan(got) ? Judged::pass : Judged::fail;
+  if (std::isinf(want.value)) return got == want.value ? Judged::pass : Judged::fail;
+  if (!(want.low <= want.high)) return Judged::vacuous;
+  if (is_unbounded(want)) return Judged::unbounded;
+  ratio = share_of_bound(want, got);
+  return got >= want.low && got <= want.high ? Judged::pass : Judged::fail;
+}
+
+}  // namespace
+
+
+
+std::string describe_element(DType dtype, std::span<const std::byte> elements, uint64_t index) {
+  const size_t bytes = element_bytes(dtype);
+  const std::byte* element = elements.data() + index * bytes;
+  std::string text = hex_of(element, bytes);
+  if (has_float_elements(dtype))
+    text += " (" + number_text(decode_float(dtype, load_bits(element, bytes))) + ")";
+  return text;
+}
+
+Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::span<const std::byte> got) {
+  Comparison result;
+  const size_t bytes = element_bytes(dtype);
+  if (want.size() != got.size()) {
+    result.problem = "want " + std::to_string(want.size()) + " bytes, got " + std::to_string(got.size());
+    return result;
+  }
+  if (want.empty()) {
+    result.problem = "no elements to compare";
+    return result;
+  }
+  if (want.size() % bytes != 0) {
+    result.problem =
+        std::to_string(want.size()) + " bytes are not whole elements of " + std::to_string(bytes);
+    return result;
+  }
+  result.total = want.size() / bytes;
+  if (std::memcmp(want.data(), got.data(), want.size()) == 0) return result;
+  for (uint64_t i = 0; i < result.total; ++i) {
+    if (same_element(dtype, want.data() + i * bytes, got.data() + i * bytes, bytes)) continue;
+    if (result.differing++ == 0) {
+      result.first = i;
+      result.want = describe_element(dtype, want, i);
+      result.got = describe_element(dtype, got, i);
+    }
+  }
+  return result;
+}
+
+namespace {
+
+std::optional<Mismatch> compare_all(const Planes& want, const Planes& got,
+                                    const std::function<std::string(const Plane&, uint64_t byte)>& place) {
+  if (want.empty()) return Mismatch{"planes", "at least one plane", "none to compare", 0, 0};
+  if (want.size() != got.size())
+    return Mismatch{"planes", std::to_string(want.size()) + " planes", std::to_string(got.size()) + " planes",
+                    0, 0};
+  Mismatch mismatch;
+  for (size_t i = 0; i < want.size(); ++i) {
+    const Plane &w = want[i], &g = got[i];
+    if (w.name != g.name) return Mismatch{"plane " + std::to_string(i), w.name, g.name, 0, 0};
+    if (w.dtype != g.dtype || w.shape != g.shape) return Mismatch{w.name, plane_text(w), plane_text(g), 0, 0};
+    const Comparison compared = compare_bitwise(w.dtype, w.bytes, g.bytes);
+    if (!compared.problem.empty())
+      return Mismatch{w.name, "equal elements", compared.problem, 0, compared.total};
+    mismatch.total += compared.total;
+    if (compared.differing == 0) continue;
+    if (mismatch.count == 0) {
+      const size_t bytes = element_bytes(w.dtype);
+      mismatch.where = w.name + ": " + place(w, compared.first * bytes);
+      mismatch.want = hex_of(w.bytes.data() + compared.first * bytes, bytes);
+      mismatch.got = hex_of(g.bytes.data() + compared.first * bytes, bytes);
+    }
+    mismatch.count += compared.differing;
+  }
+  if (mismatch.count == 0) return std::nullopt;
+  return mismatch;
+}
+
+}  // namespace
+
+std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape,
+                                       std::string_view layout, const Planes& want, const Planes& got) {
+  return compare_all(want, got, [&](const Plane& plane, uint64_t byte) {
+    return scheme.place(shape, layout, plane.name, byte);
+  });
+}
+
+std::optional<Mismatch> compare_activation_planes(const Planes& want, const Planes& got) {
+  return compare_all(want, got, [](const Plane& plane, uint64_t byte) {
+    const uint64_t element = byte / element_bytes(plane.dtype);
+    const uint64_t columns = static_cast<uint64_t>(std::max<int64_t>(plane.shape.back(), 1));
+    return "row " + std::to_string(element / columns) + ", k " + std::to_string(element % columns);
+  });
+}
+
+bool is_unbounded(const Bounded& bounded) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return bounded.low == -kInfinity && bounded.high == kInfinity;
+}
+
+BoundedComparison compare_bounded(std::span<const Bounded> want, DType dtype,
+                                  std::span<const std::byte> got) {
+  BoundedComparison result;
+  const size_t bytes = element_bytes(dtype);
+  if (!has_float_elements(dtype)) {
+    result.problem = "no bounded comparison for " + std::string(dtype_name(dtype));
+    return result;
+  }
+  if (got.size() != want.size() * bytes) {
+    result.problem =
+        "want " + std::to_string(want.size()) + " elements, got " + std::to_string(got.size()) + " bytes";
+    return result;
+  }
+  if (want.empty()) {
+    result.problem = "no elements to compare";
+    return result;
+  }
+  result.total = want.size();
+  for (uint64_t i = 0; i < result.total; ++i) {
+    double ratio = 0;
+    const Judged judged = judge_bounded(want[i], load_float(dtype, got, i), ratio);
+    result.worst = std::max(result.worst, ratio);
+    if (judged == Judged::pass) continue;
+    if (judged == Judged::vacuous) ++result.vacuous;
+    if (judged == Judged::unbounded) ++result.unbounded;
+    if (result.differing++ == 0) {
+      result.first = i;
+      result.want = number_text(want[i].value) + " within [" + number_text(want[i].low) + ", " +
+                    number_text(want[i].high) + "]";
+      result.got = describe_element(dtype, got, i);
+    }
+  }
+  return result;
+}
+
+void perturb_element(DType dtype, std::span<std::byte> elements, uint64_t index) {
+  const size_t bytes = element_bytes(dtype);
+  std::byte* element = elements.data() + index * bytes;
+  if (!has_float_elements(dtype)) {
+    element[0] ^= std::byte{1};
+    return;
+  }
+  uint64_t bits = load_bits(element, bytes);
+  // Of the largest finite value the next is an infinity or a NaN, which differ from it too.
+  bits = std::isfinite(decode_float(dtype, bits)) ? bits + 1 : 0;
+  std::memcpy(element, &bits, bytes);
+}
+
+bool bitwise_is_sensitive(DType dtype, std::span<const std::byte> want, uint64_t index) {
+  std::vector<std::byte> changed(want.begin(), want.end());
+  if (index >= changed.size() / element_bytes(dtype)) return false;
+  perturb_element(dtype, changed, index);
+  return compare_bitwise(dtype, want, changed).differing == 1;
+}
+
+}  // namespace qcts

@@ -1,0 +1,128 @@
+#include "suites/judge/expected/coverage.h"
+
+#include <array>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "reference/numerics/soft_float.h"
+
+namespace qcts {
+namespace {
+
+using CoverageJson = nlohmann::ordered_json;
+
+Question quantize_question(const char* scheme, int64_t n, int64_t k, std::span<const float> w) {
+  Question question;
+  question.input.op = "quantize";
+  question.input.scheme = find_scheme(scheme);
+  question.input.weight = {DType::float32, n, k};
+  const std::span<const std::byte> bytes = std::as_bytes(w);
+  question.input.x.assign(bytes.begin(), bytes.end());
+  question.expected.planes = question.input.scheme->quantize({DType::float32, n, k, bytes});
+  return question;
+}
+
+Question read_back(const Question& written) {
+  Question question = written;
+  question.input.op = "dequantize";
+  question.input.planes = std::move(question.expected.planes);
+  question.expected = {};
+  question.input.x.clear();
+  return question;
+}
+
+Verdict saying(const CoverageJson& coverage) {
+  Verdict verdict;
+  verdict.coverage = coverage;
+  return verdict;
+}
+
+// Of 127.5 * 2^-1 the scale is 2^-1: 1.25 lies between codes 2 and 3, 3.0 is code 6.
+constexpr std::array<float, 4> kRow = {63.75f, 1.25f, 3.0f, -0.0f};
+
+// Protects: a code, a halfway point, a scale exponent and a special value are seen where they are, and
+// nowhere else.
+TEST(Coverage, SeesCodesHalvesScalesAndSpecials) {
+  const Question question = quantize_question("int8_row", 1, 4, kRow);
+  const Touched touched = touched_by(question);
+  EXPECT_EQ(touched.codes_written, (std::set<int>{0, 2, 6, 127}));
+  // Places in order from -128: 128 + 2 is between 2 and 3; 127.5 has no code above it.
+  EXPECT_EQ(touched.halfway, (std::set<int>{128 + 2}));
+  EXPECT_EQ(touched.exponents, (std::map<std::string, std::set<int>>{{"float32", {-1}}}));
+  EXPECT_EQ(touched.weights, (std::set<std::string>{"-zero"}));
+  EXPECT_EQ(touched.k_mod_32, (std::set<int>{4}));
+  EXPECT_TRUE(touched.codes_read.empty());
+  const Touched read = touched_by(read_back(question));
+  EXPECT_EQ(read.codes_read, touched.codes_written);
+  EXPECT_TRUE(read.codes_written.empty());
+  EXPECT_TRUE(read.halfway.empty());
+}
+
+// Protects: what a process has said it does not say again, and a case of many variants counts once.
+TEST(Coverage, SaysOnlyWhatIsNew) {
+  const Question question = quantize_question("int8_row", 1, 4, kRow);
+  CoverageLog log;
+  const CoverageJson first = log.note("a", question);
+  ASSERT_TRUE(first.is_object());
+  EXPECT_EQ(first["of"], "int8_row");
+  EXPECT_TRUE(log.note("a", question).is_null());
+  EXPECT_TRUE(log.note("b", question).is_null());
+  const CoverageJson read = log.note("c", read_back(question));
+  EXPECT_TRUE(read["new"].contains("codes_read"));
+  EXPECT_FALSE(read["new"].contains("exponents"));
+}
+
+// Protects: the section does not depend on the order of workers and shards, and a hole is named.
+TEST(Coverage, JoinsInAnyOrderAndNamesHoles) {
+  const std::array<float, 4> other = {-63.75f, 0.5f, 5.25f, 0.0f};
+  CoverageLog one, two;
+  const Verdict a = saying(one.note("a", quantize_question("int8_row", 1, 4, kRow)));
+  const Verdict b = saying(two.note("b", quantize_question("int8_row", 1, 4, other)));
+  const CoverageJson section = coverage_json(std::array{a, b});
+  EXPECT_EQ(section, coverage_json(std::array{b, a}));
+  ASSERT_EQ(section.size(), 1u);
+  EXPECT_EQ(section[0]["codes_written"]["hit"], 7);  // -128 or -127, 0, 1, 2, 6, 10, 127
+  EXPECT_EQ(section[0]["codes_written"]["of"], 256);
+  const CoverageJson holes = section[0]["codes_written"]["holes"];
+  EXPECT_NE(std::find(holes.begin(), holes.end(), "3 to 5"), holes.end()) << holes;
+  EXPECT_EQ(section[0]["halfway"]["hit"], 3);  // 2.5, 10.5, -127.5
+  EXPECT_EQ(section[0]["special_inputs"], (CoverageJson{"-zero", "zero"}));
+  EXPECT_TRUE(coverage_json(std::array{Verdict()}).empty());
+}
+
+// Protects: codes of every scheme are read from its planes as its own meaning reads them. The code that
+// exact_row works with is the named one, less an integer zero point that a block shares.
+TEST(Coverage, CodesOfEverySchemeAreThoseOfItsMeaning) {
+  for (const Scheme* scheme : schemes()) {
+    const CodeSet codes = scheme->codes();
+    if (codes.values.empty() || !codes.fixed) continue;
+    SCOPED_TRACE(scheme->name());
+    WeightShape shape{DType::bfloat16, 8, 256};
+    if (scheme->refusal(shape)) shape.n = 128;  // blocks of 128 x 128
+    if (scheme->refusal(shape)) shape = {DType::float32, 8, 256};
+    ASSERT_FALSE(scheme->refusal(shape));
+    std::vector<std::byte> w(static_cast<size_t>(shape.n * shape.k) * dtype_bytes(shape.dtype));
+    for (size_t i = 0; i < static_cast<size_t>(shape.n * shape.k); ++i)
+      store_float(shape.dtype, w, i, i % 4 < 2 ? static_cast<double>(i * 7 % 61) - 30.0 : 0.0);
+    const Planes planes = scheme->quantize({shape.dtype, shape.n, shape.k, w});
+    std::vector<int> row(static_cast<size_t>(shape.k));
+    std::vector<ExactWeight> exact(row.size());
+    scheme->row_codes(planes, shape, 5, row);
+    scheme->exact_row(planes, shape, 5, exact);
+    const size_t group = static_cast<size_t>(scheme->group() ? scheme->group() : shape.k);
+    std::set<int> distinct;
+    for (size_t k = 0; k < row.size(); ++k) {
+      if (row[k] < 0) continue;
+      distinct.insert(row[k]);
+      const size_t first = k / group * group;
+      if (row[first] < 0) continue;
+      const double offset = codes.values[static_cast<size_t>(row[first])] - exact[first].code;
+      EXPECT_EQ(codes.values[static_cast<size_t>(row[k])] - offset, exact[k].code) << k;
+    }
+    EXPECT_GT(distinct.size(), codes.values.size() > 4 ? 3u : 0u);
+  }
+}
+
+}  // namespace
+}  // namespace qcts

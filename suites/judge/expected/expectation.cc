@@ -1,0 +1,79 @@
+#include "suites/judge/expected/expectation.h"
+
+#include <stdexcept>
+
+#include "reference/numerics/soft_float.h"
+
+namespace qcts {
+
+std::string place_in_matrix(const char* name, uint64_t index, int64_t cols, int64_t group) {
+  const int64_t row = static_cast<int64_t>(index) / cols, column = static_cast<int64_t>(index) % cols;
+  std::string text =
+      std::string(name) + ": row " + std::to_string(row) + ", column " + std::to_string(column);
+  if (group > 0) text += " (group " + std::to_string(column / group) + ")";
+  return text;
+}
+
+Mismatch mismatch_of(const Comparison& compared, std::string where) {
+  if (!compared.problem.empty())
+    return {std::move(where), "comparable elements", compared.problem, 0, compared.total};
+  return {std::move(where), compared.want, compared.got, compared.differing, compared.total};
+}
+
+Expectation::Expectation(const Question& question, const LinearTruth* truth, const qcts_numerics& numerics)
+    : question_(question), truth_(truth) {
+  if (!truth) return;
+  bounds_ = truth->bounds(numerics);
+  if (question.exact_sums) make_exact();
+}
+
+Finding Expectation::judge(const KernelAnswer& answer) const {
+  const KernelInput& input = question_.input;
+  if (input.op == "linear") return judge_linear(answer);
+  if (input.op == "dequantize") {
+    const Comparison compared = compare_bitwise(input.weight.dtype, question_.expected.y, answer.y);
+    if (compared.equal()) return {};
+    return {
+        mismatch_of(compared, place_in_matrix("y", compared.first, input.weight.k, input.scheme->group())),
+        0};
+  }
+  if (input.op == "quantize_activation")
+    return {compare_activation_planes(question_.expected.planes, answer.planes), 0};
+  const std::string layout = input.op == "pack" ? input.layout : "plain";
+  return {compare_planes(*input.scheme, input.weight, layout, question_.expected.planes, answer.planes), 0};
+}
+
+void Expectation::make_exact() {
+  const DType dtype = question_.input.y_dtype;
+  exact_y_.resize(bounds_.size() * dtype_bytes(dtype));
+  for (size_t i = 0; i < bounds_.size(); ++i) {
+    store_float(dtype, exact_y_, i, bounds_[i].value);
+    if (load_float(dtype, exact_y_, i) != bounds_[i].value)
+      throw std::logic_error("exact_sums: element " + std::to_string(i) + " is not exact in " +
+                             std::string(dtype_name(dtype)));
+  }
+}
+
+Finding Expectation::judge_linear(const KernelAnswer& answer) const {
+  const KernelInput& input = question_.input;
+  const auto place = [&](uint64_t index) { return place_in_matrix("y", index, input.weight.n, 0); };
+  if (question_.exact_sums) {
+    const Comparison compared = compare_bitwise(input.y_dtype, exact_y_, answer.y);
+    // Zero has no sign here: which one a sum of zeros gets depends on its order.
+    if (compared.equal() || only_zero_signs_differ(answer)) return {};
+    return {mismatch_of(compared, place(compared.first)), 0};
+  }
+  const BoundedComparison compared = compare_bounded(bounds_, input.y_dtype, answer.y);
+  if (compared.holds()) return {std::nullopt, compared.worst};
+  return {mismatch_of(compared, place(compared.first)), compared.worst};
+}
+
+bool Expectation::only_zero_signs_differ(const KernelAnswer& answer) const {
+  if (answer.y.size() != exact_y_.size()) return false;
+  const DType dtype = question_.input.y_dtype;
+  for (size_t i = 0; i < bounds_.size(); ++i)
+    if (load_float(dtype, answer.y, i) != bounds_[i].value) return false;
+  return true;
+}
+
+}  // namespace qcts

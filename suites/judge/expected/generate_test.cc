@@ -1,0 +1,224 @@
+// The inputs hold what their names promise; a generator that lost its point would leave its mutants alive.
+#include "suites/inputs/generate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "kernels/registry.h"
+#include "reference/numerics/soft_float.h"
+#include "suites/inputs/generate_parts.h"
+#include "suites/inputs/inputs.h"
+#include "suites/judge/expected/question.h"
+
+namespace qcts {
+namespace {
+
+class GenerateForScheme : public testing::TestWithParam<size_t> {
+ protected:
+  const Scheme& scheme() const { return *schemes()[GetParam()]; }
+  int64_t k() const { return 3 * std::max<int64_t>(scheme().group(), 32); }
+};
+
+void expect_exact_sums(const Scheme& scheme, const Synthetic& synthetic) {
+  const Generated made = generate(scheme, "linear", "plain", synthetic, 11);
+  EXPECT_TRUE(made.exact);
+  const LinearTruth truth(made.input);
+  qcts_numerics numerics{};
+  numerics.accumulator = QCTS_F64;
+  size_t nonzero = 0;
+  for (const Bounded& want : truth.bounds(numerics)) {
+    EXPECT_EQ(round_to(DType::bfloat16, want.value), want.value);
+    nonzero += want.value != 0;
+  }
+  EXPECT_GT(nonzero, 5u * 37u / 2);
+  bool odd = false;
+  for (const ExactWeight& weight : truth.row(0)) odd = odd || std::fmod(weight.scale * 1024, 3) == 0;
+  EXPECT_TRUE(odd) << "scales that are powers of two hide a scale that is read in a narrower type";
+}
+
+TEST_P(GenerateForScheme, ExactSumsAreExactInTheNarrowestType) {
+  for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32}) {
+    const WeightShape weight{dtype, 37, k()};
+    expect_exact_sums(scheme(), {"exact_sums", weight, 5, 11});
+    if (has_outliers(scheme(), weight)) expect_exact_sums(scheme(), {"outliers", weight, 5, 11});
+  }
+}
+
+// Every non-anchor element of a boundary weight lies next to a step of the quantizer: one float up or down,
+// and its code changes.
+TEST_P(GenerateForScheme, BoundaryWeightsLieAtSteps) {
+  const WeightShape shape{DType::bfloat16, 6, k()};
+  const std::vector<std::byte> weight = boundary_weight(scheme(), shape, 5);
+  const std::vector<std::byte> meaning =
+      scheme().dequantize(scheme().quantize({shape.dtype, shape.n, shape.k, weight}), shape);
+  const int64_t group = scheme().group() == 0 ? shape.k : scheme().group();
+  size_t at_step = 0, asked = 0;
+  std::vector<std::byte> up = weight;
+  for (int64_t i = 0; i < shape.n * shape.k; ++i)
+    if (i % shape.k % group >= 2)
+      store_float(shape.dtype, up, static_cast<size_t>(i),
+                  load_float(shape.dtype, weight, static_cast<size_t>(i)) * (1 + 0x1p-7));
+  const std::vector<std::byte> moved =
+      scheme().dequantize(scheme().quantize({shape.dtype, shape.n, shape.k, up}), shape);
+  for (int64_t i = 0; i < shape.n * shape.k; ++i) {
+    if (i % shape.k % group < 2 || i % 3 != 0) continue;
+    ++asked;
+    const double before = load_float(shape.dtype, meaning, static_cast<size_t>(i));
+    at_step += load_float(shape.dtype, weight, static_cast<size_t>(i)) < 0 ||
+               before != load_float(shape.dtype, moved, static_cast<size_t>(i));
+  }
+  EXPECT_GT(static_cast<double>(at_step), 0.9 * static_cast<double>(asked));
+}
+
+// Under a policy x is quantized first, and what it then means is what was asked for.
+TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
+  for (const ActivationInfo& policy : scheme().activations()) {
+    const Synthetic synthetic{"exact_sums", {DType::bfloat16, 37, k()}, 5, 11, std::string(policy.name)};
+    const Generated made = generate(scheme(), "linear", "plain", synthetic, 11);
+    const LinearTruth truth(made.input);
+    qcts_numerics numerics{};
+    numerics.accumulator = QCTS_F64;
+    size_t nonzero = 0;
+    for (const Bounded& want : truth.bounds(numerics)) {
+      EXPECT_EQ(round_to(DType::bfloat16, want.value), want.value) << policy.name;
+      nonzero += want.value != 0;
+    }
+    EXPECT_GT(nonzero, 5u * 37u / 2) << policy.name;
+  }
+}
+
+// A step of quantized x moves its meaning: half of the elements lie on one side of it, half on the other.
+TEST_P(GenerateForScheme, BoundaryRowsOfXLieAtSteps) {
+  for (const ActivationInfo& policy : scheme().activations()) {
+    if (policy.name == kWeightOnly) continue;
+    const Synthetic synthetic{"halfway", {DType::float32, 3, k()}, 4, 9, std::string(policy.name)};
+    const Generated made = generate(scheme(), "quantize_activation", "plain", synthetic, 9);
+    const Planes quantized =
+        scheme().quantize_activation(made.input.x_matrix(), policy.name, made.input.planes);
+    std::vector<std::byte> up = made.input.x;
+    for (size_t i = 0; i < up.size() / 4; ++i)
+      store_float(DType::float32, up, i, load_float(DType::float32, up, i) * (1 + 0x1p-20));
+    const Planes moved =
+        scheme().quantize_activation({DType::float32, 4, k(), up}, policy.name, made.input.planes);
+    EXPECT_TRUE(first_difference(quantized[0], moved[0]).has_value()) << policy.name;
+  }
+}
+
+TEST_P(GenerateForScheme, AllCodesHoldsEveryByte) {
+  const Synthetic synthetic{"all_codes", {DType::bfloat16, 16, k()}, 1, 1};
+  const Generated made = generate(scheme(), "dequantize", "plain", synthetic, 1);
+  std::set<std::byte> seen(made.input.planes[0].bytes.begin(), made.input.planes[0].bytes.end());
+  EXPECT_EQ(seen.size(), 256u);
+}
+
+TEST_P(GenerateForScheme, NeighbouringScalesDifferFourfold) {
+  const Synthetic synthetic{"noise", {DType::bfloat16, 8, k()}, 1, 3};
+  const Generated made = generate(scheme(), "linear", "plain", synthetic, 3);
+  const LinearTruth truth(made.input);
+  const int64_t group = scheme().group();
+  for (int64_t r = 0; r + 1 < 8; ++r) {
+    const double here = truth.row(r)[0].scale;
+    const double next =
+        group == 0 ? truth.row(r + 1)[0].scale : truth.row(r)[static_cast<size_t>(group)].scale;
+    EXPECT_GT(std::fabs(std::log2(here / next)), 1.0) << "row " << r;
+  }
+}
+
+TEST_P(GenerateForScheme, TheSameSeedGivesTheSameInput) {
+  const Synthetic synthetic{"noise", {DType::float16, 8, k()}, 2, 3};
+  const Generated a = generate(scheme(), "linear", "plain", synthetic, 3),
+                  b = generate(scheme(), "linear", "plain", synthetic, 3),
+                  c = generate(scheme(), "linear", "plain", synthetic, 4);
+  EXPECT_EQ(a.input.x, b.input.x);
+  EXPECT_EQ(a.input.planes[0].bytes, b.input.planes[0].bytes);
+  EXPECT_NE(a.input.x, c.input.x);
+}
+
+// The table and the generators are written apart: every entry of one has to be known to the other.
+TEST_P(GenerateForScheme, EveryInputOfTheTableCanBeMade) {
+  for (const LayoutInfo& layout : scheme().layouts()) {
+    for (const char* op : {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"}) {
+      const bool packs = std::string(op) == "pack" || std::string(op) == "unpack";
+      if (packs == (layout.name == "plain")) continue;
+      for (const Synthetic& input :
+           synthetic_inputs(Kind::numerics, op, scheme(), layout.name, InputSet::few))
+        EXPECT_NO_THROW(generate(scheme(), op, layout.name, input, input.seed))
+            << input_name(input, op, layout.name);
+    }
+  }
+}
+
+// Inputs are made for schemes that a kernel serves: the reference is not asked about its own answers. And the
+// tests' weights come in three dtypes, their rows have scales apart, and scales hold an odd factor (a
+// power of two alone does not): the schemes that can be given such, which two of four stored k rule out.
+std::vector<size_t> suited_schemes() {
+  Registry registry;
+  registry.add(builtin_provider());
+  std::vector<size_t> suited;
+  for (size_t i = 0; i < schemes().size(); ++i) {
+    const Scheme& scheme = *schemes()[i];
+    const int64_t k = 3 * std::max<int64_t>(scheme.group(), 32);
+    bool suits = !registry.find("linear", scheme.family()).empty() && scheme.family() != "fp8_sparse24";
+    for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32})
+      suits = suits && !scheme.refusal({dtype, 37, k});
+    if (!suits) continue;
+    for (const PlaneSpec& spec : scheme.plane_specs({DType::bfloat16, 37, k}))
+      if (spec.name.starts_with("scale"))
+        suits = numel_of(spec.shape) >= 37 && spec.dtype != DType::float8_e8m0fnu;
+    if (suits) suited.push_back(i);
+  }
+  return suited;
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, GenerateForScheme, testing::ValuesIn(suited_schemes()),
+                         [](const auto& info) { return std::string(schemes()[info.param]->name()); });
+
+TEST(Generate, OneHotColumnsReachBothEnds) {
+  for (int64_t i = 0; i < 96; ++i) EXPECT_EQ(one_hot_column(i, 96, 96), i);
+  EXPECT_EQ(one_hot_column(0, 5, 96), 0);
+  EXPECT_EQ(one_hot_column(4, 5, 96), 95);
+}
+
+TEST(Generate, UnknownGeneratorsAreRefused) {
+  const Synthetic synthetic{"typo", {DType::bfloat16, 4, 32}, 1, 1};
+  EXPECT_THROW(generate(*find_scheme("int8_row"), "linear", "plain", synthetic, 1), std::invalid_argument);
+}
+
+// Timed weights are weights: no code, scale or zero point that the recipe would not make, and not the same
+// rows over and over, so that a kernel that reads another block of rows is seen.
+TEST(RandomPlanes, AreRowsThatTheRecipeMakes) {
+  std::map<std::string_view, const Scheme*> last;  // of each family: codes of one bit tell rows apart badly
+  for (const Scheme* scheme : schemes()) last[scheme->family()] = scheme;
+  for (const auto& [family, scheme] : last) {
+    const int64_t k = 2 * std::max<int64_t>(scheme->group(), 64);
+    const WeightShape few{DType::float32, 512, k}, many{DType::float32, 1024, k};
+    if (scheme->refusal(many)) continue;
+    const Planes small = random_planes(*scheme, few, 3), large = random_planes(*scheme, many, 3);
+    require_planes(large, scheme->plane_specs(many));
+    const auto row = [&](const Planes& planes, const WeightShape& shape, int64_t n) {
+      std::vector<ExactWeight> exact(static_cast<size_t>(k));
+      scheme->exact_row(planes, shape, n, exact);
+      std::vector<double> values;
+      for (const ExactWeight& w : exact) values.push_back(w.product + w.zero);
+      return values;
+    };
+    // nf4 shares a second scale over more rows than a unit has: all of it is quantized.
+    const std::vector<std::byte> weight = noise_weight_for(*scheme, many, 3);
+    const bool whole = large[0].bytes == scheme->quantize({many.dtype, many.n, many.k, weight}).at(0).bytes;
+    EXPECT_EQ(whole, family == "nf4");
+    std::set<std::vector<double>> made, units;
+    for (int64_t n = 0; n < few.n; ++n) made.insert(row(small, few, n));
+    for (int64_t n = 0; n < many.n; n += 33) {
+      const bool one_of_them = made.contains(row(large, many, n));
+      EXPECT_TRUE(one_of_them || whole) << scheme->name() << " row " << n;
+    }
+    for (int64_t n = 0; n < many.n; n += 32) units.insert(row(large, many, n));
+    EXPECT_GT(units.size(), 4u) << scheme->name();
+  }
+}
+
+}  // namespace
+}  // namespace qcts

@@ -1,0 +1,242 @@
+#include "suites/judge/expected/question.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "reference/dialects/checkpoint.h"
+#include "reference/formats/safetensors/safetensors.h"
+#include "reference/numerics/noise.h"
+#include "suites/inputs/generate.h"
+
+namespace qcts {
+namespace {
+
+// One tensor of a golden: the file as the producer wrote it, and what the producer's own tools said of it.
+class GoldenTensor {
+ public:
+  GoldenTensor(const Golden& golden, const std::string& name)
+      : golden_(golden), info_(find_info(golden, name)) {
+    const Checkpoint checkpoint = open_checkpoint(golden.file);
+    const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
+                                    [&](const NamedTensor& tensor) { return tensor.name == name; });
+    if (found == checkpoint.tensors.end())
+      throw std::runtime_error(golden.id + ": the file has no tensor " + name);
+    std::optional<SchemeTensor> tensor = scheme_tensor(*found, info_.layout);
+    if (!tensor) throw std::runtime_error(golden.id + ": " + name + " is of no scheme that is known here");
+    if (!same_meaning(tensor->scheme->name(), info_.scheme) || tensor->layout != info_.layout ||
+        tensor->activation != info_.activation)
+      throw std::runtime_error(golden.id + ": " + name + " is " + std::string(tensor->scheme->name()) +
+                               " in layout " + tensor->layout + ", " + tensor->activation +
+                               ", the manifest says " + info_.scheme + " in layout " + info_.layout + ", " +
+                               info_.activation);
+    tensor_ = std::move(*tensor);
+    tensor_.scheme = find_scheme(info_.scheme);  // a file does not tell the recipe
+    if (!golden.expected.empty()) expected_ = read_safetensors(MappedFile::open(golden.expected.string()));
+  }
+
+  const SchemeTensor& tensor() const { return tensor_; }
+  const Golden::TensorInfo& info() const { return info_; }
+  WeightShape weight() const { return {tensor_.dtype, tensor_.n, tensor_.k}; }
+
+  bool has(std::string_view what) const { return entry(what) != nullptr; }
+  // Throws std::runtime_error naming what is missing.
+  const Tensor& expected(std::string_view what) const {
+    const SafetensorsEntry* found = entry(what);
+    if (!found)
+      throw std::runtime_error(golden_.id + ": the expected file has no " + info_.name + "|" +
+                               std::string(what));
+    return found->tensor;
+  }
+  std::vector<std::byte> bytes(std::string_view what) const { return row_major_bytes(expected(what)); }
+
+  std::vector<std::byte> float_weight() const {
+    if (has("w")) return bytes("w");
+    if (!info_.w_seed) throw std::runtime_error(golden_.id + ": " + info_.name + " has neither w nor w_seed");
+    return noise_bytes(*info_.w_seed, static_cast<size_t>(tensor_.n * tensor_.k), tensor_.dtype);
+  }
+
+  // The planes that the producer means, in layout "plain", without any unpacking of ours: the file's own
+  // where it is plain, else the codes and parameters that the producer's tools gave.
+  Planes plain_from_producer() const {
+    if (tensor_.layout == "plain") return tensor_.planes;
+    Planes planes;
+    for (const PlaneSpec& spec : tensor_.scheme->plane_specs(weight(), "plain")) {
+      Plane plane{spec.name, spec.dtype, spec.shape,
+                  spec.name == "qdata" ? codes_as(spec) : bytes(spec.name)};
+      if (plane.bytes.size() != spec.bytes())
+        throw std::runtime_error(golden_.id + ": " + info_.name + "|" + spec.name + " has " +
+                                 std::to_string(plane.bytes.size()) + " bytes, the scheme " +
+                                 std::to_string(spec.bytes()));
+      planes.push_back(std::move(plane));
+    }
+    return planes;
+  }
+
+  // The file's planes, unpacked by the reference where they are packed.
+  Planes plain_from_file() const {
+    if (tensor_.layout == "plain") return tensor_.planes;
+    return tensor_.scheme->unpack(tensor_.planes, weight(), tensor_.layout);
+  }
+
+ private:
+  static const Golden::TensorInfo& find_info(const Golden& golden, const std::string& name) {
+    for (const Golden::TensorInfo& info : golden.tensors)
+      if (info.name == name) return info;
+    throw std::runtime_error(golden.id + ": the manifest has no tensor " + name);
+  }
+
+  const SafetensorsEntry* entry(std::string_view what) const {
+    const std::string key = info_.name + "|" + std::string(what);
+    for (const SafetensorsEntry& entry : expected_.entries)
+      if (entry.name == key) return &entry;
+    return nullptr;
+  }
+
+  // One code an element [n, k] in the producer's record -> the plane. Two codes a byte: even k in the high
+  // nibble, the byte that aten::_convert_weight_to_int4pack takes (torch 2.13).
+  std::vector<std::byte> codes_as(const PlaneSpec& spec) const {
+    std::vector<std::byte> codes = bytes("codes");
+    if (codes.size() == spec.bytes()) return codes;
+    if (codes.size() != 2 * spec.bytes())
+      throw std::runtime_error(golden_.id + ": " + info_.name + "|codes fits plane " + spec.name +
+                               " neither way");
+    std::vector<std::byte> pairs(spec.bytes());
+    for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = codes[2 * i] << 4 | codes[2 * i + 1];
+    return pairs;
+  }
+
+  const Golden& golden_;
+  const Golden::TensorInfo& info_;
+  SchemeTensor tensor_;
+  Safetensors expected_;
+};
+
+void ask_rows_of_x(const GoldenTensor& golden, KernelInput& input) {
+  const Tensor& x = golden.expected("x");
+  input.planes = golden.plain_from_file();
+  for (const Plane& plane : golden.tensor().policy_planes) input.planes.push_back(plane);
+  input.activation = golden.tensor().activation;
+  input.x = row_major_bytes(x);
+  input.x_dtype = x.dtype;
+  input.m = input.weight.k == 0 ? 0 : x.numel() / input.weight.k;
+}
+
+Planes recorded_activation(const GoldenTensor& golden, const KernelInput& input) {
+  Planes planes;
+  for (const PlaneSpec& spec : input.scheme->activation_specs(input.x_matrix(), input.activation)) {
+    planes.push_back({spec.name, spec.dtype, spec.shape, golden.bytes("act." + spec.name)});
+    if (planes.back().bytes.size() != spec.bytes() || golden.expected("act." + spec.name).dtype != spec.dtype)
+      throw std::runtime_error(golden.info().name + "|act." + spec.name + " is no plane of " +
+                               input.activation);
+  }
+  return planes;
+}
+
+void ask_linear(const GoldenTensor& golden, Question& question) {
+  KernelInput& input = question.input;
+  ask_rows_of_x(golden, input);
+  input.y_dtype = golden.expected("y").dtype;
+  question.recorded_y = golden.bytes("y");
+  if (golden.has("bias")) {
+    input.bias = golden.bytes("bias");
+    input.bias_dtype = golden.expected("bias").dtype;
+  }
+}
+
+Question ask_golden(const Case& c) {
+  const GoldenTensor golden(*c.golden, c.tensor);
+  Question question;
+  KernelInput& input = question.input;
+  input.op = c.op;
+  input.scheme = golden.tensor().scheme;
+  input.weight = golden.weight();
+  input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;
+  if (c.op == "quantize") {
+    // The producers of two layouts may differ in the recipe, so the layout goes along.
+    input.layout = golden.tensor().layout;
+    if (golden.has("w")) input.weight.dtype = golden.expected("w").dtype;  // which not every file tells
+    input.x = golden.float_weight();
+    question.expected.planes = golden.plain_from_producer();
+  } else if (c.op == "quantize_activation") {
+    ask_rows_of_x(golden, input);
+    question.expected.planes = recorded_activation(golden, input);
+  } else if (c.op == "dequantize") {
+    input.planes = golden.plain_from_file();
+    question.expected.y = golden.bytes("dequant");
+  } else if (c.op == "pack" || c.op == "unpack") {
+    input.layout = golden.tensor().layout;
+    Planes plain = golden.plain_from_producer();
+    input.planes = c.op == "pack" ? plain : golden.tensor().planes;
+    question.expected.planes = c.op == "pack" ? golden.tensor().planes : std::move(plain);
+  } else if (c.op == "linear") {
+    ask_linear(golden, question);
+    question.recorded_dense = std::ranges::find(c.golden->flags, "dense_linear") != c.golden->flags.end();
+  } else {
+    throw std::logic_error("no golden says anything of op " + c.op);
+  }
+  return question;
+}
+
+Question ask_synthetic(const Case& c, uint64_t seed) {
+  Synthetic synthetic = *c.synthetic;
+  if (seed != 0) synthetic.seed = splitmix64(synthetic.seed, seed);
+  Generated made = generate(*c.scheme, c.op, c.layout, synthetic, synthetic.seed);
+  Question question = question_about(std::move(made.input));
+  if (question.is_refused != (synthetic.generator == "not_sparse"))
+    throw std::logic_error(c.id + ": the reference has another opinion of what the scheme holds");
+  question.exact_sums = made.exact;
+  question.related = std::move(made.related);
+  if (!question.related.empty()) question.relation = synthetic.generator;
+  return question;
+}
+
+}  // namespace
+
+Question question_about(KernelInput asked) {
+  Question question;
+  question.input = std::move(asked);
+  const KernelInput& input = question.input;
+  const Scheme& scheme = *input.scheme;
+  if (input.op == "quantize") {
+    try {
+      question.expected.planes =
+          scheme.quantize({input.weight.dtype, input.weight.n, input.weight.k, input.x}, input.layout);
+    } catch (const std::invalid_argument&) {
+      question.is_refused = true;
+    }
+  } else if (input.op == "quantize_activation") {
+    question.expected.planes = scheme.quantize_activation(input.x_matrix(), input.activation, input.planes);
+  } else if (input.op == "dequantize") {
+    question.expected.y = scheme.dequantize(input.planes, input.weight);
+  } else if (input.op == "pack") {
+    question.expected.planes = scheme.pack(input.planes, input.weight, input.layout);
+  } else if (input.op == "unpack") {
+    question.expected.planes = scheme.unpack(input.planes, input.weight, input.layout);
+  } else if (input.op != "linear") {
+    throw std::invalid_argument("the reference knows no op " + input.op);
+  }
+  return question;
+}
+
+Question ask(const Case& c, uint64_t seed) {
+  if (c.golden) return ask_golden(c);
+  if (c.synthetic && c.scheme) return ask_synthetic(c, seed);
+  throw std::logic_error(c.id + " has neither a golden nor a synthetic input");
+}
+
+const Question& LastQuestion::ask(const Case& c, uint64_t seed) {
+  if (question_ && case_id_ == c.id && seed_ == seed) return *question_;
+  truth_.reset();
+  question_.reset();
+  question_ = qcts::ask(c, seed);
+  case_id_ = c.id;
+  seed_ = seed;
+  return *question_;
+}
+
+const LinearTruth& LastQuestion::truth() {
+  if (!truth_) truth_.emplace(question_->input);
+  return *truth_;
+}
+
+}  // namespace qcts

@@ -1,0 +1,324 @@
+// The latency kind. A candidate is verified, the threads that it keeps busy are counted, and then it is timed
+// in rounds with its peers in this one process, verified afterwards and once more on other data: itself again
+// (A/A), the machine's own stream and arithmetic, the dense layer in the scheme's source dtype, LibTorch's
+// own quantized operation and its product with a static scale of x where a provider of them is loaded. Rounds
+// run forward and backward in turn. What is reported are medians of the ratios within pairs of rounds, with
+// bootstrap intervals; a case is either cold (copies that do not fit the caches take turns) or warm (one
+// copy, touched before).
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/machine/machine.h"
+#include "reports/latency_trust.h"
+#include "suites/judge/judge.h"
+#include "suites/timing/busy_threads.h"
+#include "suites/judge/latency_case.h"
+#include "suites/judge/latency_measures.h"
+#include "suites/timing/roof.h"
+#include "suites/timing/targets.h"
+
+namespace qcts {
+namespace {
+
+constexpr size_t kSamplesKept = 1000;
+constexpr const char* kDense = "dense";
+constexpr const char* kTorch = "aten";
+constexpr const char* kStatic = "static_tensor_sym";
+
+const Lane* timed_lane(const std::vector<Lane>& lanes, std::string_view name) {
+  for (const Lane& lane : lanes)
+    if (lane.name == name) return &lane;
+  return nullptr;
+}
+
+// Does the policy of the case turn x into integers?
+bool has_int8_x(const Case& c) {
+  if (c.activation == kWeightOnly || c.op != "linear") return false;
+  const Matrix x{c.synthetic->weight.dtype, c.synthetic->m, c.synthetic->weight.k, {}};
+  for (const PlaneSpec& spec : c.scheme->activation_specs(x, c.activation))
+    if (spec.name == "qdata") return spec.dtype == DType::int8 || spec.dtype == DType::uint8;
+  return false;
+}
+
+std::vector<double> finite(const std::vector<double>& us) {
+  std::vector<double> kept;
+  std::copy_if(us.begin(), us.end(), std::back_inserter(kept), [](double v) { return std::isfinite(v); });
+  return kept;
+}
+
+class LatencyJudge {
+ public:
+  LatencyJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
+      : case_(c),
+        context_(context),
+        verdict_(verdict),
+        seed_(c.synthetic ? c.synthetic->seed + context.seed : 0),
+        candidate_(c, seed_, context.threads) {}
+
+  void run() {
+    const Support support = candidate_.supports();
+    if (support.status != QCTS_OK) {
+      verdict_.status = support.status == QCTS_UNSUPPORTED ? Status::not_supported : Status::fail;
+      verdict_.reason = support.reason;
+      return;
+    }
+    if (!make_candidate() || !keeps_to_threads()) return;
+    make_dense();
+    torch_ = torch_peer(case_);
+    static_ = static_peer();
+    time();
+    const std::string wrong = candidate_.verify();
+    if (!wrong.empty()) return fail("right before it was timed, wrong afterwards: " + wrong);
+    if (!computes_anew()) return;
+    for (const auto& [name, value] : candidate_.contender().provider_measures().items())
+      add(name, name.ends_with("_us") ? "us" : "x", value.get<double>());
+    judge_targets();
+  }
+
+ private:
+  void fail(std::string reason) {
+    verdict_.status = Status::fail;
+    verdict_.reason = std::move(reason);
+  }
+
+  void add(std::string name, std::string unit, double value) {
+    verdict_.measures.push_back({std::move(name), std::move(unit), value, {}, {}, {}});
+  }
+
+  void note(const std::string& text) { notes_ += (notes_.empty() ? "" : "; ") + text; }
+
+  size_t copies_of(KernelContender& contender) const {
+    if (case_.warm) return 1;
+    contender.ask_prepared_bytes();
+    return cold_copies(contender.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
+  }
+
+  bool make_candidate() {
+    KernelContender& contender = candidate_.contender();
+    const size_t copies = copies_of(contender);
+    const std::string wrong = candidate_.make_and_verify(copies);
+    if (!wrong.empty()) {
+      fail("not timed, because the answer is wrong: " + wrong);
+      return false;
+    }
+    add("moved_bytes", "bytes", static_cast<double>(contender.moved_bytes()));
+    add("working_set_bytes", "bytes", static_cast<double>(copies * contender.copied_bytes()));
+    if (candidate_.operations() > 0) add("operations", "op", candidate_.operations());
+    if (contender.prepared_bytes() != 0) {
+      add("prepared_bytes", "bytes", static_cast<double>(contender.prepared_bytes()));
+      add("prepare_us", "us", contender.prepare_us());
+    }
+    return true;
+  }
+
+  bool keeps_to_threads() {
+    KernelContender& contender = candidate_.contender();
+    if (contender.timed_by_provider()) return true;
+    BusyThreads busy;
+    const std::string too_many = too_many_threads(contender, context_.threads, busy, context_.spent);
+    add("busy_threads", "x", busy.calling);
+    if (busy.resting > kBusyMargin) doubt_ = "threads of this process are busy while nothing is called";
+    if (!too_many.empty()) fail("not timed, because it " + too_many);
+    return too_many.empty();
+  }
+
+  bool computes_anew() {
+    if (candidate_.contender().timed_by_provider()) return true;
+    const std::string wrong = candidate_.verify_anew(seed_ + 11);
+    if (!wrong.empty())
+      fail("right on what it was timed on, wrong on other data at the same place: " + wrong);
+    return wrong.empty();
+  }
+
+  // A peer on the same case, or why there is none.
+  std::unique_ptr<TimedKernel> make_peer(const qcts_kernel& kernel, KernelInput input,
+                                         std::string& why) const {
+    auto peer = std::make_unique<TimedKernel>(kernel, std::move(input), context_.threads);
+    const Support support = peer->supports();
+    if (support.status != QCTS_OK) {
+      why = support.reason;
+      return nullptr;
+    }
+    const std::string wrong = peer->make_and_verify(copies_of(peer->contender()));
+    if (wrong.empty()) return peer;
+    why = "answers wrongly, " + wrong;
+    return nullptr;
+  }
+
+  // The dense layer comes from whoever has one; a plain loop of ours would be no fair peer.
+  void make_dense() {
+    if (case_.op != "linear") return;
+    std::string why = "no dense baseline here";
+    if (context_.registry != nullptr)
+      for (const Implementation* implementation : context_.registry->find("linear", kDense)) {
+        dense_ = make_peer(*implementation->kernel, dense_latency_input(case_, seed_ + 7), why);
+        if (dense_) return;
+        why = "no dense baseline: " + implementation->name() + ": " + why;
+      }
+    note(why);
+  }
+
+  // LibTorch's way to do c; none when LibTorch is the one that is judged.
+  std::unique_ptr<TimedKernel> torch_peer(const Case& c) const {
+    if (context_.registry == nullptr || case_.provider() == kTorch) return nullptr;
+    for (const Implementation* implementation :
+         context_.registry->find(c.op, c.scheme->family(), c.activation)) {
+      if (implementation->provider != kTorch) continue;
+      std::string why;
+      if (auto peer = make_peer(*implementation->kernel, latency_input(c, seed_), why)) return peer;
+    }
+    return nullptr;
+  }
+
+  // LibTorch's product with a scale of x that was chosen before, where the candidate chooses one for every
+  // row: less work, so a bar for the candidate and no like for like.
+  std::unique_ptr<TimedKernel> static_peer() const {
+    if (!case_.activation.starts_with("dyn_") || !case_.scheme->find_activation(kStatic)) return nullptr;
+    Case fixed = case_;
+    fixed.activation = kStatic;
+    return torch_peer(fixed);
+  }
+
+  Roof make_roof() {
+    const KernelContender& contender = candidate_.contender();
+    RoofRequest request;
+    request.variant = verdict_.variant;
+    request.int8_x = has_int8_x(case_);
+    const std::vector<double> codes = case_.scheme->codes().values;
+    request.integers =
+        !codes.empty() && std::ranges::all_of(codes, [](double code) { return code == std::trunc(code); });
+    request.nibbles = request.integers && codes.size() <= 16;
+    request.x_dtype = case_.synthetic->weight.dtype;
+    request.stream = {.read_bytes = contender.moved_bytes() - contender.written_bytes(),
+                      .write_bytes = contender.written_bytes(),
+                      .copies = contender.copies(),
+                      .writes_rotate = contender.outputs_rotate(),
+                      .threads = context_.threads};
+    request.operations = candidate_.operations();
+    return Roof(request);
+  }
+
+  void time() {
+    const bool cold = !case_.warm;
+    Roof roof = make_roof();
+    Canary canary(context_.threads);
+    KernelContender& candidate = candidate_.contender();
+    std::vector<Lane> lanes = {{.name = "candidate", .contender = &candidate, .cold = cold}};
+    // Half the copies away, so that neither finds in a cache what the other has just read.
+    lanes.push_back(
+        {.name = "again", .contender = &candidate, .cold = cold, .next_copy = candidate.copies() / 2});
+    if (dense_) lanes.push_back({.name = "dense", .contender = &dense_->contender(), .cold = cold});
+    if (torch_) lanes.push_back({.name = "torch", .contender = &torch_->contender(), .cold = cold});
+    if (static_) lanes.push_back({.name = "static", .contender = &static_->contender(), .cold = cold});
+    roof.add_lanes(lanes, cold);
+    const double before_us = canary.sing_us();
+    time_rounds(lanes, context_.latency_budget_s * latency_weight(case_.id), seed_);
+    const double after_us = canary.sing_us();
+    report(lanes, roof);
+    if (before_us > 0) report_canary(after_us / before_us);
+  }
+
+  void report(const std::vector<Lane>& lanes, const Roof& roof) {
+    const std::vector<double>& us = lanes[0].us;
+    verdict_.samples_us.assign(us.begin(),
+                               us.begin() + static_cast<ptrdiff_t>(std::min(us.size(), kSamplesKept)));
+    const Interval median_us = bootstrap_median(us, block_length(us.size()), kLatencyConfidence, 1000, seed_);
+    verdict_.measures.push_back(measure_of("median_us", "us", median_us));
+    const double moved_bytes = static_cast<double>(candidate_.contender().moved_bytes());
+    add("bandwidth", "GB/s", moved_bytes / median_us.value * 1e-3);
+    add_ratio("ratio_to_dense", timed_lane(lanes, "dense"), us);
+    add_ratio("ratio_to_torch", timed_lane(lanes, "torch"), us);
+    add_ratio("ratio_to_static", timed_lane(lanes, "static"), us);
+    report_roof(lanes, roof);
+    const Interval itself = abba_interval(timed_lane(lanes, "again")->us, us, kLatencyConfidence, seed_);
+    verdict_.measures.push_back(measure_of("ratio_to_itself", "x", itself));
+    add(kAlarmMeasure, "x", alarms(itself) ? 1 : 0);
+    if (alarms(itself) && doubt_.empty()) doubt_ = "ratio_to_itself is not 1";
+    if (!std::isfinite(itself.low)) few_ = true;
+  }
+
+  void report_roof(const std::vector<Lane>& lanes, const Roof& roof) {
+    const std::vector<double>& us = lanes[0].us;
+    const Lane &stream = *timed_lane(lanes, "probe"), *peak = timed_lane(lanes, "peak");
+    const double moved_bytes = static_cast<double>(candidate_.contender().moved_bytes());
+    add("stream", "GB/s", moved_bytes / median(finite(stream.us)) * 1e-3);
+    add_ratio("share_of_probe", &stream, us);
+    if (peak) {
+      add("peak_" + std::string(roof.peak()->name), "GOP/s", roof.peak_rate(median(finite(peak->us))) * 1e-9);
+      add("rate", "GOP/s", candidate_.operations() / median(finite(us)) * 1e-3);
+      add_ratio("share_of_peak", peak, us);
+    }
+    add_interval("share_of_roof", abba_interval(Roof::roof_us(lanes), us, kLatencyConfidence, seed_));
+  }
+
+  void report_canary(double drift) {
+    add("canary_drift", "x", drift);
+    if (std::fabs(std::log(drift)) > std::log1p(kCanaryMargin) && doubt_.empty())
+      doubt_ = "the canary's pace changed";
+  }
+
+  // How many times as fast as the peer: the peer's time over the candidate's.
+  void add_ratio(const std::string& name, const Lane* peer, const std::vector<double>& us) {
+    if (peer != nullptr) add_interval(name, abba_interval(peer->us, us, kLatencyConfidence, seed_));
+  }
+
+  void add_interval(const std::string& name, const Interval& ratio) {
+    ratios_.emplace_back(name, ratio);
+    verdict_.measures.push_back(measure_of(name, "x", ratio));
+  }
+
+  // What the targets say of one ratio; undecided where it was not measured.
+  Decision decide(const LatencyTarget& target) const {
+    for (const auto& [name, ratio] : ratios_)
+      if (name == target.measure) return decide_at_least(ratio, target.at_least);
+    return Decision::undecided;
+  }
+
+  void judge_targets() {
+    const LatencyTargets targets = load_latency_targets(context_.targets, machine_class(machine()));
+    Decision worst = Decision::met;
+    size_t decided = 0;
+    for (const LatencyTarget& target : targets.targets) {
+      if (!applies(target, case_, verdict_.variant)) continue;
+      ++decided;
+      add("target_" + target.measure, "x", target.at_least);
+      const Decision decision = decide(target);
+      if (decision != Decision::met)
+        note("target " + target.measure + " " + std::string(decision_name(decision)));
+      if (decision == Decision::missed || worst == Decision::met) worst = decision;
+    }
+    if (decided == 0)
+      note((targets.listed ? "no target for this case on machine class "
+                           : "no target for this machine class ") +
+           targets.machine_class);
+    if (candidate_.contender().timed_by_provider()) note("timed inside the provider's own process");
+    if (few_) note("too few rounds in the budget for an interval");
+    if (!doubt_.empty()) note("the measurement is not to be trusted: " + doubt_);
+    verdict_.reason = notes_;
+    verdict_.status = Status::pass;
+    if (!context_.gate_latency) return;
+    if (decided == 0 || worst == Decision::undecided || !doubt_.empty())
+      verdict_.status = Status::inconclusive;
+    else if (worst == Decision::missed)
+      verdict_.status = Status::fail;
+  }
+
+  const Case& case_;
+  const JudgeContext& context_;
+  Verdict& verdict_;
+  const uint64_t seed_;
+  TimedKernel candidate_;
+  std::unique_ptr<TimedKernel> dense_, torch_, static_;
+  std::vector<std::pair<std::string, Interval>> ratios_;
+  std::string notes_, doubt_;
+  bool few_ = false;
+};
+
+}  // namespace
+
+void judge_latency(const Case& c, const JudgeContext& context, Verdict& verdict) {
+  if (c.implementation == nullptr) throw std::logic_error("a latency case without an implementation");
+  LatencyJudge(c, context, verdict).run();
+}
+
+}  // namespace qcts

@@ -1,0 +1,162 @@
+#include "suites/judge/latency_case.h"
+
+#include <algorithm>
+#include <set>
+
+#include "reference/numerics/noise.h"
+#include "reference/numerics/soft_float.h"
+#include "suites/inputs/generate.h"
+
+namespace qcts {
+namespace {
+
+constexpr int64_t kSampledRowsOfX = 4, kSampledOutputs = 256;
+
+KernelInput empty_input(const Case& c) {
+  if (!c.synthetic) throw std::logic_error(c.id + " has no synthetic input");
+  KernelInput input;
+  input.op = c.op;
+  input.scheme = c.scheme;
+  input.weight = c.synthetic->weight;
+  input.layout = c.layout.empty() ? "plain" : c.layout;
+  input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;
+  return input;
+}
+
+// The data of an input whose operation, shape, policy and m are known. Another seed: other data of the same
+// sizes.
+void fill(uint64_t seed, KernelInput& input) {
+  const WeightShape& weight = input.weight;
+  const bool has_x = input.has_rows_of_x();
+  if (!input.scheme)
+    input.planes = {{"w",
+                     weight.dtype,
+                     {weight.n, weight.k},
+                     noise_bytes(seed, static_cast<size_t>(weight.n * weight.k), weight.dtype, 0x1p-3)}};
+  else if (input.op == "quantize" || input.op == "quantize_activation")
+    input.planes.clear();
+  else
+    input.planes = random_planes(*input.scheme, weight, seed);
+  if (input.op == "unpack") input.planes = input.scheme->pack(input.planes, weight, input.layout);
+  if (input.scheme && has_x)
+    for (Plane& plane : policy_planes(*input.scheme, weight, input.activation, false))
+      input.planes.push_back(std::move(plane));
+  if (input.op == "quantize") input.x = noise_weight_for(*input.scheme, weight, seed);
+  if (has_x) input.x = noise_bytes(seed + 1, static_cast<size_t>(input.m * weight.k), input.x_dtype);
+}
+
+std::set<int64_t> sampled(int64_t count, int64_t most) {
+  std::set<int64_t> rows;
+  for (int64_t i = 0; i < std::min(count, most); ++i) rows.insert(i * count / std::min(count, most));
+  for (int64_t i = std::max<int64_t>(count - 3, 0); i < count; ++i) rows.insert(i);
+  return rows;
+}
+
+}  // namespace
+
+KernelInput latency_input(const Case& c, uint64_t seed) {
+  KernelInput input = empty_input(c);
+  input.activation = c.activation;
+  if (input.has_rows_of_x()) input.m = c.synthetic->m;
+  fill(seed, input);
+  return input;
+}
+
+KernelInput dense_latency_input(const Case& c, uint64_t seed) {
+  KernelInput input = empty_input(c);
+  input.scheme = nullptr;
+  input.m = c.synthetic->m;
+  fill(seed, input);
+  return input;
+}
+
+TimedKernel::TimedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads)
+    : kernel_(kernel),
+      input_(std::move(input)),
+      contender_(std::make_unique<KernelContender>(kernel_, input_, threads)) {}
+
+TimedKernel::TimedKernel(const Case& c, uint64_t seed, uint32_t threads)
+    : TimedKernel(*c.implementation->kernel, latency_input(c, seed), threads) {}
+
+double TimedKernel::operations() const {
+  if (input_.op != "linear") return 0;
+  return 2.0 * static_cast<double>(input_.m) * static_cast<double>(input_.weight.n) *
+         static_cast<double>(input_.weight.k);
+}
+
+std::string TimedKernel::make_and_verify(size_t copies) {
+  contender_->make_ready(copies);
+  contender_->call(0);
+  return verify();
+}
+
+std::string TimedKernel::verify_anew(uint64_t seed) {
+  fill(seed, input_);
+  contender_->read_input_again();
+  contender_->call(0);
+  return verify();
+}
+
+std::vector<ExactWeight> TimedKernel::exact_row(int64_t n) const {
+  std::vector<ExactWeight> row(static_cast<size_t>(input_.weight.k));
+  if (input_.scheme) {
+    input_.scheme->exact_row(input_.planes, input_.weight, n, row);
+    return row;
+  }
+  for (size_t k = 0; k < row.size(); ++k) {
+    row[k].code = row[k].product =
+        load_float(input_.weight.dtype, input_.planes[0].bytes, static_cast<size_t>(n) * row.size() + k);
+    row[k].scale = 1;
+  }
+  return row;
+}
+
+std::string TimedKernel::verify_linear(const KernelAnswer& answer) const {
+  const LinearTruth truth(input_, false);
+  std::vector<Bounded> want;
+  std::vector<std::byte> got;
+  const size_t bytes = dtype_bytes(input_.y_dtype);
+  const std::set<int64_t> rows_of_x = sampled(input_.m, kSampledRowsOfX);
+  const int64_t columns = kSampledOutputs / static_cast<int64_t>(rows_of_x.size()) + 1;
+  for (const int64_t n : sampled(input_.weight.n, columns)) {
+    const std::vector<ExactWeight> row = exact_row(n);
+    for (const int64_t m : rows_of_x) {
+      want.push_back(truth.bounded(row, m, n, kernel_.numerics));
+      const std::byte* element = answer.y.data() + static_cast<size_t>(m * input_.weight.n + n) * bytes;
+      got.insert(got.end(), element, element + bytes);
+    }
+  }
+  const BoundedComparison compared = compare_bounded(want, input_.y_dtype, got);
+  if (compared.equal()) return {};
+  return std::to_string(compared.differing) + " of " + std::to_string(compared.total) +
+         " sampled outputs are wrong: want " + compared.want + ", got " + compared.got + compared.problem;
+}
+
+std::string TimedKernel::verify() {
+  contender_->copy_x_to(input_.x);
+  const KernelAnswer answer = contender_->answer();
+  if (input_.op == "linear") return verify_linear(answer);
+  const Scheme& scheme = *input_.scheme;
+  if (input_.op == "quantize_activation") {
+    const std::optional<Mismatch> mismatch = compare_activation_planes(
+        scheme.quantize_activation(input_.x_matrix(), input_.activation, input_.planes), answer.planes);
+    return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";
+  }
+  if (input_.op == "dequantize") {
+    const Comparison compared =
+        compare_bitwise(input_.weight.dtype, scheme.dequantize(input_.planes, input_.weight), answer.y);
+    return compared.equal() ? ""
+                            : "element " + std::to_string(compared.first) + ": want " + compared.want +
+                                  ", got " + compared.got + compared.problem;
+  }
+  const Planes want =
+      input_.op == "quantize"
+          ? scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x}, input_.layout)
+      : input_.op == "pack" ? scheme.pack(input_.planes, input_.weight, input_.layout)
+                            : scheme.unpack(input_.planes, input_.weight, input_.layout);
+  const std::string layout = input_.op == "pack" ? input_.layout : "plain";
+  const std::optional<Mismatch> mismatch = compare_planes(scheme, input_.weight, layout, want, answer.planes);
+  return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";
+}
+
+}  // namespace qcts

@@ -1,0 +1,354 @@
+// Latency verdicts: no time without a right answer, three values, and a gate that an unknown machine cannot
+// pass by accident.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "kernels/machine/machine.h"
+#include "suites/judge/judge.h"
+#include "suites/timing/busy_threads.h"
+#include "suites/timing/contender.h"
+#include "suites/judge/latency_case.h"
+#include "suites/timing/rounds.h"
+#include "suites/timing/stats.h"
+#include "suites/timing/targets.h"
+#include "suites/base/paths.h"
+
+namespace qcts {
+namespace {
+
+const qcts_kernel& scalar_linear() {
+  const qcts_provider& provider = builtin_provider();
+  for (uint32_t i = 0; i < provider.n_kernels; ++i) {
+    const qcts_kernel& kernel = *provider.kernels[i];
+    if (kernel.op == QCTS_OP_LINEAR && std::string(kernel.scheme) == "int8_row" &&
+        std::string(kernel.variant) == "scalar")
+      return kernel;
+  }
+  throw std::logic_error("no builtin scalar linear of int8_row");
+}
+
+class LatencyVerdict : public testing::Test {
+ protected:
+  LatencyVerdict() {
+    context_.targets = scratch_.path();
+    context_.latency_budget_s = 0.2;
+    context_.program = "qcts";
+  }
+
+  static Case case_of_linear() {
+    Case c;
+    c.id = "latency.linear/int8_row/m1_n64_k64";
+    c.kind = Kind::latency;
+    c.op = "linear";
+    c.scheme = find_scheme("int8_row");
+    c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, 1, 1};
+    c.layout = "plain";
+    return c;
+  }
+
+  Verdict judge_kernel(const qcts_kernel& kernel) {
+    const Implementation implementation{"test", &kernel};
+    Case c = case_of_linear();
+    c.implementation = &implementation;
+    return judge(c, context_);
+  }
+
+  void write_target(double share) {
+    const std::string name = machine_class(machine());
+    std::ofstream(scratch_.path() / (name + ".json"))
+        << R"({"schema": 1, "machine_class": ")" << name
+        << R"(", "targets": [{"provider": "test", "op": "linear", "scheme": "int8_row", "variant": "scalar", "measure": "share_of_probe", "at_least": )"
+        << share << R"(, "reason": "a test"}]})";
+  }
+
+  static const Measure* measure(const Verdict& verdict, std::string_view name) {
+    const auto found = std::find_if(verdict.measures.begin(), verdict.measures.end(),
+                                    [&](const Measure& m) { return m.name == name; });
+    return found == verdict.measures.end() ? nullptr : &*found;
+  }
+
+  ScratchFolder scratch_;
+  JudgeContext context_;
+};
+
+// A prepared weight that says where it lies, or nothing.
+int prepare_calls = 0;
+uint64_t mark_bytes(const qcts_problem*) { return sizeof(void*); }
+template <bool kSaysWhere>
+qcts_status prepare_mark(const qcts_problem*, void* prepared) {
+  ++prepare_calls;
+  const void* mark = kSaysWhere ? prepared : nullptr;
+  std::memcpy(prepared, &mark, sizeof mark);
+  return QCTS_OK;
+}
+template <bool kSaysWhere>
+qcts_status run_marked(const qcts_problem* p) {
+  const void* mark;
+  std::memcpy(&mark, p->prepared, sizeof mark);
+  return mark == (kSaysWhere ? p->prepared : nullptr) ? scalar_linear().run(p) : QCTS_FAILED;
+}
+template <bool kSaysWhere>
+qcts_kernel marked() {
+  qcts_kernel kernel = scalar_linear();
+  kernel.prepared_bytes = mark_bytes;
+  kernel.prepare = prepare_mark<kSaysWhere>;
+  kernel.run = run_marked<kSaysWhere>;
+  prepare_calls = 0;
+  return kernel;
+}
+
+TEST_F(LatencyVerdict, PreparesEachCopyOfWhatHoldsItsAddress) {
+  EXPECT_EQ(judge_kernel(marked<true>()).status, Status::pass);
+  EXPECT_GT(prepare_calls, 100);
+  EXPECT_EQ(judge_kernel(marked<false>()).status, Status::pass);
+  EXPECT_LE(prepare_calls, 10) << "copies were made anew that could be copied";
+}
+
+TEST_F(LatencyVerdict, MeasuresAndSaysThatNothingIsKnownOfTheMachine) {
+  const Verdict verdict = judge_kernel(scalar_linear());
+  EXPECT_EQ(verdict.status, Status::pass) << verdict.reason;
+  EXPECT_NE(verdict.reason.find("no target for this machine class " + machine_class(machine())),
+            std::string::npos)
+      << verdict.reason;
+  EXPECT_NE(verdict.reason.find("no dense baseline here"), std::string::npos) << verdict.reason;
+  for (const char* name :
+       {"median_us", "busy_threads", "share_of_probe", "share_of_roof", "stream", "ratio_to_itself", "alarm",
+        "canary_drift", "bandwidth", "operations", "working_set_bytes"})
+    EXPECT_NE(measure(verdict, name), nullptr) << name;
+  EXPECT_EQ(measure(verdict, "share_of_peak"), nullptr) << "no loop bounds scalar code";
+  EXPECT_GT(verdict.samples_us.size(), 5u);
+}
+
+TEST_F(LatencyVerdict, AWrongKernelIsNotTimed) {
+  qcts_kernel wrong = scalar_linear();
+  wrong.run = [](const qcts_problem* problem) {
+    const qcts_status status = scalar_linear().run(problem);
+    static_cast<std::byte*>(problem->y)[1] ^= std::byte{0x40};
+    return status;
+  };
+  const Verdict verdict = judge_kernel(wrong);
+  EXPECT_EQ(verdict.status, Status::fail);
+  EXPECT_NE(verdict.reason.find("not timed, because the answer is wrong"), std::string::npos)
+      << verdict.reason;
+  EXPECT_EQ(measure(verdict, "median_us"), nullptr);
+  EXPECT_TRUE(verdict.samples_us.empty());
+}
+
+// Right when it is looked at, idle once it is timed.
+TEST_F(LatencyVerdict, WorkThatIsSkippedLaterIsSeen) {
+  qcts_kernel lazy = scalar_linear();
+  lazy.run = [](const qcts_problem* problem) {
+    static int calls = 0;
+    if (calls++ == 0) return scalar_linear().run(problem);
+    std::fill_n(static_cast<std::byte*>(problem->y), static_cast<size_t>(problem->ldy_bytes),
+                std::byte{0x7f});
+    return QCTS_OK;
+  };
+  const Verdict verdict = judge_kernel(lazy);
+  EXPECT_EQ(verdict.status, Status::fail);
+  EXPECT_NE(verdict.reason.find("wrong afterwards"), std::string::npos) << verdict.reason;
+}
+
+// Finds the answer of an earlier call by where x lies: nothing is left of its time but the look.
+TEST_F(LatencyVerdict, AnAnswerThatIsKeptForThePlaceOfXIsSeen) {
+  qcts_kernel keeper = scalar_linear();
+  static const void* known;
+  known = nullptr;
+  keeper.run = [](const qcts_problem* problem) {
+    if (problem->x == known) return QCTS_OK;
+    known = problem->x;
+    return scalar_linear().run(problem);
+  };
+  const Verdict verdict = judge_kernel(keeper);
+  EXPECT_EQ(verdict.status, Status::fail);
+  EXPECT_NE(verdict.reason.find("wrong afterwards"), std::string::npos) << verdict.reason;
+}
+
+// A weight is copied when it is first met and kept for the place where it lies.
+TEST_F(LatencyVerdict, AWeightThatIsKeptForItsPlaceIsSeen) {
+  qcts_kernel keeper = scalar_linear();
+  static std::map<const void*, std::vector<std::byte>> known;
+  known.clear();
+  keeper.run = [](const qcts_problem* problem) {
+    std::vector<qcts_plane> planes(problem->planes, problem->planes + problem->n_planes);
+    for (qcts_plane& plane : planes) {
+      if (std::string_view(plane.name) != "qdata") continue;
+      const auto* codes = static_cast<const std::byte*>(plane.data);
+      const int64_t bytes = plane.shape[0] * plane.shape[1];
+      plane.data =
+          known.try_emplace(codes, std::vector<std::byte>(codes, codes + bytes)).first->second.data();
+    }
+    qcts_problem kept = *problem;
+    kept.planes = planes.data();
+    return scalar_linear().run(&kept);
+  };
+  const Verdict verdict = judge_kernel(keeper);
+  EXPECT_EQ(verdict.status, Status::fail);
+  EXPECT_NE(verdict.reason.find("wrong on other data at the same place"), std::string::npos)
+      << verdict.reason;
+}
+
+// Whoever keeps the answer for the value of the last x is right each time, and would be quick.
+TEST_F(LatencyVerdict, NoSampleFindsTheXOfTheOneBefore) {
+  static std::vector<std::byte> before;
+  static int anew;
+  before.clear();
+  anew = 0;
+  qcts_kernel keeper = scalar_linear();
+  keeper.run = [](const qcts_problem* problem) {
+    const auto* x = static_cast<const std::byte*>(problem->x);
+    const std::vector<std::byte> now(x, x + problem->m * problem->ldx_bytes);
+    anew += now != before;
+    before = now;
+    return QCTS_OK;
+  };
+  const KernelInput input = latency_input(case_of_linear(), 1);
+  KernelContender contender(keeper, input, 1);
+  contender.make_ready(1);
+  for (int i = 0; i < 5; ++i) contender.time_us(0, 1, false);
+  EXPECT_EQ(anew, 5);
+  std::vector<std::byte> now(before.size());
+  contender.copy_x_to(now);
+  EXPECT_EQ(now, before) << "what is verified afterwards is not what was asked last";
+}
+
+// What a clock that neighbours cannot slow would say of two threads in a call and none beside it.
+double pretended_seconds = 0;
+
+TEST_F(LatencyVerdict, MoreThreadsThanAllowedAreSeen) {
+  qcts_kernel greedy = scalar_linear();
+  greedy.run = [](const qcts_problem* problem) {
+    const auto start = std::chrono::steady_clock::now();
+    qcts_status status = QCTS_OK;
+    for (int i = 0; i < 100; ++i) status = scalar_linear().run(problem);
+    pretended_seconds += 2 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return status;
+  };
+  context_.spent = [] { return pretended_seconds; };
+  const Verdict verdict = judge_kernel(greedy);
+  EXPECT_EQ(verdict.status, Status::fail);
+  EXPECT_NE(verdict.reason.find("threads busy where 1 may be"), std::string::npos) << verdict.reason;
+  EXPECT_EQ(measure(verdict, "median_us"), nullptr);
+  context_.threads = 2;
+  EXPECT_EQ(judge_kernel(greedy).status, Status::pass);
+}
+
+// Spins when nobody calls: what it does in its calls cannot be told from it.
+TEST_F(LatencyVerdict, ThreadsThatNeverRestLeaveNoGate) {
+  context_.gate_latency = true;
+  write_target(1e-9);
+  context_.spent = [] {
+    return 2 * std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  const Verdict verdict = judge_kernel(scalar_linear());
+  EXPECT_EQ(verdict.status, Status::inconclusive);
+  EXPECT_NE(verdict.reason.find("busy while nothing is called"), std::string::npos) << verdict.reason;
+}
+
+// Two threads that spin until each has had its time, however long neighbours make them wait for it.
+TEST(BusyThreads, TheProcessorsClockCountsEveryThread) {
+  constexpr double kEach = 0.1, kLastTick = 0.02;
+  const auto spin = [] {
+    timespec now{};
+    do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while (static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 < kEach);
+  };
+  const double before = process_seconds();
+  std::thread one(spin), other(spin);
+  one.join();
+  other.join();
+  EXPECT_GE(process_seconds() - before, 2 * kEach - kLastTick);
+}
+
+TEST_F(LatencyVerdict, TheGateHasThreeAnswers) {
+  context_.gate_latency = true;
+  EXPECT_EQ(judge_kernel(scalar_linear()).status, Status::inconclusive) << "no target is not a pass";
+  write_target(1e9);
+  const Verdict missed = judge_kernel(scalar_linear());
+  // An alarmed A/A row suspends the verdict, whatever the target.
+  EXPECT_TRUE(missed.status == Status::fail || missed.reason.find("not to be trusted") != std::string::npos)
+      << missed.reason;
+  EXPECT_NE(missed.reason.find("share_of_probe missed"), std::string::npos) << missed.reason;
+  write_target(1e-9);
+  const Verdict met = judge_kernel(scalar_linear());
+  EXPECT_TRUE(met.status == Status::pass || met.reason.find("not to be trusted") != std::string::npos)
+      << met.reason;
+}
+
+TEST_F(LatencyVerdict, AMissedTargetWithoutAGateIsReported) {
+  write_target(1e9);
+  const Verdict verdict = judge_kernel(scalar_linear());
+  EXPECT_EQ(verdict.status, Status::pass);
+  EXPECT_NE(verdict.reason.find("missed"), std::string::npos) << verdict.reason;
+  EXPECT_NE(measure(verdict, "target_share_of_probe"), nullptr);
+}
+
+TEST_F(LatencyVerdict, ABrokenTargetFileIsNoAnswer) {
+  std::ofstream(scratch_.path() / (machine_class(machine()) + ".json")) << R"({"schema": 1})";
+  EXPECT_EQ(judge_kernel(scalar_linear()).status, Status::internal);
+}
+
+// Takes so many microseconds by its own account, whatever the machine is busy with; counts.
+class Pretender final : public Contender {
+ public:
+  explicit Pretender(double us) : us_(us) {}
+  void call(size_t copy) override {
+    last_ = copy;
+    ++calls;
+  }
+  size_t copies() const override { return 3; }
+  double time_us(size_t first, size_t count, bool rotate) override {
+    Contender::time_us(first, count, rotate);
+    return us_;
+  }
+  int calls = 0;
+  size_t last_ = 0;
+
+ private:
+  double us_;
+};
+
+TEST(Rounds, ASlowPeerSitsOutPairsOfRounds) {
+  Pretender quick(50), slow(500);
+  std::vector<Lane> lanes = {{.name = "quick", .contender = &quick}, {.name = "slow", .contender = &slow}};
+  time_rounds(lanes, 0.2, 1);
+  ASSERT_EQ(lanes[0].us.size(), lanes[1].us.size());
+  EXPECT_GT(lanes[1].every, 2u);
+  size_t timed = 0;
+  for (size_t i = 0; i < lanes[1].us.size(); ++i) {
+    const bool takes_part = i / 2 % lanes[1].every == 0;
+    EXPECT_EQ(std::isnan(lanes[1].us[i]), !takes_part) << i;
+    timed += takes_part;
+  }
+  EXPECT_LT(2 * timed, lanes[0].us.size());
+  EXPECT_NEAR(abba_interval(lanes[1].us, lanes[0].us, 0.95, 1).value, 10, 1e-9);
+}
+
+TEST(Rounds, AnUntimedCallGoesBeforeAllButLongColdOnes) {
+  Pretender cold(30), warm(30), slow(6000);
+  Lane cold_lane{.name = "cold", .contender = &cold},
+      warm_lane{.name = "warm", .contender = &warm, .cold = false},
+      slow_lane{.name = "slow", .contender = &slow};
+  for (size_t i = 0; i < 4; ++i) {
+    cold_lane.time_once();
+    EXPECT_EQ(cold.last_, (2 * i + 1) % 3) << "the copies take turns, one of them untimed";
+    warm_lane.time_once();
+    EXPECT_EQ(warm.last_, 0u);
+    slow_lane.time_once();
+    EXPECT_EQ(slow.last_, (i + 1) % 3) << "only the first has an untimed call before it";
+  }
+  EXPECT_EQ(cold.calls, 8);
+  EXPECT_EQ(warm.calls, 8);
+  EXPECT_EQ(slow.calls, 5);
+}
+
+}  // namespace
+}  // namespace qcts

@@ -1,0 +1,22 @@
+// Questions about parts of the judge whose answers are known: what compares, what counts, what joins, what
+// times. The real parts answer all of them right; a mutant is one part with a planted fault and has to answer
+// one wrongly.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qcts::selftest {
+
+struct ExamResult {
+  std::string question;  // "comparator.nan_within_a_bound"
+  std::string what;      // what a wrong answer means
+  bool held = false;
+};
+
+// All questions of a kind ("comparator", "runner", "merge", "bench") put to the real parts, or to those with
+// the fault of `mutant`. Throws std::invalid_argument for a mutant of another kind.
+std::vector<ExamResult> examine(std::string_view kind, std::string_view mutant = "");
+
+}  // namespace qcts::selftest

@@ -1,0 +1,66 @@
+// The parts of the judge that an exam questions, as values, so that one of them can be replaced by a faulty
+// one.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reports/report.h"
+#include "reports/waivers.h"
+#include "suites/cases/selection.h"
+#include "suites/judge/expected/compare.h"
+#include "suites/timing/rounds.h"
+#include "suites/timing/stats.h"
+#include "suites/providers/arena.h"
+#include "suites/run/merge.h"
+
+namespace qcts::selftest {
+
+struct Parts {
+  using Bytes = std::span<const std::byte>;
+
+  // what compares
+  std::function<Comparison(DType, Bytes, Bytes)> bitwise = compare_bitwise;
+  std::function<BoundedComparison(std::span<const Bounded>, DType, Bytes)> bounded = compare_bounded;
+  std::function<std::optional<Mismatch>(const Scheme&, const WeightShape&, std::string_view, const Planes&,
+                                        const Planes&)>
+      planes = compare_planes;
+  std::function<std::optional<std::string>(const GuardedBuffer&)> violation = &GuardedBuffer::violation;
+
+  // what runs and counts
+  std::function<std::vector<Candidate>(const Selection&, std::vector<Candidate>)> select = qcts::select;
+  std::function<Conformance(const RunReport&)> conformance = qcts::conformance;
+  std::function<int(const Conformance&, const RunReport&)> exit_status =
+      [](const Conformance& result, const RunReport&) { return static_cast<int>(result.outcome); };
+  std::function<void(std::vector<Waiver>&, Verdict&)> waive = apply_waivers;
+
+  // what joins shards
+  std::function<void(const std::vector<MergePart>&)> join = check_parts;
+
+  // what times
+  std::function<double(std::span<const double>)> median = qcts::median;
+  std::function<Interval(std::span<const double>, std::span<const double>, size_t, double, uint64_t)> ratio =
+      ratio_interval;
+  std::function<Decision(const Interval&, double)> at_least = decide_at_least;
+  std::function<void(std::vector<Lane>&, double, uint64_t)> time = time_rounds;
+};
+
+// The real parts with the fault of `mutant`, a mutant of kind comparator, runner, merge or bench. Throws
+// std::invalid_argument.
+Parts mutated_parts(std::string_view mutant);
+
+struct Question {
+  std::string_view name;  // "comparator.nan_within_a_bound"
+  std::string_view what;  // what a wrong answer means
+  bool (*holds)(const Parts& parts);
+};
+std::span<const Question> comparator_questions();
+std::span<const Question> runner_questions();
+std::span<const Question> merge_questions();
+std::span<const Question> bench_questions();
+
+}  // namespace qcts::selftest

@@ -1,0 +1,22 @@
+// The mutants by name. What each one does wrong stands beside the fault: providers and files in
+// suites/selftest/mutants, parts of the judge in suites/selftest/exam_mutants.cc.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace qcts::selftest {
+
+struct MutantInfo {
+  std::string_view id;
+  std::string_view kind;  // "kernel", "format", "comparator", "runner", "merge", "bench"
+  bool held = false;      // kept from everyone who shaped a case until the cases stood
+  std::string_view what;
+  std::string_view public_case;  // where it was seen; empty: a plausible slip
+  std::string_view found{};  // of a held one: what it showed when the cases stood; empty: they caught it
+  std::string_view proof{};        // why no judge can tell it from a right implementation; empty: it can
+};
+std::span<const MutantInfo> mutant_list();
+const MutantInfo* find_mutant(std::string_view id);
+
+}  // namespace qcts::selftest

@@ -1,0 +1,57 @@
+// Which faults are planted: those that the environment variable QCTS_MUTANT names when the library is loaded,
+// joined by '+'. Without it every op is right.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/abi/qcts_kernel.h"
+
+namespace qcts::mutants {
+
+enum class Fault : uint16_t {
+#define QCTS_MUTANT(kind, id, set, what, public_case) id,
+#include "suites/selftest/mutants/mutants.inc"
+#undef QCTS_MUTANT
+  count
+};
+
+// By Fault. Constant once the library is loaded.
+extern const std::array<bool, static_cast<size_t>(Fault::count)> kPlanted;
+inline bool planted(Fault fault) { return kPlanted[static_cast<size_t>(fault)]; }
+// A name of the environment that is not in mutants.inc; empty when all are.
+std::string_view unknown_fault();
+
+// Does a planted fault strike the kernel of this op and scheme? Also true for all of them when nothing is
+// planted.
+bool strikes(uint32_t op, std::string_view scheme);
+
+// The entry of an operation that has one right answer.
+constexpr qcts_kernel exact_kernel(uint32_t op, const char* scheme, decltype(qcts_kernel::supports) supports,
+                                   decltype(qcts_kernel::run) run) {
+  qcts_kernel kernel = {};
+  kernel.struct_size = sizeof kernel;
+  kernel.op = op;
+  kernel.scheme = scheme;
+  kernel.variant = "scalar";
+  kernel.claims = QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT;
+  kernel.supports = supports;
+  kernel.run = run;
+  return kernel;
+}
+
+// A kernel's entry as the host gets it: with fewer claims, or a layout of its own, where a planted fault has
+// these.
+qcts_kernel entry_of(const qcts_kernel& kernel);
+
+extern const qcts_kernel quantize_int8_row, quantize_int4_tinygemm, quantize_fp8_row;
+extern const qcts_kernel dequantize_int8_row, dequantize_int4_tinygemm, dequantize_fp8_row;
+extern const qcts_kernel pack_int4_tinygemm, unpack_int4_tinygemm;
+extern const qcts_kernel linear_int8_row, linear_int4_tinygemm, linear_fp8_row;
+
+// Reads a checkpoint and writes it again, with the planted fault of kind `format`.
+qcts_status load_save(const char* input_path, const char* output_path, char* why, size_t why_size);
+
+}  // namespace qcts::mutants

@@ -1,0 +1,163 @@
+// The mutants: the list keeps its size, the judge's own parts answer every question of the exam and each
+// faulty part fails one, the default plan kills every faulty kernel, and a failed answer is explained by the
+// fault that was planted, never by another.
+#include <algorithm>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fixtures/golden.h"
+#include "reports/report.h"
+#include "suites/cases/case.h"
+#include "suites/base/paths.h"
+#include "suites/selftest/alarms.h"
+#include "suites/selftest/exam.h"
+#include "suites/selftest/explain.h"
+#include "suites/selftest/kill.h"
+#include "suites/cases/expand.h"
+
+namespace qcts::selftest {
+namespace {
+
+TEST(Mutants, KeepTheirNumberAndTheirWords) {
+  std::set<std::string_view> ids;
+  size_t held = 0;
+  for (const MutantInfo& mutant : mutant_list()) {
+    EXPECT_TRUE(ids.insert(mutant.id).second) << mutant.id << " twice";
+    EXPECT_FALSE(mutant.what.empty()) << mutant.id;
+    held += mutant.held;
+  }
+  EXPECT_GE(ids.size(), 60u);
+  EXPECT_GE(held, 15u);
+}
+
+class ExamOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(ExamOf, IsPassedByTheRealParts) {
+  const std::vector<ExamResult> results = examine(GetParam());
+  ASSERT_FALSE(results.empty());
+  for (const ExamResult& result : results) EXPECT_TRUE(result.held) << result.question << ": " << result.what;
+}
+
+TEST_P(ExamOf, IsFailedByEveryFaultyPart) {
+  size_t mutants = 0;
+  for (const MutantInfo& mutant : mutant_list()) {
+    if (mutant.kind != GetParam()) continue;
+    ++mutants;
+    EXPECT_TRUE(
+        std::ranges::any_of(examine(GetParam(), mutant.id), [](const ExamResult& r) { return !r.held; }))
+        << mutant.id << " lives: " << mutant.what;
+  }
+  EXPECT_GT(mutants, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Exam, ExamOf, testing::Values("comparator", "runner", "merge", "bench"));
+
+// Keeps suites/plans/quick.json current: a new mutant that its cases do not kill fails here.
+TEST(Mutants, DieUnderTheQuickPlan) {
+  KillRequest request;
+  request.plan = "quick";
+  const std::vector<KillRow> rows = kill(request, [](const KillRow&) {});
+  EXPECT_GE(rows.size(), 423u);
+  for (const KillRow* row : survivors(rows))
+    ADD_FAILURE() << row->mutant->id << " lives: " << row->mutant->what << " " << row->problem
+                  << "; for the cover of the quick plan: qcts selftest kill --all --cover --mutant "
+                  << row->mutant->id;
+}
+
+class WithoutAFault : public testing::TestWithParam<const char*> {};
+
+TEST_P(WithoutAFault, TheMutantsPass) {
+  KillRequest request;
+  request.plan = "quick";
+  const KillRow row = kill_together(request, "", GetParam());
+  EXPECT_FALSE(row.killed()) << row.killers[0].case_id << ": " << row.killers[0].reason;
+  EXPECT_GT(row.judged, 100u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Mutants, WithoutAFault, testing::Values("kernel", "format"));
+
+struct Planned {
+  Planned() {
+    registry.add(builtin_provider());
+    // The cover asks what no builtin kernel serves.
+    registry.load(QCTS_BINARY_DIR "/lib/selftest/qcts_mutants.so");
+    fixtures = load_fixtures(fixtures_folder());
+  }
+  std::vector<Case> cases(const char* plan) const {
+    return expand(load_plan(plan_path(plan)), {fixtures.goldens, fixtures.malformed, &registry});
+  }
+  Registry registry;
+  Fixtures fixtures;
+};
+
+TEST(QuickPlan, CoverNamesCasesOfTheDefaultPlan) {
+  std::set<std::string> ids;
+  const Planned planned;
+  for (const Case& c : planned.cases("default")) ids.insert(c.id);
+  const Plan plan = load_plan(plan_path("quick"));
+  ASSERT_TRUE(plan.cover);
+  EXPECT_FALSE(plan.cover->empty());
+  for (const std::string& id : *plan.cover) EXPECT_TRUE(ids.contains(id)) << id;
+}
+
+TEST(QuickPlan, HasItsCoverAndAGoldenOfEachScheme) {
+  const Planned planned;
+  std::set<std::string> ids, schemes;
+  for (const Case& c : planned.cases("quick")) {
+    ids.insert(c.id);
+    if (c.golden) schemes.insert(parse_case_id(c.id)->scheme);
+  }
+  const Plan plan = load_plan(plan_path("quick"));
+  for (const std::string& id : *plan.cover) EXPECT_TRUE(ids.contains(id)) << id;
+  for (const Case& c : planned.cases("default"))
+    if (c.golden) {
+      EXPECT_TRUE(schemes.contains(parse_case_id(c.id)->scheme)) << c.id;
+    }
+}
+
+// The first of the 200 seeds that `qcts selftest alarms` tries.
+TEST(Alarms, NoneOverTheFirstSeed) {
+  AlarmRequest request;
+  request.seeds = 1;
+  const std::vector<AlarmRow> rows = alarms(request, [](uint64_t) {});
+  EXPECT_GE(rows.size(), 2u);
+  for (const AlarmRow& row : rows) {
+    EXPECT_GT(row.passed, 0u) << row.implementation;
+    for (const Verdict& verdict : row.alarms) ADD_FAILURE() << verdict.full_id() << ": " << verdict.reason;
+  }
+}
+
+class ExplanationOf : public testing::TestWithParam<Explanation> {};
+
+TEST_P(ExplanationOf, NamesWhatWasPlanted) {
+  const Explained explained = explain(GetParam());
+  ASSERT_TRUE(explained.killed) << explained.reason;
+  EXPECT_TRUE(explained.right()) << explained.reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Mutants, ExplanationOf, testing::ValuesIn(explanation_list()));
+
+TEST(Explanations, KeepTheirNumber) {
+  const auto is_pair = [](const Explanation& e) { return e.is_pair(); };
+  const std::span<const Explanation> all = explanation_list();
+  const auto pairs = std::ranges::count_if(all, is_pair);
+  EXPECT_GE(pairs, 10);
+  EXPECT_GE(std::ssize(all) - pairs, 20);
+}
+
+// A single fault has to be named; of two, silence is allowed and another fault is not.
+TEST(Explanations, AreHeldToTheirWords) {
+  const Explanation one{"a", "", "nibbles swapped"}, two{"a+b", "", "nibbles swapped|zero point ignored"};
+  EXPECT_TRUE((Explained{one, true, "nibbles swapped", ""}.right()));
+  EXPECT_FALSE((Explained{one, true, "", ""}.right()));
+  EXPECT_FALSE((Explained{one, true, "nibbles", ""}.right()));
+  EXPECT_FALSE((Explained{one, false, "nibbles swapped", ""}.right()));
+  EXPECT_TRUE((Explained{two, true, "", ""}.right()));
+  EXPECT_TRUE((Explained{two, true, "zero point ignored", ""}.right()));
+  EXPECT_FALSE((Explained{two, true, "scale of the group before", ""}.right()));
+}
+
+}  // namespace
+}  // namespace qcts::selftest

@@ -1,0 +1,92 @@
+#include "suites/selftest/stopwatch.h"
+
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/machine/machine.h"
+#include "suites/cases/selection.h"
+#include "suites/judge/latency_case.h"
+#include "suites/judge/latency_measures.h"
+#include "suites/timing/rounds.h"
+#include "suites/cases/named.h"
+#include "suites/base/run_error.h"
+#include "suites/cases/expand.h"
+
+namespace qcts {
+namespace {
+
+using StopwatchClock = std::chrono::steady_clock;
+
+// One run of one case.
+void time_against_itself(TimedKernel& kernel, const StopwatchRequest& request, uint64_t seed,
+                         StopwatchRow& row) {
+  Slowed unchanged(kernel.contender(), 0), slowed(kernel.contender(), request.planted);
+  const size_t third = unchanged.copies() / 3;  // so that none finds what another has just read
+  std::vector<Lane> lanes = {{.name = "candidate", .contender = &unchanged},
+                             {.name = "again", .contender = &unchanged, .next_copy = third},
+                             {.name = "slowed", .contender = &slowed, .next_copy = 2 * third}};
+  time_rounds(lanes, request.budget_s, seed);
+  const Interval itself = abba_interval(lanes[1].us, lanes[0].us, kLatencyConfidence, seed);
+  const Interval planted = abba_interval(lanes[0].us, lanes[2].us, kLatencyConfidence, seed);
+  const double truth = 1 / (1 + request.planted);
+  ++row.runs;
+  row.alarms += alarms(itself) ? 1 : 0;
+  row.found += is_slower(planted) ? 1 : 0;
+  row.itself_missed += itself.low > 1 || itself.high < 1 ? 1 : 0;
+  row.planted_missed += planted.low > truth || planted.high < truth ? 1 : 0;
+  row.widest = std::max(row.widest, (itself.high - itself.low) / 2);
+}
+
+std::vector<Case> stopwatch_cases(const StopwatchRequest& request, const Registry& registry) {
+  std::vector<Case> all = expand(named_plan(request.plan), {{}, {}, &registry}), kept;
+  std::vector<Candidate> candidates;
+  for (size_t i = 0; i < all.size(); ++i)
+    candidates.push_back({{all[i].id, all[i].full_id(), all[i].variant()}, i});
+  Selection selection;
+  selection.filters = request.filters;
+  for (const Candidate& candidate : select(selection, candidates))
+    if (all[candidate.source].kind == Kind::latency && all[candidate.source].implementation != nullptr)
+      kept.push_back(all[candidate.source]);
+  return kept;
+}
+
+}  // namespace
+
+void Slowed::call(size_t copy) {
+  const auto start = StopwatchClock::now();
+  other_.call(copy);
+  const auto until = start + (StopwatchClock::now() - start) * (1 + part_);
+  while (StopwatchClock::now() < until) {
+  }
+}
+
+std::vector<StopwatchRow> test_stopwatch(const StopwatchRequest& request,
+                                         const std::function<void(uint64_t)>& on_run) {
+  Registry registry;
+  registry.add(builtin_provider());
+  std::vector<StopwatchRow> rows;
+  std::vector<std::unique_ptr<TimedKernel>> kernels;
+  const std::vector<Case> cases = stopwatch_cases(request, registry);
+  for (const Case& c : cases) {
+    auto kernel = std::make_unique<TimedKernel>(c, c.synthetic->seed, 1);
+    if (kernel->supports().status != QCTS_OK) continue;
+    kernel->contender().ask_prepared_bytes();
+    const std::string wrong = kernel->make_and_verify(
+        cold_copies(kernel->contender().copied_bytes(), machine().l3_bytes, copy_budget_bytes()));
+    if (!wrong.empty()) throw std::runtime_error(c.full_id() + ": " + wrong);
+    StopwatchRow row;
+    row.full_id = c.full_id();
+    rows.push_back(row);
+    kernels.push_back(std::move(kernel));
+  }
+  if (rows.empty())
+    throw RunError(Outcome::nothing_proved, "no latency case of a builtin kernel that runs here");
+  for (uint64_t run = 0; run < request.runs; ++run) {
+    for (size_t i = 0; i < rows.size(); ++i) time_against_itself(*kernels[i], request, run + 1, rows[i]);
+    on_run(run + 1);
+  }
+  return rows;
+}
+
+}  // namespace qcts

@@ -1,0 +1,284 @@
+#include "suites/timing/contender.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <utility>
+
+#include <sys/mman.h>
+
+#include "kernels/machine/stream.h"
+#include "kernels/machine/thread_pool.h"
+
+namespace qcts {
+namespace {
+
+constexpr size_t kHugePageBytes = size_t{1} << 21;
+
+uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+double us_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+double Contender::time_us(size_t first, size_t calls, bool rotate) {
+  const auto start = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < calls; ++i) call(rotate ? (first + i) % copies() : first);
+  return us_since(start) / static_cast<double>(calls);
+}
+
+BigBuffer::BigBuffer(size_t bytes) : bytes_(bytes) {
+  const size_t rounded = round_up(std::max<size_t>(bytes, 1), kHugePageBytes);
+  data_ = static_cast<std::byte*>(std::aligned_alloc(kHugePageBytes, rounded));
+  if (!data_) throw std::bad_alloc();
+  ::madvise(data_, rounded, MADV_HUGEPAGE);
+  std::memset(data_, 0, rounded);
+}
+
+BigBuffer::~BigBuffer() { std::free(data_); }
+
+KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads)
+    : kernel_(kernel),
+      input_(input),
+      op_(input.op),
+      family_(input.scheme ? input.scheme->family() : kernel.scheme),
+      layout_(input.layout),
+      activation_(input.activation) {
+  base_.struct_size = sizeof base_;
+  base_.op = op_from_name(op_);
+  base_.threads = threads;
+  base_.scheme = family_.c_str();
+  scheme_name_ = input.scheme ? input.scheme->name() : std::string_view(family_);
+  base_.scheme_name = scheme_name_.c_str();
+  base_.layout = layout_.c_str();
+  base_.activation = activation_.c_str();
+  base_.m = input.m;
+  base_.n = input.weight.n;
+  base_.k = input.weight.k;
+  base_.group = input.scheme ? input.scheme->group() : 0;
+  base_.w_dtype = abi_dtype(input.weight.dtype);
+  const auto block = [this](const std::vector<std::byte>& bytes) {
+    blocks_.emplace_back(bytes.size());
+    if (!bytes.empty()) std::memcpy(blocks_.back().data(), bytes.data(), bytes.size());
+    io_bytes_ += bytes.size();
+    return blocks_.back().data();
+  };
+  if (!input.x.empty()) {
+    if (!x_rotates()) base_.x = x_ = block(input.x);
+    base_.x_dtype = abi_dtype(input.x_dtype);
+    base_.ldx_bytes = input.weight.k * dtype_bytes(input.x_dtype);
+  }
+  if (!input.bias.empty()) {
+    base_.bias = block(input.bias);
+    base_.bias_dtype = abi_dtype(input.bias_dtype);
+  }
+  if (op_ == "linear" || op_ == "dequantize") {
+    const DType dtype = op_ == "linear" ? input.y_dtype : input.weight.dtype;
+    const int64_t rows = op_ == "linear" ? input.m : input.weight.n,
+                  cols = op_ == "linear" ? input.weight.n : input.weight.k;
+    written_bytes_ = y_bytes_ = static_cast<size_t>(rows * cols) * dtype_bytes(dtype);
+    base_.y_dtype = abi_dtype(dtype);
+    base_.ldy_bytes = cols * dtype_bytes(dtype);
+  } else {
+    out_specs_ = output_specs(input);
+    for (const PlaneSpec& spec : out_specs_) written_bytes_ += spec.bytes();
+  }
+  io_bytes_ += written_bytes_;
+  for (const Plane& plane : input.planes) {
+    specs_.push_back({plane.name, plane.dtype, plane.shape});
+    weight_bytes_ += plane.bytes.size();
+  }
+  if (x_rotates()) weight_bytes_ += input.x.size();
+  remote_ = RemoteProvider::kernel_of(kernel);
+  add_copies(1);
+}
+
+uint64_t KernelContender::weight_bytes() const {
+  return prepared_bytes_ == 0 ? weight_bytes_ : std::min(weight_bytes_, prepared_bytes_);
+}
+
+uint64_t KernelContender::copied_bytes() const {
+  return weight_bytes() + (outputs_rotate() ? written_bytes_ : 0);
+}
+
+void KernelContender::add_outputs(size_t copies) {
+  uint64_t stride = round_up(y_bytes_, kLineBytes);
+  for (const PlaneSpec& spec : out_specs_) stride += round_up(spec.bytes(), kLineBytes);
+  blocks_.emplace_back(stride * copies);
+  for (size_t c = 0; c < copies; ++c) {
+    std::byte* place = blocks_.back().data() + c * stride;
+    Output& output = outputs_.emplace_back();
+    if (y_bytes_ != 0) output.y = place;
+    place += round_up(y_bytes_, kLineBytes);
+    for (const PlaneSpec& spec : out_specs_) {
+      output.planes.push_back(abi_plane(spec, place));
+      place += round_up(spec.bytes(), kLineBytes);
+    }
+  }
+}
+
+void KernelContender::add_copies(size_t copies) {
+  if (outputs_.empty() || outputs_rotate()) add_outputs(outputs_rotate() ? copies : 1);
+  uint64_t stride = 0;
+  for (const Plane& plane : input_.planes) stride += round_up(plane.bytes.size(), 64);
+  if (x_rotates()) stride += round_up(input_.x.size(), 64);
+  blocks_.emplace_back(stride * copies);
+  for (size_t c = 0; c < copies; ++c) {
+    std::byte* place = blocks_.back().data() + c * stride;
+    std::vector<qcts_plane>& planes = planes_.emplace_back();
+    for (size_t i = 0; i < input_.planes.size(); ++i) {
+      const Plane& plane = input_.planes[i];
+      if (!plane.bytes.empty()) std::memcpy(place, plane.bytes.data(), plane.bytes.size());
+      planes.push_back(abi_plane(specs_[i], place));
+      place += round_up(plane.bytes.size(), 64);
+    }
+    Output& output = outputs_[outputs_rotate() ? problems_.size() : 0];
+    qcts_problem problem = base_;
+    problem.y = output.y;
+    problem.out_planes = output.planes.data();
+    problem.n_out_planes = static_cast<uint32_t>(output.planes.size());
+    problem.planes = planes.data();
+    problem.n_planes = static_cast<uint32_t>(planes.size());
+    if (x_rotates()) {
+      std::memcpy(place, input_.x.data(), input_.x.size());
+      problem.x = place;
+      if (problems_.empty()) x_ = place;
+    }
+    problems_.push_back(problem);
+  }
+}
+
+void KernelContender::make_ready(size_t copies) {
+  if (remote_) {
+    remote_copies_ = copies;
+    return;
+  }
+  if (copies > problems_.size()) add_copies(copies - problems_.size());
+  if (const uint64_t bytes = provider_workspace_bytes(kernel_, problems_.front());
+      bytes != 0 && !workspace_) {
+    workspace_ = blocks_.emplace_back(bytes).data();
+    for (qcts_problem& problem : problems_) {
+      problem.workspace = workspace_;
+      problem.workspace_bytes = bytes;
+    }
+  }
+  prepare_all();
+}
+
+uint64_t KernelContender::ask_prepared_bytes() {
+  if (!remote_) prepared_bytes_ = provider_prepared_bytes(kernel_, problems_.front());
+  return prepared_bytes_;
+}
+
+void KernelContender::prepare_one(const qcts_problem& problem, std::byte* place) {
+  qcts_problem at_load = problem;
+  at_load.x = at_load.bias = nullptr;
+  at_load.y = nullptr;
+  const auto start = std::chrono::steady_clock::now();
+  if (provider_prepare(kernel_, at_load, place) != QCTS_OK)
+    throw ProviderFault("prepare() failed on a problem that supports() takes");
+  const double us = us_since(start);
+  prepare_us_ = prepare_us_ == 0 ? us : std::min(prepare_us_, us);
+}
+
+// What two calls wrote alike holds no address of its own, so the other copies are copies: beside a cache of
+// 300 MiB they are 70 of 4096 x 4096 int4, and to prepare each took longer than all that is timed.
+void KernelContender::prepare_all() {
+  if (ask_prepared_bytes() == 0) return;
+  const uint64_t stride = round_up(prepared_bytes_, 64);
+  std::byte* const first = prepared_ = blocks_.emplace_back(stride * problems_.size()).data();
+  bool alike = false;
+  for (size_t i = 0; i < problems_.size(); ++i) {
+    std::byte* place = first + i * stride;
+    if (alike)
+      std::memcpy(place, first, prepared_bytes_);
+    else
+      prepare_one(problems_[i], place);
+    if (i == 1) alike = std::memcmp(place, first, prepared_bytes_) == 0;
+    problems_[i].prepared = place;
+    problems_[i].prepared_bytes = prepared_bytes_;
+  }
+}
+
+Support KernelContender::supports() const { return provider_supports(kernel_, problems_.front()); }
+
+void KernelContender::call(size_t copy) {
+  answered_ = outputs_rotate() ? copy : 0;
+  if (provider_run(kernel_, problems_[copy]) != QCTS_OK)
+    throw ProviderFault("run() failed on a problem that supports() takes");
+}
+
+void KernelContender::stir_x() {
+  if (op_ != "linear") return;
+  const int64_t element = stirred_++ % base_.k, bytes = base_.ldx_bytes / base_.k;
+  for (int64_t m = 0; m < base_.m; ++m)
+    x_[m * base_.ldx_bytes + (element + 1) * bytes - 1] ^= std::byte{0x80};
+}
+
+void KernelContender::copy_x_to(std::vector<std::byte>& x) const {
+  if (op_ == "linear") x.assign(x_, x_ + x.size());
+}
+
+double KernelContender::time_us(size_t first, size_t calls, bool rotate) {
+  if (!remote_) {
+    stir_x();
+    return Contender::time_us(first, calls, rotate);
+  }
+  if (!remote_timing_) remote_->owner->begin_timing(*remote_, problems_.front(), remote_copies_);
+  remote_timing_ = true;
+  return remote_->owner->time_us(first, calls, rotate);
+}
+
+KernelAnswer KernelContender::answer() {
+  if (remote_timing_) provider_measures_ = remote_->owner->end_timing();
+  remote_timing_ = false;
+  KernelAnswer answer;
+  const Output& output = outputs_[answered_];
+  if (output.y) answer.y.assign(output.y, output.y + y_bytes_);
+  for (size_t i = 0; i < out_specs_.size(); ++i) {
+    const std::byte* data = static_cast<const std::byte*>(output.planes[i].data);
+    answer.planes.push_back(
+        {out_specs_[i].name, out_specs_[i].dtype, out_specs_[i].shape, {data, data + out_specs_[i].bytes()}});
+  }
+  return answer;
+}
+
+void KernelContender::read_input_again() {
+  if (x_) std::memcpy(x_, input_.x.data(), input_.x.size());
+  for (size_t i = 0; i < input_.planes.size(); ++i)
+    std::copy(input_.planes[i].bytes.begin(), input_.planes[i].bytes.end(),
+              static_cast<std::byte*>(planes_[0][i].data));
+  if (prepared_) prepare_one(problems_[0], prepared_);
+  constexpr int kSpoiled = 0xFF;
+  for (const Output& output : outputs_) {
+    if (output.y) std::memset(output.y, kSpoiled, y_bytes_);
+    for (size_t i = 0; i < out_specs_.size(); ++i)
+      std::memset(output.planes[i].data, kSpoiled, out_specs_[i].bytes());
+  }
+}
+
+size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t most_bytes) {
+  const uint64_t wanted = 2 * (l3_bytes == 0 ? uint64_t{64} << 20 : l3_bytes);
+  const uint64_t copies = round_up(wanted, std::max<uint64_t>(bytes, 1)) / std::max<uint64_t>(bytes, 1) + 1;
+  const uint64_t most = std::max<uint64_t>(most_bytes / std::max<uint64_t>(bytes, 1), 1);
+  const uint64_t count = std::clamp<uint64_t>(copies + 1, 1, std::min<uint64_t>(most, 4095));
+  return static_cast<size_t>(count % 2 == 0 ? count - 1 : count);
+}
+
+uint64_t copy_budget_bytes() {
+  constexpr uint64_t kMost = uint64_t{1} << 30;
+  std::ifstream in("/proc/meminfo");
+  std::string word;
+  while (in >> word) {
+    uint64_t kib = 0;
+    if (word == "MemAvailable:" && in >> kib) return std::min(kMost, kib * 1024 / 4);
+  }
+  return kMost / 4;
+}
+
+}  // namespace qcts
