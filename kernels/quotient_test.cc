@@ -9,9 +9,9 @@
 namespace qcts {
 namespace {
 
-// kernels/avx2/int4_plain_quantize.h: a product with the reciprocal and one step of Newton's round to the
-// same integer as the quotient. Whole powers of two change nothing, so a scale is its significand; and only
-// the floats around a tie can differ. (They agree for all 2^23 significands; here one of 61 is tried.)
+// kernels/avx2/quantize/int4_plain_quantize.h: a product with the reciprocal and one step of Newton's round
+// to the same integer as the quotient. Whole powers of two change nothing, so a scale is its significand; and
+// only the floats around a tie can differ. (They agree for all 2^23 significands; here one of 61 is tried.)
 TEST(Reciprocal, RoundsToTheSameIntegerAsTheQuotient) {
   for (uint32_t significand = 1u << 23; significand < 1u << 24; significand += 61) {
     const float scale = static_cast<float>(significand) * 0x1p-23f, reciprocal = 1 / scale;
@@ -66,8 +66,9 @@ TEST(Bfloat16, QuotientIsRoundedByTheReciprocal) {
   }
 }
 
-// What the two of kernels/avx2/blocks.h (short_quotient_codes) and kernels/avx512/float8_quantize.h
-// (rounded_products) make of a product's bits: the code above `dropped` of them.
+// What the two of kernels/avx2/quantize/blocks.h (short_quotient_codes) and
+// kernels/avx512/quantize/float8_quantize.h (rounded_products) make of a product's bits: the code above
+// `dropped` of them.
 uint32_t code_by_avx2(uint32_t bits, int dropped) {
   return (bits + (bits >> (dropped - 6) & 64) + (1u << (dropped - 1)) - 32) >> dropped;
 }

@@ -7,8 +7,9 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "kernels/abi/problem.h"
+#include "kernels/families/entry.h"
 #include "kernels/machine/machine.h"
-#include "kernels/support.h"
 
 namespace qcts {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "kernels/abi/problem.h"
 #include "kernels/families/plane_laws.h"
 #include "kernels/registry.h"
-#include "kernels/support.h"
 
 namespace qcts::variants {
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks that every kernel object exports its one qcts_kernel symbol and nothing else.
 
-A second strong symbol is a leak of internals; a weak one is an inline function that the linker may choose for every other variant,
-with instructions that the machine may not have.
+An object is one line of kernels.inc, <op>/<family>_<variant>.cc.o, whether a file of its own or a row of <op>/<variant>.cc. A second strong
+symbol is a leak of internals; a weak one is an inline function that the linker may choose for every other variant, with instructions that
+the machine may not have.
 """
 import argparse
 import pathlib
@@ -16,10 +17,10 @@ WEAK = set("vVwWu")
 
 def faults(nm: str, path: pathlib.Path) -> list[str]:
     """Everything wrong with one object, in words."""
-    found = re.fullmatch(r"(?P<scheme>\w+)_(?P<variant>[a-z0-9]+)\.cc\.o(bj)?", path.name)
+    found = re.fullmatch(r"(?P<family>\w+)_(?P<variant>[a-z0-9]+)\.cc\.o(bj)?", path.name)
     if not found:
-        return [f"{path}: the name is not <scheme>_<variant>.cc.o"]
-    expected = f"qcts_kernel_{path.parent.name}_{found['scheme']}_{found['variant']}"
+        return [f"{path}: the name is not <family>_<variant>.cc.o"]
+    expected = f"qcts_kernel_{path.parent.name}_{found['family']}_{found['variant']}"
     listing = subprocess.run([nm, "--defined-only", "--format=posix", str(path)], check=True, capture_output=True, text=True).stdout
     problems, exported = [], []
     for line in listing.splitlines():

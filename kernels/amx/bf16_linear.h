@@ -1,8 +1,7 @@
-// The engine of kernels/bf16/linear.h for TDPBF16PS, and for nothing else: every function has internal
-// linkage. A tile unit starts 512 products of pairs in 16 cycles, 32 times what VDPBF16PS does on the same
-// core (Emerald Rapids: 2.92 trillion operations a second against 0.087), but reads weights from memory
-// alone: codes become bfloat16 in a buffer, in steps of 32 k and 64 columns (4 KiB). x that is not bfloat16
-// is rounded to it.
+// The engine of kernels/bf16/linear.h for TDPBF16PS. A tile unit starts 512 products of pairs in 16 cycles,
+// 32 times what VDPBF16PS does on the same core (Emerald Rapids: 2.92 trillion operations a second against
+// 0.087), but reads weights from memory alone: codes become bfloat16 in a buffer, in steps of 32 k and 64
+// columns (4 KiB). x that is not bfloat16 is rounded to it.
 // - m <= 16: one pass, so what is made is used once. The buffer is a ring of four steps; between the products
 //   of a step those of two later are decoded, for tile unit, multipliers and loads to work side by side: a
 //   step is 64 cycles of the tile unit and, by llvm-mca for Sapphire Rapids, 115 cycles of decoding 4 bits,
@@ -175,7 +174,7 @@ struct Piece {
   bool whole() const { return first && last; }
 };
 // A block's columns meet the rows from first_m on.
-struct Meeting {
+struct TileStep {
   const Frame* frame;
   const uint8_t* block;
   int64_t first_m;
@@ -187,7 +186,7 @@ struct Meeting {
 // A piece's products with one or two tiles of rows, and as many columns from first_n on as make four tiles of
 // sums.
 template <class Scheme, int kTiles>
-Closing meet(const Meeting& at, const Piece& piece, int64_t m, int64_t rows, int first_n, float* part) {
+Closing meet(const TileStep& at, const Piece& piece, int64_t m, int64_t rows, int first_n, float* part) {
   const Frame& frame = *at.frame;
   const int64_t groups = frame.layout.groups;
   float* sums = piece.whole() ? part : &at.open[m][first_n];
@@ -211,7 +210,8 @@ Closing meet(const Meeting& at, const Piece& piece, int64_t m, int64_t rows, int
 
 // All pieces of a panel, the rows from `first` to `last` in kTiles tiles.
 template <class Scheme, int kTiles>
-void meet_rows(const Meeting& at, const Piece* pieces, int count, int64_t first, int64_t last, int64_t rows) {
+void meet_rows(const TileStep& at, const Piece* pieces, int count, int64_t first, int64_t last,
+               int64_t rows) {
   constexpr int kCount = kColumns / kTiles;
   constexpr int64_t kMost = kTiles * kTileRows;
   Closing before = {};
@@ -253,7 +253,7 @@ void multiply_many(const Frame& frame, const uint8_t* block, int64_t first_m, in
   __m512i panel[kPanelSteps * kStepPairs][kVectors];
   alignas(64) float open[kRows][kColumns];
   Parts parts;
-  const Meeting meeting = {&frame, block, first_m, panel, open, totals, &parts};
+  const TileStep meeting = {&frame, block, first_m, panel, open, totals, &parts};
   Decoder<Scheme> decoder(frame, block);
   Piece pieces[kPanelSteps], next = {0, 0, 0, 0, true, false};
   const int64_t paired = (rows + kTileRows - 1) / kTileRows / 2 * 2 * kTileRows;  // rows in two tiles

@@ -1,5 +1,5 @@
-// The engine of kernels/vnni/int8_linear.h for TDPBSUD; every function has internal linkage. The weights are
-// the same bytes in the same order as for VPDPBUSD.
+// The engine of kernels/vnni/int8_linear.h for TDPBSUD. The weights are the same bytes in the same order as
+// for VPDPBUSD.
 #pragma once
 
 #include "kernels/amx/tiles.h"

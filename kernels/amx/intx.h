@@ -1,5 +1,5 @@
-// The engine of kernels/vnni/int8_linear.h for TDPBSUD where codes may be nibbles and groups parts of a row;
-// every function has internal linkage. Never timed.
+// The engine of kernels/vnni/int8_linear.h for TDPBSUD where codes may be nibbles and groups parts of a row.
+// Never timed.
 //
 // What is argued from, of an Emerald Rapids core: a tile product takes 16 cycles, a tile of 16 rows 8 to load
 // from L1, and memory brings some 6 bytes a cycle. 64 k of 64 columns are 2 KiB of nibbles, 340 cycles of
@@ -124,7 +124,7 @@ void multiply_fed(const Operands& of, Feed<kQuads>* feed, char* sums, int64_t ld
 }
 
 // A piece whose codes lie as bytes: `tiles`, from a group to the next tiles_bytes.
-struct Meeting {
+struct GroupStep {
   const vnni::Piece* piece;
   int64_t k;  // of a group
   const uint8_t* tiles;
@@ -160,7 +160,7 @@ template <int kRows, int V>
   vnni::close_group<avx512vnni::Vector, kRows, V>(closing, m, first, sum);
 }
 template <int V>
-void close_tiles_of(const Meeting& meeting, int64_t g, int64_t m, int64_t rows, int first,
+void close_tiles_of(const GroupStep& meeting, int64_t g, int64_t m, int64_t rows, int first,
                     const int32_t* sums) {
   const vnni::Closing closing = meeting.closing(g);
   int64_t row = 0;
@@ -172,7 +172,7 @@ void close_tiles_of(const Meeting& meeting, int64_t g, int64_t m, int64_t rows, 
 // `multiply(g, sums, ld_bytes)` for each group of a piece, of V vectors of columns and up to 8 / V tiles of
 // rows. Sums of a group, twice: one is read while the other is made.
 template <int V, class Multiply>
-void meet(const Meeting& meeting, int64_t m, int64_t rows, int first, const Multiply& multiply) {
+void meet(const GroupStep& meeting, int64_t m, int64_t rows, int first, const Multiply& multiply) {
   if (meeting.piece->closing == nullptr)
     return multiply(0, reinterpret_cast<char*>(&meeting.sums[m][first * avx512::kLanes]), kRowBytes);
   alignas(64) int32_t sums[2][2 * kTileRows * 2 * avx512::kLanes];
@@ -185,7 +185,7 @@ void meet(const Meeting& meeting, int64_t m, int64_t rows, int first, const Mult
 }
 
 // The rows beyond the first 16.
-[[maybe_unused]] void meet_rest(const Meeting& meeting, int64_t rows) {
+[[maybe_unused]] void meet_rest(const GroupStep& meeting, int64_t rows) {
   const int64_t pairs = (rows - 1) / kTileRows / 2;
   for (int first = 0; first < 4; first += 2)
     for (int64_t i = 0; i < pairs; ++i) {
@@ -220,8 +220,8 @@ struct IntxTiles {
     static_assert(Scheme::pad_k(32) == 32 && Scheme::pad_k(33) == 64);
     alignas(64) uint8_t panel[kQuads == 2 ? kPanelBytes : 64];
     const int64_t k = piece.steps * 4 * kQuads;
-    Meeting meeting = {&piece, k, kQuads == 2 ? panel : piece.codes, kQuads == 2 ? k * kColumns : piece.bytes,
-                       sums};
+    GroupStep meeting = {&piece, k, kQuads == 2 ? panel : piece.codes,
+                         kQuads == 2 ? k * kColumns : piece.bytes, sums};
     Feed<kQuads> feed(piece, k, panel, rows <= kTileRows ? 2 * amx::kStepBytes : kPanelBytes);
     meet<4>(meeting, 0, rows < kTileRows ? rows : kTileRows, 0, [&](int64_t g, char* to, int64_t ld_bytes) {
       multiply_fed(meeting.operands(g, 0), &feed, to, ld_bytes);

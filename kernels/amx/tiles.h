@@ -1,5 +1,5 @@
-// Tiles for the AMX variants, and for nothing else: every function has internal linkage. sums += x * weights
-// for a block of 64 columns, in steps of 64 bytes along k: 64 k of bytes, 32 of bfloat16.
+// Tiles for the AMX variants. sums += x * weights for a block of 64 columns, in steps of 64 bytes along k: 64
+// k of bytes, 32 of bfloat16.
 //
 // A tile of x is 16 rows of 64 bytes. A tile of weights is 16 columns: 16 rows of 64 bytes, of which each 4
 // bytes are consecutive k of a column; a step of a block is 4 of them side by side, 256 bytes a row. What was
@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "kernels/support.h"
+#include "kernels/abi/qcts_kernel.h"
 
 namespace qcts::amx {
 namespace {

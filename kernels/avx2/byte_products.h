@@ -1,5 +1,4 @@
-// Products of bytes with AVX2, where a compiler that is free to move them runs out of registers; every
-// function has internal linkage.
+// Products of bytes with AVX2, where a compiler that is free to move them runs out of registers.
 #pragma once
 
 #include "kernels/avx2/elements.h"

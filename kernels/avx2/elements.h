@@ -1,5 +1,4 @@
-// For the AVX2 variants, and for nothing else: every function has internal linkage. Elements in and out of
-// vectors of eight floats.
+// Elements in and out of vectors of eight floats.
 #pragma once
 
 #include <immintrin.h>
@@ -7,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
 
 namespace qcts::avx2 {
 namespace {

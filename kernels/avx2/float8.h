@@ -1,6 +1,5 @@
-// Eight-bit and smaller floats to float32 with AVX2, and for nothing else: every function has internal
-// linkage. A code's exponent and fraction, moved to a float's, are its value times a power of two, subnormals
-// included; one exact multiplication puts that right.
+// Eight-bit and smaller floats to float32 with AVX2. A code's exponent and fraction, moved to a float's, are
+// its value times a power of two, subnormals included; one exact multiplication puts that right.
 #pragma once
 
 #include "kernels/avx2/elements.h"

@@ -1,9 +1,9 @@
-// Float8 e4m3 weights with one scale a row for the AVX2 variants of linear, and for nothing else: every
-// function has internal linkage. y = scale * sum(x * value(code)) + bias. m <= 4 is bound by reading one byte
-// a weight, if decoding keeps up: a widening load, a shift, a mask, a multiplication and a fused multiply-add
-// for eight (kernels/avx2/float8.h). NaN codes would cost three operations more; instead `prepare` turns the
-// scale of a column that holds one into NaN, which is what every sum over that column is anyway. Layout of a
-// block of 64 columns: for each k one cache line, byte c of it column c, then 64 scales (float32).
+// Float8 e4m3 weights with one scale a row for the AVX2 variants of linear. y = scale * sum(x * value(code))
+// + bias. m <= 4 is bound by reading one byte a weight, if decoding keeps up: a widening load, a shift, a
+// mask, a multiplication and a fused multiply-add for eight (kernels/avx2/float8.h). NaN codes would cost
+// three operations more; instead `prepare` turns the scale of a column that holds one into NaN, which is what
+// every sum over that column is anyway. Layout of a block of 64 columns: for each k one cache line, byte c of
+// it column c, then 64 scales (float32).
 #pragma once
 
 #include "kernels/avx2/float8.h"

@@ -1,8 +1,7 @@
-// Rows of x as int8 for the AVX2 variants, and for nothing else: every function has internal linkage. One
-// row, one scale: torchao 0.18.0 Int8Tensor.from_hp of x with PerRow() (steps in float32),
-// _apply_int8_act_asym_per_token_quant_dequant (every step rounded to x's dtype), and torchao 0.5.0 to 0.17.0
-// _int8_symm_per_token_reduced_range_quant (codes -127 .. 127; steps rounded to bfloat16, else in float32);
-// by a given scale as kernels/families/int8_x.h has it.
+// Rows of x as int8 for the AVX2 variants. One row, one scale: torchao 0.18.0 Int8Tensor.from_hp of x with
+// PerRow() (steps in float32), _apply_int8_act_asym_per_token_quant_dequant (every step rounded to x's
+// dtype), and torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant (codes -127 . 127; steps
+// rounded to bfloat16, else in float32); by a given scale as kernels/families/int8_x.h has it.
 #pragma once
 
 #include <math.h>

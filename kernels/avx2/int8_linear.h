@@ -1,5 +1,5 @@
-// The frame of `linear` with int8 rows of x for the AVX2 variants, and for nothing else: every function has
-// internal linkage. y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
+// The frame of `linear` with int8 rows of x for the AVX2 variants. y = sx * sum over groups of sw * sum((qx -
+// zx) * (qw - zw)), plus bias.
 //
 // kernels/avx2/int8_sums.h sums (qx - zx) * qw; zw acts on the sum of qx - zx at the end of a group, exactly.
 // A block of 64 columns: for each group its codes, then 64 scales and 64 zero points.
@@ -7,7 +7,7 @@
 
 #include "kernels/avx2/int8.h"
 #include "kernels/avx2/int8_sums.h"
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 
 namespace qcts::avx2 {
 namespace {

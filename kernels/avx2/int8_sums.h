@@ -1,6 +1,5 @@
 // Integer sums of int8 rows of x times the codes of a block, the inner loops of `linear` for the AVX2
-// variants, and for nothing else: every function has internal linkage. The frame around them, and what a
-// Scheme has: kernels/avx2/int8_linear.h.
+// variants. The frame around them, and what a Scheme has: kernels/avx2/int8_linear.h.
 //
 // Integers are exact in every order, so only the layout and the width of a product are to choose. vpmaddubsw,
 // 32 products an operation, adds pairs in 16 bits and saturates: 2 * 255 * 127 does not fit, and splitting

@@ -1,5 +1,5 @@
-// The frame of `linear` for the AVX2 variants, and for nothing else: every function has internal linkage. The
-// scheme's file brings the layout of a block and the decoding of its codes; kernels/avx2/sums.h multiplies.
+// The frame of `linear` for the AVX2 variants. The scheme's file brings the layout of a block and the
+// decoding of its codes; kernels/avx2/sums.h multiplies.
 //
 // `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the order of use, so a
 // call reads one linear stream. Columns are split statically over threads, x is widened to float once.
@@ -7,7 +7,7 @@
 
 #include "kernels/avx2/outputs.h"
 #include "kernels/avx2/sums.h"
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 
 namespace qcts::avx2 {
 namespace {

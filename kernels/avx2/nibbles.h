@@ -1,4 +1,4 @@
-// Four-bit codes for `linear` with AVX2, and for nothing else: every function has internal linkage.
+// Four-bit codes for `linear` with AVX2.
 //
 // A code is looked up: two byte shuffles give the low and the high byte of the bfloat16 that it means, an
 // interleave joins them, and a shift or a mask makes the float. For 64 codes that is 3 operations to take the

@@ -1,5 +1,4 @@
-// The 64 columns of a block in `linear` with AVX2, from float totals to y; for nothing else: every function
-// has internal linkage.
+// The 64 columns of a block in `linear` with AVX2, from float totals to y.
 #pragma once
 
 #include "kernels/avx2/elements.h"

@@ -1,8 +1,8 @@
-// For the AVX2 variants of quantize, and for nothing else: every function has internal linkage.
+// What the AVX2 kernels of quantize and quantize_activation share.
 #pragma once
 
 #include "kernels/avx2/elements.h"
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 
 namespace qcts::avx2 {
 namespace {

@@ -1,7 +1,6 @@
-// Least and greatest elements of groups of a row, for the AVX2 variants of quantize, and for nothing else:
-// every function has internal linkage. 16-bit floats are compared as the integers of their bits, two
-// operations a vector. Of short groups eight are reduced together: one alone takes longer to reduce than 32
-// elements to read.
+// Least and greatest elements of groups of a row, for the AVX2 variants of quantize. 16-bit floats are
+// compared as the integers of their bits, two operations a vector. Of short groups eight are reduced
+// together: one alone takes longer to reduce than 32 elements to read.
 #pragma once
 
 #include "kernels/avx2/quantize.h"

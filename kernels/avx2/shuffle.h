@@ -1,5 +1,5 @@
 // Between int4_plain's rows and MSLK's preshuffled order (kernels/scalar/shuffle.h), for the AVX2 variants of
-// pack and unpack, and for nothing else: every function has internal linkage.
+// pack and unpack.
 //
 // A tile of 16 rows and 16 k is 128 bytes; of one k, tiles stand n fastest. Rows r and r + 8 of a tile, 8
 // bytes each, make 16 bytes of it: their even codes joined, E0 .. E7 (row r in the low nibbles), and their
@@ -11,6 +11,7 @@
 
 #include "kernels/avx2/elements.h"
 #include "kernels/avx2/stores.h"
+#include "kernels/families/copy_planes.h"
 
 namespace qcts::avx2 {
 namespace {

@@ -1,6 +1,5 @@
-// Two of four codes to four and back, 32 at a time, for the AVX2 variants of fp8_sparse24 and for nothing
-// else: every function has internal linkage. What is done to each chunk depends on 4 bits, so byte shuffles
-// look it up.
+// Two of four codes to four and back, 32 at a time, for the AVX2 variants of fp8_sparse24. What is done to
+// each chunk depends on 4 bits, so byte shuffles look it up.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -9,8 +8,8 @@
 namespace qcts::avx2 {
 namespace {
 
-// 16 values and 4 bytes of places as 32 codes. As in fp8_sparse24_scalar.cc, nibble 0 says that none is
-// there, and of two values in one place the second counts.
+// 16 values and 4 bytes of places as 32 codes. As in dequantize/fp8_sparse24_scalar.cc, nibble 0 says that
+// none is there, and of two values in one place the second counts.
 [[gnu::always_inline]] inline __m256i expand24(const uint8_t* values, const uint8_t* metadata) {
   int32_t four;
   std::memcpy(&four, metadata, 4);

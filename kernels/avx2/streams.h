@@ -1,5 +1,4 @@
-// How W is read from memory, for variants of `linear`, and for nothing else: every function has internal
-// linkage.
+// How W is read from memory, for variants of `linear`.
 //
 // One row of x reads W in order, once. A Zen 3 core has some two dozen lines on their way, and one stream
 // with a prefetch 4 KiB ahead does not keep them busy: it stands at the page's end and at each bank in turn.
@@ -7,7 +6,8 @@
 // 1, cold: 21.5 GB/s, where one stream had 15.5 and a plain read of four streams 23; eight streams 17.5; 512
 // bytes ahead 17.5, 2 KiB 19.4). The sums of 1 KiB's worth of k are kept between turns: 16 loads and stores
 // to some 400 operations. Kernels that decoding bounds lose by it (fp8 0.88 times, nf4 0.92 times):
-// linear.h has one stream. Other cores read one stream better (WeightReading, kernels/support.h).
+// linear.h has one stream. Other cores read one stream better (WeightReading,
+// kernels/machine/weight_reading.h).
 //
 // Several rows pass over a part of W more than once, each time for some of its columns. Where the first pass
 // asks memory for all that comes next, the others leave it idle; so each asks for its share, far ahead. One
@@ -21,7 +21,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/support.h"
+#include "kernels/machine/weight_reading.h"
 
 namespace qcts::avx2 {
 namespace {

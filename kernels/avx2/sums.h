@@ -1,6 +1,5 @@
-// Sums of float rows of x times the codes of a block, the inner loops of `linear` for the AVX2 variants, and
-// for nothing else: every function has internal linkage. The frame around them, and what a Scheme has:
-// kernels/avx2/linear.h.
+// Sums of float rows of x times the codes of a block, the inner loops of `linear` for the AVX2 variants. The
+// frame around them, and what a Scheme has: kernels/avx2/linear.h.
 //
 // Lanes are columns, 64 of them a block; the sum over k has no tail: k is padded with codes that meet zeros
 // of x.

@@ -1,8 +1,8 @@
-// Four-bit codes to values for the AVX2 variants of dequantize, and for nothing else: every function has
-// internal linkage. A group has 16 values, which are computed once, rounded once, and looked up: 64 codes of
-// 16-bit results cost 4 byte shuffles and 14 other operations, 0.3 an element; a float two permutations and a
-// blend. The values never leave the registers: written and read again in another width they cost 190 cycles a
-// group of 128, in which a load waited for the stores under it, against 60 for all the rest.
+// Four-bit codes to values for the AVX2 variants of dequantize. A group has 16 values, which are computed
+// once, rounded once, and looked up: 64 codes of 16-bit results cost 4 byte shuffles and 14 other operations,
+// 0.3 an element; a float two permutations and a blend. The values never leave the registers: written and
+// read again in another width they cost 190 cycles a group of 128, in which a load waited for the stores
+// under it, against 60 for all the rest.
 #pragma once
 
 #include "kernels/avx2/elements.h"

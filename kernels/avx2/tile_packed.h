@@ -1,9 +1,8 @@
-// tile_packed_4d for the AVX2 variants of pack and unpack, and for nothing else: every function has internal
-// linkage. pack/int4_tinygemm_scalar.cc has the map. 128 k of a row are 64 bytes on both sides, and no byte
-// leaves its row: bytes q, q + 4, q + 8 and q + 12 of each 16 become word q, with their even k in its lower
-// half; then the words of the four 16 bytes are transposed. 20 operations for 128 codes, so memory is the
-// limit. Eight rows are read in turn, 64 bytes of each: those of the next eight are fetched meanwhile (pack,
-// EPYC Zen 4, 4096 x 4096, one thread: 709 us without, 550).
+// tile_packed_4d for the AVX2 variants of pack and unpack. pack/int4_tinygemm_scalar.cc has the map. 128 k of
+// a row are 64 bytes on both sides, and no byte leaves its row: bytes q, q + 4, q + 8 and q + 12 of each 16
+// become word q, with their even k in its lower half; then the words of the four 16 bytes are transposed. 20
+// operations for 128 codes, so memory is the limit. Eight rows are read in turn, 64 bytes of each: those of
+// the next eight are fetched meanwhile (pack, EPYC Zen 4, 4096 x 4096, one thread: 709 us without, 550).
 #pragma once
 
 #include "kernels/avx2/elements.h"

@@ -1,5 +1,4 @@
-// Bytes of int4_tinygemm's layouts for ATen's kernels on a CPU, for the AVX2 variants of pack and unpack, and
-// for nothing else: every function has internal linkage.
+// Bytes of int4_tinygemm's layouts for ATen's kernels on a CPU, for the AVX2 variants of pack and unpack.
 #pragma once
 
 #include "kernels/avx2/elements.h"

@@ -1,14 +1,13 @@
-// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the AVX-512 variants of `linear`, and
-// for nothing else: every function has internal linkage. y = scale * sum(x * value(code)) + bias.
+// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the AVX-512 variants of `linear`. y =
+// scale * sum(x * value(code)) + bias.
 //
 // m <= 4 is bound by decoding. A code's sign and seven low bits, moved to a binary16's, are its value times
 // 2^-8, subnormals included: a widening load, a shift and a mask for half a vector, a conversion, a
 // multiplication and the fused multiply-add for sixteen. (Moved to a float's, the first three are for a whole
 // one: in cache, EPYC Zen 4, m = 1 takes 1.36 times as long, m = 2 0.94 times, m = 4 as long.) NaN codes
-// would cost three operations more; instead
-// `prepare` turns the scale of a column that holds one into NaN, which is what every sum over that column is
-// anyway. Layout of a block of 64 columns: for each k one cache line, byte c of it column c, then 64 scales
-// (float32).
+// would cost three operations more; instead `prepare` turns the scale of a column that holds one into NaN,
+// which is what every sum over that column is anyway. Layout of a block of 64 columns: for each k one cache
+// line, byte c of it column c, then 64 scales (float32).
 #pragma once
 
 #include "kernels/avx512/linear.h"

@@ -1,9 +1,8 @@
-// int4 weights with a scale and a floating zero a group, for the AVX-512 variants of `linear`, and for
-// nothing else: every function has internal linkage. y = sum over groups of scale * sum(x * code) + zero *
-// sum(x), plus bias, with codes from -8 to 7, which are looked up (kernels/avx512/words.h). Scale and zero
-// are kept out of the inner loop: they act on the two sums of a group, and the sums of x are shared by all
-// columns. A block of 64 columns: for each group its words, then 64 scales and 64 zeros in the weight's
-// dtype.
+// int4 weights with a scale and a floating zero a group, for the AVX-512 variants of `linear`. y = sum over
+// groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7, which are looked up
+// (kernels/avx512/words.h). Scale and zero are kept out of the inner loop: they act on the two sums of a
+// group, and the sums of x are shared by all columns. A block of 64 columns: for each group its words, then
+// 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
 #include "kernels/avx512/words.h"

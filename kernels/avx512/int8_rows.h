@@ -1,5 +1,5 @@
-// int8 weights with a scale and a zero point a row, for the AVX-512 variants of `linear`, and for nothing
-// else: every function has internal linkage. y = scale * sum(x * (q - zero_point)) + bias.
+// int8 weights with a scale and a zero point a row, for the AVX-512 variants of `linear`. y = scale * sum(x *
+// (q - zero_point)) + bias.
 //
 // m <= 4 is bound by reading one byte a weight: sixteen of them cost a widening load, a conversion and a
 // fused multiply-add, three instructions for two ports, more than a core's share of memory bandwidth brings.

@@ -1,5 +1,4 @@
-// Vectors of sixteen 32-bit lanes for kernels/vnni/int8_linear.h and vnni/fixed_dots.h; every function has
-// internal linkage.
+// Vectors of sixteen 32-bit lanes for kernels/vnni/int8_linear.h and vnni/fixed_dots.h.
 #pragma once
 
 #include "kernels/avx512/int8.h"

@@ -1,5 +1,5 @@
-// The frame of `linear` for the AVX-512 variants, and for nothing else: every function has internal linkage.
-// The scheme's file brings the layout of a block and the decoding of its codes.
+// The frame of `linear` for the AVX-512 variants. The scheme's file brings the layout of a block and the
+// decoding of its codes.
 //
 // Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
 // order of use, so a call reads one linear stream, and neither k nor the sum over k has a tail. Columns are
@@ -16,7 +16,7 @@
 #pragma once
 
 #include "kernels/avx512/outputs.h"
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 
 namespace qcts::avx512 {
 namespace {
@@ -25,8 +25,9 @@ constexpr int kVectors = kColumns / kLanes;
 constexpr int kRows = 64;    // of sums at a time
 constexpr int kChunk = 128;  // k of a panel
 // A core's prefetcher stops at the end of a page; the stream goes on. Unlike kernels that a core's own
-// prefetchers serve best (WeightReading, kernels/support.h), these wait for operations: without it int8, nf4,
-// float8 and MXFP4 of 4096 x 4096, m = 1 to 4, take as long or up to 1.1 times as long on an EPYC Zen 4.
+// prefetchers serve best (WeightReading, kernels/machine/weight_reading.h), these wait for operations:
+// without it int8, nf4, float8 and MXFP4 of 4096 x 4096, m = 1 to 4, take as long or up to 1.1 times as long
+// on an EPYC Zen 4.
 constexpr int kPrefetchBytes = 4096;
 // Into L2, while a panel is multiplied: without it memory rests meanwhile (int8, m = 16 of 4096 x 4096, EPYC
 // Zen 4, one thread: 1.25 times as long). The first pass asks for all: a share a pass was 0.95 to 1.07 times

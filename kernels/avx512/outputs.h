@@ -1,5 +1,4 @@
-// What becomes of finished sums, for the AVX-512 variants of `linear`, and for nothing else: every function
-// has internal linkage.
+// What becomes of finished sums, for the AVX-512 variants of `linear`.
 #pragma once
 
 #include "kernels/avx512/elements.h"

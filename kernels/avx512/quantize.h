@@ -1,4 +1,4 @@
-// For the AVX-512 variants of quantize, and for nothing else: every function has internal linkage.
+// For the AVX-512 variants of quantize.
 #pragma once
 
 #include "kernels/avx2/quantize.h"

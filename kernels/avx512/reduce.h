@@ -1,6 +1,5 @@
-// Greatest words of several vectors side by side, for the AVX-512 variants of quantize, and for nothing else:
-// every function has internal linkage. One vector alone takes five steps of two operations, one after the
-// other.
+// Greatest words of several vectors side by side, for the AVX-512 variants of quantize. One vector alone
+// takes five steps of two operations, one after the other.
 #pragma once
 
 #include "kernels/avx512/elements.h"

@@ -1,5 +1,5 @@
 // Scales of 64 columns as bfloat16 behind the codes of a group, and none that act on the sum of x, for the
-// AVX-512 variants of `linear`, and for nothing else: every function has internal linkage.
+// AVX-512 variants of `linear`.
 #pragma once
 
 #include "kernels/avx512/linear.h"

@@ -1,5 +1,5 @@
-// Where results go, for the AVX-512 variants of quantize and dequantize, and for nothing else: every function
-// has internal linkage. As kernels/avx2/stores.h, a line at a time.
+// Where results go, for the AVX-512 variants of quantize and dequantize. As kernels/avx2/stores.h, a line at
+// a time.
 #pragma once
 
 #include "kernels/avx2/stores.h"

@@ -1,5 +1,5 @@
-// Codes of int8 from bfloat16 by a scale that is tame, for the AVX-512 variants and for nothing else: every
-// function has internal linkage. As kernels/avx2/tame_codes.h, 64 elements at a time.
+// Codes of int8 from bfloat16 by a scale that is tame, for the AVX-512 variants. As
+// kernels/avx2/tame_codes.h, 64 elements at a time.
 #pragma once
 
 #include "kernels/avx2/tame_codes.h"

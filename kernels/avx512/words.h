@@ -1,8 +1,8 @@
-// Codes of four bits for the AVX-512 variants of `linear`, and for nothing else: every function has internal
-// linkage. For each 8 k of a block 64 words of 32 bits (256 bytes), a column each, k i in bits 4i. A
-// permutation reads only the four low bits of a lane, so with a table of sixteen floats a shift and a
-// permutation are mask, decoding and conversion in one. With the fused multiply-add sixteen weights take
-// three instructions for two ports, and half a byte each: that bounds m <= 4.
+// Codes of four bits for the AVX-512 variants of `linear`. For each 8 k of a block 64 words of 32 bits (256
+// bytes), a column each, k i in bits 4i. A permutation reads only the four low bits of a lane, so with a
+// table of sixteen floats a shift and a permutation are mask, decoding and conversion in one. With the fused
+// multiply-add sixteen weights take three instructions for two ports, and half a byte each: that bounds m <=
+// 4.
 #pragma once
 
 #include "kernels/avx512/linear.h"

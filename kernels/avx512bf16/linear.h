@@ -1,5 +1,4 @@
-// The engine of kernels/bf16/linear.h for VDPBF16PS, and for nothing else: every function has internal
-// linkage.
+// The engine of kernels/bf16/linear.h for VDPBF16PS.
 //
 // It multiplies 32 pairs of bfloat16 and adds them, two and two, to sixteen float32 sums. A Zen 4 core starts
 // one a cycle, as it starts one VFMADD of half the products: twice the arithmetic, at half the bytes of a

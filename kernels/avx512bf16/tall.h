@@ -1,5 +1,5 @@
 // Tall tiles for 7 to 12 rows of x: weights of one scale a row whose codes are cheap to make bfloat16, for
-// the AVX512-BF16 variants of `linear`, and for nothing else: every function has internal linkage.
+// the AVX512-BF16 variants of `linear`.
 //
 // A sum for each row and two vectors of 16 columns are the registers' share, so a weight that is decoded
 // meets all rows at once: no panel, and no pass that is short of rows. What a tile reads has to lie in L1,

@@ -1,9 +1,9 @@
-// e4m3 by tables, for the variants of `linear` that multiply pairs of bfloat16 where VPERMI2B is at hand;
-// every function has internal linkage. It reads the low seven bits of a code, so two tables of 128 bytes are
-// the halves of all magnitudes; the sign goes to the high one. 64 codes take 5 operations, of which
-// kernels/bf16/codes.h has 14. One thread of an EPYC Zen 4, 1024 x 4096 in cache, by shifts and by tables:
-// float8 m = 1 170 us and 93, m = 2 196 and 137, m = 4 250 and 157; MXFP8 m = 1 173 and 101, m = 4 270 and
-// 195; of more rows, which share what is decoded, m = 8 444 and 391, m = 16 718 and 665.
+// e4m3 by tables, for the variants of `linear` that multiply pairs of bfloat16 where VPERMI2B is at hand. It
+// reads the low seven bits of a code, so two tables of 128 bytes are the halves of all magnitudes; the sign
+// goes to the high one. 64 codes take 5 operations, of which kernels/bf16/codes.h has 14. One thread of an
+// EPYC Zen 4, 1024 x 4096 in cache, by shifts and by tables: float8 m = 1 170 us and 93, m = 2 196 and 137, m
+// = 4 250 and 157; MXFP8 m = 1 173 and 101, m = 4 270 and 195; of more rows, which share what is decoded, m =
+// 8 444 and 391, m = 16 718 and 665.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// x in fixed point by VPDPBUSD of 512 bits; every function has internal linkage.
+// x in fixed point by VPDPBUSD of 512 bits.
 #pragma once
 
 #include "kernels/avx512vnni/dots.h"

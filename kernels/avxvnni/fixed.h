@@ -1,9 +1,9 @@
-// x in fixed point by VPDPBUSD of 256 bits, and floats where x is wider; every function has internal linkage.
+// x in fixed point by VPDPBUSD of 256 bits, and floats where x is wider.
 #pragma once
 
-#include "kernels/avx2/int4.h"
-#include "kernels/avx2/int8_rows.h"
-#include "kernels/avx2/word_dots.h"
+#include "kernels/avx2/dots/int4.h"
+#include "kernels/avx2/dots/int8_rows.h"
+#include "kernels/avx2/dots/word_dots.h"
 #include "kernels/avxvnni/dots.h"
 #include "kernels/vnni/fixed_dots.h"
 

@@ -1,5 +1,5 @@
 // How codes of four and eight bits are laid out and become bfloat16, for the variants of `linear` that
-// multiply pairs of it, and for nothing else: every function has internal linkage.
+// multiply pairs of it.
 #pragma once
 
 #include "kernels/bf16/linear.h"

@@ -1,9 +1,8 @@
 // Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the variants of linear that multiply
-// pairs of bfloat16, and for nothing else: every function has internal linkage. y = scale * sum(x *
-// value(code)) + bias. On a Zen 4 core m = 1 reads one byte a weight about as fast as memory brings it: by
-// ShiftedE4m3 32 of them cost 13 half-vector operations on three units. The scale of a column that holds
-// a NaN is NaN, which is what every sum over that column is anyway. Layout of a block of 64 columns: the
-// codes in pairs, then 64 scales (float32).
+// pairs of bfloat16. y = scale * sum(x * value(code)) + bias. On a Zen 4 core m = 1 reads one byte a weight
+// about as fast as memory brings it: by ShiftedE4m3 32 of them cost 13 half-vector operations on three units.
+// The scale of a column that holds a NaN is NaN, which is what every sum over that column is anyway. Layout
+// of a block of 64 columns: the codes in pairs, then 64 scales (float32).
 #pragma once
 
 #include "kernels/bf16/codes.h"

@@ -1,8 +1,7 @@
-// int4 weights with a scale and a floating zero a group, for the variants of
-// `linear` that multiply pairs of bfloat16, and for nothing else: every function has internal linkage. y =
-// sum over groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7. Scale and
-// zero act on the two sums of a group, and the sums of x are shared by all columns. A block of 64 columns:
-// for each group its codes, then 64 scales and 64 zeros in the weight's dtype.
+// int4 weights with a scale and a floating zero a group, for the variants of `linear` that multiply pairs of
+// bfloat16. y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7.
+// Scale and zero act on the two sums of a group, and the sums of x are shared by all columns. A block of 64
+// columns: for each group its codes, then 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
 #include "kernels/bf16/codes.h"

@@ -1,11 +1,11 @@
 // int8 weights with a scale and a zero point a row, for the variants of linear that multiply pairs of
-// bfloat16, and for nothing else: every function has internal linkage. y = scale * sum(x * (q - zero_point))
-// + bias. A difference of two int8 has eight significant bits at most, so it is exact in bfloat16; as a
-// float32 its low half is 0, and one shuffle under a mask puts the upper half of the even k below that of the
-// odd: five operations for 32 weights, none of them the multipliers' alone. (A shift and an or in its place:
-// m = 1 to 4 took 1.07 times as long on an EPYC Zen 4, one thread.) There m = 1 reads one byte a weight about
-// as fast as memory brings it. Layout of a block of 64 columns: 64 zero points (int32), then for each 2 k a
-// cache line of the even one, byte c column c, and a line of the odd one; then 64 scales (float32).
+// bfloat16. y = scale * sum(x * (q - zero_point)) + bias. A difference of two int8 has eight significant bits
+// at most, so it is exact in bfloat16; as a float32 its low half is 0, and one shuffle under a mask puts the
+// upper half of the even k below that of the odd: five operations for 32 weights, none of them the
+// multipliers' alone. (A shift and an or in its place: m = 1 to 4 took 1.07 times as long on an EPYC Zen 4,
+// one thread.) There m = 1 reads one byte a weight about as fast as memory brings it. Layout of a block of 64
+// columns: 64 zero points (int32), then for each 2 k a cache line of the even one, byte c column c, and a
+// line of the odd one; then 64 scales (float32).
 #pragma once
 
 #include "kernels/bf16/linear.h"

@@ -1,6 +1,6 @@
 // The frame of `linear` for the variants that multiply pairs of bfloat16 into float32 sums (avx512bf16,
-// avx512vbmi, amx), and for nothing else: every function has internal linkage. A scheme's header brings the
-// layout of a block and how its codes become bfloat16, an engine's the multiplications.
+// avx512vbmi, amx). A scheme's header brings the layout of a block and how its codes become bfloat16, an
+// engine's the multiplications.
 //
 // A code is exact in bfloat16 (integers of eight bits, e4m3, e2m1 are), so no product rounds but where x had
 // to be rounded; subnormals of x and of sums count as 0 (Intel SDM volume 2, VDPBF16PS and TDPBF16PS). Scales
@@ -12,7 +12,8 @@
 #pragma once
 
 #include "kernels/avx512/outputs.h"
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
+#include "kernels/machine/weight_reading.h"
 
 namespace qcts::bf16 {
 namespace {

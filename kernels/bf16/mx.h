@@ -1,8 +1,7 @@
-// MXFP4 and MXFP8 weights for the variants of linear that multiply pairs of bfloat16, and for nothing else:
-// every function has internal linkage. y = sum over blocks of 32 of 2^e * sum(x * element), plus bias, for
-// elements of e2m1 and e4m3 (kernels/bf16/codes.h). Scales are stored as bfloat16, which holds every e8m0,
-// 2^-127 and NaN included; the scale of 32 elements that hold a NaN is NaN. A block of 64 columns: for each
-// 32 k the codes, then 64 scales.
+// MXFP4 and MXFP8 weights for the variants of linear that multiply pairs of bfloat16. y = sum over blocks of
+// 32 of 2^e * sum(x * element), plus bias, for elements of e2m1 and e4m3 (kernels/bf16/codes.h). Scales are
+// stored as bfloat16, which holds every e8m0, 2^-127 and NaN included; the scale of 32 elements that hold a
+// NaN is NaN. A block of 64 columns: for each 32 k the codes, then 64 scales.
 #pragma once
 
 #include "kernels/bf16/codes.h"

@@ -1,8 +1,8 @@
-// NF4 weights for the variants of linear that multiply pairs of bfloat16, and for nothing else: every
-// function has internal linkage. y = sum over blocks of 64 of scaler * sum(x * table[code]), plus bias, where
-// the file's table is bfloat16, as that of every bfloat16 weight is: then it is looked up as it stands
-// (kernels/bf16/codes.h). `prepare` makes the scalers that the file holds in two steps, each rounded to
-// bfloat16. A block of 64 columns: the table twice, then for each 64 k the codes and 64 scalers.
+// NF4 weights for the variants of linear that multiply pairs of bfloat16. y = sum over blocks of 64 of scaler
+// * sum(x * table[code]), plus bias, where the file's table is bfloat16, as that of every bfloat16 weight is:
+// then it is looked up as it stands (kernels/bf16/codes.h). `prepare` makes the scalers that the file holds
+// in two steps, each rounded to bfloat16. A block of 64 columns: the table twice, then for each 64 k the
+// codes and 64 scalers.
 #pragma once
 
 #include "kernels/bf16/codes.h"

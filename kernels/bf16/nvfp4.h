@@ -1,9 +1,8 @@
-// NVFP4 weights for the variants of linear that multiply pairs of bfloat16, and for nothing else: every
-// function has internal linkage. y = s * sum over blocks of 16 of scale * sum(x * element), plus bias; s is
-// the scale of the whole weight, or 1. Elements are looked up (kernels/bf16/codes.h). The e4m3 scales are
-// stored as bfloat16, which holds them: 16 k are soon over, and widening takes one shift instead of five
-// operations, for 2 bytes more to 8. s acts on the finished sum, in one rounding with the bias. A block of 64
-// columns: s, then for each 16 k the codes, then 64 scales.
+// NVFP4 weights for the variants of linear that multiply pairs of bfloat16. y = s * sum over blocks of 16 of
+// scale * sum(x * element), plus bias; s is the scale of the whole weight, or 1. Elements are looked up
+// (kernels/bf16/codes.h). The e4m3 scales are stored as bfloat16, which holds them: 16 k are soon over, and
+// widening takes one shift instead of five operations, for 2 bytes more to 8. s acts on the finished sum, in
+// one rounding with the bias. A block of 64 columns: s, then for each 16 k the codes, then 64 scales.
 #pragma once
 
 #include "kernels/bf16/codes.h"

@@ -1,8 +1,8 @@
 // torchao 0.18 Float8Sparse2x4_2DData2DMetadataTensor in layout "plain": of every four k two are stored, with
 // a nibble of their places, the first in its low two bits; the even chunk has the low nibble. Nibble 0 says
 // that none is. Then as fp8_row.
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace {
 

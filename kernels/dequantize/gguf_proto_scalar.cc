@@ -1,7 +1,7 @@
 // torchao 0.18 quant_primitives.py, _dequantize_gguf: the scale of a block of 32 is a product, and so is its
 // least value; then product and sum each round to the weight's dtype.
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace {
 

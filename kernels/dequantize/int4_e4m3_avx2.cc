@@ -1,8 +1,9 @@
-// Half a byte in, two or four out: kernels/avx2/int4_dequantize.h. Roundings as in int4_e4m3_scalar.cc: what
-// a nibble times its group's scale is in float8 depends on twelve bits, so all of it is computed once a call.
-#include "kernels/avx2/blocks.h"
+// Half a byte in, two or four out: kernels/avx2/dequantize/int4_dequantize.h. Roundings as in
+// int4_e4m3_scalar.cc: what a nibble times its group's scale is in float8 depends on twelve bits, so all of
+// it is computed once a call.
+#include "kernels/avx2/dequantize/int4_dequantize.h"
 #include "kernels/avx2/float8.h"
-#include "kernels/avx2/int4_dequantize.h"
+#include "kernels/avx2/quantize/blocks.h"
 
 namespace {
 

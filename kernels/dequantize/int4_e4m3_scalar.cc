@@ -1,9 +1,9 @@
 // torchao 0.18 Int4PreshuffledTensor for float8 x in layout "plain": signed codes, the even k in the low
 // nibble; code times the group's float8 scale is rounded to float8, as MSLK's table has it, then times the
 // row's scale.
-#include "kernels/entry.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 #include "kernels/scalar/blocks.h"
-#include "kernels/scalar/elements.h"
 
 namespace {
 

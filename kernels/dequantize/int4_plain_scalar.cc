@@ -2,8 +2,8 @@
 // the weight's dtype. In double the product is exact and the sum, rounded to odd, rounds like the exact one.
 #include <math.h>
 
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // torchao 0.18 mx_tensor.py, to_dtype: element and e8m0 scale are exact, their product is rounded to float32
 // and then to the weight's dtype. Six-bit elements stand in the low bits of a byte, of two four-bit ones the
 // even is low.
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace {
 

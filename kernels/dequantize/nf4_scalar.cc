@@ -1,8 +1,8 @@
 // torchao 0.18 nf4_tensor.py, get_original_weight: table[code] * (quantized_scaler / factor + mean), every
 // step rounded to the weight's dtype. Blocks of 64 and of 256 scalers run through the rows; the even element
 // has the high nibble.
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // torchao 0.18 nvfp4_tensor.py, NVFP4Tensor.dequantize: code * (per_tensor_scale * scale), both products in
 // float32, then the weight's dtype. One level has no per_tensor_scale.
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
-// One byte in, two or four out: kernels/avx2/scaled.h. Roundings as in tinyq_scalar.cc.
-#include "kernels/avx2/scaled.h"
+// One byte in, two or four out: kernels/avx2/dequantize/scaled.h. Roundings as in tinyq_scalar.cc.
+#include "kernels/avx2/dequantize/scaled.h"
 
 namespace {
 

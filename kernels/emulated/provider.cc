@@ -2,8 +2,9 @@
 #include <string>
 #include <vector>
 
+#include "kernels/families/entry.h"
 #include "kernels/machine/machine.h"
-#include "kernels/support.h"
+#include "kernels/machine/weight_reading.h"
 
 namespace qcts {
 

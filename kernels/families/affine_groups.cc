@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "kernels/scalar/elements.h"
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/families/elements.h"
 
 namespace qcts {
 namespace {

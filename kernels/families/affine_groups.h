@@ -1,6 +1,6 @@
 // Scale and zero point of a group, or of a row of x, and what the variants of intx read and write. Ordinary
 // functions, compiled once for the baseline processor; the AVX2 variants have affine_group in vectors
-// (kernels/avx2/groups.h).
+// (kernels/avx2/quantize/groups.h).
 #pragma once
 
 #include <cstdint>

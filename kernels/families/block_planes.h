@@ -1,10 +1,9 @@
 // Where the planes of mx, nvfp4 and nf4 have what the blocks of `linear` need, for the vector variants that
-// cut weights into 64 columns and keep the scales of a block behind its codes; every function has internal
-// linkage.
+// cut weights into 64 columns and keep the scales of a block behind its codes.
 #pragma once
 
-#include "kernels/entry.h"
 #include "kernels/families/block_scales.h"
+#include "kernels/families/entry.h"
 #include "kernels/families/nf4_blocks.h"
 #include "kernels/families/nibble_words.h"
 

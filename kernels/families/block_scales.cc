@@ -2,7 +2,8 @@
 
 #include <cstring>
 
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/machine/parallel.h"
 
 namespace qcts {
 namespace {

@@ -1,6 +1,6 @@
 // Scales of blocks, and the small floats beside them: what the variants of mx and nvfp4 do once a block, or
 // once an odd element. Ordinary functions, compiled once for the baseline processor; the AVX2 variants have
-// the scales in vectors (kernels/avx2/mx.h, kernels/avx2/nvfp4.h).
+// the scales in vectors (kernels/avx2/quantize/mx.h, kernels/avx2/quantize/nvfp4.h).
 #pragma once
 
 #include <cstdint>

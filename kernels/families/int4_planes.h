@@ -1,10 +1,10 @@
 // Where the planes of the int4 schemes have what a group of `linear` needs, for the vector variants that cut
-// weights into blocks of their own; every function has internal linkage.
+// weights into blocks of their own.
 //   codes(n, k)                      k to k + 7, k a multiple of 8, 0 .. 15 each, 8 means zero
 //   copy_scales(g, n, scale, zero)   one of each, in the weight's dtype
 #pragma once
 
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 #include "kernels/families/nibble_words.h"
 
 namespace qcts {

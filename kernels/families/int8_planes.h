@@ -1,12 +1,12 @@
 // Where the planes of the int8 schemes of one scale a row have what `linear` needs, for the vector variants
-// that cut weights into blocks of their own; every function has internal linkage.
+// that cut weights into blocks of their own.
 //   codes(n)             k of them
 //   scale(n), zero(n)    zero is subtracted from a code; kHasZeros: it may be other than 0
 #pragma once
 
 #include <immintrin.h>
 
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 
 namespace qcts {
 namespace {

@@ -1,12 +1,12 @@
-// int8 rows of x under the policies of int8_row, for `linear` and quantize_activation of every variant; every
-// function has internal linkage. torchao 0.18.0 Int8Tensor.from_hp of x with PerRow(), or with the scale and
-// zero point that Int8StaticActivationInt8WeightConfig put into the checkpoint; "dyn_row_sym_127" is torchao
+// int8 rows of x under the policies of int8_row, for `linear` and quantize_activation of every variant.
+// torchao 0.18.0 Int8Tensor.from_hp of x with PerRow(), or with the scale and zero point that
+// Int8StaticActivationInt8WeightConfig put into the checkpoint; "dyn_row_sym_127" is torchao
 // 0.5.0 to 0.17.0's.
 #pragma once
 
 #include <cstring>
 
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 
 namespace qcts {
 namespace {

@@ -2,8 +2,9 @@
 
 #include <cstring>
 
-#include "kernels/scalar/elements.h"
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/families/elements.h"
+#include "kernels/machine/parallel.h"
 
 namespace qcts {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
 
 namespace qcts {
 namespace {

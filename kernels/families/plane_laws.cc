@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
 
 namespace qcts {
 namespace {

@@ -1,6 +1,7 @@
 #include "kernels/families/sparse24.h"
 
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/machine/parallel.h"
 
 namespace qcts {
 namespace {

@@ -1,9 +1,9 @@
 // Where the planes of fp8_sparse24 have the codes that `linear` multiplies, for the vector variants that cut
-// weights into blocks of their own; every function has internal linkage. Of each four k two codes are stored,
-// and a nibble of their places (kernels/families/sparse24.h).
+// weights into blocks of their own. Of each four k two codes are stored, and a nibble of their places
+// (kernels/families/sparse24.h).
 #pragma once
 
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 
 namespace qcts {
 namespace {

@@ -1,6 +1,5 @@
 // The frame of `linear` for codes that are small integers, where a variant multiplies x in fixed point (avx2,
-// avxvnni, avx512vnni), and for nothing else: every function has internal linkage.
-// y = sum over groups of scale * sum(x * (code - offset)) + zero * sum(x), plus bias.
+// avxvnni, avx512vnni). y = sum over groups of scale * sum(x * (code - offset)) + zero * sum(x), plus bias.
 //
 // x is kept as it is (kernels/fixed/rows.h): sums of codes times its 16-bit numbers are exact integers, and
 // what few floats are left are multiplied as such. So the result is the one of float32 sums or nearer to the
@@ -13,7 +12,7 @@
 #pragma once
 
 #include "kernels/avx2/streams.h"
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 #include "kernels/fixed/sums.h"
 
 namespace qcts::fixed {

@@ -1,5 +1,4 @@
-// Rows of x in fixed point, for `linear` whose codes are small integers, and for nothing else: every function
-// has internal linkage.
+// Rows of x in fixed point, for `linear` whose codes are small integers.
 //
 // A part of a row, 256 k of a group at most, is step * v, v of 16 bits and step a power of two of the part's
 // own, and what that leaves: nothing, for a bfloat16 whose last bit is a multiple of step, that is, for all

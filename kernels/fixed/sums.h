@@ -1,5 +1,5 @@
-// What becomes of a part's integer sums in kernels/fixed/linear.h, and of the floats beside them; every
-// function has internal linkage. Of a Scheme's members see there.
+// What becomes of a part's integer sums in kernels/fixed/linear.h, and of the floats beside them. Of a
+// Scheme's members see there.
 #pragma once
 
 #include "kernels/avx2/outputs.h"

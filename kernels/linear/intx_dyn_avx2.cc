@@ -1,7 +1,7 @@
-// 8da4w and its wider and narrower siblings. Codes of at most four bits: kernels/avx2/nibble_dots.h. Wider
-// ones: kernels/avx2/int8_linear.h, as in int8_row_dyn_avx2.cc.
+// 8da4w and its wider and narrower siblings. Codes of at most four bits: kernels/avx2/dots/nibble_dots.h.
+// Wider ones: kernels/avx2/int8_linear.h, as in int8_row_dyn_avx2.cc.
+#include "kernels/avx2/dots/nibble_dots.h"
 #include "kernels/avx2/int8_linear.h"
-#include "kernels/avx2/nibble_dots.h"
 
 namespace {
 

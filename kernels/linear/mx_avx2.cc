@@ -4,7 +4,7 @@
 // upper half of a binary16 and is converted (moved, m = 1 takes three times as long: EPYC Zen 4). Scales are
 // stored as bfloat16, which holds every e8m0, 2^-127 and NaN included, and is widened by one shift. A block
 // of 64 columns: for each 32 k the codes, a cache line for each k or for each 2 k, then 64 scales. An e4m3
-// NaN is moved to the scale of its 32, as fp8_row_avx2.cc does with a row's.
+// NaN is moved to the scale of its 32, as kernels/avx2/fp8_linear.h moves a row's.
 #include "kernels/avx2/float8.h"
 #include "kernels/avx2/nibbles.h"
 

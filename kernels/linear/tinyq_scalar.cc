@@ -1,53 +1,25 @@
-// y = scale * sum(x * q) + bias for both of TinyQ's layers. Limited by one dependent addition an element; it
-// exists to be read. Sums are in double: each product of a 24-bit and an 8-bit integer is exact there, so
-// only the additions round. The zero points of W8A32 are not read, as its forward does not.
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+// Both of TinyQ's layers. The zero points of W8A32 are not read, as its forward does not read them.
+#include "kernels/scalar/linear.h"
 
 namespace {
 
-using qcts::scalar::load;
+using namespace qcts::scalar;
 
-struct Task {
-  const qcts_problem* problem;
+struct TinyqSource {
+  const qcts_problem& p;
   const int8_t* codes;
   const void* scales;
+  explicit TinyqSource(const qcts_problem& problem)
+      : p(problem),
+        codes(static_cast<const int8_t*>(qcts::in_plane(problem, "int8_weights"))),
+        scales(qcts::in_plane(problem, "scales")) {}
+  int64_t group() const { return p.k; }
+  double code(int64_t n, int64_t k) const { return codes[n * p.k + k]; }
+  double scale(int64_t n, int64_t) const { return load(p.w_dtype, scales, n); }
+  double zero(int64_t, int64_t) const { return 0; }
 };
-
-double dot(const Task& task, int64_t m, int64_t n) {
-  const qcts_problem& p = *task.problem;
-  const char* x = static_cast<const char*>(p.x) + m * p.ldx_bytes;
-  double sum = 0;
-  for (int64_t k = 0; k < p.k; ++k)
-    sum += static_cast<double>(load(p.x_dtype, x, k)) * task.codes[n * p.k + k];
-  return sum;
-}
-
-void linear_columns(void* context, int64_t first, int64_t last) {
-  const Task& task = *static_cast<const Task*>(context);
-  const qcts_problem& p = *task.problem;
-  for (int64_t m = 0; m < p.m; ++m) {
-    char* y = static_cast<char*>(p.y) + m * p.ldy_bytes;
-    for (int64_t n = first; n < last; ++n) {
-      double sum = dot(task, m, n) * load(p.w_dtype, task.scales, n);
-      if (p.bias != nullptr) sum += load(p.bias_dtype, p.bias, n);
-      qcts::scalar::store_double(p.y_dtype, y, n, sum);
-    }
-  }
-}
-
-qcts_status run(const qcts_problem* problem) {
-  if (qcts::check_run(qcts_kernel_linear_tinyq_scalar, problem) != QCTS_OK) return QCTS_INVALID;
-  const auto data = [&](const char* name) {
-    return qcts::plane_data(problem->planes, problem->n_planes, name);
-  };
-  Task task = {problem, static_cast<const int8_t*>(data("int8_weights")), data("scales")};
-  qcts::parallel_for(problem->threads, problem->n, 1, linear_columns, &task);
-  return QCTS_OK;
-}
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_tinyq_scalar = qcts::linear_entry(
-    "tinyq", "scalar", "a sum in double per output; bound by one dependent addition an element", QCTS_F64,
-    {qcts::supports_problem<qcts_kernel_linear_tinyq_scalar>, run});
+const qcts_kernel qcts_kernel_linear_tinyq_scalar =
+    linear_of<qcts_kernel_linear_tinyq_scalar, TinyqSource>("tinyq");

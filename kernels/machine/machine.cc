@@ -15,8 +15,6 @@
 #include <string_view>
 #include <thread>
 
-#include "kernels/support.h"
-
 namespace qcts {
 namespace {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace qcts {
+#include "kernels/machine/weight_reading.h"
 
-enum class WeightReading : uint8_t;  // kernels/support.h
+namespace qcts {
 
 struct Machine {
   std::string cpu_model;    // "AMD EPYC ..."
@@ -26,7 +26,7 @@ struct Machine {
 const Machine& machine();
 
 // Of AMD's processors up to Zen 4 those with AVX-512 follow, others read side by side; the rest of the world
-// prefetches. What was measured: kernels/support.h. `vendor`: the twelve letters of CPUID leaf 0.
+// prefetches. What was measured: weight_reading.h. `vendor`: the twelve letters of CPUID leaf 0.
 WeightReading weight_reading_of(std::string_view vendor, uint32_t cpu_family, bool has_avx512f);
 const char* name_of(WeightReading reading);
 // Throws std::runtime_error for a name that is none.

@@ -1,4 +1,4 @@
-"""Whichever way a machine reads weights (WeightReading, kernels/support.h), answers are the same: all loops are walked here."""
+"""Whichever way a machine reads weights (weight_reading.h), answers are the same: all loops are walked here."""
 
 import os
 import re

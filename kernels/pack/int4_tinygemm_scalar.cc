@@ -5,8 +5,8 @@
 // padding of k to 1024 and n to 8.
 #include <cstring>
 
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace {
 

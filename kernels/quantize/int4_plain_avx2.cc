@@ -1,8 +1,10 @@
-// All of kernels/avx2/int4_plain_quantize.h.
-#include "kernels/avx2/int4_plain_quantize.h"
+#include "kernels/avx2/quantize/int4_plain_quantize.h"
 
+using namespace qcts;
+
+// In a file of its own: beside the headers of quantize/avx2.cc GCC 12 lays out the float16 loop in another
+// way.
 const qcts_kernel qcts_kernel_quantize_int4_plain_avx2 =
-    qcts::exact_rows<qcts_kernel_quantize_int4_plain_avx2,
-                     qcts::avx2::quantize_int4_plain<qcts::avx2::PlainParts>>(
+    exact_rows<qcts_kernel_quantize_int4_plain_avx2, avx2::quantize_int4_plain<avx2::PlainParts>>(
         QCTS_OP_QUANTIZE, "int4_plain", "avx2",
         "ranges, parameters and codes in three passes over 32 groups; bound by an operation an element");

@@ -2,21 +2,13 @@
 // rounds to the weight's dtype, as tensor operations do.
 #include <math.h>
 
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace {
 
-using qcts::scalar::load;
-using qcts::scalar::round_to;
-using qcts::scalar::store;
+using namespace qcts::scalar;
 
-struct Task {
-  const qcts_problem* problem;
-  uint8_t* qdata;
-  void* scale_and_zero;
-  float least_scale;
-};
 struct Group {
   float scale, zero;
 };
@@ -48,39 +40,30 @@ uint8_t code_of(uint32_t dtype, float value, float low, float scale) {
   return static_cast<uint8_t>(steps < 15 ? steps : 15);
 }
 
-void quantize_rows(void* context, int64_t first, int64_t last) {
-  const Task& task = *static_cast<const Task*>(context);
-  const qcts_problem& p = *task.problem;
+void quantize_tinygemm(const qcts_problem& p, int64_t first, int64_t last) {
+  auto* pairs = static_cast<uint8_t*>(qcts::out_plane(p, "qdata"));
+  void* scale_and_zero = qcts::out_plane(p, "scale_and_zero");
+  const float least = least_scale(p);
   for (int64_t n = first; n < last; ++n) {
     const char* row = static_cast<const char*>(p.x) + n * p.ldx_bytes;
     for (int64_t k = 0; k < p.k; k += p.group) {
-      const Group group = choose(p.w_dtype, task.least_scale, row, k, p.group);
+      const Group group = choose(p.w_dtype, least, row, k, p.group);
       const float low = round_to(p.w_dtype, group.zero - round_to(p.w_dtype, group.scale * 8.0f));
       for (int64_t i = k; i < k + p.group; i += 2) {
         const uint8_t even = code_of(p.w_dtype, load(p.w_dtype, row, i), low, group.scale);
         const uint8_t odd = code_of(p.w_dtype, load(p.w_dtype, row, i + 1), low, group.scale);
-        task.qdata[(n * p.k + i) / 2] = static_cast<uint8_t>(even << 4 | odd);
+        pairs[(n * p.k + i) / 2] = static_cast<uint8_t>(even << 4 | odd);
       }
       const int64_t place = 2 * (k / p.group * p.n + n);
-      store(p.w_dtype, task.scale_and_zero, place, group.scale);
-      store(p.w_dtype, task.scale_and_zero, place + 1, group.zero);
+      store(p.w_dtype, scale_and_zero, place, group.scale);
+      store(p.w_dtype, scale_and_zero, place + 1, group.zero);
     }
   }
 }
 
-qcts_status run(const qcts_problem* problem) {
-  if (qcts::check_run(qcts_kernel_quantize_int4_tinygemm_scalar, problem) != QCTS_OK) return QCTS_INVALID;
-  const auto data = [&](const char* name) {
-    return qcts::plane_data(problem->out_planes, problem->n_out_planes, name);
-  };
-  Task task = {problem, static_cast<uint8_t*>(data("qdata")), data("scale_and_zero"), least_scale(*problem)};
-  qcts::parallel_for(problem->threads, problem->n, 1, quantize_rows, &task);
-  return QCTS_OK;
-}
-
 }  // namespace
 
-const qcts_kernel qcts_kernel_quantize_int4_tinygemm_scalar = qcts::exact_entry(
-    QCTS_OP_QUANTIZE, "int4_tinygemm", "scalar",
-    "two passes a group: range, then codes; bound by one division and three roundings an element",
-    {qcts::supports_problem<qcts_kernel_quantize_int4_tinygemm_scalar>, run});
+const qcts_kernel qcts_kernel_quantize_int4_tinygemm_scalar =
+    qcts::exact_rows<qcts_kernel_quantize_int4_tinygemm_scalar, quantize_tinygemm>(
+        QCTS_OP_QUANTIZE, "int4_tinygemm", "scalar",
+        "two passes a group: range, then codes; bound by one division and three roundings an element");

@@ -1,35 +1,12 @@
 // torchao 0.18 Int8Tensor.from_hp per row (quant_primitives.py: _choose_qparams_affine SYMMETRIC,
 // _quantize_affine). Two passes over a row that stays in cache; the reciprocal and the product are separate
 // roundings, as in the original.
-#include <math.h>
-
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/entry.h"
+#include "kernels/scalar/int8.h"
 
 namespace {
 
-using qcts::scalar::load;
-using qcts::scalar::round_to;
-
-struct Planes {
-  int8_t* qdata;
-  char* scale;
-  int8_t* zero_point;
-};
-struct Task {
-  const qcts_problem* problem;
-  Planes out;
-};
-
-float absolute_maximum(uint32_t dtype, const char* row, int64_t k) {
-  float maximum = 0;
-  for (int64_t i = 0; i < k; ++i) {
-    const float magnitude = fabsf(load(dtype, row, i));
-    if (!(magnitude <= maximum)) maximum = magnitude;
-    if (maximum != maximum) break;
-  }
-  return maximum;
-}
+using namespace qcts::scalar;
 
 // (127 - -128) / 2 in the weight's dtype, then at least float32's epsilon 2^-23.
 float row_scale(uint32_t dtype, float absmax) {
@@ -44,35 +21,22 @@ int8_t code_of(float scaled) {
   return static_cast<int8_t>(rounded < 127 ? rounded : 127);
 }
 
-void quantize_rows(void* context, int64_t first, int64_t last) {
-  const Task& task = *static_cast<const Task*>(context);
-  const qcts_problem& p = *task.problem;
+void quantize_rows(const qcts_problem& p, int64_t first, int64_t last) {
+  auto* codes = static_cast<int8_t*>(qcts::out_plane(p, "qdata"));
+  auto* zero_points = static_cast<int8_t*>(qcts::out_plane(p, "zero_point"));
   for (int64_t n = first; n < last; ++n) {
     const char* row = static_cast<const char*>(p.x) + n * p.ldx_bytes;
     const float scale = row_scale(p.w_dtype, absolute_maximum(p.w_dtype, row, p.k));
     const float reciprocal = 1.0f / scale;
-    for (int64_t i = 0; i < p.k; ++i)
-      task.out.qdata[n * p.k + i] = code_of(load(p.w_dtype, row, i) * reciprocal);
-    std::memcpy(task.out.scale + 4 * n, &scale, 4);
-    task.out.zero_point[n] = 0;
+    for (int64_t k = 0; k < p.k; ++k) codes[n * p.k + k] = code_of(load(p.w_dtype, row, k) * reciprocal);
+    store(QCTS_F32, qcts::out_plane(p, "scale"), n, scale);
+    zero_points[n] = 0;
   }
-}
-
-qcts_status run(const qcts_problem* problem) {
-  if (qcts::check_run(qcts_kernel_quantize_int8_row_scalar, problem) != QCTS_OK) return QCTS_INVALID;
-  const auto data = [&](const char* name) {
-    return qcts::plane_data(problem->out_planes, problem->n_out_planes, name);
-  };
-  Task task = {problem,
-               {static_cast<int8_t*>(data("qdata")), static_cast<char*>(data("scale")),
-                static_cast<int8_t*>(data("zero_point"))}};
-  qcts::parallel_for(problem->threads, problem->n, 1, quantize_rows, &task);
-  return QCTS_OK;
 }
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_quantize_int8_row_scalar = qcts::exact_entry(
-    QCTS_OP_QUANTIZE, "int8_row", "scalar",
-    "two passes a row: absolute maximum, then codes; bound by float rounding, one element at a time",
-    {qcts::supports_problem<qcts_kernel_quantize_int8_row_scalar>, run});
+const qcts_kernel qcts_kernel_quantize_int8_row_scalar =
+    qcts::exact_rows<qcts_kernel_quantize_int8_row_scalar, quantize_rows>(
+        QCTS_OP_QUANTIZE, "int8_row", "scalar",
+        "two passes a row: absolute maximum, then codes; bound by float rounding, one element at a time");

@@ -1,6 +1,6 @@
 // Rows of x to int8, symmetric or asymmetric: its range, unless the scale is given, then codes, one
 // element at a time.
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 #include "kernels/scalar/int8.h"
 
 namespace {

@@ -1,11 +1,11 @@
 // int8 codes with scale and zero point, for the scalar variants of dequantize: torchao 0.18
 // quant_primitives.py, _dequantize_affine_no_dtype_check. The difference is exact, the product is rounded to
 // float32 and then to the weight's dtype, whether scales are float32 or of that dtype: then it has at most 20
-// bits, and one rounding is what remains. Every function has internal linkage.
+// bits, and one rounding is what remains.
 #pragma once
 
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace qcts::scalar {
 namespace {

@@ -1,11 +1,11 @@
-// Rows of mx, nvfp4 and float8, weights or activations, quantized one element at a time: for the scalar
-// variants and for nothing else, every function has internal linkage.
+// Rows of mx, nvfp4 and float8, weights or activations, quantized one element at a time.
 #pragma once
 
-#include "kernels/entry.h"
 #include "kernels/families/block_scales.h"
+#include "kernels/families/copy_planes.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 #include "kernels/families/float8_scales.h"
-#include "kernels/scalar/elements.h"
 
 namespace qcts::scalar {
 namespace {
@@ -98,6 +98,20 @@ namespace {
 }
 [[maybe_unused]] void quantize_float8_problem(const qcts_problem* p) {
   quantize_float8(*p, largest_of, quantize_float8_bands);
+}
+
+// Scales of blocks of kLength into tiles of 128 x 4 and back; the codes stay in their order.
+template <int64_t kLength>
+void pack_block_scales(const qcts_problem* problem) {
+  const qcts_problem& p = *problem;
+  copy_planes_but(p, "scale");
+  swizzle_scales(p.threads, {p.n, p.k / kLength}, in_plane(p, "scale"), out_plane(p, "scale"));
+}
+template <int64_t kLength>
+void unpack_block_scales(const qcts_problem* problem) {
+  const qcts_problem& p = *problem;
+  copy_planes_but(p, "scale");
+  unswizzle_scales(p.threads, {p.n, p.k / kLength}, in_plane(p, "scale"), out_plane(p, "scale"));
 }
 
 }  // namespace

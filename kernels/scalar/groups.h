@@ -1,12 +1,11 @@
-// Groups of intx, or rows of x, quantized one element at a time: for the scalar variants and for nothing
-// else, every function has internal linkage.
+// Groups of intx, or rows of x, quantized one element at a time: for the scalar variants.
 #pragma once
 
 #include <math.h>
 
-#include "kernels/entry.h"
 #include "kernels/families/affine_groups.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace qcts::scalar {
 namespace {

@@ -1,14 +1,25 @@
 // int8 rows of x for the scalar variants of quantize_activation and linear: the policies of
-// kernels/families/int8_x.h, a row at a time. Every function has internal linkage.
+// kernels/families/int8_x.h, a row at a time.
 #pragma once
 
 #include <math.h>
 
+#include "kernels/families/elements.h"
 #include "kernels/families/int8_x.h"
-#include "kernels/scalar/elements.h"
 
 namespace qcts::scalar {
 namespace {
+
+// NaN where an element is.
+[[maybe_unused]] float absolute_maximum(uint32_t dtype, const void* row, int64_t k) {
+  float maximum = 0;
+  for (int64_t i = 0; i < k; ++i) {
+    const float magnitude = fabsf(load(dtype, row, i));
+    if (!(magnitude <= maximum)) maximum = magnitude;
+    if (maximum != maximum) break;
+  }
+  return maximum;
+}
 
 [[maybe_unused]] RowScale int8_row_scale(uint32_t dtype, const void* row, int64_t k, bool asymmetric) {
   float low = 0, high = 0;
@@ -37,12 +48,7 @@ namespace {
 // A row as torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant makes it: codes -127 .. 127, a
 // scale of at least 1e-5 in x's dtype, steps rounded to bfloat16 and otherwise in float32.
 [[maybe_unused]] RowScale quantize_row_127(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
-  float most = 0;
-  for (int64_t i = 0; i < k; ++i) {
-    const float x = load(dtype, row, i), magnitude = x < 0 ? -x : x;
-    if (!(magnitude <= most)) most = magnitude;
-    if (most != most) break;
-  }
+  const float most = absolute_maximum(dtype, row, k);
   const float least = round_to(dtype, 1e-5f);
   float scale = round_to(dtype, most / 127.0f);
   if (scale < least) scale = least;

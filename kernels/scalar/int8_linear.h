@@ -1,9 +1,9 @@
-// `linear` with int8 rows of x for the scalar variants, and for nothing else: every function has internal
-// linkage. y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias. x is quantized into the
-// workspace, a scale and a zero point a row; sums of a group are integers and exact, the rest is in double.
+// `linear` with int8 rows of x for the scalar variants. y = sx * sum over groups of sw * sum((qx - zx) * (qw
+// - zw)), plus bias. x is quantized into the workspace, a scale and a zero point a row; sums of a group are
+// integers and exact, the rest is in double.
 #pragma once
 
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 #include "kernels/scalar/int8.h"
 
 namespace qcts::scalar {

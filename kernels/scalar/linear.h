@@ -1,10 +1,10 @@
-// `linear` with weights alone for the scalar variants, and for nothing else: every function has internal
-// linkage. y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias. Limited by one dependent
-// addition an element; it exists to be read. All sums are in double, where the products are exact.
+// `linear` with weights alone for the scalar variants. y = sum over groups of scale * sum(x * code) + zero *
+// sum(x), plus bias. Limited by one dependent addition an element; it exists to be read. All sums are in
+// double, where the products are exact.
 #pragma once
 
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace qcts::scalar {
 namespace {

@@ -1,5 +1,4 @@
-// Codes of NF4 and of its scalers one at a time, for the scalar variant of quantize and for nothing else:
-// every function has internal linkage.
+// Codes of NF4 and of its scalers one at a time, for the scalar variant of quantize.
 #pragma once
 
 #include <math.h>

@@ -1,11 +1,11 @@
 // MSLK's preshuffled order of int4 codes (csrc/gemm/cutlass/mixed_dtype_utils.cu, preshuffle_i4 for bfloat16
-// x), by CUTLASS's layout of the tensor core's operand, for the scalar variants and for nothing else: every
-// function has internal linkage. Tiles of 16 rows and 16 columns, n fastest; lane k % 8 / 2 + 4 (n % 8) of 32
-// has eight codes, of which bit 0 is n % 16 / 8, bit 1 is k % 16 / 8, bit 2 is k % 2. Two codes a byte, the
-// even one low. Scale and zero_point stay as they are.
+// x), by CUTLASS's layout of the tensor core's operand, for the scalar variants. Tiles of 16 rows and 16
+// columns, n fastest; lane k % 8 / 2 + 4 (n % 8) of 32 has eight codes, of which bit 0 is n % 16 / 8, bit 1
+// is k % 16 / 8, bit 2 is k % 2. Two codes a byte, the even one low. Scale and zero_point stay as they are.
 #pragma once
 
-#include "kernels/entry.h"
+#include "kernels/families/copy_planes.h"
+#include "kernels/families/entry.h"
 
 namespace qcts::scalar {
 namespace {

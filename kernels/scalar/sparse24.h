@@ -1,5 +1,4 @@
-// Rows of fp8_sparse24 one chunk of four at a time, for the scalar variant of quantize and for nothing else:
-// every function has internal linkage.
+// Rows of fp8_sparse24 one chunk of four at a time, for the scalar variant of quantize.
 #pragma once
 
 #include "kernels/families/sparse24.h"
@@ -39,6 +38,11 @@ namespace {
     }
   }
   return true;
+}
+
+template <const qcts_kernel& kKernel>
+qcts_status quantize_sparse24_problem(const qcts_problem* p) {
+  return check_run(kKernel, p) == QCTS_OK ? quantize_sparse24(*p, quantize_sparse24_rows) : QCTS_INVALID;
 }
 
 }  // namespace

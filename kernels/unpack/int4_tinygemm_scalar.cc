@@ -3,8 +3,8 @@
 // (cpu_*) and int4mm.cu (tile_packed_4d), PyTorch 2.13. Padding of tile_packed_4d is dropped.
 #include <cstring>
 
-#include "kernels/entry.h"
-#include "kernels/scalar/elements.h"
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
 
 namespace {
 

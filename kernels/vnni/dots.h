@@ -1,11 +1,10 @@
-// The engine of kernels/vnni/int8_linear.h for VPDPBUSD; every function has internal linkage. Sums of up to 6
-// rows and several vectors of columns stay in registers; each weight is loaded once for all rows, each x
-// broadcast once for all columns. Of more rows the first 6 leave nibbles in a panel of bytes as they decode
-// them, 256 k (16 KiB) at a time; codes that are bytes already are their own panel, 128 or 1024 k (8 or 64
-// KiB) at a time. 7 to 11 rows of such go in halves: as 6 and the rest, the first pass left memory idle and
-// the second was too short for L2 to keep up (m = 8 of 4096 x 4096, EPYC Zen 4: 1.5 times as fast in halves
-// on one thread, 1.15 times on two). What is left of the rows is one pass: m = 3 as 2 and 1 took 1.3 times as
-// long.
+// The engine of kernels/vnni/int8_linear.h for VPDPBUSD. Sums of up to 6 rows and several vectors of columns
+// stay in registers; each weight is loaded once for all rows, each x broadcast once for all columns. Of more
+// rows the first 6 leave nibbles in a panel of bytes as they decode them, 256 k (16 KiB) at a time; codes
+// that are bytes already are their own panel, 128 or 1024 k (8 or 64 KiB) at a time. 7 to 11 rows of such go
+// in halves: as 6 and the rest, the first pass left memory idle and the second was too short for L2 to keep
+// up (m = 8 of 4096 x 4096, EPYC Zen 4: 1.5 times as fast in halves on one thread, 1.15 times on two). What
+// is left of the rows is one pass: m = 3 as 2 and 1 took 1.3 times as long.
 //
 // One pass alone asks memory for the lines 8 KiB ahead, but on a machine that follows streams itself. Where
 // several passes read a panel, the first two ask for as much 64 KiB ahead, and no nearer than L2: lines that

@@ -1,11 +1,11 @@
-// The engine of kernels/fixed/linear.h for VPDPBUSD; every function has internal linkage. It adds four
-// products of unsigned codes and signed bytes to a 32-bit sum, the high bytes of x to one and the low to
-// another: 4 operations for 64 codes of a row with 256 bits, 2 with 512, and 3 or 1.5 more to take nibbles
-// apart. As pairs of bfloat16 64 codes take 2 operations of 512 bits and others that decode them, 10 for
-// bytes (kernels/bf16/int8.h), 4 for nibbles (kernels/bf16/codes.h). An EPYC Zen 4 core starts one of either
-// a cycle; 1024 x 4096 in cache, pairs and this: int8 m = 1 164 us and 65, m = 4 240 and 180, m = 8 342 and
-// 365, m = 16 665 and 745; nibbles in groups of 128 m = 1 63 and 60, m = 4 156 and 200. Bytes by 256 bits are
-// better off as words (kernels/avx2/word_dots.h).
+// The engine of kernels/fixed/linear.h for VPDPBUSD. It adds four products of unsigned codes and signed bytes
+// to a 32-bit sum, the high bytes of x to one and the low to another: 4 operations for 64 codes of a row with
+// 256 bits, 2 with 512, and 3 or 1.5 more to take nibbles apart. As pairs of bfloat16 64 codes take 2
+// operations of 512 bits and others that decode them, 10 for bytes (kernels/bf16/int8.h), 4 for nibbles
+// (kernels/bf16/codes.h). An EPYC Zen 4 core starts one of either a cycle; 1024 x 4096 in cache, pairs and
+// this: int8 m = 1 164 us and 65, m = 4 240 and 180, m = 8 342 and 365, m = 16 665 and 745; nibbles in groups
+// of 128 m = 1 63 and 60, m = 4 156 and 200. Bytes by 256 bits are better off as words
+// (kernels/avx2/dots/word_dots.h).
 #pragma once
 
 #include "kernels/fixed/linear.h"

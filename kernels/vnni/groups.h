@@ -1,4 +1,4 @@
-// The end of a group in kernels/vnni/int8_linear.h, where groups are parts of a row; internal linkage.
+// The end of a group in kernels/vnni/int8_linear.h, where groups are parts of a row.
 #pragma once
 
 #include "kernels/vnni/int8_linear.h"

@@ -1,7 +1,6 @@
 // The frame of `linear` with int8 rows of x for the variants that multiply bytes and add four products to a
-// 32-bit sum in one instruction (avxvnni, avx512vnni, amx) or, where codes have four bits, pile them up in
-// 16 bits (avx2), and for nothing else: every function has internal linkage.
-// y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
+// 32-bit sum in one instruction (avxvnni, avx512vnni, amx) or, where codes have four bits, pile them up in 16
+// bits (avx2). y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
 //
 // The instruction wants one factor unsigned. That is the weight: `prepare` stores u = qw + offset, so x stays
 // as it was quantized, and S = sum(qx * u) is an exact integer in every order. With o = offset + zw of a
@@ -22,7 +21,7 @@
 
 #include "kernels/avx2/int8.h"
 #include "kernels/avx2/streams.h"
-#include "kernels/entry.h"
+#include "kernels/families/entry.h"
 #include "kernels/families/nibble_words.h"
 
 namespace qcts::vnni {

@@ -1,4 +1,4 @@
-// The schemes of kernels/vnni/int8_linear.h; every function has internal linkage.
+// The schemes of kernels/vnni/int8_linear.h.
 #pragma once
 
 #include "kernels/vnni/int8_linear.h"

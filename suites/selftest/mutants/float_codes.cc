@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/scalar/elements.h"
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/families/elements.h"
 #include "reference/numerics/block_scales.h"
 #include "reference/numerics/float8.h"
 #include "reference/numerics/soft_float.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/scalar/elements.h"
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/families/elements.h"
 #include "suites/selftest/mutants/codes.h"
 #include "suites/selftest/mutants/faults.h"
 

@@ -9,8 +9,9 @@
 
 #include <xmmintrin.h>
 
-#include "kernels/scalar/elements.h"
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/families/checks.h"
+#include "kernels/families/elements.h"
 #include "suites/selftest/mutants/faults.h"
 #include "suites/selftest/mutants/weights.h"
 

@@ -5,8 +5,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/scalar/elements.h"
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/families/checks.h"
+#include "kernels/families/elements.h"
 #include "suites/selftest/mutants/codes.h"
 #include "suites/selftest/mutants/faults.h"
 #include "suites/selftest/mutants/more.h"

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/families/checks.h"
 #include "suites/selftest/mutants/faults.h"
 
 namespace qcts::mutants {

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/scalar/elements.h"
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/families/checks.h"
+#include "kernels/families/elements.h"
 #include "suites/selftest/mutants/faults.h"
 
 namespace qcts::mutants {

@@ -2,8 +2,9 @@
 // dsp_* and lsp_* of what reads it.
 #include <algorithm>
 
-#include "kernels/scalar/elements.h"
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/families/checks.h"
+#include "kernels/families/elements.h"
 #include "reference/numerics/float8.h"
 #include "suites/selftest/mutants/codes.h"
 #include "suites/selftest/mutants/faults.h"

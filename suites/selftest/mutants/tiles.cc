@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
 #include "suites/selftest/mutants/faults.h"
 #include "suites/selftest/mutants/more.h"
 

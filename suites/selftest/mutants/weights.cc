@@ -4,8 +4,9 @@
 #include <map>
 #include <mutex>
 
-#include "kernels/scalar/elements.h"
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/families/checks.h"
+#include "kernels/families/elements.h"
 #include "suites/selftest/mutants/faults.h"
 
 namespace qcts::mutants {

@@ -1,0 +1,84 @@
+#include "kernels/abi/problem.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+namespace qcts {
+
+qcts_status refuse(qcts_status status, char* why, size_t why_size, const char* format, ...) {
+  if (why == nullptr || why_size == 0) return status;
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(why, why_size, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+bool same_text(const char* text, const char* other) {
+  return text != nullptr && std::strcmp(text, other) == 0;
+}
+
+bool scheme_name_has(const qcts_problem& problem, const char* part) {
+  return problem.scheme_name != nullptr && std::strstr(problem.scheme_name, part) != nullptr;
+}
+
+bool is_tile_packed(const char* layout) {
+  return same_text(layout, "tile_packed_4d") || same_text(layout, "tile_packed_4d_v1");
+}
+
+bool lists_policy(const char* scheme, const char* activation) {
+  if (activation == nullptr) return false;
+  const char* policy = std::strchr(scheme, ':');
+  if (policy == nullptr) return same_text(activation, "weight_only");
+  const size_t length = std::strlen(activation);
+  while (policy != nullptr) {
+    ++policy;
+    const size_t listed = std::strcspn(policy, ",");
+    if (listed == 1 && *policy == '*') return true;
+    if (listed == length && std::strncmp(policy, activation, length) == 0) return true;
+    policy = policy[listed] == ',' ? policy + listed : nullptr;
+  }
+  return false;
+}
+
+const qcts_plane* find_plane(const qcts_plane* planes, uint32_t count, const char* name) {
+  for (uint32_t i = 0; i < count; ++i)
+    if (same_text(planes[i].name, name)) return &planes[i];
+  return nullptr;
+}
+
+void* plane_data(const qcts_plane* planes, uint32_t count, const char* name) {
+  const qcts_plane* plane = find_plane(planes, count, name);
+  return plane == nullptr ? nullptr : plane->data;
+}
+
+uint32_t plane_dtype(const qcts_plane* planes, uint32_t count, const char* name) {
+  const qcts_plane* plane = find_plane(planes, count, name);
+  return plane == nullptr ? static_cast<uint32_t>(QCTS_NONE) : plane->dtype;
+}
+
+uint32_t dtype_bytes(uint32_t dtype) {
+  switch (dtype) {
+    case QCTS_F64:
+    case QCTS_I64:
+      return 8;
+    case QCTS_F32:
+    case QCTS_I32:
+      return 4;
+    case QCTS_F16:
+    case QCTS_BF16:
+    case QCTS_I16:
+      return 2;
+    case QCTS_F8_E4M3FN:
+    case QCTS_F8_E5M2:
+    case QCTS_F8_E8M0:
+    case QCTS_I8:
+    case QCTS_U8:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace qcts

@@ -1,0 +1,34 @@
+// Rows of float8 codes, whose scales hold for a row, a group, the tensor or blocks of 128 x 128, for the AVX2
+// variants of dequantize. One byte in, two or four out. Roundings as in kernels/scalar/float8.h.
+#pragma once
+
+#include "kernels/avx2/dequantize/scaled.h"
+
+namespace qcts::avx2 {
+namespace {
+
+// What wider vectors do in another way.
+struct Float8Groups {
+  template <Float8 kFormat>
+  static void scale_groups(uint32_t dtype, const uint8_t* codes, int64_t groups, int64_t length,
+                           const void* scales, bool past_caches, char* to) {
+    scale_float_groups<kFormat>(dtype, codes, groups, length, scales, past_caches, to);
+  }
+};
+
+template <class Groups>
+void dequantize_float8(const qcts_problem& p, int64_t first, int64_t last) {
+  const auto* codes = static_cast<const uint8_t*>(in_plane(p, "qdata"));
+  const auto* scales = static_cast<const char*>(in_plane(p, "scale"));
+  const auto scale_groups = scheme_name_has(p, "_e5m2") ? Groups::template scale_groups<Float8::e5m2>
+                                                        : Groups::template scale_groups<Float8::e4m3>;
+  const int64_t rows = scheme_name_has(p, "_tensor") ? p.n : scheme_name_has(p, "_block128") ? 128 : 1;
+  const int64_t length = p.group != 0 ? p.group : p.k, groups = p.k / length;
+  const bool past_caches = is_past_caches(p, length);
+  for (int64_t n = first; n < last; ++n)
+    scale_groups(p.w_dtype, codes + n * p.k, groups, length, scales + 4 * (n / rows * groups), past_caches,
+                 static_cast<char*>(p.y) + n * p.ldy_bytes);
+}
+
+}  // namespace
+}  // namespace qcts::avx2

@@ -1,0 +1,157 @@
+// Blocks of mx, for the AVX2 variants of dequantize. MXFP4: a block's 16 values are computed once and looked
+// up, in bfloat16 by six operations a block and 0.3 an element. MXFP8 to bfloat16: a normal code is moved to
+// its place and the scale added to its exponent, half an operation an element with the look for codes that
+// are not normal. Those, other dtypes and MXFP6: kernels/avx2/dequantize/scaled.h. Roundings as in
+// dequantize/mx_scalar.cc.
+#pragma once
+
+#include "kernels/avx2/dequantize/scaled.h"
+#include "kernels/avx2/table.h"
+
+namespace qcts::avx2 {
+namespace {
+
+constexpr int64_t kMxBlockK = 32;
+alignas(32) constexpr float kMxE2m1[16] = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
+                                           -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
+
+// Of a float8 code in the upper bits of a word but for the sign's copies.
+template <int kFractionBits>
+constexpr auto kMovedBits = static_cast<int16_t>(0x8000 | 127 << (7 - kFractionBits));
+
+// 2^(code - 127); 0 is a subnormal, 255 is NaN.
+[[maybe_unused]] float e8m0_value(uint8_t code) {
+  if (code == 255) return __builtin_bit_cast(float, 0x7FC00000u);
+  return __builtin_bit_cast(float, code == 0 ? 0x00400000u : static_cast<uint32_t>(code) << 23);
+}
+
+template <Float8 kFormat>
+void dequantize_mx_floats(const qcts_problem& p, int64_t first, int64_t last) {
+  constexpr int64_t kAtOnceBlocks = 32;
+  const auto* codes = static_cast<const uint8_t*>(in_plane(p, "qdata"));
+  const auto* scales = static_cast<const uint8_t*>(in_plane(p, "scale"));
+  const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2, blocks = p.k / kMxBlockK;
+  const bool past_caches = is_past_caches(p, kMxBlockK);
+  float values[kAtOnceBlocks];
+  for (int64_t n = first; n < last; ++n)
+    for (int64_t block = 0; block < blocks; block += kAtOnceBlocks) {
+      const int64_t count = blocks - block < kAtOnceBlocks ? blocks - block : kAtOnceBlocks;
+      for (int64_t i = 0; i < count; ++i) values[i] = e8m0_value(scales[n * blocks + block + i]);
+      scale_float_groups<kFormat>(p.w_dtype, codes + n * p.k + block * kMxBlockK, count, kMxBlockK, values,
+                                  past_caches,
+                                  static_cast<char*>(p.y) + n * p.ldy_bytes + block * kMxBlockK * bytes);
+    }
+}
+
+[[maybe_unused]] void dequantize_mxfp4(const qcts_problem& p, int64_t first, int64_t last) {
+  const auto* codes = static_cast<const uint8_t*>(in_plane(p, "qdata"));
+  const auto* scales = static_cast<const uint8_t*>(in_plane(p, "scale"));
+  const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
+  const bool past_caches = is_past_caches(p, kMxBlockK);
+  for (int64_t n = first; n < last; ++n)
+    for (int64_t k = 0; k < p.k; k += kMxBlockK) {
+      const int64_t at = n * p.k + k;
+      look_up_codes<false>(
+          p.w_dtype, table_of_products(p.w_dtype, kMxE2m1, e8m0_value(scales[at / kMxBlockK])),
+          codes + at / 2, kMxBlockK, static_cast<char*>(p.y) + n * p.ldy_bytes + k * bytes, past_caches);
+    }
+}
+
+// Blocks in bfloat16, which wider vectors make in another way.
+struct MxBlocks {
+  // By the 16 products.
+  static void look_up_e2m1(__m256i products, const uint8_t* pairs, bool past_caches, char* to) {
+    Table table;
+    split_bytes(products, &table.low, &table.high);
+    look_up_codes<false, false>(table, pairs, kMxBlockK, to, past_caches);
+  }
+
+  // Of normal codes: `added` comes to their exponents.
+  template <int kFractionBits>
+  static void move_float8(const uint8_t* codes, int added, bool past_caches, char* to) {
+    const __m256i exponents = _mm256_set1_epi16(static_cast<int16_t>(added << 7));
+    for (int half = 0; half < 2; ++half) {  // the sign, extended, is shifted with the rest
+      const auto* from = reinterpret_cast<const __m128i*>(codes) + half;
+      const __m256i moved = _mm256_slli_epi16(_mm256_cvtepi8_epi16(_mm_loadu_si128(from)), 7 - kFractionBits);
+      const __m256i kept = _mm256_and_si256(moved, _mm256_set1_epi16(kMovedBits<kFractionBits>));
+      store32(to + 32 * half, _mm256_add_epi16(kept, exponents), past_caches);
+    }
+  }
+};
+
+// In bfloat16 a power of two is added to the exponents of the 16 values, none of which is rounded; not to
+// those of the zeros.
+template <class Blocks>
+void dequantize_mxfp4_bf16(const qcts_problem& p, int64_t first, int64_t last) {
+  const __m256i ones =
+      _mm256_set_m128i(to_bf16(_mm256_load_ps(kMxE2m1 + 8)), to_bf16(_mm256_load_ps(kMxE2m1)));
+  const __m256i zeros = _mm256_cmpeq_epi16(_mm256_slli_epi16(ones, 1), _mm256_setzero_si256());
+  const int64_t blocks = p.k / kMxBlockK;
+  const bool past_caches = is_past_caches(p, kMxBlockK);
+  for (int64_t n = first; n < last; ++n) {
+    const uint8_t* pairs = static_cast<const uint8_t*>(in_plane(p, "qdata")) + n * p.k / 2;
+    const uint8_t* scales = static_cast<const uint8_t*>(in_plane(p, "scale")) + n * blocks;
+    char* to = static_cast<char*>(p.y) + n * p.ldy_bytes;
+    for (int64_t block = 0; block < blocks; ++block, pairs += kMxBlockK / 2, to += 2 * kMxBlockK) {
+      const uint8_t scale = scales[block];
+      if (scale < 4 || scale > 250) {  // subnormal, infinite or NaN ones among them
+        look_up_codes<false, false>(table_of_products(QCTS_BF16, kMxE2m1, e8m0_value(scale)), pairs,
+                                    kMxBlockK, to, past_caches);
+        continue;
+      }
+      const __m256i power = _mm256_set1_epi16(static_cast<int16_t>((scale - 127) * 128));
+      Blocks::look_up_e2m1(_mm256_add_epi16(ones, _mm256_andnot_si256(zeros, power)), pairs, past_caches, to);
+    }
+  }
+}
+
+// A block in bfloat16 with a code that is not normal, or a scale that no exponent has.
+template <Float8 kFormat>
+[[gnu::noinline]] void dequantize_odd_mx_block(const uint8_t* codes, uint8_t scale, bool past_caches,
+                                               char* to) {
+  scale_floats<kFormat>(QCTS_BF16, codes, kMxBlockK, e8m0_value(scale), past_caches, to);
+}
+
+// MXFP8 to bfloat16, which has every product of a normal code, if its exponent is there.
+template <class Blocks, Float8 kFormat>
+void dequantize_mxfp8_bf16(const qcts_problem& p, int64_t first, int64_t last) {
+  constexpr int kFractionBits = Float8Bits<kFormat>::kFractionBits, kBias = kFormat == Float8::e4m3 ? 7 : 15;
+  constexpr int kLeast = 1 << kFractionBits, kMost = kFormat == Float8::e4m3 ? 0x7E : 0x7B;  // normal codes
+  constexpr int kMostExponent = kMost >> kFractionBits;
+  const int64_t blocks = p.k / kMxBlockK;
+  const bool past_caches = is_past_caches(p, kMxBlockK);
+  for (int64_t n = first; n < last; ++n) {
+    const uint8_t* from = static_cast<const uint8_t*>(in_plane(p, "qdata")) + n * p.k;
+    const uint8_t* scales = static_cast<const uint8_t*>(in_plane(p, "scale")) + n * blocks;
+    char* to = static_cast<char*>(p.y) + n * p.ldy_bytes;
+    for (int64_t block = 0; block < blocks; ++block, from += kMxBlockK, to += 2 * kMxBlockK) {
+      const int added = scales[block] - kBias;  // to a code's exponent, for bfloat16's
+      const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+      const __m256i above =
+          _mm256_sub_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(127)), _mm256_set1_epi8(kLeast));
+      const __m256i normal =
+          _mm256_cmpeq_epi8(_mm256_min_epu8(above, _mm256_set1_epi8(kMost - kLeast)), above);
+      if (added < 0 || added > 254 - kMostExponent || _mm256_movemask_epi8(normal) != -1)
+        dequantize_odd_mx_block<kFormat>(from, scales[block], past_caches, to);
+      else
+        Blocks::template move_float8<kFractionBits>(from, added, past_caches, to);
+    }
+  }
+}
+
+template <class Blocks>
+void dequantize_mx(const qcts_problem& p, int64_t first, int64_t last) {
+  const bool bf16 = p.w_dtype == QCTS_BF16;
+  const auto has = [&](const char* part) { return scheme_name_has(p, part); };
+  const auto rows =
+      has("mxfp4")   ? bf16 ? dequantize_mxfp4_bf16<Blocks> : dequantize_mxfp4
+      : has("_e2m3") ? dequantize_mx_floats<Float8::e2m3>
+      : has("_e3m2") ? dequantize_mx_floats<Float8::e3m2>
+      : has("_e5m2") ? bf16 ? dequantize_mxfp8_bf16<Blocks, Float8::e5m2> : dequantize_mx_floats<Float8::e5m2>
+      : bf16 ? dequantize_mxfp8_bf16<Blocks, Float8::e4m3>
+                     : dequantize_mx_floats<Float8::e4m3>;
+  rows(p, first, last);
+}
+
+}  // namespace
+}  // namespace qcts::avx2

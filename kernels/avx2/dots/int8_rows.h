@@ -1,0 +1,70 @@
+// int8 weights with a scale and a zero point a row, for `linear` with 256-bit vectors. y = scale * sum(x * (q
+// - zero_point)) + bias.
+//
+// Of x in 16 bits integers are multiplied (kernels/fixed/int8.h), of float32 floats: eight codes cost a
+// widening load, a conversion and a fused multiply-add. Layout of a block of 64 columns for these: 64 zero
+// points (int32), then for each k one cache line, byte c of it column c, then 64 scales (float32).
+#pragma once
+
+#include "kernels/avx2/dots/fixed_or_floats.h"
+#include "kernels/fixed/int8.h"
+
+namespace qcts::avx2 {
+namespace {
+
+// A Source is one of kernels/families/int8_planes.h.
+template <class Source, bool kZeroPoints = false>
+struct Int8Row {
+  static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns, kSumsAlone = 8;
+  static constexpr int64_t kHeaderBytes = 4 * kColumns;
+  static constexpr bool kHasZeros = false;
+
+  static int64_t group(const qcts_problem& p) { return p.k; }
+  static int64_t scale_bytes(const qcts_problem&) { return 4 * kColumns; }
+  static float factor(const uint8_t*) { return 1; }
+
+  [[gnu::always_inline]] static void decode(const uint8_t* header, const uint8_t* at, int vector, int,
+                                            __m256 (&out)[kWide]) {
+    __m256i codes =
+        _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + vector * kLanes)));
+    if (kZeroPoints)
+      codes = _mm256_sub_epi32(
+          codes, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(header + vector * 4 * kLanes)));
+    out[0] = _mm256_cvtepi32_ps(codes);
+  }
+
+  static void scales(const qcts_problem&, const uint8_t* at, float* scale, float*) {
+    std::memcpy(scale, at, 4 * kColumns);
+  }
+
+  // Symmetric weights, the usual ones, are spared the subtraction.
+  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+    if constexpr (Source::kHasZeros) {
+      const uint8_t* header = frame.prepared + block * block_bytes<Int8Row>(*frame.problem);
+      __m256i any = _mm256_setzero_si256();
+      for (int v = 0; v < kVectors; ++v)
+        any = _mm256_or_si256(any,
+                              _mm256_loadu_si256(reinterpret_cast<const __m256i*>(header + v * 4 * kLanes)));
+      if (!_mm256_testz_si256(any, any))
+        return multiply_block<Int8Row<Source, true>>(frame, block, first_m, rows);
+    }
+    multiply_block<Int8Row<Source, false>>(frame, block, first_m, rows);
+  }
+
+  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    const Source source(p);
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
+    uint8_t* codes = out + kHeaderBytes;
+    transpose_bytes(reinterpret_cast<const uint8_t*>(source.codes(first_n)), p.k, columns, p.k, codes);
+    copy_row_parameters(source, first_n, columns, out, codes + padded_k<Int8Row>(p) * kColumns);
+  }
+};
+
+template <const qcts_kernel& kKernel, class Source, class Dots>
+constexpr qcts_kernel int8_rows_of(const char* scheme, const char* variant, const char* description) {
+  return fixed_or_floats_of<kKernel, fixed::Int8Rows<Source, Dots>, Int8Row<Source>>(scheme, variant,
+                                                                                     description);
+}
+
+}  // namespace
+}  // namespace qcts::avx2

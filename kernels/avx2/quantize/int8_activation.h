@@ -1,0 +1,27 @@
+// Rows of x to int8, symmetric or asymmetric, for the AVX2 and AVX-512 variants of quantize_activation. A
+// row's range, unless the scale is given, then codes, which finds the row in cache (kernels/avx2/int8.h).
+#pragma once
+
+#include "kernels/avx2/int8.h"
+#include "kernels/families/entry.h"
+
+namespace qcts::avx2 {
+namespace {
+
+// Rows: RowsToInt8, or wider vectors'.
+template <class Rows>
+void quantize_int8_dyn_rows(const qcts_problem& p, int64_t first, int64_t last) {
+  auto* qdata = static_cast<int8_t*>(out_plane(p, "qdata"));
+  RowRecipe recipe = int8_row_recipe(p);
+  if (recipe.is_given) recipe.given = given_scale(p);
+  for (int64_t m = first; m < last; ++m) {
+    const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
+    const RowScale chosen =
+        recipe.is_given ? recipe.given : scale_of(recipe, Rows::range_of(recipe.dtype, row, p.k));
+    Rows::quantize_part(recipe, row, 0, p.k, chosen, qdata + m * p.k);
+    store_row_scale(p, m, chosen);
+  }
+}
+
+}  // namespace
+}  // namespace qcts::avx2

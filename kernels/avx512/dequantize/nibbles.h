@@ -1,0 +1,33 @@
+// Four-bit codes to bfloat16 for the AVX-512 variants of dequantize. Sixteen floats that are rounded in their
+// upper halves are a table of 32 words as they stand; one permutation of words looks 32 codes up, which three
+// operations have put in their places: a quarter of what byte shuffles take (kernels/avx2/table.h).
+#pragma once
+
+#include "kernels/avx512/elements.h"
+#include "kernels/avx512/stores.h"
+
+namespace qcts::avx512 {
+namespace {
+
+// Of 32 codes the words 2 * code + 1. The permutation reads five bits of a word, so what else is in it, of
+// the same byte's other code, may stay. kHighFirst: the even code is in the high nibble.
+template <bool kHighFirst>
+[[gnu::always_inline]] inline __m512i upper_words(const uint8_t* pairs) {
+  const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(pairs)));
+  const __m512i even = kHighFirst ? _mm512_srli_epi32(bytes, 3) : _mm512_slli_epi32(bytes, 1),
+                odd = _mm512_slli_epi32(bytes, kHighFirst ? 17 : 13);
+  return _mm512_ternarylogic_epi32(even, odd, _mm512_set1_epi32(0x00010001), 0xFE);  // a | b | c
+}
+
+// `count` codes, a multiple of 32, of one table.
+template <bool kHighFirst>
+[[gnu::always_inline]] inline void look_up_words(__m512 table, const uint8_t* pairs, int64_t count,
+                                                 bool streams, char* to) {
+  for (int64_t k = 0; k < count; k += 32)
+    store64(to + 2 * k,
+            _mm512_permutexvar_epi16(upper_words<kHighFirst>(pairs + k / 2), _mm512_castps_si512(table)),
+            streams);
+}
+
+}  // namespace
+}  // namespace qcts::avx512

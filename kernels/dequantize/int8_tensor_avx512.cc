@@ -1,7 +1,0 @@
-// torchao 0.18 Int8Tensor with PerTensor(). One byte in, two or four out: kernels/avx512/scaled.h.
-#include "kernels/avx512/scaled.h"
-
-const qcts_kernel qcts_kernel_dequantize_int8_tensor_avx512 =
-    qcts::exact_rows<qcts_kernel_dequantize_int8_tensor_avx512,
-                     qcts::avx2::fenced<qcts::avx2::dequantize_affine_tensor<qcts::avx512::WideIntegers>>>(
-        QCTS_OP_DEQUANTIZE, "int8_tensor", "avx512", "32 elements at a time; bound by writing the result");

@@ -1,0 +1,213 @@
+#include "kernels/families/checks.h"
+
+#include "kernels/abi/problem.h"
+#include "kernels/families/plane_laws.h"
+#include "kernels/machine/machine.h"
+
+namespace qcts {
+namespace {
+
+bool is_float(uint32_t dtype) { return dtype == QCTS_F32 || dtype == QCTS_F16 || dtype == QCTS_BF16; }
+
+qcts_status check_plane(const PlaneLaw& law, const qcts_plane* planes, uint32_t count, char* why,
+                        size_t why_size) {
+  const qcts_plane* plane = find_plane(planes, count, law.name);
+  if (plane == nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is missing", law.name);
+  if (plane->dtype != law.dtype)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has dtype %u instead of %u", law.name,
+                  plane->dtype, law.dtype);
+  if (plane->ndim != law.ndim)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has %u dimensions instead of %u", law.name,
+                  plane->ndim, law.ndim);
+  int64_t stride = dtype_bytes(law.dtype);
+  for (uint32_t d = law.ndim; d-- > 0;) {
+    if (plane->shape[d] != law.shape[d])
+      return refuse(QCTS_UNSUPPORTED, why, why_size,
+                    "plane %s has %lld elements in dimension %u instead of %lld", law.name,
+                    static_cast<long long>(plane->shape[d]), d, static_cast<long long>(law.shape[d]));
+    if (law.shape[d] > 1 && plane->stride_bytes[d] != stride)
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is not row-major", law.name);
+    stride *= law.shape[d];
+  }
+  return QCTS_OK;
+}
+
+qcts_status check_planes(const qcts_problem& p, const char* scheme, const char* layout,
+                         const qcts_plane* planes, uint32_t count, char* why, size_t why_size) {
+  PlaneLaw laws[kMostPlanes];
+  const uint32_t n_laws = plane_laws(p, scheme, layout, laws);
+  for (uint32_t i = 0; i < n_laws; ++i)
+    if (check_plane(laws[i], planes, count, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+  return QCTS_OK;
+}
+
+qcts_status check_packing(const qcts_problem& p, const char* scheme, char* why, size_t why_size) {
+  if (same_text(scheme, "mx") || same_text(scheme, "nvfp4")) {
+    if (same_text(p.layout, "swizzled")) return QCTS_OK;
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+                  p.layout == nullptr ? "NULL" : p.layout);
+  }
+  if (is_tile_packed(p.layout)) {
+    if (p.w_dtype != QCTS_BF16)
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "tile_packed_4d holds bfloat16 weights only");
+    if (1024 % p.group != 0)
+      return refuse(QCTS_UNSUPPORTED, why, why_size,
+                    "tile_packed_4d pads k to 1024, which group %lld does not divide",
+                    static_cast<long long>(p.group));
+    return QCTS_OK;
+  }
+  if (same_text(scheme, "int4_plain")) {
+    if (!same_text(p.layout, "preshuffled_bf16"))
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+                    p.layout == nullptr ? "NULL" : p.layout);
+    if (p.n % 16 != 0 || p.k % 16 != 0)
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s needs n and k to be multiples of 16",
+                    p.layout);
+    return QCTS_OK;
+  }
+  if (!same_text(p.layout, "cpu_avx512") && !same_text(p.layout, "cpu_avx2") &&
+      !same_text(p.layout, "cpu_default"))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+                  p.layout == nullptr ? "NULL" : p.layout);
+  if (p.n % 16 != 0)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s needs n to be a multiple of 16, not %lld",
+                  p.layout, static_cast<long long>(p.n));
+  return QCTS_OK;
+}
+
+qcts_status check_linear(const qcts_problem& p, char* why, size_t why_size) {
+  if (p.m <= 0) return refuse(QCTS_UNSUPPORTED, why, why_size, "m = %lld", static_cast<long long>(p.m));
+  if (!is_float(p.x_dtype) || !is_float(p.y_dtype))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "x and y must be float32, float16 or bfloat16");
+  if (p.bias_dtype != QCTS_NONE && !is_float(p.bias_dtype))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "bias must be float32, float16 or bfloat16");
+  if (p.activation != nullptr && p.activation[0] != '\0' && !same_text(p.activation, "weight_only"))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s: only weight_only", p.activation);
+  const int64_t x_row = p.k * dtype_bytes(p.x_dtype), y_row = p.n * dtype_bytes(p.y_dtype);
+  if (p.m > 1 && (p.ldx_bytes < x_row || p.ldy_bytes < y_row))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "rows of x or y overlap: ldx %lld, ldy %lld bytes",
+                  static_cast<long long>(p.ldx_bytes), static_cast<long long>(p.ldy_bytes));
+  return QCTS_OK;
+}
+
+qcts_status check_dense_rows(const qcts_problem& p, int64_t ld_bytes, const char* name, char* why,
+                             size_t why_size) {
+  if (p.n > 1 && ld_bytes < p.k * static_cast<int64_t>(dtype_bytes(p.w_dtype)))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "rows overlap: %s %lld bytes", name,
+                  static_cast<long long>(ld_bytes));
+  return QCTS_OK;
+}
+
+bool any_null(const qcts_plane* planes, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i)
+    if (planes[i].data == nullptr) return true;
+  return false;
+}
+
+// The layout that `planes` are in.
+const char* input_layout(uint32_t op, const qcts_problem& p) {
+  return op == QCTS_OP_UNPACK ? p.layout : "plain";
+}
+
+}  // namespace
+
+qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
+                          size_t why_size) {
+  const qcts_problem& p = *problem;
+  if (p.struct_size < sizeof(qcts_problem))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "qcts_problem of %u bytes, compiled for %zu",
+                  p.struct_size, sizeof(qcts_problem));
+  const char* missing = missing_feature(kernel.variant);
+  if (missing != nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "%s", missing);
+  if (p.device != 0) return refuse(QCTS_UNSUPPORTED, why, why_size, "runs on the host only");
+  if (p.n <= 0 || p.k <= 0)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "n = %lld, k = %lld", static_cast<long long>(p.n),
+                  static_cast<long long>(p.k));
+  if (!is_float(p.w_dtype))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "weights must be float32, float16 or bfloat16");
+  if (check_blocks(p, kernel.scheme, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+  const bool packs = kernel.op == QCTS_OP_PACK || kernel.op == QCTS_OP_UNPACK;
+  if (packs && check_packing(p, kernel.scheme, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+
+  qcts_status status = QCTS_OK;
+  if (kernel.op == QCTS_OP_LINEAR) status = check_linear(p, why, why_size);
+  if (kernel.op == QCTS_OP_QUANTIZE) status = check_dense_rows(p, p.ldx_bytes, "ldx", why, why_size);
+  if (kernel.op == QCTS_OP_DEQUANTIZE) status = check_dense_rows(p, p.ldy_bytes, "ldy", why, why_size);
+  if (status != QCTS_OK) return status;
+  if (p.n_planes > 0)
+    status = check_planes(p, kernel.scheme, input_layout(kernel.op, p), p.planes, p.n_planes, why, why_size);
+  if (status == QCTS_OK && p.n_out_planes > 0)
+    status = check_planes(p, kernel.scheme, kernel.op == QCTS_OP_PACK ? p.layout : "plain", p.out_planes,
+                          p.n_out_planes, why, why_size);
+  return status;
+}
+
+qcts_status check_given_scale(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
+                              size_t why_size) {
+  if (problem->n_planes == 0) return QCTS_OK;
+  PlaneLaw laws[kMostPlanes];
+  const uint32_t n_laws = given_scale_laws(*problem, kernel.scheme, laws);
+  for (uint32_t i = 0; i < n_laws; ++i)
+    if (check_plane(laws[i], problem->planes, problem->n_planes, why, why_size) != QCTS_OK)
+      return QCTS_UNSUPPORTED;
+  return QCTS_OK;
+}
+
+bool gives_scale(const qcts_kernel& kernel, const qcts_problem& problem) {
+  PlaneLaw laws[kMostPlanes];
+  const uint32_t n_laws = given_scale_laws(problem, kernel.scheme, laws);
+  for (uint32_t i = 0; i < n_laws; ++i)
+    if (check_plane(laws[i], problem.planes, problem.n_planes, nullptr, 0) != QCTS_OK ||
+        plane_data(problem.planes, problem.n_planes, laws[i].name) == nullptr)
+      return false;
+  return true;
+}
+
+qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
+                             size_t why_size) {
+  const qcts_problem& p = *problem;
+  const char* missing = missing_feature(kernel.variant);
+  if (missing != nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "%s", missing);
+  if (!lists_policy(kernel.scheme, p.activation))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s",
+                  p.activation == nullptr ? "NULL" : p.activation);
+  if (!is_float(p.x_dtype))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "x must be float32, float16 or bfloat16");
+  if (p.device != 0 || p.m <= 0 || p.k <= 0 ||
+      (p.m > 1 && p.ldx_bytes < p.k * static_cast<int64_t>(dtype_bytes(p.x_dtype))))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "x of %lld x %lld on device %u",
+                  static_cast<long long>(p.m), static_cast<long long>(p.k), p.device);
+  if (check_given_scale(kernel, problem, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+  return check_blocks(p, kernel.scheme, why, why_size);
+}
+
+qcts_status check_run(const qcts_kernel& kernel, const qcts_problem* problem) {
+  const qcts_problem& p = *problem;
+  if (check_problem(kernel, problem, nullptr, 0) != QCTS_OK) return QCTS_INVALID;
+  const bool reads_planes =
+      kernel.op != QCTS_OP_QUANTIZE && (kernel.prepare == nullptr || kernel.op != QCTS_OP_LINEAR);
+  const bool writes_planes =
+      kernel.op == QCTS_OP_QUANTIZE || kernel.op == QCTS_OP_PACK || kernel.op == QCTS_OP_UNPACK;
+  const bool reads_x = kernel.op == QCTS_OP_QUANTIZE || kernel.op == QCTS_OP_LINEAR;
+  const bool writes_y = kernel.op == QCTS_OP_DEQUANTIZE || kernel.op == QCTS_OP_LINEAR;
+  if ((reads_planes && p.n_planes == 0) || (writes_planes && p.n_out_planes == 0)) return QCTS_INVALID;
+  if ((reads_x && p.x == nullptr) || (writes_y && p.y == nullptr)) return QCTS_INVALID;
+  if (reads_planes && any_null(p.planes, p.n_planes)) return QCTS_INVALID;
+  if (writes_planes && any_null(p.out_planes, p.n_out_planes)) return QCTS_INVALID;
+  if (p.bias != nullptr && !is_float(p.bias_dtype)) return QCTS_INVALID;
+  if (kernel.workspace_bytes != nullptr) {
+    const uint64_t needed = kernel.workspace_bytes(problem);
+    if (needed > 0 && (p.workspace == nullptr || p.workspace_bytes < needed)) return QCTS_INVALID;
+  }
+  if (kernel.prepare != nullptr &&
+      (p.prepared == nullptr || p.prepared_bytes < kernel.prepared_bytes(problem)))
+    return QCTS_INVALID;
+  return QCTS_OK;
+}
+
+qcts_status check_prepare(const qcts_kernel& kernel, const qcts_problem* problem) {
+  if (check_problem(kernel, problem, nullptr, 0) != QCTS_OK || problem->n_planes == 0) return QCTS_INVALID;
+  return any_null(problem->planes, problem->n_planes) ? QCTS_INVALID : QCTS_OK;
+}
+
+}  // namespace qcts

@@ -1,0 +1,158 @@
+// Element conversions in plain C++, for the scalar variants and for what a family does once a block or
+// tensor. Bit-exact; no hardware conversion instruction is used.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/abi/qcts_kernel.h"
+
+namespace qcts::scalar {
+namespace {
+
+// IEEE 754 binary16 to binary32, exact.
+[[maybe_unused]] float f16_to_f32(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
+  const uint32_t exponent = half >> 10 & 31, fraction = half & 0x3FF;
+  if (exponent == 31) return __builtin_bit_cast(float, sign | 0x7F800000u | fraction << 13);
+  if (exponent != 0) return __builtin_bit_cast(float, sign | (exponent + 112) << 23 | fraction << 13);
+  const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+  return sign != 0 ? -magnitude : magnitude;
+}
+
+// To nearest even. Below 2^-14 the processor does the rounding: the last bit of a float near 0.5 is
+// binary16's smallest subnormal, 2^-24.
+[[maybe_unused]] uint16_t f32_to_f16(float value) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+  const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
+  const uint32_t magnitude = bits & 0x7FFFFFFF;
+  if (magnitude > 0x7F800000) return sign | 0x7E00;
+  if (magnitude >= 0x477FF000) return sign | 0x7C00;  // 65520, the tie above the largest half, and up
+  if (magnitude < 0x38800000) {
+    const float sum = __builtin_bit_cast(float, magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (__builtin_bit_cast(uint32_t, sum) - 0x3F000000));
+  }
+  const uint32_t rounded = magnitude + 0xFFF + (magnitude >> 13 & 1);
+  return static_cast<uint16_t>(sign | (rounded - 0x38000000) >> 13);
+}
+
+[[maybe_unused]] float bf16_to_f32(uint16_t value) {
+  return __builtin_bit_cast(float, static_cast<uint32_t>(value) << 16);
+}
+
+// To nearest even; NaN becomes the quiet one.
+[[maybe_unused]] uint16_t f32_to_bf16(float value) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+  if ((bits & 0x7FFFFFFF) > 0x7F800000) return 0x7FC0;
+  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+// Four exponent bits of bias 7, three of fraction, no infinity, 0x7F and 0xFF are NaN (OCP 8-bit floating
+// point specification 1.0).
+[[maybe_unused]] float e4m3fn_to_f32(uint8_t code) {
+  const uint32_t exponent = code >> 3 & 15, fraction = code & 7;
+  const bool negative = (code & 0x80) != 0;
+  if ((code & 0x7F) == 0x7F) return __builtin_bit_cast(float, negative ? 0xFFC00000u : 0x7FC00000u);
+  const float magnitude = exponent == 0 ? static_cast<float>(fraction) * 0x1p-9f
+                                        : __builtin_bit_cast(float, (exponent + 120) << 23 | fraction << 20);
+  return negative ? -magnitude : magnitude;
+}
+
+// The upper half of a binary16: five exponent bits of bias 15, two of fraction.
+[[maybe_unused]] float e5m2_to_f32(uint8_t code) { return f16_to_f32(static_cast<uint16_t>(code << 8)); }
+
+// 2^(code - 127); 0 is 2^-127, a subnormal, and 255 is NaN (OCP Microscaling Formats 1.0).
+[[maybe_unused]] float e8m0_to_f32(uint8_t code) {
+  if (code == 255) return __builtin_bit_cast(float, 0x7FC00000u);
+  return __builtin_bit_cast(float, code == 0 ? 0x00400000u : static_cast<uint32_t>(code) << 23);
+}
+
+// Small formats without infinity and NaN (OCP Microscaling Formats 1.0): sign, `exponent_bits` of bias
+// 2^(exponent_bits - 1) - 1, `fraction_bits`.
+[[maybe_unused]] float small_to_f32(uint32_t code, int exponent_bits, int fraction_bits) {
+  const uint32_t fraction = code & ((1u << fraction_bits) - 1);
+  const uint32_t exponent = code >> fraction_bits & ((1u << exponent_bits) - 1);
+  const uint32_t bias = (1u << (exponent_bits - 1)) - 1;
+  // Fraction and unit of a subnormal are small powers of two, so the product is exact.
+  const float unit = __builtin_bit_cast(float, (127 + 1 - bias - static_cast<uint32_t>(fraction_bits)) << 23);
+  const float magnitude =
+      exponent == 0
+          ? static_cast<float>(fraction) * unit
+          : __builtin_bit_cast(float, (exponent + 127 - bias) << 23 | fraction << (23 - fraction_bits));
+  return (code >> (exponent_bits + fraction_bits) & 1) != 0 ? -magnitude : magnitude;
+}
+
+// To nearest even, of a value already clamped to [-448, 448] or NaN, whose sign stays.
+[[maybe_unused]] uint8_t clamped_f32_to_e4m3fn(float value) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+  const auto sign = static_cast<uint8_t>(bits >> 24 & 0x80);
+  const uint32_t magnitude = bits & 0x7FFFFFFF;
+  if (magnitude > 0x7F800000) return sign | 0x7F;
+  if (magnitude < 0x3C800000) {  // below 2^-6: adding 2^14 leaves units of 2^-9, the smallest subnormal
+    const float sum = __builtin_bit_cast(float, magnitude) + 0x1p14f;
+    return static_cast<uint8_t>(sign | (__builtin_bit_cast(uint32_t, sum) - 0x46800000));
+  }
+  const uint32_t rounded = magnitude + 0x7FFFF + (magnitude >> 20 & 1);
+  return static_cast<uint8_t>(sign | (rounded - 0x3C000000) >> 20);
+}
+
+// Element `index` of an array of dtype (F32, F16 or BF16) at any alignment, as a float.
+[[maybe_unused]] float load(uint32_t dtype, const void* array, int64_t index) {
+  if (dtype == QCTS_F32) {
+    float value;
+    std::memcpy(&value, static_cast<const char*>(array) + 4 * index, 4);
+    return value;
+  }
+  uint16_t bits;
+  std::memcpy(&bits, static_cast<const char*>(array) + 2 * index, 2);
+  return dtype == QCTS_F16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+}
+
+// Rounded once to dtype.
+[[maybe_unused]] void store(uint32_t dtype, void* array, int64_t index, float value) {
+  if (dtype == QCTS_F32) {
+    std::memcpy(static_cast<char*>(array) + 4 * index, &value, 4);
+    return;
+  }
+  const uint16_t bits = dtype == QCTS_F16 ? f32_to_f16(value) : f32_to_bf16(value);
+  std::memcpy(static_cast<char*>(array) + 2 * index, &bits, 2);
+}
+
+// What an operation of the library leaves in a tensor of dtype: computed in float, then rounded.
+[[maybe_unused]] float round_to(uint32_t dtype, float value) {
+  if (dtype == QCTS_F16) return f16_to_f32(f32_to_f16(value));
+  if (dtype == QCTS_BF16) return bf16_to_f32(f32_to_bf16(value));
+  return value;
+}
+
+// The float on the same side of `value` that a later rounding to at most 22 bits cannot tell from `value`
+// itself: to nearest, but to the neighbour with an odd last bit when inexact (Boldo and Melquiond, 2008).
+// Overflow gives the largest finite float.
+[[maybe_unused]] float round_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const double back = nearest;
+  uint32_t bits = __builtin_bit_cast(uint32_t, nearest);
+  if ((back < value || back > value) && (bits & 1) == 0) {
+    const bool grow = value > 0 ? back < value : back > value;
+    bits = bits << 1 == 0 ? (value < 0 ? 0x80000001u : 1u) : grow ? bits + 1 : bits - 1;
+  }
+  return __builtin_bit_cast(float, bits);
+}
+
+// a + b of doubles, to odd.
+[[maybe_unused]] double add_to_odd(double a, double b) {
+  const double sum = a + b;
+  const double rest = sum - a;
+  const double error = (a - (sum - rest)) + (b - rest);  // Knuth's two-sum; NaN for non-finite sums
+  uint64_t bits = __builtin_bit_cast(uint64_t, sum);
+  if ((error < 0 || error > 0) && (bits & 1) == 0) bits += (error > 0) == (sum > 0) ? 1 : -1;
+  return __builtin_bit_cast(double, bits);
+}
+
+// A double, rounded once to dtype.
+[[maybe_unused]] void store_double(uint32_t dtype, void* array, int64_t index, double value) {
+  store(dtype, array, index, dtype == QCTS_F32 ? static_cast<float>(value) : round_to_odd(value));
+}
+
+}  // namespace
+}  // namespace qcts::scalar

@@ -1,8 +1,0 @@
-// Layout and limits: kernels/avx512/fp8.h.
-#include "kernels/avx512/fp8.h"
-
-const qcts_kernel qcts_kernel_linear_fp8_row_avx512 =
-    qcts::avx512::linear_of<qcts_kernel_linear_fp8_row_avx512, qcts::avx512::Fp8Row>(
-        "fp8_row",
-        "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, "
-        "then by fma");

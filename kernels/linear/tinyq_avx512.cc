@@ -1,8 +1,0 @@
-// Layout and limits: kernels/avx512/int8_rows.h.
-#include "kernels/avx512/int8_rows.h"
-
-const qcts_kernel qcts_kernel_linear_tinyq_avx512 =
-    qcts::avx512::linear_of<qcts_kernel_linear_tinyq_avx512, qcts::avx512::Int8Row<qcts::TinyqRows>>(
-        "tinyq",
-        "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, "
-        "then by fma");

@@ -1,0 +1,40 @@
+// Rows of x by the rules of the weight (kernels/quantize/scalar.cc), float8 with bounds where they are given
+// (kernels/families/float8_scales.h).
+#include "kernels/scalar/blocks.h"
+#include "kernels/scalar/groups.h"
+
+using namespace qcts;
+
+const qcts_kernel qcts_kernel_quantize_activation_fp8_row_scalar =
+    activation_whole<qcts_kernel_quantize_activation_fp8_row_scalar, scalar::quantize_float8_problem>(
+        "fp8_row:dyn_row,dyn_row_mslk", "scalar",
+        "two passes a block: absolute maximum, then codes; bound by one division an element");
+
+const qcts_kernel qcts_kernel_quantize_activation_fp8_scalar =
+    activation_whole<qcts_kernel_quantize_activation_fp8_scalar, scalar::quantize_float8_problem>(
+        "fp8:dyn_row,dyn_tensor,dyn_block128,static_tensor,static_tensor_out", "scalar",
+        "two passes a block: absolute maximum, then codes; bound by one division an element");
+
+// As fp8_row: the weight alone is sparse.
+const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_scalar =
+    activation_whole<qcts_kernel_quantize_activation_fp8_sparse24_scalar, scalar::quantize_float8_problem>(
+        "fp8_sparse24:dyn_row,dyn_row_mslk", "scalar",
+        "two passes a block: absolute maximum, then codes; bound by one division an element");
+
+// 8da4w: torchao 0.18 _apply_int8_act_asym_per_token_quant_dequant, parameters as
+// kernels/families/affine_groups.h has them.
+const qcts_kernel qcts_kernel_quantize_activation_intx_scalar =
+    activation_rows<qcts_kernel_quantize_activation_intx_scalar, scalar::quantize_affine_groups>(
+        "intx:dyn_token_asym", "scalar",
+        "two passes a group: its range, then its codes; bound by the rounding, one element at a time");
+
+// torchao 0.18 mx_tensor.py, MXTensor.to_mx by act_quant_kwargs.
+const qcts_kernel qcts_kernel_quantize_activation_mx_scalar =
+    activation_rows<qcts_kernel_quantize_activation_mx_scalar, scalar::quantize_mx_rows>(
+        "mx:dyn_block32", "scalar", "two passes a block, one element at a time; bound by the rounding");
+
+// torchao 0.18 nvfp4_tensor.py, nvfp4_linear.
+const qcts_kernel qcts_kernel_quantize_activation_nvfp4_scalar =
+    activation_whole<qcts_kernel_quantize_activation_nvfp4_scalar, scalar::quantize_nvfp4_problem>(
+        "nvfp4:dyn_block16,dyn_tensor_block16,static_tensor_block16", "scalar",
+        "two passes a block, one element at a time; bound by the rounding");

@@ -1,0 +1,30 @@
+// Float8 codes with float32 scales, for the scalar variants of dequantize: torchao 0.18
+// Float8Tensor.dequantize (quant_primitives.py: _dequantize_affine_float8) with a scale for the tensor, for
+// 128 x 128, for a row or for a group of one. The code as float32 times the scale is rounded to float32 and
+// then to the weight's dtype.
+#pragma once
+
+#include "kernels/families/elements.h"
+#include "kernels/families/entry.h"
+
+namespace qcts::scalar {
+namespace {
+
+[[maybe_unused]] void dequantize_float8(const qcts_problem& p, int64_t first, int64_t last) {
+  const auto* codes = static_cast<const uint8_t*>(in_plane(p, "qdata"));
+  const void* scales = in_plane(p, "scale");
+  const bool e5m2 = scheme_name_has(p, "_e5m2");
+  const int64_t rows = scheme_name_has(p, "_tensor") ? p.n : scheme_name_has(p, "_block128") ? 128 : 1;
+  const int64_t length = p.group != 0 ? p.group : p.k;
+  for (int64_t n = first; n < last; ++n) {
+    char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;
+    for (int64_t k = 0; k < p.k; ++k) {
+      const uint8_t code = codes[n * p.k + k];
+      const float scale = load(QCTS_F32, scales, n / rows * (p.k / length) + k / length);
+      store(p.w_dtype, row, k, (e5m2 ? e5m2_to_f32(code) : e4m3fn_to_f32(code)) * scale);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qcts::scalar
