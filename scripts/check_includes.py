@@ -28,7 +28,36 @@ ORDER = {
         "reference/dialects",
         "reference/dialects/spellings",
     ],
-    "kernels": ["kernels"],
+    "kernels": [
+        "kernels/abi",
+        "kernels/machine",
+        "kernels/families",
+        "kernels/scalar",
+        "kernels/avx2",
+        "kernels/avx2/quantize",
+        "kernels/avx2/dequantize",
+        "kernels/avx512",
+        "kernels/avx512/quantize",
+        "kernels/avx512/dequantize",
+        "kernels/fixed",
+        "kernels/vnni",
+        "kernels/avx2/dots",
+        "kernels/bf16",
+        "kernels/avxvnni",
+        "kernels/avx512vnni",
+        "kernels/avx512bf16",
+        "kernels/avx512vbmi",
+        "kernels/amx",
+        "kernels/pack",
+        "kernels/unpack",
+        "kernels/quantize",
+        "kernels/quantize_activation",
+        "kernels/dequantize",
+        "kernels/linear",
+        "kernels",
+        "kernels/emulated",
+        "kernels/plugins",
+    ],
     "fixtures": ["fixtures"],
     "suites": [
         "suites/base",
@@ -53,14 +82,13 @@ MAY_INCLUDE = {
     "reports": {"reports"},
     "suites": {"suites", "fixtures", "reference", "kernels", "reports"},
 }
-# A kernel is a function of raw pointers: the C contract, instruction sets, C headers, what every kernel may call (kernels/support.h), the
-# shape of a table entry (kernels/entry.h), and the helpers of its own variant, never another's (<scheme>_avx2.cc: kernels/avx2/*.h), or of
-# what its variant multiplies (avx512bf16, avx512vbmi and amx: kernels/bf16/*.h).
+# A kernel is a function of raw pointers: it includes the C contract, instruction sets, C headers, what every kernel may call
+# (kernels/families), and the helpers of its own variant, never another's (kernels/linear/avx2.cc and int8_row_avx2.cc: kernels/avx2/),
+# or of what its variant multiplies (avx512bf16, avx512vbmi and amx: kernels/bf16/).
 KERNEL_OPS = ("linear", "dequantize", "quantize", "quantize_activation", "pack", "unpack")
-KERNEL_HEADERS = re.compile(
-    r"^(kernels/abi/qcts_kernel\.h|kernels/support\.h|kernels/entry\.h|[a-z]*intrin\.h|std[a-z]+\.h|string\.h|math\.h|c[a-z]+)$"
-)
+KERNEL_HEADERS = re.compile(r"^(kernels/abi/[a-z_]+\.h|kernels/families/[a-z0-9_]+\.h|[a-z]*intrin\.h|std[a-z]+\.h|string\.h|math\.h|c[a-z]+)$")
 SHARED_HELPERS = {"avx512bf16": "bf16", "avx512vbmi": "bf16", "amx": "bf16"}
+LIST = "kernels/kernels.inc"  # any room may read the list of kernels
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 SOURCES = {".h", ".cc", ".c", ".cu", ".cuh", ".inc"}
@@ -104,7 +132,7 @@ def judge(path, header):
         return f"{header}: LibTorch belongs to kernels/plugins/aten alone"
     if target in ORDER and target not in MAY_INCLUDE[top]:
         return f"{header}: {top} may not include {target}"
-    if target == top:
+    if target == top and header != LIST:
         here, there = room_of(path.as_posix()), room_of(header)
         if here is None or there is None:
             return f"{header}: {path.as_posix() if here is None else header} stands in no room of scripts/check_includes.py"
@@ -119,9 +147,9 @@ def judge_kernel(path, header, target):
     if len(path.parts) == 3 and path.parts[1] in KERNEL_OPS and not KERNEL_HEADERS.match(header):
         variant = path.stem.rsplit("_", 1)[-1]
         helpers = "|".join(filter(None, [variant, SHARED_HELPERS.get(variant)]))
-        if not re.fullmatch(rf"kernels/({helpers})/[a-z0-9_]+\.h", header):
+        if not re.fullmatch(rf"kernels/({helpers})/([a-z]+/)?[a-z0-9_]+\.h", header):
             return f"{header}: a kernel includes the C contract, intrinsics, C headers and its own variant's helpers only"
-    if path.parts[1] == "abi" and target in ORDER and header != "kernels/abi/qcts_kernel.h":
+    if path.as_posix() == "kernels/abi/qcts_kernel.h" and target in ORDER:
         return f"{header}: the contract stands alone"
     return None
 

@@ -23,7 +23,9 @@ ONE_STEP_UP = [(lower, upper) for rooms in check_includes.ORDER.values() for low
     ("kernels/linear/int8_row_avx2.cc", "kernels/avx512/elements.h"),
     ("kernels/linear/int8_row_scalar.cc", "kernels/avx2/elements.h"),
     ("kernels/linear/int8_row_avx512.cc", "kernels/bf16/int8.h"),
-    ("kernels/abi/qcts_kernel.h", "kernels/machine/machine.h"),
+    ("kernels/abi/qcts_kernel.h", "kernels/abi/problem.h"),
+    ("kernels/linear/avx2.cc", "kernels/avx512/linear.h"),
+    ("kernels/avx2/linear.h", "kernels/avx512/elements.h"),
     ("suites/base/paths.cc", "suites/cli/program.h"),
 ])
 def test_forbidden(path, header):
@@ -36,7 +38,9 @@ def test_forbidden(path, header):
     ("kernels/linear/int8_row_avx2.cc", "immintrin.h"),
     ("kernels/linear/int8_row_avx2.cc", "kernels/abi/qcts_kernel.h"),
     ("kernels/linear/int8_row_avx2.cc", "kernels/avx2/linear.h"),
-    ("kernels/linear/int8_row_avx2.cc", "kernels/support.h"),
+    ("kernels/linear/int8_row_avx2.cc", "kernels/families/entry.h"),
+    ("kernels/linear/avx2.cc", "kernels/avx2/dots/word_dots.h"),
+    ("kernels/families/entry.h", "kernels/kernels.inc"),
     ("kernels/linear/int8_row_amx.cc", "kernels/bf16/int8.h"),
     ("fixtures/golden.cc", "reference/formats/refusal.h"),
     ("suites/gtest_main.cc", "suites/cli/program.h"),

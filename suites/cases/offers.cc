@@ -4,7 +4,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
 #include "suites/cases/best_variants.h"
 #include "suites/providers/kernel_run.h"
 #include "suites/providers/reference_provider.h"

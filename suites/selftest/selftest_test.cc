@@ -113,7 +113,7 @@ TEST(QuickPlan, HasItsCoverAndAGoldenOfEachScheme) {
   for (const std::string& id : *plan.cover) EXPECT_TRUE(ids.contains(id)) << id;
   for (const Case& c : planned.cases("default"))
     if (c.golden) {
-      EXPECT_TRUE(schemes.contains(c.id.scheme)) << c.id;
+      EXPECT_TRUE(schemes.contains(c.id.scheme)) << c.id.text();
     }
 }
 

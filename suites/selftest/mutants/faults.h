@@ -8,7 +8,8 @@
 #include <string_view>
 
 #include "kernels/abi/qcts_kernel.h"
-#include "kernels/support.h"
+#include "kernels/abi/problem.h"
+#include "kernels/families/checks.h"
 
 namespace qcts::mutants {
 
