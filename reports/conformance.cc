@@ -57,8 +57,7 @@ void decide(const RunReport& report, Conformance& result) {
   const std::string floor = result.complete ? broken_floor(report) : std::string();
   if (tally.failures > 0) {
     result.outcome = Outcome::failed;
-    result.reason = count_of(tally.failures, "verdict") + " of " + std::to_string(report.verdicts.size()) +
-                    (tally.failures == 1 ? " stands" : " stand") + " in the way";
+    result.reason = std::to_string(tally.failures) + " of " + count_of(report.verdicts.size(), "verdict") + " failed";
   } else if (!report.infrastructure.empty() || tally.internal > 0) {
     result.outcome = Outcome::infrastructure;
     result.reason = report.infrastructure.empty()
@@ -84,8 +83,8 @@ void decide(const RunReport& report, Conformance& result) {
     result.outcome = Outcome::conformant;
     result.reason = result.missing.empty()
                         ? "every mustpass case is pass, waived, or declared not supported"
-                        : "what was selected holds; " + count_of(result.missing.size(), "mustpass case") +
-                              " were left out";
+                        : std::to_string(result.present) + " of " + std::to_string(report.mustpass.size()) +
+                              " mustpass cases asked";
   }
 }
 

@@ -15,7 +15,7 @@
 
 namespace qcts {
 
-inline constexpr int kReportSchema = 1;
+inline constexpr int kReportSchema = 2;
 
 // Exit codes of `qcts run`.
 enum class Outcome : int {

@@ -16,7 +16,7 @@ import jinja2
 import report_model as model
 from markupsafe import Markup, escape
 
-SCHEMA = 1  # kReportSchema of reports/report.h
+SCHEMA = 2  # kReportSchema of reports/report.h
 ROOT = Path(__file__).resolve().parent.parent
 BACKGROUND = {"pass": "bg-pass", "not_supported": "bg-none", "waived": "bg-warn", "inconclusive": "bg-warn", "weak_evidence": "bg-warn"}
 LETTERS = {"golden": "g", "emulated": "e", "reference": "r"}
@@ -24,7 +24,7 @@ LETTERS = {"golden": "g", "emulated": "e", "reference": "r"}
 
 # What each exit code of `qcts run` says, in the words of its own summary.
 VERDICTS = {
-    0: ("warn", "Passed what was selected"),
+    0: ("warn", "Passed what was asked"),
     1: ("fail", "Not conformant"),
     3: ("warn", "Nothing proved"),
     4: ("warn", "Inconclusive"),

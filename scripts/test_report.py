@@ -21,7 +21,7 @@ def case(name, status, **more):
 
 
 def make(cases, conformant=False, missing=(), exit_code=1, reason="because", infrastructure=()):
-    return {"schema": 1, "suite": {"version": "0.1.0", "commit": "abc"}, "cases": cases, "providers": [], "waivers": [],
+    return {"schema": 2, "suite": {"version": "0.1.0", "commit": "abc"}, "cases": cases, "providers": [], "waivers": [],
             "run": {"plan": "default", "started": "2026-01-01T00:00:00Z", "wall_s": 1.5, "infrastructure": list(infrastructure)},
             "environment": {"cpu_model": "a processor", "features": ["avx2"]}, "latency_note": "",
             "conformance": {"conformant": conformant, "mustpass_total": len(cases), "mustpass_missing": list(missing),
@@ -88,7 +88,7 @@ NO_PROVIDER = "provider ./acme: its greeting: no JSON"
 
 @pytest.mark.parametrize(("given", "tone", "line"), [
     ({"conformant": True}, "pass", "Conformant"),
-    ({"exit_code": 0, "missing": ["x"]}, "warn", "Passed what was selected"),
+    ({"exit_code": 0, "missing": ["x"]}, "warn", "Passed what was asked"),
     ({"exit_code": 1}, "fail", "Not conformant"),
     ({"exit_code": 1, "cases": [case("numerics.pack/int8_row/a", "weak_evidence")]}, "fail", "Not conformant"),
     ({"exit_code": 3, "cases": []}, "warn", "Nothing proved"),
@@ -106,7 +106,7 @@ def test_the_headline_is_the_verdict_of_the_report(given, tone, line):
 
 
 @pytest.mark.parametrize(("file", "text"), [
-    ("report", "{"), ("report", "[]"), ("report", "{}"), ("report", '{"schema": 1}'), ("load", "{"), ("generate", "[]"), ("load", "\xff"),
+    ("report", "{"), ("report", "[]"), ("report", "{}"), ("report", '{"schema": 2}'), ("load", "{"), ("generate", "[]"), ("load", "\xff"),
 ])
 def test_a_broken_file_is_a_usage_error(tmp_path, capsys, file, text):
     (tmp_path / "report.json").write_text(json.dumps(make([FAILED])))

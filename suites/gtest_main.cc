@@ -1,5 +1,5 @@
 // qcts_tests: the unit tests, and every case of the default plan as a GoogleTest of the same id, so that
-// --gtest_filter takes what `qcts run --filter` takes. Builtin kernels and files are judged in this process,
+// --gtest_filter takes what `qcts run --filter` takes; an exact id is found in the full plan. Builtin kernels and files are judged in this process,
 // other providers in a worker. Latency is not here: a test has no time to measure. Exit codes: 0 all passed,
 // 1 a failure, 2 usage, 3 nothing was proved (no test matched, or all were skipped), 5 infrastructure.
 #include <cstdio>
@@ -21,8 +21,6 @@
 
 namespace qcts {
 namespace {
-
-constexpr const char* kPlan = "default";
 
 // What the cases refer to, for as long as tests run.
 struct Sources {
@@ -97,14 +95,22 @@ void register_case(const std::string& full_id, Factory factory) {
                         __FILE__, __LINE__, std::move(factory));
 }
 
+std::vector<std::string> positive_patterns(const std::string& filter) {
+  const std::string positive = filter.substr(0, filter.find('-'));
+  std::vector<std::string> patterns;
+  for (size_t begin = 0; begin < positive.size();) {
+    const size_t end = std::min(positive.find(':', begin), positive.size());
+    patterns.push_back(positive.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return patterns;
+}
+
 // Can a positive pattern of the filter match a case of a plug-in? Starting one costs seconds.
 bool filter_wants_plugins(const std::string& filter) {
-  const std::string positive = filter.substr(0, filter.find('-'));
-  if (positive.empty()) return true;
-  for (size_t begin = 0; begin <= positive.size();) {
-    const size_t end = std::min(positive.find(':', begin), positive.size());
-    const std::string pattern = positive.substr(begin, end - begin);
-    begin = end + 1;
+  const std::vector<std::string> patterns = positive_patterns(filter);
+  if (patterns.empty()) return true;
+  for (const std::string& pattern : patterns) {
     const std::string literal = pattern.substr(0, pattern.find_first_of("*?"));
     for (const std::string kind : {"numerics.", "determinism.", "round_trip.file/plain/"}) {
       const size_t shared = std::min(kind.size(), literal.size());
@@ -127,14 +133,28 @@ bool stands_in(const Case& c) {
   return c.id.kind == Kind::round_trip && c.judges_file() && is_program(*c.golden);
 }
 
+// Cases of the full plan that the filter names exactly and that the default plan leaves out.
+void add_exact_cases(Sources& sources) {
+  Selection selection;
+  for (const std::string& pattern : positive_patterns(GTEST_FLAG_GET(filter)))
+    if (pattern.find_first_of("*?") == pattern.npos && parse_case_id(pattern)) selection.filters.push_back(pattern);
+  if (selection.filters.empty()) return;
+  std::set<std::string> known;
+  for (const Case& c : sources.cases) known.insert(c.full_id());
+  for (Case& c : expand(load_plan(plan_path(kFullPlan)),
+                        {sources.fixtures.goldens, sources.fixtures.malformed, &sources.registry}, selection))
+    if (!known.contains(c.full_id())) sources.cases.push_back(std::move(c));
+}
+
 void register_own_cases(Sources& sources) {
   sources.registry.add(builtin_provider());
   sources.registry.add(reference_provider());
-  sources.plan = load_plan(plan_path(kPlan));
+  sources.plan = load_plan(plan_path(kDefaultPlan));
   sources.fixtures = load_fixtures(sources.fixture_folders);
   sources.waivers = load_waivers(repository_root() / "suites" / "waivers.json", today_utc());
   sources.cases =
       expand(sources.plan, {sources.fixtures.goldens, sources.fixtures.malformed, &sources.registry});
+  add_exact_cases(sources);
   for (const Case& c : sources.cases)
     if (c.id.kind != Kind::latency && !stands_in(c))
       register_case(c.full_id(), [&c, &sources]() -> testing::Test* {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "suites/cases/best_variants.h"
 #include "suites/inputs/inputs.h"
@@ -32,20 +33,6 @@ std::string scheme_of(const Golden& golden) {
     if (!tensor.scheme.empty()) names.insert(tensor.scheme);
   if (names.empty()) return "plain";
   return names.size() == 1 ? *names.begin() : "mixed";
-}
-
-// "torchao_0_18_0/int8_row/toy" below scheme int8_row -> "torchao_0_18_0_toy": the scheme is not said twice.
-std::string golden_slug(const Golden& golden, const std::string& scheme_name) {
-  const Scheme* scheme = find_scheme(scheme_name);
-  std::string out;
-  for (size_t begin = 0; begin <= golden.id.size();) {
-    const size_t end = std::min(golden.id.find('/', begin), golden.id.size());
-    const std::string part = golden.id.substr(begin, end - begin);
-    begin = end + 1;
-    if (part == scheme_name || (scheme != nullptr && part == scheme->family())) continue;
-    out += (out.empty() ? "" : "_") + slug(part);
-  }
-  return out.empty() ? slug(golden.id) : out;
 }
 
 std::string tensor_slug(std::string_view name) {
@@ -148,7 +135,7 @@ class Expander {
   void add_file(Kind kind, const Golden& golden) {
     Case c;
     const std::string scheme = scheme_of(golden);
-    c.id = {kind, Op::file, scheme, golden_slug(golden, scheme)};
+    c.id = {kind, Op::file, scheme, golden_input(golden.id, scheme)};
     c.scheme = find_scheme(scheme);
     c.golden = &golden;
     add(std::move(c));
@@ -172,7 +159,7 @@ class Expander {
       for (const Op op : kOps) {
         if (!has_evidence(tensor, op)) continue;
         Case c;
-        c.id = {Kind::numerics, op, tensor.scheme, golden_slug(golden, tensor.scheme) + "_" + name};
+        c.id = {Kind::numerics, op, tensor.scheme, golden_input(golden.id, tensor.scheme) + "_" + name};
         c.scheme = scheme;
         c.golden = &golden;
         c.tensor = tensor.name;
@@ -205,11 +192,13 @@ class Expander {
 
   GeneratorSupport& support_of(const Scheme& scheme) { return support_.try_emplace(&scheme, scheme).first->second; }
 
-  // Few of each family where the plan says so, and those that it lists.
-  void add_inputs(Kind kind, Op op, const Scheme& scheme, std::string_view layout) {
+  // Few of each family where the plan says so, and those that its cover lists.
+  std::vector<Synthetic> dealt_inputs(Kind kind, Op op, const Scheme& scheme, std::string_view layout) {
     std::set<std::string> taken;
+    std::vector<Synthetic> out;
     const auto add_set = [&](InputSet set, bool only_listed) {
-      const std::vector<Synthetic> inputs = synthetic_inputs(kind, op, scheme, layout, set, &support_of(scheme));
+      const std::vector<Synthetic> inputs =
+          synthetic_inputs(kind, op, scheme, layout, set, &support_of(scheme));
       for (const ActivationInfo& policy : scheme.activations()) {
         // Dealt by policy: a kernel takes one or two of them, and no scheme of its family is to go without.
         std::vector<Synthetic> dealt;
@@ -221,9 +210,8 @@ class Expander {
             }));
         for (size_t i = 0; i < dealt.size(); ++i) {
           if (!only_listed && !is_dealt(kind, op, scheme, i, std::max<size_t>(turns, 1))) continue;
-          Case c = synthetic_case(kind, op, scheme, layout, dealt[i]);
-          const std::string id = c.id.text();
-          if ((!only_listed || listed_.contains(id)) && taken.insert(id).second) add(std::move(c));
+          const std::string id = synthetic_case(kind, op, scheme, layout, dealt[i]).id.text();
+          if ((!only_listed || listed_.contains(id)) && taken.insert(id).second) out.push_back(dealt[i]);
         }
       }
     };
@@ -232,6 +220,52 @@ class Expander {
     const auto first = listed_.lower_bound(stem);
     const bool any_listed = first != listed_.end() && first->starts_with(stem);
     if (plan_.every_input || any_listed) add_set(InputSet::all, !plan_.every_input);
+    return out;
+  }
+
+  // The inputs of one family of schemes for a (kind, op, layout), and of each input family and policy the one
+  // that stands for all.
+  struct FamilyInputs {
+    std::map<const Scheme*, std::vector<Synthetic>> by_scheme;
+    std::map<std::pair<std::string, std::string>, std::pair<const Scheme*, std::string>> chosen;
+  };
+
+  // Made of the whole family, whatever the filter takes, so that a filter does not change what is chosen.
+  const FamilyInputs& inputs_of_family(Kind kind, Op op, const Scheme& scheme, std::string_view layout) {
+    const auto [at, is_new] =
+        families_.try_emplace({kind, op, std::string(scheme.family()), std::string(layout)});
+    FamilyInputs& family = at->second;
+    if (!is_new) return family;
+    std::map<std::pair<std::string, std::string>, std::vector<std::pair<const Scheme*, std::string>>> all;
+    for (const Scheme* sibling : schemes()) {
+      if (sibling->family() != scheme.family() || sibling->find_layout(layout) == nullptr) continue;
+      std::vector<Synthetic>& inputs = family.by_scheme[sibling] = dealt_inputs(kind, op, *sibling, layout);
+      for (const Synthetic& input : inputs)
+        all[{input.generator, input.activation}].emplace_back(sibling, input_name(input, op, layout));
+    }
+    // Each input family another scheme, so that no scheme stands for all.
+    size_t turn = 0;
+    for (const auto& [key, candidates] : all) family.chosen[key] = candidates[turn++ * 7 % candidates.size()];
+    return family;
+  }
+
+  bool deals_by_family() const { return plan_.emulated_once || !plan_.once_a_family.empty(); }
+
+  void add_inputs(Kind kind, Op op, const Scheme& scheme, std::string_view layout) {
+    if (!deals_by_family()) {
+      for (const Synthetic& input : dealt_inputs(kind, op, scheme, layout))
+        add(synthetic_case(kind, op, scheme, layout, input));
+      return;
+    }
+    const FamilyInputs& family = inputs_of_family(kind, op, scheme, layout);
+    for (const Synthetic& input : family.by_scheme.at(&scheme)) {
+      Case c = synthetic_case(kind, op, scheme, layout, input);
+      const auto& chosen = family.chosen.at({input.generator, input.activation});
+      const bool is_chosen = chosen.first == &scheme && chosen.second == c.id.input;
+      if (listed(plan_.once_a_family, input.generator) && !is_chosen) continue;
+      c.for_emulated = !plan_.emulated_once || is_chosen;
+      add(std::move(c));
+    }
   }
 
   void add_synthetic(Kind kind, const Scheme& scheme) {
@@ -316,10 +350,24 @@ class Expander {
   std::set<std::string> listed_;                                 // of the plan's cover
   std::map<std::string, const Golden*> first_;                   // of each scheme
   std::map<const Scheme*, GeneratorSupport> support_;
+  std::map<std::tuple<Kind, Op, std::string, std::string>, FamilyInputs> families_;
   std::vector<Case> cases_;
 };
 
 }  // namespace
+
+std::string golden_input(const std::string& golden_id, const std::string& scheme_name) {
+  const Scheme* scheme = find_scheme(scheme_name);
+  std::string out;
+  for (size_t begin = 0; begin <= golden_id.size();) {
+    const size_t end = std::min(golden_id.find('/', begin), golden_id.size());
+    const std::string part = golden_id.substr(begin, end - begin);
+    begin = end + 1;
+    if (part == scheme_name || (scheme != nullptr && part == scheme->family())) continue;
+    out += (out.empty() ? "" : "_") + slug(part);
+  }
+  return out.empty() ? slug(golden_id) : out;
+}
 
 std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                          const IdFilter& filter) {

@@ -12,6 +12,10 @@
 
 namespace qcts {
 
+// The input of the case that judges a golden under `scheme` as a whole: its id without the scheme's own name,
+// "torchao_0_18_0_toy" of "torchao_0_18_0/int8_row/toy" below int8_row. For one tensor, "_NAME" follows.
+std::string golden_input(const std::string& golden_id, const std::string& scheme);
+
 struct ExpandInputs {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;

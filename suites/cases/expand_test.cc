@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -109,7 +110,7 @@ std::set<Service> asked_by(const std::vector<Case>& cases) {
 
 TEST(Expand, AsksEveryImplementationOfEverySchemeUnderEachPolicy) {
   const World world;
-  const std::set<Service> asked = asked_by(world.expand_plan("default"));
+  const std::set<Service> asked = asked_by(world.expand_plan("nightly"));
   size_t shown = 0;
   for_each_service(world.registry, [&](const Scheme&, const Service& want, bool shows) {
     EXPECT_EQ(asked.contains(want), shows) << testing::PrintToString(want);
@@ -147,7 +148,7 @@ TEST(Expand, TheQuickPlanLeavesNoSchemeAndNoImplementationOut) {
     EXPECT_FALSE(has_finite_weights(*find_scheme(name), {DType::bfloat16, 37, 768})) << name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Expand, EveryPlan, testing::Values("default", "quick"),
+INSTANTIATE_TEST_SUITE_P(Expand, EveryPlan, testing::Values("default", "nightly", "quick"),
                          [](const auto& info) { return info.param; });
 
 TEST(Expand, AsksEveryKindOfEveryFile) {
@@ -334,12 +335,38 @@ TEST(Expand, APrefillHasMoreOfTheBudget) {
   EXPECT_EQ(share(Op::linear, 512), kPrefillBudgetShare);
 }
 
+// What the default plan leaves out is more of the same: every kernel that the complete plan asks for a long input
+// is asked for one, each family of schemes once.
+TEST(Expand, TheDefaultPlanAsksEveryKernelForLongInputsOnce) {
+  const World world;
+  using Asked = std::tuple<Kind, Op, std::string, std::string, std::string, std::string>;
+  const auto asked = [&](const char* plan) {
+    std::map<Asked, std::set<std::string>> ids;
+    for (const Case& c : world.expand_plan(plan)) {
+      if (!c.synthetic || c.id.kind == Kind::latency) continue;
+      const std::string& generator = c.synthetic->generator;
+      if (generator != "long" && generator != "large" && generator != "panels") continue;
+      ids[{c.id.kind, c.id.op, std::string(c.scheme->family()), c.layout + c.activation, generator,
+           c.implementation->name()}]
+          .insert(c.id.text());
+    }
+    return ids;
+  };
+  const auto complete = asked("nightly"), once = asked("default");
+  ASSERT_GT(complete.size(), 100u);
+  for (const auto& [key, ids] : complete) {
+    ASSERT_TRUE(once.contains(key)) << *ids.begin();
+    EXPECT_EQ(once.at(key).size(), 1u) << *ids.begin();
+    EXPECT_TRUE(ids.contains(*once.at(key).begin())) << *once.at(key).begin();
+  }
+}
+
 // A selection that is known beforehand leaves the same cases as one that chooses among all of them.
 class FilteredExpansion : public testing::TestWithParam<const char*> {};
 
 TEST_P(FilteredExpansion, IsTheSelectionOfTheWhole) {
   const World world;
-  const Plan plan = load_plan(plan_path("quick"));
+  const Plan plan = load_plan(plan_path("default"));
   Selection selection;
   selection.filters = {GetParam()};
   const auto chosen = [&](const std::vector<Case>& cases) {

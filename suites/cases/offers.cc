@@ -117,7 +117,7 @@ std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const Offe
   std::erase_if(found, [&](const Offer* offer) {
     // The reference's own answers prove nothing of the reference.
     const bool asks_itself = c.golden == nullptr && offer->provider == kReferenceProvider && !with_reference;
-    return asks_itself || (timed && !is_timed(c, *offer));
+    return asks_itself || (timed && !is_timed(c, *offer)) || (offer->is_emulated && !c.for_emulated);
   });
   return found;
 }

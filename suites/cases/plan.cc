@@ -6,6 +6,8 @@
 #include <stdexcept>
 
 
+#include "suites/inputs/inputs.h"
+
 namespace qcts {
 namespace {
 
@@ -103,6 +105,10 @@ Plan load_plan(const std::filesystem::path& path) {
     plan.schemes_an_input = reader.get<int64_t>("schemes_an_input");
     if (*plan.schemes_an_input < 1) reader.fail("schemes_an_input", "must be positive");
   }
+  if (json.contains("once_a_family"))
+    read_words(reader, "once_a_family", plan.once_a_family,
+               [](const auto& name) { return find_input_family(name) != nullptr; });
+  if (json.contains("emulated_once")) plan.emulated_once = reader.get<bool>("emulated_once");
   if (json.contains("cover")) {
     plan.cover = reader.get<std::vector<std::string>>("cover");
     for (const std::string& id : *plan.cover)

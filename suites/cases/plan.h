@@ -12,8 +12,12 @@
 
 namespace qcts {
 
-// One field a choice; suites/plans/<name>.json has the same keys, all of them but `cover` and
-// `schemes_an_input`, and no other. Those from latency_ops on are wanted
+inline constexpr const char* kDefaultPlan = "default";    // what a run asks where nothing else is said
+inline constexpr const char* kCompletePlan = "nightly";   // what mustpass and the floor are counted on
+inline constexpr const char* kFullPlan = "full";          // where an exact id is looked for last
+
+// One field a choice; suites/plans/<name>.json has the same keys, all of them but `cover`,
+// `schemes_an_input`, `once_a_family` and `emulated_once`, and no other. Those from latency_ops on are wanted
 // where the kinds name latency.
 struct Plan {
   std::string name;
@@ -24,6 +28,11 @@ struct Plan {
   // Inputs are dealt over the schemes of a family that has more, so that each is put to about so many of
   // them, and no scheme goes without; absent: every input to every scheme.
   std::optional<int64_t> schemes_an_input;
+  // Input families of which a family of schemes is given one input for each kind, operation, layout and policy:
+  // those that take long and ask the same of every scheme.
+  std::vector<std::string> once_a_family;
+  // Emulated variants are given one input of every input family in the same way: they are the native kernels.
+  bool emulated_once = false;
   // Where it stands, of goldens only the first of each scheme are
   // judged, and those of --fixtures; and these ids, whatever that and every_input leave out.
   std::optional<std::vector<std::string>> cover;

@@ -13,7 +13,7 @@ namespace {
 
 struct ListWords {
   RunRequest request;
-  bool names = false;
+  bool names = false, plan_given = false;
 };
 
 Outcome list_words(ListWords& words) {
@@ -24,7 +24,7 @@ Outcome list_words(ListWords& words) {
   }
   std::vector<std::filesystem::path> folders = {fixtures_folder()};
   folders.insert(folders.end(), words.request.fixtures.begin(), words.request.fixtures.end());
-  const std::vector<std::string> ids = mustpass_ids(words.request.plan, folders);
+  const std::vector<std::string> ids = mustpass_ids(words.plan_given ? words.request.plan : kCompletePlan, folders);
   for (const std::string& id : ids) std::cout << id << "\n";
   return ids.empty() ? Outcome::nothing_proved : Outcome::conformant;
 }
@@ -46,7 +46,9 @@ void add_list(CLI::App& app, int& exit_code) {
   command->add_flag(
       "--names", words->names,
       "case ids without implementation, latency left out: the lines of suites/mustpass/default.txt");
-  command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return list_words(*words); }); });
+  command->callback([words, command, &exit_code] {
+    words->plan_given = command->count("--plan") > 0;
+    exit_code = exit_code_of([&] { return list_words(*words); }); });
 }
 
 }  // namespace qcts::cli

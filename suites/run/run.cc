@@ -97,7 +97,7 @@ class Run {
     head_.shard = selection.shard;
     head_.shards = selection.shards;
     auto& narrowed = head_.selection;
-    if (options_.plan != "default") narrowed.push_back("--plan " + options_.plan);
+    if (options_.plan != kCompletePlan) narrowed.push_back("--plan " + options_.plan);
     for (const std::string& filter : selection.filters) narrowed.push_back("--filter " + shell_word(filter));
     for (const std::string& kind : selection.kinds) narrowed.push_back("--kind " + kind);
     for (const std::string& scheme : selection.schemes) narrowed.push_back("--scheme " + scheme);
@@ -197,7 +197,7 @@ class Run {
     }
     if (missing.filters.empty()) return;
     const size_t before = candidates_.size();
-    add_candidates(named_plan("full"), missing);
+    add_candidates(named_plan(kFullPlan), missing);
     const std::vector<Candidate> found(candidates_.begin() + static_cast<std::ptrdiff_t>(before), candidates_.end());
     candidates_.resize(before);
     for (const std::string& filter : missing.filters)

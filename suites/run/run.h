@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reports/report.h"
+#include "suites/cases/plan.h"
 #include "suites/cases/selection.h"
 #include "suites/base/run_error.h"
 
@@ -14,7 +15,7 @@ namespace qcts {
 inline constexpr uint64_t kDefaultMemoryLimitBytes = uint64_t{4} << 30;
 
 struct RunRequest {
-  std::string plan = "default";
+  std::string plan = kDefaultPlan;
   std::string device = "cpu";  // or "cuda", of which this build has no kernels: nothing is proved there
   Selection selection;
   std::vector<std::string> providers;  // "qcts", a provider's name, or a path; empty: all that are found

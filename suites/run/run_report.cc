@@ -9,6 +9,7 @@
 #include "suites/run/environment.h"
 #include "suites/base/paths.h"
 #include "suites/run/run.h"
+#include "suites/run/static_rows.h"
 #include "suites/run/summary.h"
 #include "suites/cases/mustpass.h"
 
@@ -88,11 +89,14 @@ Outcome write_report(RunReport& report, const fs::path& out, bool print_json) {
   suspend_latency(report.latency_trust, report.gate_latency, report.verdicts);
   count_floor(report);
   report.coverage = coverage_json(report.verdicts);
+  const Outcome outcome = conformance(report).outcome;
+  const std::string summary = summary_text(report, out.string());
+  keep_rows_of_what_ran(report);
   const std::string json = report_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   write_text(out / "report.json", json);
   write_text(out / "junit.xml", junit_xml(report));
-  std::cout << (print_json ? json : summary_text(report, out.string())) << std::flush;
-  return conformance(report).outcome;
+  std::cout << (print_json ? json : summary) << std::flush;
+  return outcome;
 }
 
 void remove_reports(const fs::path& out) {

@@ -105,7 +105,7 @@ Source source_for(const std::string& word, const RunRequest& request, const std:
   auto& rerun = context.rerun_options;
   const auto add = [&](const std::string& text) { rerun += (rerun.empty() ? "" : " ") + text; };
   const fs::path plan = plan_path(request.plan);
-  if (request.plan != "default")
+  if (request.plan != kDefaultPlan)
     add("--plan " + shell_word(plan == request.plan ? path_word(plan) : request.plan));
   for (const fs::path& folder : request.fixtures) add("--fixtures " + shell_word(path_word(folder)));
   const auto plugins = discovered_plugins();

@@ -10,7 +10,7 @@ namespace qcts::selftest {
 // One line of mutants/explanations.inc.
 struct Explanation {
   std::string_view faults;      // mutants, joined by '+'
-  std::string_view case_id;     // of the default plan
+  std::string_view case_id;     // of the complete plan
   std::string_view hypotheses;  // those that name what was planted, parted by '|'
   bool is_pair() const { return faults.find('+') != faults.npos; }
 };

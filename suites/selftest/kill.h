@@ -8,12 +8,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "suites/cases/plan.h"
 #include "suites/selftest/mutant_list.h"
 
 namespace qcts::selftest {
 
 struct KillRequest {
-  std::string plan = "default";
+  std::string plan = kCompletePlan;
   std::vector<std::string> mutants;  // globs over ids; empty: all
   std::vector<std::string> cases;    // globs over case ids; empty: all
   std::string set = "all";           // "open", "held", "all"

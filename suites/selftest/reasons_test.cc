@@ -58,7 +58,7 @@ class WrappedKernel : public testing::Test {
   static void SetUpTestSuite() {
     registry = new Registry;
     registry->load(QCTS_BINARY_DIR "/lib/selftest/qcts_mutants.so");
-    cases = new std::vector<Case>(expand(load_plan(plan_path("default")), {{}, {}, registry}));
+    cases = new std::vector<Case>(expand(load_plan(plan_path(kCompletePlan)), {{}, {}, registry}));
   }
   static void TearDownTestSuite() {
     delete cases;

@@ -92,10 +92,10 @@ struct Planned {
   Fixtures fixtures;
 };
 
-TEST(QuickPlan, CoverNamesCasesOfTheDefaultPlan) {
+TEST(QuickPlan, CoverNamesCasesOfTheCompletePlan) {
   std::set<std::string> ids;
   const Planned planned;
-  for (const Case& c : planned.cases("default")) ids.insert(c.id.text());
+  for (const Case& c : planned.cases(kCompletePlan)) ids.insert(c.id.text());
   const Plan plan = load_plan(plan_path("quick"));
   ASSERT_TRUE(plan.cover);
   EXPECT_FALSE(plan.cover->empty());
@@ -111,7 +111,7 @@ TEST(QuickPlan, HasItsCoverAndAGoldenOfEachScheme) {
   }
   const Plan plan = load_plan(plan_path("quick"));
   for (const std::string& id : *plan.cover) EXPECT_TRUE(ids.contains(id)) << id;
-  for (const Case& c : planned.cases("default"))
+  for (const Case& c : planned.cases(kCompletePlan))
     if (c.golden) {
       EXPECT_TRUE(schemes.contains(c.id.scheme)) << c.id.text();
     }
