@@ -300,7 +300,7 @@ class NumericsJudge {
   bool recorded_answer_holds() {
     if (question_.recorded_y.empty()) return true;
     const KernelInput& input = question_.input;
-    const std::vector<Bounded> bounds = expectation_.truth().bounds(recorded_numerics(question_));
+    const std::vector<Bounded> bounds = expectation_.truth().bounds(recorded_stages(question_));
     const BoundedComparison compared = compare_bounded(bounds, input.y_dtype, question_.recorded_y);
     if (compared.holds()) {
       verdict_.measures.push_back(

@@ -43,6 +43,7 @@ class LinearTruth {
 
   // Row-major [m, n]: y and the bound that `numerics` allows. Needs the rows.
   std::vector<Bounded> bounds(const qcts_numerics& numerics) const;
+  std::vector<Bounded> bounds(const LinearStages& stages) const;
   // One element, for a row that the caller has or has changed.
   Bounded bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
                   const qcts_numerics& numerics) const;
@@ -73,8 +74,8 @@ class LastQuestion {
   std::optional<LinearTruth> truth_;
 };
 
-// Where the library that recorded a golden's y rounds: the producer's CPU path of the scheme under the policy
-// (see linear_truth.cc for the sources). Throws std::logic_error where nothing is known.
-qcts_numerics recorded_numerics(const Question& question);
+// Where the library that recorded a golden's y rounds: what the scheme knows of its producer. Throws
+// std::logic_error naming the scheme and the policy where nothing is known.
+LinearStages recorded_stages(const Question& question);
 
 }  // namespace qcts
