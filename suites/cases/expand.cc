@@ -217,7 +217,7 @@ class Expander {
                      [&](const Synthetic& input) { return input.activation == policy.name; });
         const auto turns =
             static_cast<size_t>(std::count_if(dealt.begin(), dealt.end(), [](const Synthetic& input) {
-              return !find_input_family(input.generator)->is_apart;
+              return !find_input_family(input.generator)->excluded_from_sampling;
             }));
         for (size_t i = 0; i < dealt.size(); ++i) {
           if (!only_listed && !is_dealt(kind, op, scheme, i, std::max<size_t>(turns, 1))) continue;
@@ -271,7 +271,7 @@ class Expander {
     if (op == Op::pack || op == Op::unpack) {
       for (const LayoutInfo& layout : scheme.layouts())
         if (layout.name != "plain" && !scheme.refusal(weight, layout.name))
-          add_timed(op, scheme, layout.name, {"noise", weight, 1, 0});
+          add_timed(op, scheme, layout.name, {Generator::noise, weight, 1, 0});
     } else if (op == Op::linear || op == Op::quantize_activation) {
       for (const ActivationInfo& policy : scheme.activations()) {
         if (!wanted(plan_.latency_activations, policy.name)) continue;
@@ -280,10 +280,10 @@ class Expander {
             (policy.name == kWeightOnly || !scheme.policy_specs(weight, policy.name).empty()))
           continue;
         for (const int64_t m : plan_.latency_m)
-          add_timed(op, scheme, "plain", {"noise", weight, m, 0, std::string(policy.name)});
+          add_timed(op, scheme, "plain", {Generator::noise, weight, m, 0, std::string(policy.name)});
       }
     } else {
-      add_timed(op, scheme, "plain", {"noise", weight, 1, 0});
+      add_timed(op, scheme, "plain", {Generator::noise, weight, 1, 0});
     }
   }
 

@@ -325,7 +325,7 @@ TEST(Expand, APrefillHasMoreOfTheBudget) {
   const auto share = [](Op op, int64_t m) {
     Case c;
     c.id = {Kind::latency, op, "int8_row", "x"};
-    c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, m};
+    c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 64, 64}, m};
     return budget_share(c);
   };
   EXPECT_EQ(share(Op::linear, 1), 1);
@@ -366,7 +366,7 @@ TEST(Plans, AllOfThemCanBeRead) {
 
 TEST(Inputs, SeedsDifferAndEveryFamilyIsUsed) {
   std::map<uint64_t, std::string> seeds;
-  std::set<std::string> used;
+  std::set<Generator> used;
   std::set<Op> ops;
   for (const InputFamily& family : input_families()) ops.insert(family.ops.begin(), family.ops.end());
   for (const Scheme* scheme : schemes())

@@ -20,7 +20,9 @@ struct Question {
   KernelAnswer expected;    // every op but linear: wanted bit for bit
   bool is_refused = false;  // quantize: the scheme cannot hold this weight, so QCTS_FAILED is wanted
   bool exact_sums = false;  // linear: y is wanted bit for bit
-  std::string relation;  // linear: one of inputs/generate_related.h, between y and the answers to `related`
+  // linear: one of inputs/generate_related.h, between y and the answers to `related`; nullopt where that is
+  // empty
+  std::optional<Generator> relation;
   std::vector<KernelInput> related;
   std::vector<std::byte> recorded_y;  // linear on a golden: what the real library answered; empty otherwise
   bool recorded_dense = false;        // by multiplying x and the weight, both dequantized to x's dtype

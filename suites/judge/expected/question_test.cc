@@ -94,7 +94,7 @@ TEST_F(GoldenQuestion, IsMadeAnewForAnotherCaseOrSeed) {
   Case synthetic = linear;
   synthetic.id = {Kind::numerics, Op::linear, "int8_row", "noise"};
   synthetic.golden = nullptr;
-  synthetic.synthetic = Synthetic{"noise", {DType::bfloat16, 4, 64}, 2, 7};
+  synthetic.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 4, 64}, 2, 7};
   const std::vector<std::byte> first = asked.ask(synthetic, 1).input.x;
   EXPECT_NE(asked.ask(synthetic, 2).input.x, first);
   EXPECT_EQ(asked.truth().x(1).size(), 64u);
