@@ -98,6 +98,7 @@ TEST(Targets, ApplyToWhatTheyName) {
   EXPECT_FALSE(applies(target((begin + "}").c_str()), c, "avx2")) << "a port was held to another's pace";
   EXPECT_TRUE(applies(target((begin + R"(, "provider": "vendor"})").c_str()), c, "avx2"));
   EXPECT_THROW(target((begin + R"(, "weights": "hot"})").c_str()), std::runtime_error);
+  EXPECT_THROW(target((begin + R"(, "op": "file"})").c_str()), std::runtime_error);
   EXPECT_THROW(target((begin + R"(, "m_mots": 1})").c_str()), std::runtime_error);
 }
 
