@@ -47,8 +47,8 @@ Tally tally_of(const RunReport& report) {
 std::string broken_floor(const RunReport& report) {
   for (const FloorEntry& entry : report.floor)
     if (entry.passes < entry.floor)
-      return "the floor of (" + entry.scheme + ", " + entry.op + ") is " + std::to_string(entry.floor) +
-             " passes, here are " + std::to_string(entry.passes);
+      return "the floor of (" + entry.scheme + ", " + std::string(op_name(entry.op)) + ") is " +
+             std::to_string(entry.floor) + " passes, here are " + std::to_string(entry.passes);
   return {};
 }
 
@@ -118,10 +118,10 @@ std::string conformance_rule(bool gate_latency) {
 }
 
 void count_floor(RunReport& report) {
-  std::map<std::pair<std::string, std::string>, std::set<std::string>> passed;  // by scheme and op
+  std::map<std::pair<std::string, Op>, std::set<std::string>> passed;  // by scheme and op
   for (const Verdict& verdict : report.verdicts)
     if (verdict.status == Status::pass && !is_latency(verdict))
-      passed[{verdict.case_id.scheme, std::string(op_name(verdict.case_id.op))}].insert(verdict.case_id.text());
+      passed[{verdict.case_id.scheme, verdict.case_id.op}].insert(verdict.case_id.text());
   for (FloorEntry& entry : report.floor) entry.passes = passed[{entry.scheme, entry.op}].size();
 }
 

@@ -150,7 +150,7 @@ Json floor_json(const RunReport& report) {
   Json rows = Json::array();
   for (const FloorEntry& entry : report.floor)
     rows.push_back({{"scheme", entry.scheme},
-                    {"op", entry.op},
+                    {"op", op_name(entry.op)},
                     {"floor", entry.floor},
                     {"passes", entry.passes},
                     {"held", entry.passes >= entry.floor}});

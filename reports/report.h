@@ -28,7 +28,8 @@ enum class Outcome : int {
 };
 
 struct FloorEntry {
-  std::string scheme, op;
+  std::string scheme;
+  Op op = Op::file;
   uint64_t floor = 0;   // distinct case ids that must have passed
   uint64_t passes = 0;  // that did
 };

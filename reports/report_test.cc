@@ -113,7 +113,7 @@ TEST(Conformance, LatencyGatesOnlyWhenAsked) {
 
 TEST(Conformance, TheFloorHoldsAWholeRun) {
   RunReport report = report_of({verdict(kCase, Status::not_supported), verdict(kFile, Status::pass, "qcts")});
-  report.floor = {{"int8_row", "linear", 1, 0}};
+  report.floor = {{"int8_row", Op::linear, 1, 0}};
   count_floor(report);
   EXPECT_EQ(report.floor[0].passes, 0u);
   EXPECT_EQ(conformance(report).outcome, Outcome::failed);

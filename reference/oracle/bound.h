@@ -55,23 +55,10 @@
 #include <optional>
 
 #include "reference/formats/tensor.h"
+#include "reference/schemes/linear_stages.h"
 #include "reference/schemes/scheme.h"
 
 namespace qcts {
-
-// Where a kernel rounds: struct qcts_numerics of kernels/abi/qcts_kernel.h, field by field. nullopt: that
-// stage does not round, which is the strictest claim.
-struct LinearStages {
-  std::optional<DType> x_cast{};
-  std::optional<DType> scale_cast{};
-  std::optional<DType> weight_cast{};
-  std::optional<DType> product_cast{};
-  DType accumulator = DType::float32;   // float32, float64, int32 (exact)
-  std::optional<DType> partial_cast{};  // acts only with scale_after_sum
-  std::optional<DType> output_cast{};
-  bool flush_subnormals = false;
-  bool scale_after_sum = false;
-};
 
 // A cast to a type that holds every value of the source does not round.
 struct LinearDTypes {

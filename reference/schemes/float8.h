@@ -50,6 +50,8 @@ class Float8Scheme final : public Scheme {
                              const Planes& weight) const override;
   void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
                         std::span<double> out) const override;
+  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
+                               DType y) const override;
   CodeSet codes() const override { return float_codes(p_.code); }
   std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane,
                     uint64_t byte_offset) const override;

@@ -220,6 +220,22 @@ void Float8Scheme::exact_activation(const Planes& planes, const Matrix& x, std::
              load_float(DType::float32, plane(planes, "scale").bytes, blocks.of(row, k));
 }
 
+// torchao 0.18.0 on torch 2.13.0, CPU: float8_tensor.py, linear. Weight only: the weight is dequantized to
+// x's dtype, then mm and + bias. Scales of rows of e4m3 and of the tensor, each with the same of x:
+// torch._scaled_mm, both times their scales; it adds the bias of narrow types itself.
+LinearStages Float8Scheme::recorded_stages(const WeightShape& weight, std::string_view activation,
+                                           DType y) const {
+  if (activation == kWeightOnly) return {.weight_cast = y, .product_cast = DType::float32, .output_cast = y};
+  const bool of_row = p_.code == DType::float8_e4m3fn && p_.block_rows == 1 &&
+                      (activation == "dyn_row" || activation == "dyn_row_recip");
+  const bool of_all = p_.block_rows == 0 && activation != "static_tensor_out";
+  if (!of_row && !of_all) return Scheme::recorded_stages(weight, activation, y);
+  LinearStages stages{
+      .x_cast = DType::float32, .weight_cast = DType::float32, .product_cast = DType::float32};
+  if (y == DType::float32) stages.output_cast = y;
+  return stages;
+}
+
 std::string Float8Scheme::place(const WeightShape& shape, std::string_view, std::string_view plane_name,
                                 uint64_t byte_offset) const {
   const int64_t offset = static_cast<int64_t>(byte_offset);

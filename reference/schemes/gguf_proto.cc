@@ -88,6 +88,14 @@ class GgufProto final : public Scheme {
     return add_in(dtype, product, static_cast<float>(w.zero));
   }
 
+  // torchao 0.18.0 on torch 2.13.0, CPU: gguf_quantized_tensor.py, linear on the dequantized weight. In the
+  // narrow types product and sum are rounded apart, which no bound allows.
+  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
+                               DType y) const override {
+    if (y != DType::float32) return Scheme::recorded_stages(weight, activation, y);
+    return {.weight_cast = DType::float32, .product_cast = DType::float32, .output_cast = y};
+  }
+
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));

@@ -151,6 +151,14 @@ class Int4E4m3 final : public Float8RowsOfX {
     return plain;
   }
 
+  // Under dyn_row_mslk, MSLK's f8i4bf16_shuffled (recorded with exact sums in its place): sums of float8
+  // products, times both scales in float32; that is rounded to bfloat16, then the bias is added.
+  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
+                               DType y) const override {
+    if (activation != "dyn_row_mslk") return Scheme::recorded_stages(weight, activation, y);
+    return {.output_cast = DType::bfloat16, .scale_after_sum = true};
+  }
+
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));

@@ -147,6 +147,16 @@ class Int4Plain final : public Float8RowsOfX {
     return fma_in(dtype, w.code, w.scale, w.zero);
   }
 
+  // Under dyn_row_mslk, MSLK's f8i4bf16_rowwise (recorded with exact sums in its place): weights are formed
+  // in the dtype of their scale, a rounding that stands with the products here, then rounded to float8; the
+  // sum times x's scale is rounded to bfloat16, then the bias is added.
+  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
+                               DType y) const override {
+    if (activation != "dyn_row_mslk") return Scheme::recorded_stages(weight, activation, y);
+    return {
+        .weight_cast = DType::float8_e4m3fn, .product_cast = weight.dtype, .output_cast = DType::bfloat16};
+  }
+
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));

@@ -242,6 +242,13 @@ class Int4Tinygemm final : public Scheme {
     return fma_in(dtype, w.code, w.scale, w.zero);
   }
 
+  // aten::_weight_int4pack_mm_for_cpu of torch 2.13.0 (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights
+  // are formed and summed in float32; the sum is rounded to y's dtype, then the linear of torchao 0.18.0's
+  // Int4OpaqueTensor adds the bias.
+  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+    return {.weight_cast = DType::float32, .product_cast = DType::float32, .output_cast = y};
+  }
+
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));

@@ -229,6 +229,24 @@ class Int8 final : public Scheme {
       out[k] = (static_cast<int8_t>(qdata[row * x.cols + k]) - at.zero_point) * static_cast<double>(at.scale);
   }
 
+  // torchao 0.18.0 on torch 2.13.0, CPU: int8_tensor.py, linear. Scales of rows and of the tensor, weight
+  // only: mm(x, qdata.to(x.dtype).t()), whose result has x's dtype; times scale.to(x.dtype), again in x's
+  // dtype; then the bias is added. Scales of groups: the weight is dequantized to x's dtype, then mm, then the
+  // bias. Under a policy: int32 sums to float32, times x's scale, to x's dtype; asymmetric: less the zero
+  // point's term, made in float32 and rounded to x's dtype; times the float32 scale of the weight, plus the
+  // bias, to x's dtype.
+  LinearStages recorded_stages(const WeightShape&, std::string_view activation, DType y) const override {
+    if (without_pre_scale(activation) != kWeightOnly)
+      return {.accumulator = DType::int32, .partial_cast = y, .scale_after_sum = true};
+    if (granularity_.kind == Granularity::group)
+      return {.weight_cast = y, .product_cast = DType::float32, .output_cast = y};
+    return {.scale_cast = y,
+            .product_cast = DType::float32,
+            .partial_cast = y,
+            .output_cast = y,
+            .scale_after_sum = true};
+  }
+
   CodeSet codes() const override { return integer_codes(8, true); }
 
   std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,

@@ -231,6 +231,21 @@ class Intx final : public Scheme {
       out[k] = (integer_at(qdata, row * x.cols + k) - at.zero_point) * static_cast<double>(at.scale);
   }
 
+  // torchao 0.18.0 on torch 2.13.0, CPU: intx_unpacked_to_int8_tensor.py, linear. Under a policy x is
+  // quantized and dequantized in its own dtype; the weight is dequantized in its own; then linear, which is
+  // addmm: the bias lies in the result before gemm adds to it (aten/src/ATen/native/LinearAlgebra.cpp,
+  // addmm_impl_cpu_), so one rounding. CUTLASS's kernels (recorded with exact sums in their place): int32
+  // sums, times both scales in float32.
+  LinearStages recorded_stages(const WeightShape&, std::string_view activation, DType y) const override {
+    const bool for_cutlass = std::ranges::any_of(kFirstGenerationPolicies, [&](const FirstGeneration& first) {
+      return first.for_cutlass && first.policy.name == activation;
+    });
+    if (for_cutlass) return {.accumulator = DType::int32, .scale_after_sum = true};
+    LinearStages stages{.weight_cast = y, .product_cast = DType::float32};
+    if (activation != kWeightOnly) stages.x_cast = y;
+    return stages;
+  }
+
   CodeSet codes() const override { return integer_codes(bits_, true); }
 
   std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,

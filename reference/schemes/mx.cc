@@ -174,6 +174,12 @@ class Mx final : public Scheme {
     return plain;
   }
 
+  // torchao 0.18.0 on torch 2.13.0, CPU: mx_tensor.py with KernelPreference.EMULATED, x and the weight
+  // dequantized to x's dtype.
+  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+    return {.x_cast = y, .weight_cast = y, .product_cast = DType::float32, .output_cast = y};
+  }
+
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));

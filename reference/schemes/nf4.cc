@@ -109,6 +109,12 @@ class Nf4 final : public Scheme {
     return mul_in(dtype, static_cast<float>(w.code), static_cast<float>(w.scale));
   }
 
+  // torchao 0.18.0 on torch 2.13.0, CPU: nf4_tensor.py, linear: the weight is dequantized to x's dtype, then
+  // linear.
+  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+    return {.weight_cast = y, .product_cast = DType::float32, .output_cast = y};
+  }
+
   // code: the entry of the file's table. scale: the scaler as dequantize_scalers gives it,
   // (quantized_scaler / factor) + mean, each rounded to the dtype.
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,

@@ -124,6 +124,14 @@ class Nvfp4 final : public Scheme {
     return plain;
   }
 
+  // torchao 0.18.0 on torch 2.13.0, CPU: nvfp4_tensor.py, nvfp4_linear: the product of both scales in
+  // float32, the weight dequantized to x's dtype, then mm and + bias.
+  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
+                               DType y) const override {
+    if (activation != kWeightOnly) return Scheme::recorded_stages(weight, activation, y);
+    return {.scale_cast = DType::float32, .weight_cast = y, .product_cast = DType::float32, .output_cast = y};
+  }
+
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
     require_planes(plain, plane_specs(shape, "plain"));

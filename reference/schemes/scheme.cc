@@ -71,6 +71,11 @@ std::vector<std::byte> Scheme::dequantize(const Planes& plain, const WeightShape
   return out;
 }
 
+LinearStages Scheme::recorded_stages(const WeightShape&, std::string_view activation, DType) const {
+  throw std::logic_error("nothing is known of where the library that recorded " + std::string(name()) +
+                         " under " + std::string(activation) + " rounds");
+}
+
 namespace {
 [[noreturn]] void no_policy(const Scheme& scheme, std::string_view activation) {
   throw std::invalid_argument(std::string(scheme.name()) + " has no activation policy " +

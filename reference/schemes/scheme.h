@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "reference/formats/tensor.h"
+#include "reference/schemes/linear_stages.h"
 
 namespace qcts {
 
@@ -148,6 +149,11 @@ class Scheme {
   // What the exact sum takes in place of row `row` of x: k values, each exact in double.
   virtual void exact_activation(const Planes& activation_planes, const Matrix& x, std::string_view activation,
                                 int64_t row, std::span<double> out) const;
+
+  // Where the producer's own `linear` rounds, whose y of dtype `y` a golden records; each scheme names the
+  // producer's code. Throws std::logic_error naming the scheme and the policy where nothing is known, which
+  // is the default.
+  virtual LinearStages recorded_stages(const WeightShape& weight, std::string_view activation, DType y) const;
 
   // "group 3, column 17": the place of byte `byte_offset` of plane `plane` in the scheme's own terms.
   virtual std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane,

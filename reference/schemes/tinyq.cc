@@ -86,6 +86,11 @@ class W8A32 final : public Tinyq {
 
   bool takes(DType dtype) const override { return dtype == DType::float32; }
 
+  // TinyQ 006b7b9, w8_a32_forward: q.float() * s in float32, F.linear, then + bias.
+  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+    return {.weight_cast = DType::float32, .product_cast = DType::float32, .output_cast = y};
+  }
+
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
     return {{"int8_weights", DType::int8, {shape.n, shape.k}},
             {"scales", DType::float32, {shape.n}},
@@ -122,6 +127,16 @@ class W8A16 final : public Tinyq {
 
   bool takes(DType dtype) const override {
     return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+  }
+
+  // TinyQ 006b7b9, w8_a16_forward: F.linear(x, q.to(x.dtype)) has x's dtype; times the scales, then + bias,
+  // each in it.
+  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+    return {.scale_cast = y,
+            .product_cast = DType::float32,
+            .partial_cast = y,
+            .output_cast = y,
+            .scale_after_sum = true};
   }
 
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {

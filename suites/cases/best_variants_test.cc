@@ -43,7 +43,7 @@ Case linear_case() {
   Case c;
   c.id.op = Op::linear;
   c.scheme = find_scheme("int8_row");
-  c.synthetic = Synthetic{"noise", {DType::bfloat16, 37, 216}, 5};
+  c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 37, 216}, 5};
   return c;
 }
 

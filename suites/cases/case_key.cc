@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json synthetic_json(const Synthetic& synthetic) {
-  return {{"generator", synthetic.generator},
+  return {{"generator", generator_name(synthetic.generator)},
           {"dtype", dtype_name(synthetic.weight.dtype)},
           {"n", synthetic.weight.n},
           {"k", synthetic.weight.k},
@@ -21,7 +21,10 @@ Json synthetic_json(const Synthetic& synthetic) {
 }
 
 Synthetic synthetic_of(const Json& json) {
-  return {json.at("generator"),
+  const std::string name = json.at("generator");
+  const std::optional<Generator> generator = find_generator(name);
+  if (!generator) throw std::runtime_error("no generator '" + name + "'");
+  return {*generator,
           {dtype_from_name(json.at("dtype").get<std::string>()).value(), json.at("n"), json.at("k")},
           json.at("m"),
           json.at("seed"),

@@ -206,7 +206,7 @@ class Expander {
                      [&](const Synthetic& input) { return input.activation == policy.name; });
         const auto turns =
             static_cast<size_t>(std::count_if(dealt.begin(), dealt.end(), [](const Synthetic& input) {
-              return !find_input_family(input.generator)->is_apart;
+              return !find_input_family(input.generator)->excluded_from_sampling;
             }));
         for (size_t i = 0; i < dealt.size(); ++i) {
           if (!only_listed && !is_dealt(kind, op, scheme, i, std::max<size_t>(turns, 1))) continue;
@@ -227,7 +227,7 @@ class Expander {
   // that stands for all.
   struct FamilyInputs {
     std::map<const Scheme*, std::vector<Synthetic>> by_scheme;
-    std::map<std::pair<std::string, std::string>, std::pair<const Scheme*, std::string>> chosen;
+    std::map<std::pair<Generator, std::string>, std::pair<const Scheme*, std::string>> chosen;
   };
 
   // Made of the whole family, whatever the filter takes, so that a filter does not change what is chosen.
@@ -236,7 +236,7 @@ class Expander {
         families_.try_emplace({kind, op, std::string(scheme.family()), std::string(layout)});
     FamilyInputs& family = at->second;
     if (!is_new) return family;
-    std::map<std::pair<std::string, std::string>, std::vector<std::pair<const Scheme*, std::string>>> all;
+    std::map<std::pair<Generator, std::string>, std::vector<std::pair<const Scheme*, std::string>>> all;
     for (const Scheme* sibling : schemes()) {
       if (sibling->family() != scheme.family() || sibling->find_layout(layout) == nullptr) continue;
       std::vector<Synthetic>& inputs = family.by_scheme[sibling] = dealt_inputs(kind, op, *sibling, layout);
@@ -262,7 +262,8 @@ class Expander {
       Case c = synthetic_case(kind, op, scheme, layout, input);
       const auto& chosen = family.chosen.at({input.generator, input.activation});
       const bool is_chosen = chosen.first == &scheme && chosen.second == c.id.input;
-      if (listed(plan_.once_a_family, input.generator) && !is_chosen) continue;
+      const bool once = std::ranges::find(plan_.once_a_family, input.generator) != plan_.once_a_family.end();
+      if (once && !is_chosen) continue;
       c.for_emulated = !plan_.emulated_once || is_chosen;
       add(std::move(c));
     }
@@ -305,7 +306,7 @@ class Expander {
     if (op == Op::pack || op == Op::unpack) {
       for (const LayoutInfo& layout : scheme.layouts())
         if (layout.name != "plain" && !scheme.refusal(weight, layout.name))
-          add_timed(op, scheme, layout.name, {"noise", weight, 1, 0});
+          add_timed(op, scheme, layout.name, {Generator::noise, weight, 1, 0});
     } else if (op == Op::linear || op == Op::quantize_activation) {
       for (const ActivationInfo& policy : scheme.activations()) {
         if (!wanted(plan_.latency_activations, policy.name)) continue;
@@ -314,10 +315,10 @@ class Expander {
             (policy.name == kWeightOnly || !scheme.policy_specs(weight, policy.name).empty()))
           continue;
         for (const int64_t m : plan_.latency_m)
-          add_timed(op, scheme, "plain", {"noise", weight, m, 0, std::string(policy.name)});
+          add_timed(op, scheme, "plain", {Generator::noise, weight, m, 0, std::string(policy.name)});
       }
     } else {
-      add_timed(op, scheme, "plain", {"noise", weight, 1, 0});
+      add_timed(op, scheme, "plain", {Generator::noise, weight, 1, 0});
     }
   }
 

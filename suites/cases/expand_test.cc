@@ -326,7 +326,7 @@ TEST(Expand, APrefillHasMoreOfTheBudget) {
   const auto share = [](Op op, int64_t m) {
     Case c;
     c.id = {Kind::latency, op, "int8_row", "x"};
-    c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, m};
+    c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 64, 64}, m};
     return budget_share(c);
   };
   EXPECT_EQ(share(Op::linear, 1), 1);
@@ -339,13 +339,13 @@ TEST(Expand, APrefillHasMoreOfTheBudget) {
 // is asked for one, each family of schemes once.
 TEST(Expand, TheDefaultPlanAsksEveryKernelForLongInputsOnce) {
   const World world;
-  using Asked = std::tuple<Kind, Op, std::string, std::string, std::string, std::string>;
+  using Asked = std::tuple<Kind, Op, std::string, std::string, Generator, std::string>;
   const auto asked = [&](const char* plan) {
     std::map<Asked, std::set<std::string>> ids;
     for (const Case& c : world.expand_plan(plan)) {
       if (!c.synthetic || c.id.kind == Kind::latency) continue;
-      const std::string& generator = c.synthetic->generator;
-      if (generator != "long" && generator != "large" && generator != "panels") continue;
+      const Generator generator = c.synthetic->generator;
+      if (generator != Generator::long_rows && generator != Generator::large && generator != Generator::panels) continue;
       ids[{c.id.kind, c.id.op, std::string(c.scheme->family()), c.layout + c.activation, generator,
            c.implementation->name()}]
           .insert(c.id.text());
@@ -393,7 +393,7 @@ TEST(Plans, AllOfThemCanBeRead) {
 
 TEST(Inputs, SeedsDifferAndEveryFamilyIsUsed) {
   std::map<uint64_t, std::string> seeds;
-  std::set<std::string> used;
+  std::set<Generator> used;
   std::set<Op> ops;
   for (const InputFamily& family : input_families()) ops.insert(family.ops.begin(), family.ops.end());
   for (const Scheme* scheme : schemes())

@@ -30,7 +30,8 @@ bool may_tell_a_shape(std::string_view word) {
 
 bool occurs_in_names_of(std::string_view word, const Scheme& scheme) {
   const auto has = [&](std::string_view name) { return name.find(word) != name.npos; };
-  return std::ranges::any_of(input_families(), has, &InputFamily::generator) ||
+  return std::ranges::any_of(input_families(), has,
+                             [](const InputFamily& family) { return generator_name(family.generator); }) ||
          std::ranges::any_of(scheme.activations(), has, &ActivationInfo::name) ||
          std::ranges::any_of(scheme.layouts(), has, &LayoutInfo::name);
 }

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "fixtures/golden.h"
-#include "suites/providers/reference_provider.h"
-#include "suites/cases/named.h"
 #include "suites/base/paths.h"
 #include "suites/cases/expand.h"
+#include "suites/cases/named.h"
+#include "suites/providers/reference_provider.h"
 
 namespace qcts {
 
@@ -36,7 +36,11 @@ std::vector<FloorEntry> load_floor(const std::filesystem::path& path) {
       throw std::runtime_error("want {\"schema\": 1, \"floor\": {...}}");
     std::vector<FloorEntry> entries;
     for (const auto& [scheme, ops] : json.at("floor").items())
-      for (const auto& [op, passes] : ops.items()) entries.push_back({scheme, op, passes.get<uint64_t>(), 0});
+      for (const auto& [name, passes] : ops.items()) {
+        const std::optional<Op> op = find_op(name);
+        if (!op) throw std::runtime_error("no operation '" + name + "'");
+        entries.push_back({scheme, *op, passes.get<uint64_t>(), 0});
+      }
     return entries;
   } catch (const std::exception& error) {
     throw std::runtime_error(path.string() + ": " + error.what());
@@ -52,7 +56,8 @@ std::vector<std::string> mustpass_ids(const std::string& plan_name,
   registry.add(builtin_provider());
   registry.add(reference_provider());
   std::set<std::string> ids;
-  for (const Case& c : expand(plan, {fixtures.goldens, fixtures.malformed, &registry})) ids.insert(c.id.text());
+  for (const Case& c : expand(plan, {fixtures.goldens, fixtures.malformed, &registry}))
+    ids.insert(c.id.text());
   return {ids.begin(), ids.end()};
 }
 

@@ -18,7 +18,7 @@ Case linear_case(const std::string& activation) {
   Case c;
   c.id = {Kind::numerics, Op::linear, "int8_row", "noise_m1_n8_k64_bf16"};
   c.scheme = find_scheme("int8_row");
-  c.synthetic = Synthetic{"noise", {DType::bfloat16, 8, 64}, 1, 7, activation};
+  c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 8, 64}, 1, 7, activation};
   c.activation = activation;
   return c;
 }
@@ -106,6 +106,9 @@ TEST(CaseKeys, RefuseWhatIsNotThere) {
   EXPECT_THROW(case_of_key(case_key(c, "no_such_variant"), {}, registry), std::runtime_error);
   nlohmann::ordered_json key = case_key(c, "");
   key["golden"] = "no/such/golden";
+  EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);
+  key = case_key(c, "");
+  key["synthetic"]["generator"] = "typo";
   EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);
   key = {{"case", "no case"}};
   EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);

@@ -6,8 +6,6 @@
 #include <stdexcept>
 
 
-#include "suites/inputs/inputs.h"
-
 namespace qcts {
 namespace {
 
@@ -106,8 +104,11 @@ Plan load_plan(const std::filesystem::path& path) {
     if (*plan.schemes_an_input < 1) reader.fail("schemes_an_input", "must be positive");
   }
   if (json.contains("once_a_family"))
-    read_words(reader, "once_a_family", plan.once_a_family,
-               [](const auto& name) { return find_input_family(name) != nullptr; });
+    for (const std::string& name : reader.get<std::vector<std::string>>("once_a_family")) {
+      const std::optional<Generator> generator = find_generator(name);
+      if (!generator) reader.fail("once_a_family", "names nothing known: '" + name + "'");
+      plan.once_a_family.push_back(*generator);
+    }
   if (json.contains("emulated_once")) plan.emulated_once = reader.get<bool>("emulated_once");
   if (json.contains("cover")) {
     plan.cover = reader.get<std::vector<std::string>>("cover");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reports/case_id.h"
+#include "suites/inputs/synthetic.h"
 
 namespace qcts {
 
@@ -30,7 +31,7 @@ struct Plan {
   std::optional<int64_t> schemes_an_input;
   // Input families of which a family of schemes is given one input for each kind, operation, layout and policy:
   // those that take long and ask the same of every scheme.
-  std::vector<std::string> once_a_family;
+  std::vector<Generator> once_a_family;
   // Emulated variants are given one input of every input family in the same way: they are the native kernels.
   bool emulated_once = false;
   // Where it stands, of goldens only the first of each scheme are

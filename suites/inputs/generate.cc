@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <stdexcept>
 
 #include "reference/numerics/noise.h"
 #include "reference/numerics/soft_float.h"
@@ -236,48 +235,50 @@ bool quantizes_elements_apart(const Scheme& scheme, const Synthetic& synthetic) 
 void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
   const int64_t m = synthetic.m, k = shape.k;
-  if (synthetic.generator == "one_hot" || synthetic.generator == "last_k") {
+  if (synthetic.generator == Generator::one_hot || synthetic.generator == Generator::last_k) {
     Floats x(shape.dtype, m, k);
     for (int64_t i = 0; i < m; ++i)
-      x.at(i, synthetic.generator == "one_hot" ? one_hot_column(i, m, k) : k - 1 - i % k) = 1;
+      x.at(i, synthetic.generator == Generator::one_hot ? one_hot_column(i, m, k) : k - 1 - i % k) = 1;
     input.x = x.bytes();
     return;
   }
-  const std::string& generator = synthetic.generator;
-  const DType x_dtype = generator == "wide_x" ? DType::float32 : shape.dtype;
-  Floats x = noise_rows(x_dtype, m, k, seed + 1, generator == "big_x" ? 0x1p16 : 1.0);
-  if (generator == "half_subnormal") make_half_subnormal(x);
-  if (synthetic.generator == "zero_rows")
+  const Generator generator = synthetic.generator;
+  const DType x_dtype = generator == Generator::wide_x ? DType::float32 : shape.dtype;
+  Floats x = noise_rows(x_dtype, m, k, seed + 1, generator == Generator::big_x ? 0x1p16 : 1.0);
+  if (generator == Generator::half_subnormal) make_half_subnormal(x);
+  if (synthetic.generator == Generator::zero_rows)
     for (int64_t c = 0; c < k; ++c) x.at(0, c) = 0;
-  if (synthetic.generator == "hard_x") harden_x(x, has_rows_apart(scheme, synthetic));
-  if (generator == "panels" || generator == "long") make_sparse(x, 5);
-  if (synthetic.generator == "tiles") synthetic.activation == kWeightOnly ? make_sparse(x, 0) : make_heavy(x);
+  if (synthetic.generator == Generator::hard_x) harden_x(x, has_rows_apart(scheme, synthetic));
+  if (generator == Generator::panels || generator == Generator::long_rows) make_sparse(x, 5);
+  if (synthetic.generator == Generator::tiles)
+    synthetic.activation == kWeightOnly ? make_sparse(x, 0) : make_heavy(x);
   input.x = x.bytes();
   // Beside a bias nothing of small answers would show.
-  const bool is_small = generator == "half_subnormal" || generator == "hard_x";
-  const bool has_bias = generator == "tiles" || generator == "panels" || generator == "long" ||
-                        generator == "wide_bias" || (shape.n + m) % 2 == 0;
-  const DType bias_dtype = generator == "wide_bias" ? DType::float32 : shape.dtype;
+  const bool is_small = generator == Generator::half_subnormal || generator == Generator::hard_x;
+  const bool has_bias = generator == Generator::tiles || generator == Generator::panels ||
+                        generator == Generator::long_rows || generator == Generator::wide_bias ||
+                        (shape.n + m) % 2 == 0;
+  const DType bias_dtype = generator == Generator::wide_bias ? DType::float32 : shape.dtype;
   if (has_bias && !is_small) input.bias = noise_rows(bias_dtype, 1, shape.n, seed + 2, 0.5).bytes();
 }
 
 void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
-  if (synthetic.generator == "large") {
+  if (synthetic.generator == Generator::large) {
     input.x = noise_weight_for(scheme, shape, seed);
     return;
   }
-  if (synthetic.generator == "halfway") {
+  if (synthetic.generator == Generator::halfway) {
     input.x = boundary_weight(scheme, shape, seed);
     return;
   }
-  if (synthetic.generator == "extremes") {
+  if (synthetic.generator == Generator::extremes) {
     input.x = extreme_weight(shape, seed).bytes();
     return;
   }
   Floats w = noise_weight(scheme, shape, seed);
-  if (synthetic.generator == "zero_rows") zero_some_rows(w);
-  if (synthetic.generator == "not_sparse")  // the last chunk alone
+  if (synthetic.generator == Generator::zero_rows) zero_some_rows(w);
+  if (synthetic.generator == Generator::not_sparse)  // the last chunk alone
     for (int64_t i = 1; i <= 3; ++i) w.at(shape.n - 1, shape.k - i) = 0.25;
   input.x = w.bytes();
 }
@@ -285,48 +286,37 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
 void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, Op op,
                       KernelInput& input) {
   const WeightShape& shape = synthetic.weight;
-  if (synthetic.generator == "large") {
+  if (synthetic.generator == Generator::large) {
     input.planes = random_planes(scheme, shape, seed);
     return;
   }
-  const bool has_all_codes = synthetic.generator == "all_codes" || synthetic.generator == "one_hot";
+  const bool has_all_codes =
+      synthetic.generator == Generator::all_codes || synthetic.generator == Generator::one_hot;
   Floats w = noise_weight(scheme, shape, seed, !has_all_codes);
-  if (synthetic.generator == "zero_rows") zero_some_rows(w);
-  if (synthetic.generator == "tiles") make_heavy(w);
+  if (synthetic.generator == Generator::zero_rows) zero_some_rows(w);
+  if (synthetic.generator == Generator::tiles) make_heavy(w);
   input.planes = quantized(scheme, shape, w.bytes());
   if (has_all_codes) {
     plant_all_codes(scheme, shape, input.planes, op != Op::linear);
     scramble_scales(input.planes, seed + 3);
   }
-  if (synthetic.generator == "extremes") {
+  if (synthetic.generator == Generator::extremes) {
     plant_all_codes(scheme, shape, input.planes, false);
     stretch_scales(input.planes);
   }
-}
-
-bool known_generator(std::string_view name) {
-  for (const std::string_view known :
-       {"noise",         "halfway",        "zero_rows", "extremes",   "all_codes",    "exact_sums",
-        "one_hot",       "cancelling",     "last_k",    "non_finite", "zero_points",  "tiny_scales",
-        "overflow",      "hard_x",         "tiles",     "large",      "not_sparse",   "given_scales",
-        "panels",        "long",           "wide_bias", "wide_y",     "wide_x",       "big_x",
-        "half_overflow", "half_subnormal", "rows",      "columns",    "block_scales", "outliers",
-        "one_sign"})
-    if (name == known) return true;
-  return is_relation(name);
 }
 
 // Rows of x under a policy, for quantize_activation.
 std::vector<std::byte> rows_of_x(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
                                  const Planes& planes) {
   const WeightShape& shape = synthetic.weight;
-  if (synthetic.generator == "halfway")
+  if (synthetic.generator == Generator::halfway)
     return boundary_activation(scheme, shape, synthetic.activation, planes, synthetic.m, seed);
-  if (synthetic.generator == "extremes")
+  if (synthetic.generator == Generator::extremes)
     return extreme_weight({shape.dtype, synthetic.m, shape.k}, seed).bytes();
   Floats x = noise_rows(shape.dtype, synthetic.m, shape.k, seed, 1.0);
-  if (synthetic.generator == "zero_rows") zero_some_rows(x);
-  if (synthetic.generator == "hard_x")
+  if (synthetic.generator == Generator::zero_rows) zero_some_rows(x);
+  if (synthetic.generator == Generator::hard_x)
     harden_x(x, has_rows_apart(scheme, synthetic) || quantizes_elements_apart(scheme, synthetic));
   return x.bytes();
 }
@@ -338,18 +328,17 @@ int64_t one_hot_column(int64_t row, int64_t m, int64_t k) {
   return row * (k - 1) / (m - 1);
 }
 
-Generated generate(const Scheme& scheme, Op op, std::string_view layout,
-                   const Synthetic& synthetic, uint64_t seed) {
-  if (!known_generator(synthetic.generator))
-    throw std::invalid_argument("no generator '" + synthetic.generator + "'");
+Generated generate(const Scheme& scheme, Op op, std::string_view layout, const Synthetic& synthetic,
+                   uint64_t seed) {
   Generated made;
-  if (op == Op::linear && (synthetic.generator == "exact_sums" || is_relation(synthetic.generator))) {
+  if (op == Op::linear &&
+      (synthetic.generator == Generator::exact_sums || is_relation(synthetic.generator))) {
     made = exact_sums(scheme, synthetic, seed);
-  } else if (op == Op::linear && synthetic.generator == "outliers") {
+  } else if (op == Op::linear && synthetic.generator == Generator::outliers) {
     made = outliers(scheme, synthetic, seed);
-  } else if (op == Op::linear && synthetic.generator == "one_sign") {
+  } else if (op == Op::linear && synthetic.generator == Generator::one_sign) {
     one_sign(scheme, synthetic, made.input);
-  } else if (op == Op::linear && synthetic.generator == "cancelling") {
+  } else if (op == Op::linear && synthetic.generator == Generator::cancelling) {
     cancelling(scheme, synthetic, seed, made.input);
   } else if (op == Op::quantize) {
     quantize_weight(scheme, synthetic, seed, made.input);
@@ -368,11 +357,12 @@ Generated generate(const Scheme& scheme, Op op, std::string_view layout,
   input.layout = layout.empty() ? "plain" : layout;
   input.m = op == Op::linear || op == Op::quantize_activation ? synthetic.m : 0;
   input.x_dtype = input.y_dtype = input.bias_dtype = synthetic.weight.dtype;
-  if (synthetic.generator == "wide_bias") input.bias_dtype = DType::float32;
-  if (synthetic.generator == "wide_x") input.x_dtype = DType::float32;
+  if (synthetic.generator == Generator::wide_bias) input.bias_dtype = DType::float32;
+  if (synthetic.generator == Generator::wide_x) input.x_dtype = DType::float32;
   // Of one_sign too: in fewer bits the step of a code among so many would not show.
-  for (const std::string_view wide : {"wide_x", "wide_y", "one_sign"})
-    if (synthetic.generator == wide) input.y_dtype = DType::float32;
+  if (synthetic.generator == Generator::wide_x || synthetic.generator == Generator::wide_y ||
+      synthetic.generator == Generator::one_sign)
+    input.y_dtype = DType::float32;
   make_special(scheme, op, synthetic, seed + 4, input);
   if (is_relation(synthetic.generator)) relate(scheme, synthetic, seed, made);
   if (op == Op::unpack) input.planes = scheme.pack(input.planes, synthetic.weight, input.layout);

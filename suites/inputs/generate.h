@@ -17,9 +17,9 @@ struct Generated {
   std::vector<KernelInput> related = {};  // of a relation: what is asked beside it (generate_related.h)
 };
 
-// Throws std::invalid_argument for an unknown generator and std::logic_error when the scheme cannot carry it.
-Generated generate(const Scheme& scheme, Op op, std::string_view layout,
-                   const Synthetic& synthetic, uint64_t seed);
+// Throws std::logic_error when the scheme cannot carry the generator.
+Generated generate(const Scheme& scheme, Op op, std::string_view layout, const Synthetic& synthetic,
+                   uint64_t seed);
 
 // Element i of x is 1 at column one_hot_column(i, ...) and 0 elsewhere: all columns when m = k, else spread
 // from first to last.

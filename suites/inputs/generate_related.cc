@@ -62,7 +62,7 @@ bool same_weight(const ExactWeight& a, const ExactWeight& b) {
 
 // Do the columns keep their meaning when they move? Not where a recipe looks at a column's place.
 bool moves_columns(const Scheme& scheme, const WeightShape& shape) {
-  const Synthetic synthetic{"permuted_k", shape, 1, 0};
+  const Synthetic synthetic{Generator::permuted_k, shape, 1, 0};
   const std::vector<int64_t> order = order_of_columns(shape.k, group_length(scheme, shape), 1);
   const auto here = first_row(scheme, exact_sums(scheme, synthetic, 1).input.planes, synthetic.weight);
   const auto there =
@@ -74,7 +74,7 @@ bool moves_columns(const Scheme& scheme, const WeightShape& shape) {
 
 // Do the columns keep their meaning when the planes are cut?
 bool cuts_columns(const Scheme& scheme, const WeightShape& shape) {
-  const Synthetic synthetic{"split_k", shape, 1, 0};
+  const Synthetic synthetic{Generator::split_k, shape, 1, 0};
   const WeightShape whole = synthetic.weight;
   const Planes planes = exact_sums(scheme, synthetic, 1).input.planes;
   const auto row = first_row(scheme, planes, whole);
@@ -93,17 +93,17 @@ bool cuts_columns(const Scheme& scheme, const WeightShape& shape) {
 
 }  // namespace
 
-bool is_relation(std::string_view generator) {
-  return generator == "scaled_x" || generator == "permuted_k" || generator == "zero_x" ||
-         generator == "split_k";
+bool is_relation(Generator generator) {
+  return generator == Generator::scaled_x || generator == Generator::permuted_k ||
+         generator == Generator::zero_x || generator == Generator::split_k;
 }
 
-bool has_relation(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {
+bool has_relation(const Scheme& scheme, Generator generator, const WeightShape& shape) {
   WeightShape probe{shape.dtype, 2, shape.k};  // two rows tell as much
   if (scheme.refusal(probe)) probe = shape;
   try {
-    if (generator == "permuted_k") return moves_columns(scheme, probe);
-    return generator != "split_k" || cuts_columns(scheme, probe);
+    if (generator == Generator::permuted_k) return moves_columns(scheme, probe);
+    return generator != Generator::split_k || cuts_columns(scheme, probe);
   } catch (const std::exception&) {  // columns that are nothing by themselves: half a block of 2:4 sparsity
     return false;
   }
@@ -111,19 +111,19 @@ bool has_relation(const Scheme& scheme, std::string_view generator, const Weight
 
 void relate(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, Generated& made) {
   KernelInput& first = made.input;
-  const std::string& generator = synthetic.generator;
-  if (generator == "scaled_x") {
+  const Generator generator = synthetic.generator;
+  if (generator == Generator::scaled_x) {
     first.bias.clear();
     made.related = {first};
     multiply(first.x_dtype, made.related[0].x, kFactor);
-  } else if (generator == "permuted_k") {
+  } else if (generator == Generator::permuted_k) {
     const WeightShape& shape = synthetic.weight;
     const Generated moved =
         exact_sums(scheme, synthetic, seed, order_of_columns(shape.k, group_length(scheme, shape), seed + 5));
     made.related = {first};
     made.related[0].planes = moved.input.planes;
     made.related[0].x = moved.input.x;
-  } else if (generator == "zero_x") {
+  } else if (generator == Generator::zero_x) {
     made.related = {first};
     multiply(first.x_dtype, made.related[0].x, 0);
   } else {
@@ -133,14 +133,14 @@ void relate(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, Gen
   }
 }
 
-std::optional<Contradiction> contradiction(std::string_view generator, std::span<const double> y,
+std::optional<Contradiction> contradiction(Generator generator, std::span<const double> y,
                                            std::span<const std::vector<double>> answers,
                                            std::span<const double> bias) {
   for (size_t i = 0; i < y.size(); ++i) {
     double want = y[i], got = answers[0][i];
-    if (generator == "scaled_x") want *= kFactor;
-    if (generator == "zero_x") want = bias[i % bias.size()];
-    if (generator == "split_k") got += answers[1][i];
+    if (generator == Generator::scaled_x) want *= kFactor;
+    if (generator == Generator::zero_x) want = bias[i % bias.size()];
+    if (generator == Generator::split_k) got += answers[1][i];
     if (!(got == want)) return Contradiction{i, want, got};
   }
   return std::nullopt;

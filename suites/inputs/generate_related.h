@@ -15,9 +15,9 @@
 
 namespace qcts {
 
-bool is_relation(std::string_view generator);
+bool is_relation(Generator generator);
 // Can the relation be asked of this scheme, which has exact sums?
-bool has_relation(const Scheme& scheme, std::string_view generator, const WeightShape& shape);
+bool has_relation(const Scheme& scheme, Generator generator, const WeightShape& shape);
 
 // Turns exact sums into the relation's first input, and adds the others.
 void relate(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, Generated& made);
@@ -28,7 +28,7 @@ struct Contradiction {
   size_t index;
   double want, got;
 };
-std::optional<Contradiction> contradiction(std::string_view generator, std::span<const double> y,
+std::optional<Contradiction> contradiction(Generator generator, std::span<const double> y,
                                            std::span<const std::vector<double>> answers,
                                            std::span<const double> bias);
 

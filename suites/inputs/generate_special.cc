@@ -184,23 +184,24 @@ std::vector<int64_t> given_scale_batches(Op op) {
   return batches;
 }
 
-bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape) {
-  if (generator.starts_with("wide_")) return shape.dtype != DType::float32;
-  if (generator == "big_x") return shape.dtype != DType::float16;
-  if (generator == "zero_points")
+bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape) {
+  if (is_wide(generator)) return shape.dtype != DType::float32;
+  if (generator == Generator::big_x) return shape.dtype != DType::float16;
+  if (generator == Generator::zero_points)
     return has_plane(scheme, shape, "zero_point", DType::int8) ||
            has_plane(scheme, shape, "zero_points", DType::int32);
-  if (generator == "tiny_scales") return shape.dtype != DType::float16 && has_wide_parameters(scheme, shape);
-  if (generator == "block_scales")
+  if (generator == Generator::tiny_scales)
+    return shape.dtype != DType::float16 && has_wide_parameters(scheme, shape);
+  if (generator == Generator::block_scales)
     return shape.dtype != DType::float16 &&
            std::ranges::any_of(scheme.plane_specs(shape),
                                [](const PlaneSpec& spec) { return is_block_scale(spec.name, spec.dtype); });
   // Where a zero is added to the product, the parts overflow before the whole and cancel to NaN.
-  if (generator == "overflow")
+  if (generator == Generator::overflow)
     return shape.dtype != DType::float16 && scheme.group() == 0 && shape.k >= 8 &&
            has_plane(scheme, shape, "scale", DType::float32);
   // A NaN in what all rows share, as the table of nf4, would hide every code.
-  if (generator == "non_finite") {
+  if (generator == Generator::non_finite) {
     const auto specs = scheme.plane_specs(shape),
                of_more = scheme.plane_specs({shape.dtype, 2 * shape.n, shape.k});
     for (size_t i = 0; i < specs.size(); ++i) {
@@ -216,21 +217,21 @@ bool carries(const Scheme& scheme, std::string_view generator, const WeightShape
 
 bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint64_t seed,
                   KernelInput& input) {
-  const std::string& generator = synthetic.generator;
-  if (generator == "non_finite" && op == Op::quantize)
+  const Generator generator = synthetic.generator;
+  if (generator == Generator::non_finite && op == Op::quantize)
     plant_in_weight(input.weight, input.x);
-  else if (generator == "non_finite")
+  else if (generator == Generator::non_finite)
     plant_in_linear(input);
-  else if (generator == "zero_points" || (generator == "hard_x" && op == Op::linear))
+  else if (generator == Generator::zero_points || (generator == Generator::hard_x && op == Op::linear))
     spread_zero_points(input.weight, seed, input.planes);
-  else if (generator == "tiny_scales")
+  else if (generator == Generator::tiny_scales)
     scale_parameters(input.planes, -60, -122),
         input.bias.clear();  // beside which nothing of these would show
-  else if (generator == "block_scales")
+  else if (generator == Generator::block_scales)
     spread_block_scales(input.weight, input.planes), input.bias.clear();
-  else if (generator == "given_scales")
+  else if (generator == Generator::given_scales)
     give_scale(input);
-  else if (generator == "overflow" || generator == "half_overflow")
+  else if (generator == Generator::overflow || generator == Generator::half_overflow)
     overflow(scheme, seed, input);
   else
     return false;

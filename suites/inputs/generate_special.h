@@ -17,7 +17,7 @@ bool has_given_scale(const Scheme& scheme, const WeightShape& shape, std::string
 std::vector<int64_t> given_scale_batches(Op op);
 
 // Can this scheme carry the generator in this dtype? true for every generator that is not one of this file's.
-bool carries(const Scheme& scheme, std::string_view generator, const WeightShape& shape);
+bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape);
 
 // Turns an input of generator "noise" into one of those below; false: it is none of them.
 // non_finite   quantize: a NaN, +Inf or -Inf in three rows of four. linear: a NaN in a row of x before the
@@ -30,7 +30,6 @@ bool carries(const Scheme& scheme, std::string_view generator, const WeightShape
 // given_scales the given scale of x is one that no quantizer finds; some of x is zero, no bias
 // overflow     answers of odd rows, sums of positive terms, beyond the largest finite number; even ones small
 // half_overflow  the same of float16
-bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint64_t seed,
-                  KernelInput& input);
+bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint64_t seed, KernelInput& input);
 
 }  // namespace qcts

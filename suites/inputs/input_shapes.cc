@@ -70,12 +70,12 @@ constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
 std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const Scheme& scheme,
                                     std::string_view layout, InputSet set) {
   constexpr int64_t kLongGroup = 128;
-  if (family.generator == "large") return {std::begin(kLarge), std::end(kLarge)};
-  if (family.generator == "panels") return panels_of(kind, scheme);
-  if (family.generator == "long") return long_shapes(scheme, layout);
-  if (family.generator == "columns") return odd_columns(scheme);
-  std::vector<Shape> found = family.generator == "tiles" ? tiles_of(scheme) : shapes(scheme, layout);
-  if (set == InputSet::few && family.generator == "one_hot" && scheme.group() >= kLongGroup)
+  if (family.generator == Generator::large) return {std::begin(kLarge), std::end(kLarge)};
+  if (family.generator == Generator::panels) return panels_of(kind, scheme);
+  if (family.generator == Generator::long_rows) return long_shapes(scheme, layout);
+  if (family.generator == Generator::columns) return odd_columns(scheme);
+  std::vector<Shape> found = family.generator == Generator::tiles ? tiles_of(scheme) : shapes(scheme, layout);
+  if (set == InputSet::few && family.generator == Generator::one_hot && scheme.group() >= kLongGroup)
     found.insert(found.begin(), {16, 2 * scheme.group()});
   return found;
 }

@@ -17,18 +17,18 @@
 namespace qcts {
 
 struct InputFamily {
-  std::string_view generator;  // Synthetic::generator
-  std::string_view hunts;      // what is wrong with a kernel that fails it
+  Generator generator;
+  std::string_view hunts;  // what is wrong with a kernel that fails it
   std::vector<Op> ops;
   bool every_shape = false;  // in bfloat16, weight only: all shapes of the scheme
   bool every_dtype = false;  // float32 and float16 beside bfloat16
   // None where few are asked for, and no turn of the others' where inputs are dealt over schemes: for what
   // takes up to a second a case, and for what is added without changing who is dealt the others.
-  bool is_apart = false;
-  size_t most_shapes = 2;  // taken of its list, where not every one is
+  bool excluded_from_sampling = false;
+  size_t max_shapes = 2;  // taken of its list, where not every one is
 };
 std::span<const InputFamily> input_families();
-const InputFamily* find_input_family(std::string_view generator);
+const InputFamily* find_input_family(Generator generator);
 
 enum class InputSet : uint8_t { all, few };  // few: one shape and one m of each family
 
@@ -37,23 +37,22 @@ enum class InputSet : uint8_t { all, few };  // few: one shape and one m of each
 class GeneratorSupport {
  public:
   explicit GeneratorSupport(const Scheme& scheme) : scheme_(&scheme) {}
-  bool has(Op op, std::string_view generator, const WeightShape& shape);
+  bool has(Op op, Generator generator, const WeightShape& shape);
 
  private:
   using Answers = std::map<std::pair<DType, int64_t>, bool>;
   bool remembered(Answers& answers, const WeightShape& shape, bool (*ask)(const Scheme&, const WeightShape&));
   const Scheme* scheme_;
   Answers exact_, finite_, outliers_;
-  std::map<std::tuple<std::string, DType, int64_t>, bool> relations_;
+  std::map<std::tuple<Generator, DType, int64_t>, bool> relations_;
 };
 
 // Inputs of (kind, op, scheme, layout), only such that the scheme takes, for every activation policy that the
 // op knows (linear: all; quantize_activation: all but weight_only). `layout` is "plain" but for pack and
-// unpack. Seeds derive from the input's name, so that adding one leaves the others as they were. `known`: answers
-// about the scheme that the caller keeps between calls.
-std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme,
-                                        std::string_view layout, InputSet set,
-                                        GeneratorSupport* known = nullptr);
+// unpack. Seeds derive from the input's name, so that adding one leaves the others as they were. `known`:
+// answers about the scheme that the caller keeps between calls.
+std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, std::string_view layout,
+                                        InputSet set, GeneratorSupport* known = nullptr);
 
 // "noise_m3_n37_k216_bf16", "noise_dyn_row_sym_m3_n37_k216_bf16"; without m where the op has none, with the
 // layout where it is not plain and the policy where it is not weight_only.

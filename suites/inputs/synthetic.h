@@ -2,14 +2,63 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "reference/schemes/scheme.h"
 
 namespace qcts {
 
+// How the values of an input are made; suites/inputs/inputs.cc says what each one is for.
+enum class Generator : uint8_t {
+  noise,
+  halfway,
+  zero_rows,
+  extremes,
+  all_codes,
+  exact_sums,
+  one_hot,
+  cancelling,
+  non_finite,
+  zero_points,
+  tiny_scales,
+  overflow,
+  scaled_x,
+  permuted_k,
+  zero_x,
+  split_k,
+  last_k,
+  hard_x,
+  tiles,
+  large,
+  not_sparse,
+  given_scales,
+  panels,
+  long_rows,  // "long" in names
+  rows,
+  columns,
+  wide_bias,
+  wide_y,
+  wide_x,
+  big_x,
+  half_overflow,
+  half_subnormal,
+  block_scales,
+  outliers,
+  one_sign,
+};
+inline constexpr int kGeneratorCount = static_cast<int>(Generator::one_sign) + 1;
+
+// As case ids and files spell it; seeds derive from it.
+std::string_view generator_name(Generator generator);
+std::optional<Generator> find_generator(std::string_view name);
+
+bool is_wide(Generator generator);  // x, y or the bias is float32, the weight narrower
+bool is_half(Generator generator);  // float16 alone
+
 struct Synthetic {
-  std::string generator;  // "noise", "exact_sums", "one_hot", ...: suites/inputs/inputs.cc has the table
+  Generator generator = Generator::noise;
   WeightShape weight;
   int64_t m = 1;
   uint64_t seed = 0;

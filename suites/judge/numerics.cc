@@ -276,7 +276,7 @@ class NumericsJudge {
       const Support support = run.supports();
       if (support.status != QCTS_OK) {
         verdict_.status = Status::not_supported;
-        verdict_.reason = "asked for " + question_.relation + ": " + support.reason;
+        verdict_.reason = "asked for " + name_of_relation() + ": " + support.reason;
         return false;
       }
       answers.push_back(load_doubles(input.y_dtype, run.run(Poison::nan).y));
@@ -286,21 +286,23 @@ class NumericsJudge {
     std::vector<double> bias = load_doubles(input.bias_dtype, input.bias);
     if (bias.empty()) bias.resize(static_cast<size_t>(input.weight.n));
     const auto found =
-        contradiction(question_.relation, load_doubles(input.y_dtype, answer.y), answers, bias);
+        contradiction(question_.relation.value(), load_doubles(input.y_dtype, answer.y), answers, bias);
     if (!found) return true;
     const std::string where = place_in_matrix("y", found->index, input.weight.n, 0);
     verdict_.mismatch =
         Mismatch{where, std::to_string(found->want), std::to_string(found->got), 1, answers[0].size()};
-    fail("its answers contradict each other under " + question_.relation + ": " + where + ": want " +
+    fail("its answers contradict each other under " + name_of_relation() + ": " + where + ": want " +
          verdict_.mismatch->want + ", got " + verdict_.mismatch->got);
     return false;
   }
+
+  std::string name_of_relation() const { return std::string(generator_name(question_.relation.value())); }
 
   // The oracle's own check: what the real library answered has to lie inside the bound of where it rounds.
   bool recorded_answer_holds() {
     if (question_.recorded_y.empty()) return true;
     const KernelInput& input = question_.input;
-    const std::vector<Bounded> bounds = expectation_.truth().bounds(recorded_numerics(question_));
+    const std::vector<Bounded> bounds = expectation_.truth().bounds(recorded_stages(question_));
     const BoundedComparison compared = compare_bounded(bounds, input.y_dtype, question_.recorded_y);
     if (compared.holds()) {
       verdict_.measures.push_back(

@@ -76,7 +76,7 @@ bool not_judged(const Parts& parts) {
 
 bool below_the_floor(const Parts& parts) {
   RunReport report = report_of({verdict_of(Status::pass)});
-  report.floor.push_back({"int8_row", "linear", 2, 1});
+  report.floor.push_back({"int8_row", Op::linear, 2, 1});
   return status_of(parts, report) == 1;
 }
 

@@ -20,6 +20,12 @@ bool read_weights(const std::string& word, const std::string& where) {
   return word == "warm";
 }
 
+Op read_op(const std::string& name, const std::string& where) {
+  const std::optional<Op> op = find_op(name);
+  if (!op || *op == Op::file) throw std::runtime_error(where + ": nothing times operation '" + name + "'");
+  return *op;
+}
+
 LatencyTarget read_target(const Json& json, const std::string& where) {
   LatencyTarget target;
   try {
@@ -27,7 +33,7 @@ LatencyTarget read_target(const Json& json, const std::string& where) {
       if (key == "provider")
         target.provider = value;
       else if (key == "op")
-        target.op = value;
+        target.op = read_op(value, where);
       else if (key == "scheme")
         target.scheme = value;
       else if (key == "variant")
@@ -52,7 +58,7 @@ LatencyTarget read_target(const Json& json, const std::string& where) {
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(where + ": " + error.what());
   }
-  if (target.op.empty() || target.scheme.empty() || target.variant.empty() || target.measure.empty() ||
+  if (target.op == Op::file || target.scheme.empty() || target.variant.empty() || target.measure.empty() ||
       !(target.at_least > 0))
     throw std::runtime_error(where + ": needs op, scheme, variant, measure and at_least > 0");
   return target;
@@ -98,7 +104,7 @@ LatencyTargets load_latency_targets(const std::filesystem::path& folder, const s
 
 bool applies(const LatencyTarget& target, const Case& c, std::string_view variant) {
   const int64_t m = c.id.op == Op::linear ? c.synthetic->m : 0;
-  return target.provider == c.provider() && target.op == op_name(c.id.op) &&
+  return target.provider == c.provider() && target.op == c.id.op &&
          (target.scheme == c.scheme->name() || target.scheme == c.scheme->family()) &&
          target.activation == c.activation && target.warm == c.warm && target.variant == variant &&
          m >= target.m_least && (target.m_most == 0 || m <= target.m_most);

@@ -21,7 +21,8 @@ std::string machine_class(const Machine& machine);
 
 struct LatencyTarget {
   std::string provider = "builtin";  // a variant is one provider's own: another's "avx2" is another kernel
-  std::string op, scheme, variant;   // scheme: name or family
+  Op op = Op::file;                  // of a target, never Op::file
+  std::string scheme, variant;       // scheme: name or family
   std::string activation = "weight_only";  // linear and quantize_activation
   bool warm = false;                       // "weights": "warm"; otherwise of cold ones
   int64_t m_least = 0, m_most = 0;         // of linear: m_least <= m <= m_most; 0: no limit

@@ -59,7 +59,9 @@ LatencyTarget target_of(const std::string& provider, const TargetKey& key, const
                         double margin, const std::string& run) {
   LatencyTarget target;
   target.provider = provider;
-  target.op = key.op;
+  const std::optional<Op> op = find_op(key.op);
+  if (!op) throw std::runtime_error("no report.json: no operation '" + key.op + "'");
+  target.op = *op;
   target.scheme = key.scheme;
   target.variant = key.variant;
   target.activation = key.activation;
@@ -124,7 +126,7 @@ Json targets_json(const LatencyTargets& targets) {
   for (const LatencyTarget& target : targets.targets) {
     Json entry = Json::object();
     if (target.provider != LatencyTarget().provider) entry["provider"] = target.provider;
-    entry.update({{"op", target.op}, {"scheme", target.scheme}, {"variant", target.variant}});
+    entry.update({{"op", op_name(target.op)}, {"scheme", target.scheme}, {"variant", target.variant}});
     if (target.activation != kWeightOnly) entry["activation"] = target.activation;
     if (target.warm) entry["weights"] = "warm";
     if (target.m_least != 0) entry["m_least"] = target.m_least;

@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "kernels/machine/machine.h"
-#include "suites/timing/targets.h"
 #include "suites/base/paths.h"
+#include "suites/timing/targets.h"
 
 namespace qcts {
 namespace {
@@ -74,7 +74,7 @@ TEST(Targets, ApplyToWhatTheyName) {
   Case c;
   c.id.op = Op::linear;
   c.scheme = find_scheme("int8_row");
-  c.synthetic = Synthetic{"noise", {DType::bfloat16, 64, 64}, 16, 1};
+  c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 64, 64}, 16, 1};
   const Implementation builtin{"builtin", nullptr};
   c.implementation = &builtin;
   const auto target = [](const char* json) {
@@ -98,6 +98,7 @@ TEST(Targets, ApplyToWhatTheyName) {
   EXPECT_FALSE(applies(target((begin + "}").c_str()), c, "avx2")) << "a port was held to another's pace";
   EXPECT_TRUE(applies(target((begin + R"(, "provider": "vendor"})").c_str()), c, "avx2"));
   EXPECT_THROW(target((begin + R"(, "weights": "hot"})").c_str()), std::runtime_error);
+  EXPECT_THROW(target((begin + R"(, "op": "file"})").c_str()), std::runtime_error);
   EXPECT_THROW(target((begin + R"(, "m_mots": 1})").c_str()), std::runtime_error);
 }
 

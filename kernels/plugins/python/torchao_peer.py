@@ -21,7 +21,7 @@ from torchao.quantization.quantize_.workflows.intx.intx_unpacked_to_int8_tensor 
 
 torch.set_grad_enabled(False)
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-# x's dtype between the library's operations; where each class rounds stands in suites/judge/expected/linear_truth.cc.
+# x's dtype between the library's operations; where each class rounds stands in reference/schemes, recorded_stages().
 SUMS = {"product_cast": "float32", "accumulator": "float32", "output_cast": "like_x"}
 INT8 = SUMS | {"scale_cast": "like_x", "partial_cast": "like_x", "scale_after_sum": True}
 INT8_DYNAMIC = {"accumulator": "int32", "partial_cast": "like_x", "scale_after_sum": True}

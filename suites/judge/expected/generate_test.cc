@@ -42,8 +42,8 @@ void expect_exact_sums(const Scheme& scheme, const Synthetic& synthetic) {
 TEST_P(GenerateForScheme, ExactSumsAreExactInTheNarrowestType) {
   for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32}) {
     const WeightShape weight{dtype, 37, k()};
-    expect_exact_sums(scheme(), {"exact_sums", weight, 5, 11});
-    if (has_outliers(scheme(), weight)) expect_exact_sums(scheme(), {"outliers", weight, 5, 11});
+    expect_exact_sums(scheme(), {Generator::exact_sums, weight, 5, 11});
+    if (has_outliers(scheme(), weight)) expect_exact_sums(scheme(), {Generator::outliers, weight, 5, 11});
   }
 }
 
@@ -76,7 +76,8 @@ TEST_P(GenerateForScheme, BoundaryWeightsLieAtSteps) {
 // Under a policy x is quantized first, and what it then means is what was asked for.
 TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
   for (const ActivationInfo& policy : scheme().activations()) {
-    const Synthetic synthetic{"exact_sums", {DType::bfloat16, 37, k()}, 5, 11, std::string(policy.name)};
+    const Synthetic synthetic{
+        Generator::exact_sums, {DType::bfloat16, 37, k()}, 5, 11, std::string(policy.name)};
     const Generated made = generate(scheme(), Op::linear, "plain", synthetic, 11);
     const LinearTruth truth(made.input);
     qcts_numerics numerics{};
@@ -94,7 +95,7 @@ TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
 TEST_P(GenerateForScheme, BoundaryRowsOfXLieAtSteps) {
   for (const ActivationInfo& policy : scheme().activations()) {
     if (policy.name == kWeightOnly) continue;
-    const Synthetic synthetic{"halfway", {DType::float32, 3, k()}, 4, 9, std::string(policy.name)};
+    const Synthetic synthetic{Generator::halfway, {DType::float32, 3, k()}, 4, 9, std::string(policy.name)};
     const Generated made = generate(scheme(), Op::quantize_activation, "plain", synthetic, 9);
     const Planes quantized =
         scheme().quantize_activation(made.input.x_matrix(), policy.name, made.input.planes);
@@ -108,14 +109,14 @@ TEST_P(GenerateForScheme, BoundaryRowsOfXLieAtSteps) {
 }
 
 TEST_P(GenerateForScheme, AllCodesHoldsEveryByte) {
-  const Synthetic synthetic{"all_codes", {DType::bfloat16, 16, k()}, 1, 1};
+  const Synthetic synthetic{Generator::all_codes, {DType::bfloat16, 16, k()}, 1, 1};
   const Generated made = generate(scheme(), Op::dequantize, "plain", synthetic, 1);
   std::set<std::byte> seen(made.input.planes[0].bytes.begin(), made.input.planes[0].bytes.end());
   EXPECT_EQ(seen.size(), 256u);
 }
 
 TEST_P(GenerateForScheme, NeighbouringScalesDifferFourfold) {
-  const Synthetic synthetic{"noise", {DType::bfloat16, 8, k()}, 1, 3};
+  const Synthetic synthetic{Generator::noise, {DType::bfloat16, 8, k()}, 1, 3};
   const Generated made = generate(scheme(), Op::linear, "plain", synthetic, 3);
   const LinearTruth truth(made.input);
   const int64_t group = scheme().group();
@@ -128,7 +129,7 @@ TEST_P(GenerateForScheme, NeighbouringScalesDifferFourfold) {
 }
 
 TEST_P(GenerateForScheme, TheSameSeedGivesTheSameInput) {
-  const Synthetic synthetic{"noise", {DType::float16, 8, k()}, 2, 3};
+  const Synthetic synthetic{Generator::noise, {DType::float16, 8, k()}, 2, 3};
   const Generated a = generate(scheme(), Op::linear, "plain", synthetic, 3),
                   b = generate(scheme(), Op::linear, "plain", synthetic, 3),
                   c = generate(scheme(), Op::linear, "plain", synthetic, 4);
@@ -140,7 +141,8 @@ TEST_P(GenerateForScheme, TheSameSeedGivesTheSameInput) {
 // The table and the generators are written apart: every entry of one has to be known to the other.
 TEST_P(GenerateForScheme, EveryInputOfTheTableCanBeMade) {
   for (const LayoutInfo& layout : scheme().layouts()) {
-    for (const Op op : {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear}) {
+    for (const Op op :
+         {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear}) {
       const bool packs = op == Op::pack || op == Op::unpack;
       if (packs == (layout.name == "plain")) continue;
       for (const Synthetic& input :
@@ -182,9 +184,14 @@ TEST(Generate, OneHotColumnsReachBothEnds) {
   EXPECT_EQ(one_hot_column(4, 5, 96), 95);
 }
 
-TEST(Generate, UnknownGeneratorsAreRefused) {
-  const Synthetic synthetic{"typo", {DType::bfloat16, 4, 32}, 1, 1};
-  EXPECT_THROW(generate(*find_scheme("int8_row"), Op::linear, "plain", synthetic, 1), std::invalid_argument);
+TEST(Generate, EveryGeneratorHasANameAndAPlaceInTheTable) {
+  std::set<Generator> listed;
+  for (const InputFamily& family : input_families()) listed.insert(family.generator);
+  EXPECT_EQ(listed.size(), input_families().size());
+  EXPECT_EQ(listed.size(), static_cast<size_t>(kGeneratorCount));
+  for (const Generator generator : listed) EXPECT_EQ(find_generator(generator_name(generator)), generator);
+  EXPECT_EQ(find_generator("long"), Generator::long_rows);
+  EXPECT_EQ(find_generator("typo"), std::nullopt);
 }
 
 // Timed weights are weights: no code, scale or zero point that the recipe would not make, and not the same

@@ -127,7 +127,10 @@ Bounded LinearTruth::bounded(std::span<const ExactWeight> row, int64_t m, int64_
 }
 
 std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
-  const LinearStages stages = stages_of(numerics, input_.x_dtype);
+  return bounds(stages_of(numerics, input_.x_dtype));
+}
+
+std::vector<Bounded> LinearTruth::bounds(const LinearStages& stages) const {
   std::vector<OracleWeights> rows;
   for (int64_t n = 0; n < input_.weight.n; ++n) rows.push_back(oracle_weights(row(n), group_of(input_)));
   std::vector<Bounded> all;
@@ -138,118 +141,13 @@ std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
   return all;
 }
 
-namespace {
-
-// Policies under which torchao on a CPU calls torch._scaled_mm.
-bool is_scaled_mm(std::string_view family, std::string_view activation) {
-  const bool of_row = activation == "dyn_row" || activation == "dyn_row_recip";
-  const bool of_all = activation == "dyn_tensor" || activation == "dyn_tensor_recip" ||
-                      activation == "static_tensor" || activation == "static_tensor_recip";
-  return (family == "fp8_row" && of_row) || (family == "fp8" && of_all);
-}
-
-bool is_of_cutlass(std::string_view activation) {
-  return activation == "dyn_token_sym_s32" || activation == "dyn_token_sym_127" ||
-         activation.starts_with("dyn_token_sym_b4");
-}
-
-}  // namespace
-
-// Sources: torchao 0.18.0 on torch 2.13.0, CPU, each class's linear. recorded_dense: what torchao 0.5.0 to
-// 0.17.0 does where no kernel takes x and weight (_quantized_linear_op of AffineQuantizedTensor).
-//
-// int8_row, int8_tensor (int8_tensor.py): mm(x, qdata.to(x.dtype).t()), whose result has x's dtype; times
-// scale.to(x.dtype), again in x's dtype; then + bias. The scale acts on the finished row sum.
-//
-// int8 families under a policy: int32 sums to float32, times x's scale, to x's dtype; asymmetric: less the
-// zero point's term, made in float32 and rounded to x's dtype; times the float32 scale of the weight, + bias,
-// to x's dtype.
-//
-// int8_group, fp8_row (float8_tensor.py): the weight is dequantized to x's dtype, then mm and + bias.
-//
-// intx (intx_unpacked_to_int8_tensor.py): under the policy x is quantized and dequantized in its own dtype;
-// the weight is dequantized in its own; then linear, which is addmm: the bias lies in the result before gemm
-// adds to it (aten/src/ATen/native/LinearAlgebra.cpp, addmm_impl_cpu_), so one rounding.
-//
-// int4_tinygemm: aten::_weight_int4pack_mm_for_cpu (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights are
-// formed and summed in float32; the sum is rounded to y's dtype, then Int4OpaqueTensor's linear adds the
-// bias.
-//
-// gguf_proto (gguf_quantized_tensor.py): linear on the dequantized weight. In the narrow types product and
-// sum are rounded apart, which no bound here allows.
-//
-// tinyq_w8a32 (TinyQ 006b7b9, w8_a32_forward): q.float() * s in float32, F.linear, then + bias. tinyq_w8a16
-// (w8_a16_forward): F.linear(x, q.to(x.dtype)) has x's dtype; times the scales, then + bias, each in it.
-//
-// CUTLASS's kernels (recorded with exact sums in their place): int32 sums, times both scales in float32.
-//
-// int4_plain under dyn_row_mslk (MSLK's f8i4bf16_rowwise, recorded with exact sums in its place): weights are
-// formed in the dtype of their scale, a rounding that stands with the products here, then rounded to float8;
-// the sum times x's scale is rounded to bfloat16, then the bias is added. int4_e4m3 (its f8i4bf16_shuffled):
-// sums of float8 products, times both scales in float32, the same from there on.
-qcts_numerics recorded_numerics(const Question& question) {
-  const Scheme& scheme = *question.input.scheme;
-  const std::string_view activation = question.input.activation;
-  const DType dtype = question.input.y_dtype;
-  const std::string_view family = scheme.family();
-  // pre_weight_only: x is scaled and rounded before it is x; the planes of the policy hold it so.
-  const bool weight_only = activation.ends_with(kWeightOnly);
-  qcts_numerics numerics{};
-  numerics.struct_size = sizeof numerics;
-  numerics.accumulator = QCTS_F32;
-  numerics.product_cast = QCTS_F32;
-  numerics.output_cast = abi_dtype(dtype);
-  if (question.recorded_dense) {
-    numerics.weight_cast = numerics.x_cast = abi_dtype(dtype);
-    numerics.output_cast = QCTS_NONE;
-  } else if (family.starts_with("int8_") && !weight_only) {
-    numerics.accumulator = QCTS_I32;
-    numerics.product_cast = numerics.output_cast = QCTS_NONE;
-    numerics.partial_cast = abi_dtype(dtype);
-    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
-  } else if (family == "int8_row" || family == "int8_tensor") {
-    numerics.scale_cast = numerics.partial_cast = abi_dtype(dtype);
-    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
-  } else if (family == "intx" && is_of_cutlass(activation)) {
-    numerics.accumulator = QCTS_I32;
-    numerics.product_cast = numerics.output_cast = QCTS_NONE;
-    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
-  } else if (family == "intx") {
-    numerics.weight_cast = abi_dtype(dtype);
-    numerics.output_cast = QCTS_NONE;
-    if (!weight_only) numerics.x_cast = abi_dtype(dtype);
-  } else if (weight_only &&
-             (family == "fp8_row" || family == "fp8" || family == "nf4" || family == "int8_group")) {
-    numerics.weight_cast = abi_dtype(dtype);
-  } else if (is_scaled_mm(family, activation)) {
-    numerics.weight_cast = numerics.x_cast = QCTS_F32;  // _scaled_mm on a CPU: both times their scales
-    if (dtype != DType::float32) numerics.output_cast = QCTS_NONE;  // it adds the bias of narrow types itself
-  } else if (family == "mx") {
-    numerics.weight_cast = numerics.x_cast = abi_dtype(dtype);  // KernelPreference.EMULATED: both dequantized
-  } else if (family == "nvfp4" && weight_only) {
-    numerics.scale_cast = QCTS_F32;
-    numerics.weight_cast = abi_dtype(dtype);
-  } else if (weight_only &&
-             (family == "int4_tinygemm" || (family == "gguf_proto" && dtype == DType::float32))) {
-    numerics.weight_cast = QCTS_F32;
-  } else if (family == "int4_plain" && activation == "dyn_row_mslk") {
-    numerics.weight_cast = QCTS_F8_E4M3FN;
-    numerics.product_cast = abi_dtype(question.input.weight.dtype);
-    numerics.output_cast = QCTS_BF16;
-  } else if (family == "int4_e4m3" && activation == "dyn_row_mslk") {
-    numerics.product_cast = QCTS_NONE;
-    numerics.output_cast = QCTS_BF16;
-    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
-  } else if (scheme.name() == "tinyq_w8a32") {
-    numerics.weight_cast = numerics.partial_cast = QCTS_F32;
-  } else if (scheme.name() == "tinyq_w8a16") {
-    numerics.scale_cast = numerics.partial_cast = abi_dtype(dtype);
-    numerics.flags = QCTS_NUM_SCALE_AFTER_SUM;
-  } else {
-    throw std::logic_error("nothing is known of where the library that recorded " + std::string(family) +
-                           " under " + std::string(activation) + " rounds");
-  }
-  return numerics;
+// Goldens of torchao 0.5.0 to 0.17.0 say so where no kernel takes x and weight: _quantized_linear_op of
+// AffineQuantizedTensor dequantizes both.
+LinearStages recorded_stages(const Question& question) {
+  const KernelInput& input = question.input;
+  if (question.recorded_dense)
+    return {.x_cast = input.y_dtype, .weight_cast = input.y_dtype, .product_cast = DType::float32};
+  return input.scheme->recorded_stages(input.weight, input.activation, input.y_dtype);
 }
 
 }  // namespace qcts

@@ -182,7 +182,7 @@ Question ask_synthetic(const Case& c, uint64_t seed) {
   if (seed != 0) synthetic.seed = splitmix64(synthetic.seed, seed);
   Generated made = generate(*c.scheme, c.id.op, c.layout, synthetic, synthetic.seed);
   Question question = question_about(std::move(made.input));
-  if (question.is_refused != (synthetic.generator == "not_sparse"))
+  if (question.is_refused != (synthetic.generator == Generator::not_sparse))
     throw std::logic_error(c.id.text() + ": the reference has another opinion of what the scheme holds");
   question.exact_sums = made.exact;
   question.related = std::move(made.related);

@@ -20,7 +20,9 @@ struct Question {
   KernelAnswer expected;    // every op but linear: wanted bit for bit
   bool is_refused = false;  // quantize: the scheme cannot hold this weight, so QCTS_FAILED is wanted
   bool exact_sums = false;  // linear: y is wanted bit for bit
-  std::string relation;  // linear: one of inputs/generate_related.h, between y and the answers to `related`
+  // linear: one of inputs/generate_related.h, between y and the answers to `related`; nullopt where that is
+  // empty
+  std::optional<Generator> relation;
   std::vector<KernelInput> related;
   std::vector<std::byte> recorded_y;  // linear on a golden: what the real library answered; empty otherwise
   bool recorded_dense = false;        // by multiplying x and the weight, both dequantized to x's dtype
@@ -43,6 +45,7 @@ class LinearTruth {
 
   // Row-major [m, n]: y and the bound that `numerics` allows. Needs the rows.
   std::vector<Bounded> bounds(const qcts_numerics& numerics) const;
+  std::vector<Bounded> bounds(const LinearStages& stages) const;
   // One element, for a row that the caller has or has changed.
   Bounded bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
                   const qcts_numerics& numerics) const;
@@ -73,8 +76,8 @@ class LastQuestion {
   std::optional<LinearTruth> truth_;
 };
 
-// Where the library that recorded a golden's y rounds: the producer's CPU path of the scheme under the policy
-// (see linear_truth.cc for the sources). Throws std::logic_error where nothing is known.
-qcts_numerics recorded_numerics(const Question& question);
+// Where the library that recorded a golden's y rounds: what the scheme knows of its producer. Throws
+// std::logic_error naming the scheme and the policy where nothing is known.
+LinearStages recorded_stages(const Question& question);
 
 }  // namespace qcts

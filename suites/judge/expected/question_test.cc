@@ -49,12 +49,27 @@ TEST_F(GoldenQuestion, TheRecordedAnswersLieInsideTheBoundAndMovedOnesDoNot) {
                                        {"int4_e4m3_g128", "preshuffled_fp8"}}) {
     const Question question = ask(find_case(Op::linear, scheme, layout), 0);
     const LinearTruth truth(question.input);
-    const std::vector<Bounded> bounds = truth.bounds(recorded_numerics(question));
+    const std::vector<Bounded> bounds = truth.bounds(recorded_stages(question));
     EXPECT_TRUE(compare_bounded(bounds, question.input.y_dtype, question.recorded_y).equal()) << scheme;
     std::vector<std::byte> shifted = question.recorded_y;
     std::rotate(shifted.begin(), shifted.begin() + dtype_bytes(question.input.y_dtype), shifted.end());
     EXPECT_FALSE(compare_bounded(bounds, question.input.y_dtype, shifted).equal()) << scheme;
   }
+}
+
+TEST(RecordedStages, NameTheSchemeAndThePolicyOfWhichNothingIsKnown) {
+  Question question;
+  question.input.scheme = find_scheme("fp8_e5m2_row");
+  question.input.activation = "dyn_row";
+  question.input.y_dtype = DType::bfloat16;
+  try {
+    recorded_stages(question);
+    FAIL() << "nothing is known of it";
+  } catch (const std::logic_error& error) {
+    EXPECT_NE(std::string(error.what()).find("fp8_e5m2_row under dyn_row"), std::string::npos) << error.what();
+  }
+  question.recorded_dense = true;
+  EXPECT_EQ(recorded_stages(question).weight_cast, DType::bfloat16);
 }
 
 TEST_F(GoldenQuestion, PackedGoldensAreJudgedByTheProducersCodes) {
@@ -79,7 +94,7 @@ TEST_F(GoldenQuestion, IsMadeAnewForAnotherCaseOrSeed) {
   Case synthetic = linear;
   synthetic.id = {Kind::numerics, Op::linear, "int8_row", "noise"};
   synthetic.golden = nullptr;
-  synthetic.synthetic = Synthetic{"noise", {DType::bfloat16, 4, 64}, 2, 7};
+  synthetic.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 4, 64}, 2, 7};
   const std::vector<std::byte> first = asked.ask(synthetic, 1).input.x;
   EXPECT_NE(asked.ask(synthetic, 2).input.x, first);
   EXPECT_EQ(asked.truth().x(1).size(), 64u);
