@@ -77,7 +77,7 @@ void keep_rows_of_what_ran(RunReport& report) {
     keep_rows(report.readers.at("files"), [&](const Json& row) { return judged.has_golden(row.at("golden")); });
   std::erase_if(report.floor, [&](const FloorEntry& entry) {
     return std::ranges::none_of(report.verdicts, [&](const Verdict& verdict) {
-      return verdict.case_id.scheme == entry.scheme && op_name(verdict.case_id.op) == entry.op;
+      return verdict.case_id.scheme == entry.scheme && verdict.case_id.op == entry.op;
     });
   });
 }
