@@ -15,7 +15,7 @@
 #include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/question.h"
 #include "suites/timing/baseline.h"
-#include "suites/providers/provider_call.h"
+#include "suites/providers/load_guarded.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/providers/remote_provider.h"
 #include "suites/base/memory.h"
@@ -78,13 +78,10 @@ class Worker {
     } else if (options_.provider == kReferenceProvider) {
       registry_.add(reference_provider());
     } else if (options_.provider != kFileProvider) {
-      const uint32_t before = float_control();
       if (is_shared_library(options_.provider))
-        registry_.load(options_.provider);
+        load_fault_ = load_guarded(registry_, options_.provider);
       else
         start_remote();
-      load_fault_ = float_control_change(before, float_control());
-      set_float_control(before);
     }
     const bool files = options_.provider == kFileProvider;
     hello.provider = files ? kFileProvider : registry_.providers().front().name;
