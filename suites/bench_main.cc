@@ -10,10 +10,11 @@
 
 #include "fixtures/golden.h"
 #include "kernels/machine/machine.h"
-#include "suites/judge/latency_case.h"
-#include "suites/providers/provider_call.h"
 #include "suites/base/paths.h"
 #include "suites/cases/expand.h"
+#include "suites/judge/latency_case.h"
+#include "suites/providers/load_guarded.h"
+#include "suites/providers/provider_call.h"
 
 namespace qcts {
 namespace {
@@ -63,13 +64,15 @@ std::string anchored(const std::string& filter, const std::vector<Case>& cases) 
 
 void load_plugins(Registry& registry) {
   for (const std::filesystem::path& library : discovered_plugins()) {
-    const uint32_t before = float_control();
     try {
-      registry.load(library);
+      const std::string change = load_guarded(registry, library);
+      if (!change.empty())
+        std::fprintf(stderr,
+                     "qcts_bench: loading %s changed the floating-point control state, now restored: %s\n",
+                     library.c_str(), change.c_str());
     } catch (const std::exception& error) {
       std::fprintf(stderr, "qcts_bench: left out: %s\n", error.what());
     }
-    set_float_control(before);
   }
 }
 

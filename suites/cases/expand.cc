@@ -375,6 +375,16 @@ std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const Off
   return Expander(plan, inputs, offers, filter).run();
 }
 
+std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& inputs,
+                                        const OfferTable& offers) {
+  std::vector<OfferedCase> paired;
+  for (const Case& c : expand(plan, inputs, offers))
+    for (const Offer* offer : offers_for(c, plan, offers, inputs.with_reference))
+      paired.push_back({c, offer, full_id(c, *offer)});
+  std::ranges::sort(paired, {}, &OfferedCase::full_id);
+  return paired;
+}
+
 std::vector<Case> expand(const Plan& plan, const CaseSources& sources, const Selection& selection) {
   OfferTable offers;
   if (sources.registry != nullptr)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "suites/cases/case.h"
@@ -29,6 +30,16 @@ struct ExpandInputs {
 // alphabet.
 std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                          const IdFilter& filter = {});
+
+// The same paired with the offers that judge them, sorted by full id: for programs that ask a worker. Of the
+// cases that the suite judges itself, none.
+struct OfferedCase {
+  Case asked;
+  const Offer* offer = nullptr;  // of the table
+  std::string full_id;
+};
+std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& inputs,
+                                        const OfferTable& offers);
 
 // The same paired with the implementations of `registry`, one case for each, sorted by full id: for programs
 // that judge in their own process.

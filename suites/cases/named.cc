@@ -30,13 +30,12 @@ void check_provider_path(const fs::path& path) {
                    path.string() + " is no provider: neither a shared library (.so) nor an executable file");
 }
 
-void add_named_provider(Registry& registry, const std::string& name) {
-  if (name == "builtin") return registry.add(builtin_provider());
-  if (name == kReferenceProvider) return registry.add(reference_provider());
+std::string located_provider(const std::string& name) {
+  if (name == "builtin" || name == kReferenceProvider) return name;
   if (!fs::exists(name))
     throw RunError(Outcome::usage,
                    "no provider " + name + did_you_mean(name, {"builtin", kReferenceProvider}));
-  registry.load(fs::absolute(name));
+  return fs::absolute(name).string();
 }
 
 }  // namespace qcts

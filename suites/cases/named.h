@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <string>
 
-#include "kernels/registry.h"
 #include "suites/cases/plan.h"
 
 namespace qcts {
@@ -16,8 +15,7 @@ Plan named_plan(const std::string& name);
 // RunError unless a shared library (.so) or a program is there.
 void check_provider_path(const std::filesystem::path& path);
 
-// Adds "builtin", "reference", or the shared library at a path. RunError where there is none;
-// std::runtime_error, the loader's, where it cannot be loaded.
-void add_named_provider(Registry& registry, const std::string& name);
+// "builtin" and "reference" as they are; the absolute path of a file. RunError where there is none.
+std::string located_provider(const std::string& name);
 
 }  // namespace qcts

@@ -66,6 +66,12 @@ std::vector<Offer> offers_of(const Registry& registry, std::string_view provider
   return offers;
 }
 
+std::vector<Offer> builtin_offers() {
+  Registry registry;
+  registry.add(builtin_provider());
+  return offers_of(registry, "builtin");
+}
+
 nlohmann::ordered_json to_json(const Offer& offer) {
   return {{"provider", offer.provider},       {"op", op_name(offer.op)},
           {"scheme", offer.scheme},           {"variant", offer.variant},

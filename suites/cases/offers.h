@@ -37,6 +37,9 @@ struct Offer {
 // The offers of one provider, best first within an (op, family).
 std::vector<Offer> offers_of(const Registry& registry, std::string_view provider);
 
+// Of this program's own kernels, which are asked what they serve where a plan takes the best alone.
+std::vector<Offer> builtin_offers();
+
 // The line-JSON form of an offer, without own_kernel. offer_from_json throws std::runtime_error.
 nlohmann::ordered_json to_json(const Offer& offer);
 Offer offer_from_json(const nlohmann::ordered_json& json);

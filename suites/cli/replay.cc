@@ -5,15 +5,15 @@
 #include <memory>
 
 #include "fixtures/golden.h"
-#include "suites/cli/command_line.h"
 #include "suites/base/did_you_mean.h"
-#include "suites/cli/selftest.h"
-#include "suites/judge/replay.h"
-#include "suites/cases/named.h"
 #include "suites/base/paths.h"
 #include "suites/base/run_error.h"
-#include "suites/run/worker.h"
 #include "suites/cases/expand.h"
+#include "suites/cases/named.h"
+#include "suites/cli/command_line.h"
+#include "suites/cli/selftest.h"
+#include "suites/judge/replay.h"
+#include "suites/run/provider_worker.h"
 
 namespace qcts::cli {
 namespace {
@@ -25,6 +25,7 @@ struct ReplayWords {
   std::filesystem::path file;
   uint64_t seed = 0, budget = 4000;
   uint32_t threads = 1;
+  double timeout_s = 60;
 };
 
 JudgeContext context_of(const ReplayWords& words) {
@@ -35,65 +36,93 @@ JudgeContext context_of(const ReplayWords& words) {
   return context;
 }
 
+// What shrink and replay call a failure: a wrong answer, or none.
+bool is_failure(Status status) {
+  return status == Status::fail || status == Status::crash || status == Status::timeout ||
+         status == Status::resource;
+}
+
+// "fail: the reason", "pass"
+std::string said(const Verdict& verdict) {
+  return std::string(status_name(verdict.status)) + (verdict.reason.empty() ? "" : ": " + verdict.reason);
+}
+
+void write_replay(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  if (!out.flush()) throw std::runtime_error(file.string() + " cannot be written");
+}
+
+Outcome shrink_found(const ReplayWords& words, const OfferedCase& found, ProviderWorker& worker) {
+  const Offer& offer = *found.offer;
+  const Question question = ask(found.asked, words.seed);
+  const Replay start{question.input, question.exact_sums, found.asked.id,
+                     offer.provider + "_" + offer.variant};
+  // Smaller ones have to fail in the same way. An input that can no longer be judged does not fail.
+  Verdict last = worker.ask(start, offer, words.timeout_s);
+  const Status wanted = last.status;
+  if (!is_failure(wanted)) {
+    std::cerr << "qcts: " << found.full_id << " does not fail here\n";
+    return Outcome::nothing_proved;
+  }
+  const auto fails = [&](const Replay& replay) {
+    Verdict verdict = worker.ask(replay, offer, words.timeout_s);
+    if (verdict.status != wanted) return false;
+    last = std::move(verdict);
+    return true;
+  };
+  ShrinkStats stats;
+  const Replay smallest = shrink(start, fails, words.budget, &stats);
+  const std::string text = replay_text(smallest);
+  write_replay(words.file, text);
+  const KernelInput &was = start.input, &is = smallest.input;
+  std::printf("%s: m %lld n %lld k %lld -> m %lld n %lld k %lld, %zu bytes%s, %llu tries\n",
+              words.file.c_str(), static_cast<long long>(was.m), static_cast<long long>(was.weight.n),
+              static_cast<long long>(was.weight.k), static_cast<long long>(is.m),
+              static_cast<long long>(is.weight.n), static_cast<long long>(is.weight.k), text.size(),
+              text.size() > kTargetBytes ? " (more than 4 KiB)" : "",
+              static_cast<unsigned long long>(stats.tried));
+  std::cout << (wanted == Status::fail ? last.reason : said(last)) << "\nrerun: " << program_word()
+            << " replay " << shell_word(words.file.string()) << " --provider " << shell_word(words.provider)
+            << "\n";
+  return Outcome::conformant;
+}
+
 Outcome shrink_case(const ReplayWords& words) {
-  Registry registry;
-  add_named_provider(registry, words.provider);
+  const std::string provider = located_provider(words.provider);
+  const qcts::Plan plan = named_plan(words.plan);
+  ProviderWorker worker(provider, context_of(words));
+  OfferTable offers;
+  offers.add(worker.offers());
   const Fixtures fixtures = load_fixtures(fixtures_folder());
   std::vector<std::string> ids;
-  for (const Case& c : expand(named_plan(words.plan), {fixtures.goldens, fixtures.malformed, &registry})) {
-    if (c.id.kind != Kind::numerics || c.implementation == nullptr) continue;
-    ids.push_back(c.full_id());
-    if (ids.back() != words.id && c.id.text() != words.id) continue;
-    const JudgeContext context = context_of(words);
-    const Question question = ask(c, words.seed);
-    const Replay start{question.input, question.exact_sums, c.id, c.implementation->name()};
-    const auto fails = [&](const Replay& replay) {
-      try {
-        return judge_replay(replay, *c.implementation, context).status == Status::fail;
-      } catch (const std::exception&) {  // an input that can no longer be judged
-        return false;
-      }
-    };
-    if (!fails(start)) {
-      std::cerr << "qcts: " << ids.back() << " does not fail here\n";
-      return Outcome::nothing_proved;
-    }
-    ShrinkStats stats;
-    const Replay smallest = shrink(start, fails, words.budget, &stats);
-    const std::string text = replay_text(smallest);
-    std::ofstream out(words.file, std::ios::binary);
-    out << text;
-    if (!out.flush()) throw std::runtime_error(words.file.string() + " cannot be written");
-    const KernelInput &was = start.input, &is = smallest.input;
-    std::printf("%s: m %lld n %lld k %lld -> m %lld n %lld k %lld, %zu bytes%s, %llu tries\n",
-                words.file.c_str(), static_cast<long long>(was.m), static_cast<long long>(was.weight.n),
-                static_cast<long long>(was.weight.k), static_cast<long long>(is.m),
-                static_cast<long long>(is.weight.n), static_cast<long long>(is.weight.k), text.size(),
-                text.size() > kTargetBytes ? " (more than 4 KiB)" : "",
-                static_cast<unsigned long long>(stats.tried));
-    std::cout << judge_replay(smallest, *c.implementation, context).reason << "\nrerun: " << program_word()
-              << " replay " << shell_word(words.file.string()) << " --provider " << shell_word(words.provider)
-              << "\n";
-    return Outcome::conformant;
+  for (const OfferedCase& each : expand_offered(plan, {fixtures.goldens, fixtures.malformed}, offers)) {
+    if (each.asked.id.kind != Kind::numerics) continue;
+    if (each.full_id == words.id || each.asked.id.text() == words.id)
+      return shrink_found(words, each, worker);
+    ids.push_back(each.full_id);
   }
   throw RunError(Outcome::usage,
                  "no numerics case '" + words.id + "' of " + words.provider + did_you_mean(words.id, ids));
 }
 
 Outcome replay_file(const ReplayWords& words) {
-  Registry registry;
-  add_named_provider(registry, words.provider);
+  const std::string provider = located_provider(words.provider);
   if (!std::filesystem::exists(words.file))
     throw RunError(Outcome::usage, words.file.string() + ": no such file");
   const Replay replay = read_replay(words.file);
+  ProviderWorker worker(provider, context_of(words));
   size_t judged = 0, failed = 0;
-  for (const Implementation* implementation : registry.find(op_name(replay.input.op), replay.input.scheme->family())) {
-    if (!words.variant.empty() && words.variant != implementation->kernel->variant) continue;
-    const Verdict verdict = judge_replay(replay, *implementation, context_of(words));
+  for (const Offer& offer : worker.offers()) {
+    if (offer.op != replay.input.op || offer.family() != replay.input.scheme->family() ||
+        !offer.takes(replay.input.activation))
+      continue;
+    if (!words.variant.empty() && words.variant != offer.variant) continue;
+    const Verdict verdict = worker.ask(replay, offer, words.timeout_s);
+    if (verdict.status == Status::internal) throw std::runtime_error(verdict.reason);
     judged += verdict.status != Status::not_supported;
-    failed += verdict.status == Status::fail;
-    std::cout << implementation->name() << ": " << status_name(verdict.status)
-              << (verdict.reason.empty() ? "" : ": " + verdict.reason) << "\n";
+    failed += is_failure(verdict.status);
+    std::cout << offer.provider << "_" << offer.variant << ": " << said(verdict) << "\n";
   }
   if (judged == 0) {
     std::cerr << "qcts: nothing of " << words.provider << " takes it\n";
@@ -123,6 +152,9 @@ void add_replay(CLI::App& app, int& exit_code) {
         ->capture_default_str();
     command->add_option("--threads", words->threads, "threads of each kernel call")
         ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    command->add_option("--timeout", words->timeout_s, "seconds after which a question has hung")
+        ->check(CLI::Range(0.1, 86400.0))
         ->capture_default_str();
   }
   shrinking->add_option("--seed", words->seed, "mixed into synthetic inputs")

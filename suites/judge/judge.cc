@@ -58,13 +58,15 @@ void dispatch(const Case& c, const JudgeContext& context, Verdict& verdict) {
   throw std::logic_error("a kind outside the list");
 }
 
-void judge_guarded(const Case& c, const JudgeContext& context, Verdict& verdict) {
+}  // namespace
+
+void judge_guarded(Verdict& verdict, const std::function<void()>& judging) {
   const auto end = [&](Status status, const std::string& reason) {
     verdict.status = status;
     verdict.reason = reason;
   };
   try {
-    dispatch(c, context, verdict);
+    judging();
   } catch (const Refused& refused) {
     end(Status::fail, std::string("refused: ") + refused.what());
   } catch (const OverrunFault& fault) {
@@ -82,8 +84,6 @@ void judge_guarded(const Case& c, const JudgeContext& context, Verdict& verdict)
     end(Status::internal, error.what());
   }
 }
-
-}  // namespace
 
 std::string rerun_line(const JudgeContext& context, const std::string& full_id) {
   return context.program + " run --filter " + shell_word(full_id) +
@@ -103,7 +103,7 @@ Verdict judge(const Case& c, const JudgeContext& context) {
     verdict.status = Status::not_supported;
     verdict.reason = refusal;
   } else {
-    judge_guarded(c, context, verdict);
+    judge_guarded(verdict, [&] { dispatch(c, context, verdict); });
   }
   add_evidence(c, verdict);
   if (verdict.status != Status::pass && verdict.reason.empty()) {

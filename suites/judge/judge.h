@@ -1,8 +1,9 @@
-// Case -> Verdict. judge() is the only place where an exception becomes a verdict: Refused and wrong results
-// are fail, bad_alloc is resource, anything unexpected is internal.
+// Case -> Verdict. judge_guarded() is the only place where an exception becomes a verdict: Refused and wrong
+// results are fail, bad_alloc is resource, anything unexpected is internal.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "reference/dialects/checkpoint.h"
@@ -32,6 +33,9 @@ struct JudgeContext {
 };
 
 Verdict judge(const Case& c, const JudgeContext& context);
+
+// Calls `judging`, which fills `verdict`; what it throws becomes status and reason.
+void judge_guarded(Verdict& verdict, const std::function<void()>& judging);
 
 // "build/release/bin/qcts run --filter 'FULL_ID' ..."
 std::string rerun_line(const JudgeContext& context, const std::string& full_id);

@@ -90,7 +90,9 @@ DType dtype_at(const Json& json, const char* key) {
   return *dtype;
 }
 
-Replay replay_from(const Json& json) {
+}  // namespace
+
+Replay replay_from_json(const Json& json) {
   if (json.at("qcts_replay") != kReplaySchema) throw std::runtime_error("another version of the format");
   Replay replay;
   KernelInput& input = replay.input;
@@ -140,30 +142,32 @@ Replay replay_from(const Json& json) {
   return replay;
 }
 
-}  // namespace
-
-std::string replay_text(const Replay& replay) {
+Json to_json(const Replay& replay) {
   const KernelInput& input = replay.input;
   Json planes = Json::object();
   for (const Plane& plane : input.planes) planes[plane.name] = bytes_json(plane.bytes);
-  const Json json = {{"qcts_replay", kReplaySchema},
-                     {"case", replay.case_id.text()},
-                     {"provider", replay.provider},
-                     {"op", op_name(input.op)},
-                     {"scheme", input.scheme->name()},
-                     {"layout", input.layout},
-                     {"activation", input.activation},
-                     {"dtype", dtype_name(input.weight.dtype)},
-                     {"m", input.m},
-                     {"n", input.weight.n},
-                     {"k", input.weight.k},
-                     {"exact_sums", replay.exact_sums},
-                     {"x_dtype", dtype_name(input.x_dtype)},
-                     {"y_dtype", dtype_name(input.y_dtype)},
-                     {"bias_dtype", dtype_name(input.bias_dtype)},
-                     {"planes", std::move(planes)},
-                     {"x", bytes_json(input.x)},
-                     {"bias", bytes_json(input.bias)}};
+  return {{"qcts_replay", kReplaySchema},
+          {"case", replay.case_id.text()},
+          {"provider", replay.provider},
+          {"op", op_name(input.op)},
+          {"scheme", input.scheme->name()},
+          {"layout", input.layout},
+          {"activation", input.activation},
+          {"dtype", dtype_name(input.weight.dtype)},
+          {"m", input.m},
+          {"n", input.weight.n},
+          {"k", input.weight.k},
+          {"exact_sums", replay.exact_sums},
+          {"x_dtype", dtype_name(input.x_dtype)},
+          {"y_dtype", dtype_name(input.y_dtype)},
+          {"bias_dtype", dtype_name(input.bias_dtype)},
+          {"planes", std::move(planes)},
+          {"x", bytes_json(input.x)},
+          {"bias", bytes_json(input.bias)}};
+}
+
+std::string replay_text(const Replay& replay) {
+  const Json json = to_json(replay);
   std::string text = "{";
   for (const auto& [key, value] : json.items())
     text += (text.size() > 1 ? ",\n " : "\n ") + Json(key).dump() + ": " + value.dump();
@@ -174,7 +178,7 @@ Replay read_replay(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error(path.string() + ": cannot be read");
   try {
-    return replay_from(Json::parse(in));
+    return replay_from_json(Json::parse(in));
   } catch (const std::exception& error) {
     throw std::runtime_error(path.string() + ": no replay: " + error.what());
   }
@@ -197,7 +201,13 @@ Verdict judge_replay(const Replay& replay, const Implementation& implementation,
   if (!verdict.reason.empty())
     verdict.status = Status::not_supported;
   else
-    judge_question(*implementation.kernel, question_of(replay), context, verdict);
+    judge_guarded(verdict, [&] {
+      try {
+        judge_question(*implementation.kernel, question_of(replay), context, verdict);
+      } catch (const Refused& refused) {  // by the reference: it says nothing of the kernel
+        throw std::runtime_error(std::string("refused: ") + refused.what());
+      }
+    });
   verdict.wall_us =
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count();
   return verdict;

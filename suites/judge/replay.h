@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "suites/judge/judge.h"
 #include "suites/judge/expected/question.h"
 
@@ -20,8 +22,12 @@ struct Replay {
   std::string provider;     // "vendor_avx2" that failed it
 };
 
-// JSON, one line a field, bytes in base64 with runs of equal bytes shortened. read_replay throws
-// std::runtime_error naming file and field for what is no replay.
+// Bytes in base64 with runs of equal bytes shortened. replay_from_json throws what is wrong with a field.
+nlohmann::ordered_json to_json(const Replay& replay);
+Replay replay_from_json(const nlohmann::ordered_json& json);
+
+// The same as the text of a file, one line a field. read_replay throws std::runtime_error naming file and
+// field for what is no replay.
 std::string replay_text(const Replay& replay);
 Replay read_replay(const std::filesystem::path& path);
 
@@ -33,7 +39,7 @@ Question question_of(const Replay& replay);
 void judge_question(const qcts_kernel& kernel, const Question& question, const JudgeContext& context,
                     Verdict& verdict);
 
-// Judged like a numerics case.
+// Judged like a numerics case; what the reference refuses is internal.
 Verdict judge_replay(const Replay& replay, const Implementation& implementation, const JudgeContext& context);
 
 struct ShrinkStats {

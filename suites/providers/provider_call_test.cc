@@ -6,6 +6,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "suites/providers/load_guarded.h"
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
@@ -56,6 +58,17 @@ TEST(ProviderCall, AChangedControlStateIsAFaultAndIsRestored) {
       fault_of([&] { provider_run(k, kProblem); }),
       testing::AllOf(testing::HasSubstr("run()"), testing::HasSubstr("flush to zero, rounding mode")));
   EXPECT_EQ(float_control(), before);
+}
+
+TEST(LoadGuarded, WhatLoadingChangesIsToldAndRestored) {
+  const uint32_t before = float_control();
+  Registry changing, right;
+  EXPECT_THAT(load_guarded(changing, QCTS_BINARY_DIR "/lib/selftest/qcts_faulty_sets_ftz_at_load.so"),
+              testing::HasSubstr("flush to zero"));
+  EXPECT_EQ(float_control(), before);
+  EXPECT_EQ(changing.providers().size(), 1u);
+  EXPECT_EQ(load_guarded(right, QCTS_BINARY_DIR "/lib/selftest/qcts_faulty_none.so"), "");
+  EXPECT_THROW(load_guarded(right, "/nonexistent/libacme.so"), std::runtime_error);
 }
 
 TEST(ProviderCall, StickyFlagsMayChange) {

@@ -155,18 +155,11 @@ class Run {
       source.hello.info["sha256"] = sha256[code];
       head_.providers.push_back(source.hello.info);
       source_of_[name] = static_cast<size_t>(&source - sources_.data());
-      offers_.add(name == "builtin" ? own_offers() : source.hello.offers);
+      offers_.add(name == "builtin" ? builtin_offers() : source.hello.offers);
     }
     if (head_.infrastructure.empty())
       for (const std::string& name : asked)
         if (name.find('/') == name.npos && !name.ends_with(".so")) check_words("provider", {name}, known);
-  }
-
-  // With pointers to the kernels, which are asked what they serve where a plan takes the best alone.
-  static std::vector<Offer> own_offers() {
-    Registry registry;
-    registry.add(builtin_provider());
-    return offers_of(registry, "builtin");
   }
 
   // Adds the cases of `plan` that the selection may take.

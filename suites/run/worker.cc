@@ -12,15 +12,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "suites/judge/expected/coverage.h"
-#include "suites/judge/expected/question.h"
-#include "suites/timing/baseline.h"
-#include "suites/providers/provider_call.h"
-#include "suites/providers/reference_provider.h"
-#include "suites/providers/remote_provider.h"
 #include "suites/base/memory.h"
 #include "suites/base/paths.h"
 #include "suites/cases/case_key.h"
+#include "suites/judge/expected/coverage.h"
+#include "suites/judge/expected/question.h"
+#include "suites/providers/load_guarded.h"
+#include "suites/providers/reference_provider.h"
+#include "suites/providers/remote_provider.h"
+#include "suites/timing/baseline.h"
 
 namespace qcts {
 namespace {
@@ -78,13 +78,10 @@ class Worker {
     } else if (options_.provider == kReferenceProvider) {
       registry_.add(reference_provider());
     } else if (options_.provider != kFileProvider) {
-      const uint32_t before = float_control();
       if (is_shared_library(options_.provider))
-        registry_.load(options_.provider);
+        load_fault_ = load_guarded(registry_, options_.provider);
       else
         start_remote();
-      load_fault_ = float_control_change(before, float_control());
-      set_float_control(before);
     }
     const bool files = options_.provider == kFileProvider;
     hello.provider = files ? kFileProvider : registry_.providers().front().name;
@@ -110,6 +107,33 @@ class Worker {
   }
 
   void answer(const Json& key) {
+    if (key.contains("replay"))
+      finish(judge_replay_of(key));
+    else
+      answer_case(key);
+  }
+
+  // What is no replay is internal: it must not look like a crash of the provider.
+  Verdict judge_replay_of(const Json& key) const {
+    Verdict verdict;
+    verdict.case_id = parse_case_id(key["replay"].at("case").get<std::string>()).value();
+    verdict.provider = registry_.providers().front().name;
+    verdict.variant = key.at("variant");
+    judge_guarded(verdict, [&] {
+      const Replay replay = replay_from_json(key["replay"]);
+      const KernelInput& input = replay.input;
+      for (const Implementation* each :
+           registry_.find(op_name(input.op), input.scheme->family(), input.activation)) {
+        if (each->kernel->variant != verdict.variant) continue;
+        verdict = judge_replay(replay, *each, options_.context);
+        return;
+      }
+      throw std::runtime_error("no " + verdict.variant + " for " + verdict.case_id.text());
+    });
+    return verdict;
+  }
+
+  void answer_case(const Json& key) {
     if (needs_fixtures(key)) require_fixtures();
     const Case c = case_of_key(key, fixtures_, registry_);
     JudgeContext context = options_.context;
@@ -120,7 +144,13 @@ class Worker {
     if (c.id.kind == Kind::latency) context.registry = baseline_.find(registry_);
     context.coverage = &coverage_;
     context.asked = &asked_;
-    Verdict verdict = judge(c, context);
+    context.seed = key.value("seed", context.seed);
+    finish(judge(c, context));
+    if (writes_files) std::filesystem::remove_all(context.scratch);
+  }
+
+  // Sends the verdict, or what outweighs it.
+  void finish(Verdict verdict) {
     if (!load_fault_.empty() && verdict.status == Status::pass) {
       verdict.status = Status::fail;
       verdict.reason =
@@ -130,7 +160,6 @@ class Worker {
     Json line = to_json(verdict);
     if (used_up || verdict.spoils_worker) line[kSpoiltKey] = true;
     write_line(answer_fd_, line);
-    if (writes_files) std::filesystem::remove_all(context.scratch);
   }
 
   // What judging takes beyond the limit fails at once, in the case that takes it. Under AddressSanitizer most
@@ -255,6 +284,10 @@ Hello hello_from_json(const Json& json) {
   hello.info = json.at("info");
   for (const Json& offer : json.at("offers")) hello.offers.push_back(offer_from_json(offer));
   return hello;
+}
+
+Json replay_key(const Replay& replay, const std::string& variant) {
+  return {{"replay", to_json(replay)}, {"variant", variant}};
 }
 
 int run_worker(const WorkerOptions& options, int answer_fd) {

@@ -1,5 +1,6 @@
-// A worker process: loads one provider, says what it offers, then judges one case a line (cases/case_key.h) and
-// answers with one verdict a line. A crash costs the parent one case.
+// A worker process: loads one provider, says what it offers, then judges one question a line and answers with
+// one verdict a line. A crash costs the parent one question. A line is the key of a case (cases/case_key.h),
+// where "seed" may take the place of the worker's own, or a replay: {"replay": {...}, "variant": "avx2"}.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "suites/cases/case_name.h"
 #include "suites/cases/offers.h"
 #include "suites/judge/judge.h"
+#include "suites/judge/replay.h"
 
 namespace qcts {
 
@@ -41,7 +43,10 @@ Hello hello_from_json(const nlohmann::ordered_json& json);  // throws std::runti
 // The key that a worker puts beside a verdict after which it should judge nothing more.
 inline constexpr const char* kSpoiltKey = "spoilt";
 
-// Reads keys of cases from standard input, writes lines to `answer_fd`. Returns the exit code.
+// The line that puts a replay to the kernel of that variant.
+nlohmann::ordered_json replay_key(const Replay& replay, const std::string& variant);
+
+// Reads questions from standard input, writes lines to `answer_fd`. Returns the exit code.
 int run_worker(const WorkerOptions& options, int answer_fd);
 
 // {name, version, url, choices, library, implementations: [{op, scheme, variant, description, claims,

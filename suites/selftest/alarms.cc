@@ -2,42 +2,63 @@
 
 #include <map>
 
-#include "suites/judge/judge.h"
-#include "suites/judge/expected/question.h"
-#include "suites/providers/reference_provider.h"
-#include "suites/cases/named.h"
 #include "suites/base/paths.h"
+#include "suites/cases/case_key.h"
 #include "suites/cases/expand.h"
+#include "suites/cases/named.h"
+#include "suites/providers/reference_provider.h"
+#include "suites/run/provider_worker.h"
 
 namespace qcts::selftest {
 namespace {
 
-std::vector<AlarmRow> alarms_of(const std::string& provider, const AlarmRequest& request,
+// The plan's synthetic cases as a worker is told them, without a seed.
+struct Asked {
+  Task task;
+  nlohmann::ordered_json key;
+};
+
+std::vector<Asked> asked_of(const Plan& plan, const OfferTable& offers, bool with_reference) {
+  std::vector<Asked> all;
+  for (const OfferedCase& each : expand_offered(plan, {{}, {}, with_reference}, offers))
+    if (each.asked.synthetic)
+      all.push_back({{0, {each.asked.id, each.full_id, each.offer->variant}, "", plan.case_timeout_s},
+                     case_key(each.asked, each.offer->variant)});
+  return all;
+}
+
+std::vector<AlarmRow> alarms_of(const std::string& given, const AlarmRequest& request,
                                 const std::function<void(uint64_t)>& on_seed) {
-  Registry registry;
-  const bool reference = provider == kReferenceProvider;
-  add_named_provider(registry, provider);
-  std::vector<Case> cases = expand(named_plan(request.plan), {{}, {}, &registry, reference});
-  std::erase_if(cases, [](const Case& c) { return c.implementation == nullptr || !c.synthetic; });
+  const std::string provider = located_provider(given);
+  const Plan plan = named_plan(request.plan);
   JudgeContext context;
   context.program = program_word();
-  LastQuestion asked;
-  context.asked = &asked;
+  ProviderWorker worker(provider, context);
+  OfferTable offers;
+  offers.add(worker.offers());
+  const bool reference = provider == kReferenceProvider;
+  std::vector<Asked> asked = asked_of(plan, offers, reference);
   std::map<std::string, AlarmRow> rows;
   for (uint64_t seed = request.first; seed <= request.seeds; ++seed) {
-    context.seed = seed;
     context.rerun_options = "--plan " + request.plan + " --seed " + std::to_string(seed);
-    if (provider != "builtin" && !reference) context.rerun_options += " --provider " + shell_word(provider);
-    for (const Case& c : cases) {
-      Verdict verdict = judge(c, context);
-      if (verdict.status == Status::not_supported) continue;
-      AlarmRow& row = rows[c.implementation->name()];
-      ++row.judged;
-      if (verdict.status == Status::pass)
-        ++row.passed;
-      else
-        row.alarms.push_back(std::move(verdict));
+    if (given != "builtin" && !reference) context.rerun_options += " --provider " + shell_word(given);
+    std::vector<Task> tasks;
+    for (Asked& each : asked) {
+      each.key["seed"] = seed;
+      each.task.key = each.key.dump();
+      tasks.push_back(each.task);
     }
+    worker.ask(tasks, [&](Verdict verdict) {
+      if (verdict.status == Status::not_supported) return;
+      AlarmRow& row = rows[verdict.provider + "_" + verdict.variant];
+      ++row.judged;
+      if (verdict.status == Status::pass) {
+        ++row.passed;
+        return;
+      }
+      verdict.rerun = rerun_line(context, verdict.full_id());
+      row.alarms.push_back(std::move(verdict));
+    });
     on_seed(seed);
   }
   std::vector<AlarmRow> list;

@@ -21,12 +21,12 @@ struct AlarmRequest {
 struct AlarmRow {
   std::string implementation;  // "builtin_avx2"
   uint64_t judged = 0, passed = 0;
-  std::vector<Verdict> alarms;  // neither pass nor not_supported
+  std::vector<Verdict> alarms;  // neither pass nor not_supported; "crash" where the worker died
 };
 
-// Judges the plan's synthetic numerics and determinism cases in this process, once a seed. Throws
-// RunError for a plan or provider that is not there, std::runtime_error for one that cannot be loaded.
-// `on_seed` is told how many seeds are done.
+// Judges the plan's synthetic numerics and determinism cases in a worker, once a seed. A case that ends its
+// worker is an alarm. Throws RunError for a plan or provider that is not there, std::runtime_error for one
+// that cannot be loaded. `on_seed` is told how many seeds are done.
 std::vector<AlarmRow> alarms(const AlarmRequest& request, const std::function<void(uint64_t)>& on_seed);
 
 }  // namespace qcts::selftest

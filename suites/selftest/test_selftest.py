@@ -110,3 +110,96 @@ def test_a_spoilt_replay_is_refused(field, value, tmp_path):
     qcts("shrink", case, "--provider", MUTANTS, "--budget", 20, "-o", file, fault=fault, code=0)
     file.write_text(json.dumps(json.loads(file.read_text()) | {field: value}))
     assert "no replay" in qcts("replay", file, code=5).stderr
+
+
+STRUCK = "numerics.dequantize/int8_row/noise_n7_k13_f32"
+EVERY_INPUT = {
+    "description": "",
+    "kinds": ["numerics"],
+    "all_variants": True,
+    "every_input": True,
+    "case_timeout_s": 2,
+    "latency_budget_s": 0,
+    "latency_m": [],
+    "latency_shapes": [],
+}
+# Faults of a provider that end or hang the process it runs in, and what is said of them.
+DEADLY = {
+    "aborts": ("crash", "SIGABRT"),
+    "exits": ("crash", "exit code 0"),
+    "hangs": ("timeout", "no verdict within"),
+}
+
+
+def faulty(fault):
+    return BUILD / f"lib/selftest/qcts_faulty_{fault}.so"
+
+
+@pytest.fixture
+def every_input(tmp_path):
+    (tmp_path / "plan.json").write_text(json.dumps(EVERY_INPUT))
+    return tmp_path / "plan.json"
+
+
+@pytest.mark.parametrize("fault", DEADLY)
+def test_a_run_survives_its_provider(fault, every_input, tmp_path):
+    status, reason = DEADLY[fault]
+    words = ["--no-progress", "--plan", every_input, "--filter", "/noise_n*_f32", "--out", tmp_path / "out"]
+    qcts("run", "--provider", faulty(fault), *words, code=1)
+    cases = {case["case_id"]: case for case in json.loads((tmp_path / "out/report.json").read_text())["cases"]}
+    assert cases[STRUCK]["status"] == status and reason in cases[STRUCK]["reason"]
+    assert len(cases) > 1 and all(case["status"] == "pass" for case_id, case in cases.items() if case_id != STRUCK)
+
+
+@pytest.mark.parametrize("fault", DEADLY)
+def test_shrink_and_replay_survive_their_provider(fault, tmp_path):
+    status, reason = DEADLY[fault]
+    file = tmp_path / "small.json"
+    words = ["--provider", faulty(fault), "--timeout", 2]
+    done = qcts("shrink", STRUCK, *words, "--budget", 4 if fault == "hangs" else 4000, "-o", file, code=0)
+    small = json.loads(file.read_text())
+    assert f"{status}: " in done.stdout and reason in done.stdout
+    assert (small["n"], small["k"]) == (1, 13), "no longer the smallest that still ends its process"
+    done = qcts("replay", file, *words, code=1)
+    assert f"faulty_scalar: {status}: " in done.stdout and reason in done.stdout
+    assert "faulty_scalar: pass" in qcts("replay", file, "--provider", faulty("none"), code=0).stdout
+
+
+@pytest.mark.parametrize("fault, reason", [("throws", "threw across the C ABI"), ("writes_past_end", "wrote outside its buffers")])
+def test_a_broken_contract_fails_a_replay(fault, reason, tmp_path):
+    file = tmp_path / "small.json"
+    assert reason in qcts("shrink", STRUCK, "--provider", faulty(fault), "-o", file, code=0).stdout
+    assert "faulty_scalar: fail: " in qcts("replay", file, "--provider", faulty(fault), code=1).stdout
+
+
+def test_a_replay_asks_the_kernels_of_its_policy(tmp_path):
+    file = tmp_path / "small.json"
+    fault = "l8_scale_as_bf16"
+    qcts("shrink", SHRUNK[fault], "--provider", MUTANTS, "--budget", 5, "-o", file, fault=fault, code=0)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"activation": "dyn_row_sym"}))
+    assert "builtin_scalar: pass" in qcts("replay", file, code=0).stdout
+
+
+def test_a_provider_that_changes_its_host_fails_a_replay(tmp_path):
+    file = tmp_path / "small.json"
+    words = ["--provider", faulty("sets_ftz_at_load")]
+    assert "changed the floating-point control state" in qcts("shrink", STRUCK, *words, "-o", file, code=0).stdout
+    assert "changed the floating-point control state" in qcts("replay", file, *words, code=1).stdout
+
+
+@pytest.mark.parametrize("fault", DEADLY)
+def test_alarms_survive_their_provider(fault, every_input):
+    status, reason = DEADLY[fault]
+    done = qcts("selftest", "alarms", "--plan", every_input, "--seeds", 2, "--provider", faulty(fault), code=1)
+    alarms = [line.strip() for line in done.stdout.splitlines() if line.startswith(f"    {status} ")]
+    assert len(alarms) > 1 and all("k13_" in line and reason in line for line in alarms), done.stdout
+    assert f"--seed 1 --provider {faulty(fault)}" in done.stdout and f"--seed 2 --provider {faulty(fault)}" in done.stdout
+
+
+def test_one_worker_serves_every_seed(every_input):
+    def alarms(first, last):
+        words = ["--plan", every_input, "--first", first, "--seeds", last, "--provider", faulty("wrong")]
+        return [line for line in qcts("selftest", "alarms", *words, code=1).stdout.splitlines() if line.startswith("    ")]
+
+    one, two = alarms(1, 1), alarms(2, 2)
+    assert one != two and alarms(1, 2) == one + two

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "suites/providers/provider_call.h"
 #include "suites/base/paths.h"
+#include "suites/providers/load_guarded.h"
 
 namespace qcts {
 namespace {
@@ -20,15 +20,13 @@ const Registry* Baseline::find(const Registry& own) {
     // libgomp reads it when it is loaded: threads that wait spinning would take a core from whoever is timed
     // next (a decoder block of int4 right behind the dense one: 1.4 times as slow).
     ::setenv("OMP_WAIT_POLICY", "passive", 0);
-    const uint32_t before = float_control();
     for (const std::filesystem::path& library : discovered_plugins()) {
       if (has_dense(plugins_)) break;
       try {
-        plugins_.load(library);
+        load_guarded(plugins_, library);
       } catch (const std::runtime_error&) {
         // Its own worker reports why; here it is only missing.
       }
-      set_float_control(before);
     }
   }
   return has_dense(plugins_) ? &plugins_ : nullptr;

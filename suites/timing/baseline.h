@@ -9,8 +9,8 @@ namespace qcts {
 class Baseline {
  public:
   // `own` when it has a dense linear; else a registry of the first plug-in that has one, loaded at the first
-  // call; nullptr when none has. A plug-in that cannot be loaded, or that changes the floating-point control
-  // state, counts as none (the state is restored).
+  // call; nullptr when none has. A plug-in that cannot be loaded counts as none; a floating-point control
+  // state that loading changes is restored.
   const Registry* find(const Registry& own);
 
  private:

@@ -109,12 +109,27 @@ std::span<const double> LinearTruth::x(int64_t m) const {
   return {x_.data() + static_cast<size_t>(m) * k, k};
 }
 
+LinearOracle LinearTruth::oracle(const OracleWeights& weights, int64_t m, int64_t n) const {
+  return linear_oracle(weights, rows_of_x_[static_cast<size_t>(m)], bias_[static_cast<size_t>(n)],
+                       offsets_.empty() ? std::nullopt : std::optional(offsets_[static_cast<size_t>(m)]));
+}
+
+std::vector<double> LinearTruth::sums() const {
+  std::vector<ExactWeight> row(static_cast<size_t>(input_.weight.k));
+  std::vector<double> y(static_cast<size_t>(input_.m * input_.weight.n));
+  for (int64_t n = 0; n < input_.weight.n; ++n) {
+    input_.scheme->exact_row(input_.planes, input_.weight, n, row);
+    const OracleWeights weights = oracle_weights(row, group_of(input_));
+    for (int64_t m = 0; m < input_.m; ++m)
+      y[static_cast<size_t>(m * input_.weight.n + n)] = oracle(weights, m, n).y;
+  }
+  return y;
+}
+
 Bounded LinearTruth::bounded(const OracleWeights& weights, int64_t m, int64_t n,
                              const LinearStages& stages) const {
   const bool quantized = !offsets_.empty();
-  const LinearOracle oracle =
-      linear_oracle(weights, rows_of_x_[static_cast<size_t>(m)], bias_[static_cast<size_t>(n)],
-                    quantized ? std::optional(offsets_[static_cast<size_t>(m)]) : std::nullopt);
+  const LinearOracle oracle = this->oracle(weights, m, n);
   // Quantized x is code times scale, unrounded: a cast to x's own type does round it.
   const LinearBound bound = linear_bound(
       oracle, stages, {quantized ? DType::float64 : input_.x_dtype, scale_dtype(input_), input_.y_dtype});

@@ -43,6 +43,8 @@ class LinearTruth {
   LinearTruth(const LinearTruth&) = delete;  // rows_of_x_ lie in x_
   LinearTruth& operator=(const LinearTruth&) = delete;
 
+  // Row-major [m, n]: y alone. Needs no rows: it reads one at a time.
+  std::vector<double> sums() const;
   // Row-major [m, n]: y and the bound that `numerics` allows. Needs the rows.
   std::vector<Bounded> bounds(const qcts_numerics& numerics) const;
   std::vector<Bounded> bounds(const LinearStages& stages) const;
@@ -54,6 +56,7 @@ class LinearTruth {
 
  private:
   void read_quantized_x();
+  LinearOracle oracle(const OracleWeights& weights, int64_t m, int64_t n) const;
   Bounded bounded(const OracleWeights& weights, int64_t m, int64_t n, const LinearStages& stages) const;
 
   const KernelInput& input_;

@@ -117,6 +117,20 @@ TEST_F(GoldenQuestion, WhatTheManifestPromisesHasToBeThere) {
   EXPECT_THROW(ask(c, 0), std::runtime_error) << "the manifest and the file disagree on the scheme";
 }
 
+TEST_F(GoldenQuestion, SumsAreTheOraclesAndTellOneChangedCode) {
+  for (const auto& [scheme, layout] : std::vector<std::pair<const char*, const char*>>{
+           {"int8_row", "plain"}, {"int4_plain_sym_g32", "plain"}}) {
+    Question question = ask(find_case(Op::linear, scheme, layout), 0);
+    const std::vector<double> sums = LinearTruth(question.input, false).sums();
+    std::vector<double> oracle;
+    for (const Bounded& each : LinearTruth(question.input).bounds(recorded_numerics(question)))
+      oracle.push_back(each.value);
+    EXPECT_EQ(sums, oracle) << scheme;
+    question.input.planes[0].bytes[1] ^= std::byte{1};
+    EXPECT_NE(LinearTruth(question.input, false).sums(), sums) << scheme;
+  }
+}
+
 TEST(LinearTruth, NumericsThatNothingRoundsToAreRefused) {
   KernelInput input;
   const Scheme& scheme = *find_scheme("int8_row");
