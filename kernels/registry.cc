@@ -2,11 +2,10 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <stdexcept>
 
+#include "kernels/abi/known_part.h"
 #include "kernels/abi/problem.h"
 #include "kernels/families/entry.h"
 #include "kernels/machine/machine.h"
@@ -40,13 +39,23 @@ std::string kernel_name(const qcts_provider& provider, const qcts_kernel& kernel
          kernel.variant;
 }
 
+// The least sizes that are taken: of a kernel that of 0.9, of a provider that before load_save.
+constexpr size_t kLeastKernelBytes = offsetof(qcts_kernel, run) + sizeof qcts_kernel::run;
+constexpr size_t kLeastProviderBytes = offsetof(qcts_provider, load_save);
+
+// The provider's own entry, or, where that is smaller than this program knows kernels, a copy in `copies`.
+const qcts_kernel* known_kernel(const qcts_provider& provider, uint32_t index,
+                                std::deque<qcts_kernel>& copies) {
+  const qcts_kernel* given = provider.kernels[index];
+  const std::string where = std::string(provider.name) + ": kernel " + std::to_string(index);
+  if (given == nullptr) throw std::runtime_error(where + " is NULL");
+  if (given->struct_size >= sizeof(qcts_kernel)) return given;
+  return &copies.emplace_back(known_part<qcts_kernel>(given, kLeastKernelBytes, where));
+}
+
 void check_kernel(const qcts_provider& provider, uint32_t index) {
   const qcts_kernel* kernel = provider.kernels[index];
   const std::string where = std::string(provider.name) + ": kernel " + std::to_string(index);
-  if (kernel == nullptr) throw std::runtime_error(where + " is NULL");
-  if (kernel->struct_size < sizeof(qcts_kernel))
-    throw std::runtime_error(where + ": struct_size " + std::to_string(kernel->struct_size) + ", need " +
-                             std::to_string(sizeof(qcts_kernel)));
   if (op_name(kernel->op).empty())
     throw std::runtime_error(where + ": unknown op " + std::to_string(kernel->op));
   if (kernel->scheme == nullptr || *kernel->scheme == '\0') throw std::runtime_error(where + ": no scheme");
@@ -64,18 +73,6 @@ void check_kernel(const qcts_provider& provider, uint32_t index) {
 
 bool same(const qcts_kernel& a, const qcts_kernel& b) {
   return a.op == b.op && std::string_view(a.scheme) == b.scheme && std::string_view(a.variant) == b.variant;
-}
-
-// Before load_save there was no more.
-constexpr size_t kLeastProviderBytes = offsetof(qcts_provider, load_save);
-
-qcts_provider known_part(const qcts_provider& given) {
-  if (given.struct_size < kLeastProviderBytes)
-    throw std::runtime_error("provider: struct_size " + std::to_string(given.struct_size) + ", need " +
-                             std::to_string(kLeastProviderBytes));
-  qcts_provider known = {};
-  std::memcpy(&known, &given, std::min<size_t>(given.struct_size, sizeof known));
-  return known;
 }
 
 // What a provider's load_save is called in ids: no kernel, but a thing that is judged.
@@ -112,6 +109,11 @@ uint32_t op_from_name(std::string_view name) {
   return 0;
 }
 
+bool takes_abi_version(uint32_t version) {
+  constexpr uint32_t kVersionsOfMajor = 100;
+  return version >= kOldestAbiVersion && version / kVersionsOfMajor == QCTS_ABI_VERSION / kVersionsOfMajor;
+}
+
 std::string Implementation::machine_refusal() const {
   return builtin ? variant_refusal(kernel->variant) : "";
 }
@@ -123,23 +125,28 @@ Registry::~Registry() {
 }
 
 void Registry::add(const qcts_provider& given, std::string library, LoadSave load_save) {
-  const qcts_provider table = known_part(given);
+  auto table = known_part<qcts_provider>(&given, kLeastProviderBytes, "provider");
   if (!is_word(table.name)) throw std::runtime_error("provider: name must be a word of a-z and 0-9");
   if (!library.empty() && is_reserved(table.name))
     throw std::runtime_error(library + ": calls itself '" + table.name + "', a name of qcts's own");
-  if (table.abi_version != QCTS_ABI_VERSION)
+  if (!takes_abi_version(table.abi_version))
     throw std::runtime_error(std::string(table.name) + ": ABI version " + std::to_string(table.abi_version) +
-                             ", this is " + std::to_string(QCTS_ABI_VERSION));
+                             ", this is " + std::to_string(QCTS_ABI_VERSION) + " and takes " +
+                             std::to_string(kOldestAbiVersion) + " and newer of the same major version");
   if (provider(table.name) != nullptr)
     throw std::runtime_error(std::string(table.name) + ": a provider of this name is already there");
   if (table.n_kernels > 0 && table.kernels == nullptr)
     throw std::runtime_error(std::string(table.name) + ": no table of kernels");
+  std::vector<const qcts_kernel*> kernels;
+  for (uint32_t i = 0; i < table.n_kernels; ++i) kernels.push_back(known_kernel(table, i, kernels_));
+  table.kernels = kernels.data();
   for (uint32_t i = 0; i < table.n_kernels; ++i) {
     check_kernel(table, i);
     for (uint32_t j = 0; j < i; ++j)
       if (same(*table.kernels[i], *table.kernels[j]))
         throw std::runtime_error(kernel_name(table, *table.kernels[i]) + ": listed twice");
   }
+  kernel_lists_.push_back(std::move(kernels));  // its data stays where it is
   tables_.push_back(table);
   for (uint32_t i = 0; i < table.n_kernels; ++i)
     implementations_.push_back({table.name, table.kernels[i], &given == &builtin_provider()});
@@ -158,10 +165,13 @@ void Registry::load(const std::filesystem::path& library) {
   try {
     const auto entry = reinterpret_cast<qcts_provider_entry_fn>(dlsym(handle, "qcts_provider_entry"));
     if (entry == nullptr) throw std::runtime_error(library.string() + ": exports no qcts_provider_entry");
-    const qcts_provider* table = entry(QCTS_ABI_VERSION);
+    const qcts_provider* table = nullptr;
+    for (uint32_t version = QCTS_ABI_VERSION; table == nullptr && version >= kOldestAbiVersion; --version)
+      table = entry(version);
     if (table == nullptr)
       throw std::runtime_error(library.string() + ": does not serve a host of ABI version " +
-                               std::to_string(QCTS_ABI_VERSION));
+                               std::to_string(QCTS_ABI_VERSION) + ", nor one down to " +
+                               std::to_string(kOldestAbiVersion));
     add(*table, library.string());
   } catch (...) {
     dlclose(handle);

@@ -14,6 +14,11 @@
 
 namespace qcts {
 
+// The oldest version whose tables are taken, 0.9, and whether those of `version` are: of this major version,
+// whatever its minor, since structs only grow at their ends.
+inline constexpr uint32_t kOldestAbiVersion = 9;
+bool takes_abi_version(uint32_t version);
+
 // qcts_provider.load_save, or one that carries its state.
 using LoadSave =
     std::function<qcts_status(const char* input_path, const char* output_path, char* why, size_t why_size)>;
@@ -21,8 +26,8 @@ using LoadSave =
 struct Implementation {
   std::string provider;  // "builtin", "aten"
   const qcts_kernel* kernel = nullptr;
-  bool builtin = false;  // of this program, whose variants name processor features
-  LoadSave load_save{};  // of file_implementations() alone, like the next
+  bool builtin = false;      // of this program, whose variants name processor features
+  LoadSave load_save{};      // of file_implementations() alone, like the next
   uint32_t file_claims = 0;  // QCTS_CLAIM_KEEPS_BYTES or 0
   std::string name() const { return provider + "_" + kernel->variant; }
   std::string_view family() const;  // kernel->scheme without its activation policies
@@ -49,12 +54,13 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // Throws std::runtime_error for a bad struct_size, a duplicate, a missing function, an unknown op, and where
-  // a `library` is given for the names qcts, builtin and reference. The table outlives the registry; one of
-  // an older, smaller ABI is completed with zeros. `load_save` takes the place of the table's where that has
-  // none.
+  // Throws std::runtime_error for a bad struct_size, a duplicate, a missing function, an unknown op, and
+  // where a `library` is given for the names qcts, builtin and reference. The table outlives the registry; it
+  // and its kernels are completed with zeros where an older ABI made them smaller. `load_save` takes the
+  // place of the table's where that has none.
   void add(const qcts_provider& given, std::string library = "", LoadSave load_save = {});
-  // dlopen, version handshake, add(). Throws std::runtime_error with the loader's reason.
+  // dlopen, version handshake with this version and each older one that is taken, add(). Throws
+  // std::runtime_error with the loader's reason.
   void load(const std::filesystem::path& library);
 
   std::span<const Implementation> implementations() const { return implementations_; }
@@ -69,7 +75,10 @@ class Registry {
  private:
   std::vector<Implementation> implementations_, file_implementations_;
   std::vector<ProviderInfo> providers_;
-  std::deque<qcts_provider> tables_;  // as large as this program knows them
+  // As large as this program knows them; the kernels are those that came smaller.
+  std::deque<qcts_provider> tables_;
+  std::deque<qcts_kernel> kernels_;
+  std::deque<std::vector<const qcts_kernel*>> kernel_lists_;  // of the tables
   std::vector<void*> handles_;
 };
 

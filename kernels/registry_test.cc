@@ -10,6 +10,8 @@
 #include <map>
 #include <string>
 
+#include "kernels/abi/known_part.h"
+
 namespace qcts {
 namespace {
 
@@ -145,6 +147,128 @@ TEST(Registry, ReadsALargerTableUpToWhatItKnows) {
       << "the provider's own entry is what it is called with";
   ASSERT_EQ(registry.file_implementations().size(), 1u);
   EXPECT_EQ(registry.file_implementations()[0].name(), "acme_loadsave");
+}
+
+// A compiled plug-in of 0.9 (abi/abi_0_9_test.c), whose entry answers that version alone: the registry asks
+// again.
+TEST(Registry, LoadsAndRunsAPluginOfAbi0Point9) {
+  Registry registry;
+  registry.load(QCTS_BINARY_DIR "/lib/selftest/abi_0_9.so");
+  ASSERT_EQ(registry.implementations().size(), 1u);
+  const qcts_kernel& kernel = *registry.implementations()[0].kernel;
+  int8_t codes[6] = {1, -2, 3, -4, 5, -128};
+  float y[6] = {};
+  qcts_plane plane = {};
+  plane.struct_size = sizeof plane;
+  plane.name = "qdata";
+  plane.data = codes;
+  const qcts_scheme_params params = {};
+  qcts_problem problem = {};
+  problem.struct_size = sizeof problem;
+  problem.scheme_name = "int8_row";
+  problem.params = &params;
+  problem.n = 2;
+  problem.k = 3;
+  problem.w_dtype = QCTS_F32;
+  problem.planes = &plane;
+  problem.n_planes = 1;
+  problem.y = y;
+  problem.ldy_bytes = sizeof y / 2;
+  char why[64] = "";
+  ASSERT_EQ(kernel.supports(&problem, why, sizeof why), QCTS_OK) << why;
+  ASSERT_EQ(kernel.run(&problem), QCTS_OK);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(y[i], codes[i]) << i;
+}
+
+// The sizes of 0.9 on a 64-bit machine: a struct that became smaller, or a field that moved, would break
+// every plug-in.
+TEST(Registry, NoStructIsSmallerThanInAbi0Point9) {
+  EXPECT_EQ(sizeof(qcts_plane), 160u);
+  EXPECT_EQ(offsetof(qcts_problem, params), 208u);
+  EXPECT_EQ(sizeof(qcts_problem), 216u) << "params follows scheme_name, the last field of 0.9";
+  EXPECT_EQ(sizeof(qcts_numerics), 40u) << "stands in the middle of qcts_kernel";
+  EXPECT_GE(sizeof(qcts_kernel), 120u);
+  EXPECT_GE(sizeof(qcts_provider), 72u);
+}
+
+TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
+  struct {
+    uint32_t version;
+    size_t kernel_bytes;
+    bool taken;
+  } const cases[] = {{9, 120, true},
+                     {9, 112, false},  // less than in 0.9
+                     {QCTS_ABI_VERSION, sizeof(qcts_kernel), true},
+                     {QCTS_ABI_VERSION + 1, sizeof(qcts_kernel) + 64, true},
+                     {8, 120, false},
+                     {100, sizeof(qcts_kernel), false}};
+  for (const auto& each : cases) {
+    SCOPED_TRACE(testing::Message() << each.version << " with " << each.kernel_bytes);
+    struct Padded {
+      qcts_kernel known = good_kernel();
+      uint64_t more[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    } kernel;
+    kernel.known.struct_size = static_cast<uint32_t>(each.kernel_bytes);
+    const qcts_kernel* const list[] = {&kernel.known};
+    qcts_provider table = Provider().table;
+    table.abi_version = each.version;
+    table.kernels = list;
+    table.n_kernels = 1;
+    Registry registry;
+    EXPECT_EQ(takes_abi_version(each.version), each.version >= 9 && each.version < 100);
+    if (each.taken)
+      EXPECT_NO_THROW(registry.add(table));
+    else
+      EXPECT_THROW(registry.add(table), std::runtime_error);
+    EXPECT_EQ(registry.implementations().size(), each.taken ? 1u : 0u);
+  }
+}
+
+// What Registry does with kernels once qcts_kernel has grown.
+TEST(Registry, FillsUpAKernelOfAnOlderVersion) {
+  struct Grown {
+    qcts_kernel old;
+    const char* added;
+  } given = {good_kernel(), "behind the end"};
+  given.old.struct_size = sizeof given.old;
+  const Grown filled = known_part<Grown>(&given, sizeof given.old, "kernel");
+  EXPECT_EQ(filled.old.run, given.old.run);
+  EXPECT_EQ(filled.added, nullptr) << "a field behind its end was read";
+  given.old.struct_size = sizeof given;
+  EXPECT_EQ(known_part<Grown>(&given, sizeof given.old, "kernel").added, given.added);
+  EXPECT_EQ(known_part<qcts_kernel>(&given, sizeof given.old, "kernel").run, given.old.run);
+  given.old.struct_size = sizeof given.old - 8;
+  EXPECT_THROW(known_part<Grown>(&given, sizeof given.old, "kernel"), std::runtime_error);
+}
+
+// Kernels of this program read the parameters: without them, as from a host of 0.9, they say so.
+TEST(Registry, BuiltinKernelsRefuseAHostWithoutParameters) {
+  Registry registry;
+  registry.add(builtin_provider());
+  int asked = 0;
+  for (const Implementation& implementation : registry.implementations()) {
+    if (!implementation.machine_refusal().empty()) continue;
+    qcts_problem problem = {};
+    problem.struct_size = sizeof problem;
+    problem.op = implementation.kernel->op;
+    problem.threads = 1;
+    problem.scheme = implementation.kernel->scheme;
+    problem.scheme_name = "int8_row";
+    problem.layout = "plain";
+    const std::string scheme = implementation.kernel->scheme;
+    const size_t colon = scheme.find(':');
+    const std::string policy =
+        colon == scheme.npos ? "weight_only" : scheme.substr(colon + 1, scheme.find(',') - colon - 1);
+    problem.activation = policy.c_str();
+    problem.m = problem.n = problem.k = 256;
+    problem.group = 32;
+    problem.w_dtype = problem.x_dtype = problem.y_dtype = QCTS_F32;
+    char why[256] = "";
+    EXPECT_EQ(implementation.kernel->supports(&problem, why, sizeof why), QCTS_UNSUPPORTED);
+    EXPECT_THAT(why, HasSubstr("parameters")) << op_name(implementation.kernel->op) << " " << scheme;
+    ++asked;
+  }
+  EXPECT_GE(asked, 20);
 }
 
 TEST(Registry, RefusesASecondProviderOfTheSameName) {

@@ -35,7 +35,12 @@ qcts_status quantized(const qcts_kernel& kernel, const std::vector<float>& row,
   const qcts_plane planes[3] = {plane_of("qdata", QCTS_F8_E4M3FN, values, k / 2, 1),
                                 plane_of("sparse_metadata", QCTS_U8, places, k / 8, 1),
                                 plane_of("scale", QCTS_F32, scale, 1, 4)};
+  qcts_scheme_params params = {};
+  params.struct_size = sizeof params;
+  params.element_dtype = QCTS_F8_E4M3FN;
+  params.group_rows = 1;
   qcts_problem problem = {};
+  problem.params = &params;
   problem.struct_size = sizeof problem;
   problem.op = QCTS_OP_QUANTIZE;
   problem.threads = 1;

@@ -95,6 +95,36 @@ inline int64_t group_of(const std::string& family, const std::string& member, co
   return at == member.npos ? 0 : std::stoi(member.substr(at + 2));
 }
 
+// What the member's name says, where a kernel of its family asks for it.
+inline qcts_scheme_params params_of(const std::string& family, const std::string& member, int64_t group) {
+  const auto has = [&](const char* part) { return member.find(part) != member.npos; };
+  qcts_scheme_params params = {};
+  params.struct_size = sizeof params;
+  params.bits = family == "intx" ? static_cast<uint32_t>(std::stoi(member.substr(std::strlen("intx_b")))) : 8;
+  params.code_min = -(1 << (params.bits - 1));
+  params.code_max = (1 << (params.bits - 1)) - 1;
+  params.element_dtype = has("mxfp4")   ? QCTS_F4_E2M1_X2
+                         : has("_e2m3") ? QCTS_F6_E2M3
+                         : has("_e3m2") ? QCTS_F6_E3M2
+                         : has("_e5m2") ? QCTS_F8_E5M2
+                                        : QCTS_F8_E4M3FN;
+  params.scale_dtype = has("_s32") ? QCTS_F32 : QCTS_LIKE_W;
+  params.scale_rounding = has("_rceil")  ? QCTS_SCALE_RCEIL
+                          : has("_even") ? QCTS_SCALE_EVEN
+                          : has("_ceil") ? QCTS_SCALE_CEIL
+                                         : QCTS_SCALE_FLOOR;
+  params.levels = has("two_level") ? 2 : 1;
+  params.mapping = has("_symnc") ? QCTS_SYMMETRIC_NO_CLIPPING
+                   : has("_sym") ? QCTS_SYMMETRIC
+                                 : QCTS_ASYMMETRIC;
+  params.zero_point = QCTS_ZERO_NONE;
+  params.flags = family == "tinyq" ? QCTS_SCHEME_CODES_WRAP : 0;
+  params.group_rows = has("_tensor") ? 0 : 1;
+  params.group_k = group;
+  params.granularity = has("_tensor") ? QCTS_PER_TENSOR : group != 0 ? QCTS_PER_GROUP : QCTS_PER_ROW;
+  return params;
+}
+
 // Bytes that make an ordinary plane: no NaN where a sum would spread it.
 inline std::vector<uint8_t> plane_bytes(const PlaneLaw& law, const std::string& member, bool linear,
                                         uint64_t seed) {
@@ -129,6 +159,7 @@ struct Problem {
   std::vector<std::vector<uint8_t>> buffers;
   qcts_plane planes[kMostPlanes] = {};
   qcts_problem problem = {};
+  qcts_scheme_params params = {};
   std::string member, policy;
   std::vector<uint8_t> y, workspace, prepared;
 
@@ -149,6 +180,8 @@ struct Problem {
     p.n = shape.n;
     p.k = shape.k;
     p.group = group_of(family_of(kernel), member, shape);
+    params = params_of(family_of(kernel), member, p.group);
+    p.params = &params;
     p.w_dtype = p.x_dtype = p.y_dtype = p.bias_dtype = dtype;
     if (p.group != 0 && p.k % p.group != 0) return;  // supports() says so
     add_planes(kernel, linear);
@@ -220,6 +253,8 @@ inline std::vector<uint8_t> quantized(const qcts_kernel& kernel, const std::stri
   p.n = shape.n;
   p.k = shape.k;
   p.group = group_of(family_of(kernel), member, shape);
+  const qcts_scheme_params params = params_of(family_of(kernel), member, p.group);
+  p.params = &params;
   p.w_dtype = p.x_dtype = dtype;
   p.x = weight;
   p.ldx_bytes = p.k * dtype_bytes(dtype);

@@ -1,6 +1,7 @@
 #include "kernels/abi/problem.h"
 
 #include <cstdarg>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 
@@ -19,8 +20,20 @@ bool same_text(const char* text, const char* other) {
   return text != nullptr && std::strcmp(text, other) == 0;
 }
 
-bool scheme_name_has(const qcts_problem& problem, const char* part) {
-  return problem.scheme_name != nullptr && std::strstr(problem.scheme_name, part) != nullptr;
+bool has_scheme_params(const qcts_problem& problem) {
+  constexpr size_t kReach = offsetof(qcts_problem, params) + sizeof problem.params;
+  return problem.struct_size >= kReach && problem.params != nullptr &&
+         problem.params->struct_size >= sizeof(qcts_scheme_params);
+}
+
+const qcts_scheme_params& scheme_params(const qcts_problem& problem) {
+  static constexpr qcts_scheme_params kNone = {};
+  return has_scheme_params(problem) ? *problem.params : kNone;
+}
+
+uint32_t scale_dtype(const qcts_problem& problem) {
+  const uint32_t stored = scheme_params(problem).scale_dtype;
+  return stored == QCTS_LIKE_W ? problem.w_dtype : stored;
 }
 
 bool is_tile_packed(const char* layout) {

@@ -1,5 +1,5 @@
-// Reading a qcts_problem: its planes, dtypes and names. Ordinary functions, compiled once for the baseline
-// processor.
+// Reading a qcts_problem: its planes, dtypes, names and parameters. Ordinary functions, compiled once for the
+// baseline processor.
 #pragma once
 
 #include "kernels/abi/qcts_kernel.h"
@@ -13,8 +13,11 @@ __attribute__((format(printf, 4, 5))) qcts_status refuse(qcts_status status, cha
 // Are the texts equal? No where `text` is NULL.
 bool same_text(const char* text, const char* other);
 
-// Does scheme_name, the family with its parameters, contain `part`? No where the host gave none.
-bool scheme_name_has(const qcts_problem& problem, const char* part);
+// The parameters of the problem's scheme; all 0 where the host gave none or fewer than this program reads.
+const qcts_scheme_params& scheme_params(const qcts_problem& problem);
+bool has_scheme_params(const qcts_problem& problem);
+// In which the weight's scales are stored.
+uint32_t scale_dtype(const qcts_problem& problem);
 
 // Is `activation` one of the policies that a kernel's scheme lists ("int8_row:dyn_row_sym,dyn_row_asym",
 // "F:*" for all)? One without policies serves weight_only.

@@ -1,10 +1,12 @@
-/* qcts kernel ABI 0.9: the one header that a provider of kernels needs. C11, append-only structs, one exported symbol.
+/* qcts kernel ABI 0.10: the one header that a provider of kernels needs. C11, append-only structs, one exported symbol.
  *
- * A provider exports `qcts_provider_entry`. The host calls it once with its own ABI version and gets a table of kernels. Every
- * buffer belongs to the caller. No call allocates what it does not free, throws, or keeps a pointer after it returns: what
- * `prepare` fills, a buffer of the caller, does not point to the planes either.
+ * A provider exports `qcts_provider_entry`. The host calls it with its own ABI version, then, while it gets NULL, with older ones, and
+ * gets a table of kernels. Every buffer belongs to the caller. No call allocates what it does not free, throws, or keeps a pointer
+ * after it returns: what `prepare` fills, a buffer of the caller, does not point to the planes either.
  *
- * Every struct begins with struct_size = sizeof at the time its writer was compiled. Read only fields that lie below it. */
+ * Every struct begins with struct_size = sizeof at the time its writer was compiled. Read only fields that lie below it: a field
+ * above it is 0 or NULL. New fields go to the end of a struct. qcts_numerics alone keeps its size, since it stands in the middle of
+ * qcts_kernel: what it lacks goes to the end of qcts_kernel. */
 #ifndef QCTS_KERNEL_H
 #define QCTS_KERNEL_H
 
@@ -15,7 +17,7 @@
 extern "C" {
 #endif
 
-#define QCTS_ABI_VERSION 9u /* 0.9; 100 will be 1.0 */
+#define QCTS_ABI_VERSION 10u /* 100 * major + minor: 0.10 */
 
 typedef enum qcts_status {
   QCTS_OK = 0,
@@ -30,9 +32,11 @@ typedef enum qcts_dtype {
   /* clang-format off */
   QCTS_F32 = 1, QCTS_F64 = 2, QCTS_F16 = 3, QCTS_BF16 = 4,
   QCTS_F8_E4M3FN = 5, QCTS_F8_E5M2 = 6, QCTS_F8_E8M0 = 7, QCTS_F4_E2M1_X2 = 8,
+  QCTS_F6_E2M3 = 9, QCTS_F6_E3M2 = 10, /* in qcts_scheme_params alone: their planes are QCTS_U8 */
   QCTS_I8 = 16, QCTS_U8 = 17, QCTS_I16 = 18, QCTS_I32 = 20, QCTS_I64 = 22,
   QCTS_BOOL = 24, QCTS_C64 = 32, QCTS_C128 = 33, /* programs alone */
   /* clang-format on */
+  QCTS_LIKE_W = 254, /* in qcts_scheme_params alone: the w_dtype of the problem */
   QCTS_LIKE_X = 255 /* in qcts_numerics alone: the x_dtype of the problem */
 } qcts_dtype;
 
@@ -86,7 +90,10 @@ typedef struct qcts_problem {
   uint64_t prepared_bytes;
   void* workspace; /* at least workspace_bytes() of it, 64-byte aligned, contents undefined */
   uint64_t workspace_bytes;
-  const char* scheme_name; /* family with its parameters: "int4_tinygemm_g128", "intx_b3_g32_asym" */
+  /* for messages: family with its parameters, "int4_tinygemm_g128"; what a kernel needs of them is in `params` */
+  const char* scheme_name;
+  /* since 0.10; NULL: the dense layer, which has no scheme. It lives as long as the problem. */
+  const struct qcts_scheme_params* params;
 } qcts_problem;
 
 /* Claims that the judge holds the kernel to. */
@@ -133,7 +140,7 @@ typedef struct qcts_kernel {
   const char* description; /* one line: what limits it and how it works; may be NULL */
   uint32_t claims;     /* QCTS_CLAIM_* */
   uint32_t reserved;
-  qcts_numerics numerics; /* LINEAR only */
+  qcts_numerics numerics; /* LINEAR only; its size never changes */
   /* Can this machine and this problem be served? Writes a reason of at most why_size bytes, NUL included, unless QCTS_OK. */
   qcts_status (*supports)(const qcts_problem* problem, char* why, size_t why_size);
   /* NULL: no workspace. */
@@ -178,6 +185,58 @@ typedef struct qcts_provider {
    * why_size bytes, NUL included, unless QCTS_OK. With it, load_save is asked for programs alone. */
   qcts_status (*run_program)(const qcts_program_call* call, char* why, size_t why_size);
 } qcts_provider;
+
+typedef enum qcts_granularity {
+  QCTS_PER_ROW = 1,
+  QCTS_PER_TENSOR = 2,
+  QCTS_PER_GROUP = 3, /* of one row, along k */
+  QCTS_PER_BLOCK = 4  /* of group_rows x group_k */
+} qcts_granularity;
+
+typedef enum qcts_zero_point {
+  QCTS_ZERO_NONE = 0,
+  QCTS_ZERO_INTEGER = 1, /* taken off the code, before the scale */
+  QCTS_ZERO_FLOAT = 2    /* added after the scale */
+} qcts_zero_point;
+
+/* How quantize finds the scale of integer codes. */
+typedef enum qcts_mapping {
+  QCTS_SYMMETRIC = 1,
+  QCTS_SYMMETRIC_NO_CLIPPING = 2, /* neither the least nor the greatest weight is clamped */
+  QCTS_ASYMMETRIC = 3
+} qcts_mapping;
+
+/* How quantize makes the stored scale: to nearest even in its dtype, or as a power of two. */
+typedef enum qcts_scale_rounding {
+  QCTS_SCALE_NEAREST = 0,
+  QCTS_SCALE_FLOOR = 1, /* the four of torchao's MXTensor */
+  QCTS_SCALE_CEIL = 2,
+  QCTS_SCALE_EVEN = 3,
+  QCTS_SCALE_RCEIL = 4
+} qcts_scale_rounding;
+
+enum {
+  QCTS_SCHEME_CODES_WRAP = 1u /* quantize keeps the low bits of a code that is out of range; otherwise it clamps */
+};
+
+/* The parameters of a scheme, since 0.10. */
+typedef struct qcts_scheme_params {
+  uint32_t struct_size;
+  uint32_t bits; /* of a code */
+  /* qcts_dtype of a code: QCTS_I8 or QCTS_U8 for integers of any width and for indices of a table, a float otherwise;
+   * QCTS_LIKE_W: codes are stored as floats of that dtype */
+  uint32_t element_dtype;
+  int32_t code_min, code_max; /* of integer codes and indices; 0 and 0 otherwise */
+  uint32_t scale_dtype;       /* qcts_dtype of the stored scale, or QCTS_LIKE_W */
+  uint32_t scale_rounding;    /* qcts_scale_rounding */
+  uint32_t levels;            /* 1; 2: scales have a scale of their own */
+  uint32_t granularity;       /* qcts_granularity of the scale, at level 1 */
+  uint32_t zero_point;        /* qcts_zero_point: what the planes hold, zeros included */
+  uint32_t mapping;           /* qcts_mapping */
+  uint32_t flags;             /* QCTS_SCHEME_* */
+  int64_t group_rows;         /* rows that share a scale; 0: all n */
+  int64_t group_k;            /* `group` of the problem */
+} qcts_scheme_params;
 
 /* The one exported symbol. NULL: this host cannot be served. */
 typedef const qcts_provider* (*qcts_provider_entry_fn)(uint32_t host_abi_version);

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-ABI_VERSION = 9
+ABI_VERSION = 10  # 0.10
 # What numpy has no type for comes as its bits. widen() and narrow() convert those of bfloat16; float8 and float4 are left to the
 # provider.
 NUMPY_TYPES = {
@@ -71,7 +71,8 @@ def narrow(values, dtype):
 
 class Problem(SimpleNamespace):
     """The fields of qcts_problem by their names. x, y, bias and the values of planes and out_planes are numpy arrays over the shared
-    memory once there is one, and None or absent where the problem has none; x_dtype, y_dtype, ... name their types."""
+    memory once there is one, and None or absent where the problem has none; x_dtype, y_dtype, ... name their types. params has the
+    fields of qcts_scheme_params; None where the layer is dense."""
 
     def __init__(self, fields, memory=None):
         def array(tensor):
@@ -83,6 +84,7 @@ class Problem(SimpleNamespace):
 
         plain = {name: value for name, value in fields.items() if not isinstance(value, dict)}
         super().__init__(x=None, y=None, bias=None, **plain)
+        self.params = SimpleNamespace(**fields["params"]) if "params" in fields else None
         for name in ("x", "y", "bias"):
             if name in fields:
                 setattr(self, name, array(fields[name]))
@@ -150,7 +152,7 @@ class Provider:
             print(json.dumps(answer), file=answers, flush=True)
 
     def _hello_request(self, request):
-        if request["abi_version"] != ABI_VERSION:
+        if request["abi_version"] < ABI_VERSION:
             return {"error": f"does not serve a host of ABI version {request['abi_version']}"}
         kernels = [kernel[0] for kernel in self._kernels]
         return self._greeting | {

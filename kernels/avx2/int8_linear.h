@@ -170,7 +170,7 @@ void multiply_streams(const Frame& frame, int64_t block, int64_t apart) {
   const int64_t stream = apart * block_bytes<Scheme>(p), stride = group_bytes<Scheme>(p);
   const int64_t pairs = padded_group<Scheme>(p) / 2, count = groups<Scheme>(p),
                 scales_at = code_bytes<Scheme>(p);
-  const uint32_t scale_dtype = Scheme::scale_dtype(p);  // reads the scheme's name: once, not once a group
+  const uint32_t scale_dtype = Scheme::scale_dtype(p);  // once, not once a group
   constexpr int64_t kMost = kStreamBytes / Scheme::kStepBytes * Scheme::kStepPairs;
   for (int64_t g = 0; g < count; ++g, codes += stride) {
     for (int64_t pair = 0; pair < pairs; pair += kMost)

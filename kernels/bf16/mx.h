@@ -40,7 +40,9 @@ struct Mxfp8 : MxBlocks<Mxfp8<E4m3>> {
   }
 };
 
-[[maybe_unused]] bool is_mxfp4(const qcts_problem& p) { return scheme_name_has(p, "mxfp4"); }
+[[maybe_unused]] bool is_mxfp4(const qcts_problem& p) {
+  return scheme_params(p).element_dtype == QCTS_F4_E2M1_X2;
+}
 
 // The two element types behind one entry.
 template <const qcts_kernel& kKernel, class Engine, class E4m3>
@@ -48,7 +50,7 @@ struct MxCalls {
   using Eights = Mxfp8<E4m3>;
   static qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
     const qcts_status status = supports_pairs<kKernel, Engine>(p, why, why_size);
-    if (status == QCTS_OK && !is_mxfp4(*p) && !scheme_name_has(*p, "_e4m3"))
+    if (status == QCTS_OK && !is_mxfp4(*p) && scheme_params(*p).element_dtype != QCTS_F8_E4M3FN)
       return refuse(QCTS_UNSUPPORTED, why, why_size, "elements of %s: only e2m1 and e4m3", p->scheme_name);
     return status;
   }

@@ -13,10 +13,11 @@ constexpr int64_t kMxBlock = 32;
 enum class MxElement { e4m3, e5m2, e2m3, e3m2, e2m1 };
 
 MxElement mx_element(const qcts_problem& p) {
-  if (qcts::scheme_name_has(p, "mxfp4")) return MxElement::e2m1;
-  if (qcts::scheme_name_has(p, "_e2m3")) return MxElement::e2m3;
-  if (qcts::scheme_name_has(p, "_e3m2")) return MxElement::e3m2;
-  return qcts::scheme_name_has(p, "_e5m2") ? MxElement::e5m2 : MxElement::e4m3;
+  const uint32_t element = qcts::scheme_params(p).element_dtype;
+  if (element == QCTS_F4_E2M1_X2) return MxElement::e2m1;
+  if (element == QCTS_F6_E2M3) return MxElement::e2m3;
+  if (element == QCTS_F6_E3M2) return MxElement::e3m2;
+  return element == QCTS_F8_E5M2 ? MxElement::e5m2 : MxElement::e4m3;
 }
 
 float mx_value(MxElement element, const uint8_t* codes, int64_t index) {

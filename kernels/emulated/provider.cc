@@ -63,5 +63,5 @@ struct Tables {
 
 extern "C" const qcts_provider* qcts_provider_entry(uint32_t host_abi_version) {
   static const Tables tables;
-  return host_abi_version == QCTS_ABI_VERSION ? &tables.provider : nullptr;
+  return host_abi_version >= QCTS_ABI_VERSION ? &tables.provider : nullptr;
 }

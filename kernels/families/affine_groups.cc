@@ -2,9 +2,6 @@
 
 #include <math.h>
 
-#include <cstdlib>
-#include <cstring>
-
 #include "kernels/abi/problem.h"
 #include "kernels/families/elements.h"
 
@@ -30,13 +27,13 @@ float symmetric_scale(const AffineRecipe& recipe, float low, float high) {
 AffineRecipe affine_recipe(const qcts_problem& p) {
   if (p.op == QCTS_OP_QUANTIZE_ACTIVATION)
     return {p.x_dtype, p.x_dtype, AffineMapping::asymmetric, -128, 127};
-  const int bits = std::atoi(p.scheme_name + std::strlen("intx_b"));
-  const AffineMapping mapping = scheme_name_has(p, "_symnc")  ? AffineMapping::symmetric_no_clipping
-                                : scheme_name_has(p, "_asym") ? AffineMapping::asymmetric
-                                                              : AffineMapping::symmetric;
-  const auto half = static_cast<float>(1 << (bits - 1));
-  return {p.w_dtype, scheme_name_has(p, "_s32") ? static_cast<uint32_t>(QCTS_F32) : p.w_dtype, mapping, -half,
-          half - 1};
+  const qcts_scheme_params& params = scheme_params(p);
+  const AffineMapping mapping = params.mapping == QCTS_SYMMETRIC_NO_CLIPPING
+                                    ? AffineMapping::symmetric_no_clipping
+                                : params.mapping == QCTS_ASYMMETRIC ? AffineMapping::asymmetric
+                                                                    : AffineMapping::symmetric;
+  return {p.w_dtype, scale_dtype(p), mapping, static_cast<float>(params.code_min),
+          static_cast<float>(params.code_max)};
 }
 
 // The least scale is the smallest normal number of the input's dtype; a NaN is not below it.

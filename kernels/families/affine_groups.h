@@ -17,7 +17,7 @@ struct AffineRecipe {
   AffineMapping mapping;
   float code_min, code_max;
 };
-// Of the weight by scheme_name ("intx_b3_g32_s32_asym"), or of x: int8, asymmetric, in x's own dtype
+// Of the weight by the parameters of its scheme, or of x: int8, asymmetric, in x's own dtype
 // (_apply_int8_act_asym_per_token_quant_dequant).
 AffineRecipe affine_recipe(const qcts_problem& problem);
 

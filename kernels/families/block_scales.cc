@@ -90,16 +90,16 @@ float scaled(const BlockScale& scale, float x) {
 }
 
 MxRecipe mx_recipe(const qcts_problem& problem) {
-  const auto has = [&](const char* part) { return scheme_name_has(problem, part); };
-  const SmallFloat element = has("mxfp4")   ? SmallFloat::e2m1
-                             : has("_e2m3") ? SmallFloat::e2m3
-                             : has("_e3m2") ? SmallFloat::e3m2
-                             : has("_e5m2") ? SmallFloat::e5m2
-                                            : SmallFloat::e4m3;
-  const MxMode mode = has("_rceil")  ? MxMode::rceil
-                      : has("_even") ? MxMode::even
-                      : has("_ceil") ? MxMode::ceil
-                                     : MxMode::floor;
+  const qcts_scheme_params& params = scheme_params(problem);
+  const SmallFloat element = params.element_dtype == QCTS_F4_E2M1_X2 ? SmallFloat::e2m1
+                             : params.element_dtype == QCTS_F6_E2M3  ? SmallFloat::e2m3
+                             : params.element_dtype == QCTS_F6_E3M2  ? SmallFloat::e3m2
+                             : params.element_dtype == QCTS_F8_E5M2  ? SmallFloat::e5m2
+                                                                     : SmallFloat::e4m3;
+  const MxMode mode = params.scale_rounding == QCTS_SCALE_RCEIL  ? MxMode::rceil
+                      : params.scale_rounding == QCTS_SCALE_EVEN ? MxMode::even
+                      : params.scale_rounding == QCTS_SCALE_CEIL ? MxMode::ceil
+                                                                 : MxMode::floor;
   return {element, mode};
 }
 

@@ -32,7 +32,7 @@ struct MxRecipe {
   SmallFloat element;
   MxMode mode;
 };
-MxRecipe mx_recipe(const qcts_problem& problem);  // from scheme_name
+MxRecipe mx_recipe(const qcts_problem& problem);  // by the parameters of its scheme
 BlockScale mx_scale(const MxRecipe& recipe, float largest);
 
 // torchao 0.18 nvfp4_tensor.py, nvfp4_quantize: the e4m3 byte of a block of 16. `whole`: the tensor's float32

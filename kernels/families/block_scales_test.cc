@@ -15,10 +15,16 @@ namespace {
 // ceil(float(log2 x)), the library's order, for fractions on both sides of where the logarithm stops being
 // rounded to its integer.
 TEST(BlockScales, RceilFollowsTheRoundedLogarithm) {
+  qcts_scheme_params params = {};
+  params.struct_size = sizeof params;
+  params.element_dtype = QCTS_F4_E2M1_X2;
+  params.scale_rounding = QCTS_SCALE_RCEIL;
   qcts_problem problem = {};
-  problem.scheme_name = "mxfp4_rceil";
+  problem.struct_size = sizeof problem;
+  problem.params = &params;
   const MxRecipe recipe = mx_recipe(problem);
   ASSERT_EQ(recipe.mode, MxMode::rceil);
+  ASSERT_EQ(recipe.element, SmallFloat::e2m1);
   for (int exponent = -149; exponent <= 124; ++exponent)
     for (int step = -3; step <= 60; ++step) {
       float largest = std::ldexp(6.0f, exponent);

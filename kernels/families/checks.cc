@@ -104,6 +104,16 @@ bool any_null(const qcts_plane* planes, uint32_t count) {
   return false;
 }
 
+qcts_status check_host(const qcts_problem& p, char* why, size_t why_size) {
+  if (p.struct_size < sizeof(qcts_problem))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "qcts_problem of %u bytes, compiled for %zu",
+                  p.struct_size, sizeof(qcts_problem));
+  if (!has_scheme_params(p))
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "the host gives no parameters of scheme %s",
+                  p.scheme_name == nullptr ? "NULL" : p.scheme_name);
+  return QCTS_OK;
+}
+
 // The layout that `planes` are in.
 const char* input_layout(uint32_t op, const qcts_problem& p) {
   return op == QCTS_OP_UNPACK ? p.layout : "plain";
@@ -114,9 +124,7 @@ const char* input_layout(uint32_t op, const qcts_problem& p) {
 qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
                           size_t why_size) {
   const qcts_problem& p = *problem;
-  if (p.struct_size < sizeof(qcts_problem))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "qcts_problem of %u bytes, compiled for %zu",
-                  p.struct_size, sizeof(qcts_problem));
+  if (check_host(p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   const char* missing = missing_feature(kernel.variant);
   if (missing != nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "%s", missing);
   if (p.device != 0) return refuse(QCTS_UNSUPPORTED, why, why_size, "runs on the host only");
@@ -166,6 +174,7 @@ bool gives_scale(const qcts_kernel& kernel, const qcts_problem& problem) {
 qcts_status check_activation(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
                              size_t why_size) {
   const qcts_problem& p = *problem;
+  if (check_host(p, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   const char* missing = missing_feature(kernel.variant);
   if (missing != nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "%s", missing);
   if (!lists_policy(kernel.scheme, p.activation))

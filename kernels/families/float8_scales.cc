@@ -25,8 +25,8 @@ float bound_of(const qcts_problem& p, const char* name, uint32_t dtype) {
 }
 
 void set_weight_blocks(const qcts_problem& p, Float8Task& task) {
-  const bool square = scheme_name_has(p, "_block128");
-  task.block_rows = scheme_name_has(p, "_tensor") ? p.n : square ? 128 : 1;
+  const int64_t rows = scheme_params(p).group_rows;
+  task.block_rows = rows != 0 ? rows : p.n;
   task.block_cols = p.group != 0 ? p.group : p.k;
 }
 
@@ -57,7 +57,7 @@ Float8Task float8_task(const qcts_problem& p) {
   Float8Task task = {};
   task.from = float_rows(p);
   task.k = p.k;
-  task.format = scheme_name_has(p, "_e5m2") ? SmallFloat::e5m2 : SmallFloat::e4m3;
+  task.format = scheme_params(p).element_dtype == QCTS_F8_E5M2 ? SmallFloat::e5m2 : SmallFloat::e4m3;
   task.scale_dtype = floored ? static_cast<uint32_t>(QCTS_F32) : task.from.dtype;
   task.least = task.greatest = NAN;
   if (weight)

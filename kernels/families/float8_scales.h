@@ -24,9 +24,9 @@ struct Float8Task {
   bool one_scale() const { return block_rows == from.rows && across() == 1; }
 };
 
-// Of the weight by scheme_name and layout, or of x by the activation policy: dyn_row, dyn_row_mslk,
-// dyn_tensor, dyn_block128 with the planes hp_value_lb and hp_value_ub (float64) where given, static_tensor
-// and static_tensor_out with act_quant_scale.
+// Of the weight by the parameters of its scheme and layout, or of x by the activation policy: dyn_row,
+// dyn_row_mslk, dyn_tensor, dyn_block128 with the planes hp_value_lb and hp_value_ub (float64) where given,
+// static_tensor and static_tensor_out with act_quant_scale.
 Float8Task float8_task(const qcts_problem& problem);
 
 float float8_scale(const Float8Task& task, float largest);

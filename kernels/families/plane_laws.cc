@@ -43,9 +43,9 @@ uint32_t int4_tinygemm(const qcts_problem& p, const char* layout, PlaneLaw* laws
 
 // Float8Tensor: a scale for all, for 128 x 128, for a row, for a group of a row.
 uint32_t fp8(const qcts_problem& p, PlaneLaw* laws) {
-  const uint32_t code = scheme_name_has(p, "_e5m2") ? QCTS_F8_E5M2 : QCTS_F8_E4M3FN;
-  const int64_t down = scheme_name_has(p, "_tensor") ? 1 : scheme_name_has(p, "_block128") ? p.n / 128 : p.n;
-  laws[0] = {"qdata", code, 2, {p.n, p.k}};
+  const qcts_scheme_params& params = scheme_params(p);
+  const int64_t down = params.group_rows != 0 ? p.n / params.group_rows : 1;
+  laws[0] = {"qdata", params.element_dtype, 2, {p.n, p.k}};
   laws[1] = {"scale", QCTS_F32, 2, {down, p.k / group_of(p)}};
   return 2;
 }
@@ -58,9 +58,9 @@ PlaneLaw block_scales(const char* layout, uint32_t dtype, int64_t rows, int64_t 
 
 // MXTensor: float8 elements have their dtype, others are bytes; two 4-bit elements a byte.
 uint32_t mx(const qcts_problem& p, const char* layout, PlaneLaw* laws) {
-  const bool wide = scheme_name_has(p, "mxfp8"), pairs = scheme_name_has(p, "mxfp4");
-  const uint32_t code = !wide ? QCTS_U8 : scheme_name_has(p, "_e5m2") ? QCTS_F8_E5M2 : QCTS_F8_E4M3FN;
-  laws[0] = {"qdata", code, 2, {p.n, pairs ? p.k / 2 : p.k}};
+  const uint32_t element = scheme_params(p).element_dtype;
+  const bool wide = element == QCTS_F8_E4M3FN || element == QCTS_F8_E5M2, pairs = element == QCTS_F4_E2M1_X2;
+  laws[0] = {"qdata", wide ? element : static_cast<uint32_t>(QCTS_U8), 2, {p.n, pairs ? p.k / 2 : p.k}};
   laws[1] = block_scales(layout, QCTS_F8_E8M0, p.n, p.k / 32);
   return 2;
 }
@@ -69,7 +69,7 @@ uint32_t nvfp4(const qcts_problem& p, const char* layout, PlaneLaw* laws) {
   laws[0] = {"qdata", QCTS_U8, 2, {p.n, p.k / 2}};
   laws[1] = block_scales(layout, QCTS_F8_E4M3FN, p.n, p.k / 16);
   laws[2] = {"per_tensor_scale", QCTS_F32, 0, {}};
-  return scheme_name_has(p, "two_level") ? 3 : 2;
+  return scheme_params(p).levels == 2 ? 3 : 2;
 }
 
 uint32_t nf4(const qcts_problem& p, PlaneLaw* laws) {
@@ -127,7 +127,7 @@ uint32_t tinyq(const qcts_problem& p, PlaneLaw* laws) {
   laws[0] = {"int8_weights", QCTS_I8, 2, {p.n, p.k}};
   laws[1] = {"scales", p.w_dtype, 1, {p.n}};
   laws[2] = {"zero_points", QCTS_I32, 1, {p.n}};
-  return is(p.scheme_name, "tinyq_w8a32") ? 3 : 2;
+  return scheme_params(p).zero_point != QCTS_ZERO_NONE ? 3 : 2;
 }
 
 struct BlockLaw {
@@ -153,9 +153,7 @@ uint32_t plane_laws(const qcts_problem& p, const char* scheme, const char* layou
   if (is_family(scheme, "int8_tensor") || is_family(scheme, "int8_tensor_reduced"))
     return rows_of_int8(laws, QCTS_F32, p.n, p.k, 1, 1);
   if (is_family(scheme, "int8_group")) return rows_of_int8(laws, QCTS_F32, p.n, p.k, p.n, p.k / group_of(p));
-  if (is_family(scheme, "intx"))
-    return rows_of_int8(laws, scheme_name_has(p, "_s32") ? static_cast<uint32_t>(QCTS_F32) : p.w_dtype, p.n,
-                        p.k, p.n, p.k / group_of(p));
+  if (is_family(scheme, "intx")) return rows_of_int8(laws, scale_dtype(p), p.n, p.k, p.n, p.k / group_of(p));
   if (is_family(scheme, "int4_plain")) return int4_rows_of_groups(p, laws, false);
   if (is_family(scheme, "int4_int32")) return int4_rows_of_groups(p, laws, true);
   if (is_family(scheme, "int4_e4m3")) return int4_e4m3(p, laws);
@@ -193,9 +191,9 @@ qcts_status check_blocks(const qcts_problem& p, const char* scheme, char* why, s
                     law.of_all ? "n * k" : "k", static_cast<long long>(length));
     return QCTS_OK;
   }
+  const int64_t rows = scheme_params(p).group_rows;
   const bool groups = is_family(scheme, "intx") || is_family(scheme, "fp8");
-  if (p.group < 0 || (groups && p.group > 0 && p.k % p.group != 0) ||
-      (scheme_name_has(p, "_block128") && p.n % 128 != 0))
+  if (p.group < 0 || (groups && p.group > 0 && p.k % p.group != 0) || (rows > 1 && p.n % rows != 0))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld does not divide n = %lld, k = %lld",
                   static_cast<long long>(p.group), static_cast<long long>(p.n), static_cast<long long>(p.k));
   if (!groups && p.group != 0 && p.group != p.k)

@@ -81,10 +81,11 @@ constexpr qcts_kernel kMxEntry = linear_of<kMx, Scheme>(
     qcts::supports_problem<kMx>);
 
 const qcts_kernel& mx_entry(const qcts_problem& p) {
-  if (qcts::scheme_name_has(p, "mxfp4")) return kMxEntry<Mxfp4>;
-  if (qcts::scheme_name_has(p, "_e2m3")) return kMxEntry<MxBytes<Float8::e2m3>>;
-  if (qcts::scheme_name_has(p, "_e3m2")) return kMxEntry<MxBytes<Float8::e3m2>>;
-  if (qcts::scheme_name_has(p, "_e5m2")) return kMxEntry<MxBytes<Float8::e5m2>>;
+  const uint32_t element = qcts::scheme_params(p).element_dtype;
+  if (element == QCTS_F4_E2M1_X2) return kMxEntry<Mxfp4>;
+  if (element == QCTS_F6_E2M3) return kMxEntry<MxBytes<Float8::e2m3>>;
+  if (element == QCTS_F6_E3M2) return kMxEntry<MxBytes<Float8::e3m2>>;
+  if (element == QCTS_F8_E5M2) return kMxEntry<MxBytes<Float8::e5m2>>;
   return kMxEntry<MxBytes<Float8::e4m3>>;
 }
 

@@ -14,10 +14,11 @@ struct MxSource {
       : p(problem),
         codes(static_cast<const uint8_t*>(qcts::in_plane(problem, "qdata"))),
         scales(static_cast<const uint8_t*>(qcts::in_plane(problem, "scale"))),
-        pairs(qcts::scheme_name_has(problem, "mxfp4")),
-        e5m2(qcts::scheme_name_has(problem, "_e5m2")),
-        e2m3(qcts::scheme_name_has(problem, "_e2m3")),
-        e3m2(qcts::scheme_name_has(problem, "_e3m2")) {}
+        pairs(is_element(QCTS_F4_E2M1_X2)),
+        e5m2(is_element(QCTS_F8_E5M2)),
+        e2m3(is_element(QCTS_F6_E2M3)),
+        e3m2(is_element(QCTS_F6_E3M2)) {}
+  bool is_element(uint32_t dtype) const { return qcts::scheme_params(p).element_dtype == dtype; }
   int64_t group() const { return 32; }
   double code(int64_t n, int64_t k) const {
     const int64_t index = n * p.k + k;

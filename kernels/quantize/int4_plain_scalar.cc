@@ -39,7 +39,7 @@ uint8_t plain_code(float w, const PlainGroup& group, bool symmetric) {
 void quantize_int4_plain(const qcts_problem& p, int64_t first, int64_t last) {
   auto* pairs = static_cast<uint8_t*>(qcts::out_plane(p, "qdata"));
   void *scales = qcts::out_plane(p, "scale"), *zeros = qcts::out_plane(p, "zero_point");
-  const bool symmetric = qcts::scheme_name_has(p, "_sym");
+  const bool symmetric = qcts::scheme_params(p).mapping == QCTS_SYMMETRIC;
   for (int64_t n = first; n < last; ++n) {
     const char* row = static_cast<const char*>(p.x) + n * p.ldx_bytes;
     PlainGroup group = {};

@@ -78,7 +78,7 @@ void quantize_tinyq(const qcts_problem& p, int64_t first, int64_t last) {
   auto* codes = static_cast<int8_t*>(qcts::out_plane(p, "int8_weights"));
   auto* scales = static_cast<char*>(qcts::out_plane(p, "scales"));
   auto* zero_points = static_cast<char*>(qcts::out_plane(p, "zero_points"));
-  const bool clamped = std::strcmp(p.scheme_name, "tinyq_w8a32") == 0;
+  const bool clamped = (qcts::scheme_params(p).flags & QCTS_SCHEME_CODES_WRAP) == 0;
   const auto row_of = p.w_dtype == QCTS_F16    ? quantize_tinyq_row<false, QCTS_F16>
                       : p.w_dtype == QCTS_BF16 ? quantize_tinyq_row<false, QCTS_BF16>
                       : clamped                ? quantize_tinyq_row<true, QCTS_F32>

@@ -21,7 +21,7 @@ int8_t clamped_code(float w, float scale) {
 }
 
 void quantize_tinyq(const qcts_problem& p, int64_t first, int64_t last) {
-  const bool clamped = std::strcmp(p.scheme_name, "tinyq_w8a32") == 0;
+  const bool clamped = (qcts::scheme_params(p).flags & QCTS_SCHEME_CODES_WRAP) == 0;
   auto* codes = static_cast<int8_t*>(qcts::out_plane(p, "int8_weights"));
   for (int64_t n = first; n < last; ++n) {
     const char* row = static_cast<const char*>(p.x) + n * p.ldx_bytes;

@@ -13,8 +13,9 @@ namespace {
 [[maybe_unused]] void dequantize_float8(const qcts_problem& p, int64_t first, int64_t last) {
   const auto* codes = static_cast<const uint8_t*>(in_plane(p, "qdata"));
   const void* scales = in_plane(p, "scale");
-  const bool e5m2 = scheme_name_has(p, "_e5m2");
-  const int64_t rows = scheme_name_has(p, "_tensor") ? p.n : scheme_name_has(p, "_block128") ? 128 : 1;
+  const qcts_scheme_params& params = scheme_params(p);
+  const bool e5m2 = params.element_dtype == QCTS_F8_E5M2;
+  const int64_t rows = params.group_rows != 0 ? params.group_rows : p.n;
   const int64_t length = p.group != 0 ? p.group : p.k;
   for (int64_t n = first; n < last; ++n) {
     char* row = static_cast<char*>(p.y) + n * p.ldy_bytes;

@@ -24,9 +24,7 @@ struct Intx {
 
   static constexpr int64_t pad_k(int64_t) { return 8; }
   static int64_t group(const qcts_problem& p) { return p.group != 0 ? p.group : p.k; }
-  static uint32_t scale_dtype(const qcts_problem& p) {
-    return scheme_name_has(p, "_s32") ? static_cast<uint32_t>(QCTS_F32) : p.w_dtype;
-  }
+  static uint32_t scale_dtype(const qcts_problem& p) { return qcts::scale_dtype(p); }
   static RowRecipe recipe(const qcts_problem& p) {
     return {p.x_dtype, true, std::strcmp(p.activation, "dyn_token_asym") == 0, false};
   }
@@ -37,11 +35,8 @@ struct IntxNibbles : Intx {
 struct IntxBytes : Intx {
   static constexpr int kOffset = 128, kQuads = 1;
 };
-// -8 .. 7, by the scheme's name.
-[[maybe_unused]] bool has_nibbles(const qcts_problem& p) {
-  return scheme_name_has(p, "_b1_") || scheme_name_has(p, "_b2_") || scheme_name_has(p, "_b3_") ||
-         scheme_name_has(p, "_b4_");
-}
+// -8 .. 7, or fewer.
+[[maybe_unused]] bool has_nibbles(const qcts_problem& p) { return scheme_params(p).bits <= 4; }
 
 // The two layouts of 8da4w behind one entry.
 template <const qcts_kernel& kKernel, class Vector, class Engine, class Nibbles, class Bytes>

@@ -115,6 +115,7 @@ Float8Scheme::Float8Scheme(Float8Parameters p)
               .source = "torchao 0.18.0 Float8WeightOnlyConfig: Float8Tensor.from_hp, _choose_scale_float8, "
                         "_quantize_affine_float8",
               .group = p.block_cols,
+              .params = {.element = p.code, .group_rows = p.block_rows},
               .layouts = {kFp8Layouts.begin(), kFp8Layouts.end() - (p.has_floored_recipe ? 0 : 1)}}),
       p_(std::move(p)) {}
 

@@ -73,6 +73,7 @@ class Fp8Sparse24 final : public Float8RowsOfX {
                        .summary = "float8_e4m3fn weights, two of four along k, one float32 scale a row",
                        .source = "torchao 0.18.0 Float8DynamicActivationFloat8WeightConfig: "
                                  "Float8Sparse2x4_2DData2DMetadataTensor.from_hp",
+                       .params = {.element = DType::float8_e4m3fn},
                        .layouts = {kFp8Sparse24Layouts.begin(), kFp8Sparse24Layouts.end()}}) {}
 
   // fp8_row's, but for fbgemm's, whose class has no sparse weights.

@@ -53,6 +53,12 @@ class GgufProto final : public Scheme {
                 .source = "torchao 0.18.0 GGUFWeightOnlyConfig: GGUFQuantizedTensor.from_float, "
                           "_choose_qparams_gguf, _quantize_gguf, _dequantize_gguf",
                 .group = kBlock,
+                .params = {.bits = 4,
+                           .element = std::nullopt,
+                           .scale = std::nullopt,
+                           .levels = 2,
+                           .zero_point = ZeroPointKind::floating,
+                           .mapping = Mapping::asymmetric},
                 .layouts = {{"plain", "torchao 0.18.0 gguf_quantized_tensor.py GGUFQuantizedTensor"}}}) {}
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {

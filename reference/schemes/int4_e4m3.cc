@@ -77,14 +77,16 @@ double table_value(int code, double scale) {
 class Int4E4m3 final : public Float8RowsOfX {
  public:
   explicit Int4E4m3(int64_t group)
-      : Float8RowsOfX({.name = "int4_e4m3_g" + std::to_string(group),
-                       .family = "int4_e4m3",
-                       .summary = "int4 weights, a float8_e4m3fn scale for each " + std::to_string(group) +
-                                  " along k, one float32 scale a row",
-                       .source = "torchao 0.18.0 Float8DynamicActivationInt4WeightConfig: "
-                                 "Int4PreshuffledTensor.from_hp, MSLK quantize_int4_preshuffle",
-                       .group = group,
-                       .layouts = {kInt4E4m3Layouts.begin(), kInt4E4m3Layouts.end()}}) {}
+      : Float8RowsOfX(
+            {.name = "int4_e4m3_g" + std::to_string(group),
+             .family = "int4_e4m3",
+             .summary = "int4 weights, a float8_e4m3fn scale for each " + std::to_string(group) +
+                        " along k, one float32 scale a row",
+             .source = "torchao 0.18.0 Float8DynamicActivationInt4WeightConfig: "
+                       "Int4PreshuffledTensor.from_hp, MSLK quantize_int4_preshuffle",
+             .group = group,
+             .params = {.bits = 4, .code_min = -8, .code_max = 7, .scale = DType::float8_e4m3fn, .levels = 2},
+             .layouts = {kInt4E4m3Layouts.begin(), kInt4E4m3Layouts.end()}}) {}
 
   std::span<const ActivationInfo> activations() const override { return kInt4E4m3Policies; }
 

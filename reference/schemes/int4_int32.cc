@@ -33,6 +33,12 @@ class Int4Int32 final : public Scheme {
              .source = "torchao 0.18.0 Int4WeightOnlyConfig(int4_packing_format=\"plain_int32\") on an Intel "
                        "GPU: _from_hp_xpu, choose_qparams_affine, quantize_affine",
              .group = group,
+             .params = {.bits = 4,
+                        .element = DType::uint8,
+                        .code_max = 15,
+                        .scale = std::nullopt,
+                        .zero_point = ZeroPointKind::integer,
+                        .mapping = Mapping::asymmetric},
              .layouts = {{"plain",
                           "torchao 0.18.0 int4_plain_int32_tensor.py: bytes with even k in the low nibble, "
                           "four of them a word, as aten::_convert_weight_to_int4pack leaves them on an Intel "

@@ -94,6 +94,12 @@ class Int4Plain final : public Float8RowsOfX {
                            : "torchao 0.18.0 Int4WeightOnlyConfig: Int4Tensor.from_hp, MSLK "
                              "int4_row_quantize_zp, pack_int4",
              .group = group,
+             .params = {.bits = 4,
+                        .code_min = -8,
+                        .code_max = 7,
+                        .scale = std::nullopt,
+                        .zero_point = ZeroPointKind::floating,
+                        .mapping = symmetric ? Mapping::symmetric : Mapping::asymmetric},
              .meaning = "int4_plain_g" + std::to_string(group),
              .layouts = {kInt4PlainLayouts.begin(), kInt4PlainLayouts.end()}}),
         symmetric_(symmetric) {}

@@ -149,6 +149,12 @@ class Int4Tinygemm final : public Scheme {
                 .source = "torchao 0.18.0 Int4OpaqueTensor.from_hp and Int4TilePackedTo4dTensor.from_hp: "
                           "_choose_qparams_affine_tinygemm, _quantize_affine_tinygemm",
                 .group = group,
+                .params = {.bits = 4,
+                           .element = DType::uint8,
+                           .code_max = 15,
+                           .scale = std::nullopt,
+                           .zero_point = ZeroPointKind::floating,
+                           .mapping = Mapping::asymmetric},
                 .layouts = {kInt4TinygemmLayouts.begin(), kInt4TinygemmLayouts.end()}}) {}
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {

@@ -145,6 +145,10 @@ class Int8 final : public Scheme {
                 .source = "torchao 0.18.0 Int8WeightOnlyConfig(version=2): Int8Tensor.from_hp, "
                           "choose_qparams_affine, quantize_affine",
                 .group = granularity.size,
+                .params = {.code_min = reduced ? -64 : -128,
+                           .code_max = reduced ? 63 : 127,
+                           .group_rows = granularity.kind == Granularity::tensor ? 0 : 1,
+                           .zero_point = ZeroPointKind::integer},
                 .layouts = {{"plain", "torchao 0.18.0 int8_tensor.py Int8Tensor"}}}),
         granularity_(granularity),
         reduced_(reduced) {}

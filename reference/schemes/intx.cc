@@ -172,6 +172,12 @@ class Intx final : public Scheme {
                 .source = "torchao 0.18.0 IntxWeightOnlyConfig: IntxUnpackedToInt8Tensor.from_hp, "
                           "choose_qparams_affine, quantize_affine",
                 .group = group,
+                .params = {.bits = bits,
+                           .code_min = -(1 << (bits - 1)),
+                           .code_max = (1 << (bits - 1)) - 1,
+                           .scale = wide ? std::optional(DType::float32) : std::nullopt,
+                           .zero_point = ZeroPointKind::integer,
+                           .mapping = mapping},
                 .meaning = meaning_of(bits, group, wide),
                 .layouts = {{"plain",
                              "torchao 0.18.0 intx_unpacked_to_int8_tensor.py IntxUnpackedToInt8Tensor"}}}),

@@ -32,7 +32,7 @@ constexpr std::array<ActivationInfo, 2> kMxActivations = {
     {{kWeightOnly, "torchao 0.18.0 MXTensor without act_quant_kwargs"},
      {"dyn_block32", "torchao 0.18.0 mx_tensor.py: MXTensor.to_mx(x) by act_quant_kwargs"}}};
 
-enum class Mode { floor, ceil, even, rceil };
+using Mode = ScaleRounding;
 
 struct Element {
   std::string_view name;  // of the scheme
@@ -47,6 +47,8 @@ constexpr std::array<Element, 5> kElements = {{{"mxfp8_e4m3", DType::float8_e4m3
                                                {"mxfp4", DType::float4_e2m1fn_x2, 4, 2}}};
 
 bool is_float8(DType type) { return type == DType::float8_e4m3fn || type == DType::float8_e5m2; }
+
+int code_bits(DType type) { return is_float8(type) ? 8 : type == DType::float4_e2m1fn_x2 ? 4 : 6; }
 
 // A block's scale byte, and the block ready for the cast.
 struct ScaledBlock {
@@ -118,6 +120,10 @@ class Mx final : public Scheme {
                 .source = "torchao 0.18.0 MXDynamicActivationMXWeightConfig: MXTensor.to_mx, to_mx, "
                           "_to_mx_rceil, to_dtype",
                 .group = kMxBlock,
+                .params = {.bits = code_bits(element.type),
+                           .element = element.type,
+                           .scale = DType::float8_e8m0fnu,
+                           .scale_rounding = mode},
                 .meaning = std::string(element.name),
                 .layouts = {kMxLayouts.begin(), kMxLayouts.end()}}),
         element_(element),

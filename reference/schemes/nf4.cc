@@ -63,6 +63,8 @@ class Nf4 final : public Scheme {
                            "scalers, one mean",
                 .source = "torchao 0.18.0 NF4WeightOnlyConfig: NF4Tensor.from_tensor, get_original_weight",
                 .group = kNf4Block,
+                .params =
+                    {.bits = 4, .element = DType::uint8, .code_max = 15, .scale = DType::int8, .levels = 2},
                 .layouts = {{"plain", "torchao 0.18.0 nf4_tensor.py NF4Tensor"}}}) {}
 
   std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {

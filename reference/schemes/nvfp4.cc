@@ -79,6 +79,10 @@ class Nvfp4 final : public Scheme {
                 .source = "torchao 0.18.0 NVFP4WeightOnlyConfig: NVFP4Tensor.to_nvfp4, nvfp4_quantize, "
                           "per_tensor_amax_to_scale",
                 .group = kNvfp4Block,
+                .params = {.bits = 4,
+                           .element = DType::float4_e2m1fn_x2,
+                           .scale = DType::float8_e4m3fn,
+                           .levels = levels == Levels::one ? 1 : 2},
                 .layouts = {kNvfp4Layouts.begin(), kNvfp4Layouts.end()}}),
         levels_(levels) {}
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "reference/formats/tensor.h"
+#include "reference/numerics/affine.h"
 #include "reference/schemes/linear_stages.h"
 
 namespace qcts {
@@ -79,6 +80,28 @@ struct CodeSet {
 CodeSet integer_codes(int bits, bool is_signed);  // two's complement
 CodeSet float_codes(DType element);               // a NaN for each code that is one
 
+enum class ZeroPointKind : uint8_t {
+  none,
+  integer,   // taken off the code, before the scale
+  floating,  // added after the scale
+};
+// How a recipe makes the stored scale: to nearest even in its dtype, or as a power of two (mx.cc).
+enum class ScaleRounding : uint8_t { nearest, floor, ceil, even, rceil };
+
+// The parameters of a scheme as data: what its name says in words. A dtype without a value is the weight's.
+struct SchemeParams {
+  int bits = 8;                                 // of a code
+  std::optional<DType> element = DType::int8;   // of a code; int8, uint8: an integer, an index
+  int code_min = 0, code_max = 0;               // of these
+  std::optional<DType> scale = DType::float32;  // as stored
+  ScaleRounding scale_rounding = ScaleRounding::nearest;
+  int levels = 1;          // 2: scales have a scale of their own
+  int64_t group_rows = 1;  // that share a scale; 0: all
+  ZeroPointKind zero_point = ZeroPointKind::none;
+  Mapping mapping = Mapping::symmetric;
+  bool codes_wrap = false;  // the recipe keeps the low bits of a code that is out of range
+};
+
 // What a scheme is called and where it comes from.
 struct SchemeInfo {
   std::string name;     // "int4_tinygemm_g128": family, then ordered parameters. Alphabet [a-z0-9_].
@@ -86,6 +109,7 @@ struct SchemeInfo {
   std::string summary;  // one line for `qcts schemes`
   std::string source;   // the recipe's origin: package, version, function
   int64_t group = 0;    // elements along k that share a scale; 0: the whole row
+  SchemeParams params = {};
   // What a file can tell: schemes that differ only in how their planes are chosen share it. Empty: the name.
   std::string meaning = {};
   std::vector<LayoutInfo> layouts;
@@ -101,6 +125,7 @@ class Scheme {
   std::string_view summary() const { return info_.summary; }
   std::string_view source() const { return info_.source; }
   int64_t group() const { return info_.group; }
+  const SchemeParams& params() const { return info_.params; }
   std::string_view meaning() const { return info_.meaning; }
   std::span<const LayoutInfo> layouts() const { return info_.layouts; }
 

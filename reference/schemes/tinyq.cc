@@ -82,6 +82,7 @@ class W8A32 final : public Tinyq {
                    "TinyQ: int8 weights, one float32 scale a row, unread zero points; linear(x, q * s) + "
                    "b in float32",
                .source = "TinyQ 006b7b9 W8A32LinearLayer.quantize: linear_q_symmetric_per_channel",
+               .params = {.code_min = -128, .code_max = 127, .zero_point = ZeroPointKind::integer},
                .layouts = {{"plain", "TinyQ 006b7b9 tinyq.py W8A32LinearLayer"}}}) {}
 
   bool takes(DType dtype) const override { return dtype == DType::float32; }
@@ -123,6 +124,7 @@ class W8A16 final : public Tinyq {
                .summary = "TinyQ: int8 weights without a clamp, one scale a row; linear(x, q) * s + b in x's "
                           "dtype",
                .source = "TinyQ 006b7b9 W8A16LinearLayer.quantize",
+               .params = {.code_min = -128, .code_max = 127, .scale = std::nullopt, .codes_wrap = true},
                .layouts = {{"plain", "TinyQ 006b7b9 tinyq.py W8A16LinearLayer"}}}) {}
 
   bool takes(DType dtype) const override {

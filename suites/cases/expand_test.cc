@@ -385,7 +385,7 @@ TEST_P(FilteredExpansion, IsTheSelectionOfTheWhole) {
 INSTANTIATE_TEST_SUITE_P(Filters, FilteredExpansion,
                          testing::Values("scalar", "nf4", "*nf4*", "m5_n37", "*g128*noise*m5*avx2", "determinism.",
                                          "row/noise_m", "file/mixed", "*zero*bf16/builtin*", "?oise*k216", "_dyn_",
-                                         "linear/int8_row/", "ise_m", "size.file/mixed/x_packed", "toy", "z01"));
+                                         "linear/int8_row/", "numerics.dequantize/int8_row/noise_n*_f32", "row/n*k216_bf16/builtin_*2", "ise_m", "size.file/mixed/x_packed", "toy", "z01"));
 
 TEST(Plans, AllOfThemCanBeRead) {
   for (const std::string& name : plan_names()) EXPECT_NO_THROW(load_plan(plan_path(name))) << name;

@@ -73,9 +73,9 @@ bool IdFilter::may_take(Kind kind, Op op, const Scheme& scheme) const {
 // In a part of the id that follows the stem, or across its end.
 bool IdFilter::may_occur_in_names(const std::string& piece, std::string_view stem, const Scheme& scheme) const {
   if (matches_suffix(piece)) return true;
-  const size_t slash = piece.find('/');
-  if (slash != piece.npos)
-    return stem.ends_with(piece.substr(0, slash + 1)) || matches_suffix(piece.substr(piece.rfind('/') + 1));
+  for (size_t slash = piece.find('/'); slash != piece.npos; slash = piece.find('/', slash + 1))
+    if (stem.ends_with(piece.substr(0, slash + 1))) return true;
+  if (const size_t slash = piece.rfind('/'); slash != piece.npos) return matches_suffix(piece.substr(slash + 1));
   for (size_t begin = 0; begin <= piece.size();) {
     const size_t end = std::min(piece.find('_', begin), piece.size());
     const std::string_view word = std::string_view(piece).substr(begin, end - begin);

@@ -48,6 +48,10 @@ uint32_t abi_dtype(DType dtype) {
       return QCTS_F8_E8M0;
     case DType::float4_e2m1fn_x2:
       return QCTS_F4_E2M1_X2;
+    case DType::float6_e2m3fn:
+      return QCTS_F6_E2M3;
+    case DType::float6_e3m2fn:
+      return QCTS_F6_E3M2;
     case DType::int8:
       return QCTS_I8;
     case DType::uint8:
@@ -67,6 +71,79 @@ uint32_t abi_dtype(DType dtype) {
     default:
       return QCTS_NONE;
   }
+}
+
+namespace {
+
+uint32_t dtype_or_weight(std::optional<DType> dtype) {
+  return dtype ? abi_dtype(*dtype) : static_cast<uint32_t>(QCTS_LIKE_W);
+}
+
+uint32_t abi_granularity(int64_t group_rows, int64_t group_k) {
+  if (group_rows == 1) return group_k != 0 ? QCTS_PER_GROUP : QCTS_PER_ROW;
+  return group_rows == 0 && group_k == 0 ? QCTS_PER_TENSOR : QCTS_PER_BLOCK;
+}
+
+uint32_t abi_zero_point(ZeroPointKind kind) {
+  switch (kind) {
+    case ZeroPointKind::none:
+      return QCTS_ZERO_NONE;
+    case ZeroPointKind::integer:
+      return QCTS_ZERO_INTEGER;
+    case ZeroPointKind::floating:
+      return QCTS_ZERO_FLOAT;
+  }
+  return QCTS_ZERO_NONE;
+}
+
+uint32_t abi_mapping(Mapping mapping) {
+  switch (mapping) {
+    case Mapping::symmetric:
+      return QCTS_SYMMETRIC;
+    case Mapping::symmetric_no_clipping:
+      return QCTS_SYMMETRIC_NO_CLIPPING;
+    case Mapping::asymmetric:
+      return QCTS_ASYMMETRIC;
+  }
+  return 0;
+}
+
+uint32_t abi_scale_rounding(ScaleRounding rounding) {
+  switch (rounding) {
+    case ScaleRounding::nearest:
+      return QCTS_SCALE_NEAREST;
+    case ScaleRounding::floor:
+      return QCTS_SCALE_FLOOR;
+    case ScaleRounding::ceil:
+      return QCTS_SCALE_CEIL;
+    case ScaleRounding::even:
+      return QCTS_SCALE_EVEN;
+    case ScaleRounding::rceil:
+      return QCTS_SCALE_RCEIL;
+  }
+  return QCTS_SCALE_NEAREST;
+}
+
+}  // namespace
+
+qcts_scheme_params abi_params(const Scheme& scheme) {
+  const SchemeParams& from = scheme.params();
+  qcts_scheme_params params{};
+  params.struct_size = sizeof params;
+  params.bits = static_cast<uint32_t>(from.bits);
+  params.element_dtype = dtype_or_weight(from.element);
+  params.code_min = from.code_min;
+  params.code_max = from.code_max;
+  params.scale_dtype = dtype_or_weight(from.scale);
+  params.scale_rounding = abi_scale_rounding(from.scale_rounding);
+  params.levels = static_cast<uint32_t>(from.levels);
+  params.granularity = abi_granularity(from.group_rows, scheme.group());
+  params.zero_point = abi_zero_point(from.zero_point);
+  params.mapping = abi_mapping(from.mapping);
+  params.flags = from.codes_wrap ? QCTS_SCHEME_CODES_WRAP : 0;
+  params.group_rows = from.group_rows;
+  params.group_k = scheme.group();
+  return params;
 }
 
 qcts_plane abi_plane(const PlaneSpec& spec, void* data) {
@@ -104,6 +181,10 @@ ProblemBuilder::ProblemBuilder(const KernelInput& input, uint32_t threads, const
   p.n = input.weight.n;
   p.k = input.weight.k;
   p.group = input.scheme ? input.scheme->group() : 0;
+  if (input.scheme) {
+    params_ = abi_params(*input.scheme);
+    p.params = &params_;
+  }
   p.w_dtype = abi_dtype(input.weight.dtype);
   if (input.has_x()) {
     p.x_dtype = abi_dtype(input.x_dtype);

@@ -1,4 +1,5 @@
-// A kernel's input in the terms of the ABI: the one place that fills a qcts_problem. Buffers are the caller's.
+// A kernel's input in the terms of the ABI: the one place that fills a qcts_problem. Buffers are the
+// caller's.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,7 @@ uint32_t abi_op(Op op);
 Op op_of(uint32_t abi_op);
 // QCTS_NONE for types that the ABI does not have.
 uint32_t abi_dtype(DType dtype);
+qcts_scheme_params abi_params(const Scheme& scheme);
 
 // What an op reads. Which fields count depends on the op, as in qcts_kernel.h.
 struct KernelInput {
@@ -43,11 +45,12 @@ struct KernelInput {
   Matrix x_matrix() const { return {x_dtype, m, weight.k, x}; }
 };
 
-// Owns the text that a qcts_problem points to.
+// Owns the text and the parameters that a qcts_problem points to.
 class ProblemBuilder {
  public:
-  // op, scheme, layout, policy, m, n, k, group, dtypes and unpadded distances between rows; no data. Without a
-  // scheme the family is `kernel_scheme`, that of a dense layer.
+  // op, scheme and its parameters, layout, policy, m, n, k, group, dtypes and unpadded distances between
+  // rows; no data. Without a scheme the family is `kernel_scheme`, that of a dense layer, and there are no
+  // parameters.
   ProblemBuilder(const KernelInput& input, uint32_t threads, const char* kernel_scheme = "");
   ProblemBuilder(const ProblemBuilder&) = delete;
   ProblemBuilder& operator=(const ProblemBuilder&) = delete;
@@ -56,6 +59,7 @@ class ProblemBuilder {
 
  private:
   std::string family_, scheme_name_, layout_, activation_;
+  qcts_scheme_params params_{};
   qcts_problem problem_{};
 };
 

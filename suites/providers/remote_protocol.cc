@@ -26,11 +26,14 @@ constexpr DtypeName kDtypes[] = {
     {QCTS_F8_E5M2, "float8_e5m2", 1},
     {QCTS_F8_E8M0, "float8_e8m0fnu", 1},
     {QCTS_F4_E2M1_X2, "float4_e2m1fn_x2", 1},
+    {QCTS_F6_E2M3, "float6_e2m3fn", 1},
+    {QCTS_F6_E3M2, "float6_e3m2fn", 1},
     {QCTS_I8, "int8", 1},
     {QCTS_U8, "uint8", 1},
     {QCTS_I16, "int16", 2},
     {QCTS_I32, "int32", 4},
     {QCTS_I64, "int64", 8},
+    {QCTS_LIKE_W, "like_w", 0},
     {QCTS_LIKE_X, "like_x", 0},
 };
 
@@ -114,6 +117,33 @@ size_t extent_bytes(const View& view) {
 
 std::string text(const char* given) { return given == nullptr ? "" : given; }
 
+// null for a number that has no name.
+template <size_t kCount>
+Json word(uint32_t value, const std::string_view (&names)[kCount]) {
+  return value < kCount && !names[value].empty() ? Json(names[value]) : Json(nullptr);
+}
+
+constexpr std::string_view kGranularities[] = {"", "row", "tensor", "group", "block"};
+constexpr std::string_view kZeroPoints[] = {"none", "integer", "float"};
+constexpr std::string_view kMappings[] = {"", "symmetric", "symmetric_no_clipping", "asymmetric"};
+constexpr std::string_view kScaleRoundings[] = {"nearest", "floor", "ceil", "even", "rceil"};
+
+Json params_json(const qcts_scheme_params& params) {
+  return {{"bits", params.bits},
+          {"element_dtype", dtype_json(params.element_dtype)},
+          {"code_min", params.code_min},
+          {"code_max", params.code_max},
+          {"scale_dtype", dtype_json(params.scale_dtype)},
+          {"scale_rounding", word(params.scale_rounding, kScaleRoundings)},
+          {"levels", params.levels},
+          {"granularity", word(params.granularity, kGranularities)},
+          {"zero_point", word(params.zero_point, kZeroPoints)},
+          {"mapping", word(params.mapping, kMappings)},
+          {"codes_wrap", (params.flags & QCTS_SCHEME_CODES_WRAP) != 0},
+          {"group_rows", params.group_rows},
+          {"group_k", params.group_k}};
+}
+
 }  // namespace
 
 std::vector<RemoteTensor> tensors_of(const qcts_problem& problem) {
@@ -139,6 +169,7 @@ Json problem_json(const qcts_problem& p, const std::vector<RemoteTensor>& tensor
                {"bias_dtype", dtype_json(p.bias_dtype)},
                {"planes", Json::object()},
                {"out_planes", Json::object()}};
+  if (p.params != nullptr) json["params"] = params_json(*p.params);
   const std::vector<View> views = views_of(p);
   for (size_t i = 0; i < views.size(); ++i) {
     const View& view = views[i];

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "kernels/registry.h"
+#include "suites/base/paths.h"
 #include "suites/providers/provider_call.h"
 #include "suites/providers/remote_protocol.h"
-#include "suites/base/paths.h"
 
 namespace qcts {
 namespace {
@@ -25,6 +25,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr size_t kGapBytes = 256;  // between two tensors of the shared memory
 constexpr std::byte kPaint{0xa5};
+constexpr int kOlderGreetingMs = 1000;  // that a program which refused this host's version may take
 
 // These two mark the kernels of a RemoteProvider: a C function cannot know whose it is, so provider_call asks
 // the provider itself.
@@ -85,7 +86,7 @@ RemoteProvider::RemoteProvider(const std::filesystem::path& program, uint64_t me
           {"provider-process", "--memory-limit-bytes", std::to_string(memory_limit_bytes), program.string()},
           environment_with({}), "/proc/self/fd/2", ChildRole::provider) {
   try {
-    read_greeting(ask({{"request", "hello"}, {"abi_version", QCTS_ABI_VERSION}}));
+    read_greeting(greeting());
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(program.string() + ": its greeting: " + error.what());
   } catch (const std::runtime_error& error) {
@@ -110,6 +111,25 @@ Json RemoteProvider::ask(const Json& request) {
     ::poll(&poll_fd, 1, -1);
     open = child_.read_available();
   }
+}
+
+// What a provider for an older host answers may be an error, after which it reads on, or ends.
+Json RemoteProvider::greeting() {
+  const Json first = ask({{"request", "hello"}, {"abi_version", QCTS_ABI_VERSION}});
+  if (!first.contains("error")) return first;
+  for (uint32_t version = QCTS_ABI_VERSION - 1; version >= kOldestAbiVersion; --version) {
+    const Json request = {{"request", "hello"}, {"abi_version", version}};
+    if (!child_.send_line(request.dump())) return first;
+    auto line = child_.next_line();
+    while (!line) {
+      pollfd poll_fd{child_.answer_fd(), POLLIN, 0};
+      if (::poll(&poll_fd, 1, kOlderGreetingMs) <= 0 || !child_.read_available()) return first;
+      line = child_.next_line();
+    }
+    const Json answer = Json::parse(*line, nullptr, false);
+    if (answer.is_object() && !answer.contains("error")) return answer;
+  }
+  return first;
 }
 
 void RemoteProvider::read_greeting(const Json& greeting) {

@@ -15,8 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/abi/qcts_kernel.h"
-#include "suites/providers/remote_protocol.h"
 #include "suites/base/process.h"
+#include "suites/providers/remote_protocol.h"
 
 namespace qcts {
 
@@ -73,6 +73,7 @@ class RemoteProvider {
 
  private:
   nlohmann::ordered_json ask(const nlohmann::ordered_json& request);
+  nlohmann::ordered_json greeting();
   std::vector<RemoteTensor> copy_in(const qcts_problem& problem);
   nlohmann::ordered_json with_memory(const char* request, const Kernel& kernel, const qcts_problem& problem,
                                      const std::vector<RemoteTensor>& tensors) const;

@@ -111,6 +111,30 @@ def test_a_greeting_outside_the_protocol_ends_in_a_reason(tmp_path, text, why):
     assert result.returncode == 5 and why in result.stdout + result.stderr, result.stdout + result.stderr
 
 
+def test_a_provider_of_abi_0_9_is_asked_again_and_served(tmp_path):
+    """Protects: a copy of the adapter of 0.9 refuses every other number."""
+    of_0_9 = """
+import qcts_provider
+
+class Provider(qcts_provider.Provider):
+    def _hello_request(self, request):
+        if request["abi_version"] != 9:
+            return {"error": f"does not serve a host of ABI version {request['abi_version']}"}
+        return super()._hello_request({"abi_version": qcts_provider.ABI_VERSION}) | {"abi_version": 9}
+
+qcts_provider.Provider = Provider
+"""
+    result, report = run(tmp_path, program(tmp_path, of_0_9 + sample_with("pass\n")), *THREE_CASES)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert report["cases"] and {case["status"] for case in report["cases"]} == {"pass"}
+
+
+def test_kernels_see_the_parameters_of_the_scheme(tmp_path):
+    fault = "assert (p.params.bits, p.params.granularity, p.params.zero_point) == (8, 'row', 'integer'), p.params\n"
+    result, report = run(tmp_path, program(tmp_path, sample_with(fault)), *THREE_CASES)
+    assert result.returncode == 0 and {case["status"] for case in report["cases"]} == {"pass"}, result.stdout + result.stderr
+
+
 def test_the_adapter_converts_no_float8(monkeypatch):
     """Protects: numpy holds float8 as its bits, which widen and narrow would take for numbers."""
     np = pytest.importorskip("numpy")

@@ -20,9 +20,11 @@ template <class Groups>
 void dequantize_float8(const qcts_problem& p, int64_t first, int64_t last) {
   const auto* codes = static_cast<const uint8_t*>(in_plane(p, "qdata"));
   const auto* scales = static_cast<const char*>(in_plane(p, "scale"));
-  const auto scale_groups = scheme_name_has(p, "_e5m2") ? Groups::template scale_groups<Float8::e5m2>
-                                                        : Groups::template scale_groups<Float8::e4m3>;
-  const int64_t rows = scheme_name_has(p, "_tensor") ? p.n : scheme_name_has(p, "_block128") ? 128 : 1;
+  const qcts_scheme_params& params = scheme_params(p);
+  const auto scale_groups = params.element_dtype == QCTS_F8_E5M2
+                                ? Groups::template scale_groups<Float8::e5m2>
+                                : Groups::template scale_groups<Float8::e4m3>;
+  const int64_t rows = params.group_rows != 0 ? params.group_rows : p.n;
   const int64_t length = p.group != 0 ? p.group : p.k, groups = p.k / length;
   const bool past_caches = is_past_caches(p, length);
   for (int64_t n = first; n < last; ++n)

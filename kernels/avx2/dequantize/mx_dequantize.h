@@ -142,14 +142,14 @@ void dequantize_mxfp8_bf16(const qcts_problem& p, int64_t first, int64_t last) {
 template <class Blocks>
 void dequantize_mx(const qcts_problem& p, int64_t first, int64_t last) {
   const bool bf16 = p.w_dtype == QCTS_BF16;
-  const auto has = [&](const char* part) { return scheme_name_has(p, part); };
-  const auto rows =
-      has("mxfp4")   ? bf16 ? dequantize_mxfp4_bf16<Blocks> : dequantize_mxfp4
-      : has("_e2m3") ? dequantize_mx_floats<Float8::e2m3>
-      : has("_e3m2") ? dequantize_mx_floats<Float8::e3m2>
-      : has("_e5m2") ? bf16 ? dequantize_mxfp8_bf16<Blocks, Float8::e5m2> : dequantize_mx_floats<Float8::e5m2>
-      : bf16 ? dequantize_mxfp8_bf16<Blocks, Float8::e4m3>
-                     : dequantize_mx_floats<Float8::e4m3>;
+  const uint32_t element = scheme_params(p).element_dtype;
+  const auto rows = element == QCTS_F4_E2M1_X2 ? bf16 ? dequantize_mxfp4_bf16<Blocks> : dequantize_mxfp4
+                    : element == QCTS_F6_E2M3  ? dequantize_mx_floats<Float8::e2m3>
+                    : element == QCTS_F6_E3M2  ? dequantize_mx_floats<Float8::e3m2>
+                    : element == QCTS_F8_E5M2  ? bf16 ? dequantize_mxfp8_bf16<Blocks, Float8::e5m2>
+                                                      : dequantize_mx_floats<Float8::e5m2>
+                     : bf16 ? dequantize_mxfp8_bf16<Blocks, Float8::e4m3>
+                                               : dequantize_mx_floats<Float8::e4m3>;
   rows(p, first, last);
 }
 

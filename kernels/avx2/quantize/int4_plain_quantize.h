@@ -169,7 +169,7 @@ template <class Parts, uint32_t kDtype>
 void quantize_plain_dtype(const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int kBytes = kDtype == QCTS_F32 ? 4 : 2;
   auto* qdata = static_cast<uint8_t*>(out_plane(p, "qdata"));
-  const bool symmetric = scheme_name_has(p, "_sym");
+  const bool symmetric = scheme_params(p).mapping == QCTS_SYMMETRIC;
   ParameterTile<kBytes> scales, zeros;
   for_tiles(first, last, p.k / p.group, [&](const Tile& tile) {
     for (int64_t row = 0; row < tile.rows; ++row) {

@@ -182,5 +182,5 @@ const char* int4_layout() {
 }  // namespace qcts_aten
 
 extern "C" const qcts_provider* qcts_provider_entry(uint32_t host_abi_version) {
-  return host_abi_version == QCTS_ABI_VERSION ? &qcts_aten::kProvider : nullptr;
+  return host_abi_version >= QCTS_ABI_VERSION ? &qcts_aten::kProvider : nullptr;
 }

@@ -239,5 +239,5 @@ extern "C" QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t host_ab
       .kernels = kKernels,
       .load_save = nullptr,
   };
-  return host_abi_version == QCTS_ABI_VERSION ? &provider : nullptr;
+  return host_abi_version >= QCTS_ABI_VERSION ? &provider : nullptr;
 }

@@ -13,7 +13,7 @@ import numpy as np  # noqa: E402
 from qcts_provider import Provider, Refused, narrow, widen  # noqa: E402, F401
 
 FLOATS = ("float32", "bfloat16")
-INT4_NAMES = {f"intx_b4_g{group}_{mapping}" for group in (32, 64, 128, 256) for mapping in ("sym", "symnc", "asym")}
+INT4_GROUPS = (32, 64, 128, 256)
 # The float weight rounds once to float32, its products and their sum too; the library answers in float32.
 FLOAT32 = {"weight_cast": "float32", "product_cast": "float32", "accumulator": "float32", "output_cast": "float32"}
 
@@ -28,7 +28,8 @@ def why_not_weight_only(p):
 
 
 def why_not_int4(p):
-    return why_not_weight_only(p) or (None if p.scheme_name in INT4_NAMES else "4 bits in groups of 32 to 256 only")
+    known = p.params.bits == 4 and p.group in INT4_GROUPS and p.params.scale_dtype == "like_w"
+    return why_not_weight_only(p) or (None if known else "4 bits in groups of 32 to 256 only")
 
 
 def float_x(p):

@@ -32,7 +32,7 @@ def linear_for(p):
 
 
 def why_not(p):
-    if p.scheme_name == "int8_row" and p.activation == "weight_only" and p.x_dtype == "bfloat16" and p.k % BLOCK:
+    if p.scheme == "int8_row" and p.activation == "weight_only" and p.x_dtype == "bfloat16" and p.k % BLOCK:
         return f"torch._weight_int8pack_mm, which torch.compile calls here, reads past bfloat16 rows unless k is a multiple of {BLOCK}"
     return torchao_peer.why_not(p)
 

@@ -43,9 +43,8 @@ def int8_weight(p):
 def intx_weight(p):
     codes, scale, zero_point = (tensor(p.planes[name]) for name in ("qdata", "scale", "zero_point"))
     dynamic = IntxUnpackedToInt8TensorActivationQuantization.INT8_ASYM_PER_TOKEN if p.activation == "dyn_token_asym" else None
-    bits = int(p.scheme_name.split("_")[1][1:])
     block = (1, p.k // scale.shape[1])
-    return IntxUnpackedToInt8Tensor(codes, scale, zero_point, getattr(torch, f"int{bits}"), block, DTYPES[p.w_dtype], dynamic)
+    return IntxUnpackedToInt8Tensor(codes, scale, zero_point, getattr(torch, f"int{p.params.bits}"), block, DTYPES[p.w_dtype], dynamic)
 
 
 def why_not(p):

@@ -135,5 +135,5 @@ static const qcts_provider kProvider = {
 };
 
 const qcts_provider* qcts_provider_entry(uint32_t host_abi_version) {
-  return host_abi_version == QCTS_ABI_VERSION ? &kProvider : NULL;
+  return host_abi_version >= QCTS_ABI_VERSION ? &kProvider : NULL;
 }

@@ -24,19 +24,22 @@ struct MxFormat {
   int max_exponent;
 };
 
+bool has_element(const qcts_problem& p, uint32_t dtype) { return scheme_params(p).element_dtype == dtype; }
+
 MxFormat mx_format(const qcts_problem& p) {
   if (mx_pairs(p)) return {DType::float4_e2m1fn_x2, 2};
-  if (scheme_name_has(p, "_e2m3")) return {DType::float6_e2m3fn, 2};
-  if (scheme_name_has(p, "_e3m2")) return {DType::float6_e3m2fn, 4};
-  if (scheme_name_has(p, "_e5m2")) return {DType::float8_e5m2, 15};
+  if (has_element(p, QCTS_F6_E2M3)) return {DType::float6_e2m3fn, 2};
+  if (has_element(p, QCTS_F6_E3M2)) return {DType::float6_e3m2fn, 4};
+  if (has_element(p, QCTS_F8_E5M2)) return {DType::float8_e5m2, 15};
   return {DType::float8_e4m3fn, 8};
 }
 
 MxMode mx_mode(const qcts_problem& p) {
   if (planted(amx_floor_always) || planted(lmd_x_by_floor)) return MxMode::floor;
-  if (scheme_name_has(p, "_rceil")) return planted(qmx_even_for_rceil) ? MxMode::even : MxMode::rceil;
-  if (scheme_name_has(p, "_ceil")) return MxMode::ceil;
-  return scheme_name_has(p, "_even") ? MxMode::even : MxMode::floor;
+  const uint32_t rounding = scheme_params(p).scale_rounding;
+  if (rounding == QCTS_SCALE_RCEIL) return planted(qmx_even_for_rceil) ? MxMode::even : MxMode::rceil;
+  if (rounding == QCTS_SCALE_CEIL) return MxMode::ceil;
+  return rounding == QCTS_SCALE_EVEN ? MxMode::even : MxMode::floor;
 }
 
 bool is_wide(DType type) { return type == DType::float8_e4m3fn || type == DType::float8_e5m2; }
@@ -113,7 +116,7 @@ float bound_at(const qcts_problem& p, const void* given) {
 
 }  // namespace
 
-bool mx_pairs(const qcts_problem& p) { return scheme_name_has(p, "mxfp4"); }
+bool mx_pairs(const qcts_problem& p) { return has_element(p, QCTS_F4_E2M1_X2); }
 
 uint8_t mx_block(const qcts_problem& p, std::span<const float> values, bool last, uint8_t* codes) {
   const MxFormat format = mx_format(p);
@@ -139,14 +142,14 @@ float mx_value(const qcts_problem& p, uint8_t code) {
     if (planted(dmx_fp4_subnormal_is_zero) && (code & 7) == 1) return 0;
     return planted(dmx_fp4_minus_zero) && code == 8 ? 0 : scalar::small_to_f32(code, 2, 1);
   }
-  if (scheme_name_has(p, "_e2m3")) {
+  if (has_element(p, QCTS_F6_E2M3)) {
     if (planted(dmx_fp6_subnormals_normal) && (code & 0x1F) < 8 &&
         (code & 0x1F) != 0)  // 0.5 and up, as e2m3 has no such
       return (code & 0x20 ? -0.5f : 0.5f) * (1 + static_cast<float>(code & 7) / 8);
     return scalar::small_to_f32(code, 2, 3);
   }
-  if (scheme_name_has(p, "_e3m2")) return scalar::small_to_f32(code, 3, 2);
-  if (!scheme_name_has(p, "_e5m2")) return scalar::e4m3fn_to_f32(code);
+  if (has_element(p, QCTS_F6_E3M2)) return scalar::small_to_f32(code, 3, 2);
+  if (!has_element(p, QCTS_F8_E5M2)) return scalar::e4m3fn_to_f32(code);
   if (planted(dmx_e5m2_infinity_finite) && (code & 0x7F) == 0x7C) return code & 0x80 ? -65536.0f : 65536.0f;
   return scalar::e5m2_to_f32(code);
 }

@@ -65,7 +65,7 @@ struct Side {
 };
 
 int weight_code(const Side& s, int64_t k) {
-  return planted(da_three_bits_unsigned) && scheme_name_has(s.p, "intx_b3") ? s.w[k] & 7 : s.w[k];
+  return planted(da_three_bits_unsigned) && scheme_params(s.p).bits == 3 ? s.w[k] & 7 : s.w[k];
 }
 
 // sum (x + 128) * w of elements first .. last - 1, two products at a time.

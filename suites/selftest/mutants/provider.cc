@@ -104,5 +104,5 @@ extern "C" QCTS_EXPORT const qcts_provider* qcts_provider_entry(uint32_t host_ab
     return nullptr;
   }
   static const qcts_provider* const provider = make_provider();
-  return host_abi_version == QCTS_ABI_VERSION ? provider : nullptr;
+  return host_abi_version >= QCTS_ABI_VERSION ? provider : nullptr;
 }

@@ -76,15 +76,15 @@ void int_activation(const qcts_problem& p) { int_rows(p, int8_recipe(p)); }
 void token_activation(const qcts_problem& p) { int_rows(p, token_recipe(p)); }
 
 void intx_weight(const qcts_problem& p) {
-  const int bits = p.scheme_name[6] - '0';  // intx_b3...
-  IntRecipe recipe = {scheme_name_has(p, "_symnc") ? Mapping8::no_clipping
-                      : scheme_name_has(p, "_sym") ? Mapping8::symmetric
-                                                   : Mapping8::asymmetric,
-                      -(1 << (bits - 1)),
-                      (1 << (bits - 1)) - 1,
+  const qcts_scheme_params& params = scheme_params(p);
+  IntRecipe recipe = {params.mapping == QCTS_SYMMETRIC_NO_CLIPPING ? Mapping8::no_clipping
+                      : params.mapping == QCTS_SYMMETRIC           ? Mapping8::symmetric
+                                                                   : Mapping8::asymmetric,
+                      params.code_min,
+                      params.code_max,
                       p.w_dtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f,
                       p.w_dtype,
-                      scheme_name_has(p, "_s32") ? static_cast<uint32_t>(QCTS_F32) : p.w_dtype};
+                      scale_dtype(p)};
   const uint32_t stored = recipe.scale_dtype;
   if (planted(qix_wide_scale_too_late)) recipe.scale_dtype = p.w_dtype;
   const std::vector<float> all = rows_of_x(p);
@@ -232,7 +232,7 @@ uint8_t int4_plain_code(const Int4Group& group, float value, bool symmetric) {
 
 void int4_plain_weight(const qcts_problem& p) {
   const std::vector<float> all = rows_of_x(p);
-  const bool symmetric = scheme_name_has(p, "_sym");
+  const bool symmetric = scheme_params(p).mapping == QCTS_SYMMETRIC;
   for (int64_t n = 0; n < p.n; ++n)
     for (int64_t g = 0; g < p.k / p.group; ++g) {
       const int64_t first = n * p.k + g * p.group;
@@ -254,7 +254,7 @@ int8_t tinyq_code(float rounded, bool clamped) {
 }
 
 void tinyq_weight(const qcts_problem& p) {
-  const bool wide = std::strcmp(p.scheme_name, "tinyq_w8a32") == 0;
+  const bool wide = (scheme_params(p).flags & QCTS_SCHEME_CODES_WRAP) == 0;
   const std::vector<float> all = rows_of_x(p);
   for (int64_t n = 0; n < p.n; ++n) {
     const float most = largest_magnitude(part(all, n * p.k, p.k));

@@ -102,9 +102,9 @@ Term intx_term(const qcts_problem& p, int64_t n, int64_t k) {
   const int64_t groups = p.k / group_length(p), group = n * groups + k / group_length(p);
   const uint32_t dtype = plane_dtype(p.planes, p.n_planes, "scale");
   int code = source<int8_t>(p, "qdata")[n * p.k + k];
-  if ((planted(dix_two_bits_unsigned) && scheme_name_has(p, "intx_b2")) ||
-      (planted(lix_three_bits_unsigned) && scheme_name_has(p, "intx_b3")))
-    code &= scheme_name_has(p, "intx_b2") ? 3 : 7;
+  if ((planted(dix_two_bits_unsigned) && scheme_params(p).bits == 2) ||
+      (planted(lix_three_bits_unsigned) && scheme_params(p).bits == 3))
+    code &= scheme_params(p).bits == 2 ? 3 : 7;
   int64_t zero_group = group;
   if ((planted(dix_zero_of_group_before) || planted(lix_zero_of_group_before)) && k >= group_length(p))
     --zero_group;
