@@ -73,12 +73,12 @@ TEST(ShardEnvironment, TheStatusFileIsKept) {
   EXPECT_EQ(shard_from_environment(lookup_in(variables))->status_file, "/somewhere");
 }
 
-struct Refusal {
+struct RefusedText {
   const char* name;
   Variables variables;
   const char* message;
 };
-class EngineRefusal : public testing::TestWithParam<Refusal> {};
+class EngineRefusal : public testing::TestWithParam<RefusedText> {};
 
 TEST_P(EngineRefusal, NamesTheVariable) {
   try {
@@ -92,16 +92,16 @@ TEST_P(EngineRefusal, NamesTheVariable) {
 INSTANTIATE_TEST_SUITE_P(
     All, EngineRefusal,
     testing::Values(
-        Refusal{"no_total", {{"JOB_COMPLETION_INDEX", "0"}}, "QCTS_SHARDS"},
-        Refusal{
+        RefusedText{"no_total", {{"JOB_COMPLETION_INDEX", "0"}}, "QCTS_SHARDS"},
+        RefusedText{
             "no_number", {{"CI_NODE_INDEX", "one"}, {"CI_NODE_TOTAL", "3"}}, "CI_NODE_INDEX is no number"},
-        Refusal{"beyond", {{"GTEST_SHARD_INDEX", "2"}, {"GTEST_TOTAL_SHARDS", "2"}}, "2 is no shard of 2"},
-        Refusal{"below", {{"CI_NODE_INDEX", "0"}, {"CI_NODE_TOTAL", "3"}}, "0 is no shard of 3"},
-        Refusal{
+        RefusedText{"beyond", {{"GTEST_SHARD_INDEX", "2"}, {"GTEST_TOTAL_SHARDS", "2"}}, "2 is no shard of 2"},
+        RefusedText{"below", {{"CI_NODE_INDEX", "0"}, {"CI_NODE_TOTAL", "3"}}, "0 is no shard of 3"},
+        RefusedText{
             "between_steps",
             {{"SLURM_ARRAY_TASK_ID", "3"}, {"SLURM_ARRAY_TASK_STEP", "2"}, {"SLURM_ARRAY_TASK_COUNT", "4"}},
             "3 is no shard of 4"},
-        Refusal{"two_that_differ",
+        RefusedText{"two_that_differ",
                 {{"CI_NODE_INDEX", "1"},
                  {"CI_NODE_TOTAL", "3"},
                  {"SLURM_ARRAY_TASK_ID", "1"},

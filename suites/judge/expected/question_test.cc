@@ -123,7 +123,7 @@ TEST_F(GoldenQuestion, SumsAreTheOraclesAndTellOneChangedCode) {
     Question question = ask(find_case(Op::linear, scheme, layout), 0);
     const std::vector<double> sums = LinearTruth(question.input, false).sums();
     std::vector<double> oracle;
-    for (const Bounded& each : LinearTruth(question.input).bounds(recorded_numerics(question)))
+    for (const Bounded& each : LinearTruth(question.input).bounds(recorded_stages(question)))
       oracle.push_back(each.value);
     EXPECT_EQ(sums, oracle) << scheme;
     question.input.planes[0].bytes[1] ^= std::byte{1};
