@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fast variants of quantize against the scalar one, where blocks are scaled by their largest magnitude.
 // Scales of mx by rounding a logarithm up, which they have from a table: at every exponent, for largest
 // magnitudes on both sides of where the logarithm stops being rounded to its integer. Codes that they find by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Variants that add products of bytes exactly, and end in the same floating point, against each other bit for
 // bit. The suites allow rounding; a code beside its place, or a group's scale at another's sum, may hide in
 // it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every variant of `linear` on codes that are small integers, scale 1 and floating zero 0, where the true
 // answer has no more bits than float32: x read back through a weight that takes one element, and the largest
 // sums of codes and x. What keeps x in fewer bits than it has, or sums in fewer than they need, is not equal.

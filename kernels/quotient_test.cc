@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What AVX2 and AVX-512 kernels round with in place of divisions and of integer arithmetic, in scalar form.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Implementations by (op, scheme), in list order: best first. Filled once in main(), then read-only.
 #pragma once
 

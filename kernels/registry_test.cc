@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the registry refuses to take, and that a list entry can be found again. A provider that slips through
 // here would crash or be skipped later, in a case that names something else.
 #include "kernels/registry.h"

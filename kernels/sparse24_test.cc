@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A weight that is not 2:4 sparse has no answer to compare with, so no case asks for it: a kernel that stored
 // two of three codes would drop a weight in silence.
 #include <gtest/gtest.h>

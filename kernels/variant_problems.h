@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Problems that the tests of kernels give to variants. Included by *_test.cc only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every variant that this machine has against the scalar one, with shapes that leave tails in every loop:
 // dequantize bit for bit, linear within the rounding of float32 sums, and rows and threads without influence.
 // The emulated AVX-512 provider takes part where it was built. A first look beside the code; the suites judge

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Names of cases: "kind.op/scheme/input", without the provider that is judged.
 #pragma once
 

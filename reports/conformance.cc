@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <map>
 #include <set>
@@ -57,7 +58,8 @@ void decide(const RunReport& report, Conformance& result) {
   const std::string floor = result.complete ? broken_floor(report) : std::string();
   if (tally.failures > 0) {
     result.outcome = Outcome::failed;
-    result.reason = std::to_string(tally.failures) + " of " + count_of(report.verdicts.size(), "verdict") + " failed";
+    result.reason =
+        std::to_string(tally.failures) + " of " + count_of(report.verdicts.size(), "verdict") + " failed";
   } else if (!report.infrastructure.empty() || tally.internal > 0) {
     result.outcome = Outcome::infrastructure;
     result.reason = report.infrastructure.empty()

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // JUnit XML in the form that Jenkins, GitLab and GitHub read: one testsuite a kind, one testcase a verdict
 // and one a provider that could not be judged.
 #include <cstdio>
@@ -66,7 +67,9 @@ std::string body(const Verdict& verdict) {
 
 std::string testcase(const Verdict& verdict, Result result) {
   const CaseId& parts = verdict.case_id;
-  std::string xml = "    <testcase classname=\"" + escaped(std::string(kind_name(parts.kind)) + "." + std::string(op_name(parts.op)) + "." + parts.scheme) +
+  std::string xml = "    <testcase classname=\"" +
+                    escaped(std::string(kind_name(parts.kind)) + "." + std::string(op_name(parts.op)) + "." +
+                            parts.scheme) +
                     "\" name=\"" + escaped(verdict.full_id()) + "\" time=\"" + seconds(verdict.wall_us) +
                     "\"";
   if (result == Result::passed) return xml + "/>\n";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reports/latency_trust.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The A/A row of a run: every latency case times its kernel against itself, and more alarms than chance
 // allows mean that the machine was no place to measure. Then no latency verdict of the run stands.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The A/A row: what chance explains does not suspend a run, what it does not explain does, and a wrong answer
 // stays one.
 #include "reports/latency_trust.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a run says, as one value, and its two written forms: report.json (report.schema.json) and junit.xml.
 // HTML and Markdown are made from report.json by scripts/report.py.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects the exit code: what makes a run conformant, and everything that must not.
 #include "reports/report.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The answer to one case. Every status but pass carries a reason.
 #pragma once
 
@@ -22,9 +23,9 @@ enum class Status : uint8_t {
   xpass,          // passed although an unexpired waiver names it
   crash,          // the worker died
   timeout,
-  resource,       // memory, disk or device ran out
-  inconclusive,   // the measurement cannot tell
-  internal,       // qcts itself is at fault
+  resource,      // memory, disk or device ran out
+  inconclusive,  // the measurement cannot tell
+  internal,      // qcts itself is at fault
 };
 inline constexpr int kStatusCount = static_cast<int>(Status::internal) + 1;
 std::string_view status_name(Status status);
@@ -61,12 +62,12 @@ struct Verdict {
   std::vector<double> samples_us;  // latency only: raw
   // numerics only: values that no case before it touched (suites/judge/expected/coverage.h); null: none
   nlohmann::ordered_json coverage;
-  bool spoils_worker = false;      // the process that gave it should judge nothing more; not written
+  bool spoils_worker = false;  // the process that gave it should judge nothing more; not written
 
   std::string full_id() const;  // case_id, "/provider_variant" appended where there is a variant
 };
 
-nlohmann::ordered_json to_json(const Verdict& verdict);  // non-finite numbers become null
+nlohmann::ordered_json to_json(const Verdict& verdict);         // non-finite numbers become null
 Verdict verdict_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error naming the field
 
 }  // namespace qcts

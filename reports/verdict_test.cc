@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects the line that a worker writes and the parent reads: nothing of a verdict is lost or invented on
 // the way.
 #include "reports/verdict.h"

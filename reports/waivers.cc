@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reports/waivers.h"
 
 #include <chrono>
@@ -73,7 +74,8 @@ void apply_waivers(std::vector<Waiver>& waivers, Verdict& verdict) {
                    status == Status::timeout || status == Status::resource;
   if (!bad && status != Status::pass) return;
   for (Waiver& waiver : waivers) {
-    if (waiver.provider != verdict.provider || !glob_match(waiver.case_glob, verdict.case_id.text())) continue;
+    if (waiver.provider != verdict.provider || !glob_match(waiver.case_glob, verdict.case_id.text()))
+      continue;
     if (waiver.expired) {
       if (bad) verdict.reason += " (the waiver " + waiver.issue + " expired on " + waiver.expires + ")";
       continue;

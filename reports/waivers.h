@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A known failure, with a place where it is discussed and a day on which it stops being excused. A waived
 // case still runs.
 #pragma once

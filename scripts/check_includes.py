@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Who may include whom: each room only what stands below it, and no ring of headers anywhere (CONTRIBUTING.md has the picture).
 
 Exit code 1 names every line that breaks the order."""
@@ -86,7 +87,9 @@ MAY_INCLUDE = {
 # (kernels/families), and the helpers of its own variant, never another's (kernels/linear/avx2.cc and int8_row_avx2.cc: kernels/avx2/),
 # or of what its variant multiplies (avx512bf16, avx512vbmi and amx: kernels/bf16/).
 KERNEL_OPS = ("linear", "dequantize", "quantize", "quantize_activation", "pack", "unpack")
-KERNEL_HEADERS = re.compile(r"^(kernels/abi/[a-z_]+\.h|kernels/families/[a-z0-9_]+\.h|[a-z]*intrin\.h|std[a-z]+\.h|string\.h|math\.h|c[a-z]+)$")
+KERNEL_HEADERS = re.compile(
+    r"^(kernels/abi/[a-z_]+\.h|kernels/families/[a-z0-9_]+\.h|[a-z]*intrin\.h|std[a-z]+\.h|string\.h|math\.h|c[a-z]+)$"
+)
 SHARED_HELPERS = {"avx512bf16": "bf16", "avx512vbmi": "bf16", "amx": "bf16"}
 LIST = "kernels/kernels.inc"  # any room may read the list of kernels
 TORCH = re.compile(r"^(torch|ATen|c10)/")

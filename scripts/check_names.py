@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Names without linkage in the folders that compile several files at a time (qcts_compile_in_groups in CMakeLists.txt). A function of an
 anonymous namespace is found by every file behind it in its group, and where its parameters fit better than those of a function that a
 header declares, it silently stands for that one. So none has the name of such a function. Exit code 1 names every one that has.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Checks that every kernel object exports its one qcts_kernel symbol and nothing else.
 
 An object is one line of kernels.inc, <op>/<family>_<variant>.cc.o, whether a file of its own or a row of <op>/<variant>.cc. A second strong

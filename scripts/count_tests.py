@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Reads results of tests, of gtest in JSON or of JUnit in XML: what scripts/test adds up and ends with.
 
 count_tests.py counts FILE [FILE ...]    prints "PASSED FAILED SKIPPED"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """report.json -> one self-contained HTML page and a Markdown summary. Reads JSON, never a binary.
 
     scripts/report.py out/report.json --html out/report.html --summary out/summary.md

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the page shows, computed from report.json and nothing else."""
 
 import re

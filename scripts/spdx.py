@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Every source file says its licence in its first line, behind a `#!` line in its second: SPDX-License-Identifier: BSD-3-Clause.
 
     scripts/spdx.py [--fix] [FOLDER]

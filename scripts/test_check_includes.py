@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The include check refuses each forbidden direction, and the tree keeps to it."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The name check finds a function without linkage that would stand for a header's, and the tree has none."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Protects what decides whether a run of the tests passed: no failure lost, no skip taken for a pass."""
 
 import json

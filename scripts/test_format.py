@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """scripts/format finds what is not as the pinned tools want it, names the file, and puts it right."""
 
 import subprocess

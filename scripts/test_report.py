@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The page says what report.json says, shows every status, escapes what files contain, and needs no network."""
 
 import json

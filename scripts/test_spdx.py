@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The licence line is missed in every kind of source file, and --fix puts it where it belongs."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Ops, kinds and generators are types in the headers of the suites, and no scheme is known by its name where cases are made and judged."""
 
 import re

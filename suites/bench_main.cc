@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts_bench: every latency case of the latency plan as a Google Benchmark of the same id, with the library's
 // own flags and output. A kernel is verified on the benchmark's own problem before it is timed. The verdicts
 // are `qcts run`'s. Exit codes: 0 done, 1 a kernel was wrong, 2 usage, 3 no benchmark matches, 5

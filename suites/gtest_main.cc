@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts_tests: the unit tests, and every case of the default plan as a GoogleTest of the same id, so that
-// --gtest_filter takes what `qcts run --filter` takes; an exact id is found in the full plan. Builtin kernels and files are judged in this process,
-// other providers in a worker. Latency is not here: a test has no time to measure. Exit codes: 0 all passed,
-// 1 a failure, 2 usage, 3 nothing was proved (no test matched, or all were skipped), 5 infrastructure.
+// --gtest_filter takes what `qcts run --filter` takes; an exact id is found in the full plan. Builtin kernels
+// and files are judged in this process, other providers in a worker. Latency is not here: a test has no time
+// to measure. Exit codes: 0 all passed, 1 a failure, 2 usage, 3 nothing was proved (no test matched, or all
+// were skipped), 5 infrastructure.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -12,12 +14,12 @@
 
 #include "fixtures/golden.h"
 #include "reports/waivers.h"
-#include "suites/judge/judge.h"
-#include "suites/providers/reference_provider.h"
 #include "suites/base/paths.h"
-#include "suites/run/supervisor.h"
 #include "suites/cases/case_key.h"
 #include "suites/cases/expand.h"
+#include "suites/judge/judge.h"
+#include "suites/providers/reference_provider.h"
+#include "suites/run/supervisor.h"
 
 namespace qcts {
 namespace {
@@ -137,7 +139,8 @@ bool stands_in(const Case& c) {
 void add_exact_cases(Sources& sources) {
   Selection selection;
   for (const std::string& pattern : positive_patterns(GTEST_FLAG_GET(filter)))
-    if (pattern.find_first_of("*?") == pattern.npos && parse_case_id(pattern)) selection.filters.push_back(pattern);
+    if (pattern.find_first_of("*?") == pattern.npos && parse_case_id(pattern))
+      selection.filters.push_back(pattern);
   if (selection.filters.empty()) return;
   std::set<std::string> known;
   for (const Case& c : sources.cases) known.insert(c.full_id());
@@ -182,7 +185,9 @@ void register_plugin_cases(Sources& sources) {
       if (c.id.kind == Kind::latency) continue;
       for (const Offer* offer : offers_for(c, sources.plan, offers)) {
         if (c.id.op == Op::file) sources.run_elsewhere.insert(c.id.text());
-        const Task task{i, {c.id, full_id(c, *offer), offer->variant}, case_key(c, offer->variant).dump(),
+        const Task task{i,
+                        {c.id, full_id(c, *offer), offer->variant},
+                        case_key(c, offer->variant).dump(),
                         sources.plan.case_timeout_s};
         register_case(task.name.full_id,
                       [&sources, task]() -> testing::Test* { return new WorkerCaseTest(sources, task); });

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The last place where an exception can be caught.
 #include <exception>
 #include <iostream>

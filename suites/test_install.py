@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The installed package alone: qcts finds its own things, and providers are built against it outside the tree, in C and around oneDNN."""
 
 import json

@@ -1,5 +1,7 @@
-/* A provider as a compiler made it from the header of ABI 0.9: its structs, frozen here, and its check of the version. It must be
- * taken, and run, by every later host of this major version. Never follow a change of qcts_kernel.h here. */
+// SPDX-License-Identifier: BSD-3-Clause
+/* A provider as a compiler made it from the header of ABI 0.9: its structs, frozen here, and its check of the
+ * version. It must be taken, and run, by every later host of this major version. Never follow a change of
+ * qcts_kernel.h here. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,7 +35,8 @@ struct problem {
 };
 
 struct numerics {
-  uint32_t struct_size, x_cast, scale_cast, weight_cast, product_cast, accumulator, partial_cast, output_cast, flags, reserved;
+  uint32_t struct_size, x_cast, scale_cast, weight_cast, product_cast, accumulator, partial_cast, output_cast,
+      flags, reserved;
 };
 
 struct kernel {
@@ -73,11 +76,21 @@ static int run(const struct problem* p) {
   return 0;
 }
 
-static const struct kernel kDequantize = {
-    .struct_size = sizeof(struct kernel), .op = 3, .scheme = "int8_row", .variant = "scalar", .supports = supports, .run = run};
+static const struct kernel kDequantize = {.struct_size = sizeof(struct kernel),
+                                          .op = 3,
+                                          .scheme = "int8_row",
+                                          .variant = "scalar",
+                                          .supports = supports,
+                                          .run = run};
 static const struct kernel* const kKernels[] = {&kDequantize};
-static const struct provider kProvider = {
-    .struct_size = sizeof(struct provider), .abi_version = 9, .name = "yesterday", .version = "1", .n_kernels = 1, .kernels = kKernels};
+static const struct provider kProvider = {.struct_size = sizeof(struct provider),
+                                          .abi_version = 9,
+                                          .name = "yesterday",
+                                          .version = "1",
+                                          .n_kernels = 1,
+                                          .kernels = kKernels};
 
 __attribute__((visibility("default"))) const struct provider* qcts_provider_entry(uint32_t host_abi_version);
-const struct provider* qcts_provider_entry(uint32_t host_abi_version) { return host_abi_version == 9 ? &kProvider : NULL; }
+const struct provider* qcts_provider_entry(uint32_t host_abi_version) {
+  return host_abi_version == 9 ? &kProvider : NULL;
+}

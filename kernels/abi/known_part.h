@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A struct of the ABI that another compilation wrote, as large as this program knows it.
 #pragma once
 

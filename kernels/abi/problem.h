@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reading a qcts_problem: its planes, dtypes, names and parameters. Ordinary functions, compiled once for the
 // baseline processor.
 #pragma once

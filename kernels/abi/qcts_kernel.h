@@ -1,12 +1,16 @@
-/* qcts kernel ABI 0.10: the one header that a provider of kernels needs. C11, append-only structs, one exported symbol.
+// SPDX-License-Identifier: BSD-3-Clause
+/* qcts kernel ABI 0.10: the one header that a provider of kernels needs. C11, append-only structs, one
+ * exported symbol.
  *
- * A provider exports `qcts_provider_entry`. The host calls it with its own ABI version, then, while it gets NULL, with older ones, and
- * gets a table of kernels. Every buffer belongs to the caller. No call allocates what it does not free, throws, or keeps a pointer
- * after it returns: what `prepare` fills, a buffer of the caller, does not point to the planes either.
+ * A provider exports `qcts_provider_entry`. The host calls it with its own ABI version, then, while it gets
+ * NULL, with older ones, and gets a table of kernels. Every buffer belongs to the caller. No call allocates
+ * what it does not free, throws, or keeps a pointer after it returns: what `prepare` fills, a buffer of the
+ * caller, does not point to the planes either.
  *
- * Every struct begins with struct_size = sizeof at the time its writer was compiled. Read only fields that lie below it: a field
- * above it is 0 or NULL. New fields go to the end of a struct. qcts_numerics alone keeps its size, since it stands in the middle of
- * qcts_kernel: what it lacks goes to the end of qcts_kernel. */
+ * Every struct begins with struct_size = sizeof at the time its writer was compiled. Read only fields that
+ * lie below it: a field above it is 0 or NULL. New fields go to the end of a struct. qcts_numerics alone
+ * keeps its size, since it stands in the middle of qcts_kernel: what it lacks goes to the end of qcts_kernel.
+ */
 #ifndef QCTS_KERNEL_H
 #define QCTS_KERNEL_H
 
@@ -37,7 +41,7 @@ typedef enum qcts_dtype {
   QCTS_BOOL = 24, QCTS_C64 = 32, QCTS_C128 = 33, /* programs alone */
   /* clang-format on */
   QCTS_LIKE_W = 254, /* in qcts_scheme_params alone: the w_dtype of the problem */
-  QCTS_LIKE_X = 255 /* in qcts_numerics alone: the x_dtype of the problem */
+  QCTS_LIKE_X = 255  /* in qcts_numerics alone: the x_dtype of the problem */
 } qcts_dtype;
 
 typedef enum qcts_op {
@@ -53,7 +57,7 @@ typedef enum qcts_op {
 /* One named plane (inner tensor) of a quantized weight. */
 typedef struct qcts_plane {
   uint32_t struct_size;
-  uint32_t dtype; /* qcts_dtype */
+  uint32_t dtype;   /* qcts_dtype */
   const char* name; /* "qdata", "scale", "zero_point", "scale_and_zero" */
   void* data;
   uint32_t ndim;
@@ -65,7 +69,7 @@ typedef struct qcts_plane {
 /* What to compute. The caller fills what the op reads and zeroes the rest. */
 typedef struct qcts_problem {
   uint32_t struct_size;
-  uint32_t op; /* qcts_op */
+  uint32_t op;      /* qcts_op */
   uint32_t threads; /* most that the call may use, >= 1 */
   /* 0 host; otherwise the CUDA device ordinal + 1, and every pointer below is a device pointer */
   uint32_t device;
@@ -83,14 +87,15 @@ typedef struct qcts_problem {
   const qcts_plane* planes;
   uint32_t n_planes, n_out_planes;
   const qcts_plane* out_planes;
-  const void* x;    /* [m,k]; QUANTIZE: the float weight [n,k] */
-  const void* bias; /* [n] or NULL */
-  void* y;          /* [m,n]; DEQUANTIZE: [n,k] */
+  const void* x;        /* [m,k]; QUANTIZE: the float weight [n,k] */
+  const void* bias;     /* [n] or NULL */
+  void* y;              /* [m,n]; DEQUANTIZE: [n,k] */
   const void* prepared; /* what `prepare` wrote, or NULL */
   uint64_t prepared_bytes;
   void* workspace; /* at least workspace_bytes() of it, 64-byte aligned, contents undefined */
   uint64_t workspace_bytes;
-  /* for messages: family with its parameters, "int4_tinygemm_g128"; what a kernel needs of them is in `params` */
+  /* for messages: family with its parameters, "int4_tinygemm_g128"; what a kernel needs of them is in
+   * `params` */
   const char* scheme_name;
   /* since 0.10; NULL: the dense layer, which has no scheme. It lives as long as the problem. */
   const struct qcts_scheme_params* params;
@@ -98,12 +103,12 @@ typedef struct qcts_problem {
 
 /* Claims that the judge holds the kernel to. */
 enum {
-  QCTS_CLAIM_BIT_EXACT = 1u,       /* equal to the scheme's definition bit for bit */
-  QCTS_CLAIM_DETERMINISTIC = 2u,   /* run to run, bitwise */
-  QCTS_CLAIM_THREAD_INVARIANT = 4u,/* for every number of threads, bitwise */
-  QCTS_CLAIM_BATCH_INVARIANT = 8u, /* row i of m rows equals the same row alone, bitwise */
-  QCTS_CLAIM_EMULATED = 16u,       /* software carries out the instructions: to be judged, never to be timed */
-  QCTS_CLAIM_KEEPS_BYTES = 32u     /* of a provider: load_save leaves the very bytes that it read */
+  QCTS_CLAIM_BIT_EXACT = 1u,        /* equal to the scheme's definition bit for bit */
+  QCTS_CLAIM_DETERMINISTIC = 2u,    /* run to run, bitwise */
+  QCTS_CLAIM_THREAD_INVARIANT = 4u, /* for every number of threads, bitwise */
+  QCTS_CLAIM_BATCH_INVARIANT = 8u,  /* row i of m rows equals the same row alone, bitwise */
+  QCTS_CLAIM_EMULATED = 16u,   /* software carries out the instructions: to be judged, never to be timed */
+  QCTS_CLAIM_KEEPS_BYTES = 32u /* of a provider: load_save leaves the very bytes that it read */
 };
 
 enum {
@@ -112,8 +117,9 @@ enum {
   QCTS_NUM_SCALE_AFTER_SUM = 2u
 };
 
-/* Where `linear` rounds. The bound of an output element is the sum over these stages; QCTS_NONE means that the stage does not
- * round. An all-NONE struct with accumulator F32 is the strictest that a float kernel can meet. */
+/* Where `linear` rounds. The bound of an output element is the sum over these stages; QCTS_NONE means that
+ * the stage does not round. An all-NONE struct with accumulator F32 is the strictest that a float kernel can
+ * meet. */
 typedef struct qcts_numerics {
   uint32_t struct_size;
   uint32_t x_cast;      /* activations are converted to this first */
@@ -138,15 +144,17 @@ typedef struct qcts_kernel {
   const char* scheme;
   const char* variant;     /* "scalar", "avx2", "avx512", ... : the newest feature needed */
   const char* description; /* one line: what limits it and how it works; may be NULL */
-  uint32_t claims;     /* QCTS_CLAIM_* */
+  uint32_t claims;         /* QCTS_CLAIM_* */
   uint32_t reserved;
   qcts_numerics numerics; /* LINEAR only; its size never changes */
-  /* Can this machine and this problem be served? Writes a reason of at most why_size bytes, NUL included, unless QCTS_OK. */
+  /* Can this machine and this problem be served? Writes a reason of at most why_size bytes, NUL included,
+   * unless QCTS_OK. */
   qcts_status (*supports)(const qcts_problem* problem, char* why, size_t why_size);
   /* NULL: no workspace. */
   uint64_t (*workspace_bytes)(const qcts_problem* problem);
-  /* Private layout, made once at load, where x, bias and y are NULL, and used for every m: NULL when `run` reads the planes. What two
-   * calls write alike may be copied to wherever another is wanted; one that holds its own address is made anew each time. */
+  /* Private layout, made once at load, where x, bias and y are NULL, and used for every m: NULL when `run`
+   * reads the planes. What two calls write alike may be copied to wherever another is wanted; one that holds
+   * its own address is made anew each time. */
   uint64_t (*prepared_bytes)(const qcts_problem* problem);
   qcts_status (*prepare)(const qcts_problem* problem, void* prepared);
   /* The op. [thread-safe] for distinct outputs. */
@@ -156,9 +164,9 @@ typedef struct qcts_kernel {
 /* What a program is run on. */
 typedef struct qcts_program_call {
   uint32_t struct_size;
-  uint32_t threads;       /* most that the call may use, >= 1 */
-  const char* path;       /* the saved program */
-  const char* method;     /* "forward", or another that it has */
+  uint32_t threads;         /* most that the call may use, >= 1 */
+  const char* path;         /* the saved program */
+  const char* method;       /* "forward", or another that it has */
   const qcts_plane* inputs; /* positional arguments; row-major, names unused */
   uint32_t n_inputs;
   uint32_t reserved;
@@ -173,16 +181,17 @@ typedef struct qcts_provider {
   uint32_t abi_version; /* QCTS_ABI_VERSION it was compiled with */
   const char* name;     /* [a-z0-9]+: "builtin", "aten" */
   const char* version;
-  const char* url;      /* where its issues go; may be NULL */
-  const char* choices;  /* ledger choice ids, space separated; may be NULL */
+  const char* url;     /* where its issues go; may be NULL */
+  const char* choices; /* ledger choice ids, space separated; may be NULL */
   uint32_t n_kernels;
-  uint32_t claims;      /* QCTS_CLAIM_KEEPS_BYTES or 0 */
+  uint32_t claims; /* QCTS_CLAIM_KEEPS_BYTES or 0 */
   const qcts_kernel* const* kernels;
-  /* Save and load of checkpoints, where the provider has them; NULL otherwise. Both return QCTS_OK and leave a file, or leave
-   * nothing. */
+  /* Save and load of checkpoints, where the provider has them; NULL otherwise. Both return QCTS_OK and leave
+   * a file, or leave nothing. */
   qcts_status (*load_save)(const char* input_path, const char* output_path, char* why, size_t why_size);
-  /* Loads a saved program (TorchScript) and calls one of its methods; NULL where the provider runs none. A reason of at most
-   * why_size bytes, NUL included, unless QCTS_OK. With it, load_save is asked for programs alone. */
+  /* Loads a saved program (TorchScript) and calls one of its methods; NULL where the provider runs none. A
+   * reason of at most why_size bytes, NUL included, unless QCTS_OK. With it, load_save is asked for programs
+   * alone. */
   qcts_status (*run_program)(const qcts_program_call* call, char* why, size_t why_size);
 } qcts_provider;
 
@@ -216,15 +225,16 @@ typedef enum qcts_scale_rounding {
 } qcts_scale_rounding;
 
 enum {
-  QCTS_SCHEME_CODES_WRAP = 1u /* quantize keeps the low bits of a code that is out of range; otherwise it clamps */
+  QCTS_SCHEME_CODES_WRAP =
+      1u /* quantize keeps the low bits of a code that is out of range; otherwise it clamps */
 };
 
 /* The parameters of a scheme, since 0.10. */
 typedef struct qcts_scheme_params {
   uint32_t struct_size;
   uint32_t bits; /* of a code */
-  /* qcts_dtype of a code: QCTS_I8 or QCTS_U8 for integers of any width and for indices of a table, a float otherwise;
-   * QCTS_LIKE_W: codes are stored as floats of that dtype */
+  /* qcts_dtype of a code: QCTS_I8 or QCTS_U8 for integers of any width and for indices of a table, a float
+   * otherwise; QCTS_LIKE_W: codes are stored as floats of that dtype */
   uint32_t element_dtype;
   int32_t code_min, code_max; /* of integer codes and indices; 0 and 0 otherwise */
   uint32_t scale_dtype;       /* qcts_dtype of the stored scale, or QCTS_LIKE_W */

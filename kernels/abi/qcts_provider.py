@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A qcts provider in Python: the line-JSON protocol (README.md beside this file) behind a decorator. Needs numpy.
 
     provider = Provider("acme", version="1.0")

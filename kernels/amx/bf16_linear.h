@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The engine of kernels/bf16/linear.h for TDPBF16PS. A tile unit starts 512 products of pairs in 16 cycles,
 // 32 times what VDPBF16PS does on the same core (Emerald Rapids: 2.92 trillion operations a second against
 // 0.087), but reads weights from memory alone: codes become bfloat16 in a buffer, in steps of 32 k and 64

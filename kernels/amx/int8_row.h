@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The engine of kernels/vnni/int8_linear.h for TDPBSUD. The weights are the same bytes in the same order as
 // for VPDPBUSD.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The engine of kernels/vnni/int8_linear.h for TDPBSUD where codes may be nibbles and groups parts of a row.
 // Never timed.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tiles for the AMX variants. sums += x * weights for a block of 64 columns, in steps of 64 bytes along k: 64
 // k of bytes, 32 of bfloat16.
 //

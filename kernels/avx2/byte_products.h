@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of bytes with AVX2, where a compiler that is free to move them runs out of registers.
 #pragma once
 

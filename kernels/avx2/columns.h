@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Parameters of groups that stand [groups, n], for the AVX2 variants of quantize and dequantize. A row's own
 // lie n elements apart, often a multiple of 4096 bytes, where 8 of them fill a set of L1: taken a row at a
 // time each is a miss. So 16 rows go together, whose parameters share lines, and 32 groups of them through a

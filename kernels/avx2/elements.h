@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Elements in and out of vectors of eight floats.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Eight-bit and smaller floats to float32 with AVX2. A code's exponent and fraction, moved to a float's, are
 // its value times a power of two, subnormals included; one exact multiplication puts that right.
 #pragma once

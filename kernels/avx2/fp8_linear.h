@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float8 e4m3 weights with one scale a row for the AVX2 variants of linear. y = scale * sum(x * value(code))
 // + bias. m <= 4 is bound by reading one byte a weight, if decoding keeps up: a widening load, a shift, a
 // mask, a multiplication and a fused multiply-add for eight (kernels/avx2/float8.h). NaN codes would cost

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of x as int8 for the AVX2 variants. One row, one scale: torchao 0.18.0 Int8Tensor.from_hp of x with
 // PerRow() (steps in float32), _apply_int8_act_asym_per_token_quant_dequant (every step rounded to x's
 // dtype), and torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant (codes -127 . 127; steps

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The frame of `linear` with int8 rows of x for the AVX2 variants. y = sx * sum over groups of sw * sum((qx -
 // zx) * (qw - zw)), plus bias.
 //

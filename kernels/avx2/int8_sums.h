@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Integer sums of int8 rows of x times the codes of a block, the inner loops of `linear` for the AVX2
 // variants. The frame around them, and what a Scheme has: kernels/avx2/int8_linear.h.
 //

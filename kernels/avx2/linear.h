@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The frame of `linear` for the AVX2 variants. The scheme's file brings the layout of a block and the
 // decoding of its codes; kernels/avx2/sums.h multiplies.
 //

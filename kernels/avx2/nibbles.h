@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Four-bit codes for `linear` with AVX2.
 //
 // A code is looked up: two byte shuffles give the low and the high byte of the bfloat16 that it means, an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The 64 columns of a block in `linear` with AVX2, from float totals to y.
 #pragma once
 

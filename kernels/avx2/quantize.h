@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the AVX2 kernels of quantize and quantize_activation share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Least and greatest elements of groups of a row, for the AVX2 variants of quantize. 16-bit floats are
 // compared as the integers of their bits, two operations a vector. Of short groups eight are reduced
 // together: one alone takes longer to reduce than 32 elements to read.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Between int4_plain's rows and MSLK's preshuffled order (kernels/scalar/shuffle.h), for the AVX2 variants of
 // pack and unpack.
 //

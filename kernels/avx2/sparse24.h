@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Two of four codes to four and back, 32 at a time, for the AVX2 variants of fp8_sparse24. What is done to
 // each chunk depends on 4 bits, so byte shuffles look it up.
 #pragma once

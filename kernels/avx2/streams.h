@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How W is read from memory, for variants of `linear`.
 //
 // One row of x reads W in order, once. A Zen 3 core has some two dozen lines on their way, and one stream

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Four-bit codes to values for the AVX2 variants of dequantize. A group has 16 values, which are computed
 // once, rounded once, and looked up: 64 codes of 16-bit results cost 4 byte shuffles and 14 other operations,
 // 0.3 an element; a float two permutations and a blend. The values never leave the registers: written and

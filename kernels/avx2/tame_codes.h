@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of int8 from 16-bit floats and float32 by a scale that is tame, for the AVX2 variants. A tame scale,
 // 2^-100 or more and finite, is a range's part of that range, so that products with the reciprocal stay below
 // 512, and nothing is NaN or infinite.

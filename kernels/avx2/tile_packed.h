@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // tile_packed_4d for the AVX2 variants of pack and unpack. pack/int4_tinygemm_scalar.cc has the map. 128 k of
 // a row are 64 bytes on both sides, and no byte leaves its row: bytes q, q + 4, q + 8 and q + 12 of each 16
 // become word q, with their even k in its lower half; then the words of the four 16 bytes are transposed. 20

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bytes of int4_tinygemm's layouts for ATen's kernels on a CPU, for the AVX2 variants of pack and unpack.
 #pragma once
 

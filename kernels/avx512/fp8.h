@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the AVX-512 variants of `linear`. y =
 // scale * sum(x * value(code)) + bias.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int4 weights with a scale and a floating zero a group, for the AVX-512 variants of `linear`. y = sum over
 // groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7, which are looked up
 // (kernels/avx512/words.h). Scale and zero are kept out of the inner loop: they act on the two sums of a

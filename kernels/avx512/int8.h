@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of x as int8 for the AVX-512 variants of quantize_activation and kernels/vnni/int8_linear.h. The
 // recipes are kernels/avx2/int8.h's: bfloat16 by integers of its bits and by tame codes, 64 elements at a
 // time, anything else sixteen at a time. dtype and in_dtype are known when a loop is compiled: looked up for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Vectors of sixteen 32-bit lanes for kernels/vnni/int8_linear.h and vnni/fixed_dots.h.
 #pragma once
 

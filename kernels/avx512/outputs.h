@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What becomes of finished sums, for the AVX-512 variants of `linear`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // For the AVX-512 variants of quantize.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Greatest words of several vectors side by side, for the AVX-512 variants of quantize. One vector alone
 // takes five steps of two operations, one after the other.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scales of 64 columns as bfloat16 behind the codes of a group, and none that act on the sum of x, for the
 // AVX-512 variants of `linear`.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where results go, for the AVX-512 variants of quantize and dequantize. As kernels/avx2/stores.h, a line at
 // a time.
 #pragma once

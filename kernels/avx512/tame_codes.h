@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of int8 from bfloat16 by a scale that is tame, for the AVX-512 variants. As
 // kernels/avx2/tame_codes.h, 64 elements at a time.
 #pragma once

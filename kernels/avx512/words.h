@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of four bits for the AVX-512 variants of `linear`. For each 8 k of a block 64 words of 32 bits (256
 // bytes), a column each, k i in bits 4i. A permutation reads only the four low bits of a lane, so with a
 // table of sixteen floats a shift and a permutation are mask, decoding and conversion in one. With the fused

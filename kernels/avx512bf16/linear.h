@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The engine of kernels/bf16/linear.h for VDPBF16PS.
 //
 // It multiplies 32 pairs of bfloat16 and adds them, two and two, to sixteen float32 sums. A Zen 4 core starts

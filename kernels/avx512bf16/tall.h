@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tall tiles for 7 to 12 rows of x: weights of one scale a row whose codes are cheap to make bfloat16, for
 // the AVX512-BF16 variants of `linear`.
 //

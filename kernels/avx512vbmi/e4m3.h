@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // e4m3 by tables, for the variants of `linear` that multiply pairs of bfloat16 where VPERMI2B is at hand. It
 // reads the low seven bits of a code, so two tables of 128 bytes are the halves of all magnitudes; the sign
 // goes to the high one. 64 codes take 5 operations, of which kernels/bf16/codes.h has 14. One thread of an

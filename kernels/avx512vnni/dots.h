@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // VPDPBUSD of 512 bits. An Emerald Rapids core starts two of them a cycle, a Zen 4 core one: 64 weights,
 // where memory brings it some 7 bytes a cycle. So 6 rows of x in one pass leave memory the bound, and from 16
 // rows on it is the multiplications (measured on Zen 4: m = 1 reads at 0.95 to 0.99 of a plain stream with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // x in fixed point by VPDPBUSD of 512 bits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // VPDPBUSD of 256 bits in its VEX form, for processors with AVX-VNNI and without AVX-512. The shapes follow
 // from 16 registers. One thread of an EPYC Zen 5 without its AVX-512, 4096 x 4096 cold, m = 1: int8 with
 // dynamic x reads at 1.01 of a plain stream, 4 bits with such at 1.00.

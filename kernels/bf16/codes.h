@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How codes of four and eight bits are laid out and become bfloat16, for the variants of `linear` that
 // multiply pairs of it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the variants of linear that multiply
 // pairs of bfloat16. y = scale * sum(x * value(code)) + bias. On a Zen 4 core m = 1 reads one byte a weight
 // about as fast as memory brings it: by ShiftedE4m3 32 of them cost 13 half-vector operations on three units.

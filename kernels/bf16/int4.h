@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int4 weights with a scale and a floating zero a group, for the variants of `linear` that multiply pairs of
 // bfloat16. y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7.
 // Scale and zero act on the two sums of a group, and the sums of x are shared by all columns. A block of 64

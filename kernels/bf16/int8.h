@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int8 weights with a scale and a zero point a row, for the variants of linear that multiply pairs of
 // bfloat16. y = scale * sum(x * (q - zero_point)) + bias. A difference of two int8 has eight significant bits
 // at most, so it is exact in bfloat16; as a float32 its low half is 0, and one shuffle under a mask puts the

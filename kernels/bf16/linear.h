@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The frame of `linear` for the variants that multiply pairs of bfloat16 into float32 sums (avx512bf16,
 // avx512vbmi, amx). A scheme's header brings the layout of a block and how its codes become bfloat16, an
 // engine's the multiplications.

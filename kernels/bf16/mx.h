@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MXFP4 and MXFP8 weights for the variants of linear that multiply pairs of bfloat16. y = sum over blocks of
 // 32 of 2^e * sum(x * element), plus bias, for elements of e2m1 and e4m3 (kernels/bf16/codes.h). Scales are
 // stored as bfloat16, which holds every e8m0, 2^-127 and NaN included; the scale of 32 elements that hold a

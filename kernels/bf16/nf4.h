@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // NF4 weights for the variants of linear that multiply pairs of bfloat16. y = sum over blocks of 64 of scaler
 // * sum(x * table[code]), plus bias, where the file's table is bfloat16, as that of every bfloat16 weight is:
 // then it is looked up as it stands (kernels/bf16/codes.h). `prepare` makes the scalers that the file holds

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // NVFP4 weights for the variants of linear that multiply pairs of bfloat16. y = s * sum over blocks of 16 of
 // scale * sum(x * element), plus bias; s is the scale of the whole weight, or 1. Elements are looked up
 // (kernels/bf16/codes.h). The e4m3 scales are stored as bfloat16, which holds them: 16 k are soon over, and

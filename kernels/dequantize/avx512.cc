@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The same values as the scalar variants'. One byte or half a byte in, two or four out: bound by writing the
 // result.
 #include "kernels/avx512/dequantize/float8_dequantize.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18 Float8Sparse2x4_2DData2DMetadataTensor in layout "plain": of every four k two are stored, with
 // a nibble of their places, the first in its low two bits; the even chunk has the low nibble. Nibble 0 says
 // that none is. Then as fp8_row.

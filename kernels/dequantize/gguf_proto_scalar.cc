@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18 quant_primitives.py, _dequantize_gguf: the scale of a block of 32 is a product, and so is its
 // least value; then product and sum each round to the weight's dtype.
 #include "kernels/families/elements.h"

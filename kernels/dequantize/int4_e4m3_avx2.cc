@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Half a byte in, two or four out: kernels/avx2/dequantize/int4_dequantize.h. Roundings as in
 // int4_e4m3_scalar.cc: what a nibble times its group's scale is in float8 depends on twelve bits, so all of
 // it is computed once a call.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18 Int4PreshuffledTensor for float8 x in layout "plain": signed codes, the even k in the low
 // nibble; code times the group's float8 scale is rounded to float8, as MSLK's table has it, then times the
 // row's scale.

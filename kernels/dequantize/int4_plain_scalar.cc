@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18 Int4Tensor: signed codes, the even k in the low nibble; code * scale + zero, rounded once to
 // the weight's dtype. In double the product is exact and the sum, rounded to odd, rounds like the exact one.
 #include <math.h>

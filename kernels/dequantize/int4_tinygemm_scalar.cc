@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // (code - 8) * scale + zero, rounded once to the weight's dtype: what the CUDA kernel's bfloat16 fma gives. A
 // group has 16 values, so they are computed exactly, 16 to a group, and looked up.
 #include "kernels/families/elements.h"

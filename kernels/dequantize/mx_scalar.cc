@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18 mx_tensor.py, to_dtype: element and e8m0 scale are exact, their product is rounded to float32
 // and then to the weight's dtype. Six-bit elements stand in the low bits of a byte, of two four-bit ones the
 // even is low.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/scalar/affine.h"
 #include "kernels/scalar/float8.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Read before every source of the emulated plug-in: gives the intrinsics' names to SIMDe's functions, and
 // supplies, by halves, the conversions that SIMDe 0.7.4 does not have and the dot products of bytes, which it
 // takes apart byte by byte.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Provider "emulated": the lines of kernels.inc that need more than AVX2, compiled against SIMDe and tiles.h.
 #include <string>
 #include <vector>

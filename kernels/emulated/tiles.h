@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tile registers in memory, for the emulated plug-in: the instructions of AMX that the kernels use, as the
 // Intel SDM defines them (volume 1, chapter 18; volume 2, LDTILECFG, TILELOADD, TILESTORED, TILEZERO,
 // TILERELEASE, TDPBSUD, TDPBF16PS). What raises #UD or #GP there ends the program here.

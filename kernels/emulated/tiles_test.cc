@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The tiles that AMX kernels are judged with where there is no AMX, against sums written out by hand from the
 // definitions: an emulator that is kinder than the instructions would let a wrong kernel pass.
 #include <gtest/gtest.h>

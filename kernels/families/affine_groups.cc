@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/families/affine_groups.h"
 
 #include <math.h>

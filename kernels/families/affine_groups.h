@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scale and zero point of a group, or of a row of x, and what the variants of intx read and write. Ordinary
 // functions, compiled once for the baseline processor; the AVX2 variants have affine_group in vectors
 // (kernels/avx2/quantize/groups.h).

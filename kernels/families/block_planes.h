@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the planes of mx, nvfp4 and nf4 have what the blocks of `linear` need, for the vector variants that
 // cut weights into 64 columns and keep the scales of a block behind its codes.
 #pragma once

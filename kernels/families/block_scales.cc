@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/families/block_scales.h"
 
 #include <cstring>

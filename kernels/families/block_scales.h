@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scales of blocks, and the small floats beside them: what the variants of mx and nvfp4 do once a block, or
 // once an odd element. Ordinary functions, compiled once for the baseline processor; the AVX2 variants have
 // the scales in vectors (kernels/avx2/quantize/mx.h, kernels/avx2/quantize/nvfp4.h).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The parts of block formats that the suites' inputs meet by chance alone: the logarithm whose rounding
 // decides a scale, and every code of every small float as its own nearest.
 #include "kernels/families/block_scales.h"

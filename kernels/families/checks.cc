@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/families/checks.h"
 
 #include "kernels/abi/problem.h"

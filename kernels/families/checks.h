@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the variants of one (op, family) ask of a problem. Ordinary functions, compiled once for the baseline
 // processor.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Element conversions in plain C++, for the scalar variants and for what a family does once a block or
 // tensor. Bit-exact; no hardware conversion instruction is used.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a row is made of: a constant qcts_kernel whose functions are a kernel's own behind the checks that
 // every kernel owes its caller.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/families/float8_scales.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float8 weights and activations with one float32 scale a block of rows and columns: what the variants of fp8
 // and fp8_row do once a block. Ordinary functions, compiled once for the baseline processor.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the planes of the int4 schemes have what a group of `linear` needs, for the vector variants that cut
 // weights into blocks of their own.
 //   codes(n, k)                      k to k + 7, k a multiple of 8, 0 .. 15 each, 8 means zero

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the planes of the int8 schemes of one scale a row have what `linear` needs, for the vector variants
 // that cut weights into blocks of their own.
 //   codes(n)             k of them

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int8 rows of x under the policies of int8_row, for `linear` and quantize_activation of every variant.
 // torchao 0.18.0 Int8Tensor.from_hp of x with PerRow(), or with the scale and zero point that
 // Int8StaticActivationInt8WeightConfig put into the checkpoint; "dyn_row_sym_127" is torchao

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/families/nf4_blocks.h"
 
 #include <cstring>

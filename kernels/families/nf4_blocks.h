@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // NF4 weights (reference/schemes/nf4.cc): what variants do once a tensor, or once a block. Ordinary
 // functions, compiled once for the baseline processor.
 #pragma once

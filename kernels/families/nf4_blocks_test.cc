@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the AVX2 variant of nf4 rests on and the suites' inputs meet by chance alone: that the bounds between
 // codes say of every value what the nearest code says.
 #include "kernels/families/nf4_blocks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Names, dtypes and shapes of a quantized weight's planes, for the families of kernels.inc: what a kernel
 // asks of the planes that it is given, from the ABI's side.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float8 weights of which two of every four along k are stored (reference/schemes/fp8_sparse24.cc): what the
 // variants of quantize do once a problem. Ordinary functions, compiled once for the baseline processor.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the planes of fp8_sparse24 have the codes that `linear` multiplies, for the vector variants that cut
 // weights into blocks of their own. Of each four k two codes are stored, and a nibble of their places
 // (kernels/families/sparse24.h).

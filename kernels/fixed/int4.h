@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of four bits with a scale and a floating zero a group for kernels/fixed/linear.h. Codes are from 0 to
 // 15, the offset is 8. A step is 8 k: 4 bytes are a column, its k 0 to 3 in the low nibbles, 4 to 7 in the
 // high ones. Behind a group's codes lie its 64 scales and 64 zeros in the weight's dtype.

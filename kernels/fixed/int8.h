@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of eight bits with a scale and a zero point a row for kernels/fixed/linear.h. A block begins with 64
 // offsets (int32) and 64 scales (float32). A step is 4 k: for an engine that multiplies words two pairs, a
 // column's two bytes side by side; for one that multiplies unsigned bytes 4 bytes a column, each 128 more

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The frame of `linear` for codes that are small integers, where a variant multiplies x in fixed point (avx2,
 // avxvnni, avx512vnni). y = sum over groups of scale * sum(x * (code - offset)) + zero * sum(x), plus bias.
 //

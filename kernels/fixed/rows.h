@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of x in fixed point, for `linear` whose codes are small integers.
 //
 // A part of a row, 256 k of a group at most, is step * v, v of 16 bits and step a power of two of the part's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What becomes of a part's integer sums in kernels/fixed/linear.h, and of the floats beside them. Of a
 // Scheme's members see there.
 #pragma once

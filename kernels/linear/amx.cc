@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layouts: kernels/bf16/<family>.h; limits: kernels/amx/bf16_linear.h.
 #include "kernels/amx/bf16_linear.h"
 #include "kernels/amx/int8_row.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/avx2/dots/fixed_dots.h"
 #include "kernels/avx2/dots/int4.h"
 #include "kernels/avx2/dots/int8_rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/avx512/fp8.h"
 #include "kernels/avx512/int4.h"
 #include "kernels/avx512/int8_rows.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layouts and limits: kernels/bf16/<family>.h.
 #include "kernels/avx512bf16/linear.h"
 #include "kernels/avx512bf16/tall.h"

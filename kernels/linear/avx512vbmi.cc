@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/avx512vbmi/e4m3.h"
 #include "kernels/bf16/fp8.h"
 #include "kernels/bf16/mx.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/avx512vnni/dots.h"
 #include "kernels/avx512vnni/fixed.h"
 

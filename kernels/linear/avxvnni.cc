@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/avxvnni/dots.h"
 #include "kernels/avxvnni/fixed.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Two of four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc); `prepare` puts zeros where none is,
 // and from there on this is fp8_row (kernels/avx2/fp8_linear.h): one byte read a weight, and no
 // multiplication saved.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Two of every four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc). The other two are zeros that
 // meet x all the same: 0 * Inf is NaN.
 #include "kernels/scalar/linear.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Signed codes, the even k in the low nibble; rows of scales and zeros for each group.
 #include "kernels/scalar/linear.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // (code - 8) * scale + zero, the even k in the high nibble; scale and zero stand side by side.
 #include "kernels/scalar/linear.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // W8A8, rows of x to int8 at run time: kernels/avx2/int8_linear.h. m = 1 is bound by reading one byte a
 // weight. A pair of k is 128 bytes, the two codes of a column side by side.
 #include "kernels/avx2/int8_linear.h"

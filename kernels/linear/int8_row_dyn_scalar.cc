@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // W8A8: scalar/int8_linear.h with one scale a row of the weight.
 #include "kernels/scalar/int8_linear.h"
 

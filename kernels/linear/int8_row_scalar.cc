@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Each product of x with a 9-bit integer is exact in double, so only the additions round.
 #include "kernels/scalar/linear.h"
 

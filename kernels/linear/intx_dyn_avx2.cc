@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // 8da4w and its wider and narrower siblings. Codes of at most four bits: kernels/avx2/dots/nibble_dots.h.
 // Wider ones: kernels/avx2/int8_linear.h, as in int8_row_dyn_avx2.cc.
 #include "kernels/avx2/dots/nibble_dots.h"

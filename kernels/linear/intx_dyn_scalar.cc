@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // 8da4w: scalar/int8_linear.h with a scale and a zero point a group of the weight; every step of x's
 // quantization is rounded to x's dtype, or taken in float32 (the first generation's).
 #include "kernels/scalar/int8_linear.h"

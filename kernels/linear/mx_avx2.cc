@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // y = sum over blocks of 32 of 2^e * sum(x * element), plus bias. MXFP4: table lookups
 // (kernels/avx2/nibbles.h), m = 1 bound by them. MXFP8 and MXFP6: a byte an element, moved into a float's
 // place (kernels/avx2/float8.h), bound by that at m = 1 as well; e5m2, infinities and NaN included, is the

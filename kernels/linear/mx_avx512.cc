@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // y = sum over blocks of 32 of 2^e * sum(x * element), plus bias. MXFP4 is looked up (kernels/avx512/words.h)
 // and bound by that at m = 1; MXFP8 and MXFP6 have a byte an element: e4m3 as kernels/avx512/fp8.h has it,
 // e5m2 as the upper half of a binary16, of e2m3 and e3m2 the magnitudes, five bits, are looked up in two

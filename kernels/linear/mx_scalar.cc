@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Elements of eight, six or four bits, an e8m0 scale for each 32; six bits stand in the low bits of a byte,
 // of two four-bit ones the even is low.
 #include "kernels/scalar/linear.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // y = sum over blocks of 64 of scaler * sum(x * table[code]), plus bias. The table is the file's, in the
 // weight's dtype: bfloat16 is looked up by its two bytes (kernels/avx2/nibbles.h), float16 and float32 as the
 // four bytes of a float, which costs half as much again. m = 1 is bound by that. `prepare` makes the scalers

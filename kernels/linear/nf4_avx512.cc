@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // y = sum over blocks of 64 of scaler * sum(x * table[code]), plus bias. The table is the file's: as sixteen
 // floats it fills a vector, whatever its dtype, and codes are looked up in it (kernels/avx512/words.h).
 // `prepare` makes the scalers that the file holds in two steps, each rounded to the weight's dtype. A block

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The file's table of 16, a scaler for each 64 of the flattened weight, which is made in two steps that round
 // to the weight's dtype; the even element has the high nibble.
 #include "kernels/scalar/linear.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // y = s * sum over blocks of 16 of scale * sum(x * element), plus bias; s is the scale of the whole weight,
 // or 1. Elements are looked up (kernels/avx2/nibbles.h), which bounds m = 1. The e4m3 scales are stored as
 // bfloat16, which holds them: 16 k are soon over, and widening takes one shift instead of four operations,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // e2m1 elements, the even one low, an e4m3 scale for each 16, and at two levels one for all.
 #include "kernels/scalar/linear.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Both of TinyQ's layers. The zero points of W8A32 are not read, as its forward does not read them.
 #include "kernels/scalar/linear.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What this processor can do, asked at run time. QCTS_CPU_MASK=avx2,fma in the environment hides everything
 // but the named features (and what they imply), so that a path can be tested on a newer machine.
 #pragma once

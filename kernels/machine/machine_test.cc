@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The feature mask is how a test walks an older machine's path on a newer one; a mask that hides nothing
 // would prove nothing.
 #include "kernels/machine/machine.h"

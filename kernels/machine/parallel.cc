@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/machine/parallel.h"
 
 #include "kernels/machine/thread_pool.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the arithmetic units can do at most: loops of independent multiply-adds on registers, run beside a
 // kernel so that both see the clock of the moment. The compute roof of a roofline.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What memory gives one thread at most: plain reads and copies of consecutive lines. The memory roof of a
 // roofline.
 #pragma once

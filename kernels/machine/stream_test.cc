@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects the memory roof: a loop that skipped lines, or read some twice, would raise or lower what every
 // kernel is held against.
 #include "kernels/machine/stream.h"

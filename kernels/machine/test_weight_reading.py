@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Whichever way a machine reads weights (weight_reading.h), answers are the same: all loops are walked here."""
 
 import os

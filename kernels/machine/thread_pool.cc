@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/machine/thread_pool.h"
 
 #include <immintrin.h>

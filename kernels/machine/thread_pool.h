@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A fork-join pool for kernels. Work is cut statically, so results do not depend on who runs what; workers
 // spin for a while before they sleep, so that a decode step's many small calls need no system call.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The cut of the work decides which thread touches which bytes, and with it every claim of thread invariance:
 // ranges must be disjoint, complete, and a function of the numbers alone, also when the pool is busy, nested
 // or shared.

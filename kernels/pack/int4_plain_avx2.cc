@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of codes into MSLK's preshuffled order (kernels/avx2/shuffle.h). 16 rows, often a multiple of 2048
 // bytes apart, are too many for the processor to foresee: their lines are fetched two strips ahead.
 #include "kernels/avx2/shuffle.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of "plain" (even k in the high nibble) into the four packings of tinygemm: int4_tinygemm_scalar.cc
 // has the maps, kernels/avx2/tile_packed.h does tile_packed_4d. For ATen's three, 64 bytes of each column at
 // a time go through a buffer, since columns lie a multiple of 4096 bytes apart and would throw each other out

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of "plain" (even k in the high nibble) into the four packings of tinygemm.
 // cpu_*: ATen's weight_to_int4pack_kernel (aten/src/ATen/native/cpu/int4mm_kernel.cpp, PyTorch 2.13), whose
 // bytes depend on the width of the vectors that ATen was dispatched to. tile_packed_4d:

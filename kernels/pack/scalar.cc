@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/scalar/blocks.h"
 #include "kernels/scalar/shuffle.h"
 

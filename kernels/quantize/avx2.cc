@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The same codes and scales as the scalar variants'.
 #include "kernels/avx2/quantize/float8_bands.h"
 #include "kernels/avx2/quantize/groups.h"

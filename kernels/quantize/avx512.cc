@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The same codes and scales as the scalar variants'. Where bfloat16 alone has a wide loop, the rest is as the
 // AVX2 variant does it.
 #include "kernels/avx512/quantize/float8_quantize.h"

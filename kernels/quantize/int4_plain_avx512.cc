@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/avx512/quantize/int4_plain_quantize.h"
 
 using namespace qcts;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18 quant_primitives.py: _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm. Every step
 // rounds to the weight's dtype, as tensor operations do.
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18 Int8Tensor.from_hp per row (quant_primitives.py: _choose_qparams_affine SYMMETRIC,
 // _quantize_affine). Two passes over a row that stays in cache; the reciprocal and the product are separate
 // roundings, as in the original.

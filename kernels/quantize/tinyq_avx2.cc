@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // tinyq_scalar.cc, eight elements at a time: two passes over a row, the second in cache; bound by one
 // division for eight codes, or, in bfloat16, by writing them. W8A32 clamps; for W8A16 the conversion to int32
 // has the scalar variant's answer to what does not fit, 0x80000000, and the low byte is kept.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // TinyQ 006b7b9: W8A32LinearLayer.quantize (max|w| / 127 in double, stored as float; code = round(w / s),
 // clamped) and W8A16LinearLayer.quantize (scale and quotient rounded to the weight's dtype, no clamp: 128
 // wraps to -128).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The same codes and scales as the scalar variants'.
 #include "kernels/avx512/quantize/float8_quantize.h"
 #include "kernels/avx512/quantize/int8_activation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of x to int8, symmetric or asymmetric: its range, unless the scale is given, then codes, one
 // element at a time.
 #include "kernels/families/entry.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/avx512/quantize/groups.h"
 
 using namespace qcts;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of x by the rules of the weight (kernels/quantize/scalar.cc), float8 with bounds where they are given
 // (kernels/families/float8_scales.h).
 #include "kernels/scalar/blocks.h"

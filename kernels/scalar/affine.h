@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int8 codes with scale and zero point, for the scalar variants of dequantize: torchao 0.18
 // quant_primitives.py, _dequantize_affine_no_dtype_check. The difference is exact, the product is rounded to
 // float32 and then to the weight's dtype, whether scales are float32 or of that dtype: then it has at most 20

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of mx, nvfp4 and float8, weights or activations, quantized one element at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Groups of intx, or rows of x, quantized one element at a time: for the scalar variants.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int8 rows of x for the scalar variants of quantize_activation and linear: the policies of
 // kernels/families/int8_x.h, a row at a time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // `linear` with weights alone for the scalar variants. y = sum over groups of scale * sum(x * code) + zero *
 // sum(x), plus bias. Limited by one dependent addition an element; it exists to be read. All sums are in
 // double, where the products are exact.

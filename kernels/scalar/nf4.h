@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of NF4 and of its scalers one at a time, for the scalar variant of quantize.
 #pragma once
 

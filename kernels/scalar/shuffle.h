@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MSLK's preshuffled order of int4 codes (csrc/gemm/cutlass/mixed_dtype_utils.cu, preshuffle_i4 for bfloat16
 // x), by CUTLASS's layout of the tensor core's operand, for the scalar variants. Tiles of 16 rows and 16
 // columns, n fastest; lane k % 8 / 2 + 4 (n % 8) of 32 has eight codes, of which bit 0 is n % 16 / 8, bit 1

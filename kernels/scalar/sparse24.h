@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of fp8_sparse24 one chunk of four at a time, for the scalar variant of quantize.
 #pragma once
 

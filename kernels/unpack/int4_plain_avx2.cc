@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes out of MSLK's preshuffled order (kernels/avx2/shuffle.h): the reverse of pack/int4_plain_avx2.cc,
 // with the same limit. A strip's tiles, which lie n * 8 bytes apart, are fetched two strips ahead. 64 rows go
 // together, so that 512 bytes are read at each such place (EPYC Zen 4, 4096 x 4096, two threads: 0.75 to 0.86

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The four packings of tinygemm back to "plain": the reverse of pack/int4_tinygemm_avx2.cc, with the same
 // blocks and the same limit.
 #include "kernels/avx2/tile_packed.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The four packings of tinygemm back to "plain" (even k in the high nibble). Each layout answers one
 // question: in which byte and nibble is code (n, k)? The sources of the maps are ATen's int4mm_kernel.cpp
 // (cpu_*) and int4mm.cu (tile_packed_4d), PyTorch 2.13. Padding of tile_packed_4d is dropped.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The engine of kernels/vnni/int8_linear.h for VPDPBUSD. Sums of up to 6 rows and several vectors of columns
 // stay in registers; each weight is loaded once for all rows, each x broadcast once for all columns. Of more
 // rows the first 6 leave nibbles in a panel of bytes as they decode them, 256 k (16 KiB) at a time; codes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The engine of kernels/fixed/linear.h for VPDPBUSD. It adds four products of unsigned codes and signed bytes
 // to a 32-bit sum, the high bytes of x to one and the low to another: 4 operations for 64 codes of a row with
 // 256 bits, 2 with 512, and 3 or 1.5 more to take nibbles apart. As pairs of bfloat16 64 codes take 2

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The end of a group in kernels/vnni/int8_linear.h, where groups are parts of a row.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The frame of `linear` with int8 rows of x for the variants that multiply bytes and add four products to a
 // 32-bit sum in one instruction (avxvnni, avx512vnni, amx) or, where codes have four bits, pile them up in 16
 // bits (avx2). y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.

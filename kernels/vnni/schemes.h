@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The schemes of kernels/vnni/int8_linear.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What load_state_dict(..., assign=True) on a meta-device model does: a skeleton of names, shapes and dtypes
 // takes over the tensors of a checkpoint. Nothing is copied and no float weight is ever made: an assigned
 // tensor views the mapping of its file.

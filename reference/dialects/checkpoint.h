@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A file in hand, as named quantized tensors: what inspect prints, what diff compares, what the judge judges.
 // A dialect is how one producer spells them; detection is by class or metadata first, then by key pattern,
 // and ambiguity is refused with both names.

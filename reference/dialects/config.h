@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // config.json of a directory that transformers wrote: what it says of the tensors beside it.
 #pragma once
 

@@ -1,8 +1,9 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/dialects/dense.h"
 
 #include "reference/dialects/classes/affine.h"
-#include "reference/schemes/choices.h"
 #include "reference/numerics/soft_float.h"
+#include "reference/schemes/choices.h"
 
 namespace qcts {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a named tensor means as plain numbers.
 #pragma once
 

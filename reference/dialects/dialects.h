@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The dialects, one file each, behind checkpoint.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A directory as transformers' save_pretrained leaves it: config.json, and one file or the shards of an
 // index, safetensors or .bin.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The entries of safetensors files by name, which of them a tensor has taken, and the metadata that describes
 // them. Sorted: a file can choose names that any hash table holds badly.
 #pragma once

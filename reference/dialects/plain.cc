@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Plain tensors, and the tensors of torch itself that are more than one strided view: quantized, sparse,
 // nested, meta, lazily conjugated; bare storages; and what hangs on a Parameter.
 #include <algorithm>

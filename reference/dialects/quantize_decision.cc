@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/dialects/quantize_decision.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which tensors of a float checkpoint are to be quantized. A state dict does not say which 2-D tensors belong
 // to Linear layers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects: the shape algebra of each class. Every row breaks one part of a tensor that is right otherwise
 // and has to be refused as SubclassSchema; the unbroken one has to be read, with its scheme.
 #include "reference/dialects/classes/schema.h"
@@ -8,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/affine.h"
+#include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/views/scheme_tensor.h"
 
 namespace qcts {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // TinyQ at commit 006b7b9 (tinyq.py): the state dict of a model whose Linear modules became W8A32LinearLayer
 // or W8A16LinearLayer. A module M has the plain tensors "M.int8_weights" [N, K], "M.scales" [N] and, under
 // W8A32, "M.zero_points" [N]; its bias stays "M.bias". They are read as one tensor "M.weight" at the place of
@@ -7,9 +8,9 @@
 #include <array>
 #include <map>
 
-#include "reference/dialects/dialects.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/shape_checks.h"
+#include "reference/dialects/dialects.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {

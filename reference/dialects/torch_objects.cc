@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Containers and tensors of an object graph, by name.
 #include <map>
 #include <unordered_map>

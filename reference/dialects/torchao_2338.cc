@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The safetensors spelling proposed in pytorch/ao#2338 (its script runs on torchao 0.13.0): a
 // LinearActivationQuantizedTensor around a plain weight, whose activations a named function quantizes.
 //   dictionary form    entry "NAME:original_weight"; metadata "NAME:tensor_type", "NAME:input_quant_func",
@@ -16,9 +17,9 @@
 #include <set>
 
 #include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/shape_checks.h"
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/entry_index.h"
-#include "reference/dialects/classes/shape_checks.h"
 #include "reference/formats/pickle/globals.h"
 #include "reference/formats/refusal.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao's safetensors dialect (prototype/safetensors/safetensors_support.py): inner tensors as entries of
 // their own, one JSON string a tensor in __metadata__, and "tensor_names", the state dict's keys in order.
 //   up to 0.14:  "NAME:qdata", plain tensors "NAME:_data"; the metadata does not list the inner names
@@ -11,10 +12,10 @@
 #include <set>
 
 #include "reference/dialects/classes/attributes.h"
-#include "reference/dialects/dialects.h"
-#include "reference/dialects/entry_index.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/shape_checks.h"
+#include "reference/dialects/dialects.h"
+#include "reference/dialects/entry_index.h"
 
 namespace qcts {
 namespace {

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pickled tensor subclasses of torchao's first generation (0.7 to 0.15, torchao/dtypes; deleted in 0.18):
 // AffineQuantizedTensor around a tensor_impl, and wrappers around that. Inner tensors and attributes get
 // dotted names ("tensor_impl.packed_weight", "tensor_impl._layout"); shape and dtype, which the wrapper
 // carries, follow the class's own attributes.
 #include "reference/dialects/classes/attributes.h"
-#include "reference/dialects/dialects.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/shape_checks.h"
+#include "reference/dialects/dialects.h"
 
 namespace qcts {
 namespace {

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pickled tensor subclasses of torchao's second generation (0.13 to 0.18): a wrapper subclass whose state is
 // its __dict__, inner tensors and attributes together. Module names: torchao.quantization for most, the
 // file's own path for prototypes.
 #include "reference/dialects/classes/attributes.h"
-#include "reference/dialects/dialects.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/shape_checks.h"
+#include "reference/dialects/dialects.h"
 
 namespace qcts {
 namespace {

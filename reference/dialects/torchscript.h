@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A TorchScript program as a tree of modules, for people; its tensors are Checkpoint::tensors.
 #pragma once
 
@@ -16,8 +17,8 @@ struct ScriptModule {
   std::string path;  // "" for the root, "first.linear"
   const ScriptClass* cls = nullptr;
   // What is neither tensor nor module, in slot order: numbers, strings, lists and dicts as they are, tuples
-  // and the rest as reference/dialects/classes/attributes.h spells them; a tensor inside by the name that it has
-  // among the tensors
+  // and the rest as reference/dialects/classes/attributes.h spells them; a tensor inside by the name that it
+  // has among the tensors
   // ({"_type": "Tensor", "_data": name}), numbers that are not finite as {"_type": "float", "_data": "inf"},
   // enum members as {"_type": class, "_data": value}.
   nlohmann::ordered_json attributes = nlohmann::ordered_json::object();

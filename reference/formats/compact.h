@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Text and arrays of one pointer each, for values of which a file may hold millions: a std::string and a
 // std::vector take 32 and 24 bytes where they are empty.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The one error family of every reader: a file is either read exactly or refused with a class, a detail and,
 // where one exists, a byte offset. No other exception leaves reference/formats and reference/dialects for
 // what a file contains.

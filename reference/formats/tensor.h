@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What every format hands over: element types, storages, and tensors as views of storages.
 #pragma once
 

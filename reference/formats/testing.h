@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Helpers of the format tests. Included by *_test.cc only.
 #pragma once
 
@@ -34,7 +35,6 @@ inline Bytes bytes_of_file(const std::string& name) {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   return to_bytes(text);
 }
-
 
 // The class of the refusal that `run` ends in, as text; "accepted" when it returns.
 template <typename Run>

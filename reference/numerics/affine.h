@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Affine quantization with an integer zero point, w = (code - zero_point) * scale, as torchao 0.18.0 computes
 // it: quantization/quant_primitives.py, _choose_qparams_affine, _quantize_affine_no_dtype_cast,
 // _dequantize_affine_no_dtype_check. Every operation rounds to a type: that of the input while parameters are

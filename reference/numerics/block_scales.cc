@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/numerics/block_scales.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the block-scaled formats share: the small element types in bytes, and the order of scales that
 // NVIDIA's block-scaled matrix products read.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects what the block-scaled formats share: NaN as the library's integer arithmetic leaves it, nibble
 // order, and the tiles of swizzled scales.
 #include "reference/numerics/block_scales.h"

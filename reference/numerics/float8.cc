@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/numerics/float8.h"
 
 #include <algorithm>

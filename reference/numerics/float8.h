@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scales and codes of float8 tensors, weights and activations alike.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/numerics/noise.h"
 
 #include "reference/numerics/soft_float.h"

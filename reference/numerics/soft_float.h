@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Floating point element types in software: bits <-> double, and arithmetic that rounds to a type.
 // Independent of the processor: no _Float16 and no F16C, whose arithmetic rounds differently from one machine
 // to the next.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What torch's checkpoints are made of: every value of the narrow types, and every place where a rounding can
 // go wrong.
 #include "reference/numerics/soft_float.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/oracle/bound.h"
 
 #include <algorithm>

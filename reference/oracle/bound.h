@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The error bound of one output element of `linear` (E4): which results a kernel may give that rounds where
 // it says it rounds, and nowhere else. Not tuned: every term below is the worst that its stage can do. A
 // kernel that gives more has a fault, or a rounding that it did not declare.

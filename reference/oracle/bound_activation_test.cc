@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The bound under activation policies: torchao's W8A8 epilogue, simulated, always passes; with one fault in
 // it, it does not.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "reference/oracle/bound.h"
 #include "reference/numerics/noise.h"
 #include "reference/numerics/soft_float.h"
+#include "reference/oracle/bound.h"
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The edges of linear's bound, which a half-ulp formula gets wrong.
 #include "reference/oracle/bound.h"
 

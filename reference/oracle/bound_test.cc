@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The bound must let every kernel pass that rounds where it says, and stop the ones that do not. Both sides
 // are simulated here over thousands of rows: kernels written in float32 with the roundings they declare, in
 // random order; then the same with one fault.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The choices ledger: places where real implementations disagree. Each entry is a question with an id; a
 // scheme declares its answer by standing in one of the options, with the evidence. A provider may declare
 // another answer only where the entry is open.

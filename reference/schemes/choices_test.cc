@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects: the ledger names real schemes, each at most once an entry, and every scheme of the list has
 // declared itself.
 #include "reference/schemes/choices.h"

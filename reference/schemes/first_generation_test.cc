@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // recorded_activations.inc, of six rows of x with a largest that makes ties, infinities, a NaN, zeros, values
 // below every least scale, and positive ones alone.
 #include <limits>

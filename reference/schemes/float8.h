@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float8 weights with one float32 scale for each block of [n, k]: the class behind the families fp8_row and
 // fp8.
 //   torchao 0.18.0 Float8WeightOnlyConfig and Float8DynamicActivationFloat8WeightConfig: Float8Tensor.from_hp

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fp8_e4m3_tensor, fp8_e4m3_block128, fp8_e4m3_g32 .. _g128, and their e5m2 siblings with fp8_e5m2_row: one
 // scale for the whole weight, for 128 x 128, for a group along k, for a row. The class is declared in
 // float8.h.

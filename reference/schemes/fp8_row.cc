@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fp8_row: torchao 0.18.0 Float8WeightOnlyConfig(weight_dtype=torch.float8_e4m3fn, granularity=PerRow()).
 // What it shares with the other float8 schemes stands in float8.h.
 #include "reference/schemes/float8.h"

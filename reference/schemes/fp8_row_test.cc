@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fp8_row beyond the rows of recorded_rows.inc.
 #include "reference/schemes/testing.h"
 

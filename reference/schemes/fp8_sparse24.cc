@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fp8_sparse24_row: torchao 0.18.0 Float8DynamicActivationFloat8WeightConfig(packing_format=
 // SPARSE_2D_DATA_2D_METADATA), Float8Sparse2x4_2DData2DMetadataTensor.from_hp of
 // torchao/quantization/quantize_/workflows/float8/float8_sparse_2x4_2d_data_2d_metadata_tensor.py. Of every

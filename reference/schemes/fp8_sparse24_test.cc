@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects the 2:4 float8 scheme, which no library writes without a GPU: the compressor's rules, the index
 // map of the metadata, and the refusal of places that no compressor writes.
 #include <cstring>

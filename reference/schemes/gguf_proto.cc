@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // gguf_proto: torchao 0.18.0 GGUFWeightOnlyConfig, GGUFQuantizedTensor.from_float
 // (torchao/prototype/quantization/gguf/gguf_quantized_tensor.py) with _choose_qparams_gguf, _quantize_gguf
 // and _dequantize_gguf of torchao/quantization/quant_primitives.py. It has the structure of GGML's Q4_K,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int4_e4m3_g128, _g256: torchao 0.18.0 Float8DynamicActivationInt4WeightConfig in its default packing,
 // Int4PreshuffledTensor.from_hp(activation_dtype=float8_e4m3fn) of
 // torchao/quantization/quantize_/workflows/int4/int4_preshuffled_tensor.py; the recipe is MSLK 0017d3d

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int4 weights below float8 x: the policy of int4_plain_sym, and int4_e4m3, whose files hold tables.
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/testing.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int4_int32_g32 .. _g256: torchao 0.18.0 Int4PlainInt32Tensor as an Intel GPU makes it, _from_hp_xpu in
 // torchao/quantization/quantize_/workflows/int4/int4_plain_int32_tensor.py: asymmetric codes 0 .. 15 of
 // choose_qparams_affine and quantize_affine with eps = 1e-6, all in the weight's dtype (float16 or bfloat16),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int4_plain_g32 .. _g256: torchao 0.18.0 Int4Tensor.from_hp
 // (torchao/quantization/quantize_/workflows/int4/int4_tensor.py), which Int4WeightOnlyConfig makes by
 // default; the recipe is MSLK's int4_row_quantize_zp (fbgemm_gpu 1.4.2 experimental/gen_ai quantize.py has

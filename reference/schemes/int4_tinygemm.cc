@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int4_tinygemm_g32, _g64, _g128: torchao 0.18.0's tinygemm recipe, _choose_qparams_affine_tinygemm and
 // _quantize_affine_tinygemm of torchao/quantization/quant_primitives.py, as two producers use it:
 //   Int4OpaqueTensor.from_hp (PrototypeInt4WeightOnlyConfig;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int4_tinygemm beyond the rows of recorded_rows.inc. Recorded from torch 2.13.0:
 // aten::_convert_weight_to_int4pack_for_cpu under ATEN_CPU_CAPABILITY=avx2 and default.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int8_row, int8_tensor, int8_g32, _g64, _g128: torchao 0.18.0 Int8Tensor.from_hp
 // (torchao/quantization/quantize_/workflows/int8/int8_tensor.py) as Int8WeightOnlyConfig(version=2) calls it
 // with PerRow(), PerTensor() and PerGroup(g). Symmetric, float32 scales, and zero points that are always 0
@@ -235,8 +236,8 @@ class Int8 final : public Scheme {
 
   // torchao 0.18.0 on torch 2.13.0, CPU: int8_tensor.py, linear. Scales of rows and of the tensor, weight
   // only: mm(x, qdata.to(x.dtype).t()), whose result has x's dtype; times scale.to(x.dtype), again in x's
-  // dtype; then the bias is added. Scales of groups: the weight is dequantized to x's dtype, then mm, then the
-  // bias. Under a policy: int32 sums to float32, times x's scale, to x's dtype; asymmetric: less the zero
+  // dtype; then the bias is added. Scales of groups: the weight is dequantized to x's dtype, then mm, then
+  // the bias. Under a policy: int32 sums to float32, times x's scale, to x's dtype; asymmetric: less the zero
   // point's term, made in float32 and rounded to x's dtype; times the float32 scale of the weight, plus the
   // bias, to x's dtype.
   LinearStages recorded_stages(const WeightShape&, std::string_view activation, DType y) const override {

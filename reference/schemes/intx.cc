@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // intx_b1 .. intx_b8, with groups of 32, 64, 128, 256 along k or one scale a row ("_axis"), and a mapping:
 // torchao 0.18.0 IntxWeightOnlyConfig and Int8DynamicActivationIntxWeightConfig (8da4w),
 // IntxUnpackedToInt8Tensor.from_hp

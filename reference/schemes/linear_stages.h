@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where one `linear` rounds: what a kernel declares, and what a scheme knows of its producer. What each stage
 // costs stands in reference/oracle/bound.h.
 #pragma once

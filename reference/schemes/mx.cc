@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // mxfp8_e4m3_*, mxfp8_e5m2_*, mxfp6_e2m3_*, mxfp6_e3m2_*, mxfp4_* with * one of floor, ceil, even, rceil:
 // torchao 0.18.0 MXTensor.to_mx, to_mx and _to_mx_rceil of torchao/prototype/mx_formats/mx_tensor.py, on a
 // CPU. Blocks of 32 along k share a scale 2^(byte - 127); the mode is how the scale is found, the meaning is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // nf4_b64_s256: torchao 0.18.0 to_nf4(weight, block_size=64, scaler_block_size=256), NF4Tensor.from_tensor,
 // double_quantize_scalers, convert_to_norm_float_weight and get_original_weight of
 // torchao/quantization/quantize_/workflows/nf4/nf4_tensor.py. Blocks of 64 of the flattened weight share a

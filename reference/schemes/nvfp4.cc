@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // nvfp4_one_level, nvfp4_two_level: torchao 0.18.0 NVFP4WeightOnlyConfig and
 // NVFP4DynamicActivationNVFP4WeightConfig, NVFP4Tensor.to_nvfp4, nvfp4_quantize and per_tensor_amax_to_scale
 // of torchao/prototype/mx_formats/nvfp4_tensor.py, without its triton kernel. Blocks of 16 along k share an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/schemes/pre_scale.h"
 
 #include "reference/numerics/soft_float.h"

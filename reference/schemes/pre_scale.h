@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // act_pre_scale of torchao's tensors (AWQ, SmoothQuant): x * act_pre_scale, a factor for each column, before
 // anything else is done to x.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A scheme: what quantized bytes mean. Recipe (float -> planes), layouts (planes -> packed planes), size law,
 // meaning (planes -> float), and the exact weight that the oracle of `linear` sums. Scalar, bit-exact to the
 // producer that each file names.

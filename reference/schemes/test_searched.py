@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Encodings that search: qcts offers none but NF4's, whose one free number is a mean. Their goldens are decoded bit for bit by the
 cases; here what was stored is judged by what its search minimizes, on the weights that it was given and through qcts's decoding.
 A wrong decoding of scales, groups, zero points or act_pre_scale would lose what the search won over the closed form.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The schemes against the real torchao, on random weights: codes, scales, packed bytes and dequantized values, bit for bit.
 
 Everything goes through the program: `qcts quantize` writes what quantize_ would have made, `qcts dequantize` gives what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The float and block-scaled schemes against the real torchao, on random weights: codes, scales, swizzled scales and dequantized values,
 bit for bit.
 

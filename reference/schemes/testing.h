@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the scheme tests share: bytes written as hex, and planes compared.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // tinyq: TinyQ at commit 006b7b9 (tinyq.py, utils.py), two schemes.
 //   tinyq_w8a32  W8A32LinearLayer: linear_q_symmetric_per_channel in float32, whatever the weight's dtype
 //   was;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The right word for a wrong one.
 #pragma once
 

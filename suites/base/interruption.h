@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ctrl-C and kill as something to ask for, while it lives.
 #pragma once
 

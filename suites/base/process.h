@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A child process that is this program again, made by posix_spawn (never a bare fork: thread pools and CUDA
 // do not survive one).
 #pragma once

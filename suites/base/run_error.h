@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Why a command ends without a judgement, with the exit code that says so.
 #pragma once
 

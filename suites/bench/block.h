@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The linear layers of one decoder block of Llama-3.1-8B, after the benchmark in the documentation of
 // transformers: weights from a seed, quantized, timed, saved, loaded back and timed again, beside the same
 // layers in bfloat16. Linear layers only: no attention, no norms, no embeddings.

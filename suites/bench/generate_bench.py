@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """One real `generate` of a tiny Llama, beside the latency of linear layers: dense, int4, and int4 saved, re-saved by qcts and loaded
 again. Needs transformers and torchao 0.18 in this Python. Greedy tokens of int4 have to be the same before and after; the exit code is 1
 where they are not, or where qcts changed a byte. Times are those of the transformers documentation's benchmark_fn: five warm-ups, then the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Loading and saving a checkpoint of 1 GiB and 400 tensors, made from a seed: qcts beside torch, safetensors
 and plain system calls.
 

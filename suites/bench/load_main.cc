@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts_load: loading and saving, timed, behind a pipe; suites/bench/load_bench.py asks. A line of stdin is
 // a request, its words parted by tabs; a line of stdout the answer, one JSON object. Times are microseconds
 // of the steady clock.
@@ -28,8 +29,8 @@
 #include "reference/formats/io/load.h"
 #include "reference/formats/safetensors/safetensors.h"
 #include "reference/formats/torch/zip.h"
-#include "suites/timing/stats.h"
 #include "suites/base/memory.h"
+#include "suites/timing/stats.h"
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The generate of a tiny Llama runs whole where transformers and torchao are, and says that int4 gives its tokens again after saving."""
 
 import json

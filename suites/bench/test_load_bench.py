@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The load and save measurement on a small file: every lane answers, ratios have their peers, cold is cold, and
 nothing is left behind.
 """

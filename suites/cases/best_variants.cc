@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cases/best_variants.h"
 
 #include <algorithm>
@@ -52,8 +53,7 @@ bool serves(const Case& c, const Offer& offer) {
 
 std::vector<const Offer*> best_of(const Case& c, const std::vector<const Offer*>& found) {
   std::vector<const Offer*> here;
-  std::ranges::copy_if(found, std::back_inserter(here),
-                       [](const Offer* each) { return each->is_runnable; });
+  std::ranges::copy_if(found, std::back_inserter(here), [](const Offer* each) { return each->is_runnable; });
   std::set<std::string> served;  // by a kernel of these providers
   for (const Offer* each : here)
     if (serves(c, *each)) served.insert(each->provider);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which implementations a plan that takes only the best of each provider takes.
 #pragma once
 

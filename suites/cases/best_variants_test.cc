@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects which kernels a plan of the best takes: what refuses a case gives way only to what serves it, and
 // a case that all refuse keeps one of them, to say why.
 #include "suites/cases/best_variants.h"
@@ -52,8 +53,7 @@ std::vector<size_t> taken(const Case& c, const Kernels& of) {
   std::vector<const Offer*> found;
   for (const Offer& each : of.offers) found.push_back(&each);
   std::vector<size_t> places;
-  for (const Offer* each : best_of(c, found))
-    places.push_back(static_cast<size_t>(each - of.offers.data()));
+  for (const Offer* each : best_of(c, found)) places.push_back(static_cast<size_t>(each - of.offers.data()));
   return places;
 }
 
@@ -78,8 +78,7 @@ TEST(Rivals, EachProviderHasItsOwn) {
   std::vector<const Offer*> found;
   for (const Kernels* of : {&ours, &theirs})
     for (const Offer& each : of->offers) found.push_back(&each);
-  EXPECT_THAT(best_of(linear_case(), found),
-              testing::ElementsAre(&ours.offers[1], &theirs.offers[0]));
+  EXPECT_THAT(best_of(linear_case(), found), testing::ElementsAre(&ours.offers[1], &theirs.offers[0]));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cases/case.h"
 
 #include <algorithm>
@@ -18,7 +19,9 @@ std::string Case::variant() const {
   return implementation == nullptr ? "" : implementation->kernel->variant;
 }
 
-std::string Case::full_id() const { return judges_file() ? id.text() : id.text() + "/" + provider() + "_" + variant(); }
+std::string Case::full_id() const {
+  return judges_file() ? id.text() : id.text() + "/" + provider() + "_" + variant();
+}
 
 double budget_share(const Case& c) {
   const bool has_rows = c.id.op == Op::linear || c.id.op == Op::quantize_activation;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cases/case_key.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A case as one line of JSON: what a worker is told to judge. Goldens and malformed files go by their ids.
 #pragma once
 

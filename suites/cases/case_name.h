@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A case by its names alone, as the parent of the workers knows it.
 #pragma once
 

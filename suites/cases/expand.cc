@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cases/expand.h"
 
 #include <algorithm>
@@ -41,8 +42,8 @@ std::string tensor_slug(std::string_view name) {
   return slug(name);
 }
 
-constexpr Op kOps[] = {Op::quantize, Op::quantize_activation, Op::dequantize,
-                       Op::linear,   Op::pack,                Op::unpack};
+constexpr Op kOps[] = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::linear, Op::pack,
+                       Op::unpack};
 // Schemes of a family that a plan of few inputs asks of one operation; intx has four times as many.
 constexpr size_t kSchemesAnOp = 60;
 
@@ -190,7 +191,9 @@ class Expander {
     return kind != Kind::determinism && place % turns == turn % turns && index == place / turns % count;
   }
 
-  GeneratorSupport& support_of(const Scheme& scheme) { return support_.try_emplace(&scheme, scheme).first->second; }
+  GeneratorSupport& support_of(const Scheme& scheme) {
+    return support_.try_emplace(&scheme, scheme).first->second;
+  }
 
   // Few of each family where the plan says so, and those that its cover lists.
   std::vector<Synthetic> dealt_inputs(Kind kind, Op op, const Scheme& scheme, std::string_view layout) {
@@ -322,8 +325,7 @@ class Expander {
     }
   }
 
-  void add_timed(Op op, const Scheme& scheme, std::string_view layout,
-                 const Synthetic& input) {
+  void add_timed(Op op, const Scheme& scheme, std::string_view layout, const Synthetic& input) {
     for (const std::string& weights : plan_.latency_weights) {
       Case c = synthetic_case(Kind::latency, op, scheme, layout, input);
       c.warm = weights == "warm";

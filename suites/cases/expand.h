@@ -1,5 +1,6 @@
-// From a plan and goldens to cases. Pure: the same arguments give the same sorted cases with unique ids, and no
-// provider is asked anything.
+// SPDX-License-Identifier: BSD-3-Clause
+// From a plan and goldens to cases. Pure: the same arguments give the same sorted cases with unique ids, and
+// no provider is asked anything.
 #pragma once
 
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects the list of cases: sorted, unique, within the alphabet, the same for the same sources, and
 // complete over goldens and implementations.
 #include <algorithm>
@@ -11,11 +12,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "suites/base/paths.h"
 #include "suites/cases/case.h"
+#include "suites/cases/expand.h"
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/inputs.h"
-#include "suites/base/paths.h"
-#include "suites/cases/expand.h"
 
 namespace qcts {
 namespace {
@@ -88,14 +89,16 @@ template <class Visit>
 void for_each_service(const Registry& registry, const Visit& visit) {
   for (const Scheme* scheme : schemes())
     for (const ActivationInfo& policy : scheme->activations())
-      for (const Op op : {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear})
+      for (const Op op :
+           {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear})
         for (const Implementation* kernel : registry.find(op_name(op), scheme->family(), policy.name)) {
-          const bool has_x =
-              op == Op::linear || op == Op::quantize_activation;
+          const bool has_x = op == Op::linear || op == Op::quantize_activation;
           if (!has_x && policy.name != kWeightOnly) continue;
           const bool shows_nothing = op == Op::linear && scheme->family() != "fp8_sparse24" &&
                                      !has_finite_weights(*scheme, {DType::bfloat16, 37, 768});
-          visit(*scheme, Service{std::string(scheme->name()), std::string(policy.name), std::string(op_name(op)), kernel->name()},
+          visit(*scheme,
+                Service{std::string(scheme->name()), std::string(policy.name), std::string(op_name(op)),
+                        kernel->name()},
                 !shows_nothing);
         }
 }
@@ -104,7 +107,8 @@ std::set<Service> asked_by(const std::vector<Case>& cases) {
   std::set<Service> asked;
   for (const Case& c : cases)
     if (c.id.kind == Kind::numerics && c.synthetic)
-      asked.insert({std::string(c.scheme->name()), c.activation, std::string(op_name(c.id.op)), c.implementation->name()});
+      asked.insert({std::string(c.scheme->name()), c.activation, std::string(op_name(c.id.op)),
+                    c.implementation->name()});
   return asked;
 }
 
@@ -234,11 +238,13 @@ TEST(Expand, TimesWhatThePlanNames) {
     ASSERT_EQ(c.id.kind, Kind::latency);
     const bool tiles = c.variant() == "amx",
                bytes = c.variant().ends_with("vnni") && c.activation == kWeightOnly;
-    const bool apart = c.id.op == Op::linear && ((tiles && c.synthetic->m == 1) || (bytes && c.synthetic->m <= 4));
+    const bool apart =
+        c.id.op == Op::linear && ((tiles && c.synthetic->m == 1) || (bytes && c.synthetic->m <= 4));
     if (!apart) ++implementations[c.id.text()];
     EXPECT_TRUE(c.id.input.ends_with(c.warm ? "_warm" : "_cold")) << c.id.text();
     EXPECT_FALSE(c.scheme->refusal(c.synthetic->weight)) << c.id.text();
-    EXPECT_FALSE(c.id.op == Op::linear && c.synthetic->m >= kPrefillRows && c.variant() == "scalar") << c.id.text();
+    EXPECT_FALSE(c.id.op == Op::linear && c.synthetic->m >= kPrefillRows && c.variant() == "scalar")
+        << c.id.text();
     dtypes[std::string(c.scheme->name())] = c.synthetic->weight.dtype;
   }
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
@@ -335,8 +341,8 @@ TEST(Expand, APrefillHasMoreOfTheBudget) {
   EXPECT_EQ(share(Op::linear, 512), kPrefillBudgetShare);
 }
 
-// What the default plan leaves out is more of the same: every kernel that the complete plan asks for a long input
-// is asked for one, each family of schemes once.
+// What the default plan leaves out is more of the same: every kernel that the complete plan asks for a long
+// input is asked for one, each family of schemes once.
 TEST(Expand, TheDefaultPlanAsksEveryKernelForLongInputsOnce) {
   const World world;
   using Asked = std::tuple<Kind, Op, std::string, std::string, Generator, std::string>;
@@ -345,7 +351,9 @@ TEST(Expand, TheDefaultPlanAsksEveryKernelForLongInputsOnce) {
     for (const Case& c : world.expand_plan(plan)) {
       if (!c.synthetic || c.id.kind == Kind::latency) continue;
       const Generator generator = c.synthetic->generator;
-      if (generator != Generator::long_rows && generator != Generator::large && generator != Generator::panels) continue;
+      if (generator != Generator::long_rows && generator != Generator::large &&
+          generator != Generator::panels)
+        continue;
       ids[{c.id.kind, c.id.op, std::string(c.scheme->family()), c.layout + c.activation, generator,
            c.implementation->name()}]
           .insert(c.id.text());
@@ -383,9 +391,12 @@ TEST_P(FilteredExpansion, IsTheSelectionOfTheWhole) {
   EXPECT_FALSE(whole.empty());
 }
 INSTANTIATE_TEST_SUITE_P(Filters, FilteredExpansion,
-                         testing::Values("scalar", "nf4", "*nf4*", "m5_n37", "*g128*noise*m5*avx2", "determinism.",
-                                         "row/noise_m", "file/mixed", "*zero*bf16/builtin*", "?oise*k216", "_dyn_",
-                                         "linear/int8_row/", "numerics.dequantize/int8_row/noise_n*_f32", "row/n*k216_bf16/builtin_*2", "ise_m", "size.file/mixed/x_packed", "toy", "z01"));
+                         testing::Values("scalar", "nf4", "*nf4*", "m5_n37", "*g128*noise*m5*avx2",
+                                         "determinism.", "row/noise_m", "file/mixed", "*zero*bf16/builtin*",
+                                         "?oise*k216", "_dyn_", "linear/int8_row/",
+                                         "numerics.dequantize/int8_row/noise_n*_f32",
+                                         "row/n*k216_bf16/builtin_*2", "ise_m", "size.file/mixed/x_packed",
+                                         "toy", "z01"));
 
 TEST(Plans, AllOfThemCanBeRead) {
   for (const std::string& name : plan_names()) EXPECT_NO_THROW(load_plan(plan_path(name))) << name;

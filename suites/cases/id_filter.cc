@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cases/id_filter.h"
 
 #include <algorithm>
@@ -18,8 +19,8 @@ std::vector<std::string> literal_pieces(std::string_view glob) {
   return pieces;
 }
 
-// "m17", "216", "bf16", and what is left of them at the ends of a piece: the words of an input's name that tell
-// its shape and dtype.
+// "m17", "216", "bf16", and what is left of them at the ends of a piece: the words of an input's name that
+// tell its shape and dtype.
 bool may_tell_a_shape(std::string_view word) {
   for (const std::string_view dtype : {"bf16", "f32", "f16", "cold", "warm"})
     if (dtype.find(word) != dtype.npos) return true;
@@ -62,20 +63,23 @@ bool IdFilter::may_take(Kind kind, Op op, const Scheme& scheme) const {
   if (!takes_kind_and_scheme(kind, scheme.name())) return false;
   const std::string stem = CaseId{kind, op, std::string(scheme.name()), ""}.text();
   return patterns_.empty() || std::ranges::any_of(patterns_, [&](const Pattern& pattern) {
-    if (pattern.exact)
-      return pattern.exact->scheme == scheme.name() && pattern.exact->op == op && pattern.exact->kind == kind;
-    return std::ranges::all_of(pattern.pieces, [&](const std::string& piece) {
-      return stem.find(piece) != stem.npos || may_occur_in_names(piece, stem, scheme);
-    });
-  });
+           if (pattern.exact)
+             return pattern.exact->scheme == scheme.name() && pattern.exact->op == op &&
+                    pattern.exact->kind == kind;
+           return std::ranges::all_of(pattern.pieces, [&](const std::string& piece) {
+             return stem.find(piece) != stem.npos || may_occur_in_names(piece, stem, scheme);
+           });
+         });
 }
 
 // In a part of the id that follows the stem, or across its end.
-bool IdFilter::may_occur_in_names(const std::string& piece, std::string_view stem, const Scheme& scheme) const {
+bool IdFilter::may_occur_in_names(const std::string& piece, std::string_view stem,
+                                  const Scheme& scheme) const {
   if (matches_suffix(piece)) return true;
   for (size_t slash = piece.find('/'); slash != piece.npos; slash = piece.find('/', slash + 1))
     if (stem.ends_with(piece.substr(0, slash + 1))) return true;
-  if (const size_t slash = piece.rfind('/'); slash != piece.npos) return matches_suffix(piece.substr(slash + 1));
+  if (const size_t slash = piece.rfind('/'); slash != piece.npos)
+    return matches_suffix(piece.substr(slash + 1));
   for (size_t begin = 0; begin <= piece.size();) {
     const size_t end = std::min(piece.find('_', begin), piece.size());
     const std::string_view word = std::string_view(piece).substr(begin, end - begin);
@@ -90,7 +94,8 @@ bool IdFilter::may_take(const CaseId& id) const {
   if (patterns_.empty()) return true;
   const std::string text = id.text();
   return std::ranges::any_of(patterns_, [&](const Pattern& pattern) {
-    return std::ranges::all_of(pattern.pieces, [&](const std::string& piece) { return may_occur(piece, text); });
+    return std::ranges::all_of(pattern.pieces,
+                               [&](const std::string& piece) { return may_occur(piece, text); });
   });
 }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The selection as a test that expansion can ask before it makes an input. It never rejects a case that the
 // selection takes; selection.h decides exactly, once the implementations are known.
 #pragma once

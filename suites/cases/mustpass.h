@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The checked-in list of case ids that defines conformance, and the floor of passes beside it.
 #pragma once
 

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cases/named.h"
 
 #include <unistd.h>
 
 #include "suites/base/did_you_mean.h"
-#include "suites/providers/reference_provider.h"
 #include "suites/base/paths.h"
 #include "suites/base/run_error.h"
+#include "suites/providers/reference_provider.h"
 
 namespace qcts {
 namespace fs = std::filesystem;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a command line names, found or refused in the same words by every command: RunError(Outcome::usage)
 // with the nearest right word.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cases/offers.h"
 
 #include <algorithm>
@@ -73,9 +74,8 @@ std::vector<Offer> builtin_offers() {
 }
 
 nlohmann::ordered_json to_json(const Offer& offer) {
-  return {{"provider", offer.provider},       {"op", op_name(offer.op)},
-          {"scheme", offer.scheme},           {"variant", offer.variant},
-          {"emulated", offer.is_emulated},    {"runnable", offer.is_runnable},
+  return {{"provider", offer.provider},     {"op", op_name(offer.op)},       {"scheme", offer.scheme},
+          {"variant", offer.variant},       {"emulated", offer.is_emulated}, {"runnable", offer.is_runnable},
           {"programs", offer.runs_programs}};
 }
 
@@ -144,8 +144,7 @@ void bind_offer(Case& c, std::string_view provider, std::string_view variant, co
       return;
     }
   } else {
-    for (const Implementation* each :
-         registry.find(op_name(c.id.op), c.scheme->family(), c.activation)) {
+    for (const Implementation* each : registry.find(op_name(c.id.op), c.scheme->family(), c.activation)) {
       if (each->provider != provider || each->kernel->variant != variant) continue;
       c.implementation = each;
       return;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What providers offer to be judged, as data: a worker says it in its handshake, so that the parent can pair
 // cases with kernels without loading any.
 #pragma once
@@ -26,8 +27,8 @@ struct Offer {
   std::string scheme;  // as qcts_kernel::scheme: a family, or "family:policy,..."
   std::string variant;
   bool is_emulated = false;
-  bool is_runnable = true;    // false: this machine lacks a feature that the variant needs
-  bool runs_programs = false;  // Op::file alone: it loads, runs and saves TorchScript
+  bool is_runnable = true;                  // false: this machine lacks a feature that the variant needs
+  bool runs_programs = false;               // Op::file alone: it loads, runs and saves TorchScript
   const qcts_kernel* own_kernel = nullptr;  // of this program's own kernels alone
 
   std::string_view family() const;
@@ -63,8 +64,8 @@ class OfferTable {
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
                                      bool with_reference = false);
 
-// Do this program's own readers judge `c` as well? They judge every file, but a program's round trip only where
-// no provider runs it: that verdict says so.
+// Do this program's own readers judge `c` as well? They judge every file, but a program's round trip only
+// where no provider runs it: that verdict says so.
 bool is_judged_by_suite(const Case& c, std::span<const Offer* const> offers);
 
 // Sets the implementation, or the runner of a program, that the offer stands for. Throws std::runtime_error

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects which providers judge a case: kernels by op, family and policy, files by who reads them.
 #include "suites/cases/offers.h"
 
@@ -31,8 +32,10 @@ std::vector<std::string> ids_for(const Case& c, const OfferTable& table, const P
 
 TEST(Offers, AreFoundByOpFamilyAndPolicy) {
   OfferTable table;
-  table.add({offer("acme", Op::linear, "int8_row", "fast"), offer("acme", Op::linear, "int8_row:dyn_row_sym", "dyn"),
-             offer("acme", Op::linear, "fp8_row", "fast"), offer("acme", Op::dequantize, "int8_row", "fast")});
+  table.add({offer("acme", Op::linear, "int8_row", "fast"),
+             offer("acme", Op::linear, "int8_row:dyn_row_sym", "dyn"),
+             offer("acme", Op::linear, "fp8_row", "fast"),
+             offer("acme", Op::dequantize, "int8_row", "fast")});
   const std::string id = "numerics.linear/int8_row/noise_m1_n8_k64_bf16";
   EXPECT_THAT(ids_for(linear_case("weight_only"), table), testing::ElementsAre(id + "/acme_fast"));
   EXPECT_THAT(ids_for(linear_case("dyn_row_sym"), table), testing::ElementsAre(id + "/acme_dyn"));

@@ -1,10 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cases/plan.h"
 
 #include <algorithm>
 #include <fstream>
 #include <set>
 #include <stdexcept>
-
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A plan: which cases a run takes.
 #pragma once
 
@@ -13,9 +14,9 @@
 
 namespace qcts {
 
-inline constexpr const char* kDefaultPlan = "default";    // what a run asks where nothing else is said
-inline constexpr const char* kCompletePlan = "nightly";   // what mustpass and the floor are counted on
-inline constexpr const char* kFullPlan = "full";          // where an exact id is looked for last
+inline constexpr const char* kDefaultPlan = "default";   // what a run asks where nothing else is said
+inline constexpr const char* kCompletePlan = "nightly";  // what mustpass and the floor are counted on
+inline constexpr const char* kFullPlan = "full";         // where an exact id is looked for last
 
 // One field a choice; suites/plans/<name>.json has the same keys, all of them but `cover`,
 // `schemes_an_input`, `once_a_family` and `emulated_once`, and no other. Those from latency_ops on are wanted
@@ -24,13 +25,14 @@ struct Plan {
   std::string name;
   std::string description;
   std::vector<Kind> kinds;
-  bool all_variants = true;  // every candidate; false: of each provider only the best (suites/cases/best_variants.h)
-  bool every_input = true;   // false: one shape and one m of each input family
+  bool all_variants =
+      true;  // every candidate; false: of each provider only the best (suites/cases/best_variants.h)
+  bool every_input = true;  // false: one shape and one m of each input family
   // Inputs are dealt over the schemes of a family that has more, so that each is put to about so many of
   // them, and no scheme goes without; absent: every input to every scheme.
   std::optional<int64_t> schemes_an_input;
-  // Input families of which a family of schemes is given one input for each kind, operation, layout and policy:
-  // those that take long and ask the same of every scheme.
+  // Input families of which a family of schemes is given one input for each kind, operation, layout and
+  // policy: those that take long and ask the same of every scheme.
   std::vector<Generator> once_a_family;
   // Emulated variants are given one input of every input family in the same way: they are the native kernels.
   bool emulated_once = false;
@@ -42,10 +44,10 @@ struct Plan {
   std::vector<int64_t> latency_m;
   std::vector<std::pair<int64_t, int64_t>> latency_shapes;  // n, k
   std::vector<Op> latency_ops;
-  std::vector<std::string> latency_schemes;                 // names; empty: every scheme
+  std::vector<std::string> latency_schemes;      // names; empty: every scheme
   std::vector<std::string> latency_activations;  // of linear and quantize_activation; empty: every policy
   std::vector<std::string> latency_weights;      // of "cold", "warm"
-  bool latency_best_only = false;                // of each provider only the best (suites/cases/best_variants.h)
+  bool latency_best_only = false;  // of each provider only the best (suites/cases/best_variants.h)
 };
 Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error naming file and field
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The reference behind the C ABI says what the reference says, and is asked about goldens alone.
 #include "suites/providers/reference_provider.h"
 
@@ -7,10 +8,10 @@
 
 #include "reference/numerics/noise.h"
 #include "reference/numerics/soft_float.h"
-#include "suites/cases/case.h"
-#include "suites/providers/kernel_run.h"
 #include "suites/base/paths.h"
+#include "suites/cases/case.h"
 #include "suites/cases/expand.h"
+#include "suites/providers/kernel_run.h"
 
 namespace qcts {
 namespace {
@@ -92,7 +93,8 @@ TEST(ReferenceProviderCases, AreAboutGoldensAlone) {
     EXPECT_NE(c.golden, nullptr) << c.full_id();
     ops.insert(c.id.op);
   }
-  EXPECT_EQ(ops, (std::set<Op>{Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear}));
+  EXPECT_EQ(ops, (std::set<Op>{Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack,
+                               Op::linear}));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which cases of a plan a run takes. The same rules for `run`, `list` and their hints.
 #pragma once
 

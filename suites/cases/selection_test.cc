@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects filters and shards: an exact name is that name, a shard loses and doubles nothing, a typing error
 // finds its neighbour.
 #include "suites/cases/selection.h"

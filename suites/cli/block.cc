@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -7,13 +8,13 @@
 
 #include "reference/schemes/scheme.h"
 #include "reports/report.h"
-#include "suites/cli/command_line.h"
-#include "suites/cli/commands.h"
 #include "suites/base/did_you_mean.h"
-#include "suites/timing/baseline.h"
-#include "suites/bench/block.h"
 #include "suites/base/paths.h"
 #include "suites/base/run_error.h"
+#include "suites/bench/block.h"
+#include "suites/cli/command_line.h"
+#include "suites/cli/commands.h"
+#include "suites/timing/baseline.h"
 
 namespace qcts::cli {
 namespace {

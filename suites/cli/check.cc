@@ -1,16 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every question about a file that needs no manifest: round_trip, assign, size against the law, and whether
 // all implementations mean the same by its bytes.
 #include <iostream>
 #include <memory>
 
 #include "kernels/machine/machine.h"
+#include "suites/base/paths.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 #include "suites/judge/expected/compare.h"
 #include "suites/judge/judge.h"
 #include "suites/providers/kernel_run.h"
 #include "suites/run/environment.h"
-#include "suites/base/paths.h"
 
 namespace qcts::cli {
 namespace {
@@ -79,7 +80,8 @@ std::vector<Weight> weights_of(const Checkpoint& checkpoint, const std::string& 
 Verdict judge_meaning(const Implementation& implementation, const std::vector<Weight>& weights,
                       const std::string& rerun) {
   Verdict verdict;
-  verdict.case_id = parse_case_id("numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file").value();
+  verdict.case_id =
+      parse_case_id("numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file").value();
   verdict.provider = implementation.provider;
   verdict.variant = implementation.kernel->variant;
   verdict.evidence = {"reference"};
@@ -126,7 +128,8 @@ std::vector<Verdict> judge_meanings(const std::vector<Weight>& weights, const st
       continue;
     }
     Verdict verdict;
-    verdict.case_id = parse_case_id("numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file").value();
+    verdict.case_id =
+        parse_case_id("numerics.dequantize/" + std::string(implementation.kernel->scheme) + "/file").value();
     verdict.provider = implementation.provider;
     verdict.variant = implementation.kernel->variant;
     verdict.status = Status::not_supported;
@@ -138,7 +141,8 @@ std::vector<Verdict> judge_meanings(const std::vector<Weight>& weights, const st
 }
 
 void print(const Verdict& verdict) {
-  const std::string name = std::string(kind_name(verdict.case_id.kind)) + "." + std::string(op_name(verdict.case_id.op));
+  const std::string name =
+      std::string(kind_name(verdict.case_id.kind)) + "." + std::string(op_name(verdict.case_id.op));
   const std::string what =
       verdict.variant.empty() ? name : name + " " + verdict.provider + "_" + verdict.variant;
   std::cout << status_name(verdict.status) << std::string(15 - status_name(verdict.status).size(), ' ')

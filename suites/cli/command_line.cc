@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cli/command_line.h"
 
 #include <iostream>

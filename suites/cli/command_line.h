@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What commands share beside those on files (file_command.h): checks of numbers, and the exit code of what
 // went wrong.
 #pragma once

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts dequantize IN OUT.safetensors: every tensor under its own name, in the dtype that its scheme
 // dequantizes to.
 #include <iostream>
 #include <memory>
 
-#include "suites/cli/commands.h"
 #include "reference/dialects/dense.h"
+#include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 
 namespace qcts::cli {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts diff A B: are two checkpoints equal in meaning (E1), in payload and attributes (E2), in bytes (E3)?
 // Tensors are matched by name, whatever their order, container and dialect.
 #include <algorithm>
@@ -7,8 +8,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "suites/cli/commands.h"
 #include "reference/dialects/dense.h"
+#include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 
 namespace qcts::cli {

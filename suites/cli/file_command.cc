@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cli/file_command.h"
 
 #include <cerrno>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the commands on files share: options, the way a refusal is said, and output in JSON.
 #pragma once
 

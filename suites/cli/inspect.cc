@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts inspect FILE: what is in it, as a table or as JSON.
 #include <algorithm>
 #include <cstdio>

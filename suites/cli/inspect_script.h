@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The part of inspect for TorchScript: what is in the archive beside the tensors.
 #pragma once
 

@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <iostream>
 #include <memory>
 
 #include "fixtures/golden.h"
+#include "suites/base/paths.h"
+#include "suites/cases/mustpass.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
-#include "suites/base/paths.h"
 #include "suites/run/run.h"
-#include "suites/cases/mustpass.h"
 
 namespace qcts::cli {
 namespace {
@@ -24,7 +25,8 @@ Outcome list_words(ListWords& words) {
   }
   std::vector<std::filesystem::path> folders = {fixtures_folder()};
   folders.insert(folders.end(), words.request.fixtures.begin(), words.request.fixtures.end());
-  const std::vector<std::string> ids = mustpass_ids(words.plan_given ? words.request.plan : kCompletePlan, folders);
+  const std::vector<std::string> ids =
+      mustpass_ids(words.plan_given ? words.request.plan : kCompletePlan, folders);
   for (const std::string& id : ids) std::cout << id << "\n";
   return ids.empty() ? Outcome::nothing_proved : Outcome::conformant;
 }
@@ -48,7 +50,8 @@ void add_list(CLI::App& app, int& exit_code) {
       "case ids without implementation, latency left out: the lines of suites/mustpass/default.txt");
   command->callback([words, command, &exit_code] {
     words->plan_given = command->count("--plan") > 0;
-    exit_code = exit_code_of([&] { return list_words(*words); }); });
+    exit_code = exit_code_of([&] { return list_words(*words); });
+  });
 }
 
 }  // namespace qcts::cli

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cli/program.h"
 
 #include <algorithm>
@@ -7,8 +8,8 @@
 #include <vector>
 
 #include "kernels/machine/machine.h"
-#include "suites/cli/commands.h"
 #include "suites/base/did_you_mean.h"
+#include "suites/cli/commands.h"
 #include "suites/cli/selftest.h"
 
 namespace qcts::cli {

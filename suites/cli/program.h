@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The program: one command line, its subcommand, its exit code (commands.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The program under test: QCTS_BIN names it, without it build/release/bin/qcts is taken."""
 
 import json

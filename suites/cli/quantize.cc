@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts quantize --scheme NAME IN OUT: a float checkpoint as torchao 0.18.0, or TinyQ, would quantize and save
 // it.
 #include <deque>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts shrink ID: a failing case made small enough to send. qcts replay FILE: put to a kernel again.
 #include <cstdio>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts resave IN OUT: the same checkpoint, written anew from what was parsed, piece by piece.
 #include <filesystem>
 #include <functional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts selftest: how strong the judge is, measured on providers, files and parts of itself that are wrong on
 // purpose, and on providers that are right.
 #include <cstdio>
@@ -5,9 +6,9 @@
 #include <iostream>
 #include <memory>
 
+#include "suites/base/run_error.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/selftest.h"
-#include "suites/base/run_error.h"
 #include "suites/selftest/alarms.h"
 #include "suites/selftest/exam.h"
 #include "suites/selftest/explain.h"
@@ -62,10 +63,12 @@ void tell_held_back(const std::vector<selftest::KillRow>& rows) {
 }
 
 Outcome run_kill(const SelftestWords& words) {
-  if (!selftest::selects_any(words.request)) throw RunError(Outcome::nothing_proved, "no mutant was selected");
+  if (!selftest::selects_any(words.request))
+    throw RunError(Outcome::nothing_proved, "no mutant was selected");
   const bool own = unmutated_parts_hold() && the_right_one_passes(words.request);
-  const std::vector<selftest::KillRow> rows = selftest::kill(
-      words.request, [](const selftest::KillRow& row) { std::cout << selftest::matrix_text({row}) << std::flush; });
+  const std::vector<selftest::KillRow> rows = selftest::kill(words.request, [](const selftest::KillRow& row) {
+    std::cout << selftest::matrix_text({row}) << std::flush;
+  });
   size_t killed = 0, equivalent = 0;
   for (const selftest::KillRow& row : rows) {
     equivalent += !row.mutant->proof.empty();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Subcommands about the judge itself and about single inputs; as in commands.h.
 #pragma once
 

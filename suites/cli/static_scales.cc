@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cli/static_scales.h"
 
 #include <cmath>
@@ -25,7 +26,8 @@ std::optional<double> given(const std::string& option, const StaticScales& scale
 
 void require_in_range(const StaticScales& scales) {
   for (const auto& scale : {scales.activation, scales.output})
-    if (scale && !(std::isfinite(*scale) && *scale > 0)) throw UsageError("a scale must be finite and above 0");
+    if (scale && !(std::isfinite(*scale) && *scale > 0))
+      throw UsageError("a scale must be finite and above 0");
   if (scales.zero_point && (*scales.zero_point < -128 || *scales.zero_point > 127))
     throw UsageError("--activation-zero-point must lie in -128 .. 127");
 }
@@ -33,8 +35,10 @@ void require_in_range(const StaticScales& scales) {
 }  // namespace
 
 void add_static_options(CLI::App& command, StaticScales& scales) {
-  command.add_option("--activation-scale", scales.activation, "static policies: the scale of x, from a calibration");
-  command.add_option("--activation-zero-point", scales.zero_point, "static policies with a zero point: that of x");
+  command.add_option("--activation-scale", scales.activation,
+                     "static policies: the scale of x, from a calibration");
+  command.add_option("--activation-zero-point", scales.zero_point,
+                     "static policies with a zero point: that of x");
   command.add_option("--output-scale", scales.output, "static_tensor_out: the scale of the output");
 }
 
@@ -45,7 +49,8 @@ Planes static_planes(const Scheme& scheme, std::string_view activation, const St
   size_t taken = 0;
   for (Plane& plane : planes) {
     const std::string option = option_of(plane.name);
-    if (option.empty()) throw UsageError(policy + " needs " + plane.name + " from a calibration, which IN does not have");
+    if (option.empty())
+      throw UsageError(policy + " needs " + plane.name + " from a calibration, which IN does not have");
     const std::optional<double> value = given(option, scales);
     if (!value) throw UsageError(policy + " needs " + option + ", which a calibration gives");
     ++taken;
@@ -54,7 +59,8 @@ Planes static_planes(const Scheme& scheme, std::string_view activation, const St
     else
       plane.bytes[0] = static_cast<std::byte>(static_cast<int8_t>(*value));
   }
-  const size_t offered = scales.activation.has_value() + scales.output.has_value() + scales.zero_point.has_value();
+  const size_t offered =
+      scales.activation.has_value() + scales.output.has_value() + scales.zero_point.has_value();
   if (offered > taken) throw UsageError(policy + " has no place for one of the scales that are given");
   return planes;
 }

@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <cstdio>
 #include <iostream>
 #include <memory>
 
 #include "reports/report.h"
+#include "suites/base/paths.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/judge/latency_measures.h"
 #include "suites/selftest/stopwatch.h"
-#include "suites/base/paths.h"
 
 namespace qcts::cli {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -5,10 +6,10 @@
 
 #include "reference/formats/io/mapped_file.h"
 #include "reports/report.h"
+#include "suites/base/run_error.h"
 #include "suites/cli/command_line.h"
 #include "suites/cli/commands.h"
 #include "suites/timing/targets.h"
-#include "suites/base/run_error.h"
 
 namespace qcts::cli {
 namespace {

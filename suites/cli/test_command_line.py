@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What is typed wrong is named, and the same mistake has the same exit code in every command: 2 for wrong words and missing files,
 3 where nothing was proved, 5 where the system failed.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A save that is killed leaves the old file or the new one, whatever moment the kill hits."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`qcts quantize` with the scales of static activations, against what torchao wrote of the same weights."""
 
 import pytest

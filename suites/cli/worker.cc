@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Hidden: what `qcts run` starts. One provider, one process, and one more where the provider is a program.
 #include <memory>
 
+#include "suites/base/process.h"
 #include "suites/cli/commands.h"
 #include "suites/providers/remote_provider.h"
-#include "suites/base/process.h"
 #include "suites/run/worker.h"
 
 namespace qcts::cli {

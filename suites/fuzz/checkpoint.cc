@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/dialects/checkpoint.h"
 
 #include "suites/fuzz/targets.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts_fuzz: libFuzzer over one target.
 //   qcts_fuzz --target=NAME [CORPUS...] [libFuzzer's -options]
 //   qcts_fuzz --write-seeds=DIR FOLDER...     DIR/<target>/... from the files below the folders

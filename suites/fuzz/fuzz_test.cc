@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The fuzz targets over their seeds and over cheap mutants of them, in every build: what libFuzzer looks for
 // longer, and proof that the targets reach past the first checks.
 #include "suites/fuzz/targets.h"

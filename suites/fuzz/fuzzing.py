@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Runs qcts_fuzz over its targets and says what came of it: executions, corpus, coverage, findings.
 
 fuzzing.py --build build/fuzz --seconds 600 [--targets zip,pickle] [--jobs 2] [--corpus DIR] [--until 10000000]

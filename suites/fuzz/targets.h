@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Readers under fuzzing. A target reads any bytes, uses what it accepted and checks what has to hold then.
 // Refused is the one exception that it may meet; everything else that escapes it (Finding, another exception,
 // a sanitizer's abort) is a finding.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """libFuzzer over every target for a bounded time, built by preset fuzz, under both sanitizers.
 
 QCTS_FUZZ_SECONDS sets the time a target (10 by default).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torch.save's two containers, their pickles, and both together.
 #include <algorithm>
 
@@ -97,7 +98,8 @@ bool use_torch_zip(Input input) {
 
 bool use_torch_legacy(Input input) {
   try {
-    const TorchLegacy legacy = read_torch_legacy(MappedFile::from_bytes({input.begin(), input.end()}), options());
+    const TorchLegacy legacy =
+        read_torch_legacy(MappedFile::from_bytes({input.begin(), input.end()}), options());
     use_tensors(legacy);
     if (!std::ranges::equal(rebuild_torch_legacy(legacy), input))
       throw Finding("torch legacy: the rebuilt file differs");

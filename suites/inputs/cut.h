@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Parts of inputs: the first or the last rows and columns of arrays and planes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Synthetic inputs made from a seed: the data behind suites/inputs/inputs.h. Nothing here knows a family:
 // weights are made by quantizing floats with the reference, and by editing the planes that come out.
 #pragma once

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <cmath>
 #include <functional>
 #include <stdexcept>
 
 #include "reference/numerics/noise.h"
+#include "reference/numerics/soft_float.h"
 #include "suites/inputs/generate.h"
 #include "suites/inputs/generate_parts.h"
-#include "reference/numerics/soft_float.h"
 
 namespace qcts {
 namespace {

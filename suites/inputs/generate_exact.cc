@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weights and rows of x whose products sum exactly, in every order and at every stage.
 #include <algorithm>
 #include <cmath>
@@ -5,8 +6,8 @@
 #include <stdexcept>
 
 #include "reference/numerics/noise.h"
-#include "suites/inputs/generate_parts.h"
 #include "reference/numerics/soft_float.h"
+#include "suites/inputs/generate_parts.h"
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the generators of synthetic inputs share: suites/inputs/generate*.cc.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/inputs/generate_related.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Metamorphic relations of linear: inputs whose answers have to do with each other, whatever the reference
 // says of any of them. All are exact sums, so a relation holds bit for bit or a kernel is wrong.
 //

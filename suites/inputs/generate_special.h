@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Synthetic inputs whose values ordinary noise never takes: not a number, infinities, zero points of every
 // size, the ends of the range of exponents. Each one hunts kernels that are right on all others.
 #pragma once

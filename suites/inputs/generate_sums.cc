@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weights and rows of x whose sums are hard to keep.
 #include <cmath>
 

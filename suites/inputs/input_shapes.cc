@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/inputs/input_shapes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Shapes of the weights that the families of inputs.h are made for: rests of what kernels take at a time,
 // long rows, many rows.
 #pragma once

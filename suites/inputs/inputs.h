@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which synthetic inputs each operation is judged on. One table; expand() multiplies it with schemes and
 // implementations, numerics and determinism make the data. An input earns its place by what a wrong kernel
 // gets wrong on it.

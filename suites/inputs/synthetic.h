@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The description of an input that is made at run time, from a seed.
 #pragma once
 

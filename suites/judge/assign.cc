@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The assign kind: a skeleton of names, shapes and dtypes takes over the golden's tensors, and every byte of
 // them is read, within file + 64 MiB of memory. A skeleton with one missing, one unexpected and one
 // mismatched key must have each named.
 #include <algorithm>
 
 #include "reference/dialects/assign.h"
-#include "suites/judge/judge.h"
 #include "suites/base/memory.h"
+#include "suites/judge/judge.h"
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the assign kind rests on: keys are named, memory is measured, and a large quantized file is taken over
 // without its float model.
 #include "reference/dialects/assign.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a kernel is timed on: copies that no cache holds, of what it reads and of what it writes.
 #include <gtest/gtest.h>
 
@@ -6,8 +7,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "suites/timing/contender.h"
 #include "suites/judge/latency_case.h"
+#include "suites/timing/contender.h"
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The determinism kind: the same call again, with other numbers of threads, beside another one, and each row
 // alone. Every answer is compared bitwise with the first; what the kernel claims is held against it, what it
 // does not claim is measured. Whatever it claims, calls side by side have to be right.
@@ -8,8 +9,8 @@
 #include <thread>
 
 #include "suites/judge/expected/expectation.h"
-#include "suites/judge/judge.h"
 #include "suites/judge/expected/question.h"
+#include "suites/judge/judge.h"
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/judge/judge.h"
 
 #include <algorithm>
@@ -5,8 +6,8 @@
 #include <filesystem>
 #include <new>
 
-#include "suites/providers/provider_call.h"
 #include "suites/base/paths.h"
+#include "suites/providers/provider_call.h"
 
 namespace qcts {
 namespace {
@@ -31,7 +32,8 @@ void add_evidence(const Case& c, Verdict& verdict) {
   };
   if (c.golden != nullptr) add("golden");
   if (c.malformed != nullptr) add("malformed");
-  if (c.golden == nullptr && c.malformed == nullptr && c.id.kind != Kind::determinism && c.id.kind != Kind::latency)
+  if (c.golden == nullptr && c.malformed == nullptr && c.id.kind != Kind::determinism &&
+      c.id.kind != Kind::latency)
     add("reference");
   if (is_emulated(c)) add("emulated");
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Case -> Verdict. judge_guarded() is the only place where an exception becomes a verdict: Refused and wrong
 // results are fail, bad_alloc is resource, anything unexpected is internal.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The latency kind. A candidate is verified, the threads that it keeps busy are counted, and then it is timed
 // in rounds with its peers in this one process, verified afterwards and once more on other data: itself again
 // (A/A), the machine's own stream and arithmetic, the dense layer in the scheme's source dtype, LibTorch's
@@ -11,9 +12,9 @@
 #include "kernels/machine/machine.h"
 #include "reports/latency_trust.h"
 #include "suites/judge/judge.h"
-#include "suites/timing/busy_threads.h"
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
+#include "suites/timing/busy_threads.h"
 #include "suites/timing/roof.h"
 #include "suites/timing/targets.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/judge/latency_case.h"
 
 #include <algorithm>
@@ -153,7 +154,7 @@ std::string TimedKernel::verify() {
       input_.op == Op::quantize
           ? scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x}, input_.layout)
       : input_.op == Op::pack ? scheme.pack(input_.planes, input_.weight, input_.layout)
-                            : scheme.unpack(input_.planes, input_.weight, input_.layout);
+                              : scheme.unpack(input_.planes, input_.weight, input_.layout);
   const std::string layout = input_.op == Op::pack ? input_.layout : "plain";
   const std::optional<Mismatch> mismatch = compare_planes(scheme, input_.weight, layout, want, answer.planes);
   return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";

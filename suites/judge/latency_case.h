@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The problem of a latency case, made, run once and verified: shared by the latency kind and by qcts_bench.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a latency verdict says in measures, read back: by the report's trust in itself and by the proposal of
 // targets.
 #pragma once

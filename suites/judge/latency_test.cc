@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Latency verdicts: no time without a right answer, three values, and a gate that an unknown machine cannot
 // pass by accident.
 #include <gtest/gtest.h>
@@ -12,14 +13,14 @@
 #include <thread>
 
 #include "kernels/machine/machine.h"
+#include "suites/base/paths.h"
 #include "suites/judge/judge.h"
+#include "suites/judge/latency_case.h"
 #include "suites/timing/busy_threads.h"
 #include "suites/timing/contender.h"
-#include "suites/judge/latency_case.h"
 #include "suites/timing/rounds.h"
 #include "suites/timing/stats.h"
 #include "suites/timing/targets.h"
-#include "suites/base/paths.h"
 
 namespace qcts {
 namespace {

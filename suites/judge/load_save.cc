@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // round_trip and reject through a provider's own load_save. round_trip: the file that it saves holds the same
 // payload as the one that it loaded (E2); its bytes are its own, unless it claims to keep them (E3). reject:
 // a malformed file is refused with a reason and leaves no file; one that must be read is read with exactly

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The numerics kind: one kernel, one input, four calls. Outputs begin as NaN, zeros and a wrong answer;
 // buffers lie aligned and dense in the first call, as loosely as the ABI allows in the others. Each answer is
 // judged alone.
@@ -7,11 +8,11 @@
 
 #include "reference/numerics/soft_float.h"
 #include "suites/inputs/generate_related.h"
-#include "suites/judge/expected/coverage.h"
 #include "suites/judge/diagnosis/effective_weights.h"
+#include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/expectation.h"
-#include "suites/judge/judge.h"
 #include "suites/judge/expected/question.h"
+#include "suites/judge/judge.h"
 #include "suites/judge/replay.h"
 
 namespace qcts {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Two checkpoints compared by what they hold (E2), and a checkpoint saved anew.
 #pragma once
 

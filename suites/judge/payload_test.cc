@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects the comparisons of round_trip, size and reject: each field that may differ is noticed and named.
 #include "suites/judge/payload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "suites/judge/size.h"
 #include "suites/base/paths.h"
+#include "suites/judge/size.h"
 
 namespace qcts {
 namespace {

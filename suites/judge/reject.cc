@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The reject kind: a malformed file is refused with the class that the manifest requires, marked as one of
 // security exactly where it is one and then, in a pickle, with its place; or it is read with exactly the
 // payload that the manifest names. Under each of the options that the entry lists.

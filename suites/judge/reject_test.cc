@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects: the reject kind asks for the class of a refusal, and for its mark of security, which a hostile
 // file must have and a damaged one must not.
 #include <gtest/gtest.h>
 
 #include "fixtures/golden.h"
-#include "suites/judge/judge.h"
 #include "suites/base/paths.h"
+#include "suites/judge/judge.h"
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A failing question made small and kept: a file that anyone can put to a kernel again.
 #pragma once
 
@@ -8,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "suites/judge/judge.h"
 #include "suites/judge/expected/question.h"
+#include "suites/judge/judge.h"
 
 namespace qcts {
 

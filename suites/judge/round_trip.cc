@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The round_trip kind. E3: the file rebuilt from its parsed graph has the same bytes. E2: the same tensors
 // written as a new file and read again are equal in payload, attributes and types. And the reference's exact
 // `linear` answers bitwise the same before and after. Programs: judge_program.

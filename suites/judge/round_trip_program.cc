@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The round_trip kind for TorchScript goldens, in the process of a provider that runs them. What the program
 // returns is bitwise what its producer recorded; the provider saves it; the saved file holds the same
 // tensors, constants, attributes and classes, as our own reader sees both; loaded again it returns the same

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Planted faults of a provider that runs programs: each has to be seen, and the right one has to pass. The
 // program is the golden "captured": (x + (-1, 0, 1)) * (2, 0.5, 4) in float64.
 #include <filesystem>
@@ -7,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "reports/report.h"
-#include "suites/judge/judge.h"
 #include "suites/base/paths.h"
+#include "suites/judge/judge.h"
 
 namespace qcts {
 namespace {

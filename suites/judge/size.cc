@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The size kind. Payload bytes against the scheme's law, exactly; what the container adds against a stated
 // bound; the reduction against the scheme's target (suites/targets/size.json). A storage that several tensors
 // share counts once.

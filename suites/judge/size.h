@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How large a checkpoint is, taken apart: payload, container, and what each weight's law says.
 #pragma once
 

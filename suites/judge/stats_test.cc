@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The statistics against answers that are known, and the interval against its own promise.
 #include "suites/timing/stats.h"
 

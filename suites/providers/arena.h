@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Caller-owned buffers for one kernel call: each between red zones, at an alignment that is no better than
 // its element type needs, filled before the call and checked after it. Behind the red zones lie pages without
 // access: what a kernel writes or reads beyond them ends its worker in this case and spoils nothing else.

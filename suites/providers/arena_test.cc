@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tests of the tester: writes outside a buffer have to be seen wherever they land.
 #include "suites/providers/arena.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/providers/kernel_run.h"
 
 #include <algorithm>
@@ -14,10 +15,7 @@ std::vector<PlaneSpec> output_specs(const KernelInput& input) {
 KernelRun::~KernelRun() = default;
 
 KernelRun::KernelRun(const qcts_kernel& kernel, const KernelInput& input, const RunOptions& options)
-    : kernel_(kernel),
-      op_(input.op),
-      builder_(input, options.threads),
-      problem_(builder_.problem()) {
+    : kernel_(kernel), op_(input.op), builder_(input, options.threads), problem_(builder_.problem()) {
   add_inputs(input, options);
   add_outputs(input, options);
   if (const uint64_t bytes = provider_workspace_bytes(kernel_, problem_)) {

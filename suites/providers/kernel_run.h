@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One call of one kernel on caller-owned, guarded buffers. numerics and determinism judge what comes back;
 // latency has buffers of its own.
 #pragma once

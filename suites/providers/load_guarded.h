@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The only door through which a provider's shared library enters a process. Its initialisers run in dlopen
 // and may change the floating-point control state, which would change every later answer.
 #pragma once

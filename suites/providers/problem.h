@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A kernel's input in the terms of the ABI: the one place that fills a qcts_problem. Buffers are the
 // caller's.
 #pragma once

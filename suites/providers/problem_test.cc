@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a kernel is told of a scheme: a parameter that says something else than the scheme's name makes a
 // kernel of another library wrong, and no case of ours would show it.
 #include "suites/providers/problem.h"

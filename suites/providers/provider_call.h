@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The only door to a provider's functions. Every call saves the floating-point control state (rounding mode,
 // exception masks, flush to zero, denormals are zero), checks it afterwards and restores it: a kernel that
 // leaves it changed would change the answers of every later case in the process. Sticky exception flags may

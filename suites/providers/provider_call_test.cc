@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects the host from a provider's call: the control state of the floating-point unit comes back, and what
 // the ABI forbids is the provider's fault, not a wrong verdict.
 #include "suites/providers/provider_call.h"

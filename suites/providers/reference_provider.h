@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The reference as a provider: reference/schemes behind the C ABI of kernels, so that a scheme without a
 // kernel of its own is judged too. Its linear sums in double and rounds once. It is asked about goldens
 // alone: elsewhere the expected answers are its own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The words of the line-JSON protocol: structs of the C ABI as JSON and back. Dtypes have torch's names.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A provider that is a program instead of a shared library: line-JSON on its standard input and output, data
 // in shared memory. kernels/abi/README.md has the protocol. Seen from the registry it is a provider like any
 // other.

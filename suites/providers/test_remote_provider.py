@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Providers that speak the line-JSON protocol: judged like the others, and what they do wrong costs them one case."""
 
 import json

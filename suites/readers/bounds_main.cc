@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts_bounds: what reading a file costs. A line of stdin is a path, a line of stdout the answer, one JSON
 // object: outcome ("accepted", a refusal class, or another exception's text), CPU seconds of this process,
 // and the highest number of heap bytes in use. A program of its own, because it counts every allocation.

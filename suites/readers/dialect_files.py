@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the tests of dialects share: the goldens by id, safetensors without a library, a refusal's words."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // qcts_differential: the readers and writers behind a pipe, for test_differential.py. A line of stdin
 // is a request, its words parted by tabs; a line of stdout is the answer, one JSON object.
 //   read FILE         everything that was read: records, graph, tensors with the sha256 of their bytes
@@ -13,8 +14,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reference/formats/safetensors/safetensors.h"
 #include "reference/formats/io/sha256.h"
+#include "reference/formats/safetensors/safetensors.h"
 #include "reference/formats/torch/legacy.h"
 #include "reference/formats/torch/zip.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Pickles and archives that are made to cost much, byte by byte: for test_bounds.py."""
 
 import os

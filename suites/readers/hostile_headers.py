@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Headers of safetensors and programs of TorchScript that are made to cost much: for test_bounds.py."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Reading is bounded, whatever the bytes: CPU time <= 1 s + 10 ns a byte, heap <= 64 MiB + 64 B a pickle opcode
 + the header (zip directory and pickle, or JSON).
 

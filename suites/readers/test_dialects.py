@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The commands on files of others than today's torchao: TinyQ, torchao 0.5 to 0.17, pytorch/ao#2338."""
 
 import json

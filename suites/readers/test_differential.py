@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Containers made from a seed: what torch, safetensors and zipfile read is what qcts reads, and what qcts writes
 they read.
 

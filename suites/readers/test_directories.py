@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Directories that transformers writes: config.json beside the weights, and what transformers makes of ours."""
 
 import json

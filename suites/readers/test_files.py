@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The commands on files: goldens saved anew, and what they say to bad input and wrong words."""
 
 import json

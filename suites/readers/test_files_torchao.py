@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The commands on files against torchao 0.18.0: they read what it writes, and write the same."""
 
 import hashlib

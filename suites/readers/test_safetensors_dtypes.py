@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Every element type of safetensors: read as its own library reads it, and saved anew byte for byte."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Archives of torch.save that are not its default: other layouts, byte orders, devices and pickles."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What torch.save can write, in both of its containers: saved anew byte for byte, read as torch reads it."""
 
 import json

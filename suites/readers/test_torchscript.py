@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What inspect lists of a TorchScript archive is what torch.jit.load finds; the other commands refuse it."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Objects that torch.save takes, and what the tests of its containers ask of them."""
 
 import hashlib

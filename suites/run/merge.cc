@@ -1,13 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/run/merge.h"
 
 #include <algorithm>
 #include <map>
 
-#include "suites/run/environment.h"
 #include "suites/base/paths.h"
+#include "suites/cases/mustpass.h"
+#include "suites/run/environment.h"
 #include "suites/run/run.h"
 #include "suites/run/run_report.h"
-#include "suites/cases/mustpass.h"
 
 namespace qcts {
 namespace {

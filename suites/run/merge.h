@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // `qcts merge`: the shards of one run joined into one report.
 #pragma once
 

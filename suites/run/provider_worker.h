@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One provider in worker processes of its own, for commands that ask one provider alone. Its code never runs
 // in this process: what it does to its worker (death, silence, nonsense) becomes a verdict, and the next
 // question gets a fresh worker.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/run/run.h"
 
 #include <algorithm>
@@ -9,18 +10,18 @@
 
 #include "fixtures/golden.h"
 #include "suites/base/did_you_mean.h"
+#include "suites/base/interruption.h"
+#include "suites/base/paths.h"
+#include "suites/cases/case_key.h"
+#include "suites/cases/expand.h"
+#include "suites/cases/mustpass.h"
+#include "suites/cases/named.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/run/environment.h"
-#include "suites/base/interruption.h"
-#include "suites/cases/named.h"
-#include "suites/base/paths.h"
 #include "suites/run/run_report.h"
 #include "suites/run/run_sources.h"
 #include "suites/run/summary.h"
 #include "suites/run/supervisor.h"
-#include "suites/cases/mustpass.h"
-#include "suites/cases/case_key.h"
-#include "suites/cases/expand.h"
 
 namespace qcts {
 namespace fs = std::filesystem;
@@ -175,7 +176,8 @@ class Run {
   void add_candidates_of(const Plan& plan, const Case& c, size_t index) {
     const std::vector<const Offer*> offers = offers_for(c, plan, offers_);
     for (const Offer* offer : offers)
-      candidates_.push_back({{c.id, full_id(c, *offer), offer->variant}, source_of_.at(offer->provider), index});
+      candidates_.push_back(
+          {{c.id, full_id(c, *offer), offer->variant}, source_of_.at(offer->provider), index});
     const auto files = source_of_.find(kFileProvider);
     if (files != source_of_.end() && is_judged_by_suite(c, offers))
       candidates_.push_back({{c.id, c.full_id(), ""}, files->second, index});
@@ -191,7 +193,8 @@ class Run {
     if (missing.filters.empty()) return;
     const size_t before = candidates_.size();
     add_candidates(named_plan(kFullPlan), missing);
-    const std::vector<Candidate> found(candidates_.begin() + static_cast<std::ptrdiff_t>(before), candidates_.end());
+    const std::vector<Candidate> found(candidates_.begin() + static_cast<std::ptrdiff_t>(before),
+                                       candidates_.end());
     candidates_.resize(before);
     for (const std::string& filter : missing.filters)
       for (const Candidate& candidate : found)
@@ -357,8 +360,8 @@ class Run {
     std::snprintf(note, sizeof note,
                   "%zu cases share %g s, %.2f s each (prefill: %g times that); one worker at a time, %u "
                   "thread%s a call.",
-                  runnable, plan_.latency_budget_s, latency_budget_s_, kPrefillBudgetShare,
-                  options_.threads, options_.threads == 1 ? "" : "s");
+                  runnable, plan_.latency_budget_s, latency_budget_s_, kPrefillBudgetShare, options_.threads,
+                  options_.threads == 1 ? "" : "s");
     head_.latency_note = note;
   }
 

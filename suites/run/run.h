@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // `qcts run`: plan and providers in, verdicts and reports out.
 #pragma once
 
@@ -6,9 +7,9 @@
 #include <vector>
 
 #include "reports/report.h"
+#include "suites/base/run_error.h"
 #include "suites/cases/plan.h"
 #include "suites/cases/selection.h"
-#include "suites/base/run_error.h"
 
 namespace qcts {
 

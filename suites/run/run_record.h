@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // run.jsonl: what a run is, in its first line, then one verdict a line, flushed as they come. It is enough to
 // go on with a run that was killed, and to join the shards of one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/run/run_report.h"
 
 #include <algorithm>
@@ -5,13 +6,13 @@
 
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
+#include "suites/base/paths.h"
+#include "suites/cases/mustpass.h"
 #include "suites/judge/expected/coverage.h"
 #include "suites/run/environment.h"
-#include "suites/base/paths.h"
 #include "suites/run/run.h"
 #include "suites/run/static_rows.h"
 #include "suites/run/summary.h"
-#include "suites/cases/mustpass.h"
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // From the head of a run and its verdicts to the report: the same for a run, a resumed one and a merged one.
 #pragma once
 

@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/run/run_sources.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "suites/providers/reference_provider.h"
-#include "suites/cases/named.h"
 #include "suites/base/paths.h"
+#include "suites/cases/named.h"
+#include "suites/providers/reference_provider.h"
 
 namespace qcts {
 namespace fs = std::filesystem;
@@ -59,7 +60,8 @@ bool may_judge(const std::string& word, const Selection& selection) {
     const std::optional<Kind> known = kind_from_name(kind);
     return !known || may_judge_kind(provider, *known);
   };
-  if (!selection.kinds.empty() && std::none_of(selection.kinds.begin(), selection.kinds.end(), judges)) return false;
+  if (!selection.kinds.empty() && std::none_of(selection.kinds.begin(), selection.kinds.end(), judges))
+    return false;
   return selection.filters.empty() ||
          std::any_of(selection.filters.begin(), selection.filters.end(),
                      [&](const std::string& filter) { return may_match(provider, filter); });

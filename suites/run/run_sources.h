@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The providers that a run asks, and what their workers are told. The parent never loads a provider.
 #pragma once
 

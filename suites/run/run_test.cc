@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects the run as a user sees it: the program itself is started on providers with a planted fault. The
 // fault costs its own case, the others are judged, the exit code says what happened, and a typing error never
 // certifies anything.

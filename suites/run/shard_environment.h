@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The shard that an engine for many machines asks for in the environment, when --shard is not given.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects a fleet from judging a case twice or never: each engine's own way of counting, and every
 // contradiction refused instead of guessed at.
 #include "suites/run/shard_environment.h"
@@ -95,18 +96,19 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedText{"no_total", {{"JOB_COMPLETION_INDEX", "0"}}, "QCTS_SHARDS"},
         RefusedText{
             "no_number", {{"CI_NODE_INDEX", "one"}, {"CI_NODE_TOTAL", "3"}}, "CI_NODE_INDEX is no number"},
-        RefusedText{"beyond", {{"GTEST_SHARD_INDEX", "2"}, {"GTEST_TOTAL_SHARDS", "2"}}, "2 is no shard of 2"},
+        RefusedText{
+            "beyond", {{"GTEST_SHARD_INDEX", "2"}, {"GTEST_TOTAL_SHARDS", "2"}}, "2 is no shard of 2"},
         RefusedText{"below", {{"CI_NODE_INDEX", "0"}, {"CI_NODE_TOTAL", "3"}}, "0 is no shard of 3"},
         RefusedText{
             "between_steps",
             {{"SLURM_ARRAY_TASK_ID", "3"}, {"SLURM_ARRAY_TASK_STEP", "2"}, {"SLURM_ARRAY_TASK_COUNT", "4"}},
             "3 is no shard of 4"},
         RefusedText{"two_that_differ",
-                {{"CI_NODE_INDEX", "1"},
-                 {"CI_NODE_TOTAL", "3"},
-                 {"SLURM_ARRAY_TASK_ID", "1"},
-                 {"SLURM_ARRAY_TASK_COUNT", "3"}},
-                "Slurm array asks for shard 2/3, GitLab for 1/3"}),
+                    {{"CI_NODE_INDEX", "1"},
+                     {"CI_NODE_TOTAL", "3"},
+                     {"SLURM_ARRAY_TASK_ID", "1"},
+                     {"SLURM_ARRAY_TASK_COUNT", "3"}},
+                    "Slurm array asks for shard 2/3, GitLab for 1/3"}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

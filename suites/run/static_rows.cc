@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/run/static_rows.h"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ struct Judged {
     if (op == "load_save") return kernels.lower_bound({provider, "file", ""}) != kernels.end();
     return kernels.contains({provider, op, scheme.substr(0, scheme.find(':'))});
   }
-  std::map<std::string, std::set<std::string>> inputs;  // by scheme
+  std::map<std::string, std::set<std::string>> inputs;                  // by scheme
   std::set<std::tuple<std::string, std::string, std::string>> kernels;  // provider, op, family
   std::set<std::string> providers;
 };
@@ -74,7 +75,8 @@ void keep_rows_of_what_ran(RunReport& report) {
   if (report.ledger.contains("kept_layouts"))
     keep_rows(report.ledger.at("kept_layouts"), [](const Json&) { return false; });
   if (report.readers.is_object())
-    keep_rows(report.readers.at("files"), [&](const Json& row) { return judged.has_golden(row.at("golden")); });
+    keep_rows(report.readers.at("files"),
+              [&](const Json& row) { return judged.has_golden(row.at("golden")); });
   std::erase_if(report.floor, [&](const FloorEntry& entry) {
     return std::ranges::none_of(report.verdicts, [&](const Verdict& verdict) {
       return verdict.case_id.scheme == entry.scheme && verdict.case_id.op == entry.op;

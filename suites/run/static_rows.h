@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The static tables of a report (providers, schemes, goldens, choices, readers), cut down to what ran.
 #pragma once
 

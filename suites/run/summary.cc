@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/run/summary.h"
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 #include <unistd.h>
 
 #include "reference/schemes/scheme.h"
-#include "suites/judge/latency_measures.h"
 #include "suites/cases/plan.h"
+#include "suites/judge/latency_measures.h"
 
 namespace qcts {
 namespace {
@@ -234,16 +235,17 @@ std::string summary_text(const RunReport& report, const std::string& out_folder)
   std::ostringstream out;
   const bool narrowed = report.selection.size() > (report.plan == kCompletePlan ? 0 : 1);
   const std::string passed = "PASSED " + report.plan + " plan" + (narrowed ? ", narrowed" : "");
-  const std::string head = verdict.conformant                     ? "CONFORMANT"
-                     : verdict.outcome == Outcome::conformant     ? passed
-                     : verdict.outcome == Outcome::nothing_proved ? "NOTHING PROVED"
-                     : verdict.outcome == Outcome::inconclusive   ? "INCONCLUSIVE"
-                     : verdict.outcome == Outcome::infrastructure ? "COULD NOT JUDGE"
-                                                                  : "NOT CONFORMANT";
+  const std::string head = verdict.conformant                           ? "CONFORMANT"
+                           : verdict.outcome == Outcome::conformant     ? passed
+                           : verdict.outcome == Outcome::nothing_proved ? "NOTHING PROVED"
+                           : verdict.outcome == Outcome::inconclusive   ? "INCONCLUSIVE"
+                           : verdict.outcome == Outcome::infrastructure ? "COULD NOT JUDGE"
+                                                                        : "NOT CONFORMANT";
   out << "qcts " << report.suite_version << " (" << report.suite_commit << "), plan " << report.plan << ", "
       << report.environment.value("cpu_model", "") << ", " << fixed(report.wall_s, 1) << " s\n"
-      << head << (verdict.outcome == Outcome::conformant && !verdict.conformant ? " (" + verdict.reason + ")\n"
-                                                                           : ": " + verdict.reason + "\n");
+      << head
+      << (verdict.outcome == Outcome::conformant && !verdict.conformant ? " (" + verdict.reason + ")\n"
+                                                                        : ": " + verdict.reason + "\n");
   counts_line(counts, out);
   out << "  mustpass: " << verdict.present << " of " << report.mustpass.size() << " judged\n";
   if (verdict.complete) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Drives worker processes: hands out cases one at a time, waits no longer than the watchdog allows, and turns
 // what happens to a worker (death, silence, nonsense) into the verdict of the case in flight. The next case
 // gets a fresh worker.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A run that is killed and resumed, or divided and merged, says what the undisturbed run says; what is of another run is refused."""
 
 import json

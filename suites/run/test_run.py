@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What `qcts run` writes for others to read: report.json by its schema, junit.xml by an XML parser, run.jsonl a line a verdict."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A golden with one flipped bit must never pass: first the container notices, and when the container is made to fit, the numbers do."""
 
 import hashlib

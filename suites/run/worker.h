@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A worker process: loads one provider, says what it offers, then judges one question a line and answers with
 // one verdict a line. A crash costs the parent one question. A line is the key of a case (cases/case_key.h),
 // where "seed" may take the place of the worker's own, or a replay: {"replay": {...}, "variant": "avx2"}.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/selftest/alarms.h"
 
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Does the judge accuse the innocent? Providers that are right, judged on many seeds.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Questions about parts of the judge whose answers are known: what compares, what counts, what joins, what
 // times. The real parts answer all of them right; a mutant is one part with a planted fault and has to answer
 // one wrongly.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Questions to what times, on made-up samples: a base of 100 us, 1 % of noise, seeds 1 to 60.
 #include <algorithm>
 #include <chrono>

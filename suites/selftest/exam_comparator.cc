@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Questions to what compares.
 #include <cmath>
 #include <cstring>

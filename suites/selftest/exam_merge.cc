@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Questions to what joins the shards of a run.
 #include "suites/run/run.h"
 #include "suites/selftest/exam_parts.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Parts of the judge with one planted fault each.
 #include <algorithm>
 #include <cmath>
@@ -259,7 +260,8 @@ void drop_repeated(std::vector<MergePart>& parts, bool keep_later, bool also_oth
       RunRecord &loses = keep_later ? earlier : later, &keeps = keep_later ? later : earlier;
       loses.head.cases -= std::erase_if(loses.verdicts, [&](const Verdict& verdict) {
         return std::ranges::any_of(keeps.verdicts, [&](const Verdict& other) {
-          return other.full_id() == verdict.full_id() && (also_other_status || other.status == verdict.status);
+          return other.full_id() == verdict.full_id() &&
+                 (also_other_status || other.status == verdict.status);
         });
       });
     }

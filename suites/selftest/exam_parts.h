@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The parts of the judge that an exam questions, as values, so that one of them can be replaced by a faulty
 // one.
 #pragma once
@@ -13,10 +14,10 @@
 #include "reports/waivers.h"
 #include "suites/cases/selection.h"
 #include "suites/judge/expected/compare.h"
-#include "suites/timing/rounds.h"
-#include "suites/timing/stats.h"
 #include "suites/providers/arena.h"
 #include "suites/run/merge.h"
+#include "suites/timing/rounds.h"
+#include "suites/timing/stats.h"
 
 namespace qcts::selftest {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Questions to what selects, counts and excuses.
 #include <set>
 

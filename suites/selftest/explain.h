@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Does a failure name the fault that was planted? Mutants judged on one case each, and what the reason says.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A provider with one planted fault, for the tests of the judge itself. The file name of the library says
 // which: qcts_faulty_<fault>.so. It dequantizes int8_row to float32 and is right except where k = 13: there
 // the fault acts.

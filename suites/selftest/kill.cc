@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/selftest/kill.h"
 
 #include <algorithm>
@@ -12,12 +13,12 @@
 
 #include "fixtures/golden.h"
 #include "reports/waivers.h"
-#include "suites/cases/case.h"
 #include "suites/base/paths.h"
-#include "suites/run/supervisor.h"
-#include "suites/selftest/exam.h"
+#include "suites/cases/case.h"
 #include "suites/cases/case_key.h"
 #include "suites/cases/expand.h"
+#include "suites/run/supervisor.h"
+#include "suites/selftest/exam.h"
 
 namespace qcts::selftest {
 namespace {
@@ -104,7 +105,8 @@ class ProviderKill {
           row.judged += verdict.status != Status::not_supported;
           if (!is_kill(verdict.status)) return true;
           if (row.killers.empty()) row.to_kill_s = seconds_since(began);
-          row.killers.push_back({verdict.case_id.text(), std::string(status_name(verdict.status)), verdict.reason});
+          row.killers.push_back(
+              {verdict.case_id.text(), std::string(status_name(verdict.status)), verdict.reason});
           return request_.every_case;
         },
         [](const std::vector<std::string>&) { return true; });
@@ -140,7 +142,8 @@ class ProviderKill {
       registry.add(builtin_provider());
       OfferTable offers;
       offers.add(offers_of(registry, "builtin"));
-      const ExpandInputs inputs = with_goldens ? ExpandInputs{fixtures_.goldens, fixtures_.malformed} : ExpandInputs{};
+      const ExpandInputs inputs =
+          with_goldens ? ExpandInputs{fixtures_.goldens, fixtures_.malformed} : ExpandInputs{};
       Selection selection;
       selection.filters = request_.cases;
       known = expand(plan_, inputs, offers, IdFilter(selection, offers.suffixes()));

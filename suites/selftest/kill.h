@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How strong the judge is: each mutant is judged like anyone's work, and has to fail.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/selftest/mutant_list.h"
 
 #include <algorithm>
@@ -17,7 +18,8 @@ std::vector<MutantInfo> make_list() {
 #define QCTS_EQUIVALENT(name, why) std::ranges::find(list, #name, &MutantInfo::id)->proof = why;
 #include "suites/selftest/mutants/equivalent.inc"
 #undef QCTS_EQUIVALENT
-#define QCTS_FOUND(name, what_was_missing) std::ranges::find(list, #name, &MutantInfo::id)->found = what_was_missing;
+#define QCTS_FOUND(name, what_was_missing) \
+  std::ranges::find(list, #name, &MutantInfo::id)->found = what_was_missing;
 #include "suites/selftest/mutants/held_back.inc"
 #undef QCTS_FOUND
   return list;

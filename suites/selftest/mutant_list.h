@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The mutants by name. What each one does wrong stands beside the fault: providers and files in
 // suites/selftest/mutants, parts of the judge in suites/selftest/exam_mutants.cc.
 #pragma once
@@ -13,8 +14,8 @@ struct MutantInfo {
   bool held = false;      // kept from everyone who shaped a case until the cases stood
   std::string_view what;
   std::string_view public_case;  // where it was seen; empty: a plausible slip
-  std::string_view found{};  // of a held one: what it showed when the cases stood; empty: they caught it
-  std::string_view proof{};        // why no judge can tell it from a right implementation; empty: it can
+  std::string_view found{};      // of a held one: what it showed when the cases stood; empty: they caught it
+  std::string_view proof{};      // why no judge can tell it from a right implementation; empty: it can
 };
 std::span<const MutantInfo> mutant_list();
 const MutantInfo* find_mutant(std::string_view id);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The mutants: the list keeps its size, the judge's own parts answer every question of the exam and each
 // faulty part fails one, the default plan kills every faulty kernel, and a failed answer is explained by the
 // fault that was planted, never by another.
@@ -9,13 +10,13 @@
 
 #include "fixtures/golden.h"
 #include "reports/report.h"
-#include "suites/cases/case.h"
 #include "suites/base/paths.h"
+#include "suites/cases/case.h"
+#include "suites/cases/expand.h"
 #include "suites/selftest/alarms.h"
 #include "suites/selftest/exam.h"
 #include "suites/selftest/explain.h"
 #include "suites/selftest/kill.h"
-#include "suites/cases/expand.h"
 
 namespace qcts::selftest {
 namespace {

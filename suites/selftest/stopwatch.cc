@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/selftest/stopwatch.h"
 
 #include <chrono>
@@ -5,13 +6,13 @@
 #include <stdexcept>
 
 #include "kernels/machine/machine.h"
+#include "suites/base/run_error.h"
+#include "suites/cases/expand.h"
+#include "suites/cases/named.h"
 #include "suites/cases/selection.h"
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
 #include "suites/timing/rounds.h"
-#include "suites/cases/named.h"
-#include "suites/base/run_error.h"
-#include "suites/cases/expand.h"
 
 namespace qcts {
 namespace {

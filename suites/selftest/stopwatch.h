@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Does the stopwatch accuse the innocent, and does it find the guilty? The cases of a latency plan, each
 // kernel timed against itself and against itself made slower by a planted part, many times over.
 #pragma once

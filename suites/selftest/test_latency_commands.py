@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Commands about latency: targets proposed from a report are read back by the next run; the stopwatch and the block run whole."""
 
 import json

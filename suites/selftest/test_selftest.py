@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The judge judged from its command line: `qcts selftest kill` fails where a planted fault lives, `qcts selftest alarms` where one
 that is right is accused; `qcts shrink` keeps a failing input in a small file that `qcts replay` puts to any provider again.
 """

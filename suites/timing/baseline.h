@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where a worker finds the dense baseline of its latency cases: in its own provider, else in the plug-ins
 // beside the program, loaded into the same process so that both are timed in turn.
 #pragma once

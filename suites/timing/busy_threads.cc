@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/timing/busy_threads.h"
 
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How many threads a kernel keeps busy, by the processor time that this whole process spends while it runs:
 // whoever uses more than the problem allows would be timed against others that do not.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the stopwatch times: a kernel on rotating copies of what it reads and writes.
 #pragma once
 

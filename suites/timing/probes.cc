@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/timing/probes.h"
 
 #include <algorithm>

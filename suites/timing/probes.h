@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the stopwatch times beside a kernel: the machine's own pace, of one that only moves bytes and of one
 // that only multiplies.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The machine's own ceilings for one timed problem, as lanes beside the kernel: memory (a stream of the same
 // bytes) and arithmetic (the fastest multiply-adds that the kernel's variant may use). And the canary: the
 // same arithmetic before and after a measurement, which tells whether the machine stayed what it was.

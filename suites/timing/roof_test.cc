@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a kernel could do at best here: its bytes at the pace of memory, its arithmetic at that of its
 // variant.
 #include <gtest/gtest.h>

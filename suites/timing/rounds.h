@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The stopwatch: contenders called in turn, a sample each a round.
 #pragma once
 

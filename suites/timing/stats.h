@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Statistics of a paired comparison: robust location, an interval that does not assume a distribution, and a
 // verdict that can say "I don't know". Everything is seeded: the same samples give the same interval.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Latency targets: suites/targets/<machine class>.json. A class that has no file is measured and reported,
 // not gated.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a target says and proposes, and which cases it is for.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // float8 e4m3 times one scale in bfloat16, for the AVX2 variants of dequantize. A power of two changes
 // nothing in a product's rounding: the fraction and the exponent's last bit, a code's low nibble, choose
 // among 16 values, and the rest of the exponent is added to their upper byte. The first 16 codes, subnormal

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of float8 codes, whose scales hold for a row, a group, the tensor or blocks of 128 x 128, for the AVX2
 // variants of dequantize. One byte in, two or four out. Roundings as in kernels/scalar/float8.h.
 #pragma once

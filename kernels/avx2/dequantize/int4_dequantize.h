@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of int4 groups, for the AVX2 variants of dequantize. A group's 16 values are computed once, rounded
 // once and looked up. Of groups of 32 and 64 elements in bfloat16 the tables are the bound, so two are made
 // at a time, one in each half of the registers: 23 operations for both, and as many to look 64 codes up.

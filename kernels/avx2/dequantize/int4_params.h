@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The parameters of int4 groups, as dequantize_int4 (kernels/avx2/dequantize/int4_dequantize.h) asks for
 // them, for the AVX2 and AVX-512 variants of dequantize.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // code * scale + zero of an int4 group, rounded once to the weight's dtype, for the AVX2 variants of
 // dequantize. Where the dtype is narrow the sum is made to odd (to the neighbour with an odd last bit when
 // inexact), after which the final rounding to nearest is that of the exact sum: in float32 while product and

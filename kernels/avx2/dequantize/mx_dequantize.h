@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Blocks of mx, for the AVX2 variants of dequantize. MXFP4: a block's 16 values are computed once and looked
 // up, in bfloat16 by six operations a block and 0.3 an element. MXFP8 to bfloat16: a normal code is moved to
 // its place and the scale added to its exponent, half an operation an element with the look for codes that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Blocks of NF4, for the AVX2 variants of dequantize. Half a byte in, two or four out: bound by writing the
 // result. A block's 16 values are computed once, with the roundings of dequantize/nf4_scalar.cc, and looked
 // up. Blocks run through rows, so a row may begin and end inside one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Blocks of NVFP4, for the AVX2 variants of dequantize. Half a byte in, two or four out. A table of 16 values
 // for every 16 elements would cost 3 operations an element; in bfloat16 a block has but two fractions, those
 // of the scale and of 1.5 times it, which eight blocks compute together, and exponents are added: 16

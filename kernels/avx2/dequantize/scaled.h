@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of a byte each times a scale, for the AVX2 variants of dequantize. Bound by writing the result: to
 // bfloat16 an element costs one operation where scales allow, and two to any dtype and with any scale.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of fp8_sparse24, for the AVX2 variants of dequantize. A part of a row is expanded to codes of a byte
 // each, 32 at a time, then scaled as kernels/avx2/dequantize/scaled.h has it. As in
 // dequantize/fp8_sparse24_scalar.cc.

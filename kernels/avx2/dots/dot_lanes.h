@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Eight lanes for kernels/vnni/int8_linear.h and vnni/fixed_dots.h, all but the products.
 #pragma once
 

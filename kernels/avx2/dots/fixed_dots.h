@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The engine of kernels/fixed/linear.h for codes of four bits without a dot product of bytes.
 //
 // vpmaddubsw multiplies 32 pairs of bytes and adds neighbours in 16 bits, where eight such sums, of two

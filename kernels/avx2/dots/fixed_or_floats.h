@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Entries of `linear` with 256-bit vectors that multiply x of 16 bits in fixed point (kernels/fixed/linear.h)
 // and float32, whose 24 bits are two numbers of fixed point and more, as floats (kernels/avx2/linear.h): by
 // floats int4 takes as long at m = 1 and 0.74 of the time at m = 16 (EPYC Zen 3).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int4 weights with a scale and a floating zero a group, for `linear` with 256-bit vectors. y = sum over
 // groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int8 weights with a scale and a zero point a row, for `linear` with 256-bit vectors. y = scale * sum(x * (q
 // - zero_point)) + bias.
 //

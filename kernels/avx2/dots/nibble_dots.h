@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The engine of kernels/vnni/int8_linear.h without a dot product of bytes, for codes of four bits.
 //
 // vpmaddubsw multiplies 32 pairs of bytes and adds neighbours in 16 bits, where it saturates: too early for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The engine of kernels/fixed/linear.h for codes of eight bits as words of 256 bits.
 //
 // vpmaddwd makes 16 products of words and adds neighbours in 32 bits: codes are widened as they are read, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of small floats for the AVX2 variants of quantize. Eight of any floats cost some twelve operations,
 // eight of short ones six.
 #pragma once

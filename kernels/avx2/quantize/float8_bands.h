@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bands of float8 weights and activations, for the AVX2 variants. Two passes over a block that stays in
 // cache. Eight codes of bfloat16 cost ten operations; of a scale or an element of more bits one division, 5
 // cycles of its own unit, and some 14 beside it.

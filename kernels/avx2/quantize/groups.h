@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Groups of intx, or rows of x, for the AVX2 variants. Three passes over eight groups of a row, which stay in
 // L1: ranges, as integers of the elements' bits; parameters of the eight at once, in the lanes of a vector,
 // so that no element waits for three divisions; codes, 27 operations for 32 of bfloat16, while the next row

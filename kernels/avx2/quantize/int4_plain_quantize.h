@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MSLK's int4_row_quantize_zp and int4_row_quantize as quantize/int4_plain_scalar.cc has them, all steps in
 // float32, for the AVX2 and AVX-512 variants.
 //

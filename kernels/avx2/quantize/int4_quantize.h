@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18 _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm, as
 // quantize/int4_tinygemm_scalar.cc has them, every step rounded to the weight's dtype, for the AVX2 and
 // AVX-512 variants.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of x to int8, symmetric or asymmetric, for the AVX2 and AVX-512 variants of quantize_activation. A
 // row's range, unless the scale is given, then codes, which finds the row in cache (kernels/avx2/int8.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of int8_row, as quantize/int8_row_scalar.cc has it, for the AVX2 and AVX-512 variants of quantize.
 // Bound by reading the row and writing the codes: the second pass finds the row in L1 or L2, and 32 codes
 // cost about 20 operations, beside which it fetches the next rows (fetch_rows): a core's own prefetcher stops

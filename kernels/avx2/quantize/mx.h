@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of mx, weights or activations, for the AVX2 variants. Two passes over 1024 elements of a row, which
 // stay in L1 (4096 took 1.15 times as long): scales of eight blocks at once, from the largest magnitudes as
 // integers of the elements' bits; then codes. Two instructions an element of bfloat16 are the bound, at half

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of NF4 from a weight, for the AVX2 variant of quantize. Four steps of a binary search look up one of
 // 15 bounds each. A float is divided by its scaler and searched eight at a time. A 16-bit one is not divided:
 // it is compared with the bounds times the scaler, of which a block of 64 has one table, as an integer, 16 at

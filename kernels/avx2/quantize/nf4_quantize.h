@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // NF4's quantize for the AVX2 variants. Two passes over some blocks that stay in cache: scalers, then codes
 // by bounds (kernels/avx2/quantize/nf4.h). A block without a finite scaler, or of zeros, has quotients that
 // are zero or NaN.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of nvfp4, weights or activations, for the AVX2 variants. Two passes over 1024 elements of a row, which
 // stay in L1: scales of eight blocks at once, from the largest magnitudes as integers of the elements' bits;
 // then codes. Three divisions follow each other between elements and factors: eight blocks finished before

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of fp8_sparse24, for the AVX2 variants of quantize. As kernels/scalar/sparse24.h: codes of a
 // part of a row as kernels/avx2/quantize/float8_bands.h makes them, of which the two that are not zero are
 // gathered 32 at a time; bound by making the codes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of e2m1 and e2m3, for the AVX2 variants of mx and nvfp4. 64 elements of bfloat16 as e2m1 cost 72
 // operations. No product is a subnormal float, which a processor may take its time for: most codes of e2m3
 // are subnormal, and by kernels/avx2/quantize/blocks.h they took twice as long.

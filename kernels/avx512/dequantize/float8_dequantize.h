@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Groups of float8 codes in dtypes of 16 bits by tables, for the AVX-512 variants of dequantize. The rest is
 // kernels/avx2/dequantize/float8_dequantize.h.
 #pragma once

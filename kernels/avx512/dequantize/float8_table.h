@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float8 codes times a scale in a dtype of 16 bits, for the AVX-512 variants of dequantize. A scale has 128
 // products but for their sign, which are computed and rounded once and kept in four vectors. Two permutations
 // look a code's seven low bits up, each in half of them: 32 codes cost 7 operations, where bytes of half the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of int4 groups in bfloat16 for the AVX-512 variants of dequantize. Of groups of 128 codes one costs 25
 // operations, of which 5 make its table, for 58 with vectors of half the width. The rest is
 // kernels/avx2/dequantize/int4_dequantize.h.

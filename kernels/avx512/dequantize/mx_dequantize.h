@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Blocks of mx in bfloat16, for the AVX-512 variant of dequantize. A block of 32 is one vector. The rest is
 // kernels/avx2/dequantize/mx_dequantize.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Blocks of NF4 in bfloat16, for the AVX-512 variant of dequantize. 64 elements cost 15 operations; the rest
 // is kernels/avx2/dequantize/nf4_dequantize.h.
 #pragma once

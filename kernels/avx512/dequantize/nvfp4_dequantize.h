@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Blocks of NVFP4 in bfloat16, for the AVX-512 variant of dequantize. The eight magnitudes of two blocks fill
 // one vector, so that their table costs 4 operations and the 32 codes of both 9. The rest is
 // kernels/avx2/dequantize/nvfp4_dequantize.h.

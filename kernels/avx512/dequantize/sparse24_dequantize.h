@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of fp8_sparse24 in dtypes of 16 bits, for the AVX-512 variant of dequantize. The values alone are
 // looked up (kernels/avx512/dequantize/float8_table.h), 32 at a time, and the words go to their places: 64
 // elements cost 27 operations.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of bfloat16 and of short scales for the AVX-512 variants of float8's quantize and
 // quantize_activation. The rest is kernels/avx2/quantize/float8_bands.h.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Groups of intx, or rows of x, of bfloat16 for the AVX-512 variants. As kernels/avx2/quantize/groups.h, with
 // sixteen groups at once: 14 operations for 32 elements' codes, 8 for the range of a group of 32, 7 for its
 // share of the parameters.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of bfloat16 of int4_plain's groups, sixteen at a time, for the AVX-512 variant of quantize. The rest
 // is kernels/avx2/quantize/int4_plain_quantize.h.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ranges and bfloat16's codes of int4 groups for the AVX-512 variant of quantize. The rest is
 // kernels/avx2/quantize/int4_quantize.h.
 //

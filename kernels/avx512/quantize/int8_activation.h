@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of x to int8 for the AVX-512 variant of quantize_activation. kernels/avx2/quantize/int8_activation.h
 // with the two passes of kernels/avx512/int8.h.
 #pragma once

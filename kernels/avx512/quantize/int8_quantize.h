@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of bfloat16 for the AVX-512 variant of int8_row's quantize. The rest is
 // kernels/avx2/quantize/int8_quantize.h.
 //

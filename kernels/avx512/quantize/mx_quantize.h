@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of bfloat16 as e4m3, e5m2 and e2m1 for the AVX-512 variants of mx's quantize and quantize_activation.
 // The rest is kernels/avx2/quantize/mx.h.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of 16-bit floats as NF4, for the AVX-512 variant of quantize. As kernels/avx2/quantize/nf4.h compares
 // elements with the bounds times the scaler, but as their bits are: 11 operations for 32 elements. Of the 15
 // bounds the eighth is the first that is not negative. What is above it is compared with those after it; all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scales and codes of bfloat16 as nvfp4 for the AVX-512 variants of quantize and quantize_activation. The
 // rest is kernels/avx2/quantize/nvfp4.h, and avx2/quantize/two_exponent_bits.h has why sums of a magnitude
 // are codes of e2m1: 16 operations for 32 elements.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of fp8_sparse24 for the AVX-512 variant of quantize. kernels/avx2/quantize/sparse24_quantize.h with
 // codes as float8_quantize.h makes them, of which 64 are gathered in 18 operations.
 #pragma once

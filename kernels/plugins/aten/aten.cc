@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/plugins/aten/aten.h"
 
 #include <ATen/Parallel.h>

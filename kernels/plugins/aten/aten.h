@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The aten plug-in's own: from the C ABI's pointers to tensors and back. Nothing outside this folder includes
 // it, and this folder includes nothing of the project but the ABI header.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The baseline of the latency cases: the same layer, not quantized. Scheme "dense": one plane "w", row-major
 // [n, k] of w_dtype.
 #include <ATen/ops/linear.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fp8_row as torchao 0.18 composes it of ATen operators
 // (quantization/quantize_/workflows/float8/float8_tensor.py and quantization/quant_primitives.py). ATen's CPU
 // has no weight-only fp8 product: the weight is dequantized in every call.

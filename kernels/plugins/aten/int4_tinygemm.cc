@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int4_tinygemm as torchao 0.18's Int4OpaqueTensor composes it of ATen operators
 // (prototype/quantization/int4/int4_opaque_tensor.py and quantization/quant_primitives.py). The pack's bytes
 // are those of the instruction set that ATen was dispatched to, so only that layout is offered. ATen has no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int8_row as torchao 0.18 composes it of ATen operators
 // (quantization/quantize_/workflows/int8/int8_tensor.py and quantization/quant_primitives.py), and ATen's own
 // weight-only operator _weight_int8pack_mm beside it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // int8_row with a scale of x that the checkpoint gives ("static_tensor_sym"), as LibTorch's compiled graphs
 // run it: quantize_per_tensor, then onednn::qlinear_pointwise on a weight that onednn::qlinear_prepack laid
 // out. A graph keeps that weight as an opaque tensor. Here it lies in `prepared` as ahead-of-time compilation

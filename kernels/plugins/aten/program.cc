@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // TorchScript through LibTorch's own loader: torch/csrc/jit, 2.13.
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Provider "onednn": int8_row through oneDNN 2.6 (its C++ API of that year). It has no primitive that
 // multiplies float activations with int8 weights, so `prepare` lets a reorder widen the codes to float32, and
 // a float32 matmul multiplies with them; scales and bias come last. Declared accordingly: float32 products

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """onnxruntime's MatMulNBits as a provider: int8_row and intx with 4 bits, weights in the library's own packing, x in float32
 (accuracy_level 1: no rounding of x). Needs onnx and onnxruntime.
 

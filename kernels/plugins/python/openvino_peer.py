@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """OpenVINO's compressed MatMul as a provider: int8_row and intx with 4 bits, x and arithmetic in float32, no dynamic quantization of x.
 Needs openvino.
 

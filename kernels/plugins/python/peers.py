@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the peers in this folder share: problems as float arrays, bytes as codes, and the timed form of a library call."""
 
 import os

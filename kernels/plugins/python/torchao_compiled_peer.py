@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """torchao under torch.compile as a provider. Needs a C++ compiler; torchao_peer.py says the rest.
 
 Where x is quantized, it is compiled with emulate_precision_casts. By default inductor keeps float32 where the scheme rounds to x's

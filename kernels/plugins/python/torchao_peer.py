@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """torchao as a provider: its own tensor classes made of the checkpoint's planes, and torch.nn.functional.linear, eager here, compiled in
 torchao_compiled_peer.py. Needs torch and torchao.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.5 to 0.17, torchao/dtypes/affine_quantized_tensor.py and the layouts beside it (moved to
 // torchao/prototype/dtypes in 0.15 and 0.16), and _dequantize_affine* of
 // torchao/quantization/quant_primitives.py.

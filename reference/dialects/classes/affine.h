@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An affine quantized weight of torchao's first generation, taken apart: one code an element, scales and zero
 // points over a grid of blocks. The spellings of 0.5 and 0.6 ("layout_tensor", *AQTLayout) and those since
 // 0.7 ("tensor_impl", *AQTTensorImpl) are one.

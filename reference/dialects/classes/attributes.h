@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attributes of torchao tensor subclasses in torchao's own JSON encoding
 // (torchao 0.18.0, prototype/safetensors/safetensors_utils.py, TensorSubclassAttributeJSONEncoder):
 //   torch.dtype            {"_type": "torch.dtype", "_data": "bfloat16"}
@@ -19,8 +20,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reference/formats/pickle/pickle.h"
 #include "reference/formats/io/read_budget.h"
+#include "reference/formats/pickle/pickle.h"
 #include "reference/formats/tensor.h"
 
 namespace qcts {

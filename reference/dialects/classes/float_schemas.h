@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ClassSchema::outer of torchao's float and block-scaled classes: shape and dtype of the whole from checked
 // parts.
 #pragma once

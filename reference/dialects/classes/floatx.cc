@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Floats of 3 to 8 bits prepacked for tensor cores: torchao 0.5 to 0.15, floatx_tensor_core_layout.py (fpx.py
 // in 0.5), which follows FP6-LLM's weight_prepacking.h. The codes are cut into shards of 1, 2 and 4 bits, the
 // lowest width first and holding the highest bits; each shard is one block of bytes, its 32-bit words

@@ -1,7 +1,9 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.7 to 0.15. MarlinSparse: torchao/sparsity/marlin/__init__.py and utils.py (unpack_from_marlin_24,
-// sparse_semi_structured_to_dense_cutlass). MarlinQQQ: torchao/quantization/marlin_qqq/__init__.py and utils.py
-// (unpack_from_marlin_qqq), dequantize_affine_qqq of quant_primitives.py. Both hold the weight transposed, as [K, N], in tiles
-// of 16 x 64 whose elements are permuted; a word holds eight codes of four bits, the first one low.
+// sparse_semi_structured_to_dense_cutlass). MarlinQQQ: torchao/quantization/marlin_qqq/__init__.py and
+// utils.py (unpack_from_marlin_qqq), dequantize_affine_qqq of quant_primitives.py. Both hold the weight
+// transposed, as [K, N], in tiles of 16 x 64 whose elements are permuted; a word holds eight codes of four
+// bits, the first one low.
 #include "reference/dialects/classes/marlin.h"
 
 #include <array>
@@ -61,7 +63,8 @@ std::array<int, kTileElems> qqq_tile_order() {
 }
 
 // Codes 0..15, row-major [k, n].
-std::vector<int> tile_codes(const Tensor& words, int64_t k, int64_t n, const std::array<int, kTileElems>& order) {
+std::vector<int> tile_codes(const Tensor& words, int64_t k, int64_t n,
+                            const std::array<int, kTileElems>& order) {
   const std::vector<std::byte> bytes = row_major_bytes(words);
   std::vector<int> codes(static_cast<size_t>(k * n));
   for (int64_t index = 0; index < k * n; ++index) {
@@ -79,7 +82,8 @@ template <size_t Count>
 std::vector<float> ordered_scales(const Tensor& stored, const std::array<int, Count>& order) {
   const std::vector<float> values = load_floats(stored.dtype, row_major_bytes(stored));
   std::vector<float> scales(values.size());
-  for (size_t i = 0; i < values.size(); ++i) scales[i / Count * Count + static_cast<size_t>(order[i % Count])] = values[i];
+  for (size_t i = 0; i < values.size(); ++i)
+    scales[i / Count * Count + static_cast<size_t>(order[i % Count])] = values[i];
   return scales;
 }
 
@@ -102,7 +106,8 @@ Tensor dense_from(const NamedTensor& tensor, std::span<const float> values) {
   return make_tensor(tensor.dtype, tensor.shape, std::move(out), tensor.name);
 }
 
-// Values of codes less 8, row-major [n, k]; what the metadata leaves out is 0. nullopt for metadata that names one place twice.
+// Values of codes less 8, row-major [n, k]; what the metadata leaves out is 0. nullopt for metadata that
+// names one place twice.
 std::optional<std::vector<int>> sparse_values(const Tensor& words, const Tensor& meta, int64_t n, int64_t k) {
   const std::vector<int> kept = tile_codes(words, k / 2, n, sparse_tile_order());
   const std::vector<std::byte> bytes = row_major_bytes(meta);
@@ -124,7 +129,8 @@ std::optional<std::vector<int>> sparse_values(const Tensor& words, const Tensor&
 std::optional<Tensor> dense_of_sparse(const NamedTensor& tensor, const std::string& at) {
   const int64_t n = tensor.shape[0], k = tensor.shape[1], group = whole_number(tensor, at + "group_size");
   const Tensor *words = find_payload(tensor, at + "int_data"), *scale = find_payload(tensor, at + "scale"),
-               *meta = find_payload(tensor, at + "meta"), *zero_point = find_payload(tensor, at + "zero_point");
+               *meta = find_payload(tensor, at + "meta"),
+               *zero_point = find_payload(tensor, at + "zero_point");
   if (!zero_point) zero_point = find_payload(tensor, at + "zero");  // 0.15
   if (n % 64 || k % 32 || group < 1 || k % group || !is_shaped(words, DType::int32, {k / 32, 2 * n}) ||
       !is_shaped(meta, DType::int16, {k / 32, 2 * n}) || !scale || !is_float(scale->dtype) ||
@@ -134,7 +140,8 @@ std::optional<Tensor> dense_of_sparse(const NamedTensor& tensor, const std::stri
   for (const float value : load_floats(zero_point->dtype, row_major_bytes(*zero_point)))
     if (value != 8) return std::nullopt;
   std::array<int, 64> order;
-  for (int i = 0; i < 64; ++i) order[static_cast<size_t>(i)] = group == k ? i : i / 8 * 8 + i % 2 * 4 + i % 8 / 2;
+  for (int i = 0; i < 64; ++i)
+    order[static_cast<size_t>(i)] = group == k ? i : i / 8 * 8 + i % 2 * 4 + i % 8 / 2;
   const std::vector<float> scales = ordered_scales(*scale, order);
   const std::optional<std::vector<int>> values = sparse_values(*words, *meta, n, k);
   if (!values) return std::nullopt;

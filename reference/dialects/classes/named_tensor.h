@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A tensor of a checkpoint as its producer's class holds it: inner tensors and attributes.
 #pragma once
 
@@ -29,7 +30,8 @@ struct NamedTensor {
   std::vector<int64_t> shape;           // of the tensor that the model sees
   DType dtype = DType::float32;         // its logical dtype
   std::vector<InnerTensor> payload;
-  nlohmann::ordered_json attributes = nlohmann::ordered_json::object();  // reference/dialects/classes/attributes.h
+  nlohmann::ordered_json attributes =
+      nlohmann::ordered_json::object();  // reference/dialects/classes/attributes.h
 };
 
 }  // namespace qcts

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What torchao's tensor subclasses are made of, for both containers: names of their parts, encodings of their
 // attributes, and the algebra that binds the shapes of the parts to the shape that the model sees. Names and
 // order: the class attributes tensor_data_names, optional_tensor_data_names, tensor_attribute_names,

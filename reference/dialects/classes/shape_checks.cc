@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/dialects/classes/shape_checks.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The pieces of which the schemas' shape algebra is made. Every contradiction is a SubclassSchema refusal
 // that names the tensor.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // BlockSparseTensor: torchao 0.9 to 0.18, torchao/sparsity/blocksparse.py; its parts are torch's BSR
 // (torch/sparse). SparseSemiStructuredTensorCUTLASS: torch 2.13.0, torch/sparse/semi_structured.py, which
 // torchao's SemiSparseWeightConfig makes; the order of its parts:

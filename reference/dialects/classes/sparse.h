@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weights of which a file keeps only what is not zero, as dense ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects: sparse weights whose indices or metadata lie are refused, or mean nothing, before anything is
 // allocated for them. What right ones mean is held by goldens of torchao and torch
 // (suites/readers/test_dialects.py).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attributes back into the nodes that a pickle holds.
 #include <stdexcept>
 

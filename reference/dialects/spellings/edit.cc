@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A graph with some tensors replaced. Nodes are copied once each, in the order in which the pickler will
 // visit them, so that storages get the numbers that torch.save would give them.
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18.0 quantization/quantize_/workflows/float8/float8_tensor.py, as Float8WeightOnlyConfig and
 // Float8DynamicActivationFloat8WeightConfig write it; static activations by PrototypeFloat8Tensor,
 // prototype/quantization/float8_static_quant/prototype_float8_tensor.py.

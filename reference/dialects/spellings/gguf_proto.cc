@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18.0 prototype/quantization/gguf/gguf_quantized_tensor.py
 #include "reference/dialects/spellings/spelling.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18.0 quantization/quantize_/workflows/int4/int4_tile_packed_to_4d_tensor.py and
 // prototype/quantization/int4/int4_opaque_tensor.py
 #include "reference/dialects/spellings/spelling.h"

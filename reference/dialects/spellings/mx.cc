@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18.0 prototype/mx_formats/mx_tensor.py, as
 // MXDynamicActivationMXWeightConfig(kernel_preference=EMULATED) writes it: the kernels of AUTO run on sm100
 // alone. nvfp4_tensor.py, as NVFP4WeightOnlyConfig and, with a policy,

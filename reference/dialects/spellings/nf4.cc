@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18.0 quantization/quantize_/workflows/nf4/nf4_tensor.py
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/spellings/spelling.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/dialects/spellings/spell.h"
 
 #include <algorithm>
@@ -5,8 +6,8 @@
 #include <unordered_set>
 
 #include "reference/dialects/classes/attributes.h"
-#include "reference/dialects/dialects.h"
 #include "reference/dialects/classes/schema.h"
+#include "reference/dialects/dialects.h"
 #include "reference/dialects/spellings/spelling.h"
 
 namespace qcts {

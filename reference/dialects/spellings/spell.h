@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Writing: quantized tensors in the spelling of torchao 0.18.0, pickled and in safetensors.
 #pragma once
 

@@ -1,5 +1,6 @@
-// How torchao's classes are written: one family of classes a file, reference/dialects/spellings/<name>.cc, and
-// one line in spellings.inc.
+// SPDX-License-Identifier: BSD-3-Clause
+// How torchao's classes are written: one family of classes a file, reference/dialects/spellings/<name>.cc,
+// and one line in spellings.inc.
 #pragma once
 
 #include <optional>

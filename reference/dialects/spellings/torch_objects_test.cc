@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Protects: names of nested containers, tensors under several names, and that a small graph cannot spell an
 // unbounded list of names.
 #include <gmock/gmock.h>

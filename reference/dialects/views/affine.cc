@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.5 to 0.17: AffineQuantizedTensor around int8 codes (PlainLayout, QDQLayout), two codes a byte
 // (CutlassInt4PackedLayout) and float8 codes (Float8Layout, CutlassSemiSparseLayout), alone and below
 // LinearActivationQuantizedTensor with one of kInputFunctions, or _input_activation_quant_func_fp8 and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.11 to 0.15, dtypes/fbgemm_fp8_tensor.py, FbgemmFp8Tensor: float8_data [N, K] with scale [N], and
 // activation_scale_ub [1], by which fbgemm's quantize_fp8_per_row bounds the largest magnitude of a row of x.
 #include "reference/dialects/classes/schema.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float8Tensor and PrototypeFloat8Tensor in scheme terms. torchao 0.18.0:
 // quantization/quantize_/workflows/float8/float8_tensor.py,
 // prototype/quantization/float8_static_quant/prototype_float8_tensor.py.

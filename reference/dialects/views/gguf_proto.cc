@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.10 to 0.18: GGUFQuantizedTensor, a prototype.
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/views/view.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.13 to 0.18: Int4PreshuffledTensor for float8 activations, which alone has a row_scale. Its own
 // dtype is that of its float8 scales.
 #include "reference/dialects/classes/schema.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.14 to 0.18: Int4PlainInt32Tensor of Intel GPUs; NPUs store zero points in the weight's dtype and
 // codes from -8 to 7.
 #include "reference/dialects/classes/schema.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.14 to 0.18: Int4Tensor, since 0.17 for float8 activations too, and Int4PreshuffledTensor for
 // bfloat16 activations; 0.12: FbgemmInt4Tensor, the first one's bytes under other names. For float8
 // activations from_hp chooses zeros of 0 (symmetric); for others a file does not tell whether 0 was chosen or

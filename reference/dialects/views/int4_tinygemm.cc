@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // tinygemm's int4: torchao 0.14 to 0.18 Int4OpaqueTensor and Int4TilePackedTo4dTensor; 0.5 to 0.15
 // AffineQuantizedTensor around Int4CPULayout and TensorCoreTiledLayout.
 #include "reference/dialects/classes/attributes.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.15 to 0.18: Int8Tensor.
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/schema.h"

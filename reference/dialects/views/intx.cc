@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.14 to 0.18: IntxUnpackedToInt8Tensor. The file does not tell how zero points were chosen.
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/schema.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MXTensor and NVFP4Tensor in scheme terms. torchao 0.18.0: prototype/mx_formats/mx_tensor.py,
 // nvfp4_tensor.py.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which tensors are a scheme's, and their planes.
 #include <algorithm>
 #include <cstring>

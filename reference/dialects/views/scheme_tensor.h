@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A named tensor in the terms of its scheme.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // TinyQ 006b7b9: W8A32LinearLayer and W8A16LinearLayer, joined by tinyq.cc.
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/views/view.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A view: which tensors of which classes are a scheme's, and where their planes lie. One family of classes a
 // file, reference/dialects/views/<name>.cc, and one line in views.inc.
 #pragma once

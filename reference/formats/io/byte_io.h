@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Little-endian integers at byte positions, and text views of byte spans.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where a writer puts its bytes: memory, a comparison, or a file (mapped_file.h). Writers hand over pieces in
 // order and keep none, so that a file larger than memory can be written from mapped storages.
 #pragma once

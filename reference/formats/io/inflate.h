@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Deflated bytes (RFC 1951), whole or refused.
 #pragma once
 

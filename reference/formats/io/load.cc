@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/formats/io/load.h"
 
 #include <algorithm>

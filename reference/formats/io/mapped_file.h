@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A file read by mmap (read-only, private), and the atomic way back to disk.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/formats/io/mapped_file.h"
 
 #include <gtest/gtest.h>
@@ -6,11 +7,11 @@
 #include <algorithm>
 #include <fstream>
 
+#include "reference/formats/io/byte_io.h"
 #include "reference/formats/io/crc32.h"
+#include "reference/formats/io/utf8.h"
 #include "reference/formats/refusal.h"
 #include "reference/formats/testing.h"
-#include "reference/formats/io/utf8.h"
-#include "reference/formats/io/byte_io.h"
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The budget of a reader: what is granted, what is refused, and what several files may take together.
 #include "reference/formats/io/read_budget.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/formats/io/sha256.h"
 
 #include <gtest/gtest.h>

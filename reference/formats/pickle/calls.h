@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the pickle reader lets a file do with the objects it names: type and argument rules of REDUCE, NEWOBJ,
 // BUILD, APPEND(S) and SETITEM(S). Each check throws Refused; nothing is executed.
 #pragma once
@@ -5,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "reference/formats/pickle/pickle.h"
 #include "reference/formats/pickle/globals.h"
+#include "reference/formats/pickle/pickle.h"
 
 namespace qcts::pickle {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The allow-list of the pickle reader as data: which globals may be named, and what may be done with each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Classes and functions that checkpoints of torchao name. Gathered from the sources of torchao 0.5.0, 0.6.1,
 // 0.7.0 to 0.13.0, 0.14.1 and 0.15.0 to 0.18.0: subclasses of torch.Tensor, layouts, granularities, enums and
 // argument records of quantized tensors, and what is given to torch.serialization.add_safe_globals. A class

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Walks over the graph of a pickle. A shared node is visited once. They recurse, as writing and destroying a
 // graph does: what is read is at most kDeepestGraph deep.
 #pragma once

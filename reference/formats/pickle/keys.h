@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The keys of one open dict. Included by the pickle reader's ledger only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The keys of one dict, also where a file has chosen them to meet in one place of the table.
 #include "reference/formats/pickle/keys.h"
 

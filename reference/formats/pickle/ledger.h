@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What reading a pickle has cost so far, and the keys of its open dicts: a few bytes of a pickle can ask for
 // much memory (a node an opcode) and much time (a long memoised text used as a key again and again). Included
 // by the pickle reader only.
@@ -6,8 +7,8 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "reference/formats/pickle/pickle.h"
 #include "reference/formats/pickle/keys.h"
+#include "reference/formats/pickle/pickle.h"
 
 namespace qcts::pickle {
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <utility>
 
 #include "reference/formats/pickle/pickle.h"

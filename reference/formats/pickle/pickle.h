@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pickle protocol 2 as torch.save writes it: bytes <-> a graph of values with identity. The reader is an
 // allow-list interpreter (34 opcodes, the set of torch/_weights_only_unpickler.py, 2.13); it calls nothing.
 // The writer emits what CPython's C pickler emits for the same graph: memo indices are handed out by node

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The pickle interpreter, on pickles written out by hand. The rows (P1 ...) are those of the malformed
 // corpus.
 #include "reference/formats/pickle/pickle.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory for the nodes that one pickle makes: a node takes 47 instructions from here, 234 from malloc.
 // Included by the pickle reader and pickle_node.cc only.
 #pragma once

@@ -1,18 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
-#include "reference/formats/pickle/pickle.h"
+#include "reference/formats/io/utf8.h"
 #include "reference/formats/pickle/calls.h"
 #include "reference/formats/pickle/globals.h"
 #include "reference/formats/pickle/graph.h"
 #include "reference/formats/pickle/ledger.h"
+#include "reference/formats/pickle/pickle.h"
 #include "reference/formats/pickle/pool.h"
 #include "reference/formats/pickle/source.h"
 #include "reference/formats/pickle/stack.h"
-#include "reference/formats/io/utf8.h"
 
 namespace qcts::pickle {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The bytes of one pickle, taken from the front; what ends too early or is too long is refused where it
 // begins.
 #pragma once

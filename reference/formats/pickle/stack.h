@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The values that the opcodes of one pickle work on: stack, marks and memo. Included by the pickle reader
 // only.
 #pragma once

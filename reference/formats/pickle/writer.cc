@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What CPython 3.11's C pickler (Modules/_pickle.c) writes under protocol 2 for the same objects: memo
 // indices are handed out in order to strings, containers, globals and call results; None, bools, numbers,
 // empty tuples and persistent values get none.
@@ -6,8 +7,8 @@
 #include <utility>
 
 #include "reference/formats/io/byte_io.h"
-#include "reference/formats/pickle/pickle.h"
 #include "reference/formats/pickle/graph.h"
+#include "reference/formats/pickle/pickle.h"
 
 namespace qcts::pickle {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The header of a safetensors file: text <-> fields, without the data. Shared by reader and writer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is loaded into memory is what is mapped, whatever the number of threads and whatever became of the
 // path.
 #include "reference/formats/io/load.h"

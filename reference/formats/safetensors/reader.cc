@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "reference/formats/io/byte_io.h"
-#include "reference/formats/safetensors/safetensors.h"
 #include "reference/formats/safetensors/header.h"
+#include "reference/formats/safetensors/safetensors.h"
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // safetensors: u64 header length, a JSON object, the data (safetensors/src/tensor.rs, 0.8.0). Strict by
 // default: what the format's text forbids is refused, also where the Rust reader tolerates it.
 #pragma once

@@ -1,10 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The safetensors reader on headers written out by hand; the rows (S1 ...) are those of the malformed corpus.
 #include "reference/formats/safetensors/safetensors.h"
 
 #include <gtest/gtest.h>
 
-#include "reference/formats/testing.h"
 #include "reference/formats/io/byte_io.h"
+#include "reference/formats/testing.h"
 
 namespace qcts {
 namespace {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Makes the files of this folder with the real libraries: python make.py OUT.
 
 Each entry of TORCH and SAFETENSORS is one file: its name, and the function whose value is saved. README.txt

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whatever the bytes, a reader returns or throws Refused. Mutants of small real files: flipped bits,
 // overwritten integers, truncations, pieces copied from elsewhere; with CRCs unchecked, so that they reach
 // the pickle and the tensors. What is accepted is used: tensors are walked and the file is rebuilt.

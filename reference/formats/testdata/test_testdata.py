@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The committed files are what make.py makes: no hand edited one, and today's libraries still write them."""
 
 import importlib.metadata

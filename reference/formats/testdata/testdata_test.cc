@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every committed file by a real library is parsed, rebuilt from what was parsed, and compared byte for byte.
 #include <fcntl.h>
 #include <gtest/gtest.h>

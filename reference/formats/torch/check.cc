@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/formats/torch/check.h"
 #include "reference/formats/pickle/calls.h"
 #include "reference/formats/pickle/globals.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Storages without the bytes that no tensor sees: what saving a slice of a large tensor leaves in a file.
 // Tensors that share a storage go on sharing it, overlaps included.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torch.save's first format (_use_new_zipfile_serialization=False, and every file before torch 1.6;
 // torch/serialization.py, 2.13: _legacy_save). Five pickles one behind the other: the magic number, the
 // protocol, the writer's machine, the object, the sorted keys of the storages; then, a key, its count of

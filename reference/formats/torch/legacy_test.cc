@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Legacy files that contradict themselves; the rows (L1 ...) are those of the malformed corpus. What torch
 // itself writes is read and saved anew by suites/readers/test_torch_features.py and the goldens.
 #include "reference/formats/torch/legacy.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What both containers of torch.save hold, the zip archive and the legacy file: an object graph, and the
 // storages that its persistent ids name.
 #pragma once
@@ -10,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "reference/formats/pickle/pickle.h"
 #include "reference/formats/io/read_budget.h"
+#include "reference/formats/pickle/pickle.h"
 #include "reference/formats/tensor.h"
 
 namespace qcts {

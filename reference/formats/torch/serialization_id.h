@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The record .data/serialization_id: 40 digits that torch derives from the names and CRCs of all records
 // before it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "reference/formats/torch/serialization_id.h"
 
 #include <gtest/gtest.h>

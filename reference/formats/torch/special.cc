@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tensors that are no plain view of one storage. Their parts are plain tensors; what is checked here is that
 // the parts fit together, so that no reader of the values can be led outside them. Argument order:
 // torch/_utils.py, 2.13.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Arguments of the rebuild functions: torch/_utils.py, 2.13.
 #include <algorithm>
 #include <array>

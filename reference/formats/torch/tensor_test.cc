@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Storages and tensors that contradict themselves. Every case writes a well-formed archive around one bad
 // graph; the rows (P19 ...) are those of the malformed corpus.
 #include <gtest/gtest.h>

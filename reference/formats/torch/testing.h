@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Helpers of tests that need an archive. Included by *_test.cc only.
 #pragma once
 

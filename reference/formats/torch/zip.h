@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // torch.save's zip container (torch 1.6 to 2.13; caffe2/serialize/inline_container.cc): stored entries, a
 // pickle, one record a storage. Facts and byte layout: the comments in torch_zip_reader.cc and
 // torch_zip_writer.cc.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The structure of damaged and hostile archives. Each case edits the bytes of one small archive by
 // torch.save's rules; its number is the row of the corpus that the malformed fixtures follow.
 #include "reference/formats/zip/directory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Records of an archive by torch.save 2.13, in file order: data.pkl, .format_version ("1"),
 // .storage_alignment ("64"), byteorder
 // ("little"), data/0 ... data/N-1, version ("3\n"), .data/serialization_id. Older writers leave out the

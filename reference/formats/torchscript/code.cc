@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Class heads as python_print.cpp (torch/csrc/jit/serialization, 2.13, printNamedType) prints them: two
 // blanks a level, one declaration a line, methods after the head. Bodies are passed over.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Shared by the torchscript_*.cc files only.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // TorchScript archives (torch 1.4 to 2.13; torch/csrc/jit/serialization/export_module.cpp and import.cpp): a
 // zip like torch.save's with a program's sources beside the tensors. Read, never executed, never written.
 //   data.pkl, data/N            the module: an object graph of the program's own classes, and its storages

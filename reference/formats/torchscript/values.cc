@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a TorchScript pickle may hold, and how it fits the classes of the code. Sources:
 // torch/csrc/jit/serialization/ pickler.cpp (pushIValueImpl: which call spells which value), unpickler.cpp
 // (readGlobal: which functions are known) and import.cpp (obj_loader: an object takes one value for each

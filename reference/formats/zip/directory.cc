@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Record layouts: PKWARE APPNOTE 6.3.10, sections 4.3.7 (local header), 4.3.9 (descriptor), 4.3.12
 // (central), 4.3.14 to 4.3.16 (end). torch always writes all three end records
 // (caffe2/serialize/inline_container.cc with MZ_ZIP_FLAG_WRITE_ZIP64).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The structure of a zip archive of stored entries, checked from both ends: central directory, local headers
 // and data descriptors have to tell one story, and every byte of the file belongs to exactly one of them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/judge/diagnosis/effective_weights.h"
 
 #include <algorithm>

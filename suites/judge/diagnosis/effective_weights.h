@@ -1,11 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A failed answer, explained by the weights behind it: read back from linear with one-hot rows, or given by
 // dequantize itself.
 #pragma once
 
 #include <string>
 
-#include "suites/judge/expected/question.h"
 #include "suites/judge/diagnosis/weight_hypotheses.h"
+#include "suites/judge/expected/question.h"
 
 namespace qcts {
 

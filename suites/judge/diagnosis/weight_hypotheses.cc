@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/judge/diagnosis/weight_hypotheses.h"
 
 #include <algorithm>

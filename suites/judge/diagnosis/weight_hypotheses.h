@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weights that are not what they should be, explained: which one mistake in reading a weight would give what
 // was seen?
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "suites/judge/expected/compare.h"
 
 #include <algorithm>
@@ -70,8 +71,6 @@ Judged judge_bounded(const Bounded& want, double got, double& ratio) {
 }
 
 }  // namespace
-
-
 
 std::string describe_element(DType dtype, std::span<const std::byte> elements, uint64_t index) {
   const size_t bytes = element_bytes(dtype);

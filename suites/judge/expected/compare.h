@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Comparing an answer with what is wanted of it: bitwise for bytes that a format or a scheme defines, bounded
 // for sums. Both count every element alone (no tolerance is carried from one to the next), and no elements,
 // other lengths and NaN are never equal by accident.

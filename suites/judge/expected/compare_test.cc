@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tests of the tester: a comparison that lets one of these through would let a wrong kernel through.
 #include "suites/judge/expected/compare.h"
 

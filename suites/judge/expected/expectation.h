@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an answer to a question has to be, and how far one is from it: numerics and determinism judge by it.
 #pragma once
 

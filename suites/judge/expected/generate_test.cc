@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The inputs hold what their names promise; a generator that lost its point would leave its mutants alive.
 #include "suites/inputs/generate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a numerics, determinism or latency case asks of a kernel: the input, and what is known of the answer
 // before the kernel runs.
 #pragma once

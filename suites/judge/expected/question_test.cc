@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is asked of a kernel on a golden comes from the producer's files, and a file that was tampered with
 // says so in the scheme's terms.
 #include "suites/judge/expected/question.h"
@@ -6,8 +7,8 @@
 
 #include <algorithm>
 
-#include "suites/judge/judge.h"
 #include "suites/base/paths.h"
+#include "suites/judge/judge.h"
 
 namespace qcts {
 namespace {
@@ -66,7 +67,8 @@ TEST(RecordedStages, NameTheSchemeAndThePolicyOfWhichNothingIsKnown) {
     recorded_stages(question);
     FAIL() << "nothing is known of it";
   } catch (const std::logic_error& error) {
-    EXPECT_NE(std::string(error.what()).find("fp8_e5m2_row under dyn_row"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("fp8_e5m2_row under dyn_row"), std::string::npos)
+        << error.what();
   }
   question.recorded_dense = true;
   EXPECT_EQ(recorded_stages(question).weight_cast, DType::bfloat16);

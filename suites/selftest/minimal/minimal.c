@@ -1,4 +1,6 @@
-/* The smallest provider that is worth judging: int8_row in float32, in portable C11. Copy it, change the name, replace the loops.
+// SPDX-License-Identifier: BSD-3-Clause
+/* The smallest provider that is worth judging: int8_row in float32, in portable C11. Copy it, change the
+ * name, replace the loops.
  *
  *     cmake -B build -DCMAKE_PREFIX_PATH=<where qcts is installed> && cmake --build build
  *     qcts run --provider build/minimal.so
@@ -8,7 +10,8 @@
 #include <string.h>
 
 /* The plane of this name with this element type and these dimensions, 0 for "not there"; NULL otherwise. */
-static const void* plane(const qcts_problem* p, const char* name, uint32_t dtype, int64_t rows, int64_t columns) {
+static const void* plane(const qcts_problem* p, const char* name, uint32_t dtype, int64_t rows,
+                         int64_t columns) {
   for (uint32_t i = 0; i < p->n_planes; ++i) {
     const qcts_plane* plane = &p->planes[i];
     if (strcmp(plane->name, name) != 0) continue;
@@ -23,9 +26,9 @@ static const void* plane(const qcts_problem* p, const char* name, uint32_t dtype
 }
 
 typedef struct Weight {
-  const int8_t* codes;       /* [n, k] */
-  const float* scale;        /* [n] */
-  const int8_t* zero_point;  /* [n]; always 0, and always there */
+  const int8_t* codes;      /* [n, k] */
+  const float* scale;       /* [n] */
+  const int8_t* zero_point; /* [n]; always 0, and always there */
 } Weight;
 
 /* 1 when the problem carries an int8_row weight. A scale may lie at any address: memcpy reads it. */
@@ -51,14 +54,16 @@ static qcts_status refuse(char* why, size_t why_size, const char* reason) {
   return QCTS_UNSUPPORTED;
 }
 
-/* Every condition that `run` relies on is checked here, and each has a reason that a user can act on. The planes are not there yet
- * when a host only asks. */
+/* Every condition that `run` relies on is checked here, and each has a reason that a user can act on. The
+ * planes are not there yet when a host only asks. */
 static qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
-  if (p->struct_size < offsetof(qcts_problem, scheme_name)) return refuse(why, why_size, "the host is older than this provider");
+  if (p->struct_size < offsetof(qcts_problem, scheme_name))
+    return refuse(why, why_size, "the host is older than this provider");
   if (p->device != 0) return refuse(why, why_size, "runs on the host only");
   if (p->w_dtype != QCTS_F32) return refuse(why, why_size, "float32 weights only");
   if (p->op == QCTS_OP_LINEAR) {
-    if (p->x_dtype != QCTS_F32 || p->y_dtype != QCTS_F32) return refuse(why, why_size, "float32 x and y only");
+    if (p->x_dtype != QCTS_F32 || p->y_dtype != QCTS_F32)
+      return refuse(why, why_size, "float32 x and y only");
     if (p->bias != NULL && p->bias_dtype != QCTS_F32) return refuse(why, why_size, "float32 bias only");
     if (strcmp(p->activation, "weight_only") != 0) return refuse(why, why_size, "float activations only");
   }
@@ -72,13 +77,14 @@ static qcts_status dequantize(const qcts_problem* p) {
   for (int64_t n = 0; n < p->n; ++n) {
     char* row = (char*)p->y + n * p->ldy_bytes;
     const float scale = float_at(w.scale, n);
-    for (int64_t k = 0; k < p->k; ++k) put_float(row, k, (float)(w.codes[n * p->k + k] - w.zero_point[n]) * scale);
+    for (int64_t k = 0; k < p->k; ++k)
+      put_float(row, k, (float)(w.codes[n * p->k + k] - w.zero_point[n]) * scale);
   }
   return QCTS_OK;
 }
 
-/* Codes are summed in float32 and the scale acts on the sum. Whoever sums otherwise says so in `numerics`: the judge derives the
- * bound of every element from there. */
+/* Codes are summed in float32 and the scale acts on the sum. Whoever sums otherwise says so in `numerics`:
+ * the judge derives the bound of every element from there. */
 static qcts_status linear(const qcts_problem* p) {
   Weight w;
   if (!weight_of(p, &w)) return QCTS_INVALID;
@@ -86,7 +92,8 @@ static qcts_status linear(const qcts_problem* p) {
     const char* x = (const char*)p->x + m * p->ldx_bytes;
     for (int64_t n = 0; n < p->n; ++n) {
       float sum = 0;
-      for (int64_t k = 0; k < p->k; ++k) sum += float_at(x, k) * (float)(w.codes[n * p->k + k] - w.zero_point[n]);
+      for (int64_t k = 0; k < p->k; ++k)
+        sum += float_at(x, k) * (float)(w.codes[n * p->k + k] - w.zero_point[n]);
       sum *= float_at(w.scale, n);
       if (p->bias != NULL) sum += float_at(p->bias, n);
       put_float((char*)p->y + m * p->ldy_bytes, n, sum);
@@ -114,10 +121,10 @@ static const qcts_kernel kLinear = {
     .description = "one element at a time",
     .claims = QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT | QCTS_CLAIM_BATCH_INVARIANT,
     .numerics = {.struct_size = sizeof(qcts_numerics),
-                 .product_cast = QCTS_F32,  /* a compiler may or may not fuse; this allows both */
+                 .product_cast = QCTS_F32, /* a compiler may or may not fuse; this allows both */
                  .accumulator = QCTS_F32,
                  .partial_cast = QCTS_F32,
-                 .output_cast = QCTS_F32,   /* sum * scale is rounded before the bias is added */
+                 .output_cast = QCTS_F32, /* sum * scale is rounded before the bias is added */
                  .flags = QCTS_NUM_SCALE_AFTER_SUM},
     .supports = supports,
     .run = linear,

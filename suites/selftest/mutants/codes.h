@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Blocks of values to codes and back, with the faults of the operations that quantize: a8_*, ai_*, af8_*,
 // amx_*, anv_*, qmx_*, qnv_*, qix_*, and those of w8_*, da_* and lmd_* that strike x on its way into a sum.
 // Right where none is planted: the recipes are those of torchao 0.18.0 that reference/schemes names.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // dequantize of the three families, scalar, with the faults d8_*, d4_*, df8_* and d_*.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which faults are planted: those that the environment variable QCTS_MUTANT names when the library is loaded,
 // joined by '+'. Without it every op is right.
 #pragma once
@@ -7,8 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/abi/qcts_kernel.h"
 #include "kernels/abi/problem.h"
+#include "kernels/abi/qcts_kernel.h"
 #include "kernels/families/checks.h"
 
 namespace qcts::mutants {

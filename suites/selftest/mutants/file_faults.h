@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Faults of a writer of checkpoints, struck into what was parsed before it is written.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float8, float6 and float4 codes of a block: codes.h.
 #include <algorithm>
 #include <bit>

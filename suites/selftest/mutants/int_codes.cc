@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Integer codes of a row or a group: codes.h.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // linear of the schemes of more.h with x as it is, and of them and fp8_row with x in float codes: sums in
 // double, in the order of k. With the faults lmd_*, lnd_*, lfd_*, and those of l..._* that touch no single
 // weight.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // load_save of the provider "mutant": a checkpoint read strictly and written again byte for byte, with the
 // faults f_*.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The kernels of the schemes and policies beyond the first three, and one weight of those schemes.
 #pragma once
 

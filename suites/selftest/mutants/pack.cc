@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // pack and unpack of int4_tinygemm, scalar, with the faults p4_* and u4_*. One question serves both: where is
 // code (n, k)? The sources of the maps are named in kernels/pack.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // quantize of the three families, scalar, with the faults q8_*, q4_* and qf8_*. Right where none is planted:
 // the sources of the recipes are named in kernels/quantize.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fp8_sparse24: a weight of which two of every four codes are stored. With the faults qsp_* of quantize, and
 // dsp_* and lsp_* of what reads it.
 #include <algorithm>

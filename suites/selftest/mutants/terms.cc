@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a weight of mx, nvfp4, nf4, intx, int4_plain and tinyq means, and their dequantize. With the faults of
 // dequantize (d..._*), and those of linear (l..._*) that touch one weight.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // pack and unpack of the swizzled scales of mx and nvfp4, and of preshuffled int4_plain, scalar, with the
 // faults ps_*, us_* and pi_*. One question serves both ways: where is element (row, column)?
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One row of a weight as floats, with the faults of linear that touch weights: l4_*, l8_*, lf8_*, and
 // l_weights_as_bf16.
 #pragma once

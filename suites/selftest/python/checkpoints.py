@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """A provider in Python that has no kernels, but loads and saves: what torch and safetensors make of each file.
 
 qcts run --provider ./checkpoints.py; the adapter has to lie beside this file or on PYTHONPATH.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """A provider in Python: int8_row with numpy.
 
 qcts run --provider ./provider.py; the adapter has to lie beside this file or on PYTHONPATH.
