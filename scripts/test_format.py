@@ -73,3 +73,8 @@ def test_python_without_a_suffix_is_checked_too():
     for path in (ROOT / "scripts").iterdir():
         if path.is_file() and not path.suffix and path.read_text().startswith("#!/usr/bin/env python"):
             assert f'"scripts/{path.name}"' in extra
+
+
+def test_the_tree_holds():
+    done = run("--check")
+    assert done.returncode == 0, done.stdout + done.stderr

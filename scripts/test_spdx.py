@@ -72,3 +72,7 @@ def test_a_fixed_script_can_still_be_run(tmp_path):
     path.chmod(0o755)
     spdx.fix(path)
     assert path.stat().st_mode & 0o777 == 0o755
+
+
+def test_the_tree_holds():
+    assert [str(path) for path in spdx.missing()] == []
