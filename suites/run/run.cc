@@ -152,7 +152,7 @@ class Run {
       if (!asked.empty() && !by_path && std::find(asked.begin(), asked.end(), name) == asked.end()) continue;
       const std::string library = source.hello.info["library"];
       const fs::path code = library.empty() ? program_path() : fs::path(library);
-      if (!sha256.contains(code)) sha256[code] = file_sha256(code);
+      if (!sha256.contains(code)) sha256[code] = options_.list ? "" : file_sha256(code);
       source.hello.info["sha256"] = sha256[code];
       head_.providers.push_back(source.hello.info);
       source_of_[name] = static_cast<size_t>(&source - sources_.data());
