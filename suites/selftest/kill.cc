@@ -2,12 +2,10 @@
 #include "suites/selftest/kill.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -119,7 +117,11 @@ class ProviderKill {
     OfferTable offers;
     offers.add(std::move(offered));
     std::vector<Task> front, back;
-    for (const Case& c : cases(with_goldens)) {
+    const ExpandInputs inputs =
+        with_goldens ? ExpandInputs{fixtures_.goldens, fixtures_.malformed} : ExpandInputs{};
+    Selection selection;
+    selection.filters = request_.cases;
+    for (const Case& c : expand(plan_, inputs, offers, IdFilter(selection, offers.suffixes()))) {
       const bool file = c.id.op == Op::file;
       if (c.id.kind == Kind::latency || file != (mutant.kind == "format")) continue;
       if (!matches(request_.cases, c.id.text())) continue;
@@ -134,27 +136,9 @@ class ProviderKill {
     return front;
   }
 
-  // The cases of every builtin kernel: mutants offer nothing else. Expanded once for all of them.
-  const std::vector<Case>& cases(bool with_goldens) {
-    std::optional<std::vector<Case>>& known = cases_[with_goldens];
-    if (!known) {
-      Registry registry;
-      registry.add(builtin_provider());
-      OfferTable offers;
-      offers.add(offers_of(registry, "builtin"));
-      const ExpandInputs inputs =
-          with_goldens ? ExpandInputs{fixtures_.goldens, fixtures_.malformed} : ExpandInputs{};
-      Selection selection;
-      selection.filters = request_.cases;
-      known = expand(plan_, inputs, offers, IdFilter(selection, offers.suffixes()));
-    }
-    return *known;
-  }
-
   const KillRequest& request_;
   const Plan plan_;
   Fixtures fixtures_;
-  std::array<std::optional<std::vector<Case>>, 2> cases_;
   ScratchFolder scratch_;
   Source source_;
 };
