@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the AVX2 kernels of quantize and quantize_activation share.
+// Shared by the AVX2 kernels of quantize and quantize_activation.
 #pragma once
 
 #include "kernels/avx2/elements.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of finished sums, for the AVX-512 variants of `linear`.
+// Stores finished sums: bias, rounding and tails of the AVX-512 variants of `linear`.
 #pragma once
 
 #include "kernels/avx512/elements.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the variants of one (op, family) ask of a problem. Ordinary functions, compiled once for the baseline
-// processor.
+// Checks that every variant of an (op, family) makes of a problem. They are ordinary functions, compiled once
+// for the baseline processor.
 #pragma once
 
 #include "kernels/abi/qcts_kernel.h"

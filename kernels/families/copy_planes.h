@@ -5,7 +5,7 @@
 
 namespace qcts {
 
-// Of a problem that packs or unpacks: every plane but `name`, as it is.
+// Copies every plane but `name`, unchanged, for a problem that packs or unpacks.
 void copy_planes_but(const qcts_problem& problem, const char* name);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a row is made of: a constant qcts_kernel whose functions are a kernel's own behind the checks that
-// every kernel owes its caller.
+// Builds rows. A row is a constant qcts_kernel: its functions check the problem, as every kernel owes its
+// caller, then call the kernel's own.
 #pragma once
 
 #include "kernels/abi/problem.h"
