@@ -208,7 +208,9 @@ void explanation(const Verdict& verdict, std::ostream& out) {
     const Mismatch& m = *verdict.mismatch;
     const std::string element = m.where + ": want " + m.want + ", got " + m.got;
     out << "    " << element << " (" << m.count << " of " << m.total << " differ)\n";
-    if (reason.starts_with(element)) reason.erase(0, std::min(reason.size(), element.size() + 2));
+    for (const std::string& told :
+         {element, std::to_string(m.count) + " of " + std::to_string(m.total) + " elements"})
+      if (reason.starts_with(told)) reason.erase(0, std::min(reason.size(), told.size() + 2));
   }
   if (const size_t at = reason.find("hypothesis: "); at != reason.npos) reason.erase(0, at);
   if (!reason.empty()) out << "    " << clipped(reason, 2 * kWidth) << "\n";
