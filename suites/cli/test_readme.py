@@ -91,6 +91,15 @@ def test_the_table_of_schemes_stands_alone():
     assert "excludes" in qcts("schemes", "--markdown", "--json", code=2).stderr
 
 
+def test_the_planted_faults_are_counted_right():
+    """README.md and suites/judge/README.md say how many faults are planted, and how many of them are none."""
+    catalogue = ROOT / "suites/selftest/mutants"
+    planted = sum(path.read_text().count("\nQCTS_MUTANT(") for path in catalogue.glob("*.inc"))
+    equivalent = (catalogue / "equivalent.inc").read_text().count("\nQCTS_EQUIVALENT(")
+    assert f"Of {planted} planted faults the judge finds {planted - equivalent}" in README
+    assert f"{planted} wrong kernels" in (ROOT / "suites/judge/README.md").read_text() and equivalent == 2
+
+
 @pytest.mark.parametrize("page", READMES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     for link in re.findall(r"\]\(([^)#]+)", page.read_text()):
