@@ -252,10 +252,18 @@ class Expander {
     return family;
   }
 
-  bool deals_by_family() const { return plan_.emulated_once || !plan_.once_a_family.empty(); }
+  bool deals_by_family(Kind kind) const {
+    return plan_.emulated_once || !plan_.once_a_family.empty() ||
+           (plan_.determinism_once && kind == Kind::determinism);
+  }
+
+  bool is_once_a_family(Kind kind, Generator generator) const {
+    return (plan_.determinism_once && kind == Kind::determinism) ||
+           std::ranges::find(plan_.once_a_family, generator) != plan_.once_a_family.end();
+  }
 
   void add_inputs(Kind kind, Op op, const Scheme& scheme, std::string_view layout) {
-    if (!deals_by_family()) {
+    if (!deals_by_family(kind)) {
       for (const Synthetic& input : dealt_inputs(kind, op, scheme, layout))
         add(synthetic_case(kind, op, scheme, layout, input));
       return;
@@ -265,8 +273,7 @@ class Expander {
       Case c = synthetic_case(kind, op, scheme, layout, input);
       const auto& chosen = family.chosen.at({input.generator, input.activation});
       const bool is_chosen = chosen.first == &scheme && chosen.second == c.id.input;
-      const bool once = std::ranges::find(plan_.once_a_family, input.generator) != plan_.once_a_family.end();
-      if (once && !is_chosen) continue;
+      if (!is_chosen && is_once_a_family(kind, input.generator) && !listed_.contains(c.id.text())) continue;
       c.for_emulated = !plan_.emulated_once || is_chosen;
       add(std::move(c));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // qcts selftest: how strong the judge is, measured on providers, files and parts of itself that are wrong on
 // purpose, and on providers that are right.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -38,7 +39,9 @@ bool unmutated_parts_hold() {
 // A right provider has to pass all that its mutants are asked, or no kill means anything.
 bool the_right_one_passes(const selftest::KillRequest& request) {
   bool passes = true;
+  const std::vector<std::string> kinds = selftest::mutant_kinds(request);
   for (const char* kind : {"kernel", "format"}) {
+    if (!kinds.empty() && std::ranges::find(kinds, kind) == kinds.end()) continue;
     const selftest::KillRow row = selftest::kill_together(request, "", kind);
     for (const selftest::Killer& killer : row.killers)
       std::cout << "  without a fault: " << killer.status << " " << killer.case_id << ": " << killer.reason
@@ -138,6 +141,11 @@ void add_kill(CLI::App& selftest, int& exit_code) {
   command->add_option("--plan", request.plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
   command->add_option("--mutant", request.mutants, "a glob over mutants")->allow_extra_args(false);
+  command
+      ->add_option("--kind", request.kinds,
+                   "kernel, format, or a part of the judge; otherwise what the plan says that it kills")
+      ->check(CLI::IsMember({"kernel", "format", "comparator", "runner", "merge", "bench"}))
+      ->allow_extra_args(false);
   command->add_option("--case", request.cases, "a glob over case ids")->allow_extra_args(false);
   command->add_option("--set", request.set, "which mutants")
       ->check(CLI::IsMember({"all", "open", "held"}))

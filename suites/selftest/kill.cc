@@ -34,8 +34,10 @@ bool matches(const std::vector<std::string>& globs, std::string_view text) {
          std::ranges::any_of(globs, [&](const std::string& glob) { return glob_match(glob, text); });
 }
 
-bool is_selected(const KillRequest& request, const MutantInfo& mutant) {
+bool is_selected(const KillRequest& request, const std::vector<std::string>& kinds,
+                 const MutantInfo& mutant) {
   if (request.set != "all" && (request.set == "held") != mutant.held) return false;
+  if (!kinds.empty() && std::ranges::find(kinds, mutant.kind) == kinds.end()) return false;
   return matches(request.mutants, mutant.id);
 }
 
@@ -158,16 +160,22 @@ KillRow examined(const MutantInfo& mutant) {
 
 }  // namespace
 
+std::vector<std::string> mutant_kinds(const KillRequest& request) {
+  return request.kinds.empty() ? named_plan(request.plan).kills : request.kinds;
+}
+
 bool selects_any(const KillRequest& request) {
+  const std::vector<std::string> kinds = mutant_kinds(request);
   return std::ranges::any_of(mutant_list(),
-                             [&](const MutantInfo& mutant) { return is_selected(request, mutant); });
+                             [&](const MutantInfo& mutant) { return is_selected(request, kinds, mutant); });
 }
 
 std::vector<KillRow> kill(const KillRequest& request, const std::function<void(const KillRow&)>& on_row) {
   std::vector<KillRow> rows;
   ProviderKill providers(request);
+  const std::vector<std::string> kinds = mutant_kinds(request);
   for (const MutantInfo& mutant : mutant_list()) {
-    if (!is_selected(request, mutant)) continue;
+    if (!is_selected(request, kinds, mutant)) continue;
     const bool provider = mutant.kind == "kernel" || mutant.kind == "format";
     rows.push_back(provider ? providers.row(mutant, mutant.id) : examined(mutant));
     on_row(rows.back());
