@@ -46,8 +46,10 @@ void ThreadPool::grow(uint32_t workers) {
   }
 }
 
-uint64_t ThreadPool::wait_for_job(uint64_t seen) {
-  for (int spin = 0; spin < kSpins; ++spin) {
+uint64_t ThreadPool::wait_for_job(uint32_t index, uint64_t seen) {
+  // Beyond the machine's processors a spinning worker takes the time of those that have a part.
+  const int spins = index < std::thread::hardware_concurrency() ? kSpins : 0;
+  for (int spin = 0; spin < spins; ++spin) {
     const uint64_t now = ticket_.load(std::memory_order_acquire);
     if (now != seen || stop_.load(std::memory_order_relaxed)) return now;
     _mm_pause();
@@ -60,7 +62,7 @@ uint64_t ThreadPool::wait_for_job(uint64_t seen) {
 void ThreadPool::work(uint32_t index, uint64_t seen) {
   inside_run = true;
   while (!stop_.load()) {
-    const uint64_t now = wait_for_job(seen);
+    const uint64_t now = wait_for_job(index, seen);
     if (now == seen) continue;
     seen = now;
     // Only those who have a part may look at job_: the caller waits for them, and for nobody else.

@@ -38,7 +38,7 @@ class ThreadPool {
     int64_t count = 0, chunk = 0;
   };
   void work(uint32_t index, uint64_t seen);
-  uint64_t wait_for_job(uint64_t seen);
+  uint64_t wait_for_job(uint32_t index, uint64_t seen);
   void grow(uint32_t workers);
 
   std::mutex busy_;  // held for the length of a run
