@@ -20,19 +20,19 @@ namespace {
 
 using namespace variants;
 
-constexpr int kLeastExponent = -149, kMostExponent = 127, kFewer = 3, kMore = 60;
-constexpr int64_t kMxBlock = 32, kRows = kMostExponent - kLeastExponent + 1, kBlocks = kFewer + 1 + kMore;
+constexpr int kMinExponent = -149, kMaxExponent = 127, kFewer = 3, kMore = 60;
+constexpr int64_t kMxBlock = 32, kRows = kMaxExponent - kMinExponent + 1, kBlocks = kFewer + 1 + kMore;
 
 // A row an exponent, a block a step: a float or more below and above `largest` times that power of two, then
 // quarters of it.
 std::vector<float> weight_around(float largest) {
   std::vector<float> weight;
-  for (int exponent = kLeastExponent; exponent <= kMostExponent; ++exponent)
+  for (int exponent = kMinExponent; exponent <= kMaxExponent; ++exponent)
     for (int step = -kFewer; step <= kMore; ++step) {
-      float most = std::ldexp(largest, exponent);
-      for (int i = 0; i < std::abs(step); ++i) most = std::nextafterf(most, step < 0 ? 0.0f : INFINITY);
-      weight.push_back(most);
-      for (int64_t i = 1; i < kMxBlock; ++i) weight.push_back(most * static_cast<float>(i % 9 - 4) / 4);
+      float max = std::ldexp(largest, exponent);
+      for (int i = 0; i < std::abs(step); ++i) max = std::nextafterf(max, step < 0 ? 0.0f : INFINITY);
+      weight.push_back(max);
+      for (int64_t i = 1; i < kMxBlock; ++i) weight.push_back(max * static_cast<float>(i % 9 - 4) / 4);
     }
   return weight;
 }

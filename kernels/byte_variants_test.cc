@@ -69,11 +69,11 @@ TEST_P(ByteVariants, AnswerBitForBitAlike) {
 void go_to_extremes(Problem& given) {
   const qcts_problem& p = given.problem;
   const bool bytes = given.member == "int8_row" || given.member.rfind("intx_b8", 0) == 0;
-  const int least = bytes ? -128 : given.member.rfind("intx_b3", 0) == 0 ? -4 : -8;
+  const int min = bytes ? -128 : given.member.rfind("intx_b3", 0) == 0 ? -4 : -8;
   auto* codes = static_cast<int8_t*>(p.planes[0].data);
   for (int64_t n = 0; n < p.n; ++n)
     for (int64_t k = 0; k < p.k; ++k)
-      codes[n * p.k + k] = static_cast<int8_t>((k / 64 + n) % 2 == 0 ? least : -1 - least);
+      codes[n * p.k + k] = static_cast<int8_t>((k / 64 + n) % 2 == 0 ? min : -1 - min);
   auto* x = static_cast<uint8_t*>(const_cast<void*>(p.x));
   for (int64_t m = 0; m < p.m; ++m)
     for (int64_t k = 0; k < p.k; ++k) {

@@ -97,7 +97,7 @@ std::vector<float> answer(const Implementation& each, const Shape& shape, uint32
 // would overflow; few of them small, or few large; tiny ones.
 constexpr struct {
   const char* name;
-  uint32_t least, most;   // exponents
+  uint32_t min, max;      // exponents
   uint32_t odd;           // one in so many ...
   uint32_t odd_exponent;  // ... has this one
 } kSizes[] = {{"alike", 127, 127, 0, 0},       {"near", 120, 127, 0, 0},    {"far", 1, 220, 0, 0},
@@ -110,7 +110,7 @@ uint32_t element_of(uint32_t dtype, size_t size, int64_t m, int64_t k) {
   const uint64_t random = random_bits(static_cast<uint64_t>(m * 8191 + k) + 977 * size);
   const uint32_t exponent = of.odd != 0 && random % of.odd == 0
                                 ? of.odd_exponent
-                                : of.least + static_cast<uint32_t>(random >> 8) % (of.most - of.least + 1);
+                                : of.min + static_cast<uint32_t>(random >> 8) % (of.max - of.min + 1);
   const auto fraction = static_cast<uint32_t>(random >> 40) & 0x7FFFFF,
              sign = static_cast<uint32_t>(random >> 63);
   const uint32_t bits = sign << 31 | exponent << 23 | fraction;
@@ -172,10 +172,10 @@ TEST_P(FixedLinear, HoldsTheLargestSums) {
          has_nibbles(each) ? std::vector<int64_t>{32, 64, 128, 256, 1024} : std::vector<int64_t>{0})
       for (const uint32_t dtype : {uint32_t{QCTS_F32}, uint32_t{QCTS_BF16}}) {
         const Shape shape{m, 67, has_nibbles(each) ? 1024 : 512, group};
-        const int most = has_nibbles(each) ? 7 : 127;
+        const int max = has_nibbles(each) ? 7 : 127;
         const Zeros zeros = zeros_of(each);
         const auto code = [&](int64_t n, int64_t k) {
-          return (k / 64 * (n / 3 % 2) + n) % 2 == 0 ? -most - 1 : most;
+          return (k / 64 * (n / 3 % 2) + n) % 2 == 0 ? -max - 1 : max;
         };
         // A row of one sign for all k, one for 64 at a time, one of zeros between.
         const auto x = [](int64_t row, int64_t k) {

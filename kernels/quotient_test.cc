@@ -88,8 +88,8 @@ TEST(Float8, CodeOfAShortQuotientIsFoundByTheReciprocal) {
       for (int exponent = -bias - fraction - 1; exponent < (e4m3 ? 8 : 15); ++exponent)
         for (int dividend = 128; dividend < 256; ++dividend) {
           const float x = std::ldexp(static_cast<float>(dividend), exponent + 3), quotient = x / scale;
-          const int least = std::max(std::ilogb(quotient), 1 - bias) - fraction;  // a code's unit
-          const float want = std::ldexp(std::nearbyint(std::ldexp(quotient, -least)), least);
+          const int unit = std::max(std::ilogb(quotient), 1 - bias) - fraction;  // a code's unit
+          const float want = std::ldexp(std::nearbyint(std::ldexp(quotient, -unit)), unit);
           const auto value = [&](uint32_t code) { return of_bits(code << dropped) / unit; };
           ASSERT_EQ(value(code_by_avx2(bits_of(x * factor), dropped)), want) << x << " / " << scale;
           ASSERT_EQ(value(code_by_avx512(bits_of(x * lower_factor), dropped)), want) << x << " / " << scale;

@@ -41,8 +41,8 @@ std::string kernel_name(const qcts_provider& provider, const qcts_kernel& kernel
 }
 
 // The least sizes that are taken: of a kernel that of 0.9, of a provider that before load_save.
-constexpr size_t kLeastKernelBytes = offsetof(qcts_kernel, run) + sizeof qcts_kernel::run;
-constexpr size_t kLeastProviderBytes = offsetof(qcts_provider, load_save);
+constexpr size_t kMinKernelBytes = offsetof(qcts_kernel, run) + sizeof qcts_kernel::run;
+constexpr size_t kMinProviderBytes = offsetof(qcts_provider, load_save);
 
 // The provider's own entry, or, where that is smaller than this program knows kernels, a copy in `copies`.
 const qcts_kernel* known_kernel(const qcts_provider& provider, uint32_t index,
@@ -51,7 +51,7 @@ const qcts_kernel* known_kernel(const qcts_provider& provider, uint32_t index,
   const std::string where = std::string(provider.name) + ": kernel " + std::to_string(index);
   if (given == nullptr) throw std::runtime_error(where + " is NULL");
   if (given->struct_size >= sizeof(qcts_kernel)) return given;
-  return &copies.emplace_back(known_part<qcts_kernel>(given, kLeastKernelBytes, where));
+  return &copies.emplace_back(known_part<qcts_kernel>(given, kMinKernelBytes, where));
 }
 
 void check_kernel(const qcts_provider& provider, uint32_t index) {
@@ -126,7 +126,7 @@ Registry::~Registry() {
 }
 
 void Registry::add(const qcts_provider& given, std::string library, LoadSave load_save) {
-  auto table = known_part<qcts_provider>(&given, kLeastProviderBytes, "provider");
+  auto table = known_part<qcts_provider>(&given, kMinProviderBytes, "provider");
   if (!is_word(table.name)) throw std::runtime_error("provider: name must be a word of a-z and 0-9");
   if (!library.empty() && is_reserved(table.name))
     throw std::runtime_error(library + ": calls itself '" + table.name + "', a name of qcts's own");

@@ -140,15 +140,15 @@ class DequantizeVariants : public Variants {};
 // Parameters of any bits, and others whose exponents are near each other or one of them zero: what a float32
 // sum of a product and a zero loses, what is rounded at a tie or to -0, subnormals, infinities, NaN.
 void scatter(const Problem& problem, uint64_t seed) {
-  constexpr uint8_t kLeastTop[] = {0x34, 0x00, 0x74};  // of those near each other
+  constexpr uint8_t kMinTop[] = {0x34, 0x00, 0x74};  // of those near each other
   for (uint32_t i = 0; i < problem.problem.n_planes; ++i) {
     const qcts_plane& plane = problem.planes[i];
     const size_t bytes = dtype_bytes(plane.dtype);
-    std::vector<uint8_t> any = random_bytes(problem.buffers[i].size(), seed * kMostPlanes + i);
+    std::vector<uint8_t> any = random_bytes(problem.buffers[i].size(), seed * kMaxPlanes + i);
     const bool is_float = plane.dtype == QCTS_F32 || plane.dtype == QCTS_F16 || plane.dtype == QCTS_BF16;
     for (size_t at = 0; is_float && seed % 4 != 0 && at < any.size(); at += bytes) {
       uint8_t& top = any[at + bytes - 1];
-      top = static_cast<uint8_t>((seed < 4 ? top & 0x80 : 0) | (kLeastTop[seed % 4 - 1] + top % 12));
+      top = static_cast<uint8_t>((seed < 4 ? top & 0x80 : 0) | (kMinTop[seed % 4 - 1] + top % 12));
       if (const uint8_t low = any[at]; low % 8 == 0)
         std::memset(&any[at], 0, bytes), top = static_cast<uint8_t>(low << 4 & 0x80);
     }

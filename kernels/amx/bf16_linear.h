@@ -24,9 +24,9 @@
 namespace qcts::amx {
 namespace {
 
-using bf16::Frame;
 using bf16::kVectors;
 using bf16::Layout;
+using bf16::LinearCall;
 using bf16::Panel;
 using bf16::Sums;
 
@@ -49,11 +49,11 @@ struct Parts {
 template <class Scheme>
 class Decoder {
  public:
-  Decoder(const Frame& frame, const uint8_t* block)
-      : layout_(frame.layout),
+  Decoder(const LinearCall& call, const uint8_t* block)
+      : layout_(call.layout),
         header_(block),
         at_(block + Scheme::kHeaderBytes),
-        ahead_line_(frame.asks_ahead ? 64 : 0),
+        ahead_line_(call.asks_ahead ? 64 : 0),
         ahead_(at_ + ahead_line_ / 64 * bf16::kPrefetchBytes),
         step_k_(bf16_step_k(layout_.padded_group)),
         groups_left_(layout_.groups) {}
@@ -100,7 +100,7 @@ class Decoder {
 };
 
 // Sums of a group, [rows][columns from first_n on], that its scales have yet to act on.
-struct Closing {
+struct Epilogue {
   const uint8_t* scales;  // NULL: there are none
   const float* sums;
   int64_t ld_sums;
@@ -111,14 +111,14 @@ struct Closing {
 };
 // totals += scale * sum + zero * sum of x, of kCount columns.
 template <class Scheme, int kCount>
-void close_group(const Frame& frame, const Closing& of) {
+void group_epilogue(const LinearCall& call, const Epilogue& of) {
   if (of.scales == nullptr) return;
   constexpr int kSome = kCount / avx512::kLanes;
-  const int64_t groups = frame.layout.groups;
+  const int64_t groups = call.layout.groups;
   __m512 scale[kSome], zero[kSome];
 #pragma GCC unroll 4
   for (int v = 0; v < kSome; ++v)
-    Scheme::scales(*frame.problem, of.scales, of.first_n / avx512::kLanes + v, &scale[v], &zero[v]);
+    Scheme::scales(*call.problem, of.scales, of.first_n / avx512::kLanes + v, &scale[v], &zero[v]);
   for (int64_t m = 0; m < of.rows; ++m)
 #pragma GCC unroll 4
     for (int v = 0; v < kSome; ++v) {
@@ -130,53 +130,52 @@ void close_group(const Frame& frame, const Closing& of) {
     }
 }
 
-[[maybe_unused]] const char* x_bytes(const Frame& frame, int64_t m, int64_t group, int64_t step) {
-  return reinterpret_cast<const char*>(frame.x + m * frame.layout.x_stride + group * frame.layout.x_group +
+[[maybe_unused]] const char* x_bytes(const LinearCall& call, int64_t m, int64_t group, int64_t step) {
+  return reinterpret_cast<const char*>(call.x + m * call.layout.x_stride + group * call.layout.x_group +
                                        step * kTileK);
 }
 template <class Scheme>
-const uint8_t* scales_of(const Frame& frame, const uint8_t* block, int64_t group) {
-  const Layout& layout = frame.layout;
+const uint8_t* scales_of(const LinearCall& call, const uint8_t* block, int64_t group) {
+  const Layout& layout = call.layout;
   return block + Scheme::kHeaderBytes + group * layout.group_bytes + layout.padded_group * Scheme::kBytesPerK;
 }
 
 // All rows, at most 16.
 template <class Scheme>
-void multiply_few(const Frame& frame, const uint8_t* block, Sums totals) {
-  const Layout& layout = frame.layout;
+void multiply_few(const LinearCall& call, const uint8_t* block, Sums totals) {
+  const Layout& layout = call.layout;
   const int64_t steps = layout.x_group / bf16_step_k(layout.padded_group), ldx_bytes = 2 * layout.x_stride;
   __m512i ring[kRingSteps][kStepPairs][kVectors];
   Parts parts;
-  Decoder<Scheme> decoder(frame, block);
+  Decoder<Scheme> decoder(call, block);
   for (int lead = 0; lead < kLeadSteps; ++lead) decoder.next(ring[lead]);
-  Closing before = {};
+  Epilogue before = {};
   int64_t at = 0;
   for (int64_t g = 0; g < layout.groups; ++g) {
     zero_one();
     for (int64_t step = 0; step < steps; ++step, ++at) {
       decoder.next(ring[(at + kLeadSteps) % kRingSteps]);
       see_stores();
-      step_one<true>(reinterpret_cast<const uint8_t*>(ring[at % kRingSteps]), x_bytes(frame, 0, g, step),
+      step_one<true>(reinterpret_cast<const uint8_t*>(ring[at % kRingSteps]), x_bytes(call, 0, g, step),
                      ldx_bytes);
     }
     float* sums = parts.of[g % 2];
     store_one(reinterpret_cast<char*>(sums), kRowBytes);
-    close_group<Scheme, kColumns>(frame, before);
-    before = {
-        scales_of<Scheme>(frame, block, g), sums, kColumns, frame.x_sums + g, frame.problem->m, 0, totals};
+    group_epilogue<Scheme, kColumns>(call, before);
+    before = {scales_of<Scheme>(call, block, g), sums, kColumns, call.x_sums + g, call.problem->m, 0, totals};
   }
-  close_group<Scheme, kColumns>(frame, before);
+  group_epilogue<Scheme, kColumns>(call, before);
 }
 
 // Steps of a group that lie in a panel from step `at` on: the whole group, or as much as the panel holds.
-struct Piece {
+struct PackedPanel {
   int64_t group, first_step, steps, at;
   bool first, last;
   bool whole() const { return first && last; }
 };
 // A block's columns meet the rows from first_m on.
 struct TileStep {
-  const Frame* frame;
+  const LinearCall* call;
   const uint8_t* block;
   int64_t first_m;
   const __m512i (*panel)[kVectors];
@@ -187,23 +186,24 @@ struct TileStep {
 // A piece's products with one or two tiles of rows, and as many columns from first_n on as make four tiles of
 // sums.
 template <class Scheme, int kTiles>
-Closing meet(const TileStep& at, const Piece& piece, int64_t m, int64_t rows, int first_n, float* part) {
-  const Frame& frame = *at.frame;
-  const int64_t groups = frame.layout.groups;
-  float* sums = piece.whole() ? part : &at.open[m][first_n];
-  const int64_t ld_sums = piece.whole() ? kColumns / kTiles : kColumns;
-  const char* x = x_bytes(frame, at.first_m + m, piece.group, piece.first_step);
-  const Operands of = {reinterpret_cast<const uint8_t*>(at.panel + piece.at * kStepPairs), piece.steps, x,
-                       2 * frame.layout.x_stride, piece.first};
+Epilogue meet(const TileStep& at, const PackedPanel& packed, int64_t m, int64_t rows, int first_n,
+              float* part) {
+  const LinearCall& call = *at.call;
+  const int64_t groups = call.layout.groups;
+  float* sums = packed.whole() ? part : &at.open[m][first_n];
+  const int64_t ld_sums = packed.whole() ? kColumns / kTiles : kColumns;
+  const char* x = x_bytes(call, at.first_m + m, packed.group, packed.first_step);
+  const Operands of = {reinterpret_cast<const uint8_t*>(at.panel + packed.at * kStepPairs), packed.steps, x,
+                       2 * call.layout.x_stride, packed.first};
   if (kTiles == 1)
     multiply_one<true>(of, x, reinterpret_cast<char*>(sums), 4 * ld_sums, false);
   else
     multiply_two<true>(of, 4 * first_n, x, reinterpret_cast<char*>(sums), 4 * ld_sums, false);
-  if (!piece.last) return {};
-  return {scales_of<Scheme>(frame, at.block, piece.group),
+  if (!packed.last) return {};
+  return {scales_of<Scheme>(call, at.block, packed.group),
           sums,
           ld_sums,
-          frame.x_sums + (at.first_m + m) * groups + piece.group,
+          call.x_sums + (at.first_m + m) * groups + packed.group,
           rows,
           first_n,
           at.totals + m};
@@ -211,26 +211,27 @@ Closing meet(const TileStep& at, const Piece& piece, int64_t m, int64_t rows, in
 
 // All pieces of a panel, the rows from `first` to `last` in kTiles tiles.
 template <class Scheme, int kTiles>
-void meet_rows(const TileStep& at, const Piece* pieces, int count, int64_t first, int64_t last,
+void meet_rows(const TileStep& at, const PackedPanel* packed_panels, int count, int64_t first, int64_t last,
                int64_t rows) {
   constexpr int kCount = kColumns / kTiles;
-  constexpr int64_t kMost = kTiles * kTileRows;
-  Closing before = {};
+  constexpr int64_t kMax = kTiles * kTileRows;
+  Epilogue before = {};
   int turn = 0;
   for (int first_n = 0; first_n < kColumns; first_n += kCount)
-    for (int64_t m = first; m < last; m += kMost)
+    for (int64_t m = first; m < last; m += kMax)
       for (int i = 0; i < count; ++i, turn ^= 1) {
-        const Closing now = meet<Scheme, kTiles>(at, pieces[i], m, rows - m < kMost ? rows - m : kMost,
-                                                 first_n, at.parts->of[turn]);
-        close_group<Scheme, kCount>(*at.frame, before);
+        const Epilogue now = meet<Scheme, kTiles>(at, packed_panels[i], m, rows - m < kMax ? rows - m : kMax,
+                                                  first_n, at.parts->of[turn]);
+        group_epilogue<Scheme, kCount>(*at.call, before);
         before = now;
       }
-  close_group<Scheme, kCount>(*at.frame, before);
+  group_epilogue<Scheme, kCount>(*at.call, before);
 }
 
 // The pieces that fill a panel, decoded; `next` is where the one after them begins.
 template <class Scheme>
-int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, Piece* next, Piece* pieces) {
+int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, PackedPanel* next,
+               PackedPanel* packed_panels) {
   const int64_t group_steps = layout.x_group / bf16_step_k(layout.padded_group);
   int count = 0;
   for (next->at = 0; next->group < layout.groups; ++count) {
@@ -239,7 +240,7 @@ int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, Piec
     next->steps = left < room ? left : room;
     next->last = next->steps == left;
     for (int64_t step = 0; step < next->steps; ++step) decoder->next(panel + (next->at + step) * kStepPairs);
-    pieces[count] = *next;
+    packed_panels[count] = *next;
     next->at += next->steps;
     next->first = next->last;
     next->first_step = next->last ? 0 : next->first_step + next->steps;
@@ -250,44 +251,44 @@ int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, Piec
 
 // More than 16 rows of x, of which up to kRows from first_m on.
 template <class Scheme>
-void multiply_many(const Frame& frame, const uint8_t* block, int64_t first_m, int64_t rows, Sums totals) {
+void multiply_many(const LinearCall& call, const uint8_t* block, int64_t first_m, int64_t rows, Sums totals) {
   __m512i panel[kPanelSteps * kStepPairs][kVectors];
   alignas(64) float open[kRows][kColumns];
   Parts parts;
-  const TileStep meeting = {&frame, block, first_m, panel, open, totals, &parts};
-  Decoder<Scheme> decoder(frame, block);
-  Piece pieces[kPanelSteps], next = {0, 0, 0, 0, true, false};
+  const TileStep meeting = {&call, block, first_m, panel, open, totals, &parts};
+  Decoder<Scheme> decoder(call, block);
+  PackedPanel packed_panels[kPanelSteps], next = {0, 0, 0, 0, true, false};
   const int64_t paired = (rows + kTileRows - 1) / kTileRows / 2 * 2 * kTileRows;  // rows in two tiles
-  while (next.group < frame.layout.groups) {
-    const int count = fill_panel(frame.layout, &decoder, panel, &next, pieces);
-    meet_rows<Scheme, 2>(meeting, pieces, count, 0, paired, rows);
-    meet_rows<Scheme, 1>(meeting, pieces, count, paired, rows, rows);
+  while (next.group < call.layout.groups) {
+    const int count = fill_panel(call.layout, &decoder, panel, &next, packed_panels);
+    meet_rows<Scheme, 2>(meeting, packed_panels, count, 0, paired, rows);
+    meet_rows<Scheme, 1>(meeting, packed_panels, count, paired, rows, rows);
   }
 }
 
 template <class Scheme>
-void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
   alignas(64) float totals[kRows][kColumns];
   std::memset(totals, 0, static_cast<size_t>(padded_rows(rows)) * sizeof totals[0]);
-  const uint8_t* at = frame.prepared + block * frame.layout.block_bytes;
-  if (frame.problem->m <= kTileRows)
-    multiply_few<Scheme>(frame, at, totals);
+  const uint8_t* at = call.prepared + block * call.layout.block_bytes;
+  if (call.problem->m <= kTileRows)
+    multiply_few<Scheme>(call, at, totals);
   else
-    multiply_many<Scheme>(frame, at, first_m, rows, totals);
-  avx512::store_rows(*frame.problem, first_m, rows, block * kColumns, Scheme::factor(at), totals);
+    multiply_many<Scheme>(call, at, first_m, rows, totals);
+  avx512::store_rows(*call.problem, first_m, rows, block * kColumns, Scheme::factor(at), totals);
 }
 
 template <class Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const int64_t m_count = frame.problem->m;
-  open_tiles(m_count, 2 * bf16_step_k(frame.layout.padded_group));
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const int64_t m_count = call.problem->m;
+  open_tiles(m_count, 2 * bf16_step_k(call.layout.padded_group));
   for (int64_t block = first; block < last; ++block)
-    Scheme::specialize(frame.prepared + block * frame.layout.block_bytes, [&](auto scheme) {
+    Scheme::specialize(call.prepared + block * call.layout.block_bytes, [&](auto scheme) {
       for (int64_t m = 0; m < m_count; m += kRows)
-        multiply_block<decltype(scheme)>(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
+        multiply_block<decltype(scheme)>(call, block, m, m_count - m < kRows ? m_count - m : kRows);
     });
-  close_tiles();
+  release_tiles();
 }
 
 struct Bfloat16Tiles {
@@ -303,9 +304,9 @@ struct Bfloat16Tiles {
   }
   template <class Scheme>
   static void run(const qcts_problem* problem) {
-    Frame frame = bf16::frame_of<Scheme, Bfloat16Tiles>(problem);
-    parallel_for(problem->threads, padded_rows(problem->m), 8, bf16::copy_rows<Scheme>, &frame);
-    parallel_for(problem->threads, frame.layout.blocks, 1, multiply_blocks<Scheme>, &frame);
+    LinearCall call = bf16::call_of<Scheme, Bfloat16Tiles>(problem);
+    parallel_for(problem->threads, padded_rows(problem->m), 8, bf16::copy_rows<Scheme>, &call);
+    parallel_for(problem->threads, call.layout.blocks, 1, multiply_blocks<Scheme>, &call);
   }
 };
 // Where x is bfloat16 or is not taken: beside integers of eight bits, whose steps are finer than what

@@ -33,12 +33,12 @@ struct Int8Tiles {
   static int tail_ahead_bytes(bool asks_ahead, int64_t) { return asks_ahead ? vnni::kPrefetchBytes : 0; }
   static constexpr int64_t chunk_groups(int64_t) { return 1; }
   static void open(const vnni::Layout&, int64_t m) { open_tiles(m); }
-  static void close() { close_tiles(); }
+  static void close() { release_tiles(); }
 
   template <class Scheme>
-  static void multiply(const vnni::Piece& piece, int64_t rows, vnni::Sums sums) {
+  static void multiply(const vnni::PackedPanel& packed, int64_t rows, vnni::Sums sums) {
     static_assert(Scheme::kQuads == 1 && Scheme::pad_k(1) % 64 == 0);
-    multiply_bytes({piece.codes, piece.steps / kTileRows, piece.x, piece.ldx, piece.first}, rows, sums);
+    multiply_bytes({packed.codes, packed.steps / kTileRows, packed.x, packed.ldx, packed.first}, rows, sums);
   }
 };
 

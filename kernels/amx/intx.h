@@ -35,7 +35,7 @@ struct ByteTiles : vnni::IntxBytes {
 };
 
 constexpr int64_t kPanelK = 64 * kChunkSteps, kPanelBytes = kPanelK * kColumns;
-constexpr int kClosedRows = 4;  // at a time: of 32 registers 16 sums, 4 x, a scale, a pair
+constexpr int kEpilogueRows = 4;  // at a time: of 32 registers 16 sums, 4 x, a scale, a pair
 
 [[gnu::always_inline]] inline void ask_ahead(const uint8_t* at) {
   _mm_prefetch(reinterpret_cast<const char*>(at + kPrefetchBytes), _MM_HINT_T0);
@@ -61,14 +61,14 @@ class Feed {
  public:
   // The panel is written round and round: all of it for later rows, or two steps that stay in L1. Its bytes
   // are a power of two.
-  Feed(const vnni::Piece& piece, int64_t k, uint8_t* panel, int64_t panel_bytes)
+  Feed(const vnni::PackedPanel& packed, int64_t k, uint8_t* panel, int64_t panel_bytes)
       : panel_(panel),
         panel_bytes_(panel_bytes),
         step_k_(byte_step_k(k)),
         steps_(k / step_k_),
-        tail_bytes_(piece.bytes - k * kColumns / kQuads),
-        next_(piece.codes),
-        left_(piece.groups * steps_),
+        tail_bytes_(packed.bytes - k * kColumns / kQuads),
+        next_(packed.codes),
+        left_(packed.groups * steps_),
         of_group_(steps_) {
     bring();
   }
@@ -126,7 +126,7 @@ void multiply_fed(const Operands& of, Feed<kQuads>* feed, char* sums, int64_t ld
 
 // A piece whose codes lie as bytes: `tiles`, from a group to the next tiles_bytes.
 struct GroupStep {
-  const vnni::Piece* piece;
+  const vnni::PackedPanel* packed;
   int64_t k;  // of a group
   const uint8_t* tiles;
   int64_t tiles_bytes;
@@ -134,12 +134,12 @@ struct GroupStep {
 
   // Rows from m on with a group.
   Operands operands(int64_t g, int64_t m) const {
-    return {tiles + g * tiles_bytes, k / byte_step_k(k), piece->x + m * piece->ldx + g * k, piece->ldx,
-            piece->first};
+    return {tiles + g * tiles_bytes, k / byte_step_k(k), packed->x + m * packed->ldx + g * k, packed->ldx,
+            packed->first};
   }
-  vnni::Closing closing(int64_t g) const {
-    const vnni::Closing& first = *piece->closing;
-    return {first.tail + g * piece->bytes,
+  vnni::Epilogue epilogue(int64_t g) const {
+    const vnni::Epilogue& first = *packed->epilogue;
+    return {first.tail + g * packed->bytes,
             first.scale_dtype,
             first.scale_bytes,
             first.two_pairs,
@@ -151,38 +151,38 @@ struct GroupStep {
 
 // Sums of kRows rows from m on and V vectors of columns.
 template <int kRows, int V>
-[[gnu::always_inline]] inline void close_rows(const vnni::Closing& closing, int64_t m, int first,
-                                              const int32_t* sums) {
+[[gnu::always_inline]] inline void rows_epilogue(const vnni::Epilogue& epilogue, int64_t m, int first,
+                                                 const int32_t* sums) {
   __m512i sum[kRows][V];
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) sum[i][v] = _mm512_loadu_si512(sums + (i * V + v) * avx512::kLanes);
-  vnni::close_group<avx512vnni::Vector, kRows, V>(closing, m, first, sum);
+  vnni::group_epilogue<avx512vnni::Vector, kRows, V>(epilogue, m, first, sum);
 }
 template <int V>
-void close_tiles_of(const GroupStep& meeting, int64_t g, int64_t m, int64_t rows, int first,
+void tiles_epilogue(const GroupStep& meeting, int64_t g, int64_t m, int64_t rows, int first,
                     const int32_t* sums) {
-  const vnni::Closing closing = meeting.closing(g);
+  const vnni::Epilogue epilogue = meeting.epilogue(g);
   int64_t row = 0;
-  for (; row + kClosedRows <= rows; row += kClosedRows)
-    close_rows<kClosedRows, V>(closing, m + row, first, sums + row * V * avx512::kLanes);
-  for (; row < rows; ++row) close_rows<1, V>(closing, m + row, first, sums + row * V * avx512::kLanes);
+  for (; row + kEpilogueRows <= rows; row += kEpilogueRows)
+    rows_epilogue<kEpilogueRows, V>(epilogue, m + row, first, sums + row * V * avx512::kLanes);
+  for (; row < rows; ++row) rows_epilogue<1, V>(epilogue, m + row, first, sums + row * V * avx512::kLanes);
 }
 
 // `multiply(g, sums, ld_bytes)` for each group of a piece, of V vectors of columns and up to 8 / V tiles of
 // rows. Sums of a group, twice: one is read while the other is made.
 template <int V, class Multiply>
 void meet(const GroupStep& meeting, int64_t m, int64_t rows, int first, const Multiply& multiply) {
-  if (meeting.piece->closing == nullptr)
+  if (meeting.packed->epilogue == nullptr)
     return multiply(0, reinterpret_cast<char*>(&meeting.sums[m][first * avx512::kLanes]), kRowBytes);
   alignas(64) int32_t sums[2][2 * kTileRows * 2 * avx512::kLanes];
-  for (int64_t g = 0; g < meeting.piece->groups; ++g) {
+  for (int64_t g = 0; g < meeting.packed->groups; ++g) {
     multiply(g, reinterpret_cast<char*>(sums[g % 2]), 64 * V);
-    if (g > 0) close_tiles_of<V>(meeting, g - 1, m, rows, first, sums[(g - 1) % 2]);
+    if (g > 0) tiles_epilogue<V>(meeting, g - 1, m, rows, first, sums[(g - 1) % 2]);
   }
-  const int64_t last = meeting.piece->groups - 1;
-  close_tiles_of<V>(meeting, last, m, rows, first, sums[last % 2]);
+  const int64_t last = meeting.packed->groups - 1;
+  tiles_epilogue<V>(meeting, last, m, rows, first, sums[last % 2]);
 }
 
 // The rows beyond the first 16.
@@ -213,17 +213,17 @@ struct IntxTiles {
   static constexpr int64_t chunk_groups(int64_t k) { return k < kPanelK ? kPanelK / k : 1; }
   static int64_t padded_rows(int64_t m) { return amx::padded_rows(m); }
   static void open(const vnni::Layout& layout, int64_t m) { open_tiles(m, byte_step_k(layout.padded_group)); }
-  static void close() { close_tiles(); }
+  static void close() { release_tiles(); }
 
   template <class Scheme>
-  static void multiply(const vnni::Piece& piece, int64_t rows, vnni::Sums sums) {
+  static void multiply(const vnni::PackedPanel& packed, int64_t rows, vnni::Sums sums) {
     constexpr int kQuads = Scheme::kQuads;
     static_assert(Scheme::pad_k(32) == 32 && Scheme::pad_k(33) == 64);
     alignas(64) uint8_t panel[kQuads == 2 ? kPanelBytes : 64];
-    const int64_t k = piece.steps * 4 * kQuads;
-    GroupStep meeting = {&piece, k, kQuads == 2 ? panel : piece.codes,
-                         kQuads == 2 ? k * kColumns : piece.bytes, sums};
-    Feed<kQuads> feed(piece, k, panel, rows <= kTileRows ? 2 * amx::kStepBytes : kPanelBytes);
+    const int64_t k = packed.steps * 4 * kQuads;
+    GroupStep meeting = {&packed, k, kQuads == 2 ? panel : packed.codes,
+                         kQuads == 2 ? k * kColumns : packed.bytes, sums};
+    Feed<kQuads> feed(packed, k, panel, rows <= kTileRows ? 2 * amx::kStepBytes : kPanelBytes);
     meet<4>(meeting, 0, rows < kTileRows ? rows : kTileRows, 0, [&](int64_t g, char* to, int64_t ld_bytes) {
       multiply_fed(meeting.operands(g, 0), &feed, to, ld_bytes);
     });

@@ -52,7 +52,7 @@ struct alignas(64) TileConfig {
   __asm__ volatile("" ::"r"(&config) : "memory");
   _tile_loadconfig(&config);
 }
-[[maybe_unused]] void close_tiles() { _tile_release(); }
+[[maybe_unused]] void release_tiles() { _tile_release(); }
 
 struct Operands {
   const uint8_t* weights;

@@ -31,19 +31,19 @@ struct Fp8Row {
     std::memcpy(scale, at, 4 * kColumns);
   }
 
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Fp8Row>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Fp8Row>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata")) + first_n * p.k;
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     transpose_bytes(qdata, p.k, columns, p.k, out);
-    prepare_scales(p, first_n, columns, out);
+    pack_scales(p, first_n, columns, out);
   }
 
   // Behind the codes of a block.
-  static void prepare_scales(const qcts_problem& p, int64_t first_n, int64_t columns, uint8_t* out) {
+  static void pack_scales(const qcts_problem& p, int64_t first_n, int64_t columns, uint8_t* out) {
     uint8_t* scales = out + padded_k<Fp8Row>(p) * kColumns;
     std::memcpy(scales, static_cast<const char*>(in_plane(p, "scale")) + 4 * first_n,
                 static_cast<size_t>(4 * columns));

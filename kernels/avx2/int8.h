@@ -7,8 +7,8 @@
 
 #include <math.h>
 
+#include "kernels/avx2/int8_encode_fast.h"
 #include "kernels/avx2/ranges.h"
-#include "kernels/avx2/tame_codes.h"
 #include "kernels/families/int8_x.h"
 
 namespace qcts::avx2 {
@@ -66,9 +66,9 @@ struct Range {
 // Of 16-bit floats as integers (kernels/avx2/ranges.h), from 0 and -0 on; a NaN is beyond the infinity of its
 // sign.
 [[gnu::always_inline]] inline Range range_from(uint32_t dtype, __m256i top, __m256i bottom) {
-  uint16_t least, most;
-  range_of_ends(top, bottom, &least, &most);
-  const float low = float_of_bits(dtype, least), high = float_of_bits(dtype, most);
+  uint16_t min, max;
+  range_of_ends(top, bottom, &min, &max);
+  const float low = float_of_bits(dtype, min), high = float_of_bits(dtype, max);
   return low != low || high != high ? Range{NAN, NAN} : Range{low, high};
 }
 [[maybe_unused]] Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
@@ -94,11 +94,11 @@ struct Range {
                      : -range.low > range.high ? -range.low
                                                : range.high;
   float scale = rounded(span / (recipe.asymmetric ? 255.0f : recipe.to_127 ? 127.0f : 127.5f));
-  const float least = recipe.to_127              ? rounded(1e-5f)
-                      : !recipe.in_dtype         ? 0x1p-23f
-                      : recipe.dtype == QCTS_F16 ? 0x1p-14f
-                                                 : 0x1p-126f;
-  if (scale < least) scale = least;
+  const float min = recipe.to_127              ? rounded(1e-5f)
+                    : !recipe.in_dtype         ? 0x1p-23f
+                    : recipe.dtype == QCTS_F16 ? 0x1p-14f
+                                               : 0x1p-126f;
+  if (scale < min) scale = min;
   if (!recipe.asymmetric) return {scale, 0};
   const float below = nearbyintf(rounded(range.low / scale));
   const float zero_point = recipe.in_dtype ? rounded(-128.0f - below) : -128.0f - below;
@@ -119,8 +119,8 @@ struct Range {
   __m256 code = _mm256_add_ps(steps, zero_point);
   if (recipe.in_dtype) code = round8(recipe.dtype, code);
   const __m256 number = _mm256_cmp_ps(code, code, _CMP_ORD_Q);
-  const __m256 least = _mm256_set1_ps(recipe.to_127 ? -127 : -128);
-  code = _mm256_min_ps(_mm256_max_ps(code, least), _mm256_set1_ps(127));
+  const __m256 min = _mm256_set1_ps(recipe.to_127 ? -127 : -128);
+  code = _mm256_min_ps(_mm256_max_ps(code, min), _mm256_set1_ps(127));
   return _mm256_cvtps_epi32(_mm256_and_ps(code, number));
 }
 
@@ -164,7 +164,7 @@ int32_t quantize_tame(const TameScale<kCommon>& scale, const char* at, int64_t c
   const __m256i zero = _mm256_setzero_si256(), signs = _mm256_set1_epi8(INT8_MIN);
   __m256i total = zero;
   for (int64_t k = 0; k < count; k += 32) {
-    const __m256i bytes = tame_codes<kDtype>(scale, at + 2 * k);
+    const __m256i bytes = int8_encode_fast<kDtype>(scale, at + 2 * k);
     total = _mm256_add_epi64(total, _mm256_sad_epu8(_mm256_xor_si256(bytes, signs), zero));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), bytes);
   }

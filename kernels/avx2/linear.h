@@ -16,7 +16,7 @@ namespace {
 constexpr int kRows = 64;     // of sums at a time
 constexpr int64_t kPadK = 8;  // x and the codes of a row scheme are padded to it
 
-struct Frame {
+struct LinearCall {
   const qcts_problem* problem;
   const uint8_t* prepared;
   float* x;       // [m][x_stride]
@@ -53,16 +53,16 @@ int64_t block_bytes(const qcts_problem& p) {
 [[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
 
 template <class Scheme>
-void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-  const qcts_problem& p = *frame.problem;
+void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+  const qcts_problem& p = *call.problem;
   alignas(64) float panel[kPanelK][kColumns];
   alignas(64) float open[kRows][kColumns];
   alignas(64) float totals[kRows][kColumns];
   alignas(64) float scale[kColumns], zero[kColumns];
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
-  const uint8_t* header = frame.prepared + block * block_bytes<Scheme>(p);
+  const uint8_t* header = call.prepared + block * block_bytes<Scheme>(p);
   const int64_t group = padded_group<Scheme>(p), groups = p.k / Scheme::group(p), ldx = padded_k<Scheme>(p);
-  const int64_t most = rows > 4 ? kPanelK : rows == 1 && Scheme::kSumsAlone == kVectors ? group : kDirectK;
+  const int64_t max = rows > 4 ? kPanelK : rows == 1 && Scheme::kSumsAlone == kVectors ? group : kDirectK;
   const int64_t group_stride = group_bytes<Scheme>(p), scale_bytes = Scheme::scale_bytes(p);
   for (int64_t g = 0; g < groups; ++g) {
     const uint8_t* codes = header + Scheme::kHeaderBytes + g * group_stride;
@@ -73,19 +73,19 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
       _mm_prefetch(reinterpret_cast<const char*>(scales + kPrefetchBytes + line), _MM_HINT_T0);
     }
     Scheme::scales(p, scales, scale, zero);
-    for (int64_t k = 0; k < group; k += most) {
-      Piece piece = {codes + k * Scheme::kBytesPerK,
-                     group - k < most ? group - k : most,
-                     frame.x + first_m * ldx + g * group + k,
-                     ldx,
-                     k == 0,
-                     k + most >= group,
-                     scale,
-                     nullptr,
-                     nullptr,
-                     groups};
-      if (Scheme::kHasZeros) piece.zero = zero, piece.x_sums = frame.x_sums + first_m * groups + g;
-      multiply_piece<Scheme>(header, piece, rows, {open, totals}, panel);
+    for (int64_t k = 0; k < group; k += max) {
+      PackedPanel packed = {codes + k * Scheme::kBytesPerK,
+                            group - k < max ? group - k : max,
+                            call.x + first_m * ldx + g * group + k,
+                            ldx,
+                            k == 0,
+                            k + max >= group,
+                            scale,
+                            nullptr,
+                            nullptr,
+                            groups};
+      if (Scheme::kHasZeros) packed.zero = zero, packed.x_sums = call.x_sums + first_m * groups + g;
+      multiply_packed<Scheme>(header, packed, rows, {open, totals}, panel);
     }
   }
   store_rows(p, first_m, rows, block * kColumns, Scheme::factor(header), totals);
@@ -93,22 +93,22 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
 
 template <class Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const int64_t m_count = frame.problem->m;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const int64_t m_count = call.problem->m;
   for (int64_t block = first; block < last; ++block)
     for (int64_t m = 0; m < m_count; m += kRows)
-      Scheme::block(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
+      Scheme::block(call, block, m, m_count - m < kRows ? m_count - m : kRows);
 }
 
 // Rows of x as floats, padded with zeros, and the sum of each group of a row.
 template <class Scheme>
 void widen_rows(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const qcts_problem& p = *frame.problem;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const qcts_problem& p = *call.problem;
   const int64_t bytes = dtype_bytes(p.x_dtype), group = Scheme::group(p), groups = p.k / group;
   for (int64_t m = first; m < last; ++m) {
     const char* from = static_cast<const char*>(p.x) + m * p.ldx_bytes;
-    float* to = frame.x + m * padded_k<Scheme>(p);
+    float* to = call.x + m * padded_k<Scheme>(p);
     int64_t k = 0;
     for (; k + kLanes <= p.k; k += kLanes) _mm256_storeu_ps(to + k, load8(p.x_dtype, from + k * bytes));
     if (k < p.k) _mm256_storeu_ps(to + k, load_some(p.x_dtype, from + k * bytes, p.k - k));
@@ -121,7 +121,7 @@ void widen_rows(void* context, int64_t first, int64_t last) {
       _mm256_storeu_ps(lanes, sum);
       float total = 0;
       for (float lane : lanes) total += lane;
-      frame.x_sums[m * groups + g] = total;
+      call.x_sums[m * groups + g] = total;
     }
   }
 }
@@ -145,31 +145,31 @@ uint64_t prepared_bytes(const qcts_problem* p) {
       for (int64_t k = k0; k < k_count && k < k0 + 128; ++k) out[k * kColumns + c] = rows[c * ld + k];
 }
 
-struct Preparation {
+struct Packing {
   const qcts_problem* problem;
   uint8_t* prepared;
 };
 template <class Scheme>
-void prepare_blocks(void* context, int64_t first, int64_t last) {
-  const Preparation& task = *static_cast<const Preparation*>(context);
+void pack_blocks(void* context, int64_t first, int64_t last) {
+  const Packing& task = *static_cast<const Packing*>(context);
   for (int64_t block = first; block < last; ++block)
-    Scheme::prepare_block(*task.problem, block * kColumns,
-                          task.prepared + block * block_bytes<Scheme>(*task.problem));
+    Scheme::pack_block(*task.problem, block * kColumns,
+                       task.prepared + block * block_bytes<Scheme>(*task.problem));
 }
 template <class Scheme>
-void prepare_weight(const qcts_problem* problem, void* prepared) {
+void pack_weight(const qcts_problem* problem, void* prepared) {
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
-  Preparation task = {problem, static_cast<uint8_t*>(prepared)};
-  parallel_for(problem->threads, blocks(*problem), 1, prepare_blocks<Scheme>, &task);
+  Packing task = {problem, static_cast<uint8_t*>(prepared)};
+  parallel_for(problem->threads, blocks(*problem), 1, pack_blocks<Scheme>, &task);
 }
 
 template <class Scheme>
 void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   auto* x = static_cast<float*>(p.workspace);
-  Frame frame = {problem, static_cast<const uint8_t*>(p.prepared), x, x + p.m * padded_k<Scheme>(p)};
-  parallel_for(p.threads, p.m, 8, widen_rows<Scheme>, &frame);
-  parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &frame);
+  LinearCall call = {problem, static_cast<const uint8_t*>(p.prepared), x, x + p.m * padded_k<Scheme>(p)};
+  parallel_for(p.threads, p.m, 8, widen_rows<Scheme>, &call);
+  parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &call);
 }
 
 // Codes are summed before a scale acts on them; no stage rounds but the float32 sums.
@@ -178,7 +178,7 @@ constexpr qcts_kernel linear_of(const char* scheme, const char* description,
                                 qcts_status (*supports)(const qcts_problem*, char*, size_t)) {
   return linear_entry(scheme, "avx2", description, QCTS_F32,
                       {supports, run_supported<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
-                       prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
+                       prepared_bytes<Scheme>, prepare_checked<kKernel, pack_weight<Scheme>>});
 }
 
 }  // namespace

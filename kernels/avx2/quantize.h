@@ -13,13 +13,13 @@ namespace {
 [[maybe_unused]] uint32_t largest_magnitude_bits(uint32_t dtype, const char* row, int64_t count) {
   if (dtype == QCTS_F32) {
     const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
-    __m256i most = _mm256_setzero_si256();
+    __m256i max = _mm256_setzero_si256();
     int64_t i = 0;
     for (; i + kLanes <= count; i += kLanes)
-      most = _mm256_max_epu32(
-          most, _mm256_and_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + 4 * i)), mask));
+      max = _mm256_max_epu32(
+          max, _mm256_and_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + 4 * i)), mask));
     uint32_t lanes[kLanes], largest = 0;
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), most);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), max);
     for (uint32_t lane : lanes) largest = lane > largest ? lane : largest;
     for (; i < count; ++i) {
       uint32_t bits;
@@ -30,14 +30,14 @@ namespace {
     return largest;
   }
   const __m256i mask = _mm256_set1_epi16(0x7FFF);
-  __m256i most = _mm256_setzero_si256();
+  __m256i max = _mm256_setzero_si256();
   int64_t i = 0;
   for (; i + 16 <= count; i += 16)
-    most = _mm256_max_epu16(
-        most, _mm256_and_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + 2 * i)), mask));
+    max = _mm256_max_epu16(
+        max, _mm256_and_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + 2 * i)), mask));
   uint16_t lanes[16];
   uint32_t largest = 0;
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), most);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), max);
   for (uint16_t lane : lanes) largest = lane > largest ? lane : largest;
   for (; i < count; ++i) {
     uint16_t bits;
@@ -77,31 +77,31 @@ template <uint32_t kDtype, int64_t kBytes>
   const auto magnitudes = [&](int64_t at) {
     return _mm256_and_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + at)), mask);
   };
-  __m256i most = magnitudes(0);
-  for (int64_t at = 32; at < kBytes; at += 32) most = unsigned_max<kDtype>(most, magnitudes(at));
-  return most;
+  __m256i max = magnitudes(0);
+  for (int64_t at = 32; at < kBytes; at += 32) max = unsigned_max<kDtype>(max, magnitudes(at));
+  return max;
 }
 
 // Eight vectors, of which each becomes one lane: their greatest elements by `most`, as floats.
-template <uint32_t kDtype, class Most>
-[[gnu::always_inline]] inline __m256 reduce_eight(const __m256i* of, const Most& most) {
+template <uint32_t kDtype, class Max>
+[[gnu::always_inline]] inline __m256 reduce_eight(const __m256i* of, const Max& max) {
   __m256i four[4];
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i)
-    four[i] = most(_mm256_permute2x128_si256(of[i], of[i + 4], 0x20),
-                   _mm256_permute2x128_si256(of[i], of[i + 4], 0x31));
+    four[i] = max(_mm256_permute2x128_si256(of[i], of[i + 4], 0x20),
+                  _mm256_permute2x128_si256(of[i], of[i + 4], 0x31));
   const auto dwords = [&](__m256i a, __m256i b) {
-    return most(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+    return max(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
   };
   const auto words = [&](__m256i a, __m256i b) {
-    return most(_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b));
+    return max(_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b));
   };
   if (kDtype == QCTS_F32) {
     const __m256i low = dwords(four[0], four[1]), high = dwords(four[2], four[3]);
-    return _mm256_castsi256_ps(most(_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high)));
+    return _mm256_castsi256_ps(max(_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high)));
   }
   const __m256i all = dwords(words(four[0], four[1]), words(four[2], four[3]));
-  const __m256i once = _mm256_permute4x64_epi64(most(all, _mm256_srli_si256(all, 8)), 0x08);
+  const __m256i once = _mm256_permute4x64_epi64(max(all, _mm256_srli_si256(all, 8)), 0x08);
   const __m128i bits = _mm256_castsi256_si128(once);
   return kDtype == QCTS_F16 ? _mm256_cvtph_ps(bits) : widen_bf16(bits);
 }

@@ -27,7 +27,7 @@ constexpr int kPanelK = 64;    // k of a panel
 constexpr int kDirectK = 256;  // k of a piece whose codes stay in L1 for the second pass over them
 
 // Part of a group, or all of it: `count` k of one block, for some rows.
-struct Piece {
+struct PackedPanel {
   const uint8_t* codes;
   int64_t count;
   const float* x;
@@ -46,38 +46,38 @@ struct Sums {
 
 // What becomes of finished sums of V vectors, or of unfinished ones.
 template <int M, int V>
-[[gnu::always_inline]] inline void keep(const Piece& given, int vector, __m256 (&sum)[M][V],
+[[gnu::always_inline]] inline void keep(const PackedPanel& given, int vector, __m256 (&sum)[M][V],
                                         const Sums& given_sums) {
-  const Piece piece = given;  // what the stores below cannot reach
+  const PackedPanel packed = given;  // what the stores below cannot reach
   const Sums sums = given_sums;
 #pragma GCC unroll 8
   for (int v = 0; v < V; ++v) {
     const int at = (vector + v) * kLanes;
-    if (!piece.last) {
+    if (!packed.last) {
 #pragma GCC unroll 8
       for (int m = 0; m < M; ++m) _mm256_storeu_ps(&sums.open[m][at], sum[m][v]);
       continue;
     }
-    const __m256 scale = _mm256_loadu_ps(piece.scale + at);
+    const __m256 scale = _mm256_loadu_ps(packed.scale + at);
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
       __m256 total = _mm256_fmadd_ps(scale, sum[m][v], _mm256_loadu_ps(&sums.total[m][at]));
-      if (piece.zero != nullptr)
-        total = _mm256_fmadd_ps(_mm256_loadu_ps(piece.zero + at),
-                                _mm256_broadcast_ss(piece.x_sums + m * piece.ld_sums), total);
+      if (packed.zero != nullptr)
+        total = _mm256_fmadd_ps(_mm256_loadu_ps(packed.zero + at),
+                                _mm256_broadcast_ss(packed.x_sums + m * packed.ld_sums), total);
       _mm256_storeu_ps(&sums.total[m][at], total);
     }
   }
 }
 
 template <int M, int V>
-[[gnu::always_inline]] inline void open_sums(const Piece& piece, int vector, __m256 (&sum)[M][V],
+[[gnu::always_inline]] inline void open_sums(const PackedPanel& packed, int vector, __m256 (&sum)[M][V],
                                              const Sums& sums) {
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v)
-      sum[m][v] = piece.first ? _mm256_setzero_ps() : _mm256_loadu_ps(&sums.open[m][(vector + v) * kLanes]);
+      sum[m][v] = packed.first ? _mm256_setzero_ps() : _mm256_loadu_ps(&sums.open[m][(vector + v) * kLanes]);
 }
 
 // Loaded anew for every use, which costs a load port and no register; left to itself, the compiler keeps the
@@ -92,13 +92,13 @@ template <int M, int V>
 // belong to different chains: the scheduler of a core holds about 64 operations, and eight in a row of one
 // chain fill it with waiting ones (codes of four bits, m = 1: 1.1 times slower).
 template <class Scheme, int M, int V>
-[[gnu::noinline]] void multiply_codes(const uint8_t* header, const Piece& piece, int vector,
+[[gnu::noinline]] void multiply_codes(const uint8_t* header, const PackedPanel& packed, int vector,
                                       const Sums& sums) {
   constexpr int kStep = Scheme::kStep, kWide = Scheme::kWide;
   __m256 sum[M][V];
-  open_sums<M, V>(piece, vector, sum, sums);
-  for (int64_t k = 0; k < piece.count; k += kStep) {
-    const uint8_t* at = piece.codes + k * Scheme::kBytesPerK;
+  open_sums<M, V>(packed, vector, sum, sums);
+  for (int64_t k = 0; k < packed.count; k += kStep) {
+    const uint8_t* at = packed.codes + k * Scheme::kBytesPerK;
     if (vector == 0)
 #pragma GCC unroll 8
       for (int line = 0; line < kStep * Scheme::kBytesPerK; line += 64)
@@ -111,56 +111,57 @@ template <class Scheme, int M, int V>
         Scheme::decode(header, at, vector + v, i, weight);
 #pragma GCC unroll 8
         for (int m = 0; m < M; ++m) {
-          const __m256 value = broadcast(piece.x + m * piece.ldx + k + i);
+          const __m256 value = broadcast(packed.x + m * packed.ldx + k + i);
 #pragma GCC unroll 8
           for (int w = 0; w < kWide; ++w) sum[m][v + w] = _mm256_fmadd_ps(value, weight[w], sum[m][v + w]);
         }
       }
     }
   }
-  keep<M, V>(piece, vector, sum, sums);
+  keep<M, V>(packed, vector, sum, sums);
 }
 
 template <int M>
-[[gnu::noinline]] void multiply_panel(const float (*panel)[kColumns], const Piece& piece, const Sums& sums) {
+[[gnu::noinline]] void multiply_panel(const float (*panel)[kColumns], const PackedPanel& packed,
+                                      const Sums& sums) {
   for (int vector = 0; vector < kVectors; vector += 2) {
     __m256 sum[M][2];
-    open_sums<M, 2>(piece, vector, sum, sums);
-    for (int64_t k = 0; k < piece.count; ++k) {
+    open_sums<M, 2>(packed, vector, sum, sums);
+    for (int64_t k = 0; k < packed.count; ++k) {
       const __m256 low = _mm256_loadu_ps(&panel[k][vector * kLanes]);
       const __m256 high = _mm256_loadu_ps(&panel[k][(vector + 1) * kLanes]);
 #pragma GCC unroll 8
       for (int m = 0; m < M; ++m) {
-        const __m256 value = _mm256_broadcast_ss(piece.x + m * piece.ldx + k);
+        const __m256 value = _mm256_broadcast_ss(packed.x + m * packed.ldx + k);
         sum[m][0] = _mm256_fmadd_ps(value, low, sum[m][0]);
         sum[m][1] = _mm256_fmadd_ps(value, high, sum[m][1]);
       }
     }
-    keep<M, 2>(piece, vector, sum, sums);
+    keep<M, 2>(packed, vector, sum, sums);
   }
 }
 
 // Rows [m, ...) of a piece and its sums.
-[[maybe_unused]] Piece rows_from(Piece piece, int64_t m) {
-  piece.x += m * piece.ldx;
-  piece.x_sums += piece.zero != nullptr ? m * piece.ld_sums : 0;
-  return piece;
+[[maybe_unused]] PackedPanel rows_from(PackedPanel packed, int64_t m) {
+  packed.x += m * packed.ldx;
+  packed.x_sums += packed.zero != nullptr ? m * packed.ld_sums : 0;
+  return packed;
 }
 
-[[maybe_unused]] void multiply_rows_of_panel(const float (*panel)[kColumns], const Piece& piece, int64_t rows,
-                                             const Sums& sums) {
+[[maybe_unused]] void multiply_rows_of_panel(const float (*panel)[kColumns], const PackedPanel& packed,
+                                             int64_t rows, const Sums& sums) {
   int64_t m = 0;
   const auto at = [&] { return Sums{sums.open + m, sums.total + m}; };
-  for (; m + 6 <= rows; m += 6) multiply_panel<6>(panel, rows_from(piece, m), at());
+  for (; m + 6 <= rows; m += 6) multiply_panel<6>(panel, rows_from(packed, m), at());
   if (m + 4 <= rows) {
-    multiply_panel<4>(panel, rows_from(piece, m), at());
+    multiply_panel<4>(panel, rows_from(packed, m), at());
     m += 4;
   }
   if (m + 2 <= rows) {
-    multiply_panel<2>(panel, rows_from(piece, m), at());
+    multiply_panel<2>(panel, rows_from(packed, m), at());
     m += 2;
   }
-  if (m < rows) multiply_panel<1>(panel, rows_from(piece, m), at());
+  if (m < rows) multiply_panel<1>(panel, rows_from(packed, m), at());
 }
 
 template <class Scheme>
@@ -182,21 +183,21 @@ void decode_panel(const uint8_t* header, const uint8_t* codes, int64_t count, fl
 }
 
 template <class Scheme>
-void multiply_piece(const uint8_t* header, const Piece& piece, int64_t rows, const Sums& sums,
-                    float (*panel)[kColumns]) {
+void multiply_packed(const uint8_t* header, const PackedPanel& packed, int64_t rows, const Sums& sums,
+                     float (*panel)[kColumns]) {
   if (rows > 4) {
-    decode_panel<Scheme>(header, piece.codes, piece.count, panel);
-    multiply_rows_of_panel(panel, piece, rows, sums);
+    decode_panel<Scheme>(header, packed.codes, packed.count, panel);
+    multiply_rows_of_panel(panel, packed, rows, sums);
     return;
   }
   int64_t m = 0;
   const auto at = [&] { return Sums{sums.open + m, sums.total + m}; };
   for (; m + 2 <= rows; m += 2)
-    for (int v = 0; v < kVectors; v += 4) multiply_codes<Scheme, 2, 4>(header, rows_from(piece, m), v, at());
+    for (int v = 0; v < kVectors; v += 4) multiply_codes<Scheme, 2, 4>(header, rows_from(packed, m), v, at());
   constexpr int kAlone = Scheme::kSumsAlone;
   if (m < rows)
     for (int v = 0; v < kVectors; v += kAlone)
-      multiply_codes<Scheme, 1, kAlone>(header, rows_from(piece, m), v, at());
+      multiply_codes<Scheme, 1, kAlone>(header, rows_from(packed, m), v, at());
 }
 
 }  // namespace

@@ -39,20 +39,20 @@ struct Fp8Row {
   static void scales(const qcts_problem&, const uint8_t* at, int vector, __m512* scale, __m512*) {
     *scale = load16(QCTS_F32, at + vector * 4 * kLanes);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Fp8Row>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Fp8Row>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata"));
-    prepare_parts(p, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+    pack_parts(p, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
       for (int64_t k = first_k; k < last_k; ++k) put(k, qdata[n * p.k + k]);
     });
   }
 
   // part(n, first_k, last_k, put) calls put(k, code) for all codes but zeros, which may be left out.
   template <class Part>
-  static void prepare_parts(const qcts_problem& p, int64_t first_n, uint8_t* out, const Part& part) {
+  static void pack_parts(const qcts_problem& p, int64_t first_n, uint8_t* out, const Part& part) {
     constexpr uint32_t kNan = 0x7FC00000;
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     uint8_t* scales = out + p.k * kColumns;
@@ -71,9 +71,9 @@ struct Fp8Row {
 // and from there on this is fp8_row: one byte read a weight, of which the checkpoint has 5 / 8, and no
 // multiplication saved.
 struct Fp8Sparse24 : Fp8Row {
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const Sparse24Planes planes(p);
-    prepare_parts(p, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+    pack_parts(p, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
       planes.each_code(n, first_k, last_k, put);
     });
   }

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "kernels/avx2/int8.h"
-#include "kernels/avx512/tame_codes.h"
+#include "kernels/avx512/int8_encode_fast.h"
 
 namespace qcts::avx512 {
 namespace {
@@ -48,7 +48,7 @@ int32_t codes_of_part(const avx2::RowRecipe& recipe, const char* row, int64_t fi
                       RowScale chosen, int8_t* codes) {
   const __m512 reciprocal = _mm512_set1_ps(avx2::reciprocal_of(recipe, chosen.scale));
   const __m512 zero_point = _mm512_set1_ps(static_cast<float>(chosen.zero_point));
-  const __m512 least = _mm512_set1_ps(recipe.to_127 ? -127 : -128), most = _mm512_set1_ps(127);
+  const __m512 min = _mm512_set1_ps(recipe.to_127 ? -127 : -128), max = _mm512_set1_ps(127);
   __m512i total = _mm512_setzero_si512();
   for (int64_t k = 0; k < count; k += kLanes) {
     __m512 steps = _mm512_mul_ps(elements<kDtype>(row, first_k + k, first_k + count), reciprocal);
@@ -60,7 +60,7 @@ int32_t codes_of_part(const avx2::RowRecipe& recipe, const char* row, int64_t fi
     const int64_t left = count - k < kLanes ? count - k : kLanes;
     const auto counted =
         static_cast<__mmask16>(_mm512_cmp_ps_mask(code, code, _CMP_ORD_Q) & ((1u << left) - 1));
-    code = _mm512_maskz_mov_ps(counted, _mm512_min_ps(_mm512_max_ps(code, least), most));
+    code = _mm512_maskz_mov_ps(counted, _mm512_min_ps(_mm512_max_ps(code, min), max));
     const __m512i integers = _mm512_cvtps_epi32(code);
     total = _mm512_add_epi32(total, integers);
     const __m128i bytes = _mm512_cvtepi32_epi8(integers);

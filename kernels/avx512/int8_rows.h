@@ -37,19 +37,19 @@ struct Int8Row {
   }
 
   // Symmetric weights, the usual ones, are spared the subtraction.
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
     if constexpr (Source::kHasZeros) {
-      const uint8_t* header = frame.prepared + block * block_bytes<Int8Row>(*frame.problem);
+      const uint8_t* header = call.prepared + block * block_bytes<Int8Row>(*call.problem);
       __m512i any = _mm512_setzero_si512();
       for (int v = 0; v < kVectors; ++v)
         any = _mm512_or_si512(any, _mm512_loadu_si512(header + v * 4 * kLanes));
       if (_mm512_test_epi32_mask(any, any) != 0)
-        return multiply_block<Int8Row<Source, true>>(frame, block, first_m, rows);
+        return multiply_block<Int8Row<Source, true>>(call, block, first_m, rows);
     }
-    multiply_block<Int8Row<Source, false>>(frame, block, first_m, rows);
+    multiply_block<Int8Row<Source, false>>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const Source source(p);
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     uint8_t* codes = out + kHeaderBytes;

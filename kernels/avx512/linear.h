@@ -35,7 +35,7 @@ constexpr int kPrefetchBytes = 4096;
 // as fast, and twice as far the same.
 constexpr int kFarBytes = 16384;
 
-struct Frame {
+struct LinearCall {
   const qcts_problem* problem;
   const uint8_t* prepared;
   float* x;       // [m][k]
@@ -66,7 +66,7 @@ int64_t block_bytes(const qcts_problem& p) {
 using Sums = float (*)[kColumns];
 
 // Part of a group, or all of it, and the rows of x that it meets.
-struct Piece {
+struct PackedPanel {
   const uint8_t *header, *codes;
   int64_t count;  // of k
   const float* x;
@@ -81,20 +81,20 @@ struct Piece {
 };
 
 template <int M>
-[[gnu::always_inline]] inline void open_sums(const Piece& piece, const float (*open)[kColumns],
+[[gnu::always_inline]] inline void open_sums(const PackedPanel& packed, const float (*open)[kColumns],
                                              __m512 (&sum)[M][kVectors]) {
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v)
-      sum[m][v] = piece.first ? _mm512_setzero_ps() : _mm512_loadu_ps(&open[m][v * kLanes]);
+      sum[m][v] = packed.first ? _mm512_setzero_ps() : _mm512_loadu_ps(&open[m][v * kLanes]);
 }
 
 // To totals at the end of a group, and until then where they are found again.
 template <class Scheme, int M>
-[[gnu::always_inline]] inline void keep_sums(const qcts_problem& p, const Piece& piece,
+[[gnu::always_inline]] inline void keep_sums(const qcts_problem& p, const PackedPanel& packed,
                                              const __m512 (&sum)[M][kVectors], Sums open, Sums totals) {
-  if (!piece.last) {
+  if (!packed.last) {
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
@@ -104,13 +104,13 @@ template <class Scheme, int M>
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
     __m512 scale, zero;
-    Scheme::scales(p, piece.scales, v, &scale, &zero);
+    Scheme::scales(p, packed.scales, v, &scale, &zero);
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
       float* at = &totals[m][v * kLanes];
       __m512 total = _mm512_fmadd_ps(scale, sum[m][v], _mm512_loadu_ps(at));
       if (Scheme::kHasZeros)
-        total = _mm512_fmadd_ps(zero, _mm512_set1_ps(piece.x_sums[m * piece.groups]), total);
+        total = _mm512_fmadd_ps(zero, _mm512_set1_ps(packed.x_sums[m * packed.groups]), total);
       _mm512_storeu_ps(at, total);
     }
   }
@@ -118,88 +118,89 @@ template <class Scheme, int M>
 
 // What lies kAhead bytes behind a group's scales; its codes ask for no more than their own length.
 template <int kAhead>
-[[gnu::always_inline]] inline void fetch_scales(const Piece& piece) {
-  const int64_t bytes = piece.last ? piece.scale_bytes : 0;
+[[gnu::always_inline]] inline void fetch_scales(const PackedPanel& packed) {
+  const int64_t bytes = packed.last ? packed.scale_bytes : 0;
   for (int64_t line = 0; line < bytes; line += 64)
-    _mm_prefetch(reinterpret_cast<const char*>(piece.scales + kAhead + line),
+    _mm_prefetch(reinterpret_cast<const char*>(packed.scales + kAhead + line),
                  kAhead < kFarBytes ? _MM_HINT_T0 : _MM_HINT_T1);
 }
 
 // Codes are decoded and used at once.
 template <class Scheme, int M>
-[[gnu::noinline]] void multiply_codes(const qcts_problem& p, const Piece& piece, Sums open, Sums totals) {
+[[gnu::noinline]] void multiply_codes(const qcts_problem& p, const PackedPanel& packed, Sums open,
+                                      Sums totals) {
   __m512 sum[M][kVectors];
-  open_sums<M>(piece, open, sum);
-  for (int64_t k = 0; k < piece.count; k += Scheme::kStep) {
-    const uint8_t* at = piece.codes + k * Scheme::kBytesPerK;
+  open_sums<M>(packed, open, sum);
+  for (int64_t k = 0; k < packed.count; k += Scheme::kStep) {
+    const uint8_t* at = packed.codes + k * Scheme::kBytesPerK;
     for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
 #pragma GCC unroll 8
     for (int i = 0; i < Scheme::kStep; ++i) {
       __m512 value[M];
 #pragma GCC unroll 8
-      for (int m = 0; m < M; ++m) value[m] = _mm512_set1_ps(piece.x[m * piece.ldx + k + i]);
+      for (int m = 0; m < M; ++m) value[m] = _mm512_set1_ps(packed.x[m * packed.ldx + k + i]);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        const __m512 weight = Scheme::decode(piece.header, at, v, i);
+        const __m512 weight = Scheme::decode(packed.header, at, v, i);
 #pragma GCC unroll 8
         for (int m = 0; m < M; ++m) sum[m][v] = _mm512_fmadd_ps(value[m], weight, sum[m][v]);
       }
     }
   }
-  fetch_scales<kPrefetchBytes>(piece);
-  keep_sums<Scheme, M>(p, piece, sum, open, totals);
+  fetch_scales<kPrefetchBytes>(packed);
+  keep_sums<Scheme, M>(p, packed, sum, open, totals);
 }
 
 template <class Scheme, int M>
 [[gnu::noinline]] void multiply_panel(const qcts_problem& p, const float (*panel)[kColumns],
-                                      const Piece& piece, Sums open, Sums totals) {
+                                      const PackedPanel& packed, Sums open, Sums totals) {
   __m512 sum[M][kVectors];
-  open_sums<M>(piece, open, sum);
-  const uint8_t* ahead = piece.ahead;
-  for (int64_t k = 0; k < piece.count; ++k, ahead += piece.ahead_bytes) {
+  open_sums<M>(packed, open, sum);
+  const uint8_t* ahead = packed.ahead;
+  for (int64_t k = 0; k < packed.count; ++k, ahead += packed.ahead_bytes) {
     _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
     __m512 weight[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) weight[v] = _mm512_loadu_ps(&panel[k][v * kLanes]);
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
-      const __m512 value = _mm512_set1_ps(piece.x[m * piece.ldx + k]);
+      const __m512 value = _mm512_set1_ps(packed.x[m * packed.ldx + k]);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[m][v] = _mm512_fmadd_ps(value, weight[v], sum[m][v]);
     }
   }
-  keep_sums<Scheme, M>(p, piece, sum, open, totals);
+  keep_sums<Scheme, M>(p, packed, sum, open, totals);
 }
 
 template <class Scheme>
-void decode_panel(const Piece& piece, float (*panel)[kColumns]) {
+void decode_panel(const PackedPanel& packed, float (*panel)[kColumns]) {
   static_assert(kChunk % Scheme::kStep == 0);
-  for (int64_t k = 0; k < piece.count; k += Scheme::kStep)
+  for (int64_t k = 0; k < packed.count; k += Scheme::kStep)
     for (int i = 0; i < Scheme::kStep; ++i)
       for (int v = 0; v < kVectors; ++v)
         _mm512_storeu_ps(&panel[k + i][v * kLanes],
-                         Scheme::decode(piece.header, piece.codes + k * Scheme::kBytesPerK, v, i));
+                         Scheme::decode(packed.header, packed.codes + k * Scheme::kBytesPerK, v, i));
 }
 
 // At most kChunk of k. The piece comes by reference: a copy loads in vectors what was just stored field by
 // field, and waits for those stores (NVFP4, m = 1, EPYC Zen 4: 1.4 times as long).
 template <class Scheme>
-void multiply_piece(const qcts_problem& p, const Piece& piece, int64_t rows, float (*panel)[kColumns],
-                    Sums open, Sums totals) {
-  if (rows == 1) return multiply_codes<Scheme, 1>(p, piece, open, totals);
-  if (rows == 2) return multiply_codes<Scheme, 2>(p, piece, open, totals);
-  if (rows == 3) return multiply_codes<Scheme, 3>(p, piece, open, totals);
-  if (rows == 4) return multiply_codes<Scheme, 4>(p, piece, open, totals);
-  decode_panel<Scheme>(piece, panel);
-  fetch_scales<kFarBytes>(piece);
+void multiply_packed(const qcts_problem& p, const PackedPanel& packed, int64_t rows, float (*panel)[kColumns],
+                     Sums open, Sums totals) {
+  if (rows == 1) return multiply_codes<Scheme, 1>(p, packed, open, totals);
+  if (rows == 2) return multiply_codes<Scheme, 2>(p, packed, open, totals);
+  if (rows == 3) return multiply_codes<Scheme, 3>(p, packed, open, totals);
+  if (rows == 4) return multiply_codes<Scheme, 4>(p, packed, open, totals);
+  decode_panel<Scheme>(packed, panel);
+  fetch_scales<kFarBytes>(packed);
   int64_t m = 0;
-  Piece rest = piece;
+  PackedPanel rest = packed;
   const auto some = [&](auto multiply, int more) {
     multiply(p, panel, rest, open + m, totals + m);
     m += more;
-    rest.x += more * piece.ldx;
-    rest.x_sums += Scheme::kHasZeros ? more * piece.groups : 0;
+    rest.x += more * packed.ldx;
+    rest.x_sums += Scheme::kHasZeros ? more * packed.groups : 0;
     rest.ahead_bytes = 0;  // the first pass has asked for all
   };
   while (m + 6 <= rows) some(multiply_panel<Scheme, 6>, 6);
@@ -211,55 +212,55 @@ void multiply_piece(const qcts_problem& p, const Piece& piece, int64_t rows, flo
 }
 
 template <class Scheme>
-void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-  const qcts_problem& p = *frame.problem;
+void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+  const qcts_problem& p = *call.problem;
   alignas(64) float panel[kChunk][kColumns];
   alignas(64) float open[kRows][kColumns];
   alignas(64) float totals[kRows][kColumns];
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
-  const uint8_t* header = frame.prepared + block * block_bytes<Scheme>(p);
+  const uint8_t* header = call.prepared + block * block_bytes<Scheme>(p);
   const uint8_t* codes = header + Scheme::kHeaderBytes;
   const int64_t group = Scheme::group(p), groups = p.k / group, scale_bytes = Scheme::scale_bytes(p);
   for (int64_t g = 0; g < groups; ++g, codes += group_bytes<Scheme>(p))
     for (int64_t k = 0; k < group; k += kChunk) {
       const int64_t count = group - k < kChunk ? group - k : kChunk;
       const uint8_t* at = codes + k * Scheme::kBytesPerK;
-      const Piece piece = {header,
-                           at,
-                           count,
-                           frame.x + first_m * p.k + g * group + k,
-                           p.k,
-                           k == 0,
-                           k + count == group,
-                           codes + group * Scheme::kBytesPerK,
-                           scale_bytes,
-                           Scheme::kHasZeros ? frame.x_sums + first_m * groups + g : nullptr,
-                           groups,
-                           at + kFarBytes,
-                           Scheme::kBytesPerK};
-      multiply_piece<Scheme>(p, piece, rows, panel, open, totals);
+      const PackedPanel packed = {header,
+                                  at,
+                                  count,
+                                  call.x + first_m * p.k + g * group + k,
+                                  p.k,
+                                  k == 0,
+                                  k + count == group,
+                                  codes + group * Scheme::kBytesPerK,
+                                  scale_bytes,
+                                  Scheme::kHasZeros ? call.x_sums + first_m * groups + g : nullptr,
+                                  groups,
+                                  at + kFarBytes,
+                                  Scheme::kBytesPerK};
+      multiply_packed<Scheme>(p, packed, rows, panel, open, totals);
     }
   store_rows(p, first_m, rows, block * kColumns, Scheme::factor(header), totals);
 }
 
 template <class Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const int64_t m_count = frame.problem->m;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const int64_t m_count = call.problem->m;
   for (int64_t block = first; block < last; ++block)
     for (int64_t m = 0; m < m_count; m += kRows)
-      Scheme::block(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
+      Scheme::block(call, block, m, m_count - m < kRows ? m_count - m : kRows);
 }
 
 // Rows of x as floats, and the sum of each group of a row.
 template <class Scheme>
 void widen_rows(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const qcts_problem& p = *frame.problem;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const qcts_problem& p = *call.problem;
   const int64_t bytes = dtype_bytes(p.x_dtype), group = Scheme::group(p), groups = p.k / group;
   for (int64_t m = first; m < last; ++m) {
     const char* from = static_cast<const char*>(p.x) + m * p.ldx_bytes;
-    float* to = frame.x + m * p.k;
+    float* to = call.x + m * p.k;
     int64_t k = 0;
     for (; k + kLanes <= p.k; k += kLanes) _mm512_storeu_ps(to + k, load16(p.x_dtype, from + k * bytes));
     if (k < p.k) store_some(QCTS_F32, to + k, load_some(p.x_dtype, from + k * bytes, p.k - k), p.k - k);
@@ -272,7 +273,7 @@ void widen_rows(void* context, int64_t first, int64_t last) {
       _mm256_storeu_ps(lanes, sum);
       float total = 0;
       for (float lane : lanes) total += lane;
-      frame.x_sums[m * groups + g] = total;
+      call.x_sums[m * groups + g] = total;
     }
   }
 }
@@ -287,31 +288,31 @@ uint64_t prepared_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
 }
 
-struct Preparation {
+struct Packing {
   const qcts_problem* problem;
   uint8_t* prepared;
 };
 template <class Scheme>
-void prepare_blocks(void* context, int64_t first, int64_t last) {
-  const Preparation& task = *static_cast<const Preparation*>(context);
+void pack_blocks(void* context, int64_t first, int64_t last) {
+  const Packing& task = *static_cast<const Packing*>(context);
   for (int64_t block = first; block < last; ++block)
-    Scheme::prepare_block(*task.problem, block * kColumns,
-                          task.prepared + block * block_bytes<Scheme>(*task.problem));
+    Scheme::pack_block(*task.problem, block * kColumns,
+                       task.prepared + block * block_bytes<Scheme>(*task.problem));
 }
 template <class Scheme>
-void prepare_weight(const qcts_problem* problem, void* prepared) {
+void pack_weight(const qcts_problem* problem, void* prepared) {
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
-  Preparation task = {problem, static_cast<uint8_t*>(prepared)};
-  parallel_for(problem->threads, blocks(*problem), 1, prepare_blocks<Scheme>, &task);
+  Packing task = {problem, static_cast<uint8_t*>(prepared)};
+  parallel_for(problem->threads, blocks(*problem), 1, pack_blocks<Scheme>, &task);
 }
 
 template <class Scheme>
 void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   auto* x = static_cast<float*>(p.workspace);
-  Frame frame = {problem, static_cast<const uint8_t*>(p.prepared), x, x + p.m * p.k};
-  parallel_for(p.threads, p.m, 8, widen_rows<Scheme>, &frame);
-  parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &frame);
+  LinearCall call = {problem, static_cast<const uint8_t*>(p.prepared), x, x + p.m * p.k};
+  parallel_for(p.threads, p.m, 8, widen_rows<Scheme>, &call);
+  parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &call);
 }
 
 template <const qcts_kernel& kKernel, class Scheme>
@@ -319,7 +320,7 @@ constexpr qcts_kernel linear_of(const char* scheme, const char* description,
                                 decltype(qcts_kernel::supports) supports = supports_problem<kKernel>) {
   return linear_entry(scheme, "avx512", description, QCTS_F32,
                       {supports, run_supported<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
-                       prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
+                       prepared_bytes<Scheme>, prepare_checked<kKernel, pack_weight<Scheme>>});
 }
 
 }  // namespace

@@ -13,10 +13,10 @@ namespace {
   if (dtype == QCTS_F32 || count < 32) return avx2::largest_magnitude_bits(dtype, row, count);
   const __m512i mask = _mm512_set1_epi16(INT16_MAX);
   const auto magnitudes = [&](int64_t i) { return _mm512_and_si512(_mm512_loadu_si512(row + 2 * i), mask); };
-  __m512i most = magnitudes(count - 32);
-  for (int64_t i = 0; i + 32 < count; i += 32) most = _mm512_max_epu16(most, magnitudes(i));
+  __m512i max = magnitudes(count - 32);
+  for (int64_t i = 0; i + 32 < count; i += 32) max = _mm512_max_epu16(max, magnitudes(i));
   alignas(64) char lanes[64];
-  _mm512_store_si512(lanes, most);
+  _mm512_store_si512(lanes, max);
   return avx2::largest_magnitude_bits(dtype, lanes, 32);
 }
 

@@ -32,17 +32,17 @@ struct Fp8Row {
   }
   static void specialize(const uint8_t*, const auto& use) { use(Fp8Row()); }
 
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata"));
-    prepare_parts(p, layout, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+    pack_parts(p, layout, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
       for (int64_t k = first_k; k < last_k; ++k) put(k, qdata[n * p.k + k]);
     });
   }
 
   // part(n, first_k, last_k, put) calls put(k, code) for all codes but zeros, which may be left out.
   template <class Part>
-  static void prepare_parts(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out,
-                            const Part& part) {
+  static void pack_parts(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out,
+                         const Part& part) {
     constexpr int64_t kPartElems = 128;
     constexpr uint32_t kNan = 0x7FC00000;
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
@@ -62,12 +62,12 @@ struct Fp8Row {
 // multiplication saved.
 template <class E4m3>
 struct Fp8Sparse24 : Fp8Row<E4m3> {
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const Sparse24Planes planes(p);
-    Fp8Row<E4m3>::prepare_parts(p, layout, first_n, out,
-                                [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
-                                  planes.each_code(n, first_k, last_k, put);
-                                });
+    Fp8Row<E4m3>::pack_parts(p, layout, first_n, out,
+                             [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+                               planes.each_code(n, first_k, last_k, put);
+                             });
   }
 };
 

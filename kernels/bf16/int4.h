@@ -33,7 +33,7 @@ struct Int4Linear {
   }
   static void specialize(const uint8_t*, const auto& use) { use(Int4Linear()); }
 
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     put_int4_groups(Source(p), first_n, layout.group_bytes, layout.padded_group * kBytesPerK, put_nibbles,
                     out);
   }

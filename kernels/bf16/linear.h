@@ -39,7 +39,7 @@ struct Layout {
   int64_t scale_bytes, group_bytes, block_bytes;
   int64_t x_group, x_stride;  // elements of x from a group to the next, from a row to the next
 };
-struct Frame {
+struct LinearCall {
   const qcts_problem* problem;
   Layout layout;
   const uint8_t* prepared;
@@ -66,7 +66,7 @@ struct Frame {
 //   pad_x(padded_group)          a group of x is padded to it, with zeros
 //   padded_rows(m)               rows of x that it reads; those beyond m are zeros
 //   workspace_bytes<Scheme>(p), run<Scheme>(p)
-template <class Scheme, class Engine>
+template <class Scheme, class MicroKernel>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
   at.group = Scheme::group(p);
@@ -76,7 +76,7 @@ Layout layout_of(const qcts_problem& p) {
   at.scale_bytes = Scheme::scale_bytes(p);
   at.group_bytes = at.padded_group * Scheme::kBytesPerK + at.scale_bytes;
   at.block_bytes = Scheme::kHeaderBytes + at.groups * at.group_bytes;
-  const int64_t pad = Engine::pad_x(at.padded_group);
+  const int64_t pad = MicroKernel::pad_x(at.padded_group);
   at.x_group = (at.padded_group + pad - 1) / pad * pad;
   at.x_stride = at.groups * at.x_group + kRowPadElements;
   return at;
@@ -107,12 +107,12 @@ Layout layout_of(const qcts_problem& p) {
 // Rows of x, groups padded with zeros, and the sum of each group of a row.
 template <class Scheme>
 void copy_rows(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const qcts_problem& p = *frame.problem;
-  const Layout& layout = frame.layout;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const qcts_problem& p = *call.problem;
+  const Layout& layout = call.layout;
   const int64_t group = layout.group, count = layout.groups, bytes = dtype_bytes(p.x_dtype);
   for (int64_t m = first; m < last; ++m) {
-    uint16_t* to = frame.x + m * layout.x_stride;
+    uint16_t* to = call.x + m * layout.x_stride;
     if (m >= p.m || layout.x_group != group) std::memset(to, 0, static_cast<size_t>(2 * layout.x_stride));
     if (m >= p.m) continue;
     const char* from = static_cast<const char*>(p.x) + m * p.ldx_bytes;
@@ -122,57 +122,57 @@ void copy_rows(void* context, int64_t first, int64_t last) {
     }
     for (int64_t g = 0; g < count; ++g) {
       const float sum = narrow_group(p.x_dtype, from + g * group * bytes, group, to + g * layout.x_group);
-      if (Scheme::kHasZeros) frame.x_sums[m * count + g] = sum;
+      if (Scheme::kHasZeros) call.x_sums[m * count + g] = sum;
     }
   }
 }
 
-template <class Scheme, class Engine>
+template <class Scheme, class MicroKernel>
 uint64_t workspace_bytes(const qcts_problem* p) {
-  const Layout layout = layout_of<Scheme, Engine>(*p);
-  return static_cast<uint64_t>(Engine::padded_rows(p->m) *
+  const Layout layout = layout_of<Scheme, MicroKernel>(*p);
+  return static_cast<uint64_t>(MicroKernel::padded_rows(p->m) *
                                (layout.x_stride * 2 + (Scheme::kHasZeros ? layout.groups * 4 : 0)));
 }
 // For `prepare`, which knows no x.
-struct NoEngine {
+struct NoMicroKernel {
   static int64_t pad_x(int64_t) { return kPadK; }
 };
 template <class Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
-  const Layout layout = layout_of<Scheme, NoEngine>(*p);
+  const Layout layout = layout_of<Scheme, NoMicroKernel>(*p);
   return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
 }
 
-struct Preparation {
+struct Packing {
   const qcts_problem* problem;
   Layout layout;
   uint8_t* prepared;
 };
 template <class Scheme>
-void prepare_blocks(void* context, int64_t first, int64_t last) {
-  const Preparation& task = *static_cast<const Preparation*>(context);
+void pack_blocks(void* context, int64_t first, int64_t last) {
+  const Packing& task = *static_cast<const Packing*>(context);
   for (int64_t block = first; block < last; ++block)
-    Scheme::prepare_block(*task.problem, task.layout, block * kColumns,
-                          task.prepared + block * task.layout.block_bytes);
+    Scheme::pack_block(*task.problem, task.layout, block * kColumns,
+                       task.prepared + block * task.layout.block_bytes);
 }
 template <class Scheme>
-void prepare_weight(const qcts_problem* problem, void* prepared) {
-  Preparation task = {problem, layout_of<Scheme, NoEngine>(*problem), static_cast<uint8_t*>(prepared)};
+void pack_weight(const qcts_problem* problem, void* prepared) {
+  Packing task = {problem, layout_of<Scheme, NoMicroKernel>(*problem), static_cast<uint8_t*>(prepared)};
   std::memset(prepared, 0, static_cast<size_t>(task.layout.blocks * task.layout.block_bytes));
-  parallel_for(problem->threads, task.layout.blocks, 1, prepare_blocks<Scheme>, &task);
+  parallel_for(problem->threads, task.layout.blocks, 1, pack_blocks<Scheme>, &task);
 }
 
-template <class Scheme, class Engine>
-Frame frame_of(const qcts_problem* problem) {
+template <class Scheme, class MicroKernel>
+LinearCall call_of(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
-  const Layout layout = layout_of<Scheme, Engine>(p);
+  const Layout layout = layout_of<Scheme, MicroKernel>(p);
   auto* x = static_cast<uint16_t*>(p.workspace);
   return {problem,
           layout,
           static_cast<const uint8_t*>(p.prepared),
           weight_reading() != WeightReading::followed,
           x,
-          reinterpret_cast<float*>(x + Engine::padded_rows(p.m) * layout.x_stride)};
+          reinterpret_cast<float*>(x + MicroKernel::padded_rows(p.m) * layout.x_stride)};
 }
 
 // x as it is, or not at all.
@@ -180,18 +180,19 @@ Frame frame_of(const qcts_problem* problem) {
   if (p.x_dtype == QCTS_BF16) return QCTS_OK;
   return refuse(QCTS_UNSUPPORTED, why, why_size, "x is not bfloat16, which this kernel multiplies");
 }
-template <const qcts_kernel& kKernel, class Engine>
+template <const qcts_kernel& kKernel, class MicroKernel>
 qcts_status supports_pairs(const qcts_problem* problem, char* why, size_t why_size) {
   const qcts_status status = check_problem(kKernel, problem, why, why_size);
-  return status == QCTS_OK ? Engine::takes(*problem, why, why_size) : status;
+  return status == QCTS_OK ? MicroKernel::takes(*problem, why, why_size) : status;
 }
 
-template <const qcts_kernel& kKernel, class Scheme, class Engine>
+template <const qcts_kernel& kKernel, class Scheme, class MicroKernel>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description) {
-  return linear_entry(scheme, Engine::kVariant, description, Engine::kNumerics,
-                      {supports_pairs<kKernel, Engine>, run_supported<kKernel, Engine::template run<Scheme>>,
-                       Engine::template workspace_bytes<Scheme>, prepared_bytes<Scheme>,
-                       prepare_checked<kKernel, prepare_weight<Scheme>>});
+  return linear_entry(
+      scheme, MicroKernel::kVariant, description, MicroKernel::kNumerics,
+      {supports_pairs<kKernel, MicroKernel>, run_supported<kKernel, MicroKernel::template run<Scheme>>,
+       MicroKernel::template workspace_bytes<Scheme>, prepared_bytes<Scheme>,
+       prepare_checked<kKernel, pack_weight<Scheme>>});
 }
 
 }  // namespace

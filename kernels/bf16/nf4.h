@@ -25,15 +25,15 @@ struct Nf4 : NarrowScales {
   }
   static void specialize(const uint8_t*, const auto& use) { use(Nf4()); }
 
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     for (int half = 0; half < 2; ++half) std::memcpy(out + 32 * half, in_plane(p, "nf4"), 32);
     put_blocks(Nf4Planes(p), first_n, layout.group_bytes, put_nibbles, out + kHeaderBytes);
   }
 };
 
-template <const qcts_kernel& kKernel, class Engine>
+template <const qcts_kernel& kKernel, class MicroKernel>
 qcts_status supports_nf4(const qcts_problem* p, char* why, size_t why_size) {
-  const qcts_status status = supports_pairs<kKernel, Engine>(p, why, why_size);
+  const qcts_status status = supports_pairs<kKernel, MicroKernel>(p, why, why_size);
   if (status != QCTS_OK) return status;
   if (p->w_dtype != QCTS_BF16) return refuse(QCTS_UNSUPPORTED, why, why_size, "a table that is not bfloat16");
   if (p->k % kNf4BlockK != 0)
@@ -42,10 +42,10 @@ qcts_status supports_nf4(const qcts_problem* p, char* why, size_t why_size) {
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Engine>
+template <const qcts_kernel& kKernel, class MicroKernel>
 constexpr qcts_kernel nf4_linear_of(const char* description) {
-  qcts_kernel entry = linear_of<kKernel, Nf4, Engine>("nf4", description);
-  entry.supports = supports_nf4<kKernel, Engine>;
+  qcts_kernel entry = linear_of<kKernel, Nf4, MicroKernel>("nf4", description);
+  entry.supports = supports_nf4<kKernel, MicroKernel>;
   return entry;
 }
 

@@ -27,7 +27,7 @@ struct Nvfp4 : NarrowScales {
   }
   static void specialize(const uint8_t*, const auto& use) { use(Nvfp4()); }
 
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const Nvfp4Planes planes(p);
     planes.put_whole_scale(out);
     put_blocks(planes, first_n, layout.group_bytes, put_nibbles, out + kHeaderBytes);

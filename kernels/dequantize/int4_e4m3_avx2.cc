@@ -27,8 +27,8 @@ struct E4m3Params {
     for (int64_t row = 0; row < tile.rows; ++row)
       row_scale[row] = one_element(QCTS_F32, row_scales, tile.first_n + row);
   }
-  Table table(int64_t row, int64_t g) const {
-    return table_of_products(kDtype, products[static_cast<uint8_t>(*scales.at(row, g))], row_scale[row]);
+  Lut16 table(int64_t row, int64_t g) const {
+    return lut16_of_products(kDtype, products[static_cast<uint8_t>(*scales.at(row, g))], row_scale[row]);
   }
 
  private:

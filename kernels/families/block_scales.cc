@@ -34,9 +34,7 @@ float power_of_two(int exponent) {
                           : of_bits(1u << (exponent + 149));
 }
 
-int clamp(int value, int least, int greatest) {
-  return value < least ? least : value > greatest ? greatest : value;
-}
+int clamp(int value, int min, int max) { return value < min ? min : value > max ? max : value; }
 
 int exponent_scale(const MxRecipe& recipe, float largest) {
   const SmallFormat& format = format_of(recipe.element);
@@ -59,8 +57,8 @@ int rounded_log2_ceiling(float ratio) {
   int binade = 31 - __builtin_clz(static_cast<unsigned>(size));
   if (exponent < 0 && (size & (size - 1)) == 0) --binade;
   constexpr double kLn2 = 0.693147180559945309;
-  const double least = kLn2 / static_cast<double>(1 << (24 - binade));
-  return fraction > least ? exponent + 1 : exponent;
+  const double min = kLn2 / static_cast<double>(1 << (24 - binade));
+  return fraction > min ? exponent + 1 : exponent;
 }
 
 }  // namespace
@@ -70,8 +68,8 @@ uint8_t small_float_code(SmallFloat small, float value) {
   const uint32_t sign = bits_of(value) >> 31 << format.sign_bit;
   uint32_t magnitude = bits_of(value) & 0x7FFFFFFF;
   if (magnitude <= kInfinity) {
-    const uint32_t most = bits_of(format.largest);
-    magnitude = magnitude < most ? magnitude : most;
+    const uint32_t max = bits_of(format.largest);
+    magnitude = magnitude < max ? magnitude : max;
   } else if (format.has_nan) {
     return static_cast<uint8_t>(sign | 0x7F);
   }

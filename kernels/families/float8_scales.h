@@ -16,7 +16,7 @@ struct Float8Task {
   // torchao 0.18 _choose_scale_float8: the largest magnitude, bounded, / the largest code, in `scale_dtype`;
   // MSLK's kernel (fp8_quantize.py, _kernel_quantize_fp8_row) bounds it by 1/512 from below and stays in
   // float32. Unbounded: NaN.
-  float least, greatest;
+  float min, max;
   uint32_t scale_dtype;
   bool is_static;  // the scale is given
   uint8_t* codes;

@@ -40,18 +40,18 @@ Nf4Task nf4_task(const qcts_problem& p) {
 // no influence. The unit of the smallest one is 2^-24 of it or more, and divides the others. (A NaN makes all
 // sums NaN.)
 bool sums_are_exact(const float* scalers, int64_t count) {
-  float least[4] = {1e38f, 1e38f, 1e38f, 1e38f}, most[4] = {0, 0, 0, 0};
+  float min[4] = {1e38f, 1e38f, 1e38f, 1e38f}, max[4] = {0, 0, 0, 0};
   for (int64_t i = 0; i < count; i += 4)
     for (int lane = 0; lane < 4; ++lane) {
       const float scaler = scalers[i + lane], part = scaler > 0 ? scaler : 1e38f;
-      least[lane] = part < least[lane] ? part : least[lane];
-      most[lane] = scaler > most[lane] ? scaler : most[lane];
+      min[lane] = part < min[lane] ? part : min[lane];
+      max[lane] = scaler > max[lane] ? scaler : max[lane];
     }
   for (int lane = 1; lane < 4; ++lane) {
-    least[0] = least[lane] < least[0] ? least[lane] : least[0];
-    most[0] = most[lane] > most[0] ? most[lane] : most[0];
+    min[0] = min[lane] < min[0] ? min[lane] : min[0];
+    max[0] = max[lane] > max[0] ? max[lane] : max[0];
   }
-  return static_cast<double>(count) * most[0] <= 0x1p29 * least[0];
+  return static_cast<double>(count) * max[0] <= 0x1p29 * min[0];
 }
 
 // scalers.mean() of float32: a sum in order, in double, then one division.

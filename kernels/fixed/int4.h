@@ -13,8 +13,8 @@ namespace {
 // A Source is one of kernels/families/int4_planes.h.
 template <class Source, class Dots>
 struct Int4Groups {
-  using Engine = Dots;
-  static_assert(Engine::kValues == FixedValues::bytes);
+  using MicroKernel = Dots;
+  static_assert(MicroKernel::kValues == FixedValues::bytes);
   static_assert(kColumns == kPlaneColumns);
   static constexpr int kStepK = 8;
   static constexpr bool kHasZeros = true, kLateScales = false;
@@ -38,7 +38,7 @@ struct Int4Groups {
     return _mm256_and_si256(_mm256_srl_epi32(words, shift), _mm256_set1_epi32(15));
   }
 
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const auto put = [](uint8_t* codes, int64_t column, int64_t k, uint32_t word) {
       const uint32_t ordered = halves_interleaved(word);
       std::memcpy(codes + k / kStepK * kStepBytes + 4 * column, &ordered, 4);

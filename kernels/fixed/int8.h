@@ -12,13 +12,13 @@ namespace qcts::fixed {
 namespace {
 
 // The largest sum of a part, and what an offset of 255 takes from it.
-static_assert(avx2::kPartK * 255 * static_cast<int64_t>(avx2::kMostFixed) < INT32_MAX);
+static_assert(avx2::kPartK * 255 * static_cast<int64_t>(avx2::kMaxFixed) < INT32_MAX);
 
 // A Source is one of kernels/families/int8_planes.h.
 template <class Source, class Dots>
 struct Int8Rows {
-  using Engine = Dots;
-  static constexpr bool kWords = Engine::kValues == FixedValues::words;
+  using MicroKernel = Dots;
+  static constexpr bool kWords = MicroKernel::kValues == FixedValues::words;
   static constexpr int kStepK = 4, kSideBySide = kWords ? 2 : 4;  // bytes of a column
   static constexpr bool kHasZeros = false, kLateScales = true;
   static constexpr int64_t kHeaderBytes = 8 * kColumns;
@@ -49,7 +49,7 @@ struct Int8Rows {
     return _mm256_and_si256(_mm256_srl_epi32(fours, shift), _mm256_set1_epi32(255));
   }
 
-  static void prepare_block(const qcts_problem& p, const Layout&, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout&, int64_t first_n, uint8_t* out) {
     const Source source(p);
     const int64_t columns = std::min<int64_t>(p.n - first_n, kColumns);
     copy_row_parameters(source, first_n, columns, out, out + 4 * kColumns);

@@ -29,7 +29,7 @@ struct Layout {
   int64_t code_bytes, tail_bytes, group_bytes, block_bytes, blocks;  // tail_bytes: behind a group's codes
   int64_t padded_k() const { return groups * padded_group; }
 };
-struct Frame {
+struct LinearCall {
   const qcts_problem* problem;
   Layout layout;
   const uint8_t* prepared;
@@ -78,7 +78,7 @@ Layout layout_of(const qcts_problem& p) {
 // What memory brings while a part of one row is closed, asked for before: int8, m = 1, 4096 x 4096 cold, EPYC
 // Zen 4, one thread, with VPDPBUSD 580 us without it, 530. Twice as much is slower again, and of int4, which
 // closes as often as it can be asked for, nothing changes.
-constexpr int kClosingBytes = 1024;
+constexpr int kEpiloguePrefetchBytes = 1024;
 
 // Terms of several rows that meet the codes of one part together.
 template <class Scheme>
@@ -98,20 +98,20 @@ class Terms {
     sum_of_v_[count_] = sum;
     step_[count_] = step;
     row_[count_] = row;
-    if (++count_ == Engine::kTerms) finish();
+    if (++count_ == MicroKernel::kTerms) finish();
   }
   void finish() {
     if (count_ == 0) return;
-    Engine::multiply(codes_, steps_, x_, count_, sums_);
-    for (int line = 0; asks_ahead_ && line < kClosingBytes; line += 64)
+    MicroKernel::multiply(codes_, steps_, x_, count_, sums_);
+    for (int line = 0; asks_ahead_ && line < kEpiloguePrefetchBytes; line += 64)
       avx2::prefetch(codes_ + steps_ * kStepBytes + line, avx2::kPrefetchBytes);
     for (int i = 0; i < count_; ++i)
-      close_term<Scheme>(header_, scale_, step_[i], sum_of_v_[i], sums_[i], totals_[row_[i]]);
+      term_epilogue<Scheme>(header_, scale_, step_[i], sum_of_v_[i], sums_[i], totals_[row_[i]]);
     count_ = 0;
   }
 
  private:
-  using Engine = typename Scheme::Engine;
+  using MicroKernel = typename Scheme::MicroKernel;
   const uint8_t* header_;
   const float* scale_;
   const uint8_t* codes_;
@@ -119,11 +119,11 @@ class Terms {
   bool asks_ahead_;
   float (*totals_)[kColumns];
   int count_ = 0;
-  const int8_t* x_[Engine::kTerms];
-  int32_t sum_of_v_[Engine::kTerms];
-  float step_[Engine::kTerms];
-  int64_t row_[Engine::kTerms];
-  alignas(64) int32_t sums_[Engine::kTerms][kColumns];
+  const int8_t* x_[MicroKernel::kTerms];
+  int32_t sum_of_v_[MicroKernel::kTerms];
+  float step_[MicroKernel::kTerms];
+  int64_t row_[MicroKernel::kTerms];
+  alignas(64) int32_t sums_[MicroKernel::kTerms][kColumns];
 };
 
 // Part `index` of all, `count` k from `at` on in the rows of x.
@@ -139,9 +139,9 @@ Part part_of(const Layout& layout, const uint8_t* codes, int64_t group, int64_t 
 }
 
 template <class Scheme>
-void multiply_part(const Frame& frame, const uint8_t* header, const float* scale, const Part& part,
+void multiply_part(const LinearCall& call, const uint8_t* header, const float* scale, const Part& part,
                    int64_t first_m, int64_t rows, float (*totals)[kColumns]) {
-  const FixedRows& x = frame.rows;
+  const FixedRows& x = call.rows;
   const FixedPart* fixed = x.part + first_m * x.parts + part.index;
   const bool asks_ahead = Scheme::kLateScales && rows == 1 && weight_reading() != WeightReading::followed;
   Terms<Scheme> terms(header, scale, part.codes, part.count / Scheme::kStepK, asks_ahead, totals);
@@ -155,20 +155,20 @@ void multiply_part(const Frame& frame, const uint8_t* header, const float* scale
   for (int64_t m = 0; some_left && m < rows; ++m) {
     const int64_t from = (first_m + m) * x.k + part.at;
     if (fixed[m * x.parts].left > 0)
-      close_left<Scheme>(header, scale, part.codes, x.left + from, x.left_at + from, fixed[m * x.parts].left,
-                         totals[m]);
+      leftover_epilogue<Scheme>(header, scale, part.codes, x.left + from, x.left_at + from,
+                                fixed[m * x.parts].left, totals[m]);
   }
 }
 
 template <class Scheme>
-void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-  const qcts_problem& p = *frame.problem;
-  const Layout& layout = frame.layout;
+void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+  const qcts_problem& p = *call.problem;
+  const Layout& layout = call.layout;
   alignas(64) float totals[kRows][kColumns];
   typename Scheme::Buffer buffer;
   Scales scales = {};
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
-  const uint8_t* header = frame.prepared + block * layout.block_bytes;
+  const uint8_t* header = call.prepared + block * layout.block_bytes;
   const uint8_t* codes = header + Scheme::kHeaderBytes;
   for (int64_t g = 0; g < layout.groups; ++g, codes += layout.group_bytes) {
     scales = Scheme::scales(p, header, codes + layout.code_bytes, buffer);
@@ -176,12 +176,12 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
     for (int64_t line = 0; line < layout.tail_bytes; line += 64)
       avx2::prefetch(codes + layout.code_bytes + line, avx2::kFarBytes);
     for (int64_t i = 0; i < layout.parts; ++i)
-      multiply_part<Scheme>(frame, header, scales.scale, part_of<Scheme>(layout, codes, g, i), first_m, rows,
+      multiply_part<Scheme>(call, header, scales.scale, part_of<Scheme>(layout, codes, g, i), first_m, rows,
                             totals);
     for (int64_t m = 0; m < rows; ++m)
-      close_group<Scheme>(scales.zero, frame.x_sums + (first_m + m) * layout.groups + g, totals[m]);
+      group_epilogue<Scheme>(scales.zero, call.x_sums + (first_m + m) * layout.groups + g, totals[m]);
   }
-  for (int64_t m = 0; m < rows; ++m) close_row<Scheme>(scales.scale, totals[m]);
+  for (int64_t m = 0; m < rows; ++m) row_epilogue<Scheme>(scales.scale, totals[m]);
   avx2::store_rows(p, first_m, rows, block * kColumns, 1, totals);
 }
 
@@ -197,19 +197,21 @@ struct SideBySide {
 };
 
 // One or two terms of a row.
-template <class Engine, int kAhead>
+template <class MicroKernel, int kAhead>
 void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
                   Sums sums) {
-  constexpr decltype(&Engine::template multiply_some<1, kAhead, false>) kExactly[2][2] = {
-      {Engine::template multiply_some<1, kAhead, false>, Engine::template multiply_some<1, kAhead, true>},
-      {Engine::template multiply_some<2, kAhead, false>, Engine::template multiply_some<2, kAhead, true>}};
+  constexpr decltype(&MicroKernel::template multiply_some<1, kAhead, false>) kExactly[2][2] = {
+      {MicroKernel::template multiply_some<1, kAhead, false>,
+       MicroKernel::template multiply_some<1, kAhead, true>},
+      {MicroKernel::template multiply_some<2, kAhead, false>,
+       MicroKernel::template multiply_some<2, kAhead, true>}};
   kExactly[count - 1][adds](codes, steps, x, sums);
 }
 
 template <class Scheme>
-void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Scheme>& at) {
+void multiply_part_of_row(const LinearCall& call, const Part& part, SideBySide<Scheme>& at) {
   constexpr int64_t kTurn = avx2::kStreamBytes / kStepBytes;
-  const FixedRows& x = frame.rows;
+  const FixedRows& x = call.rows;
   const FixedPart& fixed = x.part[part.index];
   alignas(64) int32_t sums[kStreams][2][kColumns];
   const int64_t steps = part.count / Scheme::kStepK;
@@ -217,81 +219,82 @@ void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Schem
     const int64_t k = part.at + step * Scheme::kStepK;
     const int8_t* terms[2] = {x.term(0, 0, k), x.term(0, 1, k)};
     for (int s = 0; s < kStreams; ++s)
-      multiply_row<typename Scheme::Engine, avx2::kStreamPrefetchBytes>(
+      multiply_row<typename Scheme::MicroKernel, avx2::kStreamPrefetchBytes>(
           part.codes + s * at.apart + step * kStepBytes, std::min(steps - step, kTurn), terms, fixed.terms,
           step > 0, sums[s]);
   }
   for (int s = 0; s < kStreams; ++s) {
     const uint8_t* header = at.header + s * at.apart;
-    const uint8_t* tail = at.codes + s * at.apart + frame.layout.code_bytes;
-    at.scales[s] = Scheme::scales(*frame.problem, header, tail, at.buffers[s]);
+    const uint8_t* tail = at.codes + s * at.apart + call.layout.code_bytes;
+    at.scales[s] = Scheme::scales(*call.problem, header, tail, at.buffers[s]);
     for (int t = 0; t < fixed.terms; ++t)
-      close_term<Scheme>(header, at.scales[s].scale, fixed.step[t], fixed.sum[t], sums[s][t], at.totals[s]);
+      term_epilogue<Scheme>(header, at.scales[s].scale, fixed.step[t], fixed.sum[t], sums[s][t],
+                            at.totals[s]);
     if (fixed.left > 0)
-      close_left<Scheme>(header, at.scales[s].scale, part.codes + s * at.apart, x.left + part.at,
-                         x.left_at + part.at, fixed.left, at.totals[s]);
+      leftover_epilogue<Scheme>(header, at.scales[s].scale, part.codes + s * at.apart, x.left + part.at,
+                                x.left_at + part.at, fixed.left, at.totals[s]);
   }
 }
 
 template <class Scheme>
-void multiply_side_by_side(const Frame& frame, int64_t block, int64_t blocks_apart) {
-  const Layout& layout = frame.layout;
+void multiply_side_by_side(const LinearCall& call, int64_t block, int64_t blocks_apart) {
+  const Layout& layout = call.layout;
   SideBySide<Scheme> at;
-  at.header = frame.prepared + block * layout.block_bytes;
+  at.header = call.prepared + block * layout.block_bytes;
   at.codes = at.header + Scheme::kHeaderBytes;
   at.apart = blocks_apart * layout.block_bytes;
   std::memset(at.totals, 0, sizeof at.totals);
   for (int64_t g = 0; g < layout.groups; ++g, at.codes += layout.group_bytes) {
     for (int64_t i = 0; i < layout.parts; ++i)
-      multiply_part_of_row(frame, part_of<Scheme>(layout, at.codes, g, i), at);
+      multiply_part_of_row(call, part_of<Scheme>(layout, at.codes, g, i), at);
     for (int s = 0; s < kStreams; ++s) {
       for (int64_t line = 0; line < layout.tail_bytes; line += 64)
         avx2::prefetch(at.codes + s * at.apart + layout.code_bytes + line, avx2::kStreamPrefetchBytes);
-      close_group<Scheme>(at.scales[s].zero, frame.x_sums + g, at.totals[s]);
+      group_epilogue<Scheme>(at.scales[s].zero, call.x_sums + g, at.totals[s]);
     }
   }
   for (int s = 0; s < kStreams; ++s) {
-    close_row<Scheme>(at.scales[s].scale, at.totals[s]);
-    avx2::store_rows(*frame.problem, 0, 1, (block + s * blocks_apart) * kColumns, 1, at.totals + s);
+    row_epilogue<Scheme>(at.scales[s].scale, at.totals[s]);
+    avx2::store_rows(*call.problem, 0, 1, (block + s * blocks_apart) * kColumns, 1, at.totals + s);
   }
 }
 
 template <class Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const int64_t m_count = frame.problem->m;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const int64_t m_count = call.problem->m;
   const auto alone = [&](int64_t block) {
     for (int64_t m = 0; m < m_count; m += kRows)
-      multiply_block<Scheme>(frame, block, m, std::min<int64_t>(m_count - m, kRows));
+      multiply_block<Scheme>(call, block, m, std::min<int64_t>(m_count - m, kRows));
   };
   if (m_count == 1)
     return avx2::in_streams(
-        first, last,
-        [&](int64_t block, int64_t apart) { multiply_side_by_side<Scheme>(frame, block, apart); }, alone);
+        first, last, [&](int64_t block, int64_t apart) { multiply_side_by_side<Scheme>(call, block, apart); },
+        alone);
   for (int64_t block = first; block < last; ++block) alone(block);
 }
 
 // Parts of rows, and the sum of each group.
 template <class Scheme>
 void fix_rows(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const qcts_problem& p = *frame.problem;
-  const Layout& layout = frame.layout;
-  const FixedRows& rows = frame.rows;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const qcts_problem& p = *call.problem;
+  const Layout& layout = call.layout;
+  const FixedRows& rows = call.rows;
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
     for (int64_t g = 0; g < layout.groups; ++g) {
       float sum = 0;
       for (int64_t i = 0; i < layout.parts; ++i) {
         const int64_t k = i * avx2::kPartK, index = g * layout.parts + i, at = g * layout.padded_group + k;
-        avx2::fix_part<Scheme::Engine::kValues>(rows, p.x_dtype, row, m, index, at,
-                                                std::min(layout.group - k, avx2::kPartK));
+        avx2::fix_part<Scheme::MicroKernel::kValues>(rows, p.x_dtype, row, m, index, at,
+                                                     std::min(layout.group - k, avx2::kPartK));
         if (!Scheme::kHasZeros) continue;
         const FixedPart& part = rows.part[m * rows.parts + index];
         for (int t = 0; t < part.terms; ++t) sum += part.step[t] * static_cast<float>(part.sum[t]);
         for (int l = 0; l < part.left; ++l) sum += rows.left[m * rows.k + at + l];
       }
-      if (Scheme::kHasZeros) frame.x_sums[m * layout.groups + g] = sum;
+      if (Scheme::kHasZeros) call.x_sums[m * layout.groups + g] = sum;
     }
   }
 }
@@ -312,23 +315,23 @@ uint64_t prepared_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
 }
 
-struct Preparation {
+struct Packing {
   const qcts_problem* problem;
   Layout layout;
   uint8_t* prepared;
 };
 template <class Scheme>
-void prepare_blocks(void* context, int64_t first, int64_t last) {
-  const Preparation& task = *static_cast<const Preparation*>(context);
+void pack_blocks(void* context, int64_t first, int64_t last) {
+  const Packing& task = *static_cast<const Packing*>(context);
   for (int64_t block = first; block < last; ++block)
-    Scheme::prepare_block(*task.problem, task.layout, block * kColumns,
-                          task.prepared + block * task.layout.block_bytes);
+    Scheme::pack_block(*task.problem, task.layout, block * kColumns,
+                       task.prepared + block * task.layout.block_bytes);
 }
 template <class Scheme>
-void prepare_weight(const qcts_problem* problem, void* prepared) {
+void pack_weight(const qcts_problem* problem, void* prepared) {
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
-  Preparation task = {problem, layout_of<Scheme>(*problem), static_cast<uint8_t*>(prepared)};
-  parallel_for(problem->threads, task.layout.blocks, 1, prepare_blocks<Scheme>, &task);
+  Packing task = {problem, layout_of<Scheme>(*problem), static_cast<uint8_t*>(prepared)};
+  parallel_for(problem->threads, task.layout.blocks, 1, pack_blocks<Scheme>, &task);
 }
 
 template <class Scheme>
@@ -336,12 +339,12 @@ void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   const Layout layout = layout_of<Scheme>(p);
   auto* x_sums = static_cast<float*>(p.workspace);
-  Frame frame = {problem, layout, static_cast<const uint8_t*>(p.prepared),
-                 avx2::fixed_rows_at(x_sums + x_sum_count<Scheme>(p, layout), p.m, layout.padded_k(),
-                                     layout.groups * layout.parts),
-                 x_sums};
-  parallel_for(p.threads, p.m, 4, fix_rows<Scheme>, &frame);
-  parallel_for(p.threads, layout.blocks, 1, multiply_blocks<Scheme>, &frame);
+  LinearCall call = {problem, layout, static_cast<const uint8_t*>(p.prepared),
+                     avx2::fixed_rows_at(x_sums + x_sum_count<Scheme>(p, layout), p.m, layout.padded_k(),
+                                         layout.groups * layout.parts),
+                     x_sums};
+  parallel_for(p.threads, p.m, 4, fix_rows<Scheme>, &call);
+  parallel_for(p.threads, layout.blocks, 1, multiply_blocks<Scheme>, &call);
 }
 
 template <const qcts_kernel& kKernel, class Scheme>
@@ -349,7 +352,7 @@ constexpr qcts_kernel linear_of(const char* scheme, const char* variant, const c
   return linear_entry(
       scheme, variant, description, QCTS_F32,
       {supports_problem<kKernel>, run_checked<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
-       prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
+       prepared_bytes<Scheme>, prepare_checked<kKernel, pack_weight<Scheme>>});
 }
 
 }  // namespace

@@ -20,10 +20,10 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int64_t kPartK = 256;
-constexpr float kMostFixed = 127 * 256 + 127;  // of |v|: high and low are bytes
-constexpr float kFiner = 0x1p-15f;             // the next step
-constexpr int64_t kFewLeft = 8;                // one in so many, whose floats cost what a second term does
-constexpr int64_t kFixedPadBytes = 64;         // rows a power of two apart would share the sets of a cache
+constexpr float kMaxFixed = 127 * 256 + 127;  // of |v|: high and low are bytes
+constexpr float kFiner = 0x1p-15f;            // the next step
+constexpr int64_t kFewLeft = 8;               // one in so many, whose floats cost what a second term does
+constexpr int64_t kFixedPadBytes = 64;        // rows a power of two apart would share the sets of a cache
 
 struct FixedPart {
   float step[2];
@@ -60,25 +60,25 @@ struct FixedRows {
 constexpr uint32_t kInfinity = 0x7F800000;
 
 // The largest of the finite ones' magnitudes.
-[[maybe_unused]] float most_finite(const float* x, int64_t count) {
+[[maybe_unused]] float max_finite(const float* x, int64_t count) {
   const __m256i infinity = _mm256_set1_epi32(kInfinity);
-  __m256i most = _mm256_setzero_si256();
+  __m256i max = _mm256_setzero_si256();
   for (int64_t k = 0; k < count; k += kLanes) {
     const __m256i size =
         _mm256_and_si256(_mm256_castps_si256(_mm256_loadu_ps(x + k)), _mm256_set1_epi32(0x7FFFFFFF));
-    most = _mm256_max_epi32(most, _mm256_and_si256(size, _mm256_cmpgt_epi32(infinity, size)));
+    max = _mm256_max_epi32(max, _mm256_and_si256(size, _mm256_cmpgt_epi32(infinity, size)));
   }
   alignas(32) int32_t lanes[kLanes];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), most);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), max);
   return std::bit_cast<float>(*std::max_element(lanes, lanes + kLanes));
 }
 
 // The least power of two by which `most` is kMostFixed at most, but not a subnormal number.
-[[maybe_unused]] float step_for(float most) {
-  const int32_t exponent = static_cast<int32_t>(std::bit_cast<uint32_t>(most) >> 23);
+[[maybe_unused]] float step_for(float max) {
+  const int32_t exponent = static_cast<int32_t>(std::bit_cast<uint32_t>(max) >> 23);
   const int32_t step = std::max(exponent - 14, 1);
   const float finest = std::bit_cast<float>(step << 23);
-  return most <= kMostFixed * finest ? finest : 2 * finest;
+  return max <= kMaxFixed * finest ? finest : 2 * finest;
 }
 
 // 8 numbers of 16 bits in lanes of 32, as values[0 .. 16).
@@ -136,7 +136,7 @@ void fix_part(const FixedRows& rows, uint32_t dtype, const char* row, int64_t m,
   }
   FixedPart part = {};
   int8_t* values = rows.values + m * rows.row_bytes() + 2 * at;
-  part.step[0] = step_for(most_finite(x, count));
+  part.step[0] = step_for(max_finite(x, count));
   part.terms = 1;
   int64_t left = fix_term<kValues>(x, count, part.step[0], values, rest, &part.sum[0]);
   if (left * kFewLeft > count) {

@@ -32,8 +32,8 @@ template <class Scheme>
 // before them. int4 g128, m = 1, 4096 x 4096 cold, EPYC Zen 5, one thread: 0.65 of the pace of a plain
 // stream, 0.70 to 0.78 without.)
 template <class Scheme>
-void close_term(const uint8_t* header, const float* scale, float step, int32_t sum_of_v, const int32_t* sum,
-                float* total) {
+void term_epilogue(const uint8_t* header, const float* scale, float step, int32_t sum_of_v,
+                   const int32_t* sum, float* total) {
   const __m256 steps = _mm256_set1_ps(step);
 #pragma GCC unroll 8
   for (int n = 0; n < kColumns; n += kLanes) {
@@ -45,8 +45,8 @@ void close_term(const uint8_t* header, const float* scale, float step, int32_t s
 
 // Adds the sum of what is left of a part.
 template <class Scheme>
-void close_left(const uint8_t* header, const float* scale, const uint8_t* codes, const float* left,
-                const uint8_t* left_at, int count, float* total) {
+void leftover_epilogue(const uint8_t* header, const float* scale, const uint8_t* codes, const float* left,
+                       const uint8_t* left_at, int count, float* total) {
   __m256 sums[kVectors] = {};
   for (int i = 0; i < count; ++i) {
     const int k = left_at[i];
@@ -64,7 +64,7 @@ void close_left(const uint8_t* header, const float* scale, const uint8_t* codes,
 }
 
 template <class Scheme>
-void close_group(const float* zero, const float* x_sum, float* total) {
+void group_epilogue(const float* zero, const float* x_sum, float* total) {
   if (!Scheme::kHasZeros) return;
   const __m256 sum = _mm256_set1_ps(*x_sum);
 #pragma GCC unroll 8
@@ -72,7 +72,7 @@ void close_group(const float* zero, const float* x_sum, float* total) {
     _mm256_storeu_ps(total + n, _mm256_fmadd_ps(_mm256_loadu_ps(zero + n), sum, _mm256_loadu_ps(total + n)));
 }
 template <class Scheme>
-void close_row(const float* scale, float* total) {
+void row_epilogue(const float* scale, float* total) {
   if (!Scheme::kLateScales) return;
 #pragma GCC unroll 8
   for (int n = 0; n < kColumns; n += kLanes)

@@ -12,7 +12,7 @@ const qcts_kernel qcts_kernel_linear_int8_row_avx512 =
         "64 columns a block, decoded in registers for m <= 4, to a panel above; bound by reading weights, "
         "then by fma");
 
-// Layout and limits: kernels/avx512/int4.h, kernels/avx512/words.h.
+// Layout and limits: kernels/avx512/int4.h, kernels/avx512/nibble_lut.h.
 const qcts_kernel qcts_kernel_linear_int4_tinygemm_avx512 =
     avx512::linear_of<qcts_kernel_linear_int4_tinygemm_avx512, avx512::Int4Words<TinygemmPlanes>>(
         "int4_tinygemm",

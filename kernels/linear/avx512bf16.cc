@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Layouts and limits: kernels/bf16/<family>.h.
+#include "kernels/avx512bf16/gemm_tall.h"
 #include "kernels/avx512bf16/linear.h"
-#include "kernels/avx512bf16/tall.h"
 #include "kernels/bf16/fp8.h"
 #include "kernels/bf16/int4.h"
 #include "kernels/bf16/int8.h"
@@ -11,7 +11,7 @@
 
 using namespace qcts;
 
-// int8 codes of 7 to 12 rows are a tall tile's, kernels/avx512bf16/tall.h.
+// int8 codes of 7 to 12 rows are a tall tile's, kernels/avx512bf16/gemm_tall.h.
 const qcts_kernel qcts_kernel_linear_int8_row_avx512bf16 =
     bf16::linear_of<qcts_kernel_linear_int8_row_avx512bf16, bf16::Int8Row<TorchaoRows>,
                     avx512bf16::TallPairs>(

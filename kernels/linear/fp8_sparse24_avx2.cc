@@ -9,7 +9,7 @@ namespace {
 using namespace qcts::avx2;
 
 struct Fp8Sparse24 : Fp8Row {
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const auto* codes = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata")) + first_n * (p.k / 2);
     const auto* metadata =
         static_cast<const uint8_t*>(qcts::in_plane(p, "sparse_metadata")) + first_n * (p.k / 8);
@@ -23,7 +23,7 @@ struct Fp8Sparse24 : Fp8Row {
         out[(4 * chunk + (places & 3)) * kColumns + c] = stored[0];
         out[(4 * chunk + (places >> 2)) * kColumns + c] = stored[1];
       }
-    prepare_scales(p, first_n, columns, out);
+    pack_scales(p, first_n, columns, out);
   }
 };
 

@@ -18,8 +18,7 @@ struct Int8RowDyn {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + vector * 2 * kLanes)));
   }
 
-  static void prepare_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t,
-                            uint8_t* codes) {
+  static void pack_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t, uint8_t* codes) {
     const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata")) + first_n * p.k;
     for (int64_t k0 = 0; k0 < p.k; k0 += 128)
       for (int64_t c = 0; c < columns; ++c)

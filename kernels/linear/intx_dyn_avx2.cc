@@ -16,8 +16,7 @@ struct Bytes : qcts::vnni::Intx {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + vector * 2 * kLanes)));
   }
 
-  static void prepare_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g,
-                            uint8_t* codes) {
+  static void pack_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes) {
     const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
     for (int64_t c = 0; c < columns; ++c)
       for (int64_t k = 0; k < group(p); ++k)

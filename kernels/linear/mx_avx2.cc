@@ -38,10 +38,10 @@ struct Mxfp4 : MxBlocks {
                                             __m256 (&out)[kWide]) {
     look_up_nibbles(nibble_table(kE2m1Table), at, vector, i, out);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Mxfp4>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Mxfp4>(call, block, first_m, rows);
   }
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     qcts::put_blocks(qcts::Mxfp4Planes(p), first_n, group_bytes<Mxfp4>(p), put_nibbles, out);
   }
 };
@@ -60,10 +60,10 @@ struct MxBytes : MxBlocks {
       out[0] = finite_small_float<kFormat>(codes);
     }
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<MxBytes>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<MxBytes>(call, block, first_m, rows);
   }
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const auto put = [](uint8_t* group, int64_t column, int64_t k, uint8_t code) {
       group[k * kColumns + column] = code;
       return kFormat == Float8::e4m3 && (code & 0x7F) == 0x7F;

@@ -38,8 +38,8 @@ struct Nf4 {
       look_up_nibbles(nibble_table(header), at, vector, i, out);
     }
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Nf4>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Nf4>(call, block, first_m, rows);
   }
 
   static void put_table(const qcts_problem& p, uint8_t* header) {
@@ -51,7 +51,7 @@ struct Nf4 {
           header[16 * (kWideTable ? byte : byte - 2) + i] = static_cast<uint8_t>(bits >> 8 * byte);
     }
   }
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     put_table(p, out);
     qcts::put_blocks(qcts::Nf4Planes(p), first_n, group_bytes<Nf4>(p),
                      kWideTable ? put_wide_nibbles : put_nibbles, out + kHeaderBytes);

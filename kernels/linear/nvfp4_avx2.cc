@@ -36,11 +36,11 @@ struct Nvfp4 {
                                             __m256 (&out)[kWide]) {
     look_up_nibbles(nibble_table(kNvfp4Table), at, vector, i, out);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Nvfp4>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Nvfp4>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const qcts::Nvfp4Planes planes(p);
     planes.put_whole_scale(out);
     qcts::put_blocks(planes, first_n, group_bytes<Nvfp4>(p), put_nibbles, out + kHeaderBytes);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // y = s * sum over blocks of 16 of scale * sum(x * element), plus bias; s is the scale of the whole weight,
-// or 1. Elements are looked up (kernels/avx512/words.h). The e4m3 scales are stored as bfloat16, which holds
-// them: 16 k are soon over, and widening takes one shift, for 2 bytes more to 8. s acts on the finished sum,
-// in one rounding with the bias. A block of 64 columns: s, then for each 16 k the words, then 64 scales.
+// or 1. Elements are looked up (kernels/avx512/nibble_lut.h). The e4m3 scales are stored as bfloat16, which
+// holds them: 16 k are soon over, and widening takes one shift, for 2 bytes more to 8. s acts on the finished
+// sum, in one rounding with the bias. A block of 64 columns: s, then for each 16 k the words, then 64 scales.
+#include "kernels/avx512/nibble_lut.h"
 #include "kernels/avx512/scales.h"
-#include "kernels/avx512/words.h"
 
 namespace {
 
@@ -24,11 +24,11 @@ struct Nvfp4 : NarrowScales {
   static __m512 decode(const uint8_t*, const uint8_t* at, int vector, int i) {
     return look_up_words(kE2m1Floats, at, vector, i);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Nvfp4>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Nvfp4>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const qcts::Nvfp4Planes planes(p);
     planes.put_whole_scale(out);
     qcts::put_blocks(planes, first_n, group_bytes<Nvfp4>(p), put_nibbles, out + kHeaderBytes);

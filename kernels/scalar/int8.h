@@ -49,10 +49,10 @@ namespace {
 // A row as torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant makes it: codes -127 .. 127, a
 // scale of at least 1e-5 in x's dtype, steps rounded to bfloat16 and otherwise in float32.
 [[maybe_unused]] RowScale quantize_row_127(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
-  const float most = absolute_maximum(dtype, row, k);
-  const float least = round_to(dtype, 1e-5f);
-  float scale = round_to(dtype, most / 127.0f);
-  if (scale < least) scale = least;
+  const float max = absolute_maximum(dtype, row, k);
+  const float min = round_to(dtype, 1e-5f);
+  float scale = round_to(dtype, max / 127.0f);
+  if (scale < min) scale = min;
   const uint32_t steps_in = dtype == QCTS_BF16 ? QCTS_BF16 : QCTS_F32;
   const float reciprocal = round_to(steps_in, 1.0f / scale);
   for (int64_t i = 0; i < k; ++i) {
@@ -75,9 +75,9 @@ namespace {
     if (x < low) low = x;
     if (x > high) high = x;
   }
-  const float least = dtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f;
+  const float min = dtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f;
   float scale = round_to(dtype, round_to(dtype, high - low) / 255.0f);
-  if (scale < least) scale = least;
+  if (scale < min) scale = min;
   const float zero_point = round_to(dtype, -128.0f - nearbyintf(round_to(dtype, low / scale)));
   RowScale chosen = {scale, 0};
   if (zero_point == zero_point)

@@ -24,7 +24,7 @@
 namespace qcts::vnni {
 namespace {
 
-constexpr int kMostRows = 6;  // at a time
+constexpr int kMaxRows = 6;  // at a time
 
 // Unsigned codes of quad `i` of a step, for the columns of a vector.
 template <class Vector, int kQuads>
@@ -49,11 +49,12 @@ struct Lines {
 
 // Products of M rows from `from` on with all columns.
 template <class Vector, int kQuads, int M, class Ask, bool kFill>
-[[gnu::noinline]] void multiply_rows(const Piece& piece, const Pass& pass, int64_t from, Sums all_sums) {
+[[gnu::noinline]] void multiply_rows(const PackedPanel& packed, const Pass& pass, int64_t from,
+                                     Sums all_sums) {
   const Sums sums = all_sums + from;
   // Copies, since a byte of a panel might be a part of `piece`.
-  const int64_t ldx = piece.ldx, steps = piece.steps;
-  const int8_t* x_rows = piece.x + from * ldx;
+  const int64_t ldx = packed.ldx, steps = packed.steps;
+  const int8_t* x_rows = packed.x + from * ldx;
   constexpr int V = Vector::vectors_of(M);
   for (int first = 0; first < kColumns / Vector::kLanes; first += V) {
     typename Vector::Ints sum[M][V];
@@ -61,8 +62,8 @@ template <class Vector, int kQuads, int M, class Ask, bool kFill>
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v)
-        sum[m][v] = piece.first ? Vector::zero() : Vector::load(&sums[m][(first + v) * Vector::kLanes]);
-    const uint8_t *codes_at = piece.codes, *ahead = pass.ahead;
+        sum[m][v] = packed.first ? Vector::zero() : Vector::load(&sums[m][(first + v) * Vector::kLanes]);
+    const uint8_t *codes_at = packed.codes, *ahead = pass.ahead;
     uint8_t* panel = pass.panel;
     for (int64_t step = 0; step < steps; ++step, codes_at += kStepBytes) {
       const uint8_t* at = codes_at;
@@ -89,8 +90,8 @@ template <class Vector, int kQuads, int M, class Ask, bool kFill>
         }
       }
     }
-    if (piece.closing != nullptr) {
-      close_group<Vector, M, V>(*piece.closing, from, first, sum);
+    if (packed.epilogue != nullptr) {
+      group_epilogue<Vector, M, V>(*packed.epilogue, from, first, sum);
       continue;
     }
 #pragma GCC unroll 8
@@ -102,13 +103,13 @@ template <class Vector, int kQuads, int M, class Ask, bool kFill>
 
 // As many of the rows from `from` on as fit.
 template <class Vector, int kQuads, class Ask>
-int64_t multiply_some(const Piece& piece, const Pass& pass, int64_t from, int64_t rows, Sums sums) {
-  constexpr decltype(&multiply_rows<Vector, kQuads, 1, Ask, false>) kExactly[kMostRows] = {
+int64_t multiply_some(const PackedPanel& packed, const Pass& pass, int64_t from, int64_t rows, Sums sums) {
+  constexpr decltype(&multiply_rows<Vector, kQuads, 1, Ask, false>) kExactly[kMaxRows] = {
       multiply_rows<Vector, kQuads, 1, Ask, false>, multiply_rows<Vector, kQuads, 2, Ask, false>,
       multiply_rows<Vector, kQuads, 3, Ask, false>, multiply_rows<Vector, kQuads, 4, Ask, false>,
       multiply_rows<Vector, kQuads, 5, Ask, false>, multiply_rows<Vector, kQuads, 6, Ask, false>};
-  const int64_t some = rows - from < kMostRows ? rows - from : kMostRows;
-  kExactly[some - 1](piece, pass, from, sums);
+  const int64_t some = rows - from < kMaxRows ? rows - from : kMaxRows;
+  kExactly[some - 1](packed, pass, from, sums);
   return some;
 }
 
@@ -118,7 +119,7 @@ struct Dots {
   static constexpr int64_t kPanelBytes = 16384, kFarBytes = 65536, kNearBytes = 8192;
 
   static bool stays_near(int64_t rows) {
-    return rows <= 3 * kMostRows && weight_reading() != WeightReading::followed;
+    return rows <= 3 * kMaxRows && weight_reading() != WeightReading::followed;
   }
   static int64_t chunk_steps(int quads, int64_t rows) {
     if (quads == 2) return kPanelBytes / kStepBytes / 2;
@@ -131,33 +132,33 @@ struct Dots {
   static void close() {}
 
   template <class Scheme>
-  static void multiply(const Piece& piece, int64_t rows, Sums sums) {
+  static void multiply(const PackedPanel& packed, int64_t rows, Sums sums) {
     constexpr int kQuads = Scheme::kQuads;
-    if (rows <= kMostRows) {
-      const int64_t line = piece.asks_ahead ? 64 : 0;
-      const Pass alone = {nullptr, piece.codes + line / 64 * kPrefetchBytes, line};
+    if (rows <= kMaxRows) {
+      const int64_t line = packed.asks_ahead ? 64 : 0;
+      const Pass alone = {nullptr, packed.codes + line / 64 * kPrefetchBytes, line};
       for (int64_t m = 0; m < rows;)
-        m += multiply_some<Vector, kQuads, Lines<4, _MM_HINT_T0>>(piece, alone, m, rows, sums);
+        m += multiply_some<Vector, kQuads, Lines<4, _MM_HINT_T0>>(packed, alone, m, rows, sums);
       return;
     }
     alignas(64) uint8_t panel[kQuads == 2 ? kPanelBytes : 64];
-    const uint8_t* ahead = piece.codes + (kQuads == 1 && stays_near(rows) ? 2 * kNearBytes : kFarBytes);
-    const uint8_t* ahead_end = ahead + piece.steps * kStepBytes;
-    for (int64_t line = piece.steps * kStepBytes; line < piece.bytes; line += 64)
+    const uint8_t* ahead = packed.codes + (kQuads == 1 && stays_near(rows) ? 2 * kNearBytes : kFarBytes);
+    const uint8_t* ahead_end = ahead + packed.steps * kStepBytes;
+    for (int64_t line = packed.steps * kStepBytes; line < packed.bytes; line += 64)
       Lines<1, _MM_HINT_T1>::ask(ahead + line);
-    int64_t m = kMostRows;
-    if (kQuads == 1 && rows < 2 * kMostRows) {
-      m = multiply_some<Vector, 1, Lines<2, _MM_HINT_T1>>(piece, {nullptr, ahead, 64}, 0, (rows + 1) / 2,
+    int64_t m = kMaxRows;
+    if (kQuads == 1 && rows < 2 * kMaxRows) {
+      m = multiply_some<Vector, 1, Lines<2, _MM_HINT_T1>>(packed, {nullptr, ahead, 64}, 0, (rows + 1) / 2,
                                                           sums);
     } else {
-      multiply_rows<Vector, kQuads, kMostRows, Lines<2, _MM_HINT_T1>, kQuads == 2>(piece, {panel, ahead, 64},
-                                                                                   0, sums);
+      multiply_rows<Vector, kQuads, kMaxRows, Lines<2, _MM_HINT_T1>, kQuads == 2>(packed, {panel, ahead, 64},
+                                                                                  0, sums);
     }
-    Piece rest = piece;
+    PackedPanel rest = packed;
     if (kQuads == 2) rest.codes = panel, rest.steps *= 2;
     using Ask = Lines<kQuads == 2 ? 1 : 2, _MM_HINT_T1>;
     while (m < rows) {
-      ahead += 2 * piece.steps * 64;
+      ahead += 2 * packed.steps * 64;
       const Pass pass = {nullptr, ahead, ahead < ahead_end ? 64 : 0};
       m += multiply_some<Vector, 1, Ask>(rest, pass, m, rows, sums);
     }

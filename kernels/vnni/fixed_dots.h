@@ -22,8 +22,8 @@ struct FixedDots {
   static constexpr int kAll = fixed::kColumns / Vector::kLanes;
   // 16 sums of 512 bits or 12 of 256. There is room for 24 of 512, but GCC 12 spills them: 3 terms by 4
   // vectors took 1.35 times as long as 3 by 2 (EPYC Zen 4, in cache).
-  static constexpr int kTerms = Vector::kLanes == 16 ? 4 : 3, kMostSums = 4 * kTerms;
-  static constexpr int vectors_of(int terms) { return 2 * terms * 4 <= kMostSums ? 4 : 2; }
+  static constexpr int kTerms = Vector::kLanes == 16 ? 4 : 3, kMaxSums = 4 * kTerms;
+  static constexpr int vectors_of(int terms) { return 2 * terms * 4 <= kMaxSums ? 4 : 2; }
 
   // sums = or += products of M terms, V vectors of columns at a time, whose codes kAhead bytes ahead are
   // fetched.

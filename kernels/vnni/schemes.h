@@ -40,10 +40,11 @@ struct IntxBytes : Intx {
 [[maybe_unused]] bool has_nibbles(const qcts_problem& p) { return scheme_params(p).bits <= 4; }
 
 // The two layouts of 8da4w behind one entry.
-template <const qcts_kernel& kKernel, class Vector, class Engine, class Nibbles, class Bytes>
+template <const qcts_kernel& kKernel, class Vector, class MicroKernel, class Nibbles, class Bytes>
 struct IntxCalls {
   static uint64_t workspace(const qcts_problem* p) {
-    return has_nibbles(*p) ? workspace_bytes<Nibbles, Engine>(p) : workspace_bytes<Bytes, Engine>(p);
+    return has_nibbles(*p) ? workspace_bytes<Nibbles, MicroKernel>(p)
+                           : workspace_bytes<Bytes, MicroKernel>(p);
   }
   static uint64_t prepared(const qcts_problem* p) {
     return has_nibbles(*p) ? prepared_bytes<Nibbles>(p) : prepared_bytes<Bytes>(p);
@@ -52,15 +53,15 @@ struct IntxCalls {
     return has_nibbles(*p) ? prepare_linear<kKernel, Nibbles>(p, to) : prepare_linear<kKernel, Bytes>(p, to);
   }
   static qcts_status run(const qcts_problem* p) {
-    return has_nibbles(*p) ? run_linear<kKernel, Vector, Nibbles, Engine>(p)
-                           : run_linear<kKernel, Vector, Bytes, Engine>(p);
+    return has_nibbles(*p) ? run_linear<kKernel, Vector, Nibbles, MicroKernel>(p)
+                           : run_linear<kKernel, Vector, Bytes, MicroKernel>(p);
   }
 };
 
-template <const qcts_kernel& kKernel, class Vector, class Engine, class Nibbles = IntxNibbles,
+template <const qcts_kernel& kKernel, class Vector, class MicroKernel, class Nibbles = IntxNibbles,
           class Bytes = IntxBytes>
 constexpr qcts_kernel intx_linear_of(const char* variant, const char* description) {
-  using Entry = IntxCalls<kKernel, Vector, Engine, Nibbles, Bytes>;
+  using Entry = IntxCalls<kKernel, Vector, MicroKernel, Nibbles, Bytes>;
   return linear_entry(
       Intx::kScheme, variant, description, QCTS_I32,
       {supports_linear<kKernel, Intx>, Entry::run, Entry::workspace, Entry::prepared, Entry::prepare});

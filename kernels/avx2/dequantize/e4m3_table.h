@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernels/avx2/float8.h"
-#include "kernels/avx2/table.h"
+#include "kernels/avx2/lut16.h"
 
 namespace qcts::avx2 {
 namespace {

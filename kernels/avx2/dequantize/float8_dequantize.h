@@ -3,7 +3,7 @@
 // variants of dequantize. One byte in, two or four out. Roundings as in kernels/scalar/float8.h.
 #pragma once
 
-#include "kernels/avx2/dequantize/scaled.h"
+#include "kernels/avx2/dequantize/dequantize_scaled.h"
 
 namespace qcts::avx2 {
 namespace {

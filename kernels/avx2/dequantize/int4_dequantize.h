@@ -8,8 +8,8 @@
 // work.
 #pragma once
 
-#include "kernels/avx2/columns.h"
 #include "kernels/avx2/dequantize/int4_table.h"
+#include "kernels/avx2/group_params.h"
 
 namespace qcts::avx2 {
 namespace {

@@ -5,7 +5,7 @@
 // zero are far from its end, in double otherwise.
 #pragma once
 
-#include "kernels/avx2/table.h"
+#include "kernels/avx2/lut16.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -84,16 +84,16 @@ namespace {
 }
 
 template <uint32_t kDtype>
-[[gnu::noinline]] Table odd_int4_table(__m256 first, __m256 second, float scale, float zero) {
+[[gnu::noinline]] Lut16 odd_int4_table(__m256 first, __m256 second, float scale, float zero) {
   const __m256 s = _mm256_set1_ps(scale), z = _mm256_set1_ps(zero);
   if (__builtin_fabsf(scale) < 0x1p120f && __builtin_fabsf(zero) < 0x1p120f)
-    return table_of(kDtype, add_to_odd(_mm256_mul_ps(first, s), z), add_to_odd(_mm256_mul_ps(second, s), z));
-  return table_of(kDtype, far_values(first, scale, zero), far_values(second, scale, zero));
+    return lut16_of(kDtype, add_to_odd(_mm256_mul_ps(first, s), z), add_to_odd(_mm256_mul_ps(second, s), z));
+  return lut16_of(kDtype, far_values(first, scale, zero), far_values(second, scale, zero));
 }
 
 // The values of (c - 8) * scale + zero for kOffset, of the signed nibble c otherwise.
 template <bool kOffset, uint32_t kDtype>
-[[gnu::always_inline]] inline Table int4_table(float scale, float zero) {
+[[gnu::always_inline]] inline Lut16 int4_table(float scale, float zero) {
   const __m256 below = _mm256_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1),
                above = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
   const __m256 first = kOffset ? below : above, second = kOffset ? above : below;
@@ -101,8 +101,8 @@ template <bool kOffset, uint32_t kDtype>
   if (kDtype != QCTS_F32 && !is_plain_sum(scale, zero))
     return odd_int4_table<kDtype>(first, second, scale, zero);
   if (kDtype != QCTS_BF16)
-    return table_of(kDtype, _mm256_fmadd_ps(first, s, z), _mm256_fmadd_ps(second, s, z));
-  return finite_bf16_table(_mm256_fmadd_ps(_mm256_permute2f128_ps(first, second, 0x20), s, z),
+    return lut16_of(kDtype, _mm256_fmadd_ps(first, s, z), _mm256_fmadd_ps(second, s, z));
+  return finite_bf16_lut16(_mm256_fmadd_ps(_mm256_permute2f128_ps(first, second, 0x20), s, z),
                            _mm256_fmadd_ps(_mm256_permute2f128_ps(first, second, 0x31), s, z));
 }
 

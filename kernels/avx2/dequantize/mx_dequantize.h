@@ -2,12 +2,12 @@
 // Blocks of mx, for the AVX2 variants of dequantize. MXFP4: a block's 16 values are computed once and looked
 // up, in bfloat16 by six operations a block and 0.3 an element. MXFP8 to bfloat16: a normal code is moved to
 // its place and the scale added to its exponent, half an operation an element with the look for codes that
-// are not normal. Those, other dtypes and MXFP6: kernels/avx2/dequantize/scaled.h. Roundings as in
+// are not normal. Those, other dtypes and MXFP6: kernels/avx2/dequantize/dequantize_scaled.h. Roundings as in
 // dequantize/mx_scalar.cc.
 #pragma once
 
-#include "kernels/avx2/dequantize/scaled.h"
-#include "kernels/avx2/table.h"
+#include "kernels/avx2/dequantize/dequantize_scaled.h"
+#include "kernels/avx2/lut16.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -53,7 +53,7 @@ void dequantize_mx_floats(const qcts_problem& p, int64_t first, int64_t last) {
     for (int64_t k = 0; k < p.k; k += kMxBlockK) {
       const int64_t at = n * p.k + k;
       look_up_codes<false>(
-          p.w_dtype, table_of_products(p.w_dtype, kMxE2m1, e8m0_value(scales[at / kMxBlockK])),
+          p.w_dtype, lut16_of_products(p.w_dtype, kMxE2m1, e8m0_value(scales[at / kMxBlockK])),
           codes + at / 2, kMxBlockK, static_cast<char*>(p.y) + n * p.ldy_bytes + k * bytes, past_caches);
     }
 }
@@ -62,7 +62,7 @@ void dequantize_mx_floats(const qcts_problem& p, int64_t first, int64_t last) {
 struct MxBlocks {
   // By the 16 products.
   static void look_up_e2m1(__m256i products, const uint8_t* pairs, bool past_caches, char* to) {
-    Table table;
+    Lut16 table;
     split_bytes(products, &table.low, &table.high);
     look_up_codes<false, false>(table, pairs, kMxBlockK, to, past_caches);
   }
@@ -96,7 +96,7 @@ void dequantize_mxfp4_bf16(const qcts_problem& p, int64_t first, int64_t last) {
     for (int64_t block = 0; block < blocks; ++block, pairs += kMxBlockK / 2, to += 2 * kMxBlockK) {
       const uint8_t scale = scales[block];
       if (scale < 4 || scale > 250) {  // subnormal, infinite or NaN ones among them
-        look_up_codes<false, false>(table_of_products(QCTS_BF16, kMxE2m1, e8m0_value(scale)), pairs,
+        look_up_codes<false, false>(lut16_of_products(QCTS_BF16, kMxE2m1, e8m0_value(scale)), pairs,
                                     kMxBlockK, to, past_caches);
         continue;
       }
@@ -117,8 +117,8 @@ template <Float8 kFormat>
 template <class Blocks, Float8 kFormat>
 void dequantize_mxfp8_bf16(const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int kFractionBits = Float8Bits<kFormat>::kFractionBits, kBias = kFormat == Float8::e4m3 ? 7 : 15;
-  constexpr int kLeast = 1 << kFractionBits, kMost = kFormat == Float8::e4m3 ? 0x7E : 0x7B;  // normal codes
-  constexpr int kMostExponent = kMost >> kFractionBits;
+  constexpr int kMin = 1 << kFractionBits, kMax = kFormat == Float8::e4m3 ? 0x7E : 0x7B;  // normal codes
+  constexpr int kMaxExponent = kMax >> kFractionBits;
   const int64_t blocks = p.k / kMxBlockK;
   const bool past_caches = is_past_caches(p, kMxBlockK);
   for (int64_t n = first; n < last; ++n) {
@@ -129,10 +129,9 @@ void dequantize_mxfp8_bf16(const qcts_problem& p, int64_t first, int64_t last) {
       const int added = scales[block] - kBias;  // to a code's exponent, for bfloat16's
       const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
       const __m256i above =
-          _mm256_sub_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(127)), _mm256_set1_epi8(kLeast));
-      const __m256i normal =
-          _mm256_cmpeq_epi8(_mm256_min_epu8(above, _mm256_set1_epi8(kMost - kLeast)), above);
-      if (added < 0 || added > 254 - kMostExponent || _mm256_movemask_epi8(normal) != -1)
+          _mm256_sub_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(127)), _mm256_set1_epi8(kMin));
+      const __m256i normal = _mm256_cmpeq_epi8(_mm256_min_epu8(above, _mm256_set1_epi8(kMax - kMin)), above);
+      if (added < 0 || added > 254 - kMaxExponent || _mm256_movemask_epi8(normal) != -1)
         dequantize_odd_mx_block<kFormat>(from, scales[block], past_caches, to);
       else
         Blocks::template move_float8<kFractionBits>(from, added, past_caches, to);

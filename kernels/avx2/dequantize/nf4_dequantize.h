@@ -4,7 +4,7 @@
 // up. Blocks run through rows, so a row may begin and end inside one.
 #pragma once
 
-#include "kernels/avx2/table.h"
+#include "kernels/avx2/lut16.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -49,7 +49,7 @@ struct Nf4Bytes {
     for (int64_t i = 0; i < blocks; ++i) {
       const __m256 factor = _mm256_set1_ps(scales[i]);
       look_up_codes<true, false>(
-          finite_bf16_table(_mm256_mul_ps(outer, factor), _mm256_mul_ps(inner, factor)), pairs + 32 * i, 64,
+          finite_bf16_lut16(_mm256_mul_ps(outer, factor), _mm256_mul_ps(inner, factor)), pairs + 32 * i, 64,
           to + 128 * i, past_caches);
     }
   }
@@ -57,7 +57,7 @@ struct Nf4Bytes {
 
 // Elements [index, end) of one block.
 template <bool kWide>
-[[gnu::always_inline]] inline void dequantize_nf4_part(const Nf4Planes& from, const Table& table,
+[[gnu::always_inline]] inline void dequantize_nf4_part(const Nf4Planes& from, const Lut16& table,
                                                        int64_t index, int64_t end, char* to,
                                                        bool past_caches) {
   if (index % 2 != 0) {  // the low nibble of its byte
@@ -91,7 +91,7 @@ void dequantize_nf4_rows(const Nf4Planes& from, const qcts_problem& p, int64_t f
         continue;
       }
       stop = 64 * block + 64 < end ? 64 * block + 64 : end;
-      dequantize_nf4_part<kWide>(from, table_of_products(dtype, from.values, scales.of[in_eight]), index,
+      dequantize_nf4_part<kWide>(from, lut16_of_products(dtype, from.values, scales.of[in_eight]), index,
                                  stop, to, past_caches);
     }
   }

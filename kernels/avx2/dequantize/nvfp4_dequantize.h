@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernels/avx2/float8.h"
-#include "kernels/avx2/table.h"
+#include "kernels/avx2/lut16.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -75,7 +75,7 @@ void dequantize_nvfp4_blocks(const Nvfp4Planes& from, uint32_t dtype, int64_t bl
   float scales[8];
   _mm256_storeu_ps(scales, scale);
   for (int64_t i = 0; i < count; ++i)
-    look_up_codes<false>(dtype, table_of_products(dtype, kE2m1, scales[i]), from.pairs + 8 * (block + i), 16,
+    look_up_codes<false>(dtype, lut16_of_products(dtype, kE2m1, scales[i]), from.pairs + 8 * (block + i), 16,
                          to + 16 * i * (dtype == QCTS_F32 ? 4 : 2));
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rows of fp8_sparse24, for the AVX2 variants of dequantize. A part of a row is expanded to codes of a byte
-// each, 32 at a time, then scaled as kernels/avx2/dequantize/scaled.h has it. As in
+// each, 32 at a time, then scaled as kernels/avx2/dequantize/dequantize_scaled.h has it. As in
 // dequantize/fp8_sparse24_scalar.cc.
 #pragma once
 
-#include "kernels/avx2/dequantize/scaled.h"
+#include "kernels/avx2/dequantize/dequantize_scaled.h"
 #include "kernels/avx2/sparse24.h"
 
 namespace qcts::avx2 {

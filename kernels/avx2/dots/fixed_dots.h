@@ -17,7 +17,7 @@ namespace {
 struct FixedNibbleDots {
   static constexpr FixedValues kValues = FixedValues::bytes;
   static constexpr int kTerms = 3;  // 12 sums in 16 bits, 2 vectors of codes, one of x, one of products
-  static constexpr int kMostSteps = 4;
+  static constexpr int kMaxSteps = 4;
 
   static constexpr int vectors_of(int terms) { return terms == 1 ? 4 : 2; }
   template <int kAhead, int V>
@@ -101,8 +101,8 @@ struct FixedNibbleDots {
     for (int first = 0; first < fixed::kVectors; first += V) {
       PassShare<kAhead, V> share(codes, steps, first / V);
       int64_t step = 0;
-      for (; step + kMostSteps <= steps; step += kMostSteps)
-        add_one<V, kMostSteps, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, share);
+      for (; step + kMaxSteps <= steps; step += kMaxSteps)
+        add_one<V, kMaxSteps, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, share);
       for (; step < steps; ++step)
         add_one<V, 1, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, share);
     }
@@ -114,9 +114,8 @@ struct FixedNibbleDots {
     for (int first = 0; first < fixed::kVectors; first += V) {
       PassShare<kAhead, V> share(codes, steps, first / V);
       int64_t step = 0;
-      for (; step + kMostSteps <= steps; step += kMostSteps)
-        add_some<M, V, kMostSteps, kAhead>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums,
-                                           share);
+      for (; step + kMaxSteps <= steps; step += kMaxSteps)
+        add_some<M, V, kMaxSteps, kAhead>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, share);
       for (; step < steps; ++step)
         add_some<M, V, 1, kAhead>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, share);
     }

@@ -8,7 +8,7 @@
 // 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
-#include "kernels/avx2/dots/fixed_or_floats.h"
+#include "kernels/avx2/dots/fixed_point_or_f32.h"
 #include "kernels/avx2/nibbles.h"
 #include "kernels/fixed/int4.h"
 
@@ -40,19 +40,19 @@ struct Int4Linear {
     widen_scales(p.w_dtype, at, scale);
     widen_scales(p.w_dtype, at + kColumns * dtype_bytes(p.w_dtype), zero);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Int4Linear>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Int4Linear>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     put_int4_groups(Source(p), first_n, group_bytes<Int4Linear>(p), p.group * kBytesPerK, put_nibbles, out);
   }
 };
 
 template <const qcts_kernel& kKernel, class Source, class Dots>
 constexpr qcts_kernel int4_linear_of(const char* scheme, const char* variant, const char* description) {
-  return fixed_or_floats_of<kKernel, fixed::Int4Groups<Source, Dots>, Int4Linear<Source>>(scheme, variant,
-                                                                                          description);
+  return fixed_point_or_f32_of<kKernel, fixed::Int4Groups<Source, Dots>, Int4Linear<Source>>(scheme, variant,
+                                                                                             description);
 }
 
 }  // namespace

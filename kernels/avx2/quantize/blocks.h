@@ -63,10 +63,10 @@ struct Block {
 // The largest magnitude of eight floats, the quiet NaN if one is NaN: magnitudes are ordered as the integers
 // of their bits.
 [[gnu::always_inline]] inline float largest_of8(__m256i magnitudes) {
-  __m128i most = _mm_max_epu32(_mm256_castsi256_si128(magnitudes), _mm256_extracti128_si256(magnitudes, 1));
-  most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 0x4E));
-  most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 0xB1));
-  const auto bits = static_cast<uint32_t>(_mm_cvtsi128_si32(most));
+  __m128i max = _mm_max_epu32(_mm256_castsi256_si128(magnitudes), _mm256_extracti128_si256(magnitudes, 1));
+  max = _mm_max_epu32(max, _mm_shuffle_epi32(max, 0x4E));
+  max = _mm_max_epu32(max, _mm_shuffle_epi32(max, 0xB1));
+  const auto bits = static_cast<uint32_t>(_mm_cvtsi128_si32(max));
   return __builtin_bit_cast(float, bits > 0x7F800000u ? 0x7FC00000u : bits);
 }
 

@@ -54,10 +54,10 @@ template <SmallFloat kFormat>
     return _mm256_packs_epi32(short_quotient_codes<kFormat>(_mm256_unpacklo_epi16(zero, magnitudes), factor),
                               short_quotient_codes<kFormat>(_mm256_unpackhi_epi16(zero, magnitudes), factor));
   };
-  const auto most = static_cast<char>(kFormat == SmallFloat::e4m3 ? 0x7E : 0x7B);
+  const auto max = static_cast<char>(kFormat == SmallFloat::e4m3 ? 0x7E : 0x7B);
   const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
                 b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
-  const __m256i bytes = _mm256_min_epu8(_mm256_packus_epi16(sixteen(a), sixteen(b)), _mm256_set1_epi8(most));
+  const __m256i bytes = _mm256_min_epu8(_mm256_packus_epi16(sixteen(a), sixteen(b)), _mm256_set1_epi8(max));
   const __m256i signs = _mm256_and_si256(_mm256_packs_epi16(a, b), _mm256_set1_epi8(static_cast<char>(0x80)));
   return _mm256_permute4x64_epi64(_mm256_or_si256(bytes, signs), 0xD8);
 }
@@ -135,11 +135,11 @@ void quantize_float8_part(const Float8Task& task, Float8Codes plain, int64_t row
   const auto replaced = [](__m256 value, __m256 by, __m256 where) {
     return _mm256_blendv_ps(value, by, where);
   };
-  const __m256 least = _mm256_set1_ps(task.least), greatest = _mm256_set1_ps(task.greatest);
-  largest = replaced(largest, least, _mm256_cmp_ps(largest, least, _CMP_LT_OQ));
-  largest = replaced(largest, greatest, _mm256_cmp_ps(largest, greatest, _CMP_GT_OQ));
-  const __m256 most = _mm256_set1_ps(task.format == SmallFloat::e4m3 ? 448.0f : 57344.0f);
-  return widen_bf16(to_bf16(_mm256_div_ps(largest, most)));
+  const __m256 min = _mm256_set1_ps(task.min), max = _mm256_set1_ps(task.max);
+  largest = replaced(largest, min, _mm256_cmp_ps(largest, min, _CMP_LT_OQ));
+  largest = replaced(largest, max, _mm256_cmp_ps(largest, max, _CMP_GT_OQ));
+  const __m256 format_max = _mm256_set1_ps(task.format == SmallFloat::e4m3 ? 448.0f : 57344.0f);
+  return widen_bf16(to_bf16(_mm256_div_ps(largest, format_max)));
 }
 
 // Groups of kCols elements of a row of bfloat16, eight at a time, and how many of them that were. A group

@@ -14,7 +14,7 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int64_t kGroupsAtOnce = kLanes, kMostGroupsAtOnce = 2 * kLanes;  // wider vectors take more
+constexpr int64_t kGroupsAtOnce = kLanes, kMaxGroupsAtOnce = 2 * kLanes;  // wider vectors take more
 
 // Elements as integers of their bits. The greatest signed one is the greatest positive number; the greatest
 // unsigned one, if it is negative, the least number. A NaN lies beyond the infinity of its sign.
@@ -84,10 +84,10 @@ template <uint32_t kDtype>
 
 // Parameters of some groups, every step as affine_group has it.
 struct AffineGroups {
-  alignas(64) float scale[kMostGroupsAtOnce], reciprocal[kMostGroupsAtOnce], zero_point[kMostGroupsAtOnce];
-  alignas(64) float less[kMostGroupsAtOnce], by[kMostGroupsAtOnce];  // of TameScale
-  alignas(64) int32_t zero_points[kMostGroupsAtOnce];                // twice, in 16 bits each
-  uint32_t tame;  // a bit a group: what tame_codes asks for
+  alignas(64) float scale[kMaxGroupsAtOnce], reciprocal[kMaxGroupsAtOnce], zero_point[kMaxGroupsAtOnce];
+  alignas(64) float less[kMaxGroupsAtOnce], by[kMaxGroupsAtOnce];  // of TameScale
+  alignas(64) int32_t zero_points[kMaxGroupsAtOnce];               // twice, in 16 bits each
+  uint32_t tame;                                                   // a bit a group: what tame_codes asks for
 };
 template <uint32_t kDtype, uint32_t kCommon>
 [[gnu::always_inline]] inline void choose_affine(const AffineRecipe& recipe, const Ranges& range,
@@ -106,8 +106,8 @@ template <uint32_t kDtype, uint32_t kCommon>
   } else {
     scale = rounded(_mm256_div_ps(rounded(_mm256_sub_ps(high, low)), _mm256_set1_ps(steps)));
   }
-  const __m256 least = _mm256_set1_ps(kDtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f);
-  scale = where_less(scale, least, least, scale);
+  const __m256 min = _mm256_set1_ps(kDtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f);
+  scale = where_less(scale, min, min, scale);
   if (recipe.mapping == AffineMapping::asymmetric) {
     const __m256 below = nearest_integers(rounded(_mm256_div_ps(low, scale)));
     zero_point = clamped_codes(recipe, rounded(_mm256_sub_ps(code_min, below)));
@@ -153,12 +153,12 @@ template <uint32_t kDtype, uint32_t kCommon>
   for (; k + 32 <= count; k += 32) {
     for (int64_t line = 0; line < 32 * kBytes; line += 64)
       _mm_prefetch(group + next_bytes + k * kBytes + line, _MM_HINT_T0);
-    store32(codes + k, tame_codes<kDtype>(scale, group + k * kBytes), past_caches);
+    store32(codes + k, int8_encode_fast<kDtype>(scale, group + k * kBytes), past_caches);
   }
   if (k == count) return;
   char rest[32 * kBytes] = {};
   std::memcpy(rest, group + k * kBytes, static_cast<size_t>((count - k) * kBytes));
-  const __m256i some = tame_codes<kDtype>(scale, rest);
+  const __m256i some = int8_encode_fast<kDtype>(scale, rest);
   std::memcpy(codes + k, &some, static_cast<size_t>(count - k));
 }
 
@@ -210,7 +210,7 @@ struct AffineParts {
 // Parameters of so many times kGroups come first: they are a chain of some 150 cycles, which the codes of as
 // many groups of 32 do not hide (EPYC Zen 5: once took 1.45 times as long as four times, with AVX-512 1.23).
 // Of more bytes memory rests meanwhile.
-constexpr int64_t kMostTogether = 4, kTogetherBytes = 4096;
+constexpr int64_t kMaxTogether = 4, kTogetherBytes = 4096;
 
 // kGroup: the group where it is known, or 0. A group of 32 is one turn of every loop.
 template <class Parts, uint32_t kDtype, uint32_t kCommon, int64_t kGroup>
@@ -218,10 +218,10 @@ void quantize_affine_row(const AffineTask& task, bool past_caches, int64_t n) {
   constexpr int64_t kBytes = Ordered<kDtype>::kBytes, kGroups = Parts::kGroups;
   const int64_t group = kGroup != 0 ? kGroup : task.group, groups = task.k / group;
   const int64_t fit = kTogetherBytes / (group * kGroups * kBytes);
-  const int64_t together = fit < 1 ? 1 : fit < kMostTogether ? fit : kMostTogether;
+  const int64_t together = fit < 1 ? 1 : fit < kMaxTogether ? fit : kMaxTogether;
   const char* row = task.data + n * task.ld_bytes;
   int8_t* codes = task.codes + n * task.k;
-  AffineGroups chosen[kMostTogether];
+  AffineGroups chosen[kMaxTogether];
   const auto count_from = [&](int64_t g) { return groups - g < kGroups ? groups - g : kGroups; };
   for (int64_t first = 0; first < groups; first += together * kGroups) {
     const int64_t last = groups - first < together * kGroups ? groups : first + together * kGroups;

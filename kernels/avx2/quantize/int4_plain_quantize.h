@@ -17,11 +17,11 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr float kLeastRange = 1e-6f;
+constexpr float kMinRange = 1e-6f;
 
 // 32 groups of a row; `least` is subtracted from an element, which is then counted in scales.
 struct PlainGroups {
-  alignas(32) float least[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
+  alignas(32) float min[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
   uint32_t tame;  // a bit a group: a reciprocal is as good as its scale
 };
 
@@ -30,19 +30,19 @@ template <uint32_t kDtype>
 [[gnu::always_inline]] inline void choose_plain(const Ends& ends, bool symmetric, int64_t g,
                                                 PlainGroups* groups, char* scales, char* zeros) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
-  const __m256 sign = _mm256_set1_ps(-0.0f), nan = _mm256_cmp_ps(ends.least, ends.most, _CMP_UNORD_Q);
-  const __m256 size =
-      symmetric ? _mm256_max_ps(_mm256_andnot_ps(sign, ends.least), _mm256_andnot_ps(sign, ends.most))
-                : _mm256_sub_ps(ends.most, ends.least);
-  const __m256 scale = _mm256_blendv_ps(_mm256_div_ps(_mm256_max_ps(_mm256_set1_ps(kLeastRange), size),
-                                                      _mm256_set1_ps(symmetric ? 8.0f : 15.0f)),
-                                        _mm256_set1_ps(NAN), nan);
-  const __m256 least = symmetric ? _mm256_setzero_ps() : ends.least;
+  const __m256 sign = _mm256_set1_ps(-0.0f), nan = _mm256_cmp_ps(ends.min, ends.max, _CMP_UNORD_Q);
+  const __m256 size = symmetric
+                          ? _mm256_max_ps(_mm256_andnot_ps(sign, ends.min), _mm256_andnot_ps(sign, ends.max))
+                          : _mm256_sub_ps(ends.max, ends.min);
+  const __m256 scale = _mm256_blendv_ps(
+      _mm256_div_ps(_mm256_max_ps(_mm256_set1_ps(kMinRange), size), _mm256_set1_ps(symmetric ? 8.0f : 15.0f)),
+      _mm256_set1_ps(NAN), nan);
+  const __m256 min = symmetric ? _mm256_setzero_ps() : ends.min;
   const __m256 zero = symmetric
                           ? _mm256_setzero_ps()
-                          : _mm256_blendv_ps(_mm256_add_ps(least, _mm256_mul_ps(scale, _mm256_set1_ps(8))),
+                          : _mm256_blendv_ps(_mm256_add_ps(min, _mm256_mul_ps(scale, _mm256_set1_ps(8))),
                                              _mm256_set1_ps(NAN), nan);
-  _mm256_store_ps(groups->least + g, _mm256_blendv_ps(least, zero, nan));
+  _mm256_store_ps(groups->min + g, _mm256_blendv_ps(min, zero, nan));
   _mm256_store_ps(groups->scale + g, scale);
   _mm256_store_ps(groups->reciprocal + g, _mm256_div_ps(_mm256_set1_ps(1), scale));
   groups->tame |=
@@ -54,13 +54,13 @@ template <uint32_t kDtype>
 
 // How a group's codes are made.
 enum class Way {
-  from_least,  // tame, asymmetric: 0 to 15 scales above the least, so nothing is to be clamped
-  from_zero,   // tame, symmetric: -8 to 8 scales, of which 8 has no code
-  with_care,   // not tame: codes of what is infinite, 0 where an element is NaN
+  from_min,   // tame, asymmetric: 0 to 15 scales above the least, so nothing is to be clamped
+  from_zero,  // tame, symmetric: -8 to 8 scales, of which 8 has no code
+  with_care,  // not tame: codes of what is infinite, 0 where an element is NaN
 };
 
 struct PlainScale {
-  __m256 least, scale, reciprocal;
+  __m256 min, scale, reciprocal;
   __m256i first;  // what the code -8 is short of 0, 16 bits each
 };
 
@@ -85,7 +85,7 @@ template <Way kWay>
   __m256i steps[2], nan[2];
 #pragma GCC unroll 2
   for (int i = 0; i < 2; ++i) {
-    const __m256 v = kWay == Way::from_zero ? w[i] : _mm256_sub_ps(w[i], by.least);
+    const __m256 v = kWay == Way::from_zero ? w[i] : _mm256_sub_ps(w[i], by.min);
     if (kWay != Way::with_care) {
       const __m256 near = _mm256_mul_ps(v, by.reciprocal);
       steps[i] =
@@ -112,7 +112,7 @@ template <uint32_t kDtype, Way kWay>
   load_16<kDtype>(at + (kDtype == QCTS_F32 ? 64 : 32), w[1]);
   const __m256i a = plain_codes<kWay>(w[0], by), b = plain_codes<kWay>(w[1], by),
                 places = _mm256_set1_epi16(0x1001);
-  if (kWay == Way::from_least) return _mm256_maddubs_epi16(_mm256_packus_epi16(a, b), places);
+  if (kWay == Way::from_min) return _mm256_maddubs_epi16(_mm256_packus_epi16(a, b), places);
   if (kWay == Way::from_zero) {
     const __m256i bytes = _mm256_min_epi8(_mm256_packs_epi16(a, b), _mm256_set1_epi8(7));
     return _mm256_add_epi16(_mm256_maddubs_epi16(places, bytes), _mm256_set1_epi16(0x88));
@@ -153,7 +153,7 @@ void quantize_plain_groups(const char* at, int64_t row_bytes, int64_t count, int
     left &= ~Parts::quantize_groups(at, row_bytes, group, symmetric, groups, out);
   for (; left != 0; left &= left - 1) {
     const int g = __builtin_ctz(left);
-    const PlainScale by = {_mm256_set1_ps(groups.least[g]), _mm256_set1_ps(groups.scale[g]),
+    const PlainScale by = {_mm256_set1_ps(groups.min[g]), _mm256_set1_ps(groups.scale[g]),
                            _mm256_set1_ps(groups.reciprocal[g]), _mm256_set1_epi16(symmetric ? 8 : 0)};
     const char* from = at + g * group * kBytes;
     uint8_t* to = out + g * group / 2;
@@ -162,7 +162,7 @@ void quantize_plain_groups(const char* at, int64_t row_bytes, int64_t count, int
     else if (symmetric)
       quantize_plain_group<kDtype, Way::from_zero>(from, row_bytes, group, by, to);
     else
-      quantize_plain_group<kDtype, Way::from_least>(from, row_bytes, group, by, to);
+      quantize_plain_group<kDtype, Way::from_min>(from, row_bytes, group, by, to);
   }
 }
 

@@ -9,7 +9,7 @@
 // row is fetched.
 #pragma once
 
-#include "kernels/avx2/columns.h"
+#include "kernels/avx2/group_params.h"
 #include "kernels/avx2/quantize.h"
 #include "kernels/avx2/ranges.h"
 
@@ -56,17 +56,17 @@ template <uint32_t kDtype>
 
 // Scales and zeros of groups [g, g + 8), into `pairs` too.
 template <uint32_t kDtype>
-[[gnu::always_inline]] inline void choose_int4(const Ends& ends, float least_scale, int64_t g,
+[[gnu::always_inline]] inline void choose_int4(const Ends& ends, float min_scale, int64_t g,
                                                Int4Groups* groups, char* pairs) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
-  const __m256 least = ends.least, most = ends.most, eight = _mm256_set1_ps(8);
+  const __m256 min = ends.min, max = ends.max, eight = _mm256_set1_ps(8);
   const __m256 steps =
-      rounded<kDtype>(_mm256_div_ps(rounded<kDtype>(_mm256_sub_ps(most, least)), _mm256_set1_ps(15)));
-  const __m256 nan = _mm256_cmp_ps(least, most, _CMP_UNORD_Q);
-  const __m256 scale = _mm256_blendv_ps(_mm256_max_ps(_mm256_set1_ps(least_scale), steps),
+      rounded<kDtype>(_mm256_div_ps(rounded<kDtype>(_mm256_sub_ps(max, min)), _mm256_set1_ps(15)));
+  const __m256 nan = _mm256_cmp_ps(min, max, _CMP_UNORD_Q);
+  const __m256 scale = _mm256_blendv_ps(_mm256_max_ps(_mm256_set1_ps(min_scale), steps),
                                         _mm256_set1_ps(__builtin_nanf("")), nan);
   const __m256 half = rounded<kDtype>(_mm256_mul_ps(scale, eight));
-  const __m256 zero = rounded<kDtype>(_mm256_add_ps(least, half));
+  const __m256 zero = rounded<kDtype>(_mm256_add_ps(min, half));
   const __m256 low = rounded<kDtype>(_mm256_sub_ps(zero, half));
   _mm256_store_ps(groups->low + g, low);
   _mm256_store_ps(groups->scale + g, scale);
@@ -77,7 +77,7 @@ template <uint32_t kDtype>
         _mm256_movemask_ps(_mm256_cmp_ps(magnitude, _mm256_set1_ps(limit), _CMP_LT_OQ)));
   };
   groups->finite |= (below(low, __builtin_inff()) & below(scale, __builtin_inff())) << g;
-  groups->tame |= (below(least, 0x1p110f) & below(most, 0x1p110f) & ~below(scale, 0x1p-100f)) << g;
+  groups->tame |= (below(min, 0x1p110f) & below(max, 0x1p110f) & ~below(scale, 0x1p-100f)) << g;
   store_pairs<kDtype>(scale, zero, pairs + 2 * g * kBytes);
 }
 
@@ -177,7 +177,7 @@ void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const
 
 // Int4OpaqueTensor.from_hp passes eps 1e-6; Int4TilePackedTo4dTensor.from_hp none, which is bfloat16's
 // smallest normal.
-[[maybe_unused]] float int4_least_scale(const qcts_problem& p) {
+[[maybe_unused]] float int4_min_scale(const qcts_problem& p) {
   if (p.layout != nullptr && std::strcmp(p.layout, "tile_packed_4d") == 0) return 0x1p-126f;
   return round_once(p.w_dtype, 1e-6f);
 }
@@ -192,13 +192,13 @@ struct Int4Parts : RangesOfGroups {
 
 // `groups` groups of a row, at most a tile's.
 template <class Parts, uint32_t kDtype>
-void quantize_int4_groups(const char* at, int64_t row_bytes, int64_t count, int64_t group, float least_scale,
+void quantize_int4_groups(const char* at, int64_t row_bytes, int64_t count, int64_t group, float min_scale,
                           char* pairs, uint8_t* out) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
   Int4Groups groups;
   groups.finite = groups.tame = 0;
   for (int64_t g = 0; g < count; g += kLanes)
-    choose_int4<kDtype>(ends_of<Parts, kDtype>(at + g * group * kBytes, count - g, group), least_scale, g,
+    choose_int4<kDtype>(ends_of<Parts, kDtype>(at + g * group * kBytes, count - g, group), min_scale, g,
                         &groups, pairs);
   uint32_t left = UINT32_MAX >> (kTileGroups - count);
   if constexpr (kDtype == QCTS_BF16)
@@ -230,13 +230,13 @@ void quantize_int4_dtype(const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int kBytes = kDtype == QCTS_F32 ? 4 : 2;
   auto* qdata = static_cast<uint8_t*>(out_plane(p, "qdata"));
   void* plane = out_plane(p, "scale_and_zero");
-  const float least_scale = int4_least_scale(p);
+  const float min_scale = int4_min_scale(p);
   ParameterTile<2 * kBytes> pairs;
   for_tiles(first, last, p.k / p.group, [&](const Tile& tile) {
     for (int64_t row = 0; row < tile.rows; ++row) {
       const int64_t n = tile.first_n + row, k = tile.first_group * p.group;
       quantize_int4_groups<Parts, kDtype>(static_cast<const char*>(p.x) + n * p.ldx_bytes + k * kBytes,
-                                          p.ldx_bytes, tile.groups, p.group, least_scale, pairs.at(row, 0),
+                                          p.ldx_bytes, tile.groups, p.group, min_scale, pairs.at(row, 0),
                                           qdata + (n * p.k + k) / 2);
     }
     store_tile(tile, &pairs, p.n, plane);

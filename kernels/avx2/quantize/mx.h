@@ -5,7 +5,7 @@
 // of a plain copy's rate.
 #pragma once
 
-#include "kernels/avx2/quantize/two_exponent_bits.h"
+#include "kernels/avx2/quantize/e2m1_e2m3_encode.h"
 #include "kernels/avx2/stores.h"
 
 namespace qcts::avx2 {
@@ -38,15 +38,15 @@ struct MxEight {
 // By the exponent of a ratio: the greatest fraction, in units of 2^-23, whose logarithm is rounded to an
 // integer. families/block_scales.cc has why.
 struct RceilFractions {
-  alignas(32) int32_t most[256];
-  constexpr RceilFractions() : most() {
-    constexpr int32_t kMost[] = {0, 0, 0, 1, 2, 5, 11, 22};  // ln 2 * 2^(binade - 1), from binade -1 on
+  alignas(32) int32_t max[256];
+  constexpr RceilFractions() : max() {
+    constexpr int32_t kMax[] = {0, 0, 0, 1, 2, 5, 11, 22};  // ln 2 * 2^(binade - 1), from binade -1 on
     for (int biased = 0; biased < 256; ++biased) {
       const int size = biased < 127 ? 127 - biased : biased - 127;
       int above = 1;  // binade + 1
       while (size >> above != 0) ++above;
       if (biased < 127 && (size & (size - 1)) == 0) --above;
-      most[biased] = size == 0 || size == 128 ? 0 : kMost[above];
+      max[biased] = size == 0 || size == 128 ? 0 : kMax[above];
     }
   }
 };
@@ -57,8 +57,8 @@ template <SmallFloat kFormat>
   const __m256 ratio = _mm256_div_ps(largest, _mm256_set1_ps(SmallBits<kFormat>::kLargest));
   const __m256i bits = _mm256_castps_si256(ratio), biased = _mm256_srli_epi32(bits, 23);
   const __m256i fraction = _mm256_and_si256(bits, _mm256_set1_epi32(0x7FFFFF));
-  const __m256i most = _mm256_i32gather_epi32(kRceilFractions.most, biased, 4);
-  const __m256i byte = _mm256_sub_epi32(biased, _mm256_cmpgt_epi32(fraction, most));
+  const __m256i max = _mm256_i32gather_epi32(kRceilFractions.max, biased, 4);
+  const __m256i byte = _mm256_sub_epi32(biased, _mm256_cmpgt_epi32(fraction, max));
   const __m256i normal = _mm256_and_si256(_mm256_cmpgt_epi32(biased, _mm256_setzero_si256()),
                                           _mm256_cmpgt_epi32(_mm256_set1_epi32(254), byte));
   const __m256i factor = _mm256_slli_epi32(_mm256_sub_epi32(_mm256_set1_epi32(254), byte), 23);
@@ -84,9 +84,9 @@ template <SmallFloat kFormat>
 // The bounds of factors by which codes are found in any of the ways below: no subnormal times what short
 // codes' exponents are moved by; for e2m1 of bfloat16 an eighth of the scale that is a normal number.
 template <SmallFloat kFormat, uint32_t kDtype>
-constexpr float kLeastFactor = kShort<kFormat, kDtype> ? 0x1p-126f : 0x1p-149f;
+constexpr float kMinFactor = kShort<kFormat, kDtype> ? 0x1p-126f : 0x1p-149f;
 template <SmallFloat kFormat, uint32_t kDtype>
-constexpr float kMostFactor = kFormat == SmallFloat::e2m1 && kDtype == QCTS_BF16 ? 0x1p123f : 0x1p127f;
+constexpr float kMaxFactor = kFormat == SmallFloat::e2m1 && kDtype == QCTS_BF16 ? 0x1p123f : 0x1p127f;
 
 // Of blocks [g, g + 8). Odd ones hold a NaN or an infinity, or have a factor that is out of bounds, which a
 // block of zeros may have.
@@ -98,11 +98,11 @@ template <SmallFloat kFormat, uint32_t kDtype>
   const __m256 factor = kMoved ? _mm256_mul_ps(eight.factor, _mm256_set1_ps(kUnit<kFormat>)) : eight.factor;
   const __m256 finite = _mm256_cmp_ps(largest, _mm256_set1_ps(__builtin_inff()), _CMP_LT_OQ);
   const __m256 near =
-      _mm256_or_ps(_mm256_cmp_ps(factor, _mm256_set1_ps(kMostFactor<kFormat, kDtype>), _CMP_LE_OQ),
+      _mm256_or_ps(_mm256_cmp_ps(factor, _mm256_set1_ps(kMaxFactor<kFormat, kDtype>), _CMP_LE_OQ),
                    _mm256_cmp_ps(largest, _mm256_setzero_ps(), _CMP_EQ_OQ));
   const __m256 ordinary =
       _mm256_and_ps(_mm256_and_ps(finite, near),
-                    _mm256_cmp_ps(factor, _mm256_set1_ps(kLeastFactor<kFormat, kDtype>), _CMP_GE_OQ));
+                    _mm256_cmp_ps(factor, _mm256_set1_ps(kMinFactor<kFormat, kDtype>), _CMP_GE_OQ));
   _mm256_store_ps(scales->factor + g, factor);
   scales->odd[g / kLanes] = static_cast<uint8_t>(_mm256_movemask_ps(ordinary) ^ 0xFF);
   store_bytes(bytes + g, eight.byte);
@@ -115,9 +115,9 @@ template <SmallFloat kFormat, uint32_t kDtype>
 // makes.
 template <SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline __m256i short_codes(const char* at, __m256 factor) {
-  constexpr auto kMost = static_cast<char>(kFormat == SmallFloat::e4m3   ? 0x7E
-                                           : kFormat == SmallFloat::e5m2 ? 0x7B
-                                                                         : 0x1F);
+  constexpr auto kMax = static_cast<char>(kFormat == SmallFloat::e4m3   ? 0x7E
+                                          : kFormat == SmallFloat::e5m2 ? 0x7B
+                                                                        : 0x1F);
   const auto sixteen = [&](__m256i x) {
     const __m256i magnitudes = _mm256_and_si256(x, _mm256_set1_epi16(0x7FFF)), zero = _mm256_setzero_si256();
     __m256i low, high;
@@ -134,7 +134,7 @@ template <SmallFloat kFormat, uint32_t kDtype>
   };
   const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
                 b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
-  const __m256i codes = _mm256_min_epu8(_mm256_packus_epi16(sixteen(a), sixteen(b)), _mm256_set1_epi8(kMost));
+  const __m256i codes = _mm256_min_epu8(_mm256_packus_epi16(sixteen(a), sixteen(b)), _mm256_set1_epi8(kMax));
   const __m256i signs = _mm256_and_si256(_mm256_packs_epi16(a, b), _mm256_set1_epi8(static_cast<char>(0x80)));
   return _mm256_permute4x64_epi64(
       _mm256_or_si256(codes, _mm256_srli_epi16(signs, SmallBits<kFormat>::kBelowSign)), 0xD8);

@@ -100,11 +100,11 @@ struct Nf4Words {
 // The largest magnitude of 64 elements of a 16-bit dtype, as its bits.
 [[gnu::always_inline]] inline uint32_t largest_bits(__m256i a, __m256i b, __m256i c, __m256i d) {
   const auto magnitude = [](__m256i x) { return _mm256_and_si256(x, _mm256_set1_epi16(0x7FFF)); };
-  const __m256i most = _mm256_max_epu16(_mm256_max_epu16(magnitude(a), magnitude(b)),
-                                        _mm256_max_epu16(magnitude(c), magnitude(d)));
-  const __m128i half = _mm_max_epu16(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
-  const __m128i least = _mm_minpos_epu16(_mm_xor_si128(half, _mm_set1_epi16(-1)));
-  return static_cast<uint32_t>(_mm_cvtsi128_si32(least) & 0xFFFF) ^ 0xFFFF;
+  const __m256i max = _mm256_max_epu16(_mm256_max_epu16(magnitude(a), magnitude(b)),
+                                       _mm256_max_epu16(magnitude(c), magnitude(d)));
+  const __m128i half = _mm_max_epu16(_mm256_castsi256_si128(max), _mm256_extracti128_si256(max, 1));
+  const __m128i min = _mm_minpos_epu16(_mm_xor_si128(half, _mm_set1_epi16(-1)));
+  return static_cast<uint32_t>(_mm_cvtsi128_si32(min) & 0xFFFF) ^ 0xFFFF;
 }
 
 // Two codes a byte from the low bytes of 64 words, the even one high.

@@ -76,9 +76,9 @@ struct Nf4Narrow {
   for (int64_t i = 0; i < blocks; ++i) {
     const Block low = load_block(QCTS_F32, from + i * 4 * kNf4Block),
                 high = load_block(QCTS_F32, from + i * 4 * kNf4Block + 128);
-    const __m256i most = _mm256_max_epu32(larger_magnitudes(low, 0), larger_magnitudes(low, 2));
+    const __m256i max = _mm256_max_epu32(larger_magnitudes(low, 0), larger_magnitudes(low, 2));
     scalers[i] = largest_of8(
-        _mm256_max_epu32(most, _mm256_max_epu32(larger_magnitudes(high, 0), larger_magnitudes(high, 2))));
+        _mm256_max_epu32(max, _mm256_max_epu32(larger_magnitudes(high, 0), larger_magnitudes(high, 2))));
   }
   for_each_block(task, from, blocks, scalers, pairs, [&](int64_t i, const char* at, uint8_t* to) {
     const __m256 divisor = _mm256_set1_ps(scalers[i]);
@@ -147,14 +147,14 @@ void quantize_nf4_blocks(const Nf4Task& task, int64_t first, int64_t last) {
     const float* scalers = task.scalers + block * kNf4Scalers;
     int8_t* codes = task.scaler_codes + block * kNf4Scalers;
     float centred[kNf4Scalers];
-    __m256i most = _mm256_setzero_si256();
+    __m256i max = _mm256_setzero_si256();
     for (int64_t i = 0; i < kNf4Scalers; i += kLanes) {
       const __m256 eight = round8(dtype, _mm256_sub_ps(_mm256_loadu_ps(scalers + i), mean));
       _mm256_storeu_ps(centred + i, eight);
-      most =
-          _mm256_max_epu32(most, _mm256_and_si256(_mm256_castps_si256(eight), _mm256_set1_epi32(0x7FFFFFFF)));
+      max =
+          _mm256_max_epu32(max, _mm256_and_si256(_mm256_castps_si256(eight), _mm256_set1_epi32(0x7FFFFFFF)));
     }
-    const float largest = largest_of8(most);
+    const float largest = largest_of8(max);
     const float factor = round_once(dtype, round_once(dtype, 1 / round_once(dtype, 2 * largest)) * 256);
     store_some(dtype, task.factors + block * dtype_bytes(dtype), _mm256_set1_ps(factor), 1);
     const auto eight = [&](int64_t i) {

@@ -6,7 +6,7 @@
 // are the bound; at two levels the tensor is read twice, which makes it 0.37 of a plain copy.
 #pragma once
 
-#include "kernels/avx2/quantize/two_exponent_bits.h"
+#include "kernels/avx2/quantize/e2m1_e2m3_encode.h"
 #include "kernels/avx2/stores.h"
 
 namespace qcts::avx2 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Four-bit codes to bfloat16 for the AVX-512 variants of dequantize. Sixteen floats that are rounded in their
 // upper halves are a table of 32 words as they stand; one permutation of words looks 32 codes up, which three
-// operations have put in their places: a quarter of what byte shuffles take (kernels/avx2/table.h).
+// operations have put in their places: a quarter of what byte shuffles take (kernels/avx2/lut16.h).
 #pragma once
 
 #include "kernels/avx512/elements.h"

@@ -48,11 +48,11 @@ template <SmallFloat kFormat>
 
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m512i bf16_64_codes(const char* at, __m512 factor_a, __m512 factor_b) {
-  const auto most = static_cast<char>(kFormat == SmallFloat::e4m3 ? 0x7E : 0x7B);
+  const auto max = static_cast<char>(kFormat == SmallFloat::e4m3 ? 0x7E : 0x7B);
   const __m512i a = _mm512_loadu_si512(at), b = _mm512_loadu_si512(at + 64);
   const __m512i bytes =
       _mm512_min_epu8(_mm512_packus_epi16(bf16_words<kFormat>(a, factor_a), bf16_words<kFormat>(b, factor_b)),
-                      _mm512_set1_epi8(most));
+                      _mm512_set1_epi8(max));
   const __m512i codes =
       _mm512_ternarylogic_epi32(bytes, _mm512_packs_epi16(a, b), _mm512_set1_epi8(static_cast<char>(0x80)),
                                 0xF8);  // a | (b & c): the packs saturate to the sign

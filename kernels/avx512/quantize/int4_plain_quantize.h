@@ -19,7 +19,7 @@ using avx2::PlainGroups;
 using avx2::Way;
 
 struct WidePlainScale {
-  __m512 least, scale, reciprocal;
+  __m512 min, scale, reciprocal;
 };
 
 // Of 32 elements a byte a lane, the even one in the low nibble. Above the least they are 8 more than their
@@ -33,13 +33,13 @@ template <Way kWay>
   __m512i steps[2];
 #pragma GCC unroll 2
   for (int i = 0; i < 2; ++i) {
-    const __m512 v = kWay == Way::from_zero ? w[i] : _mm512_sub_ps(w[i], by.least),
+    const __m512 v = kWay == Way::from_zero ? w[i] : _mm512_sub_ps(w[i], by.min),
                  near = _mm512_mul_ps(v, by.reciprocal);
     steps[i] = _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_fnmadd_ps(near, by.scale, v), by.reciprocal, near));
     if (kWay == Way::from_zero) steps[i] = _mm512_min_epi32(steps[i], _mm512_set1_epi32(7));
   }
   const __m512i odd = _mm512_slli_epi32(steps[1], 4);
-  if (kWay == Way::from_least)
+  if (kWay == Way::from_min)
     return _mm512_ternarylogic_epi32(steps[0], odd, _mm512_set1_epi32(0x88), 0x56);  // (a | b) ^ c
   const __m512i joined = _mm512_ternarylogic_epi32(_mm512_set1_epi32(15), steps[0], odd, 0xCA);  // a ? b : c
   return _mm512_and_si512(joined, _mm512_set1_epi32(255));
@@ -75,7 +75,7 @@ void quantize_wide_groups(const char* at, int64_t row_bytes, int64_t group, cons
                           uint8_t* out) {
   for (uint32_t left = groups.tame; left != 0; left &= left - 1) {
     const int g = __builtin_ctz(left);
-    const WidePlainScale by = {_mm512_set1_ps(groups.least[g]), _mm512_set1_ps(groups.scale[g]),
+    const WidePlainScale by = {_mm512_set1_ps(groups.min[g]), _mm512_set1_ps(groups.scale[g]),
                                _mm512_set1_ps(groups.reciprocal[g])};
     quantize_wide_group<kWay>(at + 2 * g * group, row_bytes, group, by, out + g * group / 2);
   }
@@ -86,7 +86,7 @@ struct WidePlainParts : avx2::RangesOfGroups {
                                   const PlainGroups& groups, uint8_t* out) {
     if (group % 64 != 0) return 0;
     (symmetric ? quantize_wide_groups<Way::from_zero>
-               : quantize_wide_groups<Way::from_least>)(at, row_bytes, group, groups, out);
+               : quantize_wide_groups<Way::from_min>)(at, row_bytes, group, groups, out);
     return groups.tame;
   }
 };

@@ -16,7 +16,7 @@ namespace {
 
 struct NearInt4 {
   __m512 reciprocal, offset;  // 65536 * (x - low) / scale + 65536 + 2^23 is x * reciprocal + offset
-  __m512i least;  // [i]: the least element of code i, as ordered() has it; [0] below all, [16] above all
+  __m512i min;  // [i]: the least element of code i, as ordered() has it; [0] below all, [16] above all
 };
 
 // 16-bit floats as signed integers of the same order; -0 is just below 0.
@@ -28,7 +28,7 @@ struct NearInt4 {
 // above it if i is odd: where the exact quotient passes `middles`. No v / scale is one of them; the next
 // 8-bit number above scale * middle, which has 17 bits, is the least such v. Half way from the one before it
 // begins what is rounded to v, and just above that if v is odd. The x that is so far above low is rounded up.
-[[gnu::always_inline]] inline __m512i least_of_codes(__m512 low, __m512 scale) {
+[[gnu::always_inline]] inline __m512i min_of_codes(__m512 low, __m512 scale) {
   const __m512 middles =
       _mm512_setr_ps(-65536, 0.5f + 0x1p-9f, 1.5f - 0x1p-8f, 2.5f + 0x1p-7f, 3.5f - 0x1p-7f, 4.5f + 0x1p-6f,
                      5.5f - 0x1p-6f, 6.5f + 0x1p-6f, 7.5f - 0x1p-6f, 8.5f + 0x1p-5f, 9.5f - 0x1p-5f,
@@ -60,7 +60,7 @@ struct NearInt4 {
   const __m512i third_bytes =
       _mm512_broadcast_i32x4(_mm_setr_epi8(2, -1, 0, -1, 6, -1, 0, -1, 10, -1, 0, -1, 14, -1, 0, -1));
   const __m512i guess = _mm512_mask_shuffle_epi8(odd_sum, 0xBBBBBBBBBBBBBBBB, even_sum, third_bytes);
-  const __mmask32 below = _mm512_cmplt_epi16_mask(ordered(both), _mm512_permutexvar_epi16(guess, by.least));
+  const __mmask32 below = _mm512_cmplt_epi16_mask(ordered(both), _mm512_permutexvar_epi16(guess, by.min));
   return _mm512_mask_sub_epi16(guess, below, guess, _mm512_set1_epi16(1));
 }
 
@@ -92,8 +92,8 @@ struct NearInt4 {
 }
 
 struct Int4Parts {
-  static void narrow_range(const char* at, int64_t count, uint16_t* least, uint16_t* most) {
-    if (count % 32 != 0) return avx2::narrow_range(at, count, least, most);
+  static void narrow_range(const char* at, int64_t count, uint16_t* min, uint16_t* max) {
+    if (count % 32 != 0) return avx2::narrow_range(at, count, min, max);
     __m512i top = _mm512_loadu_si512(at), bottom = top;
     for (int64_t i = 32; i < count; i += 32) {
       const __m512i words = _mm512_loadu_si512(at + 2 * i);
@@ -104,9 +104,9 @@ struct Int4Parts {
       return larger(_mm512_castsi512_si256(all), _mm512_extracti64x4_epi64(all, 1));
     };
     if (!avx2::range_of_ends(halves(top, [](__m256i a, __m256i b) { return _mm256_max_epi16(a, b); }),
-                             halves(bottom, [](__m256i a, __m256i b) { return _mm256_max_epu16(a, b); }),
-                             least, most))
-      avx2::narrow_range(at, count, least, most);
+                             halves(bottom, [](__m256i a, __m256i b) { return _mm256_max_epu16(a, b); }), min,
+                             max))
+      avx2::narrow_range(at, count, min, max);
   }
 
   // Groups whose low is less than 24 scales from zero, as all are that have both signs; no x is 40 from it.
@@ -130,7 +130,7 @@ struct Int4Parts {
       const __m512 low = _mm512_set1_ps(groups.low[g]),
                    reciprocal = _mm512_set1_ps(groups.reciprocal[g] * 65536);
       const NearInt4 by = {reciprocal, _mm512_fnmadd_ps(low, reciprocal, _mm512_set1_ps(0x1p23f + 65536)),
-                           least_of_codes(low, _mm512_set1_ps(groups.scale[g]))};
+                           min_of_codes(low, _mm512_set1_ps(groups.scale[g]))};
       quantize_near_group(at + 2 * g * group, row_bytes, group, by, out + g * group / 2);
     }
     return near;

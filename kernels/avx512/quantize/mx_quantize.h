@@ -54,7 +54,7 @@ struct WideMxCodes {
         __m512i of[kLanes];
 #pragma GCC unroll 16
         for (int64_t g = 0; g < kLanes; ++g) of[g] = magnitudes(from + (first + g) * kBlockBytes);
-        _mm512_store_ps(largest + first, most_of_sixteen<kDtype>(of, UnsignedMost()));
+        _mm512_store_ps(largest + first, max_of_sixteen<kDtype>(of, UnsignedMax()));
       }
     }
     avx2::mx_largest<kDtype>(from, first, count, largest);

@@ -105,13 +105,13 @@ struct WideNf4 {
   static uint64_t find_scalers(const char* from, int64_t blocks, float* largest) {
     uint64_t plain = 0;
     for (int64_t first = 0; first < blocks; first += kLanes) {
-      __m512i most[kLanes];
+      __m512i max[kLanes];
 #pragma GCC unroll 16
       for (int64_t i = 0; i < kLanes; ++i) {
         const char* at = from + (first + i < blocks ? first + i : first) * kNf4Bytes;
-        most[i] = UnsignedMost()(magnitudes(at), magnitudes(at + 64));
+        max[i] = UnsignedMax()(magnitudes(at), magnitudes(at + 64));
       }
-      const __m512 sixteen = most_of_sixteen<kDtype>(most, UnsignedMost());
+      const __m512 sixteen = max_of_sixteen<kDtype>(max, UnsignedMax());
       _mm512_store_ps(largest + first, sixteen);
       const __mmask16 finite = _mm512_cmp_ps_mask(sixteen, _mm512_set1_ps(__builtin_inff()), _CMP_LT_OQ),
                       above = _mm512_cmp_ps_mask(sixteen, _mm512_setzero_ps(), _CMP_GT_OQ);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Scales and codes of bfloat16 as nvfp4 for the AVX-512 variants of quantize and quantize_activation. The
-// rest is kernels/avx2/quantize/nvfp4.h, and avx2/quantize/two_exponent_bits.h has why sums of a magnitude
+// rest is kernels/avx2/quantize/nvfp4.h, and avx2/quantize/e2m1_e2m3_encode.h has why sums of a magnitude
 // are codes of e2m1: 16 operations for 32 elements.
 #pragma once
 
@@ -19,11 +19,11 @@ constexpr int64_t kNvfp4Bytes = 2 * avx2::kNvfp4Block;
   __m512i of[8];
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) of[i] = magnitudes(from + 64 * i);
-  const __m512i quarters = most_of_quarters(of, UnsignedMost());
+  const __m512i quarters = max_of_quarters(of, UnsignedMax());
   const __m512i even = _mm512_setr_epi64(0, 1, 4, 5, 0, 1, 4, 5),
                 odd = _mm512_setr_epi64(2, 3, 6, 7, 2, 3, 6, 7);
   const __m256i apart = _mm512_castsi512_si256(
-      UnsignedMost()(_mm512_permutexvar_epi64(even, quarters), _mm512_permutexvar_epi64(odd, quarters)));
+      UnsignedMax()(_mm512_permutexvar_epi64(even, quarters), _mm512_permutexvar_epi64(odd, quarters)));
   const __m128i first = _mm256_castsi256_si128(apart), second = _mm256_extracti128_si256(apart, 1);
   const __m256i in_order =
       _mm256_set_m128i(_mm_unpackhi_epi16(first, second), _mm_unpacklo_epi16(first, second));
@@ -65,7 +65,7 @@ struct E2m1Constants {
   __m512 far_less_2 = kept(_mm512_set1_ps(Bits::kFar - 2)), far = kept(_mm512_set1_ps(Bits::kFar)),
          half = kept(_mm512_set1_ps(0.5f));
   __m512i magnitude = kept(_mm512_set1_epi16(INT16_MAX)), odd = kept(_mm512_set1_epi32(0x7FFF0000)),
-          most = kept(_mm512_set1_epi8(Bits::kAbove2 - 1)), above_2 = kept(_mm512_set1_epi8(Bits::kAbove2)),
+          max = kept(_mm512_set1_epi8(Bits::kAbove2 - 1)), above_2 = kept(_mm512_set1_epi8(Bits::kAbove2)),
           sign = kept(_mm512_set1_epi8(8)), pairs = kept(_mm512_set1_epi16(0x1001));
   __m512i two_blocks = kept(_mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1)),
           two = kept(_mm512_set1_epi32(2));
@@ -90,7 +90,7 @@ struct E2m1Constants {
   const __m512i sums = _mm512_packs_epi16(
       e2m1_sums(with, a, _mm512_permutexvar_ps(first, factors)),
       e2m1_sums(with, b, _mm512_permutexvar_ps(_mm512_add_epi32(first, with.two), factors)));
-  const __m512i codes = _mm512_add_epi8(_mm512_min_epi8(sums, with.most), with.above_2),
+  const __m512i codes = _mm512_add_epi8(_mm512_min_epi8(sums, with.max), with.above_2),
                 signs = _mm512_srli_epi16(_mm512_packs_epi16(a, b), 4);
   const __m512i bytes = _mm512_ternarylogic_epi32(codes, signs, with.sign, 0xF8);  // a | (b & c)
   return _mm512_maddubs_epi16(bytes, with.pairs);

@@ -22,8 +22,8 @@ namespace {
 struct Header {
   int64_t description_bytes, weight_bytes;
 };
-constexpr uint64_t kMostDescriptionBytes = 4032;  // 772 in LibTorch 2.13.0
-constexpr uint64_t kWeightOffset = 64 + kMostDescriptionBytes;
+constexpr uint64_t kMaxDescriptionBytes = 4032;  // 772 in LibTorch 2.13.0
+constexpr uint64_t kWeightOffset = 64 + kMaxDescriptionBytes;
 
 // Boxed: the C++ signatures of these operators change between releases, their schemas have not.
 template <class... Arguments>
@@ -71,7 +71,7 @@ void pack(const qcts_problem& p) {
       call("onednn::qlinear_prepack", plane(p, "qdata").contiguous(), c10::IValue()).toTensor();
   const at::Tensor description = call("mkldnn::_get_mkldnn_serialized_md", packed).toTensor();
   const Header header = {description.numel(), call("mkldnn::_nbytes", packed).toInt()};
-  TORCH_CHECK(static_cast<uint64_t>(header.description_bytes) <= kMostDescriptionBytes &&
+  TORCH_CHECK(static_cast<uint64_t>(header.description_bytes) <= kMaxDescriptionBytes &&
                   static_cast<uint64_t>(header.weight_bytes) <= most_weight_bytes(p),
               "the packed weight is larger than expected");
   char* to = static_cast<char*>(const_cast<void*>(p.prepared));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // int8 codes times a scale to bfloat16, for the AVX-512 variants of dequantize. The rest, and how, is
-// kernels/avx2/dequantize/scaled.h: 32 codes take 13 operations here, since one permutation gathers what is
-// rounded in upper halves, and 32 there.
+// kernels/avx2/dequantize/dequantize_scaled.h: 32 codes take 13 operations here, since one permutation
+// gathers what is rounded in upper halves, and 32 there.
 #pragma once
 
-#include "kernels/avx2/dequantize/scaled.h"
+#include "kernels/avx2/dequantize/dequantize_scaled.h"
 #include "kernels/avx512/elements.h"
 #include "kernels/avx512/stores.h"
 

@@ -31,7 +31,7 @@ constexpr float kFar = kCommon == QCTS_F32   ? 1
 template <uint32_t kCommon>
 struct TameScale {
   __m256 less, by;  // the reciprocal times 2^s - 1 and 2^s
-  __m256i zero_point, least, most;
+  __m256i zero_point, min, max;
   [[gnu::always_inline]] __m256i steps(__m256 w) const {
     if (kCommon == QCTS_F32) return _mm256_cvtps_epi32(_mm256_mul_ps(w, by));
     return _mm256_cvtps_epi32(_mm256_fmsub_ps(w, by, _mm256_mul_ps(w, less)));
@@ -40,12 +40,12 @@ struct TameScale {
 
 // Of 32 elements.
 template <uint32_t kDtype, uint32_t kCommon>
-[[gnu::always_inline]] inline __m256i tame_codes(const TameScale<kCommon>& scale, const char* at) {
+[[gnu::always_inline]] inline __m256i int8_encode_fast(const TameScale<kCommon>& scale, const char* at) {
   const auto codes = [&](const __m256(&w)[4]) {
     const auto two = [&](int i) {
       return _mm256_add_epi16(_mm256_packs_epi32(scale.steps(w[i]), scale.steps(w[i + 1])), scale.zero_point);
     };
-    return _mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(two(0), two(2)), scale.least), scale.most);
+    return _mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(two(0), two(2)), scale.min), scale.max);
   };
   if (kDtype == QCTS_BF16) {  // widened by unpacking, narrowed by packing: only the last changes the order
     const __m256i zero = _mm256_setzero_si256(), a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),

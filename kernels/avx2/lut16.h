@@ -13,7 +13,7 @@ namespace qcts::avx2 {
 namespace {
 
 // The values of the 16 codes, in the forms that lookups want.
-struct Table {
+struct Lut16 {
   __m256 wide[2];     // of dtype for F32; otherwise what rounds to it once
   __m256i low, high;  // bytes of the 16-bit values, in both halves
 };
@@ -43,8 +43,8 @@ struct Table {
 [[gnu::always_inline]] inline __m128i narrow8(uint32_t dtype, __m256 value) {
   return dtype == QCTS_F16 ? _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT) : to_bf16(value);
 }
-[[gnu::always_inline]] inline Table table_of(uint32_t dtype, __m256 first, __m256 second) {
-  Table table = {{first, second}, _mm256_setzero_si256(), _mm256_setzero_si256()};
+[[gnu::always_inline]] inline Lut16 lut16_of(uint32_t dtype, __m256 first, __m256 second) {
+  Lut16 table = {{first, second}, _mm256_setzero_si256(), _mm256_setzero_si256()};
   if (dtype != QCTS_F32)
     split_bytes(_mm256_set_m128i(narrow8(dtype, second), narrow8(dtype, first)), &table.low, &table.high);
   return table;
@@ -52,21 +52,21 @@ struct Table {
 
 // The bfloat16 ones of finite values alone, those of codes 0-3 8-11 and 4-7 12-15, which packing puts in
 // order.
-[[gnu::always_inline]] inline Table finite_bf16_table(__m256 outer, __m256 inner) {
-  Table table = {{outer, inner}, _mm256_setzero_si256(), _mm256_setzero_si256()};
+[[gnu::always_inline]] inline Lut16 finite_bf16_lut16(__m256 outer, __m256 inner) {
+  Lut16 table = {{outer, inner}, _mm256_setzero_si256(), _mm256_setzero_si256()};
   split_bytes(finite_bf16(outer, inner), &table.low, &table.high);
   return table;
 }
 
 // values[code] * scale, a product that is rounded to float32 and then to dtype.
-[[gnu::always_inline]] inline Table table_of_products(uint32_t dtype, const float* values, float scale) {
+[[gnu::always_inline]] inline Lut16 lut16_of_products(uint32_t dtype, const float* values, float scale) {
   const __m256 factor = _mm256_set1_ps(scale);
-  return table_of(dtype, _mm256_mul_ps(_mm256_loadu_ps(values), factor),
+  return lut16_of(dtype, _mm256_mul_ps(_mm256_loadu_ps(values), factor),
                   _mm256_mul_ps(_mm256_loadu_ps(values + 8), factor));
 }
 
 // The values of 32 codes c0 .. c31 that stand as c0-7 c16-23 | c8-15 c24-31: 64 bytes in order.
-[[gnu::always_inline]] inline void look_up_narrow(const Table& table, __m256i codes, bool past_caches,
+[[gnu::always_inline]] inline void look_up_narrow(const Lut16& table, __m256i codes, bool past_caches,
                                                   char* to) {
   const __m256i low = _mm256_shuffle_epi8(table.low, codes), high = _mm256_shuffle_epi8(table.high, codes);
   store32(to, _mm256_unpacklo_epi8(low, high), past_caches);
@@ -74,14 +74,14 @@ struct Table {
 }
 
 // The permutation reads the three low bits of a code, the blend its fourth.
-[[gnu::always_inline]] inline void look_up_wide8(const Table& table, __m128i codes, char* to) {
+[[gnu::always_inline]] inline void look_up_wide8(const Lut16& table, __m128i codes, char* to) {
   const __m256i wide = _mm256_cvtepu8_epi32(codes);
   const __m256 low = _mm256_permutevar8x32_ps(table.wide[0], wide);
   const __m256 high = _mm256_permutevar8x32_ps(table.wide[1], wide);
   _mm256_storeu_ps(reinterpret_cast<float*>(to),
                    _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(wide, 28))));
 }
-[[gnu::always_inline]] inline void look_up_wide(const Table& table, __m256i codes, char* to) {
+[[gnu::always_inline]] inline void look_up_wide(const Lut16& table, __m256i codes, char* to) {
   const __m128i first = _mm256_castsi256_si128(codes), second = _mm256_extracti128_si256(codes, 1);
   look_up_wide8(table, first, to);
   look_up_wide8(table, second, to + 32);
@@ -91,7 +91,7 @@ struct Table {
 
 // The first 16 of them, c0-7 | c8-15.
 template <bool kWide>
-[[gnu::always_inline]] inline void look_up_16(const Table& table, __m256i codes, char* to) {
+[[gnu::always_inline]] inline void look_up_16(const Lut16& table, __m256i codes, char* to) {
   if (kWide) {
     look_up_wide8(table, _mm256_castsi256_si128(codes), to);
     look_up_wide8(table, _mm256_extracti128_si256(codes, 1), to + 32);
@@ -120,7 +120,7 @@ template <bool kHighFirst>
 // `count` codes from a byte border on, `kHighFirst`: the even one in the high nibble. kWide: of F32. Of
 // past_caches: kernels/avx2/stores.h.
 template <bool kHighFirst, bool kWide>
-[[gnu::always_inline]] inline void look_up_codes(const Table& table, const uint8_t* codes, int64_t count,
+[[gnu::always_inline]] inline void look_up_codes(const Lut16& table, const uint8_t* codes, int64_t count,
                                                  char* to, bool past_caches = false) {
   constexpr int64_t kBytes = kWide ? 4 : 2;
   const auto look_up = [&](__m256i some, char* at, bool past) {
@@ -154,7 +154,7 @@ template <bool kHighFirst, bool kWide>
   std::memcpy(to + k * kBytes, values, static_cast<size_t>((count - k) * kBytes));
 }
 template <bool kHighFirst>
-[[gnu::always_inline]] inline void look_up_codes(uint32_t dtype, const Table& table, const uint8_t* codes,
+[[gnu::always_inline]] inline void look_up_codes(uint32_t dtype, const Lut16& table, const uint8_t* codes,
                                                  int64_t count, char* to, bool past_caches = false) {
   dtype == QCTS_F32 ? look_up_codes<kHighFirst, true>(table, codes, count, to)
                     : look_up_codes<kHighFirst, false>(table, codes, count, to, past_caches);

@@ -12,7 +12,7 @@ namespace {
 
 // A Fixed is a Scheme of kernels/fixed/linear.h, Floats one of kernels/avx2/linear.h.
 template <class Fixed, class Floats>
-struct FixedOrFloats {
+struct FixedPointOrF32 {
   static bool has_floats(const qcts_problem* p) { return p->x_dtype == QCTS_F32; }
 
   static uint64_t workspace(const qcts_problem* p) {
@@ -22,7 +22,7 @@ struct FixedOrFloats {
     return has_floats(p) ? prepared_bytes<Floats>(p) : fixed::prepared_bytes<Fixed>(p);
   }
   static void prepare(const qcts_problem* p, void* to) {
-    has_floats(p) ? prepare_weight<Floats>(p, to) : fixed::prepare_weight<Fixed>(p, to);
+    has_floats(p) ? pack_weight<Floats>(p, to) : fixed::pack_weight<Fixed>(p, to);
   }
   static void run(const qcts_problem* p) {
     has_floats(p) ? run_linear<Floats>(p) : fixed::run_linear<Fixed>(p);
@@ -30,8 +30,9 @@ struct FixedOrFloats {
 };
 
 template <const qcts_kernel& kKernel, class Fixed, class Floats>
-constexpr qcts_kernel fixed_or_floats_of(const char* scheme, const char* variant, const char* description) {
-  using Entry = FixedOrFloats<Fixed, Floats>;
+constexpr qcts_kernel fixed_point_or_f32_of(const char* scheme, const char* variant,
+                                            const char* description) {
+  using Entry = FixedPointOrF32<Fixed, Floats>;
   return linear_entry(scheme, variant, description, QCTS_F32,
                       {supports_problem<kKernel>, run_checked<kKernel, Entry::run>, Entry::workspace,
                        Entry::prepared, prepare_checked<kKernel, Entry::prepare>});

@@ -7,21 +7,22 @@
 
 namespace qcts {
 
-struct PlaneLaw {
+struct ExpectedPlane {
   const char* name;
   uint32_t dtype;
   uint32_t ndim;
   int64_t shape[4];
 };
-constexpr uint32_t kMostPlanes = 5;
+constexpr uint32_t kMaxPlanes = 5;
 
 // Fills laws[0 .. kMostPlanes) with the planes of `scheme` (a kernel's, with or without policies) in
 // `layout`, and returns how many there are; 0 for a family that is not known.
-uint32_t plane_laws(const qcts_problem& problem, const char* scheme, const char* layout, PlaneLaw* laws);
+uint32_t expected_planes(const qcts_problem& problem, const char* scheme, const char* layout,
+                         ExpectedPlane* expected);
 
 // The same of the planes of the problem's activation policy that hold a scale of x which the checkpoint
 // gives.
-uint32_t given_scale_laws(const qcts_problem& problem, const char* scheme, PlaneLaw* laws);
+uint32_t expected_given_scale(const qcts_problem& problem, const char* scheme, ExpectedPlane* expected);
 
 // Elements along k that have to come together: the group, or a super block. Writes a reason of at most
 // why_size bytes unless QCTS_OK.
