@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Problems that the tests of kernels give to variants. Included by *_test.cc only.
+// Problems on which the tests of kernels run variants. Only *_test.cc files include it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace qcts::variants {
 
-// What is built in, and what is emulated where that was built.
+// The built-in provider, and the emulated one if it was built.
 inline Registry& registry() {
   static Registry* const all = [] {
     auto* filled = new Registry;
@@ -40,7 +40,7 @@ inline std::vector<uint8_t> random_bytes(size_t count, uint64_t seed) {
   return bytes;
 }
 
-// In [-range, range), floats in the form of dtype.
+// Random floats in [-range, range), as bytes of dtype.
 inline std::vector<uint8_t> random_floats(uint32_t dtype, size_t count, uint64_t seed, float range) {
   std::vector<uint8_t> bytes(count * (dtype == QCTS_F32 ? 4 : 2));
   for (size_t i = 0; i < count; ++i) {
@@ -48,7 +48,7 @@ inline std::vector<uint8_t> random_floats(uint32_t dtype, size_t count, uint64_t
     uint32_t bits;
     std::memcpy(&bits, &value, 4);
     if (dtype == QCTS_BF16) bits >>= 16;
-    // Truncated to binary16; small values flush, which is as random as any.
+    // Truncated to binary16; small values become 0, which is as random as any other.
     if (dtype == QCTS_F16) {
       const uint32_t magnitude =
           (bits & 0x7FFFFFFF) < 0x38800000 ? 0 : ((bits & 0x7FFFFFFF) - 0x38000000) >> 13;
@@ -63,7 +63,7 @@ struct Shape {
   int64_t m, n, k, group;
 };
 
-// Members of a family that its kernels tell apart, by what their names contain.
+// The members that a family's kernels tell apart, by substrings of their names.
 inline std::vector<std::string> members(const std::string& family) {
   if (family == "mx")
     return {"mxfp4_floor", "mxfp8_e4m3_floor", "mxfp8_e5m2_floor", "mxfp6_e2m3_floor", "mxfp6_e3m2_floor"};
@@ -85,7 +85,7 @@ inline std::string policy_of(const qcts_kernel& kernel) {
   return colon == scheme.npos ? "weight_only" : scheme.substr(colon + 1, scheme.find(',') - colon - 1);
 }
 
-// The member's own group, or the shape's where any will do, or none.
+// The member's own group; the shape's if any group will do; or 0 for none.
 inline int64_t group_of(const std::string& family, const std::string& member, const Shape& shape) {
   if (family == "mx") return 32;
   if (family == "nvfp4") return 16;
@@ -96,7 +96,7 @@ inline int64_t group_of(const std::string& family, const std::string& member, co
   return at == member.npos ? 0 : std::stoi(member.substr(at + 2));
 }
 
-// What the member's name says, where a kernel of its family asks for it.
+// Parses the parameters from the member's name, if a kernel of its family asks for them.
 inline qcts_scheme_params params_of(const std::string& family, const std::string& member, int64_t group) {
   const auto has = [&](const char* part) { return member.find(part) != member.npos; };
   qcts_scheme_params params = {};
@@ -126,7 +126,7 @@ inline qcts_scheme_params params_of(const std::string& family, const std::string
   return params;
 }
 
-// Bytes that make an ordinary plane: no NaN where a sum would spread it.
+// The bytes of an ordinary plane, without NaN where a sum would spread it.
 inline std::vector<uint8_t> plane_bytes(const ExpectedPlane& expected, const std::string& member, bool linear,
                                         uint64_t seed) {
   size_t count = 1;
@@ -134,7 +134,7 @@ inline std::vector<uint8_t> plane_bytes(const ExpectedPlane& expected, const std
   const bool factor = std::strcmp(expected.name, "quantization_factor") == 0;
   if (expected.dtype == QCTS_F32 || expected.dtype == QCTS_F16 || expected.dtype == QCTS_BF16) {
     std::vector<uint8_t> bytes = random_floats(expected.dtype, count, seed, factor ? 64.0f : 0.25f);
-    // 32 to 64: the bits of 32, and the fraction that chance gave.
+    // Gives values from 32 to 64: the exponent bits of 32 and a random fraction.
     if (factor && expected.dtype != QCTS_F32)
       for (size_t i = 0; i < count; ++i) bytes[2 * i + 1] = expected.dtype == QCTS_BF16 ? 0x42 : 0x50;
     if (factor && expected.dtype == QCTS_F32)
@@ -155,7 +155,7 @@ inline std::vector<uint8_t> plane_bytes(const ExpectedPlane& expected, const std
   return bytes;
 }
 
-// A problem and all that it points to.
+// A problem and everything that it points to.
 struct Problem {
   std::vector<std::vector<uint8_t>> buffers;
   qcts_plane planes[kMaxPlanes] = {};
@@ -184,7 +184,7 @@ struct Problem {
     params = params_of(family_of(kernel), member, p.group);
     p.params = &params;
     p.w_dtype = p.x_dtype = p.y_dtype = p.bias_dtype = dtype;
-    if (p.group != 0 && p.k % p.group != 0) return;  // supports() says so
+    if (p.group != 0 && p.k % p.group != 0) return;  // refused by supports()
     add_planes(kernel, linear);
     const int64_t bytes = dtype == QCTS_F32 ? 4 : 2, rows = linear ? p.m : p.n, columns = linear ? p.n : p.k;
     y.assign(static_cast<size_t>(rows * columns * bytes), 0xFF);
@@ -239,8 +239,8 @@ struct Problem {
   }
 };
 
-// All planes, one behind the other at multiples of 64 bytes, of a weight of shape.n rows that `kernel`, one
-// of quantize, makes.
+// Quantizes a weight of shape.n rows with `kernel`, an implementation of quantize. Returns all planes, one
+// after the other at multiples of 64 bytes.
 inline std::vector<uint8_t> quantized(const qcts_kernel& kernel, const std::string& member, uint32_t dtype,
                                       const Shape& shape, const void* weight) {
   qcts_problem p = {};

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine of kernels/bf16/linear.h for TDPBF16PS. A tile unit starts 512 products of pairs in 16 cycles,
-// 32 times what VDPBF16PS does on the same core (Emerald Rapids: 2.92 trillion operations a second against
-// 0.087), but reads weights from memory alone: codes become bfloat16 in a buffer, in steps of 32 k and 64
-// columns (4 KiB). x that is not bfloat16 is rounded to it.
-// - m <= 16: one pass, so what is made is used once. The buffer is a ring of four steps; between the products
-//   of a step those of two later are decoded, for tile unit, multipliers and loads to work side by side: a
-//   step is 64 cycles of the tile unit and, by llvm-mca for Sapphire Rapids, 115 cycles of decoding 4 bits,
-//   195 of int8, 265 of e4m3. In 265 cycles memory brings a core 1700 bytes at most, of the 2048 that a step
-//   of bytes is.
-// - m > 16: codes of 512 k become a panel, 64 KiB, for up to 512 rows; the 32 KiB of one half of its columns
-//   stay in L1 while the rows pass, and the rows of x of one panel, 512 KiB at most, in the second cache. (A
-//   prototype that read x from the third cache fell to a quarter of its pace.) Two tiles of rows meet two of
-//   columns: 4 loads for 4 products.
-// Scales act on the float32 sums of a group, a multiply-add of an output for every group, two where there are
-// zeros: 16 vectors for each tile that 32, 64 or 128 k made. They come after the next group's products in the
-// program, whose tiles nothing has to wait for. A group of 16 is a step of half the k. Rounded weights would
-// spare all that, and err by 2^-9 of every product. These kernels were never timed.
+// Micro-kernel for kernels/bf16/linear.h with TDPBF16PS. An AMX core starts 512 products of pairs in 16
+// cycles, 32 times as many as with VDPBF16PS (Emerald Rapids: 2.92 trillion operations a second against
+// 0.087), but it reads weights only from memory. So codes are decoded to bfloat16 into a buffer, in steps of
+// 32 k and 64 columns (4 KiB). x that is not bfloat16 is rounded to it.
+//
+// - m <= 16: the weight is read once, so each decoded step is used once. The buffer is a ring of four steps.
+//   While one step is multiplied, the step two places later is decoded, so that tile unit, multipliers and
+//   loads work side by side. A step takes the tile unit 64 cycles; by llvm-mca for Sapphire Rapids, decoding
+//   it takes 115 cycles with 4 bits, 195 with int8 and 265 with e4m3. In 265 cycles memory brings a core at
+//   most 1700 of the 2048 bytes that a step of one-byte codes has.
+// - m > 16: codes of 512 k are decoded into a panel of 64 KiB for up to 512 rows. The 32 KiB of one half of
+//   its columns stay in L1 while the rows pass; the panel's part of those rows of x, 512 KiB at most, stays
+//   in L2. (A prototype that read x from L3 fell to a quarter of the speed.) Two tiles of rows meet two tiles
+//   of columns: 4 loads for 4 products.
+//
+// Scales act on the float32 sums of a group: for each output and group one multiply-add, or two if there are
+// zeros, which is 16 vectors for each tile that 32, 64 or 128 k made. They come after the next group's
+// products in the program, so no tile waits for them. A group of 16 is a step of half the k. Decoding to
+// scaled weights, rounded to bfloat16, would spare all that, but has an error of 2^-9 in every product. These
+// kernels were never timed.
 #pragma once
 
 #include "kernels/amx/tiles.h"
@@ -34,18 +37,17 @@ constexpr int kTileK = 32, kStepPairs = kTileK / 2;  // of a whole step
 constexpr int kRingSteps = 4, kLeadSteps = 2;
 constexpr int kPanelSteps = 16;
 
-// Groups of up to 16 k are one step of half the k; all others are whole steps.
+// Groups of up to 16 k are one step of half the k; all others consist of whole steps.
 [[maybe_unused]] constexpr int64_t bf16_step_k(int64_t padded_group) {
   return padded_group <= kTileK / 2 ? kTileK / 2 : kTileK;
 }
 
-// What a group's products come to before its scales act: twice, so that one can be read while the other is
-// made.
+// Sums of a group before its scales act, twice: one buffer is read while the other is filled.
 struct Parts {
   alignas(64) float of[2][2 * kTileRows * 2 * kTileRows];
 };
 
-// The steps of a block in the order of use, as pairs of bfloat16.
+// Decodes the steps of a block to pairs of bfloat16, in the order of use.
 template <class Scheme>
 class Decoder {
  public:
@@ -53,12 +55,12 @@ class Decoder {
       : layout_(call.layout),
         header_(block),
         at_(block + Scheme::kHeaderBytes),
-        ahead_line_(call.asks_ahead ? 64 : 0),
+        ahead_line_(call.prefetches ? 64 : 0),
         ahead_(at_ + ahead_line_ / 64 * bf16::kPrefetchBytes),
         step_k_(bf16_step_k(layout_.padded_group)),
         groups_left_(layout_.groups) {}
 
-  // The next step; nothing after the last. What a group has no k for is zeros.
+  // Decodes the next step; does nothing after the last. A k beyond the group's end becomes zeros.
   void next(Panel to) {
     if (groups_left_ == 0) return;
     const int64_t left = layout_.padded_group - k_;
@@ -99,17 +101,17 @@ class Decoder {
   int64_t step_k_, groups_left_, k_ = 0;
 };
 
-// Sums of a group, [rows][columns from first_n on], that its scales have yet to act on.
+// Sums of a group, [rows][columns from first_n on], on which its scales have yet to act.
 struct Epilogue {
-  const uint8_t* scales;  // NULL: there are none
+  const uint8_t* scales;  // NULL if there are none
   const float* sums;
   int64_t ld_sums;
-  const float* x_sums;  // of the group, a row's `groups` apart
+  const float* x_sums;  // of the group; those of the next row are `groups` further on
   int64_t rows;
   int first_n;
   Sums totals;  // of the same rows
 };
-// totals += scale * sum + zero * sum of x, of kCount columns.
+// For kCount columns: totals += scale * sum + zero * sum of x.
 template <class Scheme, int kCount>
 void group_epilogue(const LinearCall& call, const Epilogue& of) {
   if (of.scales == nullptr) return;
@@ -140,7 +142,7 @@ const uint8_t* scales_of(const LinearCall& call, const uint8_t* block, int64_t g
   return block + Scheme::kHeaderBytes + group * layout.group_bytes + layout.padded_group * Scheme::kBytesPerK;
 }
 
-// All rows, at most 16.
+// Multiplies all rows of a call that has at most 16.
 template <class Scheme>
 void multiply_few(const LinearCall& call, const uint8_t* block, Sums totals) {
   const Layout& layout = call.layout;
@@ -167,52 +169,53 @@ void multiply_few(const LinearCall& call, const uint8_t* block, Sums totals) {
   group_epilogue<Scheme, kColumns>(call, before);
 }
 
-// Steps of a group that lie in a panel from step `at` on: the whole group, or as much as the panel holds.
-struct PackedPanel {
+// Steps of a group that lie in the decoded panel from step `at` on: the whole group, or the part that the
+// panel holds.
+struct GroupSpan {
   int64_t group, first_step, steps, at;
   bool first, last;
   bool whole() const { return first && last; }
 };
-// A block's columns meet the rows from first_m on.
+// State of one block's columns against the rows from first_m on.
 struct TileStep {
   const LinearCall* call;
   const uint8_t* block;
   int64_t first_m;
   const __m512i (*panel)[kVectors];
-  Sums open, totals;  // sums of a group that is not over; of those that are
+  Sums open, totals;  // sums of the unfinished group; of the finished ones
   Parts* parts;
 };
 
-// A piece's products with one or two tiles of rows, and as many columns from first_n on as make four tiles of
-// sums.
+// Multiplies one span with one or two tiles of rows, and with as many columns from first_n on as make four
+// tiles of sums.
 template <class Scheme, int kTiles>
-Epilogue meet(const TileStep& at, const PackedPanel& packed, int64_t m, int64_t rows, int first_n,
-              float* part) {
+Epilogue multiply_span(const TileStep& at, const GroupSpan& span, int64_t m, int64_t rows, int first_n,
+                       float* part) {
   const LinearCall& call = *at.call;
   const int64_t groups = call.layout.groups;
-  float* sums = packed.whole() ? part : &at.open[m][first_n];
-  const int64_t ld_sums = packed.whole() ? kColumns / kTiles : kColumns;
-  const char* x = x_bytes(call, at.first_m + m, packed.group, packed.first_step);
-  const Operands of = {reinterpret_cast<const uint8_t*>(at.panel + packed.at * kStepPairs), packed.steps, x,
-                       2 * call.layout.x_stride, packed.first};
+  float* sums = span.whole() ? part : &at.open[m][first_n];
+  const int64_t ld_sums = span.whole() ? kColumns / kTiles : kColumns;
+  const char* x = x_bytes(call, at.first_m + m, span.group, span.first_step);
+  const Operands of = {reinterpret_cast<const uint8_t*>(at.panel + span.at * kStepPairs), span.steps, x,
+                       2 * call.layout.x_stride, span.first};
   if (kTiles == 1)
     multiply_one<true>(of, x, reinterpret_cast<char*>(sums), 4 * ld_sums, false);
   else
     multiply_two<true>(of, 4 * first_n, x, reinterpret_cast<char*>(sums), 4 * ld_sums, false);
-  if (!packed.last) return {};
-  return {scales_of<Scheme>(call, at.block, packed.group),
+  if (!span.last) return {};
+  return {scales_of<Scheme>(call, at.block, span.group),
           sums,
           ld_sums,
-          call.x_sums + (at.first_m + m) * groups + packed.group,
+          call.x_sums + (at.first_m + m) * groups + span.group,
           rows,
           first_n,
           at.totals + m};
 }
 
-// All pieces of a panel, the rows from `first` to `last` in kTiles tiles.
+// Multiplies all spans of a decoded panel with the rows `first` to `last`, kTiles tiles at a time.
 template <class Scheme, int kTiles>
-void meet_rows(const TileStep& at, const PackedPanel* packed_panels, int count, int64_t first, int64_t last,
-               int64_t rows) {
+void multiply_rows(const TileStep& at, const GroupSpan* spans, int count, int64_t first, int64_t last,
+                   int64_t rows) {
   constexpr int kCount = kColumns / kTiles;
   constexpr int64_t kMax = kTiles * kTileRows;
   Epilogue before = {};
@@ -220,18 +223,18 @@ void meet_rows(const TileStep& at, const PackedPanel* packed_panels, int count, 
   for (int first_n = 0; first_n < kColumns; first_n += kCount)
     for (int64_t m = first; m < last; m += kMax)
       for (int i = 0; i < count; ++i, turn ^= 1) {
-        const Epilogue now = meet<Scheme, kTiles>(at, packed_panels[i], m, rows - m < kMax ? rows - m : kMax,
-                                                  first_n, at.parts->of[turn]);
+        const Epilogue now = multiply_span<Scheme, kTiles>(at, spans[i], m, rows - m < kMax ? rows - m : kMax,
+                                                           first_n, at.parts->of[turn]);
         group_epilogue<Scheme, kCount>(*at.call, before);
         before = now;
       }
   group_epilogue<Scheme, kCount>(*at.call, before);
 }
 
-// The pieces that fill a panel, decoded; `next` is where the one after them begins.
+// Decodes as many spans as fill `panel`, and returns how many; `next` is where the following one begins.
 template <class Scheme>
-int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, PackedPanel* next,
-               PackedPanel* packed_panels) {
+int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, GroupSpan* next,
+               GroupSpan* spans) {
   const int64_t group_steps = layout.x_group / bf16_step_k(layout.padded_group);
   int count = 0;
   for (next->at = 0; next->group < layout.groups; ++count) {
@@ -240,7 +243,7 @@ int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, Pack
     next->steps = left < room ? left : room;
     next->last = next->steps == left;
     for (int64_t step = 0; step < next->steps; ++step) decoder->next(panel + (next->at + step) * kStepPairs);
-    packed_panels[count] = *next;
+    spans[count] = *next;
     next->at += next->steps;
     next->first = next->last;
     next->first_step = next->last ? 0 : next->first_step + next->steps;
@@ -249,20 +252,21 @@ int fill_panel(const Layout& layout, Decoder<Scheme>* decoder, Panel panel, Pack
   return count;
 }
 
-// More than 16 rows of x, of which up to kRows from first_m on.
+// Multiplies calls of more than 16 rows, up to kRows of them from first_m on.
 template <class Scheme>
 void multiply_many(const LinearCall& call, const uint8_t* block, int64_t first_m, int64_t rows, Sums totals) {
   __m512i panel[kPanelSteps * kStepPairs][kVectors];
   alignas(64) float open[kRows][kColumns];
   Parts parts;
-  const TileStep meeting = {&call, block, first_m, panel, open, totals, &parts};
+  const TileStep step = {&call, block, first_m, panel, open, totals, &parts};
   Decoder<Scheme> decoder(call, block);
-  PackedPanel packed_panels[kPanelSteps], next = {0, 0, 0, 0, true, false};
-  const int64_t paired = (rows + kTileRows - 1) / kTileRows / 2 * 2 * kTileRows;  // rows in two tiles
+  GroupSpan spans[kPanelSteps], next = {0, 0, 0, 0, true, false};
+  // rows taken two tiles at a time
+  const int64_t paired = (rows + kTileRows - 1) / kTileRows / 2 * 2 * kTileRows;
   while (next.group < call.layout.groups) {
-    const int count = fill_panel(call.layout, &decoder, panel, &next, packed_panels);
-    meet_rows<Scheme, 2>(meeting, packed_panels, count, 0, paired, rows);
-    meet_rows<Scheme, 1>(meeting, packed_panels, count, paired, rows, rows);
+    const int count = fill_panel(call.layout, &decoder, panel, &next, spans);
+    multiply_rows<Scheme, 2>(step, spans, count, 0, paired, rows);
+    multiply_rows<Scheme, 1>(step, spans, count, paired, rows, rows);
   }
 }
 
@@ -309,8 +313,8 @@ struct Bfloat16Tiles {
     parallel_for(problem->threads, call.layout.blocks, 1, multiply_blocks<Scheme>, &call);
   }
 };
-// Where x is bfloat16 or is not taken: beside integers of eight bits, whose steps are finer than what
-// rounding x costs, and beside the tables of bfloat16 weights.
+// For schemes whose steps are finer than the error of rounding x to bfloat16 (8-bit integers, and tables of
+// bfloat16 weights): refuses x that is not bfloat16.
 struct ExactTiles : Bfloat16Tiles {
   static constexpr qcts_numerics kNumerics = numerics_of_sums(QCTS_F32, QCTS_NONE, QCTS_NUM_FLUSH_SUBNORMALS);
   static qcts_status takes(const qcts_problem& p, char* why, size_t why_size) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of `linear` with int8 rows of x for the AVX2 variants. y = sx * sum over groups of sw * sum((qx -
-// zx) * (qw - zw)), plus bias.
+// Macro-kernel of `linear` with int8 rows of x, for the AVX2 variants: y = sx * sum over groups of sw *
+// sum((qx - zx) * (qw - zw)), plus bias.
 //
-// kernels/avx2/int8_sums.h sums (qx - zx) * qw; zw acts on the sum of qx - zx at the end of a group, exactly.
-// A block of 64 columns: for each group its codes, then 64 scales and 64 zero points.
+// kernels/avx2/int8_sums.h sums (qx - zx) * qw. At the end of a group zw is applied exactly, to the sum of qx
+// - zx. A block of 64 columns holds, for each group, its codes, then 64 scales and 64 zero points.
 #pragma once
 
 #include "kernels/avx2/int8.h"
@@ -14,9 +14,11 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int kRows = 64;
-constexpr int64_t kStreamGroup = 128;  // shorter ones: their scales' turn comes too often (32: 0.7 times)
-constexpr int kPadK = 8;               // x and the codes of the last group are padded to it, with zeros
-constexpr int64_t kMaxK = 65536;       // 255 * 128 * 65536 < 2^31
+// shorter groups apply scales too often for streams (32: 0.7 times as fast)
+constexpr int64_t kStreamGroup = 128;
+// x and the codes of the last group are padded with zeros to a multiple of it
+constexpr int kPadK = 8;
+constexpr int64_t kMaxK = 65536;  // 255 * 128 * 65536 < 2^31
 
 struct LinearCall {
   const qcts_problem* problem;
@@ -30,10 +32,10 @@ struct LinearCall {
 // A Scheme has
 //   kStepPairs, kStepBytes   codes come in steps of kStepPairs pairs of k, kStepBytes each for 64 columns
 //   group(p)                 elements along k that share a scale: all of k, or a multiple of a step
-//   scale_dtype(p)           of the weight's scales
-//   recipe(p)                of x
+//   scale_dtype(p)           dtype of the weight's scales
+//   recipe(p)                how x is quantized
 //   decode(at, vector, pair) 16-bit codes of a pair of k for the 8 columns of `vector`
-//   prepare_group(p, first_n, columns, g, codes)
+//   pack_group(p, first_n, columns, g, codes)
 template <class Scheme>
 int64_t padded_group(const qcts_problem& p) {
   return (Scheme::group(p) + kPadK - 1) / kPadK * kPadK;
@@ -60,8 +62,8 @@ int64_t block_bytes(const qcts_problem& p) {
 }
 [[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
 
-// Where a group is a part of a row: totals += scale * (sums - zero point * sum of x). The integers, below
-// 2^24 for up to 512 elements, are exact as floats.
+// For groups that are parts of a row: totals += scale * (sums - zero point * sum of x). The integers stay
+// below 2^24 for groups of up to 512 elements, so they are exact as floats.
 [[maybe_unused]] void apply_scales(uint32_t scale_dtype, const uint8_t* scales, const int32_t* x_sums,
                                    int64_t ld_sums, int64_t rows, const int32_t (*sums)[kColumns],
                                    float (*totals)[kColumns]) {
@@ -82,7 +84,7 @@ int64_t block_bytes(const qcts_problem& p) {
 [[maybe_unused]] __m256d low_half(__m256 a) { return _mm256_cvtps_pd(_mm256_castps256_ps128(a)); }
 [[maybe_unused]] __m256d high_half(__m256 a) { return _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)); }
 
-// Eight outputs: total * sx + bias in double, rounded to float32 and then to y's dtype.
+// Stores eight outputs: total * sx + bias in double, rounded to float32, then to y's dtype.
 [[maybe_unused]] void store_outputs(const qcts_problem& p, int64_t m, int64_t n, double x_scale, __m256d low,
                                     __m256d high) {
   const int64_t some = p.n - n < kLanes ? p.n - n : kLanes;
@@ -96,7 +98,7 @@ int64_t block_bytes(const qcts_problem& p) {
   store_some(p.y_dtype, static_cast<char*>(p.y) + m * p.ldy_bytes + n * dtype_bytes(p.y_dtype), value, some);
 }
 
-// Where the row is one group: sw * (sums - zero point * sum of x), in double, which holds it exactly.
+// For a row that is one group: sw * (sums - zero point * sum of x) in double, which holds it exactly.
 [[maybe_unused]] void store_row_sums(const qcts_problem& p, const LinearCall& call, uint32_t scale_dtype,
                                      const uint8_t* scales, int64_t m, int64_t n, const int32_t* sums) {
   const int64_t lane = n % kColumns, bytes = dtype_bytes(scale_dtype);
@@ -113,7 +115,8 @@ int64_t block_bytes(const qcts_problem& p) {
                 scaled(high_half(scale), _mm256_extracti128_si256(zero_point, 1), sums + lane + 4));
 }
 
-// Rows [first_m, ...) of a block: of their sums where a row is one group, otherwise of their totals.
+// Stores the rows [first_m, ...) of a block: from their sums if a row is one group, otherwise from their
+// totals.
 template <class Scheme>
 void store_block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows,
                  const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {
@@ -160,7 +163,7 @@ void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int6
   store_block<Scheme>(call, block, first_m, rows, sums, totals);
 }
 
-// One row, and kStreams blocks side by side (kernels/avx2/streams.h).
+// Multiplies one row with kStreams blocks side by side (kernels/avx2/streams.h).
 template <class Scheme>
 void multiply_streams(const LinearCall& call, int64_t block, int64_t apart) {
   const qcts_problem& p = *call.problem;
@@ -170,7 +173,7 @@ void multiply_streams(const LinearCall& call, int64_t block, int64_t apart) {
   const int64_t stream = apart * block_bytes<Scheme>(p), stride = group_bytes<Scheme>(p);
   const int64_t pairs = padded_group<Scheme>(p) / 2, count = groups<Scheme>(p),
                 scales_at = code_bytes<Scheme>(p);
-  const uint32_t scale_dtype = Scheme::scale_dtype(p);  // once, not once a group
+  const uint32_t scale_dtype = Scheme::scale_dtype(p);  // looked up once, not for each group
   constexpr int64_t kMax = kStreamBytes / Scheme::kStepBytes * Scheme::kStepPairs;
   for (int64_t g = 0; g < count; ++g, codes += stride) {
     for (int64_t pair = 0; pair < pairs; pair += kMax)
@@ -202,7 +205,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
   for (int64_t block = first; block < last; ++block) alone(block);
 }
 
-// A row as 16-bit qx - zx, and its sums; padding is 0.
+// Writes a row as 16-bit qx - zx, padded with zeros, and its sums.
 template <class Scheme>
 void quantize_rows(void* context, int64_t first, int64_t last) {
   const LinearCall& call = *static_cast<const LinearCall*>(context);
@@ -274,7 +277,7 @@ qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_s
   if (status != QCTS_OK) return status;
   const qcts_problem& p = *problem;
   if (Scheme::group(p) > kMaxK)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "a scale for %lld elements: 32-bit sums hold %lld",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: 32-bit sums hold at most %lld elements",
                   static_cast<long long>(Scheme::group(p)), static_cast<long long>(kMaxK));
   if (Scheme::group(p) != p.k && (Scheme::group(p) % kPadK != 0 || Scheme::group(p) > 512))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: needs a multiple of 8 up to 512, or the row",

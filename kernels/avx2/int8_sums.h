@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Integer sums of int8 rows of x times the codes of a block, the inner loops of `linear` for the AVX2
-// variants. The frame around them, and what a Scheme has: kernels/avx2/int8_linear.h.
+// Inner loops of `linear` with int8 x, for the AVX2 variants: integer sums of rows of x times the codes of a
+// block. Their macro-kernel, and the requirements on a Scheme, are in kernels/avx2/int8_linear.h.
 //
-// Integers are exact in every order, so only the layout and the width of a product are to choose. vpmaddubsw,
-// 32 products an operation, adds pairs in 16 bits and saturates: 2 * 255 * 127 does not fit, and splitting
-// signs off fails at -128. So codes are widened to 16 bits, x once, the weight as it is read, and vpmaddwd
-// makes 16 exact products and 8 exact sums of two: with the widening and the addition 3 operations for 16
-// weights, of which no two want the same pair of pipes. At m = 1 that is 2 to 3 times what memory brings. x
-// enters as qx - zx, 9 bits. m > 2 works on a panel of widened codes as sums.h does on floats.
+// Integers are exact in every order, so only the layout and the width of a product are open. vpmaddubsw makes
+// 32 products an operation but adds pairs in 16 bits and saturates: 2 * 255 * 127 does not fit, and splitting
+// off signs fails at -128. So codes are widened to 16 bits (x once, the weight as it is read), and vpmaddwd
+// makes 16 exact products and 8 exact sums of two. With the widening and the addition that is 3 operations
+// for 16 weights, and no two of them compete for the same pair of ports. At m = 1 that is 2 to 3 times as
+// fast as memory. x enters as qx - zx, which has 9 bits. For m > 2 a panel of widened codes is used, as
+// sums.h uses one of floats.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -24,7 +25,7 @@ struct PackedPanel {
   int64_t pairs;
   const int16_t* x;
   int64_t ldx;
-  bool first;  // of its group: sums begin at 0
+  bool first;  // first part of its group: sums begin at 0
 };
 
 [[gnu::always_inline]] inline __m256i broadcast_pair(const int16_t* x) {
@@ -37,7 +38,7 @@ struct PackedPanel {
   return packed.first ? _mm256_setzero_si256() : _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
 }
 
-// sums[m][...] += products of M rows with V vectors from `vector` on.
+// sums[m][...] += products of M rows with the V vectors from `vector` on.
 template <class Scheme, int M, int V, int kAhead>
 [[gnu::noinline]] void multiply_codes(const PackedPanel& packed, int vector, int32_t (*sums)[kColumns]) {
   __m256i sum[M][V];
@@ -72,7 +73,7 @@ template <class Scheme, int M, int V, int kAhead>
 
 using Panel = int32_t (*)[kColumns];  // pairs of 16-bit codes
 
-// Of pairs of kPairBytes; what lies ahead is fetched where that is not 0.
+// For pairs of kPairBytes; prefetches that far ahead unless it is 0.
 template <int M, int kPairBytes>
 [[gnu::noinline]] void multiply_panel(const int32_t (*panel)[kColumns], const PackedPanel& packed,
                                       int32_t (*sums)[kColumns]) {
@@ -129,7 +130,7 @@ void multiply_packed(const PackedPanel& packed, int64_t rows, int32_t (*sums)[kC
   }
   decode_panel<Scheme>(packed, panel);
   constexpr int kPairBytes = Scheme::kStepBytes / Scheme::kStepPairs;
-  int64_t m = rows >= 6 ? 6 : rows >= 4 ? 4 : 2;  // that fetch what comes next
+  int64_t m = rows >= 6 ? 6 : rows >= 4 ? 4 : 2;  // rows that prefetch the next codes
   if (m == 6) multiply_panel<6, kPairBytes>(panel, packed, sums);
   if (m == 4) multiply_panel<4, kPairBytes>(panel, packed, sums);
   if (m == 2) multiply_panel<2, kPairBytes>(panel, packed, sums);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of `linear` for the AVX2 variants. The scheme's file brings the layout of a block and the
-// decoding of its codes; kernels/avx2/sums.h multiplies.
+// Macro-kernel of `linear` with float x, for the AVX2 variants. A Scheme defines the layout of a block and
+// decodes its codes; kernels/avx2/sums.h is the micro-kernel.
 //
-// `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the order of use, so a
-// call reads one linear stream. Columns are split statically over threads, x is widened to float once.
+// Packing cuts W into blocks of 64 columns. A block holds all k of its columns in the order of use, so a call
+// reads one linear stream. Threads get fixed shares of the columns; x is widened to float once.
 #pragma once
 
 #include "kernels/avx2/outputs.h"
@@ -13,8 +13,9 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int kRows = 64;     // of sums at a time
-constexpr int64_t kPadK = 8;  // x and the codes of a row scheme are padded to it
+constexpr int kRows = 64;  // rows of sums at a time
+// x and the codes of a scheme with one scale a row are padded to a multiple of it
+constexpr int64_t kPadK = 8;
 
 struct LinearCall {
   const qcts_problem* problem;
@@ -24,15 +25,15 @@ struct LinearCall {
 };
 
 // A Scheme has
-//   kStep, kWide, kBytesPerK     codes are decoded kStep k and kWide vectors at a time; kBytesPerK bytes for
-//                                each k of a block
-//   kSumsAlone                   vectors of sums that one row keeps beside what decoding needs
+//   kStep, kWide, kBytesPerK     codes are decoded kStep k and kWide vectors at a time; a k of a block
+//                                takes kBytesPerK bytes
+//   kSumsAlone                   vectors of sums that one row can keep in the registers that decoding leaves
 //   kHasZeros                    a second vector of scales acts on the sum of x
-//   group(p)                     elements along k that share a scale; a multiple of kStep, or all of k
-//   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
-//   decode(header, at, vector, i, out)   out[w]: k i of the step, of vector (8 columns) vector + w
-//   scales(p, at, scale, zero)   64 of each, from behind a group's codes
-//   factor(header)               what every sum is multiplied by at the end; 1 for none
+//   group(p)                     elements along k that share a scale: a multiple of kStep, or all of k
+//   kHeaderBytes, scale_bytes(p) bytes before a block's codes; bytes after each group's codes
+//   decode(header, at, vector, i, out)   out[w] is k i of the step, for the 8 columns of vector + w
+//   scales(p, at, scale, zero)   reads 64 of each; `at` follows a group's codes
+//   factor(header)               multiplies every sum at the end; 1 if there is none
 template <class Scheme>
 int64_t padded_k(const qcts_problem& p) {
   return (p.k + kPadK - 1) / kPadK * kPadK;
@@ -67,7 +68,7 @@ void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int6
   for (int64_t g = 0; g < groups; ++g) {
     const uint8_t* codes = header + Scheme::kHeaderBytes + g * group_stride;
     const uint8_t* scales = codes + group * Scheme::kBytesPerK;
-    // Those of the next group, from the level of cache where the stream's prefetch left them.
+    // Prefetches the next group's scales from the cache level to which the stream's prefetch brought them.
     for (int64_t line = 0; line < scale_bytes; line += 64) {
       _mm_prefetch(reinterpret_cast<const char*>(scales + group_stride + line), _MM_HINT_T0);
       _mm_prefetch(reinterpret_cast<const char*>(scales + kPrefetchBytes + line), _MM_HINT_T0);
@@ -100,7 +101,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
       Scheme::block(call, block, m, m_count - m < kRows ? m_count - m : kRows);
 }
 
-// Rows of x as floats, padded with zeros, and the sum of each group of a row.
+// Writes rows of x as floats, padded with zeros, and the sum of each group of a row.
 template <class Scheme>
 void widen_rows(void* context, int64_t first, int64_t last) {
   const LinearCall& call = *static_cast<const LinearCall*>(context);
@@ -136,8 +137,8 @@ uint64_t prepared_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
 }
 
-// out[k][column] of a block from rows of `k` bytes, `ld` apart; 128 k at a time, so that both sides stay in
-// L1.
+// Writes out[k][column] of a block from rows of `k` bytes that are `ld` apart, 128 k at a time, so that both
+// sides stay in L1.
 [[maybe_unused]] void transpose_bytes(const uint8_t* rows, int64_t ld, int64_t columns, int64_t k_count,
                                       uint8_t* out) {
   for (int64_t k0 = 0; k0 < k_count; k0 += 128)
@@ -172,7 +173,7 @@ void run_linear(const qcts_problem* problem) {
   parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &call);
 }
 
-// Codes are summed before a scale acts on them; no stage rounds but the float32 sums.
+// A scale acts on finished sums of codes; only the float32 sums round.
 template <const qcts_kernel& kKernel, class Scheme>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description,
                                 qcts_status (*supports)(const qcts_problem*, char*, size_t)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Least and greatest elements of groups of a row, for the AVX2 variants of quantize. 16-bit floats are
-// compared as the integers of their bits, two operations a vector. Of short groups eight are reduced
-// together: one alone takes longer to reduce than 32 elements to read.
+// Finds the minimum and maximum of groups of a row, for the AVX2 variants of quantize. 16-bit floats are
+// compared as the integers of their bits, two operations a vector. Short groups are reduced eight at a time,
+// since reducing one takes longer than reading 32 elements.
 #pragma once
 
 #include "kernels/avx2/quantize.h"
@@ -18,9 +18,9 @@ namespace {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
 
-// Range of 16-bit floats, as their bits. Of positive ones, the greatest integer is the greatest number; of
-// negative ones the greatest unsigned integer is the least. One of them is NaN if an element is. False where
-// all have one sign: then one end is wanting.
+// The range of 16-bit floats, as their bits. If some are positive, the greatest signed integer is the
+// maximum; if some are negative, the greatest unsigned integer is the minimum. One end is NaN if an element
+// is. Returns false if all have the same sign, because one end is then still unknown.
 [[gnu::always_inline]] inline bool range_of_ends(__m256i top, __m256i bottom, uint16_t* min, uint16_t* max) {
   const __m128i tops = _mm_max_epi16(_mm256_castsi256_si128(top), _mm256_extracti128_si256(top, 1));
   const __m128i bottoms = _mm_max_epu16(_mm256_castsi256_si128(bottom), _mm256_extracti128_si256(bottom, 1));
@@ -40,7 +40,7 @@ namespace {
   for (; i + 48 <= count; i += 48) add(i), add(i + 16), add(i + 32);
   for (; i < count; i += 16) add(i);
   if (range_of_ends(top, bottom, min, max)) return;
-  // The one nearest to zero is the least unsigned integer.
+  // The element nearest to zero is the smallest unsigned integer.
   __m256i near = words_at(at, 0, count);
   for (i = 16; i < count; i += 16) near = _mm256_min_epu16(near, words_at(at, i, count));
   const auto nearest = static_cast<uint16_t>(
@@ -72,14 +72,15 @@ struct Ends {
   __m256 min, max;
 };
 
-// The range of a group of 16-bit floats, which wider vectors find as well.
+// The range of a group of 16-bit floats: a step that a wider variant replaces.
 struct RangesOfGroups {
   static void narrow_range(const char* at, int64_t count, uint16_t* min, uint16_t* max) {
     avx2::narrow_range(at, count, min, max);
   }
 };
 
-// Of eight groups, of which `count` are there; NaN if an element is. Parts::narrow_range: of one group.
+// The ranges of eight groups, of which `count` exist; NaN if an element is. Parts::narrow_range finds the
+// range of one group.
 template <class Parts, uint32_t kDtype>
 Ends ends_one_by_one(const char* at, int64_t count, int64_t group) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
@@ -95,9 +96,9 @@ Ends ends_one_by_one(const char* at, int64_t count, int64_t group) {
   return {load8(kDtype, min), load8(kDtype, max)};
 }
 
-// Eight groups of 16-bit floats, multiples of 16. True unless all of a group have one sign: then one end is
-// wanting. Inlined where `group` is a constant, that the loop be unrolled: quantize of int4, 1.05 times as
-// fast (EPYC Zen 4, 4096 x 4096, one thread).
+// The ranges of eight groups of 16-bit floats; the group is a multiple of 16. Returns false if a group has
+// only one sign, because one end is then unknown. Inlined with constant `group`, so that the loop is
+// unrolled: quantize of int4 is 1.05 times as fast (EPYC Zen 4, 4096 x 4096, one thread).
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline bool ends_of_eight(const char* at, int64_t group, Ends* ends) {
   const auto signed_max = [](__m256i a, __m256i b) { return _mm256_max_epi16(a, b); };
@@ -121,7 +122,7 @@ template <uint32_t kDtype>
 
 template <class Parts, uint32_t kDtype>
 [[gnu::always_inline]] inline Ends ends_of(const char* at, int64_t count, int64_t group) {
-  constexpr int64_t kShort = 128;  // longer ones alone are as quick
+  constexpr int64_t kShort = 128;  // longer groups are as fast one by one
   if constexpr (kDtype != QCTS_F32) {
     Ends ends;
     if (count >= kLanes && group % 16 == 0 && group <= kShort &&

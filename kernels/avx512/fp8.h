@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the AVX-512 variants of `linear`. y =
+// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the AVX-512 variants of `linear`: y =
 // scale * sum(x * value(code)) + bias.
 //
-// m <= 4 is bound by decoding. A code's sign and seven low bits, moved to a binary16's, are its value times
-// 2^-8, subnormals included: a widening load, a shift and a mask for half a vector, a conversion, a
-// multiplication and the fused multiply-add for sixteen. (Moved to a float's, the first three are for a whole
-// one: in cache, EPYC Zen 4, m = 1 takes 1.36 times as long, m = 2 0.94 times, m = 4 as long.) NaN codes
-// would cost three operations more; instead `prepare` turns the scale of a column that holds one into NaN,
-// which is what every sum over that column is anyway. Layout of a block of 64 columns: for each k one cache
-// line, byte c of it column c, then 64 scales (float32).
+// Up to m = 4 decoding is the bound. A code's sign and seven low bits, moved to a binary16's place, are its
+// value times 2^-8, also for subnormals. That takes a widening load, a shift and a mask for half a vector,
+// then a conversion, a multiplication and the fused multiply-add for sixteen codes. (Moved to a float's
+// place, the first three work on a whole vector: in cache, on an EPYC Zen 4, m = 1 takes 1.36 times as long,
+// m = 2 0.94 times, m = 4 as long.) Handling NaN codes would cost three more operations. Instead, packing
+// sets the scale of a column with a NaN to NaN, which is what every sum over that column would be. A block of
+// 64 columns holds one cache line for each k, whose byte c belongs to column c, then 64 scales (float32).
 #pragma once
 
 #include "kernels/avx512/linear.h"
@@ -50,7 +50,7 @@ struct Fp8Row {
     });
   }
 
-  // part(n, first_k, last_k, put) calls put(k, code) for all codes but zeros, which may be left out.
+  // part(n, first_k, last_k, put) calls put(k, code) for every code; it may skip zeros.
   template <class Part>
   static void pack_parts(const qcts_problem& p, int64_t first_n, uint8_t* out, const Part& part) {
     constexpr uint32_t kNan = 0x7FC00000;
@@ -67,9 +67,8 @@ struct Fp8Row {
   }
 };
 
-// Two of four k are stored (kernels/families/sparse24_planes.h); `prepare` puts zeros where none is,
-// and from there on this is fp8_row: one byte read a weight, of which the checkpoint has 5 / 8, and no
-// multiplication saved.
+// Two of four k are stored (kernels/families/sparse24_planes.h). Packing fills in the zeros, and from then on
+// this is fp8_row: it reads one byte a weight, where the checkpoint has 5 / 8, and saves no multiplication.
 struct Fp8Sparse24 : Fp8Row {
   static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const Sparse24Planes planes(p);

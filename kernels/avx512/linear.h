@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of `linear` for the AVX-512 variants. The scheme's file brings the layout of a block and the
-// decoding of its codes.
+// Macro-kernel and micro-kernel of `linear` with float x, for the AVX-512 variants. A Scheme defines the
+// layout of a block and decodes its codes.
 //
-// Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
-// order of use, so a call reads one linear stream, and neither k nor the sum over k has a tail. Columns are
-// split statically over threads, x is widened to float once.
-// - m <= 4: codes are decoded in registers, used for every row, and forgotten. Bound by memory as long as
-//   decoding keeps up.
-// - m > 4: 128 k of a block are decoded to a panel of floats (32 KiB), which 6 rows by 64 columns at a time
-//   multiply: 24 sums and 4 weights in 32 registers, x broadcast from memory. Bound by fused multiply-adds.
+// A lane is a column. Packing cuts W into blocks of 64 columns. A block holds all k of its columns in the
+// order of use, so a call reads one linear stream, and neither k nor the sum over k has a tail. Threads get
+// fixed shares of the columns; x is widened to float once.
+// - m <= 4: codes are decoded in registers and used for every row. Memory is the bound, as long as decoding
+//   keeps up.
+// - m > 4: 128 k of a block are decoded to a panel of floats (32 KiB), which is multiplied with 6 rows by 64
+//   columns at a time: 24 sums and 4 weights in 32 registers, x broadcast from memory. Fused multiply-adds
+//   are the bound.
+//
 // The loops over sums are unrolled: an array of sums that a loop indexes lives in memory (twice as long,
-// int4). Nor do Schemes call functions: that puts all sums down (1.1 to 1.25 times as long). Every output is
-// the same chain in either case: t = fma(x, w, t) over the k of a group in order, then total = fma(scale, t,
-// total), then total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not depend on m, nor
-// anything on the number of threads.
+// int4). And Schemes call no functions, because a call spills all sums (1.1 to 1.25 times as long). Every
+// output is the same chain in both cases: t = fma(x, w, t) over the k of a group in order, then total =
+// fma(scale, t, total), then total = fma(zero, sum of x, total) if the scheme has zeros. So a row's result
+// does not depend on m, and nothing depends on the number of threads.
 #pragma once
 
 #include "kernels/avx512/outputs.h"
@@ -23,16 +25,16 @@ namespace qcts::avx512 {
 namespace {
 
 constexpr int kVectors = kColumns / kLanes;
-constexpr int kRows = 64;    // of sums at a time
+constexpr int kRows = 64;    // rows of sums at a time
 constexpr int kChunk = 128;  // k of a panel
-// A core's prefetcher stops at the end of a page; the stream goes on. Unlike kernels that a core's own
-// prefetchers serve best (WeightReading, kernels/machine/weight_reading.h), these wait for operations:
-// without it int8, nf4, float8 and MXFP4 of 4096 x 4096, m = 1 to 4, take as long or up to 1.1 times as long
-// on an EPYC Zen 4.
+// The hardware prefetcher stops at the end of a page, the stream does not. Many kernels run best with the
+// hardware's own prefetchers (WeightReading, kernels/machine/weight_reading.h), but these wait for
+// operations: without this prefetch int8, nf4, float8 and MXFP4 of 4096 x 4096, m = 1 to 4, take as long or
+// up to 1.1 times as long on an EPYC Zen 4.
 constexpr int kPrefetchBytes = 4096;
-// Into L2, while a panel is multiplied: without it memory rests meanwhile (int8, m = 16 of 4096 x 4096, EPYC
-// Zen 4, one thread: 1.25 times as long). The first pass asks for all: a share a pass was 0.95 to 1.07 times
-// as fast, and twice as far the same.
+// Prefetches into L2 while a panel is multiplied; without it memory is idle meanwhile (int8, m = 16 of 4096 x
+// 4096, EPYC Zen 4, one thread: 1.25 times as long). The first pass prefetches everything: giving each pass a
+// share was 0.95 to 1.07 times as fast, and twice the distance made no difference.
 constexpr int kFarBytes = 16384;
 
 struct LinearCall {
@@ -45,14 +47,15 @@ struct LinearCall {
 // A Scheme has
 //   kStep, kBytesPerK            codes are stored in steps of kStep k, kBytesPerK bytes for each k of a block
 //   kHasZeros                    a second vector of scales acts on the sum of x
-//   group(p)                     elements along k that share a scale: a multiple of kStep, which divides
-//                                kChunk, and with zeros of 8
-//   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
-//   decode(header, at, vector, i)   k i of the step at `at`, of the 16 columns of `vector`
+//   group(p)                     elements along k that share a scale: a multiple of kStep and, with zeros, of
+//                                8; kStep divides kChunk
+//   kHeaderBytes, scale_bytes(p) bytes before a block's codes; bytes after each group's codes
+//   decode(header, at, vector, i)   k i of the step at `at`, for the 16 columns of `vector`
 //   scales(p, at, vector, &scale, &zero)
-//   factor(header)               what every sum is multiplied by at the end; 1 for none
-//   block(frame, block, first_m, rows)   multiply_block, of this scheme or of one that this block allows
-//   prepare_block(p, first_n, out)       the block from column first_n on, over zeros
+//   factor(header)               multiplies every sum at the end; 1 if there is none
+//   block(call, block, first_m, rows)    calls multiply_block with this scheme, or a simpler one if the block
+//                                        allows it
+//   pack_block(p, first_n, out)          writes the block from column first_n on, over zeros
 template <class Scheme>
 int64_t group_bytes(const qcts_problem& p) {
   return Scheme::group(p) * Scheme::kBytesPerK + Scheme::scale_bytes(p);
@@ -65,18 +68,18 @@ int64_t block_bytes(const qcts_problem& p) {
 
 using Sums = float (*)[kColumns];
 
-// Part of a group, or all of it, and the rows of x that it meets.
+// Part of a group, or all of it, and the rows of x to multiply it with.
 struct PackedPanel {
   const uint8_t *header, *codes;
   int64_t count;  // of k
   const float* x;
   int64_t ldx;
-  bool first, last;       // of its group
+  bool first, last;       // part of its group
   const uint8_t* scales;  // of the group
   int64_t scale_bytes;
   const float* x_sums;  // of the group, `groups` apart; only where the scheme has zeros
   int64_t groups;
-  const uint8_t* ahead;  // what memory is to bring meanwhile
+  const uint8_t* ahead;  // what to prefetch meanwhile
   int64_t ahead_bytes;   // for each k
 };
 
@@ -90,7 +93,7 @@ template <int M>
       sum[m][v] = packed.first ? _mm512_setzero_ps() : _mm512_loadu_ps(&open[m][v * kLanes]);
 }
 
-// To totals at the end of a group, and until then where they are found again.
+// Adds the sums to totals at the end of a group; until then, stores them for the next part.
 template <class Scheme, int M>
 [[gnu::always_inline]] inline void keep_sums(const qcts_problem& p, const PackedPanel& packed,
                                              const __m512 (&sum)[M][kVectors], Sums open, Sums totals) {
@@ -116,7 +119,8 @@ template <class Scheme, int M>
   }
 }
 
-// What lies kAhead bytes behind a group's scales; its codes ask for no more than their own length.
+// Prefetches the scales kAhead bytes after this group's. The codes' own prefetch reaches only as far as their
+// length.
 template <int kAhead>
 [[gnu::always_inline]] inline void fetch_scales(const PackedPanel& packed) {
   const int64_t bytes = packed.last ? packed.scale_bytes : 0;
@@ -125,7 +129,7 @@ template <int kAhead>
                  kAhead < kFarBytes ? _MM_HINT_T0 : _MM_HINT_T1);
 }
 
-// Codes are decoded and used at once.
+// Decodes codes and uses them at once.
 template <class Scheme, int M>
 [[gnu::noinline]] void multiply_codes(const qcts_problem& p, const PackedPanel& packed, Sums open,
                                       Sums totals) {
@@ -183,8 +187,8 @@ void decode_panel(const PackedPanel& packed, float (*panel)[kColumns]) {
                          Scheme::decode(packed.header, packed.codes + k * Scheme::kBytesPerK, v, i));
 }
 
-// At most kChunk of k. The piece comes by reference: a copy loads in vectors what was just stored field by
-// field, and waits for those stores (NVFP4, m = 1, EPYC Zen 4: 1.4 times as long).
+// For at most kChunk of k. `packed` is a reference: copying it would load, in vectors, fields that were just
+// stored one by one, and wait for those stores (NVFP4, m = 1, EPYC Zen 4: 1.4 times as long).
 template <class Scheme>
 void multiply_packed(const qcts_problem& p, const PackedPanel& packed, int64_t rows, float (*panel)[kColumns],
                      Sums open, Sums totals) {
@@ -201,7 +205,7 @@ void multiply_packed(const qcts_problem& p, const PackedPanel& packed, int64_t r
     m += more;
     rest.x += more * packed.ldx;
     rest.x_sums += Scheme::kHasZeros ? more * packed.groups : 0;
-    rest.ahead_bytes = 0;  // the first pass has asked for all
+    rest.ahead_bytes = 0;  // the first pass has prefetched everything
   };
   while (m + 6 <= rows) some(multiply_panel<Scheme, 6>, 6);
   if (rows - m == 5) some(multiply_panel<Scheme, 5>, 5);
@@ -252,7 +256,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
       Scheme::block(call, block, m, m_count - m < kRows ? m_count - m : kRows);
 }
 
-// Rows of x as floats, and the sum of each group of a row.
+// Writes rows of x as floats, and the sum of each group of a row.
 template <class Scheme>
 void widen_rows(void* context, int64_t first, int64_t last) {
   const LinearCall& call = *static_cast<const LinearCall*>(context);

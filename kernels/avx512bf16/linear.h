@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine of kernels/bf16/linear.h for VDPBF16PS.
+// Micro-kernel for kernels/bf16/linear.h with VDPBF16PS.
 //
-// It multiplies 32 pairs of bfloat16 and adds them, two and two, to sixteen float32 sums. A Zen 4 core starts
-// one a cycle, as it starts one VFMADD of half the products: twice the arithmetic, at half the bytes of a
-// panel. (An Emerald Rapids core starts one in two cycles, half of what its two VFMADDs do: tiles are for
-// that.) x has to be bfloat16 already, so that no product rounds.
-// - m <= 6: codes are decoded in registers, used for all rows, and forgotten: 24 sums, 4 weights, one x, a
-//   table. Bound by memory as long as decoding keeps up.
-// - m > 6: the first 6 rows leave what they decode in a panel, which the others multiply, 6 at a time. Bound
-//   by the multiplications; what memory brings next is asked for while they run, a line for each pair of k,
-//   and no nearer than L2. Six rows multiply a pair in 24 cycles of a Zen 4 core, in which L2 brings them
-//   their 256 bytes; so where passes of six prevail a panel holds 1024 k (128 KiB), and sums are put down
-//   and taken up an eighth as often as with 128 k (16 KiB, half of an L1). int8 of 4096 x 4096 by either:
-//   m = 8: 1.05 times as slow; m = 16, 128 and 512: 1.04, 1.05 and 1.10 times as fast.
+// The instruction multiplies 32 pairs of bfloat16 and adds them, two and two, to sixteen float32 sums. A Zen
+// 4 core starts one a cycle, like a VFMADD, which makes half as many products: twice the arithmetic, and half
+// the bytes of a panel. (An Emerald Rapids core starts one in two cycles, half the rate of its two VFMADDs;
+// there, tiles are the fast way.) x must already be bfloat16, so no product rounds.
+// - m <= 6: codes are decoded in registers and used for all rows: 24 sums, 4 weights, one x, a table. Memory
+//   is the bound, as long as decoding keeps up.
+// - m > 6: the first 6 rows leave what they decode in a panel, which the others multiply 6 at a time. The
+//   multiplications are the bound. Meanwhile the next codes are prefetched, a line for each pair of k, into
+//   L2. Six rows multiply a pair in 24 cycles of a Zen 4 core, in which L2 delivers the pair's 256 bytes. So
+//   if passes of six rows prevail, a panel holds 1024 k (128 KiB), and sums are stored and loaded an eighth
+//   as often as with 128 k (16 KiB, half of an L1). For int8 of 4096 x 4096 the larger panel is 1.05 times as
+//   slow at m = 8, and 1.04, 1.05 and 1.10 times as fast at m = 16, 128 and 512.
+//
 // The loops over sums are unrolled: an array of sums that a loop indexes lives in memory (int4, m = 1: half
-// the pace). Every output is the same chain in either case: the pairs of a group in order, then its scales.
+// the speed). Every output is the same chain in both cases: the pairs of a group in order, then its scales.
 #pragma once
 
 #include "kernels/bf16/linear.h"
@@ -24,12 +25,12 @@ namespace {
 
 using namespace qcts::bf16;
 
-constexpr int kRows = 64;       // of sums at a time
-constexpr int kDirectRows = 6;  // that share what is decoded in registers
+constexpr int kRows = 64;       // rows of sums at a time
+constexpr int kDirectRows = 6;  // rows that share what is decoded in registers
 constexpr int kPanelPairs = 512, kSmallPanelPairs = 64;
-constexpr int kFarBytes = 65536;  // into L2, where the passes over a panel leave time
+constexpr int kFarBytes = 65536;  // into L2, while the passes over a panel leave time
 
-// Two neighbouring k of a row of x, for all lanes.
+// Broadcasts two neighbouring k of a row of x to all lanes.
 [[gnu::always_inline]] inline __m512i broadcast_pair(const uint16_t* x) {
   int32_t pair;
   std::memcpy(&pair, x, 4);
@@ -58,7 +59,7 @@ template <class Scheme, int M>
   }
 }
 
-// All groups of a block for M rows of x from first_m on.
+// Multiplies all groups of a block with M rows of x from first_m on.
 template <class Scheme, int M>
 [[gnu::noinline]] void multiply_codes(const LinearCall& call, const uint8_t* block, int64_t first_m,
                                       Sums totals) {
@@ -67,7 +68,7 @@ template <class Scheme, int M>
   const int64_t padded = layout.padded_group, count = layout.groups, ldx = layout.x_stride;
   const uint16_t* x = call.x + first_m * ldx;
   const uint8_t* at = block + Scheme::kHeaderBytes;
-  const int64_t ahead_line = call.asks_ahead ? 64 : 0;
+  const int64_t ahead_line = call.prefetches ? 64 : 0;
   const uint8_t* ahead = at + ahead_line / 64 * kPrefetchBytes;
   for (int64_t g = 0; g < count; ++g) {
     __m512 sum[M][kVectors];
@@ -102,16 +103,16 @@ template <class Scheme, int M>
 
 // Part of a group, or all of it.
 struct PackedPanel {
-  const uint8_t *block, *codes;  // where it begins
+  const uint8_t *block, *codes;  // where the block and the codes begin
   Panel panel;
   int64_t pairs;
-  bool first, last;                  // of its group
+  bool first, last;                  // part of its group
   const uint8_t* scales;             // of the group
-  const uint8_t *ahead, *ahead_end;  // what memory is to bring meanwhile
+  const uint8_t *ahead, *ahead_end;  // the bytes to prefetch meanwhile
 };
 
-// M rows of x. The first rows of a piece fill the panel as they go, which leaves the multipliers as busy as
-// before: they are two of four units, and decoding has a third.
+// For M rows of x. The first rows also fill the panel, which does not slow down the multipliers: they are two
+// of four units, and decoding has a third.
 template <class Scheme, int M, bool kFill>
 [[gnu::noinline]] void multiply_panel(const LinearCall& call, const PackedPanel& packed, const uint16_t* x,
                                       const float* x_sums, Sums open, Sums totals) {
@@ -135,7 +136,8 @@ template <class Scheme, int M, bool kFill>
       for (int v = 0; v < kVectors; ++v) {
         weight[v] = kFill ? Scheme::decode(packed.block, codes, v, i) : panel[i][v];
       }
-      // Once all are decoded: a store between them would have two that share a look-up do it twice.
+      // Stores come after all decoding: between two lookups that share work, a store would make the compiler
+      // repeat it.
 #pragma GCC unroll 4
       for (int v = 0; kFill && v < kVectors; ++v) panel[i][v] = weight[v];
 #pragma GCC unroll 8
@@ -155,7 +157,7 @@ template <class Scheme, int M, bool kFill>
     for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(&open[m][v * kLanes], sum[m][v]);
 }
 
-// More than kDirectRows rows.
+// For more than kDirectRows rows.
 template <class Scheme>
 void multiply_packed(const LinearCall& call, PackedPanel packed, const uint16_t* x, const float* x_sums,
                      int64_t rows, Sums open, Sums totals) {
@@ -229,7 +231,7 @@ struct Pairs {
   static constexpr const char* kVariant = "avx512bf16";
   static constexpr qcts_numerics kNumerics = numerics_of_sums(QCTS_F32, QCTS_NONE, QCTS_NUM_FLUSH_SUBNORMALS);
 
-  // Rounding x would be another kernel.
+  // Other dtypes of x are refused: rounding x would make it a different kernel.
   static qcts_status takes(const qcts_problem& p, char* why, size_t why_size) {
     return takes_bf16(p, why, why_size);
   }

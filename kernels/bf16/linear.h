@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of `linear` for the variants that multiply pairs of bfloat16 into float32 sums (avx512bf16,
-// avx512vbmi, amx). A scheme's header brings the layout of a block and how its codes become bfloat16, an
-// engine's the multiplications.
+// Macro-kernel of `linear` for the variants that multiply pairs of bfloat16 into float32 sums (avx512bf16,
+// avx512vbmi, amx). A Scheme defines the layout of a block and decodes its codes to bfloat16; a MicroKernel
+// multiplies.
 //
-// A code is exact in bfloat16 (integers of eight bits, e4m3, e2m1 are), so no product rounds but where x had
-// to be rounded; subnormals of x and of sums count as 0 (Intel SDM volume 2, VDPBF16PS and TDPBF16PS). Scales
-// act on the sums of their group: total = fma(scale, sum, total), then total = fma(zero, sum of x, total)
-// where the scheme has zeros. So rows do not depend on m, nor anything on the number of threads.
+// A code is exact in bfloat16 (8-bit integers, e4m3 and e2m1 are), so a product rounds only if x had to be
+// rounded. Subnormal x and subnormal sums count as 0 (Intel SDM volume 2, VDPBF16PS and TDPBF16PS). Scales
+// act on the sums of their group: total = fma(scale, sum, total), then total = fma(zero, sum of x, total) if
+// the scheme has zeros. So a row's result does not depend on m, and nothing depends on the number of threads.
 //
-// Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
-// order of use, so a call reads one linear stream. Columns are split statically over threads.
+// A lane is a column. Packing cuts W into blocks of 64 columns. A block holds all k of its columns in the
+// order of use, so a call reads one linear stream. Threads get fixed shares of the columns.
 #pragma once
 
 #include "kernels/avx512/outputs.h"
@@ -23,46 +23,48 @@ using avx512::kColumns;
 using avx512::kLanes;
 
 constexpr int kVectors = kColumns / kLanes;
-constexpr int64_t kPadK = 8;  // a group that is a whole row is padded to it, with codes that meet zeros of x
-constexpr int kRowPadElements = 32;  // rows of x a power of two apart would share the sets of a cache
-// One line an iteration, far enough ahead for the 400 ns that a line takes under load at 20 GB/s; not on a
-// machine that follows streams itself.
+// a group that is a whole row is padded to a multiple of it, with codes that meet zeros of x
+constexpr int64_t kPadK = 8;
+// keeps rows from being a power of two apart, where they would share the sets of a cache
+constexpr int kRowPadElements = 32;
+// One line an iteration, far enough ahead for the 400 ns that a line takes under load at 20 GB/s. Not used on
+// a machine that follows streams itself.
 constexpr int kPrefetchBytes = 8192;
 
 using Sums = float (*)[kColumns];
 using Panel = __m512i (*)[kVectors];  // pairs of k by columns
 
-// Where weights and rows of x lie: worked out once a call. A call of a function among the sums, even of one
-// that knows how many bytes a type has, puts all of them into memory.
+// Positions of weights and rows of x, computed once a call. A function call among the sums, even one that
+// returns the bytes of a dtype, would spill all of them to memory.
 struct Layout {
   int64_t group, padded_group, groups, blocks;
   int64_t scale_bytes, group_bytes, block_bytes;
-  int64_t x_group, x_stride;  // elements of x from a group to the next, from a row to the next
+  int64_t x_group, x_stride;  // elements of x from one group to the next, and from one row to the next
 };
 struct LinearCall {
   const qcts_problem* problem;
   Layout layout;
   const uint8_t* prepared;
-  bool asks_ahead;  // where one pass over the weight is all: for what memory is to bring next
+  bool prefetches;  // set if the weight is passed over only once
   uint16_t* x;      // [rows][x_stride]
   float* x_sums;    // [rows][k / group]; only where the scheme has zeros
 };
 
 // A Scheme has
-//   kStep, kBytesPerK            codes are stored in steps of kStep k (at most kPadK), kBytesPerK bytes for
-//                                each k of a block
+//   kStep, kBytesPerK            codes are stored in steps of kStep k (at most kPadK); a block has kBytesPerK
+//                                bytes for each k
 //   kHasZeros                    a second vector of scales acts on the sum of x
-//   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
+//   kHeaderBytes, scale_bytes(p) bytes before a block's codes; bytes after each group's codes
 //   group(p)                     elements along k that share a scale: a multiple of kStep, or all of k
-//   decode(header, at, vector, pair)     pair `pair` of the step at `at`: 16 columns, the even k in the low
-//                                        half of a lane
-//   scales(p, at, vector, &scale, &zero) of 16 columns, from behind a group's codes
-//   prepare_block(p, layout, first_n, out)   the block from column first_n on, over zeros
-//   factor(header)               what every total is multiplied by; 1 for none
-//   specialize(header, use)      use(Scheme or one that knows more of this block)
-// An Engine has
+//   decode(header, at, vector, pair)     pair `pair` of the step at `at`, for 16 columns; the low half of
+//                                        a lane holds the even k
+//   scales(p, at, vector, &scale, &zero) of 16 columns; `at` follows a group's codes
+//   pack_block(p, layout, first_n, out)  writes the block from column first_n on, over zeros
+//   factor(header)               multiplies every total; 1 if there is none
+//   specialize(header, use)      calls use(Scheme), or use() of a simpler scheme that suits this block
+// A MicroKernel has
 //   kVariant, kNumerics
-//   takes(p, why, why_size)      QCTS_OK where x's dtype suits it
+//   takes(p, why, why_size)      QCTS_OK if it can multiply x's dtype
 //   pad_x(padded_group)          a group of x is padded to it, with zeros
 //   padded_rows(m)               rows of x that it reads; those beyond m are zeros
 //   workspace_bytes<Scheme>(p), run<Scheme>(p)
@@ -82,13 +84,13 @@ Layout layout_of(const qcts_problem& p) {
   return at;
 }
 
-// `count` elements of x as bfloat16, at most a vector of them.
+// Converts `count` elements of x, at most a vector of them, to bfloat16.
 [[maybe_unused]] __m256i narrow_some(uint32_t dtype, const char* from, int64_t count) {
   if (count < kLanes) return avx512::to_bf16(avx512::load_some(dtype, from, count));
   if (dtype == QCTS_BF16) return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   return avx512::to_bf16(avx512::load16(dtype, from));
 }
-// Part of a row of x, and the sum of what it came to: by lanes, then lane by lane.
+// Converts part of a row of x to bfloat16 and returns the sum of the results: by lanes, then lane by lane.
 [[maybe_unused]] float narrow_group(uint32_t dtype, const char* from, int64_t count, uint16_t* to) {
   const int64_t bytes = dtype_bytes(dtype);
   __m512 sums = _mm512_setzero_ps();
@@ -104,7 +106,7 @@ Layout layout_of(const qcts_problem& p) {
   return total;
 }
 
-// Rows of x, groups padded with zeros, and the sum of each group of a row.
+// Copies rows of x, with groups padded with zeros, and computes the sum of each group of a row.
 template <class Scheme>
 void copy_rows(void* context, int64_t first, int64_t last) {
   const LinearCall& call = *static_cast<const LinearCall*>(context);
@@ -133,7 +135,7 @@ uint64_t workspace_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(MicroKernel::padded_rows(p->m) *
                                (layout.x_stride * 2 + (Scheme::kHasZeros ? layout.groups * 4 : 0)));
 }
-// For `prepare`, which knows no x.
+// For packing, which does not depend on x.
 struct NoMicroKernel {
   static int64_t pad_x(int64_t) { return kPadK; }
 };
@@ -175,10 +177,10 @@ LinearCall call_of(const qcts_problem* problem) {
           reinterpret_cast<float*>(x + MicroKernel::padded_rows(p.m) * layout.x_stride)};
 }
 
-// x as it is, or not at all.
+// Accepts only bfloat16 x, which needs no rounding.
 [[maybe_unused]] qcts_status takes_bf16(const qcts_problem& p, char* why, size_t why_size) {
   if (p.x_dtype == QCTS_BF16) return QCTS_OK;
-  return refuse(QCTS_UNSUPPORTED, why, why_size, "x is not bfloat16, which this kernel multiplies");
+  return refuse(QCTS_UNSUPPORTED, why, why_size, "x must be bfloat16");
 }
 template <const qcts_kernel& kKernel, class MicroKernel>
 qcts_status supports_pairs(const qcts_problem* problem, char* why, size_t why_size) {

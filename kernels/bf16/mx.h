@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MXFP4 and MXFP8 weights for the variants of linear that multiply pairs of bfloat16. y = sum over blocks of
-// 32 of 2^e * sum(x * element), plus bias, for elements of e2m1 and e4m3 (kernels/bf16/codes.h). Scales are
-// stored as bfloat16, which holds every e8m0, 2^-127 and NaN included; the scale of 32 elements that hold a
-// NaN is NaN. A block of 64 columns: for each 32 k the codes, then 64 scales.
+// MXFP4 and MXFP8 weights, for the variants of `linear` that multiply pairs of bfloat16: y = sum over blocks
+// of 32 of 2^e * sum(x * element), plus bias, for elements of e2m1 and e4m3 (kernels/bf16/codes.h). Scales
+// are stored as bfloat16, which holds every e8m0, including 2^-127 and NaN. The scale of 32 elements with a
+// NaN among them is NaN. A block of 64 columns holds, for each 32 k, the codes, then 64 scales.
 #pragma once
 
 #include "kernels/bf16/codes.h"
@@ -45,14 +45,15 @@ struct Mxfp8 : MxBlocks<Mxfp8<E4m3>> {
   return scheme_params(p).element_dtype == QCTS_F4_E2M1_X2;
 }
 
-// The two element types behind one entry.
+// Selects by element type, so that one entry serves both.
 template <const qcts_kernel& kKernel, class MicroKernel, class E4m3>
 struct MxCalls {
   using Eights = Mxfp8<E4m3>;
   static qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
     const qcts_status status = supports_pairs<kKernel, MicroKernel>(p, why, why_size);
     if (status == QCTS_OK && !is_mxfp4(*p) && scheme_params(*p).element_dtype != QCTS_F8_E4M3FN)
-      return refuse(QCTS_UNSUPPORTED, why, why_size, "elements of %s: only e2m1 and e4m3", p->scheme_name);
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "elements of %s: only e2m1 and e4m3 are supported",
+                    p->scheme_name);
     return status;
   }
   static uint64_t workspace(const qcts_problem* p) {

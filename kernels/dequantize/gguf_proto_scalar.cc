@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.18 quant_primitives.py, _dequantize_gguf: the scale of a block of 32 is a product, and so is its
-// least value; then product and sum each round to the weight's dtype.
+// torchao 0.18 quant_primitives.py, _dequantize_gguf. The scale of a block of 32 is a product, and so is its
+// minimum. The code's product and its sum with the minimum each round to the weight's dtype.
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
 

@@ -35,7 +35,7 @@ AffineRecipe affine_recipe(const qcts_problem& p) {
           static_cast<float>(params.code_max)};
 }
 
-// The least scale is the smallest normal number of the input's dtype; a NaN is not below it.
+// The minimum scale is the smallest normal number of the input's dtype; a NaN is not below it.
 AffineGroup affine_group(const AffineRecipe& recipe, float low, float high) {
   const bool symmetric = recipe.mapping != AffineMapping::asymmetric;
   const float min = recipe.dtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f;

@@ -45,7 +45,7 @@ qcts_status check_planes(const qcts_problem& p, const char* scheme, const char* 
 qcts_status check_packing(const qcts_problem& p, const char* scheme, char* why, size_t why_size) {
   if (same_text(scheme, "mx") || same_text(scheme, "nvfp4")) {
     if (same_text(p.layout, "swizzled")) return QCTS_OK;
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "unknown layout %s",
                   p.layout == nullptr ? "NULL" : p.layout);
   }
   if (is_tile_packed(p.layout)) {
@@ -59,7 +59,7 @@ qcts_status check_packing(const qcts_problem& p, const char* scheme, char* why, 
   }
   if (same_text(scheme, "int4_plain")) {
     if (!same_text(p.layout, "preshuffled_bf16"))
-      return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "unknown layout %s",
                     p.layout == nullptr ? "NULL" : p.layout);
     if (p.n % 16 != 0 || p.k % 16 != 0)
       return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s needs n and k to be multiples of 16",
@@ -68,7 +68,7 @@ qcts_status check_packing(const qcts_problem& p, const char* scheme, char* why, 
   }
   if (!same_text(p.layout, "cpu_avx512") && !same_text(p.layout, "cpu_avx2") &&
       !same_text(p.layout, "cpu_default"))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "unknown layout %s",
                   p.layout == nullptr ? "NULL" : p.layout);
   if (p.n % 16 != 0)
     return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s needs n to be a multiple of 16, not %lld",
@@ -83,7 +83,8 @@ qcts_status check_linear(const qcts_problem& p, char* why, size_t why_size) {
   if (p.bias_dtype != QCTS_NONE && !is_float(p.bias_dtype))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "bias must be float32, float16 or bfloat16");
   if (p.activation != nullptr && p.activation[0] != '\0' && !same_text(p.activation, "weight_only"))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s: only weight_only", p.activation);
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s: only weight_only is supported",
+                  p.activation);
   const int64_t x_row = p.k * dtype_bytes(p.x_dtype), y_row = p.n * dtype_bytes(p.y_dtype);
   if (p.m > 1 && (p.ldx_bytes < x_row || p.ldy_bytes < y_row))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "rows of x or y overlap: ldx %lld, ldy %lld bytes",
@@ -107,15 +108,15 @@ bool any_null(const qcts_plane* planes, uint32_t count) {
 
 qcts_status check_host(const qcts_problem& p, char* why, size_t why_size) {
   if (p.struct_size < sizeof(qcts_problem))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "qcts_problem of %u bytes, compiled for %zu",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "qcts_problem has %u bytes, this kernel needs %zu",
                   p.struct_size, sizeof(qcts_problem));
   if (!has_scheme_params(p))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "the host gives no parameters of scheme %s",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "the host passed no parameters for scheme %s",
                   p.scheme_name == nullptr ? "NULL" : p.scheme_name);
   return QCTS_OK;
 }
 
-// The layout that `planes` are in.
+// Returns the layout of the input `planes`.
 const char* input_layout(uint32_t op, const qcts_problem& p) {
   return op == QCTS_OP_UNPACK ? p.layout : "plain";
 }

@@ -10,7 +10,7 @@ namespace {
 
 bool is(const char* text, const char* other) { return text != nullptr && std::strcmp(text, other) == 0; }
 
-// The family of a kernel's scheme, which may name activation policies behind a colon.
+// Compares the family of a kernel's scheme, after which activation policies may follow a colon.
 bool is_family(const char* scheme, const char* family) {
   const size_t length = std::strlen(family);
   return scheme != nullptr && std::strncmp(scheme, family, length) == 0 &&
@@ -42,7 +42,7 @@ uint32_t int4_tinygemm(const qcts_problem& p, const char* layout, ExpectedPlane*
   return 2;
 }
 
-// Float8Tensor: a scale for all, for 128 x 128, for a row, for a group of a row.
+// Float8Tensor: one scale for all, for 128 x 128, for a row, or for a group of a row.
 uint32_t fp8(const qcts_problem& p, ExpectedPlane* expected) {
   const qcts_scheme_params& params = scheme_params(p);
   const int64_t down = params.group_rows != 0 ? p.n / params.group_rows : 1;
@@ -51,13 +51,13 @@ uint32_t fp8(const qcts_problem& p, ExpectedPlane* expected) {
   return 2;
 }
 
-// Scales of blocks, row-major, or in tiles of 128 x 4 whose bytes stand as 32 x 16.
+// Scales of blocks: row-major, or in tiles of 128 x 4 whose bytes are ordered as 32 x 16.
 ExpectedPlane block_scales(const char* layout, uint32_t dtype, int64_t rows, int64_t blocks) {
   if (is(layout, "swizzled")) return {"scale", dtype, 2, {round_up(rows, 128) / 4, round_up(blocks, 4) * 4}};
   return {"scale", dtype, 2, {rows, blocks}};
 }
 
-// MXTensor: float8 elements have their dtype, others are bytes; two 4-bit elements a byte.
+// MXTensor: float8 elements have their own dtype, others are bytes, with two 4-bit elements to a byte.
 uint32_t mx(const qcts_problem& p, const char* layout, ExpectedPlane* expected) {
   const uint32_t element = scheme_params(p).element_dtype;
   const bool wide = element == QCTS_F8_E4M3FN || element == QCTS_F8_E5M2, pairs = element == QCTS_F4_E2M1_X2;
@@ -83,7 +83,7 @@ uint32_t nf4(const qcts_problem& p, ExpectedPlane* expected) {
   return 5;
 }
 
-// GGUFQuantizedTensor: a row of one super block has no dimension of super blocks.
+// GGUFQuantizedTensor: a row with one super block has no dimension for super blocks.
 uint32_t gguf_proto(const qcts_problem& p, ExpectedPlane* expected) {
   const int64_t supers = p.k / 256;
   const uint32_t ndim = supers == 1 ? 1 : 2;
@@ -133,8 +133,8 @@ uint32_t tinyq(const qcts_problem& p, ExpectedPlane* expected) {
 
 struct BlockRule {
   const char* family;
-  int64_t elems;     // a block of the family's own; 0: the group that the problem names, along k
-  bool of_all;       // blocks run through rows: n * k is a multiple
+  int64_t elems;     // the family's own block; 0: the problem's group, along k
+  bool of_all;       // blocks run on from row to row, so n * k is a multiple of one
   int64_t multiple;  // the group is a multiple of this
 };
 constexpr BlockRule kBlocks[] = {
@@ -146,7 +146,7 @@ constexpr BlockRule kBlocks[] = {
 
 }  // namespace
 
-// Shapes of torchao 0.18: the tensor classes that reference/schemes names.
+// Shapes follow torchao 0.18: the tensor classes that reference/schemes names.
 uint32_t expected_planes(const qcts_problem& p, const char* scheme, const char* layout,
                          ExpectedPlane* expected) {
   if (is_family(scheme, "int4_tinygemm")) return int4_tinygemm(p, layout, expected);
@@ -172,7 +172,7 @@ uint32_t expected_planes(const qcts_problem& p, const char* scheme, const char* 
   return 0;
 }
 
-// reference/schemes: int8.cc, fp8.cc, nvfp4.cc, policy_specs.
+// Follows policy_specs in reference/schemes: int8.cc, fp8.cc, nvfp4.cc.
 uint32_t expected_given_scale(const qcts_problem& p, const char* scheme, ExpectedPlane* expected) {
   if (p.activation == nullptr || std::strncmp(p.activation, "static_", 7) != 0) return 0;
   if (is_family(scheme, "nvfp4")) {
@@ -201,7 +201,7 @@ qcts_status check_blocks(const qcts_problem& p, const char* scheme, char* why, s
     return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld does not divide n = %lld, k = %lld",
                   static_cast<long long>(p.group), static_cast<long long>(p.n), static_cast<long long>(p.k));
   if (!groups && p.group != 0 && p.group != p.k)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "one scale a row, not group %lld",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "needs one scale a row, not groups of %lld",
                   static_cast<long long>(p.group));
   return QCTS_OK;
 }

@@ -16,7 +16,7 @@ bool starts_with(const char* text, const char* part) {
   return text != nullptr && std::strncmp(text, part, std::strlen(part)) == 0;
 }
 
-// A bound in the dtype that it acts in: double, float32, dtype.
+// Returns a bound, rounded as it acts: from double to float32 to dtype.
 float bound_of(const qcts_problem& p, const char* name, uint32_t dtype) {
   const void* plane = plane_data(p.planes, p.n_planes, name);
   if (plane == nullptr) return NAN;
@@ -71,7 +71,7 @@ Float8Task float8_task(const qcts_problem& p) {
   return task;
 }
 
-// Comparisons leave a NaN as it is, and a bound that is none has no effect.
+// Comparisons keep a NaN, and a bound that is NaN has no effect.
 float float8_scale(const Float8Task& task, float largest) {
   if (largest < task.min) largest = task.min;
   if (largest > task.max) largest = task.max;

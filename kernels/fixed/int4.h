@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of four bits with a scale and a floating zero a group for kernels/fixed/linear.h. Codes are from 0 to
-// 15, the offset is 8. A step is 8 k: 4 bytes are a column, its k 0 to 3 in the low nibbles, 4 to 7 in the
-// high ones. Behind a group's codes lie its 64 scales and 64 zeros in the weight's dtype.
+// 4-bit codes with a scale and a floating-point zero for each group, for kernels/fixed/linear.h. Codes are 0
+// to 15 and the offset is 8. A step is 8 k: a column has 4 bytes, with its k 0 to 3 in the low nibbles and 4
+// to 7 in the high ones. A group's codes are followed by its 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
 #include "kernels/families/int4_planes.h"
@@ -10,7 +10,7 @@
 namespace qcts::fixed {
 namespace {
 
-// A Source is one of kernels/families/int4_planes.h.
+// Source is one of the structs of kernels/families/int4_planes.h.
 template <class Source, class Dots>
 struct Int4Groups {
   using MicroKernel = Dots;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of `linear` for codes that are small integers, where a variant multiplies x in fixed point (avx2,
-// avxvnni, avx512vnni). y = sum over groups of scale * sum(x * (code - offset)) + zero * sum(x), plus bias.
+// Macro-kernel of `linear` for codes that are small integers, with x multiplied in fixed point (avx2,
+// avxvnni, avx512vnni): y = sum over groups of scale * sum(x * (code - offset)) + zero * sum(x), plus bias.
 //
-// x is kept as it is (kernels/fixed/rows.h): sums of codes times its 16-bit numbers are exact integers, and
-// what few floats are left are multiplied as such. So the result is the one of float32 sums or nearer to the
-// true one, and does not depend on m or on the number of threads: every output is a chain of its own, in the
-// order of k: part by part total = fma(scale, step * sum, total) for each term, and the same of the sum of
-// the floats left, then total = fma(zero, sum of x, total). Where the row is one group its scale comes last.
+// x is not rounded (kernels/fixed/rows.h): sums of codes times its 16-bit numbers are exact integers, and the
+// few floats that do not fit are multiplied as floats. So the result equals that of float32 sums or is nearer
+// to the true one, and does not depend on m or on the number of threads. Every output is a chain of its own,
+// in the order of k. Part by part, total = fma(scale, step * sum, total) for each term, and the same for the
+// sum of the leftover floats; then total = fma(zero, sum of x, total). If the row is one group, its scale is
+// applied last.
 //
 // A block of 64 columns is one linear stream: a header, then for each group its codes, in steps of 256 bytes
-// that hold some k of all columns, and what the scheme has behind them.
+// that hold some k of all columns, followed by the scheme's own tail.
 #pragma once
 
 #include "kernels/avx2/streams.h"
@@ -19,14 +20,14 @@
 namespace qcts::fixed {
 namespace {
 
-constexpr int kRows = 64;  // of totals at a time
+constexpr int kRows = 64;  // rows of totals at a time
 using avx2::kStreams;
 
 using Sums = int32_t (*)[kColumns];
 
 struct Layout {
   int64_t group, padded_group, groups, parts;                        // parts of a group
-  int64_t code_bytes, tail_bytes, group_bytes, block_bytes, blocks;  // tail_bytes: behind a group's codes
+  int64_t code_bytes, tail_bytes, group_bytes, block_bytes, blocks;  // the tail follows a group's codes
   int64_t padded_k() const { return groups * padded_group; }
 };
 struct LinearCall {
@@ -37,29 +38,29 @@ struct LinearCall {
   float* x_sums;  // [m][groups], only where the scheme has zeros
 };
 
-// Of 64 columns of a group.
+// Parameters of the 64 columns of a group.
 struct Scales {
   const float *scale, *zero;
 };
 
-// An Engine has
-//   kValues                                  of x that it multiplies
-//   kTerms                                   that it multiplies at a time
-//   multiply(codes, steps, x, count, sums)   sums[i] = codes times term x[i], of `count` <= kTerms
-//   multiply_some<M, kAhead, kAdds>(codes, steps, x, sums)   the same of M terms, 1 or 2; what lies kAhead
-//                                            bytes ahead is fetched; sums += where it adds
+// A MicroKernel has
+//   kValues                                  which form of x it multiplies
+//   kTerms                                   terms that it multiplies at a time
+//   multiply(codes, steps, x, count, sums)   sums[i] = codes times term x[i], for `count` <= kTerms terms
+//   multiply_some<M, kAhead, kAdds>(codes, steps, x, sums)   the same for M terms, 1 or 2; prefetches kAhead
+//                                            bytes ahead; with kAdds it increments sums
 // A Scheme has
-//   Engine
+//   MicroKernel
 //   kStepK                       k of a step; divides 8
 //   kHasZeros                    zeros act on the sum of x
 //   kLateScales                  the row is one group: its scales act on the totals, at the end
-//   offsets(header, n)           of 8 columns, int32
+//   offsets(header, n)           the offsets of 8 columns, int32
 //   minus_offsets(header, n, times)           -times * offset
 //   group(p)                     elements along k that share a scale: a multiple of 8, or all of k
-//   kHeaderBytes, tail_bytes(p)  before a block's codes, behind a group's
-//   Buffer, scales(p, header, tail, buffer)   of a group
-//   codes(at, k, vector)         of element k of the step at `at`, 8 columns, int32
-//   prepare_block(p, layout, first_n, out)    the block from column first_n on, over zeros
+//   kHeaderBytes, tail_bytes(p)  bytes before a block's codes; bytes after each group's codes
+//   Buffer, scales(p, header, tail, buffer)   the scales of a group
+//   codes(at, k, vector)         the codes of element k of the step at `at`, for 8 columns, int32
+//   pack_block(p, layout, first_n, out)       writes the block from column first_n on, over zeros
 template <class Scheme>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
@@ -75,22 +76,23 @@ Layout layout_of(const qcts_problem& p) {
   return at;
 }
 
-// What memory brings while a part of one row is closed, asked for before: int8, m = 1, 4096 x 4096 cold, EPYC
-// Zen 4, one thread, with VPDPBUSD 580 us without it, 530. Twice as much is slower again, and of int4, which
-// closes as often as it can be asked for, nothing changes.
+// Bytes to prefetch before the epilogue of a part of one row, so that memory is busy meanwhile: int8, m = 1,
+// 4096 x 4096 cold, EPYC Zen 4, one thread, with VPDPBUSD took 580 us without this and 530 with it. Twice as
+// many bytes are slower again. int4, whose epilogues are as frequent as such prefetches could be, does not
+// change.
 constexpr int kEpiloguePrefetchBytes = 1024;
 
-// Terms of several rows that meet the codes of one part together.
+// Collects terms of several rows, to multiply them together with the codes of one part.
 template <class Scheme>
 class Terms {
  public:
-  Terms(const uint8_t* header, const float* scale, const uint8_t* codes, int64_t steps, bool asks_ahead,
+  Terms(const uint8_t* header, const float* scale, const uint8_t* codes, int64_t steps, bool prefetches,
         float (*totals)[kColumns])
       : header_(header),
         scale_(scale),
         codes_(codes),
         steps_(steps),
-        asks_ahead_(asks_ahead),
+        prefetches_(prefetches),
         totals_(totals) {}
 
   void add(const int8_t* x, int32_t sum, float step, int64_t row) {
@@ -103,7 +105,7 @@ class Terms {
   void finish() {
     if (count_ == 0) return;
     MicroKernel::multiply(codes_, steps_, x_, count_, sums_);
-    for (int line = 0; asks_ahead_ && line < kEpiloguePrefetchBytes; line += 64)
+    for (int line = 0; prefetches_ && line < kEpiloguePrefetchBytes; line += 64)
       avx2::prefetch(codes_ + steps_ * kStepBytes + line, avx2::kPrefetchBytes);
     for (int i = 0; i < count_; ++i)
       term_epilogue<Scheme>(header_, scale_, step_[i], sum_of_v_[i], sums_[i], totals_[row_[i]]);
@@ -116,7 +118,7 @@ class Terms {
   const float* scale_;
   const uint8_t* codes_;
   int64_t steps_;
-  bool asks_ahead_;
+  bool prefetches_;
   float (*totals_)[kColumns];
   int count_ = 0;
   const int8_t* x_[MicroKernel::kTerms];
@@ -126,7 +128,7 @@ class Terms {
   alignas(64) int32_t sums_[MicroKernel::kTerms][kColumns];
 };
 
-// Part `index` of all, `count` k from `at` on in the rows of x.
+// Part `index`, counted over all groups: `count` k from `at` on in the rows of x.
 struct Part {
   const uint8_t* codes;
   int64_t index, at, count;
@@ -143,8 +145,8 @@ void multiply_part(const LinearCall& call, const uint8_t* header, const float* s
                    int64_t first_m, int64_t rows, float (*totals)[kColumns]) {
   const FixedRows& x = call.rows;
   const FixedPart* fixed = x.part + first_m * x.parts + part.index;
-  const bool asks_ahead = Scheme::kLateScales && rows == 1 && weight_reading() != WeightReading::followed;
-  Terms<Scheme> terms(header, scale, part.codes, part.count / Scheme::kStepK, asks_ahead, totals);
+  const bool prefetches = Scheme::kLateScales && rows == 1 && weight_reading() != WeightReading::followed;
+  Terms<Scheme> terms(header, scale, part.codes, part.count / Scheme::kStepK, prefetches, totals);
   bool some_left = false;
   for (int64_t m = 0; m < rows; ++m) {
     const FixedPart& of = fixed[m * x.parts];
@@ -172,7 +174,8 @@ void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int6
   const uint8_t* codes = header + Scheme::kHeaderBytes;
   for (int64_t g = 0; g < layout.groups; ++g, codes += layout.group_bytes) {
     scales = Scheme::scales(p, header, codes + layout.code_bytes, buffer);
-    // As far ahead as codes of several rows, and int4's of one; int8 has one tail for a whole block.
+    // Prefetches the tail as far ahead as codes of several rows, or int4's of one row; int8 has one tail for
+    // a whole block.
     for (int64_t line = 0; line < layout.tail_bytes; line += 64)
       avx2::prefetch(codes + layout.code_bytes + line, avx2::kFarBytes);
     for (int64_t i = 0; i < layout.parts; ++i)
@@ -185,18 +188,18 @@ void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int6
   avx2::store_rows(p, first_m, rows, block * kColumns, 1, totals);
 }
 
-// Blocks that one row of x meets side by side (kernels/avx2/streams.h): int4 g128, 4096 x 4096 from memory,
-// EPYC Zen 3, one thread, 472 us; one block after the other, asked for 4 KiB ahead, 640.
+// State of blocks that one row of x meets side by side (kernels/avx2/streams.h): int4 g128, 4096 x 4096 from
+// memory, EPYC Zen 3, one thread, takes 472 us; one block after the other, prefetched 4 KiB ahead, takes 640.
 template <class Scheme>
 struct SideBySide {
-  const uint8_t *header, *codes;  // of the first; codes of a group
-  int64_t apart;                  // bytes
+  const uint8_t *header, *codes;  // of the first block; codes of the current group
+  int64_t apart;                  // in bytes
   typename Scheme::Buffer buffers[kStreams];
-  Scales scales[kStreams];  // of the group, once its codes have been read: they lie behind them
+  Scales scales[kStreams];  // of the current group; read after its codes, which they follow in memory
   alignas(64) float totals[kStreams][kColumns];
 };
 
-// One or two terms of a row.
+// For one or two terms of a row.
 template <class MicroKernel, int kAhead>
 void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
                   Sums sums) {
@@ -274,7 +277,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
   for (int64_t block = first; block < last; ++block) alone(block);
 }
 
-// Parts of rows, and the sum of each group.
+// Converts rows of x to fixed point, part by part, and computes the sum of each group.
 template <class Scheme>
 void fix_rows(void* context, int64_t first, int64_t last) {
   const LinearCall& call = *static_cast<const LinearCall*>(context);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two of four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc); `prepare` puts zeros where none is,
-// and from there on this is fp8_row (kernels/avx2/fp8_linear.h): one byte read a weight, and no
-// multiplication saved.
+// Two of four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc). Packing fills in the zeros, and from
+// then on this is fp8_row (kernels/avx2/fp8_linear.h): it reads one byte a weight and saves no
+// multiplication.
 #include "kernels/avx2/fp8_linear.h"
 
 namespace {
@@ -31,5 +31,5 @@ struct Fp8Sparse24 : Fp8Row {
 
 const qcts_kernel qcts_kernel_linear_fp8_sparse24_avx2 =
     linear_of<qcts_kernel_linear_fp8_sparse24_avx2, Fp8Sparse24>(
-        "fp8_sparse24", "expanded at load, then as fp8_row; bound by reading weights, then by fma",
+        "fp8_sparse24", "expanded when packed, then as fp8_row; bound by reading weights, then by fma",
         qcts::supports_problem<qcts_kernel_linear_fp8_sparse24_avx2>);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// W8A8, rows of x to int8 at run time: kernels/avx2/int8_linear.h. m = 1 is bound by reading one byte a
-// weight. A pair of k is 128 bytes, the two codes of a column side by side.
+// W8A8, x quantized to int8 at run time: kernels/avx2/int8_linear.h. At m = 1 reading one byte a weight is
+// the bound. A pair of k is 128 bytes, with the two codes of a column adjacent.
 #include "kernels/avx2/int8_linear.h"
 
 namespace {
@@ -32,6 +32,5 @@ struct Int8RowDyn {
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_avx2 =
     int8_linear_of<qcts_kernel_linear_int8_row_dyn_avx2, Int8RowDyn>(
         qcts::kInt8RowX,
-        "codes widened to 16 bits in registers for m <= 2, to a panel above, exact integer sums; bound by "
-        "reading "
-        "weights, then by integer multiply-adds");
+        "codes widened to 16 bits in registers up to m = 2, else to a panel, exact integer sums; bound by "
+        "reading weights, then by integer multiply-adds");

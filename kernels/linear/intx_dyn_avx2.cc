@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// 8da4w and its wider and narrower siblings. Codes of at most four bits: kernels/avx2/dots/nibble_dots.h.
-// Wider ones: kernels/avx2/int8_linear.h, as in int8_row_dyn_avx2.cc.
+// 8da4w and its wider and narrower siblings. Codes of at most four bits use kernels/avx2/dots/nibble_dots.h;
+// wider ones use kernels/avx2/int8_linear.h, like int8_row_dyn_avx2.cc.
 #include "kernels/avx2/dots/nibble_dots.h"
 #include "kernels/avx2/int8_linear.h"
 
@@ -51,6 +51,6 @@ qcts_status intx_run(const qcts_problem* p) {
 
 const qcts_kernel qcts_kernel_linear_intx_dyn_avx2 = qcts::linear_entry(
     qcts::vnni::Intx::kScheme, "avx2",
-    "nibbles times bytes in 16 bits, wider codes widened to 16, to a panel for more than a few rows, exact "
+    "nibbles times bytes in 16 bits, wider codes widened to 16 bits (in a panel for several rows), exact "
     "integer sums; bound by reading weights, then by integer multiply-adds",
     QCTS_I32, {intx_supports, intx_run, intx_workspace_bytes, intx_prepared_bytes, intx_prepare});

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// y = sum over blocks of 32 of 2^e * sum(x * element), plus bias. MXFP4 is looked up
-// (kernels/avx512/nibble_lut.h) and bound by that at m = 1; MXFP8 and MXFP6 have a byte an element: e4m3 as
-// kernels/avx512/fp8.h has it, e5m2 as the upper half of a binary16, of e2m3 and e3m2 the magnitudes, five
-// bits, are looked up in two vectors. Scales are stored as bfloat16, which holds every e8m0, 2^-127 and NaN
-// included. A block of 64 columns: for each 32 k the codes, then 64 scales. An e4m3 NaN is moved to the scale
-// of its 32.
+// y = sum over blocks of 32 of 2^e * sum(x * element), plus bias.
+//
+// MXFP4 is looked up (kernels/avx512/nibble_lut.h), which is the bound at m = 1. MXFP8 and MXFP6 have one
+// byte an element: e4m3 is decoded as in kernels/avx512/fp8.h; e5m2 is the upper half of a binary16; the
+// five-bit magnitudes of e2m3 and e3m2 are looked up in two vectors. Scales are stored as bfloat16, which
+// holds every e8m0, including 2^-127 and NaN. A block of 64 columns holds, for each 32 k, the codes, then 64
+// scales. If an element is an e4m3 NaN, the scale of its 32 becomes NaN.
 #include "kernels/avx512/fp8.h"
 #include "kernels/avx512/nibble_lut.h"
 #include "kernels/avx512/scales.h"
@@ -36,7 +37,7 @@ struct Mxfp4 : MxBlocks<Mxfp4> {
   }
 };
 
-// The values of five bits, `fraction` of them below the exponent.
+// The values of five-bit codes with `fraction` bits of fraction.
 struct FiveBits {
   alignas(64) float values[32];
 };
@@ -82,7 +83,7 @@ struct MxBytes : MxBlocks<MxBytes<kFormat>> {
 template <class Element>
 constexpr qcts_kernel kMxEntry = linear_of<qcts_kernel_linear_mx_avx512, Element>(
     "mx",
-    "64 columns a block, elements looked up or moved into floats for m <= 4, to a panel above; bound by "
+    "64 columns a block, elements looked up or moved into floats up to m = 4, else to a panel; bound by "
     "decoding, then by fma");
 
 const qcts_kernel& mx_entry(const qcts_problem& p) {

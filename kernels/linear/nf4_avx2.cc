@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // y = sum over blocks of 64 of scaler * sum(x * table[code]), plus bias. The table is the file's, in the
-// weight's dtype: bfloat16 is looked up by its two bytes (kernels/avx2/nibbles.h), float16 and float32 as the
-// four bytes of a float, which costs half as much again. m = 1 is bound by that. `prepare` makes the scalers
-// that the file holds in two steps, each rounded to the weight's dtype. A block of 64 columns: the table,
-// then for each 64 k the codes and 64 scalers.
+// weight's dtype. A bfloat16 value is looked up as its two bytes (kernels/avx2/nibbles.h), float16 and
+// float32 as the four bytes of a float, which costs half as much again. The lookups are the bound at m = 1.
+// Packing computes the scalers from the two levels that the file holds, each step rounded to the weight's
+// dtype. A block of 64 columns holds the table, then for each 64 k the codes and 64 scalers.
 #include "kernels/avx2/nibbles.h"
 
 namespace {
@@ -62,7 +62,7 @@ qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
   const qcts_status status = qcts::check_problem(qcts_kernel_linear_nf4_avx2, p, why, why_size);
   if (status == QCTS_OK && p->k % kNf4BlockK != 0)
     return qcts::refuse(QCTS_UNSUPPORTED, why, why_size,
-                        "k = %lld: blocks of 64 that cross rows are not for linear",
+                        "k = %lld: linear needs blocks of 64 that do not cross rows",
                         static_cast<long long>(p->k));
   return status;
 }
@@ -70,7 +70,7 @@ qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
 template <bool kWideTable>
 constexpr qcts_kernel kNf4Entry = linear_of<qcts_kernel_linear_nf4_avx2, Nf4<kWideTable>>(
     "nf4",
-    "64 columns a block, the file's table looked up in registers for m <= 4, to a panel above; bound by "
+    "64 columns a block, the file's table looked up in registers up to m = 4, else to a panel; bound by "
     "decoding, then by fma",
     nf4_supports);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MSLK int4_row_quantize_zp and, for int4_plain_sym, int4_row_quantize (fbgemm-gpu-genai 1.4.2 quantize.py):
-// everything in float32, scale and zero are rounded to the weight's dtype when stored. A step that is NaN has
-// code 0.
+// MSLK int4_row_quantize_zp and, for int4_plain_sym, int4_row_quantize (fbgemm-gpu-genai 1.4.2 quantize.py).
+// Everything is computed in float32; scale and zero are rounded to the weight's dtype when stored. A step
+// that is NaN gets code 0.
 #include <math.h>
 
 #include "kernels/families/elements.h"

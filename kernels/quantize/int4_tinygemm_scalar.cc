@@ -14,7 +14,7 @@ struct Group {
   float scale, zero;
 };
 
-// Int4OpaqueTensor.from_hp passes eps 1e-6. Int4TilePackedTo4dTensor.from_hp passes none, which is the
+// Int4OpaqueTensor.from_hp passes eps 1e-6. Int4TilePackedTo4dTensor.from_hp passes none, so it is the
 // smallest normal number of the dtype, bfloat16 there.
 float min_scale(const qcts_problem& p) {
   if (p.layout != nullptr && std::strcmp(p.layout, "tile_packed_4d") == 0) return 0x1p-126f;
@@ -34,7 +34,7 @@ Group choose(uint32_t dtype, float min_scale, const char* row, int64_t first, in
   return {scale, round_to(dtype, low + round_to(dtype, scale * 8.0f))};
 }
 
-// NaN, which only a non-finite group gives, becomes 0.
+// A NaN, which only a non-finite group gives, becomes 0.
 uint8_t code_of(uint32_t dtype, float value, float low, float scale) {
   const float steps = nearbyintf(round_to(dtype, round_to(dtype, value - low) / scale));
   if (!(steps > 0)) return 0;

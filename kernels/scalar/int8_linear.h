@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `linear` with int8 rows of x for the scalar variants. y = sx * sum over groups of sw * sum((qx - zx) * (qw
-// - zw)), plus bias. x is quantized into the workspace, a scale and a zero point a row; sums of a group are
-// integers and exact, the rest is in double.
+// `linear` with int8 rows of x, for the scalar variants: y = sx * sum over groups of sw * sum((qx - zx) * (qw
+// - zw)), plus bias. x is quantized into the workspace, with a scale and a zero point for each row. Sums of a
+// group are integers and exact; the rest is in double.
 #pragma once
 
 #include "kernels/families/entry.h"
@@ -51,7 +51,7 @@ struct Int8Task {
 
 // A Scheme has
 //   group(p)
-//   quantize_row(p, row, codes)     the scale of a row of x, and its codes
+//   quantize_row(p, row, codes)     writes the codes of a row of x and returns its scale
 template <const qcts_kernel& kKernel, class Scheme>
 qcts_status supports_int8(const qcts_problem* problem, char* why, size_t why_size) {
   return supports_policy<kKernel>(problem, why, why_size);

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of `linear` with int8 rows of x for the variants that multiply bytes and add four products to a
-// 32-bit sum in one instruction (avxvnni, avx512vnni, amx) or, where codes have four bits, pile them up in 16
-// bits (avx2). y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
+// Macro-kernel of `linear` with int8 rows of x, for variants that multiply bytes and add four products to a
+// 32-bit sum in one instruction (avxvnni, avx512vnni, amx) or, for 4-bit codes, add them up in 16 bits
+// (avx2): y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
 //
-// The instruction wants one factor unsigned. That is the weight: `prepare` stores u = qw + offset, so x stays
+// The instruction needs one unsigned factor. That is the weight: packing stores u = qw + offset, so x stays
 // as it was quantized, and S = sum(qx * u) is an exact integer in every order. With o = offset + zw of a
 // column,
-//   sum((qx - zx) * (qw - zw)) = S - zx * sum(u) - o * sum(qx - zx)          for a whole row,
-//                              = S - sum(qx) * o - zx * sum(u - o)           for a group that is a part of
-//                              one.
-// The second is, for a column, one multiply-add of two pairs of 16 bits: (-o, -sum(u - o)) of the weight with
+//   sum((qx - zx) * (qw - zw)) = S - zx * sum(u) - o * sum(qx - zx)    for a whole row,
+//                              = S - sum(qx) * o - zx * sum(u - o)     for a group that is a part of a row.
+// For a column the second is one multiply-add of two pairs of 16 bits: (-o, -sum(u - o)) of the weight with
 // (sum(qx), zx) of x. -sum(u - o) fits for 128 k, so a group of 256 has a second pair, (0, that of its other
 // half).
 //
-// A block of 64 columns is one linear stream: for each group its codes, in steps of 256 bytes that hold 4 (or
-// 8, where two codes share a byte) k of all columns, 4 consecutive k of a column side by side; then 64 scales
-// and 64 pairs, or, for a whole row, 64 scales, 64 zero points, 64 sum(u). 16 steps are the rows of 4 tiles
-// as well. Memory brought a core of an Emerald Rapids server 18 GB/s at most, and only where software
-// prefetches reached 4 to 8 KiB ahead: without them a 4-bit weight was read at 2/3 of the pace.
+// A block of 64 columns is one linear stream. For each group it holds the codes, in steps of 256 bytes with 4
+// k of all columns (8 if two codes share a byte), 4 consecutive k of a column adjacent; then 64 scales and 64
+// pairs or, for a whole row, 64 scales, 64 zero points and 64 sum(u). 16 steps are also the rows of 4 tiles.
+// Memory gave a core of an Emerald Rapids server at most 18 GB/s, and only with software prefetches 4 to 8
+// KiB ahead: without them a 4-bit weight was read at 2/3 of the speed.
 #pragma once
 
 #include "kernels/avx2/int8.h"
@@ -33,19 +32,20 @@ using avx2::RowRecipe;
 constexpr int kColumns = 64;
 constexpr int kStepBytes = 4 * kColumns;
 constexpr int kPrefetchBytes = 8192;
-constexpr int kRowPadBytes = 64;        // rows of x a power of two apart would share the sets of a cache
+// keeps rows from being a power of two apart, where they would share the sets of a cache
+constexpr int kRowPadBytes = 64;
 constexpr int64_t kMaxK = 65536;        // 128 * 255 * 65536 < 2^31
 constexpr int64_t kMaxGroup = 256;      // 255 * 255 * 256 < 2^24: the sum of a group is exact in float32
 constexpr int64_t kPairElements = 128;  // 255 * 128 < 2^15
 
 using Sums = int32_t (*)[kColumns];
 
-// Where weights and rows of x lie: worked out once a call, since a scheme's name is a string to be searched
-// (once a group, that took half of an m = 1 of groups of 32).
+// Positions of weights and rows of x, computed once a call: doing it once a group took half the time at m = 1
+// with groups of 32.
 struct Layout {
   int64_t group, padded_group, groups, blocks;
   uint32_t scale_dtype;
-  int64_t scale_bytes, pairs;  // of one column: its scale; of a part of a row
+  int64_t scale_bytes, pairs;  // of one column: bytes of its scale; pairs, for a part of a row
   int64_t code_bytes, group_bytes, block_bytes;
   int64_t x_stride;
 };
@@ -53,52 +53,52 @@ struct LinearCall {
   const qcts_problem* problem;
   Layout layout;
   const uint8_t* prepared;
-  bool asks_ahead;  // where one pass over the weight is all: for what memory is to bring next
+  bool prefetches;  // set if the weight is passed over only once
   int8_t* x;        // [padded m][x_stride]
-  int32_t* x_sums;  // [m][groups]: sum(qx - zx) of a whole row; of a part the pair (sum(qx), zx)
+  int32_t* x_sums;  // [m][groups]: sum(qx - zx) of a whole row; for a part of a row the pair (sum(qx), zx)
   RowScale* rows;   // [m]
   RowRecipe recipe;
 };
-// What ends a group that is a part of a row, for the rows from one on.
+// Ends a group that is a part of a row, for the rows from one on.
 struct Epilogue {
   const uint8_t* tail;  // scales and pairs of the group
   uint32_t scale_dtype;
   int64_t scale_bytes;  // of a column
   bool two_pairs;
-  const int32_t* x_pairs;  // of the group, `groups` apart
+  const int32_t* x_pairs;  // of the group; those of the next row are `groups` further on
   int64_t groups;
   float (*totals)[kColumns];
 };
-// Steps of a group, or several groups one after the other, and the rows that they meet.
+// Steps of one group, or several consecutive groups, and the rows to multiply them with.
 struct PackedPanel {
   const uint8_t* codes;
   int64_t groups;
-  int64_t steps, bytes;  // of a group; from its codes to those that follow
+  int64_t steps, bytes;  // of a group; from its codes to those of the next group
   const int8_t* x;
   int64_t ldx;
-  bool first;                // of its group: sums begin at 0
+  bool first;                // first part of its group: sums begin at 0
   const Epilogue* epilogue;  // of the first group; NULL unless groups are parts of a row and end here
-  bool asks_ahead;           // as Frame's
+  bool prefetches;           // as in LinearCall
 };
 
 // A Scheme has
-//   kOffset                  what makes a code unsigned
-//   kQuads                   4 k that a step holds: 1 or, with two codes a byte, 2
-//   pad_k(group)             a group is padded to multiples of it: whole steps, or whole tiles
+//   kOffset                  added to a code to make it unsigned
+//   kQuads                   how many times 4 k a step holds: 1 or, with two codes a byte, 2
+//   pad_k(group)             a group is padded to a multiple of it: whole steps, or whole tiles
 //   group(p)                 elements along k that share a scale: all of k, or a multiple of 8
-//   scale_dtype(p)           of the weight's scales
-//   recipe(p)                of x
-// An Engine has
+//   scale_dtype(p)           dtype of the weight's scales
+//   recipe(p)                how x is quantized
+// A MicroKernel has
 //   kRows                    rows of x at a time
-//   chunk_steps(quads, rows) the steps that it wants in one piece
-//   tail_ahead_bytes(asks_ahead, rows)   how far ahead it fetches what lies behind codes; 0: not at all
-//   chunk_groups(k)          the groups of k elements each, parts of a row, that it wants in one piece
+//   chunk_steps(quads, rows) the steps that it takes in one packed panel
+//   tail_ahead_bytes(prefetches, rows)   how far ahead to prefetch what follows codes; 0: not at all
+//   chunk_groups(k)          the groups of k elements each, parts of a row, that it takes in one packed panel
 //   padded_rows(m)           rows of x that it reads; those beyond m are zeros
-//   open(layout, m), close() around a thread's pieces
-//   multiply<Scheme>(piece, rows, sums)   sums += products, or, with `closing`, its totals += scaled sums;
-//                            of several groups, it asks memory for what lies between their codes
-//   multiply_row<Scheme>(frame, first, last)   blocks [first, last) of a lone row; for engines that have it
-// A Vector has the lanes in which x becomes codes and sums become outputs.
+//   open(layout, m), close() called before and after a thread's packed panels
+//   multiply<Scheme>(packed, rows, sums) sums += products or, with `epilogue`, its totals += scaled sums; for
+//                            several groups it prefetches what lies between their codes
+//   multiply_row<Scheme>(call, first, last)   optional: blocks [first, last) of a single row
+// A Vector has the lanes in which x is quantized and sums become outputs.
 template <class Scheme>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
@@ -117,7 +117,7 @@ Layout layout_of(const qcts_problem& p) {
   return at;
 }
 
-// What the columns of a block bring to their outputs, once a block.
+// Parameters of a block's columns that outputs need, loaded once a block.
 struct Columns {
   alignas(64) double scale[kColumns], zero[kColumns], sum_of_codes[kColumns], bias[kColumns];
 };
@@ -148,8 +148,9 @@ void load_columns(const LinearCall& call, const uint8_t* tail, int64_t first_n, 
   }
 }
 
-// Outputs in double, rounded to float32 and then to y's dtype, the 64 columns of a row together: on an
-// Emerald Rapids core 64 bytes here and there cost an int8 prefill a sixth of its time.
+// Stores outputs, computed in double, rounded to float32, then to y's dtype. The 64 columns of a row are
+// stored together: on an Emerald Rapids core, scattered stores of 64 bytes cost an int8 prefill a sixth of
+// its time.
 template <class Vector, class Scheme>
 void store_rows(const LinearCall& call, const Columns& columns, int64_t block, int64_t first_m, int64_t rows,
                 const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {
@@ -206,12 +207,13 @@ void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int6
                                   ldx,
                                   step == 0,
                                   last && count > 1 ? &epilogue : nullptr,
-                                  call.asks_ahead};
+                                  call.prefetches};
       MicroKernel::template multiply<Scheme>(packed, rows, sums);
     }
-    // In the order in which they lie: ahead of the codes' they cost 4 bits in groups of 32 a third.
+    // Prefetched in the order in which they lie in memory: before the codes, they slowed 4 bits in groups of
+    // 32 by a third.
     const uint8_t* tail = epilogue.tail + (some - 1) * layout.group_bytes;
-    const int ahead = MicroKernel::tail_ahead_bytes(call.asks_ahead, rows);
+    const int ahead = MicroKernel::tail_ahead_bytes(call.prefetches, rows);
     for (int64_t line = 0; ahead != 0 && line < layout.group_bytes - layout.code_bytes; line += 64)
       avx2::prefetch(tail + line, ahead);
   }
@@ -234,12 +236,12 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
   MicroKernel::close();
 }
 
-// (low, high) as the lanes of a multiply-add of 16-bit pairs have them.
+// (low, high) as a lane of a multiply-add of 16-bit pairs.
 [[maybe_unused]] int32_t pair_of(int32_t low, int32_t high) {
   return static_cast<int32_t>(static_cast<uint32_t>(high) << 16 | (static_cast<uint32_t>(low) & 0xFFFF));
 }
 
-// Rows as qx and what their groups bring to outputs; padding is 0.
+// Writes rows as qx, padded with zeros, and what outputs need of their groups.
 template <class Vector, class Scheme>
 void quantize_rows(void* context, int64_t first, int64_t last) {
   const LinearCall& call = *static_cast<const LinearCall*>(context);
@@ -260,8 +262,8 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-// The codes of a group and the sums of each 128 k, which are dealt with at a time, so that both sides stay in
-// L1; sums[0] is that of all where there is no second.
+// Writes the codes of a group and sums of each 128 k, which are packed together, so that both sides stay in
+// L1. If there is no second pair, sums[0] covers the whole group.
 template <class Scheme>
 void pack_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes,
                 int32_t (*sums)[kColumns], int64_t parts) {
@@ -285,7 +287,7 @@ void pack_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t
     }
 }
 
-// What follows a group's codes, for column c.
+// Writes what follows a group's codes, for column c.
 template <class Scheme>
 void pack_tail(const Layout& layout, const char* scale, int8_t zero_point, const int32_t (*sums)[kColumns],
                int64_t c, uint8_t* tail) {
@@ -345,7 +347,7 @@ qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_s
   if (status != QCTS_OK) return status;
   const int64_t group = Scheme::group(*problem);
   if (group > kMaxK)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "a scale for %lld elements: 32-bit sums hold %lld",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: 32-bit sums hold at most %lld elements",
                   static_cast<long long>(group), static_cast<long long>(kMaxK));
   if (group != problem->k && (group % 8 != 0 || group > kMaxGroup))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: needs a multiple of 8 up to %lld, or the row",

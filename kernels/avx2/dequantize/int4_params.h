@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parameters of int4 groups, as dequantize_int4 (kernels/avx2/dequantize/int4_dequantize.h) asks for
-// them, for the AVX2 and AVX-512 variants of dequantize.
+// Parameters of int4 groups in the form that kernels/avx2/dequantize/int4_dequantize.h asks for. AVX-512 uses
+// them too.
 #pragma once
 
 #include "kernels/avx2/dequantize/int4_dequantize.h"
@@ -8,7 +8,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// Scale and zero of a group lie together.
+// Scale and zero of a group are neighbours in memory.
 template <uint32_t kOfDtype>
 struct TinygemmParams {
   static constexpr uint32_t kDtype = kOfDtype;
@@ -60,8 +60,8 @@ struct PlainParams {
   ParameterTile<kBytes> scales, zeros;
 };
 
-// (code - zero_point) * scale has at most 19 bits, so in float32 it is code * scale less zero_point * scale:
-// nothing is rounded before the end.
+// (code - zero_point) * scale has at most 19 bits, so float32 holds it exactly, and so it does code * scale
+// less zero_point * scale: nothing is rounded before the end.
 template <uint32_t kOfDtype>
 struct Int32Params {
   static constexpr uint32_t kDtype = kOfDtype;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Entries of `linear` with 256-bit vectors that multiply x of 16 bits in fixed point (kernels/fixed/linear.h)
-// and float32, whose 24 bits are two numbers of fixed point and more, as floats (kernels/avx2/linear.h): by
-// floats int4 takes as long at m = 1 and 0.74 of the time at m = 16 (EPYC Zen 3).
+// Entries of `linear` with 256-bit vectors. x of 16 bits is multiplied in fixed point
+// (kernels/fixed/linear.h). float32 x would need more than two fixed-point numbers for its 24 bits, so it is
+// multiplied as floats (kernels/avx2/linear.h): as floats int4 takes as long at m = 1, and 0.74 of the time
+// at m = 16 (EPYC Zen 3).
 #pragma once
 
 #include "kernels/avx2/linear.h"
@@ -10,7 +11,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// A Fixed is a Scheme of kernels/fixed/linear.h, Floats one of kernels/avx2/linear.h.
+// Fixed is a Scheme of kernels/fixed/linear.h, Floats one of kernels/avx2/linear.h.
 template <class Fixed, class Floats>
 struct FixedPointOrF32 {
   static bool has_floats(const qcts_problem* p) { return p->x_dtype == QCTS_F32; }

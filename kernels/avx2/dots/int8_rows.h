@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8 weights with a scale and a zero point a row, for `linear` with 256-bit vectors. y = scale * sum(x * (q
-// - zero_point)) + bias.
+// int8 weights with a scale and a zero point for each row, for `linear` with 256-bit vectors: y = scale *
+// sum(x * (q - zero_point)) + bias.
 //
-// Of x in 16 bits integers are multiplied (kernels/fixed/int8.h), of float32 floats: eight codes cost a
-// widening load, a conversion and a fused multiply-add. Layout of a block of 64 columns for these: 64 zero
-// points (int32), then for each k one cache line, byte c of it column c, then 64 scales (float32).
+// x of 16 bits is multiplied as integers (kernels/fixed/int8.h), float32 x as floats: eight codes then cost a
+// widening load, a conversion and a fused multiply-add. For floats, a block of 64 columns holds 64 zero
+// points (int32), then for each k one cache line, whose byte c belongs to column c, then 64 scales (float32).
 #pragma once
 
 #include "kernels/avx2/dots/fixed_point_or_f32.h"
@@ -13,7 +13,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// A Source is one of kernels/families/int8_planes.h.
+// Source is one of the structs of kernels/families/int8_planes.h.
 template <class Source, bool kZeroPoints = false>
 struct Int8Row {
   static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns, kSumsAlone = 8;
@@ -38,7 +38,7 @@ struct Int8Row {
     std::memcpy(scale, at, 4 * kColumns);
   }
 
-  // Symmetric weights, the usual ones, are spared the subtraction.
+  // Symmetric weights, the usual case, skip the subtraction.
   static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
     if constexpr (Source::kHasZeros) {
       const uint8_t* header = call.prepared + block * block_bytes<Int8Row>(*call.problem);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine of kernels/vnni/int8_linear.h without a dot product of bytes, for codes of four bits.
+// Micro-kernel for kernels/vnni/int8_linear.h, for 4-bit codes on processors without a byte dot product.
 //
-// vpmaddubsw multiplies 32 pairs of bytes and adds neighbours in 16 bits, where it saturates: too early for
-// bytes of eight bits, but eight sums of two products of 15 and -128 are -30720. So a code is an unsigned
-// nibble, products of 32 k of a column pile up in 16 bits, and vpmaddwd takes them to 32: 2 operations and an
-// eighth of two for 32 products, where 16-bit factors take 4 and the widening of a weight. Of more than 6
-// rows the first 6 leave the nibbles in a panel of bytes as they decode them, 256 k (16 KiB) at a time.
+// vpmaddubsw multiplies 32 pairs of bytes and adds neighbours in 16 bits, where it saturates. 8-bit codes
+// would saturate, but eight sums of two products of 15 and -128 come to -30720. So a code is an unsigned
+// nibble, products of 32 k of a column are added up in 16 bits, and vpmaddwd widens them to 32 bits: 2
+// operations and an eighth of two for 32 products. Factors of 16 bits take 4, and the weight has to be
+// widened. With more than 6 rows, the first 6 leave the nibbles that they decode in a panel of bytes, 256 k
+// (16 KiB) at a time.
 #pragma once
 
 #include <type_traits>
@@ -23,14 +24,14 @@ constexpr int kMaxRows = 6;  // at a time
 constexpr int kTerms = 8;    // sums of two products that 16 bits hold
 
 struct NibbleLanes : DotLanes {
-  // 8 to 12 sums, their codes, one x.
+  // Leaves room for 8 to 12 sums, their codes and one x.
   static constexpr int vectors_of(int rows) { return rows == 1 ? 8 : rows == 2 ? 4 : 2; }
   static Ints dot_pairs(Ints sum, Ints weights, Ints x) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(weights, x));
   }
 };
 
-// Codes of quad `i` of a step, for the columns of a vector.
+// Codes of quad `i` of a step, for the columns of one vector.
 template <int kQuads>
 [[gnu::always_inline]] inline __m256i nibbles(const uint8_t* at, int vector, int i) {
   const __m256i bytes = NibbleLanes::load(at + vector * 4 * kLanes);
@@ -41,8 +42,8 @@ template <int kQuads>
 template <int kAhead, int V>
 using PassShare = Share<kAhead, vnni::kColumns / kLanes / V, vnni::kStepBytes>;
 
-// sums of M rows and V vectors += products of kSteps steps, which 16 bits hold. Unrolled, since sums that a
-// loop carries were kept in memory.
+// Adds the products of kSteps steps, which 16 bits hold, to the sums of M rows and V vectors. Unrolled,
+// because the compiler kept sums that a loop carries in memory.
 template <int kQuads, int M, int V, int kSteps, bool kFill, class SomeShare>
 [[gnu::always_inline]] inline void add_products(const uint8_t* at, uint8_t* panel, int first, const int8_t* x,
                                                 int64_t ldx, SomeShare& share, __m256i (&sum)[M][V]) {
@@ -73,7 +74,8 @@ template <int kQuads, int M, int V, int kSteps, bool kFill, class SomeShare>
       sum[m][v] = NibbleLanes::dot_pairs(sum[m][v], pairs[m][v], _mm256_set1_epi16(1));
 }
 
-// The same for one row, step by step and vector by vector: there are fewer registers than codes of a step.
+// The same for one row, step by step and vector by vector, because a step has more codes than there are
+// registers.
 template <int kQuads, int V, int kSteps, class SomeShare>
 [[gnu::always_inline]] inline void add_row_products(const uint8_t* at, const int8_t* x, SomeShare& share,
                                                     __m256i (&sum)[1][V]) {
@@ -94,12 +96,12 @@ template <int kQuads, int V, int kSteps, class SomeShare>
   for (int v = 0; v < V; ++v) sum[0][v] = NibbleLanes::dot_pairs(sum[0][v], pairs[v], _mm256_set1_epi16(1));
 }
 
-// Products of M rows from `from` on with all columns; what lies kAhead bytes ahead is fetched, if not 0.
+// Multiplies M rows from `from` on with all columns; prefetches kAhead bytes ahead unless it is 0.
 template <int kQuads, int M, bool kFill, int kAhead>
 [[gnu::noinline]] void multiply_nibbles(const vnni::PackedPanel& packed, uint8_t* panel, int64_t from,
                                         vnni::Sums all_sums) {
   const vnni::Sums sums = all_sums + from;
-  // Copies, since a byte of a panel might be a part of `piece`.
+  // Copies, because the compiler must assume that a byte of the panel may belong to `packed`.
   const int64_t ldx = packed.ldx, steps = packed.steps;
   const bool begins = packed.first;
   constexpr int V = NibbleLanes::vectors_of(M), kMax = kTerms / kQuads;
@@ -144,15 +146,15 @@ struct NibbleDots {
 
   static constexpr int64_t chunk_steps(int quads, int64_t) { return kPanelBytes / vnni::kStepBytes / quads; }
   static int64_t padded_rows(int64_t m) { return m; }
-  // Several rows take several passes over codes, of which each asks for its share.
-  static int tail_ahead_bytes(bool asks_ahead, int64_t rows) {
-    return asks_ahead || rows > 1 ? kPrefetchBytes : 0;
+  // Several rows take several passes over the codes, each of which prefetches its share.
+  static int tail_ahead_bytes(bool prefetches, int64_t rows) {
+    return prefetches || rows > 1 ? kPrefetchBytes : 0;
   }
   static constexpr int64_t chunk_groups(int64_t) { return 1; }
   static void open(const vnni::Layout&, int64_t) {}
   static void close() {}
 
-  // As many of the rows from `from` on as fit.
+  // Multiplies as many of the rows from `from` on as fit, and returns how many.
   template <int kQuads>
   static int64_t multiply_some(const vnni::PackedPanel& packed, int64_t from, int64_t rows, vnni::Sums sums) {
     constexpr int kAhead = kQuads == 2 ? kPrefetchBytes : 0;
@@ -184,7 +186,7 @@ struct NibbleDots {
     for (int64_t m = kMaxRows; m < rows;) m += multiply_some<1>(rest, m, rows, sums);
   }
 
-  // One row: kStreams blocks, `apart` from each other, side by side.
+  // Multiplies one row with kStreams blocks side by side; they lie `apart` from each other.
   template <class Scheme>
   static void multiply_side_by_side(const vnni::LinearCall& call, int64_t block, int64_t apart) {
     constexpr int64_t kMax = kStreamBytes / vnni::kStepBytes, kColumns = vnni::kColumns;
@@ -213,7 +215,7 @@ struct NibbleDots {
                                             .ldx = 0,
                                             .first = step == 0,
                                             .epilogue = last && count > 1 ? &epilogue : nullptr,
-                                            .asks_ahead = false};
+                                            .prefetches = false};
           multiply_nibbles<2, 1, false, kStreamPrefetchBytes>(packed, nullptr, 0, sums + s);
           for (int64_t line = layout.code_bytes; last && line < layout.group_bytes; line += 64)
             prefetch(at + line, kStreamPrefetchBytes);

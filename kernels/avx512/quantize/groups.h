@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups of intx, or rows of x, of bfloat16 for the AVX-512 variants. As kernels/avx2/quantize/groups.h, with
-// sixteen groups at once: 14 operations for 32 elements' codes, 8 for the range of a group of 32, 7 for its
-// share of the parameters.
+// Quantizes groups of intx, or rows of x, in bfloat16, for the AVX-512 variants:
+// kernels/avx2/quantize/groups.h with sixteen groups at once. 32 elements cost 14 operations for their codes,
+// 8 for the range of a group of 32, and 7 for its share of the parameters.
 #pragma once
 
 #include "kernels/avx2/quantize/groups.h"
@@ -55,7 +55,7 @@ struct Ranges {
   return _mm512_mask_mov_ps(otherwise, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), then);
 }
 
-// Every step as affine_group has it.
+// Every step rounds as in affine_group.
 template <uint32_t kCommon>
 [[gnu::always_inline]] inline void choose_affine(const AffineRecipe& recipe, const Ranges& range,
                                                  avx2::AffineGroups* groups) {
