@@ -71,21 +71,21 @@ class Decoder {
       std::memset(to[left / 2], 0, static_cast<size_t>(step_k_ - left) / 2 * sizeof to[0]);
     }
     if (k_ < layout_.padded_group) return;
-    for (int64_t line = 0; line < layout_.scale_bytes; line += 64) ask();
+    for (int64_t line = 0; line < layout_.scale_bytes; line += 64) prefetch_line();
     at_ += layout_.scale_bytes;
     k_ = 0;
     --groups_left_;
   }
 
  private:
-  [[gnu::always_inline]] void ask() {
+  [[gnu::always_inline]] void prefetch_line() {
     _mm_prefetch(reinterpret_cast<const char*>(ahead_), _MM_HINT_T0);
     ahead_ += ahead_line_;
   }
   [[gnu::always_inline]] void decode(int64_t count, Panel to) {
     for (int64_t k = 0; k < count; k += Scheme::kStep, at_ += Scheme::kStep * Scheme::kBytesPerK) {
 #pragma GCC unroll 8
-      for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64) ask();
+      for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64) prefetch_line();
 #pragma GCC unroll 4
       for (int pair = 0; pair < Scheme::kStep / 2; ++pair)
 #pragma GCC unroll 4

@@ -65,7 +65,7 @@ struct Lut16 {
                   _mm256_mul_ps(_mm256_loadu_ps(values + 8), factor));
 }
 
-// Stores the values of 32 codes, 64 bytes in order. The codes stand as c0-7 c16-23 | c8-15 c24-31.
+// Stores the values of 32 codes, 64 bytes in order. The codes are ordered c0-7 c16-23 | c8-15 c24-31.
 [[gnu::always_inline]] inline void look_up_narrow(const Lut16& table, __m256i codes, bool past_caches,
                                                   char* to) {
   const __m256i low = _mm256_shuffle_epi8(table.low, codes), high = _mm256_shuffle_epi8(table.high, codes);

@@ -174,7 +174,7 @@ template <class Pairs>
   return static_cast<__mmask16>(none(low_half(both)) | none(high_half(both)) << 8);
 }
 // Adds with rounding towards +Inf and leaves no trace in the flags. The compiler assumes that every addition
-// rounds to nearest, so it must not see that these stand between the two mode changes.
+// rounds to nearest, so it must not see that these are between the two mode changes.
 [[maybe_unused]] inline __m256 emulated_add_up(__m256 a, __m256 b) {
   const unsigned control = _mm_getcsr();
   _mm_setcsr((control & ~static_cast<unsigned>(_MM_ROUND_MASK)) | _MM_ROUND_UP);

@@ -12,7 +12,7 @@
 namespace qcts {
 namespace {
 
-// The scheme string of kernels that serve every policy but the weight-only one.
+// The scheme string of kernels that serve every policy except weight_only.
 constexpr const char* kInt8RowX =
     "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127,static_tensor_sym,static_tensor_sym_zp,static_tensor_"
     "asym";

@@ -74,7 +74,7 @@ constexpr uint32_t kInfinity = 0x7F800000;
   return std::bit_cast<float>(*std::max_element(lanes, lanes + kLanes));
 }
 
-// Returns the smallest power of two for which max / step is at most kMaxFixed, but no subnormal number.
+// Returns the smallest power of two for which max / step is at most kMaxFixed, but not a subnormal number.
 [[maybe_unused]] float step_for(float max) {
   const int32_t exponent = static_cast<int32_t>(std::bit_cast<uint32_t>(max) >> 23);
   const int32_t step = std::max(exponent - 14, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes and scales equal the scalar variants'. Kernels with a wide loop for bfloat16 alone do the rest like
+// Codes and scales equal the scalar variants'. Kernels with a wide loop only for bfloat16 do the rest like
 // the AVX2 variant.
 #include "kernels/avx512/quantize/float8_quantize.h"
 #include "kernels/avx512/quantize/groups.h"

@@ -45,11 +45,13 @@ struct Pass {
 template <int kCount, _mm_hint kCache>
 struct Lines {
   static constexpr int kLines = kCount;
-  static void ask(const uint8_t* line) { _mm_prefetch(reinterpret_cast<const char*>(line), kCache); }
+  static void prefetch_line(const uint8_t* line) {
+    _mm_prefetch(reinterpret_cast<const char*>(line), kCache);
+  }
 };
 
 // Multiplies M rows from `from` on with all columns.
-template <class Vector, int kQuads, int M, class Ask, bool kFill>
+template <class Vector, int kQuads, int M, class Prefetch, bool kFill>
 [[gnu::noinline]] void multiply_rows(const PackedPanel& packed, const Pass& pass, int64_t from,
                                      Sums all_sums) {
   const Sums sums = all_sums + from;
@@ -70,7 +72,8 @@ template <class Vector, int kQuads, int M, class Ask, bool kFill>
       const uint8_t* at = codes_at;
       if (first == 0)
 #pragma GCC unroll 4
-        for (int line = 0; line < Ask::kLines; ++line, ahead += pass.line) Ask::ask(ahead);
+        for (int line = 0; line < Prefetch::kLines; ++line, ahead += pass.line)
+          Prefetch::prefetch_line(ahead);
 #pragma GCC unroll 2
       for (int i = 0; i < kQuads; ++i) {
         // Loads again for the other nibbles: kept in registers, they pushed sums into memory.
@@ -103,12 +106,12 @@ template <class Vector, int kQuads, int M, class Ask, bool kFill>
 }
 
 // Multiplies as many of the rows from `from` on as fit, and returns how many.
-template <class Vector, int kQuads, class Ask>
+template <class Vector, int kQuads, class Prefetch>
 int64_t multiply_some(const PackedPanel& packed, const Pass& pass, int64_t from, int64_t rows, Sums sums) {
-  constexpr decltype(&multiply_rows<Vector, kQuads, 1, Ask, false>) kExactly[kMaxRows] = {
-      multiply_rows<Vector, kQuads, 1, Ask, false>, multiply_rows<Vector, kQuads, 2, Ask, false>,
-      multiply_rows<Vector, kQuads, 3, Ask, false>, multiply_rows<Vector, kQuads, 4, Ask, false>,
-      multiply_rows<Vector, kQuads, 5, Ask, false>, multiply_rows<Vector, kQuads, 6, Ask, false>};
+  constexpr decltype(&multiply_rows<Vector, kQuads, 1, Prefetch, false>) kExactly[kMaxRows] = {
+      multiply_rows<Vector, kQuads, 1, Prefetch, false>, multiply_rows<Vector, kQuads, 2, Prefetch, false>,
+      multiply_rows<Vector, kQuads, 3, Prefetch, false>, multiply_rows<Vector, kQuads, 4, Prefetch, false>,
+      multiply_rows<Vector, kQuads, 5, Prefetch, false>, multiply_rows<Vector, kQuads, 6, Prefetch, false>};
   const int64_t some = rows - from < kMaxRows ? rows - from : kMaxRows;
   kExactly[some - 1](packed, pass, from, sums);
   return some;
@@ -146,7 +149,7 @@ struct Dots {
     const uint8_t* ahead = packed.codes + (kQuads == 1 && stays_near(rows) ? 2 * kNearBytes : kFarBytes);
     const uint8_t* ahead_end = ahead + packed.steps * kStepBytes;
     for (int64_t line = packed.steps * kStepBytes; line < packed.bytes; line += 64)
-      Lines<1, _MM_HINT_T1>::ask(ahead + line);
+      Lines<1, _MM_HINT_T1>::prefetch_line(ahead + line);
     int64_t m = kMaxRows;
     if (kQuads == 1 && rows < 2 * kMaxRows) {
       m = multiply_some<Vector, 1, Lines<2, _MM_HINT_T1>>(packed, {nullptr, ahead, 64}, 0, (rows + 1) / 2,
@@ -157,11 +160,11 @@ struct Dots {
     }
     PackedPanel rest = packed;
     if (kQuads == 2) rest.codes = panel, rest.steps *= 2;
-    using Ask = Lines<kQuads == 2 ? 1 : 2, _MM_HINT_T1>;
+    using Prefetch = Lines<kQuads == 2 ? 1 : 2, _MM_HINT_T1>;
     while (m < rows) {
       ahead += 2 * packed.steps * 64;
       const Pass pass = {nullptr, ahead, ahead < ahead_end ? 64 : 0};
-      m += multiply_some<Vector, 1, Ask>(rest, pass, m, rows, sums);
+      m += multiply_some<Vector, 1, Prefetch>(rest, pass, m, rows, sums);
     }
   }
 };

@@ -38,7 +38,7 @@ struct E4m3Table {
   return table;
 }
 
-// `codes` stand in look_up_narrow's order. Both bytes of a NaN become all ones.
+// `codes` are in look_up_narrow's order. Both bytes of a NaN become all ones.
 [[gnu::always_inline]] inline void look_up_e4m3(const E4m3Table& table, __m256i codes, bool past_caches,
                                                 char* to) {
   const __m256i magnitude = _mm256_and_si256(codes, _mm256_set1_epi8(0x7F));

@@ -62,7 +62,7 @@ enum class Way {
 
 struct PlainScale {
   __m256 min, scale, reciprocal;
-  __m256i first;  // what the code -8 lacks to 0, in 16 bits each
+  __m256i first;  // 8 if the first code is -8, else 0; in 16 bits each
 };
 
 // Loads 16 elements as two vectors, which packing puts in order.
