@@ -8,7 +8,7 @@
 namespace qcts {
 namespace {
 
-// About 50 us of pauses: longer than the gap between two kernels of a decode step, shorter than anyone's time
+// About 50 us of pauses: longer than the gap between two kernels of a decode step, shorter than any time
 // slice.
 constexpr int kSpins = 2000;
 constexpr uint32_t kMaxThreads = 256;
@@ -65,7 +65,7 @@ void ThreadPool::work(uint32_t index, uint64_t seen) {
     const uint64_t now = wait_for_job(index, seen);
     if (now == seen) continue;
     seen = now;
-    // Only those who have a part may look at job_: the caller waits for them, and for nobody else.
+    // Only workers that have a part may look at job_, because the caller waits only for them.
     if (index >= now % kMaxThreads) continue;
     run_range(job_.body, job_.context, job_.count, job_.chunk, index);
     pending_.fetch_sub(1, std::memory_order_acq_rel);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parameters of groups that stand [groups, n], for the AVX2 variants of quantize and dequantize. A row's own
-// lie n elements apart, often a multiple of 4096 bytes, where 8 of them fill a set of L1: taken a row at a
-// time each is a miss. So 16 rows go together, whose parameters share lines, and 32 groups of them through a
-// buffer.
+// Parameters of groups in planes of shape [groups, n], for the AVX2 variants of quantize and dequantize. The
+// parameters of one row are n elements apart. That is often a multiple of 4096 bytes, where 8 of them fill a
+// set of L1, and reading a single row misses on each. So 16 rows, whose parameters share cache lines, are
+// taken together, and 32 of their groups pass through a buffer.
 #pragma once
 
 #include <immintrin.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kTileRows = 16, kTileGroups = 32;
 
-// Elements of kBytes each, [row][group].
+// Elements of kBytes each, indexed [row][group].
 template <int kBytes>
 struct ParameterTile {
   alignas(32) char data[kTileRows * kTileGroups * kBytes];
@@ -30,7 +30,7 @@ struct Tile {
   int64_t first_n, rows, first_group, groups;
 };
 
-// Calls body(tile) for the rows [first, last) of a weight of `groups` groups a row.
+// Calls body(tile) for the rows [first, last) of a weight that has `groups` groups a row.
 template <class Body>
 [[gnu::always_inline]] inline void for_tiles(int64_t first, int64_t last, int64_t groups, const Body& body) {
   for (int64_t n = first; n < last; n += kTileRows)
@@ -39,8 +39,8 @@ template <class Body>
                 groups - g < kTileGroups ? groups - g : kTileGroups});
 }
 
-// From and to a plane [groups, n_count]. The parameters of the rows below are fetched meanwhile: each group's
-// are a line far from the last one's.
+// Copy from and to a plane [groups, n_count]. Prefetches the parameters of the next rows, because each
+// group's are on a cache line far from the previous group's.
 template <int kBytes>
 void load_tile(const Tile& tile, const void* plane, int64_t n_count, ParameterTile<kBytes>* to) {
   for (int64_t g = 0; g < tile.groups; ++g) {

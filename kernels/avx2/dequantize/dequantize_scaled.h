@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of a byte each times a scale, for the AVX2 variants of dequantize. Bound by writing the result: to
-// bfloat16 an element costs one operation where scales allow, and two to any dtype and with any scale.
+// Multiplies one-byte codes by a scale, for the AVX2 variants of dequantize. Writing the result is the bound:
+// in bfloat16 an element costs one operation where the scale allows it; any other dtype or scale costs two.
 #pragma once
 
 #include "kernels/avx2/dequantize/e4m3_table.h"
@@ -10,7 +10,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// `decode(codes)` gives eight floats; the product is rounded to float32 and then to dtype.
+// `decode(codes)` returns eight floats. The product is rounded to float32, then to dtype.
 template <class Decode>
 [[gnu::always_inline]] inline void scale_codes(uint32_t dtype, const uint8_t* codes, int64_t count,
                                                float factor, char* to, const Decode& decode) {
@@ -25,18 +25,18 @@ template <class Decode>
   store_some(dtype, to + k * bytes, _mm256_mul_ps(decode(rest), scale), count - k);
 }
 
-constexpr int64_t kWorthATable = 256;  // codes of one scale
+constexpr int64_t kWorthATable = 256;  // codes that share a scale, from which a table pays
 
-// What finite_small_float multiplies by and the scale in one, so that a product is rounded once, stays a
-// normal number and its size is what the code says.
+// True if finite_small_float's factor times the scale can act as one factor: the product is rounded once and
+// stays a normal number whose magnitude follows the code's.
 template <Float8 kFormat>
 bool is_one_factor(float scale) {
   return scale >= 0x1p-100f && scale <= 0x1p126f / Float8Bits<kFormat>::kUnit;
 }
 
-// 32 codes to bfloat16, of which none is NaN or infinite: even and odd ones of sixteen are moved to their
-// places as sizes, multiplied, rounded by bf16_rounded and joined in order: 34 operations. past_caches here
-// and below: kernels/avx2/stores.h.
+// Converts 32 codes, none of them NaN or infinite, to bfloat16. Even and odd codes of each sixteen are moved
+// to their places as magnitudes, multiplied, rounded by bf16_rounded and joined in order: 34 operations. For
+// past_caches see kernels/avx2/stores.h.
 template <Float8 kFormat>
 [[gnu::always_inline]] inline void scale_32_floats(const uint8_t* codes, __m256 factor, bool past_caches,
                                                    char* to) {
@@ -57,7 +57,7 @@ template <Float8 kFormat>
   }
 }
 
-// Set bytes where one of 32 codes is NaN or infinite.
+// Sets the bytes of those of the 32 codes that are NaN or infinite.
 template <Float8 kFormat>
 [[gnu::always_inline]] inline __m256i special_codes(const uint8_t* codes) {
   if (Float8Bits<kFormat>::kSixBits) return _mm256_setzero_si256();
@@ -72,8 +72,8 @@ template <Float8 kFormat>
   scale_codes(dtype, codes, count, factor, to, [](const uint8_t* at) { return small_float<kFormat>(at); });
 }
 
-// `groups` of `length` codes each, one behind the other; scales are float32. What scale_32_floats should not
-// have converted is converted again.
+// Converts `groups` consecutive groups of `length` codes each, with float32 scales. Codes for which
+// scale_32_floats is wrong are converted again.
 template <Float8 kFormat>
 void scale_float_groups(uint32_t dtype, const uint8_t* codes, int64_t groups, int64_t length,
                         const void* scales, bool past_caches, char* to) {
@@ -103,9 +103,9 @@ void scale_floats(uint32_t dtype, const uint8_t* codes, int64_t count, float sca
   scale_float_groups<kFormat>(dtype, codes, 1, count, &scale, past_caches, to);
 }
 
-// 32 codes, less their zero point, as floats: added to 2^23 by their place in its fraction, in 16-bit lanes,
-// which unpacking widens and packing narrows again. bf16_rounded rounds the product, so no -0 may arise: 32
-// elements cost 32 operations, of which one in four is a load or a store.
+// Converts 32 codes, less their zero point, to bfloat16. In 16-bit lanes a code is placed in the fraction of
+// 2^23, where it is added exactly; unpacking widens and packing narrows. bf16_rounded rounds the product, so
+// no -0 may arise. 32 elements cost 32 operations, of which one in four is a load or a store.
 template <bool kPastCaches>
 [[gnu::always_inline]] inline void scale_32_to_bf16(const int8_t* codes, __m256i below_512, __m256 scale,
                                                     char* to) {
@@ -125,8 +125,9 @@ template <bool kPastCaches>
   }
 }
 
-// What wider vectors do as well: of `count` codes those that are taken 32 at a time, and how many that are.
-// below_512_twice: zero point - 512 in either half. The factor is from 2^-100 to 2^100.
+// Steps that a wider variant replaces. Converts as many of `count` codes as it can take 32 at a time, and
+// returns how many that is. below_512_twice holds zero point - 512 in both halves. The factor lies in
+// [2^-100, 2^100].
 struct Integers32 {
   template <bool kPastCaches>
   [[gnu::always_inline]] static int64_t scale_to_bf16(const int8_t* codes, int64_t count,
@@ -158,9 +159,9 @@ template <class Integers, bool kPastCaches>
               });
 }
 
-// Eight groups in bfloat16, of a multiple of 32 codes each, whose parameters are made ready together: one by
-// one groups of 32 took 1.4 times as long (AVX-512, EPYC Zen 5). False, and nothing done, where a factor is
-// out of bounds.
+// Converts eight groups to bfloat16, each of a multiple of 32 codes, and computes their parameters together:
+// one at a time, groups of 32 took 1.4 times as long (AVX-512, EPYC Zen 5). Returns false and does nothing if
+// a factor is out of bounds.
 template <class Integers, bool kPastCaches>
 [[gnu::always_inline]] inline bool scale_eight_groups(__m256 factors, const int8_t* zero_points,
                                                       const int8_t* codes, int64_t length, char* to) {
@@ -179,7 +180,7 @@ template <class Integers, bool kPastCaches>
   return true;
 }
 
-// int8 codes of row n, whose parameters begin at `first` and hold for `length` elements each.
+// Converts the int8 codes of row n. Its parameters begin at `first`; each holds for `length` elements.
 template <class Integers, bool kPastCaches>
 void dequantize_affine_row(const qcts_problem& p, uint32_t scale_dtype, int64_t n, int64_t first,
                            int64_t length) {
@@ -214,7 +215,7 @@ template <class Integers>
 void dequantize_affine_tensor(const qcts_problem& p, int64_t first, int64_t last) {
   for (int64_t n = first; n < last; ++n) dequantize_affine_row<Integers>(p, QCTS_F32, n, 0, p.k);
 }
-// intx: a group may be the row, and scales may have the weight's dtype.
+// intx: a group may be the whole row, and scales may have the weight's dtype.
 template <class Integers>
 void dequantize_affine_groups(const qcts_problem& p, int64_t first, int64_t last) {
   const int64_t length = p.group != 0 ? p.group : p.k;
