@@ -25,9 +25,9 @@ ORDER = {
         "reference/schemes",
         "reference/oracle",
         "reference/dialects/classes",
-        "reference/dialects/views",
+        "reference/dialects/decoders",
         "reference/dialects",
-        "reference/dialects/spellings",
+        "reference/dialects/encoders",
     ],
     "kernels": [
         "kernels/abi",

@@ -21,7 +21,7 @@ NOT_SOURCES = {"build", "out", "golden", "malformed", "__pycache__"}
 
 
 def mark(path):
-    """How a comment begins there; None for what is no source file."""
+    """How a comment begins there; None for what is not a source file."""
     if path.suffix in SLASHES:
         return "//"
     if path.suffix in HASHES or path.name == "CMakeLists.txt":

@@ -71,12 +71,12 @@ INSTANTIATE_TEST_SUITE_P(Torchao, FirstGeneration, testing::ValuesIn(kRecorded),
 
 // fbgemm's bound comes first and its floor last: with upper < 1/512 they are not MSLK's.
 TEST(Float8Bounded, FloorsAfterTheBound) {
-  constexpr float kLeast = 1.0f / (512 * 448);
+  constexpr float kMin = 1.0f / (512 * 448);
   EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 3, 1.5f), 1.5f / 448);
   EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 3, 1200), float8_scale_floored(3, 1200.0f));
-  EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 0, 1200), kLeast);
-  EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 3, 0x1p-12f), kLeast);
-  EXPECT_LT(float8_scale_floored(3, 0x1p-12f), kLeast);
+  EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 0, 1200), kMin);
+  EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 3, 0x1p-12f), kMin);
+  EXPECT_LT(float8_scale_floored(3, 0x1p-12f), kMin);
 }
 
 // A layer's own scale, given, and an x that lies halfway between two codes: the quotient ends in the even

@@ -20,7 +20,7 @@ constexpr float kSteps = 15;        // of a 4-bit code
 constexpr float kLargestCode = 63;  // of a 6-bit scale or least value
 
 struct BlockParameters {
-  float scale = 0, least = 0;
+  float scale = 0, min = 0;
 };
 
 float larger_magnitude(float so_far, float value) {
@@ -41,7 +41,7 @@ BlockParameters range_of(DType dtype, std::span<const float> block) {
 }
 
 // Planes in flatten order.
-enum Part { kScaleScale, kLeastScale, kScale, kLeast, kCodes };
+enum Part { kScaleScale, kMinScale, kScale, kMin, kCodes };
 
 class GgufProto final : public Scheme {
  public:
@@ -110,7 +110,7 @@ class GgufProto final : public Scheme {
       const int64_t element = row * shape.k + k;
       const BlockParameters block = recovered(shape.dtype, plain, element / kBlock);
       const double code = load_float(shape.dtype, plane(plain, "int_data").bytes, element);
-      out[k] = {.product = code * block.scale, .zero = block.least, .code = code, .scale = block.scale};
+      out[k] = {.product = code * block.scale, .zero = block.min, .code = code, .scale = block.scale};
     }
   }
 
@@ -132,30 +132,30 @@ class GgufProto final : public Scheme {
       return static_cast<float>(load_float(dtype, planes[part].bytes, index));
     };
     return {mul_in(dtype, value(kScaleScale, block / kBlocks), value(kScale, block)),
-            mul_in(dtype, value(kLeastScale, block / kBlocks), value(kLeast, block))};
+            mul_in(dtype, value(kMinScale, block / kBlocks), value(kMin, block))};
   }
 
   static void quantize_super_block(DType dtype, std::span<const float> values, int64_t super,
                                    Planes& planes) {
     std::array<BlockParameters, kBlocks> blocks;
-    float largest_scale = 0, largest_least = 0;
+    float largest_scale = 0, largest_min = 0;
     for (int64_t b = 0; b < kBlocks; ++b) {
       blocks[b] = range_of(dtype, values.subspan(b * kBlock, kBlock));
       largest_scale = larger_magnitude(largest_scale, blocks[b].scale);
-      largest_least = larger_magnitude(largest_least, blocks[b].least);
+      largest_min = larger_magnitude(largest_min, blocks[b].min);
     }
     const float scale_scale = div_in(dtype, largest_scale, kLargestCode);
-    const float least_scale = div_in(dtype, largest_least, kLargestCode);
+    const float min_scale = div_in(dtype, largest_min, kLargestCode);
     store_float(dtype, planes[kScaleScale].bytes, super, scale_scale);
-    store_float(dtype, planes[kLeastScale].bytes, super, least_scale);
+    store_float(dtype, planes[kMinScale].bytes, super, min_scale);
     for (int64_t b = 0; b < kBlocks; ++b) {
       const int64_t block = super * kBlocks + b;
       store_float(dtype, planes[kScale].bytes, block, clamped(div_in(dtype, blocks[b].scale, scale_scale)));
-      store_float(dtype, planes[kLeast].bytes, block, clamped(div_in(dtype, blocks[b].least, least_scale)));
+      store_float(dtype, planes[kMin].bytes, block, clamped(div_in(dtype, blocks[b].min, min_scale)));
       const BlockParameters kept = recovered(dtype, planes, block);
       for (int64_t i = 0; i < kBlock; ++i)
         store_float(dtype, planes[kCodes].bytes, block * kBlock + i,
-                    div_in(dtype, sub_in(dtype, values[b * kBlock + i], kept.least), kept.scale));
+                    div_in(dtype, sub_in(dtype, values[b * kBlock + i], kept.min), kept.scale));
     }
   }
 };

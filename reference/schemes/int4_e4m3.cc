@@ -26,7 +26,7 @@ namespace qcts {
 namespace {
 
 constexpr DType kE4m3 = DType::float8_e4m3fn;
-constexpr float kLeastE4m3Range = 1e-6f;
+constexpr float kMinE4m3Range = 1e-6f;
 constexpr int kTableEntries = 8;
 
 constexpr std::array<LayoutInfo, 2> kInt4E4m3Layouts = {
@@ -193,7 +193,7 @@ class Int4E4m3 final : public Float8RowsOfX {
   // The scale of a group of float8 numbers, whose codes stand from `first` on.
   float quantize_group(std::span<const float> numbers, int64_t first, std::span<std::byte> qdata) const {
     const float largest = largest_magnitude(numbers);
-    const float scale = (largest < kLeastE4m3Range ? kLeastE4m3Range : largest) / 8;
+    const float scale = (largest < kMinE4m3Range ? kMinE4m3Range : largest) / 8;
     for (int64_t i = 0; i < group(); ++i) {
       const float steps = std::nearbyint(numbers[i] / scale);
       if (!std::isnan(steps))

@@ -12,13 +12,13 @@
 namespace qcts {
 namespace {
 
-constexpr double kInt4Int32LeastScale = 1e-6;
+constexpr double kInt4Int32MinScale = 1e-6;
 
 AffineRecipe recipe_of(DType dtype) {
   return {.mapping = Mapping::asymmetric,
           .code_min = 0,
           .code_max = 15,
-          .least_scale = kInt4Int32LeastScale,
+          .min_scale = kInt4Int32MinScale,
           .input = dtype,
           .scale = dtype};
 }

@@ -19,7 +19,7 @@
 namespace qcts {
 namespace {
 
-constexpr float kLeastRange = 1e-6f;
+constexpr float kMinRange = 1e-6f;
 
 constexpr std::array<LayoutInfo, 2> kInt4PlainLayouts = {{
     {"plain", "torchao 0.18.0 int4_tensor.py Int4Tensor; MSLK pack_int4: even k in the low nibble", true},
@@ -55,7 +55,7 @@ int code_at(std::span<const std::byte> qdata, int64_t element) {
 
 struct GroupParameters {
   float scale = 0, zero = 0;  // float32, as codes are made with them
-  float least = 0;
+  float min = 0;
 };
 
 GroupParameters choose_parameters(std::span<const float> group, bool symmetric) {
@@ -66,15 +66,15 @@ GroupParameters choose_parameters(std::span<const float> group, bool symmetric) 
     high = std::max(high, w);
   }
   if (symmetric) {
-    const float scale = std::max(std::max(std::fabs(low), std::fabs(high)), kLeastRange) / 8;
+    const float scale = std::max(std::max(std::fabs(low), std::fabs(high)), kMinRange) / 8;
     return {scale, 0, 0};
   }
-  const float scale = std::max(high - low, kLeastRange) / 15;
+  const float scale = std::max(high - low, kMinRange) / 15;
   return {scale, low + scale * 8, low};
 }
 
 int quantize_one(float w, GroupParameters group, bool symmetric) {
-  const float steps = std::nearbyint((w - group.least) / group.scale);
+  const float steps = std::nearbyint((w - group.min) / group.scale);
   if (std::isnan(steps)) return 0;
   if (symmetric) return static_cast<int>(std::clamp(steps, -8.0f, 7.0f));
   return static_cast<int>(std::clamp(steps, 0.0f, 15.0f)) - 8;

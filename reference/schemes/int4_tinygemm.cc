@@ -26,8 +26,8 @@ constexpr float kMidPoint = 8;  // (quant_max + quant_min + 1) / 2
 // The least scale: from_hp of Int4OpaqueTensor and int4_weight_only of torchao 0.5.0 to 0.15.0 pass eps =
 // 1e-6; Int4TilePackedTo4dTensor passes none, which is torch.finfo(torch.bfloat16).smallest_normal = 2^-126.
 // torch.clamp compares in the weight's dtype.
-constexpr double kLeastScaleOpaque = 1e-6;
-constexpr double kLeastScaleTilePacked = 0x1p-126;
+constexpr double kMinScaleOpaque = 1e-6;
+constexpr double kMinScaleTilePacked = 0x1p-126;
 
 // Int4TilePackedTo4dTensor pads K with find_multiple(K, 1024) and N with find_multiple(N, ntile_size = 8)
 // before it quantizes, so the padding holds the codes, scales and zeros of zeros.
@@ -112,7 +112,7 @@ struct ScaleAndZero {
 };
 
 // _choose_qparams_affine_tinygemm. Every operation rounds to the weight's dtype.
-ScaleAndZero choose_parameters(DType dtype, std::span<const float> group, float least_scale) {
+ScaleAndZero choose_parameters(DType dtype, std::span<const float> group, float min_scale) {
   float low = group[0], high = group[0];
   for (float w : group) {
     if (std::isnan(w)) return {w, w};
@@ -120,7 +120,7 @@ ScaleAndZero choose_parameters(DType dtype, std::span<const float> group, float 
     high = std::max(high, w);
   }
   float scale = div_in(dtype, sub_in(dtype, high, low), kCodeMax);
-  if (scale < least_scale) scale = least_scale;
+  if (scale < min_scale) scale = min_scale;
   return {scale, add_in(dtype, low, mul_in(dtype, scale, kMidPoint))};
 }
 
@@ -135,9 +135,9 @@ int quantize_one(DType dtype, float w, ScaleAndZero group) {
 }
 
 // The least scale in the dtype, for the producer that writes this layout.
-float least_scale(DType dtype, std::string_view layout) {
+float min_scale(DType dtype, std::string_view layout) {
   return static_cast<float>(
-      round_to(dtype, layout == "tile_packed_4d" ? kLeastScaleTilePacked : kLeastScaleOpaque));
+      round_to(dtype, layout == "tile_packed_4d" ? kMinScaleTilePacked : kMinScaleOpaque));
 }
 
 class Int4Tinygemm final : public Scheme {
@@ -182,7 +182,7 @@ class Int4Tinygemm final : public Scheme {
     const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
     Planes planes = make_planes(plane_specs(shape, "plain"));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
-    const float least = least_scale(weight.dtype, layout);
+    const float least = min_scale(weight.dtype, layout);
     for (int64_t n = 0; n < shape.n; ++n) {
       for (int64_t g = 0; g < shape.k / group(); ++g) {
         const std::span<const float> elements(values.data() + n * shape.k + g * group(), group());
@@ -204,7 +204,7 @@ class Int4Tinygemm final : public Scheme {
     const Plane& qdata = plane(plain, "qdata");
     const Plane& parameters = plane(plain, "scale_and_zero");
     // Padding: codes 0 are there already; scale = least, zero = 0 + least * 8.
-    const double pad_scale = least_scale(shape.dtype, layout), pad_zero = pad_scale * kMidPoint;
+    const double pad_scale = min_scale(shape.dtype, layout), pad_zero = pad_scale * kMidPoint;
     for (int64_t n = 0; n < stored.n; ++n) {
       for (int64_t g = 0; g < stored.k / group(); ++g) {
         const bool real = n < shape.n && g < shape.k / group();

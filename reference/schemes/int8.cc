@@ -24,7 +24,7 @@ namespace {
 
 // from_hp: eps = torch.finfo(torch.float32).eps = 2^-23, for every input dtype; exact in float16 (as a
 // subnormal) and bfloat16.
-constexpr double kInt8LeastScale = 0x1p-23;
+constexpr double kInt8MinScale = 0x1p-23;
 
 constexpr std::string_view kDynamic =
     "torchao 0.18.0 Int8DynamicActivationInt8WeightConfig: Int8Tensor.from_hp of x";
@@ -33,7 +33,7 @@ constexpr std::string_view kInt8Static =
 constexpr std::string_view kScaled =
     "torchao 0.18.0 int8_tensor.py linear with act_pre_scale (prototype/smoothquant, prototype/awq)";
 constexpr std::string_view kFirstGeneration = "dyn_row_sym_127";
-constexpr double kFirstLeastScale = 1e-5;
+constexpr double kFirstMinScale = 1e-5;
 // Every other one is its neighbour after act_pre_scale; scales of groups have the first two alone, and the
 // last one is int8_row's.
 constexpr std::array<ActivationInfo, 17> kInt8Activations = {{{kWeightOnly, "x enters the sum as it is"},
@@ -71,7 +71,7 @@ AffineRecipe recipe_of(DType input, bool reduced, bool asymmetric) {
   return {.mapping = asymmetric ? Mapping::asymmetric : Mapping::symmetric,
           .code_min = reduced ? -64 : -128,
           .code_max = reduced ? 63 : 127,
-          .least_scale = kInt8LeastScale,
+          .min_scale = kInt8MinScale,
           .input = input,
           .scale = DType::float32};
 }
@@ -81,7 +81,7 @@ AffineRecipe activation_recipe(DType x, bool reduced, std::string_view activatio
   return {.mapping = Mapping::symmetric,
           .code_min = -127,
           .code_max = 127,
-          .least_scale = kFirstLeastScale,
+          .min_scale = kFirstMinScale,
           .input = x,
           .scale = x == DType::float16 ? DType::float32 : x};
 }

@@ -31,9 +31,9 @@ struct FirstGeneration {
   ActivationInfo policy;
   Mapping mapping;
   int code_min, code_max;
-  double least_scale;  // 0: torch.finfo(x.dtype).eps
-  bool wide;           // float32 scales whatever x is
-  bool for_cutlass;    // of CutlassInt4PackedLayout: 4-bit weights with a scale a row
+  double min_scale;  // 0: torch.finfo(x.dtype).eps
+  bool wide;         // float32 scales whatever x is
+  bool for_cutlass;  // of CutlassInt4PackedLayout: 4-bit weights with a scale a row
 };
 constexpr FirstGeneration kFirstGenerationPolicies[] = {
     {{"dyn_token_asym_s32", "torchao 0.12.0 to 0.17.0 quant_api.py _int8_asymm_per_token_quant"},
@@ -98,7 +98,7 @@ AffineRecipe recipe_of(DType dtype, DType scale, Mapping mapping, int bits) {
   return {.mapping = mapping,
           .code_min = -(1 << (bits - 1)),
           .code_max = (1 << (bits - 1)) - 1,
-          .least_scale = float_format(dtype).min_normal,
+          .min_scale = float_format(dtype).min_normal,
           .input = dtype,
           .scale = scale};
 }
@@ -109,7 +109,7 @@ AffineRecipe activation_recipe(DType x, std::string_view activation) {
       return {.mapping = first.mapping,
               .code_min = first.code_min,
               .code_max = first.code_max,
-              .least_scale = first.least_scale > 0 ? first.least_scale : 2 * float_format(x).unit_roundoff,
+              .min_scale = first.min_scale > 0 ? first.min_scale : 2 * float_format(x).unit_roundoff,
               .input = x,
               .scale = first.wide ? DType::float32 : x};
   return recipe_of(x, x, Mapping::asymmetric, 8);

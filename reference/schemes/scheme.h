@@ -75,7 +75,7 @@ struct WeightShape {
 
 // The codes of a scheme: what each stands for before scale and zero point, in the order of its bits.
 struct CodeSet {
-  std::vector<double> values;  // empty: the codes are no finite set
+  std::vector<double> values;  // empty: the codes are not a finite set
   bool fixed = true;           // false: what a code stands for is in the checkpoint; `values` only names it
 };
 CodeSet integer_codes(int bits, bool is_signed);  // two's complement

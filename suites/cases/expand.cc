@@ -76,7 +76,7 @@ class Expander {
     for (const Scheme* scheme : schemes()) siblings_[scheme].first = families[scheme->family()]++;
     for (auto& [scheme, sibling] : siblings_) sibling.second = families[scheme->family()];
     for (const Golden& golden : inputs.goldens)
-      if (!golden.guest) first_.try_emplace(scheme_of(golden), &golden);
+      if (!golden.is_external) first_.try_emplace(scheme_of(golden), &golden);
   }
 
   std::vector<Case> run() {
@@ -108,7 +108,7 @@ class Expander {
   }
 
   bool is_left_out(const Golden& golden) const {
-    return plan_.cover && !golden.guest && first_.at(scheme_of(golden)) != &golden;
+    return plan_.cover && !golden.is_external && first_.at(scheme_of(golden)) != &golden;
   }
 
   void expand_kind(Kind kind) {

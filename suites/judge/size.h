@@ -18,19 +18,19 @@ struct WeightSize {
   std::string name;
   const Scheme* scheme = nullptr;
   WeightShape shape;
-  uint64_t law_bytes = 0;      // in the layout of the file
-  uint64_t plain_bytes = 0;    // in layout "plain", which pads nothing
-  uint64_t element_bytes = 0;  // of its inner tensors, as the file has them
+  uint64_t expected_bytes = 0;  // in the layout of the file
+  uint64_t plain_bytes = 0;     // in layout "plain", which pads nothing
+  uint64_t element_bytes = 0;   // of its inner tensors, as the file has them
   uint64_t dense_bytes = 0;
   uint64_t policy_bytes = 0;  // of plain_bytes, what the activation policy stores: scales of x, act_pre_scale
 };
 
 struct SizeCount {
   uint64_t file_bytes = 0;
-  uint64_t files = 1;          // shards of a directory
-  uint64_t payload_bytes = 0;  // storages, each once
-  uint64_t law_bytes = 0;      // of quantized weights by law, of float tensors their storages; each once
-  uint64_t float_bytes = 0;    // the part of both that no scheme touches
+  uint64_t files = 1;           // shards of a directory
+  uint64_t payload_bytes = 0;   // storages, each once
+  uint64_t expected_bytes = 0;  // of quantized weights by law, of float tensors their storages; each once
+  uint64_t float_bytes = 0;     // the part of both that no scheme touches
   uint64_t dense_bytes = 0;
   uint64_t program_bytes =
       0;  // of a TorchScript archive: its code and what else is neither pickle nor storage

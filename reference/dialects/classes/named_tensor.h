@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A tensor of a checkpoint as its producer's class holds it: inner tensors and attributes.
+// A checkpoint's tensor as its producer's class holds it: inner tensors and attributes.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct NamedTensor {
   std::string scheme;  // Scheme::name; empty when plain or unknown to the list
   std::string layout;  // "plain", "tile_packed_4d", "cpu_avx512" ...; empty when plain or when the file
                        // cannot tell (CPU packs)
-  std::string activation{kWeightOnly};  // the policy that the file asks for, of the scheme's
-  std::vector<int64_t> shape;           // of the tensor that the model sees
+  std::string activation{kWeightOnly};  // the scheme's activation policy that the file asks for
+  std::vector<int64_t> shape;           // of the tensor as the model sees it
   DType dtype = DType::float32;         // its logical dtype
   std::vector<InnerTensor> payload;
   nlohmann::ordered_json attributes =

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Names, dtypes and shapes of a quantized weight's planes, for the families of kernels.inc: what a kernel
+// asks of the planes that it is given, from the ABI's side.
+#pragma once
+
+#include "kernels/abi/qcts_kernel.h"
+
+namespace qcts {
+
+struct PlaneSpec {
+  const char* name;
+  uint32_t dtype;
+  uint32_t ndim;
+  int64_t shape[4];
+};
+constexpr uint32_t kMostPlanes = 5;
+
+// Fills specs[0 .. kMostPlanes) with the planes of `scheme` (a kernel's, with or without policies) in
+// `layout`, and returns how many there are; 0 for a family that is not known.
+uint32_t plane_specs(const qcts_problem& problem, const char* scheme, const char* layout, PlaneSpec* specs);
+
+// The same of the planes of the problem's activation policy that hold a scale of x which the checkpoint
+// gives.
+uint32_t given_scale_specs(const qcts_problem& problem, const char* scheme, PlaneSpec* specs);
+
+// Elements along k that have to come together: the group, or a super block. Writes a reason of at most
+// why_size bytes unless QCTS_OK.
+qcts_status check_blocks(const qcts_problem& problem, const char* scheme, char* why, size_t why_size);
+
+}  // namespace qcts
