@@ -45,7 +45,7 @@ float float8_scale_bounded(DType code, float largest, float upper) {
 
 namespace {
 
-// The code of a quotient or product of x and scale.
+// Returns the code of `value`, the quotient or product of x and scale.
 uint8_t clamped_code(DType code, float value, float x, float scale) {
   if (std::isnan(value)) {
     const bool negative = std::isnan(x) ? std::signbit(x) : std::isnan(scale) ? std::signbit(scale) : true;
