@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The name check finds a function without linkage that would stand for a header's, and the tree has none."""
+"""Tests that the name check finds an anonymous function that would hide a header's, and that the tree has none."""
 
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ops, kinds and generators are types in the headers of the suites, and no scheme is known by its name where cases are made and judged."""
+"""Tests that headers of the suites use types for ops, kinds and generators, and that expansion and judge refer to no scheme by name."""
 
 import re
 from pathlib import Path
@@ -14,8 +14,8 @@ TEXT = re.compile(
     r"((?:\w+(?:\s*(?:=[^,;()]*|\{[^}]*\}))?\s*,\s*)*\w+)\s*(?=[;,={)\[])"
 )
 TYPED = {"op", "kind", "generator"}
-# Headers that may spell one as text, and why.
-SPELLED = {
+# Headers that may use text, and why.
+TEXT_ALLOWED = {
     "suites/selftest/exam.h": "a mutant's kind, a word of the list of mutants",
     "suites/selftest/kill.h": "a mutant's kind, a word of the list of mutants",
     "suites/selftest/mutant_list.h": "a mutant's kind, a word of the list of mutants",
@@ -23,16 +23,16 @@ SPELLED = {
 
 LITERAL = re.compile(r'"([a-z0-9_]+)"')
 ROOMS = ("judge", "inputs", "cases", "timing", "run", "providers")
-# Files whose words are not a scheme's, and the words.
-OTHER_WORDS = {"suites/providers/remote_protocol.cc": {"int8"}}  # of an element type
+# Files with words that look like a scheme's but are not, and the words.
+OTHER_WORDS = {"suites/providers/remote_protocol.cc": {"int8"}}  # an element type
 
 
 def code(path):
     return COMMENT.sub("", path.read_text(encoding="utf-8"))
 
 
-def spelled(text):
-    """The ops, kinds and generators that a header declares as text."""
+def declared_as_text(text):
+    """Yields the ops, kinds and generators that a header declares as text."""
     for match in TEXT.finditer(COMMENT.sub("", text)):
         names = {re.match(r"\w+", part.strip()).group() for part in match.group(1).split(",")}
         yield from sorted(names & TYPED)
@@ -47,7 +47,7 @@ def families():
 
 
 def named_schemes(text, stems):
-    """The literals of a source that are a family or begin with one."""
+    """Returns the literals of a source that are or begin with a family's name."""
     return [word for word in LITERAL.findall(COMMENT.sub("", text)) if any(word == stem or word.startswith(stem + "_") for stem in stems)]
 
 
@@ -66,12 +66,12 @@ def named_schemes(text, stems):
     ],
 )
 def test_a_declaration_as_text_is_found(line, found):
-    assert list(spelled(line)) == found
+    assert list(declared_as_text(line)) == found
 
 
 def test_headers_declare_types():
-    found = {path.relative_to(ROOT).as_posix(): list(spelled(code(path))) for path in headers()}
-    assert {path for path, names in found.items() if names} == set(SPELLED)
+    found = {path.relative_to(ROOT).as_posix(): list(declared_as_text(code(path))) for path in headers()}
+    assert {path for path, names in found.items() if names} == set(TEXT_ALLOWED)
 
 
 def test_a_scheme_named_in_a_source_is_found():

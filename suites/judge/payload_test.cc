@@ -116,10 +116,10 @@ SizeCount matching_count() {
   SizeCount count;
   const Scheme* scheme = find_scheme("int8_row");
   const WeightShape shape{DType::bfloat16, 64, 256};
-  const uint64_t law = scheme->payload_bytes(shape);
-  count.weights = {{"w", scheme, shape, law, law, law, 64 * 512}};
-  count.payload_bytes = count.expected_bytes = law;
-  count.file_bytes = law + 2000;
+  const uint64_t expected = scheme->payload_bytes(shape);
+  count.weights = {{"w", scheme, shape, expected, expected, expected, 64 * 512}};
+  count.payload_bytes = count.expected_bytes = expected;
+  count.file_bytes = expected + 2000;
   count.inner_tensors = 3;
   return count;
 }
@@ -183,24 +183,24 @@ TEST(Size, EveryShardMayAddWhatAFileMay) {
   EXPECT_EQ(container_bound_bytes(count, targets), 3 * one);
 }
 
-// Of one weight that its own law describes: what it reduces to, and what is asked of it.
+// Returns the reduction of one weight of the expected size, and the reduction that is required.
 std::pair<double, std::optional<double>> expected_reduction(const Scheme& scheme, const WeightShape& shape,
                                                             const nlohmann::ordered_json& targets) {
-  const uint64_t law = scheme.payload_bytes(shape);
+  const uint64_t expected = scheme.payload_bytes(shape);
   const uint64_t dense = bytes_of(shape.dtype, std::vector<int64_t>{shape.n, shape.k});
-  return {static_cast<double>(dense) / static_cast<double>(law),
-          minimum_reduction({"w", &scheme, shape, law, law, law, dense}, targets)};
+  return {static_cast<double>(dense) / static_cast<double>(expected),
+          minimum_reduction({"w", &scheme, shape, expected, expected, expected, dense}, targets)};
 }
 
-TEST(Size, EverySchemeHasATargetThatItsOwnLawMeets) {
+TEST(Size, EverySchemeHasATargetThatItsFormulaMeets) {
   const auto targets = load_size_targets(targets_folder());
   for (const Scheme* scheme : schemes())
     for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
       const auto [reduction, least] = expected_reduction(*scheme, {dtype, 64, 1024}, targets);
       ASSERT_TRUE(least) << scheme->name();
       EXPECT_GE(reduction, *least) << scheme->name() << " " << dtype_name(dtype);
-      EXPECT_LT(reduction, *least * 1.02)
-          << scheme->name() << " " << dtype_name(dtype) << ": a target this far below the law stops nothing";
+      EXPECT_LT(reduction, *least * 1.02) << scheme->name() << " " << dtype_name(dtype)
+                                          << ": a target this far below the formula stops nothing";
     }
 }
 

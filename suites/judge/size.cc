@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The size kind. Payload bytes against the scheme's law, exactly; what the container adds against a stated
-// bound; the reduction against the scheme's target (suites/targets/size.json). A storage that several tensors
-// share counts once.
+// The size kind. Compares payload bytes exactly with the scheme's size formula, the container's overhead with
+// a stated bound, and the reduction with the scheme's target (suites/targets/size.json). A storage that
+// several tensors share counts once.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -75,7 +75,7 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     const auto hint = hints.find(named.name);
     const std::optional<SchemeTensor> tensor = scheme_tensor(named, hint == hints.end() ? "" : hint->second);
     if (!tensor) {
-      count.expected_bytes += fresh_bytes;  // a float tensor has no law but its own storage
+      count.expected_bytes += fresh_bytes;  // a float tensor is expected to have its storage's size
       count.float_bytes += fresh_bytes;
       continue;
     }
@@ -83,8 +83,8 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     weight.name = named.name;
     weight.scheme = tensor->scheme;
     weight.shape = {tensor->dtype, tensor->n, tensor->k};
-    // Every CPU pack and the plain layout have one law; a file that cannot tell its pack is none of the
-    // padded ones.
+    // Every CPU pack and the plain layout have the same size; a file that does not record its pack is not
+    // padded.
     const std::string layout = tensor->layout.empty() ? "plain" : tensor->layout;
     weight.expected_bytes = tensor->scheme->payload_bytes(weight.shape, layout, tensor->activation) +
                             static_cast<uint64_t>(tensor->stored_otherwise_bytes);
@@ -110,11 +110,11 @@ uint64_t container_bound_bytes(const SizeCount& count, const Json& targets) {
 std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targets) {
   for (const WeightSize& weight : count.weights)
     if (weight.element_bytes != weight.expected_bytes)
-      return SizeFinding{"the payload of a weight is not what its scheme's law says",
+      return SizeFinding{"the payload of a weight differs from its scheme's size formula",
                          bytes_mismatch(weight.name, weight.expected_bytes, weight.element_bytes)};
   const uint64_t formula_bytes = count.expected_bytes + count.unseen_bytes;
   if (count.payload_bytes != formula_bytes)
-    return SizeFinding{"the payload of the file is not what the laws of its weights say",
+    return SizeFinding{"the payload of the file differs from the sum of its weights' size formulas",
                        bytes_mismatch("payload", formula_bytes, count.payload_bytes)};
   const uint64_t held = count.payload_bytes + count.program_bytes;
   const uint64_t container = count.file_bytes - std::min(count.file_bytes, held);

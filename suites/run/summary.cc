@@ -110,7 +110,7 @@ void matrix(const RunReport& report, std::ostream& out) {
   }
 }
 
-// One line a row: how many files meet the law, and the one with the largest reduction.
+// One line per scheme: how many files have the expected size, and the one with the largest reduction.
 void sizes(const RunReport& report, std::ostream& out) {
   const Rows names(report);
   struct Row {
@@ -128,7 +128,7 @@ void sizes(const RunReport& report, std::ostream& out) {
                   *best = row.best ? find_measure(*row.best, "reduction") : nullptr;
     if (mine != nullptr && (best == nullptr || mine->value > best->value)) row.best = &verdict;
   }
-  if (!rows.empty()) out << "\n  size against law\n";
+  if (!rows.empty()) out << "\n  size against formula\n";
   for (const auto& [scheme, row] : rows) {
     out << "  " << std::left << std::setw(22) << scheme << row.matching << "/" << row.files << " files";
     const Measure *payload = row.best ? find_measure(*row.best, "payload_bytes") : nullptr,
