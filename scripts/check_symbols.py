@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks that every kernel object exports its one qcts_kernel symbol and nothing else.
 
-Each line of kernels.inc is one object, <op>/<family>_<variant>.cc.o, built from its own file or from a row of <op>/<variant>.cc. A second strong
-symbol leaks internals; a weak one is an inline function that the linker may choose for every variant, with instructions that
-the machine may not have.
+Each line of kernels.inc is one object, <op>/<family>_<variant>.cc.o, built from its own file or from a row of
+<op>/<variant>.cc. A second strong symbol leaks internals; a weak one is an inline function that the linker may choose
+for every variant, with instructions that the machine may not have.
 """
 import argparse
 import pathlib

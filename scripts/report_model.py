@@ -21,10 +21,10 @@ def counts(cases):
     return [(status, tally[status]) for status in reversed(STATUS_ORDER) if tally[status]]
 
 
-def failures(cases, most=20):
+def failures(cases, limit=20):
     found = [case for case in cases if case["status"] in ALARMING]
     found.sort(key=lambda case: (STATUS_ORDER.index(case["status"]), case["id"]))
-    return found[:most], len(found)
+    return found[:limit], len(found)
 
 
 def reasons(cases):
@@ -131,7 +131,9 @@ def rooflines(cases):
 
 
 def evidence_counts(cases):
-    """Counts passes that are confirmed (a real library's file), emulated (one of its operations was emulated), or by reference (qcts's own)."""
+    """Counts passes that are confirmed (a real library's file), emulated (an operation of the file was emulated), or
+    by qcts's reference.
+    """
     tally = Counter()
     for case in cases:
         if case["status"] == "pass":
