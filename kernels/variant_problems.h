@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/abi/problem.h"
-#include "kernels/families/plane_specs.h"
+#include "kernels/families/plane_shapes.h"
 #include "kernels/registry.h"
 
 namespace qcts::variants {
@@ -127,7 +127,7 @@ inline qcts_scheme_params params_of(const std::string& family, const std::string
 }
 
 // Bytes that make an ordinary plane: no NaN where a sum would spread it.
-inline std::vector<uint8_t> plane_bytes(const PlaneSpec& spec, const std::string& member, bool linear,
+inline std::vector<uint8_t> plane_bytes(const PlaneShape& spec, const std::string& member, bool linear,
                                         uint64_t seed) {
   size_t count = 1;
   for (uint32_t d = 0; d < spec.ndim; ++d) count *= static_cast<size_t>(spec.shape[d]);
@@ -200,8 +200,8 @@ struct Problem {
   }
 
   void add_planes(const qcts_kernel& kernel, bool linear) {
-    PlaneSpec specs[kMostPlanes];
-    problem.n_planes = plane_specs(problem, kernel.scheme, "plain", specs);
+    PlaneShape specs[kMostPlanes];
+    problem.n_planes = plane_shapes(problem, kernel.scheme, "plain", specs);
     for (uint32_t i = 0; i < problem.n_planes; ++i) {
       qcts_plane& plane = planes[i];
       plane.struct_size = sizeof plane;
@@ -259,9 +259,9 @@ inline std::vector<uint8_t> quantized(const qcts_kernel& kernel, const std::stri
   p.w_dtype = p.x_dtype = dtype;
   p.x = weight;
   p.ldx_bytes = p.k * dtype_bytes(dtype);
-  PlaneSpec specs[kMostPlanes];
+  PlaneShape specs[kMostPlanes];
   qcts_plane planes[kMostPlanes] = {};
-  p.n_out_planes = plane_specs(p, kernel.scheme, "plain", specs);
+  p.n_out_planes = plane_shapes(p, kernel.scheme, "plain", specs);
   p.out_planes = planes;
   std::vector<size_t> begins;
   size_t end = 0;

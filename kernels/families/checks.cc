@@ -2,7 +2,7 @@
 #include "kernels/families/checks.h"
 
 #include "kernels/abi/problem.h"
-#include "kernels/families/plane_specs.h"
+#include "kernels/families/plane_shapes.h"
 #include "kernels/machine/machine.h"
 
 namespace qcts {
@@ -10,7 +10,7 @@ namespace {
 
 bool is_float(uint32_t dtype) { return dtype == QCTS_F32 || dtype == QCTS_F16 || dtype == QCTS_BF16; }
 
-qcts_status check_plane(const PlaneSpec& spec, const qcts_plane* planes, uint32_t count, char* why,
+qcts_status check_plane(const PlaneShape& spec, const qcts_plane* planes, uint32_t count, char* why,
                         size_t why_size) {
   const qcts_plane* plane = find_plane(planes, count, spec.name);
   if (plane == nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is missing", spec.name);
@@ -35,9 +35,9 @@ qcts_status check_plane(const PlaneSpec& spec, const qcts_plane* planes, uint32_
 
 qcts_status check_planes(const qcts_problem& p, const char* scheme, const char* layout,
                          const qcts_plane* planes, uint32_t count, char* why, size_t why_size) {
-  PlaneSpec specs[kMostPlanes];
-  const uint32_t n_specs = plane_specs(p, scheme, layout, specs);
-  for (uint32_t i = 0; i < n_specs; ++i)
+  PlaneShape specs[kMostPlanes];
+  const uint32_t n_shapes = plane_shapes(p, scheme, layout, specs);
+  for (uint32_t i = 0; i < n_shapes; ++i)
     if (check_plane(specs[i], planes, count, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   return QCTS_OK;
 }
@@ -154,18 +154,18 @@ qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem
 qcts_status check_given_scale(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
                               size_t why_size) {
   if (problem->n_planes == 0) return QCTS_OK;
-  PlaneSpec specs[kMostPlanes];
-  const uint32_t n_specs = given_scale_specs(*problem, kernel.scheme, specs);
-  for (uint32_t i = 0; i < n_specs; ++i)
+  PlaneShape specs[kMostPlanes];
+  const uint32_t n_shapes = given_scale_shapes(*problem, kernel.scheme, specs);
+  for (uint32_t i = 0; i < n_shapes; ++i)
     if (check_plane(specs[i], problem->planes, problem->n_planes, why, why_size) != QCTS_OK)
       return QCTS_UNSUPPORTED;
   return QCTS_OK;
 }
 
 bool gives_scale(const qcts_kernel& kernel, const qcts_problem& problem) {
-  PlaneSpec specs[kMostPlanes];
-  const uint32_t n_specs = given_scale_specs(problem, kernel.scheme, specs);
-  for (uint32_t i = 0; i < n_specs; ++i)
+  PlaneShape specs[kMostPlanes];
+  const uint32_t n_shapes = given_scale_shapes(problem, kernel.scheme, specs);
+  for (uint32_t i = 0; i < n_shapes; ++i)
     if (check_plane(specs[i], problem.planes, problem.n_planes, nullptr, 0) != QCTS_OK ||
         plane_data(problem.planes, problem.n_planes, specs[i].name) == nullptr)
       return false;

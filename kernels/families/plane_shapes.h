@@ -7,7 +7,7 @@
 
 namespace qcts {
 
-struct PlaneSpec {
+struct PlaneShape {
   const char* name;
   uint32_t dtype;
   uint32_t ndim;
@@ -17,11 +17,11 @@ constexpr uint32_t kMostPlanes = 5;
 
 // Fills specs[0 .. kMostPlanes) with the planes of `scheme` (a kernel's, with or without policies) in
 // `layout`, and returns how many there are; 0 for a family that is not known.
-uint32_t plane_specs(const qcts_problem& problem, const char* scheme, const char* layout, PlaneSpec* specs);
+uint32_t plane_shapes(const qcts_problem& problem, const char* scheme, const char* layout, PlaneShape* specs);
 
 // The same of the planes of the problem's activation policy that hold a scale of x which the checkpoint
 // gives.
-uint32_t given_scale_specs(const qcts_problem& problem, const char* scheme, PlaneSpec* specs);
+uint32_t given_scale_shapes(const qcts_problem& problem, const char* scheme, PlaneShape* specs);
 
 // Elements along k that have to come together: the group, or a super block. Writes a reason of at most
 // why_size bytes unless QCTS_OK.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "kernels/families/plane_specs.h"
+#include "kernels/families/plane_shapes.h"
 
 #include <cstring>
 
@@ -21,7 +21,7 @@ int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1
 
 int64_t group_of(const qcts_problem& p) { return p.group != 0 ? p.group : p.k; }
 
-uint32_t rows_of_int8(PlaneSpec* specs, uint32_t scale_dtype, int64_t n, int64_t k, int64_t down,
+uint32_t rows_of_int8(PlaneShape* specs, uint32_t scale_dtype, int64_t n, int64_t k, int64_t down,
                       int64_t across) {
   specs[0] = {"qdata", QCTS_I8, 2, {n, k}};
   specs[1] = {"scale", scale_dtype, 2, {down, across}};
@@ -30,7 +30,7 @@ uint32_t rows_of_int8(PlaneSpec* specs, uint32_t scale_dtype, int64_t n, int64_t
 }
 
 // torchao 0.18 Int4TilePackedTo4dTensor pads k to 1024 and n to 8.
-uint32_t int4_tinygemm(const qcts_problem& p, const char* layout, PlaneSpec* specs) {
+uint32_t int4_tinygemm(const qcts_problem& p, const char* layout, PlaneShape* specs) {
   if (is_tile_packed(layout)) {
     const int64_t k = round_up(p.k, 1024), n = round_up(p.n, 8);
     specs[0] = {"qdata", QCTS_I32, 4, {n / 8, k / 128, 32, 4}};
@@ -43,7 +43,7 @@ uint32_t int4_tinygemm(const qcts_problem& p, const char* layout, PlaneSpec* spe
 }
 
 // Float8Tensor: a scale for all, for 128 x 128, for a row, for a group of a row.
-uint32_t fp8(const qcts_problem& p, PlaneSpec* specs) {
+uint32_t fp8(const qcts_problem& p, PlaneShape* specs) {
   const qcts_scheme_params& params = scheme_params(p);
   const int64_t down = params.group_rows != 0 ? p.n / params.group_rows : 1;
   specs[0] = {"qdata", params.element_dtype, 2, {p.n, p.k}};
@@ -52,13 +52,13 @@ uint32_t fp8(const qcts_problem& p, PlaneSpec* specs) {
 }
 
 // Scales of blocks, row-major, or in tiles of 128 x 4 whose bytes stand as 32 x 16.
-PlaneSpec block_scales(const char* layout, uint32_t dtype, int64_t rows, int64_t blocks) {
+PlaneShape block_scales(const char* layout, uint32_t dtype, int64_t rows, int64_t blocks) {
   if (is(layout, "swizzled")) return {"scale", dtype, 2, {round_up(rows, 128) / 4, round_up(blocks, 4) * 4}};
   return {"scale", dtype, 2, {rows, blocks}};
 }
 
 // MXTensor: float8 elements have their dtype, others are bytes; two 4-bit elements a byte.
-uint32_t mx(const qcts_problem& p, const char* layout, PlaneSpec* specs) {
+uint32_t mx(const qcts_problem& p, const char* layout, PlaneShape* specs) {
   const uint32_t element = scheme_params(p).element_dtype;
   const bool wide = element == QCTS_F8_E4M3FN || element == QCTS_F8_E5M2, pairs = element == QCTS_F4_E2M1_X2;
   specs[0] = {"qdata", wide ? element : static_cast<uint32_t>(QCTS_U8), 2, {p.n, pairs ? p.k / 2 : p.k}};
@@ -66,14 +66,14 @@ uint32_t mx(const qcts_problem& p, const char* layout, PlaneSpec* specs) {
   return 2;
 }
 
-uint32_t nvfp4(const qcts_problem& p, const char* layout, PlaneSpec* specs) {
+uint32_t nvfp4(const qcts_problem& p, const char* layout, PlaneShape* specs) {
   specs[0] = {"qdata", QCTS_U8, 2, {p.n, p.k / 2}};
   specs[1] = block_scales(layout, QCTS_F8_E4M3FN, p.n, p.k / 16);
   specs[2] = {"per_tensor_scale", QCTS_F32, 0, {}};
   return scheme_params(p).levels == 2 ? 3 : 2;
 }
 
-uint32_t nf4(const qcts_problem& p, PlaneSpec* specs) {
+uint32_t nf4(const qcts_problem& p, PlaneShape* specs) {
   const int64_t elems = p.n * p.k;
   specs[0] = {"quantized_data", QCTS_U8, 1, {elems / 2}};
   specs[1] = {"scaler_mean", p.w_dtype, 0, {}};
@@ -84,7 +84,7 @@ uint32_t nf4(const qcts_problem& p, PlaneSpec* specs) {
 }
 
 // GGUFQuantizedTensor: a row of one super block has no dimension of super blocks.
-uint32_t gguf_proto(const qcts_problem& p, PlaneSpec* specs) {
+uint32_t gguf_proto(const qcts_problem& p, PlaneShape* specs) {
   const int64_t supers = p.k / 256;
   const uint32_t ndim = supers == 1 ? 1 : 2;
   specs[0] = {"super_block_scale_scale", p.w_dtype, ndim, {p.n, supers}};
@@ -95,7 +95,7 @@ uint32_t gguf_proto(const qcts_problem& p, PlaneSpec* specs) {
   return 5;
 }
 
-uint32_t int4_rows_of_groups(const qcts_problem& p, PlaneSpec* specs, bool words) {
+uint32_t int4_rows_of_groups(const qcts_problem& p, PlaneShape* specs, bool words) {
   specs[0] = {"qdata", words ? QCTS_I32 : QCTS_I8, 2, {p.n, words ? p.k / 8 : p.k / 2}};
   specs[1] = {"scale", p.w_dtype, 2, {p.k / p.group, p.n}};
   specs[2] = {"zero_point", words ? static_cast<uint32_t>(QCTS_I8) : p.w_dtype, 2, {p.k / p.group, p.n}};
@@ -103,20 +103,20 @@ uint32_t int4_rows_of_groups(const qcts_problem& p, PlaneSpec* specs, bool words
 }
 
 // Int4PreshuffledTensor for float8 x, unpacked.
-uint32_t int4_e4m3(const qcts_problem& p, PlaneSpec* specs) {
+uint32_t int4_e4m3(const qcts_problem& p, PlaneShape* specs) {
   specs[0] = {"qdata", QCTS_I8, 2, {p.n, p.k / 2}};
   specs[1] = {"scale", QCTS_F8_E4M3FN, 2, {p.k / p.group, p.n}};
   specs[2] = {"row_scale", QCTS_F32, 1, {p.n}};
   return 3;
 }
 
-uint32_t float8_rows(const qcts_problem& p, PlaneSpec* specs) {
+uint32_t float8_rows(const qcts_problem& p, PlaneShape* specs) {
   specs[0] = {"qdata", QCTS_F8_E4M3FN, 2, {p.n, p.k}};
   specs[1] = {"scale", QCTS_F32, 2, {p.n, 1}};
   return 2;
 }
 
-uint32_t fp8_sparse24(const qcts_problem& p, PlaneSpec* specs) {
+uint32_t fp8_sparse24(const qcts_problem& p, PlaneShape* specs) {
   specs[0] = {"qdata", QCTS_F8_E4M3FN, 2, {p.n, p.k / 2}};
   specs[1] = {"sparse_metadata", QCTS_U8, 2, {p.n, p.k / 8}};
   specs[2] = {"scale", QCTS_F32, 2, {p.n, 1}};
@@ -124,20 +124,20 @@ uint32_t fp8_sparse24(const qcts_problem& p, PlaneSpec* specs) {
 }
 
 // TinyQ 006b7b9: W8A32LinearLayer, W8A16LinearLayer.
-uint32_t tinyq(const qcts_problem& p, PlaneSpec* specs) {
+uint32_t tinyq(const qcts_problem& p, PlaneShape* specs) {
   specs[0] = {"int8_weights", QCTS_I8, 2, {p.n, p.k}};
   specs[1] = {"scales", p.w_dtype, 1, {p.n}};
   specs[2] = {"zero_points", QCTS_I32, 1, {p.n}};
   return scheme_params(p).zero_point != QCTS_ZERO_NONE ? 3 : 2;
 }
 
-struct BlockSpec {
+struct BlockShape {
   const char* family;
   int64_t elems;  // a block of the family's own; 0: the group that the problem names, along k
   bool of_all;    // blocks run through rows: n * k is a multiple
   int64_t least;  // group: a multiple of this
 };
-constexpr BlockSpec kBlocks[] = {
+constexpr BlockShape kBlocks[] = {
     {"int4_tinygemm", 0, false, 8}, {"int4_plain", 0, false, 8},   {"int4_int32", 0, false, 8},
     {"int8_group", 0, false, 1},    {"nf4", 64 * 256, true, 1},    {"mx", 32, false, 1},
     {"nvfp4", 16, false, 1},        {"gguf_proto", 256, false, 1}, {"fp8_sparse24", 8, false, 1},
@@ -147,7 +147,7 @@ constexpr BlockSpec kBlocks[] = {
 }  // namespace
 
 // Shapes of torchao 0.18: the tensor classes that reference/schemes names.
-uint32_t plane_specs(const qcts_problem& p, const char* scheme, const char* layout, PlaneSpec* specs) {
+uint32_t plane_shapes(const qcts_problem& p, const char* scheme, const char* layout, PlaneShape* specs) {
   if (is_family(scheme, "int4_tinygemm")) return int4_tinygemm(p, layout, specs);
   if (is_family(scheme, "int8_row") || is_family(scheme, "int8_row_reduced"))
     return rows_of_int8(specs, QCTS_F32, p.n, p.k, p.n, 1);
@@ -170,7 +170,7 @@ uint32_t plane_specs(const qcts_problem& p, const char* scheme, const char* layo
 }
 
 // reference/schemes: int8.cc, fp8.cc, nvfp4.cc, policy_specs.
-uint32_t given_scale_specs(const qcts_problem& p, const char* scheme, PlaneSpec* specs) {
+uint32_t given_scale_shapes(const qcts_problem& p, const char* scheme, PlaneShape* specs) {
   if (p.activation == nullptr || std::strncmp(p.activation, "static_", 7) != 0) return 0;
   if (is_family(scheme, "nvfp4")) {
     specs[0] = {"act_per_tensor_scale", QCTS_F32, 0, {}};
@@ -182,7 +182,7 @@ uint32_t given_scale_specs(const qcts_problem& p, const char* scheme, PlaneSpec*
 }
 
 qcts_status check_blocks(const qcts_problem& p, const char* scheme, char* why, size_t why_size) {
-  for (const BlockSpec& spec : kBlocks) {
+  for (const BlockShape& spec : kBlocks) {
     if (!is_family(scheme, spec.family)) continue;
     const int64_t block = spec.elems != 0 ? spec.elems : p.group, length = spec.of_all ? p.n * p.k : p.k;
     if (block <= 0 || block % spec.least != 0 || length % block != 0)
