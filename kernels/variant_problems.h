@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/abi/problem.h"
-#include "kernels/families/plane_shapes.h"
+#include "kernels/families/plane_laws.h"
 #include "kernels/registry.h"
 
 namespace qcts::variants {
@@ -127,29 +127,29 @@ inline qcts_scheme_params params_of(const std::string& family, const std::string
 }
 
 // Bytes that make an ordinary plane: no NaN where a sum would spread it.
-inline std::vector<uint8_t> plane_bytes(const PlaneShape& spec, const std::string& member, bool linear,
+inline std::vector<uint8_t> plane_bytes(const PlaneLaw& law, const std::string& member, bool linear,
                                         uint64_t seed) {
   size_t count = 1;
-  for (uint32_t d = 0; d < spec.ndim; ++d) count *= static_cast<size_t>(spec.shape[d]);
-  const bool factor = std::strcmp(spec.name, "quantization_factor") == 0;
-  if (spec.dtype == QCTS_F32 || spec.dtype == QCTS_F16 || spec.dtype == QCTS_BF16) {
-    std::vector<uint8_t> bytes = random_floats(spec.dtype, count, seed, factor ? 64.0f : 0.25f);
+  for (uint32_t d = 0; d < law.ndim; ++d) count *= static_cast<size_t>(law.shape[d]);
+  const bool factor = std::strcmp(law.name, "quantization_factor") == 0;
+  if (law.dtype == QCTS_F32 || law.dtype == QCTS_F16 || law.dtype == QCTS_BF16) {
+    std::vector<uint8_t> bytes = random_floats(law.dtype, count, seed, factor ? 64.0f : 0.25f);
     // 32 to 64: the bits of 32, and the fraction that chance gave.
-    if (factor && spec.dtype != QCTS_F32)
-      for (size_t i = 0; i < count; ++i) bytes[2 * i + 1] = spec.dtype == QCTS_BF16 ? 0x42 : 0x50;
-    if (factor && spec.dtype == QCTS_F32)
+    if (factor && law.dtype != QCTS_F32)
+      for (size_t i = 0; i < count; ++i) bytes[2 * i + 1] = law.dtype == QCTS_BF16 ? 0x42 : 0x50;
+    if (factor && law.dtype == QCTS_F32)
       for (size_t i = 0; i < count; ++i) bytes[4 * i + 3] = 0x42, bytes[4 * i + 2] &= 0x7F;
     return bytes;
   }
-  std::vector<uint8_t> bytes = random_bytes(count * dtype_bytes(spec.dtype), seed);
+  std::vector<uint8_t> bytes = random_bytes(count * dtype_bytes(law.dtype), seed);
   for (uint8_t& byte : bytes) {
-    if (spec.dtype == QCTS_F8_E8M0) byte = static_cast<uint8_t>(118 + byte % 8);
-    if (std::strcmp(spec.name, "scale") == 0 && spec.dtype == QCTS_F8_E4M3FN) byte &= 0x3F;
-    if (linear && spec.dtype == QCTS_F8_E4M3FN && (byte & 0x7F) == 0x7F) byte = 0x2A;
-    if (linear && spec.dtype == QCTS_F8_E5M2) byte &= 0xDF;
-    if (member.rfind("intx_b4", 0) == 0 && std::strcmp(spec.name, "qdata") == 0)
+    if (law.dtype == QCTS_F8_E8M0) byte = static_cast<uint8_t>(118 + byte % 8);
+    if (std::strcmp(law.name, "scale") == 0 && law.dtype == QCTS_F8_E4M3FN) byte &= 0x3F;
+    if (linear && law.dtype == QCTS_F8_E4M3FN && (byte & 0x7F) == 0x7F) byte = 0x2A;
+    if (linear && law.dtype == QCTS_F8_E5M2) byte &= 0xDF;
+    if (member.rfind("intx_b4", 0) == 0 && std::strcmp(law.name, "qdata") == 0)
       byte = static_cast<uint8_t>((byte & 15) - 8);
-    if (member.rfind("intx_b3", 0) == 0 && std::strcmp(spec.name, "qdata") == 0)
+    if (member.rfind("intx_b3", 0) == 0 && std::strcmp(law.name, "qdata") == 0)
       byte = static_cast<uint8_t>((byte & 7) - 4);
   }
   return bytes;
@@ -200,18 +200,18 @@ struct Problem {
   }
 
   void add_planes(const qcts_kernel& kernel, bool linear) {
-    PlaneShape specs[kMostPlanes];
-    problem.n_planes = plane_shapes(problem, kernel.scheme, "plain", specs);
+    PlaneLaw laws[kMostPlanes];
+    problem.n_planes = plane_laws(problem, kernel.scheme, "plain", laws);
     for (uint32_t i = 0; i < problem.n_planes; ++i) {
       qcts_plane& plane = planes[i];
       plane.struct_size = sizeof plane;
-      plane.name = specs[i].name;
-      plane.dtype = specs[i].dtype;
-      plane.ndim = specs[i].ndim;
+      plane.name = laws[i].name;
+      plane.dtype = laws[i].dtype;
+      plane.ndim = laws[i].ndim;
       int64_t stride = dtype_bytes(plane.dtype);
       for (uint32_t d = plane.ndim; d-- > 0; stride *= plane.shape[d])
-        plane.shape[d] = specs[i].shape[d], plane.stride_bytes[d] = stride;
-      buffers.push_back(plane_bytes(specs[i], member, linear, i + 1));
+        plane.shape[d] = laws[i].shape[d], plane.stride_bytes[d] = stride;
+      buffers.push_back(plane_bytes(laws[i], member, linear, i + 1));
       plane.data = buffers.back().data();
     }
     problem.planes = planes;
@@ -259,20 +259,20 @@ inline std::vector<uint8_t> quantized(const qcts_kernel& kernel, const std::stri
   p.w_dtype = p.x_dtype = dtype;
   p.x = weight;
   p.ldx_bytes = p.k * dtype_bytes(dtype);
-  PlaneShape specs[kMostPlanes];
+  PlaneLaw laws[kMostPlanes];
   qcts_plane planes[kMostPlanes] = {};
-  p.n_out_planes = plane_shapes(p, kernel.scheme, "plain", specs);
+  p.n_out_planes = plane_laws(p, kernel.scheme, "plain", laws);
   p.out_planes = planes;
   std::vector<size_t> begins;
   size_t end = 0;
   for (uint32_t i = 0; i < p.n_out_planes; ++i) {
     planes[i].struct_size = sizeof planes[i];
-    planes[i].name = specs[i].name;
-    planes[i].dtype = specs[i].dtype;
-    planes[i].ndim = specs[i].ndim;
-    int64_t stride = dtype_bytes(specs[i].dtype);
-    for (uint32_t d = specs[i].ndim; d-- > 0; stride *= specs[i].shape[d])
-      planes[i].shape[d] = specs[i].shape[d], planes[i].stride_bytes[d] = stride;
+    planes[i].name = laws[i].name;
+    planes[i].dtype = laws[i].dtype;
+    planes[i].ndim = laws[i].ndim;
+    int64_t stride = dtype_bytes(laws[i].dtype);
+    for (uint32_t d = laws[i].ndim; d-- > 0; stride *= laws[i].shape[d])
+      planes[i].shape[d] = laws[i].shape[d], planes[i].stride_bytes[d] = stride;
     begins.push_back(end);
     end += static_cast<size_t>(stride + 63) / 64 * 64;
   }

@@ -2,7 +2,7 @@
 #include "kernels/families/checks.h"
 
 #include "kernels/abi/problem.h"
-#include "kernels/families/plane_shapes.h"
+#include "kernels/families/plane_laws.h"
 #include "kernels/machine/machine.h"
 
 namespace qcts {
@@ -10,35 +10,35 @@ namespace {
 
 bool is_float(uint32_t dtype) { return dtype == QCTS_F32 || dtype == QCTS_F16 || dtype == QCTS_BF16; }
 
-qcts_status check_plane(const PlaneShape& spec, const qcts_plane* planes, uint32_t count, char* why,
+qcts_status check_plane(const PlaneLaw& law, const qcts_plane* planes, uint32_t count, char* why,
                         size_t why_size) {
-  const qcts_plane* plane = find_plane(planes, count, spec.name);
-  if (plane == nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is missing", spec.name);
-  if (plane->dtype != spec.dtype)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has dtype %u instead of %u", spec.name,
-                  plane->dtype, spec.dtype);
-  if (plane->ndim != spec.ndim)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has %u dimensions instead of %u", spec.name,
-                  plane->ndim, spec.ndim);
-  int64_t stride = dtype_bytes(spec.dtype);
-  for (uint32_t d = spec.ndim; d-- > 0;) {
-    if (plane->shape[d] != spec.shape[d])
+  const qcts_plane* plane = find_plane(planes, count, law.name);
+  if (plane == nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is missing", law.name);
+  if (plane->dtype != law.dtype)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has dtype %u instead of %u", law.name,
+                  plane->dtype, law.dtype);
+  if (plane->ndim != law.ndim)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has %u dimensions instead of %u", law.name,
+                  plane->ndim, law.ndim);
+  int64_t stride = dtype_bytes(law.dtype);
+  for (uint32_t d = law.ndim; d-- > 0;) {
+    if (plane->shape[d] != law.shape[d])
       return refuse(QCTS_UNSUPPORTED, why, why_size,
-                    "plane %s has %lld elements in dimension %u instead of %lld", spec.name,
-                    static_cast<long long>(plane->shape[d]), d, static_cast<long long>(spec.shape[d]));
-    if (spec.shape[d] > 1 && plane->stride_bytes[d] != stride)
-      return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is not row-major", spec.name);
-    stride *= spec.shape[d];
+                    "plane %s has %lld elements in dimension %u instead of %lld", law.name,
+                    static_cast<long long>(plane->shape[d]), d, static_cast<long long>(law.shape[d]));
+    if (law.shape[d] > 1 && plane->stride_bytes[d] != stride)
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is not row-major", law.name);
+    stride *= law.shape[d];
   }
   return QCTS_OK;
 }
 
 qcts_status check_planes(const qcts_problem& p, const char* scheme, const char* layout,
                          const qcts_plane* planes, uint32_t count, char* why, size_t why_size) {
-  PlaneShape specs[kMostPlanes];
-  const uint32_t n_shapes = plane_shapes(p, scheme, layout, specs);
-  for (uint32_t i = 0; i < n_shapes; ++i)
-    if (check_plane(specs[i], planes, count, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+  PlaneLaw laws[kMostPlanes];
+  const uint32_t n_laws = plane_laws(p, scheme, layout, laws);
+  for (uint32_t i = 0; i < n_laws; ++i)
+    if (check_plane(laws[i], planes, count, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   return QCTS_OK;
 }
 
@@ -154,20 +154,20 @@ qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem
 qcts_status check_given_scale(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
                               size_t why_size) {
   if (problem->n_planes == 0) return QCTS_OK;
-  PlaneShape specs[kMostPlanes];
-  const uint32_t n_shapes = given_scale_shapes(*problem, kernel.scheme, specs);
-  for (uint32_t i = 0; i < n_shapes; ++i)
-    if (check_plane(specs[i], problem->planes, problem->n_planes, why, why_size) != QCTS_OK)
+  PlaneLaw laws[kMostPlanes];
+  const uint32_t n_laws = given_scale_laws(*problem, kernel.scheme, laws);
+  for (uint32_t i = 0; i < n_laws; ++i)
+    if (check_plane(laws[i], problem->planes, problem->n_planes, why, why_size) != QCTS_OK)
       return QCTS_UNSUPPORTED;
   return QCTS_OK;
 }
 
 bool gives_scale(const qcts_kernel& kernel, const qcts_problem& problem) {
-  PlaneShape specs[kMostPlanes];
-  const uint32_t n_shapes = given_scale_shapes(problem, kernel.scheme, specs);
-  for (uint32_t i = 0; i < n_shapes; ++i)
-    if (check_plane(specs[i], problem.planes, problem.n_planes, nullptr, 0) != QCTS_OK ||
-        plane_data(problem.planes, problem.n_planes, specs[i].name) == nullptr)
+  PlaneLaw laws[kMostPlanes];
+  const uint32_t n_laws = given_scale_laws(problem, kernel.scheme, laws);
+  for (uint32_t i = 0; i < n_laws; ++i)
+    if (check_plane(laws[i], problem.planes, problem.n_planes, nullptr, 0) != QCTS_OK ||
+        plane_data(problem.planes, problem.n_planes, laws[i].name) == nullptr)
       return false;
   return true;
 }

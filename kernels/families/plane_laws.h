@@ -7,7 +7,7 @@
 
 namespace qcts {
 
-struct PlaneShape {
+struct PlaneLaw {
   const char* name;
   uint32_t dtype;
   uint32_t ndim;
@@ -15,13 +15,13 @@ struct PlaneShape {
 };
 constexpr uint32_t kMostPlanes = 5;
 
-// Fills specs[0 .. kMostPlanes) with the planes of `scheme` (a kernel's, with or without policies) in
+// Fills laws[0 .. kMostPlanes) with the planes of `scheme` (a kernel's, with or without policies) in
 // `layout`, and returns how many there are; 0 for a family that is not known.
-uint32_t plane_shapes(const qcts_problem& problem, const char* scheme, const char* layout, PlaneShape* specs);
+uint32_t plane_laws(const qcts_problem& problem, const char* scheme, const char* layout, PlaneLaw* laws);
 
 // The same of the planes of the problem's activation policy that hold a scale of x which the checkpoint
 // gives.
-uint32_t given_scale_shapes(const qcts_problem& problem, const char* scheme, PlaneShape* specs);
+uint32_t given_scale_laws(const qcts_problem& problem, const char* scheme, PlaneLaw* laws);
 
 // Elements along k that have to come together: the group, or a super block. Writes a reason of at most
 // why_size bytes unless QCTS_OK.
