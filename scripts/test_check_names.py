@@ -9,7 +9,7 @@ import check_names
 
 HEADER = """#pragma once
 namespace qcts {
-// Of a row.
+// Returns the largest value of a row.
 float largest(std::span<const float> row);
 [[noreturn]] void refuse(const std::string& why);
 struct Row { int size() const; };
