@@ -37,8 +37,8 @@ QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
 FIXTURES = ROOT / "fixtures"
 sys.path.insert(0, str(FIXTURES / "make"))
 import weights  # noqa: E402
+from golden_writer import DTYPES, dtype_name  # noqa: E402
 from models import calibration_batches  # noqa: E402
-from record import DTYPES, dtype_name  # noqa: E402
 from torchao.prototype.quantization.int4 import Int4OpaqueTensor  # noqa: E402, F401 (torch.load asks for it)
 
 GOLDENS = {entry["id"]: entry for entry in json.loads((FIXTURES / "manifest.json").read_text())["goldens"]}
