@@ -2,9 +2,9 @@
 // gguf_proto: torchao 0.18.0 GGUFWeightOnlyConfig, GGUFQuantizedTensor.from_float
 // (torchao/prototype/quantization/gguf/gguf_quantized_tensor.py) with _choose_qparams_gguf, _quantize_gguf
 // and _dequantize_gguf of torchao/quantization/quant_primitives.py. It has the structure of GGML's Q4_K,
-// super blocks of 256 that hold eight blocks of 32, and nothing of its bytes: no step rounds to an integer,
-// and "codes" are numbers of the weight's dtype, so the file is larger than the weight. A block's negative
-// least value becomes 0. Every operation rounds to the weight's dtype.
+// super blocks of 256 with eight blocks of 32, but not its bytes: no step rounds to an integer, and "codes"
+// are numbers of the weight's dtype, so the file is larger than the weight. A block's negative minimum
+// becomes 0. Every operation rounds to the weight's dtype.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,8 +16,8 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kSuperBlock = 256, kBlock = 32, kBlocks = kSuperBlock / kBlock;
-constexpr float kSteps = 15;        // of a 4-bit code
-constexpr float kLargestCode = 63;  // of a 6-bit scale or least value
+constexpr float kSteps = 15;        // steps of a 4-bit code
+constexpr float kLargestCode = 63;  // largest 6-bit scale or minimum
 
 struct BlockParameters {
   float scale = 0, min = 0;
@@ -67,7 +67,7 @@ class GgufProto final : public Scheme {
     return refused_size(shape, kSuperBlock, "the super block of ");
   }
 
-  // A row of one super block has no dimension of super blocks.
+  // A row of one super block has no super block dimension.
   std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
     std::vector<int64_t> supers = {shape.n};
     if (shape.k != kSuperBlock) supers.push_back(shape.k / kSuperBlock);
@@ -89,14 +89,14 @@ class GgufProto final : public Scheme {
     return planes;
   }
 
-  // The product and the sum each in the weight's dtype.
+  // Rounds the product and the sum to the weight's dtype.
   double dequantized(DType dtype, const ExactWeight& w) const override {
     const float product = mul_in(dtype, static_cast<float>(w.code), static_cast<float>(w.scale));
     return add_in(dtype, product, static_cast<float>(w.zero));
   }
 
-  // torchao 0.18.0 on torch 2.13.0, CPU: gguf_quantized_tensor.py, linear on the dequantized weight. In the
-  // narrow types product and sum are rounded apart, which no bound allows.
+  // torchao 0.18.0 on torch 2.13.0, CPU: gguf_quantized_tensor.py, linear on the dequantized weight. In
+  // narrow types product and sum are rounded separately, which no bound allows.
   LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
                                DType y) const override {
     if (y != DType::float32) return Scheme::recorded_stages(weight, activation, y);
@@ -126,7 +126,7 @@ class GgufProto final : public Scheme {
   }
 
  private:
-  // What the second order of quantization leaves of a block's scale and least value.
+  // Returns a block's scale and minimum after the second level of quantization.
   static BlockParameters recovered(DType dtype, const Planes& planes, int64_t block) {
     const auto value = [&](Part part, int64_t index) {
       return static_cast<float>(load_float(dtype, planes[part].bytes, index));

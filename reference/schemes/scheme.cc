@@ -73,8 +73,8 @@ std::vector<std::byte> Scheme::dequantize(const Planes& plain, const WeightShape
 }
 
 LinearStages Scheme::recorded_stages(const WeightShape&, std::string_view activation, DType) const {
-  throw std::logic_error("nothing is known of where the library that recorded " + std::string(name()) +
-                         " under " + std::string(activation) + " rounds");
+  throw std::logic_error("unknown roundings of the library that recorded " + std::string(name()) + " under " +
+                         std::string(activation) + " rounds");
 }
 
 namespace {
@@ -155,7 +155,7 @@ void require_planes(const Planes& planes, const std::vector<PlaneSpec>& specs) {
     if (found == planes.end()) throw std::invalid_argument("plane " + spec.name + " is missing");
     if (found->dtype != spec.dtype || found->shape != spec.shape || found->bytes.size() != spec.bytes())
       throw std::invalid_argument("plane " + spec.name +
-                                  " has another dtype, shape or size than its scheme demands");
+                                  " has a different dtype, shape or size than its scheme requires");
   }
 }
 
@@ -268,7 +268,7 @@ OracleX oracle_x(std::span<const double> row) {
 
 namespace {
 
-// Of a group's terms, those that are not 0.
+// The sums of a group's nonzero terms.
 struct GroupSums {
   double product = 0, zero = 0;
 };
@@ -284,7 +284,7 @@ void add_term(const ExactWeight& w, double x, LinearOracle& oracle, GroupSums& g
   group.zero += x * w.zero;
 }
 
-// Adds the terms at `places`, ascending, and the groups that they lie in.
+// Adds the terms at the ascending positions `places`, and their groups.
 void add_terms(const OracleWeights& weights, const OracleX& x, std::span<const uint32_t> places,
                double offset, LinearOracle& oracle) {
   size_t next = 0;
