@@ -231,7 +231,8 @@ INSTANTIATE_TEST_SUITE_P(
                     {DType::bfloat16, 4, 4},
                     "tile_packed_4d",
                     "fp8_row has no layout tile_packed_4d"},
-        RefusalCase{"empty", "int8_row", {DType::bfloat16, 0, 4}, "plain", "int8_row takes no empty weight"}),
+        RefusalCase{
+            "empty", "int8_row", {DType::bfloat16, 0, 4}, "plain", "int8_row cannot take an empty weight"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Int4Tinygemm, PlacesNameGroupColumnAndNibble) {

@@ -208,7 +208,7 @@ std::optional<std::string> Scheme::refused_type(const WeightShape& shape, std::s
 
 std::optional<std::string> Scheme::refused_size(const WeightShape& shape, int64_t divisor,
                                                 std::string_view of) const {
-  if (shape.n < 1 || shape.k < 1) return std::string(name()) + " takes no empty weight";
+  if (shape.n < 1 || shape.k < 1) return std::string(name()) + " cannot take an empty weight";
   if (divisor == 0 || shape.k % divisor == 0) return std::nullopt;
   return "K = " + std::to_string(shape.k) + " is not a multiple of " + std::string(of) +
          std::to_string(divisor);

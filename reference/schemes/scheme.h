@@ -111,7 +111,8 @@ struct SchemeInfo {
   std::string source;   // the recipe's origin: package, version, function
   int64_t group = 0;    // elements along k that share a scale; 0: the whole row
   SchemeParams params = {};
-  // What a file records: schemes that differ only in how their planes are chosen share it. Empty: the name.
+  // The part that a file records: schemes that differ only in how their planes are chosen share it. Empty:
+  // the name.
   std::string meaning = {};
   std::vector<LayoutInfo> layouts;
 };

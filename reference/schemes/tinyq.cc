@@ -46,7 +46,7 @@ class Tinyq : public Scheme {
     if (!find_layout(layout)) return std::string(name()) + " has no layout " + std::string(layout);
     if (!takes(shape.dtype))
       return std::string(name()) + " has no weights of " + std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return std::string(name()) + " takes no empty weight";
+    if (shape.n < 1 || shape.k < 1) return std::string(name()) + " cannot take an empty weight";
     return std::nullopt;
   }
 
