@@ -42,7 +42,7 @@ def headline(report):
 
 
 def latency_plot(rows):
-    """Ratio to the dense baseline with its interval, one row a case, logarithmic axis."""
+    """Plots the ratio to the dense baseline with its interval, one row per case, on a logarithmic axis."""
     points = [(row, row["measures"].get("ratio_to_dense")) for row in rows]
     points = [(row, m) for row, m in points if m and m["value"]]
     if not points:
@@ -137,7 +137,7 @@ def render_html(report, load=None, generate=None):
 
 
 def render_summary(report):
-    """Markdown that a merge request can show."""
+    """Returns Markdown for a merge request."""
     data = view(report)
     lines = [f"# qcts: {data['headline']}", "", data["explanation"], ""]
     if data["infrastructure"]:

@@ -196,6 +196,6 @@ def test_rooflines_keep_decode_prefill_and_the_rest_apart_and_peers_together():
     assert row["bound"] == "arithmetic" and row["reached"]["value"] == 40 and row["ceiling"]["value"] == 80
     trust = {"latency_trust": {"measured": 4, "alarms": 3, "allowed": 1, "suspended": True}}
     page = report.render_html(make(cases) | trust)
-    for words in ("75 % of the roof", "builtin_fast †", "no latency of this run stands", "3 of 4 differed"):
+    for words in ("75 % of the roof", "builtin_fast †", "no latency verdict of this run counts", "3 of 4 differed"):
         assert words in page, words
     assert "Rooflines" not in report.render_html(make([FAILED]))

@@ -246,9 +246,9 @@ void check_blanks(std::string_view between, size_t offset, const Limits& limits)
 
 // The JSON parser buffers a whole string, escapes included, and grows the buffer by doubling.
 void check_strings(std::string_view text, const Limits& limits) {
-  size_t behind = 0;
+  size_t checked = 0;
   for (size_t at = text.find('"'); at < text.size(); at = text.find('"', at)) {
-    check_blanks(text.substr(behind, at - behind), behind, limits);
+    check_blanks(text.substr(checked, at - checked), checked, limits);
     const size_t begin = ++at;
     while (at < text.size() && text[at] != '"')
       at = text.find_first_of("\"\\", text[at] == '\\' ? at + 2 : at);
@@ -257,9 +257,9 @@ void check_strings(std::string_view text, const Limits& limits) {
       refuse(RefusalClass::LimitExceeded,
              "the header holds a string of " + std::to_string(end - begin) + " bytes", 8 + begin);
     if (end == text.size()) return;
-    behind = at = end + 1;
+    checked = at = end + 1;
   }
-  if (behind < text.size()) check_blanks(text.substr(behind), behind, limits);
+  if (checked < text.size()) check_blanks(text.substr(checked), checked, limits);
 }
 
 // serde_json escapes the two characters that JSON requires, five controls by name, and the others by number.

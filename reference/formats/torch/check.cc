@@ -34,7 +34,7 @@ void check_call(const TorchObject& object, std::string_view function, const pick
       if (args[2]->kind != Kind::tuple) bad("its arguments do not fit");
       if (pickle::is_global(args[0], "torch.nested._internal.nested_tensor", "_rebuild_njt"))
         check_special_tensor(object, "_rebuild_njt", args[2]->items, limits, offset);
-      return;  // a class with a function of its own, kept as it stands
+      return;  // a class with its own function, kept unchanged
     }
     if (inner.empty() || inner == "_rebuild_from_type_v2") bad("its function rebuilds no tensor");
     if (args[1]->kind != Kind::global) bad("its type is not a class");
