@@ -9,8 +9,8 @@
 //                                 E4M3 has no Inf, and its NaN is S.1111.111
 //   float8_e8m0fnu                OCP Microscaling Formats 1.0, section 5.4: 2^(byte - 127);
 //                                 255 is NaN; no sign, no zero
-//   float4_e2m1fn_x2              the same, section 5.3.3; here an element is one nibble (0..15); no Inf, no
-//       NaN
+//   float4_e2m1fn_x2              the same, section 5.3.3; here an element is one nibble (0..15);
+//                                 no Inf, no NaN
 //   float6_e2m3fn, float6_e3m2fn  the same, section 5.3.2; here an element is the low six bits of a byte;
 //                                 no Inf, no NaN
 #pragma once

@@ -15,8 +15,7 @@
 //   1 x_cast        u * sum|x*w|, and h * sum(|p|+|z|)
 //   2 scale_cast    u * sum(|x*p| + |x*z|), and h * sum|x|*(|code| + 1): scale and zero are cast separately,
 //                   so where p and z cancel the error is that of the parts. Each later stage sees the rounded
-//                   values, so it is scaled by (1 + u) of the earlier ones, which covers second-order
-//                       products.
+//                   values, so it is scaled by (1 + u) of the earlier ones, which covers products of two.
 //   3 weight_cast   u * sum|x*w|, and h * sum|x|: one rounding of the finished weight. If the cast is to
 //                   float32 or wider, the product p may have been rounded first (multiply, then add):
 //                   u * sum|x*p| more. For a narrower type the weight is formed in float32 and then rounded:
@@ -24,9 +23,8 @@
 //   4 product_cast  u * M, and h for each of the n products
 //   5 accumulator   gamma(n + 1) * (M + |bias|) with gamma(n) = n*u / (1 - n*u): n additions, or n fused
 //                   multiply-adds, in any order (vectorised, blocked, tree), possibly starting from the bias
-//                   (Higham, (3.4) and section 4.2), and h for each. With output_cast the bias comes later
-//                       and
-//                   is not in M. int32 adds nothing.
+//                   (Higham, (3.4) and section 4.2), and h for each. With output_cast the bias comes
+//                   later and is not in M. int32 adds nothing.
 //   6 output_cast   rounding of the sum before the bias; then the bias addition in the accumulator's type
 //                   (u * |y|); then y_dtype.
 // With scale_after_sum, codes are summed first, one group at a time, and 2, 3 and 5 are replaced:
@@ -36,12 +34,10 @@
 //   6' partial_cast u * |sum in the group|, not of the magnitudes: the finished sum is rounded, and it is
 //                   smaller
 //   7' scaling      multiplying each group's sum by its scale rounds in the accumulator's type, and adding
-//       the
-//                   groups is gamma(groups) once more (twice the groups if a zero-point term is added
+//                   the groups is gamma(groups) once more (twice the groups if a zero-point term is added
 //                   separately)
 //   8' quantized x  the sum of codes, and the sum of weights that its zero point subtracts, are each
-//       converted
-//                   to float, scaled (the zero point's term twice) and rounded like a partial sum:
+//                   converted to float, scaled (the zero point's term twice) and rounded like a partial sum:
 //                   (3 * u_multiply + u_partial) of the two magnitudes, before 6'
 // Last, the oracle's own error in double, gamma(2n + 4) with u = 2^-53, is added.
 //

@@ -2,8 +2,7 @@
 // Attributes of torchao's tensor subclasses in torchao's own JSON encoding (torchao 0.18.0,
 // prototype/safetensors/safetensors_utils.py, TensorSubclassAttributeJSONEncoder):
 //   torch.dtype            {"_type": "torch.dtype", "_data": "bfloat16"}
-//   enum                   {"_type": class, "_data": NAME}; a pickle holds the value, so the name is looked
-//       up
+//   enum                   {"_type": class, "_data": NAME}; a pickle holds the value, not the name
 //   dataclass, NamedTuple  {"_type": class, "_data": {field: value}}
 //   list, number, string, bool, None: unchanged
 // For values that this encoder cannot express, qcts adds:

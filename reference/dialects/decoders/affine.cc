@@ -5,9 +5,8 @@
 // or _float8_cutlass_quant; or inside WeightTensorWithLinearActivationQuantizationMetadata, which stores a
 // scale of x. What these functions of quant_api.py compute:
 //   _int8_asymm_per_token_quant          with float32 scales, as since 0.11; 0.5 and 0.6 used x's dtype,
-//       which
-//                                        is the same for float32; 0.7 to 0.10 used float64, which the file
-//                                        does not record
+//                                        which is the same for float32; 0.7 to 0.10 used float64, which the
+//                                        file does not record
 //   ..._reduced_range_quant_noop_decode  leaves a three-dimensional x with one token unchanged; the policy is
 //                                        for a two-dimensional x, which is quantized
 //   float8                               divides a row or all of x by its scale since 0.12; before, it
