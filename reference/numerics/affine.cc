@@ -25,8 +25,8 @@ BlockRange range_of(std::span<const float> block) {
 
 // torch.clamp(scale, min=eps) keeps NaN.
 float floored(const AffineRecipe& recipe, float scale) {
-  const float least = static_cast<float>(round_to(recipe.input, recipe.min_scale));
-  return scale < least ? least : scale;
+  const float min = static_cast<float>(round_to(recipe.input, recipe.min_scale));
+  return scale < min ? min : scale;
 }
 
 float symmetric_scale(const AffineRecipe& recipe, BlockRange range) {

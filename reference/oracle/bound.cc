@@ -140,9 +140,9 @@ Interval widened(Interval v, double by) {
 // Returns the interval of all results of rounding its numbers.
 Interval rounded(Interval v, DType dtype, bool flush) {
   v = {round_to(dtype, v.low), round_to(dtype, v.high)};
-  const double least = float_format(dtype).min_normal;
-  if (flush && v.low > 0 && v.low < least) v.low = 0;
-  if (flush && v.high < 0 && v.high > -least) v.high = 0;
+  const double min_normal = float_format(dtype).min_normal;
+  if (flush && v.low > 0 && v.low < min_normal) v.low = 0;
+  if (flush && v.high < 0 && v.high > -min_normal) v.high = 0;
   return v;
 }
 

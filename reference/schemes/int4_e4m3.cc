@@ -71,8 +71,8 @@ void put_int4(std::span<std::byte> qdata, int64_t place, int code, bool shuffled
 // Returns e4m3(code * scale); 0 stays 0 for any scale.
 double table_value(int code, double scale) {
   if (code == 0) return 0;
-  const double most = float_format(kE4m3).max;
-  return round_to(kE4m3, std::isnan(scale) ? scale : std::clamp(code * scale, -most, most));
+  const double max = float_format(kE4m3).max;
+  return round_to(kE4m3, std::isnan(scale) ? scale : std::clamp(code * scale, -max, max));
 }
 
 class Int4E4m3 final : public Float8RowsOfX {

@@ -182,11 +182,11 @@ class Int4Tinygemm final : public Scheme {
     const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
     Planes planes = make_planes(plane_specs(shape, "plain"));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
-    const float least = min_scale(weight.dtype, layout);
+    const float min = min_scale(weight.dtype, layout);
     for (int64_t n = 0; n < shape.n; ++n) {
       for (int64_t g = 0; g < shape.k / group(); ++g) {
         const std::span<const float> elements(values.data() + n * shape.k + g * group(), group());
-        const ScaleAndZero parameters = choose_parameters(weight.dtype, elements, least);
+        const ScaleAndZero parameters = choose_parameters(weight.dtype, elements, min);
         for (int64_t i = 0; i < group(); ++i)
           put_nibble(planes[0].bytes, plain_nibble(shape, n, g * group() + i),
                      quantize_one(weight.dtype, elements[i], parameters));

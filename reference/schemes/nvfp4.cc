@@ -23,9 +23,9 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kNvfp4Block = 16;
-constexpr float kNvfp4LargestCode = 6.0f;    // F4_E2M1_MAX
-constexpr float kLargestScale = 448.0f;      // F8E4M3_MAX
-constexpr float kNvfp4LeastScale = 0x1p-6f;  // E4M3_EPS = torch.finfo(torch.float8_e4m3fn).tiny
+constexpr float kNvfp4LargestCode = 6.0f;  // F4_E2M1_MAX
+constexpr float kLargestScale = 448.0f;    // F8E4M3_MAX
+constexpr float kNvfp4MinScale = 0x1p-6f;  // E4M3_EPS = torch.finfo(torch.float8_e4m3fn).tiny
 
 constexpr std::array<LayoutInfo, 2> kNvfp4Layouts = {
     {{"plain", "torchao 0.18.0 nvfp4_tensor.py to_nvfp4, is_swizzled_scales=False", true},
@@ -56,7 +56,7 @@ float scale_value(uint8_t byte) {
 uint8_t quantize_block(std::span<const float> block, const float* tensor_scale, std::span<std::byte> pairs) {
   float scale = largest_magnitude(block) / kNvfp4LargestCode;
   if (tensor_scale) scale = div_x86(scale, *tensor_scale);
-  if (!std::isnan(scale)) scale = std::clamp(scale, kNvfp4LeastScale, kLargestScale);
+  if (!std::isnan(scale)) scale = std::clamp(scale, kNvfp4MinScale, kLargestScale);
   const uint8_t byte = static_cast<uint8_t>(encode_float(DType::float8_e4m3fn, scale));
   const float stored = scale_value(byte);
   const float factor = div_x86(tensor_scale ? div_x86(1.0f, *tensor_scale) : 1.0f, stored);

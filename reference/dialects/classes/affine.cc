@@ -292,10 +292,10 @@ std::optional<Affine> read_affine(const NamedTensor& tensor) {
   if (affine.domain == ZeroPoints::integer && affine.zero_point && !all_integers(*affine.zero_point))
     return std::nullopt;
   if (affine.domain == ZeroPoints::floating) {
-    const Json least = attribute(tensor, *prefix + "quant_min"),
-               most = attribute(tensor, *prefix + "quant_max");
-    if (!least.is_number() || !most.is_number()) return std::nullopt;
-    affine.middle = (most.get<double>() + least.get<double>() + 1) / 2;
+    const Json low = attribute(tensor, *prefix + "quant_min"),
+               high = attribute(tensor, *prefix + "quant_max");
+    if (!low.is_number() || !high.is_number()) return std::nullopt;
+    affine.middle = (high.get<double>() + low.get<double>() + 1) / 2;
   }
   std::optional<std::vector<double>> codes = codes_of(tensor, at, affine);
   if (!codes) return std::nullopt;

@@ -10,7 +10,7 @@
 namespace qcts {
 namespace {
 
-std::vector<int64_t> require_integers(const NamedTensor& tensor, std::string_view attribute, int64_t least) {
+std::vector<int64_t> require_integers(const NamedTensor& tensor, std::string_view attribute, int64_t min) {
   const Json& value = tensor.attributes[std::string(attribute)];
   const bool tuple = value.is_object() && value.value("_type", "") == "tuple" && value.contains("_data");
   const Json& list = tuple ? value["_data"] : value;
@@ -19,12 +19,12 @@ std::vector<int64_t> require_integers(const NamedTensor& tensor, std::string_vie
   for (size_t i = 0; right && i < list.size(); ++i) {
     right = list[i].is_number_integer() &&
             (!list[i].is_number_unsigned() || list[i].get<uint64_t>() <= INT64_MAX) &&
-            list[i].get<int64_t>() >= least;
+            list[i].get<int64_t>() >= min;
     if (right) integers.push_back(list[i].get<int64_t>());
   }
   if (!right)
     contradict(tensor, std::string(attribute) + " " + value.dump() +
-                           " is not a list of integers >= " + std::to_string(least));
+                           " is not a list of integers >= " + std::to_string(min));
   return integers;
 }
 
@@ -133,12 +133,12 @@ std::vector<int64_t> transposed_blocks(const std::vector<int64_t>& shape, int64_
 
 void require_codes_within(const NamedTensor& tensor, const Tensor& qdata, int bits) {
   if (bits >= 8) return;
-  const int least = -(1 << (bits - 1)), most = (1 << (bits - 1)) - 1;
+  const int low = -(1 << (bits - 1)), high = (1 << (bits - 1)) - 1;
   std::vector<std::byte> scratch;
   const std::span<const std::byte> codes = row_major_view(qdata, scratch);
   for (size_t i = 0; i < codes.size(); ++i) {
     const int code = static_cast<int8_t>(codes[i]);
-    if (code < least || code > most)
+    if (code < low || code > high)
       contradict(tensor, "qdata holds " + std::to_string(code) + " at element " + std::to_string(i) +
                              ", outside int" + std::to_string(bits));
   }

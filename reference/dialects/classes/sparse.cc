@@ -37,8 +37,8 @@ bool are_bsr_indices(const std::vector<int64_t>& crow, const std::vector<int64_t
     return false;
   for (size_t row = 0; row + 1 < crow.size(); ++row)
     for (int64_t at = crow[row]; at < crow[row + 1]; ++at) {
-      const int64_t least = at == crow[row] ? 0 : col[static_cast<size_t>(at) - 1] + 1;
-      if (col[static_cast<size_t>(at)] < least || col[static_cast<size_t>(at)] >= columns) return false;
+      const int64_t smallest = at == crow[row] ? 0 : col[static_cast<size_t>(at) - 1] + 1;
+      if (col[static_cast<size_t>(at)] < smallest || col[static_cast<size_t>(at)] >= columns) return false;
     }
   return true;
 }

@@ -158,8 +158,8 @@ std::optional<DType> dtype_of_global(const Ref& node) {
 std::optional<Tensor> rebuild_plain(const TorchObject& object, std::string_view function,
                                     const pickle::Refs& args, uint64_t max_dims) {
   const bool third = function == "_rebuild_tensor_v3";
-  const size_t least = function == "_rebuild_tensor" ? 4 : third ? 7 : 6;
-  if (args.size() < least || args.size() > least + (least == 4 ? 0 : 1)) {
+  const size_t min_arguments = function == "_rebuild_tensor" ? 4 : third ? 7 : 6;
+  if (args.size() < min_arguments || args.size() > min_arguments + (min_arguments == 4 ? 0 : 1)) {
     refuse(RefusalClass::PickleCall,
            "data.pkl: " + std::string(function) + " with " + std::to_string(args.size()) + " arguments");
   }
