@@ -1,6 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Paths and build functions that the scripts share. Sourced, never run.
 set -euo pipefail
+
+# --help prints the comment that the script begins with, before anything is set up or built.
+for word in "$@"; do
+  case $word in
+    -h | --help)
+      sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
+      exit 0
+      ;;
+  esac
+done
+
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PYTHONDONTWRITEBYTECODE=1
 QCTS_TORCH=${QCTS_TORCH:-ON}
