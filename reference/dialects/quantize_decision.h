@@ -27,7 +27,7 @@ struct QuantizeDecision {
 // Returns one decision per tensor, in order. By default selects 2-D float tensors named *.weight that are not
 // named like embeddings; with include or like, only the tensors they name. Exclude always wins.
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
-                                                 const std::string& layout, const QuantizeRules& rules);
+                                                 Layout layout, const QuantizeRules& rules);
 
 // Returns the dtype in which a scheme takes a float weight: TinyQ's W8A32 casts to float32 first, all others
 // keep it.

@@ -17,6 +17,7 @@
 #include "reference/formats/tensor.h"
 #include "reference/numerics/affine.h"
 #include "reference/schemes/linear_stages.h"
+#include "reference/schemes/scheme_tables.h"
 
 namespace qcts {
 
@@ -51,20 +52,6 @@ struct ExactWeight {
   double zero = 0;
   double code = 0;
   double scale = 0;
-};
-
-struct LayoutInfo {
-  std::string_view name;    // every scheme's first is "plain"
-  std::string_view source;  // upstream file and version that defines the bytes
-  bool confirmed = true;    // false: by index map, not confirmed on the hardware that writes it
-};
-
-// How `linear` treats activations, independent of the scheme: "weight_only" uses them unchanged; "dyn_..."
-// quantizes each call's x; "static_..." quantizes it with scales of the checkpoint.
-inline constexpr std::string_view kWeightOnly = "weight_only";
-struct ActivationInfo {
-  std::string_view name;
-  std::string_view source;  // upstream file, version and function
 };
 
 // The shape of a scheme's weight: logical [n, k], dtype float32, float16 or bfloat16.
@@ -133,20 +120,18 @@ class Scheme {
   std::span<const LayoutInfo> layouts() const { return info_.layouts; }
 
   // Returns why this weight cannot have this layout; nullopt when it can. Everything below requires nullopt.
-  virtual std::optional<std::string> refusal(const WeightShape& shape,
-                                             std::string_view layout = "plain") const = 0;
+  virtual std::optional<std::string> refusal(const WeightShape& shape, Layout layout = kPlain) const = 0;
 
   // The size formula: the planes of a layout in flatten order. The payload is exactly the sum of their bytes.
-  virtual std::vector<PlaneSpec> plane_specs(const WeightShape& shape,
-                                             std::string_view layout = "plain") const = 0;
+  virtual std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout = kPlain) const = 0;
 
   // Quantizes a weight of the logical dtype, with the result in layout "plain". Producers of different
   // layouts may differ in the recipe (int4: the minimum scale); `layout` selects it, so that pack(quantize(w,
   // layout), layout) is what that producer writes.
-  virtual Planes quantize(const Matrix& weight, std::string_view layout = "plain") const = 0;
+  virtual Planes quantize(const Matrix& weight, Layout layout = kPlain) const = 0;
   // Convert between "plain" and a layout. The defaults: every layout has the bytes of "plain".
-  virtual Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const;
-  virtual Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const;
+  virtual Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const;
+  virtual Planes unpack(const Planes& packed, const WeightShape& shape, Layout layout) const;
   // Dequantizes layout "plain" to row-major [n, k] in the logical dtype: dequantized() of each of
   // exact_row().
   std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const;
@@ -166,30 +151,33 @@ class Scheme {
   virtual std::span<const ActivationInfo> activations() const;
   // Returns the planes that a policy stores beside the weight's, in flatten order: scales of a static policy.
   // They count in the size formula of a file and follow the weight's planes wherever a policy reads them.
-  virtual std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const;
+  virtual std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const;
   // Quantizes x [m, k] (x.dtype float32, float16 or bfloat16; activation_specs does not read x.bytes) under a
   // policy of activations() other than weight_only. Integer planes are "qdata" [m, k], "scale" and
   // "zero_point" ([m, 1], or [1, 1] for all of x). `weight`: the weight's planes in layout "plain" and those
   // of policy_specs(). The defaults throw std::invalid_argument naming the policy.
-  virtual std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const;
-  virtual Planes quantize_activation(const Matrix& x, std::string_view activation,
-                                     const Planes& weight) const;
+  virtual std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const;
+  virtual Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const;
   // Returns what the exact sum uses instead of row `row` of x: k values, each exact in double.
-  virtual void exact_activation(const Planes& activation_planes, const Matrix& x, std::string_view activation,
+  virtual void exact_activation(const Planes& activation_planes, const Matrix& x, Policy activation,
                                 int64_t row, std::span<double> out) const;
 
   // Returns where the producer's own `linear` rounds, for goldens that record its y of dtype `y`; each scheme
   // cites the producer's code. The default throws std::logic_error naming the scheme and the policy: unknown.
-  virtual LinearStages recorded_stages(const WeightShape& weight, std::string_view activation, DType y) const;
+  virtual LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const;
 
   // Describes byte `byte_offset` of plane `plane` in the scheme's terms: "group 3, column 17".
-  virtual std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane,
+  virtual std::string place(const WeightShape& shape, Layout layout, std::string_view plane,
                             uint64_t byte_offset) const = 0;
 
-  uint64_t payload_bytes(const WeightShape& shape, std::string_view layout = "plain",
-                         std::string_view activation = kWeightOnly) const;
-  const LayoutInfo* find_layout(std::string_view layout) const;
-  const ActivationInfo* find_activation(std::string_view activation) const;
+  uint64_t payload_bytes(const WeightShape& shape, Layout layout = kPlain,
+                         Policy activation = kWeightOnly) const;
+  // nullopt when the scheme has none of that name.
+  std::optional<Layout> find_layout(std::string_view name) const;
+  std::optional<Policy> find_activation(std::string_view name) const;
+  // The same; throws std::runtime_error naming the scheme and the word.
+  Layout layout_named(std::string_view name) const;
+  Policy policy_named(std::string_view name) const;
 
  protected:
   static constexpr std::initializer_list<DType> kUsualDtypes = {DType::float32, DType::float16,
@@ -202,12 +190,12 @@ class Scheme {
   virtual double dequantized(DType dtype, const ExactWeight& weight) const;
 
   // Throws std::invalid_argument naming the policy unless activations() has it and it quantizes x.
-  void require_policy(std::string_view activation) const;
+  void require_policy(Policy activation) const;
 
   // The first checks of refusal(), in this order: a layout that is not in layouts(), a dtype that is not in
   // `dtypes`, an empty weight, and a K that `divisor` does not divide; `of` names the divisor in the message
   // ("the group size "; 0: any K).
-  std::optional<std::string> refused_type(const WeightShape& shape, std::string_view layout,
+  std::optional<std::string> refused_type(const WeightShape& shape, Layout layout,
                                           std::initializer_list<DType> dtypes = kUsualDtypes) const;
   std::optional<std::string> refused_size(const WeightShape& shape, int64_t divisor = 0,
                                           std::string_view of = "the group size ") const;

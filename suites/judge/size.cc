@@ -83,14 +83,11 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     weight.name = named.name;
     weight.scheme = tensor->scheme;
     weight.shape = {tensor->dtype, tensor->n, tensor->k};
-    // Every CPU pack and the plain layout have the same size; a file that does not record its pack is not
-    // padded.
-    const std::string layout = tensor->layout.empty() ? "plain" : tensor->layout;
-    weight.expected_bytes = tensor->scheme->payload_bytes(weight.shape, layout, tensor->activation) +
-                            static_cast<uint64_t>(tensor->stored_otherwise_bytes);
-    weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, "plain", tensor->activation);
+    weight.expected_bytes = tensor->scheme->payload_bytes(weight.shape, tensor->layout, tensor->activation) +
+                       static_cast<uint64_t>(tensor->stored_otherwise_bytes);
+    weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, kPlain, tensor->activation);
     weight.policy_bytes =
-        weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, "plain", kWeightOnly);
+        weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, kPlain, kWeightOnly);
     weight.element_bytes = element_bytes;
     weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
     // One static scale of x may serve every layer, and is stored once.

@@ -79,7 +79,7 @@ Recognized recognize_mx_tensor(const NamedTensor& tensor) {
                                                         : "mxfp4";
   // The file records the activations' mode, which the config also uses for the weight. Without one: to_mx's
   // default. The bytes mean the same in all modes.
-  std::string mode = "floor", activation{kWeightOnly};
+  std::string mode = "floor", activation{kWeightOnly.name()};
   if (!tensor.attributes["act_quant_kwargs"].is_null()) {
     if (const std::string named = data_name(kwargs_field(tensor, "scaling_mode")); !named.empty())
       mode = named;
@@ -102,7 +102,7 @@ Recognized recognize_nvfp4_tensor(const NamedTensor& tensor) {
   const std::string scheme = two ? "nvfp4_two_level" : "nvfp4_one_level";
   if (fixed) return {scheme, layout, quantized && !dynamic ? "static_tensor_block16" : ""};
   return {scheme, layout,
-          !quantized ? std::string(kWeightOnly)
+          !quantized ? std::string(kWeightOnly.name())
           : dynamic  ? "dyn_tensor_block16"
                      : "dyn_block16"};
 }

@@ -17,11 +17,11 @@ namespace qcts {
 // zero_point becomes zeros (0.15).
 struct SchemeTensor {
   const Scheme* scheme = nullptr;
-  std::string layout;             // "plain", or the planes' packing
+  Layout layout;                  // the packing that the planes are in
   DType dtype = DType::bfloat16;  // logical
   int64_t n = 0, k = 0;           // the logical weight [n, k]; all dimensions but k are rows
   Planes planes;
-  std::string activation{kWeightOnly};
+  Policy activation;
   Planes policy_planes{};  // Scheme::policy_specs
   // The file's bytes minus the planes' bytes, where an older producer stored a plane in another type.
   int64_t stored_otherwise_bytes = 0;

@@ -42,7 +42,7 @@ Tensor plane_tensor(const SchemeTensor& tensor, std::string_view name) {
   return make_tensor(source->dtype, source->shape, source->bytes);
 }
 
-const Encoder* find_encoder(const Scheme& scheme, std::string_view layout, std::string_view activation) {
+const Encoder* find_encoder(const Scheme& scheme, Layout layout, Policy activation) {
   for (const Encoder* encoder : kEncoders)
     if (encoder->makes(scheme, layout, activation)) return encoder;
   return nullptr;
@@ -52,7 +52,8 @@ const Encoder& require_encoder(const SchemeTensor& tensor) {
   const Encoder* encoder = find_encoder(*tensor.scheme, tensor.layout, tensor.activation);
   if (!encoder)
     throw std::invalid_argument("torchao has no class for " + std::string(tensor.scheme->name()) + " in " +
-                                tensor.layout + ", " + tensor.activation);
+                                std::string(tensor.layout.name()) + ", " +
+                                std::string(tensor.activation.name()));
   return *encoder;
 }
 
@@ -78,8 +79,7 @@ Json group_block(const SchemeTensor& tensor) {
   return Json::array({1, tensor.scheme->group() ? tensor.scheme->group() : tensor.k});
 }
 
-const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout,
-                                  std::string_view activation) {
+const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy activation) {
   const Encoder* encoder = find_encoder(scheme, layout, activation);
   return encoder ? &encoder->cls : nullptr;
 }

@@ -20,8 +20,7 @@ struct TorchaoClass {
   bool in_safetensors = false;  // supported by torchao's safetensors layer
 };
 // Returns the class; nullptr when torchao has none for these planes ("int4_tinygemm_g128" in layout "plain").
-const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout,
-                                  std::string_view activation = kWeightOnly);
+const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy activation = kWeightOnly);
 
 // The storages of a new archive, numbered by first appearance as torch.save does.
 class StorageTable {

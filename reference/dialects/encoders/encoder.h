@@ -14,7 +14,7 @@ namespace qcts {
 struct Encoder {
   TorchaoClass cls;
   // Is this the class for the scheme in the layout under the policy?
-  bool (*makes)(const Scheme& scheme, std::string_view layout, std::string_view activation);
+  bool (*makes)(const Scheme& scheme, Layout layout, Policy activation);
   // Returns the object's __dict__ in its order, in the encoding of attributes.h. Inner tensors are
   // plane_here(), absent ones null. Excludes what the wrapper carries (shape, dtype).
   nlohmann::ordered_json (*state)(const SchemeTensor& tensor);
