@@ -73,8 +73,8 @@ std::vector<std::byte> Scheme::dequantize(const Planes& plain, const WeightShape
 }
 
 LinearStages Scheme::recorded_stages(const WeightShape&, Policy activation, DType) const {
-  throw std::logic_error("unknown roundings of the library that recorded " + std::string(name()) +
-                         " under " + std::string(activation.name()) + " rounds");
+  throw std::logic_error("unknown roundings of the library that recorded " + std::string(name()) + " under " +
+                         std::string(activation.name()) + " rounds");
 }
 
 namespace {

@@ -84,7 +84,7 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     weight.scheme = tensor->scheme;
     weight.shape = {tensor->dtype, tensor->n, tensor->k};
     weight.expected_bytes = tensor->scheme->payload_bytes(weight.shape, tensor->layout, tensor->activation) +
-                       static_cast<uint64_t>(tensor->stored_otherwise_bytes);
+                            static_cast<uint64_t>(tensor->stored_otherwise_bytes);
     weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, kPlain, tensor->activation);
     weight.policy_bytes =
         weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, kPlain, kWeightOnly);
