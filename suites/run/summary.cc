@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "reference/schemes/scheme.h"
+#include "suites/base/printable.h"
 #include "suites/cases/plan.h"
 #include "suites/judge/latency_measures.h"
 
@@ -172,7 +173,7 @@ void unsupported(const RunReport& report, std::ostream& out) {
   for (const Verdict& verdict : report.verdicts)
     if (verdict.status == Status::not_supported) ++reasons[verdict.reason];
   std::vector<std::pair<size_t, std::string>> order;
-  for (const auto& [reason, count] : reasons) order.emplace_back(count, reason);
+  for (const auto& [reason, count] : reasons) order.emplace_back(count, printable(reason));
   std::sort(order.rbegin(), order.rend());
   if (!order.empty()) out << "\n  not supported\n";
   for (size_t i = 0; i < order.size() && i < kReasonsShown; ++i)
@@ -210,10 +211,10 @@ void failures(const RunReport& report, std::ostream& out) {
   for (size_t i = 0; i < blocking.size() && i < kFailuresShown; ++i) {
     const Verdict& verdict = *blocking[i];
     out << "\n  " << status_name(verdict.status) << " " << verdict.full_id() << "\n    "
-        << clipped(verdict.reason, 2 * kWidth) << "\n";
+        << clipped(printable(verdict.reason), 2 * kWidth) << "\n";
     if (verdict.mismatch) {
       const Mismatch& m = *verdict.mismatch;
-      out << "    " << m.where << ": want " << m.want << ", got " << m.got << " (" << m.count << " of "
+      out << "    " << printable(m.where + ": want " + m.want + ", got " + m.got) << " (" << m.count << " of "
           << m.total << " differ)\n";
     }
     out << "    " << verdict.rerun << "\n";
@@ -278,7 +279,7 @@ void Progress::saw(const Verdict& verdict, bool is_failure) {
   if (is_failure && failures_ <= kFailuresWhileRunning) {
     clear();
     std::cerr << status_name(verdict.status) << " " << verdict.full_id() << ": "
-              << clipped(verdict.reason, kWidth) << std::endl;
+              << clipped(printable(verdict.reason), kWidth) << std::endl;
     if (failures_ == kFailuresWhileRunning)
       std::cerr << "further failures are counted and stand in the report" << std::endl;
   }
