@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What reading one file may cost, by the reader's own account, so that a few bytes cannot ask for much.
-// Memory: 64 MiB, and what is granted beside (the header's bytes, 64 bytes a pickle opcode); 3 MiB of it stay
-// for what is not charged. Steps, looks at a value that was read before (20 to 60 ns each): 10 million, and
-// one for four bytes of the file. Charged before it is spent, or right behind where one step spends little.
+// Memory: 64 MiB, and what is granted beside (for a safetensors header granted_bytes(), for a pickle 64 bytes
+// an opcode); 3 MiB of it stay for what is not charged. Steps, looks at a value that was read before (20 to
+// 60 ns each): 10 million, and one for four bytes of the file. Charged before it is spent, or right behind
+// where one step spends little.
 #pragma once
 
 #include <algorithm>

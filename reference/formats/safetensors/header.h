@@ -2,6 +2,7 @@
 // The header of a safetensors file: text <-> fields, without the data. Shared by reader and writer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,14 @@ struct SafetensorsHeader {
   std::vector<SafetensorsInfo> tensors;                       // in text order
   ReadBudget budget;                                          // its entries charged
 };
+
+// Bytes of memory that a header grants beside the 64 MiB of every file. An entry takes 65 to 120 bytes of it
+// and 930 of memory, once it is a named tensor: some 300,000 are read, and no header gets more than its own
+// bytes and 192 MiB.
+constexpr uint64_t granted_bytes(uint64_t header_bytes) {
+  constexpr uint64_t kTimes = 15, kMostBytes = 192u << 20;
+  return header_bytes + std::min(kTimes * header_bytes, kMostBytes);
+}
 
 // Throws Refused (StJson, StLayout, Overflow, Dtype, LimitExceeded). Offsets and sizes are not compared with
 // any data here.
