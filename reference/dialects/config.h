@@ -24,8 +24,8 @@ std::optional<TorchAoQuantization> torchao_quantization(const nlohmann::ordered_
 // "dtype" (transformers 5), "torch_dtype" (4); nullopt when absent or no dtype.
 std::optional<DType> config_dtype(const nlohmann::ordered_json& config);
 
-// Holds the tensors against config.json: a class, a group or a module that it rules out is refused as
-// SubclassSchema, by name (lenient: a warning); tensors in another dtype than it names are a warning.
+// Holds the tensors against config.json: a class, a group or a module that it rules out is a contradiction
+// (lenient: a warning); tensors in another dtype than it names are a warning.
 void check_config(Checkpoint& checkpoint, const OpenOptions& options);
 
 }  // namespace qcts

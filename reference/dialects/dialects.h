@@ -2,6 +2,7 @@
 // The dialects, one file each, behind checkpoint.h.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,10 +31,21 @@ struct TensorLeaf {
   TensorPlace place;  // one node may stand at several places
 };
 
-// Leaves of the object that torch.save took, depth-first in file order. Containers are dicts, OrderedDicts,
-// lists and tuples; their keys and indices are joined by '.'. Everything that is no tensor is passed over
-// (resave keeps it with the graph). A tensor alone is named "tensor"; of equal names the second gets the
-// suffix "#2". Refuses LimitExceeded before names are made.
+// A value directly below a node: of a dict, list, tuple or set its elements; of an object that --allow keeps
+// its arguments, elements and attributes.
+struct HeldValue {
+  const pickle::Ref* value = nullptr;
+  const pickle::Ref* key = nullptr;  // nullptr: it has an index
+  TensorPlace place;
+  bool unnamed = false;  // its key or index is no part of the names below it
+  size_t index = 0;
+};
+void for_each_held(const pickle::Ref& node, const std::function<void(const HeldValue&)>& visit);
+
+// Leaves of the object that torch.save took, depth-first in file order, those inside of objects that --allow
+// keeps among them. Keys, attributes and indices are joined by '.'; modules are named as state_dict() names
+// them. Everything that is no tensor is passed over (resave keeps it with the graph). A tensor alone is named
+// "tensor"; of equal names the second gets the suffix "#2". Refuses LimitExceeded before names are made.
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits, ReadBudget& budget);
 
@@ -74,7 +86,8 @@ void read_subclass_state(const TorchObject& object, const TensorSpelling& spelli
 struct SafetensorsView {
   std::vector<const SafetensorsEntry*> entries;
   std::vector<std::pair<std::string, std::string>> metadata;
-  ReadBudget budget;  // after reading the files
+  ReadBudget budget;                  // after reading the files
+  std::vector<std::string> left_out;  // names that are listed and have nothing in the files
 };
 // The spelling of torchao's keys: no metadata of torchao, ':' (up to 0.14) or '_' (since 0.15). Refuses
 // SubclassSchema where both fit.
@@ -110,10 +123,17 @@ void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const O
 void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,
                   ReadBudget& budget);
 void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const OpenOptions& options);
+// Refuses NotArchive for a file that is known to be of another kind, which it names.
+void refuse_foreign_file(const MappedFile& file);
 // Dialects of key patterns, once every shard is read. Refuses SubclassSchema where two dialects fit, or where
 // the one asked for does not.
 void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget& budget);
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
+// Refuses StJson, and LimitExceeded beyond 256 MiB and 64 levels.
+nlohmann::ordered_json read_json_file(const std::filesystem::path& path);
+// Marks the tensors of foreign formats (foreign.h), sets the dialect and adds the findings. `method`: as
+// foreign_method() gives it.
+void name_foreign(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget);
 TorchOptions torch_options(const OpenOptions& options);
 SafetensorsOptions safetensors_options(const OpenOptions& options);
 
