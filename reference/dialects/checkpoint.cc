@@ -9,7 +9,9 @@
 #include <unordered_set>
 
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/directory_kinds.h"
 #include "reference/dialects/torchscript.h"
+#include "reference/formats/io/foreign_file.h"
 #include "reference/formats/refusal.h"
 #include "reference/formats/zip/directory.h"
 
@@ -21,13 +23,31 @@ bool begins_with_zip(std::span<const std::byte> bytes) {
   return bytes.size() >= 4 && std::memcmp(bytes.data(), kLocalHeader, 4) == 0;
 }
 
-// Does the file begin with a u64 header length and '{'? A file too short to tell is judged by its name.
-bool looks_like_safetensors(std::span<const std::byte> bytes, const std::string& path) {
-  if (path.ends_with(".safetensors")) return true;
+bool has_safetensors_header(std::span<const std::byte> bytes) {
   if (bytes.size() < 9) return false;
   uint64_t length;
   std::memcpy(&length, bytes.data(), 8);
   return length <= bytes.size() - 8 && bytes[8] == std::byte('{');
+}
+
+// A u64 header length, then '{'; or, for a file too short to tell, what its name says.
+bool looks_like_safetensors(std::span<const std::byte> bytes, const std::string& path) {
+  return path.ends_with(".safetensors") || has_safetensors_header(bytes);
+}
+
+// A refusal of a zip that torch did not write says what it is.
+TorchZip read_named_zip(const std::shared_ptr<const MappedFile>& file, const TorchOptions& options) {
+  try {
+    return read_torch_zip(file, options);
+  } catch (const Refused& refused) {
+    Refusal refusal = refused.refusal();
+    const bool of_the_archive =
+        refusal.cls == RefusalClass::ZipStructure || refusal.cls == RefusalClass::ZipUnsupported ||
+        refusal.cls == RefusalClass::Version || refusal.cls == RefusalClass::EntryName;
+    const std::string kind = of_the_archive ? foreign_zip(file->bytes()) : "";
+    if (!kind.empty()) refusal.detail += "; it is " + kind;
+    throw Refused(std::move(refusal));
+  }
 }
 
 std::string wrong_dialect(const std::string& name, const std::string& type, std::string_view is,
@@ -43,6 +63,19 @@ void check_dialect_name(const std::string& dialect) {
 }
 
 }  // namespace
+
+void refuse_foreign_file(const MappedFile& file) {
+  const auto bytes = file.bytes();
+  const std::string name = std::filesystem::path(file.path()).filename().string();
+  if (name == ".metadata" || name.ends_with(".distcp"))
+    refuse(RefusalClass::NotArchive, "it is " + std::string(kDistributedCheckpoint));
+  const bool empty_safetensors = bytes.empty() && name.ends_with(".safetensors");
+  if (begins_with_zip(bytes) || begins_with_pickle(bytes) || has_safetensors_header(bytes) ||
+      empty_safetensors)
+    return;
+  const std::string kind = foreign_file(bytes, file.path());
+  if (!kind.empty()) refuse(RefusalClass::NotArchive, "it is " + kind);
+}
 
 std::string_view format_name(Format format) {
   switch (format) {
@@ -129,6 +162,7 @@ void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const 
   std::vector<NamedTensor> tensors = keys == SafetensorsKeys::plain
                                          ? read_plain_safetensors(view)
                                          : read_torchao_safetensors(view, keys, options, checkpoint.warnings);
+  checkpoint.left_out = std::move(view.left_out);
   if (checkpoint.tensors.empty())
     checkpoint.tensors = std::move(tensors);
   else
@@ -139,8 +173,7 @@ void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const 
 void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,
                   ReadBudget& budget) {
   if (begins_with_zip(file->bytes())) {
-    const auto zip =
-        std::make_shared<const TorchZip>(read_torch_zip(std::move(file), torch_options(options)));
+    const auto zip = std::make_shared<const TorchZip>(read_named_zip(file, torch_options(options)));
     checkpoint.zips.push_back(zip);
     return fill_from_object(checkpoint, *zip, options, budget);
   }
@@ -171,6 +204,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
   checkpoint.dialect = "plain";
   checkpoint.path = file->path();
   checkpoint.file_bytes = file->bytes().size();
+  refuse_foreign_file(*file);
   const bool zip = begins_with_zip(file->bytes());
   if (zip && names_torchscript(file->bytes())) {
     if (options.dialect.starts_with("torchao"))
@@ -185,6 +219,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
     ReadBudget budget = ReadBudget::none();
     read_pickled(checkpoint, std::move(file), options, budget);
     join_by_keys(checkpoint, options, budget);
+    if (options.dialect.empty()) name_foreign(checkpoint, "", budget);
     return checkpoint;
   }
   checkpoint.format = Format::safetensors;
@@ -198,6 +233,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
   view.metadata = checkpoint.safetensors.front()->metadata;
   fill_from_safetensors(checkpoint, view, options);
   join_by_keys(checkpoint, options, view.budget);
+  if (options.dialect.empty()) name_foreign(checkpoint, "", view.budget);
   return checkpoint;
 }
 

@@ -29,13 +29,26 @@ std::string_view format_name(Format format);
 // "plain", "torchao_v1", "torchao_v2", "torchao_safetensors", "torchao_2338", "tinyq"
 std::span<const std::string_view> dialect_names();
 
+// A fault of a checkpoint that can be read all the same.
+struct CheckpointFinding {
+  enum class Kind : uint8_t {
+    foreign,        // quantized in a format that is named here and not read
+    contradiction,  // between tensors, or between them and config.json
+  };
+  Kind kind = Kind::contradiction;
+  std::string tensor;  // empty: the whole checkpoint
+  std::string text;
+};
+
 struct Checkpoint {
   Format format = Format::torch_zip;
-  std::string dialect;  // one of dialect_names()
+  std::string dialect;  // one of dialect_names(), or a ForeignFormat's name
   std::filesystem::path path;
   uint64_t file_bytes = 0;
   std::vector<NamedTensor> tensors;  // file order; names unique
   std::vector<std::string> warnings;
+  std::vector<CheckpointFinding> findings;
+  std::vector<std::string> left_out;  // names that the writer listed but did not store, such as tied weights
   // The containers it was read from, for resave and edits: one for a file, one per shard for a directory.
   std::vector<std::shared_ptr<const TorchZip>> zips;
   std::vector<std::shared_ptr<const TorchLegacy>> legacies;

@@ -143,21 +143,31 @@ std::optional<DType> config_dtype(const Json& config) {
 }
 
 void check_config(Checkpoint& checkpoint, const OpenOptions& options) {
-  const auto contradict = [&](const std::string& what) {
-    if (!options.lenient) refuse(RefusalClass::SubclassSchema, what);
-    checkpoint.warnings.push_back(what);
+  const auto contradict = [&](const std::string& tensor, const std::string& what) {
+    if (options.lenient)
+      checkpoint.warnings.push_back(what);
+    else
+      checkpoint.findings.push_back({CheckpointFinding::Kind::contradiction, tensor, what});
   };
   if (const std::optional<DType> dtype = config_dtype(checkpoint.config)) {
     size_t others = 0;
     const NamedTensor* first = nullptr;
     for (const NamedTensor& tensor : checkpoint.tensors)
-      if (tensor.dtype != *dtype && ++others == 1) first = &tensor;
+      if (tensor.foreign.empty() && tensor.dtype != *dtype && ++others == 1) first = &tensor;
     if (first)
       checkpoint.warnings.push_back("config.json names " + std::string(dtype_name(*dtype)) + ", but " +
                                     first->name + " is " + std::string(dtype_name(first->dtype)) +
                                     (others > 1 ? ", as are others" : "") + ": stored dtypes are kept");
   }
-  const std::optional<TorchAoQuantization> said = torchao_quantization(checkpoint.config);
+  if (checkpoint.config.is_object() && checkpoint.config.value("tie_word_embeddings", Json()) == Json(false))
+    for (const std::string& name : checkpoint.left_out)
+      contradict(name, "config.json ties no weights, but " + name + " is listed and not stored");
+  std::optional<TorchAoQuantization> said;
+  try {
+    said = torchao_quantization(checkpoint.config);
+  } catch (const Refused& refused) {
+    contradict("", refused.refusal().detail);
+  }
   if (!said) return;
   const Makes* makes = find_makes(said->name);
   size_t quantized = 0;
@@ -166,13 +176,16 @@ void check_config(Checkpoint& checkpoint, const OpenOptions& options) {
     ++quantized;
     for (const std::string& word : said->not_converted)
       if (names_module(word, tensor.name))
-        contradict("config.json does not convert " + word + ", but " + tensor.name + " is " + tensor.type);
+        contradict(tensor.name,
+                   "config.json does not convert " + word + ", but " + tensor.name + " is " + tensor.type);
     if (!makes) continue;
     std::string what = class_contradiction(tensor, *makes);
     if (what.empty()) what = group_contradiction(tensor, *said);
-    if (!what.empty()) contradict("config.json says " + said->name + ", but " + tensor.name + " " + what);
+    if (!what.empty())
+      contradict(tensor.name, "config.json says " + said->name + ", but " + tensor.name + " " + what);
   }
-  if (quantized == 0) contradict("config.json says " + said->name + ", but no tensor is quantized");
+  if (quantized == 0 && !options.config_is_a_plan)
+    contradict("", "config.json says " + said->name + ", but no tensor is quantized");
 }
 
 }  // namespace qcts

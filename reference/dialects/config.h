@@ -25,8 +25,8 @@ std::optional<TorchAoQuantization> torchao_quantization(const nlohmann::ordered_
 // Returns "dtype" (transformers 5) or "torch_dtype" (4); nullopt when absent or unknown.
 std::optional<DType> config_dtype(const nlohmann::ordered_json& config);
 
-// Checks the tensors against config.json. A contradicting class, group or module is refused as SubclassSchema
-// by name (lenient: a warning); a different dtype is a warning.
+// Checks the tensors against config.json. A contradicting class, group or module is a finding (lenient: a
+// warning); a different dtype is a warning.
 void check_config(Checkpoint& checkpoint, const OpenOptions& options);
 
 }  // namespace qcts

@@ -12,7 +12,7 @@ bool is_plain(const NamedTensor& tensor) {
   const auto beside = [](std::string_view name) {
     return name.starts_with("state.") || name.starts_with("slots.");
   };
-  if (tensor.payload.empty() || tensor.payload[0].name != "data") return false;
+  if (tensor.payload.empty() || tensor.payload[0].name != "data" || !tensor.foreign.empty()) return false;
   for (size_t i = 1; i < tensor.payload.size(); ++i)
     if (!beside(tensor.payload[i].name)) return false;
   for (const auto& [name, value] : tensor.attributes.items())
@@ -22,6 +22,7 @@ bool is_plain(const NamedTensor& tensor) {
 
 std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout) {
   if (is_plain(tensor)) return tensor.payload[0].tensor;
+  if (!tensor.foreign.empty()) return std::nullopt;
   const std::optional<SchemeTensor> quantized = scheme_tensor(tensor, cpu_layout);
   if (!quantized) return dense_by_dialect(tensor);
   const WeightShape shape = {quantized->dtype, quantized->n, quantized->k};
@@ -57,6 +58,7 @@ bool names_layout(const NamedTensor& tensor, std::string_view layout) {
 }  // namespace
 
 std::string why_not_dense(const NamedTensor& tensor) {
+  if (!tensor.foreign.empty()) return "of " + std::string(tensor.foreign) + ", which is not read here";
   for (const KeptLayout& layout : kept_layouts())
     if (names_layout(tensor, layout.name))
       return std::string(layout.name) + " is read and saved but not dequantized: " + std::string(layout.why);

@@ -2,6 +2,7 @@
 // The dialects, one file each; checkpoint.h is the public interface.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,10 +31,21 @@ struct TensorLeaf {
   TensorPlace place;  // one node may be at several places
 };
 
-// Returns the tensors of a saved object, depth-first in file order. Containers are dicts, OrderedDicts, lists
-// and tuples; keys and indices are joined by '.'. Other leaves are skipped (resave keeps them in the graph).
-// A lone tensor is named "tensor"; of equal names the second gets the suffix "#2". Refuses LimitExceeded
-// before names are made.
+// A direct child of a node: an element of a dict, list, tuple or set; an argument, element or attribute of an
+// object that --allow keeps.
+struct HeldValue {
+  const pickle::Ref* value = nullptr;
+  const pickle::Ref* key = nullptr;  // nullptr: it has an index
+  TensorPlace place;
+  bool unnamed = false;  // its key or index is not part of the names below it
+  size_t index = 0;
+};
+void for_each_held(const pickle::Ref& node, const std::function<void(const HeldValue&)>& visit);
+
+// Returns the tensors of a saved object, depth-first in file order, including those inside objects that
+// --allow keeps. Keys, attributes and indices are joined by '.'; modules are named as state_dict() names them.
+// Other leaves are skipped (resave keeps them in the graph). A lone tensor is named "tensor"; of equal names
+// the second gets the suffix "#2". Refuses LimitExceeded before names are made.
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits, ReadBudget& budget);
 
@@ -74,7 +86,8 @@ void read_subclass_state(const TorchObject& object, const TensorNode& parts, Nam
 struct SafetensorsView {
   std::vector<const SafetensorsEntry*> entries;
   std::vector<std::pair<std::string, std::string>> metadata;
-  ReadBudget budget;  // what is left after reading the files
+  ReadBudget budget;                  // after reading the files
+  std::vector<std::string> left_out;  // names that are listed and have nothing in the files
 };
 // The form of torchao's keys: no torchao metadata, ':' (up to 0.14) or '_' (since 0.15). Refuses
 // SubclassSchema when both match.
@@ -108,10 +121,17 @@ void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const O
 void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,
                   ReadBudget& budget);
 void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const OpenOptions& options);
+// Refuses NotArchive for a file that is known to be of another kind, which it names.
+void refuse_foreign_file(const MappedFile& file);
 // Detects dialects by key pattern after all shards are read. Refuses SubclassSchema when two match, or when
 // the requested one does not.
 void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget& budget);
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
+// Refuses StJson, and LimitExceeded beyond 256 MiB and 64 levels.
+nlohmann::ordered_json read_json_file(const std::filesystem::path& path);
+// Marks the tensors of foreign formats (foreign.h), sets the dialect and adds the findings. `method`: as
+// foreign_method() gives it.
+void name_foreign(Checkpoint& checkpoint, const std::string& method, ReadBudget& budget);
 TorchOptions torch_options(const OpenOptions& options);
 SafetensorsOptions safetensors_options(const OpenOptions& options);
 

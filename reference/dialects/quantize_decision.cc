@@ -43,6 +43,10 @@ bool is_weight_dtype(DType dtype) {
   return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
 }
 
+std::string quantized_as(const NamedTensor& tensor) {
+  return tensor.foreign.empty() ? tensor.type : std::string(tensor.foreign);
+}
+
 std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
   if (matches_any(rules.exclude, tensor.name)) return "excluded";
   if (rules.has_like || !rules.include.empty()) {
@@ -50,14 +54,14 @@ std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
                        std::ranges::find(rules.like, tensor.name) != rules.like.end();
     return named ? "" : "not included";
   }
-  if (!is_plain(tensor)) return "already " + tensor.type;
+  if (!is_plain(tensor)) return "already " + quantized_as(tensor);
   if (tensor.shape.size() != 2) return std::to_string(tensor.shape.size()) + "-D";
   if (last_word(tensor.name) != "weight" || tensor.name == "weight") return "not named *.weight";
   return names_embedding(tensor.name) ? "named like an embedding" : "";
 }
 
 std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout layout) {
-  if (!is_plain(tensor)) return "already " + tensor.type;
+  if (!is_plain(tensor)) return "already " + quantized_as(tensor);
   if (tensor.shape.size() != 2) return "it is " + std::to_string(tensor.shape.size()) + "-D, not 2-D";
   if (!is_weight_dtype(tensor.dtype)) return "its dtype is " + std::string(dtype_name(tensor.dtype));
   if (scheme.family() == "tinyq" && last_word(tensor.name) != "weight")

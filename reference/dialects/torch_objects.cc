@@ -47,16 +47,13 @@ class Walker {
       distinct_ += node->is_single() || shared_.insert(node.get()).second;
       return 1;
     }
-    if (!is_container(node)) return 0;
+    if (node->is_leaf()) return 0;
     if (!node->is_single())
       if (const auto known = counts_.find(node.get()); known != counts_.end()) return known->second;
     uint64_t count = 0;
-    const auto add = [&](const pickle::Ref& child) {
-      count = std::min(count + count_leaves(child), limits_.tensors + 1);
-    };
-    for (const auto& [key, value] : node->pairs) add(value);
-    if (!is_mapping(node))
-      for (const pickle::Ref& item : node->items) add(item);
+    for_each_held(node, [&](const HeldValue& held) {
+      count = std::min(count + count_leaves(*held.value), limits_.tensors + 1);
+    });
     if (!node->is_single()) counts_[node.get()] = count;
     return count;
   }
@@ -69,13 +66,12 @@ class Walker {
   };
 
   void descend(const pickle::Ref& node, const Path* above) {
-    if (!is_container(node)) return;
+    if (node->is_leaf()) return;
     if (const auto known = counts_.find(node.get()); known != counts_.end() && known->second == 0) return;
-    for (size_t i = 0; i < node->pairs.size(); ++i)
-      visit(node->pairs[i].second, {above, &node->pairs[i].first}, {node.get(), i});
-    if (is_mapping(node)) return;
-    for (size_t i = 0; i < node->items.size(); ++i)
-      visit(node->items[i], {above, nullptr, i}, {node.get(), i});
+    for_each_held(node, [&](const HeldValue& held) {
+      if (held.unnamed && !is_tensor_node(*held.value)) return descend(*held.value, above);
+      visit(*held.value, {above, held.key, held.index}, held.place);
+    });
   }
 
   void visit(const pickle::Ref& value, const Path& path, TensorPlace place) {
@@ -134,6 +130,21 @@ std::optional<std::string> other_leaf(const pickle::Ref& node, const std::string
   return std::nullopt;
 }
 
+// Of objects with __slots__: __dict__ and the slots, either of them None.
+bool is_pair_of_states(const pickle::Ref& state) {
+  const auto fits = [](const pickle::Ref& half) {
+    return half->kind == pickle::Kind::dict || half->kind == pickle::Kind::none;
+  };
+  return state->kind == pickle::Kind::tuple && state->items.size() == 2 && fits(state->items[0]) &&
+         fits(state->items[1]);
+}
+
+// torch.nn.Module keeps its tensors and its modules there; state_dict() leaves these words out.
+bool is_module_table(const pickle::Ref& key) {
+  return key->kind == pickle::Kind::string &&
+         (key->text == "_parameters" || key->text == "_buffers" || key->text == "_modules");
+}
+
 constexpr std::string_view kRebuilds[] = {"_rebuild_tensor",
                                           "_rebuild_tensor_v2",
                                           "_rebuild_tensor_v3",
@@ -146,7 +157,9 @@ constexpr std::string_view kRebuilds[] = {"_rebuild_tensor",
                                           "_rebuild_device_tensor_from_cpu_tensor"};
 
 std::string_view rebuild_name(const pickle::Ref& node) {
-  if (!node || node->kind != pickle::Kind::call) return {};
+  if (!node || (node->kind != pickle::Kind::call && node->kind != pickle::Kind::new_object)) return {};
+  if (pickle::is_global(node->items[0], "torch.nn.parameter", "Parameter"))
+    return is_tensor_node(node->items[1]->items.at(0)) ? "_rebuild_parameter" : "";
   const GlobalName callee = split_global(node->items[0]);
   if (callee.module == "torch._tensor" && callee.name == "_rebuild_from_type_v2") return callee.name;
   if (callee.module != "torch._utils") return {};
@@ -156,6 +169,36 @@ std::string_view rebuild_name(const pickle::Ref& node) {
 }
 
 }  // namespace
+
+void for_each_held(const pickle::Ref& node, const std::function<void(const HeldValue&)>& visit) {
+  const bool object = node->kind == pickle::Kind::call || node->kind == pickle::Kind::new_object;
+  for (size_t i = 0; i < node->pairs.size(); ++i)
+    visit({&node->pairs[i].second, &node->pairs[i].first, {node.get(), i}});
+  if (!object) {
+    for (size_t i = 0; i < node->items.size(); ++i)
+      visit({&node->items[i], nullptr, {node.get(), i}, false, i});
+    return;
+  }
+  const pickle::Ref& arguments = node->items[1];
+  if (is_mapping(node)) {  // the state is the _metadata of a state dict
+    for (const pickle::Ref& argument : arguments->items) visit({&argument, nullptr, {}, true});
+    return;
+  }
+  for (size_t i = 0; i < arguments->items.size(); ++i)
+    visit({&arguments->items[i], nullptr, {arguments.get(), i}, false, i});
+  for (size_t i = 2; i < node->items.size(); ++i)
+    visit({&node->items[i], nullptr, {node.get(), i}, false, i - 2});
+  if (node->state == nullptr || node->state->is_leaf()) return;
+  const auto visit_state = [&](const pickle::Ref& state) {
+    for (size_t i = 0; i < state->pairs.size(); ++i) {
+      const auto& [key, value] = state->pairs[i];
+      visit({&value, &key, {state.get(), i}, is_module_table(key)});
+    }
+  };
+  if (node->state->kind == pickle::Kind::dict) return visit_state(node->state);
+  if (!is_pair_of_states(node->state)) return visit({&node->state, nullptr, {}, true});
+  for (const pickle::Ref& half : node->state->items) visit_state(half);
+}
 
 bool is_tensor_node(const pickle::Ref& node) {
   return node && (node->kind == pickle::Kind::persistent || !rebuild_name(node).empty());

@@ -29,7 +29,11 @@ class Reader : DescribedEntries {
  public:
   Reader(SafetensorsView& view, SafetensorsKeys keys, const OpenOptions& options,
          std::vector<std::string>& warnings)
-      : DescribedEntries(view), keys_(keys), options_(options), warnings_(warnings) {}
+      : DescribedEntries(view),
+        keys_(keys),
+        options_(options),
+        warnings_(warnings),
+        left_out_(view.left_out) {}
 
   std::vector<NamedTensor> read() {
     const auto listed = metadata_.find(kTensorNames);
@@ -45,9 +49,13 @@ class Reader : DescribedEntries {
       if (!item.is_string()) bad_entry("tensor_names holds " + item.dump());
       const auto& name = item.get_ref<const std::string&>();
       if (!seen.insert(name).second) bad_entry("tensor_names lists " + name + " twice");
-      tensors.push_back(read_one(name));
+      if (is_left_out(name))
+        left_out_.push_back(name);
+      else
+        tensors.push_back(read_one(name));
     }
     add_leftovers(tensors);
+    note_left_out(tensors);
     return tensors;
   }
 
@@ -101,6 +109,37 @@ class Reader : DescribedEntries {
     budget_.take_bytes(heap_bytes_of(tensor));
     budget_.give_back_bytes(parsed - parsed / 2);
     return tensor;
+  }
+
+  // transformers stores a tied weight once and lists both of its names. Nothing of it may be there, and a
+  // tensor that is there has to have its metadata.
+  bool is_left_out(const std::string& name) {
+    const auto described = metadata_.find(name);
+    if (described == metadata_.end() || entries_.find(name) != nullptr) return false;
+    const bool colon = keys_ == SafetensorsKeys::colon;
+    if (!colon && name.find('.') == std::string::npos) return false;
+    if (!entries_.with_prefix(prefix_of(name)).empty()) return false;
+    if (twins_.empty())
+      for (const auto& [key, text] : metadata_)
+        if (entries_.find(key) != nullptr || !entries_.with_prefix(key_prefix(key)).empty())
+          twins_.insert(*text);
+    return twins_.contains(*described->second);
+  }
+
+  std::string key_prefix(std::string_view key) const {
+    return keys_ == SafetensorsKeys::underscore && key.find('.') == key.npos ? std::string(key) + "._"
+                                                                             : prefix_of(std::string(key));
+  }
+
+  void note_left_out(const std::vector<NamedTensor>& tensors) {
+    for (const std::string& name : left_out_) {
+      const auto embeds = [](const NamedTensor& tensor) {
+        return tensor.name.find("embed") != std::string::npos;
+      };
+      const auto twin = std::ranges::find_if(tensors, embeds);
+      warnings_.push_back(name + ": listed and not stored, as transformers leaves out a weight that is tied" +
+                          (twin == tensors.end() ? "" : " (to " + twin->name + ")"));
+    }
   }
 
   void read_parts(const ClassSchema& schema, const Json& info, NamedTensor& tensor) {
@@ -170,6 +209,8 @@ class Reader : DescribedEntries {
   SafetensorsKeys keys_;
   const OpenOptions& options_;
   std::vector<std::string>& warnings_;
+  std::vector<std::string>& left_out_;
+  std::set<std::string_view> twins_;  // metadata of the tensors that are there
   std::vector<std::string> prefixes_;
 };
 

@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "kernels/machine/machine.h"
+#include "reference/dialects/dense.h"
 #include "suites/base/paths.h"
+#include "suites/base/printable.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 #include "suites/judge/expected/compare.h"
@@ -147,11 +149,11 @@ void print(const Verdict& verdict) {
       verdict.variant.empty() ? name : name + " " + verdict.provider + "_" + verdict.variant;
   std::cout << status_name(verdict.status) << std::string(15 - status_name(verdict.status).size(), ' ')
             << what;
-  if (!verdict.reason.empty()) std::cout << ": " << verdict.reason;
+  if (!verdict.reason.empty()) std::cout << ": " << printable(verdict.reason);
   std::cout << "\n";
   if (verdict.mismatch) {
     const Mismatch& m = *verdict.mismatch;
-    std::cout << "               " << m.where << ": want " << m.want << ", got " << m.got << "\n";
+    std::cout << "               " << printable(m.where + ": want " + m.want + ", got " + m.got) << "\n";
   }
   if (name == "size.file")
     for (const Measure& measure : verdict.measures)
@@ -160,9 +162,35 @@ void print(const Verdict& verdict) {
                   << "\n";
 }
 
+// Why the file as a whole is not judged; empty: it is.
+std::string not_judged(const Checkpoint& checkpoint) {
+  for (const CheckpointFinding& finding : checkpoint.findings)
+    if (finding.kind == CheckpointFinding::Kind::foreign) return finding.text;
+  return checkpoint.tensors.empty() ? "nothing to judge: no tensor is in it" : "";
+}
+
+// Quantized weights that no scheme means: their bytes are judged, and not what they stand for.
+std::vector<std::string> without_meaning(const Checkpoint& checkpoint) {
+  std::vector<std::string> names;
+  for (const NamedTensor& tensor : checkpoint.tensors)
+    if (tensor.scheme.empty() && tensor.foreign.empty() && !is_plain(tensor)) names.push_back(tensor.name);
+  return names;
+}
+
+void print_open_questions(const std::string& whole, const std::vector<std::string>& unknown) {
+  if (!whole.empty()) std::cout << "not judged: " << printable(whole) << "\n";
+  if (unknown.empty()) return;
+  std::cout << "not judged: the meaning of " << printable(unknown.front());
+  if (unknown.size() > 1) std::cout << " and " << unknown.size() - 1 << " more";
+  std::cout << (unknown.size() > 1 ? ", which belong to no scheme\n" : ", which belongs to no scheme\n");
+}
+
 int check(const CheckWords& words) {
   const Checkpoint checkpoint = open_checkpoint(words.path, words.file.open);
-  print_notes(checkpoint.warnings);
+  print_findings(checkpoint);
+  const std::string whole = not_judged(checkpoint);
+  const std::vector<std::string> unknown = without_meaning(checkpoint);
+  if (!words.file.json) print_open_questions(whole, unknown);
   const std::string cpu_layout = assumed_layout(checkpoint, words.cpu_pack);
   const Golden golden = golden_of(words.path, checkpoint, cpu_layout);
   const ScratchFolder scratch;
@@ -173,8 +201,11 @@ int check(const CheckWords& words) {
   context.open = words.file.open;
   const std::string rerun = context.program + " check " + shell_word(words.path.string());
   std::vector<Verdict> verdicts;
-  for (const Kind kind : {Kind::round_trip, Kind::assign, Kind::size})
-    verdicts.push_back(judge_file(kind, golden, context, rerun));
+  for (const Kind kind : {Kind::round_trip, Kind::assign, Kind::size}) {
+    const bool by_law = kind == Kind::size;  // of a foreign weight nobody here knows it
+    if (!checkpoint.tensors.empty() && !(by_law && !whole.empty()))
+      verdicts.push_back(judge_file(kind, golden, context, rerun));
+  }
   for (Verdict& verdict : judge_meanings(weights_of(checkpoint, cpu_layout), rerun))
     verdicts.push_back(std::move(verdict));
   bool failed = false;
@@ -184,11 +215,15 @@ int check(const CheckWords& words) {
     json.push_back(to_json(verdict));
     if (!words.file.json) print(verdict);
   }
+  const Json passed = failed ? Json(false) : whole.empty() ? Json(true) : Json(nullptr);
   if (words.file.json)
-    std::cout << Json{{"file", words.path.string()}, {"passed", !failed}, {"verdicts", json}}.dump(
-                     2, ' ', false, Json::error_handler_t::replace)
-              << "\n";
-  return failed ? 1 : 0;
+    print_json({{"file", words.path.string()},
+                {"passed", passed},
+                {"not_judged", whole.empty() ? Json(nullptr) : Json(whole)},
+                {"meaning_not_judged", unknown},
+                {"findings", findings_json(checkpoint)},
+                {"verdicts", json}});
+  return failed ? 1 : whole.empty() ? 0 : 3;
 }
 
 }  // namespace

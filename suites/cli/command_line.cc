@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "suites/base/printable.h"
 #include "suites/base/run_error.h"
 
 namespace qcts::cli {
@@ -24,7 +25,7 @@ void let_the_last_count(CLI::App& command) {
 int exit_code_of(const std::function<Outcome()>& body) {
   const auto say = [](const std::exception& error, Outcome outcome) {
     std::cout.flush();
-    std::cerr << "qcts: " << error.what() << "\n";
+    std::cerr << "qcts: " << printable(error.what()) << "\n";
     return static_cast<int>(outcome);
   };
   try {

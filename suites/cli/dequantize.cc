@@ -1,25 +1,60 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // qcts dequantize IN OUT.safetensors: every tensor under its own name, in the dtype that its scheme
 // dequantizes to.
-#include <iostream>
+#include <algorithm>
+#include <map>
 #include <memory>
 
 #include "reference/dialects/dense.h"
+#include "reference/dialects/other_values.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 
 namespace qcts::cli {
 namespace {
 
-std::vector<std::pair<std::string, Tensor>> dense_tensors(const Checkpoint& checkpoint,
-                                                          const std::string& layout) {
+struct DenseModel {
   std::vector<std::pair<std::string, Tensor>> tensors;
-  for (const NamedTensor& tensor : checkpoint.tensors) {
-    std::optional<Tensor> dense = dense_of(tensor, layout);
-    if (!dense) throw Failure(checkpoint.path.string() + ": " + tensor.name + ": " + why_not_dense(tensor));
-    tensors.emplace_back(tensor.name, std::move(*dense));
+  std::vector<std::string> left_out;  // why, by name
+};
+
+// Without `partial`, throws Failure for the first tensor that would be left out.
+DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, bool partial) {
+  DenseModel model;
+  const auto leave_out = [&](const std::string& why) {
+    if (!partial) throw Failure(checkpoint.path.string() + ": " + why + " (--partial leaves it out)");
+    model.left_out.push_back(why);
+  };
+  std::map<std::string_view, const CheckpointFinding*> contradictions;
+  for (const CheckpointFinding& finding : checkpoint.findings) {
+    if (finding.kind != CheckpointFinding::Kind::contradiction) continue;
+    const bool stored = std::ranges::find(checkpoint.left_out, finding.tensor) == checkpoint.left_out.end();
+    if (finding.tensor.empty() || !stored) leave_out(finding.text);
+    contradictions.emplace(finding.tensor, &finding);
   }
-  return tensors;
+  for (const NamedTensor& tensor : checkpoint.tensors) {
+    if (const auto found = contradictions.find(tensor.name); found != contradictions.end()) {
+      leave_out(tensor.name + ": " + found->second->text);
+      continue;
+    }
+    std::optional<Tensor> dense = dense_of(tensor, layout);
+    if (dense)
+      model.tensors.emplace_back(tensor.name, std::move(*dense));
+    else
+      leave_out(tensor.name + ": " + why_not_dense(tensor));
+  }
+  return model;
+}
+
+// What a file of tensors cannot hold.
+void note_values(const Checkpoint& checkpoint) {
+  if (checkpoint.script) print_notes({"the program is not in OUT"});
+  const std::vector<OtherValue> values = other_values(checkpoint);
+  if (values.empty()) return;
+  const std::string first = values.front().name.empty() ? values.front().text : values.front().name;
+  print_notes({std::to_string(values.size()) +
+               (values.size() > 1 ? " values that are no tensors are" : " value that is no tensor is") +
+               " not in OUT: " + first + (values.size() > 1 ? ", ..." : "")});
 }
 
 void require_safetensors_name(const std::string& out) {
@@ -33,6 +68,7 @@ void add_dequantize(CLI::App& app, int& exit_code) {
   struct Words {
     FileOptions options;
     std::string in, out, pack;
+    bool partial = false;
   };
   auto words = std::make_shared<Words>();
   CLI::App* command = app.add_subcommand("dequantize", "write every tensor as floats under its own name");
@@ -40,21 +76,31 @@ void add_dequantize(CLI::App& app, int& exit_code) {
   command->add_option("OUT", words->out, "a .safetensors file")->required();
   command->add_option("--cpu-pack", words->pack,
                       "which CPU packed int4 weights that do not say so: avx512, avx2 or default");
+  command->add_flag("--partial", words->partial, "leave out what cannot be dequantized, and say what it was");
   add_file_options(*command, words->options);
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] {
       require_safetensors_name(words->out);
       if (!words->pack.empty()) cpu_layout(words->pack);
       const Checkpoint checkpoint = open_checkpoint(words->in, words->options.open);
-      print_notes(checkpoint.warnings);
+      print_findings(checkpoint);
       const std::string layout = assumed_layout(checkpoint, words->pack);
-      const auto tensors = dense_tensors(checkpoint, layout);
-      save_file(words->out, [&](ByteSink& sink) { write_safetensors(tensors, {{"format", "pt"}}, sink); });
+      const auto [tensors, left_out] = dense_model(checkpoint, layout, words->partial);
+      for (const std::string& why : left_out) print_notes({"left out: " + why});
+      if (tensors.empty()) {
+        note_values(checkpoint);
+        print_notes({"no tensor is there to write: " + words->out + " is not written"});
+        return 3;
+      }
+      const auto& dense = tensors;
+      save_file(words->out, [&](ByteSink& sink) { write_safetensors(dense, {{"format", "pt"}}, sink); });
+      note_values(checkpoint);
       if (words->options.json) {
-        nlohmann::ordered_json report = {{"out", words->out}, {"tensors", tensors.size()}};
+        nlohmann::ordered_json report = {
+            {"out", words->out}, {"tensors", tensors.size()}, {"left_out", left_out}};
         report["cpu_pack"] =
             layout.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(layout);
-        std::cout << report.dump(2) << "\n";
+        print_json(report);
       }
       return 0;
     });

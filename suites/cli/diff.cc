@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <set>
 #include <unordered_map>
 
 #include "reference/dialects/dense.h"
+#include "reference/dialects/other_values.h"
+#include "suites/base/printable.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 
@@ -27,6 +30,7 @@ struct Equality {
   std::optional<Difference> first;
   uint64_t differing = 0;
   std::vector<std::string> undecided;
+  uint64_t compared = 0;
 
   void add(Difference difference) {
     if (!first) first = std::move(difference);
@@ -141,8 +145,53 @@ void compare_meaning(const NamedTensor& a, const NamedTensor& b, const Layouts& 
 }
 
 struct Result {
-  Equality e1, e2;
+  Equality e1, e2, values;
 };
+
+using Values = std::map<std::string, std::string>;
+
+// What a checkpoint holds beside its tensors: values of pickles, and of safetensors the metadata that
+// describes no tensor.
+Values values_of(const Checkpoint& checkpoint) {
+  Values values;
+  for (OtherValue& value : other_values(checkpoint))
+    values.emplace(std::move(value.name), std::move(value.text));
+  std::set<std::string_view> names = {"tensor_names", "format"};
+  for (const NamedTensor& tensor : checkpoint.tensors) names.insert(tensor.name);
+  for (const std::string& name : checkpoint.left_out) names.insert(name);
+  for (const auto& file : checkpoint.safetensors)
+    for (const auto& [key, value] : file->metadata)
+      if (!names.contains(key)) values.emplace("__metadata__." + key, value);
+  return values;
+}
+
+std::string short_value(const std::string& text) {
+  constexpr size_t kMaxShown = 80;
+  return text.size() <= kMaxShown ? text : text.substr(0, kMaxShown) + "...";
+}
+
+Equality compare_values(const Checkpoint& a, const Checkpoint& b) {
+  Equality values;
+  const Values left = values_of(a), right = values_of(b);
+  if (a.safetensors.empty() != b.safetensors.empty()) {
+    if (const Values& held = left.empty() ? right : left; !held.empty())
+      values.undecided.push_back("not compared between two formats: " + held.begin()->first + ", " +
+                                 std::to_string(left.size()) + " in A, " + std::to_string(right.size()) +
+                                 " in B");
+    return values;
+  }
+  for (const auto& [name, text] : left) {
+    const auto other = right.find(name);
+    if (other == right.end())
+      values.add({name, "value", short_value(text), "absent"});
+    else if (other->second != text)
+      values.add({name, "value", short_value(text), short_value(other->second)});
+  }
+  for (const auto& [name, text] : right)
+    if (!left.contains(name)) values.add({name, "value", "absent", short_value(text)});
+  values.compared = left.size();
+  return values;
+}
 
 Result compare(const Checkpoint& a, const Checkpoint& b, const Layouts& layouts) {
   Result result;
@@ -166,6 +215,11 @@ Result compare(const Checkpoint& a, const Checkpoint& b, const Layouts& layouts)
   }
   for (const NamedTensor& tensor : b.tensors)
     if (by_name.contains(tensor.name)) absent({tensor.name, "tensor", "absent", tensor.type});
+  result.values = compare_values(a, b);
+  if (a.tensors.empty() && b.tensors.empty()) {
+    result.e1.undecided.emplace_back("no tensor is in either");
+    result.e2.undecided = result.values.undecided;
+  }
   return result;
 }
 
@@ -218,11 +272,13 @@ void print_equality(const char* title, const Equality& equality, const std::stri
   std::cout << title;
   if (equality.first) {
     const Difference& first = *equality.first;
-    std::cout << "differs    " << first.tensor << (first.tensor.empty() ? "" : ": ") << first.field << ": "
-              << first.a << " | " << first.b;
+    std::cout << "differs    "
+              << printable(first.tensor + (first.tensor.empty() ? "" : ": ") + first.field + ": " + first.a +
+                           " | " + first.b);
     if (!unit.empty()) std::cout << "  (" << equality.differing << " " << unit << ")";
   } else {
-    std::cout << (equality.undecided.empty() ? "equal" : "undecided  " + equality.undecided.front());
+    std::cout << (equality.undecided.empty() ? "equal"
+                                             : "undecided  " + printable(equality.undecided.front()));
   }
   std::cout << "\n";
 }
@@ -237,6 +293,7 @@ int run_diff(const DiffWords& words) {
     if (!pack.empty()) cpu_layout(pack);
   const Checkpoint a = open_checkpoint(words.a, words.options.open),
                    b = open_checkpoint(words.b, words.options.open);
+  for (const Checkpoint* checkpoint : {&a, &b}) print_findings(*checkpoint);
   const std::string pack_b = words.pack_b.empty() ? words.pack_a : words.pack_b;
   const Layouts layouts = {assumed_layout(a, words.pack_a), assumed_layout(b, pack_b)};
   const Result result = compare(a, b, layouts);
@@ -246,22 +303,27 @@ int run_diff(const DiffWords& words) {
                        {"b", words.b},
                        {"e1", equality_json(result.e1)},
                        {"e2", equality_json(result.e2)},
-                       {"e3", equality_json(e3)}};
-    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+                       {"e3", equality_json(e3)},
+                       {"values", equality_json(result.values)}};
+    print_json(json);
   } else {
     print_equality("E1 meaning  ", result.e1, "tensors");
     print_equality("E2 payload  ", result.e2, "tensors");
     print_equality("E3 file     ", e3, "");
+    const Equality& values = result.values;
+    if (values.first || values.compared > 0 || !values.undecided.empty())
+      print_equality("values      ", values, "values");
   }
-  return result.e2.first ? 1 : 0;
+  return result.e2.first || result.values.first ? 1 : 0;
 }
 
 }  // namespace
 
 void add_diff(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<DiffWords>();
-  CLI::App* command = app.add_subcommand(
-      "diff", "two checkpoints: equal in meaning, in payload, in bytes? 1 when the payload differs");
+  CLI::App* command = app.add_subcommand("diff",
+                                         "two checkpoints: equal in meaning, in payload, in bytes? 1 when "
+                                         "the payload or a value beside it differs");
   command->add_option("A", words->a, "a file or a directory")->required();
   command->add_option("B", words->b, "a file or a directory")->required();
   command->add_option("--cpu-pack", words->pack_a,

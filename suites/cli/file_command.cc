@@ -6,29 +6,34 @@
 #include <iostream>
 #include <new>
 
+#include "reference/formats/pickle/globals.h"
 #include "suites/base/did_you_mean.h"
+#include "suites/base/printable.h"
 
 namespace qcts::cli {
 namespace {
 
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (c == '\n' || c == '\r') c = ' ';
-  return text;
-}
-
 int say(const std::string& text, int exit_code) {
   std::cout.flush();
-  std::cerr << "qcts: " << one_line(text) << "\n";
+  std::cerr << "qcts: " << printable(text) << "\n";
   return exit_code;
 }
 
+// Of a global that may be kept; torch's blocklist may not.
+std::string how_to_allow(const Refusal& refusal) {
+  constexpr std::string_view kWord = "global ";
+  const size_t at = refusal.detail.find(kWord);
+  if (refusal.cls != RefusalClass::PickleGlobal || at == std::string::npos) return "";
+  const std::string name = refusal.detail.substr(at + kWord.size());
+  const bool plain = name.find('.') != std::string::npos && name.find_first_of(" :?") == std::string::npos;
+  if (!plain || pickle::is_blocked_module(name.substr(0, name.rfind('.')))) return "";
+  return " (--allow " + name + " keeps it, never run)";
+}
+
 int refused(const Refusal& refusal, bool json) {
-  if (json)
-    std::cout << refusal_json(refusal).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << std::endl;
+  if (json) print_json(refusal_json(refusal));
   std::cout.flush();
-  std::cerr << one_line(refusal_line(refusal)) << "\n";
+  std::cerr << printable(refusal_line(refusal) + how_to_allow(refusal)) << "\n";
   return 1;
 }
 
@@ -41,6 +46,8 @@ std::string without_action(const std::string& text) {
 
 int failed(const IoError& error) {
   const bool no_such_path = error.error_number() == ENOENT || error.error_number() == ENOTDIR;
+  if (std::string_view(error.what()).starts_with("-: "))
+    return say("-: standard input is not read: save it to a file and name that", 2);
   return no_such_path ? say(without_action(error.what()), 2) : say(error.what(), 5);
 }
 
@@ -123,7 +130,37 @@ int guarded(bool json, const std::function<int()>& body) {
 }
 
 void print_notes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) std::cerr << "qcts: note: " << one_line(note) << "\n";
+  for (const std::string& note : notes) std::cerr << "qcts: note: " << printable(note) << "\n";
+}
+
+std::string finding_text(const CheckpointFinding& finding) {
+  const bool named = finding.tensor.empty() || finding.text.find(finding.tensor) != std::string::npos;
+  return named ? finding.text : finding.tensor + ": " + finding.text;
+}
+
+void print_findings(const Checkpoint& checkpoint) {
+  print_notes(checkpoint.warnings);
+  constexpr size_t kMaxShown = 20;
+  size_t shown = 0;
+  for (const CheckpointFinding& finding : checkpoint.findings) {
+    if (++shown > kMaxShown) continue;
+    std::cerr << "qcts: finding: " << printable(finding_text(finding)) << "\n";
+  }
+  if (shown > kMaxShown) std::cerr << "qcts: finding: and " << shown - kMaxShown << " more\n";
+}
+
+nlohmann::ordered_json findings_json(const Checkpoint& checkpoint) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const CheckpointFinding& finding : checkpoint.findings)
+    list.push_back({{"kind", finding.kind == CheckpointFinding::Kind::foreign ? "foreign" : "contradiction"},
+                    {"tensor", finding.tensor},
+                    {"text", finding.text}});
+  return list;
+}
+
+void print_json(const nlohmann::ordered_json& json) {
+  std::cout << printable_json(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace))
+            << std::endl;
 }
 
 std::string grouped(uint64_t number) {

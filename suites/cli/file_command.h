@@ -56,6 +56,12 @@ int guarded(bool json, const std::function<int()>& body);
 
 // "qcts: note: ..." on stderr, one a warning.
 void print_notes(const std::vector<std::string>& notes);
+// The warnings as notes, then "qcts: finding: ...".
+void print_findings(const Checkpoint& checkpoint);
+std::string finding_text(const CheckpointFinding& finding);
+nlohmann::ordered_json findings_json(const Checkpoint& checkpoint);
+// On stdout, as printable_json().
+void print_json(const nlohmann::ordered_json& json);
 
 // "1,114,112"
 std::string grouped(uint64_t number);

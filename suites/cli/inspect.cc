@@ -9,6 +9,7 @@
 
 #include "reference/dialects/config.h"
 #include "reference/formats/io/sha256.h"
+#include "suites/base/printable.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 #include "suites/cli/inspect_script.h"
@@ -63,6 +64,14 @@ Json inner_json(const InnerTensor& inner, const StorageNames& names) {
   return json;
 }
 
+bool is_foreign_dialect(const Checkpoint& checkpoint) {
+  return std::ranges::find(dialect_names(), checkpoint.dialect) == dialect_names().end();
+}
+
+bool holds_foreign(const Checkpoint& checkpoint) {
+  return std::ranges::any_of(checkpoint.tensors, [](const NamedTensor& t) { return !t.foreign.empty(); });
+}
+
 double reduction(const Checkpoint& checkpoint) {
   const uint64_t payload = payload_bytes(checkpoint);
   return payload ? static_cast<double>(dense_bytes(checkpoint)) / static_cast<double>(payload) : 1.0;
@@ -74,9 +83,12 @@ Json config_json(const Json& config) {
   const std::optional<DType> dtype = config_dtype(config);
   json["dtype"] = dtype ? Json(dtype_name(*dtype)) : Json(nullptr);
   json["quantization"] = nullptr;
-  if (const std::optional<TorchAoQuantization> said = torchao_quantization(config))
-    json["quantization"] = {
-        {"name", said->name}, {"arguments", said->arguments}, {"not_converted", said->not_converted}};
+  try {
+    if (const std::optional<TorchAoQuantization> said = torchao_quantization(config))
+      json["quantization"] = {
+          {"name", said->name}, {"arguments", said->arguments}, {"not_converted", said->not_converted}};
+  } catch (const Refused&) {  // a finding says so
+  }
   return json;
 }
 
@@ -88,14 +100,17 @@ Json checkpoint_json(const Checkpoint& checkpoint) {
   json["dialect"] = checkpoint.dialect;
   json["file_bytes"] = checkpoint.file_bytes;
   json["payload_bytes"] = payload_bytes(checkpoint);
-  json["dense_bytes"] = dense_bytes(checkpoint);
-  json["reduction"] = reduction(checkpoint);
+  const bool foreign = holds_foreign(checkpoint);
+  json["dense_bytes"] = foreign ? Json(nullptr) : Json(dense_bytes(checkpoint));
+  json["reduction"] = foreign ? Json(nullptr) : Json(reduction(checkpoint));
+  json["findings"] = findings_json(checkpoint);
   if (checkpoint.config.is_object()) json["config"] = config_json(checkpoint.config);
   json["tensors"] = Json::array();
   for (const NamedTensor& tensor : checkpoint.tensors) {
     Json entry;
     entry["name"] = tensor.name;
     entry["scheme"] = tensor.scheme.empty() ? Json(nullptr) : Json(tensor.scheme);
+    if (!tensor.foreign.empty()) entry["foreign"] = tensor.foreign;
     entry["type"] = tensor.type;
     entry["shape"] = tensor.shape;
     entry["dtype"] = dtype_name(tensor.dtype);
@@ -139,21 +154,25 @@ void print_table(const Checkpoint& checkpoint) {
     for (const InnerTensor& inner : tensor.payload)
       payload += (payload.empty() ? "" : ", ") + inner.name + " " +
                  std::string(dtype_name(inner.tensor.dtype)) + "[" + shape_word(inner.tensor.shape) + "]";
-    const std::string scheme = tensor.scheme.empty() ? "-"
-                               : !tensor.layout      ? tensor.scheme
-                                                     : tensor.scheme + "/" + layout_name(tensor.layout);
-    rows.push_back({tensor.name, scheme, tensor.type, shape_word(tensor.shape),
-                    std::string(dtype_name(tensor.dtype)), grouped(own_bytes(tensor, counted)), payload});
+    const std::string scheme = !tensor.foreign.empty() ? "(" + std::string(tensor.foreign) + ")"
+                               : tensor.scheme.empty() ? "-"
+                               : !tensor.layout        ? tensor.scheme
+                                                       : tensor.scheme + "/" + layout_name(tensor.layout);
+    rows.push_back({printable(tensor.name), scheme, printable(tensor.type), shape_word(tensor.shape),
+                    std::string(dtype_name(tensor.dtype)), grouped(own_bytes(tensor, counted)),
+                    printable(payload)});
   }
   print_rows(rows, 5);
   const uint64_t payload = payload_bytes(checkpoint);
+  std::cout << "\n"
+            << format_name(checkpoint.format) << ", dialect " << printable(checkpoint.dialect)
+            << (is_foreign_dialect(checkpoint) ? " (not read here)" : "") << ", " << checkpoint.tensors.size()
+            << " tensors; file " << grouped(checkpoint.file_bytes) << " bytes, payload " << grouped(payload);
   char ratio[32];
   std::snprintf(ratio, sizeof ratio, "%.2f", reduction(checkpoint));
-  std::cout << "\n"
-            << format_name(checkpoint.format) << ", dialect " << checkpoint.dialect << ", "
-            << checkpoint.tensors.size() << " tensors; file " << grouped(checkpoint.file_bytes)
-            << " bytes, payload " << grouped(payload) << ", dense " << grouped(dense_bytes(checkpoint))
-            << ", reduction " << ratio << "x\n";
+  if (!holds_foreign(checkpoint))
+    std::cout << ", dense " << grouped(dense_bytes(checkpoint)) << ", reduction " << ratio << "x";
+  std::cout << "\n";
 }
 
 }  // namespace
@@ -175,12 +194,12 @@ void add_inspect(CLI::App& app, int& exit_code) {
       if (words->options.json) {
         Json json = checkpoint_json(checkpoint);
         if (checkpoint.script) json["program"] = program_json(*checkpoint.script, limits);
-        std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+        print_json(json);
       } else {
         print_table(checkpoint);
         if (checkpoint.script) print_program(*checkpoint.script, limits);
       }
-      print_notes(checkpoint.warnings);
+      print_findings(checkpoint);
       return 0;
     });
   });

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "reference/dialects/torchscript.h"
+#include "suites/base/printable.h"
 #include "suites/cli/file_command.h"
 
 namespace qcts::cli {
@@ -63,16 +64,18 @@ void print_program(const TorchScript& script, const Limits& limits) {
   std::cout << "\nprogram of operator set " << script.version << " (record " << script.version_record
             << ")\n";
   for (const ScriptModule& module : script_modules(script, limits)) {
-    std::cout << "  " << (module.path.empty() ? "(root)" : module.path) << "  " << module.cls->name
-              << "; methods " << joined(module.cls->methods) << "\n";
+    std::cout << "  " << (module.path.empty() ? "(root)" : printable(module.path)) << "  "
+              << printable(module.cls->name) << "; methods " << printable(joined(module.cls->methods))
+              << "\n";
     for (const auto& [name, value] : module.attributes.items())
-      std::cout << "      " << name << " = " << dumped(value) << "\n";
+      std::cout << "      " << printable(name) << " = " << printable(dumped(value)) << "\n";
     for (const ScriptClass::Constant& constant : module.cls->constants)
-      std::cout << "      " << constant.name << " : Final[" << constant.type << "] = " << constant.value
-                << "\n";
+      std::cout << "      " << printable(constant.name) << " : Final[" << printable(constant.type)
+                << "] = " << printable(constant.value) << "\n";
   }
   for (const ScriptRecord& record : script.records)
-    if (is_code(record)) std::cout << "  " << record.name << "  " << grouped(record.bytes) << " bytes\n";
+    if (is_code(record))
+      std::cout << "  " << printable(record.name) << "  " << grouped(record.bytes) << " bytes\n";
 }
 
 }  // namespace qcts::cli

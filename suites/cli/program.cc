@@ -9,6 +9,7 @@
 
 #include "kernels/machine/machine.h"
 #include "suites/base/did_you_mean.h"
+#include "suites/base/printable.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/selftest.h"
 
@@ -59,7 +60,7 @@ int wrong_usage(const CLI::App& app, const CLI::ParseError& error, const std::ve
   if (text.empty()) text = error.what();
   for (char& c : text)
     if (c == '\n') c = ' ';
-  std::cerr << "qcts: " << text << "\n";
+  std::cerr << "qcts: " << printable(text) << "\n";
   return kWrongUsage;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // qcts quantize --scheme NAME IN OUT: a float checkpoint as torchao 0.18.0, or TinyQ, would quantize and save
 // it.
+#include <cmath>
 #include <deque>
 #include <iostream>
 #include <memory>
@@ -10,7 +11,9 @@
 #include "reference/dialects/dialects.h"
 #include "reference/dialects/encoders/encode.h"
 #include "reference/dialects/quantize_decision.h"
+#include "reference/numerics/soft_float.h"
 #include "suites/base/did_you_mean.h"
+#include "suites/base/printable.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 #include "suites/cli/static_scales.h"
@@ -123,6 +126,22 @@ SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
   return {plan.scheme,     plan.layout,       shape.dtype,
           shape.n,         shape.k,           packed ? plan.scheme->pack(plain, shape, plan.layout) : plain,
           plan.activation, plan.policy_planes};
+}
+
+// Quantizing them is no error, as in the libraries: scales become NaN or infinite, or codes saturate.
+void note_non_finite(const NamedTensor& tensor, std::vector<std::string>& notes) {
+  const Tensor& data = tensor.payload[0].tensor;
+  std::vector<std::byte> scratch;
+  const auto bytes = row_major_view(data, scratch);
+  int64_t nan = 0, infinite = 0;
+  for (int64_t i = 0; i < data.numel(); ++i) {
+    const float value = load_float(data.dtype, bytes, i);
+    nan += std::isnan(value);
+    infinite += std::isinf(value);
+  }
+  if (nan + infinite > 0)
+    notes.push_back(tensor.name + ": " + std::to_string(nan) + " of its values are NaN and " +
+                    std::to_string(infinite) + " infinite");
 }
 
 std::vector<OutputTensor> output_tensors(
@@ -255,11 +274,11 @@ void print_decisions(const QuantizeWords& words, const Plan& plan,
       json["left"].push_back(
           {{"name", decision.tensor->name}, {"reason", decision.reason}, {"asked", decision.asked}});
     if (!words.options.json)
-      std::cout << (done ? "quantized   " : "left float  ") << decision.tensor->name
-                << (done ? "" : ": " + decision.reason) << "\n";
+      std::cout << (done ? "quantized   " : "left float  ") << printable(decision.tensor->name)
+                << printable(done ? "" : ": " + decision.reason) << "\n";
   }
   if (words.options.json) {
-    std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    print_json(json);
     return;
   }
   std::cout << quantized << " of " << decisions.size() << " tensors are " << plan.type() << " ("
@@ -273,6 +292,9 @@ int run_quantize(const QuantizeWords& words) {
   OpenOptions options = words.options.open;
   options.config_is_a_plan = true;
   const Checkpoint checkpoint = open_checkpoint(words.in, options);
+  for (const CheckpointFinding& finding : checkpoint.findings)
+    throw Failure(checkpoint.path.string() + ": " + finding_text(finding) +
+                  ": quantize takes a float checkpoint");
   const QuantizeRules rules = rules_of(words, checkpoint);
   const std::vector<QuantizeDecision> decisions =
       quantize_decisions(checkpoint, *plan.scheme, plan.layout, rules);
@@ -282,8 +304,16 @@ int run_quantize(const QuantizeWords& words) {
   std::unordered_map<const NamedTensor*, SchemeTensor> replaced;
   bool complete = missed.empty();
   for (const QuantizeDecision& decision : decisions) {
-    if (decision.reason.empty()) replaced.emplace(decision.tensor, quantized(plan, *decision.tensor));
     complete = complete && (decision.reason.empty() || !decision.asked);
+    if (!decision.reason.empty()) continue;
+    note_non_finite(*decision.tensor, notes);
+    replaced.emplace(decision.tensor, quantized(plan, *decision.tensor));
+  }
+  if (replaced.empty()) {
+    print_decisions(words, plan, decisions);
+    notes.push_back("nothing is quantized: " + words.out + " is not written");
+    print_notes(notes);
+    return 3;
   }
   save_file(words.out, [&](ByteSink& out) { write_out(plan, words, checkpoint, replaced, out); });
   print_decisions(words, plan, decisions);

@@ -83,13 +83,14 @@ void resave_directory(const Checkpoint& checkpoint, Saver& saver, const fs::path
     fs::create_directory(partial);
     std::set<fs::path> written;
     saver.save([&](const MappedFile& source) {
-      const fs::path name = fs::relative(source.path(), checkpoint.path);
+      // By their names: a shard may be a link to where the hub's cache keeps it.
+      const fs::path name = fs::path(source.path()).lexically_relative(checkpoint.path);
       fs::create_directories((partial / name).parent_path());
       written.insert(name);
       return partial / name;
     });
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(checkpoint.path)) {
-      const fs::path name = fs::relative(entry.path(), checkpoint.path);
+      const fs::path name = entry.path().lexically_relative(checkpoint.path);
       if (entry.is_directory()) fs::create_directories(partial / name);
       if (entry.is_regular_file() && !written.contains(name)) fs::copy_file(entry.path(), partial / name);
     }
@@ -118,7 +119,8 @@ int resave(const ResaveWords& words) {
   if (checkpoint.format == Format::torchscript)
     throw UsageError(words.in + ": a TorchScript archive, which is read here and not written");
   if (checkpoint.format != Format::directory) check_ending(checkpoint, words.out);
-  std::vector<std::string> notes = checkpoint.warnings;
+  print_findings(checkpoint);
+  std::vector<std::string> notes;
   Saver saver(checkpoint, words.compact, notes);
   if (checkpoint.format == Format::directory)
     resave_directory(checkpoint, saver, words.out);
@@ -129,7 +131,7 @@ int resave(const ResaveWords& words) {
     report["dropped_bytes"] = saver.report().dropped_bytes;
     report["changed_storages"] = saver.report().changed_storages;
   }
-  if (words.options.json) std::cout << report.dump(2) << "\n";
+  if (words.options.json) print_json(report);
   print_notes(notes);
   return 0;
 }

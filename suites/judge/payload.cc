@@ -173,7 +173,8 @@ std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint) {
   for (const auto& file : checkpoint.safetensors) {
     std::vector<std::pair<std::string, Tensor>> tensors;
     for (const SafetensorsEntry& entry : file->entries) tensors.emplace_back(entry.name, entry.tensor);
-    files.push_back({file->file->path(), write_safetensors(tensors, file->metadata)});
+    files.push_back(
+        {file->file->path(), write_safetensors(tensors, file->metadata, SafetensorsOrder::as_given)});
   }
   return files;
 }
@@ -188,7 +189,9 @@ Checkpoint save_and_open(const Checkpoint& checkpoint, const std::vector<Written
         fs::copy_file(entry.path(), folder / entry.path().filename(), fs::copy_options::overwrite_existing);
   fs::path written;
   for (const WrittenFile& file : files) {
-    written = folder / file.path.filename();
+    const fs::path beneath = file.path.lexically_relative(checkpoint.path);
+    written = folder / (is_directory && !beneath.empty() ? beneath : file.path.filename());
+    fs::create_directories(written.parent_path());
     write_file_atomically(written, file.bytes);
   }
   return open_checkpoint(is_directory ? folder : written, options);

@@ -30,7 +30,7 @@ struct WrittenFile {
 };
 std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint);
 // The same tensors written as a new file by today's writer: other record names and paddings, a torch zip for
-// a legacy file, the same payload.
+// a legacy file, the same payload in the same order.
 std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint);
 
 // Puts `files` below `folder` (beside copies of a directory's other files) and opens the result.

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "reports/waivers.h"
+#include "suites/judge/container_size.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/size.h"
 
@@ -50,6 +51,8 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
   const size_t shards = checkpoint.zips.size() + checkpoint.legacies.size() + checkpoint.safetensors.size();
   count.files = std::max<uint64_t>(1, shards);
   count.payload_bytes = payload_bytes(checkpoint);
+  count.metadata_bytes = metadata_bytes(checkpoint);
+  count.padding_bytes = padding_bytes(checkpoint);
   count.dense_bytes = dense_bytes(checkpoint);
   if (checkpoint.script != nullptr)
     for (const ScriptRecord& record : checkpoint.script->records)
@@ -113,8 +116,7 @@ std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targ
   if (count.payload_bytes != formula_bytes)
     return SizeFinding{"the payload of the file differs from the sum of its weights' size formulas",
                        bytes_mismatch("payload", formula_bytes, count.payload_bytes)};
-  const uint64_t held = count.payload_bytes + count.program_bytes;
-  const uint64_t container = count.file_bytes - std::min(count.file_bytes, held);
+  const uint64_t container = count.file_bytes - std::min(count.file_bytes, count.own_bytes());
   const uint64_t bound = container_bound_bytes(count, targets);
   if (container > bound)
     return SizeFinding{"the container adds more than its bound",
@@ -155,7 +157,9 @@ void add_size_measures(const SizeCount& count, const Json& targets, Verdict& ver
   add("float_bytes", "bytes", static_cast<double>(count.float_bytes));
   add("file_bytes", "bytes", static_cast<double>(count.file_bytes));
   add("container_bytes", "bytes",
-      static_cast<double>(count.file_bytes) - static_cast<double>(count.payload_bytes + count.program_bytes));
+      static_cast<double>(count.file_bytes - std::min(count.file_bytes, count.own_bytes())));
+  if (count.metadata_bytes > 0) add("metadata_bytes", "bytes", static_cast<double>(count.metadata_bytes));
+  if (count.padding_bytes > 0) add("padding_bytes", "bytes", static_cast<double>(count.padding_bytes));
   if (count.program_bytes > 0) add("program_bytes", "bytes", static_cast<double>(count.program_bytes));
   add("container_bound_bytes", "bytes", static_cast<double>(container_bound_bytes(count, targets)));
   if (!count.weights.empty() && count.payload_bytes > 0)

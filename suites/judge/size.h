@@ -37,7 +37,12 @@ struct SizeCount {
       0;  // of a TorchScript archive: its code and what else is neither pickle nor storage
   uint64_t unseen_bytes =
       0;  // of storages of quantized weights that no element reaches, where the golden says so
+  uint64_t metadata_bytes = 0;  // container_size.h
+  uint64_t padding_bytes = 0;
   uint64_t inner_tensors = 0;
+
+  // What stands in the file for itself: no overhead of the container.
+  uint64_t own_bytes() const { return payload_bytes + program_bytes + metadata_bytes + padding_bytes; }
   std::vector<WeightSize> weights;
 };
 

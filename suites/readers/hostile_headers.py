@@ -24,7 +24,7 @@ def described(metadata, entries, path):
     safetensors(json.dumps(header, separators=(",", ":")).encode(), path, bytes(at))
 
 
-def st_tensors(path, count=70_000):
+def st_tensors(path, count=200_000):
     entries = ",".join(
         f'"layers.{i}.weight":{{"dtype":"U8","shape":[1],"data_offsets":[{i},{i + 1}]}}' for i in range(count)
     )

@@ -5,7 +5,7 @@ import json
 import shutil
 
 import pytest
-from dialect_files import FIXTURES, GOLDENS, WEIGHT, refusal, write_safetensors
+from dialect_files import FIXTURES, GOLDENS, WEIGHT, write_safetensors
 from qcts_program import inspect, qcts
 
 LLAMAS = [id for id in GOLDENS if id.startswith("transformers_")]
@@ -86,13 +86,19 @@ CONTRADICTIONS = {
 
 
 @pytest.mark.parametrize("case", CONTRADICTIONS)
-def test_a_config_that_contradicts_the_payload_is_refused_by_name(case, tmp_path):
+def test_a_config_that_contradicts_the_payload_is_reported_by_name(case, tmp_path):
+    """Protects: what can be read is shown and judged; nothing is made of a weight that may mean something else."""
     id, change, detail = CONTRADICTIONS[case]
-    folder = changed_directory(id, tmp_path, change)
-    found = refusal(folder)
-    assert found["class"] == "SubclassSchema" and detail in found["detail"], found
-    if case != "neither":
-        assert detail in qcts("inspect", folder, "--lenient").stderr
+    folder, out = changed_directory(id, tmp_path, change), tmp_path / "out.safetensors"
+    done = qcts("inspect", folder, "--json")
+    told = json.loads(done.stdout)
+    assert any(f["kind"] == "contradiction" and detail in f["text"] for f in told["findings"]), told["findings"]
+    assert told["tensors"] and f"qcts: finding: {told['findings'][0]['text'][:20]}" in done.stderr
+    checked = qcts("check", folder, code=1).stdout
+    assert detail in checked and "pass           size.file" in checked
+    assert detail in qcts("dequantize", folder, out, code=1).stderr and not out.exists()
+    assert detail in qcts("inspect", folder, "--lenient").stderr
+    qcts("dequantize", "--lenient", folder, out)
 
 
 def test_the_same_configuration_as_a_string_contradicts_nothing(tmp_path):
@@ -104,13 +110,14 @@ def test_the_same_configuration_as_a_string_contradicts_nothing(tmp_path):
     }
 
 
-def test_a_quantized_configuration_of_a_float_model_is_refused(tmp_path):
+def test_a_quantized_configuration_of_a_float_model_fails_the_check(tmp_path):
     folder = tmp_path / "float"
     folder.mkdir()
     write_safetensors(folder / "model.safetensors", {"a.weight": WEIGHT})
     said = {"quant_method": "torchao", "quant_type": "int8_weight_only"}
     (folder / "config.json").write_text(json.dumps({"quantization_config": said}))
-    assert "no tensor is quantized" in refusal(folder)["detail"]
+    assert "no tensor is quantized" in qcts("check", folder, code=1).stdout
+    qcts("dequantize", folder, tmp_path / "out.safetensors", code=1)
 
 
 def test_another_dtype_than_the_configs_is_a_warning_and_stored_dtypes_stay(tmp_path):

@@ -7,6 +7,7 @@
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
 #include "suites/base/paths.h"
+#include "suites/base/printable.h"
 #include "suites/cases/mustpass.h"
 #include "suites/judge/expected/coverage.h"
 #include "suites/run/environment.h"
@@ -96,7 +97,7 @@ Outcome write_report(RunReport& report, const fs::path& out, bool print_json) {
   const std::string json = report_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   write_text(out / "report.json", json);
   write_text(out / "junit.xml", junit_xml(report));
-  std::cout << (print_json ? json : summary) << std::flush;
+  std::cout << (print_json ? printable_json(json) : summary) << std::flush;
   return outcome;
 }
 

@@ -58,6 +58,16 @@ std::optional<EnvironmentShard> shard_of(const Engine& engine, const Lookup& loo
   return found;
 }
 
+// Where no index is set: every shard of several would judge everything. GitLab sets a total of 1 for jobs
+// that are not parallel.
+void require_no_total(const Lookup& lookup) {
+  for (const Engine& engine : kEngines)
+    if (lookup(engine.total) && number_in(lookup, engine.total) != 1)
+      throw std::runtime_error(std::string(engine.name) + ": " + engine.total + " is set, but " +
+                               engine.index +
+                               " is not: which shard is this? (--shard 1/1 judges everything)");
+}
+
 }  // namespace
 
 std::optional<std::string> environment_variable(const std::string& name) {
@@ -79,6 +89,7 @@ std::optional<EnvironmentShard> shard_from_environment(const Lookup& lookup) {
     if (!chosen) chosen = found;
     if (chosen->status_file.empty()) chosen->status_file = found->status_file;
   }
+  if (!chosen) require_no_total(lookup);
   return chosen;
 }
 

@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ShardEnvironment, NobodyAsks) {
   // GitLab sets the total, and no index, for jobs that are not parallel.
-  const Variables variables = {{"CI_NODE_TOTAL", "1"}, {"QCTS_SHARDS", "3"}};
+  const Variables variables = {{"CI_NODE_TOTAL", "1"}, {"QCTS_SHARDS", "1"}};
   EXPECT_FALSE(shard_from_environment(lookup_in(variables)).has_value());
 }
 
@@ -94,6 +94,10 @@ INSTANTIATE_TEST_SUITE_P(
     All, EngineRefusal,
     testing::Values(
         RefusedText{"no_total", {{"JOB_COMPLETION_INDEX", "0"}}, "QCTS_SHARDS"},
+        RefusedText{"no_index", {{"GTEST_TOTAL_SHARDS", "3"}}, "GTEST_SHARD_INDEX is not"},
+        RefusedText{
+            "no_index_of_ours", {{"QCTS_SHARDS", "3"}, {"CI_NODE_TOTAL", "1"}}, "QCTS_SHARD_INDEX is not"},
+        RefusedText{"total_is_no_number", {{"GTEST_TOTAL_SHARDS", "x"}}, "GTEST_TOTAL_SHARDS is no number"},
         RefusedText{
             "no_number", {{"CI_NODE_INDEX", "one"}, {"CI_NODE_TOTAL", "3"}}, "CI_NODE_INDEX is no number"},
         RefusedText{

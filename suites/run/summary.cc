@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "reference/schemes/scheme.h"
+#include "suites/base/printable.h"
 #include "suites/cases/plan.h"
 #include "suites/judge/latency_measures.h"
 
@@ -172,7 +173,7 @@ void unsupported(const RunReport& report, std::ostream& out) {
   for (const Verdict& verdict : report.verdicts)
     if (verdict.status == Status::not_supported) ++reasons[verdict.reason];
   std::vector<std::pair<size_t, std::string>> order;
-  for (const auto& [reason, count] : reasons) order.emplace_back(count, reason);
+  for (const auto& [reason, count] : reasons) order.emplace_back(count, printable(reason));
   std::sort(order.rbegin(), order.rend());
   if (!order.empty()) out << "\n  not supported\n";
   for (size_t i = 0; i < order.size() && i < kReasonsShown; ++i)
@@ -207,13 +208,13 @@ void explanation(const Verdict& verdict, std::ostream& out) {
   if (verdict.mismatch) {
     const Mismatch& m = *verdict.mismatch;
     const std::string element = m.where + ": want " + m.want + ", got " + m.got;
-    out << "    " << element << " (" << m.count << " of " << m.total << " differ)\n";
+    out << "    " << printable(element) << " (" << m.count << " of " << m.total << " differ)\n";
     for (const std::string& told :
          {element, std::to_string(m.count) + " of " + std::to_string(m.total) + " elements"})
       if (reason.starts_with(told)) reason.erase(0, std::min(reason.size(), told.size() + 2));
   }
   if (const size_t at = reason.find("hypothesis: "); at != reason.npos) reason.erase(0, at);
-  if (!reason.empty()) out << "    " << clipped(reason, 2 * kWidth) << "\n";
+  if (!reason.empty()) out << "    " << clipped(printable(reason), 2 * kWidth) << "\n";
 }
 
 void failures(const RunReport& report, std::ostream& out) {
@@ -289,7 +290,7 @@ void Progress::saw(const Verdict& verdict, bool is_failure) {
   if (is_failure && failures_ <= kFailuresWhileRunning) {
     clear();
     std::cerr << status_name(verdict.status) << " " << verdict.full_id() << ": "
-              << clipped(verdict.reason, kWidth) << std::endl;
+              << clipped(printable(verdict.reason), kWidth) << std::endl;
     if (failures_ == kFailuresWhileRunning)
       std::cerr << "further failures are counted and stand in the report" << std::endl;
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -29,6 +30,7 @@ struct NamedTensor {
   Policy activation;             // that the file asks for, of the scheme's
   std::vector<int64_t> shape;    // of the tensor as the model sees it
   DType dtype = DType::float32;  // its logical dtype
+  std::string_view foreign{};    // ForeignFormat::name if it is part of a weight in a format that is not read
   std::vector<InnerTensor> payload;
   nlohmann::ordered_json attributes =
       nlohmann::ordered_json::object();  // reference/dialects/classes/attributes.h

@@ -78,11 +78,11 @@ class Editor {
     }
   }
 
-  // An OrderedDict is a call: its items are callable and arguments, and its tensors are in its pairs.
+  // An object is a call: its first two items are callable and arguments.
   void copy_items(const pickle::Node& node, pickle::Node& fresh) {
-    const bool sequence = node.kind == pickle::Kind::list || node.kind == pickle::Kind::tuple;
+    const bool object = node.kind == pickle::Kind::call || node.kind == pickle::Kind::new_object;
     for (size_t i = 0; i < node.items.size(); ++i)
-      fresh.items.push_back(sequence ? copy_at({&node, i}, node.items[i]) : copy(node.items[i]));
+      fresh.items.push_back(object && i < 2 ? copy(node.items[i]) : copy_at({&node, i}, node.items[i]));
   }
 
   // ("storage", type, key, location, numel); the legacy format's sixth part is the window of a view

@@ -101,12 +101,16 @@ void fill_and_rename(int fd, const std::string& temporary, const std::filesystem
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A named pipe without a writer would block.
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) throw IoError(path.string(), "open", errno);
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) throw IoError(path.string(), "stat", errno);
   if (S_ISDIR(info.st_mode)) throw IoError(path.string(), "open", EISDIR);
-  if (!S_ISREG(info.st_mode)) throw IoError(path.string(), "map", ENODEV);
+  if (!S_ISREG(info.st_mode))
+    refuse(RefusalClass::NotArchive,
+           path.string() + " is " + (S_ISFIFO(info.st_mode) ? "a pipe" : "a device") +
+               ", and files are read at any place: save it to a file and name that");
   std::shared_ptr<MappedFile> file(new MappedFile);
   file->path_ = path.string();
   if (info.st_size == 0) return file;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Limits the memory and time of reading one file, so that a few bytes cannot demand much. Memory: 64 MiB plus
-// grants (the header's bytes, 64 bytes a pickle opcode), with 3 MiB reserved for what is not charged. Steps,
+// grants (granted_bytes() of a safetensors header, 64 bytes a pickle opcode), with 3 MiB reserved for what is
+// not charged. Steps,
 // each a second look at a value (20 to 60 ns): 10 million plus one per four bytes of the file. Costs are
 // charged before they are spent, or just after a step that spends little.
 #pragma once

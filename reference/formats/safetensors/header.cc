@@ -326,7 +326,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const Safetens
     refuse(RefusalClass::StJson, "the header holds a zero byte", 8 + at);
   }
   SafetensorsHeader header;
-  header.budget = ReadBudget(text.size(), 8 + text.size());
+  header.budget = ReadBudget(granted_bytes(text.size()), 8 + text.size());
   check_strings(text, options.limits);
   Handler handler(options, header);
   Json::sax_parse(text.begin(), text.end(), &handler);

@@ -2,6 +2,7 @@
 // Parses and formats the header of a safetensors file, without its data. Reader and writer share it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,14 @@ struct SafetensorsHeader {
   std::vector<SafetensorsInfo> tensors;                       // in text order
   ReadBudget budget;                                          // its entries are charged
 };
+
+// Memory that a header grants in addition to the 64 MiB of every file. An entry takes 65 to 120 bytes of the
+// header, and 930 bytes of memory once it is a named tensor: about 300,000 tensors can be read. The grant is
+// limited to the header's own size plus 192 MiB.
+constexpr uint64_t granted_bytes(uint64_t header_bytes) {
+  constexpr uint64_t kTimes = 15, kMaxBytes = 192u << 20;
+  return header_bytes + std::min(kTimes * header_bytes, kMaxBytes);
+}
 
 // Parses the header's JSON. Offsets and sizes are not compared with any data here. Throws Refused (StJson,
 // StLayout, Overflow, Dtype, LimitExceeded).

@@ -75,6 +75,7 @@ void check_layout(const std::vector<SafetensorsEntry>& entries, uint64_t data_by
 
 Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const SafetensorsOptions& options) {
   const auto bytes = file->bytes();
+  if (bytes.empty()) refuse(RefusalClass::StHeader, "the file is empty", 0);
   if (bytes.size() < 8)
     refuse(RefusalClass::StHeader, "the file is shorter than the length of its header", 0);
   const uint64_t length = load_le<uint64_t>(bytes, 0);

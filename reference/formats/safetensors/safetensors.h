@@ -47,11 +47,17 @@ Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const Safet
 void rebuild_safetensors(const Safetensors& file, ByteSink& out);
 std::vector<std::byte> rebuild_safetensors(const Safetensors& file);
 
-// Writes a new file as safetensors 0.8.0 lays it out: by descending dtype, then by name; metadata sorted by
-// key.
+enum class SafetensorsOrder : uint8_t {
+  by_dtype,  // descending, then by name: safetensors 0.8.0
+  as_given,  // other writers' (MLX, torch's distributed checkpoints)
+};
+
+// Writes a new file; metadata sorted by key.
 void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
-                       std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out);
+                       std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out,
+                       SafetensorsOrder order = SafetensorsOrder::by_dtype);
 std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
-                                         std::vector<std::pair<std::string, std::string>> metadata);
+                                         std::vector<std::pair<std::string, std::string>> metadata,
+                                         SafetensorsOrder order = SafetensorsOrder::by_dtype);
 
 }  // namespace qcts

@@ -85,13 +85,15 @@ std::vector<std::byte> rebuild_safetensors(const Safetensors& file) {
 }
 
 void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
-                       std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out) {
+                       std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out,
+                       SafetensorsOrder wanted) {
   std::vector<const std::pair<std::string, Tensor>*> order;
   for (const auto& item : tensors) order.push_back(&item);
-  std::ranges::stable_sort(order, [](const auto* a, const auto* b) {
+  const auto before = [](const auto* a, const auto* b) {
     const int left = safetensors_rank(a->second.dtype), right = safetensors_rank(b->second.dtype);
     return left != right ? left > right : a->first < b->first;
-  });
+  };
+  if (wanted == SafetensorsOrder::by_dtype) std::ranges::stable_sort(order, before);
   std::ranges::sort(metadata);
   SafetensorsHeader header{!metadata.empty(), std::move(metadata), {}};
   std::vector<const Tensor*> data;
@@ -114,9 +116,10 @@ void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensor
 }
 
 std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
-                                         std::vector<std::pair<std::string, std::string>> metadata) {
+                                         std::vector<std::pair<std::string, std::string>> metadata,
+                                         SafetensorsOrder order) {
   VectorSink out;
-  write_safetensors(tensors, std::move(metadata), out);
+  write_safetensors(tensors, std::move(metadata), out, order);
   return std::move(out).take();
 }
 

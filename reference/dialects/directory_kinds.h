@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Directories that are no checkpoint here, by what they hold.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace qcts {
+
+inline constexpr std::string_view kDistributedCheckpoint =
+    "a distributed checkpoint of torch (.metadata and .distcp files): make one file of it with "
+    "torch.distributed.checkpoint.format_utils.dcp_to_torch_save";
+
+// Why no weight file was found, and what to give instead: "a distributed checkpoint (...): ...".
+std::string why_no_checkpoint(const std::filesystem::path& directory);
+
+}  // namespace qcts

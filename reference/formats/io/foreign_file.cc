@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "reference/formats/io/foreign_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "reference/formats/io/byte_io.h"
+
+namespace qcts {
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Signature {
+  std::string_view bytes;
+  size_t at;
+  std::string_view what;
+};
+constexpr std::string_view kUnpack = ": unpack it and name what was in it";
+constexpr std::array<Signature, 22> kSignatures = {{
+    {"version https://git-lfs.github.com/spec/"sv, 0,
+     "a git-lfs pointer, not the file that it stands for: fetch it with git lfs pull"},
+    {"GGUF"sv, 0, "a GGUF file, which is not read here: name the model's safetensors"},
+    {"tjgg"sv, 0, "a GGML file of llama.cpp, which is not read here"},
+    {"lmgg"sv, 0, "a GGML file of llama.cpp, which is not read here"},
+    {"\x1f\x8b"sv, 0, "a gzip file: unpack it first"},
+    {"BZh"sv, 0, "a bzip2 file: unpack it first"},
+    {"\xfd"
+     "7zXZ\0"sv,
+     0, "an xz file: unpack it first"},
+    {"\x28\xb5\x2f\xfd"sv, 0, "a zstd file: unpack it first"},
+    {"\x04\x22\x4d\x18"sv, 0, "an lz4 file: unpack it first"},
+    {"7z\xbc\xaf\x27\x1c"sv, 0, "a 7z archive: unpack it and name what was in it"},
+    {"Rar!\x1a\x07"sv, 0, "a rar archive: unpack it and name what was in it"},
+    {"ustar"sv, 257, "a tar archive: unpack it and name what was in it"},
+    {"\x93NUMPY"sv, 0, "a NumPy array, which is not read here: save it with safetensors.numpy"},
+    {"\x89HDF\r\n\x1a\n"sv, 0, "an HDF5 file (Keras, h5py), which is not read here"},
+    {"TFL3"sv, 4, "a TensorFlow Lite model, which is not read here"},
+    {"ORTM"sv, 4, "a model of ONNX Runtime, which is not read here"},
+    {"ET12"sv, 4,
+     "an ExecuTorch program (.pte), which is not read here: name the checkpoint that it was made of"},
+    {"PTMF"sv, 4, "a mobile TorchScript program (flatbuffer), which is not read here"},
+    {"PAR1"sv, 0, "a Parquet file, which is no checkpoint"},
+    {"%PDF"sv, 0, "a PDF document"},
+    {"\x89PNG"sv, 0, "a PNG image"},
+    {"\x7f"
+     "ELF"sv,
+     0, "an ELF program or library"},
+}};
+
+std::string_view text_of(std::span<const std::byte> bytes, size_t most) {
+  return as_text(bytes.first(std::min(most, bytes.size())));
+}
+
+bool begins_with_word(std::string_view text, std::string_view word) {
+  return text.size() >= word.size() && std::equal(word.begin(), word.end(), text.begin(), [](char a, char b) {
+           return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
+         });
+}
+
+std::string_view without_blanks(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  return first == text.npos ? std::string_view() : text.substr(first);
+}
+
+bool is_printable(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 ? byte != 0x7f : byte == '\n' || byte == '\r' || byte == '\t';
+  });
+}
+
+std::string quoted(std::string_view text) {
+  const std::string_view line = text.substr(0, std::min<size_t>(text.find_first_of("\r\n"), 120));
+  return "\"" + std::string(line) + (line.size() < text.size() ? "...\"" : "\"");
+}
+
+std::string json_kind(std::string_view text, std::string_view name) {
+  const auto holds = [&](std::string_view key) {
+    return text.find("\"" + std::string(key) + "\"") != text.npos;
+  };
+  if (name.ends_with(".index.json") || holds("weight_map"))
+    return "an index of shards: name the directory in which it and its shards lie";
+  if (holds("model_type") || holds("architectures") || holds("quantization_config"))
+    return "a config.json: name its directory, or the weights beside it";
+  return "JSON, not a checkpoint: " + quoted(text);
+}
+
+std::string text_kind(std::string_view head, std::string_view name) {
+  const std::string_view text = without_blanks(head);
+  if (begins_with_word(text, "<!doctype html") || begins_with_word(text, "<html"))
+    return "an HTML page, such as a server's error or login: download the file again";
+  if (begins_with_word(text, "<?xml"))
+    return "an XML document, such as the error of a storage server: download the file again";
+  if (!is_printable(text) || text.empty()) return "";
+  if (text.front() == '{' || text.front() == '[') return json_kind(text, name);
+  if (text.find('/') != text.npos && text.size() < 300 && text.find_first_of(" \n") == text.npos)
+    return "the path " + quoted(text) +
+           ", as a symbolic link becomes where links are not kept: name that file";
+  return text.size() < 20 && text.find(' ') == text.npos ? "" : "text, not a checkpoint: " + quoted(text);
+}
+
+// ModelProto: ir_version (field 1, a small number), then producer_name (field 2) or another field by length.
+bool looks_like_onnx(std::string_view head, std::string_view name) {
+  if (head.size() < 4 || head[0] != 0x08 || static_cast<unsigned char>(head[1]) > 20) return false;
+  return name.ends_with(".onnx") || (head[2] == 0x12 && head.find("onnx"sv) != head.npos) ||
+         (head[2] == 0x12 && head.find("pytorch"sv) != head.npos);
+}
+
+// Names of the records by their local headers, compressed or not.
+struct ZipNames {
+  std::vector<std::string> names;
+  bool compressed = false;
+};
+ZipNames zip_names(std::span<const std::byte> bytes) {
+  constexpr size_t kMax = 256, kHeader = 30;
+  ZipNames found;
+  // From the end records' side a damaged archive cannot be walked: its headers are looked for in its head.
+  const std::string_view text = text_of(bytes, 1u << 20);
+  for (size_t at = 0; found.names.size() < kMax; at += 4) {
+    at = text.find("PK\3\4"sv, at);
+    if (at == text.npos || at + kHeader > text.size()) return found;
+    const size_t length = load_le<uint16_t>(bytes, at + 26);
+    if (length == 0 || at + kHeader + length > text.size()) continue;
+    found.compressed |= load_le<uint16_t>(bytes, at + 8) != 0;
+    found.names.emplace_back(text.substr(at + kHeader, length));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string foreign_file(std::span<const std::byte> bytes, std::string_view name) {
+  if (bytes.empty()) return "an empty file";
+  const std::string_view head = text_of(bytes, 4096);
+  for (const Signature& signature : kSignatures)
+    if (head.size() > signature.at && head.substr(signature.at).starts_with(signature.bytes))
+      return std::string(signature.what);
+  if (looks_like_onnx(head, name))
+    return "an ONNX model, which is not read here: name the checkpoint that it was made of";
+  if (name.ends_with(".msgpack")) return "a msgpack file of Flax, which is not read here";
+  return text_kind(head, name);
+}
+
+std::string instead_of_json(std::span<const std::byte> bytes, std::string_view name) {
+  const std::string_view text = without_blanks(text_of(bytes, 4096));
+  if (text.starts_with('{') || text.starts_with('[')) return "";
+  const std::string kind = foreign_file(bytes, name);
+  return kind.empty() ? "" : ", but " + kind;
+}
+
+std::string foreign_zip(std::span<const std::byte> bytes) {
+  const ZipNames zip = zip_names(bytes);
+  const auto any = [&](std::string_view ending) {
+    const auto found =
+        std::ranges::find_if(zip.names, [&](const std::string& name) { return name.ends_with(ending); });
+    return found == zip.names.end() ? std::string() : *found;
+  };
+  if (!any(".npy").empty()) return "a NumPy archive (.npz), which is not read here";
+  if (!any(".weights.h5").empty()) return "a Keras model, which is not read here";
+  for (std::string_view ending : {".safetensors", ".pt", ".pth", ".bin", ".gguf"})
+    if (const std::string inside = any(ending); !inside.empty())
+      return "a zip archive around " + inside + std::string(kUnpack);
+  if (!any("data.pkl").empty() && zip.compressed)
+    return "a checkpoint of torch whose archive was unpacked and zipped again, compressed: torch does not "
+           "read it "
+           "either; zip it without compression (zip -0 -r) under one folder, or save it again";
+  if (any("data.pkl").empty() && !zip.names.empty())
+    return "a zip archive of other files (" + zip.names.front() + ")" + std::string(kUnpack);
+  return "";
+}
+
+}  // namespace qcts

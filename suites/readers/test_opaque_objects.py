@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tensors inside of objects that --allow keeps: found, compared, written, or named where they are left out."""
+
+import json
+
+import pytest
+from dialect_files import read_safetensors, write_safetensors
+from qcts_program import inspect, qcts
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+LINEAR, SEQUENTIAL, NORM = (
+    "torch.nn.modules.linear.Linear",
+    "torch.nn.modules.container.Sequential",
+    "torch.nn.modules.batchnorm.BatchNorm1d",
+)
+MODULE_CLASSES = [LINEAR, SEQUENTIAL, NORM, "torch.nn.modules.activation.ReLU", "builtins.set"]
+
+
+def allow(*names):
+    return [word for name in names for word in ("--allow", name)]
+
+
+class Holder:
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class Slotted:
+    __slots__ = ("weight", "step")
+
+    def __init__(self, weight, step):
+        self.weight, self.step = weight, step
+
+
+class Pair(tuple):
+    __slots__ = ()
+
+    def __reduce__(self):
+        return Pair, (tuple(self),)
+
+
+class Table(dict):
+    pass
+
+
+class Row(list):
+    pass
+
+
+OURS = [f"{__name__}.{cls.__name__}" for cls in (Holder, Slotted, Pair, Table, Row)]
+
+
+def model():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3), torch.nn.Sequential(torch.nn.Linear(3, 2)))
+
+
+def objects(weight):
+    """name -> (object, names of its tensors)"""
+    return {
+        "attributes": (Holder(weight=weight, step=3), ["weight"]),
+        "nested": ({"ema": Holder(shadow={"w": weight}, inner=Holder(v=weight + 1))}, ["ema.shadow.w", "ema.inner.v"]),
+        "slots": (Slotted(weight, 2), ["weight"]),
+        "arguments": ({"pair": Pair((weight, weight * 2))}, ["pair.0.0", "pair.0.1"]),
+        "elements": ({"t": Table(a=weight), "r": Row([weight, 1])}, ["t.a", "r.0"]),
+        "in_a_list": ([Holder(weight=weight), weight + 3], ["0.weight", "1"]),
+    }
+
+
+def saved(value, path):
+    torch.save(value, path)
+    return path
+
+
+def test_a_whole_model_has_the_names_of_its_state_dict(tmp_path):
+    whole = model()
+    path = saved(whole, tmp_path / "model.pt")
+    words = allow(*MODULE_CLASSES)
+    state = whole.state_dict()
+    assert [t["name"] for t in inspect(path, *words)["tensors"]] == list(state)
+    qcts("dequantize", path, tmp_path / "out.safetensors", *words)
+    written = read_safetensors(tmp_path / "out.safetensors")
+    assert {n: (list(t.shape), t.numpy().tobytes()) for n, t in state.items()} == {n: v[1:] for n, v in written.items()}
+    qcts("check", path, *words)
+    assert "no tensors are not in OUT" in qcts("dequantize", path, tmp_path / "out.safetensors", *words).stderr
+
+
+@pytest.mark.parametrize("case", objects(torch.ones(2, 2)))
+def test_tensors_are_found_and_compared_wherever_an_object_holds_them(case, tmp_path):
+    value, names = objects(torch.ones(2, 2))[case]
+    changed, _ = objects(torch.full((2, 2), 5.0))[case]
+    a, b = saved(value, tmp_path / "a.pt"), saved(changed, tmp_path / "b.pt")
+    words = allow(*OURS)
+    assert sorted(t["name"] for t in inspect(a, *words)["tensors"]) == sorted(names)
+    told = json.loads(qcts("diff", a, b, "--json", *words, code=1).stdout)
+    assert told["e1"]["differing"] == told["e2"]["differing"] == len(names)
+    qcts("diff", a, a, *words)
+    qcts("check", a, *words)
+    qcts("dequantize", a, tmp_path / "out.safetensors", *words)
+    assert sorted(read_safetensors(tmp_path / "out.safetensors")) == sorted(names)
+
+
+def test_values_beside_the_tensors_are_compared(tmp_path):
+    weight = torch.ones(2)
+    a = saved({"w": weight, "epoch": 1, "log": ["a"]}, tmp_path / "a.pt")
+    b = saved({"w": weight, "epoch": 2, "log": ["a"]}, tmp_path / "b.pt")
+    done = qcts("diff", a, b, code=1)
+    assert "E2 payload  equal" in done.stdout and "epoch: value: 1 | 2" in done.stdout
+    c = saved({"w": weight, "epoch": 1, "log": ["a", "b"]}, tmp_path / "c.pt")
+    assert "log.1: value: absent | 'b'" in qcts("diff", a, c, code=1).stdout
+    other = write_safetensors(tmp_path / "d.safetensors", {"w": ("F32", [2], weight.numpy().tobytes())})
+    assert "not compared between two formats: epoch, 2 in A" in qcts("diff", a, other).stdout
+
+
+def test_objects_of_two_classes_are_not_equal(tmp_path):
+    a, b = saved(Holder(w=torch.ones(1)), tmp_path / "a.pt"), saved(Table(w=torch.ones(1)), tmp_path / "b.pt")
+    assert "differs" in qcts("diff", a, b, *allow(*OURS), code=1).stdout
+
+
+def test_quantize_reaches_into_a_model(tmp_path):
+    whole = torch.nn.Sequential(torch.nn.Linear(64, 32)).to(torch.bfloat16)
+    path, out = saved(whole, tmp_path / "a.pt"), tmp_path / "out.pt"
+    words = allow(*MODULE_CLASSES)
+    qcts("quantize", "--scheme", "int8_row", path, out, *words)
+    assert {t["name"]: t["scheme"] for t in inspect(out, *words)["tensors"]} == {"0.weight": "int8_row", "0.bias": None}
+
+
+def test_dequantize_writes_all_or_nothing_unless_asked(tmp_path):
+    """A quantized tensor of torch itself, of which no float weight is made here."""
+    codes = torch.quantize_per_channel(torch.ones(2, 2), torch.tensor([0.1, 0.2]), torch.tensor([0, 0]), 0, torch.qint8)
+    path, out = saved({"a": torch.ones(2), "q": codes}, tmp_path / "x.pt"), tmp_path / "out.safetensors"
+    refused = qcts("dequantize", path, out, code=1)
+    assert ": q: " in refused.stderr and "--partial" in refused.stderr and not out.exists()
+    done = qcts("dequantize", "--partial", path, out)
+    assert "left out: q: " in done.stderr and list(read_safetensors(out)) == ["a"]
