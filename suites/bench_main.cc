@@ -35,7 +35,7 @@ void time_case(benchmark::State& state, const Case& c, bool& wrong) {
     const std::string error = kernel.make_and_verify(copies);
     if (!error.empty()) {
       wrong = true;
-      return state.SkipWithError(("not timed, because the answer is wrong: " + error).c_str());
+      return state.SkipWithError(("not timed: wrong answer: " + error).c_str());
     }
     size_t copy = 0;
     for (auto _ : state) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel is timed on: copies that no cache holds, of what it reads and of what it writes.
+// Tests the copies a kernel is timed on: too many for any cache, of both what it reads and what it writes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Case case_of(Op op) {
 
 std::set<const void*> written_to;
 
-// Where three calls of a kernel, each on its own copy, write.
+// Counts the distinct addresses that three calls write to, each call on its own copy.
 template <uint32_t kOp>
 size_t places_of_three_copies(const KernelInput& input) {
   qcts_kernel watched = scalar_kernel(kOp);
@@ -53,8 +53,9 @@ size_t places_of_three_copies(const KernelInput& input) {
   return written_to.size();
 }
 
-// A result that is written where the last one was lies in a cache, unless the kernel streams past it. But x
-// and y of a layer are what the one before has just written, and the next one reads.
+// An output written to the same place as the last one is already in a cache, unless the kernel streams past
+// it. But a layer's x and y are in the cache in real use: the previous layer has just written x, and the next
+// one reads y.
 TEST(Contender, EachCopyOfAWeightIsWrittenElsewhereAndYToOnePlace) {
   const KernelInput codes = latency_input(case_of(Op::quantize), 1);
   EXPECT_EQ(places_of_three_copies<QCTS_OP_QUANTIZE>(codes), 3 * output_specs(codes).size());
@@ -89,9 +90,9 @@ TEST(Contender, ColdCopiesLeaveTheCachesWithinTheBudget) {
   EXPECT_EQ(cold_copies(1 << 20, 32 << 20, 8 << 20), 7u);
   for (uint64_t bytes = 1; bytes < uint64_t{1} << 28; bytes = bytes * 3 + 1)
     EXPECT_EQ(cold_copies(bytes, 32 << 20, 1 << 30) % 2, 1u)
-        << bytes << ": taken in twos, half of them are never timed";
+        << bytes << ": with a stride of two, half of them are never timed";
   EXPECT_EQ(cold_copies(uint64_t{2} << 30, 32 << 20, 1 << 30), 1u);
-  EXPECT_GE(cold_copies(1 << 20, 0, 1 << 30), 128u) << "an unknown cache is taken for a large one";
+  EXPECT_GE(cold_copies(1 << 20, 0, 1 << 30), 128u) << "an unknown cache size is assumed to be large";
 }
 
 }  // namespace

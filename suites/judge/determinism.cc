@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The determinism kind: the same call again, with other numbers of threads, beside another one, and each row
-// alone. Every answer is compared bitwise with the first; what the kernel claims is held against it, what it
-// does not claim is measured. Whatever it claims, calls side by side have to be right.
+// The determinism kind. Repeats a call, runs it with other thread counts, beside a concurrent call, and row
+// by row, and compares every answer bitwise with the first. A violated claim fails; a property the kernel
+// does not claim is only measured. Concurrent calls must be right whatever the kernel claims.
 #include <array>
 #include <barrier>
 #include <exception>
@@ -15,23 +15,23 @@
 namespace qcts {
 namespace {
 
-// More than the period of any planted fault that strikes once in so many calls (the longest: 29), so that one
-// case is enough to meet it.
+// More than the period of any planted intermittent fault (the longest: 29 calls), so that a single case hits
+// it.
 constexpr int kRepeats = 32;
-// Threads that race meet or miss each other, the more so where another program has a core: each number of
-// them is tried often.
+// Races are a matter of chance, more so when other programs use the cores, so each thread count is tried many
+// times.
 struct Threads {
   uint32_t count;
   int repeats;
 };
 constexpr Threads kThreads[] = {{2, 16}, {3, 16}, {8, 4}};
-// Calls on distinct outputs at the same time.
+// Concurrent calls, each with its own output.
 constexpr size_t kCallers = 2;
 constexpr int kCallsSideBySide = 16;
-constexpr int64_t kRowsSideBySide = 17;  // of linear, which is asked with several
+constexpr int64_t kRowsSideBySide = 17;  // m of the concurrent calls to linear
 
 struct Measurement {
-  const char* name;  // of the measure
+  const char* name;  // measure name
   uint32_t claim;
   const char* claimed;
   uint64_t same = 0, asked = 0;
@@ -82,7 +82,7 @@ class DeterminismJudge {
     }
   }
 
-  // Two callers, one with the question, one with -x in place of x, where it has an x.
+  // Two concurrent callers: one runs the test vector, the other the same with -x instead of x if it has an x.
   void judge_side_by_side() {
     const std::array<Question, kCallers> questions = {question_, of_negative_x()};
     std::array<std::optional<KernelRun>, kCallers> runs;
@@ -117,7 +117,7 @@ class DeterminismJudge {
       if (!finding.mismatch) continue;
       verdict_.status = Status::fail;
       verdict_.mismatch = finding.mismatch;
-      verdict_.reason = "wrong beside another call in another thread: " + finding.mismatch->where +
+      verdict_.reason = "wrong while another thread calls the kernel: " + finding.mismatch->where +
                         ": want " + finding.mismatch->want + ", got " + finding.mismatch->got;
       return false;
     }
@@ -133,7 +133,7 @@ class DeterminismJudge {
     return question_about(std::move(input));
   }
 
-  // By what was prepared for all of them.
+  // Runs each row alone, on the weight that was prepared for all rows.
   void rows_alone(KernelRun& base) {
     KernelInput alone = question_.input;
     const size_t rows = static_cast<size_t>(alone.m), x_row = alone.x.size() / rows,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The latency kind. A candidate is verified, the threads that it keeps busy are counted, and then it is timed
-// in rounds with its peers in this one process, verified afterwards and once more on other data: itself again
-// (A/A), the machine's own stream and arithmetic, the dense layer in the scheme's source dtype, LibTorch's
-// own quantized operation and its product with a static scale of x where a provider of them is loaded. Rounds
-// run forward and backward in turn. What is reported are medians of the ratios within pairs of rounds, with
-// bootstrap intervals; a case is either cold (copies that do not fit the caches take turns) or warm (one
-// copy, touched before).
+// The latency kind. Verifies the candidate, counts the threads it keeps busy, times it in one process in
+// interleaved rounds with its peers, then verifies it again on the same and on other data. The peers are the
+// candidate itself (A/A), a memory stream and an arithmetic peak of this machine, the dense layer in the
+// scheme's source dtype, and LibTorch's quantized operation and its product with a static scale of x if a
+// provider has them. The order alternates between rounds. Reports medians of ratios within pairs of rounds,
+// with bootstrap intervals. A case is cold (rotates over copies that do not fit the caches) or warm (one
+// copy, touched before each call).
 #include <algorithm>
 #include <cmath>
 
@@ -32,7 +32,7 @@ const Lane* timed_lane(const std::vector<Lane>& lanes, std::string_view name) {
   return nullptr;
 }
 
-// Does the policy of the case turn x into integers?
+// Returns whether the case's policy quantizes x to integers.
 bool has_int8_x(const Case& c) {
   if (c.activation == kWeightOnly || c.id.op != Op::linear) return false;
   const Matrix x{c.synthetic->weight.dtype, c.synthetic->m, c.synthetic->weight.k, {}};
@@ -69,7 +69,7 @@ class LatencyJudge {
     static_ = static_peer();
     time();
     const std::string wrong = candidate_.verify();
-    if (!wrong.empty()) return fail("right before it was timed, wrong afterwards: " + wrong);
+    if (!wrong.empty()) return fail("correct before timing, wrong afterwards: " + wrong);
     if (!computes_anew()) return;
     for (const auto& [name, value] : candidate_.contender().provider_measures().items())
       add(name, name.ends_with("_us") ? "us" : "x", value.get<double>());
@@ -99,7 +99,7 @@ class LatencyJudge {
     const size_t copies = copies_of(contender);
     const std::string wrong = candidate_.make_and_verify(copies);
     if (!wrong.empty()) {
-      fail("not timed, because the answer is wrong: " + wrong);
+      fail("not timed: wrong answer: " + wrong);
       return false;
     }
     add("moved_bytes", "bytes", static_cast<double>(contender.moved_bytes()));
@@ -118,8 +118,8 @@ class LatencyJudge {
     BusyThreads busy;
     const std::string too_many = too_many_threads(contender, context_.threads, busy, context_.spent);
     add("busy_threads", "x", busy.calling);
-    if (busy.resting > kBusyMargin) doubt_ = "threads of this process are busy while nothing is called";
-    if (!too_many.empty()) fail("not timed, because it " + too_many);
+    if (busy.resting > kBusyMargin) doubt_ = "threads of this process are busy between calls";
+    if (!too_many.empty()) fail("not timed: " + too_many);
     return too_many.empty();
   }
 
@@ -127,11 +127,11 @@ class LatencyJudge {
     if (candidate_.contender().timed_by_provider()) return true;
     const std::string wrong = candidate_.verify_anew(seed_ + 11);
     if (!wrong.empty())
-      fail("right on what it was timed on, wrong on other data at the same place: " + wrong);
+      fail("correct on the timed data, wrong on other data at the same addresses: " + wrong);
     return wrong.empty();
   }
 
-  // A peer on the same case, or why there is none.
+  // Returns a verified peer on the same case, or sets `why` and returns nullptr.
   std::unique_ptr<TimedKernel> make_peer(const qcts_kernel& kernel, KernelInput input,
                                          std::string& why) const {
     auto peer = std::make_unique<TimedKernel>(kernel, std::move(input), context_.threads);
@@ -142,11 +142,11 @@ class LatencyJudge {
     }
     const std::string wrong = peer->make_and_verify(copies_of(peer->contender()));
     if (wrong.empty()) return peer;
-    why = "answers wrongly, " + wrong;
+    why = "wrong answer: " + wrong;
     return nullptr;
   }
 
-  // The dense layer comes from whoever has one; a plain loop of ours would be no fair peer.
+  // Uses the first provider's dense layer; a naive loop of our own would not be a fair baseline.
   void make_dense() {
     if (case_.id.op != Op::linear) return;
     std::string why = "no dense baseline here";
@@ -159,7 +159,7 @@ class LatencyJudge {
     note(why);
   }
 
-  // LibTorch's way to do c; none when LibTorch is the one that is judged.
+  // Returns LibTorch's kernel for c; nullptr if LibTorch is the candidate.
   std::unique_ptr<TimedKernel> torch_peer(const Case& c) const {
     if (context_.registry == nullptr || case_.provider() == kTorch) return nullptr;
     for (const Implementation* implementation :
@@ -171,8 +171,8 @@ class LatencyJudge {
     return nullptr;
   }
 
-  // LibTorch's product with a scale of x that was chosen before, where the candidate chooses one for every
-  // row: less work, so a bar for the candidate and no like for like.
+  // LibTorch's product with a precomputed scale of x, for a candidate that computes one per row. It does less
+  // work, so this is a goal for the candidate and not a like-for-like comparison.
   std::unique_ptr<TimedKernel> static_peer() const {
     if (!case_.activation.starts_with("dyn_") || !case_.scheme->find_activation(kStatic)) return nullptr;
     Case fixed = case_;
@@ -205,7 +205,7 @@ class LatencyJudge {
     Canary canary(context_.threads);
     KernelContender& candidate = candidate_.contender();
     std::vector<Lane> lanes = {{.name = "candidate", .contender = &candidate, .cold = cold}};
-    // Half the copies away, so that neither finds in a cache what the other has just read.
+    // Starts half the copies away, so that neither finds in a cache what the other has just read.
     lanes.push_back(
         {.name = "again", .contender = &candidate, .cold = cold, .next_copy = candidate.copies() / 2});
     if (dense_) lanes.push_back({.name = "dense", .contender = &dense_->contender(), .cold = cold});
@@ -255,10 +255,10 @@ class LatencyJudge {
   void report_canary(double drift) {
     add("canary_drift", "x", drift);
     if (std::fabs(std::log(drift)) > std::log1p(kCanaryMargin) && doubt_.empty())
-      doubt_ = "the canary's pace changed";
+      doubt_ = "the canary's speed changed";
   }
 
-  // How many times as fast as the peer: the peer's time over the candidate's.
+  // Speedup over the peer: the peer's time divided by the candidate's.
   void add_ratio(const std::string& name, const Lane* peer, const std::vector<double>& us) {
     if (peer != nullptr) add_interval(name, abba_interval(peer->us, us, kLatencyConfidence, seed_));
   }
@@ -268,7 +268,7 @@ class LatencyJudge {
     verdict_.measures.push_back(measure_of(name, "x", ratio));
   }
 
-  // What the targets say of one ratio; undecided where it was not measured.
+  // Compares one ratio with its target; undecided if it was not measured.
   Decision decide(const LatencyTarget& target) const {
     for (const auto& [name, ratio] : ratios_)
       if (name == target.measure) return decide_at_least(ratio, target.at_least);

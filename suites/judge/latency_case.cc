@@ -24,8 +24,8 @@ KernelInput empty_input(const Case& c) {
   return input;
 }
 
-// The data of an input whose operation, shape, policy and m are known. Another seed: other data of the same
-// sizes.
+// Fills in the data of an input whose operation, shape, policy and m are set. Another seed gives other data
+// of the same sizes.
 void fill(uint64_t seed, KernelInput& input) {
   const WeightShape& weight = input.weight;
   const bool has_x = input.has_rows_of_x();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The numerics kind: one kernel, one input, four calls. Outputs begin as NaN, zeros and a wrong answer;
-// buffers lie aligned and dense in the first call, as loosely as the ABI allows in the others. Each answer is
-// judged alone.
+// The numerics kind: one kernel, one input, four calls. Outputs are prefilled with NaN, zeros or a wrong
+// answer. Buffers are aligned and dense in the first call, and as irregular as the ABI allows in the others.
+// Each answer is judged on its own.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,11 +19,12 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kLargeElems = int64_t{1} << 22;
-constexpr uint32_t kLargeThreads = 3;  // no part of a power of two
+constexpr uint32_t kLargeThreads = 3;  // not a power of two
 constexpr uint32_t kManyThreads[] = {2, 3, 4, 8};
 
-// The two codes of a row whose step moves its sum most: under the largest |x| (integer codes have one step
-// length), and under the largest |x * w| (the step of a float code grows with it).
+// Returns the two columns where changing a code by one step moves the sum most: the one with the largest |x|
+// (integer codes have equal steps) and the one with the largest |x * w| (the step of a float code grows with
+// it).
 std::array<uint64_t, 2> telling_columns(std::span<const double> x, std::span<const ExactWeight> row) {
   std::array<uint64_t, 2> best{0, 0};
   for (uint64_t k = 1; k < x.size(); ++k) {
@@ -33,7 +34,8 @@ std::array<uint64_t, 2> telling_columns(std::span<const double> x, std::span<con
   return best;
 }
 
-// false: the planes are no weight, as one of 2:4 with a code in a chunk that stores none.
+// Returns false if the planes are not a valid weight, such as 2:4 sparse planes with a code in a chunk that
+// stores none.
 bool has_exact_row(const Scheme& scheme, const Planes& planes, const WeightShape& weight, int64_t n,
                    std::vector<ExactWeight>& row) {
   try {
@@ -44,8 +46,8 @@ bool has_exact_row(const Scheme& scheme, const Planes& planes, const WeightShape
   }
 }
 
-// Of some outputs, the part that would have shown one code changed by its lowest bit. Where none of a sample
-// does, all are asked: 0 means none at all.
+// Returns the share of sampled outputs for which changing the lowest bit of one code would have been noticed.
+// If no sampled output notices, all outputs are tried: 0 means that none does.
 double sensitivity_of_linear(const Question& question, const Expectation& expectation,
                              const qcts_numerics& numerics) {
   const KernelInput& input = question.input;
@@ -64,7 +66,7 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
     for (const uint64_t column : telling_columns(expectation.truth().x(m), row)) {
       std::byte& code = changed.front().bytes[static_cast<uint64_t>(n) * row_bytes +
                                               column * row_bytes / static_cast<uint64_t>(input.weight.k)];
-      // Both nibbles where a byte holds two codes.
+      // Change both nibbles if a byte holds two codes.
       const std::byte step =
           row_bytes < static_cast<uint64_t>(input.weight.k) ? std::byte{0x11} : std::byte{0x01};
       code ^= step;
@@ -87,7 +89,7 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
   return 0;
 }
 
-// Of the elements that are not zero, others than in the row above; and no bias beside them.
+// Keeps two nonzero elements in each row of x, different ones from row to row, and drops the bias.
 void keep_two_of_each_row(KernelInput& input) {
   const int64_t k = input.weight.k, bytes = dtype_bytes(input.x_dtype);
   for (int64_t m = 0; m < input.m; ++m) {
@@ -110,7 +112,7 @@ bool bitwise_case_is_sensitive(const Question& question) {
   return false;
 }
 
-// Plausible elements at the wrong places.
+// Returns the answer with its elements shifted: plausible values in the wrong places.
 KernelAnswer displaced(KernelAnswer answer) {
   if (answer.y.size() > 4) std::rotate(answer.y.begin(), answer.y.begin() + 4, answer.y.end());
   for (Plane& plane : answer.planes)
@@ -125,7 +127,7 @@ struct Attempt {
 
 class NumericsJudge {
  public:
-  // `case_id` is empty for a question that is no case: what its values cover is not noted.
+  // Coverage is recorded only if `case_id` is not empty.
   NumericsJudge(std::string_view case_id, const qcts_kernel& kernel, const Question& question,
                 const LinearTruth* truth, const JudgeContext& context, Verdict& verdict)
       : case_id_(case_id),
@@ -148,7 +150,7 @@ class NumericsJudge {
       return;
     }
     if (const Support early = first.supports_before_data(); early.status != QCTS_OK)
-      return fail("supports() declines, while pointers are NULL, what it takes afterwards: " + early.reason);
+      return fail("supports() declines with NULL pointers what it accepts later: " + early.reason);
     if (question_.is_refused) return judge_refusal(first);
     if (context_.coverage && !case_id_.empty())
       verdict_.coverage = context_.coverage->note(case_id_, question_);
@@ -175,13 +177,13 @@ class NumericsJudge {
         verdict_.status = Status::pass;
       else
         fail("run() returned " + std::to_string(static_cast<int>(status)) +
-             " for a weight that the scheme cannot hold: QCTS_FAILED is wanted, before anything is lost");
+             " for a weight that the scheme cannot represent: want QCTS_FAILED");
     } catch (const ProviderFault& fault) {
       fail(fault.what());
     }
   }
 
-  // A number that differs from shape to shape, and is the same for a shape wherever it is asked again.
+  // Returns a number that varies between shapes and is constant for each shape.
   size_t turn() const {
     const KernelInput& input = question_.input;
     return static_cast<size_t>(input.m + input.weight.n + 3 * input.weight.k);
@@ -192,8 +194,8 @@ class NumericsJudge {
     return input.weight.n * input.weight.k * (input.op == Op::linear ? input.m : 1) > kLargeElems;
   }
 
-  // As odd as the kernel takes: one to seven elements off alignment, rows further apart; what is large by
-  // several threads, because determinism asks for nothing so large.
+  // Runs with the most irregular buffers the kernel accepts: one to seven elements off alignment, with gaps
+  // between rows. Large problems also run with several threads, because determinism has no large cases.
   bool run_loosely(const KernelAnswer& first_answer) {
     const KernelAnswer wrong = displaced(first_answer);
     const uint32_t threads = is_large() ? std::max(context_.threads, kLargeThreads) : context_.threads;
@@ -205,7 +207,7 @@ class NumericsJudge {
       const std::string how = described(options);
       const Attempt zeros{how + ", outputs poisoned with zeros", run.run(Poison::zeros)};
       if (!judged(zeros)) return false;
-      const Attempt stale{how + ", outputs holding another answer", run.run(Poison::previous, &wrong)};
+      const Attempt stale{how + ", outputs prefilled with another answer", run.run(Poison::previous, &wrong)};
       if (!judged(stale)) return false;
       verdict_.measures.push_back({"loose_buffers", "bool", options.gap_elems ? 1.0 : 0.0, {}, {}, {}});
       if (!(kernel_.claims & QCTS_CLAIM_DETERMINISTIC)) return true;
@@ -216,8 +218,8 @@ class NumericsJudge {
     return true;
   }
 
-  // What the loose calls leave out: aligned rows further apart, planes in another order, more threads than
-  // the run's, more than this machine has.
+  // Covers what run_loosely() leaves out: aligned buffers with gaps between rows, planes in another order,
+  // and more threads than the run uses or this machine has.
   bool run_by_many() {
     const uint32_t threads = std::max(context_.threads, kManyThreads[turn() % std::size(kManyThreads)]);
     for (const size_t gap_elems : {size_t{16}, size_t{0}}) {
@@ -229,7 +231,7 @@ class NumericsJudge {
     return true;
   }
 
-  // Determinism holds small answers against the claim.
+  // Checks the thread-invariance claim on large problems; determinism checks it on small ones.
   bool threads_agree(const KernelAnswer& first_answer) {
     if (!is_large() || !(kernel_.claims & QCTS_CLAIM_THREAD_INVARIANT)) return true;
     KernelRun run(kernel_, question_.input, {kLargeThreads, 0, 0});
@@ -239,7 +241,7 @@ class NumericsJudge {
     if (compared.equal()) return true;
     verdict_.mismatch =
         mismatch_of(compared, place_in_matrix("y", compared.first, question_.input.weight.n, 0));
-    fail("claims to be thread-invariant, but by " + std::to_string(kLargeThreads) + " threads " +
+    fail("claims to be thread-invariant, but with " + std::to_string(kLargeThreads) + " threads " +
          verdict_.mismatch->where + ": " + compared.want + " became " + compared.got);
     return false;
   }
@@ -248,7 +250,7 @@ class NumericsJudge {
     return (options.misalign_elems
                 ? "buffers " + std::to_string(options.misalign_elems) + " elements off alignment"
                 : std::string("aligned buffers")) +
-           (options.gap_elems ? ", rows apart" : "") +
+           (options.gap_elems ? ", gaps between rows" : "") +
            (options.planes_reversed ? ", planes in reverse order" : "") +
            (options.threads != context_.threads ? ", " + std::to_string(options.threads) + " threads" : "");
   }
@@ -269,7 +271,7 @@ class NumericsJudge {
     return false;
   }
 
-  // Between the kernel's own answers, whatever the oracle says of them.
+  // Checks the kernel's answers against each other, whatever the oracle says of them.
   bool relation_holds(const KernelAnswer& answer) {
     std::vector<std::vector<double>> answers;
     for (const KernelInput& input : question_.related) {
@@ -277,7 +279,7 @@ class NumericsJudge {
       const Support support = run.supports();
       if (support.status != QCTS_OK) {
         verdict_.status = Status::not_supported;
-        verdict_.reason = "asked for " + name_of_relation() + ": " + support.reason;
+        verdict_.reason = "on the input for " + name_of_relation() + ": " + support.reason;
         return false;
       }
       answers.push_back(load_doubles(input.y_dtype, run.run(Poison::nan).y));
@@ -292,14 +294,15 @@ class NumericsJudge {
     const std::string where = place_in_matrix("y", found->index, input.weight.n, 0);
     verdict_.mismatch =
         Mismatch{where, std::to_string(found->want), std::to_string(found->got), 1, answers[0].size()};
-    fail("its answers contradict each other under " + name_of_relation() + ": " + where + ": want " +
+    fail("answers contradict each other under " + name_of_relation() + ": " + where + ": want " +
          verdict_.mismatch->want + ", got " + verdict_.mismatch->got);
     return false;
   }
 
   std::string name_of_relation() const { return std::string(generator_name(question_.relation.value())); }
 
-  // The oracle's own check: what the real library answered has to lie inside the bound of where it rounds.
+  // Checks the oracle itself: the real library's recorded answer must lie within the bound for that library's
+  // roundings.
   bool recorded_answer_holds() {
     if (question_.recorded_y.empty()) return true;
     const KernelInput& input = question_.input;
@@ -313,9 +316,8 @@ class NumericsJudge {
     verdict_.mismatch =
         mismatch_of(compared, place_in_matrix("recorded y", compared.first, input.weight.n, 0));
     fail(
-        "the answer that the real library recorded lies outside the oracle's bound: the file, the oracle or "
-        "the bound is "
-        "wrong; " +
+        "the real library's recorded answer is outside the oracle's bound: the file, the oracle or "
+        "the bound is wrong; " +
         verdict_.mismatch->where + ": want " + compared.want + ", got " + compared.got);
     return false;
   }
@@ -344,13 +346,13 @@ class NumericsJudge {
     verdict_.status = sensitive ? Status::pass : Status::weak_evidence;
     if (!sensitive)
       verdict_.reason =
-          linear ? "one code changed by one step would have passed too: the bound is wider than that here"
+          linear ? "changing one code by one step would have passed too: the bound is too wide here"
                  : "a changed answer would have passed too";
   }
 
-  // Where the bound that a kernel declares hides a code in sums of many terms, as of weights rounded to
-  // bfloat16, the same weight under x of two elements a row: the part of outputs that would have shown one;
-  // nullopt: the answer is wrong, and that is the verdict.
+  // If the bound a kernel declares hides a one-step change in long sums (for example with weights rounded to
+  // bfloat16), measures the sensitivity again on the same weight with only two nonzero elements in each row
+  // of x. nullopt: the answer is wrong, and the verdict says so.
   std::optional<double> few_elements_tell() {
     Question few;
     few.input = question_.input;
@@ -361,7 +363,7 @@ class NumericsJudge {
     if (run.supports().status != QCTS_OK) return 0;
     if (const Finding finding = expected.judge(run.run(Poison::nan)); finding.mismatch) {
       verdict_.mismatch = finding.mismatch;
-      fail("all but two elements of each row of x made zero: " + finding.mismatch->where + ": want " +
+      fail("with all but two elements of each row of x zeroed: " + finding.mismatch->where + ": want " +
            finding.mismatch->want + ", got " + finding.mismatch->got);
       return std::nullopt;
     }

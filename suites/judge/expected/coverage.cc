@@ -15,14 +15,14 @@ namespace {
 
 using CoverageJson = nlohmann::ordered_json;
 
-// The finite values of a set in order, each once, and the place of each code among them; -1: none.
+// The distinct finite values of a set in ascending order, and each code's index among them (-1: none).
 struct OrderedCodes {
   std::vector<double> values;
   std::vector<int> places;
 
   explicit OrderedCodes(const CodeSet& codes) {
     for (const double value : codes.values)
-      if (std::isfinite(value)) values.push_back(value + 0.0);  // one zero
+      if (std::isfinite(value)) values.push_back(value + 0.0);  // merges -0 into +0
     std::ranges::sort(values);
     values.erase(std::unique(values.begin(), values.end()), values.end());
     for (const double value : codes.values) {
@@ -41,7 +41,7 @@ void note_special(DType dtype, double value, std::set<std::string>& seen) {
   if (std::fabs(value) == format.max) seen.insert("largest");
 }
 
-// The plane that scales codes, and how many of its elements belong together, the first of which is the scale.
+// Returns the plane that scales codes. `stride`: elements per scale, of which the first is the scale.
 const Plane* scale_plane(const Planes& planes, size_t& stride) {
   for (const Plane& candidate : planes) {
     if (candidate.name != "scale" && candidate.name != "scales" && candidate.name != "scale_and_zero")
@@ -64,8 +64,8 @@ void note_scales(const Planes& planes, Touched& touched) {
   }
 }
 
-// Does w lie exactly halfway between what its code means and what a neighbouring code would? The lower one's
-// place.
+// Returns the index of the lower neighbour if w is exactly halfway between the meanings of its code and of an
+// adjacent code.
 std::optional<int> halfway_place(const OrderedCodes& ordered, int code, double value,
                                  const ExactWeight& exact, double w) {
   const int place = ordered.places[static_cast<size_t>(code)];
@@ -80,7 +80,7 @@ std::optional<int> halfway_place(const OrderedCodes& ordered, int code, double v
   return std::nullopt;
 }
 
-// `floats`: what was quantized, row-major, in `dtype`; empty when the planes are only read.
+// `floats`: the row-major input of quantization, in `dtype`; empty if the planes are only read.
 void note_planes(const Scheme& scheme, const Planes& planes, const WeightShape& shape,
                  std::span<const std::byte> floats, Touched& touched) {
   note_scales(planes, touched);
@@ -117,7 +117,8 @@ bool are_of(const Planes& planes, const std::vector<PlaneSpec>& specs) {
   });
 }
 
-// Of activations: eight bits of their own, or the scheme's. Empty where a policy leaves x in floating point.
+// Returns the codes of quantized activations: 8-bit codes of their own or the scheme's. Empty if the policy
+// keeps x in floating point.
 CodeSet activation_codes(const Scheme& scheme, std::string_view activation) {
   for (const PlaneSpec& spec : scheme.activation_specs({DType::bfloat16, 1, 256, {}}, activation)) {
     if (spec.name != "qdata") continue;
@@ -129,8 +130,8 @@ CodeSet activation_codes(const Scheme& scheme, std::string_view activation) {
   return {};
 }
 
-// Quantized activations that are stored as a weight of the scheme would be; otherwise codes of one byte
-// alone.
+// Records quantized activations as planes if they are stored like a weight of the scheme, and otherwise only
+// their one-byte codes.
 void note_activation(const Question& question, Touched& touched) {
   const KernelInput& input = question.input;
   const Planes& planes = question.expected.planes;
@@ -263,7 +264,7 @@ std::string code_text(double value, int code) {
   return text;
 }
 
-// "a to b" for runs of what `names` lists in order and `hit` lacks.
+// Lists the names that `hit` lacks, with runs written "a to b".
 CoverageJson holes_of(const std::vector<std::string>& names, const std::vector<bool>& hit) {
   CoverageJson holes = CoverageJson::array();
   for (size_t i = 0; i < names.size(); ++i) {

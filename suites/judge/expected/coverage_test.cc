@@ -39,16 +39,15 @@ Verdict saying(const CoverageJson& coverage) {
   return verdict;
 }
 
-// Of 127.5 * 2^-1 the scale is 2^-1: 1.25 lies between codes 2 and 3, 3.0 is code 6.
+// 127.5 * 2^-1 gives the scale 2^-1: 1.25 lies between codes 2 and 3, 3.0 is code 6.
 constexpr std::array<float, 4> kRow = {63.75f, 1.25f, 3.0f, -0.0f};
 
-// Protects: a code, a halfway point, a scale exponent and a special value are seen where they are, and
-// nowhere else.
+// Codes, halfway points, scale exponents and special values are recorded exactly where they occur.
 TEST(Coverage, SeesCodesHalvesScalesAndSpecials) {
   const Question question = quantize_question("int8_row", 1, 4, kRow);
   const Touched touched = touched_by(question);
   EXPECT_EQ(touched.codes_written, (std::set<int>{0, 2, 6, 127}));
-  // Places in order from -128: 128 + 2 is between 2 and 3; 127.5 has no code above it.
+  // Indices count from code -128: 128 + 2 is between 2 and 3; 127.5 has no code above it.
   EXPECT_EQ(touched.halfway, (std::set<int>{128 + 2}));
   EXPECT_EQ(touched.exponents, (std::map<std::string, std::set<int>>{{"float32", {-1}}}));
   EXPECT_EQ(touched.weights, (std::set<std::string>{"-zero"}));
@@ -60,7 +59,7 @@ TEST(Coverage, SeesCodesHalvesScalesAndSpecials) {
   EXPECT_TRUE(read.halfway.empty());
 }
 
-// Protects: what a process has said it does not say again, and a case of many variants counts once.
+// A process reports each value once, and a case with many variants counts once.
 TEST(Coverage, SaysOnlyWhatIsNew) {
   const Question question = quantize_question("int8_row", 1, 4, kRow);
   CoverageLog log;
@@ -74,7 +73,7 @@ TEST(Coverage, SaysOnlyWhatIsNew) {
   EXPECT_FALSE(read["new"].contains("exponents"));
 }
 
-// Protects: the section does not depend on the order of workers and shards, and a hole is named.
+// The coverage section does not depend on the order of workers and shards, and it names what is missing.
 TEST(Coverage, JoinsInAnyOrderAndNamesHoles) {
   const std::array<float, 4> other = {-63.75f, 0.5f, 5.25f, 0.0f};
   CoverageLog one, two;
@@ -92,8 +91,8 @@ TEST(Coverage, JoinsInAnyOrderAndNamesHoles) {
   EXPECT_TRUE(coverage_json(std::array{Verdict()}).empty());
 }
 
-// Protects: codes of every scheme are read from its planes as its own meaning reads them. The code that
-// exact_row works with is the named one, less an integer zero point that a block shares.
+// The codes read from each scheme's planes agree with its own decoding: the code that exact_row uses is the
+// recorded one minus the integer zero point that a block shares.
 TEST(Coverage, CodesOfEverySchemeAreThoseOfItsMeaning) {
   for (const Scheme* scheme : schemes()) {
     const CodeSet codes = scheme->codes();

@@ -60,7 +60,7 @@ Finding Expectation::judge_linear(const KernelAnswer& answer) const {
   const auto place = [&](uint64_t index) { return place_in_matrix("y", index, input.weight.n, 0); };
   if (question_.exact_sums) {
     const Comparison compared = compare_bitwise(input.y_dtype, exact_y_, answer.y);
-    // Zero has no sign here: which one a sum of zeros gets depends on its order.
+    // Ignore the sign of zero: in a sum of zeros it depends on the order.
     if (compared.equal() || only_zero_signs_differ(answer)) return {};
     return {mismatch_of(compared, place(compared.first)), 0};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The inputs hold what their names promise; a generator that lost its point would leave its mutants alive.
+// Tests that inputs have the properties their names promise; otherwise the mutants they target would survive.
 #include "suites/inputs/generate.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ void expect_exact_sums(const Scheme& scheme, const Synthetic& synthetic) {
   EXPECT_GT(nonzero, 5u * 37u / 2);
   bool odd = false;
   for (const ExactWeight& weight : truth.row(0)) odd = odd || std::fmod(weight.scale * 1024, 3) == 0;
-  EXPECT_TRUE(odd) << "scales that are powers of two hide a scale that is read in a narrower type";
+  EXPECT_TRUE(odd) << "power-of-two scales hide reading a scale in a narrower type";
 }
 
 TEST_P(GenerateForScheme, ExactSumsAreExactInTheNarrowestType) {
@@ -48,8 +48,8 @@ TEST_P(GenerateForScheme, ExactSumsAreExactInTheNarrowestType) {
   }
 }
 
-// Every non-anchor element of a boundary weight lies next to a step of the quantizer: one float up or down,
-// and its code changes.
+// Every non-anchor element of a boundary weight is next to a step of the quantizer: moving it up or down by
+// one float changes its code.
 TEST_P(GenerateForScheme, BoundaryWeightsLieAtSteps) {
   const WeightShape shape{DType::bfloat16, 6, k()};
   const std::vector<std::byte> weight = boundary_weight(scheme(), shape, 5);
@@ -74,7 +74,7 @@ TEST_P(GenerateForScheme, BoundaryWeightsLieAtSteps) {
   EXPECT_GT(static_cast<double>(at_step), 0.9 * static_cast<double>(asked));
 }
 
-// Under a policy x is quantized first, and what it then means is what was asked for.
+// Under an activation policy x is quantized first, and the quantized x has the intended value.
 TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
   for (const ActivationInfo& policy : scheme().activations()) {
     const Synthetic synthetic{
@@ -92,7 +92,7 @@ TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
   }
 }
 
-// A step of quantized x moves its meaning: half of the elements lie on one side of it, half on the other.
+// At each step of quantized x, half of the elements lie on one side and half on the other.
 TEST_P(GenerateForScheme, BoundaryRowsOfXLieAtSteps) {
   for (const ActivationInfo& policy : scheme().activations()) {
     if (policy.name == kWeightOnly) continue;
@@ -139,7 +139,7 @@ TEST_P(GenerateForScheme, TheSameSeedGivesTheSameInput) {
   EXPECT_NE(a.input.x, c.input.x);
 }
 
-// The table and the generators are written apart: every entry of one has to be known to the other.
+// The table and the generators are written separately: every entry of the table must have a generator.
 TEST_P(GenerateForScheme, EveryInputOfTheTableCanBeMade) {
   for (const LayoutInfo& layout : scheme().layouts()) {
     for (const Op op :
@@ -154,9 +154,9 @@ TEST_P(GenerateForScheme, EveryInputOfTheTableCanBeMade) {
   }
 }
 
-// Inputs are made for schemes that a kernel serves: the reference is not asked about its own answers. And the
-// tests' weights come in three dtypes, their rows have scales apart, and scales hold an odd factor (a
-// power of two alone does not): the schemes that can be given such, which two of four stored k rule out.
+// Only schemes with a kernel have inputs: the reference is not tested against itself. These tests also need
+// weights in three dtypes, different scales per row, and scales with an odd factor (not powers of two), which
+// excludes schemes that store two of every four k.
 std::vector<size_t> suited_schemes() {
   Registry registry;
   registry.add(builtin_provider());
@@ -195,10 +195,10 @@ TEST(Generate, EveryGeneratorHasANameAndAPlaceInTheTable) {
   EXPECT_EQ(find_generator("typo"), std::nullopt);
 }
 
-// Timed weights are weights: no code, scale or zero point that the recipe would not make, and not the same
-// rows over and over, so that a kernel that reads another block of rows is seen.
+// Weights for timing have only the codes, scales and zero points that the recipe would produce, and their
+// rows differ, so that a kernel that reads the wrong block of rows is noticed.
 TEST(RandomPlanes, AreRowsThatTheRecipeMakes) {
-  std::map<std::string_view, const Scheme*> last;  // of each family: codes of one bit tell rows apart badly
+  std::map<std::string_view, const Scheme*> last;  // by family; one-bit codes barely distinguish rows
   for (const Scheme* scheme : schemes()) last[scheme->family()] = scheme;
   for (const auto& [family, scheme] : last) {
     const int64_t k = 2 * std::max<int64_t>(scheme->group(), 64);
@@ -213,7 +213,7 @@ TEST(RandomPlanes, AreRowsThatTheRecipeMakes) {
       for (const ExactWeight& w : exact) values.push_back(w.product + w.zero);
       return values;
     };
-    // nf4 shares a second scale over more rows than a unit has: all of it is quantized.
+    // nf4 shares a second-level scale over more rows than a unit has, so all of it is quantized.
     const std::vector<std::byte> weight = noise_weight_for(*scheme, many, 3);
     const bool whole = large[0].bytes == scheme->quantize({many.dtype, many.n, many.k, weight}).at(0).bytes;
     EXPECT_EQ(whole, family == "nf4");

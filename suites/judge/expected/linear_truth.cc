@@ -29,8 +29,8 @@ std::optional<DType> stage(uint32_t dtype, DType x) {
     case QCTS_I32:
       return DType::int32;
     default:
-      throw ProviderFault("its numerics name element type " + std::to_string(dtype) +
-                          ", to which nothing rounds");
+      throw ProviderFault("its numerics declare element type " + std::to_string(dtype) +
+                          ", which nothing can round to");
   }
 }
 
@@ -40,7 +40,7 @@ LinearStages stages_of(const qcts_numerics& numerics, DType x) {
   stages.scale_cast = stage(numerics.scale_cast, x);
   stages.weight_cast = stage(numerics.weight_cast, x);
   stages.product_cast = stage(numerics.product_cast, x);
-  // Undeclared is the strictest that a float kernel can meet.
+  // If no accumulator is declared, use the strictest that a float kernel can meet.
   stages.accumulator = stage(numerics.accumulator, x).value_or(DType::float32);
   stages.partial_cast = stage(numerics.partial_cast, x);
   stages.output_cast = stage(numerics.output_cast, x);
@@ -66,7 +66,7 @@ LinearTruth::LinearTruth(const KernelInput& input, bool with_rows) : input_(inpu
     input.scheme->exact_row(input.planes, input.weight, static_cast<int64_t>(r),
                             {weights_.data() + r * k, k});
   if (input.x.size() != static_cast<size_t>(input.m) * k * dtype_bytes(input.x_dtype))
-    throw std::runtime_error("x has " + std::to_string(input.x.size()) + " bytes, wanted are m * k elements");
+    throw std::runtime_error("x has " + std::to_string(input.x.size()) + " bytes, want m * k elements");
   if (input.activation == kWeightOnly)
     x_ = load_doubles(input.x_dtype, input.x);
   else
@@ -131,7 +131,7 @@ Bounded LinearTruth::bounded(const OracleWeights& weights, int64_t m, int64_t n,
                              const LinearStages& stages) const {
   const bool quantized = !offsets_.empty();
   const LinearOracle oracle = this->oracle(weights, m, n);
-  // Quantized x is code times scale, unrounded: a cast to x's own type does round it.
+  // The oracle's x is code times scale, unrounded; a kernel that casts it to x's dtype rounds it.
   const LinearBound bound = linear_bound(
       oracle, stages, {quantized ? DType::float64 : input_.x_dtype, scale_dtype(input_), input_.y_dtype});
   return {oracle.y, bound.low, bound.high};
@@ -157,7 +157,7 @@ std::vector<Bounded> LinearTruth::bounds(const LinearStages& stages) const {
   return all;
 }
 
-// Goldens of torchao 0.5.0 to 0.17.0 say so where no kernel takes x and weight: _quantized_linear_op of
+// For goldens of torchao 0.5.0 to 0.17.0 with no kernel for this x and weight, _quantized_linear_op of
 // AffineQuantizedTensor dequantizes both.
 LinearStages recorded_stages(const Question& question) {
   const KernelInput& input = question.input;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a numerics, determinism or latency case asks of a kernel: the input, and what is known of the answer
-// before the kernel runs.
+// Test vectors of numerics, determinism and latency cases: the input, and what is known of the answer before
+// the kernel runs.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +18,39 @@ namespace qcts {
 
 struct Question {
   KernelInput input;
-  KernelAnswer expected;    // every op but linear: wanted bit for bit
-  bool is_refused = false;  // quantize: the scheme cannot hold this weight, so QCTS_FAILED is wanted
-  bool exact_sums = false;  // linear: y is wanted bit for bit
-  // linear: one of inputs/generate_related.h, between y and the answers to `related`; nullopt where that is
-  // empty
+  KernelAnswer expected;    // every op but linear: must match bit for bit
+  bool is_refused = false;  // quantize: the scheme cannot represent this weight, so QCTS_FAILED is expected
+  bool exact_sums = false;  // linear: y must match bit for bit
+  // linear: the relation (inputs/generate_related.h) between y and the answers to `related`; nullopt if that
+  // is empty
   std::optional<Generator> relation;
   std::vector<KernelInput> related;
-  std::vector<std::byte> recorded_y;  // linear on a golden: what the real library answered; empty otherwise
-  bool recorded_dense = false;        // by multiplying x and the weight, both dequantized to x's dtype
+  std::vector<std::byte> recorded_y;  // linear on a golden: the real library's answer; empty otherwise
+  bool recorded_dense =
+      false;  // recorded_y is from multiplying x and the weight, both dequantized to x's dtype
 };
 
-// `input`, with what the reference says of it; of linear it says nothing here: LinearTruth.
+// Returns `input` with the reference's answer; for linear, without it (see LinearTruth).
 Question question_about(KernelInput input);
 
-// Synthetic cases are expected to mean what the reference says; golden ones what the producer's own files
-// say. `seed` is mixed into synthetic inputs. Throws Refused or std::runtime_error when the golden does not
-// hold what the case needs.
+// Makes the test vector of a case. The expected answer comes from the reference for synthetic cases and from
+// the producer's own files for goldens. `seed` is mixed into synthetic inputs. Throws Refused or
+// std::runtime_error if the golden lacks what the case needs.
 Question ask(const Case& c, uint64_t seed);
 
-// The weight and x of linear's oracle, row by row, exact: x as its activation policy means it.
+// The weight and x of linear's oracle, exact and by row, with x quantized by its activation policy.
 class LinearTruth {
  public:
   explicit LinearTruth(const KernelInput& input, bool with_rows = true);
-  LinearTruth(const LinearTruth&) = delete;  // rows_of_x_ lie in x_
+  LinearTruth(const LinearTruth&) = delete;  // rows_of_x_ points into x_
   LinearTruth& operator=(const LinearTruth&) = delete;
 
-  // Row-major [m, n]: y alone. Needs no rows: it reads one at a time.
+  // Returns y, row-major [m, n]. Needs no rows: reads one at a time.
   std::vector<double> sums() const;
-  // Row-major [m, n]: y and the bound that `numerics` allows. Needs the rows.
+  // Returns y and the bound that `numerics` allows, row-major [m, n]. Needs the rows.
   std::vector<Bounded> bounds(const qcts_numerics& numerics) const;
   std::vector<Bounded> bounds(const LinearStages& stages) const;
-  // One element, for a row that the caller has or has changed.
+  // Returns the bound of one element, for a row given by the caller.
   Bounded bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
                   const qcts_numerics& numerics) const;
   std::span<const ExactWeight> row(int64_t n) const;
@@ -67,11 +68,11 @@ class LinearTruth {
   std::vector<double> offsets_;  // of each row of quantized x, see linear_oracle(); empty for weight_only
 };
 
-// The question that was asked last. The variants of a case follow one another, and all are asked the same.
+// Caches the last test vector: the variants of a case run one after another with the same one.
 class LastQuestion {
  public:
   const Question& ask(const Case& c, uint64_t seed);
-  const LinearTruth& truth();  // of it, which is of linear
+  const LinearTruth& truth();  // of the last test vector, a linear one
 
  private:
   CaseId case_id_;
@@ -80,8 +81,8 @@ class LastQuestion {
   std::optional<LinearTruth> truth_;
 };
 
-// Where the library that recorded a golden's y rounds: what the scheme knows of its producer. Throws
-// std::logic_error naming the scheme and the policy where nothing is known.
+// Returns the rounding stages of the library that recorded a golden's y, as the scheme knows its producer.
+// Throws std::logic_error naming the scheme and policy if nothing is known.
 LinearStages recorded_stages(const Question& question);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is asked of a kernel on a golden comes from the producer's files, and a file that was tampered with
-// says so in the scheme's terms.
+// Tests that golden test vectors come from the producer's files, and that a modified file is reported in the
+// scheme's terms.
 #include "suites/judge/expected/question.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ class GoldenQuestion : public testing::Test {
  protected:
   GoldenQuestion() : fixtures_(load_fixtures(fixtures_folder())) {}
 
-  // The first golden tensor of a scheme in a layout that has everything.
+  // Returns the first golden tensor of a scheme in a layout with all recorded values.
   Case find_case(Op op, std::string_view scheme, std::string_view layout) const {
     for (const Golden& golden : fixtures_.goldens) {
       for (const Golden::TensorInfo& tensor : golden.tensors) {
@@ -65,7 +65,7 @@ TEST(RecordedStages, NameTheSchemeAndThePolicyOfWhichNothingIsKnown) {
   question.input.y_dtype = DType::bfloat16;
   try {
     recorded_stages(question);
-    FAIL() << "nothing is known of it";
+    FAIL() << "nothing is known about it";
   } catch (const std::logic_error& error) {
     EXPECT_NE(std::string(error.what()).find("fp8_e5m2_row under dyn_row"), std::string::npos)
         << error.what();
@@ -116,7 +116,7 @@ TEST_F(GoldenQuestion, WhatTheManifestPromisesHasToBeThere) {
   for (Golden::TensorInfo& tensor : mislabelled.tensors)
     if (tensor.scheme == "int8_row") tensor.scheme = "fp8_row";
   c.golden = &mislabelled;
-  EXPECT_THROW(ask(c, 0), std::runtime_error) << "the manifest and the file disagree on the scheme";
+  EXPECT_THROW(ask(c, 0), std::runtime_error) << "the manifest and the file name different schemes";
 }
 
 TEST_F(GoldenQuestion, SumsAreTheOraclesAndTellOneChangedCode) {
