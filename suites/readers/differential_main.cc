@@ -59,7 +59,7 @@ Json items_json(const TorchObject& object, const pickle::Refs& items) {
   return list;
 }
 
-// One key says what it is, so that no value can be mistaken for another.
+// The key says which kind of value it is, so that values of different kinds never compare equal.
 Json graph_json(const TorchObject& object, const Ref& node) {
   if (const auto tensor = tensor_of(object, node)) {
     Json json = {{"tensor", tensor_json(*tensor)}};
