@@ -52,7 +52,7 @@ std::string too_many_threads(Contender& contender, uint32_t threads, BusyThreads
     if (busy.calling - busy.resting <= threads + kBusyMargin) return {};
   }
   char text[80];
-  std::snprintf(text, sizeof text, "keeps %.1f threads busy where %u may be", busy.calling, threads);
+  std::snprintf(text, sizeof text, "keeps %.1f threads busy (limit %u)", busy.calling, threads);
   return text;
 }
 

@@ -158,13 +158,13 @@ void KernelContender::prepare_one(const qcts_problem& problem, std::byte* place)
   at_load.y = nullptr;
   const auto start = std::chrono::steady_clock::now();
   if (provider_prepare(kernel_, at_load, place) != QCTS_OK)
-    throw ProviderFault("prepare() failed on a problem that supports() takes");
+    throw ProviderFault("prepare() failed on a problem that supports() accepts");
   const double us = us_since(start);
   prepare_us_ = prepare_us_ == 0 ? us : std::min(prepare_us_, us);
 }
 
-// What two calls wrote alike holds no address of its own, so the other copies are copies: beside a cache of
-// 300 MiB they are 70 of 4096 x 4096 int4, and to prepare each took longer than all that is timed.
+// If two calls write the same bytes, these hold no address, so the other copies are made by copying: a cache
+// of 300 MiB needs 70 copies of 4096 x 4096 int4, and preparing each took longer than all the timing.
 void KernelContender::prepare_all() {
   if (ask_prepared_bytes() == 0) return;
   const uint64_t stride = round_up(prepared_bytes_, 64);
@@ -187,7 +187,7 @@ Support KernelContender::supports() const { return provider_supports(kernel_, pr
 void KernelContender::call(size_t copy) {
   answered_ = outputs_rotate() ? copy : 0;
   if (provider_run(kernel_, problems_[copy]) != QCTS_OK)
-    throw ProviderFault("run() failed on a problem that supports() takes");
+    throw ProviderFault("run() failed on a problem that supports() accepts");
 }
 
 void KernelContender::stir_x() {

@@ -9,12 +9,12 @@
 namespace qcts {
 namespace {
 
-// Enough to see the clock, little enough to leave the budget to the kernel.
+// Enough to measure the clock speed, and little enough to leave the budget to the kernel.
 constexpr double kPeakOperations = 5e6;
 constexpr double kCanaryOperations = 5e7;
 constexpr int kCanaryRuns = 9;
 
-// Operations a microsecond of one thread. Which loop is the fastest only the machine knows.
+// Operations per microsecond of one thread, measured: which loop is fastest depends on the machine.
 double measured_rate(const PeakLoop& loop) {
   PeakProbe probe(loop, static_cast<uint64_t>(kPeakOperations), 1);
   probe.call(0);

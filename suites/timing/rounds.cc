@@ -14,10 +14,10 @@ namespace {
 using RoundClock = std::chrono::steady_clock;
 
 constexpr double kRoundConfidence = 0.95;
-constexpr double kCloseEnough = 0.01;  // half-width of the log-ratio's interval at which a measurement stops
+constexpr double kCloseEnough = 0.01;    // stop when the log-ratio's interval has this half-width
 constexpr double kShortestTimedUs = 20;  // shorter calls are timed several at a time
-constexpr double kLongCallUs = 50e3;     // longer ones are warm enough after one
-// A lane's threads fell asleep while the others ran: waking them took 16 us of a call of 40 (EPYC Zen 4, two
+constexpr double kLongCallUs = 50e3;     // longer ones are warm enough after one call
+// A series' threads fell asleep while others ran. Waking them took 16 us of a 40 us call (EPYC Zen 4, two
 // threads), but is 0.3 % of this.
 constexpr double kAwakeUs = 5e3;
 constexpr size_t kFewestRounds = 3, kMostRounds = 3000, kFirstCheck = 64;

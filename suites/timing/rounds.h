@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stopwatch: contenders called in turn, a sample each a round.
+// The interleaved timer: calls all targets in turn, one sample each per round.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@ namespace qcts {
 struct Lane {
   std::string name;
   Contender* contender;
-  bool cold = true;  // takes turns over its copies; otherwise it is always the first
+  bool cold = true;  // rotates over its copies; otherwise always uses the first
   size_t next_copy = 0, inner = 1;
-  std::vector<double> us = {};  // one entry a round: the time of one call; NaN: not timed in that round
-  double scale = 1;             // of what is timed to what is wanted: a sample is the time times this
-  size_t every = 1;             // timed in one of so many pairs of rounds
+  std::vector<double> us = {};  // one entry per round: the time of one call; NaN if not timed in that round
+  double scale = 1;             // a sample is the measured time multiplied by this
+  size_t every = 1;             // timed in one of this many pairs of rounds
   double last_us = 0;           // of one call, unscaled
 
-  size_t take_copies(size_t count);  // the first of the next `count`
-  // us a call; a sample of `inner` of them. An untimed call goes before, so that the lane finds its threads
-  // awake and its code in the cache whichever lane ran before it; only a long call on cold weights is spared
-  // it.
+  size_t take_copies(size_t count);  // returns the first of the next `count`
+  // Returns microseconds per call, from a sample of `inner` calls. Makes an untimed call first, so that
+  // threads are awake and code is in the cache whichever series ran before; only long calls on cold weights
+  // go without it.
   double time_once();
 };
 
-// Rounds until the first lane's ratio to every other is known closely enough, or the budget is spent; at
-// least 3. Two samples of each lane (one of a long one) come before and are not kept. Every other round runs
-// backward, and each pair of rounds begins one lane later, so that none is always the first. A lane that is
-// much slower than the first sits out pairs of rounds, so that it does not eat the budget.
+// Runs rounds until the first series' ratio to each other one is known closely enough or the budget is spent;
+// at least 3. Two warm-up samples of each series (one if it is long) are discarded. Every other round runs
+// backward, and each pair of rounds starts one series later, so that none is always first. A series much
+// slower than the first skips pairs of rounds to save budget.
 void time_rounds(std::vector<Lane>& lanes, double budget_s, uint64_t seed);
 
 }  // namespace qcts

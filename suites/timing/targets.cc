@@ -17,13 +17,14 @@ const char* widest(const Machine& machine) {
 
 bool read_weights(const std::string& word, const std::string& where) {
   if (word != "cold" && word != "warm")
-    throw std::runtime_error(where + ": weights are \"cold\" or \"warm\"");
+    throw std::runtime_error(where + ": weights must be \"cold\" or \"warm\"");
   return word == "warm";
 }
 
 Op read_op(const std::string& name, const std::string& where) {
   const std::optional<Op> op = find_op(name);
-  if (!op || *op == Op::file) throw std::runtime_error(where + ": nothing times operation '" + name + "'");
+  if (!op || *op == Op::file)
+    throw std::runtime_error(where + ": no latency cases for operation '" + name + "'");
   return *op;
 }
 
@@ -91,11 +92,12 @@ LatencyTargets load_latency_targets(const std::filesystem::path& folder, const s
   try {
     json = Json::parse(in);
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(path.string() + ": no JSON: " + error.what());
+    throw std::runtime_error(path.string() + ": not JSON: " + error.what());
   }
   if (!json.is_object() || json.value("schema", 0) != 1 || json.value("machine_class", "") != machine_class ||
       !json.contains("targets") || !json["targets"].is_array())
-    throw std::runtime_error(path.string() + ": wants schema 1, the machine_class of its name, and targets");
+    throw std::runtime_error(path.string() +
+                             ": needs schema 1, the machine_class of its file name, and targets");
   targets.listed = true;
   for (size_t i = 0; i < json["targets"].size(); ++i)
     targets.targets.push_back(

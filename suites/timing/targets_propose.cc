@@ -16,21 +16,21 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kRatios[] = {"share_of_roof", "ratio_to_dense", "ratio_to_torch", "ratio_to_static"};
 
-// A target without its number: what it applies to.
+// The conditions of a target, without its number.
 struct TargetKey {
   std::string op, scheme, variant, activation, measure;
   bool warm = false, prefill = false;
   auto operator<=>(const TargetKey&) const = default;
 };
 
-// Of every case that a target would apply to: the low end of its interval, or, where there is none or the
-// measurement is in doubt, its value, which alone founds no target.
+// The lowest result over all cases that a target would apply to: the low end of the interval, or the value if
+// there is no interval or the measurement is not trusted. Such values alone give no target.
 struct Lowest {
   double low = std::numeric_limits<double>::infinity();
-  size_t cases = 0;  // with an interval that is trusted
+  size_t cases = 0;  // with a trusted interval
 };
 
-// What the input of a latency case says: "noise_dyn_row_sym_m1_n64_k64_bf16_cold".
+// Reads the input of a latency case: "noise_dyn_row_sym_m1_n64_k64_bf16_cold".
 bool read_input(const std::string& op, const std::string& input, TargetKey& key) {
   static const std::regex weights("_n[0-9]+_k[0-9]+_[a-z0-9]+_(cold|warm)$");
   static const std::regex rows("^noise(_([a-z0-9_]+))?_m([0-9]+)_n[0-9]+_k[0-9]+_[a-z0-9]+_(cold|warm)$");
@@ -61,7 +61,7 @@ LatencyTarget target_of(const std::string& provider, const TargetKey& key, const
   LatencyTarget target;
   target.provider = provider;
   const std::optional<Op> op = find_op(key.op);
-  if (!op) throw std::runtime_error("no report.json: no operation '" + key.op + "'");
+  if (!op) throw std::runtime_error("not a report.json: unknown operation '" + key.op + "'");
   target.op = *op;
   target.scheme = key.scheme;
   target.variant = key.variant;
@@ -72,7 +72,7 @@ LatencyTarget target_of(const std::string& provider, const TargetKey& key, const
   target.measure = key.measure;
   target.at_least = two_digits_down(lowest.low * (1 - margin));
   char text[200];
-  std::snprintf(text, sizeof text, "proposed from %zu case%s of %s: the lowest end was %.3g, less %g %%",
+  std::snprintf(text, sizeof text, "proposed from %zu case%s of %s: lowest lower end %.3g, minus %g %%",
                 lowest.cases, lowest.cases == 1 ? "" : "s", run.c_str(), lowest.low, margin * 100);
   target.reason = text;
   return target;
@@ -111,7 +111,7 @@ LatencyTargets propose_targets(const Json& report, const std::string& provider, 
         targets.targets.push_back(target_of(provider, key, lowest, margin, report.at("run").at("started")));
     return targets;
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(std::string("no report.json: ") + error.what());
+    throw std::runtime_error(std::string("not a report.json: ") + error.what());
   }
 }
 
