@@ -50,8 +50,8 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
   posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  // dup2 onto itself would leave close-on-exec set; the parent's copies never sit on kAnswerFd because it
-  // moved them up.
+  // dup2 onto itself would keep close-on-exec set, but the parent's copies are never on kAnswerFd: it moved
+  // them up.
   posix_spawn_file_actions_adddup2(&actions, answer, role == ChildRole::worker ? kAnswerFd : STDOUT_FILENO);
 
   posix_spawnattr_t attributes;
@@ -78,7 +78,7 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
   return pid;
 }
 
-// Out of the way of the descriptors that the child gets by number.
+// Moves fd above the descriptors that the child gets by number.
 int moved_up(int fd) {
   const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, kAnswerFd + 7);
   ::close(fd);
@@ -92,7 +92,7 @@ ChildProcess::ChildProcess(const std::filesystem::path& program, const std::vect
                            const std::vector<std::string>& environment, const std::filesystem::path& log,
                            ChildRole role)
     : log_(log), role_(role) {
-  // A child that died is told by its ending, not by the signal of a write to it.
+  // Report how a dead child ended, instead of dying from the SIGPIPE of a write to it.
   ::signal(SIGPIPE, SIG_IGN);
   Pipe questions, answers;
   int input = moved_up(questions.read_end), answer = moved_up(answers.write_end);

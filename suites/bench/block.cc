@@ -15,8 +15,8 @@
 namespace qcts {
 namespace {
 
-// config.json of Llama-3.1-8B: hidden_size 4096, intermediate_size 14336, 32 heads of 128, 8 of keys and
-// values.
+// From config.json of Llama-3.1-8B: hidden_size 4096, intermediate_size 14336, 32 heads of 128, 8 of them for
+// keys and values.
 struct BlockLayer {
   const char* name;
   int64_t n, k;
@@ -28,7 +28,7 @@ constexpr BlockLayer kBlockLayers[] = {
 };
 constexpr size_t kLayerCount = std::size(kBlockLayers);
 
-// All layers of a block, one after the other, as one contender.
+// Times all layers of a block, one after the other, as one target.
 class BlockContender final : public Contender {
  public:
   explicit BlockContender(std::vector<std::unique_ptr<TimedKernel>> layers) : layers_(std::move(layers)) {}
@@ -61,7 +61,7 @@ class Block {
     return noise_bytes(request_.seed + layer, static_cast<size_t>(s.n * s.k), s.dtype, 0x1p-5);
   }
 
-  // Quantized by the best kernel that there is, else by the reference.
+  // Quantizes with the best kernel available, otherwise with the reference.
   std::vector<Planes> quantized(const Scheme& scheme, BlockRow& row) const {
     std::vector<Planes> layers;
     for (size_t i = 0; i < kLayerCount; ++i) layers.push_back(quantized_layer(scheme, i, row));
@@ -91,10 +91,10 @@ class Block {
     for (size_t i = 0; i < kLayerCount; ++i) {
       const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                                       [&](const NamedTensor& tensor) { return tensor.name == name(i); });
-      if (found == checkpoint.tensors.end()) throw std::runtime_error("the file lost " + name(i));
+      if (found == checkpoint.tensors.end()) throw std::runtime_error("the file has no " + name(i));
       const std::optional<SchemeTensor> tensor = scheme_tensor(*found, file_layout(scheme));
       if (!tensor || tensor->scheme->meaning() != scheme.meaning())
-        throw std::runtime_error("the file's " + name(i) + " is no " + std::string(scheme.name()));
+        throw std::runtime_error("the file's " + name(i) + " is not " + std::string(scheme.name()));
       layers.push_back(tensor->layout == "plain" ? tensor->planes
                                                  : scheme.unpack(tensor->planes, shape(i), tensor->layout));
     }
@@ -119,12 +119,12 @@ class Block {
       row.linear = implementation->name();
       return verified(std::move(timed), row.quantized_copies);
     }
-    throw std::runtime_error("no linear for " + std::string(scheme.name()) + " that runs here");
+    throw std::runtime_error("no kernel here runs linear for " + std::string(scheme.name()));
   }
 
   std::unique_ptr<BlockContender> make_dense(int64_t m, BlockRow& row) const {
     const auto found = baseline_.find("linear", "dense");
-    if (found.empty()) throw std::runtime_error("no provider of a dense linear is there");
+    if (found.empty()) throw std::runtime_error("no provider has a dense linear");
     std::vector<std::unique_ptr<TimedKernel>> timed;
     for (size_t i = 0; i < kLayerCount; ++i) {
       KernelInput input = with_x(i, m);
@@ -142,11 +142,11 @@ class Block {
     return std::string("block.") + kBlockLayers[layer].name + ".weight";
   }
 
-  // The first layout that a class of torchao holds.
+  // Returns the first layout that a torchao class can store.
   static std::string file_layout(const Scheme& scheme) {
     for (const LayoutInfo& layout : scheme.layouts())
       if (torchao_class(scheme, layout.name)) return std::string(layout.name);
-    throw std::runtime_error("no file holds " + std::string(scheme.name()));
+    throw std::runtime_error("no file format for " + std::string(scheme.name()));
   }
 
   Planes quantized_layer(const Scheme& scheme, size_t layer, BlockRow& row) const {
@@ -242,7 +242,7 @@ std::vector<BlockRow> run_block(const BlockRequest& request, const Registry& reg
   std::vector<BlockRow> rows;
   for (const std::string& name : request.schemes) {
     const Scheme* scheme = find_scheme(name);
-    if (!scheme) throw std::runtime_error("no scheme '" + name + "'");
+    if (!scheme) throw std::runtime_error("unknown scheme '" + name + "'");
     BlockRow common;
     common.scheme = name;
     progress(name + ": quantize, save, load");
