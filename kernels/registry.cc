@@ -191,11 +191,11 @@ bool Implementation::takes(std::string_view activation) const {
   return lists_policy(kernel->scheme, std::string(activation).c_str());
 }
 
-std::vector<const Implementation*> Registry::find(std::string_view op, std::string_view family,
+std::vector<const Implementation*> Registry::find(uint32_t op, std::string_view family,
                                                   std::string_view activation) const {
   std::vector<const Implementation*> found;
   for (const Implementation& implementation : implementations_)
-    if (op_name(implementation.kernel->op) == op && family == implementation.family() &&
+    if (implementation.kernel->op == op && family == implementation.family() &&
         implementation.takes(activation))
       found.push_back(&implementation);
   return found;

@@ -65,8 +65,8 @@ class Registry {
   void load(const std::filesystem::path& library);
 
   std::span<const Implementation> implementations() const { return implementations_; }
-  // Best first. `activation` counts for linear and quantize_activation.
-  std::vector<const Implementation*> find(std::string_view op, std::string_view family,
+  // Best first. `op`: QCTS_OP_LINEAR ...; `activation` counts for linear and quantize_activation.
+  std::vector<const Implementation*> find(uint32_t op, std::string_view family,
                                           std::string_view activation = "weight_only") const;
   std::span<const ProviderInfo> providers() const { return providers_; }
   const qcts_provider* provider(std::string_view name) const;

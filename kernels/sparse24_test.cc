@@ -63,7 +63,7 @@ TEST(Sparse24, AThirdCodeOfFourIsAFailure) {
   Registry registry;
   registry.add(builtin_provider());
   int tried = 0;
-  for (const Implementation* implementation : registry.find("quantize", "fp8_sparse24")) {
+  for (const Implementation* implementation : registry.find(QCTS_OP_QUANTIZE, "fp8_sparse24")) {
     if (!implementation->machine_refusal().empty()) continue;
     SCOPED_TRACE(implementation->name());
     ++tried;

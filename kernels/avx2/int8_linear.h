@@ -6,6 +6,8 @@
 // A block of 64 columns: for each group its codes, then 64 scales and 64 zero points.
 #pragma once
 
+#include <concepts>
+
 #include "kernels/avx2/int8.h"
 #include "kernels/avx2/int8_sums.h"
 #include "kernels/families/entry.h"
@@ -27,34 +29,40 @@ struct Frame {
   RowRecipe recipe;
 };
 
-// A Scheme has
-//   kStepPairs, kStepBytes   codes come in steps of kStepPairs pairs of k, kStepBytes each for 64 columns
-//   group(p)                 elements along k that share a scale: all of k, or a multiple of a step
-//   scale_dtype(p)           of the weight's scales
-//   recipe(p)                of x
-//   decode(at, vector, pair) 16-bit codes of a pair of k for the 8 columns of `vector`
-//   prepare_group(p, first_n, columns, g, codes)
-template <class Scheme>
+// How the codes of a scheme lie in a block and become 16-bit integers; prepare_group(p, first_n, columns, g,
+// codes) puts them there.
+template <class T>
+concept IntegerScheme = requires(const qcts_problem& p, const uint8_t* from, int vector, int pair) {
+  // Codes come in steps of kStepPairs pairs of k, kStepBytes each for 64 columns.
+  requires T::kStepPairs > 0 && T::kStepBytes > 0;
+  { T::group(p) } -> std::convertible_to<int64_t>;  // that share a scale: all of k, or a multiple of a step
+  { T::scale_dtype(p) } -> std::convertible_to<uint32_t>;  // of the weight's scales
+  { T::recipe(p) } -> std::same_as<RowRecipe>;             // of x
+  // 16-bit codes of a pair of k for the 8 columns of `vector`.
+  requires sizeof(T::decode(from, vector, pair)) == sizeof(__m256i);
+};
+
+template <IntegerScheme Scheme>
 int64_t padded_group(const qcts_problem& p) {
   return (Scheme::group(p) + kPadK - 1) / kPadK * kPadK;
 }
-template <class Scheme>
+template <IntegerScheme Scheme>
 int64_t groups(const qcts_problem& p) {
   return p.k / Scheme::group(p);
 }
-template <class Scheme>
+template <IntegerScheme Scheme>
 int64_t padded_k(const qcts_problem& p) {
   return groups<Scheme>(p) * padded_group<Scheme>(p);
 }
-template <class Scheme>
+template <IntegerScheme Scheme>
 int64_t code_bytes(const qcts_problem& p) {
   return padded_group<Scheme>(p) / 2 / Scheme::kStepPairs * Scheme::kStepBytes;
 }
-template <class Scheme>
+template <IntegerScheme Scheme>
 int64_t group_bytes(const qcts_problem& p) {
   return code_bytes<Scheme>(p) + kColumns * (dtype_bytes(Scheme::scale_dtype(p)) + 1);
 }
-template <class Scheme>
+template <IntegerScheme Scheme>
 int64_t block_bytes(const qcts_problem& p) {
   return groups<Scheme>(p) * group_bytes<Scheme>(p);
 }
@@ -114,7 +122,7 @@ int64_t block_bytes(const qcts_problem& p) {
 }
 
 // Rows [first_m, ...) of a block: of their sums where a row is one group, otherwise of their totals.
-template <class Scheme>
+template <IntegerScheme Scheme>
 void store_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows,
                  const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {
   const qcts_problem& p = *frame.problem;
@@ -132,7 +140,7 @@ void store_block(const Frame& frame, int64_t block, int64_t first_m, int64_t row
     }
 }
 
-template <class Scheme>
+template <IntegerScheme Scheme>
 void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
   const qcts_problem& p = *frame.problem;
   alignas(64) int32_t panel[kPanelPairs][kColumns];
@@ -162,7 +170,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
 }
 
 // One row, and kStreams blocks side by side (kernels/avx2/streams.h).
-template <class Scheme>
+template <IntegerScheme Scheme>
 void multiply_streams(const Frame& frame, int64_t block, int64_t apart) {
   const qcts_problem& p = *frame.problem;
   alignas(64) int32_t sums[kStreams][kColumns];
@@ -189,7 +197,7 @@ void multiply_streams(const Frame& frame, int64_t block, int64_t apart) {
     store_block<Scheme>(frame, block + s * apart, 0, 1, sums + s, totals + s);
 }
 
-template <class Scheme>
+template <IntegerScheme Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
@@ -205,7 +213,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
 }
 
 // A row as 16-bit qx - zx, and its sums; padding is 0.
-template <class Scheme>
+template <IntegerScheme Scheme>
 void quantize_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const qcts_problem& p = *frame.problem;
@@ -239,7 +247,7 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-template <class Scheme>
+template <IntegerScheme Scheme>
 void prepare_blocks(void* context, int64_t first, int64_t last) {
   const qcts_problem& p = *static_cast<const qcts_problem*>(context);
   auto* prepared = static_cast<uint8_t*>(const_cast<void*>(p.prepared));
@@ -260,17 +268,17 @@ void prepare_blocks(void* context, int64_t first, int64_t last) {
     }
 }
 
-template <class Scheme>
+template <IntegerScheme Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p) + kGivenBytes);
 }
-template <class Scheme>
+template <IntegerScheme Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(p->m) * (static_cast<uint64_t>(padded_k<Scheme>(*p)) * 2 +
                                         static_cast<uint64_t>(groups<Scheme>(*p)) * 4 + sizeof(RowScale));
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, IntegerScheme Scheme>
 qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
   const qcts_status status = supports_policy<kKernel>(problem, why, why_size);
   if (status != QCTS_OK) return status;
@@ -284,7 +292,7 @@ qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_s
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, IntegerScheme Scheme>
 qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
   qcts_problem copy = as_weight_only(*problem);
   if (check_prepare(kKernel, &copy) != QCTS_OK || !gives_scale(kKernel, *problem)) return QCTS_INVALID;
@@ -295,7 +303,7 @@ qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, IntegerScheme Scheme>
 qcts_status run_checked(const qcts_problem* problem) {
   const qcts_problem copy = as_weight_only(*problem);
   if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
@@ -312,7 +320,7 @@ qcts_status run_checked(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, IntegerScheme Scheme>
 constexpr qcts_kernel int8_linear_of(const char* scheme, const char* description) {
   return linear_entry(scheme, "avx2", description, QCTS_I32,
                       {supports_linear<kKernel, Scheme>, run_checked<kKernel, Scheme>,

@@ -6,6 +6,8 @@
 // call reads one linear stream. Columns are split statically over threads, x is widened to float once.
 #pragma once
 
+#include <concepts>
+
 #include "kernels/avx2/outputs.h"
 #include "kernels/avx2/sums.h"
 #include "kernels/families/entry.h"
@@ -23,36 +25,45 @@ struct Frame {
   float* x_sums;  // [m][k / group]; only where the scheme has zeros
 };
 
-// A Scheme has
-//   kStep, kWide, kBytesPerK     codes are decoded kStep k and kWide vectors at a time; kBytesPerK bytes for
-//                                each k of a block
-//   kSumsAlone                   vectors of sums that one row keeps beside what decoding needs
-//   kHasZeros                    a second vector of scales acts on the sum of x
-//   group(p)                     elements along k that share a scale; a multiple of kStep, or all of k
-//   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
-//   decode(header, at, vector, i, out)   out[w]: k i of the step, of vector (8 columns) vector + w
-//   scales(p, at, scale, zero)   64 of each, from behind a group's codes
-//   factor(header)               what every sum is multiplied by at the end; 1 for none
-template <class Scheme>
+// How the codes of a scheme lie in a block and become floats.
+template <class T>
+concept FloatScheme = requires(const qcts_problem& p, const Frame& frame, const uint8_t* from, uint8_t* to,
+                               int64_t n, int vector, int i, float* out, __m256 (&wide)[T::kWide]) {
+  // Codes are decoded kStep k and kWide vectors at a time; kBytesPerK bytes for each k of a block.
+  requires T::kStep > 0 && T::kWide > 0 && T::kBytesPerK > 0;
+  requires T::kSumsAlone > 0;  // vectors of sums that one row keeps beside what decoding needs
+  { T::kHasZeros } -> std::convertible_to<bool>;          // a second vector of scales acts on the sum of x
+  { T::kHeaderBytes } -> std::convertible_to<int64_t>;    // before a block's codes
+  { T::scale_bytes(p) } -> std::convertible_to<int64_t>;  // behind each group's codes
+  { T::group(p) } -> std::convertible_to<int64_t>;  // that share a scale; a multiple of kStep, or all of k
+  T::decode(from, from, vector, i, wide);  // wide[w]: k `i` of the step, of vector (8 columns) vector + w
+  T::scales(p, from, out, out);            // 64 of each, from behind a group's codes
+  // What every sum is multiplied by at the end; 1 for none.
+  { T::factor(from) } -> std::convertible_to<float>;
+  T::block(frame, n, n, n);    // multiply_block, of this scheme or of one that this block allows
+  T::prepare_block(p, n, to);  // the block from column n on, over zeros
+};
+
+template <FloatScheme Scheme>
 int64_t padded_k(const qcts_problem& p) {
   return (p.k + kPadK - 1) / kPadK * kPadK;
 }
-template <class Scheme>
+template <FloatScheme Scheme>
 int64_t padded_group(const qcts_problem& p) {
   const int64_t group = Scheme::group(p);
   return group == p.k ? padded_k<Scheme>(p) : group;
 }
-template <class Scheme>
+template <FloatScheme Scheme>
 int64_t group_bytes(const qcts_problem& p) {
   return padded_group<Scheme>(p) * Scheme::kBytesPerK + Scheme::scale_bytes(p);
 }
-template <class Scheme>
+template <FloatScheme Scheme>
 int64_t block_bytes(const qcts_problem& p) {
   return Scheme::kHeaderBytes + p.k / Scheme::group(p) * group_bytes<Scheme>(p);
 }
 [[maybe_unused]] int64_t blocks(const qcts_problem& p) { return (p.n + kColumns - 1) / kColumns; }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
   const qcts_problem& p = *frame.problem;
   alignas(64) float panel[kPanelK][kColumns];
@@ -91,7 +102,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   store_rows(p, first_m, rows, block * kColumns, Scheme::factor(header), totals);
 }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
@@ -101,7 +112,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
 }
 
 // Rows of x as floats, padded with zeros, and the sum of each group of a row.
-template <class Scheme>
+template <FloatScheme Scheme>
 void widen_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const qcts_problem& p = *frame.problem;
@@ -126,12 +137,12 @@ void widen_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
   const int64_t x_sums = Scheme::kHasZeros ? p->m * (p->k / Scheme::group(*p)) : 0;
   return static_cast<uint64_t>(p->m * padded_k<Scheme>(*p) + x_sums) * sizeof(float);
 }
-template <class Scheme>
+template <FloatScheme Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
 }
@@ -149,21 +160,21 @@ struct Preparation {
   const qcts_problem* problem;
   uint8_t* prepared;
 };
-template <class Scheme>
+template <FloatScheme Scheme>
 void prepare_blocks(void* context, int64_t first, int64_t last) {
   const Preparation& task = *static_cast<const Preparation*>(context);
   for (int64_t block = first; block < last; ++block)
     Scheme::prepare_block(*task.problem, block * kColumns,
                           task.prepared + block * block_bytes<Scheme>(*task.problem));
 }
-template <class Scheme>
+template <FloatScheme Scheme>
 void prepare_weight(const qcts_problem* problem, void* prepared) {
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
   Preparation task = {problem, static_cast<uint8_t*>(prepared)};
   parallel_for(problem->threads, blocks(*problem), 1, prepare_blocks<Scheme>, &task);
 }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   auto* x = static_cast<float*>(p.workspace);
@@ -173,7 +184,7 @@ void run_linear(const qcts_problem* problem) {
 }
 
 // Codes are summed before a scale acts on them; no stage rounds but the float32 sums.
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, FloatScheme Scheme>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description,
                                 qcts_status (*supports)(const qcts_problem*, char*, size_t)) {
   return linear_entry(scheme, "avx2", description, QCTS_F32,

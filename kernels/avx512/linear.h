@@ -16,6 +16,8 @@
 // anything on the number of threads.
 #pragma once
 
+#include <concepts>
+
 #include "kernels/avx512/outputs.h"
 #include "kernels/families/entry.h"
 
@@ -42,22 +44,31 @@ struct Frame {
   float* x_sums;  // [m][k / group]; only where the scheme has zeros
 };
 
-// A Scheme has
-//   kStep, kBytesPerK            codes are stored in steps of kStep k, kBytesPerK bytes for each k of a block
-//   kHasZeros                    a second vector of scales acts on the sum of x
-//   group(p)                     elements along k that share a scale: a multiple of kStep, which divides
-//                                kChunk, and with zeros of 8
-//   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
-//   decode(header, at, vector, i)   k i of the step at `at`, of the 16 columns of `vector`
-//   scales(p, at, vector, &scale, &zero)
-//   factor(header)               what every sum is multiplied by at the end; 1 for none
-//   block(frame, block, first_m, rows)   multiply_block, of this scheme or of one that this block allows
-//   prepare_block(p, first_n, out)       the block from column first_n on, over zeros
-template <class Scheme>
+// How the codes of a scheme lie in a block and become floats.
+template <class T>
+concept FloatScheme = requires(const qcts_problem& p, const Frame& frame, const uint8_t* from, uint8_t* to,
+                               int64_t n, int vector, int i, __m512* out) {
+  // Codes are stored in steps of kStep k, kBytesPerK bytes for each k of a block.
+  requires kChunk % T::kStep == 0 && T::kBytesPerK > 0;
+  { T::kHasZeros } -> std::convertible_to<bool>;          // a second vector of scales acts on the sum of x
+  { T::kHeaderBytes } -> std::convertible_to<int64_t>;    // before a block's codes
+  { T::scale_bytes(p) } -> std::convertible_to<int64_t>;  // behind each group's codes
+  // Elements along k that share a scale: a multiple of kStep, which divides kChunk, and with zeros of 8.
+  { T::group(p) } -> std::convertible_to<int64_t>;
+  // k `i` of the step at `from`, of the 16 columns of `vector`.
+  requires sizeof(T::decode(from, from, vector, i)) == sizeof(__m512);
+  T::scales(p, from, vector, out, out);
+  // What every sum is multiplied by at the end; 1 for none.
+  { T::factor(from) } -> std::convertible_to<float>;
+  T::block(frame, n, n, n);    // multiply_block, of this scheme or of one that this block allows
+  T::prepare_block(p, n, to);  // the block from column n on, over zeros
+};
+
+template <FloatScheme Scheme>
 int64_t group_bytes(const qcts_problem& p) {
   return Scheme::group(p) * Scheme::kBytesPerK + Scheme::scale_bytes(p);
 }
-template <class Scheme>
+template <FloatScheme Scheme>
 int64_t block_bytes(const qcts_problem& p) {
   return Scheme::kHeaderBytes + p.k / Scheme::group(p) * group_bytes<Scheme>(p);
 }
@@ -91,7 +102,7 @@ template <int M>
 }
 
 // To totals at the end of a group, and until then where they are found again.
-template <class Scheme, int M>
+template <FloatScheme Scheme, int M>
 [[gnu::always_inline]] inline void keep_sums(const qcts_problem& p, const Piece& piece,
                                              const __m512 (&sum)[M][kVectors], Sums open, Sums totals) {
   if (!piece.last) {
@@ -126,7 +137,7 @@ template <int kAhead>
 }
 
 // Codes are decoded and used at once.
-template <class Scheme, int M>
+template <FloatScheme Scheme, int M>
 [[gnu::noinline]] void multiply_codes(const qcts_problem& p, const Piece& piece, Sums open, Sums totals) {
   __m512 sum[M][kVectors];
   open_sums<M>(piece, open, sum);
@@ -151,7 +162,7 @@ template <class Scheme, int M>
   keep_sums<Scheme, M>(p, piece, sum, open, totals);
 }
 
-template <class Scheme, int M>
+template <FloatScheme Scheme, int M>
 [[gnu::noinline]] void multiply_panel(const qcts_problem& p, const float (*panel)[kColumns],
                                       const Piece& piece, Sums open, Sums totals) {
   __m512 sum[M][kVectors];
@@ -172,7 +183,7 @@ template <class Scheme, int M>
   keep_sums<Scheme, M>(p, piece, sum, open, totals);
 }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 void decode_panel(const Piece& piece, float (*panel)[kColumns]) {
   static_assert(kChunk % Scheme::kStep == 0);
   for (int64_t k = 0; k < piece.count; k += Scheme::kStep)
@@ -184,7 +195,7 @@ void decode_panel(const Piece& piece, float (*panel)[kColumns]) {
 
 // At most kChunk of k. The piece comes by reference: a copy loads in vectors what was just stored field by
 // field, and waits for those stores (NVFP4, m = 1, EPYC Zen 4: 1.4 times as long).
-template <class Scheme>
+template <FloatScheme Scheme>
 void multiply_piece(const qcts_problem& p, const Piece& piece, int64_t rows, float (*panel)[kColumns],
                     Sums open, Sums totals) {
   if (rows == 1) return multiply_codes<Scheme, 1>(p, piece, open, totals);
@@ -210,7 +221,7 @@ void multiply_piece(const qcts_problem& p, const Piece& piece, int64_t rows, flo
   if (rows - m == 1) some(multiply_panel<Scheme, 1>, 1);
 }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
   const qcts_problem& p = *frame.problem;
   alignas(64) float panel[kChunk][kColumns];
@@ -242,7 +253,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   store_rows(p, first_m, rows, block * kColumns, Scheme::factor(header), totals);
 }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
@@ -252,7 +263,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
 }
 
 // Rows of x as floats, and the sum of each group of a row.
-template <class Scheme>
+template <FloatScheme Scheme>
 void widen_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const qcts_problem& p = *frame.problem;
@@ -277,12 +288,12 @@ void widen_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
   const int64_t x_sums = Scheme::kHasZeros ? p->m * (p->k / Scheme::group(*p)) : 0;
   return static_cast<uint64_t>(p->m * p->k + x_sums) * sizeof(float);
 }
-template <class Scheme>
+template <FloatScheme Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
 }
@@ -291,21 +302,21 @@ struct Preparation {
   const qcts_problem* problem;
   uint8_t* prepared;
 };
-template <class Scheme>
+template <FloatScheme Scheme>
 void prepare_blocks(void* context, int64_t first, int64_t last) {
   const Preparation& task = *static_cast<const Preparation*>(context);
   for (int64_t block = first; block < last; ++block)
     Scheme::prepare_block(*task.problem, block * kColumns,
                           task.prepared + block * block_bytes<Scheme>(*task.problem));
 }
-template <class Scheme>
+template <FloatScheme Scheme>
 void prepare_weight(const qcts_problem* problem, void* prepared) {
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
   Preparation task = {problem, static_cast<uint8_t*>(prepared)};
   parallel_for(problem->threads, blocks(*problem), 1, prepare_blocks<Scheme>, &task);
 }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   auto* x = static_cast<float*>(p.workspace);
@@ -314,7 +325,7 @@ void run_linear(const qcts_problem* problem) {
   parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &frame);
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, FloatScheme Scheme>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description,
                                 decltype(qcts_kernel::supports) supports = supports_problem<kKernel>) {
   return linear_entry(scheme, "avx512", description, QCTS_F32,

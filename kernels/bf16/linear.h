@@ -12,6 +12,8 @@
 // order of use, so a call reads one linear stream. Columns are split statically over threads.
 #pragma once
 
+#include <concepts>
+
 #include "kernels/avx512/outputs.h"
 #include "kernels/families/entry.h"
 #include "kernels/machine/weight_reading.h"
@@ -48,25 +50,41 @@ struct Frame {
   float* x_sums;    // [rows][k / group]; only where the scheme has zeros
 };
 
-// A Scheme has
-//   kStep, kBytesPerK            codes are stored in steps of kStep k (at most kPadK), kBytesPerK bytes for
-//                                each k of a block
-//   kHasZeros                    a second vector of scales acts on the sum of x
-//   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
-//   group(p)                     elements along k that share a scale: a multiple of kStep, or all of k
-//   decode(header, at, vector, pair)     pair `pair` of the step at `at`: 16 columns, the even k in the low
-//                                        half of a lane
-//   scales(p, at, vector, &scale, &zero) of 16 columns, from behind a group's codes
-//   prepare_block(p, layout, first_n, out)   the block from column first_n on, over zeros
-//   factor(header)               what every total is multiplied by; 1 for none
-//   specialize(header, use)      use(Scheme or one that knows more of this block)
-// An Engine has
-//   kVariant, kNumerics
-//   takes(p, why, why_size)      QCTS_OK where x's dtype suits it
-//   pad_x(padded_group)          a group of x is padded to it, with zeros
-//   padded_rows(m)               rows of x that it reads; those beyond m are zeros
-//   workspace_bytes<Scheme>(p), run<Scheme>(p)
-template <class Scheme, class Engine>
+// How the codes of a scheme lie in a block and become pairs of bfloat16. specialize(header, use) calls use()
+// with the scheme, or with one that knows more of this block.
+template <class T>
+concept PairScheme = requires(const qcts_problem& p, const Layout& layout, const uint8_t* from, uint8_t* to,
+                              int64_t n, int vector, int pair, __m512* out) {
+  // Codes are stored in steps of kStep k, kBytesPerK bytes for each k of a block.
+  requires(T::kStep <= kPadK && T::kBytesPerK > 0);
+  { T::kHasZeros } -> std::convertible_to<bool>;          // a second vector of scales acts on the sum of x
+  { T::kHeaderBytes } -> std::convertible_to<int64_t>;    // before a block's codes
+  { T::scale_bytes(p) } -> std::convertible_to<int64_t>;  // behind each group's codes
+  // Elements along k that share a scale: a multiple of kStep, or all of k.
+  { T::group(p) } -> std::convertible_to<int64_t>;
+  // Pair `pair` of the step at `from`, of 16 columns, the even k in the low half of a lane.
+  requires sizeof(T::decode(from, from, vector, pair)) == sizeof(__m512i);
+  T::scales(p, from, vector, out, out);               // of 16 columns, from behind a group's codes
+  T::prepare_block(p, layout, n, to);                 // the block from column n on, over zeros
+  { T::factor(from) } -> std::convertible_to<float>;  // what every total is multiplied by; 1 for none
+};
+
+// Pads a group of x, with zeros, to pad_x(padded_group).
+template <class T>
+concept PadsX = requires(int64_t group) {
+  { T::pad_x(group) } -> std::convertible_to<int64_t>;
+};
+
+// What multiplies pairs; workspace_bytes<Scheme>(p) and run<Scheme>(p) are its own for each scheme.
+template <class T>
+concept PairEngine = PadsX<T> && requires(const qcts_problem& p, int64_t m, char* why, size_t why_size) {
+  { T::kVariant } -> std::convertible_to<const char*>;
+  T::kNumerics;
+  { T::takes(p, why, why_size) } -> std::same_as<qcts_status>;  // QCTS_OK where x's dtype suits it
+  { T::padded_rows(m) } -> std::convertible_to<int64_t>;  // rows of x that it reads; those beyond m are zeros
+};
+
+template <PairScheme Scheme, PadsX Engine>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
   at.group = Scheme::group(p);
@@ -105,7 +123,7 @@ Layout layout_of(const qcts_problem& p) {
 }
 
 // Rows of x, groups padded with zeros, and the sum of each group of a row.
-template <class Scheme>
+template <PairScheme Scheme>
 void copy_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const qcts_problem& p = *frame.problem;
@@ -127,7 +145,7 @@ void copy_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-template <class Scheme, class Engine>
+template <PairScheme Scheme, PairEngine Engine>
 uint64_t workspace_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme, Engine>(*p);
   return static_cast<uint64_t>(Engine::padded_rows(p->m) *
@@ -137,7 +155,7 @@ uint64_t workspace_bytes(const qcts_problem* p) {
 struct NoEngine {
   static int64_t pad_x(int64_t) { return kPadK; }
 };
-template <class Scheme>
+template <PairScheme Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme, NoEngine>(*p);
   return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
@@ -148,21 +166,21 @@ struct Preparation {
   Layout layout;
   uint8_t* prepared;
 };
-template <class Scheme>
+template <PairScheme Scheme>
 void prepare_blocks(void* context, int64_t first, int64_t last) {
   const Preparation& task = *static_cast<const Preparation*>(context);
   for (int64_t block = first; block < last; ++block)
     Scheme::prepare_block(*task.problem, task.layout, block * kColumns,
                           task.prepared + block * task.layout.block_bytes);
 }
-template <class Scheme>
+template <PairScheme Scheme>
 void prepare_weight(const qcts_problem* problem, void* prepared) {
   Preparation task = {problem, layout_of<Scheme, NoEngine>(*problem), static_cast<uint8_t*>(prepared)};
   std::memset(prepared, 0, static_cast<size_t>(task.layout.blocks * task.layout.block_bytes));
   parallel_for(problem->threads, task.layout.blocks, 1, prepare_blocks<Scheme>, &task);
 }
 
-template <class Scheme, class Engine>
+template <PairScheme Scheme, PairEngine Engine>
 Frame frame_of(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   const Layout layout = layout_of<Scheme, Engine>(p);
@@ -180,13 +198,13 @@ Frame frame_of(const qcts_problem* problem) {
   if (p.x_dtype == QCTS_BF16) return QCTS_OK;
   return refuse(QCTS_UNSUPPORTED, why, why_size, "x is not bfloat16, which this kernel multiplies");
 }
-template <const qcts_kernel& kKernel, class Engine>
+template <const qcts_kernel& kKernel, PairEngine Engine>
 qcts_status supports_pairs(const qcts_problem* problem, char* why, size_t why_size) {
   const qcts_status status = check_problem(kKernel, problem, why, why_size);
   return status == QCTS_OK ? Engine::takes(*problem, why, why_size) : status;
 }
 
-template <const qcts_kernel& kKernel, class Scheme, class Engine>
+template <const qcts_kernel& kKernel, PairScheme Scheme, PairEngine Engine>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description) {
   return linear_entry(scheme, Engine::kVariant, description, Engine::kNumerics,
                       {supports_pairs<kKernel, Engine>, run_supported<kKernel, Engine::template run<Scheme>>,

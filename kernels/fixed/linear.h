@@ -12,6 +12,8 @@
 // that hold some k of all columns, and what the scheme has behind them.
 #pragma once
 
+#include <concepts>
+
 #include "kernels/avx2/streams.h"
 #include "kernels/families/entry.h"
 #include "kernels/fixed/sums.h"
@@ -42,25 +44,36 @@ struct Scales {
   const float *scale, *zero;
 };
 
-// An Engine has
-//   kValues                                  of x that it multiplies
-//   kTerms                                   that it multiplies at a time
-//   multiply(codes, steps, x, count, sums)   sums[i] = codes times term x[i], of `count` <= kTerms
-//   multiply_some<M, kAhead, kAdds>(codes, steps, x, sums)   the same of M terms, 1 or 2; what lies kAhead
-//                                            bytes ahead is fetched; sums += where it adds
-// A Scheme has
-//   Engine
-//   kStepK                       k of a step; divides 8
-//   kHasZeros                    zeros act on the sum of x
-//   kLateScales                  the row is one group: its scales act on the totals, at the end
-//   offsets(header, n)           of 8 columns, int32
-//   minus_offsets(header, n, times)           -times * offset
-//   group(p)                     elements along k that share a scale: a multiple of 8, or all of k
-//   kHeaderBytes, tail_bytes(p)  before a block's codes, behind a group's
-//   Buffer, scales(p, header, tail, buffer)   of a group
-//   codes(at, k, vector)         of element k of the step at `at`, 8 columns, int32
-//   prepare_block(p, layout, first_n, out)    the block from column first_n on, over zeros
-template <class Scheme>
+// What multiplies codes by terms of x. multiply_some<M, kAhead, kAdds>(codes, steps, x, sums) multiplies M
+// terms, 1 or 2, while what lies kAhead bytes ahead is fetched; sums += where it adds.
+template <class T>
+concept FixedEngine =
+    requires(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, Sums sums) {
+      { T::kValues } -> std::convertible_to<FixedValues>;  // of x that it multiplies
+      requires T::kTerms > 0;                              // that it multiplies at a time
+      T::multiply(codes, steps, x, count, sums);  // sums[i] = codes times term x[i], of `count` <= kTerms
+    };
+
+// How the codes of a scheme lie in a block.
+template <class T>
+concept FixedScheme =
+    FixedEngine<typename T::Engine> &&
+    requires(const qcts_problem& p, const Layout& layout, const uint8_t* from, uint8_t* to, int64_t k, int n,
+             int32_t times, typename T::Buffer& buffer) {
+      requires 8 % T::kStepK == 0;                      // k of a step
+      { T::kHasZeros } -> std::convertible_to<bool>;    // zeros act on the sum of x
+      { T::kLateScales } -> std::convertible_to<bool>;  // the row is one group, its scales act on the totals
+      requires sizeof(T::offsets(from, n)) == sizeof(__m256i);               // of 8 columns, int32
+      requires sizeof(T::minus_offsets(from, n, times)) == sizeof(__m256i);  // -times * offset
+      { T::group(p) } -> std::convertible_to<int64_t>;  // that share a scale: a multiple of 8, or all of k
+      { T::kHeaderBytes } -> std::convertible_to<int64_t>;           // before a block's codes
+      { T::tail_bytes(p) } -> std::convertible_to<int64_t>;          // behind a group's codes
+      { T::scales(p, from, from, buffer) } -> std::same_as<Scales>;  // of a group, from header and tail
+      requires sizeof(T::codes(from, k, n)) == sizeof(__m256i);      // element k of a step, 8 columns, int32
+      T::prepare_block(p, layout, k, to);                            // the block from column k on, over zeros
+    };
+
+template <FixedScheme Scheme>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
   at.group = Scheme::group(p);
@@ -81,7 +94,7 @@ Layout layout_of(const qcts_problem& p) {
 constexpr int kClosingBytes = 1024;
 
 // Terms of several rows that meet the codes of one part together.
-template <class Scheme>
+template <FixedScheme Scheme>
 class Terms {
  public:
   Terms(const uint8_t* header, const float* scale, const uint8_t* codes, int64_t steps, bool asks_ahead,
@@ -131,14 +144,14 @@ struct Part {
   const uint8_t* codes;
   int64_t index, at, count;
 };
-template <class Scheme>
+template <FixedScheme Scheme>
 Part part_of(const Layout& layout, const uint8_t* codes, int64_t group, int64_t part) {
   const int64_t k = part * avx2::kPartK;
   return {codes + k / Scheme::kStepK * kStepBytes, group * layout.parts + part,
           group * layout.padded_group + k, std::min(layout.padded_group - k, avx2::kPartK)};
 }
 
-template <class Scheme>
+template <FixedScheme Scheme>
 void multiply_part(const Frame& frame, const uint8_t* header, const float* scale, const Part& part,
                    int64_t first_m, int64_t rows, float (*totals)[kColumns]) {
   const FixedRows& x = frame.rows;
@@ -160,7 +173,7 @@ void multiply_part(const Frame& frame, const uint8_t* header, const float* scale
   }
 }
 
-template <class Scheme>
+template <FixedScheme Scheme>
 void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
   const qcts_problem& p = *frame.problem;
   const Layout& layout = frame.layout;
@@ -187,7 +200,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
 
 // Blocks that one row of x meets side by side (kernels/avx2/streams.h): int4 g128, 4096 x 4096 from memory,
 // EPYC Zen 3, one thread, 472 us; one block after the other, asked for 4 KiB ahead, 640.
-template <class Scheme>
+template <FixedScheme Scheme>
 struct SideBySide {
   const uint8_t *header, *codes;  // of the first; codes of a group
   int64_t apart;                  // bytes
@@ -197,7 +210,7 @@ struct SideBySide {
 };
 
 // One or two terms of a row.
-template <class Engine, int kAhead>
+template <FixedEngine Engine, int kAhead>
 void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
                   Sums sums) {
   constexpr decltype(&Engine::template multiply_some<1, kAhead, false>) kExactly[2][2] = {
@@ -206,7 +219,7 @@ void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, i
   kExactly[count - 1][adds](codes, steps, x, sums);
 }
 
-template <class Scheme>
+template <FixedScheme Scheme>
 void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Scheme>& at) {
   constexpr int64_t kTurn = avx2::kStreamBytes / kStepBytes;
   const FixedRows& x = frame.rows;
@@ -233,7 +246,7 @@ void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Schem
   }
 }
 
-template <class Scheme>
+template <FixedScheme Scheme>
 void multiply_side_by_side(const Frame& frame, int64_t block, int64_t blocks_apart) {
   const Layout& layout = frame.layout;
   SideBySide<Scheme> at;
@@ -256,7 +269,7 @@ void multiply_side_by_side(const Frame& frame, int64_t block, int64_t blocks_apa
   }
 }
 
-template <class Scheme>
+template <FixedScheme Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
@@ -272,7 +285,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
 }
 
 // Parts of rows, and the sum of each group.
-template <class Scheme>
+template <FixedScheme Scheme>
 void fix_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const qcts_problem& p = *frame.problem;
@@ -296,17 +309,17 @@ void fix_rows(void* context, int64_t first, int64_t last) {
   }
 }
 
-template <class Scheme>
+template <FixedScheme Scheme>
 int64_t x_sum_count(const qcts_problem& p, const Layout& layout) {
   return Scheme::kHasZeros ? p.m * layout.groups : 0;
 }
-template <class Scheme>
+template <FixedScheme Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme>(*p);
   return avx2::fixed_rows_bytes(p->m, layout.padded_k(), layout.groups * layout.parts) +
          static_cast<uint64_t>(x_sum_count<Scheme>(*p, layout)) * sizeof(float);
 }
-template <class Scheme>
+template <FixedScheme Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme>(*p);
   return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
@@ -317,21 +330,21 @@ struct Preparation {
   Layout layout;
   uint8_t* prepared;
 };
-template <class Scheme>
+template <FixedScheme Scheme>
 void prepare_blocks(void* context, int64_t first, int64_t last) {
   const Preparation& task = *static_cast<const Preparation*>(context);
   for (int64_t block = first; block < last; ++block)
     Scheme::prepare_block(*task.problem, task.layout, block * kColumns,
                           task.prepared + block * task.layout.block_bytes);
 }
-template <class Scheme>
+template <FixedScheme Scheme>
 void prepare_weight(const qcts_problem* problem, void* prepared) {
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
   Preparation task = {problem, layout_of<Scheme>(*problem), static_cast<uint8_t*>(prepared)};
   parallel_for(problem->threads, task.layout.blocks, 1, prepare_blocks<Scheme>, &task);
 }
 
-template <class Scheme>
+template <FixedScheme Scheme>
 void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   const Layout layout = layout_of<Scheme>(p);
@@ -344,7 +357,7 @@ void run_linear(const qcts_problem* problem) {
   parallel_for(p.threads, layout.blocks, 1, multiply_blocks<Scheme>, &frame);
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, FixedScheme Scheme>
 constexpr qcts_kernel linear_of(const char* scheme, const char* variant, const char* description) {
   return linear_entry(
       scheme, variant, description, QCTS_F32,

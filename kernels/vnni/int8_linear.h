@@ -24,6 +24,7 @@
 #include "kernels/avx2/streams.h"
 #include "kernels/families/entry.h"
 #include "kernels/families/nibble_words.h"
+#include "kernels/vnni/concepts.h"
 
 namespace qcts::vnni {
 namespace {
@@ -81,25 +82,7 @@ struct Piece {
   bool asks_ahead;         // as Frame's
 };
 
-// A Scheme has
-//   kOffset                  what makes a code unsigned
-//   kQuads                   4 k that a step holds: 1 or, with two codes a byte, 2
-//   pad_k(group)             a group is padded to multiples of it: whole steps, or whole tiles
-//   group(p)                 elements along k that share a scale: all of k, or a multiple of 8
-//   scale_dtype(p)           of the weight's scales
-//   recipe(p)                of x
-// An Engine has
-//   kRows                    rows of x at a time
-//   chunk_steps(quads, rows) the steps that it wants in one piece
-//   tail_ahead_bytes(asks_ahead, rows)   how far ahead it fetches what lies behind codes; 0: not at all
-//   chunk_groups(k)          the groups of k elements each, parts of a row, that it wants in one piece
-//   padded_rows(m)           rows of x that it reads; those beyond m are zeros
-//   open(layout, m), close() around a thread's pieces
-//   multiply<Scheme>(piece, rows, sums)   sums += products, or, with `closing`, its totals += scaled sums;
-//                            of several groups, it asks memory for what lies between their codes
-//   multiply_row<Scheme>(frame, first, last)   blocks [first, last) of a lone row; for engines that have it
-// A Vector has the lanes in which x becomes codes and sums become outputs.
-template <class Scheme>
+template <QuadScheme Scheme>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
   at.group = Scheme::group(p);
@@ -121,7 +104,8 @@ Layout layout_of(const qcts_problem& p) {
 struct Columns {
   alignas(64) double scale[kColumns], zero[kColumns], sum_of_codes[kColumns], bias[kColumns];
 };
-template <class Vector, class Scheme>
+// A Vector has the lanes in which x becomes codes and sums become outputs.
+template <class Vector, QuadScheme Scheme>
 void load_columns(const Frame& frame, const uint8_t* tail, int64_t first_n, Columns* out) {
   const qcts_problem& p = *frame.problem;
   const uint32_t dtype = frame.layout.scale_dtype;
@@ -150,7 +134,7 @@ void load_columns(const Frame& frame, const uint8_t* tail, int64_t first_n, Colu
 
 // Outputs in double, rounded to float32 and then to y's dtype, the 64 columns of a row together: on an
 // Emerald Rapids core 64 bytes here and there cost an int8 prefill a sixth of its time.
-template <class Vector, class Scheme>
+template <class Vector, QuadScheme Scheme>
 void store_rows(const Frame& frame, const Columns& columns, int64_t block, int64_t first_m, int64_t rows,
                 const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {
   const qcts_problem& p = *frame.problem;
@@ -179,7 +163,7 @@ void store_rows(const Frame& frame, const Columns& columns, int64_t block, int64
   }
 }
 
-template <class Vector, class Scheme, class Engine>
+template <class Vector, QuadScheme Scheme, QuadEngine Engine>
 void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
   const Layout& layout = frame.layout;
   alignas(64) int32_t sums[Engine::kRows][kColumns];
@@ -220,7 +204,7 @@ void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t 
   store_rows<Vector, Scheme>(frame, columns, block, first_m, rows, sums, totals);
 }
 
-template <class Vector, class Scheme, class Engine>
+template <class Vector, QuadScheme Scheme, QuadEngine Engine>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const int64_t m_count = frame.problem->m;
@@ -240,7 +224,7 @@ void multiply_blocks(void* context, int64_t first, int64_t last) {
 }
 
 // Rows as qx and what their groups bring to outputs; padding is 0.
-template <class Vector, class Scheme>
+template <class Vector, QuadScheme Scheme>
 void quantize_rows(void* context, int64_t first, int64_t last) {
   const Frame& frame = *static_cast<const Frame*>(context);
   const qcts_problem& p = *frame.problem;
@@ -262,7 +246,7 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
 
 // The codes of a group and the sums of each 128 k, which are dealt with at a time, so that both sides stay in
 // L1; sums[0] is that of all where there is no second.
-template <class Scheme>
+template <QuadScheme Scheme>
 void prepare_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes,
                    int32_t (*sums)[kColumns], int64_t parts) {
   constexpr int64_t kStepK = 4 * Scheme::kQuads;
@@ -286,7 +270,7 @@ void prepare_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int6
 }
 
 // What follows a group's codes, for column c.
-template <class Scheme>
+template <QuadScheme Scheme>
 void prepare_tail(const Layout& layout, const char* scale, int8_t zero_point, const int32_t (*sums)[kColumns],
                   int64_t c, uint8_t* tail) {
   const int64_t bytes = layout.scale_bytes;
@@ -306,7 +290,7 @@ void prepare_tail(const Layout& layout, const char* scale, int8_t zero_point, co
   }
 }
 
-template <class Scheme>
+template <QuadScheme Scheme>
 void prepare_blocks(void* context, int64_t first, int64_t last) {
   const qcts_problem& p = *static_cast<const qcts_problem*>(context);
   const Layout layout = layout_of<Scheme>(p);
@@ -327,19 +311,19 @@ void prepare_blocks(void* context, int64_t first, int64_t last) {
     }
 }
 
-template <class Scheme>
+template <QuadScheme Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme>(*p);
   return static_cast<uint64_t>(layout.blocks * layout.block_bytes + kGivenBytes);
 }
-template <class Scheme, class Engine>
+template <QuadScheme Scheme, QuadEngine Engine>
 uint64_t workspace_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme>(*p);
   const uint64_t x = static_cast<uint64_t>(Engine::padded_rows(p->m) * layout.x_stride);
   return x + static_cast<uint64_t>(p->m) * (static_cast<uint64_t>(layout.groups) * 4 + sizeof(RowScale));
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, HasGroups Scheme>
 qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
   const qcts_status status = supports_policy<kKernel>(problem, why, why_size);
   if (status != QCTS_OK) return status;
@@ -353,7 +337,7 @@ qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_s
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, QuadScheme Scheme>
 qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
   qcts_problem copy = as_weight_only(*problem);
   if (check_prepare(kKernel, &copy) != QCTS_OK || !gives_scale(kKernel, *problem)) return QCTS_INVALID;
@@ -365,7 +349,7 @@ qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Vector, class Scheme, class Engine>
+template <const qcts_kernel& kKernel, class Vector, QuadScheme Scheme, QuadEngine Engine>
 qcts_status run_linear(const qcts_problem* problem) {
   const qcts_problem copy = as_weight_only(*problem);
   if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
@@ -386,7 +370,7 @@ qcts_status run_linear(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Vector, class Scheme, class Engine>
+template <const qcts_kernel& kKernel, class Vector, QuadScheme Scheme, QuadEngine Engine>
 constexpr qcts_kernel int8_linear_of(const char* scheme, const char* variant, const char* description) {
   return linear_entry(
       scheme, variant, description, QCTS_I32,

@@ -27,7 +27,7 @@ std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_l
   const WeightShape shape = {quantized->dtype, quantized->n, quantized->k};
   const Scheme& scheme = *quantized->scheme;
   std::vector<std::byte> bytes =
-      quantized->layout == "plain"
+      quantized->layout == kPlain
           ? scheme.dequantize(quantized->planes, shape)
           : scheme.dequantize(scheme.unpack(quantized->planes, shape, quantized->layout), shape);
   return make_tensor(quantized->dtype, tensor.shape, std::move(bytes), tensor.name);

@@ -261,9 +261,7 @@ uint64_t heap_bytes_of(const NamedTensor& tensor) {
   const auto of_dims = [](const std::vector<int64_t>& dims) { return block_bytes(8 * dims.capacity()); };
   const auto of_text = [](const std::string& text) { return text_block_bytes(text.size()); };
   uint64_t bytes = sizeof tensor + kAttributeBytes + of_dims(tensor.shape);
-  for (const std::string* text :
-       {&tensor.name, &tensor.type, &tensor.scheme, &tensor.layout, &tensor.activation})
-    bytes += of_text(*text);
+  for (const std::string* text : {&tensor.name, &tensor.type, &tensor.scheme}) bytes += of_text(*text);
   bytes += block_bytes(tensor.payload.capacity() * sizeof(InnerTensor));
   for (const InnerTensor& inner : tensor.payload)
     bytes += of_text(inner.name) + of_dims(inner.tensor.shape) + of_dims(inner.tensor.stride);

@@ -57,7 +57,7 @@ std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
   return names_embedding(tensor.name) ? "an embedding by its name" : "";
 }
 
-std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, const std::string& layout) {
+std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout layout) {
   if (!is_plain(tensor)) return "already " + tensor.type;
   if (tensor.shape.size() != 2) return "it is " + std::to_string(tensor.shape.size()) + "-D, not 2-D";
   if (!is_weight_dtype(tensor.dtype)) return "its dtype is " + std::string(dtype_name(tensor.dtype));
@@ -74,7 +74,7 @@ DType recipe_dtype(const Scheme& scheme, DType weight) {
 }
 
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
-                                                 const std::string& layout, const QuantizeRules& rules) {
+                                                 Layout layout, const QuantizeRules& rules) {
   std::vector<QuantizeDecision> decisions;
   for (const NamedTensor& tensor : checkpoint.tensors) {
     QuantizeDecision decision = {&tensor, false, not_asked(tensor, rules)};

@@ -27,7 +27,7 @@ struct QuantizeDecision {
 // One entry a tensor, in order. Without include and like: 2-D float tensors named *.weight that are no
 // embeddings by name. Exclude wins over everything; with include or like only what they name is asked for.
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
-                                                 const std::string& layout, const QuantizeRules& rules);
+                                                 Layout layout, const QuantizeRules& rules);
 
 // The dtype in which a scheme takes a float weight: TinyQ's W8A32 casts to float32 first, all others keep it.
 DType recipe_dtype(const Scheme& scheme, DType weight);

@@ -260,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Schema, RecognizesSchemes) {
   const auto scheme_of = [](NamedTensor tensor) {
     check(tensor);
-    return tensor.scheme + "/" + tensor.layout;
+    return tensor.scheme + "/" + layout_name(tensor.layout);
   };
   EXPECT_EQ(scheme_of(int8()), "int8_row/plain");
   EXPECT_EQ(scheme_of(float8()), "fp8_row/plain");

@@ -43,9 +43,9 @@ Row make_row(uint64_t seed, int64_t k) {
   for (int64_t i = 0; i < k; ++i)
     store_float(DType::bfloat16, values, i, std::fabs(load_float(DType::bfloat16, values, i)) + 3);
   const Matrix x = {DType::bfloat16, 1, k, values};
-  const Planes planes = scheme.quantize_activation(x, "dyn_row_asym", {});
+  const Planes planes = scheme.quantize_activation(x, scheme.policy_named("dyn_row_asym"), {});
   row.x.resize(static_cast<size_t>(k));
-  scheme.exact_activation(planes, x, "dyn_row_asym", 0, row.x);
+  scheme.exact_activation(planes, x, scheme.policy_named("dyn_row_asym"), 0, row.x);
   for (std::byte code : plane(planes, "qdata").bytes) row.codes.push_back(static_cast<int8_t>(code));
   row.scale = static_cast<float>(load_float(DType::float32, plane(planes, "scale").bytes, 0));
   row.zero_point = static_cast<int8_t>(plane(planes, "zero_point").bytes[0]);

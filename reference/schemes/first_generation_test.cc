@@ -49,14 +49,14 @@ TEST_P(FirstGeneration, QuantizesActivationsAsTheOldWheels) {
   const Scheme& scheme = *find_scheme(recorded.scheme);
   const std::vector<std::byte> bytes = rows_of(recorded.dtype);
   const Matrix x = {recorded.dtype, kRows, kColumns, bytes};
-  Planes want = make_planes(scheme.activation_specs(x, recorded.policy));
+  Planes want = make_planes(scheme.activation_specs(x, scheme.policy_named(recorded.policy)));
   for (Plane& plane : want) {
     const char* hex = plane.name == "qdata"   ? recorded.qdata
                       : plane.name == "scale" ? recorded.scale
                                               : recorded.zero_point;
     if (*hex) plane.bytes = from_hex(hex);
   }
-  expect_same_planes(want, scheme.quantize_activation(x, recorded.policy, {}));
+  expect_same_planes(want, scheme.quantize_activation(x, scheme.policy_named(recorded.policy), {}));
 }
 
 constexpr RecordedX kRecorded[] = {
@@ -84,12 +84,14 @@ TEST(Float8Bounded, FloorsAfterTheBound) {
 TEST(Float8Static, MultipliesByTheReciprocalUpTo011) {
   constexpr float kScale = 7.0f / 1024, kX = 25 * kScale / 16;
   const Scheme& scheme = *find_scheme("fp8_e4m3_tensor");
-  Planes stored = make_planes(scheme.policy_specs({DType::float32, 1, 1}, "static_tensor_recip"));
+  Planes stored =
+      make_planes(scheme.policy_specs({DType::float32, 1, 1}, scheme.policy_named("static_tensor_recip")));
   store_float(DType::float32, stored[0].bytes, 0, kScale);
   std::vector<std::byte> bytes(4);
   store_float(DType::float32, bytes, 0, kX);
   const auto value = [&](std::string_view policy) {
-    const Planes planes = scheme.quantize_activation({DType::float32, 1, 1, bytes}, policy, stored);
+    const Planes planes =
+        scheme.quantize_activation({DType::float32, 1, 1, bytes}, scheme.policy_named(policy), stored);
     EXPECT_EQ(plane(planes, "scale").bytes, stored[0].bytes);
     return load_float(DType::float8_e4m3fn, plane(planes, "qdata").bytes, 0);
   };

@@ -39,26 +39,24 @@ class Float8Scheme final : public Scheme {
  public:
   explicit Float8Scheme(Float8Parameters p);
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override;
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override;
-  Planes quantize(const Matrix& weight, std::string_view layout) const override;
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override;
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout) const override;
+  Planes quantize(const Matrix& weight, Layout layout) const override;
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override;
   std::span<const ActivationInfo> activations() const override;
-  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const override;
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override;
-  Planes quantize_activation(const Matrix& x, std::string_view activation,
-                             const Planes& weight) const override;
-  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const override;
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override;
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const override;
+  void exact_activation(const Planes& planes, const Matrix& x, Policy activation, int64_t row,
                         std::span<double> out) const override;
-  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
-                               DType y) const override;
+  LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const override;
   CodeSet codes() const override { return float_codes(p_.code); }
-  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane,
+  std::string place(const WeightShape& shape, Layout layout, std::string_view plane,
                     uint64_t byte_offset) const override;
 
  private:
-  float activation_scale(DType x, std::string_view activation, const Planes& weight, float largest) const;
+  float activation_scale(DType x, Policy activation, const Planes& weight, float largest) const;
 
   Float8Parameters p_;
 };
@@ -66,9 +64,9 @@ class Float8Scheme final : public Scheme {
 // A scheme of other weights, whose x becomes what it is for fp8_row.
 class Float8RowsOfX : public Scheme {
  public:
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const final;
-  Planes quantize_activation(const Matrix& x, std::string_view activation, const Planes& weight) const final;
-  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const final;
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const final;
+  void exact_activation(const Planes& planes, const Matrix& x, Policy activation, int64_t row,
                         std::span<double> out) const final;
 
  protected:

@@ -15,8 +15,8 @@ TEST(Fp8Row, ZeroRowHoldsTheBytesThatTorchaoWrites) {
 }
 
 TEST(Fp8Row, PlacesAreRowsAndColumns) {
-  EXPECT_EQ(scheme().place({DType::bfloat16, 4, 10}, "plain", "qdata", 37), "row 3, k 7");
-  EXPECT_EQ(scheme().place({DType::bfloat16, 4, 10}, "plain", "scale", 9), "row 2");
+  EXPECT_EQ(scheme().place({DType::bfloat16, 4, 10}, kPlain, "qdata", 37), "row 3, k 7");
+  EXPECT_EQ(scheme().place({DType::bfloat16, 4, 10}, kPlain, "scale", 9), "row 2");
 }
 
 }  // namespace

@@ -62,13 +62,13 @@ class GgufProto final : public Scheme {
                            .mapping = Mapping::asymmetric},
                 .layouts = {{"plain", "torchao 0.18.0 gguf_quantized_tensor.py GGUFQuantizedTensor"}}}) {}
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     return refused_size(shape, kSuperBlock, "the super block of ");
   }
 
   // A row of one super block has no dimension of super blocks.
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     std::vector<int64_t> supers = {shape.n};
     if (shape.k != kSuperBlock) supers.push_back(shape.k / kSuperBlock);
     std::vector<int64_t> blocks = supers;
@@ -80,9 +80,9 @@ class GgufProto final : public Scheme {
             {"int_data", shape.dtype, {shape.n, shape.k}}};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
+  Planes quantize(const Matrix& weight, Layout) const override {
     const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
-    Planes planes = make_planes(plane_specs(shape, "plain"));
+    Planes planes = make_planes(plane_specs(shape, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (int64_t s = 0; s < shape.n * shape.k / kSuperBlock; ++s)
       quantize_super_block(shape.dtype, {values.data() + s * kSuperBlock, kSuperBlock}, s, planes);
@@ -97,15 +97,14 @@ class GgufProto final : public Scheme {
 
   // torchao 0.18.0 on torch 2.13.0, CPU: gguf_quantized_tensor.py, linear on the dequantized weight. In the
   // narrow types product and sum are rounded apart, which no bound allows.
-  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
-                               DType y) const override {
+  LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const override {
     if (y != DType::float32) return Scheme::recorded_stages(weight, activation, y);
     return {.weight_cast = DType::float32, .product_cast = DType::float32, .output_cast = y};
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t element = row * shape.k + k;
       const BlockParameters block = recovered(shape.dtype, plain, element / kBlock);
@@ -116,7 +115,7 @@ class GgufProto final : public Scheme {
 
   CodeSet codes() const override { return {}; }  // never rounded
 
-  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t at = static_cast<int64_t>(byte_offset) / dtype_bytes(shape.dtype);
     if (plane_name == "int_data") return named_indices("row", "k", at, shape.k);

@@ -38,7 +38,7 @@ constexpr std::array<LayoutInfo, 2> kInt4E4m3Layouts = {
       false}}};
 
 constexpr std::array<ActivationInfo, 2> kInt4E4m3Policies = {
-    {{kWeightOnly, "no producer's"},
+    {{kWeightOnly.name(), "no producer's"},
      {"dyn_row_mslk",
       "torchao 0.18.0 int4_preshuffled_tensor.py, linear; MSLK 0017d3d fp8_quantize.py, "
       "_kernel_quantize_fp8_row; by source, not confirmed on hardware"}}};
@@ -91,25 +91,25 @@ class Int4E4m3 final : public Float8RowsOfX {
 
   std::span<const ActivationInfo> activations() const override { return kInt4E4m3Policies; }
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (auto why_not = refused_size(shape, group())) return why_not;
-    if (layout != "plain" && shape.n % 16 != 0)
+    if (layout != kPlain && shape.n % 16 != 0)
       return "N = " + std::to_string(shape.n) + " is not a multiple of 16, the rows of a tile";
     return std::nullopt;
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout) const override {
     std::vector<int64_t> scales = {shape.k / group(), shape.n};
-    if (layout != "plain") scales.insert(scales.begin() + 1, kTableEntries);
+    if (layout != kPlain) scales.insert(scales.begin() + 1, kTableEntries);
     return {{"qdata", DType::int8, {shape.n, shape.k / 2}},
             {"scale", kE4m3, scales},
             {"row_scale", DType::float32, {shape.n}}};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
+  Planes quantize(const Matrix& weight, Layout) const override {
     const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
-    Planes planes = make_planes(plane_specs(shape, "plain"));
+    Planes planes = make_planes(plane_specs(shape, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     std::vector<float> row(static_cast<size_t>(shape.k));
     for (int64_t n = 0; n < shape.n; ++n) {
@@ -126,9 +126,9 @@ class Int4E4m3 final : public Float8RowsOfX {
     return planes;
   }
 
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
-    if (layout == "plain") return plain;
+  Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
+    require_planes(plain, plane_specs(shape, kPlain));
+    if (layout == kPlain) return plain;
     Planes packed = make_planes(plane_specs(shape, layout));
     move_codes(plain[0], false, packed[0], true, shape);
     for (int64_t i = 0; i < shape.k / group() * shape.n; ++i)
@@ -140,10 +140,10 @@ class Int4E4m3 final : public Float8RowsOfX {
   }
 
   // Throws std::invalid_argument for a table that no scale makes.
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+  Planes unpack(const Planes& packed, const WeightShape& shape, Layout layout) const override {
     require_planes(packed, plane_specs(shape, layout));
-    if (layout == "plain") return packed;
-    Planes plain = make_planes(plane_specs(shape, "plain"));
+    if (layout == kPlain) return packed;
+    Planes plain = make_planes(plane_specs(shape, kPlain));
     move_codes(packed[0], true, plain[0], false, shape);
     for (size_t i = 0; i < plain[1].bytes.size(); ++i)  // the last entry is the scale times -1
       plain[1].bytes[i] = packed[1].bytes[i * kTableEntries + kTableEntries - 1] ^ std::byte{0x80};
@@ -156,15 +156,14 @@ class Int4E4m3 final : public Float8RowsOfX {
 
   // Under dyn_row_mslk, MSLK's f8i4bf16_shuffled (recorded with exact sums in its place): sums of float8
   // products, times both scales in float32; that is rounded to bfloat16, then the bias is added.
-  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
-                               DType y) const override {
+  LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const override {
     if (activation != "dyn_row_mslk") return Scheme::recorded_stages(weight, activation, y);
     return {.output_cast = DType::bfloat16, .scale_after_sum = true};
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const double row_scale = load_float(DType::float32, plane(plain, "row_scale").bytes, row);
     for (int64_t k = 0; k < shape.k; ++k) {
       const int code = int4_at(plane(plain, "qdata").bytes, nibble_place(false, shape, row, k), false);
@@ -177,16 +176,16 @@ class Int4E4m3 final : public Float8RowsOfX {
   // What a code stands for is its group's.
   CodeSet codes() const override { return {integer_codes(4, true).values, false}; }
 
-  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset);
     if (plane_name == "row_scale") return "row " + std::to_string(offset / 4);
     if (plane_name == "scale") {
-      const int64_t index = layout == "plain" ? offset : offset / kTableEntries;
+      const int64_t index = layout == kPlain ? offset : offset / kTableEntries;
       return named_indices("group", "row", index, shape.n);
     }
     return named_nibbles(shape, shape, offset,
-                         [&](int64_t n, int64_t k) { return nibble_place(layout != "plain", shape, n, k); });
+                         [&](int64_t n, int64_t k) { return nibble_place(layout != kPlain, shape, n, k); });
   }
 
  private:

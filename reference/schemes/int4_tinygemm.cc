@@ -34,7 +34,7 @@ constexpr double kLeastScaleTilePacked = 0x1p-126;
 constexpr int64_t kTilePadK = 1024, kTilePadN = 8;
 
 constexpr std::array<ActivationInfo, 2> kInt4TinygemmActivations = {
-    {{kWeightOnly, "x enters the sum as it is"},
+    {{kWeightOnly.name(), "x enters the sum as it is"},
      {"pre_weight_only",
       "torchao 0.18.0 linear of Int4OpaqueTensor and Int4TilePackedTo4dTensor with act_pre_scale"}}};
 
@@ -59,10 +59,10 @@ constexpr std::array<LayoutInfo, 6> kInt4TinygemmLayouts = {{
 
 int64_t padded_to(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-bool is_tile(std::string_view layout) { return layout == "tile_packed_4d" || layout == "tile_packed_4d_v1"; }
+bool is_tile(Layout layout) { return layout == "tile_packed_4d" || layout == "tile_packed_4d_v1"; }
 
 // The weight as the layout stores it: padded for tile_packed_4d.
-WeightShape stored_shape(const WeightShape& shape, std::string_view layout) {
+WeightShape stored_shape(const WeightShape& shape, Layout layout) {
   if (!is_tile(layout)) return shape;
   return {shape.dtype, padded_to(shape.n, kTilePadN), padded_to(shape.k, kTilePadK)};
 }
@@ -74,7 +74,7 @@ int64_t plain_nibble(const WeightShape& stored, int64_t n, int64_t k) { return (
 // within a block k by k. A full block with vectors: row d of the lower half in the low nibble, row d of the
 // upper half in the high one. The last, smaller block, and every block without vectors: rows in pairs, the
 // even one low.
-int64_t cpu_nibble(std::string_view layout, const WeightShape& stored, int64_t n, int64_t k) {
+int64_t cpu_nibble(Layout layout, const WeightShape& stored, int64_t n, int64_t k) {
   const int64_t block_rows = layout == "cpu_avx512" ? 64 : 32;
   const int64_t first_row = n / block_rows * block_rows;
   const int64_t rows = std::min(block_rows, stored.n - first_row);
@@ -95,8 +95,8 @@ int64_t tile_nibble(const WeightShape& stored, int64_t n, int64_t k) {
   return word * 8 + p;
 }
 
-int64_t nibble_of(std::string_view layout, const WeightShape& stored, int64_t n, int64_t k) {
-  if (layout == "plain") return plain_nibble(stored, n, k);
+int64_t nibble_of(Layout layout, const WeightShape& stored, int64_t n, int64_t k) {
+  if (layout == kPlain) return plain_nibble(stored, n, k);
   if (is_tile(layout)) return tile_nibble(stored, n, k);
   return cpu_nibble(layout, stored, n, k);
 }
@@ -135,7 +135,7 @@ int quantize_one(DType dtype, float w, ScaleAndZero group) {
 }
 
 // The least scale in the dtype, for the producer that writes this layout.
-float least_scale(DType dtype, std::string_view layout) {
+float least_scale(DType dtype, Layout layout) {
   return static_cast<float>(
       round_to(dtype, layout == "tile_packed_4d" ? kLeastScaleTilePacked : kLeastScaleOpaque));
 }
@@ -158,10 +158,10 @@ class Int4Tinygemm final : public Scheme {
                            .mapping = Mapping::asymmetric},
                 .layouts = {kInt4TinygemmLayouts.begin(), kInt4TinygemmLayouts.end()}}) {}
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (auto why_not = refused_size(shape, group())) return why_not;
-    if (layout == "plain") return std::nullopt;
+    if (layout == kPlain) return std::nullopt;
     if (is_tile(layout) && shape.dtype != DType::bfloat16)
       return "tile_packed_4d takes bfloat16 weights only, not " + std::string(dtype_name(shape.dtype));
     if (!is_tile(layout) && shape.n % 16 != 0)
@@ -170,7 +170,7 @@ class Int4Tinygemm final : public Scheme {
     return std::nullopt;
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout) const override {
     const WeightShape stored = stored_shape(shape, layout);
     const PlaneSpec scale_and_zero = {"scale_and_zero", shape.dtype, {stored.k / group(), stored.n, 2}};
     if (is_tile(layout))
@@ -178,9 +178,9 @@ class Int4Tinygemm final : public Scheme {
     return {{"qdata", DType::uint8, {stored.n, stored.k / 2}}, scale_and_zero};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view layout) const override {
+  Planes quantize(const Matrix& weight, Layout layout) const override {
     const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
-    Planes planes = make_planes(plane_specs(shape, "plain"));
+    Planes planes = make_planes(plane_specs(shape, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     const float least = least_scale(weight.dtype, layout);
     for (int64_t n = 0; n < shape.n; ++n) {
@@ -197,8 +197,8 @@ class Int4Tinygemm final : public Scheme {
     return planes;
   }
 
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+  Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
+    require_planes(plain, plane_specs(shape, kPlain));
     const WeightShape stored = stored_shape(shape, layout);
     Planes packed = make_planes(plane_specs(shape, layout));
     const Plane& qdata = plane(plain, "qdata");
@@ -225,10 +225,10 @@ class Int4Tinygemm final : public Scheme {
     return packed;
   }
 
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+  Planes unpack(const Planes& packed, const WeightShape& shape, Layout layout) const override {
     require_planes(packed, plane_specs(shape, layout));
     const WeightShape stored = stored_shape(shape, layout);
-    Planes plain = make_planes(plane_specs(shape, "plain"));
+    Planes plain = make_planes(plane_specs(shape, kPlain));
     const Plane& qdata = plane(packed, "qdata");
     const Plane& parameters = plane(packed, "scale_and_zero");
     const size_t size = dtype_bytes(shape.dtype);
@@ -252,13 +252,13 @@ class Int4Tinygemm final : public Scheme {
   // aten::_weight_int4pack_mm_for_cpu of torch 2.13.0 (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights
   // are formed and summed in float32; the sum is rounded to y's dtype, then the linear of torchao 0.18.0's
   // Int4OpaqueTensor adds the bias.
-  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+  LinearStages recorded_stages(const WeightShape&, Policy, DType y) const override {
     return {.weight_cast = DType::float32, .product_cast = DType::float32, .output_cast = y};
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
     const std::vector<std::byte>& parameters = plane(plain, "scale_and_zero").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
@@ -273,20 +273,19 @@ class Int4Tinygemm final : public Scheme {
   }
 
   std::span<const ActivationInfo> activations() const override { return kInt4TinygemmActivations; }
-  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const override {
+  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const override {
     if (!is_pre_scaled(activation)) return {};
     return {pre_scale_spec(shape)};
   }
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override {
     if (!is_pre_scaled(activation)) return Scheme::activation_specs(x, activation);
     return {{"x", x.dtype, {x.rows, x.cols}}};
   }
-  Planes quantize_activation(const Matrix& x, std::string_view activation,
-                             const Planes& weight) const override {
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const override {
     if (!is_pre_scaled(activation)) return Scheme::quantize_activation(x, activation, weight);
     return {{"x", x.dtype, {x.rows, x.cols}, pre_scaled(x, weight)}};
   }
-  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+  void exact_activation(const Planes& planes, const Matrix& x, Policy activation, int64_t row,
                         std::span<double> out) const override {
     require_planes(planes, activation_specs(x, activation));
     for (int64_t k = 0; k < x.cols; ++k) out[k] = load_float(x.dtype, planes.front().bytes, row * x.cols + k);
@@ -299,7 +298,7 @@ class Int4Tinygemm final : public Scheme {
       out[k] = load_nibble(plain.front().bytes, plain_nibble(shape, row, k));
   }
 
-  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const WeightShape stored = stored_shape(shape, layout);
     const int64_t offset = static_cast<int64_t>(byte_offset);

@@ -36,30 +36,31 @@ constexpr std::string_view kFirstGeneration = "dyn_row_sym_127";
 constexpr double kFirstLeastScale = 1e-5;
 // Every other one is its neighbour after act_pre_scale; scales of groups have the first two alone, and the
 // last one is int8_row's.
-constexpr std::array<ActivationInfo, 17> kInt8Activations = {{{kWeightOnly, "x enters the sum as it is"},
-                                                              {"pre_weight_only", kScaled},
-                                                              {"dyn_row_sym", kDynamic},
-                                                              {"pre_dyn_row_sym", kScaled},
-                                                              {"dyn_row_asym", kDynamic},
-                                                              {"pre_dyn_row_asym", kScaled},
-                                                              {"dyn_tensor_sym", kDynamic},
-                                                              {"pre_dyn_tensor_sym", kScaled},
-                                                              {"dyn_tensor_asym", kDynamic},
-                                                              {"pre_dyn_tensor_asym", kScaled},
-                                                              {"static_tensor_sym", kInt8Static},
-                                                              {"pre_static_tensor_sym", kScaled},
-                                                              {"static_tensor_sym_zp", kInt8Static},
-                                                              {"pre_static_tensor_sym_zp", kScaled},
-                                                              {"static_tensor_asym", kInt8Static},
-                                                              {"pre_static_tensor_asym", kScaled},
-                                                              {kFirstGeneration,
-                                                               "torchao 0.5.0 to 0.17.0 quant_api.py "
-                                                               "_int8_symm_per_token_reduced_range_quant"}}};
+constexpr std::array<ActivationInfo, 17> kInt8Activations = {
+    {{kWeightOnly.name(), "x enters the sum as it is"},
+     {"pre_weight_only", kScaled},
+     {"dyn_row_sym", kDynamic},
+     {"pre_dyn_row_sym", kScaled},
+     {"dyn_row_asym", kDynamic},
+     {"pre_dyn_row_asym", kScaled},
+     {"dyn_tensor_sym", kDynamic},
+     {"pre_dyn_tensor_sym", kScaled},
+     {"dyn_tensor_asym", kDynamic},
+     {"pre_dyn_tensor_asym", kScaled},
+     {"static_tensor_sym", kInt8Static},
+     {"pre_static_tensor_sym", kScaled},
+     {"static_tensor_sym_zp", kInt8Static},
+     {"pre_static_tensor_sym_zp", kScaled},
+     {"static_tensor_asym", kInt8Static},
+     {"pre_static_tensor_asym", kScaled},
+     {kFirstGeneration,
+      "torchao 0.5.0 to 0.17.0 quant_api.py "
+      "_int8_symm_per_token_reduced_range_quant"}}};
 
-bool is_static(std::string_view activation) { return without_pre_scale(activation).starts_with("static_"); }
-bool is_asymmetric(std::string_view activation) { return activation.ends_with("_asym"); }
-bool has_zero_point(std::string_view activation) {
-  return is_static(activation) && (is_asymmetric(activation) || activation.ends_with("_zp"));
+bool is_static(Policy activation) { return without_pre_scale(activation).starts_with("static_"); }
+bool is_asymmetric(Policy activation) { return activation.name().ends_with("_asym"); }
+bool has_zero_point(Policy activation) {
+  return is_static(activation) && (is_asymmetric(activation) || activation.name().ends_with("_zp"));
 }
 
 // Which elements share a scale.
@@ -76,7 +77,7 @@ AffineRecipe recipe_of(DType input, bool reduced, bool asymmetric) {
           .scale = DType::float32};
 }
 
-AffineRecipe activation_recipe(DType x, bool reduced, std::string_view activation) {
+AffineRecipe activation_recipe(DType x, bool reduced, Policy activation) {
   if (activation != kFirstGeneration) return recipe_of(x, reduced, is_asymmetric(activation));
   return {.mapping = Mapping::symmetric,
           .code_min = -127,
@@ -160,22 +161,22 @@ class Int8 final : public Scheme {
     return granularity_.kind == Granularity::row && !reduced_ ? all : all.first(all.size() - 1);
   }
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     return refused_size(shape, granularity_.size);
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     return specs_of(shape.n, shape.k, block(shape.n, shape.k));
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
+  Planes quantize(const Matrix& weight, Layout) const override {
     return quantize_blocks(weight, block(weight.rows, weight.cols), recipe_of(weight.dtype, reduced_, false));
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
     AffineParameters at;
     for (int64_t k = 0, last = -1; k < shape.k; ++k) {
@@ -187,7 +188,7 @@ class Int8 final : public Scheme {
     }
   }
 
-  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const override {
+  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const override {
     std::vector<PlaneSpec> specs;
     if (is_static(activation)) specs.push_back({"act_quant_scale", DType::float32, {1, 1}});
     if (has_zero_point(activation)) specs.push_back({"act_quant_zero_point", DType::int8, {1, 1}});
@@ -195,19 +196,18 @@ class Int8 final : public Scheme {
     return specs;
   }
 
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override {
     require_policy(activation);
     if (without_pre_scale(activation) == kWeightOnly) return {{"x", x.dtype, {x.rows, x.cols}}};
     return specs_of(x.rows, x.cols, activation_block(x, activation));
   }
 
-  Planes quantize_activation(const Matrix& x, std::string_view activation,
-                             const Planes& weight) const override {
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const override {
     require_policy(activation);
     require_planes(weight, policy_specs({x.dtype, 1, x.cols}, activation));
     if (is_pre_scaled(activation)) {
       std::vector<std::byte> scaled = pre_scaled(x, weight);
-      const std::string_view rest = without_pre_scale(activation);
+      const Policy rest = policy_named(without_pre_scale(activation));
       if (rest == kWeightOnly) return {{"x", x.dtype, {x.rows, x.cols}, std::move(scaled)}};
       return quantize_activation({x.dtype, x.rows, x.cols, scaled}, rest, weight);
     }
@@ -220,7 +220,7 @@ class Int8 final : public Scheme {
                            activation_recipe(x.dtype, reduced_, activation), given);
   }
 
-  void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,
+  void exact_activation(const Planes& quantized, const Matrix& x, Policy activation, int64_t row,
                         std::span<double> out) const override {
     require_planes(quantized, activation_specs(x, activation));
     if (without_pre_scale(activation) == kWeightOnly) {
@@ -240,7 +240,7 @@ class Int8 final : public Scheme {
   // the bias. Under a policy: int32 sums to float32, times x's scale, to x's dtype; asymmetric: less the zero
   // point's term, made in float32 and rounded to x's dtype; times the float32 scale of the weight, plus the
   // bias, to x's dtype.
-  LinearStages recorded_stages(const WeightShape&, std::string_view activation, DType y) const override {
+  LinearStages recorded_stages(const WeightShape&, Policy activation, DType y) const override {
     if (without_pre_scale(activation) != kWeightOnly)
       return {.accumulator = DType::int32, .partial_cast = y, .scale_after_sum = true};
     if (granularity_.kind == Granularity::group)
@@ -254,7 +254,7 @@ class Int8 final : public Scheme {
 
   CodeSet codes() const override { return integer_codes(8, true); }
 
-  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     int64_t at = static_cast<int64_t>(byte_offset);
     if (plane_name == "qdata") return named_indices("row", "k", at, shape.k);
@@ -273,8 +273,8 @@ class Int8 final : public Scheme {
     const Block b = block(shape.n, shape.k);
     return element / shape.k / b.rows * (shape.k / b.cols) + element % shape.k / b.cols;
   }
-  static Block activation_block(const Matrix& x, std::string_view activation) {
-    return {activation.find("_row_") != activation.npos ? 1 : x.rows, x.cols};
+  static Block activation_block(const Matrix& x, Policy activation) {
+    return {activation.name().find("_row_") != activation.name().npos ? 1 : x.rows, x.cols};
   }
 
   Granularity granularity_;

@@ -35,9 +35,9 @@ TEST(Int8Row, ZeroPointIsTakenOffTheCode) {
 
 TEST(Int8Row, PlacesAreRowsAndColumns) {
   const WeightShape shape = {DType::bfloat16, 4, 10};
-  EXPECT_EQ(int8_scheme().place(shape, "plain", "qdata", 37), "row 3, k 7");
-  EXPECT_EQ(int8_scheme().place(shape, "plain", "scale", 9), "row 2");
-  EXPECT_EQ(int8_scheme().place(shape, "plain", "zero_point", 3), "row 3");
+  EXPECT_EQ(int8_scheme().place(shape, kPlain, "qdata", 37), "row 3, k 7");
+  EXPECT_EQ(int8_scheme().place(shape, kPlain, "scale", 9), "row 2");
+  EXPECT_EQ(int8_scheme().place(shape, kPlain, "zero_point", 3), "row 3");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace qcts {
 namespace {
 
 constexpr ActivationInfo kIntxOwn[] = {
-    {kWeightOnly, "x enters the sum as it is"},
+    {kWeightOnly.name(), "x enters the sum as it is"},
     {"dyn_token_asym",
      "torchao 0.18.0 Int8DynamicActivationIntxWeightConfig: _apply_int8_act_asym_per_token_quant_dequant"}};
 
@@ -103,7 +103,7 @@ AffineRecipe recipe_of(DType dtype, DType scale, Mapping mapping, int bits) {
           .scale = scale};
 }
 
-AffineRecipe activation_recipe(DType x, std::string_view activation) {
+AffineRecipe activation_recipe(DType x, Policy activation) {
   for (const FirstGeneration& first : kFirstGenerationPolicies)
     if (first.policy.name == activation)
       return {.mapping = first.mapping,
@@ -192,24 +192,24 @@ class Intx final : public Scheme {
 
   std::span<const ActivationInfo> activations() const override { return activations_; }
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (wide_ && shape.dtype == DType::float32)
       return std::string(name()) + " is for weights narrower than its scales";
     return refused_size(shape, group());
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     return specs_of(weight_recipe(shape.dtype), shape.n, shape.k, length(shape.k));
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
+  Planes quantize(const Matrix& weight, Layout) const override {
     return quantize_groups(weight, length(weight.cols), weight_recipe(weight.dtype));
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
     AffineParameters at;
     for (int64_t k = 0; k < shape.k; ++k) {
@@ -221,15 +221,15 @@ class Intx final : public Scheme {
     }
   }
 
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override {
     require_policy(activation);
     return specs_of(activation_recipe(x.dtype, activation), x.rows, x.cols, x.cols);
   }
-  Planes quantize_activation(const Matrix& x, std::string_view activation, const Planes&) const override {
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes&) const override {
     require_policy(activation);
     return quantize_groups(x, x.cols, activation_recipe(x.dtype, activation));
   }
-  void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,
+  void exact_activation(const Planes& quantized, const Matrix& x, Policy activation, int64_t row,
                         std::span<double> out) const override {
     require_planes(quantized, activation_specs(x, activation));
     const Plane& qdata = plane(quantized, "qdata");
@@ -243,7 +243,7 @@ class Intx final : public Scheme {
   // addmm: the bias lies in the result before gemm adds to it (aten/src/ATen/native/LinearAlgebra.cpp,
   // addmm_impl_cpu_), so one rounding. CUTLASS's kernels (recorded with exact sums in their place): int32
   // sums, times both scales in float32.
-  LinearStages recorded_stages(const WeightShape&, std::string_view activation, DType y) const override {
+  LinearStages recorded_stages(const WeightShape&, Policy activation, DType y) const override {
     const bool for_cutlass = std::ranges::any_of(kFirstGenerationPolicies, [&](const FirstGeneration& first) {
       return first.for_cutlass && first.policy.name == activation;
     });
@@ -255,7 +255,7 @@ class Intx final : public Scheme {
 
   CodeSet codes() const override { return integer_codes(bits_, true); }
 
-  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     int64_t at = static_cast<int64_t>(byte_offset);
     if (plane_name == "qdata") return named_indices("row", "k", at, shape.k);

@@ -68,7 +68,7 @@ class Nf4 final : public Scheme {
                     {.bits = 4, .element = DType::uint8, .code_max = 15, .scale = DType::int8, .levels = 2},
                 .layouts = {{"plain", "torchao 0.18.0 nf4_tensor.py NF4Tensor"}}}) {}
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (auto why_not = refused_size(shape)) return why_not;
     if (shape.n * shape.k % (kNf4Block * kScalerBlock))
@@ -76,7 +76,7 @@ class Nf4 final : public Scheme {
     return std::nullopt;
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     const int64_t elems = shape.n * shape.k, blocks = elems / kNf4Block;
     return {{"quantized_data", DType::uint8, {elems / 2}},
             {"scaler_mean", shape.dtype, {}},
@@ -85,7 +85,7 @@ class Nf4 final : public Scheme {
             {"nf4", shape.dtype, {16}}};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view layout) const override {
+  Planes quantize(const Matrix& weight, Layout layout) const override {
     const DType dtype = weight.dtype;
     Planes planes = make_planes(plane_specs({dtype, weight.rows, weight.cols}, layout));
     const std::vector<float> values = load_floats(dtype, weight.bytes);
@@ -114,7 +114,7 @@ class Nf4 final : public Scheme {
 
   // torchao 0.18.0 on torch 2.13.0, CPU: nf4_tensor.py, linear: the weight is dequantized to x's dtype, then
   // linear.
-  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+  LinearStages recorded_stages(const WeightShape&, Policy, DType y) const override {
     return {.weight_cast = y, .product_cast = DType::float32, .output_cast = y};
   }
 
@@ -122,7 +122,7 @@ class Nf4 final : public Scheme {
   // (quantized_scaler / factor) + mean, each rounded to the dtype.
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const DType dtype = shape.dtype;
     const std::vector<std::byte>& data = plane(plain, "quantized_data").bytes;
     const std::vector<std::byte>& scalers = plane(plain, "quantized_scalers").bytes;
@@ -145,7 +145,7 @@ class Nf4 final : public Scheme {
     for (int64_t k = 0; k < shape.k; ++k) out[k] = nf4_code(plain.front().bytes, row * shape.k + k);
   }
 
-  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset), size = dtype_bytes(shape.dtype);
     if (plane_name == "scaler_mean") return "the mean of the scalers";

@@ -9,9 +9,9 @@ namespace qcts {
 
 inline constexpr std::string_view kPreScaled = "pre_";  // what the names of such policies begin with
 
-bool is_pre_scaled(std::string_view activation);
-std::string_view without_pre_scale(std::string_view activation);  // "pre_dyn_row_sym" -> "dyn_row_sym"
-PlaneSpec pre_scale_spec(const WeightShape& shape);               // act_pre_scale [k] in the weight's dtype
+bool is_pre_scaled(Policy activation);
+std::string_view without_pre_scale(Policy activation);  // "pre_dyn_row_sym" -> "dyn_row_sym"
+PlaneSpec pre_scale_spec(const WeightShape& shape);     // act_pre_scale [k] in the weight's dtype
 
 // Row-major elements of x, each product rounded to x's dtype, which is also that of plane act_pre_scale.
 // Throws std::invalid_argument when the plane is missing or other than that.

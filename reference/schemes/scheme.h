@@ -17,6 +17,7 @@
 #include "reference/formats/tensor.h"
 #include "reference/numerics/affine.h"
 #include "reference/schemes/linear_stages.h"
+#include "reference/schemes/scheme_tables.h"
 
 namespace qcts {
 
@@ -51,20 +52,6 @@ struct ExactWeight {
   double zero = 0;
   double code = 0;
   double scale = 0;
-};
-
-struct LayoutInfo {
-  std::string_view name;    // "plain" is every scheme's first
-  std::string_view source;  // upstream file and version that defines the bytes
-  bool confirmed = true;    // false: by index map, not confirmed on the hardware that writes it
-};
-
-// How activations reach the weight of `linear`: a key apart from the scheme. "weight_only" takes them as they
-// are; "dyn_..." quantizes each call's own x; "static_..." does it with scales of the checkpoint.
-inline constexpr std::string_view kWeightOnly = "weight_only";
-struct ActivationInfo {
-  std::string_view name;
-  std::string_view source;  // upstream file, version and function
 };
 
 // A linear layer's weight of a scheme: logical [n, k], dtype float32, float16 or bfloat16.
@@ -131,21 +118,19 @@ class Scheme {
   std::span<const LayoutInfo> layouts() const { return info_.layouts; }
 
   // Why this weight cannot be taken in this layout; nullopt when it can. Everything below requires nullopt.
-  virtual std::optional<std::string> refusal(const WeightShape& shape,
-                                             std::string_view layout = "plain") const = 0;
+  virtual std::optional<std::string> refusal(const WeightShape& shape, Layout layout = kPlain) const = 0;
 
   // The size law: planes of a layout in flatten order. The payload is the sum of their bytes, and nothing
   // else.
-  virtual std::vector<PlaneSpec> plane_specs(const WeightShape& shape,
-                                             std::string_view layout = "plain") const = 0;
+  virtual std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout = kPlain) const = 0;
 
   // weight.dtype is the logical dtype; result in layout "plain". Producers of different layouts may differ in
   // the recipe (int4: the least scale); `layout` says whose recipe, so that pack(quantize(w, layout), layout)
   // is what that producer writes.
-  virtual Planes quantize(const Matrix& weight, std::string_view layout = "plain") const = 0;
+  virtual Planes quantize(const Matrix& weight, Layout layout = kPlain) const = 0;
   // The defaults: every layout has the bytes of "plain".
-  virtual Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const;
-  virtual Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const;
+  virtual Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const;
+  virtual Planes unpack(const Planes& packed, const WeightShape& shape, Layout layout) const;
   // Row-major [n, k] in the logical dtype, from layout "plain": dequantized() of each of exact_row().
   std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const;
 
@@ -164,31 +149,34 @@ class Scheme {
   virtual std::span<const ActivationInfo> activations() const;
   // Planes that a policy stores beside the weight's, in flatten order: scales of a static policy. They count
   // for the size law of a file and follow the weight's planes wherever a policy reads them.
-  virtual std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const;
+  virtual std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const;
   // Planes of x [m, k] (x.dtype float32, float16 or bfloat16; x.bytes not read) under a policy of
   // activations() other than weight_only. Where they are integers they are called "qdata" [m, k], "scale" and
   // "zero_point" ([m, 1], or [1, 1] for all of x). `weight`: the planes of the weight in layout "plain" and
   // those of policy_specs(). The defaults throw std::invalid_argument naming the policy.
-  virtual std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const;
-  virtual Planes quantize_activation(const Matrix& x, std::string_view activation,
-                                     const Planes& weight) const;
+  virtual std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const;
+  virtual Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const;
   // What the exact sum takes in place of row `row` of x: k values, each exact in double.
-  virtual void exact_activation(const Planes& activation_planes, const Matrix& x, std::string_view activation,
+  virtual void exact_activation(const Planes& activation_planes, const Matrix& x, Policy activation,
                                 int64_t row, std::span<double> out) const;
 
   // Where the producer's own `linear` rounds, whose y of dtype `y` a golden records; each scheme names the
   // producer's code. Throws std::logic_error naming the scheme and the policy where nothing is known, which
   // is the default.
-  virtual LinearStages recorded_stages(const WeightShape& weight, std::string_view activation, DType y) const;
+  virtual LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const;
 
   // "group 3, column 17": the place of byte `byte_offset` of plane `plane` in the scheme's own terms.
-  virtual std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane,
+  virtual std::string place(const WeightShape& shape, Layout layout, std::string_view plane,
                             uint64_t byte_offset) const = 0;
 
-  uint64_t payload_bytes(const WeightShape& shape, std::string_view layout = "plain",
-                         std::string_view activation = kWeightOnly) const;
-  const LayoutInfo* find_layout(std::string_view layout) const;
-  const ActivationInfo* find_activation(std::string_view activation) const;
+  uint64_t payload_bytes(const WeightShape& shape, Layout layout = kPlain,
+                         Policy activation = kWeightOnly) const;
+  // nullopt when the scheme has none of that name.
+  std::optional<Layout> find_layout(std::string_view name) const;
+  std::optional<Policy> find_activation(std::string_view name) const;
+  // The same; throws std::runtime_error naming the scheme and the word.
+  Layout layout_named(std::string_view name) const;
+  Policy policy_named(std::string_view name) const;
 
  protected:
   static constexpr std::initializer_list<DType> kUsualDtypes = {DType::float32, DType::float16,
@@ -201,12 +189,12 @@ class Scheme {
   virtual double dequantized(DType dtype, const ExactWeight& weight) const;
 
   // Throws std::invalid_argument naming the policy unless activations() has it and it quantizes x.
-  void require_policy(std::string_view activation) const;
+  void require_policy(Policy activation) const;
 
   // What refusal() begins with, in this order: a layout that is not of layouts() and a dtype that is not of
   // `dtypes`; then an empty weight and a K that `divisor` does not divide, which `of` names in the message
   // ("the group size "; 0: every K is taken).
-  std::optional<std::string> refused_type(const WeightShape& shape, std::string_view layout,
+  std::optional<std::string> refused_type(const WeightShape& shape, Layout layout,
                                           std::initializer_list<DType> dtypes = kUsualDtypes) const;
   std::optional<std::string> refused_size(const WeightShape& shape, int64_t divisor = 0,
                                           std::string_view of = "the group size ") const;

@@ -43,8 +43,9 @@ class Tinyq : public Scheme {
 
   CodeSet codes() const override { return integer_codes(8, true); }
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return std::string(name()) + " has no layout " + std::string(layout);
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
+    if (!find_layout(layout.name()))
+      return std::string(name()) + " has no layout " + std::string(layout.name());
     if (!takes(shape.dtype))
       return std::string(name()) + " has no weights of " + std::string(dtype_name(shape.dtype));
     if (shape.n < 1 || shape.k < 1) return std::string(name()) + " takes no empty weight";
@@ -53,7 +54,7 @@ class Tinyq : public Scheme {
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const std::vector<std::byte>& codes = plane(plain, "int8_weights").bytes;
     const double scale = load_float(shape.dtype, plane(plain, "scales").bytes, row);
     for (int64_t k = 0; k < shape.k; ++k) {
@@ -62,7 +63,7 @@ class Tinyq : public Scheme {
     }
   }
 
-  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset);
     if (plane_name == "scales") return "row " + std::to_string(offset / dtype_bytes(shape.dtype));
@@ -89,18 +90,18 @@ class W8A32 final : public Tinyq {
   bool takes(DType dtype) const override { return dtype == DType::float32; }
 
   // TinyQ 006b7b9, w8_a32_forward: q.float() * s in float32, F.linear, then + bias.
-  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+  LinearStages recorded_stages(const WeightShape&, Policy, DType y) const override {
     return {.weight_cast = DType::float32, .product_cast = DType::float32, .output_cast = y};
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     return {{"int8_weights", DType::int8, {shape.n, shape.k}},
             {"scales", DType::float32, {shape.n}},
             {"zero_points", DType::int32, {shape.n}}};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
-    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, "plain"));
+  Planes quantize(const Matrix& weight, Layout) const override {
+    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (int64_t n = 0; n < weight.rows; ++n) {
       const std::span<const float> row(values.data() + n * weight.cols, weight.cols);
@@ -134,7 +135,7 @@ class W8A16 final : public Tinyq {
 
   // TinyQ 006b7b9, w8_a16_forward: F.linear(x, q.to(x.dtype)) has x's dtype; times the scales, then + bias,
   // each in it.
-  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+  LinearStages recorded_stages(const WeightShape&, Policy, DType y) const override {
     return {.scale_cast = y,
             .product_cast = DType::float32,
             .partial_cast = y,
@@ -142,14 +143,14 @@ class W8A16 final : public Tinyq {
             .scale_after_sum = true};
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     return {{"int8_weights", DType::int8, {shape.n, shape.k}}, {"scales", shape.dtype, {shape.n}}};
   }
 
   // Choice tinyq_w8a16_no_clamp: a scale that the dtype rounded down makes the row's largest weight 128,
   // which wraps to -128.
-  Planes quantize(const Matrix& weight, std::string_view) const override {
-    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, "plain"));
+  Planes quantize(const Matrix& weight, Layout) const override {
+    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (int64_t n = 0; n < weight.rows; ++n) {
       const std::span<const float> row(values.data() + n * weight.cols, weight.cols);

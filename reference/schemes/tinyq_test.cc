@@ -12,9 +12,9 @@ TEST(Tinyq, WrapsTheLargestWeightThatW8A32Clamps) {
 }
 
 TEST(Tinyq, TakesTheDtypesOfItsLayers) {
-  EXPECT_TRUE(find_scheme("tinyq_w8a32")->refusal({DType::bfloat16, 4, 8}, "plain").has_value());
-  EXPECT_FALSE(find_scheme("tinyq_w8a16")->refusal({DType::bfloat16, 4, 8}, "plain").has_value());
-  EXPECT_TRUE(find_scheme("tinyq_w8a16")->refusal({DType::bfloat16, 0, 8}, "plain").has_value());
+  EXPECT_TRUE(find_scheme("tinyq_w8a32")->refusal({DType::bfloat16, 4, 8}, kPlain).has_value());
+  EXPECT_FALSE(find_scheme("tinyq_w8a16")->refusal({DType::bfloat16, 4, 8}, kPlain).has_value());
+  EXPECT_TRUE(find_scheme("tinyq_w8a16")->refusal({DType::bfloat16, 0, 8}, kPlain).has_value());
 }
 
 }  // namespace

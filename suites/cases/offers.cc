@@ -48,9 +48,9 @@ std::vector<const Offer*> file_offers(const Case& c, const OfferTable& offers) {
 
 std::string_view Offer::family() const { return std::string_view(scheme).substr(0, scheme.find(':')); }
 
-bool Offer::takes(std::string_view activation) const {
+bool Offer::takes(Policy activation) const {
   if (op != Op::linear && op != Op::quantize_activation) return true;
-  return lists_policy(scheme.c_str(), std::string(activation).c_str());
+  return lists_policy(scheme.c_str(), std::string(activation.name()).c_str());
 }
 
 std::vector<Offer> offers_of(const Registry& registry, std::string_view provider) {
@@ -144,7 +144,8 @@ void bind_offer(Case& c, std::string_view provider, std::string_view variant, co
       return;
     }
   } else {
-    for (const Implementation* each : registry.find(op_name(c.id.op), c.scheme->family(), c.activation)) {
+    for (const Implementation* each :
+         registry.find(abi_op(c.id.op), c.scheme->family(), c.activation.name())) {
       if (each->provider != provider || each->kernel->variant != variant) continue;
       c.implementation = each;
       return;

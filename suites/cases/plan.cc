@@ -52,7 +52,7 @@ void read_words(PlanReader& reader, const char* key, std::vector<std::string>& w
 
 bool is_activation(const std::string& name) {
   for (const Scheme* scheme : schemes())
-    if (scheme->find_activation(name) != nullptr) return true;
+    if (scheme->find_activation(name)) return true;
   return false;
 }
 

@@ -51,10 +51,10 @@ std::string element_word(const Plane& plane, uint64_t at) {
 std::string place_of(const NamedTensor& tensor, const std::string& layout, const std::string& inner,
                      uint64_t at, DType dtype) {
   const Scheme* scheme = tensor.scheme.empty() ? nullptr : find_scheme(tensor.scheme);
-  if (scheme && scheme->find_layout(layout)) {
+  if (const std::optional<Layout> known = scheme ? scheme->find_layout(layout) : std::nullopt) {
     const std::string plane =
         inner == "tensor_impl.packed_weight" ? "qdata" : inner.substr(inner.rfind('.') + 1);
-    return scheme->place({tensor.dtype, tensor.shape[0], tensor.shape[1]}, layout, plane, at);
+    return scheme->place({tensor.dtype, tensor.shape[0], tensor.shape[1]}, *known, plane, at);
   }
   return "element " + std::to_string(at / std::max<uint32_t>(1, dtype_bytes(dtype)));
 }
@@ -158,7 +158,7 @@ Result compare(const Checkpoint& a, const Checkpoint& b, const Layouts& layouts)
       absent({tensor.name, "tensor", tensor.type, "absent"});
       continue;
     }
-    const std::string layout = tensor.layout.empty() ? layouts.a : tensor.layout;
+    const std::string layout = tensor.layout ? layout_name(tensor.layout) : layouts.a;
     const std::optional<Difference> difference = payload_difference(tensor, *found->second, layout);
     compare_meaning(tensor, *found->second, layouts, !difference, result.e1);
     if (difference) result.e2.add(*difference);

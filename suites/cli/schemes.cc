@@ -101,7 +101,7 @@ void print_operation(const Json& row, const std::string& op, const Json& variant
     for (const Json& policy : row["activations"]) {
       const std::string &name = policy["name"].get_ref<const std::string&>(),
                         names = names_of(variants, &policy["name"]);
-      if (op == "quantize_activation" && name.ends_with(kWeightOnly)) continue;
+      if (op == "quantize_activation" && name.ends_with(kWeightOnly.name())) continue;
       const auto same = std::ranges::find(lines, names, [](const auto& line) { return line.first; });
       if (same == lines.end())
         lines.emplace_back(names, name);

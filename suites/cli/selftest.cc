@@ -26,7 +26,7 @@ struct SelftestWords {
 // The real parts of the judge have to answer every question right, or no kill means anything.
 bool unmutated_parts_hold() {
   bool hold = true;
-  for (const char* kind : {"comparator", "runner", "merge", "bench"})
+  for (const selftest::MutantKind kind : selftest::kExaminedKinds)
     for (const selftest::ExamResult& result : selftest::examine(kind))
       if (!result.held) {
         std::cout << "  the judge's own part fails " << result.question << ": " << result.what << "\n";
@@ -38,7 +38,7 @@ bool unmutated_parts_hold() {
 // A right provider has to pass all that its mutants are asked, or no kill means anything.
 bool the_right_one_passes(const selftest::KillRequest& request) {
   bool passes = true;
-  for (const char* kind : {"kernel", "format"}) {
+  for (const auto kind : {selftest::MutantKind::kernel, selftest::MutantKind::format}) {
     const selftest::KillRow row = selftest::kill_together(request, "", kind);
     for (const selftest::Killer& killer : row.killers)
       std::cout << "  without a fault: " << killer.status << " " << killer.case_id << ": " << killer.reason

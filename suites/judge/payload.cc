@@ -47,14 +47,12 @@ class Sharing {
 std::string element_place(const NamedTensor& named, const InnerTensor& inner, uint64_t index) {
   const Scheme* scheme = find_scheme(named.scheme);
   const std::string plain = "element " + std::to_string(index);
-  if (scheme == nullptr || named.layout.empty() || named.shape.size() != 2 ||
-      scheme->find_layout(named.layout) == nullptr)
-    return plain;
+  if (scheme == nullptr || !named.layout || named.shape.size() != 2) return plain;
   const WeightShape shape{named.dtype, named.shape[0], named.shape[1]};
-  if (scheme->refusal(shape, named.layout)) return plain;
+  if (scheme->refusal(shape, *named.layout)) return plain;
   const std::string plane = inner.name.substr(inner.name.rfind('.') + 1);
   const std::string place =
-      scheme->place(shape, named.layout, plane, index * dtype_bits(inner.tensor.dtype) / 8);
+      scheme->place(shape, *named.layout, plane, index * dtype_bits(inner.tensor.dtype) / 8);
   return place.empty() ? plain : place;
 }
 
@@ -100,7 +98,7 @@ void compare_named(const NamedTensor& want, const NamedTensor& got, Sharing& wan
   if (!differ.field("name of a tensor", want.name, got.name)) return;
   if (!differ.field(name + ": type", want.type, got.type)) return;
   if (!differ.field(name + ": scheme", want.scheme, got.scheme)) return;
-  if (!differ.field(name + ": layout", want.layout, got.layout)) return;
+  if (!differ.field(name + ": layout", layout_name(want.layout), layout_name(got.layout))) return;
   if (!differ.field(name + ": shape", text_of(want.shape), text_of(got.shape))) return;
   if (!differ.field(name + ": dtype", std::string(dtype_name(want.dtype)),
                     std::string(dtype_name(got.dtype))))

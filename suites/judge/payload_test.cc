@@ -26,7 +26,7 @@ Checkpoint checkpoint() {
   weight.name = "a.weight";
   weight.type = "Int8Tensor";
   weight.scheme = "int8_row";
-  weight.layout = "plain";
+  weight.layout = kPlain;
   weight.shape = {2, 6};
   weight.dtype = DType::bfloat16;
   weight.payload = {{"qdata", tensor_of_bytes(DType::int8, {2, 6})},
@@ -212,7 +212,7 @@ TEST(Size, NoTargetRefusesTheNarrowestWeightsThatItIsFor) {
       for (const int64_t n : {1, 128})
         for (int64_t k = 8; k <= 1024; k += 8) {
           const WeightShape shape{dtype, n, k};
-          if (scheme->refusal(shape, "plain")) continue;
+          if (scheme->refusal(shape)) continue;
           const auto [reduction, least] = lawful_reduction(*scheme, shape, targets);
           if (!least) continue;
           ++asked;

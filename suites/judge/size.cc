@@ -83,14 +83,11 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     weight.name = named.name;
     weight.scheme = tensor->scheme;
     weight.shape = {tensor->dtype, tensor->n, tensor->k};
-    // Every CPU pack and the plain layout have one law; a file that cannot tell its pack is none of the
-    // padded ones.
-    const std::string layout = tensor->layout.empty() ? "plain" : tensor->layout;
-    weight.law_bytes = tensor->scheme->payload_bytes(weight.shape, layout, tensor->activation) +
+    weight.law_bytes = tensor->scheme->payload_bytes(weight.shape, tensor->layout, tensor->activation) +
                        static_cast<uint64_t>(tensor->stored_otherwise_bytes);
-    weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, "plain", tensor->activation);
+    weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, kPlain, tensor->activation);
     weight.policy_bytes =
-        weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, "plain", kWeightOnly);
+        weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, kPlain, kWeightOnly);
     weight.element_bytes = element_bytes;
     weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
     // Several layers may share one static scale of x, which is stored once.

@@ -74,7 +74,7 @@ class ProviderKill {
 
   // Most kernels fall over what needs no golden, and reading those is most of a worker's start.
   KillRow row(const MutantInfo& mutant, std::string_view faults) {
-    if (mutant.kind != "kernel" || request_.every_case) return judged(mutant, faults, true);
+    if (mutant.kind != MutantKind::kernel || request_.every_case) return judged(mutant, faults, true);
     KillRow without = judged(mutant, faults, false);
     if (without.killed()) return without;
     KillRow row = judged(mutant, faults, true);
@@ -123,7 +123,7 @@ class ProviderKill {
     selection.filters = request_.cases;
     for (const Case& c : expand(plan_, inputs, offers, IdFilter(selection, offers.suffixes()))) {
       const bool file = c.id.op == Op::file;
-      if (c.id.kind == Kind::latency || file != (mutant.kind == "format")) continue;
+      if (c.id.kind == Kind::latency || file != (mutant.kind == MutantKind::format)) continue;
       if (!matches(request_.cases, c.id.text())) continue;
       for (const Offer* offer : offers_for(c, plan_, offers))
         (c.id.kind == Kind::determinism ? back : front)
@@ -168,17 +168,17 @@ std::vector<KillRow> kill(const KillRequest& request, const std::function<void(c
   ProviderKill providers(request);
   for (const MutantInfo& mutant : mutant_list()) {
     if (!is_selected(request, mutant)) continue;
-    const bool provider = mutant.kind == "kernel" || mutant.kind == "format";
+    const bool provider = mutant.kind == MutantKind::kernel || mutant.kind == MutantKind::format;
     rows.push_back(provider ? providers.row(mutant, mutant.id) : examined(mutant));
     on_row(rows.back());
   }
   return rows;
 }
 
-KillRow kill_together(const KillRequest& request, const std::string& faults, std::string_view kind) {
-  static constexpr MutantInfo kNone{"none", "kernel", false, "no fault", ""},
-      kNoneOfFiles{"none", "format", false, "no fault", ""};
-  const MutantInfo* none = kind == "format" ? &kNoneOfFiles : &kNone;
+KillRow kill_together(const KillRequest& request, const std::string& faults, MutantKind kind) {
+  static constexpr MutantInfo kNone{"none", MutantKind::kernel, false, "no fault", ""},
+      kNoneOfFiles{"none", MutantKind::format, false, "no fault", ""};
+  const MutantInfo* none = kind == MutantKind::format ? &kNoneOfFiles : &kNone;
   const MutantInfo* first = faults.empty() ? none : find_mutant(faults.substr(0, faults.find('+')));
   if (first == nullptr) throw std::invalid_argument("no mutant '" + faults + "'");
   return ProviderKill(request).row(*first, faults);
@@ -195,7 +195,7 @@ std::vector<std::string> greedy_cover(const std::vector<KillRow>& rows) {
   std::map<std::string, std::set<std::string_view>> kills;
   std::set<std::string_view> left;
   for (const KillRow& row : rows) {
-    if (row.mutant->kind != "kernel" && row.mutant->kind != "format") continue;
+    if (row.mutant->kind != MutantKind::kernel && row.mutant->kind != MutantKind::format) continue;
     for (const Killer& killer : row.killers) kills[killer.case_id].insert(row.mutant->id);
     if (row.killed()) left.insert(row.mutant->id);
   }
@@ -221,7 +221,7 @@ Json to_json(const KillRequest& request, const std::vector<KillRow>& rows) {
     for (const Killer& killer : row.killers)
       killers.push_back({{"case", killer.case_id}, {"status", killer.status}, {"reason", killer.reason}});
     list.push_back({{"mutant", mutant.id},
-                    {"kind", mutant.kind},
+                    {"kind", mutant_kind_name(mutant.kind)},
                     {"held_back", mutant.held},
                     {"found", mutant.found},
                     {"what", mutant.what},
@@ -266,8 +266,8 @@ std::string matrix_text(const std::vector<KillRow>& rows) {
   for (const KillRow& row : rows) {
     const char* state = row.killed() ? "killed" : !row.mutant->proof.empty() ? "equivalent" : "LIVES";
     std::snprintf(line, sizeof line, "  %-10s %-28s %-10s %6.2f s  %s%s\n",
-                  std::string(row.mutant->kind).c_str(), std::string(row.mutant->id).c_str(), state,
-                  row.killed() ? row.to_kill_s : row.wall_s,
+                  std::string(mutant_kind_name(row.mutant->kind)).c_str(),
+                  std::string(row.mutant->id).c_str(), state, row.killed() ? row.to_kill_s : row.wall_s,
                   row.killed() ? row.killers[0].case_id.c_str() : row.problem.c_str(),
                   row.killers.size() > 1 ? ("  (" + kills_by_kind(row) + ")").c_str() : "");
     text += line;

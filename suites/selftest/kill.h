@@ -50,7 +50,7 @@ std::vector<KillRow> kill(const KillRequest& request, const std::function<void(c
 // One row with several faults planted at once, "a+b", all of kind kernel; "": none, judged as a mutant of
 // `kind`. Its `mutant` is the first.
 KillRow kill_together(const KillRequest& request, const std::string& faults,
-                      std::string_view kind = "kernel");
+                      MutantKind kind = MutantKind::kernel);
 
 // Mutants that are not equivalent and live.
 std::vector<const KillRow*> survivors(const std::vector<KillRow>& rows);

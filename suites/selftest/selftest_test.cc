@@ -33,7 +33,11 @@ TEST(Mutants, KeepTheirNumberAndTheirWords) {
   EXPECT_GE(held, 15u);
 }
 
-class ExamOf : public testing::TestWithParam<const char*> {};
+constexpr auto kKindName = [](const testing::TestParamInfo<MutantKind>& info) {
+  return std::string(mutant_kind_name(info.param));
+};
+
+class ExamOf : public testing::TestWithParam<MutantKind> {};
 
 TEST_P(ExamOf, IsPassedByTheRealParts) {
   const std::vector<ExamResult> results = examine(GetParam());
@@ -53,7 +57,7 @@ TEST_P(ExamOf, IsFailedByEveryFaultyPart) {
   EXPECT_GT(mutants, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Exam, ExamOf, testing::Values("comparator", "runner", "merge", "bench"));
+INSTANTIATE_TEST_SUITE_P(Exam, ExamOf, testing::ValuesIn(kExaminedKinds), kKindName);
 
 // Keeps suites/plans/quick.json current: a new mutant that its cases do not kill fails here.
 TEST(Mutants, DieUnderTheQuickPlan) {
@@ -67,7 +71,7 @@ TEST(Mutants, DieUnderTheQuickPlan) {
                   << row->mutant->id;
 }
 
-class WithoutAFault : public testing::TestWithParam<const char*> {};
+class WithoutAFault : public testing::TestWithParam<MutantKind> {};
 
 TEST_P(WithoutAFault, TheMutantsPass) {
   KillRequest request;
@@ -77,7 +81,8 @@ TEST_P(WithoutAFault, TheMutantsPass) {
   EXPECT_GT(row.judged, 100u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Mutants, WithoutAFault, testing::Values("kernel", "format"));
+INSTANTIATE_TEST_SUITE_P(Mutants, WithoutAFault, testing::Values(MutantKind::kernel, MutantKind::format),
+                         kKindName);
 
 struct Planned {
   Planned() {

@@ -9,19 +9,19 @@
 namespace qcts {
 namespace {
 
-bool is_first_generation(std::string_view activation) {
-  return activation.ends_with("_recip") || activation == "dyn_row_fbgemm";
+bool is_first_generation(Policy activation) {
+  return activation.name().ends_with("_recip") || activation == "dyn_row_fbgemm";
 }
 
-bool makes_float8(const Scheme& scheme, std::string_view layout, std::string_view activation) {
+bool makes_float8(const Scheme& scheme, Layout layout, Policy activation) {
   const bool float8 = scheme.family() == "fp8_row" || scheme.family() == "fp8";
-  return float8 && scheme.find_layout(layout) && !activation.starts_with("static_") &&
+  return float8 && scheme.find_layout(layout.name()) && !activation.name().starts_with("static_") &&
          !is_first_generation(activation);
 }
 
-bool makes_static_float8(const Scheme& scheme, std::string_view layout, std::string_view activation) {
-  return scheme.family() == "fp8" && scheme.find_layout(layout) && activation.starts_with("static_tensor") &&
-         !is_first_generation(activation);
+bool makes_static_float8(const Scheme& scheme, Layout layout, Policy activation) {
+  return scheme.family() == "fp8" && scheme.find_layout(layout.name()) &&
+         activation.name().starts_with("static_tensor") && !is_first_generation(activation);
 }
 
 // The sides of the weight over those of its scale.
@@ -30,7 +30,7 @@ Json blocks(const SchemeTensor& tensor) {
   return {tensor.n / scales[0], tensor.k / scales[1]};
 }
 
-Json kernel(std::string_view activation) {
+Json kernel(Policy activation) {
   return typed_json("KernelPreference", activation == "dyn_row_mslk" ? "MSLK" : "AUTO");
 }
 
@@ -41,7 +41,7 @@ Json bound(const SchemeTensor& tensor, std::string_view name) {
 }
 
 Json kwargs_float8(const SchemeTensor& tensor) {
-  const std::string_view policy = tensor.activation;
+  const std::string_view policy = tensor.activation.name();
   Json data = Json::object();
   data["float8_dtype"] = dtype_json(plane(tensor.planes, "qdata").dtype);
   data["granularity"] =
@@ -51,11 +51,11 @@ Json kwargs_float8(const SchemeTensor& tensor) {
   data["mm_config"] = nullptr;
   data["hp_value_lb"] = bound(tensor, "hp_value_lb");
   data["hp_value_ub"] = bound(tensor, "hp_value_ub");
-  data["kernel_preference"] = kernel(policy);
+  data["kernel_preference"] = kernel(tensor.activation);
   return typed_json("QuantizeTensorToFloat8Kwargs", std::move(data));
 }
 
-Json mm_config(std::string_view activation) {
+Json mm_config(Policy activation) {
   Json data = Json::object();
   data["emulate"] = false;
   data["use_fast_accum"] = activation != "dyn_block128";

@@ -7,9 +7,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool makes_gguf_proto(const Scheme& scheme, std::string_view, std::string_view) {
-  return scheme.family() == "gguf_proto";
-}
+bool makes_gguf_proto(const Scheme& scheme, Layout, Policy) { return scheme.family() == "gguf_proto"; }
 
 Json state_gguf_proto(const SchemeTensor& tensor) {
   Json dict = Json::object();

@@ -7,8 +7,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool makes_int4_int32(const Scheme& scheme, std::string_view layout, std::string_view) {
-  return scheme.family() == "int4_int32" && layout == "plain";
+bool makes_int4_int32(const Scheme& scheme, Layout layout, Policy) {
+  return scheme.family() == "int4_int32" && layout == kPlain;
 }
 
 Json state_int4_int32(const SchemeTensor& tensor) {

@@ -6,8 +6,8 @@
 namespace qcts {
 namespace {
 
-bool makes_int4_plain(const Scheme& scheme, std::string_view layout, std::string_view) {
-  return scheme.family() == "int4_plain" && layout == "plain";
+bool makes_int4_plain(const Scheme& scheme, Layout layout, Policy) {
+  return scheme.family() == "int4_plain" && layout == kPlain;
 }
 
 Json state_int4_plain(const SchemeTensor& tensor) {

@@ -23,11 +23,11 @@ Json opaque_state(const SchemeTensor& tensor) {
   return dict;
 }
 
-bool makes_tile(const Scheme& scheme, std::string_view layout, std::string_view) {
+bool makes_tile(const Scheme& scheme, Layout layout, Policy) {
   return scheme.family() == "int4_tinygemm" && layout == "tile_packed_4d";
 }
-bool makes_opaque(const Scheme& scheme, std::string_view layout, std::string_view) {
-  return scheme.family() == "int4_tinygemm" && layout.starts_with("cpu_");
+bool makes_opaque(const Scheme& scheme, Layout layout, Policy) {
+  return scheme.family() == "int4_tinygemm" && layout.name().starts_with("cpu_");
 }
 
 }  // namespace

@@ -8,15 +8,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The first generation's policy is in no QuantizeTensorToInt8Kwargs.
-bool makes_int8(const Scheme& scheme, std::string_view layout, std::string_view activation) {
-  return scheme.family().starts_with("int8_") && layout == "plain" && activation != "dyn_row_sym_127";
+bool makes_int8(const Scheme& scheme, Layout layout, Policy activation) {
+  return scheme.family().starts_with("int8_") && layout == kPlain && activation != "dyn_row_sym_127";
 }
 
 bool is_reduced(const Scheme& scheme) { return scheme.family().ends_with("_reduced"); }
 
 Json kwargs_int8(const SchemeTensor& tensor) {
-  const std::string_view policy = tensor.activation;
-  if (policy.ends_with(kWeightOnly)) return nullptr;
+  const std::string_view policy = tensor.activation.name();
+  if (policy.ends_with(kWeightOnly.name())) return nullptr;
   Json data = Json::object();
   data["granularity"] = policy.find("_row_") != policy.npos ? typed_json("PerRow", {{"dim", -1}})
                                                             : typed_json("PerTensor", Json::object());

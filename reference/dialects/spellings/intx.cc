@@ -7,8 +7,8 @@ namespace qcts {
 namespace {
 
 // The first generation's policies have no word in activation_quantization.
-bool makes_intx(const Scheme& scheme, std::string_view layout, std::string_view activation) {
-  return scheme.family() == "intx" && layout == "plain" &&
+bool makes_intx(const Scheme& scheme, Layout layout, Policy activation) {
+  return scheme.family() == "intx" && layout == kPlain &&
          (activation == kWeightOnly || activation == "dyn_token_asym");
 }
 

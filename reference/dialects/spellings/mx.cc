@@ -9,8 +9,8 @@
 namespace qcts {
 namespace {
 
-bool makes_mx(const Scheme& scheme, std::string_view layout, std::string_view) {
-  return scheme.family() == "mx" && scheme.find_layout(layout);
+bool makes_mx(const Scheme& scheme, Layout layout, Policy) {
+  return scheme.family() == "mx" && scheme.find_layout(layout.name()).has_value();
 }
 
 // torchao's own names where torch has no type.
@@ -51,8 +51,8 @@ Json mx_state(const SchemeTensor& tensor) {
   return dict;
 }
 
-bool makes_nvfp4(const Scheme& scheme, std::string_view layout, std::string_view) {
-  return scheme.family() == "nvfp4" && scheme.find_layout(layout);
+bool makes_nvfp4(const Scheme& scheme, Layout layout, Policy) {
+  return scheme.family() == "nvfp4" && scheme.find_layout(layout.name()).has_value();
 }
 
 Json nvfp4_state(const SchemeTensor& tensor) {

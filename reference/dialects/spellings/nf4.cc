@@ -6,8 +6,8 @@
 namespace qcts {
 namespace {
 
-bool makes_nf4(const Scheme& scheme, std::string_view layout, std::string_view activation) {
-  return scheme.family() == "nf4" && layout == "plain" && activation == kWeightOnly;
+bool makes_nf4(const Scheme& scheme, Layout layout, Policy activation) {
+  return scheme.family() == "nf4" && layout == kPlain && activation == kWeightOnly;
 }
 
 Json state_nf4(const SchemeTensor& tensor) {

@@ -42,7 +42,7 @@ Tensor plane_tensor(const SchemeTensor& tensor, std::string_view name) {
   return make_tensor(source->dtype, source->shape, source->bytes);
 }
 
-const Spelling* find_spelling(const Scheme& scheme, std::string_view layout, std::string_view activation) {
+const Spelling* find_spelling(const Scheme& scheme, Layout layout, Policy activation) {
   for (const Spelling* spelling : kSpellings)
     if (spelling->makes(scheme, layout, activation)) return spelling;
   return nullptr;
@@ -52,7 +52,8 @@ const Spelling& required_spelling(const SchemeTensor& tensor) {
   const Spelling* spelling = find_spelling(*tensor.scheme, tensor.layout, tensor.activation);
   if (!spelling)
     throw std::invalid_argument("torchao has no class for " + std::string(tensor.scheme->name()) + " in " +
-                                tensor.layout + ", " + tensor.activation);
+                                std::string(tensor.layout.name()) + ", " +
+                                std::string(tensor.activation.name()));
   return *spelling;
 }
 
@@ -78,8 +79,7 @@ Json group_block(const SchemeTensor& tensor) {
   return Json::array({1, tensor.scheme->group() ? tensor.scheme->group() : tensor.k});
 }
 
-const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout,
-                                  std::string_view activation) {
+const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy activation) {
   const Spelling* spelling = find_spelling(scheme, layout, activation);
   return spelling ? &spelling->cls : nullptr;
 }

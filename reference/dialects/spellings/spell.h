@@ -20,8 +20,7 @@ struct TorchaoClass {
   bool in_safetensors = false;  // torchao's safetensors layer takes it
 };
 // nullptr: no class of torchao means these planes ("int4_tinygemm_g128" in layout "plain").
-const TorchaoClass* torchao_class(const Scheme& scheme, std::string_view layout,
-                                  std::string_view activation = kWeightOnly);
+const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy activation = kWeightOnly);
 
 // Storages of an archive in the making, numbered by first appearance as torch.save does.
 class StorageTable {

@@ -14,7 +14,7 @@ namespace qcts {
 struct Spelling {
   TorchaoClass cls;
   // Is this the class for the scheme in the layout under the policy?
-  bool (*makes)(const Scheme& scheme, std::string_view layout, std::string_view activation);
+  bool (*makes)(const Scheme& scheme, Layout layout, Policy activation);
   // The object's __dict__ in its own order, in the encoding of attributes.h. An inner tensor stands as
   // plane_here(), an absent one as null. What the wrapper carries (shape, dtype) is not in it.
   nlohmann::ordered_json (*state)(const SchemeTensor& tensor);

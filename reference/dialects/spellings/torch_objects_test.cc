@@ -59,8 +59,8 @@ TEST(ReplaceTensors, ChangesOnePlaceOfASharedTensor) {
   const Scheme& scheme = *find_scheme("int8_row");
   const WeightShape shape = {DType::float32, 2, 4};
   const std::vector<std::byte> zeros(32);
-  const SchemeTensor quantized = {&scheme, "plain", DType::float32,
-                                  2,       4,       scheme.quantize({DType::float32, 2, 4, zeros})};
+  const SchemeTensor quantized = {&scheme, kPlain, DType::float32,
+                                  2,       4,      scheme.quantize({DType::float32, 2, 4, zeros})};
   const Tensor weight = make_tensor(DType::float32, {2, 4}, std::vector<std::byte>(32), "0");
   const pickle::Ref shared = tensor_node(weight, "0");
   const pickle::Ref root = dict_of({{"embed.weight", shared}, {"head.weight", shared}});

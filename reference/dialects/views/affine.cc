@@ -68,7 +68,7 @@ std::string function_name(const NamedTensor& tensor, const std::string& attribut
 
 // Of weights of integers: one of InputFunction's policies.
 std::string integer_policy(const NamedTensor& tensor, std::string_view InputFunction::*policy) {
-  if (tensor.type == "AffineQuantizedTensor") return std::string(kWeightOnly);
+  if (tensor.type == "AffineQuantizedTensor") return std::string(kWeightOnly.name());
   const Json kwargs = tensor.attributes.value("quant_kwargs", Json());
   if (!kwargs.is_null() && !kwargs.empty()) return "";
   const std::string name = function_name(tensor, "input_quant_func");
@@ -97,7 +97,7 @@ std::string float8_function(const NamedTensor& tensor, DType code) {
 }
 
 std::string float8_policy(const NamedTensor& tensor, DType code) {
-  if (tensor.type == "AffineQuantizedTensor") return std::string(kWeightOnly);
+  if (tensor.type == "AffineQuantizedTensor") return std::string(kWeightOnly.name());
   const std::string policy = float8_function(tensor, code);
   const bool by_reciprocal = !is_null(tensor, affine_prefix(tensor).value_or("") + "quant_min");
   return policy.empty() || !by_reciprocal ? policy : policy + "_recip";

@@ -44,7 +44,7 @@ std::string scheme_of(const NamedTensor& tensor, DType code) {
 
 // The policy of act_quant_kwargs; empty when it is none of the schemes'.
 std::string activation_of(const Json& kwargs, DType code, bool has_static_scale) {
-  if (kwargs.is_null()) return has_static_scale ? "" : std::string(kWeightOnly);
+  if (kwargs.is_null()) return has_static_scale ? "" : std::string(kWeightOnly.name());
   if (dtype_of_json(field(kwargs, "float8_dtype")) != code) return "";
   const Json granularity = field(kwargs, "granularity");
   const std::string kind = type_name(granularity);

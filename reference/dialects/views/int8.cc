@@ -24,7 +24,7 @@ std::string int8_name(const NamedTensor& tensor) {
 // act_quant_kwargs: QuantizeTensorToInt8Kwargs(granularity, mapping_type, reduce_range). "" where they are
 // none of the scheme's policies.
 std::string quantization_of(const NamedTensor& tensor) {
-  if (is_null(tensor, "act_quant_kwargs")) return std::string(kWeightOnly);
+  if (is_null(tensor, "act_quant_kwargs")) return std::string(kWeightOnly.name());
   const Json& kwargs = tensor.attributes["act_quant_kwargs"];
   if (!kwargs.contains("_data") || !kwargs["_data"].is_object()) return "";
   const Json& data = kwargs["_data"];

@@ -20,7 +20,7 @@ Recognized recognize_intx(const NamedTensor& tensor) {
   const std::string word = policy.is_string() ? policy.get<std::string>() : data_name(policy);
   if (!policy.is_null() && word != "int8_asym_per_token" && word != "INT8_ASYM_PER_TOKEN") return {};
   return {"intx_b" + target.substr(3) + group + (wide ? "_s32" : "") + mapping, "plain",
-          policy.is_null() ? std::string(kWeightOnly) : "dyn_token_asym"};
+          policy.is_null() ? std::string(kWeightOnly.name()) : "dyn_token_asym"};
 }
 
 }  // namespace

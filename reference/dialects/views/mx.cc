@@ -80,7 +80,7 @@ Recognized recognize_mx_tensor(const NamedTensor& tensor) {
                                                         : "mxfp4";
   // The file names the mode of the activations, which the config gives to the weight as well. Without it:
   // to_mx's own default. The meaning of the bytes is the same in all modes.
-  std::string mode = "floor", activation{kWeightOnly};
+  std::string mode = "floor", activation{kWeightOnly.name()};
   if (!tensor.attributes["act_quant_kwargs"].is_null()) {
     if (const std::string named = data_name(kwargs_field(tensor, "scaling_mode")); !named.empty())
       mode = named;
@@ -103,7 +103,7 @@ Recognized recognize_nvfp4_tensor(const NamedTensor& tensor) {
   const std::string scheme = two ? "nvfp4_two_level" : "nvfp4_one_level";
   if (fixed) return {scheme, layout, quantized && !dynamic ? "static_tensor_block16" : ""};
   return {scheme, layout,
-          !quantized ? std::string(kWeightOnly)
+          !quantized ? std::string(kWeightOnly.name())
           : dynamic  ? "dyn_tensor_block16"
                      : "dyn_block16"};
 }

@@ -27,8 +27,8 @@ const Tensor* part_of(const View& view, const NamedTensor& tensor, std::string_v
   return find_payload(tensor, view.part ? view.part(tensor, plane) : std::string(plane));
 }
 
-std::vector<PlaneSpec> file_specs(const Scheme& scheme, const WeightShape& shape, std::string_view layout,
-                                  std::string_view activation) {
+std::vector<PlaneSpec> file_specs(const Scheme& scheme, const WeightShape& shape, Layout layout,
+                                  Policy activation) {
   std::vector<PlaneSpec> specs = scheme.plane_specs(shape, layout);
   for (PlaneSpec& spec : scheme.policy_specs(shape, activation)) specs.push_back(std::move(spec));
   return specs;
@@ -161,17 +161,18 @@ void recognize_scheme(NamedTensor& tensor) {
   if (!view) return;
   const Recognized found = view->recognize(tensor);
   const Scheme* scheme = find_scheme(found.scheme);
-  if (!scheme || !scheme->find_activation(found.activation)) return;
+  const std::optional<Policy> policy = scheme ? scheme->find_activation(found.activation) : std::nullopt;
+  if (!policy) return;
   const WeightShape shape = weight_shape(tensor);
   // A CPU pack takes one set of shapes whatever its instruction set; any of them answers for all.
-  const std::string_view layout =
-      found.layout.empty() ? std::string_view("cpu_default") : std::string_view(found.layout);
-  if (scheme->refusal(shape, layout)) return;
-  for (const PlaneSpec& spec : file_specs(*scheme, shape, layout, found.activation))
+  const std::optional<Layout> layout =
+      scheme->find_layout(found.layout.empty() ? std::string_view("cpu_default") : found.layout);
+  if (!layout || scheme->refusal(shape, *layout)) return;
+  for (const PlaneSpec& spec : file_specs(*scheme, shape, *layout, *policy))
     if (!has_plane(*view, tensor, spec)) return;
   tensor.scheme = found.scheme;
-  tensor.layout = found.layout;
-  tensor.activation = found.activation;
+  if (!found.layout.empty()) tensor.layout = layout;
+  tensor.activation = *policy;
 }
 
 std::optional<SchemeTensor> scheme_tensor(const NamedTensor& tensor, std::string_view layout_hint) {
@@ -184,16 +185,17 @@ std::optional<SchemeTensor> scheme_tensor(const NamedTensor& tensor, std::string
   if (!view) return std::nullopt;
   SchemeTensor result;
   result.scheme = scheme;
-  result.layout = tensor.layout.empty() ? std::string(layout_hint) : tensor.layout;
   result.activation = tensor.activation;
   const WeightShape shape = weight_shape(tensor);
   result.dtype = shape.dtype;
   result.n = shape.n;
   result.k = shape.k;
-  if (!scheme->find_layout(result.layout))
-    refuse(RefusalClass::SubclassSchema, tensor.name + " (" + tensor.type +
-                                             "): the file does not say which CPU packed it, and \"" +
-                                             result.layout + "\" is no layout of " + tensor.scheme);
+  const std::optional<Layout> layout = tensor.layout ? tensor.layout : scheme->find_layout(layout_hint);
+  if (!layout)
+    refuse(RefusalClass::SubclassSchema,
+           tensor.name + " (" + tensor.type + "): the file does not say which CPU packed it, and \"" +
+               std::string(layout_hint) + "\" is no layout of " + tensor.scheme);
+  result.layout = *layout;
   const auto take = [&](const std::vector<PlaneSpec>& specs, Planes& planes) {
     for (const PlaneSpec& spec : specs) {
       planes.push_back(read_plane(*view, tensor, spec));

@@ -17,11 +17,11 @@ namespace qcts {
 // float32, an absent zero_point zeros (0.15).
 struct SchemeTensor {
   const Scheme* scheme = nullptr;
-  std::string layout;             // "plain", or the packing that the planes are in
+  Layout layout;                  // the packing that the planes are in
   DType dtype = DType::bfloat16;  // logical
   int64_t n = 0, k = 0;           // of the logical weight [n, k]; of more dimensions, all but k are rows
   Planes planes;
-  std::string activation{kWeightOnly};
+  Policy activation;
   Planes policy_planes{};  // Scheme::policy_specs
   // Bytes that the file has beyond those planes (negative: fewer), where an older producer stored one in
   // another type.

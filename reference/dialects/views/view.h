@@ -16,7 +16,7 @@ namespace qcts {
 struct Recognized {
   std::string scheme;  // Scheme::name; empty: not this view's
   std::string layout;  // empty: the file cannot tell which CPU packed it
-  std::string activation{kWeightOnly};
+  std::string activation{kWeightOnly.name()};
 };
 
 struct View {
