@@ -25,13 +25,13 @@ constexpr uint32_t kThreads = 1;
 
 void time_case(benchmark::State& state, const Case& c, bool& wrong) {
   try {
-    TimedKernel kernel(c, c.synthetic->seed, kThreads);
+    VerifiedKernel kernel(c, c.synthetic->seed, kThreads);
     const Support support = kernel.supports();
     if (support.status != QCTS_OK) return state.SkipWithError(("not supported: " + support.reason).c_str());
-    KernelContender& contender = kernel.contender();
-    contender.ask_prepared_bytes();
+    TimedKernel& timed = kernel.timed();
+    timed.query_prepared_bytes();
     const size_t copies =
-        c.warm ? 1 : cold_copies(contender.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
+        c.warm ? 1 : cold_copies(timed.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
     const std::string error = kernel.make_and_verify(copies);
     if (!error.empty()) {
       wrong = true;
@@ -39,11 +39,11 @@ void time_case(benchmark::State& state, const Case& c, bool& wrong) {
     }
     size_t copy = 0;
     for (auto _ : state) {
-      contender.call(copy);
+      timed.call(copy);
       copy = (copy + 1) % copies;
       benchmark::ClobberMemory();
     }
-    state.SetBytesProcessed(static_cast<int64_t>(contender.moved_bytes()) *
+    state.SetBytesProcessed(static_cast<int64_t>(timed.moved_bytes()) *
                             static_cast<int64_t>(state.iterations()));
     state.counters["copies"] = static_cast<double>(copies);
   } catch (const std::exception& error) {

@@ -10,7 +10,7 @@
 #include "reference/numerics/noise.h"
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
-#include "suites/timing/rounds.h"
+#include "suites/timing/interleaved_timer.h"
 
 namespace qcts {
 namespace {
@@ -29,21 +29,21 @@ constexpr BlockLayer kBlockLayers[] = {
 constexpr size_t kLayerCount = std::size(kBlockLayers);
 
 // Times all layers of a block, one after the other, as one target.
-class BlockContender final : public Contender {
+class TimedBlock final : public TimedTarget {
  public:
-  explicit BlockContender(std::vector<std::unique_ptr<TimedKernel>> layers) : layers_(std::move(layers)) {}
+  explicit TimedBlock(std::vector<std::unique_ptr<VerifiedKernel>> layers) : layers_(std::move(layers)) {}
   void call(size_t copy) override {
-    for (const auto& layer : layers_) layer->contender().call(copy);
+    for (const auto& layer : layers_) layer->timed().call(copy);
   }
-  size_t copies() const override { return layers_.front()->contender().copies(); }
+  size_t copies() const override { return layers_.front()->timed().copies(); }
   uint64_t weight_bytes() const {
     uint64_t bytes = 0;
-    for (const auto& layer : layers_) bytes += layer->contender().weight_bytes();
+    for (const auto& layer : layers_) bytes += layer->timed().weight_bytes();
     return bytes;
   }
 
  private:
-  std::vector<std::unique_ptr<TimedKernel>> layers_;
+  std::vector<std::unique_ptr<VerifiedKernel>> layers_;
 };
 
 class Block {
@@ -101,9 +101,9 @@ class Block {
     return layers;
   }
 
-  std::unique_ptr<BlockContender> make(const Scheme& scheme, const std::vector<Planes>& layers, int64_t m,
-                                       BlockRow& row) const {
-    std::vector<std::unique_ptr<TimedKernel>> timed;
+  std::unique_ptr<TimedBlock> make(const Scheme& scheme, const std::vector<Planes>& layers, int64_t m,
+                                   BlockRow& row) const {
+    std::vector<std::unique_ptr<VerifiedKernel>> timed;
     for (const Implementation* implementation : registry_.find(QCTS_OP_LINEAR, scheme.family())) {
       if (!implementation->machine_refusal().empty()) continue;
       timed.clear();
@@ -112,7 +112,7 @@ class Block {
         input.scheme = &scheme;
         input.planes = layers[i];
         timed.push_back(
-            std::make_unique<TimedKernel>(*implementation->kernel, std::move(input), request_.threads));
+            std::make_unique<VerifiedKernel>(*implementation->kernel, std::move(input), request_.threads));
         if (timed.back()->supports().status != QCTS_OK) break;
       }
       if (timed.back()->supports().status != QCTS_OK) continue;
@@ -122,16 +122,16 @@ class Block {
     throw std::runtime_error("no kernel here runs linear for " + std::string(scheme.name()));
   }
 
-  std::unique_ptr<BlockContender> make_dense(int64_t m, BlockRow& row) const {
+  std::unique_ptr<TimedBlock> make_dense(int64_t m, BlockRow& row) const {
     const auto found = baseline_.find(QCTS_OP_LINEAR, "dense");
     if (found.empty()) throw std::runtime_error("no provider has a dense linear");
-    std::vector<std::unique_ptr<TimedKernel>> timed;
+    std::vector<std::unique_ptr<VerifiedKernel>> timed;
     for (size_t i = 0; i < kLayerCount; ++i) {
       KernelInput input = with_x(i, m);
       const WeightShape s = shape(i);
       input.planes.push_back({"w", s.dtype, {s.n, s.k}, weight(i)});
       timed.push_back(
-          std::make_unique<TimedKernel>(*found.front()->kernel, std::move(input), request_.threads));
+          std::make_unique<VerifiedKernel>(*found.front()->kernel, std::move(input), request_.threads));
     }
     row.dense = found.front()->name();
     return verified(std::move(timed), row.dense_copies);
@@ -159,12 +159,12 @@ class Block {
     input.x = weight(layer);
     for (const Implementation* implementation : registry_.find(QCTS_OP_QUANTIZE, scheme.family())) {
       if (!implementation->machine_refusal().empty()) continue;
-      KernelContender contender(*implementation->kernel, input, request_.threads);
-      if (contender.supports().status != QCTS_OK) continue;
-      contender.make_ready(1);
-      contender.call(0);
+      TimedKernel timed(*implementation->kernel, input, request_.threads);
+      if (timed.supports().status != QCTS_OK) continue;
+      timed.make_ready(1);
+      timed.call(0);
       row.quantize = implementation->name();
-      return contender.answer().planes;
+      return timed.answer().planes;
     }
     row.quantize = "reference";
     return scheme.quantize({s.dtype, s.n, s.k, input.x});
@@ -181,18 +181,18 @@ class Block {
     return input;
   }
 
-  std::unique_ptr<BlockContender> verified(std::vector<std::unique_ptr<TimedKernel>> layers,
-                                           size_t& copies) const {
+  std::unique_ptr<TimedBlock> verified(std::vector<std::unique_ptr<VerifiedKernel>> layers,
+                                       size_t& copies) const {
     uint64_t bytes = 0;
     for (const auto& layer : layers) {
-      layer->contender().ask_prepared_bytes();
-      bytes += layer->contender().weight_bytes();
+      layer->timed().query_prepared_bytes();
+      bytes += layer->timed().weight_bytes();
     }
     copies = static_cast<size_t>((request_.set_bytes + bytes - 1) / bytes);
     for (size_t i = 0; i < layers.size(); ++i)
       if (const std::string wrong = layers[i]->make_and_verify(copies); !wrong.empty())
         throw std::runtime_error(name(i) + ": " + wrong);
-    return std::make_unique<BlockContender>(std::move(layers));
+    return std::make_unique<TimedBlock>(std::move(layers));
   }
 
   const BlockRequest& request_;
@@ -210,27 +210,27 @@ bool same_planes(const std::vector<Planes>& a, const std::vector<Planes>& b) {
   return true;
 }
 
-Interval median_of(const Lane& lane, uint64_t seed) {
+Interval median_of(const Series& entry, uint64_t seed) {
   std::vector<double> us;
-  std::copy_if(lane.us.begin(), lane.us.end(), std::back_inserter(us), [](double v) { return v > 0; });
+  std::copy_if(entry.us.begin(), entry.us.end(), std::back_inserter(us), [](double v) { return v > 0; });
   return bootstrap_median(us, block_length(us.size()), kLatencyConfidence, 1000, seed);
 }
 
-void time_row(BlockContender& dense, BlockContender& before, BlockContender& after,
-              const BlockRequest& request, BlockRow& row) {
-  std::vector<Lane> lanes = {{.name = "before", .contender = &before},
-                             {.name = "after", .contender = &after},
-                             {.name = "dense", .contender = &dense}};
-  time_rounds(lanes, request.budget_s, request.seed);
-  const auto ratio = [&](const Lane& a, const Lane& b) {
+void time_row(TimedBlock& dense, TimedBlock& before, TimedBlock& after, const BlockRequest& request,
+              BlockRow& row) {
+  std::vector<Series> series = {{.name = "before", .target = &before},
+                                {.name = "after", .target = &after},
+                                {.name = "dense", .target = &dense}};
+  time_rounds(series, request.budget_s, request.seed);
+  const auto ratio = [&](const Series& a, const Series& b) {
     return abba_interval(a.us, b.us, kLatencyConfidence, request.seed);
   };
-  row.before_us = median_of(lanes[0], request.seed);
-  row.after_us = median_of(lanes[1], request.seed);
-  row.dense_us = median_of(lanes[2], request.seed);
-  row.speedup_before = ratio(lanes[2], lanes[0]);
-  row.speedup_after = ratio(lanes[2], lanes[1]);
-  row.before_over_after = ratio(lanes[0], lanes[1]);
+  row.before_us = median_of(series[0], request.seed);
+  row.after_us = median_of(series[1], request.seed);
+  row.dense_us = median_of(series[2], request.seed);
+  row.speedup_before = ratio(series[2], series[0]);
+  row.speedup_after = ratio(series[2], series[1]);
+  row.before_over_after = ratio(series[0], series[1]);
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ def timed(body):
     return answer
 
 
-def python_lanes(zip_file, safe_file, out):
+def python_series(zip_file, safe_file, out):
     """Returns the series that use torch and safetensors; none without torch."""
     try:
         import safetensors.torch as safe
@@ -99,7 +99,7 @@ def python_lanes(zip_file, safe_file, out):
     }
 
 
-def our_lanes(program, zip_file, safe_file, out):
+def our_series(program, zip_file, safe_file, out):
     def save(verb, name, source):
         program("load", source)
         return program(verb, out / name)
@@ -134,21 +134,21 @@ def prepare(program, file, cold):
     raise RuntimeError(f"{file}: {share:.1%} of its pages cached before a {state} sample")
 
 
-def measure(program, lanes, files, cold, rounds):
+def measure(program, series, files, cold, rounds):
     """Takes one sample per series and round, alternating direction. Warm reads have three times as many rounds, because
     writing takes a hundred times as long.
     """
     read_rounds = rounds if cold else 3 * rounds
-    samples = {key: [] for key in lanes}
-    reads = {key: body for key, body in lanes.items() if key[0] not in ("save", "copy")}
+    samples = {key: [] for key in series}
+    reads = {key: body for key, body in series.items() if key[0] not in ("save", "copy")}
     for round_number in range(read_rounds + 1):  # the first round is a warm-up and is discarded
         if round_number > rounds:
-            lanes = reads
-        order = list(lanes) if round_number % 2 else list(reversed(lanes))
+            series = reads
+        order = list(series) if round_number % 2 else list(reversed(series))
         for key in order:
             for file in files:
                 prepare(program, file, cold)
-            answer = lanes[key]()
+            answer = series[key]()
             if round_number:
                 samples[key].append(answer)
     return samples
@@ -219,12 +219,12 @@ def run(options):
     try:
         made = program("make", zip_file, options.bytes, options.tensors, options.seed)
         program("make", safe_file, options.bytes, options.tensors, options.seed)
-        lanes = our_lanes(program, zip_file, safe_file, folder)
-        lanes |= {
+        series = our_series(program, zip_file, safe_file, folder)
+        series |= {
             key: (lambda body=body: timed(body))
-            for key, body in python_lanes(zip_file, safe_file, folder).items()
+            for key, body in python_series(zip_file, safe_file, folder).items()
         }
-        lanes = {key: body for key, body in lanes.items() if not options.groups or key[0] in options.groups.split(",")}
+        series = {key: body for key, body in series.items() if not options.groups or key[0] in options.groups.split(",")}
         report = {
             "bytes": made["tensor_bytes"],
             "tensors": made["tensors"],
@@ -236,7 +236,7 @@ def run(options):
         }
         for cold, rounds in ((False, options.rounds), (True, options.cold_rounds)):
             chosen = {
-                k: v for k, v in lanes.items() if not cold or k[0] in ("open", "touch", "load", "check")
+                k: v for k, v in series.items() if not cold or k[0] in ("open", "touch", "load", "check")
             }
             if rounds:
                 samples = measure(program, chosen, (zip_file, safe_file), cold, rounds)

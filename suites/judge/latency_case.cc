@@ -71,34 +71,34 @@ KernelInput dense_latency_input(const Case& c, uint64_t seed) {
   return input;
 }
 
-TimedKernel::TimedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads)
+VerifiedKernel::VerifiedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads)
     : kernel_(kernel),
       input_(std::move(input)),
-      contender_(std::make_unique<KernelContender>(kernel_, input_, threads)) {}
+      timed_(std::make_unique<TimedKernel>(kernel_, input_, threads)) {}
 
-TimedKernel::TimedKernel(const Case& c, uint64_t seed, uint32_t threads)
-    : TimedKernel(*c.implementation->kernel, latency_input(c, seed), threads) {}
+VerifiedKernel::VerifiedKernel(const Case& c, uint64_t seed, uint32_t threads)
+    : VerifiedKernel(*c.implementation->kernel, latency_input(c, seed), threads) {}
 
-double TimedKernel::operations() const {
+double VerifiedKernel::operations() const {
   if (input_.op != Op::linear) return 0;
   return 2.0 * static_cast<double>(input_.m) * static_cast<double>(input_.weight.n) *
          static_cast<double>(input_.weight.k);
 }
 
-std::string TimedKernel::make_and_verify(size_t copies) {
-  contender_->make_ready(copies);
-  contender_->call(0);
+std::string VerifiedKernel::make_and_verify(size_t copies) {
+  timed_->make_ready(copies);
+  timed_->call(0);
   return verify();
 }
 
-std::string TimedKernel::verify_anew(uint64_t seed) {
+std::string VerifiedKernel::verify_on_other_data(uint64_t seed) {
   fill(seed, input_);
-  contender_->read_input_again();
-  contender_->call(0);
+  timed_->reload_input();
+  timed_->call(0);
   return verify();
 }
 
-std::vector<ExactWeight> TimedKernel::exact_row(int64_t n) const {
+std::vector<ExactWeight> VerifiedKernel::exact_row(int64_t n) const {
   std::vector<ExactWeight> row(static_cast<size_t>(input_.weight.k));
   if (input_.scheme) {
     input_.scheme->exact_row(input_.planes, input_.weight, n, row);
@@ -112,7 +112,7 @@ std::vector<ExactWeight> TimedKernel::exact_row(int64_t n) const {
   return row;
 }
 
-std::string TimedKernel::verify_linear(const KernelAnswer& answer) const {
+std::string VerifiedKernel::verify_linear(const KernelAnswer& answer) const {
   const LinearTruth truth(input_, false);
   std::vector<Bounded> want;
   std::vector<std::byte> got;
@@ -133,9 +133,9 @@ std::string TimedKernel::verify_linear(const KernelAnswer& answer) const {
          " sampled outputs are wrong: want " + compared.want + ", got " + compared.got + compared.problem;
 }
 
-std::string TimedKernel::verify() {
-  contender_->copy_x_to(input_.x);
-  const KernelAnswer answer = contender_->answer();
+std::string VerifiedKernel::verify() {
+  timed_->copy_x_to(input_.x);
+  const KernelAnswer answer = timed_->answer();
   if (input_.op == Op::linear) return verify_linear(answer);
   const Scheme& scheme = *input_.scheme;
   if (input_.op == Op::quantize_activation) {

@@ -9,7 +9,7 @@
 
 #include "suites/cases/case.h"
 #include "suites/judge/expected/question.h"
-#include "suites/timing/contender.h"
+#include "suites/timing/timed_target.h"
 
 namespace qcts {
 
@@ -20,17 +20,17 @@ KernelInput latency_input(const Case& c, uint64_t seed);
 KernelInput dense_latency_input(const Case& c, uint64_t seed);
 
 // A kernel ready to be timed.
-class TimedKernel {
+class VerifiedKernel {
  public:
   // Does not run anything yet. `kernel` must outlive the object.
-  TimedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads);
+  VerifiedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads);
   // Runs c's own kernel on latency_input().
-  TimedKernel(const Case& c, uint64_t seed, uint32_t threads);
+  VerifiedKernel(const Case& c, uint64_t seed, uint32_t threads);
 
-  TimedKernel(const TimedKernel&) = delete;
-  TimedKernel& operator=(const TimedKernel&) = delete;
+  VerifiedKernel(const VerifiedKernel&) = delete;
+  VerifiedKernel& operator=(const VerifiedKernel&) = delete;
 
-  Support supports() const { return contender_->supports(); }
+  Support supports() const { return timed_->supports(); }
   // Makes the copies for the cold measurement, calls the kernel once and checks the output: for linear at 256
   // or more sampled outputs (first, last, tails and in between) against the bound, for other operations all
   // of it bit for bit. Returns an empty string if it is right. Throws ProviderFault.
@@ -40,8 +40,8 @@ class TimedKernel {
   // Writes other data to the same addresses, prepares again if the kernel has a prepare(), calls and checks:
   // a kernel that caches answers by address returns the old one. Not for kernels that are timed by their
   // provider.
-  std::string verify_anew(uint64_t seed);
-  KernelContender& contender() { return *contender_; }
+  std::string verify_on_other_data(uint64_t seed);
+  TimedKernel& timed() { return *timed_; }
   // Multiplications and additions of a linear; 0 for other operations.
   double operations() const;
 
@@ -51,7 +51,7 @@ class TimedKernel {
 
   const qcts_kernel& kernel_;
   KernelInput input_;
-  std::unique_ptr<KernelContender> contender_;
+  std::unique_ptr<TimedKernel> timed_;
 };
 
 }  // namespace qcts

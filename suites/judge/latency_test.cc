@@ -17,10 +17,10 @@
 #include "suites/judge/judge.h"
 #include "suites/judge/latency_case.h"
 #include "suites/timing/busy_threads.h"
-#include "suites/timing/contender.h"
-#include "suites/timing/rounds.h"
+#include "suites/timing/interleaved_timer.h"
 #include "suites/timing/stats.h"
 #include "suites/timing/targets.h"
+#include "suites/timing/timed_target.h"
 
 namespace qcts {
 namespace {
@@ -208,12 +208,12 @@ TEST_F(LatencyVerdict, NoSampleFindsTheXOfTheOneBefore) {
     return QCTS_OK;
   };
   const KernelInput input = latency_input(case_of_linear(), 1);
-  KernelContender contender(keeper, input, 1);
-  contender.make_ready(1);
-  for (int i = 0; i < 5; ++i) contender.time_us(0, 1, false);
+  TimedKernel timed(keeper, input, 1);
+  timed.make_ready(1);
+  for (int i = 0; i < 5; ++i) timed.time_us(0, 1, false);
   EXPECT_EQ(anew, 5);
   std::vector<std::byte> now(before.size());
-  contender.copy_x_to(now);
+  timed.copy_x_to(now);
   EXPECT_EQ(now, before) << "the verified answer is not the last one";
 }
 
@@ -294,16 +294,16 @@ TEST_F(LatencyVerdict, ABrokenTargetFileIsNoAnswer) {
 }
 
 // Reports a given number of microseconds as its own time and counts its calls.
-class Pretender final : public Contender {
+class FakeTarget final : public TimedTarget {
  public:
-  explicit Pretender(double us) : us_(us) {}
+  explicit FakeTarget(double us) : us_(us) {}
   void call(size_t copy) override {
     last_ = copy;
     ++calls;
   }
   size_t copies() const override { return 3; }
   double time_us(size_t first, size_t count, bool rotate) override {
-    Contender::time_us(first, count, rotate);
+    TimedTarget::time_us(first, count, rotate);
     return us_;
   }
   int calls = 0;
@@ -314,32 +314,32 @@ class Pretender final : public Contender {
 };
 
 TEST(Rounds, ASlowPeerSitsOutPairsOfRounds) {
-  Pretender quick(50), slow(500);
-  std::vector<Lane> lanes = {{.name = "quick", .contender = &quick}, {.name = "slow", .contender = &slow}};
-  time_rounds(lanes, 0.2, 1);
-  ASSERT_EQ(lanes[0].us.size(), lanes[1].us.size());
-  EXPECT_GT(lanes[1].every, 2u);
+  FakeTarget quick(50), slow(500);
+  std::vector<Series> series = {{.name = "quick", .target = &quick}, {.name = "slow", .target = &slow}};
+  time_rounds(series, 0.2, 1);
+  ASSERT_EQ(series[0].us.size(), series[1].us.size());
+  EXPECT_GT(series[1].every, 2u);
   size_t timed = 0;
-  for (size_t i = 0; i < lanes[1].us.size(); ++i) {
-    const bool takes_part = i / 2 % lanes[1].every == 0;
-    EXPECT_EQ(std::isnan(lanes[1].us[i]), !takes_part) << i;
+  for (size_t i = 0; i < series[1].us.size(); ++i) {
+    const bool takes_part = i / 2 % series[1].every == 0;
+    EXPECT_EQ(std::isnan(series[1].us[i]), !takes_part) << i;
     timed += takes_part;
   }
-  EXPECT_LT(2 * timed, lanes[0].us.size());
-  EXPECT_NEAR(abba_interval(lanes[1].us, lanes[0].us, 0.95, 1).value, 10, 1e-9);
+  EXPECT_LT(2 * timed, series[0].us.size());
+  EXPECT_NEAR(abba_interval(series[1].us, series[0].us, 0.95, 1).value, 10, 1e-9);
 }
 
 TEST(Rounds, AnUntimedCallGoesBeforeAllButLongColdOnes) {
-  Pretender cold(30), warm(30), slow(6000);
-  Lane cold_lane{.name = "cold", .contender = &cold},
-      warm_lane{.name = "warm", .contender = &warm, .cold = false},
-      slow_lane{.name = "slow", .contender = &slow};
+  FakeTarget cold(30), warm(30), slow(6000);
+  Series cold_series{.name = "cold", .target = &cold},
+      warm_series{.name = "warm", .target = &warm, .cold = false},
+      slow_series{.name = "slow", .target = &slow};
   for (size_t i = 0; i < 4; ++i) {
-    cold_lane.time_once();
+    cold_series.time_once();
     EXPECT_EQ(cold.last_, (2 * i + 1) % 3) << "the copies rotate, one call is untimed";
-    warm_lane.time_once();
+    warm_series.time_once();
     EXPECT_EQ(warm.last_, 0u);
-    slow_lane.time_once();
+    slow_series.time_once();
     EXPECT_EQ(slow.last_, (i + 1) % 3) << "only the first sample has an untimed call before it";
   }
   EXPECT_EQ(cold.calls, 8);

@@ -130,11 +130,11 @@ TEST(Abba, LeavesOutWhatWasNotTimed) {
 
 // A simulated machine: a clock that drifts by 5 %, noise of 1.5 %, one call in twelve preempted, and a
 // penalty of 1 % for the first place in a round.
-struct MadeUpMachine {
+struct SimulatedMachine {
   uint64_t seed;
 
-  double us(uint64_t lane, size_t round, bool comes_first, double truth) const {
-    const uint64_t at = 16 * round + lane;
+  double us(uint64_t series, size_t round, bool comes_first, double truth) const {
+    const uint64_t at = 16 * round + series;
     const double clock = 1 + 0.05 * std::sin(0.03 * static_cast<double>(round + seed % 97));
     const bool robbed = splitmix64(seed + 1, at) % 12 == 0;
     return truth * clock * (1 + 0.015 * noise(seed, at)) * (robbed ? 3.0 : 1.0) * (comes_first ? 1.01 : 1.0);
@@ -152,11 +152,11 @@ struct MadeUpMachine {
 
 // Tests the tester on a machine whose true ratio is known: 50 runs of 8 cases. The interval alone misses the
 // truth in its nominal 5 % of cases and the alarm (with a margin of 2 %) in none; 3 % is found, 0 % is not.
-TEST(Stopwatch, AlarmsAsDeclaredAndFindsThreePercent) {
+TEST(InterleavedTimer, AlarmsAsDeclaredAndFindsThreePercent) {
   constexpr int kRuns = 50, kCases = 8, kRounds = 300;
   int outside = 0, alarming = 0, found = 0, found_nothing = 0;
   for (uint64_t i = 0; i < kRuns * kCases; ++i) {
-    const MadeUpMachine machine{7000 + 2 * i};
+    const SimulatedMachine machine{7000 + 2 * i};
     const Interval same = machine.against_itself(1.0, kRounds);
     outside += same.low > 1 || same.high < 1;
     alarming += alarms(same);

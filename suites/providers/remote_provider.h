@@ -66,7 +66,7 @@ class RemoteProvider {
   // For timing: the program makes `copies` copies of the problem's inputs, prepares as it would at load time,
   // and times calls itself. begin_timing throws ProviderFault if it cannot.
   void begin_timing(const Kernel& kernel, const qcts_problem& problem, size_t copies);
-  double time_us(size_t first, size_t calls, bool rotate);  // see Contender::time_us
+  double time_us(size_t first, size_t calls, bool rotate);  // see TimedTarget::time_us
   // Writes the last call's answer to the outputs of the problem given to begin_timing, which must still
   // exist; returns further measures, {"name_us": 1.5}.
   nlohmann::ordered_json end_timing();

@@ -8,7 +8,7 @@
 
 namespace qcts {
 
-class Contender;
+class TimedTarget;
 
 // CPU time of all threads of this process divided by elapsed time: 1.0 is one thread that never waits.
 struct BusyThreads {
@@ -27,11 +27,11 @@ double process_seconds();
 
 // Runs for 80 ms, or for 40 ms and one call if that is longer, after idle OpenMP threads have stopped
 // spinning. Other load on the machine can only lower the result. Throws what a call throws.
-BusyThreads count_busy_threads(Contender& contender, Seconds spent = process_seconds);
+BusyThreads count_busy_threads(TimedTarget& target, Seconds spent = process_seconds);
 
 // Returns an empty string if at most `threads` are busy, otherwise "keeps 2.0 threads busy (limit 1)". Counts
 // up to three times before it reports an excess.
-std::string too_many_threads(Contender& contender, uint32_t threads, BusyThreads& busy,
+std::string too_many_threads(TimedTarget& target, uint32_t threads, BusyThreads& busy,
                              Seconds spent = process_seconds);
 
 }  // namespace qcts

@@ -9,7 +9,7 @@
 
 #include "kernels/machine/peak.h"
 #include "kernels/machine/stream.h"
-#include "suites/timing/contender.h"
+#include "suites/timing/timed_target.h"
 
 namespace qcts {
 
@@ -24,7 +24,7 @@ struct StreamRequest {
 // copies as many bytes as are both read and written, then reads or fills the rest. The constructor picks the
 // fastest of stream_loops() and copy_loops(). Data that does not rotate stays in a cache and is copied
 // through it.
-class StreamProbe final : public Contender {
+class StreamProbe final : public TimedTarget {
  public:
   explicit StreamProbe(const StreamRequest& request);
   void call(size_t copy) override;
@@ -51,7 +51,7 @@ class StreamProbe final : public Contender {
 };
 
 // Measures arithmetic throughput: at least `operations` operations, split evenly among `threads` threads.
-class PeakProbe final : public Contender {
+class PeakProbe final : public TimedTarget {
  public:
   PeakProbe(const PeakLoop& loop, uint64_t operations, uint32_t threads);
   void call(size_t copy) override;

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "suites/timing/interleaved_timer.h"
 #include "suites/timing/probes.h"
-#include "suites/timing/rounds.h"
 
 namespace qcts {
 
@@ -31,9 +31,9 @@ class Roof {
   explicit Roof(const RoofRequest& request);
   // Adds "probe", and "peak" if there is an arithmetic limit. A sample is scaled to the time of the whole
   // problem.
-  void add_lanes(std::vector<Lane>& lanes, bool cold);
+  void add_series(std::vector<Series>& series, bool cold);
   // Returns the longer of the two times of each round; NaN if a series was not timed.
-  static std::vector<double> roof_us(std::span<const Lane> lanes);
+  static std::vector<double> roof_us(std::span<const Series> series);
   const PeakLoop* peak() const { return peak_ ? &peak_->loop() : nullptr; }
   // Returns the operations per second of the peak series, whose median sample is `us`.
   double peak_rate(double us) const { return operations_ / us * 1e6; }
@@ -56,7 +56,7 @@ class Canary {
  public:
   explicit Canary(uint32_t threads);
   // Returns the median time of several runs of a fixed amount of arithmetic.
-  double sing_us();
+  double measure_us();
 
  private:
   std::unique_ptr<PeakProbe> probe_;

@@ -3,16 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "suites/timing/contender.h"
+#include "suites/timing/timed_target.h"
 
 namespace qcts {
 
-struct Lane {
+struct Series {
   std::string name;
-  Contender* contender;
+  TimedTarget* target;
   bool cold = true;  // rotates over its copies; otherwise always uses the first
   size_t next_copy = 0, inner = 1;
   std::vector<double> us = {};  // one entry per round: the time of one call; NaN if not timed in that round
@@ -27,10 +29,13 @@ struct Lane {
   double time_once();
 };
 
+// Returns the series of this name; nullptr if there is none.
+const Series* find_series(std::span<const Series> series, std::string_view name);
+
 // Runs rounds until the first series' ratio to each other one is known closely enough or the budget is spent;
 // at least 3. Two warm-up samples of each series (one if it is long) are discarded. Every other round runs
 // backward, and each pair of rounds starts one series later, so that none is always first. A series much
 // slower than the first skips pairs of rounds to save budget.
-void time_rounds(std::vector<Lane>& lanes, double budget_s, uint64_t seed);
+void time_rounds(std::vector<Series>& series, double budget_s, uint64_t seed);
 
 }  // namespace qcts

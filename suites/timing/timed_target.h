@@ -29,9 +29,9 @@ class BigBuffer {
   size_t bytes_ = 0;
 };
 
-class Contender {
+class TimedTarget {
  public:
-  virtual ~Contender() = default;
+  virtual ~TimedTarget() = default;
   virtual void call(size_t copy) = 0;  // copy < copies()
   virtual size_t copies() const = 0;
   // Returns microseconds per call: the mean of `calls` calls, on copy `first` and, if `rotate`, the ones
@@ -45,13 +45,13 @@ class Contender {
 // while a kernel with streaming stores bypassed it: dequantize of int4, 4096 x 4096, on a core with 32 MiB of
 // L3, reached 0.56 of the roof with streaming stores and 0.71 without, though it took 951 and 1210 us. A
 // kernel of an out-of-process provider is timed by that process: timed_by_provider().
-class KernelContender final : public Contender {
+class TimedKernel final : public TimedTarget {
  public:
-  KernelContender(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
+  TimedKernel(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
   Support supports() const;
   // Returns the size of prepare()'s output; 0 if run reads the planes. Only valid if supports() accepts the
   // problem.
-  uint64_t ask_prepared_bytes();
+  uint64_t query_prepared_bytes();
   // Call once, before the first call and only if supports() accepts the problem. Throws ProviderFault if
   // prepare() fails, and std::bad_alloc.
   void make_ready(size_t copies);
@@ -64,7 +64,7 @@ class KernelContender final : public Contender {
   KernelAnswer answer();  // of the last call
   // Reads the changed input, of the same sizes, into the buffers of copy 0, prepares it again and poisons the
   // outputs. Not for a kernel that is timed_by_provider().
-  void read_input_again();
+  void reload_input();
   // Copies the current x of a linear, which time_us() has changed.
   void copy_x_to(std::vector<std::byte>& x) const;
   // Returns the bytes of weight that a call reads in one copy: the planes, or what prepare() made of them if
@@ -93,7 +93,7 @@ class KernelContender final : public Contender {
   void add_copies(size_t copies);
   void prepare_one(const qcts_problem& problem, std::byte* place);
   void prepare_all();
-  void stir_x();
+  void perturb_x();
 
   const qcts_kernel& kernel_;
   const KernelInput& input_;
@@ -113,7 +113,7 @@ class KernelContender final : public Contender {
   bool remote_timing_ = false;
   nlohmann::ordered_json provider_measures_ = nlohmann::ordered_json::object();
   std::byte *x_ = nullptr, *prepared_ = nullptr;  // of copy 0
-  int64_t stirred_ = 0;
+  int64_t perturbed_ = 0;
   std::byte* workspace_ = nullptr;
   size_t y_bytes_ = 0;
 };
