@@ -15,7 +15,7 @@
 namespace qcts {
 
 class CoverageLog;
-class LastQuestion;
+class TestVectorCache;
 
 struct JudgeContext {
   std::filesystem::path scratch;  // an empty folder for a case's files
@@ -23,14 +23,14 @@ struct JudgeContext {
   std::string program;            // first word of a rerun line: "build/release/bin/qcts"
   std::string rerun_options;  // options of a rerun beside --filter: "--plan quick --seed 7"; empty by default
   uint32_t threads = 1;       // for numerics; determinism also tries others
-  double latency_budget_s = 3.0;       // per latency case
-  Seconds spent = process_seconds;     // clock that counts a latency case's busy threads
-  bool gate_latency = false;           // a missed latency target fails instead of being reported
-  uint64_t seed = 0;                   // mixed into synthetic inputs
-  OpenOptions open;                    // how round_trip, assign and size open the file
-  const Registry* registry = nullptr;  // latency: where to look for the dense baseline; may be null
-  LastQuestion* asked = nullptr;       // numerics, determinism: the last test vector made; may be null
-  CoverageLog* coverage = nullptr;     // numerics: records every input that was judged; may be null
+  double latency_budget_s = 3.0;            // per latency case
+  Seconds spent = process_seconds;          // clock that counts a latency case's busy threads
+  bool gate_latency = false;                // a missed latency target fails instead of being reported
+  uint64_t seed = 0;                        // mixed into synthetic inputs
+  OpenOptions open;                         // how round_trip, assign and size open the file
+  const Registry* registry = nullptr;       // latency: where to look for the dense baseline; may be null
+  TestVectorCache* test_vectors = nullptr;  // numerics, determinism: the last test vector made; may be null
+  CoverageLog* coverage = nullptr;          // numerics: records every input that was judged; may be null
 };
 
 Verdict judge(const Case& c, const JudgeContext& context);

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "suites/cases/case.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 #include "suites/timing/timed_target.h"
 
 namespace qcts {

@@ -186,10 +186,10 @@ Replay read_replay(const std::filesystem::path& path) {
   }
 }
 
-Question question_of(const Replay& replay) {
-  Question question = question_about(replay.input);
-  question.exact_sums = replay.input.op == Op::linear && replay.exact_sums;
-  return question;
+TestVector test_vector_of(const Replay& replay) {
+  TestVector test_vector = test_vector_for(replay.input);
+  test_vector.exact_sums = replay.input.op == Op::linear && replay.exact_sums;
+  return test_vector;
 }
 
 Verdict judge_replay(const Replay& replay, const Implementation& implementation,
@@ -205,7 +205,7 @@ Verdict judge_replay(const Replay& replay, const Implementation& implementation,
   else
     judge_guarded(verdict, [&] {
       try {
-        judge_question(*implementation.kernel, question_of(replay), context, verdict);
+        judge_test_vector(*implementation.kernel, test_vector_of(replay), context, verdict);
       } catch (const Refused& refused) {  // the reference refused: that says nothing about the kernel
         throw std::runtime_error(std::string("refused: ") + refused.what());
       }

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 #include "suites/judge/judge.h"
 
 namespace qcts {
@@ -34,11 +34,11 @@ Replay read_replay(const std::filesystem::path& path);
 
 // Makes the replay's test vector, with the reference's answer. Throws std::invalid_argument for an op that
 // cannot be replayed.
-Question question_of(const Replay& replay);
+TestVector test_vector_of(const Replay& replay);
 
 // Judges a given test vector as the numerics kind does: fills in status, reason, mismatch and measures.
-void judge_question(const qcts_kernel& kernel, const Question& question, const JudgeContext& context,
-                    Verdict& verdict);
+void judge_test_vector(const qcts_kernel& kernel, const TestVector& test_vector, const JudgeContext& context,
+                       Verdict& verdict);
 
 // Judges a replay like a numerics case; status is internal if the reference refuses it.
 Verdict judge_replay(const Replay& replay, const Implementation& implementation, const JudgeContext& context);

@@ -6,7 +6,7 @@
 
 #include "reference/formats/io/mapped_file.h"
 #include "reference/numerics/noise.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/payload.h"
 
@@ -47,7 +47,7 @@ std::vector<LinearAnswer> linear_answers(const Checkpoint& checkpoint, const Gol
     input.activation = tensor->activation;
     input.x_dtype = input.y_dtype = input.bias_dtype = tensor->dtype;
     input.x = noise_bytes(stream, static_cast<size_t>(kRows * tensor->k), tensor->dtype);
-    const std::vector<double> y = LinearTruth(input, false).sums();
+    const std::vector<double> y = LinearReference(input, false).sums();
     const std::span<const std::byte> bytes = std::as_bytes(std::span(y));
     answers.push_back({named.name, {bytes.begin(), bytes.end()}});
   }

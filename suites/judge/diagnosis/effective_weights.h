@@ -6,7 +6,7 @@
 #include <string>
 
 #include "suites/judge/diagnosis/weight_hypotheses.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 
 namespace qcts {
 

@@ -132,9 +132,9 @@ CodeSet activation_codes(const Scheme& scheme, Policy activation) {
 
 // Records quantized activations as planes if they are stored like a weight of the scheme, and otherwise only
 // their one-byte codes.
-void note_activation(const Question& question, Touched& touched) {
-  const KernelInput& input = question.input;
-  const Planes& planes = question.expected.planes;
+void note_activation(const TestVector& test_vector, Touched& touched) {
+  const KernelInput& input = test_vector.input;
+  const Planes& planes = test_vector.expected.planes;
   const WeightShape rows{input.x_dtype, input.m, input.weight.k};
   const size_t count = activation_codes(*input.scheme, input.activation).values.size();
   if (count == input.scheme->codes().values.size() && !input.scheme->refusal(rows) &&
@@ -211,15 +211,15 @@ Touched Touched::take_new(const Touched& other) {
   return fresh;
 }
 
-std::string touched_name(const Question& question) {
-  const std::string name(question.input.scheme->name());
-  return question.input.op == Op::quantize_activation
-             ? name + ":" + std::string(question.input.activation.name())
+std::string touched_name(const TestVector& test_vector) {
+  const std::string name(test_vector.input.scheme->name());
+  return test_vector.input.op == Op::quantize_activation
+             ? name + ":" + std::string(test_vector.input.activation.name())
              : name;
 }
 
-Touched touched_by(const Question& question) {
-  const KernelInput& input = question.input;
+Touched touched_by(const TestVector& test_vector) {
+  const KernelInput& input = test_vector.input;
   Touched touched;
   const auto note_floats = [&](DType dtype) {
     for (size_t i = 0; i < input.x.size() / dtype_bytes(dtype); ++i)
@@ -227,12 +227,12 @@ Touched touched_by(const Question& question) {
   };
   if (input.op == Op::quantize_activation) {
     note_floats(input.x_dtype);
-    note_activation(question, touched);
+    note_activation(test_vector, touched);
   } else if (input.op == Op::quantize) {
     note_floats(input.weight.dtype);
-    note_planes(*input.scheme, question.expected.planes, input.weight, input.x, touched);
+    note_planes(*input.scheme, test_vector.expected.planes, input.weight, input.x, touched);
   } else {
-    const Planes& plain = input.op == Op::unpack ? question.expected.planes : input.planes;
+    const Planes& plain = input.op == Op::unpack ? test_vector.expected.planes : input.planes;
     note_planes(*input.scheme, plain, input.weight, {}, touched);
   }
   touched.k_mod_32.insert(static_cast<int>(input.weight.k % 32));
@@ -241,10 +241,10 @@ Touched touched_by(const Question& question) {
   return touched;
 }
 
-CoverageJson CoverageLog::note(const std::string& case_id, const Question& question) {
+CoverageJson CoverageLog::note(const std::string& case_id, const TestVector& test_vector) {
   if (!noted_.insert(case_id).second) return nullptr;
-  const std::string name = touched_name(question);
-  const Touched fresh = said_[name].take_new(touched_by(question));
+  const std::string name = touched_name(test_vector);
+  const Touched fresh = said_[name].take_new(touched_by(test_vector));
   if (fresh.empty()) return nullptr;
   return {{"of", name}, {"new", touched_json(fresh)}};
 }

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/verdict.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 
 namespace qcts {
 
@@ -36,16 +36,16 @@ struct Touched {
 
 // Returns the coverage of a numerics case: of the planes it reads (dequantize, linear, pack, unpack) or
 // should write (quantize, quantize_activation).
-Touched touched_by(const Question& question);
+Touched touched_by(const TestVector& test_vector);
 // Returns "int8_row", or "int8_row:POLICY" for quantize_activation.
-std::string touched_name(const Question& question);
+std::string touched_name(const TestVector& test_vector);
 
 // The values that one process has reported so far.
 class CoverageLog {
  public:
   // Returns the case's new values for Verdict::coverage; null if there are none or a case of this id was
   // noted before.
-  nlohmann::ordered_json note(const std::string& case_id, const Question& question);
+  nlohmann::ordered_json note(const std::string& case_id, const TestVector& test_vector);
 
  private:
   std::set<std::string> noted_;

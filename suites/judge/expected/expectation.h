@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 
 namespace qcts {
 
@@ -24,22 +24,22 @@ Mismatch mismatch_of(const Comparison& compared, std::string where);
 
 class Expectation {
  public:
-  // `truth` is for linear, otherwise nullptr. Both must outlive the object. Throws std::logic_error if exact
-  // sums are required that y's type cannot hold.
-  Expectation(const Question& question, const LinearTruth* truth, const qcts_numerics& numerics);
+  // `reference` is for linear, otherwise nullptr. Both must outlive the object. Throws std::logic_error if
+  // exact sums are required that y's type cannot hold.
+  Expectation(const TestVector& test_vector, const LinearReference* reference, const qcts_numerics& numerics);
 
   Finding judge(const KernelAnswer& answer) const;
 
   const std::vector<Bounded>& bounds() const { return bounds_; }  // for linear, row-major [m, n]
-  const LinearTruth& truth() const { return *truth_; }
+  const LinearReference& reference() const { return *reference_; }
 
  private:
   void make_exact();
   Finding judge_linear(const KernelAnswer& answer) const;
   bool only_zero_signs_differ(const KernelAnswer& answer) const;
 
-  const Question& question_;
-  const LinearTruth* truth_;
+  const TestVector& test_vector_;
+  const LinearReference* reference_;
   std::vector<Bounded> bounds_;
   std::vector<std::byte> exact_y_;
 };

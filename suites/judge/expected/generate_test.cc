@@ -12,7 +12,7 @@
 #include "reference/numerics/soft_float.h"
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/inputs.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 
 namespace qcts {
 namespace {
@@ -26,17 +26,17 @@ class GenerateForScheme : public testing::TestWithParam<size_t> {
 void expect_exact_sums(const Scheme& scheme, const Synthetic& synthetic) {
   const Generated made = generate(scheme, Op::linear, kPlain, synthetic, 11);
   EXPECT_TRUE(made.exact);
-  const LinearTruth truth(made.input);
+  const LinearReference reference(made.input);
   qcts_numerics numerics{};
   numerics.accumulator = QCTS_F64;
   size_t nonzero = 0;
-  for (const Bounded& want : truth.bounds(numerics)) {
+  for (const Bounded& want : reference.bounds(numerics)) {
     EXPECT_EQ(round_to(DType::bfloat16, want.value), want.value);
     nonzero += want.value != 0;
   }
   EXPECT_GT(nonzero, 5u * 37u / 2);
   bool odd = false;
-  for (const ExactWeight& weight : truth.row(0)) odd = odd || std::fmod(weight.scale * 1024, 3) == 0;
+  for (const ExactWeight& weight : reference.row(0)) odd = odd || std::fmod(weight.scale * 1024, 3) == 0;
   EXPECT_TRUE(odd) << "power-of-two scales hide reading a scale in a narrower type";
 }
 
@@ -79,11 +79,11 @@ TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
   for (const ActivationInfo& policy : scheme().activations()) {
     const Synthetic synthetic{Generator::exact_sums, {DType::bfloat16, 37, k()}, 5, 11, policy};
     const Generated made = generate(scheme(), Op::linear, kPlain, synthetic, 11);
-    const LinearTruth truth(made.input);
+    const LinearReference reference(made.input);
     qcts_numerics numerics{};
     numerics.accumulator = QCTS_F64;
     size_t nonzero = 0;
-    for (const Bounded& want : truth.bounds(numerics)) {
+    for (const Bounded& want : reference.bounds(numerics)) {
       EXPECT_EQ(round_to(DType::bfloat16, want.value), want.value) << policy.name;
       nonzero += want.value != 0;
     }
@@ -117,12 +117,12 @@ TEST_P(GenerateForScheme, AllCodesHoldsEveryByte) {
 TEST_P(GenerateForScheme, NeighbouringScalesDifferFourfold) {
   const Synthetic synthetic{Generator::noise, {DType::bfloat16, 8, k()}, 1, 3};
   const Generated made = generate(scheme(), Op::linear, kPlain, synthetic, 3);
-  const LinearTruth truth(made.input);
+  const LinearReference reference(made.input);
   const int64_t group = scheme().group();
   for (int64_t r = 0; r + 1 < 8; ++r) {
-    const double here = truth.row(r)[0].scale;
+    const double here = reference.row(r)[0].scale;
     const double next =
-        group == 0 ? truth.row(r + 1)[0].scale : truth.row(r)[static_cast<size_t>(group)].scale;
+        group == 0 ? reference.row(r + 1)[0].scale : reference.row(r)[static_cast<size_t>(group)].scale;
     EXPECT_GT(std::fabs(std::log2(here / next)), 1.0) << "row " << r;
   }
 }

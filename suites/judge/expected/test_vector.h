@@ -16,7 +16,7 @@
 
 namespace qcts {
 
-struct Question {
+struct TestVector {
   KernelInput input;
   KernelAnswer expected;    // every op but linear: must match bit for bit
   bool is_refused = false;  // quantize: the scheme cannot represent this weight, so QCTS_FAILED is expected
@@ -30,20 +30,20 @@ struct Question {
       false;  // recorded_y is from multiplying x and the weight, both dequantized to x's dtype
 };
 
-// Returns `input` with the reference's answer; for linear, without it (see LinearTruth).
-Question question_about(KernelInput input);
+// Returns `input` with the reference's answer; for linear, without it (see LinearReference).
+TestVector test_vector_for(KernelInput input);
 
 // Makes the test vector of a case. The expected answer comes from the reference for synthetic cases and from
 // the producer's own files for goldens. `seed` is mixed into synthetic inputs. Throws Refused or
 // std::runtime_error if the golden lacks what the case needs.
-Question ask(const Case& c, uint64_t seed);
+TestVector make_test_vector(const Case& c, uint64_t seed);
 
 // The weight and x of linear's oracle, exact and by row, with x quantized by its activation policy.
-class LinearTruth {
+class LinearReference {
  public:
-  explicit LinearTruth(const KernelInput& input, bool with_rows = true);
-  LinearTruth(const LinearTruth&) = delete;  // rows_of_x_ points into x_
-  LinearTruth& operator=(const LinearTruth&) = delete;
+  explicit LinearReference(const KernelInput& input, bool with_rows = true);
+  LinearReference(const LinearReference&) = delete;  // rows_of_x_ points into x_
+  LinearReference& operator=(const LinearReference&) = delete;
 
   // Returns y, row-major [m, n]. Needs no rows: reads one at a time.
   std::vector<double> sums() const;
@@ -69,20 +69,20 @@ class LinearTruth {
 };
 
 // Caches the last test vector: the variants of a case run one after another with the same one.
-class LastQuestion {
+class TestVectorCache {
  public:
-  const Question& ask(const Case& c, uint64_t seed);
-  const LinearTruth& truth();  // of the last test vector, a linear one
+  const TestVector& get(const Case& c, uint64_t seed);
+  const LinearReference& reference();  // of the last test vector, a linear one
 
  private:
   CaseId case_id_;
   uint64_t seed_ = 0;
-  std::optional<Question> question_;
-  std::optional<LinearTruth> truth_;
+  std::optional<TestVector> test_vector_;
+  std::optional<LinearReference> reference_;
 };
 
 // Returns the rounding stages of the library that recorded a golden's y, as the scheme knows its producer.
 // Throws std::logic_error naming the scheme and policy if nothing is known.
-LinearStages recorded_stages(const Question& question);
+LinearStages recorded_stages(const TestVector& test_vector);
 
 }  // namespace qcts
