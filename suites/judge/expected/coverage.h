@@ -20,7 +20,7 @@ namespace qcts {
 
 // Coverage of one scheme ("int8_row") or of its activations under one policy ("int8_row:dyn_row_sym"). Stored
 // as sets, which merge by union.
-struct Touched {
+struct ValueCoverage {
   std::set<int> codes_written, codes_read;  // indices of CodeSet::values
   std::set<int> halfway;                    // i: between the i-th finite code value and the next
   // scale dtype -> exponents e of scales in [2^e, 2^(e+1))
@@ -31,14 +31,14 @@ struct Touched {
 
   bool empty() const;
   // Returns the entries of `other` that are new, and adds them.
-  Touched take_new(const Touched& other);
+  ValueCoverage merge_new(const ValueCoverage& other);
 };
 
 // Returns the coverage of a numerics case: of the planes it reads (dequantize, linear, pack, unpack) or
 // should write (quantize, quantize_activation).
-Touched touched_by(const TestVector& test_vector);
+ValueCoverage coverage_of(const TestVector& test_vector);
 // Returns "int8_row", or "int8_row:POLICY" for quantize_activation.
-std::string touched_name(const TestVector& test_vector);
+std::string coverage_key(const TestVector& test_vector);
 
 // The values that one process has reported so far.
 class CoverageLog {
@@ -49,7 +49,7 @@ class CoverageLog {
 
  private:
   std::set<std::string> noted_;
-  std::map<std::string, Touched> said_;
+  std::map<std::string, ValueCoverage> said_;
 };
 
 // Returns the report's section: one entry per covered scheme (and policy), with counts, totals and missing

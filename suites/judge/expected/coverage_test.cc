@@ -45,16 +45,16 @@ constexpr std::array<float, 4> kRow = {63.75f, 1.25f, 3.0f, -0.0f};
 // Codes, halfway points, scale exponents and special values are recorded exactly where they occur.
 TEST(Coverage, SeesCodesHalvesScalesAndSpecials) {
   const TestVector test_vector = quantize_test_vector("int8_row", 1, 4, kRow);
-  const Touched touched = touched_by(test_vector);
-  EXPECT_EQ(touched.codes_written, (std::set<int>{0, 2, 6, 127}));
+  const ValueCoverage coverage = coverage_of(test_vector);
+  EXPECT_EQ(coverage.codes_written, (std::set<int>{0, 2, 6, 127}));
   // Indices count from code -128: 128 + 2 is between 2 and 3; 127.5 has no code above it.
-  EXPECT_EQ(touched.halfway, (std::set<int>{128 + 2}));
-  EXPECT_EQ(touched.exponents, (std::map<std::string, std::set<int>>{{"float32", {-1}}}));
-  EXPECT_EQ(touched.weights, (std::set<std::string>{"-zero"}));
-  EXPECT_EQ(touched.k_mod_32, (std::set<int>{4}));
-  EXPECT_TRUE(touched.codes_read.empty());
-  const Touched read = touched_by(read_back(test_vector));
-  EXPECT_EQ(read.codes_read, touched.codes_written);
+  EXPECT_EQ(coverage.halfway, (std::set<int>{128 + 2}));
+  EXPECT_EQ(coverage.exponents, (std::map<std::string, std::set<int>>{{"float32", {-1}}}));
+  EXPECT_EQ(coverage.weights, (std::set<std::string>{"-zero"}));
+  EXPECT_EQ(coverage.k_mod_32, (std::set<int>{4}));
+  EXPECT_TRUE(coverage.codes_read.empty());
+  const ValueCoverage read = coverage_of(read_back(test_vector));
+  EXPECT_EQ(read.codes_read, coverage.codes_written);
   EXPECT_TRUE(read.codes_written.empty());
   EXPECT_TRUE(read.halfway.empty());
 }
