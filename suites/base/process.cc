@@ -94,14 +94,14 @@ ChildProcess::ChildProcess(const std::filesystem::path& program, const std::vect
     : log_(log), role_(role) {
   // Report how a dead child ended, instead of dying from the SIGPIPE of a write to it.
   ::signal(SIGPIPE, SIG_IGN);
-  Pipe questions, answers;
-  int input = moved_up(questions.read_end), answer = moved_up(answers.write_end);
-  question_fd_ = moved_up(questions.write_end);
+  Pipe requests, answers;
+  int input = moved_up(requests.read_end), answer = moved_up(answers.write_end);
+  request_fd_ = moved_up(requests.write_end);
   answer_fd_ = moved_up(answers.read_end);
   try {
     pid_ = spawn(program, arguments, environment, log, input, answer, role);
   } catch (...) {
-    for (int* fd : {&input, &answer, &question_fd_, &answer_fd_}) close_fd(*fd);
+    for (int* fd : {&input, &answer, &request_fd_, &answer_fd_}) close_fd(*fd);
     throw;
   }
   close_fd(input);
@@ -121,7 +121,7 @@ ChildProcess::~ChildProcess() {
 bool ChildProcess::send_line(std::string_view line) {
   std::string text = std::string(line) + "\n";
   for (size_t sent = 0; sent < text.size();) {
-    const ssize_t count = ::write(question_fd_, text.data() + sent, text.size() - sent);
+    const ssize_t count = ::write(request_fd_, text.data() + sent, text.size() - sent);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     sent += static_cast<size_t>(count);
@@ -129,7 +129,7 @@ bool ChildProcess::send_line(std::string_view line) {
   return true;
 }
 
-void ChildProcess::close_input() { close_fd(question_fd_); }
+void ChildProcess::close_input() { close_fd(request_fd_); }
 
 bool ChildProcess::read_available() {
   std::array<char, 65536> chunk;

@@ -54,7 +54,7 @@ class ChildProcess {
 
  private:
   pid_t pid_ = -1;
-  int question_fd_ = -1, answer_fd_ = -1;
+  int request_fd_ = -1, answer_fd_ = -1;
   std::filesystem::path log_;
   std::string buffer_, ending_;
   int exit_code_ = -1;

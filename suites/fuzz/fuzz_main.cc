@@ -38,8 +38,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
       std::exit(0);
     }
     for (const Target& target : qcts::fuzz::targets()) {
-      if (words[i] == "--list")
-        std::printf("%s %zu\n", std::string(target.name).c_str(), target.longest_bytes);
+      if (words[i] == "--list") std::printf("%s %zu\n", std::string(target.name).c_str(), target.max_bytes);
       if (words[i] == "--target=" + std::string(target.name)) chosen = &target;
     }
     if (words[i] == "--list") std::exit(0);

@@ -22,7 +22,7 @@ class Finding : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-#define QCTS_FUZZ_TARGET(name, seeds, longest_bytes) bool use_##name(Input input);  // true: accepted
+#define QCTS_FUZZ_TARGET(name, seeds, max_bytes) bool use_##name(Input input);  // true: accepted
 #include "suites/fuzz/targets.inc"
 #undef QCTS_FUZZ_TARGET
 
@@ -37,7 +37,7 @@ enum class SeedKind : uint8_t {
 struct Target {
   std::string_view name;
   SeedKind seeds;
-  size_t longest_bytes;
+  size_t max_bytes;
   bool (*use)(Input);
 };
 std::span<const Target> targets();
@@ -47,7 +47,7 @@ struct Seed {
   std::vector<std::byte> bytes;
 };
 // Returns a target's seeds from the files in `folders` and below, sorted by path, none longer than
-// longest_bytes.
+// max_bytes.
 std::vector<Seed> seeds_of(const Target& target, const std::vector<std::filesystem::path>& folders);
 
 }  // namespace qcts::fuzz

@@ -13,7 +13,7 @@
 namespace qcts::fuzz {
 namespace {
 
-constexpr uint64_t kMostWalkedBytes = 1u << 16;
+constexpr uint64_t kMaxWalkedBytes = 1u << 16;
 
 TorchZipOptions options() {
   TorchZipOptions result;
@@ -25,7 +25,7 @@ TorchZipOptions options() {
 void use_tensors(const TorchObject& object) {
   pickle::for_each_node(object.root, [&](const pickle::Ref& node) {
     const auto tensor = tensor_of(object, node);
-    if (tensor && bytes_of(tensor->dtype, tensor->shape) <= kMostWalkedBytes) row_major_bytes(*tensor);
+    if (tensor && bytes_of(tensor->dtype, tensor->shape) <= kMaxWalkedBytes) row_major_bytes(*tensor);
   });
 }
 

@@ -46,9 +46,10 @@ void fill(uint64_t seed, KernelInput& input) {
   if (has_x) input.x = noise_bytes(seed + 1, static_cast<size_t>(input.m * weight.k), input.x_dtype);
 }
 
-std::set<int64_t> sampled(int64_t count, int64_t most) {
+std::set<int64_t> sampled(int64_t count, int64_t max_count) {
   std::set<int64_t> rows;
-  for (int64_t i = 0; i < std::min(count, most); ++i) rows.insert(i * count / std::min(count, most));
+  for (int64_t i = 0; i < std::min(count, max_count); ++i)
+    rows.insert(i * count / std::min(count, max_count));
   for (int64_t i = std::max<int64_t>(count - 3, 0); i < count; ++i) rows.insert(i);
   return rows;
 }

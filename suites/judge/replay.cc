@@ -66,7 +66,7 @@ Json bytes_json(std::span<const std::byte> bytes) {
   return pieces;
 }
 
-constexpr uint64_t kMostBytes = 1u << 28;
+constexpr uint64_t kMaxBytes = 1u << 28;
 
 std::vector<std::byte> bytes_from(const Json& pieces) {
   std::vector<std::byte> bytes;
@@ -77,7 +77,7 @@ std::vector<std::byte> bytes_from(const Json& pieces) {
       continue;
     }
     const auto count = piece.at(0).get<uint64_t>();
-    if (count > kMostBytes - bytes.size())
+    if (count > kMaxBytes - bytes.size())
       throw std::runtime_error("a run of " + std::to_string(count) + " bytes");
     bytes.insert(bytes.end(), count, static_cast<std::byte>(piece.at(1).get<uint8_t>()));
   }

@@ -26,7 +26,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr size_t kGapBytes = 256;  // between two tensors of the shared memory
 constexpr std::byte kPaint{0xa5};
-constexpr int kOlderGreetingMs = 1000;  // time limit for a program that refused this host's version
+constexpr int kOlderHandshakeMs = 1000;  // time limit for a program that refused this host's version
 
 // These two mark the kernels of a RemoteProvider: a C function does not know its provider, so provider_call
 // calls the RemoteProvider directly.
@@ -87,7 +87,7 @@ RemoteProvider::RemoteProvider(const std::filesystem::path& program, uint64_t me
           {"provider-process", "--memory-limit-bytes", std::to_string(memory_limit_bytes), program.string()},
           environment_with({}), "/proc/self/fd/2", ChildRole::provider) {
   try {
-    read_greeting(greeting());
+    read_handshake(handshake());
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(program.string() + ": handshake: " + error.what());
   } catch (const std::runtime_error& error) {
@@ -95,7 +95,7 @@ RemoteProvider::RemoteProvider(const std::filesystem::path& program, uint64_t me
   }
 }
 
-Json RemoteProvider::ask(const Json& request) {
+Json RemoteProvider::exchange(const Json& request) {
   child_.send_line(request.dump());  // a program that no longer reads may have answered before it ended
   for (bool open = true;;) {
     if (const auto line = child_.next_line()) {
@@ -115,8 +115,8 @@ Json RemoteProvider::ask(const Json& request) {
 }
 
 // A provider built for an older host may answer with an error, and then keep reading or exit.
-Json RemoteProvider::greeting() {
-  const Json first = ask({{"request", "hello"}, {"abi_version", QCTS_ABI_VERSION}});
+Json RemoteProvider::handshake() {
+  const Json first = exchange({{"request", "hello"}, {"abi_version", QCTS_ABI_VERSION}});
   if (!first.contains("error")) return first;
   for (uint32_t version = QCTS_ABI_VERSION - 1; version >= kOldestAbiVersion; --version) {
     const Json request = {{"request", "hello"}, {"abi_version", version}};
@@ -124,7 +124,7 @@ Json RemoteProvider::greeting() {
     auto line = child_.next_line();
     while (!line) {
       pollfd poll_fd{child_.answer_fd(), POLLIN, 0};
-      if (::poll(&poll_fd, 1, kOlderGreetingMs) <= 0 || !child_.read_available()) return first;
+      if (::poll(&poll_fd, 1, kOlderHandshakeMs) <= 0 || !child_.read_available()) return first;
       line = child_.next_line();
     }
     const Json answer = Json::parse(*line, nullptr, false);
@@ -133,23 +133,23 @@ Json RemoteProvider::greeting() {
   return first;
 }
 
-void RemoteProvider::read_greeting(const Json& greeting) {
-  if (greeting.contains("error")) throw std::runtime_error(greeting["error"].get<std::string>());
-  name_ = greeting.at("name");
-  version_ = greeting.value("version", "");
-  url_ = greeting.value("url", "");
-  choices_ = greeting.value("choices", "");
-  for (const Json& entry : greeting.at("kernels")) read_kernel(entry);
+void RemoteProvider::read_handshake(const Json& handshake) {
+  if (handshake.contains("error")) throw std::runtime_error(handshake["error"].get<std::string>());
+  name_ = handshake.at("name");
+  version_ = handshake.value("version", "");
+  url_ = handshake.value("url", "");
+  choices_ = handshake.value("choices", "");
+  for (const Json& entry : handshake.at("kernels")) read_kernel(entry);
   for (const Kernel& kernel : kernels_) kernel_pointers_.push_back(&kernel);
   table_.struct_size = sizeof table_;
-  table_.abi_version = greeting.at("abi_version").get<uint32_t>();
+  table_.abi_version = handshake.at("abi_version").get<uint32_t>();
   table_.name = name_.c_str();
   table_.version = version_.c_str();
   table_.url = url_.c_str();
   table_.choices = choices_.c_str();
   table_.n_kernels = static_cast<uint32_t>(kernel_pointers_.size());
   table_.kernels = kernel_pointers_.data();
-  offers_load_save_ = greeting.value("load_save", false);
+  offers_load_save_ = handshake.value("load_save", false);
 }
 
 void RemoteProvider::read_kernel(const Json& entry) {
@@ -176,8 +176,8 @@ qcts_status RemoteProvider::supports(const Kernel& kernel, const qcts_problem& p
                                      size_t why_size) {
   std::vector<RemoteTensor> none;
   return answered(
-      ask({{"request", "supports"}, {"kernel", kernel.index}, {"problem", problem_json(problem, none)}}), why,
-      why_size);
+      exchange({{"request", "supports"}, {"kernel", kernel.index}, {"problem", problem_json(problem, none)}}),
+      why, why_size);
 }
 
 std::vector<RemoteTensor> RemoteProvider::copy_in(const qcts_problem& problem) {
@@ -214,7 +214,7 @@ void RemoteProvider::copy_out(const std::vector<RemoteTensor>& tensors) {
 qcts_status RemoteProvider::run(const Kernel& kernel, const qcts_problem& problem) {
   const std::lock_guard one_at_a_time(running_);  // one memory, so one conversation at a time
   const std::vector<RemoteTensor> tensors = copy_in(problem);
-  const Json answer = ask(with_memory("run", kernel, problem, tensors));
+  const Json answer = exchange(with_memory("run", kernel, problem, tensors));
   copy_out(tensors);
   return must_be_ok(answer, "run()");
 }
@@ -223,11 +223,11 @@ void RemoteProvider::begin_timing(const Kernel& kernel, const qcts_problem& prob
   timed_ = copy_in(problem);
   Json request = with_memory("begin_timing", kernel, problem, timed_);
   request["copies"] = copies;
-  must_be_ok(ask(request), "begin_timing");
+  must_be_ok(exchange(request), "begin_timing");
 }
 
 double RemoteProvider::time_us(size_t first, size_t calls, bool rotate) {
-  const Json answer = ask({{"request", "time"}, {"first", first}, {"calls", calls}, {"rotate", rotate}});
+  const Json answer = exchange({{"request", "time"}, {"first", first}, {"calls", calls}, {"rotate", rotate}});
   must_be_ok(answer, "time");
   const Json us = answer.value("us", Json());
   if (!us.is_number() || !(us.get<double>() > 0))
@@ -236,7 +236,7 @@ double RemoteProvider::time_us(size_t first, size_t calls, bool rotate) {
 }
 
 Json RemoteProvider::end_timing() {
-  Json answer = ask({{"request", "end_timing"}});
+  Json answer = exchange({{"request", "end_timing"}});
   must_be_ok(answer, "end_timing");
   copy_out(timed_);
   Json measures = answer.value("measures", Json::object());
@@ -246,7 +246,7 @@ Json RemoteProvider::end_timing() {
 }
 
 qcts_status RemoteProvider::load_save(const char* input, const char* output, char* why, size_t why_size) {
-  return answered(ask({{"request", "load_save"}, {"input", input}, {"output", output}}), why, why_size);
+  return answered(exchange({{"request", "load_save"}, {"input", input}, {"output", output}}), why, why_size);
 }
 
 int become_provider(const std::string& program, uint64_t memory_limit_bytes) {

@@ -73,13 +73,13 @@ class RemoteProvider {
   qcts_status load_save(const char* input, const char* output, char* why, size_t why_size);
 
  private:
-  nlohmann::ordered_json ask(const nlohmann::ordered_json& request);
-  nlohmann::ordered_json greeting();
+  nlohmann::ordered_json exchange(const nlohmann::ordered_json& request);
+  nlohmann::ordered_json handshake();
   std::vector<RemoteTensor> copy_in(const qcts_problem& problem);
   nlohmann::ordered_json with_memory(const char* request, const Kernel& kernel, const qcts_problem& problem,
                                      const std::vector<RemoteTensor>& tensors) const;
   void copy_out(const std::vector<RemoteTensor>& tensors);
-  void read_greeting(const nlohmann::ordered_json& greeting);
+  void read_handshake(const nlohmann::ordered_json& handshake);
   void read_kernel(const nlohmann::ordered_json& entry);
 
   ChildProcess child_;

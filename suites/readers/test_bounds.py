@@ -60,8 +60,8 @@ def hold(answer, file_bytes, opcodes, header_bytes, name):
     for mode, cost in answer.items():
         assert not cost["outcome"].startswith("exception"), (name, mode, cost)
         assert cost["cpu_s"] <= cpu_bound_s(file_bytes), (name, mode, cost, file_bytes)
-        most = (64 << 20) + 64 * opcodes + header_bytes
-        assert cost["heap_bytes"] <= most, (name, mode, cost, opcodes, header_bytes)
+        limit = (64 << 20) + 64 * opcodes + header_bytes
+        assert cost["heap_bytes"] <= limit, (name, mode, cost, opcodes, header_bytes)
 
 
 def test_every_malformed_file_is_cheap(measure):

@@ -14,13 +14,13 @@ namespace {
 using RoundClock = std::chrono::steady_clock;
 
 constexpr double kRoundConfidence = 0.95;
-constexpr double kCloseEnough = 0.01;    // stop when the log-ratio's interval has this half-width
-constexpr double kShortestTimedUs = 20;  // shorter calls are timed several at a time
-constexpr double kLongCallUs = 50e3;     // longer ones are warm enough after one call
+constexpr double kCloseEnough = 0.01;  // stop when the log-ratio's interval has this half-width
+constexpr double kMinTimedUs = 20;     // shorter calls are timed several at a time
+constexpr double kLongCallUs = 50e3;   // longer ones are warm enough after one call
 // A series' threads fell asleep while others ran. Waking them took 16 us of a 40 us call (EPYC Zen 4, two
 // threads), but is 0.3 % of this.
 constexpr double kAwakeUs = 5e3;
-constexpr size_t kFewestRounds = 3, kMostRounds = 3000, kFirstCheck = 64;
+constexpr size_t kMinRounds = 3, kMaxRounds = 3000, kFirstCheck = 64;
 constexpr size_t kRarest = 8;
 
 double seconds_since(RoundClock::time_point start) {
@@ -31,8 +31,7 @@ void warm_up(std::vector<Series>& series) {
   std::vector<double> us;
   for (Series& entry : series) {
     const double once = entry.time_once() / entry.scale;
-    if (once < kShortestTimedUs)
-      entry.inner = static_cast<size_t>(std::ceil(kShortestTimedUs / std::max(once, 0.01)));
+    if (once < kMinTimedUs) entry.inner = static_cast<size_t>(std::ceil(kMinTimedUs / std::max(once, 0.01)));
     us.push_back(once > kLongCallUs ? once : entry.time_once() / entry.scale);
   }
   for (size_t i = 1; i < series.size(); ++i)
@@ -70,8 +69,8 @@ void time_rounds(std::vector<Series>& series, double budget_s, uint64_t seed) {
   warm_up(series);
   const auto start = RoundClock::now();
   size_t next_check = kFirstCheck;
-  for (size_t round = 0; round < kMostRounds; ++round) {
-    if (round >= kFewestRounds && seconds_since(start) >= budget_s) return;
+  for (size_t round = 0; round < kMaxRounds; ++round) {
+    if (round >= kMinRounds && seconds_since(start) >= budget_s) return;
     const size_t pair = round / 2;
     for (size_t i = 0; i < series.size(); ++i) {
       const size_t place = round % 2 == 0 ? i : series.size() - 1 - i;

@@ -11,7 +11,7 @@
 namespace qcts {
 namespace {
 
-constexpr size_t kFewestBlocks = 5;
+constexpr size_t kMinBlocks = 5;
 
 double quantile_of_sorted(const std::vector<double>& sorted, double q) {
   const double position = q * static_cast<double>(sorted.size() - 1);
@@ -44,7 +44,7 @@ Interval bootstrap_median(std::span<const double> values, size_t block, double c
   interval.low = -std::numeric_limits<double>::infinity();
   interval.high = std::numeric_limits<double>::infinity();
   block = std::max<size_t>(block, 1);
-  if (values.size() < kFewestBlocks * block || resamples == 0) return interval;
+  if (values.size() < kMinBlocks * block || resamples == 0) return interval;
 
   const size_t starts = values.size() - block + 1;
   std::vector<double> medians(resamples), sample(values.size());

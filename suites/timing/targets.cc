@@ -45,9 +45,9 @@ LatencyTarget read_target(const Json& json, const std::string& where) {
       else if (key == "weights")
         target.warm = read_weights(value, where);
       else if (key == "m_least")
-        target.m_least = value;
+        target.m_min = value;
       else if (key == "m_most")
-        target.m_most = value;
+        target.m_max = value;
       else if (key == "measure")
         target.measure = value;
       else if (key == "at_least")
@@ -110,7 +110,7 @@ bool applies(const LatencyTarget& target, const Case& c, std::string_view varian
   return target.provider == c.provider() && target.op == c.id.op &&
          (target.scheme == c.scheme->name() || target.scheme == c.scheme->family()) &&
          target.activation == c.activation && target.warm == c.warm && target.variant == variant &&
-         m >= target.m_least && (target.m_most == 0 || m <= target.m_most);
+         m >= target.m_min && (target.m_max == 0 || m <= target.m_max);
 }
 
 }  // namespace qcts

@@ -27,7 +27,7 @@ struct LatencyTarget {
   std::string scheme, variant;  // scheme: name or family
   std::string activation = "weight_only";  // linear and quantize_activation
   bool warm = false;                       // "weights": "warm" in the file; otherwise cold
-  int64_t m_least = 0, m_most = 0;         // linear: m_least <= m <= m_most; 0: no limit
+  int64_t m_min = 0, m_max = 0;            // linear: m_min <= m <= m_max; 0: no limit
   std::string measure;                     // share_of_roof, share_of_probe, ratio_to_{dense,torch,static}
   double at_least = 0;
   std::string reason;  // the source of the number

@@ -79,7 +79,7 @@ LatencyTarget target_of(const std::string& provider, const TargetKey& key, const
   target.activation = key.activation;
   target.warm = key.warm;
   if (key.op == Op::linear)
-    (key.prefill ? target.m_least : target.m_most) = key.prefill ? kPrefillRows : kPrefillRows - 1;
+    (key.prefill ? target.m_min : target.m_max) = key.prefill ? kPrefillRows : kPrefillRows - 1;
   target.measure = key.measure;
   target.at_least = two_digits_down(lowest.low * (1 - margin));
   char text[200];
@@ -141,8 +141,8 @@ Json targets_json(const LatencyTargets& targets) {
     entry.update({{"op", op_name(target.op)}, {"scheme", target.scheme}, {"variant", target.variant}});
     if (target.activation != kWeightOnly) entry["activation"] = target.activation;
     if (target.warm) entry["weights"] = "warm";
-    if (target.m_least != 0) entry["m_least"] = target.m_least;
-    if (target.m_most != 0) entry["m_most"] = target.m_most;
+    if (target.m_min != 0) entry["m_least"] = target.m_min;
+    if (target.m_max != 0) entry["m_most"] = target.m_max;
     entry["measure"] = target.measure;
     entry["at_least"] = target.at_least;
     entry["reason"] = target.reason;

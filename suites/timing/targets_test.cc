@@ -53,12 +53,12 @@ TEST(Targets, WhatIsProposedIsWhatIsReadBack) {
       EXPECT_EQ(target.measure, "share_of_roof");
       EXPECT_NEAR(target.at_least, 0.69, 1e-9)
           << "the lowest lower end, minus a tenth, rounded down to two digits";
-      EXPECT_EQ(target.m_most, kPrefillRows - 1);
+      EXPECT_EQ(target.m_max, kPrefillRows - 1);
       EXPECT_FALSE(target.warm);
     } else {
       EXPECT_EQ(target.measure, "ratio_to_dense");
       EXPECT_NEAR(target.at_least, 1.7, 1e-9);
-      EXPECT_EQ(target.m_least, kPrefillRows);
+      EXPECT_EQ(target.m_min, kPrefillRows);
       EXPECT_TRUE(target.warm);
     }
   }

@@ -239,23 +239,23 @@ void TimedKernel::reload_input() {
   }
 }
 
-size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t most_bytes) {
+size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t max_bytes) {
   const uint64_t wanted = 2 * (l3_bytes == 0 ? uint64_t{64} << 20 : l3_bytes);
   const uint64_t copies = round_up(wanted, std::max<uint64_t>(bytes, 1)) / std::max<uint64_t>(bytes, 1) + 1;
-  const uint64_t most = std::max<uint64_t>(most_bytes / std::max<uint64_t>(bytes, 1), 1);
-  const uint64_t count = std::clamp<uint64_t>(copies + 1, 1, std::min<uint64_t>(most, 4095));
+  const uint64_t max_copies = std::max<uint64_t>(max_bytes / std::max<uint64_t>(bytes, 1), 1);
+  const uint64_t count = std::clamp<uint64_t>(copies + 1, 1, std::min<uint64_t>(max_copies, 4095));
   return static_cast<size_t>(count % 2 == 0 ? count - 1 : count);
 }
 
 uint64_t copy_budget_bytes() {
-  constexpr uint64_t kMost = uint64_t{1} << 30;
+  constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
   std::ifstream in("/proc/meminfo");
   std::string word;
   while (in >> word) {
     uint64_t kib = 0;
-    if (word == "MemAvailable:" && in >> kib) return std::min(kMost, kib * 1024 / 4);
+    if (word == "MemAvailable:" && in >> kib) return std::min(kMaxBytes, kib * 1024 / 4);
   }
-  return kMost / 4;
+  return kMaxBytes / 4;
 }
 
 }  // namespace qcts

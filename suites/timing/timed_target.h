@@ -118,11 +118,11 @@ class TimedKernel final : public TimedTarget {
   size_t y_bytes_ = 0;
 };
 
-// Returns how many copies of `bytes` exceed the caches twofold within `most_bytes`; at least 1. The number is
+// Returns how many copies of `bytes` exceed the caches twofold within `max_bytes`; at least 1. The number is
 // odd, so that a series that alternates timed and untimed calls times all copies. (With an even number two
 // series timed different halves, and the same pack kernel differed from itself by 10 %.) If l3_bytes is 0,
 // assumes 64 MiB.
-size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t most_bytes);
+size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t max_bytes);
 // Returns a quarter of the available memory, at most 1 GiB.
 uint64_t copy_budget_bytes();
 

@@ -9,13 +9,13 @@
 namespace qcts {
 namespace {
 
-constexpr int64_t kMostColumns = 256;
+constexpr int64_t kMaxColumns = 256;
 
 // Returns all columns if k is small, otherwise both ends, where the tails are.
 std::vector<int64_t> probed_columns(int64_t k) {
   std::vector<int64_t> columns;
   for (int64_t c = 0; c < k; ++c)
-    if (k <= kMostColumns || c < kMostColumns / 2 || c >= k - kMostColumns / 2) columns.push_back(c);
+    if (k <= kMaxColumns || c < kMaxColumns / 2 || c >= k - kMaxColumns / 2) columns.push_back(c);
   return columns;
 }
 
