@@ -27,8 +27,8 @@ std::optional<Mismatch> compare_files(const std::string& name, std::span<const s
 struct WrittenFile {
   std::filesystem::path path;  // the file it was read from
   std::vector<std::byte> bytes;
-  std::string
-      taken_over{};  // the part that was copied from the source rather than written, which proves nothing
+  // The part that was copied from the source rather than written; it proves nothing.
+  std::string taken_over{};
 };
 std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint);
 // Writes the same tensors as a new file with the current writer: other record names and padding, a torch zip

@@ -22,8 +22,8 @@ struct WeightSize {
   uint64_t plain_bytes = 0;    // in layout "plain", which has no padding
   uint64_t element_bytes = 0;  // of its inner tensors, as stored
   uint64_t dense_bytes = 0;
-  uint64_t policy_bytes =
-      0;  // the part of plain_bytes that the activation policy stores: scales of x, act_pre_scale
+  // The part of plain_bytes that the activation policy stores: scales of x, act_pre_scale.
+  uint64_t policy_bytes = 0;
 };
 
 struct SizeCount {
@@ -33,10 +33,10 @@ struct SizeCount {
   uint64_t law_bytes = 0;      // of quantized weights by law, of float tensors their storages; each once
   uint64_t float_bytes = 0;    // the part of both that no scheme touches
   uint64_t dense_bytes = 0;
-  uint64_t program_bytes =
-      0;  // of a TorchScript archive: its code and what else is neither pickle nor storage
-  uint64_t unseen_bytes =
-      0;  // of storages of quantized weights that no element reaches, where the golden says so
+  // Of a TorchScript archive: its code and everything else that is neither pickle nor storage.
+  uint64_t program_bytes = 0;
+  // Storage bytes of quantized weights that no element uses; 0 unless the golden flags them.
+  uint64_t unseen_bytes = 0;
   uint64_t inner_tensors = 0;
   std::vector<WeightSize> weights;
 };

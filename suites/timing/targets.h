@@ -21,10 +21,10 @@ namespace qcts {
 std::string machine_class(const Machine& machine);
 
 struct LatencyTarget {
-  std::string provider =
-      "builtin";                // variants belong to a provider: another provider's "avx2" is another kernel
-  Op op = Op::file;             // of a target, never Op::file
-  std::string scheme, variant;  // scheme: name or family
+  // Variants belong to a provider: another provider's "avx2" is another kernel.
+  std::string provider = "builtin";
+  Op op = Op::file;                        // of a target, never Op::file
+  std::string scheme, variant;             // scheme: name or family
   std::string activation = "weight_only";  // linear and quantize_activation
   bool warm = false;                       // "weights": "warm" in the file; otherwise cold
   int64_t m_min = 0, m_max = 0;            // linear: m_min <= m <= m_max; 0: no limit

@@ -49,8 +49,8 @@ struct Bounded {
 bool is_unbounded(const Bounded& bounded);
 
 struct BoundedComparison : Comparison {
-  double worst =
-      0;  // max over finite elements of |answer - value| / (distance to the bound); 0/0 counts as 0
+  // max over finite elements of |answer - value| / (distance to the bound); 0/0 counts as 0
+  double worst = 0;
   uint64_t vacuous = 0;    // elements without a usable bound (NaN, low > high), which do not pass
   uint64_t unbounded = 0;  // elements with is_unbounded(), which do not pass either
   // All bounded elements are within bounds, and at least one is bounded.

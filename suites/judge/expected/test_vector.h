@@ -26,8 +26,8 @@ struct TestVector {
   std::optional<Generator> relation;
   std::vector<KernelInput> related;
   std::vector<std::byte> recorded_y;  // linear on a golden: the real library's answer; empty otherwise
-  bool recorded_dense =
-      false;  // recorded_y is from multiplying x and the weight, both dequantized to x's dtype
+  // recorded_y is the product of x and the weight, both dequantized to x's dtype.
+  bool recorded_dense = false;
 };
 
 // Returns `input` with the reference's answer; for linear, without it (see LinearReference).
