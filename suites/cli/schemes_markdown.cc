@@ -36,7 +36,7 @@ bool has_operation(const Scheme& scheme, std::string_view op) {
   if (op == "pack" || op == "unpack") return scheme.layouts().size() > 1;
   if (op == "quantize_activation")
     return std::ranges::any_of(scheme.activations(), [](const ActivationInfo& policy) {
-      return !policy.name.ends_with(kWeightOnly);
+      return !policy.name.ends_with(kWeightOnlyInfo.name);
     });
   return true;
 }
