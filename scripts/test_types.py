@@ -16,30 +16,30 @@ TEXT = re.compile(
 TYPED = {"op", "kind", "generator", "layout", "layout_hint", "activation", "policy"}
 # Headers where text stands for one, the names there, and why: JSON, files, the command line and the C ABI.
 ABI = "the C ABI spells schemes, layouts and policies"
-SPELLED = {
+TEXT_ALLOWED = {
     "fixtures/golden.h": ({"layout", "activation"}, "the manifest's words"),
     "kernels/abi/problem.h": ({"layout", "activation"}, ABI),
     "kernels/abi/qcts_kernel.h": ({"layout", "activation"}, ABI),
     "kernels/families/int8_x.h": ({"policy"}, ABI),
-    "kernels/families/plane_laws.h": ({"layout"}, ABI),
+    "kernels/families/plane_specs.h": ({"layout"}, ABI),
     "kernels/registry.h": ({"activation"}, ABI),
     "kernels/variant_problems.h": ({"policy"}, ABI),
-    "reference/dialects/views/scheme_tensor.h": ({"layout_hint"}, "a word of the manifest or of --cpu-pack, for whatever scheme"),
-    "reference/dialects/views/view.h": ({"layout", "activation"}, "what a checkpoint's attributes say, before a scheme is found"),
+    "reference/dialects/decoders/scheme_tensor.h": ({"layout_hint"}, "a word of the manifest or of --cpu-pack, for whatever scheme"),
+    "reference/dialects/decoders/decoder.h": ({"layout", "activation"}, "what a checkpoint's attributes say, before a scheme is found"),
     "suites/timing/targets.h": ({"activation"}, "a word of targets/*.json, for a family of schemes"),
 }
 
 LITERAL = re.compile(r'"([a-z0-9_]+)"')
 ROOMS = ("judge", "inputs", "cases", "timing", "run", "providers")
-# Files whose words are not a scheme's, and the words.
-OTHER_WORDS = {"suites/providers/remote_protocol.cc": {"int8"}}  # of an element type
+# Files with words that look like a scheme's but are not, and the words.
+OTHER_WORDS = {"suites/providers/remote_protocol.cc": {"int8"}}  # an element type
 
 
 def code(path):
     return COMMENT.sub("", path.read_text(encoding="utf-8"))
 
 
-def spelled(text):
+def declared_as_text(text):
     """The names of TYPED that a header declares as text."""
     for match in TEXT.finditer(COMMENT.sub("", text)):
         names = {re.match(r"\w+", part.strip()).group() for part in match.group(1).split(",")}
@@ -55,7 +55,7 @@ def families():
 
 
 def named_schemes(text, stems):
-    """The literals of a source that are a family or begin with one."""
+    """Returns the literals of a source that are or begin with a family's name."""
     return [word for word in LITERAL.findall(COMMENT.sub("", text)) if any(word == stem or word.startswith(stem + "_") for stem in stems)]
 
 
@@ -80,19 +80,19 @@ def named_schemes(text, stems):
     ],
 )
 def test_a_declaration_as_text_is_found(line, found):
-    assert list(spelled(line)) == found
+    assert list(declared_as_text(line)) == found
 
 
 def declared_as_text(files):
     """Of each header, by its path, the names that it declares as text."""
-    found = {path: set(spelled(text)) for path, text in files}
+    found = {path: set(declared_as_text(text)) for path, text in files}
     return {path: names for path, names in found.items() if names}
 
 
 def test_headers_declare_types():
     files = [(path.relative_to(ROOT).as_posix(), code(path)) for path in headers()]
     assert len(files) > 100
-    assert declared_as_text(files) == {path: names for path, (names, _) in SPELLED.items()}
+    assert declared_as_text(files) == {path: names for path, (names, _) in TEXT_ALLOWED.items()}
 
 
 @pytest.mark.parametrize("header", ["reference/schemes/scheme.h", "suites/cases/case.h", "suites/selftest/mutant_list.h"])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `linear` with int8 rows of x for the scalar variants. y = sx * sum over groups of sw * sum((qx - zx) * (qw
-// - zw)), plus bias. x is quantized into the workspace, a scale and a zero point a row; sums of a group are
-// integers and exact, the rest is in double.
+// `linear` with int8 rows of x, for the scalar variants: y = sx * sum over groups of sw * sum((qx - zx) * (qw
+// - zw)), plus bias. x is quantized into the workspace, with a scale and a zero point for each row. Sums of a
+// group are integers and exact; the rest is in double.
 #pragma once
 
 #include <concepts>

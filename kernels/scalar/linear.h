@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `linear` with weights alone for the scalar variants. y = sum over groups of scale * sum(x * code) + zero *
-// sum(x), plus bias. Limited by one dependent addition an element; it exists to be read. All sums are in
-// double, where the products are exact.
+// Weight-only `linear` for the scalar variants: y = sum over groups of scale * sum(x * code) + zero * sum(x),
+// plus bias. Written to be read; one dependent addition an element limits its speed. All sums are in double,
+// where the products are exact.
 #pragma once
 
 #include <concepts>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the frame of kernels/vnni/int8_linear.h asks of a scheme and of an engine.
+// Requirements of kernels/vnni/int8_linear.h on a scheme and on a micro-kernel.
 #pragma once
 
 #include <concepts>
@@ -17,7 +17,7 @@ concept HasGroups = requires(const qcts_problem& p) {
   { T::group(p) } -> std::convertible_to<int64_t>;
 };
 
-// How the codes of a scheme lie in a block.
+// Layout of a scheme's codes in a block.
 template <class T>
 concept QuadScheme = HasGroups<T> && requires(const qcts_problem& p, int64_t group) {
   { T::kOffset } -> std::convertible_to<int>;  // what makes a code unsigned
@@ -28,21 +28,21 @@ concept QuadScheme = HasGroups<T> && requires(const qcts_problem& p, int64_t gro
   { T::recipe(p) } -> std::same_as<avx2::RowRecipe>;       // of x
 };
 
-// What multiplies quads. multiply<Scheme>(piece, rows, sums): sums += products, or, with `closing`, its
-// totals += scaled sums; of several groups, it asks memory for what lies between their codes. An engine may
-// have multiply_row<Scheme>(frame, first, last): blocks [first, last) of a lone row.
+// Multiplies quads. multiply<Scheme>(packed, rows, sums) adds products to sums or, with an epilogue, scaled
+// sums to its totals; between several groups it prefetches what lies between their codes. A micro-kernel may
+// have multiply_row<Scheme>(call, first, last) for blocks [first, last) of a single row.
 template <class T>
-concept QuadEngine = requires(const Layout& layout, int64_t count, bool asks_ahead) {
+concept QuadMicroKernel = requires(const Layout& layout, int64_t count, bool asks_ahead) {
   requires T::kRows > 0;  // of x at a time
-  // Of (quads, rows): the steps that it wants in one piece.
+  // Steps per panel, for (quads, rows).
   { T::chunk_steps(count, count) } -> std::convertible_to<int64_t>;
-  // The groups of `count` elements each, parts of a row, that it wants in one piece.
+  // Groups of `count` elements each per panel.
   { T::chunk_groups(count) } -> std::convertible_to<int64_t>;
-  // How far ahead it fetches what lies behind codes; 0: not at all.
+  // Bytes ahead at which it prefetches what follows the codes; 0: none.
   { T::tail_ahead_bytes(asks_ahead, count) } -> std::convertible_to<int>;
   // Rows of x that it reads; those beyond m are zeros.
   { T::padded_rows(count) } -> std::convertible_to<int64_t>;
-  T::open(layout, count);  // before a thread's pieces
+  T::open(layout, count);  // before a thread's panels
   T::close();              // after them
 };
 

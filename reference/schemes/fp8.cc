@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // fp8_e4m3_tensor, fp8_e4m3_block128, fp8_e4m3_g32 .. _g128, and their e5m2 siblings with fp8_e5m2_row: one
-// scale for the whole weight, for 128 x 128, for a group along k, for a row. The class is declared in
-// float8.h.
+// scale for the whole weight, per 128 x 128, per group along k, per row. float8.h declares the class.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -31,8 +30,8 @@ constexpr std::string_view kFbgemm =
     "torchao 0.11.0 to 0.15.0 FbgemmFp8Tensor: fbgemm_gpu quantize.cu, dynamicQuantizeMatrixRowwise; by "
     "source, not confirmed on hardware";
 constexpr ActivationInfo kAlone = {kWeightOnly.name(), "torchao 0.18.0 Float8WeightOnlyConfig"};
-// torchao pairs a granularity of the weight with the same of x (_normalize_granularity, quantize_'s own
-// checks).
+// torchao pairs each granularity of the weight with the same of x (_normalize_granularity, and quantize_'s
+// own checks).
 constexpr std::array<ActivationInfo, 5> kRowPolicies = {{kAlone,
                                                          {"dyn_row", kFromHp},
                                                          {"dyn_row_recip", kRecip},
@@ -46,10 +45,10 @@ constexpr std::array<ActivationInfo, 6> kTensorPolicies = {{kAlone,
                                                             {"static_tensor_recip", kRecip}}};
 constexpr std::array<ActivationInfo, 2> kBlockPolicies = {{kAlone, {"dyn_block128", kFromHp}}};
 
-// Blocks of an [rows, cols] matrix.
+// The blocks of a [rows, cols] matrix.
 struct Blocks {
-  int64_t rows, cols;              // of the matrix
-  int64_t block_rows, block_cols;  // of a block
+  int64_t rows, cols;              // size of the matrix
+  int64_t block_rows, block_cols;  // size of a block
   Blocks(int64_t n, int64_t k, int64_t r, int64_t c)
       : rows(n), cols(k), block_rows(r ? r : n), block_cols(c ? c : k) {}
   int64_t down() const { return rows / block_rows; }
@@ -57,7 +56,7 @@ struct Blocks {
   int64_t of(int64_t row, int64_t col) const { return row / block_rows * across() + col / block_cols; }
 };
 
-// max |x| of each block, in row-major order.
+// Returns max |x| of each block, in row-major order.
 std::vector<float> block_magnitudes(const Blocks& blocks, std::span<const float> values) {
   std::vector<float> largest(blocks.down() * blocks.across(), 0.0f);
   for (int64_t r = 0; r < blocks.rows; ++r) {
@@ -70,7 +69,7 @@ std::vector<float> block_magnitudes(const Blocks& blocks, std::span<const float>
   return largest;
 }
 
-// Codes of x under the scales of its blocks; `code_of`: float8_code or float8_code_by_reciprocal.
+// Stores the codes of x under its blocks' scales; `code_of`: float8_code or float8_code_by_reciprocal.
 void store_codes(const Blocks& blocks, DType code, std::span<const float> values,
                  std::span<const float> scales, Plane& qdata,
                  uint8_t (*code_of)(DType, float, float) = float8_code) {
@@ -174,7 +173,7 @@ void Float8Scheme::exact_row(const Planes& plain, const WeightShape& shape, int6
 std::span<const ActivationInfo> Float8Scheme::activations() const {
   if (p_.block_rows == 0) return kTensorPolicies;
   if (p_.block_rows == 128) return kBlockPolicies;
-  // MSLK's and fbgemm's kernels make e4m3 alone here; groups along k are for weights alone.
+  // MSLK's and fbgemm's kernels make e4m3 only; groups along k are for weights only.
   const size_t known = p_.block_cols != 0 ? 1 : p_.code == DType::float8_e4m3fn ? kRowPolicies.size() : 3;
   return std::span<const ActivationInfo>(kRowPolicies).first(known);
 }
@@ -187,7 +186,7 @@ std::vector<PlaneSpec> Float8Scheme::activation_specs(const Matrix& x, Policy ac
   return {{"qdata", p_.code, {x.rows, x.cols}}, {"scale", DType::float32, {blocks.down(), blocks.across()}}};
 }
 
-// The scale of a block of x whose largest magnitude is given.
+// Returns the scale of a block of x with this largest magnitude.
 float Float8Scheme::activation_scale(DType x, Policy activation, const Planes& weight, float largest) const {
   const auto stored = [&](std::string_view name) {
     return static_cast<float>(load_float(DType::float32, plane(weight, name).bytes, 0));
@@ -224,8 +223,8 @@ void Float8Scheme::exact_activation(const Planes& planes, const Matrix& x, Polic
 }
 
 // torchao 0.18.0 on torch 2.13.0, CPU: float8_tensor.py, linear. Weight only: the weight is dequantized to
-// x's dtype, then mm and + bias. Scales of rows of e4m3 and of the tensor, each with the same of x:
-// torch._scaled_mm, both times their scales; it adds the bias of narrow types itself.
+// x's dtype, then mm and + bias. e4m3 with scales by row or tensor, and x the same: torch._scaled_mm, times
+// both scales; it adds the bias of narrow types itself.
 LinearStages Float8Scheme::recorded_stages(const WeightShape& weight, Policy activation, DType y) const {
   if (activation == kWeightOnly) return {.weight_cast = y, .product_cast = DType::float32, .output_cast = y};
   const bool of_row = p_.code == DType::float8_e4m3fn && p_.block_rows == 1 &&

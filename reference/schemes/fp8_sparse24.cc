@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // fp8_sparse24_row: torchao 0.18.0 Float8DynamicActivationFloat8WeightConfig(packing_format=
 // SPARSE_2D_DATA_2D_METADATA), Float8Sparse2x4_2DData2DMetadataTensor.from_hp of
-// torchao/quantization/quantize_/workflows/float8/float8_sparse_2x4_2d_data_2d_metadata_tensor.py. Of every
-// four codes along k at most two are not zero; these are stored with their places, one float32 scale a row.
+// torchao/quantization/quantize_/workflows/float8/float8_sparse_2x4_2d_data_2d_metadata_tensor.py. At most
+// two of every four codes along k are not zero; these are stored with their positions, and one float32 scale
+// per row.
 //
 // Values and metadata: torchao/csrc/cuda/to_sparse_semi_structured_cutlass_sm9x, after CUTLASS
-// sm90_sparse_gemm_compressor.hpp and sm90_sparse_config.inl. A chunk of four is two values and a nibble, the
-// place of the first in its low two bits, that of the second in its high two:
-//   none: 0, 0 and 0;  one at i < 3: (x, 0) and i, 3;  one at 3: (0, x) and 0, 3;  two: in order, their
-//   places
-// -0 counts as zero. "plain" has the nibbles by rows, the even chunk in the low half of a byte;
-// "cutlass_sm90" has them as the kernel reads them: rows to 64, k to 128 padded, 16 bytes a row and 128
-// columns.
+// sm90_sparse_gemm_compressor.hpp and sm90_sparse_config.inl. A chunk of four is two values and a nibble: the
+// position of the first in its low two bits, of the second in its high two.
+//   none: values 0, 0 and positions 0, 0;  one at i < 3: (x, 0) and i, 3;  one at 3: (0, x) and 0, 3;
+//   two: in order, with their positions
+// -0 counts as zero. "plain" stores the nibbles by rows, the even chunk in the low half of a byte;
+// "cutlass_sm90" as the kernel reads them: rows padded to 64, k to 128, 16 bytes per row and 128 columns.
 #include <array>
 #include <cmath>
 #include <stdexcept>
@@ -35,13 +35,13 @@ int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1
 
 bool is_zero(std::byte code) { return (code & std::byte{0x7F}) == std::byte{0}; }
 
-// A chunk of four codes as two of them and their places.
+// A chunk of four codes: two of them and their positions.
 struct Chunk {
   std::array<std::byte, 2> values{};
   int nibble = 0;
 };
 
-// Throws std::invalid_argument when more than two are not zero.
+// Compresses four codes. Throws std::invalid_argument when more than two are not zero.
 Chunk compress(std::span<const std::byte> four) {
   std::array<int, 4> places{};
   int count = 0;
@@ -54,13 +54,13 @@ Chunk compress(std::span<const std::byte> four) {
   return {{four[places[0]], four[places[1]]}, places[0] | places[1] << 2};
 }
 
-// Is it a nibble that the compressor writes? Two places in order, or none at all.
+// Is this a nibble that the compressor writes: two positions in order, or 0 for none?
 bool is_valid(int nibble, std::byte first, std::byte second) {
   if (nibble == 0) return is_zero(first) && is_zero(second);
   return (nibble & 3) < nibble >> 2;
 }
 
-// The nibble of a chunk among the metadata; two a byte, the low one first.
+// Returns the index of a chunk's nibble in the metadata; two per byte, the low one first.
 int64_t metadata_nibble(Layout layout, const WeightShape& shape, int64_t n, int64_t chunk) {
   if (layout == kPlain) return n * ((shape.k + 7) / 8) * 2 + chunk;
   return (chunk / 32 * round_up(shape.n, 64) + n) * 32 + chunk % 32;
@@ -77,7 +77,7 @@ class Fp8Sparse24 final : public Float8RowsOfX {
                        .params = {.element = DType::float8_e4m3fn},
                        .layouts = {kFp8Sparse24Layouts.begin(), kFp8Sparse24Layouts.end()}}) {}
 
-  // fp8_row's, but for fbgemm's, whose class has no sparse weights.
+  // fp8_row's policies without fbgemm's, whose class has no sparse weights.
   std::span<const ActivationInfo> activations() const override { return x_rows().activations().first(4); }
 
   std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
@@ -94,8 +94,8 @@ class Fp8Sparse24 final : public Float8RowsOfX {
             {"scale", DType::float32, {shape.n, 1}}};
   }
 
-  // Throws std::invalid_argument for a weight whose codes are not 2:4 sparse (a row of zeros among them: its
-  // codes are NaN); the producer's kernel reads beyond its buffer there.
+  // Throws std::invalid_argument for a weight whose codes are not 2:4 sparse, such as a row of zeros, whose
+  // codes are NaN; the producer's kernel reads beyond its buffer there.
   Planes quantize(const Matrix& weight, Layout) const override {
     const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
     Planes planes = make_planes(plane_specs(shape, kPlain));
@@ -119,11 +119,11 @@ class Fp8Sparse24 final : public Float8RowsOfX {
   Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
     return moved(plain, shape, kPlain, layout);
   }
-  // Throws std::invalid_argument for places that are not in order, and for padding that is not zero.
+  // Throws std::invalid_argument for positions that are not in order, and for nonzero padding.
   Planes unpack(const Planes& packed, const WeightShape& shape, Layout layout) const override {
     Planes plain = moved(packed, shape, layout, kPlain);
     if (moved(plain, shape, kPlain, layout)[1].bytes != plane(packed, "sparse_metadata").bytes)
-      throw std::invalid_argument("sparse_metadata: padding that is not zero");
+      throw std::invalid_argument("sparse_metadata: the padding is not zero");
     return plain;
   }
 
@@ -182,7 +182,7 @@ class Fp8Sparse24 final : public Float8RowsOfX {
     if (!is_valid(nibble, qdata[first], qdata[first + 1]))
       throw std::invalid_argument("sparse_metadata: row " + std::to_string(n) + ", k " +
                                   std::to_string(chunk * 4) + ": places " + std::to_string(nibble & 3) +
-                                  " and " + std::to_string(nibble >> 2) + " are no two in order");
+                                  " and " + std::to_string(nibble >> 2) + " are not in order");
     return nibble;
   }
 

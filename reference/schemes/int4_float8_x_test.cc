@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int4 weights below float8 x: the policy of int4_plain_sym, and int4_e4m3, whose files hold tables.
+// Tests int4 weights with float8 x: the policy of int4_plain_sym, and int4_e4m3, whose files hold tables.
 #include "reference/numerics/soft_float.h"
 #include "reference/schemes/testing.h"
 
@@ -13,7 +13,7 @@ std::vector<std::byte> float32_row(std::initializer_list<float> first, int64_t k
   return bytes;
 }
 
-// MSLK's kernel: the largest magnitude, at least 1/512, over 448. In a row below the floor 2^-10 is half of
+// MSLK's scale: the largest magnitude, at least 1/512, over 448. In a row below that floor 2^-10 is half of
 // it.
 TEST(Int4Float8X, RowsOfXHaveTheirScaleAndItsFloor) {
   for (const char* name : {"int4_plain_sym_g32", "int4_plain_sym_g256", "int4_e4m3_g128"}) {

@@ -2,8 +2,8 @@
 // int4_int32_g32 .. _g256: torchao 0.18.0 Int4PlainInt32Tensor as an Intel GPU makes it, _from_hp_xpu in
 // torchao/quantization/quantize_/workflows/int4/int4_plain_int32_tensor.py: asymmetric codes 0 .. 15 of
 // choose_qparams_affine and quantize_affine with eps = 1e-6, all in the weight's dtype (float16 or bfloat16),
-// and an integer zero point. Scales and zero points stand in rows of groups, [k / g, n].
-// Meaning: (code - zero_point) * scale, rounded once.
+// and an integer zero point. Scales and zero points are in rows of groups, [k / g, n]. Meaning: (code -
+// zero_point) * scale, rounded once.
 #include "reference/numerics/affine.h"
 #include "reference/numerics/block_scales.h"
 #include "reference/numerics/soft_float.h"
@@ -12,13 +12,13 @@
 namespace qcts {
 namespace {
 
-constexpr double kInt4Int32LeastScale = 1e-6;
+constexpr double kInt4Int32MinScale = 1e-6;
 
 AffineRecipe recipe_of(DType dtype) {
   return {.mapping = Mapping::asymmetric,
           .code_min = 0,
           .code_max = 15,
-          .least_scale = kInt4Int32LeastScale,
+          .min_scale = kInt4Int32MinScale,
           .input = dtype,
           .scale = dtype};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int4_tinygemm beyond the rows of recorded_rows.inc. Recorded from torch 2.13.0:
+// Tests int4_tinygemm beyond the rows of recorded_rows.inc. Recorded from torch 2.13.0:
 // aten::_convert_weight_to_int4pack_for_cpu under ATEN_CPU_CAPABILITY=avx2 and default.
 #include <cmath>
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 const Scheme& g32() { return *find_scheme("int4_tinygemm_g32"); }
 const Scheme& g128() { return *find_scheme("int4_tinygemm_g128"); }
 
-// A weight whose code [n, k] is (7n + 3k + nk/5) mod 16, scales and zeros counted up.
+// Returns a weight whose code [n, k] is (7n + 3k + nk/5) mod 16, with counted scales and zeros.
 Planes patterned(const Scheme& scheme, const WeightShape& shape) {
   Planes planes = make_planes(scheme.plane_specs(shape));
   for (int64_t n = 0; n < shape.n; ++n)
@@ -36,11 +36,11 @@ Layout layout_of(std::string_view name) { return g32().layout_named(name); }
 struct PackCase {
   const char* layout;
   int64_t n;
-  uint64_t fnv;  // of the op's bytes, K = 64
+  uint64_t fnv;  // hash of the op's bytes, K = 64
 };
 class Int4CpuPack : public testing::TestWithParam<PackCase> {};
 
-// N = 48, 80, 144 and 176 end in a block of 16 rows, which has another order.
+// N = 48, 80, 144 and 176 end in a block of 16 rows, which has a different order.
 TEST_P(Int4CpuPack, IsTheBytesOfTheOp) {
   const WeightShape shape = {DType::bfloat16, GetParam().n, 64};
   const Planes packed = g32().pack(patterned(g32(), shape), shape, layout_of(GetParam().layout));
@@ -74,7 +74,7 @@ TEST_P(Int4Layout, UnpackIsTheInverseOfPack) {
   expect_same_planes(plain, g32().unpack(packed, shape, layout_of(GetParam().layout)));
 }
 
-// One weight at a time, every 37th: setting its code to 15 must change one nibble, and no other weight's.
+// Sets the code of every 37th weight to 15: one nibble must change, and no other weight's.
 TEST_P(Int4Layout, AWeightHasANibbleOfItsOwn) {
   const WeightShape shape = {DType::bfloat16, GetParam().n, GetParam().k};
   Planes plain = make_planes(g32().plane_specs(shape));
@@ -146,7 +146,7 @@ TEST(Int4Tinygemm, TileWordHoldsTheEightWeightsOfALane) {
   }
 }
 
-// Int4TilePackedTo4dTensor.from_hp pads before it quantizes: codes 0, scale 2^-126 (0x0080), zero 2^-123
+// Int4TilePackedTo4dTensor.from_hp pads before quantizing: codes 0, scale 2^-126 (0x0080), zero 2^-123
 // (0x0200).
 TEST(Int4Tinygemm, TilePaddingIsWhatZerosQuantizeTo) {
   const WeightShape shape = {DType::bfloat16, 1, 128};
@@ -174,8 +174,7 @@ TEST(Int4Tinygemm, LeastScaleDependsOnTheProducer) {
             "86350637");
 }
 
-// A dequantizer is a finite table: 16 codes for one scale and zero, each the nearest bfloat16 to the exact
-// value.
+// A dequantizer is a finite table: 16 codes per scale and zero, each the nearest bfloat16 to the exact value.
 TEST(Int4Tinygemm, DequantizesEveryCodeWithOneRounding) {
   const double scale = 0x1.36p-4, zero = 0x1.84p-1;
   Planes planes = make_planes(g32().plane_specs({DType::bfloat16, 1, 32}));
@@ -192,7 +191,7 @@ TEST(Int4Tinygemm, DequantizesEveryCodeWithOneRounding) {
     ASSERT_LE(std::fabs(got - exact), ulp / 2) << code;
     rounded_twice_differs += got != add_in(DType::bfloat16, mul_in(DType::bfloat16, code - 8, scale), zero);
   }
-  EXPECT_GT(rounded_twice_differs, 0) << "these numbers must tell one rounding from two";
+  EXPECT_GT(rounded_twice_differs, 0) << "these numbers must distinguish one rounding from two";
 }
 
 struct RefusalCase {
@@ -221,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "int4_tinygemm_g32",
                     {DType::bfloat16, 37, 64},
                     "cpu_avx2",
-                    "N = 37 is not a multiple of 16, which the CPU packs of torch demand"},
+                    "N = 37 is not a multiple of 16, which torch's CPU packs require"},
         RefusalCase{"tile_dtype",
                     "int4_tinygemm_g32",
                     {DType::float16, 16, 64},
@@ -237,7 +236,8 @@ INSTANTIATE_TEST_SUITE_P(
                     {DType::bfloat16, 4, 4},
                     "tile_packed_4d",
                     "fp8_row has no layout tile_packed_4d"},
-        RefusalCase{"empty", "int8_row", {DType::bfloat16, 0, 4}, "plain", "int8_row takes no empty weight"}),
+        RefusalCase{
+            "empty", "int8_row", {DType::bfloat16, 0, 4}, "plain", "int8_row cannot take an empty weight"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Int4Tinygemm, PlacesNameGroupColumnAndNibble) {

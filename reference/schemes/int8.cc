@@ -3,15 +3,15 @@
 // (torchao/quantization/quantize_/workflows/int8/int8_tensor.py) as Int8WeightOnlyConfig(version=2) calls it
 // with PerRow(), PerTensor() and PerGroup(g). Symmetric, float32 scales, and zero points that are always 0
 // and always stored. int8_row_reduced, int8_tensor_reduced: the same with reduce_range=True, codes -64 .. 63,
-// as Int8DynamicActivationInt8WeightConfig and Int8StaticActivationInt8WeightConfig offer it for processors
-// whose int8 dot products saturate.
-// Meaning: (q - zero_point) * scale in float32, then the cast to the logical dtype (Int8Tensor.dequantize).
-// Activations, for scales of rows and of the tensor: the same function on x, a row or all of x at a time,
-// symmetric or asymmetric, in the weight's range; "static" with the checkpoint's own scale, and its zero
-// point
-// ("_zp": one that a symmetric observer stores all the same); "pre_" after x * act_pre_scale, rounded to x's
-// dtype, which SmoothQuant and AWQ store. "dyn_row_sym_127", which int8_row has from torchao's first
-// generation: codes -127 .. 127, scales of at least 1e-5 in x's own dtype, float32 for float16.
+// which Int8DynamicActivationInt8WeightConfig and Int8StaticActivationInt8WeightConfig offer for processors
+// whose int8 dot products saturate. Meaning: (q - zero_point) * scale in float32, then the cast to the
+// logical dtype (Int8Tensor.dequantize).
+//
+// Activations, for scales of rows and of the tensor: the same function on x, per row or for all of x,
+// symmetric or asymmetric, in the weight's range. "static" uses the checkpoint's scale and zero point ("_zp":
+// a zero point stored even by a symmetric observer). "pre_" first multiplies by act_pre_scale, rounded to x's
+// dtype, as SmoothQuant and AWQ store it. "dyn_row_sym_127" of int8_row is torchao's first generation: codes
+// -127 .. 127, scales of at least 1e-5 in x's dtype, float32 for float16.
 #include <array>
 
 #include "reference/numerics/affine.h"
@@ -24,7 +24,7 @@ namespace {
 
 // from_hp: eps = torch.finfo(torch.float32).eps = 2^-23, for every input dtype; exact in float16 (as a
 // subnormal) and bfloat16.
-constexpr double kInt8LeastScale = 0x1p-23;
+constexpr double kInt8MinScale = 0x1p-23;
 
 constexpr std::string_view kDynamic =
     "torchao 0.18.0 Int8DynamicActivationInt8WeightConfig: Int8Tensor.from_hp of x";
@@ -33,9 +33,9 @@ constexpr std::string_view kInt8Static =
 constexpr std::string_view kScaled =
     "torchao 0.18.0 int8_tensor.py linear with act_pre_scale (prototype/smoothquant, prototype/awq)";
 constexpr std::string_view kFirstGeneration = "dyn_row_sym_127";
-constexpr double kFirstLeastScale = 1e-5;
-// Every other one is its neighbour after act_pre_scale; scales of groups have the first two alone, and the
-// last one is int8_row's.
+constexpr double kFirstMinScale = 1e-5;
+// Every second policy is its neighbour after act_pre_scale; scales of groups have only the first two, and
+// only int8_row has the last.
 constexpr std::array<ActivationInfo, 17> kInt8Activations = {
     {{kWeightOnly.name(), "x enters the sum as it is"},
      {"pre_weight_only", kScaled},
@@ -63,7 +63,7 @@ bool has_zero_point(Policy activation) {
   return is_static(activation) && (is_asymmetric(activation) || activation.name().ends_with("_zp"));
 }
 
-// Which elements share a scale.
+// The elements that share a scale.
 struct Block {
   int64_t rows = 1, cols = 1;
 };
@@ -72,7 +72,7 @@ AffineRecipe recipe_of(DType input, bool reduced, bool asymmetric) {
   return {.mapping = asymmetric ? Mapping::asymmetric : Mapping::symmetric,
           .code_min = reduced ? -64 : -128,
           .code_max = reduced ? 63 : 127,
-          .least_scale = kInt8LeastScale,
+          .min_scale = kInt8MinScale,
           .input = input,
           .scale = DType::float32};
 }
@@ -82,7 +82,7 @@ AffineRecipe activation_recipe(DType x, bool reduced, Policy activation) {
   return {.mapping = Mapping::symmetric,
           .code_min = -127,
           .code_max = 127,
-          .least_scale = kFirstLeastScale,
+          .min_scale = kFirstMinScale,
           .input = x,
           .scale = x == DType::float16 ? DType::float32 : x};
 }
@@ -123,7 +123,7 @@ Planes quantize_blocks(const Matrix& values, Block block, const AffineRecipe& re
 
 struct Granularity {
   enum Kind : uint8_t { row, tensor, group } kind = row;
-  int64_t size = 0;  // of a group
+  int64_t size = 0;  // elements per group
 };
 
 std::string family_of(Granularity granularity, bool reduced) {
@@ -234,12 +234,12 @@ class Int8 final : public Scheme {
       out[k] = (static_cast<int8_t>(qdata[row * x.cols + k]) - at.zero_point) * static_cast<double>(at.scale);
   }
 
-  // torchao 0.18.0 on torch 2.13.0, CPU: int8_tensor.py, linear. Scales of rows and of the tensor, weight
-  // only: mm(x, qdata.to(x.dtype).t()), whose result has x's dtype; times scale.to(x.dtype), again in x's
+  // torchao 0.18.0 on torch 2.13.0, CPU: int8_tensor.py, linear. Weight only, scales of rows and of the
+  // tensor: mm(x, qdata.to(x.dtype).t()), whose result has x's dtype; times scale.to(x.dtype), again in x's
   // dtype; then the bias is added. Scales of groups: the weight is dequantized to x's dtype, then mm, then
-  // the bias. Under a policy: int32 sums to float32, times x's scale, to x's dtype; asymmetric: less the zero
-  // point's term, made in float32 and rounded to x's dtype; times the float32 scale of the weight, plus the
-  // bias, to x's dtype.
+  // the bias. Under a policy: int32 sums become float32, times x's scale, rounded to x's dtype; if
+  // asymmetric, minus the zero point's term, computed in float32 and rounded to x's dtype; times the weight's
+  // float32 scale, plus the bias, rounded to x's dtype.
   LinearStages recorded_stages(const WeightShape&, Policy activation, DType y) const override {
     if (without_pre_scale(activation) != kWeightOnly)
       return {.accumulator = DType::int32, .partial_cast = y, .scale_after_sum = true};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8_row beyond the rows of recorded_rows.inc.
+// Tests int8_row beyond the rows of recorded_rows.inc.
 #include "reference/schemes/testing.h"
 
 namespace qcts {
@@ -20,7 +20,7 @@ TEST(Int8Row, NanAndInfRowsAsTorchao) {
   expect_same_planes(want, quantize("0000807f0000803f"));
 }
 
-// Foreign files may hold a zero point: (q - zero_point) * scale.
+// Other producers' files may have a zero point: (q - zero_point) * scale.
 TEST(Int8Row, ZeroPointIsTakenOffTheCode) {
   const Planes planes = {{"qdata", DType::int8, {1, 2}, from_hex("7f80")},
                          {"scale", DType::float32, {1, 1}, from_hex("0000003f")},

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // mxfp8_e4m3_*, mxfp8_e5m2_*, mxfp6_e2m3_*, mxfp6_e3m2_*, mxfp4_* with * one of floor, ceil, even, rceil:
 // torchao 0.18.0 MXTensor.to_mx, to_mx and _to_mx_rceil of torchao/prototype/mx_formats/mx_tensor.py, on a
-// CPU. Blocks of 32 along k share a scale 2^(byte - 127); the mode is how the scale is found, the meaning is
-// one: element * scale, both exact in the weight's dtype, rounded to it (to_dtype). The formats: OCP
-// Microscaling Formats 1.0. Six-bit elements take a byte each.
+// CPU. Blocks of 32 along k share a scale 2^(byte - 127). The mode determines how the scale is found; all
+// modes have the same meaning: element * scale, both exact in the weight's dtype, rounded to it (to_dtype).
+// The formats: OCP Microscaling Formats 1.0. Six-bit elements take a byte each.
 //
-// Ledger choices, all the library's: mx_scale_floor_normal (a scale byte of 0 divides by 2^-126 and decodes
-// as 2^-127), mx_rceil_log2 (the exponent is the ceiling of a float32 logarithm, which just above a power of
-// two is that power's), mx_rceil_zero_unscaled (a scale byte of 0 scales by 1), floatx_nan_bits.
+// Choices, all the library's: mx_scale_floor_normal (a scale byte of 0 divides by 2^-126 and decodes as
+// 2^-127), mx_rceil_log2 (the exponent is the ceiling of a float32 logarithm, which just above a power of two
+// equals that power's), mx_rceil_zero_unscaled (a scale byte of 0 scales by 1), floatx_nan_bits.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -23,7 +23,7 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kMxBlock = 32;
-constexpr int kBias = 127;  // of e8m0 and of float32
+constexpr int kBias = 127;  // bias of e8m0 and of float32
 constexpr int kNanScale = 255;
 
 constexpr std::array<LayoutInfo, 2> kMxLayouts = {
@@ -36,9 +36,9 @@ constexpr std::array<ActivationInfo, 2> kMxActivations = {
 using Mode = ScaleRounding;
 
 struct Element {
-  std::string_view name;  // of the scheme
+  std::string_view name;  // in the scheme's name
   DType type;
-  int64_t bits;      // stored an element
+  int64_t bits;      // stored per element
   int max_exponent;  // floor(log2(largest)): F8E4M3_MAX_POW2 .. F4_E2M1_MAX_POW2 of mx_formats/constants.py
 };
 constexpr std::array<Element, 5> kElements = {{{"mxfp8_e4m3", DType::float8_e4m3fn, 8, 8},
@@ -51,13 +51,13 @@ bool is_float8(DType type) { return type == DType::float8_e4m3fn || type == DTyp
 
 int code_bits(DType type) { return is_float8(type) ? 8 : type == DType::float4_e2m1fn_x2 ? 4 : 6; }
 
-// A block's scale byte, and the block ready for the cast.
+// A block's scale byte, and the scaled block before the cast.
 struct ScaledBlock {
   int scale = 0;
   std::array<float, kMxBlock> values{};
 };
 
-// to_mx with FLOOR, CEIL or EVEN: the exponent field of max |x|, from the bits of the float32.
+// to_mx with FLOOR, CEIL or EVEN: computes the scale byte from the float32 exponent field of max |x|.
 int scale_by_exponent(const Element& element, Mode mode, float largest) {
   if (std::isnan(largest)) return kNanScale;
   int64_t bits = std::bit_cast<uint32_t>(largest);
@@ -205,7 +205,7 @@ class Mx final : public Scheme {
       throw std::invalid_argument(*why_not);
     return plane_specs({x.dtype, x.rows, x.cols}, kPlain);
   }
-  // x goes through the recipe of the weight (QuantizeTensorToMXKwargs of the config has the same mode).
+  // Quantizes x by the weight's recipe (the config's QuantizeTensorToMXKwargs has the same mode).
   Planes quantize_activation(const Matrix& x, Policy activation, const Planes&) const override {
     activation_specs(x, activation);
     return quantize(x, kPlain);
@@ -233,7 +233,7 @@ class Mx final : public Scheme {
  private:
   double code_value(std::span<const std::byte> qdata, int64_t index) const {
     const uint8_t code = element_.bits == 4 ? load_nibble(qdata, index) : static_cast<uint8_t>(qdata[index]);
-    // Six-bit elements stand in the low bits of their byte.
+    // Six-bit elements are in the low bits of their byte.
     return decode_float(element_.type, is_float8(element_.type) ? code : code & 0x3F);
   }
 

@@ -2,15 +2,15 @@
 // nf4_b64_s256: torchao 0.18.0 to_nf4(weight, block_size=64, scaler_block_size=256), NF4Tensor.from_tensor,
 // double_quantize_scalers, convert_to_norm_float_weight and get_original_weight of
 // torchao/quantization/quantize_/workflows/nf4/nf4_tensor.py. Blocks of 64 of the flattened weight share a
-// scaler (its largest magnitude), 256 scalers less their mean share a quantization factor. Every operation
+// scaler (their largest magnitude); 256 scalers minus their mean share a quantization factor. Every operation
 // rounds to the weight's dtype.
 //
-// Encoding is closed-form but for one number: the mean of the scalers, a float32 sum whose order is the
-// library's. We sum exactly and round once, so scaler_mean, and with it quantized_scalers and
-// quantization_factor, may be the neighbours of the library's (choice nf4_mean_order); quantized_data does
-// not depend on it. Other choices of the library's: nf4_table_rounded (the table to four decimals, then to
-// the dtype: not bitsandbytes'), nf4_even_high (the even element in the high nibble), nf4_zero_block (0/0
-// takes code 0).
+// Encoding is closed-form except for the mean of the scalers, a float32 sum in the library's own order. Here
+// it is summed exactly and rounded once, so scaler_mean, and with it quantized_scalers and
+// quantization_factor, may differ from the library's by one step (choice nf4_mean_order); quantized_data does
+// not depend on it. The library's other choices: nf4_table_rounded (the table to four decimals, then to the
+// dtype, unlike bitsandbytes), nf4_even_high (the even element in the high nibble), nf4_zero_block (0/0 takes
+// code 0).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,14 +30,15 @@ constexpr std::array<double, 16> kTable = {-1.0000, -0.6962, -0.5251, -0.3949, -
                                            -0.0911, 0.0000,  0.0796,  0.1609,  0.2461,  0.3379,
                                            0.4407,  0.5626,  0.7230,  1.0000};
 
-// scalers.mean(): the sum in float32, divided by the count in float32, then the dtype.
+// scalers.mean(): sums in float32, divides by the count in float32, then casts to the dtype.
 float mean_of(DType dtype, std::span<const float> scalers) {
   double sum = 0;
   for (float scaler : scalers) sum += scaler;
   return round_to(dtype, static_cast<float>(sum) / static_cast<float>(scalers.size()));
 }
 
-// quantize_tensor_nearest: the least |value - table|, the lower index of a tie; a NaN is nearest to all.
+// quantize_tensor_nearest: returns the index of the smallest |value - table|, the lower one for a tie; a NaN
+// matches any.
 uint8_t nearest(DType dtype, float value, std::span<const float> table) {
   if (std::isnan(value)) return 0;
   uint8_t best = 0;
@@ -52,7 +53,7 @@ int8_t scaler_code(float value) {
   return std::isnan(value) ? 0 : static_cast<int8_t>(std::clamp(std::nearbyint(value), -128.0f, 127.0f));
 }
 
-// The even element of a pair lies high.
+// Returns a code; the even element of a pair is in the high nibble.
 int nf4_code(std::span<const std::byte> bytes, int64_t index) { return load_nibble(bytes, index ^ 1); }
 
 class Nf4 final : public Scheme {
@@ -118,7 +119,7 @@ class Nf4 final : public Scheme {
     return {.weight_cast = y, .product_cast = DType::float32, .output_cast = y};
   }
 
-  // code: the entry of the file's table. scale: the scaler as dequantize_scalers gives it,
+  // code is the entry of the file's table; scale is the scaler as dequantize_scalers returns it,
   // (quantized_scaler / factor) + mean, each rounded to the dtype.
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {

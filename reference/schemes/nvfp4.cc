@@ -2,11 +2,11 @@
 // nvfp4_one_level, nvfp4_two_level: torchao 0.18.0 NVFP4WeightOnlyConfig and
 // NVFP4DynamicActivationNVFP4WeightConfig, NVFP4Tensor.to_nvfp4, nvfp4_quantize and per_tensor_amax_to_scale
 // of torchao/prototype/mx_formats/nvfp4_tensor.py, without its triton kernel. Blocks of 16 along k share an
-// e4m3 scale; at two levels a float32 scale of the whole weight multiplies these. Meaning
+// e4m3 scale; with two levels a float32 scale of the whole weight multiplies these. Meaning
 // (NVFP4Tensor.dequantize): code * (per_tensor_scale * scale), both products in float32, then the cast.
 //
-// Ledger choices, the library's: nvfp4_reciprocal_multiply (x * (1/scale), not x / scale), nvfp4_scale_floor
-// (a block's scale is at least 2^-6, e4m3's smallest normal number), nvfp4_zero_tensor_nan (two levels of a
+// Choices, all the library's: nvfp4_reciprocal_multiply (x * (1/scale), not x / scale), nvfp4_scale_floor (a
+// block's scale is at least 2^-6, e4m3's smallest normal number), nvfp4_zero_tensor_nan (two levels of a
 // tensor of zeros: 0/0), floatx_nan_bits.
 #include <algorithm>
 #include <array>
@@ -23,9 +23,9 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kNvfp4Block = 16;
-constexpr float kNvfp4LargestCode = 6.0f;    // F4_E2M1_MAX
-constexpr float kLargestScale = 448.0f;      // F8E4M3_MAX
-constexpr float kNvfp4LeastScale = 0x1p-6f;  // E4M3_EPS = torch.finfo(torch.float8_e4m3fn).tiny
+constexpr float kNvfp4LargestCode = 6.0f;  // F4_E2M1_MAX
+constexpr float kLargestScale = 448.0f;    // F8E4M3_MAX
+constexpr float kNvfp4MinScale = 0x1p-6f;  // E4M3_EPS = torch.finfo(torch.float8_e4m3fn).tiny
 
 constexpr std::array<LayoutInfo, 2> kNvfp4Layouts = {
     {{"plain", "torchao 0.18.0 nvfp4_tensor.py to_nvfp4, is_swizzled_scales=False", true},
@@ -51,11 +51,12 @@ float scale_value(uint8_t byte) {
   return static_cast<float>(decode_float(DType::float8_e4m3fn, byte));
 }
 
-// nvfp4_quantize of one block; tensor_scale nullptr at one level. The byte of its e4m3 scale.
+// Quantizes one block like nvfp4_quantize and returns its e4m3 scale byte; tensor_scale is nullptr with one
+// level.
 uint8_t quantize_block(std::span<const float> block, const float* tensor_scale, std::span<std::byte> pairs) {
   float scale = largest_magnitude(block) / kNvfp4LargestCode;
   if (tensor_scale) scale = div_x86(scale, *tensor_scale);
-  if (!std::isnan(scale)) scale = std::clamp(scale, kNvfp4LeastScale, kLargestScale);
+  if (!std::isnan(scale)) scale = std::clamp(scale, kNvfp4MinScale, kLargestScale);
   const uint8_t byte = static_cast<uint8_t>(encode_float(DType::float8_e4m3fn, scale));
   const float stored = scale_value(byte);
   const float factor = div_x86(tensor_scale ? div_x86(1.0f, *tensor_scale) : 1.0f, stored);
@@ -147,7 +148,8 @@ class Nvfp4 final : public Scheme {
     }
   }
 
-  // dyn_block16 is one level, the others two. Planes "qdata", "scale", and "per_tensor_scale" of two levels.
+  // dyn_block16 has one level, the others two. Planes "qdata", "scale", and with two levels
+  // "per_tensor_scale".
   std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override {
     require_policy(activation);
     const WeightShape shape = {x.dtype, x.rows, x.cols};
@@ -215,7 +217,7 @@ class Nvfp4 final : public Scheme {
   static double block_scale(const Planes& planes, int64_t index) {
     return load_float(DType::float8_e4m3fn, plane(planes, "scale").bytes, index / kNvfp4Block);
   }
-  // 1 where the planes have no second level.
+  // Returns the tensor's scale; 1 if the planes have one level.
   static double whole_scale(const Planes& planes) {
     for (const Plane& candidate : planes)
       if (candidate.name == "per_tensor_scale") return load_float(DType::float32, candidate.bytes, 0);

@@ -73,7 +73,7 @@ std::vector<std::byte> Scheme::dequantize(const Planes& plain, const WeightShape
 }
 
 LinearStages Scheme::recorded_stages(const WeightShape&, Policy activation, DType) const {
-  throw std::logic_error("nothing is known of where the library that recorded " + std::string(name()) +
+  throw std::logic_error("unknown roundings of the library that recorded " + std::string(name()) +
                          " under " + std::string(activation.name()) + " rounds");
 }
 
@@ -155,7 +155,7 @@ void require_planes(const Planes& planes, const std::vector<PlaneSpec>& specs) {
     if (found == planes.end()) throw std::invalid_argument("plane " + spec.name + " is missing");
     if (found->dtype != spec.dtype || found->shape != spec.shape || found->bytes.size() != spec.bytes())
       throw std::invalid_argument("plane " + spec.name +
-                                  " has another dtype, shape or size than its scheme demands");
+                                  " has a different dtype, shape or size than its scheme requires");
   }
 }
 
@@ -217,7 +217,7 @@ std::optional<std::string> Scheme::refused_type(const WeightShape& shape, Layout
 
 std::optional<std::string> Scheme::refused_size(const WeightShape& shape, int64_t divisor,
                                                 std::string_view of) const {
-  if (shape.n < 1 || shape.k < 1) return std::string(name()) + " takes no empty weight";
+  if (shape.n < 1 || shape.k < 1) return std::string(name()) + " cannot take an empty weight";
   if (divisor == 0 || shape.k % divisor == 0) return std::nullopt;
   return "K = " + std::to_string(shape.k) + " is not a multiple of " + std::string(of) +
          std::to_string(divisor);
@@ -277,7 +277,7 @@ OracleX oracle_x(std::span<const double> row) {
 
 namespace {
 
-// Of a group's terms, those that are not 0.
+// The sums of a group's nonzero terms.
 struct GroupSums {
   double product = 0, zero = 0;
 };
@@ -293,7 +293,7 @@ void add_term(const ExactWeight& w, double x, LinearOracle& oracle, GroupSums& g
   group.zero += x * w.zero;
 }
 
-// Adds the terms at `places`, ascending, and the groups that they lie in.
+// Adds the terms at the ascending positions `places`, and their groups.
 void add_terms(const OracleWeights& weights, const OracleX& x, std::span<const uint32_t> places,
                double offset, LinearOracle& oracle) {
   size_t next = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TinyQ beyond the rows of recorded_rows.inc.
+// Tests TinyQ beyond the rows of recorded_rows.inc.
 #include "reference/schemes/testing.h"
 
 namespace qcts {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/spellings/spell.h"
+#include "reference/dialects/encoders/encode.h"
 #include "reference/numerics/noise.h"
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
@@ -78,9 +78,9 @@ class Block {
       tensors.push_back(
           {&scheme, layout, s.dtype, s.n, s.k, packed ? scheme.pack(layers[i], s, layout) : layers[i]});
     }
-    std::vector<SpelledTensor> spelled;
-    for (size_t i = 0; i < tensors.size(); ++i) spelled.push_back({name(i), nullptr, &tensors[i]});
-    const EditedZip edited = spell_state_dict(spelled);
+    std::vector<OutputTensor> encoded;
+    for (size_t i = 0; i < tensors.size(); ++i) encoded.push_back({name(i), nullptr, &tensors[i]});
+    const EditedZip edited = encode_state_dict(encoded);
     write_file_atomically(
         file, [&](ByteSink& out) { write_torch_zip("block", edited.root, edited.storages, out); });
   }

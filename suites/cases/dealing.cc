@@ -92,9 +92,19 @@ const InputDealer::FamilyInputs& InputDealer::inputs_of_family(Kind kind, Op op,
   return family;
 }
 
+bool InputDealer::deals_by_family(Kind kind) const {
+  return plan_.emulated_once || !plan_.once_a_family.empty() ||
+         (plan_.determinism_once && kind == Kind::determinism);
+}
+
+bool InputDealer::is_once_a_family(Kind kind, Generator generator) const {
+  return (plan_.determinism_once && kind == Kind::determinism) ||
+         std::ranges::find(plan_.once_a_family, generator) != plan_.once_a_family.end();
+}
+
 std::vector<Case> InputDealer::cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout) {
   std::vector<Case> cases;
-  if (!plan_.emulated_once && plan_.once_a_family.empty()) {
+  if (!deals_by_family(kind)) {
     for (const Synthetic& input : dealt_inputs(kind, op, scheme, layout))
       cases.push_back(synthetic_case(kind, op, scheme, layout, input));
     return cases;
@@ -104,8 +114,7 @@ std::vector<Case> InputDealer::cases_of(Kind kind, Op op, const Scheme& scheme, 
     Case c = synthetic_case(kind, op, scheme, layout, input);
     const auto& chosen = family.chosen.at({input.generator, input.activation});
     const bool is_chosen = chosen.first == &scheme && chosen.second == c.id.input;
-    const bool once = std::ranges::find(plan_.once_a_family, input.generator) != plan_.once_a_family.end();
-    if (once && !is_chosen) continue;
+    if (!is_chosen && is_once_a_family(kind, input.generator) && !listed_.contains(c.id.text())) continue;
     c.for_emulated = !plan_.emulated_once || is_chosen;
     cases.push_back(std::move(c));
   }

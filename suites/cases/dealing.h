@@ -43,6 +43,8 @@ class InputDealer {
     std::map<std::pair<Generator, Policy>, std::pair<const Scheme*, std::string>> chosen;
   };
 
+  bool deals_by_family(Kind kind) const;
+  bool is_once_a_family(Kind kind, Generator generator) const;
   bool is_dealt(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const;
   std::vector<Synthetic> dealt_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout);
   const FamilyInputs& inputs_of_family(Kind kind, Op op, const Scheme& scheme, Layout layout);

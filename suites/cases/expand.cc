@@ -64,7 +64,7 @@ class Expander {
   Expander(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers, const IdFilter& filter)
       : plan_(plan), inputs_(inputs), offers_(offers), filter_(filter), dealer_(plan) {
     for (const Golden& golden : inputs.goldens)
-      if (!golden.guest) first_.try_emplace(scheme_of(golden), &golden);
+      if (!golden.is_external) first_.try_emplace(scheme_of(golden), &golden);
   }
 
   std::vector<Case> run() {
@@ -96,7 +96,7 @@ class Expander {
   }
 
   bool is_left_out(const Golden& golden) const {
-    return plan_.cover && !golden.guest && first_.at(scheme_of(golden)) != &golden;
+    return plan_.cover && !golden.is_external && first_.at(scheme_of(golden)) != &golden;
   }
 
   void expand_kind(Kind kind) {

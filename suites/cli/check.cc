@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every question about a file that needs no manifest: round_trip, assign, size against the law, and whether
-// all implementations mean the same by its bytes.
+// Answers the questions about a file that need no manifest: round_trip, assign, size against the formula, and
+// whether all implementations agree on what its bytes mean.
 #include <iostream>
 #include <memory>
 

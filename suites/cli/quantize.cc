@@ -8,8 +8,8 @@
 
 #include "reference/dialects/dense.h"
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/encoders/encode.h"
 #include "reference/dialects/quantize_decision.h"
-#include "reference/dialects/spellings/spell.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
@@ -125,9 +125,9 @@ SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
           plan.activation, plan.policy_planes};
 }
 
-std::vector<SpelledTensor> spelled_tensors(
+std::vector<OutputTensor> output_tensors(
     const Checkpoint& checkpoint, const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
-  std::vector<SpelledTensor> tensors;
+  std::vector<OutputTensor> tensors;
   for (const NamedTensor& tensor : checkpoint.tensors) {
     const auto found = replaced.find(&tensor);
     if (found == replaced.end() && (tensor.payload.size() != 1 || !tensor.attributes.empty()))
@@ -138,20 +138,20 @@ std::vector<SpelledTensor> spelled_tensors(
   return tensors;
 }
 
-// As spelled_tensors, with TinyQ's layers taken apart; `parts` owns what the result points to.
-std::vector<SpelledTensor> spelled_layers(
-    const Checkpoint& checkpoint, const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced,
-    std::deque<std::pair<std::string, Tensor>>& parts) {
-  const std::vector<SpelledTensor> whole = spelled_tensors(checkpoint, replaced);
+// As output_tensors, with TinyQ's layers taken apart; `parts` owns what the result points to.
+std::vector<OutputTensor> output_layers(const Checkpoint& checkpoint,
+                                        const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced,
+                                        std::deque<std::pair<std::string, Tensor>>& parts) {
+  const std::vector<OutputTensor> whole = output_tensors(checkpoint, replaced);
   const auto module_of = [](const std::string& name) { return name.substr(0, name.size() - 6); };
   std::unordered_map<std::string, const Tensor*> biases;
-  for (const SpelledTensor& tensor : whole)
+  for (const OutputTensor& tensor : whole)
     if (tensor.plain) biases.emplace(tensor.name, tensor.plain);
   std::unordered_set<std::string> moved;
-  for (const SpelledTensor& tensor : whole)
+  for (const OutputTensor& tensor : whole)
     if (tensor.quantized) moved.insert(module_of(tensor.name) + "bias");
-  std::vector<SpelledTensor> tensors;
-  for (const SpelledTensor& tensor : whole) {
+  std::vector<OutputTensor> tensors;
+  for (const OutputTensor& tensor : whole) {
     if (tensor.plain) {
       if (!moved.contains(tensor.name)) tensors.push_back(tensor);
       continue;
@@ -208,12 +208,12 @@ void write_out(const Plan& plan, const QuantizeWords& words, const Checkpoint& c
                const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced, ByteSink& out) {
   if (plan.safetensors) {
     require_only_tensors(checkpoint);
-    SpelledSafetensors spelled = spell_safetensors(spelled_tensors(checkpoint, replaced));
+    EncodedSafetensors encoded = encode_safetensors(output_tensors(checkpoint, replaced));
     for (const auto& file : checkpoint.safetensors)
       for (const auto& entry : file->metadata)
         if (entry.first == "format" && file == checkpoint.safetensors.front())
-          spelled.metadata.push_back(entry);
-    return write_safetensors(spelled.entries, std::move(spelled.metadata), out);
+          encoded.metadata.push_back(entry);
+    return write_safetensors(encoded.entries, std::move(encoded.metadata), out);
   }
   EditedZip edited;
   const TorchObject* object = nullptr;
@@ -227,10 +227,10 @@ void write_out(const Plan& plan, const QuantizeWords& words, const Checkpoint& c
   } else if (!plan.cls) {
     require_only_tensors(checkpoint);
     std::deque<std::pair<std::string, Tensor>> parts;
-    edited = spell_state_dict(spelled_layers(checkpoint, replaced, parts));
+    edited = encode_state_dict(output_layers(checkpoint, replaced, parts));
   } else {
     require_only_tensors(checkpoint);
-    edited = spell_state_dict(spelled_tensors(checkpoint, replaced));
+    edited = encode_state_dict(output_tensors(checkpoint, replaced));
   }
   write_torch_zip(archive_prefix(words.out), edited.root, edited.storages, out);
 }

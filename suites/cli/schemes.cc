@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr const char* kOps[] = {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"};
-constexpr int64_t kExample = 1024;  // n = k of the size law's example
+constexpr int64_t kExample = 1024;  // n = k of the example for payload bytes
 
 bool packs(std::string_view op) { return op == "pack" || op == "unpack"; }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/registry.h"
 #include "reference/schemes/scheme.h"
+#include "reports/case_id.h"
 #include "suites/providers/reference_provider.h"
 
 namespace qcts::cli {
@@ -15,11 +16,12 @@ namespace {
 using Row = std::vector<std::string>;
 
 struct Column {
-  std::string_view title, op;
+  std::string_view title;
+  Op op;
 };
-constexpr Column kColumns[] = {{"quantize w", "quantize"},   {"quantize x", "quantize_activation"},
-                               {"dequantize", "dequantize"}, {"pack", "pack"},
-                               {"unpack", "unpack"},         {"linear", "linear"}};
+constexpr Column kColumns[] = {{"quantize w", Op::quantize},   {"quantize x", Op::quantize_activation},
+                               {"dequantize", Op::dequantize}, {"pack", Op::pack},
+                               {"unpack", Op::unpack},         {"linear", Op::linear}};
 constexpr std::string_view kTargets[] = {"ref", "avx2", "avx512", "amx", "cuda"};
 
 // One of kTargets; empty for scalar kernels, which the table leaves out.
@@ -32,22 +34,22 @@ std::string_view target_of(const Implementation& implementation) {
   return variant.starts_with("avx") ? "avx2" : "";
 }
 
-bool has_operation(const Scheme& scheme, std::string_view op) {
-  if (op == "pack" || op == "unpack") return scheme.layouts().size() > 1;
-  if (op == "quantize_activation")
-    return std::ranges::any_of(scheme.activations(), [](const ActivationInfo& policy) {
-      return !policy.name.ends_with(kWeightOnlyInfo.name);
+bool has_operation(const Scheme& scheme, Op op) {
+  if (op == Op::pack || op == Op::unpack) return scheme.layouts().size() > 1;
+  if (op == Op::quantize_activation)
+    return std::ranges::any_of(scheme.activations(), [](const Policy policy) {
+      return !policy.name().ends_with(kWeightOnly.name());
     });
   return true;
 }
 
-bool serves(const Implementation& implementation, const Scheme& scheme, std::string_view op) {
-  return op_name(implementation.kernel->op) == op && implementation.family() == scheme.family() &&
+bool serves(const Implementation& implementation, const Scheme& scheme, Op op) {
+  return op_name(implementation.kernel->op) == op_name(op) && implementation.family() == scheme.family() &&
          std::ranges::any_of(scheme.activations(),
-                             [&](const ActivationInfo& policy) { return implementation.takes(policy.name); });
+                             [&](const Policy policy) { return implementation.takes(policy.name()); });
 }
 
-std::string cell(const std::vector<const Scheme*>& family, std::string_view op, const Registry& registry) {
+std::string cell(const std::vector<const Scheme*>& family, Op op, const Registry& registry) {
   std::string names;
   for (const std::string_view target : kTargets) {
     const bool served = std::ranges::any_of(family, [&](const Scheme* scheme) {

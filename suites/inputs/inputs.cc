@@ -322,19 +322,25 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
     return carries(*scheme_, generator, shape);
   if (!remembered(exact_, shape, has_exact_sums)) return false;
   if (generator == Generator::exact_sums) return true;
-  const auto [at, is_new] = relations_.try_emplace({generator, shape.dtype, shape.k}, false);
-  if (is_new) at->second = has_relation(*scheme_, generator, shape);
+  const WeightShape row = few_groups(shape);
+  const auto [at, is_new] = relations_.try_emplace({generator, row.dtype, row.k}, false);
+  if (is_new) at->second = has_relation(*scheme_, generator, row);
   return at->second;
+}
+
+// A long row asks nothing more than a few of its groups, two of which can be cut apart, and the same tail.
+WeightShape GeneratorSupport::few_groups(const WeightShape& shape) const {
+  constexpr int64_t kEnough = 64, kCuttable = 2;
+  const int64_t group = std::max<int64_t>(scheme_->group(), 1),
+                unit = group * std::max(kCuttable, (kEnough + group - 1) / group);
+  WeightShape few = shape;
+  if (few.k > 2 * unit) few.k = unit + few.k % unit;
+  return few;
 }
 
 bool GeneratorSupport::remembered(Answers& answers, const WeightShape& shape,
                                   bool (*ask)(const Scheme&, const WeightShape&)) {
-  // A long row asks nothing more than a few of its groups, and the same tail.
-  constexpr int64_t kEnough = 512;
-  const int64_t group = std::max<int64_t>(scheme_->group(), 1),
-                unit = group * ((kEnough + group - 1) / group);
-  WeightShape row = shape;
-  if (row.k > 2 * unit) row.k = unit + row.k % unit;
+  const WeightShape row = few_groups(shape);
   const auto [at, is_new] = answers.try_emplace({row.dtype, row.k}, false);
   if (is_new) at->second = ask(*scheme_, row);
   return at->second;

@@ -42,6 +42,7 @@ class GeneratorSupport {
 
  private:
   using Answers = std::map<std::pair<DType, int64_t>, bool>;
+  WeightShape few_groups(const WeightShape& shape) const;
   bool remembered(Answers& answers, const WeightShape& shape, bool (*ask)(const Scheme&, const WeightShape&));
   const Scheme* scheme_;
   Answers exact_, finite_, outliers_;

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <map>
 
-#include "reference/dialects/spellings/spell.h"
+#include "reference/dialects/encoders/encode.h"
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
 #include "suites/judge/expected/compare.h"

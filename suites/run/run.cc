@@ -239,12 +239,15 @@ class Run {
   }
 
   Outcome print_list() const {
-    Json names = Json::array();
-    for (const Candidate& candidate : chosen_) {
-      if (!options_.json) std::cout << candidate.name.full_id << "\n";
-      names.push_back(candidate.name.full_id);
+    if (options_.json) {
+      Json names = Json::array();
+      for (const Candidate& candidate : chosen_) names.push_back(candidate.name.full_id);
+      std::cout << names.dump(2) << "\n";
+    } else {
+      std::string lines;
+      for (const Candidate& candidate : chosen_) lines += candidate.name.full_id + "\n";
+      std::cout << lines;
     }
-    if (options_.json) std::cout << names.dump(2) << "\n";
     if (head_.infrastructure.empty()) return Outcome::conformant;
     throw RunError(Outcome::infrastructure, head_.infrastructure.front());
   }

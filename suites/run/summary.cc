@@ -110,11 +110,11 @@ void matrix(const RunReport& report, std::ostream& out) {
   }
 }
 
-// One line a row: how many files meet the law, and the one with the largest reduction.
+// One line per scheme: how many files have the expected size, and the one with the largest reduction.
 void sizes(const RunReport& report, std::ostream& out) {
   const Rows names(report);
   struct Row {
-    size_t files = 0, lawful = 0;
+    size_t files = 0, matching = 0;
     const Verdict* best = nullptr;
   };
   std::map<std::string, Row> rows;
@@ -123,14 +123,14 @@ void sizes(const RunReport& report, std::ostream& out) {
     if (parts.kind != Kind::size) continue;
     Row& row = rows[names.of(parts.scheme)];
     ++row.files;
-    row.lawful += verdict.status == Status::pass;
+    row.matching += verdict.status == Status::pass;
     const Measure *mine = find_measure(verdict, "reduction"),
                   *best = row.best ? find_measure(*row.best, "reduction") : nullptr;
     if (mine != nullptr && (best == nullptr || mine->value > best->value)) row.best = &verdict;
   }
-  if (!rows.empty()) out << "\n  size against law\n";
+  if (!rows.empty()) out << "\n  size against formula\n";
   for (const auto& [scheme, row] : rows) {
-    out << "  " << std::left << std::setw(22) << scheme << row.lawful << "/" << row.files << " files";
+    out << "  " << std::left << std::setw(22) << scheme << row.matching << "/" << row.files << " files";
     const Measure *payload = row.best ? find_measure(*row.best, "payload_bytes") : nullptr,
                   *dense = row.best ? find_measure(*row.best, "dense_bytes") : nullptr;
     if (payload != nullptr && dense != nullptr)

@@ -34,8 +34,9 @@ bool matches(const std::vector<std::string>& globs, std::string_view text) {
          std::ranges::any_of(globs, [&](const std::string& glob) { return glob_match(glob, text); });
 }
 
-bool is_selected(const KillRequest& request, const MutantInfo& mutant) {
+bool is_selected(const KillRequest& request, const std::vector<MutantKind>& kinds, const MutantInfo& mutant) {
   if (request.set != "all" && (request.set == "held") != mutant.held) return false;
+  if (!kinds.empty() && std::ranges::find(kinds, mutant.kind) == kinds.end()) return false;
   return matches(request.mutants, mutant.id);
 }
 
@@ -158,16 +159,30 @@ KillRow examined(const MutantInfo& mutant) {
 
 }  // namespace
 
+std::vector<MutantKind> mutant_kinds(const KillRequest& request) {
+  if (!request.kinds.empty()) return request.kinds;
+  std::vector<MutantKind> kinds;
+  for (const std::string& name : named_plan(request.plan).kills) {
+    const std::optional<MutantKind> kind = find_mutant_kind(name);
+    if (!kind)
+      throw RunError(Outcome::usage, request.plan + ": kills: unknown kind of mutant '" + name + "'");
+    kinds.push_back(*kind);
+  }
+  return kinds;
+}
+
 bool selects_any(const KillRequest& request) {
+  const std::vector<MutantKind> kinds = mutant_kinds(request);
   return std::ranges::any_of(mutant_list(),
-                             [&](const MutantInfo& mutant) { return is_selected(request, mutant); });
+                             [&](const MutantInfo& mutant) { return is_selected(request, kinds, mutant); });
 }
 
 std::vector<KillRow> kill(const KillRequest& request, const std::function<void(const KillRow&)>& on_row) {
   std::vector<KillRow> rows;
   ProviderKill providers(request);
+  const std::vector<MutantKind> kinds = mutant_kinds(request);
   for (const MutantInfo& mutant : mutant_list()) {
-    if (!is_selected(request, mutant)) continue;
+    if (!is_selected(request, kinds, mutant)) continue;
     const bool provider = mutant.kind == MutantKind::kernel || mutant.kind == MutantKind::format;
     rows.push_back(provider ? providers.row(mutant, mutant.id) : examined(mutant));
     on_row(rows.back());

@@ -17,6 +17,7 @@ namespace qcts::selftest {
 struct KillRequest {
   std::string plan = kCompletePlan;
   std::vector<std::string> mutants;  // globs over ids; empty: all
+  std::vector<MutantKind> kinds;     // empty: those of the plan's `kills`
   std::vector<std::string> cases;    // globs over case ids; empty: all
   std::string set = "all";           // "open", "held", "all"
   bool every_case = false;           // the whole matrix instead of the first kill
@@ -41,6 +42,9 @@ struct KillRow {
   bool killed() const { return !killers.empty(); }
 };
 
+// Returns the kinds of mutants to judge; empty: all. Throws RunError for a plan that is not there or that
+// names an unknown kind.
+std::vector<MutantKind> mutant_kinds(const KillRequest& request);
 bool selects_any(const KillRequest& request);
 
 // Judges every mutant that the request selects. Throws RunError for a plan that is not there,

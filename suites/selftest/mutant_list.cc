@@ -45,6 +45,13 @@ std::string_view mutant_kind_name(MutantKind kind) {
   return {};
 }
 
+std::optional<MutantKind> find_mutant_kind(std::string_view name) {
+  for (const MutantKind kind : {MutantKind::kernel, MutantKind::format, MutantKind::comparator,
+                                MutantKind::runner, MutantKind::merge, MutantKind::bench})
+    if (mutant_kind_name(kind) == name) return kind;
+  return std::nullopt;
+}
+
 std::span<const MutantInfo> mutant_list() {
   static const std::vector<MutantInfo> list = make_list();
   return list;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -12,6 +13,7 @@ namespace qcts::selftest {
 // What a mutant is a fault of.
 enum class MutantKind : uint8_t { kernel, format, comparator, runner, merge, bench };
 std::string_view mutant_kind_name(MutantKind kind);
+std::optional<MutantKind> find_mutant_kind(std::string_view name);
 // Parts of the judge, which questions examine; the others are judged as anyone's work.
 inline constexpr MutantKind kExaminedKinds[] = {MutantKind::comparator, MutantKind::runner, MutantKind::merge,
                                                 MutantKind::bench};

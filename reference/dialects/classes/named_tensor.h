@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A tensor of a checkpoint as its producer's class holds it: inner tensors and attributes.
+// A checkpoint's tensor as its producer's class holds it: inner tensors and attributes.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct NamedTensor {
   std::string scheme;            // Scheme::name; empty when plain or unknown to the list
   std::optional<Layout> layout;  // nullopt without a scheme, and where the file cannot tell (CPU packs)
   Policy activation;             // that the file asks for, of the scheme's
-  std::vector<int64_t> shape;    // of the tensor that the model sees
+  std::vector<int64_t> shape;    // of the tensor as the model sees it
   DType dtype = DType::float32;  // its logical dtype
   std::vector<InnerTensor> payload;
   nlohmann::ordered_json attributes =
