@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts_bench: every latency case of the latency plan as a Google Benchmark of the same id, with the library's
-// own flags and output. A kernel is verified on the benchmark's own problem before it is timed. The verdicts
-// are `qcts run`'s. Exit codes: 0 done, 1 a kernel was wrong, 2 usage, 3 no benchmark matches, 5
+// qcts_bench: runs every latency case of the latency plan as a Google Benchmark of the same id, with that
+// library's flags and output. Each kernel is verified on the benchmark's problem before it is timed. For
+// verdicts use `qcts run`. Exit codes: 0 done, 1 a kernel was wrong, 2 usage, 3 no benchmark matches, 5
 // infrastructure.
 #include <cstdio>
 #include <memory>
@@ -25,25 +25,25 @@ constexpr uint32_t kThreads = 1;
 
 void time_case(benchmark::State& state, const Case& c, bool& wrong) {
   try {
-    TimedKernel kernel(c, c.synthetic->seed, kThreads);
+    VerifiedKernel kernel(c, c.synthetic->seed, kThreads);
     const Support support = kernel.supports();
     if (support.status != QCTS_OK) return state.SkipWithError(("not supported: " + support.reason).c_str());
-    KernelContender& contender = kernel.contender();
-    contender.ask_prepared_bytes();
+    TimedKernel& timed = kernel.timed();
+    timed.query_prepared_bytes();
     const size_t copies =
-        c.warm ? 1 : cold_copies(contender.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
+        c.warm ? 1 : cold_copies(timed.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
     const std::string error = kernel.make_and_verify(copies);
     if (!error.empty()) {
       wrong = true;
-      return state.SkipWithError(("not timed, because the answer is wrong: " + error).c_str());
+      return state.SkipWithError(("not timed: wrong answer: " + error).c_str());
     }
     size_t copy = 0;
     for (auto _ : state) {
-      contender.call(copy);
+      timed.call(copy);
       copy = (copy + 1) % copies;
       benchmark::ClobberMemory();
     }
-    state.SetBytesProcessed(static_cast<int64_t>(contender.moved_bytes()) *
+    state.SetBytesProcessed(static_cast<int64_t>(timed.moved_bytes()) *
                             static_cast<int64_t>(state.iterations()));
     state.counters["copies"] = static_cast<double>(copies);
   } catch (const std::exception& error) {
@@ -52,7 +52,8 @@ void time_case(benchmark::State& state, const Case& c, bool& wrong) {
   }
 }
 
-// An id as it stands takes only itself: a bare regular expression m1_n4096 would also take m1_n40961.
+// Anchors an exact id, so that it matches only itself: the regular expression m1_n4096 also matches
+// m1_n40961.
 std::string anchored(const std::string& filter, const std::vector<Case>& cases) {
   for (const Case& c : cases) {
     if (filter != c.id.text() && filter != c.full_id()) continue;
@@ -72,7 +73,7 @@ void load_plugins(Registry& registry) {
                      "qcts_bench: loading %s changed the floating-point control state, now restored: %s\n",
                      library.c_str(), change.c_str());
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "qcts_bench: left out: %s\n", error.what());
+      std::fprintf(stderr, "qcts_bench: plug-in skipped: %s\n", error.what());
     }
   }
 }

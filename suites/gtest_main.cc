@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts_tests: the unit tests, and every case of the default plan as a GoogleTest of the same id, so that
-// --gtest_filter takes what `qcts run --filter` takes; an exact id is found in the full plan. Builtin kernels
-// and files are judged in this process, other providers in a worker. Latency is not here: a test has no time
-// to measure. Exit codes: 0 all passed, 1 a failure, 2 usage, 3 nothing was proved (no test matched, or all
-// were skipped), 5 infrastructure.
+// qcts_tests: runs the unit tests, and every case of the default plan as a GoogleTest of the same id, so that
+// --gtest_filter accepts the ids that `qcts run --filter` accepts; exact ids may be from the full plan.
+// Builtin kernels and files are judged in this process, other providers in a worker. Latency is left out:
+// measuring takes too long for a test. Exit codes: 0 all passed, 1 a failure, 2 usage, 3 nothing was checked
+// (no test matched, or all were skipped), 5 infrastructure.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -24,7 +24,7 @@
 namespace qcts {
 namespace {
 
-// What the cases refer to, for as long as tests run.
+// Owns everything that the cases refer to while tests run.
 struct Sources {
   std::vector<std::filesystem::path> fixture_folders;
   Registry registry;
@@ -34,7 +34,7 @@ struct Sources {
   std::vector<Waiver> waivers;
   ScratchFolder scratch;
   std::vector<Source> workers;
-  std::set<std::string> run_elsewhere;  // ids of files that a plug-in judges
+  std::set<std::string> run_elsewhere;  // ids of files that a plug-in loads and saves
 };
 
 void report(std::vector<Waiver>& waivers, Verdict verdict) {
@@ -88,8 +88,8 @@ class WorkerCaseTest : public testing::Test {
   Task task_;
 };
 
-// "numerics.linear/int8_row/..." -> suite "numerics", test "linear/int8_row/...", which GoogleTest joins with
-// a dot again.
+// Registers "numerics.linear/int8_row/..." as suite "numerics", test "linear/int8_row/...", which GoogleTest
+// joins with a dot.
 template <typename Factory>
 void register_case(const std::string& full_id, Factory factory) {
   const size_t dot = full_id.find('.');
@@ -108,7 +108,7 @@ std::vector<std::string> positive_patterns(const std::string& filter) {
   return patterns;
 }
 
-// Can a positive pattern of the filter match a case of a plug-in? Starting one costs seconds.
+// Returns whether a positive pattern of the filter can match a plug-in's case. Starting one takes seconds.
 bool filter_wants_plugins(const std::string& filter) {
   const std::vector<std::string> patterns = positive_patterns(filter);
   if (patterns.empty()) return true;
@@ -130,12 +130,12 @@ JudgeContext context() {
   return context;
 }
 
-// A program's round trip without the plug-in that runs it.
+// Returns whether c is the round trip of a program, without the plug-in that runs it.
 bool stands_in(const Case& c) {
   return c.id.kind == Kind::round_trip && c.judges_file() && is_program(*c.golden);
 }
 
-// Cases of the full plan that the filter names exactly and that the default plan leaves out.
+// Adds the cases of the full plan that the filter names exactly and the default plan leaves out.
 void add_exact_cases(Sources& sources) {
   Selection selection;
   for (const std::string& pattern : positive_patterns(GTEST_FLAG_GET(filter)))
@@ -196,7 +196,7 @@ void register_plugin_cases(Sources& sources) {
   }
 }
 
-// Those that no plug-in took.
+// Registers the programs' round trips that no plug-in runs.
 void register_stand_ins(Sources& sources) {
   for (const Case& c : sources.cases)
     if (stands_in(c) && !sources.run_elsewhere.contains(c.id.text()))
@@ -205,7 +205,7 @@ void register_stand_ins(Sources& sources) {
       });
 }
 
-// What is left on the command line once GoogleTest took its own flags.
+// Reads the arguments that remain after GoogleTest has removed its own.
 void read_own_flags(int argc, char** argv, Sources& sources) {
   sources.fixture_folders = {fixtures_folder()};
   for (int i = 1; i < argc; ++i) {
@@ -216,7 +216,7 @@ void read_own_flags(int argc, char** argv, Sources& sources) {
       sources.fixture_folders.emplace_back(argv[++i]);
     } else {
       throw std::invalid_argument("unknown option '" + word +
-                                  "' (of our own there is --fixtures DIR; --help lists GoogleTest's)");
+                                  "' (qcts_tests adds --fixtures DIR; --help lists GoogleTest's)");
     }
   }
 }
@@ -230,7 +230,7 @@ int run_tests() {
     return 3;
   }
   if (failed == 0 && all.successful_test_count() == 0) {
-    std::fprintf(stderr, "qcts_tests: every test was skipped, nothing is proved\n");
+    std::fprintf(stderr, "qcts_tests: every test was skipped\n");
     return 3;
   }
   return failed;
@@ -246,7 +246,7 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (help) {
     std::printf(
-        "\nOf qcts_tests itself:\n  --fixtures DIR    more goldens, a folder with a manifest.json; may be "
+        "\nOptions of qcts_tests:\n  --fixtures DIR    more goldens, a folder with a manifest.json; may be "
         "repeated\n");
     return RUN_ALL_TESTS();
   }

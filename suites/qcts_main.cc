@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The last place where an exception can be caught.
+// qcts: runs the command line and catches any exception that is left.
 #include <exception>
 #include <iostream>
 

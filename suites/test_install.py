@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The installed package alone: qcts finds its own things, and providers are built against it outside the tree, in C and around oneDNN."""
+"""Tests the installed package alone: qcts finds its files, and providers in C and around oneDNN build against it outside the tree."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def package(tmp_path_factory):
 
 
 def judge(package, folder, *words):
-    """Runs the installed program where nothing of the repository is in sight."""
+    """Runs the installed program without access to the repository."""
     folder.mkdir(exist_ok=True)
     command(package / "bin/qcts", "run", "--no-progress", "--out", folder / "out", *words, cwd=folder)
     return json.loads((folder / "out/report.json").read_text())
@@ -57,7 +57,7 @@ def test_the_licence_goes_with_the_package(package):
 
 
 def build_sample(package, sample, tmp_path):
-    """Copied out of the package, so that nothing of the repository can help."""
+    """Builds copies made outside the package, so that they cannot use the repository."""
     source = tmp_path / sample
     shutil.copytree(next((package / "share/qcts/examples").glob(sample)), source)
     command("cmake", "-S", source, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={package}", "-DCMAKE_BUILD_TYPE=Release")

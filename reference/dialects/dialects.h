@@ -43,9 +43,9 @@ struct HeldValue {
 void for_each_held(const pickle::Ref& node, const std::function<void(const HeldValue&)>& visit);
 
 // Returns the tensors of a saved object, depth-first in file order, including those inside objects that
-// --allow keeps. Keys, attributes and indices are joined by '.'; modules are named as state_dict() names them.
-// Other leaves are skipped (resave keeps them in the graph). A lone tensor is named "tensor"; of equal names
-// the second gets the suffix "#2". Refuses LimitExceeded before names are made.
+// --allow keeps. Keys, attributes and indices are joined by '.'; modules are named as state_dict() names
+// them. Other leaves are skipped (resave keeps them in the graph). A lone tensor is named "tensor"; of equal
+// names the second gets the suffix "#2". Refuses LimitExceeded before names are made.
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits, ReadBudget& budget);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ctrl-C and kill as something to ask for, while it lives.
+// Blocks SIGINT and SIGTERM during its lifetime, so that a loop can poll for them.
 #pragma once
 
 #include <signal.h>

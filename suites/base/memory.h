@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of this process, from /proc/self.
+// Memory use of this process, from /proc/self.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace qcts {
 
-// Resident bytes now (VmRSS); nullopt where /proc does not say.
+// Returns the resident bytes (VmRSS); nullopt if /proc does not report them.
 std::optional<uint64_t> resident_bytes();
-// "512 MiB"
+// Returns "512 MiB".
 std::string mib_text(uint64_t bytes);
-// Forgets the peak so far. False where the kernel does not allow it.
+// Resets the peak. Returns false if the kernel does not allow it.
 bool reset_peak_resident();
-// Private writable memory, touched or not (VmData): what RLIMIT_DATA counts.
+// Returns the private writable memory, touched or not (VmData), which RLIMIT_DATA limits.
 std::optional<uint64_t> data_bytes();
-// The highest since the last reset (VmHWM).
+// Returns the peak since the last reset (VmHWM).
 std::optional<uint64_t> peak_resident_bytes();
 
 }  // namespace qcts

@@ -29,7 +29,7 @@ fs::path program_path() {
   const fs::path self = executable_path();
   if (self.filename() == "qcts") return self;
   const fs::path neighbour = self.parent_path() / "qcts";
-  if (!fs::exists(neighbour)) throw std::runtime_error("there is no qcts beside " + self.string());
+  if (!fs::exists(neighbour)) throw std::runtime_error("no qcts program next to " + self.string());
   return neighbour;
 }
 

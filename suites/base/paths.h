@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the program finds its own things.
+// Paths of the program and its files.
 #pragma once
 
 #include <filesystem>
@@ -8,32 +8,33 @@
 
 namespace qcts {
 
-std::filesystem::path executable_path();  // of this process, links resolved
-// The qcts program that workers are made of: this process, or its neighbour when this one is a test or a
-// benchmark.
+std::filesystem::path executable_path();  // with symlinks resolved
+// Returns the qcts program that workers run: this process, or the program next to it if this one is a test or
+// a benchmark.
 std::filesystem::path program_path();
-// QCTS_ROOT when set, else the nearest folder above the executable, then above the working directory, that
-// holds suites/plans, or share/qcts/suites/plans where qcts is installed. Throws std::runtime_error.
+// Returns QCTS_ROOT if set, otherwise the nearest folder above the executable, or else above the working
+// directory, that holds suites/plans (share/qcts/suites/plans in an installation). Throws std::runtime_error.
 std::filesystem::path repository_root();
 std::filesystem::path fixtures_folder();  // <root>/fixtures
 std::filesystem::path targets_folder();   // <root>/suites/targets
-// NAME -> <root>/suites/plans/NAME.json; anything with a slash or ".json" is a path.
+// Returns <root>/suites/plans/NAME.json for NAME; anything with a slash or ".json" is a path.
 std::filesystem::path plan_path(const std::string& name);
 std::vector<std::string> plan_names();
-// Shared libraries in ../lib/plugins and ../lib/qcts/plugins beside the executable's folder, sorted.
+// Lists the shared libraries in ../lib/plugins and ../lib/qcts/plugins relative to the executable's folder,
+// sorted.
 std::vector<std::filesystem::path> discovered_plugins();
 
-// Does it end in .so, or .so with a version?
+// Returns whether the path ends in .so, or in .so with a version.
 bool is_shared_library(const std::filesystem::path& path);
 
-// How a command typed in the current folder names the path: relative to the folder where it lies inside, else
-// absolute. Always with a slash, so that it is taken for no name.
+// Returns the path as a command in the current folder would write it: relative if it is inside that folder,
+// otherwise absolute. Always contains a slash, so that it is not taken for a name.
 std::string path_word(const std::filesystem::path& path);
 std::string program_word();  // path_word of program_path(), quoted
-// Quoted for a shell where it needs to be.
+// Quotes the text for a shell if necessary.
 std::string shell_word(const std::string& text);
 
-// A fresh folder below the system's temporary one; removed with everything in it by the destructor.
+// A new folder in the system's temporary folder; the destructor removes it with its contents.
 class ScratchFolder {
  public:
   ScratchFolder();

@@ -50,8 +50,8 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
   posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  // dup2 onto itself would leave close-on-exec set; the parent's copies never sit on kAnswerFd because it
-  // moved them up.
+  // dup2 onto itself would keep close-on-exec set, but the parent's copies are never on kAnswerFd: it moved
+  // them up.
   posix_spawn_file_actions_adddup2(&actions, answer, role == ChildRole::worker ? kAnswerFd : STDOUT_FILENO);
 
   posix_spawnattr_t attributes;
@@ -78,7 +78,7 @@ pid_t spawn(const std::filesystem::path& program, const std::vector<std::string>
   return pid;
 }
 
-// Out of the way of the descriptors that the child gets by number.
+// Moves fd above the descriptors that the child gets by number.
 int moved_up(int fd) {
   const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, kAnswerFd + 7);
   ::close(fd);
@@ -92,16 +92,16 @@ ChildProcess::ChildProcess(const std::filesystem::path& program, const std::vect
                            const std::vector<std::string>& environment, const std::filesystem::path& log,
                            ChildRole role)
     : log_(log), role_(role) {
-  // A child that died is told by its ending, not by the signal of a write to it.
+  // Report how a dead child ended, instead of dying from the SIGPIPE of a write to it.
   ::signal(SIGPIPE, SIG_IGN);
-  Pipe questions, answers;
-  int input = moved_up(questions.read_end), answer = moved_up(answers.write_end);
-  question_fd_ = moved_up(questions.write_end);
+  Pipe requests, answers;
+  int input = moved_up(requests.read_end), answer = moved_up(answers.write_end);
+  request_fd_ = moved_up(requests.write_end);
   answer_fd_ = moved_up(answers.read_end);
   try {
     pid_ = spawn(program, arguments, environment, log, input, answer, role);
   } catch (...) {
-    for (int* fd : {&input, &answer, &question_fd_, &answer_fd_}) close_fd(*fd);
+    for (int* fd : {&input, &answer, &request_fd_, &answer_fd_}) close_fd(*fd);
     throw;
   }
   close_fd(input);
@@ -121,7 +121,7 @@ ChildProcess::~ChildProcess() {
 bool ChildProcess::send_line(std::string_view line) {
   std::string text = std::string(line) + "\n";
   for (size_t sent = 0; sent < text.size();) {
-    const ssize_t count = ::write(question_fd_, text.data() + sent, text.size() - sent);
+    const ssize_t count = ::write(request_fd_, text.data() + sent, text.size() - sent);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     sent += static_cast<size_t>(count);
@@ -129,7 +129,7 @@ bool ChildProcess::send_line(std::string_view line) {
   return true;
 }
 
-void ChildProcess::close_input() { close_fd(question_fd_); }
+void ChildProcess::close_input() { close_fd(request_fd_); }
 
 bool ChildProcess::read_available() {
   std::array<char, 65536> chunk;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A child process that is this program again, made by posix_spawn (never a bare fork: thread pools and CUDA
-// do not survive one).
+// A child process that runs this program again. Uses posix_spawn, never a bare fork: thread pools and CUDA do
+// not survive one.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,13 @@
 
 namespace qcts {
 
-// The descriptor on which a child answers; its standard input carries the questions, its output and errors go
-// to the log.
+// The descriptor on which a child answers. Requests arrive on its standard input; its output and errors go to
+// the log.
 inline constexpr int kAnswerFd = 3;
 
 enum class ChildRole : uint8_t {
-  worker,  // answers on kAnswerFd; leads a process group of its own, so that killing it kills what it started
-  provider  // answers on its standard output; stays in the group of the worker that starts it
+  worker,   // answers on kAnswerFd; leads its own process group, so that killing it also kills its children
+  provider  // answers on its standard output; stays in the process group of the worker that starts it
 };
 
 class ChildProcess {
@@ -38,23 +38,23 @@ class ChildProcess {
   int answer_fd() const { return answer_fd_; }
   const std::filesystem::path& log() const { return log_; }
 
-  bool send_line(std::string_view line);  // false: the child no longer reads
+  bool send_line(std::string_view line);  // returns false if the child no longer reads
   void close_input();
-  // Reads what is there. False: the child closed its end.
+  // Reads the available data. Returns false if the child closed its end.
   bool read_available();
   std::optional<std::string> next_line();
 
   void kill();
-  // Waits, then says how it ended: "exit code 3", "SIGABRT (Aborted)".
+  // Waits and returns how the child ended: "exit code 3", "SIGABRT (Aborted)".
   std::string wait();
-  // The exit code, once waited for; -1 after a signal.
+  // Valid after wait(); -1 after a signal.
   int exit_code() const { return exit_code_; }
-  // The most memory it ever had resident, once waited for.
+  // Peak resident memory. Valid after wait().
   uint64_t peak_resident_bytes() const { return peak_resident_bytes_; }
 
  private:
   pid_t pid_ = -1;
-  int question_fd_ = -1, answer_fd_ = -1;
+  int request_fd_ = -1, answer_fd_ = -1;
   std::filesystem::path log_;
   std::string buffer_, ending_;
   int exit_code_ = -1;
@@ -62,10 +62,10 @@ class ChildProcess {
   ChildRole role_ = ChildRole::worker;
 };
 
-// The environment of this process with `settings` ("NAME=value") put over it.
+// Returns this process's environment, overridden by `settings` ("NAME=value").
 std::vector<std::string> environment_with(const std::vector<std::string>& settings);
 
-// The last line with a visible character, at most 300 bytes of it.
+// Returns at most 300 bytes of the last line with a visible character.
 std::string last_line(const std::filesystem::path& file);
 
 }  // namespace qcts

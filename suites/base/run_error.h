@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Why a command ends without a judgement, with the exit code that says so.
+// The error that ends a command without a verdict, with its exit code.
 #pragma once
 
 #include <stdexcept>

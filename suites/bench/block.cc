@@ -10,13 +10,13 @@
 #include "reference/numerics/noise.h"
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
-#include "suites/timing/rounds.h"
+#include "suites/timing/interleaved_timer.h"
 
 namespace qcts {
 namespace {
 
-// config.json of Llama-3.1-8B: hidden_size 4096, intermediate_size 14336, 32 heads of 128, 8 of keys and
-// values.
+// From config.json of Llama-3.1-8B: hidden_size 4096, intermediate_size 14336, 32 heads of 128, 8 of them for
+// keys and values.
 struct BlockLayer {
   const char* name;
   int64_t n, k;
@@ -28,22 +28,22 @@ constexpr BlockLayer kBlockLayers[] = {
 };
 constexpr size_t kLayerCount = std::size(kBlockLayers);
 
-// All layers of a block, one after the other, as one contender.
-class BlockContender final : public Contender {
+// Times all layers of a block, one after the other, as one target.
+class TimedBlock final : public TimedTarget {
  public:
-  explicit BlockContender(std::vector<std::unique_ptr<TimedKernel>> layers) : layers_(std::move(layers)) {}
+  explicit TimedBlock(std::vector<std::unique_ptr<VerifiedKernel>> layers) : layers_(std::move(layers)) {}
   void call(size_t copy) override {
-    for (const auto& layer : layers_) layer->contender().call(copy);
+    for (const auto& layer : layers_) layer->timed().call(copy);
   }
-  size_t copies() const override { return layers_.front()->contender().copies(); }
+  size_t copies() const override { return layers_.front()->timed().copies(); }
   uint64_t weight_bytes() const {
     uint64_t bytes = 0;
-    for (const auto& layer : layers_) bytes += layer->contender().weight_bytes();
+    for (const auto& layer : layers_) bytes += layer->timed().weight_bytes();
     return bytes;
   }
 
  private:
-  std::vector<std::unique_ptr<TimedKernel>> layers_;
+  std::vector<std::unique_ptr<VerifiedKernel>> layers_;
 };
 
 class Block {
@@ -61,7 +61,7 @@ class Block {
     return noise_bytes(request_.seed + layer, static_cast<size_t>(s.n * s.k), s.dtype, 0x1p-5);
   }
 
-  // Quantized by the best kernel that there is, else by the reference.
+  // Quantizes with the best kernel available, otherwise with the reference.
   std::vector<Planes> quantized(const Scheme& scheme, BlockRow& row) const {
     std::vector<Planes> layers;
     for (size_t i = 0; i < kLayerCount; ++i) layers.push_back(quantized_layer(scheme, i, row));
@@ -91,19 +91,19 @@ class Block {
     for (size_t i = 0; i < kLayerCount; ++i) {
       const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                                       [&](const NamedTensor& tensor) { return tensor.name == name(i); });
-      if (found == checkpoint.tensors.end()) throw std::runtime_error("the file lost " + name(i));
+      if (found == checkpoint.tensors.end()) throw std::runtime_error("the file has no " + name(i));
       const std::optional<SchemeTensor> tensor = scheme_tensor(*found, file_layout(scheme).name());
       if (!tensor || tensor->scheme->meaning() != scheme.meaning())
-        throw std::runtime_error("the file's " + name(i) + " is no " + std::string(scheme.name()));
+        throw std::runtime_error("the file's " + name(i) + " is not " + std::string(scheme.name()));
       layers.push_back(tensor->layout == kPlain ? tensor->planes
                                                 : scheme.unpack(tensor->planes, shape(i), tensor->layout));
     }
     return layers;
   }
 
-  std::unique_ptr<BlockContender> make(const Scheme& scheme, const std::vector<Planes>& layers, int64_t m,
-                                       BlockRow& row) const {
-    std::vector<std::unique_ptr<TimedKernel>> timed;
+  std::unique_ptr<TimedBlock> make(const Scheme& scheme, const std::vector<Planes>& layers, int64_t m,
+                                   BlockRow& row) const {
+    std::vector<std::unique_ptr<VerifiedKernel>> timed;
     for (const Implementation* implementation : registry_.find(QCTS_OP_LINEAR, scheme.family())) {
       if (!implementation->machine_refusal().empty()) continue;
       timed.clear();
@@ -112,26 +112,26 @@ class Block {
         input.scheme = &scheme;
         input.planes = layers[i];
         timed.push_back(
-            std::make_unique<TimedKernel>(*implementation->kernel, std::move(input), request_.threads));
+            std::make_unique<VerifiedKernel>(*implementation->kernel, std::move(input), request_.threads));
         if (timed.back()->supports().status != QCTS_OK) break;
       }
       if (timed.back()->supports().status != QCTS_OK) continue;
       row.linear = implementation->name();
       return verified(std::move(timed), row.quantized_copies);
     }
-    throw std::runtime_error("no linear for " + std::string(scheme.name()) + " that runs here");
+    throw std::runtime_error("no kernel here runs linear for " + std::string(scheme.name()));
   }
 
-  std::unique_ptr<BlockContender> make_dense(int64_t m, BlockRow& row) const {
+  std::unique_ptr<TimedBlock> make_dense(int64_t m, BlockRow& row) const {
     const auto found = baseline_.find(QCTS_OP_LINEAR, "dense");
-    if (found.empty()) throw std::runtime_error("no provider of a dense linear is there");
-    std::vector<std::unique_ptr<TimedKernel>> timed;
+    if (found.empty()) throw std::runtime_error("no provider has a dense linear");
+    std::vector<std::unique_ptr<VerifiedKernel>> timed;
     for (size_t i = 0; i < kLayerCount; ++i) {
       KernelInput input = with_x(i, m);
       const WeightShape s = shape(i);
       input.planes.push_back({"w", s.dtype, {s.n, s.k}, weight(i)});
       timed.push_back(
-          std::make_unique<TimedKernel>(*found.front()->kernel, std::move(input), request_.threads));
+          std::make_unique<VerifiedKernel>(*found.front()->kernel, std::move(input), request_.threads));
     }
     row.dense = found.front()->name();
     return verified(std::move(timed), row.dense_copies);
@@ -142,11 +142,11 @@ class Block {
     return std::string("block.") + kBlockLayers[layer].name + ".weight";
   }
 
-  // The first layout that a class of torchao holds.
+  // Returns the first layout that a torchao class can store.
   static Layout file_layout(const Scheme& scheme) {
     for (const Layout layout : scheme.layouts())
       if (torchao_class(scheme, layout)) return layout;
-    throw std::runtime_error("no file holds " + std::string(scheme.name()));
+    throw std::runtime_error("no file format for " + std::string(scheme.name()));
   }
 
   Planes quantized_layer(const Scheme& scheme, size_t layer, BlockRow& row) const {
@@ -159,12 +159,12 @@ class Block {
     input.x = weight(layer);
     for (const Implementation* implementation : registry_.find(QCTS_OP_QUANTIZE, scheme.family())) {
       if (!implementation->machine_refusal().empty()) continue;
-      KernelContender contender(*implementation->kernel, input, request_.threads);
-      if (contender.supports().status != QCTS_OK) continue;
-      contender.make_ready(1);
-      contender.call(0);
+      TimedKernel timed(*implementation->kernel, input, request_.threads);
+      if (timed.supports().status != QCTS_OK) continue;
+      timed.make_ready(1);
+      timed.call(0);
       row.quantize = implementation->name();
-      return contender.answer().planes;
+      return timed.answer().planes;
     }
     row.quantize = "reference";
     return scheme.quantize({s.dtype, s.n, s.k, input.x});
@@ -181,18 +181,18 @@ class Block {
     return input;
   }
 
-  std::unique_ptr<BlockContender> verified(std::vector<std::unique_ptr<TimedKernel>> layers,
-                                           size_t& copies) const {
+  std::unique_ptr<TimedBlock> verified(std::vector<std::unique_ptr<VerifiedKernel>> layers,
+                                       size_t& copies) const {
     uint64_t bytes = 0;
     for (const auto& layer : layers) {
-      layer->contender().ask_prepared_bytes();
-      bytes += layer->contender().weight_bytes();
+      layer->timed().query_prepared_bytes();
+      bytes += layer->timed().weight_bytes();
     }
     copies = static_cast<size_t>((request_.set_bytes + bytes - 1) / bytes);
     for (size_t i = 0; i < layers.size(); ++i)
       if (const std::string wrong = layers[i]->make_and_verify(copies); !wrong.empty())
         throw std::runtime_error(name(i) + ": " + wrong);
-    return std::make_unique<BlockContender>(std::move(layers));
+    return std::make_unique<TimedBlock>(std::move(layers));
   }
 
   const BlockRequest& request_;
@@ -210,27 +210,27 @@ bool same_planes(const std::vector<Planes>& a, const std::vector<Planes>& b) {
   return true;
 }
 
-Interval median_of(const Lane& lane, uint64_t seed) {
+Interval median_of(const Series& entry, uint64_t seed) {
   std::vector<double> us;
-  std::copy_if(lane.us.begin(), lane.us.end(), std::back_inserter(us), [](double v) { return v > 0; });
+  std::copy_if(entry.us.begin(), entry.us.end(), std::back_inserter(us), [](double v) { return v > 0; });
   return bootstrap_median(us, block_length(us.size()), kLatencyConfidence, 1000, seed);
 }
 
-void time_row(BlockContender& dense, BlockContender& before, BlockContender& after,
-              const BlockRequest& request, BlockRow& row) {
-  std::vector<Lane> lanes = {{.name = "before", .contender = &before},
-                             {.name = "after", .contender = &after},
-                             {.name = "dense", .contender = &dense}};
-  time_rounds(lanes, request.budget_s, request.seed);
-  const auto ratio = [&](const Lane& a, const Lane& b) {
+void time_row(TimedBlock& dense, TimedBlock& before, TimedBlock& after, const BlockRequest& request,
+              BlockRow& row) {
+  std::vector<Series> series = {{.name = "before", .target = &before},
+                                {.name = "after", .target = &after},
+                                {.name = "dense", .target = &dense}};
+  time_rounds(series, request.budget_s, request.seed);
+  const auto ratio = [&](const Series& a, const Series& b) {
     return abba_interval(a.us, b.us, kLatencyConfidence, request.seed);
   };
-  row.before_us = median_of(lanes[0], request.seed);
-  row.after_us = median_of(lanes[1], request.seed);
-  row.dense_us = median_of(lanes[2], request.seed);
-  row.speedup_before = ratio(lanes[2], lanes[0]);
-  row.speedup_after = ratio(lanes[2], lanes[1]);
-  row.before_over_after = ratio(lanes[0], lanes[1]);
+  row.before_us = median_of(series[0], request.seed);
+  row.after_us = median_of(series[1], request.seed);
+  row.dense_us = median_of(series[2], request.seed);
+  row.speedup_before = ratio(series[2], series[0]);
+  row.speedup_after = ratio(series[2], series[1]);
+  row.before_over_after = ratio(series[0], series[1]);
 }
 
 }  // namespace
@@ -242,7 +242,7 @@ std::vector<BlockRow> run_block(const BlockRequest& request, const Registry& reg
   std::vector<BlockRow> rows;
   for (const std::string& name : request.schemes) {
     const Scheme* scheme = find_scheme(name);
-    if (!scheme) throw std::runtime_error("no scheme '" + name + "'");
+    if (!scheme) throw std::runtime_error("unknown scheme '" + name + "'");
     BlockRow common;
     common.scheme = name;
     progress(name + ": quantize, save, load");

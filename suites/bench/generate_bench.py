@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One real `generate` of a tiny Llama, beside the latency of linear layers: dense, int4, and int4 saved, re-saved by qcts and loaded
-again. Needs transformers and torchao 0.18 in this Python. Greedy tokens of int4 have to be the same before and after; the exit code is 1
-where they are not, or where qcts changed a byte. Times are those of the transformers documentation's benchmark_fn: five warm-ups, then the
-mean of torch's blocked_autorange; the three take turns, and figures are medians over the turns with the least and the greatest.
+"""Times a real `generate` of a tiny Llama, to put beside the latency of linear layers: dense, int4, and int4 saved, re-saved by
+qcts and reloaded. Needs transformers and torchao 0.18 in this Python. The greedy tokens of int4 must be the same before and after; exits
+with 1 if they are not or if qcts changed a byte. Times are measured as in benchmark_fn of the transformers documentation: five warm-ups,
+then the mean of torch's blocked_autorange. The three models alternate; figures are medians over the turns, with minimum and maximum.
 """
 
 import argparse
@@ -25,7 +25,7 @@ GROUP_SIZE = 128
 
 
 def noise(shape, seed):
-    """Integers of a linear congruential generator, scaled: the same weights everywhere."""
+    """Returns scaled integers of a linear congruential generator: the same weights on every machine."""
     count = 1
     for side in shape:
         count *= side
@@ -63,7 +63,7 @@ def quantized(width, layers):
 
 
 def reloaded(model, width, layers, qcts, folder):
-    """The model whose state dict went through torch.save, qcts resave and torch.load."""
+    """Returns the model after its state dict went through torch.save, qcts resave and torch.load."""
     first, second = folder / "int4.pt", folder / "again.pt"
     torch.save(model.state_dict(), first)
     subprocess.run([qcts, "resave", first, second], check=True, capture_output=True)
@@ -91,7 +91,7 @@ def seconds_of(model, least_s):
 
 
 def rows(models, turns, least_s):
-    """Interleaved, every other turn backward."""
+    """Times the models interleaved, every other turn in reverse order."""
     samples = {name: [] for name in models}
     for turn in range(turns):
         for name in sorted(models, reverse=turn % 2 == 1):
@@ -115,7 +115,7 @@ def main():
     parser.add_argument("--width", type=int, default=512)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--least-s", type=float, default=1.0, help="seconds of each blocked_autorange")
+    parser.add_argument("--least-s", type=float, default=1.0, help="minimum seconds of each blocked_autorange")
     words = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         models = {"dense": tiny_llama(words.width, words.layers), "int4": quantized(words.width, words.layers)}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loading and saving a checkpoint of 1 GiB and 400 tensors, made from a seed: qcts beside torch, safetensors
-and plain system calls.
+"""Times loading and saving a seeded checkpoint of 1 GiB and 400 tensors with qcts, torch, safetensors and plain system
+calls.
 
     load_bench.py --build build/release --out out/load.json [--bytes N] [--rounds 11] [--cold-rounds 5] [--groups save]
 
-All lanes of a table take turns in one run, so that each round is a set of pairs; figures are medians, ratios are
+All series of a table are interleaved in one run, so that each round is a set of pairs. Times are medians; ratios are
 medians of the paired ratios with 95 % intervals (suites/timing/stats.h). Cold means that mincore found no page of the
 file in the page cache before each sample, warm that it found all of them.
 """
@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 PAGE = 4096
-# Our figure, its peer, what has to hold. A ratio is speed against the peer: the peer's time over ours.
+# Our figure, its peer, and the target. A ratio is our speed relative to the peer: the peer's time divided by ours.
 TARGETS = [
     ("open", "qcts map", None, "us", 2000),
     ("touch", "qcts touch, mapped", "plain touch, mapped", "ratio", 0.9),
@@ -55,7 +55,7 @@ def own_memory(field):
 
 
 def timed(body):
-    """Like an answer of qcts_load, for something that Python does here."""
+    """Times a Python function; returns it in the form of a qcts_load answer."""
     Path("/proc/self/clear_refs").write_text("5")
     before, begin = own_memory("VmRSS"), time.perf_counter()
     kept = body()
@@ -65,8 +65,8 @@ def timed(body):
     return answer
 
 
-def python_lanes(zip_file, safe_file, out):
-    """What the libraries themselves offer; none without torch."""
+def python_series(zip_file, safe_file, out):
+    """Returns the series that use torch and safetensors; none without torch."""
     try:
         import safetensors.torch as safe
         import torch
@@ -99,7 +99,7 @@ def python_lanes(zip_file, safe_file, out):
     }
 
 
-def our_lanes(program, zip_file, safe_file, out):
+def our_series(program, zip_file, safe_file, out):
     def save(verb, name, source):
         program("load", source)
         return program(verb, out / name)
@@ -124,7 +124,7 @@ def our_lanes(program, zip_file, safe_file, out):
 
 
 def prepare(program, file, cold):
-    """Brings the file into the page cache, or out of it; pages that another CPU has just used go a little later."""
+    """Loads the file into the page cache or evicts it; pages that another CPU has just used are evicted a little later."""
     for _ in range(50):
         share = program("evict" if cold else "warm", file)["resident"]
         if share <= 0.001 if cold else share >= 0.999:
@@ -134,21 +134,21 @@ def prepare(program, file, cold):
     raise RuntimeError(f"{file}: {share:.1%} of its pages cached before a {state} sample")
 
 
-def measure(program, lanes, files, cold, rounds):
-    """One sample a lane and round, forward and backward in turn. Warm reads take three times as many rounds: writing takes a
-    hundred times as long.
+def measure(program, series, files, cold, rounds):
+    """Takes one sample per series and round, alternating direction. Warm reads have three times as many rounds, because
+    writing takes a hundred times as long.
     """
     read_rounds = rounds if cold else 3 * rounds
-    samples = {key: [] for key in lanes}
-    reads = {key: body for key, body in lanes.items() if key[0] not in ("save", "copy")}
-    for round_number in range(read_rounds + 1):  # the first one warms what has to be warm, and is thrown away
+    samples = {key: [] for key in series}
+    reads = {key: body for key, body in series.items() if key[0] not in ("save", "copy")}
+    for round_number in range(read_rounds + 1):  # the first round is a warm-up and is discarded
         if round_number > rounds:
-            lanes = reads
-        order = list(lanes) if round_number % 2 else list(reversed(lanes))
+            series = reads
+        order = list(series) if round_number % 2 else list(reversed(series))
         for key in order:
             for file in files:
                 prepare(program, file, cold)
-            answer = lanes[key]()
+            answer = series[key]()
             if round_number:
                 samples[key].append(answer)
     return samples
@@ -219,12 +219,12 @@ def run(options):
     try:
         made = program("make", zip_file, options.bytes, options.tensors, options.seed)
         program("make", safe_file, options.bytes, options.tensors, options.seed)
-        lanes = our_lanes(program, zip_file, safe_file, folder)
-        lanes |= {
+        series = our_series(program, zip_file, safe_file, folder)
+        series |= {
             key: (lambda body=body: timed(body))
-            for key, body in python_lanes(zip_file, safe_file, folder).items()
+            for key, body in python_series(zip_file, safe_file, folder).items()
         }
-        lanes = {key: body for key, body in lanes.items() if not options.groups or key[0] in options.groups.split(",")}
+        series = {key: body for key, body in series.items() if not options.groups or key[0] in options.groups.split(",")}
         report = {
             "bytes": made["tensor_bytes"],
             "tensors": made["tensors"],
@@ -236,7 +236,7 @@ def run(options):
         }
         for cold, rounds in ((False, options.rounds), (True, options.cold_rounds)):
             chosen = {
-                k: v for k, v in lanes.items() if not cold or k[0] in ("open", "touch", "load", "check")
+                k: v for k, v in series.items() if not cold or k[0] in ("open", "touch", "load", "check")
             }
             if rounds:
                 samples = measure(program, chosen, (zip_file, safe_file), cold, rounds)
@@ -278,14 +278,14 @@ def main():
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--out", type=Path, default=Path("out/load.json"))
     parser.add_argument(
-        "--folder", help="where the files go; BUILD/load_bench by default, removed at the end"
+        "--folder", help="folder for the files; BUILD/load_bench by default, removed at the end"
     )
     parser.add_argument("--bytes", type=int, default=1 << 30)
     parser.add_argument("--tensors", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--cold-rounds", type=int, default=5)
-    parser.add_argument("--groups", default="", help="of lanes: open,touch,load,check,save,copy; all by default")
+    parser.add_argument("--groups", default="", help="comma-separated: open,touch,load,check,save,copy; all by default")
     options = parser.parse_args()
     report = run(options)
     options.out.parent.mkdir(parents=True, exist_ok=True)

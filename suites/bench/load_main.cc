@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts_load: loading and saving, timed, behind a pipe; suites/bench/load_bench.py asks. A line of stdin is
-// a request, its words parted by tabs; a line of stdout the answer, one JSON object. Times are microseconds
-// of the steady clock.
-// - make FILE BYTES TENSORS SEED: a checkpoint of bfloat16 noise, torch zip or safetensors by its name.
-// - open|touch|mapped_touch|load|check FILE: as qcts does: map; map and touch each page; the touching alone;
-//   into prefaulted memory; map and compare every CRC.
+// qcts_load: times loading and saving for suites/bench/load_bench.py. Each line of stdin is a request of
+// tab-separated words; each line of stdout is the answer, one JSON object. Times are in microseconds of the
+// steady clock.
+// - make FILE BYTES TENSORS SEED: writes a checkpoint of random bfloat16, torch zip or safetensors by its
+//   name.
+// - open|touch|mapped_touch|load|check FILE: map as qcts does; map and touch each page; only the touching;
+//   read into prefaulted memory; map and check every CRC.
 // - plain_touch|plain_mapped_touch|plain_load|plain_check FILE: the same bytes without qcts: mmap, parallel
 //   pread, one CRC over the mapping.
-// - save OUT|plain_save OUT: what was loaded last, through our writer; the same by write, fsync, rename.
-// - memcpy FILE: its bytes, loaded, copied in memory.
-// - resident FILE|evict FILE|warm FILE: the share of its pages in the page cache (mincore), after doing that.
-// - ratio A,B,... C,D,...: median of the paired ratios A/C, B/D, ... and its 95 % interval.
+// - save OUT|plain_save OUT: saves what was loaded last, with our writer; the same with write, fsync, rename.
+// - memcpy FILE: copies the loaded bytes in memory.
+// - resident FILE|evict FILE|warm FILE: returns the share of its pages in the page cache (mincore), after
+//   evicting or reading them.
+// - ratio A,B,... C,D,...: median of the paired ratios A/C, B/D, ... with its 95 % interval.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -49,7 +51,7 @@ double microseconds_since(Clock::time_point start) {
 
 bool is_safetensors(const std::string& path) { return path.ends_with(".safetensors"); }
 
-// One parsed file, whichever format.
+// One parsed file of either format.
 struct Opened {
   std::shared_ptr<const MappedFile> file;
   TorchZip zip;
@@ -72,7 +74,7 @@ Opened open_file(const std::string& path, bool checked) {
   return opened;
 }
 
-// The fastest way to have the pages mapped: a fault brings sixteen, where MADV_POPULATE_READ and
+// Touching is the fastest way to map the pages: one fault maps sixteen, whereas MADV_POPULATE_READ and
 // MAP_POPULATE go page by page and take three times as long (Linux 6.18).
 uint64_t touch(std::span<const std::byte> bytes) {
   uint64_t sum = 0;
@@ -115,8 +117,8 @@ class Plain {
   void* mapping_ = nullptr;
 };
 
-// What malloc returns lies 16 bytes behind a page, and Zen 3 copies from a page to 16 bytes behind another at
-// a third of its speed: the plain read would be slow for that alone.
+// malloc returns memory 16 bytes past a page boundary, and Zen 3 copies from a page-aligned source to that
+// offset at a third of its speed, which would slow down the plain read alone.
 class PageAligned {
  public:
   explicit PageAligned(size_t size)
@@ -173,7 +175,7 @@ class Server {
     const std::string& verb = words.at(0);
     if (verb == "make") return make(words);
     if (verb == "ratio") return ratio(words);
-    if (verb == "evict") {  // a mapped page stays
+    if (verb == "evict") {  // mapped pages stay in the cache
       opened_ = {};
       loaded_.clear();
     }
@@ -214,10 +216,10 @@ class Server {
       std::memcpy(copy_->bytes().data(), memory_->bytes().data(), loaded_size_);
       return microseconds_since(begin);
     }
-    throw std::invalid_argument("no request " + verb);
+    throw std::invalid_argument("unknown request " + verb);
   }
 
-  // Memory that is there already: what is timed is reading, not the kernel's clearing of pages.
+  // Prefaulted memory, so that reading is timed and not the kernel's clearing of pages.
   static void fault_in(std::shared_ptr<PageAligned>& memory, size_t size) {
     if (memory == nullptr || memory->size() < size) memory = std::make_shared<PageAligned>(size);
   }
@@ -237,7 +239,7 @@ class Server {
     return us;
   }
 
-  // The bytes of the plain save are those of the file that ours writes.
+  // The plain save writes the same bytes as the file that our writer makes.
   double save(const std::string& verb, const std::string& path) {
     if (loaded_.empty()) throw std::invalid_argument("load first");
     if (verb == "plain_save") {
@@ -317,7 +319,7 @@ class Server {
   Storages loaded_;
   std::shared_ptr<PageAligned> memory_, copy_;
   size_t loaded_size_ = 0;
-  volatile uint64_t sink_ = 0;  // what is read has to be used
+  volatile uint64_t sink_ = 0;  // keeps reads from being optimized away
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The generate of a tiny Llama runs whole where transformers and torchao are, and says that int4 gives its tokens again after saving."""
+"""generate_bench.py runs if transformers and torchao are installed, and reports the same int4 tokens after saving."""
 
 import json
 import os

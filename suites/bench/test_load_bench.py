@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The load and save measurement on a small file: every lane answers, ratios have their peers, cold is cold, and
-nothing is left behind.
+"""Runs load_bench.py on a small file: every series has samples, ratios have their peers, cold means cold, and
+no files remain.
 """
 
 import json
@@ -30,7 +30,7 @@ def test_small_run_measures_every_lane(tmp_path):
         "--tensors",
         20,
     ]
-    # Page-cache eviction needs a file system on a disk: the build folder has one, a temporary folder may not.
+    # Evicting the page cache needs a file system on disk: the build folder has one, a temporary folder may not.
     words += ["--folder", BUILD / "load_bench_test", "--rounds", 5, "--cold-rounds", 2]
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=300)
     assert done.returncode in (0, 1), done.stderr[-2000:]

@@ -56,8 +56,8 @@ void write_replay(const std::filesystem::path& file, const std::string& text) {
 
 Outcome shrink_found(const ReplayWords& words, const OfferedCase& found, ProviderWorker& worker) {
   const Offer& offer = *found.offer;
-  const Question question = ask(found.asked, words.seed);
-  const Replay start{question.input, question.exact_sums, found.asked.id,
+  const TestVector test_vector = make_test_vector(found.asked, words.seed);
+  const Replay start{test_vector.input, test_vector.exact_sums, found.asked.id,
                      offer.provider + "_" + offer.variant};
   // Smaller ones have to fail in the same way. An input that can no longer be judged does not fail.
   Verdict last = worker.ask(start, offer, words.timeout_s);

@@ -5,7 +5,7 @@
 
 namespace qcts::fuzz {
 
-// Whatever format the bytes claim, up to named tensors and the planes of their schemes.
+// Opens the bytes as whatever format they claim, and reads the named tensors and the planes of their schemes.
 bool use_checkpoint(Input input) {
   OpenOptions options;
   options.crc = CrcPolicy::ignore;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts_fuzz: libFuzzer over one target.
+// qcts_fuzz: runs libFuzzer on one target.
 //   qcts_fuzz --target=NAME [CORPUS...] [libFuzzer's -options]
-//   qcts_fuzz --write-seeds=DIR FOLDER...     DIR/<target>/... from the files below the folders
-//   qcts_fuzz --list                          a line a target: name and longest input
+//   qcts_fuzz --write-seeds=DIR FOLDER...     writes DIR/<target>/... from the files in the folders
+//   qcts_fuzz --list                          prints each target's name and longest input
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -13,7 +13,7 @@ namespace {
 
 using qcts::fuzz::Target;
 
-const Target* chosen = nullptr;  // libFuzzer calls a plain C function: there is no place for it but here
+const Target* chosen = nullptr;  // libFuzzer calls a plain C function, so this has to be a global
 
 void write_seeds(const std::filesystem::path& out, const std::vector<std::filesystem::path>& folders) {
   for (const Target& target : qcts::fuzz::targets()) {
@@ -38,14 +38,13 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
       std::exit(0);
     }
     for (const Target& target : qcts::fuzz::targets()) {
-      if (words[i] == "--list")
-        std::printf("%s %zu\n", std::string(target.name).c_str(), target.longest_bytes);
+      if (words[i] == "--list") std::printf("%s %zu\n", std::string(target.name).c_str(), target.max_bytes);
       if (words[i] == "--target=" + std::string(target.name)) chosen = &target;
     }
     if (words[i] == "--list") std::exit(0);
   }
   if (chosen != nullptr) return 0;
-  std::fprintf(stderr, "qcts_fuzz: --target=NAME is missing or unknown; --list names them\n");
+  std::fprintf(stderr, "qcts_fuzz: --target=NAME is missing or unknown; see --list\n");
   std::exit(2);
 }
 

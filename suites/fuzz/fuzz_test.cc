@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fuzz targets over their seeds and over cheap mutants of them, in every build: what libFuzzer looks for
-// longer, and proof that the targets reach past the first checks.
+// Runs the fuzz targets on their seeds and on cheap mutations of them in every build: a short form of the
+// search that libFuzzer does, and a check that the targets get past the first validation.
 #include "suites/fuzz/targets.h"
 
 #include <gtest/gtest.h>
@@ -23,15 +23,16 @@ TEST_P(FuzzTarget, TakesEverySeedWithoutAFinding) {
     EXPECT_NO_THROW(accepted += GetParam().use(seed.bytes));
   }
   EXPECT_GT(accepted, 0u) << "nothing gets past the first checks";
-  EXPECT_LT(accepted, seeds_.size()) << "nothing is refused";
+  EXPECT_LT(accepted, seeds_.size()) << "every seed is accepted";
 }
 
 TEST_P(FuzzTarget, TakesMutantsOfItsSeedsWithoutAFinding) {
   uint64_t state = 7;
-  const auto below = [&state](uint64_t count) {  // Numerical Recipes' 64-bit linear congruence, upper half
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (state >> 33) % count;
-  };
+  const auto below =
+      [&state](uint64_t count) {  // 64-bit linear congruential generator of Numerical Recipes, upper half
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return (state >> 33) % count;
+      };
   size_t refused = 0, tried = 0;
   for (int round = 0; round < 10; ++round) {
     for (const Seed& seed : seeds_) {

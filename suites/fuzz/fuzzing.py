@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs qcts_fuzz over its targets and says what came of it: executions, corpus, coverage, findings.
+"""Runs qcts_fuzz over its targets and reports executions, corpus, coverage and findings.
 
 fuzzing.py --build build/fuzz --seconds 600 [--targets zip,pickle] [--jobs 2] [--corpus DIR] [--until 10000000]
 
-Executions add up from run to run, as long as the program is the same (totals.json beside the corpus).
+Executions accumulate over runs of the same program (totals.json next to the corpus).
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SEED_FOLDERS = ("fixtures/golden", "fixtures/malformed", "reference/formats/testdata")
 COMPILERS = ("clang++-16", "clang++-19", "clang++-18", "clang++-17", "clang++-15", "clang++-14", "clang++")
-# A stack trace for every allocation and a large quarantine halve the speed; a finding is replayed with them.
+# Stack traces for every allocation and a large quarantine halve the speed; findings are replayed with them.
 SANITIZER_OPTIONS = "malloc_context_size=1:quarantine_size_mb=16:detect_stack_use_after_return=0"
 DICTIONARIES = {
     name: Path(__file__).with_name(f"{name}.dict") for name in ("torch", "safetensors")
@@ -44,7 +44,7 @@ class Result:
 
 
 def find_clang():
-    """(compiler, "") for the first clang that links libFuzzer, else ("", why there is none)."""
+    """Returns (compiler, "") for the first clang that links libFuzzer, otherwise ("", reason)."""
     for name in COMPILERS:
         compiler = shutil.which(name)
         if not compiler:
@@ -55,11 +55,11 @@ def find_clang():
         if done.returncode == 0:
             return compiler, ""
         return "", f"{compiler} cannot link libFuzzer: its run-time library is missing ({DEBIAN})"
-    return "", f"libFuzzer needs clang, and there is none ({DEBIAN})"
+    return "", f"libFuzzer needs clang, which is not installed ({DEBIAN})"
 
 
 def build(folder, compiler, jobs=2):
-    """Configures preset fuzz with this clang and builds qcts_fuzz; the program's path."""
+    """Configures preset fuzz with this clang, builds qcts_fuzz and returns its path."""
     plain = compiler.replace("clang++", "clang")
     configure = ["cmake", "--preset", "fuzz", "-B", folder, f"-DCMAKE_CXX_COMPILER={compiler}"]
     configure += [f"-DCMAKE_C_COMPILER={plain}", f"-DPython3_EXECUTABLE={sys.executable}"]
@@ -80,7 +80,7 @@ def write_seeds(program, folder):
 
 
 def read_log(text, result):
-    """Counts from libFuzzer's own report."""
+    """Parses the counts in libFuzzer's report."""
     executed = re.findall(r"stat::number_of_executed_units:\s*(\d+)", text) or re.findall(
         r"^#(\d+)\s", text, re.M
     )
@@ -92,7 +92,7 @@ def read_log(text, result):
 
 
 def fuzz(program, target, longest, folder, seconds, seed=1):
-    """One target for a bounded time. Findings are kept in folder/findings."""
+    """Fuzzes one target for a limited time. Findings are kept in folder/findings."""
     result = Result(target)
     corpus, findings = folder / "corpus" / target, folder / "findings"
     corpus.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def fuzz(program, target, longest, folder, seconds, seed=1):
 
 
 def add_up(results, program, path):
-    """Adds to what earlier runs of this very program did; target -> executions of all of them."""
+    """Adds this run to the totals of the same program; returns target -> executions in all runs."""
     digest = hashlib.sha256(Path(program).read_bytes()).hexdigest()
     known = json.loads(path.read_text()) if path.exists() else {}
     totals = known.get("executions", {}) if known.get("program") == digest else {}
@@ -166,7 +166,7 @@ def main():
     parser.add_argument("--build", default=str(ROOT / "build/fuzz"))
     parser.add_argument("--seconds", type=int, default=600, help="for each target")
     parser.add_argument("--targets", default="", help="comma-separated; all by default")
-    parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
+    parser.add_argument("--jobs", type=int, default=1, help="number of targets to run in parallel")
     parser.add_argument("--corpus", type=Path, help="kept from run to run; BUILD/fuzzing by default")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--until", type=int, default=0, help="repeat until there are that many executions")
@@ -181,7 +181,7 @@ def main():
     lengths = target_lengths(program)
     wanted = options.targets.split(",") if options.targets else list(lengths)
     if unknown := [name for name in wanted if name not in lengths]:
-        print(f"fuzz: no target {', '.join(unknown)}; there are {', '.join(lengths)}", file=sys.stderr)
+        print(f"fuzz: no target {', '.join(unknown)}; known: {', '.join(lengths)}", file=sys.stderr)
         return 2
     for number in range(1 << 30):
         with ThreadPoolExecutor(options.jobs) as pool:

@@ -7,7 +7,8 @@
 
 namespace qcts::fuzz {
 
-// Strict and lenient: what strict reading accepts, lenient reading accepts too, and either rebuilds the file.
+// Reads strictly and leniently: lenient reading accepts whatever strict reading accepts, and both can rebuild
+// the file.
 bool use_safetensors(Input input) {
   bool accepted = false;
   const auto file = MappedFile::from_bytes({input.begin(), input.end()});

@@ -52,7 +52,7 @@ std::vector<Seed> seeds_of(const Target& target, const std::vector<fs::path>& fo
   for (const fs::path& path : paths) {
     const auto file = MappedFile::open(path);
     const Input seed = seed_in(file->bytes(), path, target.seeds);
-    if (!seed.empty() && seed.size() <= target.longest_bytes)
+    if (!seed.empty() && seed.size() <= target.max_bytes)
       seeds.push_back({path.filename().string(), {seed.begin(), seed.end()}});
   }
   return seeds;

@@ -5,7 +5,7 @@ namespace qcts::fuzz {
 
 std::span<const Target> targets() {
   static constexpr Target kTargets[] = {
-#define QCTS_FUZZ_TARGET(name, seeds, longest_bytes) {#name, SeedKind::seeds, longest_bytes, use_##name},
+#define QCTS_FUZZ_TARGET(name, seeds, max_bytes) {#name, SeedKind::seeds, max_bytes, use_##name},
 #include "suites/fuzz/targets.inc"
 #undef QCTS_FUZZ_TARGET
   };

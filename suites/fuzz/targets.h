@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Readers under fuzzing. A target reads any bytes, uses what it accepted and checks what has to hold then.
-// Refused is the one exception that it may meet; everything else that escapes it (Finding, another exception,
-// a sanitizer's abort) is a finding.
+// Readers under fuzzing. A target reads arbitrary bytes, uses what the reader accepted and checks its
+// invariants. Only Refused may be thrown by a reader; everything else that escapes (Finding, another
+// exception, a sanitizer's abort) is a finding.
 #pragma once
 
 #include <cstddef>
@@ -16,28 +16,28 @@ namespace qcts::fuzz {
 
 using Input = std::span<const std::byte>;
 
-// What was accepted does not keep what the reader promises.
+// The accepted input violates an invariant of the reader.
 class Finding : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-#define QCTS_FUZZ_TARGET(name, seeds, longest_bytes) bool use_##name(Input input);  // true: accepted
+#define QCTS_FUZZ_TARGET(name, seeds, max_bytes) bool use_##name(Input input);  // true: accepted
 #include "suites/fuzz/targets.inc"
 #undef QCTS_FUZZ_TARGET
 
 enum class SeedKind : uint8_t {
-  files,              // every given file
-  archives,           // those that begin as a zip does
-  pickles,            // the data.pkl of each archive
-  legacies,           // those that begin as a pickle does
+  files,              // all files
+  archives,           // files that begin like a zip
+  pickles,            // data.pkl of each archive
+  legacies,           // files that begin like a pickle
   safetensors_files,  // *.safetensors
 };
 
 struct Target {
   std::string_view name;
   SeedKind seeds;
-  size_t longest_bytes;
+  size_t max_bytes;
   bool (*use)(Input);
 };
 std::span<const Target> targets();
@@ -46,8 +46,8 @@ struct Seed {
   std::string name;
   std::vector<std::byte> bytes;
 };
-// Seeds of a target from the files below `folders`, sorted by path, none longer than the target's
-// longest_bytes.
+// Returns a target's seeds from the files in `folders` and below, sorted by path, none longer than
+// max_bytes.
 std::vector<Seed> seeds_of(const Target& target, const std::vector<std::filesystem::path>& folders);
 
 }  // namespace qcts::fuzz

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libFuzzer over every target for a bounded time, built by preset fuzz, under both sanitizers.
+"""Runs libFuzzer on every target for a limited time, built by preset fuzz with both sanitizers.
 
-QCTS_FUZZ_SECONDS sets the time a target (10 by default).
+QCTS_FUZZ_SECONDS sets the time per target (10 by default).
 """
 
 import os
@@ -38,12 +38,12 @@ def folder(program, tmp_path_factory):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_bounded_run_finds_nothing(target, program, folder):
-    for seconds in (SECONDS, 6 * SECONDS):  # beside other work the seeds alone can take the first
+    for seconds in (SECONDS, 6 * SECONDS):  # on a busy machine the seeds alone may take the first
         result = fuzzing.fuzz(program, target, fuzzing.target_lengths(program)[target], folder, seconds)
         assert not result.error and not result.findings, (result.error, result.findings)
         if result.corpus_files > 10:
             break
-    # The seeds alone are over a hundred inputs: fewer executions mean that nothing was fuzzed.
+    # There are over a hundred seeds: fewer executions mean that nothing was fuzzed.
     assert result.executions > 500 and result.corpus_files > 10 and result.covered_edges > 100, result
 
 
@@ -61,5 +61,5 @@ def test_executions_of_one_program_add_up(tmp_path):
     ran = [fuzzing.Result("zip", executions=5), fuzzing.Result("pickle", executions=2)]
     fuzzing.add_up(ran, program, totals)
     assert fuzzing.add_up(ran[:1], program, totals) == {"zip": 10, "pickle": 2}
-    program.write_bytes(b"second")  # other readers: what was run before proves nothing about them
+    program.write_bytes(b"second")  # another build of the readers: earlier runs prove nothing about it
     assert fuzzing.add_up(ran[:1], program, totals) == {"zip": 5}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torch.save's two containers, their pickles, and both together.
+// The two containers of torch.save, their pickles, and both together.
 #include <algorithm>
 
 #include "reference/formats/io/byte_io.h"
@@ -13,7 +13,7 @@
 namespace qcts::fuzz {
 namespace {
 
-constexpr uint64_t kMostWalkedBytes = 1u << 16;
+constexpr uint64_t kMaxWalkedBytes = 1u << 16;
 
 TorchZipOptions options() {
   TorchZipOptions result;
@@ -21,15 +21,15 @@ TorchZipOptions options() {
   return result;
 }
 
-// Every tensor is walked.
+// Visits every tensor.
 void use_tensors(const TorchObject& object) {
   pickle::for_each_node(object.root, [&](const pickle::Ref& node) {
     const auto tensor = tensor_of(object, node);
-    if (tensor && bytes_of(tensor->dtype, tensor->shape) <= kMostWalkedBytes) row_major_bytes(*tensor);
+    if (tensor && bytes_of(tensor->dtype, tensor->shape) <= kMaxWalkedBytes) row_major_bytes(*tensor);
   });
 }
 
-// The file that is rebuilt from the graph is the file.
+// Checks that rebuilding the file from the graph gives the same bytes.
 void use_archive(const TorchZip& zip) {
   use_tensors(zip);
   if (!std::ranges::equal(rebuild_torch_zip(zip), zip.file->bytes()))
@@ -58,15 +58,15 @@ bool use_pickle(Input input) {
   try {
     const auto once = pickle::write(pickle::read(input));
     if (pickle::write(pickle::read(once)) != once)
-      throw Finding("pickle: what was written is read as another graph");
+      throw Finding("pickle: the written graph reads back differently");
   } catch (const Refused&) {
     return false;
   }
   return true;
 }
 
-// The input as data.pkl of an archive whose storages 0 to 5 have 0, 1, 8, 64, 200 and 4096 bytes: mutations
-// cannot break the container, so all of them reach the graph and the tensors.
+// Uses the input as data.pkl of an archive whose storages 0 to 5 have 0, 1, 8, 64, 200 and 4096 bytes.
+// Mutations cannot break the container, so all of them reach the graph and the tensors.
 bool use_torch_graph(Input input) {
   const std::vector<std::byte> zeros(4096);
   VectorSink out(8192);

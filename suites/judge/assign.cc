@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The assign kind: a skeleton of names, shapes and dtypes takes over the golden's tensors, and every byte of
-// them is read, within file + 64 MiB of memory and what a safetensors header grants. A skeleton with one
-// missing, one unexpected and one mismatched key must have each named.
+// The assign kind. Loads the golden's tensors into a skeleton (names, shapes and dtypes) and reads every byte
+// of them; peak memory may grow by the file's size, 64 MiB and what a safetensors header grants. Given a
+// skeleton with one missing, one unexpected and one mismatched key, assign() must report each of them.
 #include <algorithm>
 
 #include "reference/dialects/assign.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kSlackBytes = 64u << 20;
 
-// Reads each payload byte where it lies, so that lazily mapped pages are counted.
+// Reads every payload byte in place, so that lazily mapped pages are counted.
 uint64_t touch(const Assignment& assignment) {
   uint64_t sum = 0;
   for (const NamedTensor* tensor : assignment.assigned)
@@ -39,7 +39,7 @@ std::string joined(const Assignment& assignment) {
   return text.empty() ? "nothing" : text.substr(1);
 }
 
-// What a planted fault was not named; empty when each was.
+// Returns the planted fault that was not reported; empty if all were.
 std::string unnamed_fault(const Checkpoint& checkpoint, const std::vector<SkeletonTensor>& skeleton) {
   std::vector<SkeletonTensor> changed = skeleton;
   changed.push_back({"qcts_planted.weight", {1}, DType::float32});
@@ -72,11 +72,11 @@ void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict) 
 
   verdict.status = Status::fail;
   if (!assignment.complete() || assignment.assigned.size() != checkpoint.tensors.size()) {
-    verdict.reason = "the skeleton of the file itself does not take it over: " + joined(assignment);
+    verdict.reason = "the file's own skeleton does not match it: " + joined(assignment);
     return;
   }
   if (const std::string fault = unnamed_fault(checkpoint, skeleton); !fault.empty()) {
-    verdict.reason = fault + " was planted in the skeleton and not named";
+    verdict.reason = fault + " planted in the skeleton was not reported";
     return;
   }
   verdict.measures.push_back(
@@ -84,7 +84,7 @@ void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict) 
   verdict.measures.push_back({"byte_sum", "", static_cast<double>(sum), {}, {}, {}});
   if (!measured || !before || !peak) {
     verdict.status = Status::resource;
-    verdict.reason = "this kernel does not tell a process its peak memory (/proc/self/clear_refs)";
+    verdict.reason = "this kernel does not report peak memory (/proc/self/clear_refs)";
     return;
   }
   const uint64_t grown = *peak - std::min(*peak, *before),
@@ -92,7 +92,7 @@ void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict) 
   verdict.measures.push_back({"peak_bytes", "bytes", static_cast<double>(grown), {}, {}, {}});
   verdict.measures.push_back({"peak_bound_bytes", "bytes", static_cast<double>(bound), {}, {}, {}});
   if (!(grown <= bound)) {
-    verdict.reason = "loading took more memory than the file, 64 MiB and what its names grant";
+    verdict.reason = "loading took more memory than the file's size, 64 MiB and what its header grants";
     verdict.mismatch = Mismatch{"peak memory", "at most " + std::to_string(bound) + " bytes",
                                 std::to_string(grown) + " bytes", 1, 1};
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the assign kind rests on: keys are named, memory is measured, and a large quantized file is taken over
-// without its float model.
+// Tests what the assign kind relies on: mismatched keys are reported, memory is measured, and a large
+// quantized file loads without its float model.
 #include "reference/dialects/assign.h"
 
 #include <sys/mman.h>
@@ -53,7 +53,7 @@ TEST(Assign, NamesMissingUnexpectedAndMismatched) {
 TEST(Memory, ThePeakSeesWhatWasFreed) {
   ASSERT_TRUE(reset_peak_resident());
   const uint64_t before = *resident_bytes();
-  // Pages of its own: a sanitizer's allocator keeps what is freed.
+  // Mapped pages: a sanitizer's allocator would keep what is freed.
   void* block = ::mmap(nullptr, 96 * kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(block, MAP_FAILED);
   std::memset(block, 1, 96 * kMiB);
@@ -63,7 +63,7 @@ TEST(Memory, ThePeakSeesWhatWasFreed) {
   EXPECT_LT(*peak_resident_bytes(), before + 48 * kMiB);
 }
 
-// 96 MiB of int8 stand for 384 MiB of float32: a loader that made the float model would need them.
+// 96 MiB of int8 are 384 MiB as float32: a loader that built the float model would need those.
 TEST(Assign, ALargeQuantizedFileNeedsNoFloatModel) {
   const std::filesystem::path file =
       std::filesystem::path(testing::TempDir()) / "qcts_assign_large.safetensors";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The determinism kind: the same call again, with other numbers of threads, beside another one, and each row
-// alone. Every answer is compared bitwise with the first; what the kernel claims is held against it, what it
-// does not claim is measured. Whatever it claims, calls side by side have to be right.
+// The determinism kind. Repeats a call, runs it with other thread counts, beside a concurrent call, and row
+// by row, and compares every answer bitwise with the first. A violated claim fails; a property the kernel
+// does not claim is only measured. Concurrent calls must be right whatever the kernel claims.
 #include <array>
 #include <barrier>
 #include <exception>
@@ -9,32 +9,32 @@
 #include <thread>
 
 #include "suites/judge/expected/expectation.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 #include "suites/judge/judge.h"
 
 namespace qcts {
 namespace {
 
-// More than the period of any planted fault that strikes once in so many calls (the longest: 29), so that one
-// case is enough to meet it.
+// More than the period of any planted intermittent fault (the longest: 29 calls), so that a single case hits
+// it.
 constexpr int kRepeats = 32;
-// Threads that race meet or miss each other, the more so where another program has a core: each number of
-// them is tried often.
+// Races are a matter of chance, more so when other programs use the cores, so each thread count is tried many
+// times.
 struct Threads {
   uint32_t count;
   int repeats;
 };
 constexpr Threads kThreads[] = {{2, 16}, {3, 16}, {8, 4}};
-// Calls on distinct outputs at the same time.
+// Concurrent calls, each with its own output.
 constexpr size_t kCallers = 2;
-constexpr int kCallsSideBySide = 16;
-constexpr int64_t kRowsSideBySide = 17;  // of linear, which is asked with several
+constexpr int kConcurrentCalls = 16;
+constexpr int64_t kConcurrentRows = 17;  // m of the concurrent calls to linear
 
 struct Measurement {
-  const char* name;  // of the measure
+  const char* name;  // measure name
   uint32_t claim;
   const char* claimed;
-  uint64_t same = 0, asked = 0;
+  uint64_t same = 0, calls = 0;
   std::string first = {};  // where the first difference was
 };
 
@@ -43,10 +43,10 @@ class DeterminismJudge {
   DeterminismJudge(const Case& c, const JudgeContext& context, Verdict& verdict)
       : kernel_(*c.implementation->kernel),
         verdict_(verdict),
-        question_((context.asked ? *context.asked : own_).ask(c, context.seed)) {}
+        test_vector_((context.test_vectors ? *context.test_vectors : own_).get(c, context.seed)) {}
 
   void run() {
-    KernelRun base(kernel_, question_.input, {1, 0, 0});
+    KernelRun base(kernel_, test_vector_.input, {1, 0, 0});
     const Support support = base.supports();
     if (support.status != QCTS_OK) {
       verdict_.status = support.status == QCTS_UNSUPPORTED ? Status::not_supported : Status::fail;
@@ -57,10 +57,11 @@ class DeterminismJudge {
       first_ = base.run(Poison::nan);
       again(base);
       other_threads();
-      if (question_.input.op == Op::linear && question_.input.m > 1) rows_alone(base);
+      if (test_vector_.input.op == Op::linear && test_vector_.input.m > 1) rows_alone(base);
       conclude();
-      const bool is_asked = question_.input.op != Op::linear || question_.input.m == kRowsSideBySide;
-      if (is_asked && verdict_.status == Status::pass) judge_side_by_side();
+      const bool runs_concurrently =
+          test_vector_.input.op != Op::linear || test_vector_.input.m == kConcurrentRows;
+      if (runs_concurrently && verdict_.status == Status::pass) judge_concurrent_calls();
     } catch (const ProviderFault& fault) {
       verdict_.status = Status::fail;
       verdict_.reason = fault.what();
@@ -75,26 +76,26 @@ class DeterminismJudge {
 
   void other_threads() {
     for (const Threads& threads : kThreads) {
-      KernelRun run(kernel_, question_.input, {threads.count, 0, 0});
+      KernelRun run(kernel_, test_vector_.input, {threads.count, 0, 0});
       if (run.supports().status != QCTS_OK) continue;
       for (int i = 0; i < threads.repeats; ++i)
         count(threads_, run.run(Poison::zeros), std::to_string(threads.count) + " threads instead of 1");
     }
   }
 
-  // Two callers, one with the question, one with -x in place of x, where it has an x.
-  void judge_side_by_side() {
-    const std::array<Question, kCallers> questions = {question_, of_negative_x()};
+  // Two concurrent callers: one runs the test vector, the other the same with -x instead of x if it has an x.
+  void judge_concurrent_calls() {
+    const std::array<TestVector, kCallers> test_vectors = {test_vector_, of_negative_x()};
     std::array<std::optional<KernelRun>, kCallers> runs;
     std::array<std::vector<KernelAnswer>, kCallers> answers;
     for (size_t i = 0; i < kCallers; ++i)
-      answers[i].push_back(runs[i].emplace(kernel_, questions[i].input, RunOptions{}).run(Poison::zeros));
+      answers[i].push_back(runs[i].emplace(kernel_, test_vectors[i].input, RunOptions{}).run(Poison::zeros));
     std::array<std::exception_ptr, kCallers> faults;
     std::barrier together(static_cast<ptrdiff_t>(kCallers));
     const auto call = [&](size_t i) {
       together.arrive_and_wait();
       try {
-        for (int n = 0; n < kCallsSideBySide; ++n) answers[i].push_back(runs[i]->run(Poison::zeros));
+        for (int n = 0; n < kConcurrentCalls; ++n) answers[i].push_back(runs[i]->run(Poison::zeros));
       } catch (...) {
         faults[i] = std::current_exception();
       }
@@ -104,38 +105,38 @@ class DeterminismJudge {
     other.join();
     for (size_t i = 0; i < kCallers; ++i) {
       if (faults[i]) std::rethrow_exception(faults[i]);
-      if (!all_right(questions[i], answers[i])) return;
+      if (!all_right(test_vectors[i], answers[i])) return;
     }
   }
 
-  bool all_right(const Question& question, const std::vector<KernelAnswer>& answers) {
-    std::optional<LinearTruth> truth;
-    if (question.input.op == Op::linear) truth.emplace(question.input);
-    const Expectation expected(question, truth ? &*truth : nullptr, kernel_.numerics);
+  bool all_right(const TestVector& test_vector, const std::vector<KernelAnswer>& answers) {
+    std::optional<LinearReference> reference;
+    if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
+    const Expectation expected(test_vector, reference ? &*reference : nullptr, kernel_.numerics);
     for (const KernelAnswer& answer : answers) {
       const Finding finding = expected.judge(answer);
       if (!finding.mismatch) continue;
       verdict_.status = Status::fail;
       verdict_.mismatch = finding.mismatch;
-      verdict_.reason = "wrong beside another call in another thread: " + finding.mismatch->where +
+      verdict_.reason = "wrong while another thread calls the kernel: " + finding.mismatch->where +
                         ": want " + finding.mismatch->want + ", got " + finding.mismatch->got;
       return false;
     }
     return true;
   }
 
-  Question of_negative_x() const {
-    if (question_.input.x.empty()) return question_;
-    KernelInput input = question_.input;
+  TestVector of_negative_x() const {
+    if (test_vector_.input.x.empty()) return test_vector_;
+    KernelInput input = test_vector_.input;
     const size_t bytes =
         input.op == Op::quantize ? dtype_bytes(input.weight.dtype) : dtype_bytes(input.x_dtype);
     for (size_t sign = bytes - 1; sign < input.x.size(); sign += bytes) input.x[sign] ^= std::byte{0x80};
-    return question_about(std::move(input));
+    return test_vector_for(std::move(input));
   }
 
-  // By what was prepared for all of them.
+  // Runs each row alone, on the weight that was prepared for all rows.
   void rows_alone(KernelRun& base) {
-    KernelInput alone = question_.input;
+    KernelInput alone = test_vector_.input;
     const size_t rows = static_cast<size_t>(alone.m), x_row = alone.x.size() / rows,
                  y_row = first_.y.size() / rows;
     alone.m = 1;
@@ -144,7 +145,7 @@ class DeterminismJudge {
     if (run.supports().status != QCTS_OK) return;
     base.hand_over_prepared(run);
     for (size_t i = 0; i < rows; ++i) {
-      run.set_x(std::span(question_.input.x).subspan(i * x_row, x_row));
+      run.set_x(std::span(test_vector_.input.x).subspan(i * x_row, x_row));
       const auto wanted = std::span(first_.y).subspan(i * y_row, y_row);
       compare(batch_, {{wanted.begin(), wanted.end()}, {}}, run.run(Poison::zeros),
               "row " + std::to_string(i) + " alone");
@@ -157,7 +158,7 @@ class DeterminismJudge {
 
   void compare(Measurement& measurement, const KernelAnswer& want, const KernelAnswer& got,
                const std::string& how) {
-    ++measurement.asked;
+    ++measurement.calls;
     const std::optional<Mismatch> mismatch = difference(want, got);
     if (!mismatch) {
       ++measurement.same;
@@ -168,7 +169,7 @@ class DeterminismJudge {
   }
 
   std::optional<Mismatch> difference(const KernelAnswer& want, const KernelAnswer& got) const {
-    const KernelInput& input = question_.input;
+    const KernelInput& input = test_vector_.input;
     if (want.planes.empty()) {
       const bool linear = input.op == Op::linear;
       const Comparison compared = compare_bitwise(linear ? input.y_dtype : input.weight.dtype, want.y, got.y);
@@ -187,15 +188,15 @@ class DeterminismJudge {
   void conclude() {
     verdict_.status = Status::pass;
     for (const Measurement* measurement : {&repeats_, &threads_, &batch_}) {
-      if (measurement->asked == 0) continue;
+      if (measurement->calls == 0) continue;
       verdict_.measures.push_back(
           {measurement->name,
            "fraction",
-           static_cast<double>(measurement->same) / static_cast<double>(measurement->asked),
+           static_cast<double>(measurement->same) / static_cast<double>(measurement->calls),
            {},
            {},
-           measurement->asked});
-      if (measurement->same == measurement->asked || !(kernel_.claims & measurement->claim)) continue;
+           measurement->calls});
+      if (measurement->same == measurement->calls || !(kernel_.claims & measurement->claim)) continue;
       if (verdict_.status != Status::fail)
         verdict_.reason = std::string("claims to be ") + measurement->claimed + ", but " + measurement->first;
       verdict_.status = Status::fail;
@@ -204,8 +205,8 @@ class DeterminismJudge {
 
   const qcts_kernel& kernel_;
   Verdict& verdict_;
-  LastQuestion own_;
-  const Question& question_;
+  TestVectorCache own_;
+  const TestVector& test_vector_;
   KernelAnswer first_;
   Measurement repeats_{"same_run_to_run", QCTS_CLAIM_DETERMINISTIC, "deterministic"};
   Measurement threads_{"same_for_threads", QCTS_CLAIM_THREAD_INVARIANT, "thread-invariant"};

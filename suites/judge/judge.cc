@@ -16,8 +16,8 @@ bool holds(const std::vector<std::string>& list, std::string_view what) {
   return std::find(list.begin(), list.end(), what) != list.end();
 }
 
-// Did an emulated operation make what this case compares with? Whoever packs, unpacks, dequantizes or
-// multiplies starts from the packed bytes; only quantize compares with the codes alone.
+// Returns whether an emulated operation produced the expected values. pack, unpack, dequantize and linear
+// start from packed bytes; only quantize compares the codes alone.
 bool is_emulated(const Case& c) {
   if (c.golden == nullptr) return false;
   for (const Golden::TensorInfo& tensor : c.golden->tensors)
@@ -57,7 +57,7 @@ void dispatch(const Case& c, const JudgeContext& context, Verdict& verdict) {
     case Kind::latency:
       return judge_latency(c, context, verdict);
   }
-  throw std::logic_error("a kind outside the list");
+  throw std::logic_error("unknown kind");
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ Verdict judge(const Case& c, const JudgeContext& context) {
   verdict.case_id = c.id;
   verdict.provider = c.provider();
   verdict.variant = c.variant();
-  // A variant that cannot run here is never replaced by one that can.
+  // A variant that cannot run here is never replaced by another.
   const std::string refusal =
       c.implementation == nullptr ? std::string() : c.implementation->machine_refusal();
   if (!refusal.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Case -> Verdict. judge_guarded() is the only place where an exception becomes a verdict: Refused and wrong
-// results are fail, bad_alloc is resource, anything unexpected is internal.
+// Judges a case. judge_guarded() is the only place where an exception becomes a verdict: Refused and wrong
+// results are fail, bad_alloc is resource, anything else is internal.
 #pragma once
 
 #include <filesystem>
@@ -15,40 +15,39 @@
 namespace qcts {
 
 class CoverageLog;
-class LastQuestion;
+class TestVectorCache;
 
 struct JudgeContext {
-  std::filesystem::path scratch;  // an empty folder for files that a case writes
+  std::filesystem::path scratch;  // an empty folder for a case's files
   std::filesystem::path targets;  // suites/targets
-  std::string program;            // the word that starts a rerun line: "build/release/bin/qcts"
-  std::string rerun_options;  // what a rerun needs beside --filter: "--plan quick --seed 7"; empty by default
-  uint32_t threads = 1;       // for numerics; determinism tries others itself
-  double latency_budget_s = 3.0;       // per latency case
-  Seconds spent = process_seconds;     // what the threads of a latency case are counted by
-  bool gate_latency = false;           // a missed latency target is fail instead of a reported figure
-  uint64_t seed = 0;                   // mixed into synthetic inputs
-  OpenOptions open;                    // how round_trip, assign and size read the file
-  const Registry* registry = nullptr;  // latency: where the dense baseline is looked for; may be null
-  LastQuestion* asked = nullptr;       // numerics, determinism: what the case before was asked; may be null
-  CoverageLog* coverage = nullptr;     // numerics: told of every question that was judged; may be null
+  std::string program;            // first word of a rerun line: "build/release/bin/qcts"
+  std::string rerun_options;  // options of a rerun beside --filter: "--plan quick --seed 7"; empty by default
+  uint32_t threads = 1;       // for numerics; determinism also tries others
+  double latency_budget_s = 3.0;            // per latency case
+  Seconds spent = process_seconds;          // clock that counts a latency case's busy threads
+  bool gate_latency = false;                // a missed latency target fails instead of being reported
+  uint64_t seed = 0;                        // mixed into synthetic inputs
+  OpenOptions open;                         // how round_trip, assign and size open the file
+  const Registry* registry = nullptr;       // latency: where to look for the dense baseline; may be null
+  TestVectorCache* test_vectors = nullptr;  // numerics, determinism: the last test vector made; may be null
+  CoverageLog* coverage = nullptr;          // numerics: records every input that was judged; may be null
 };
 
 Verdict judge(const Case& c, const JudgeContext& context);
 
-// Calls `judging`, which fills `verdict`; what it throws becomes status and reason.
+// Calls `judging`, which fills in `verdict`; turns an exception into status and reason.
 void judge_guarded(Verdict& verdict, const std::function<void()>& judging);
 
 // "build/release/bin/qcts run --filter 'FULL_ID' ..."
 std::string rerun_line(const JudgeContext& context, const std::string& full_id);
 
-// One file a kind: suites/<kind>.cc. They fill status, reason, mismatch, measures, evidence; judge() fills
-// the rest.
+// Each kind is implemented in suites/judge/<kind>.cc. They fill in status, reason, mismatch, measures and
+// evidence; judge() fills in the rest.
 void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
-// The part of round_trip for a program, which no writer of ours can save: `before` is the golden as it was
-// read.
+// The round trip of a TorchScript program, which only a provider can save. `before` is the golden as read.
 void judge_program(const Case& c, const JudgeContext& context, const Checkpoint& before, Verdict& verdict);
 void judge_assign(const Case& c, const JudgeContext& context, Verdict& verdict);
-// The same of a provider that loads and saves files itself: suites/judge/load_save.cc.
+// The same kinds for a provider that loads and saves files itself: suites/judge/load_save.cc.
 void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_provider_reject(const Case& c, const JudgeContext& context, Verdict& verdict);
 void judge_reject(const Case& c, const JudgeContext& context, Verdict& verdict);

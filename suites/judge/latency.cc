@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The latency kind. A candidate is verified, the threads that it keeps busy are counted, and then it is timed
-// in rounds with its peers in this one process, verified afterwards and once more on other data: itself again
-// (A/A), the machine's own stream and arithmetic, the dense layer in the scheme's source dtype, LibTorch's
-// own quantized operation and its product with a static scale of x where a provider of them is loaded. Rounds
-// run forward and backward in turn. What is reported are medians of the ratios within pairs of rounds, with
-// bootstrap intervals; a case is either cold (copies that do not fit the caches take turns) or warm (one
-// copy, touched before).
+// The latency kind. Verifies the candidate, counts the threads it keeps busy, times it in one process in
+// interleaved rounds with its peers, then verifies it again on the same and on other data. The peers are the
+// candidate itself (A/A), a memory stream and an arithmetic peak of this machine, the dense layer in the
+// scheme's source dtype, and LibTorch's quantized operation and its product with a static scale of x if a
+// provider has them. The order alternates between rounds. Reports medians of ratios within pairs of rounds,
+// with bootstrap intervals. A case is cold (rotates over copies that do not fit the caches) or warm (one
+// copy, touched before each call).
 #include <algorithm>
 #include <cmath>
 
@@ -26,13 +26,7 @@ constexpr const char* kDense = "dense";
 constexpr const char* kTorch = "aten";
 constexpr const char* kStatic = "static_tensor_sym";
 
-const Lane* timed_lane(const std::vector<Lane>& lanes, std::string_view name) {
-  for (const Lane& lane : lanes)
-    if (lane.name == name) return &lane;
-  return nullptr;
-}
-
-// Does the policy of the case turn x into integers?
+// Returns whether the case's policy quantizes x to integers.
 bool has_int8_x(const Case& c) {
   if (c.activation == kWeightOnly || c.id.op != Op::linear) return false;
   const Matrix x{c.synthetic->weight.dtype, c.synthetic->m, c.synthetic->weight.k, {}};
@@ -63,15 +57,15 @@ class LatencyJudge {
       verdict_.reason = support.reason;
       return;
     }
-    if (!make_candidate() || !keeps_to_threads()) return;
+    if (!make_candidate() || !stays_within_threads()) return;
     make_dense();
     torch_ = torch_peer(case_);
     static_ = static_peer();
     time();
     const std::string wrong = candidate_.verify();
-    if (!wrong.empty()) return fail("right before it was timed, wrong afterwards: " + wrong);
-    if (!computes_anew()) return;
-    for (const auto& [name, value] : candidate_.contender().provider_measures().items())
+    if (!wrong.empty()) return fail("correct before timing, wrong afterwards: " + wrong);
+    if (!computes_on_other_data()) return;
+    for (const auto& [name, value] : candidate_.timed().provider_measures().items())
       add(name, name.ends_with("_us") ? "us" : "x", value.get<double>());
     judge_targets();
   }
@@ -88,65 +82,65 @@ class LatencyJudge {
 
   void note(const std::string& text) { notes_ += (notes_.empty() ? "" : "; ") + text; }
 
-  size_t copies_of(KernelContender& contender) const {
+  size_t copies_of(TimedKernel& timed) const {
     if (case_.warm) return 1;
-    contender.ask_prepared_bytes();
-    return cold_copies(contender.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
+    timed.query_prepared_bytes();
+    return cold_copies(timed.copied_bytes(), machine().l3_bytes, copy_budget_bytes());
   }
 
   bool make_candidate() {
-    KernelContender& contender = candidate_.contender();
-    const size_t copies = copies_of(contender);
+    TimedKernel& timed = candidate_.timed();
+    const size_t copies = copies_of(timed);
     const std::string wrong = candidate_.make_and_verify(copies);
     if (!wrong.empty()) {
-      fail("not timed, because the answer is wrong: " + wrong);
+      fail("not timed: wrong answer: " + wrong);
       return false;
     }
-    add("moved_bytes", "bytes", static_cast<double>(contender.moved_bytes()));
-    add("working_set_bytes", "bytes", static_cast<double>(copies * contender.copied_bytes()));
+    add("moved_bytes", "bytes", static_cast<double>(timed.moved_bytes()));
+    add("working_set_bytes", "bytes", static_cast<double>(copies * timed.copied_bytes()));
     if (candidate_.operations() > 0) add("operations", "op", candidate_.operations());
-    if (contender.prepared_bytes() != 0) {
-      add("prepared_bytes", "bytes", static_cast<double>(contender.prepared_bytes()));
-      add("prepare_us", "us", contender.prepare_us());
+    if (timed.prepared_bytes() != 0) {
+      add("prepared_bytes", "bytes", static_cast<double>(timed.prepared_bytes()));
+      add("prepare_us", "us", timed.prepare_us());
     }
     return true;
   }
 
-  bool keeps_to_threads() {
-    KernelContender& contender = candidate_.contender();
-    if (contender.timed_by_provider()) return true;
+  bool stays_within_threads() {
+    TimedKernel& timed = candidate_.timed();
+    if (timed.timed_by_provider()) return true;
     BusyThreads busy;
-    const std::string too_many = too_many_threads(contender, context_.threads, busy, context_.spent);
+    const std::string too_many = too_many_threads(timed, context_.threads, busy, context_.spent);
     add("busy_threads", "x", busy.calling);
-    if (busy.resting > kBusyMargin) doubt_ = "threads of this process are busy while nothing is called";
-    if (!too_many.empty()) fail("not timed, because it " + too_many);
+    if (busy.resting > kBusyMargin) doubt_ = "threads of this process are busy between calls";
+    if (!too_many.empty()) fail("not timed: " + too_many);
     return too_many.empty();
   }
 
-  bool computes_anew() {
-    if (candidate_.contender().timed_by_provider()) return true;
-    const std::string wrong = candidate_.verify_anew(seed_ + 11);
+  bool computes_on_other_data() {
+    if (candidate_.timed().timed_by_provider()) return true;
+    const std::string wrong = candidate_.verify_on_other_data(seed_ + 11);
     if (!wrong.empty())
-      fail("right on what it was timed on, wrong on other data at the same place: " + wrong);
+      fail("correct on the timed data, wrong on other data at the same addresses: " + wrong);
     return wrong.empty();
   }
 
-  // A peer on the same case, or why there is none.
-  std::unique_ptr<TimedKernel> make_peer(const qcts_kernel& kernel, KernelInput input,
-                                         std::string& why) const {
-    auto peer = std::make_unique<TimedKernel>(kernel, std::move(input), context_.threads);
+  // Returns a verified peer on the same case, or sets `why` and returns nullptr.
+  std::unique_ptr<VerifiedKernel> make_peer(const qcts_kernel& kernel, KernelInput input,
+                                            std::string& why) const {
+    auto peer = std::make_unique<VerifiedKernel>(kernel, std::move(input), context_.threads);
     const Support support = peer->supports();
     if (support.status != QCTS_OK) {
       why = support.reason;
       return nullptr;
     }
-    const std::string wrong = peer->make_and_verify(copies_of(peer->contender()));
+    const std::string wrong = peer->make_and_verify(copies_of(peer->timed()));
     if (wrong.empty()) return peer;
-    why = "answers wrongly, " + wrong;
+    why = "wrong answer: " + wrong;
     return nullptr;
   }
 
-  // The dense layer comes from whoever has one; a plain loop of ours would be no fair peer.
+  // Uses the first provider's dense layer; a naive loop of our own would not be a fair baseline.
   void make_dense() {
     if (case_.id.op != Op::linear) return;
     std::string why = "no dense baseline here";
@@ -159,8 +153,8 @@ class LatencyJudge {
     note(why);
   }
 
-  // LibTorch's way to do c; none when LibTorch is the one that is judged.
-  std::unique_ptr<TimedKernel> torch_peer(const Case& c) const {
+  // Returns LibTorch's kernel for c; nullptr if LibTorch is the candidate.
+  std::unique_ptr<VerifiedKernel> torch_peer(const Case& c) const {
     if (context_.registry == nullptr || case_.provider() == kTorch) return nullptr;
     for (const Implementation* implementation :
          context_.registry->find(abi_op(c.id.op), c.scheme->family(), c.activation.name())) {
@@ -171,9 +165,9 @@ class LatencyJudge {
     return nullptr;
   }
 
-  // LibTorch's product with a scale of x that was chosen before, where the candidate chooses one for every
-  // row: less work, so a bar for the candidate and no like for like.
-  std::unique_ptr<TimedKernel> static_peer() const {
+  // LibTorch's product with a precomputed scale of x, for a candidate that computes one per row. It does less
+  // work, so this is a goal for the candidate and not a like-for-like comparison.
+  std::unique_ptr<VerifiedKernel> static_peer() const {
     const std::optional<Policy> given = case_.scheme->find_activation(kStatic);
     if (!case_.activation.name().starts_with("dyn_") || !given) return nullptr;
     Case fixed = case_;
@@ -182,7 +176,7 @@ class LatencyJudge {
   }
 
   Roof make_roof() {
-    const KernelContender& contender = candidate_.contender();
+    const TimedKernel& timed = candidate_.timed();
     RoofRequest request;
     request.variant = verdict_.variant;
     request.int8_x = has_int8_x(case_);
@@ -191,10 +185,10 @@ class LatencyJudge {
         !codes.empty() && std::ranges::all_of(codes, [](double code) { return code == std::trunc(code); });
     request.nibbles = request.integers && codes.size() <= 16;
     request.x_dtype = case_.synthetic->weight.dtype;
-    request.stream = {.read_bytes = contender.moved_bytes() - contender.written_bytes(),
-                      .write_bytes = contender.written_bytes(),
-                      .copies = contender.copies(),
-                      .writes_rotate = contender.outputs_rotate(),
+    request.stream = {.read_bytes = timed.moved_bytes() - timed.written_bytes(),
+                      .write_bytes = timed.written_bytes(),
+                      .copies = timed.copies(),
+                      .writes_rotate = timed.outputs_rotate(),
                       .threads = context_.threads};
     request.operations = candidate_.operations();
     return Roof(request);
@@ -204,45 +198,45 @@ class LatencyJudge {
     const bool cold = !case_.warm;
     Roof roof = make_roof();
     Canary canary(context_.threads);
-    KernelContender& candidate = candidate_.contender();
-    std::vector<Lane> lanes = {{.name = "candidate", .contender = &candidate, .cold = cold}};
-    // Half the copies away, so that neither finds in a cache what the other has just read.
-    lanes.push_back(
-        {.name = "again", .contender = &candidate, .cold = cold, .next_copy = candidate.copies() / 2});
-    if (dense_) lanes.push_back({.name = "dense", .contender = &dense_->contender(), .cold = cold});
-    if (torch_) lanes.push_back({.name = "torch", .contender = &torch_->contender(), .cold = cold});
-    if (static_) lanes.push_back({.name = "static", .contender = &static_->contender(), .cold = cold});
-    roof.add_lanes(lanes, cold);
-    const double before_us = canary.sing_us();
-    time_rounds(lanes, context_.latency_budget_s * budget_share(case_), seed_);
-    const double after_us = canary.sing_us();
-    report(lanes, roof);
+    TimedKernel& candidate = candidate_.timed();
+    std::vector<Series> series = {{.name = "candidate", .target = &candidate, .cold = cold}};
+    // Starts half the copies away, so that neither finds in a cache what the other has just read.
+    series.push_back(
+        {.name = "again", .target = &candidate, .cold = cold, .next_copy = candidate.copies() / 2});
+    if (dense_) series.push_back({.name = "dense", .target = &dense_->timed(), .cold = cold});
+    if (torch_) series.push_back({.name = "torch", .target = &torch_->timed(), .cold = cold});
+    if (static_) series.push_back({.name = "static", .target = &static_->timed(), .cold = cold});
+    roof.add_series(series, cold);
+    const double before_us = canary.measure_us();
+    time_rounds(series, context_.latency_budget_s * budget_share(case_), seed_);
+    const double after_us = canary.measure_us();
+    report(series, roof);
     if (before_us > 0) report_canary(after_us / before_us);
   }
 
-  void report(const std::vector<Lane>& lanes, const Roof& roof) {
-    const std::vector<double>& us = lanes[0].us;
+  void report(const std::vector<Series>& series, const Roof& roof) {
+    const std::vector<double>& us = series[0].us;
     verdict_.samples_us.assign(us.begin(),
                                us.begin() + static_cast<ptrdiff_t>(std::min(us.size(), kSamplesKept)));
     const Interval median_us = bootstrap_median(us, block_length(us.size()), kLatencyConfidence, 1000, seed_);
     verdict_.measures.push_back(measure_of("median_us", "us", median_us));
-    const double moved_bytes = static_cast<double>(candidate_.contender().moved_bytes());
+    const double moved_bytes = static_cast<double>(candidate_.timed().moved_bytes());
     add("bandwidth", "GB/s", moved_bytes / median_us.value * 1e-3);
-    add_ratio("ratio_to_dense", timed_lane(lanes, "dense"), us);
-    add_ratio("ratio_to_torch", timed_lane(lanes, "torch"), us);
-    add_ratio("ratio_to_static", timed_lane(lanes, "static"), us);
-    report_roof(lanes, roof);
-    const Interval itself = abba_interval(timed_lane(lanes, "again")->us, us, kLatencyConfidence, seed_);
+    add_ratio("ratio_to_dense", find_series(series, "dense"), us);
+    add_ratio("ratio_to_torch", find_series(series, "torch"), us);
+    add_ratio("ratio_to_static", find_series(series, "static"), us);
+    report_roof(series, roof);
+    const Interval itself = abba_interval(find_series(series, "again")->us, us, kLatencyConfidence, seed_);
     verdict_.measures.push_back(measure_of("ratio_to_itself", "x", itself));
     add(kAlarmMeasure, "x", alarms(itself) ? 1 : 0);
     if (alarms(itself) && doubt_.empty()) doubt_ = "ratio_to_itself is not 1";
     if (!std::isfinite(itself.low)) few_ = true;
   }
 
-  void report_roof(const std::vector<Lane>& lanes, const Roof& roof) {
-    const std::vector<double>& us = lanes[0].us;
-    const Lane &stream = *timed_lane(lanes, "probe"), *peak = timed_lane(lanes, "peak");
-    const double moved_bytes = static_cast<double>(candidate_.contender().moved_bytes());
+  void report_roof(const std::vector<Series>& series, const Roof& roof) {
+    const std::vector<double>& us = series[0].us;
+    const Series &stream = *find_series(series, "probe"), *peak = find_series(series, "peak");
+    const double moved_bytes = static_cast<double>(candidate_.timed().moved_bytes());
     add("stream", "GB/s", moved_bytes / median(finite(stream.us)) * 1e-3);
     add_ratio("share_of_probe", &stream, us);
     if (peak) {
@@ -250,17 +244,17 @@ class LatencyJudge {
       add("rate", "GOP/s", candidate_.operations() / median(finite(us)) * 1e-3);
       add_ratio("share_of_peak", peak, us);
     }
-    add_interval("share_of_roof", abba_interval(Roof::roof_us(lanes), us, kLatencyConfidence, seed_));
+    add_interval("share_of_roof", abba_interval(Roof::roof_us(series), us, kLatencyConfidence, seed_));
   }
 
   void report_canary(double drift) {
     add("canary_drift", "x", drift);
     if (std::fabs(std::log(drift)) > std::log1p(kCanaryMargin) && doubt_.empty())
-      doubt_ = "the canary's pace changed";
+      doubt_ = "the canary's speed changed";
   }
 
-  // How many times as fast as the peer: the peer's time over the candidate's.
-  void add_ratio(const std::string& name, const Lane* peer, const std::vector<double>& us) {
+  // Speedup over the peer: the peer's time divided by the candidate's.
+  void add_ratio(const std::string& name, const Series* peer, const std::vector<double>& us) {
     if (peer != nullptr) add_interval(name, abba_interval(peer->us, us, kLatencyConfidence, seed_));
   }
 
@@ -269,7 +263,7 @@ class LatencyJudge {
     verdict_.measures.push_back(measure_of(name, "x", ratio));
   }
 
-  // What the targets say of one ratio; undecided where it was not measured.
+  // Compares one ratio with its target; undecided if it was not measured.
   Decision decide(const LatencyTarget& target) const {
     for (const auto& [name, ratio] : ratios_)
       if (name == target.measure) return decide_at_least(ratio, target.at_least);
@@ -293,7 +287,7 @@ class LatencyJudge {
       note((targets.listed ? "no target for this case on machine class "
                            : "no target for this machine class ") +
            targets.machine_class);
-    if (candidate_.contender().timed_by_provider()) note("timed inside the provider's own process");
+    if (candidate_.timed().timed_by_provider()) note("timed inside the provider's own process");
     if (few_) note("too few rounds in the budget for an interval");
     if (!doubt_.empty()) note("the measurement is not to be trusted: " + doubt_);
     verdict_.reason = notes_;
@@ -309,8 +303,8 @@ class LatencyJudge {
   const JudgeContext& context_;
   Verdict& verdict_;
   const uint64_t seed_;
-  TimedKernel candidate_;
-  std::unique_ptr<TimedKernel> dense_, torch_, static_;
+  VerifiedKernel candidate_;
+  std::unique_ptr<VerifiedKernel> dense_, torch_, static_;
   std::vector<std::pair<std::string, Interval>> ratios_;
   std::string notes_, doubt_;
   bool few_ = false;

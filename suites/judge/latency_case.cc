@@ -24,8 +24,8 @@ KernelInput empty_input(const Case& c) {
   return input;
 }
 
-// The data of an input whose operation, shape, policy and m are known. Another seed: other data of the same
-// sizes.
+// Fills in the data of an input whose operation, shape, policy and m are set. Another seed gives other data
+// of the same sizes.
 void fill(uint64_t seed, KernelInput& input) {
   const WeightShape& weight = input.weight;
   const bool has_x = input.has_rows_of_x();
@@ -46,9 +46,10 @@ void fill(uint64_t seed, KernelInput& input) {
   if (has_x) input.x = noise_bytes(seed + 1, static_cast<size_t>(input.m * weight.k), input.x_dtype);
 }
 
-std::set<int64_t> sampled(int64_t count, int64_t most) {
+std::set<int64_t> sampled(int64_t count, int64_t max_count) {
   std::set<int64_t> rows;
-  for (int64_t i = 0; i < std::min(count, most); ++i) rows.insert(i * count / std::min(count, most));
+  for (int64_t i = 0; i < std::min(count, max_count); ++i)
+    rows.insert(i * count / std::min(count, max_count));
   for (int64_t i = std::max<int64_t>(count - 3, 0); i < count; ++i) rows.insert(i);
   return rows;
 }
@@ -71,34 +72,34 @@ KernelInput dense_latency_input(const Case& c, uint64_t seed) {
   return input;
 }
 
-TimedKernel::TimedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads)
+VerifiedKernel::VerifiedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads)
     : kernel_(kernel),
       input_(std::move(input)),
-      contender_(std::make_unique<KernelContender>(kernel_, input_, threads)) {}
+      timed_(std::make_unique<TimedKernel>(kernel_, input_, threads)) {}
 
-TimedKernel::TimedKernel(const Case& c, uint64_t seed, uint32_t threads)
-    : TimedKernel(*c.implementation->kernel, latency_input(c, seed), threads) {}
+VerifiedKernel::VerifiedKernel(const Case& c, uint64_t seed, uint32_t threads)
+    : VerifiedKernel(*c.implementation->kernel, latency_input(c, seed), threads) {}
 
-double TimedKernel::operations() const {
+double VerifiedKernel::operations() const {
   if (input_.op != Op::linear) return 0;
   return 2.0 * static_cast<double>(input_.m) * static_cast<double>(input_.weight.n) *
          static_cast<double>(input_.weight.k);
 }
 
-std::string TimedKernel::make_and_verify(size_t copies) {
-  contender_->make_ready(copies);
-  contender_->call(0);
+std::string VerifiedKernel::make_and_verify(size_t copies) {
+  timed_->make_ready(copies);
+  timed_->call(0);
   return verify();
 }
 
-std::string TimedKernel::verify_anew(uint64_t seed) {
+std::string VerifiedKernel::verify_on_other_data(uint64_t seed) {
   fill(seed, input_);
-  contender_->read_input_again();
-  contender_->call(0);
+  timed_->reload_input();
+  timed_->call(0);
   return verify();
 }
 
-std::vector<ExactWeight> TimedKernel::exact_row(int64_t n) const {
+std::vector<ExactWeight> VerifiedKernel::exact_row(int64_t n) const {
   std::vector<ExactWeight> row(static_cast<size_t>(input_.weight.k));
   if (input_.scheme) {
     input_.scheme->exact_row(input_.planes, input_.weight, n, row);
@@ -112,8 +113,8 @@ std::vector<ExactWeight> TimedKernel::exact_row(int64_t n) const {
   return row;
 }
 
-std::string TimedKernel::verify_linear(const KernelAnswer& answer) const {
-  const LinearTruth truth(input_, false);
+std::string VerifiedKernel::verify_linear(const KernelAnswer& answer) const {
+  const LinearReference reference(input_, false);
   std::vector<Bounded> want;
   std::vector<std::byte> got;
   const size_t bytes = dtype_bytes(input_.y_dtype);
@@ -122,7 +123,7 @@ std::string TimedKernel::verify_linear(const KernelAnswer& answer) const {
   for (const int64_t n : sampled(input_.weight.n, columns)) {
     const std::vector<ExactWeight> row = exact_row(n);
     for (const int64_t m : rows_of_x) {
-      want.push_back(truth.bounded(row, m, n, kernel_.numerics));
+      want.push_back(reference.bounded(row, m, n, kernel_.numerics));
       const std::byte* element = answer.y.data() + static_cast<size_t>(m * input_.weight.n + n) * bytes;
       got.insert(got.end(), element, element + bytes);
     }
@@ -133,9 +134,9 @@ std::string TimedKernel::verify_linear(const KernelAnswer& answer) const {
          " sampled outputs are wrong: want " + compared.want + ", got " + compared.got + compared.problem;
 }
 
-std::string TimedKernel::verify() {
-  contender_->copy_x_to(input_.x);
-  const KernelAnswer answer = contender_->answer();
+std::string VerifiedKernel::verify() {
+  timed_->copy_x_to(input_.x);
+  const KernelAnswer answer = timed_->answer();
   if (input_.op == Op::linear) return verify_linear(answer);
   const Scheme& scheme = *input_.scheme;
   if (input_.op == Op::quantize_activation) {

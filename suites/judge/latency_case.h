@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The problem of a latency case, made, run once and verified: shared by the latency kind and by qcts_bench.
+// Builds the problem of a latency case, runs it once and verifies it. Used by the latency kind and by
+// qcts_bench.
 #pragma once
 
 #include <memory>
@@ -7,41 +8,41 @@
 #include <string>
 
 #include "suites/cases/case.h"
-#include "suites/judge/expected/question.h"
-#include "suites/timing/contender.h"
+#include "suites/judge/expected/test_vector.h"
+#include "suites/timing/timed_target.h"
 
 namespace qcts {
 
-// The problem of a latency case on a kernel: random planes of c's shape, noise for x. quantize gets its
-// weight as x.
+// Returns the problem of a latency case: random planes of c's shape and random x. quantize gets its weight as
+// x.
 KernelInput latency_input(const Case& c, uint64_t seed);
-// The dense layer of the same m, n, k and dtype: plane "w" of scheme "dense".
+// Returns the dense layer of the same m, n, k and dtype, with plane "w" of scheme "dense".
 KernelInput dense_latency_input(const Case& c, uint64_t seed);
 
-// A kernel that is ready to be timed.
-class TimedKernel {
+// A kernel ready to be timed.
+class VerifiedKernel {
  public:
-  // Nothing is run yet. `kernel` outlives the object.
-  TimedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads);
-  // c's own kernel on latency_input().
-  TimedKernel(const Case& c, uint64_t seed, uint32_t threads);
+  // Does not run anything yet. `kernel` must outlive the object.
+  VerifiedKernel(const qcts_kernel& kernel, KernelInput input, uint32_t threads);
+  // Runs c's own kernel on latency_input().
+  VerifiedKernel(const Case& c, uint64_t seed, uint32_t threads);
 
-  TimedKernel(const TimedKernel&) = delete;
-  TimedKernel& operator=(const TimedKernel&) = delete;
+  VerifiedKernel(const VerifiedKernel&) = delete;
+  VerifiedKernel& operator=(const VerifiedKernel&) = delete;
 
-  Support supports() const { return contender_->supports(); }
-  // Copies for the cold measurement, one call, and the verdict on what it wrote: linear at 256 sampled
-  // outputs or more (first, last, tails and in between) against the bound, the others whole and bit for bit.
-  // Empty: right. Throws ProviderFault.
+  Support supports() const { return timed_->supports(); }
+  // Makes the copies for the cold measurement, calls the kernel once and checks the output: for linear at 256
+  // or more sampled outputs (first, last, tails and in between) against the bound, for other operations all
+  // of it bit for bit. Returns an empty string if it is right. Throws ProviderFault.
   std::string make_and_verify(size_t copies);
-  // The same check on what the buffers hold now.
+  // Checks the current contents of the buffers in the same way.
   std::string verify();
-  // A call on other data at the same addresses, prepared again where that is done, and the same check:
-  // whoever knows an answer, or part of one, by where it was asked for gives the old one. Not for a kernel
-  // that is timed by its provider.
-  std::string verify_anew(uint64_t seed);
-  KernelContender& contender() { return *contender_; }
-  // Multiplications and additions of a linear; 0 for the other operations.
+  // Writes other data to the same addresses, prepares again if the kernel has a prepare(), calls and checks:
+  // a kernel that caches answers by address returns the old one. Not for kernels that are timed by their
+  // provider.
+  std::string verify_on_other_data(uint64_t seed);
+  TimedKernel& timed() { return *timed_; }
+  // Multiplications and additions of a linear; 0 for other operations.
   double operations() const;
 
  private:
@@ -50,7 +51,7 @@ class TimedKernel {
 
   const qcts_kernel& kernel_;
   KernelInput input_;
-  std::unique_ptr<KernelContender> contender_;
+  std::unique_ptr<TimedKernel> timed_;
 };
 
 }  // namespace qcts

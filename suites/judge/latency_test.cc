@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Latency verdicts: no time without a right answer, three values, and a gate that an unknown machine cannot
-// pass by accident.
+// Tests latency verdicts: a wrong answer is never timed, targets have three outcomes, and a machine without
+// targets cannot pass the gate.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 #include "suites/judge/judge.h"
 #include "suites/judge/latency_case.h"
 #include "suites/timing/busy_threads.h"
-#include "suites/timing/contender.h"
-#include "suites/timing/rounds.h"
+#include "suites/timing/interleaved_timer.h"
 #include "suites/timing/stats.h"
 #include "suites/timing/targets.h"
+#include "suites/timing/timed_target.h"
 
 namespace qcts {
 namespace {
@@ -77,7 +77,7 @@ class LatencyVerdict : public testing::Test {
   JudgeContext context_;
 };
 
-// A prepared weight that says where it lies, or nothing.
+// A prepared weight that holds its own address, or nothing.
 int prepare_calls = 0;
 uint64_t mark_bytes(const qcts_problem*) { return sizeof(void*); }
 template <bool kSaysWhere>
@@ -107,7 +107,7 @@ TEST_F(LatencyVerdict, PreparesEachCopyOfWhatHoldsItsAddress) {
   EXPECT_EQ(judge_kernel(marked<true>()).status, Status::pass);
   EXPECT_GT(prepare_calls, 100);
   EXPECT_EQ(judge_kernel(marked<false>()).status, Status::pass);
-  EXPECT_LE(prepare_calls, 10) << "copies were made anew that could be copied";
+  EXPECT_LE(prepare_calls, 10) << "prepared again instead of being copied";
 }
 
 TEST_F(LatencyVerdict, MeasuresAndSaysThatNothingIsKnownOfTheMachine) {
@@ -121,7 +121,7 @@ TEST_F(LatencyVerdict, MeasuresAndSaysThatNothingIsKnownOfTheMachine) {
        {"median_us", "busy_threads", "share_of_probe", "share_of_roof", "stream", "ratio_to_itself", "alarm",
         "canary_drift", "bandwidth", "operations", "working_set_bytes"})
     EXPECT_NE(measure(verdict, name), nullptr) << name;
-  EXPECT_EQ(measure(verdict, "share_of_peak"), nullptr) << "no loop bounds scalar code";
+  EXPECT_EQ(measure(verdict, "share_of_peak"), nullptr) << "there is no peak for scalar code";
   EXPECT_GT(verdict.samples_us.size(), 5u);
 }
 
@@ -134,13 +134,12 @@ TEST_F(LatencyVerdict, AWrongKernelIsNotTimed) {
   };
   const Verdict verdict = judge_kernel(wrong);
   EXPECT_EQ(verdict.status, Status::fail);
-  EXPECT_NE(verdict.reason.find("not timed, because the answer is wrong"), std::string::npos)
-      << verdict.reason;
+  EXPECT_NE(verdict.reason.find("not timed: wrong answer"), std::string::npos) << verdict.reason;
   EXPECT_EQ(measure(verdict, "median_us"), nullptr);
   EXPECT_TRUE(verdict.samples_us.empty());
 }
 
-// Right when it is looked at, idle once it is timed.
+// Works while it is being verified and does nothing once it is timed.
 TEST_F(LatencyVerdict, WorkThatIsSkippedLaterIsSeen) {
   qcts_kernel lazy = scalar_linear();
   lazy.run = [](const qcts_problem* problem) {
@@ -155,7 +154,7 @@ TEST_F(LatencyVerdict, WorkThatIsSkippedLaterIsSeen) {
   EXPECT_NE(verdict.reason.find("wrong afterwards"), std::string::npos) << verdict.reason;
 }
 
-// Finds the answer of an earlier call by where x lies: nothing is left of its time but the look.
+// Looks up the answer of an earlier call by the address of x, so that only the lookup is timed.
 TEST_F(LatencyVerdict, AnAnswerThatIsKeptForThePlaceOfXIsSeen) {
   qcts_kernel keeper = scalar_linear();
   static const void* known;
@@ -170,7 +169,7 @@ TEST_F(LatencyVerdict, AnAnswerThatIsKeptForThePlaceOfXIsSeen) {
   EXPECT_NE(verdict.reason.find("wrong afterwards"), std::string::npos) << verdict.reason;
 }
 
-// A weight is copied when it is first met and kept for the place where it lies.
+// Copies a weight at its first use and keeps the copy under the weight's address.
 TEST_F(LatencyVerdict, AWeightThatIsKeptForItsPlaceIsSeen) {
   qcts_kernel keeper = scalar_linear();
   static std::map<const void*, std::vector<std::byte>> known;
@@ -190,11 +189,11 @@ TEST_F(LatencyVerdict, AWeightThatIsKeptForItsPlaceIsSeen) {
   };
   const Verdict verdict = judge_kernel(keeper);
   EXPECT_EQ(verdict.status, Status::fail);
-  EXPECT_NE(verdict.reason.find("wrong on other data at the same place"), std::string::npos)
+  EXPECT_NE(verdict.reason.find("wrong on other data at the same addresses"), std::string::npos)
       << verdict.reason;
 }
 
-// Whoever keeps the answer for the value of the last x is right each time, and would be quick.
+// A kernel that caches the answer for the last x would always be right, and fast.
 TEST_F(LatencyVerdict, NoSampleFindsTheXOfTheOneBefore) {
   static std::vector<std::byte> before;
   static int anew;
@@ -209,16 +208,16 @@ TEST_F(LatencyVerdict, NoSampleFindsTheXOfTheOneBefore) {
     return QCTS_OK;
   };
   const KernelInput input = latency_input(case_of_linear(), 1);
-  KernelContender contender(keeper, input, 1);
-  contender.make_ready(1);
-  for (int i = 0; i < 5; ++i) contender.time_us(0, 1, false);
+  TimedKernel timed(keeper, input, 1);
+  timed.make_ready(1);
+  for (int i = 0; i < 5; ++i) timed.time_us(0, 1, false);
   EXPECT_EQ(anew, 5);
   std::vector<std::byte> now(before.size());
-  contender.copy_x_to(now);
-  EXPECT_EQ(now, before) << "what is verified afterwards is not what was asked last";
+  timed.copy_x_to(now);
+  EXPECT_EQ(now, before) << "the verified answer is not the last one";
 }
 
-// What a clock that neighbours cannot slow would say of two threads in a call and none beside it.
+// A clock immune to neighbours that reports two busy threads during a call and none between calls.
 double pretended_seconds = 0;
 
 TEST_F(LatencyVerdict, MoreThreadsThanAllowedAreSeen) {
@@ -233,13 +232,13 @@ TEST_F(LatencyVerdict, MoreThreadsThanAllowedAreSeen) {
   context_.spent = [] { return pretended_seconds; };
   const Verdict verdict = judge_kernel(greedy);
   EXPECT_EQ(verdict.status, Status::fail);
-  EXPECT_NE(verdict.reason.find("threads busy where 1 may be"), std::string::npos) << verdict.reason;
+  EXPECT_NE(verdict.reason.find("threads busy (limit 1)"), std::string::npos) << verdict.reason;
   EXPECT_EQ(measure(verdict, "median_us"), nullptr);
   context_.threads = 2;
   EXPECT_EQ(judge_kernel(greedy).status, Status::pass);
 }
 
-// Spins when nobody calls: what it does in its calls cannot be told from it.
+// Spins between calls, so its calls cannot be told from the spinning.
 TEST_F(LatencyVerdict, ThreadsThatNeverRestLeaveNoGate) {
   context_.gate_latency = true;
   write_target(1e-9);
@@ -248,10 +247,10 @@ TEST_F(LatencyVerdict, ThreadsThatNeverRestLeaveNoGate) {
   };
   const Verdict verdict = judge_kernel(scalar_linear());
   EXPECT_EQ(verdict.status, Status::inconclusive);
-  EXPECT_NE(verdict.reason.find("busy while nothing is called"), std::string::npos) << verdict.reason;
+  EXPECT_NE(verdict.reason.find("busy between calls"), std::string::npos) << verdict.reason;
 }
 
-// Two threads that spin until each has had its time, however long neighbours make them wait for it.
+// Two threads spin until each has used its CPU time, however long the scheduler makes them wait.
 TEST(BusyThreads, TheProcessorsClockCountsEveryThread) {
   constexpr double kEach = 0.1, kLastTick = 0.02;
   const auto spin = [] {
@@ -268,10 +267,10 @@ TEST(BusyThreads, TheProcessorsClockCountsEveryThread) {
 
 TEST_F(LatencyVerdict, TheGateHasThreeAnswers) {
   context_.gate_latency = true;
-  EXPECT_EQ(judge_kernel(scalar_linear()).status, Status::inconclusive) << "no target is not a pass";
+  EXPECT_EQ(judge_kernel(scalar_linear()).status, Status::inconclusive) << "a missing target must not pass";
   write_target(1e9);
   const Verdict missed = judge_kernel(scalar_linear());
-  // An alarmed A/A row suspends the verdict, whatever the target.
+  // An A/A alarm suspends the verdict, whatever the target.
   EXPECT_TRUE(missed.status == Status::fail || missed.reason.find("not to be trusted") != std::string::npos)
       << missed.reason;
   EXPECT_NE(missed.reason.find("share_of_probe missed"), std::string::npos) << missed.reason;
@@ -294,17 +293,17 @@ TEST_F(LatencyVerdict, ABrokenTargetFileIsNoAnswer) {
   EXPECT_EQ(judge_kernel(scalar_linear()).status, Status::internal);
 }
 
-// Takes so many microseconds by its own account, whatever the machine is busy with; counts.
-class Pretender final : public Contender {
+// Reports a given number of microseconds as its own time and counts its calls.
+class FakeTarget final : public TimedTarget {
  public:
-  explicit Pretender(double us) : us_(us) {}
+  explicit FakeTarget(double us) : us_(us) {}
   void call(size_t copy) override {
     last_ = copy;
     ++calls;
   }
   size_t copies() const override { return 3; }
   double time_us(size_t first, size_t count, bool rotate) override {
-    Contender::time_us(first, count, rotate);
+    TimedTarget::time_us(first, count, rotate);
     return us_;
   }
   int calls = 0;
@@ -315,33 +314,33 @@ class Pretender final : public Contender {
 };
 
 TEST(Rounds, ASlowPeerSitsOutPairsOfRounds) {
-  Pretender quick(50), slow(500);
-  std::vector<Lane> lanes = {{.name = "quick", .contender = &quick}, {.name = "slow", .contender = &slow}};
-  time_rounds(lanes, 0.2, 1);
-  ASSERT_EQ(lanes[0].us.size(), lanes[1].us.size());
-  EXPECT_GT(lanes[1].every, 2u);
+  FakeTarget quick(50), slow(500);
+  std::vector<Series> series = {{.name = "quick", .target = &quick}, {.name = "slow", .target = &slow}};
+  time_rounds(series, 0.2, 1);
+  ASSERT_EQ(series[0].us.size(), series[1].us.size());
+  EXPECT_GT(series[1].every, 2u);
   size_t timed = 0;
-  for (size_t i = 0; i < lanes[1].us.size(); ++i) {
-    const bool takes_part = i / 2 % lanes[1].every == 0;
-    EXPECT_EQ(std::isnan(lanes[1].us[i]), !takes_part) << i;
+  for (size_t i = 0; i < series[1].us.size(); ++i) {
+    const bool takes_part = i / 2 % series[1].every == 0;
+    EXPECT_EQ(std::isnan(series[1].us[i]), !takes_part) << i;
     timed += takes_part;
   }
-  EXPECT_LT(2 * timed, lanes[0].us.size());
-  EXPECT_NEAR(abba_interval(lanes[1].us, lanes[0].us, 0.95, 1).value, 10, 1e-9);
+  EXPECT_LT(2 * timed, series[0].us.size());
+  EXPECT_NEAR(abba_interval(series[1].us, series[0].us, 0.95, 1).value, 10, 1e-9);
 }
 
 TEST(Rounds, AnUntimedCallGoesBeforeAllButLongColdOnes) {
-  Pretender cold(30), warm(30), slow(6000);
-  Lane cold_lane{.name = "cold", .contender = &cold},
-      warm_lane{.name = "warm", .contender = &warm, .cold = false},
-      slow_lane{.name = "slow", .contender = &slow};
+  FakeTarget cold(30), warm(30), slow(6000);
+  Series cold_series{.name = "cold", .target = &cold},
+      warm_series{.name = "warm", .target = &warm, .cold = false},
+      slow_series{.name = "slow", .target = &slow};
   for (size_t i = 0; i < 4; ++i) {
-    cold_lane.time_once();
-    EXPECT_EQ(cold.last_, (2 * i + 1) % 3) << "the copies take turns, one of them untimed";
-    warm_lane.time_once();
+    cold_series.time_once();
+    EXPECT_EQ(cold.last_, (2 * i + 1) % 3) << "the copies rotate, one call is untimed";
+    warm_series.time_once();
     EXPECT_EQ(warm.last_, 0u);
-    slow_lane.time_once();
-    EXPECT_EQ(slow.last_, (i + 1) % 3) << "only the first has an untimed call before it";
+    slow_series.time_once();
+    EXPECT_EQ(slow.last_, (i + 1) % 3) << "only the first sample has an untimed call before it";
   }
   EXPECT_EQ(cold.calls, 8);
   EXPECT_EQ(warm.calls, 8);

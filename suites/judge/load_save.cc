@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// SHA-256 of a file, or of every file of a directory by name.
+// SHA-256 of a file, or of a directory's files in name order.
 std::string content_sha256(const fs::path& path) {
   if (!fs::is_directory(path)) return sha256_hex(MappedFile::open(path)->bytes());
   std::vector<fs::path> files;
@@ -32,10 +32,10 @@ std::string content_sha256(const fs::path& path) {
 struct Saved {
   Support support;
   fs::path file;
-  std::string broken;  // how the contract of load_save was broken; empty: it was not
+  std::string broken;  // how load_save broke its contract; empty if it did not
 };
 
-// The provider gets a copy: the fixtures are not at its mercy.
+// Gives the provider a copy, so that it cannot damage the fixtures.
 Saved save_through(const Implementation& provider, const fs::path& original, const fs::path& scratch) {
   Saved saved;
   saved.file = scratch / "saved" / original.filename();
@@ -49,11 +49,11 @@ Saved save_through(const Implementation& provider, const fs::path& original, con
   if (saved.support.status == QCTS_OK && !there)
     saved.broken = "load_save() returned QCTS_OK and left no file";
   if (saved.support.status != QCTS_OK && there)
-    saved.broken = "load_save() refused and left a file all the same: " + saved.support.reason;
+    saved.broken = "load_save() refused but left a file: " + saved.support.reason;
   return saved;
 }
 
-// The first difference of two files, or of the files of two directories.
+// Returns the first difference between two files or directories.
 std::optional<Mismatch> other_bytes(const fs::path& original, const fs::path& saved) {
   if (!fs::is_directory(original))
     return compare_files(original.filename().string(), MappedFile::open(original)->bytes(),
@@ -62,7 +62,7 @@ std::optional<Mismatch> other_bytes(const fs::path& original, const fs::path& sa
   return Mismatch{original.filename().string(), content_sha256(original), content_sha256(saved), 1, 1};
 }
 
-// Ends the verdict unless the provider saved a file.
+// Sets the final verdict and returns true unless the provider saved a file.
 bool ended_early(const Saved& saved, Verdict& verdict) {
   verdict.status = Status::fail;
   verdict.reason = saved.broken;
@@ -73,12 +73,12 @@ bool ended_early(const Saved& saved, Verdict& verdict) {
   return true;
 }
 
-// What was saved, as the suite's own reader sees it; nullopt, and a reason, where that refuses it.
+// Opens the saved file with the suite's own reader; nullopt, and a reason, if the reader refuses it.
 std::optional<Checkpoint> open_saved(const Saved& saved, const JudgeContext& context, Verdict& verdict) {
   try {
     return open_checkpoint(saved.file, context.open);
   } catch (const Refused& refused) {
-    verdict.reason = std::string("what load_save() wrote is refused: ") + refused.what();
+    verdict.reason = std::string("the reader refuses the file that load_save() wrote: ") + refused.what();
     return std::nullopt;
   }
 }
@@ -98,7 +98,7 @@ void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdi
   }
   if (c.implementation->file_claims & QCTS_CLAIM_KEEPS_BYTES) {
     if (auto found = other_bytes(c.golden->file, saved.file)) {
-      verdict.reason = "claims to keep the bytes of a file, and saved others (E3)";
+      verdict.reason = "claims to keep the file's bytes, but saved different ones (E3)";
       verdict.mismatch = std::move(found);
       return;
     }
@@ -120,7 +120,7 @@ void judge_provider_reject(const Case& c, const JudgeContext& context, Verdict& 
   }
   if (ended_early(saved, verdict)) return;
   if (malformed.refusal) {
-    verdict.reason = malformed.what + ": load_save() took it";
+    verdict.reason = malformed.what + ": load_save() accepted it";
     verdict.mismatch = Mismatch{malformed.file.filename().string(), "a refusal", "a file", 1, 1};
     return;
   }
@@ -132,8 +132,7 @@ void judge_provider_reject(const Case& c, const JudgeContext& context, Verdict& 
     verdict.reason.clear();
     return;
   }
-  verdict.reason =
-      malformed.what + ": the payload that load_save() wrote is not the one that the manifest names";
+  verdict.reason = malformed.what + ": the payload that load_save() wrote differs from the manifest's";
   verdict.mismatch = Mismatch{malformed.file.filename().string(), malformed.accepted_sha256, digest, 1, 1};
 }
 

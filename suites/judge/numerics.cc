@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The numerics kind: one kernel, one input, four calls. Outputs begin as NaN, zeros and a wrong answer;
-// buffers lie aligned and dense in the first call, as loosely as the ABI allows in the others. Each answer is
-// judged alone.
+// The numerics kind: one kernel, one input, four calls. Outputs are prefilled with NaN, zeros or a wrong
+// answer. Buffers are aligned and dense in the first call, and as irregular as the ABI allows in the others.
+// Each answer is judged on its own.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "suites/judge/diagnosis/effective_weights.h"
 #include "suites/judge/expected/coverage.h"
 #include "suites/judge/expected/expectation.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/replay.h"
 
@@ -19,12 +19,13 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kLargeElems = int64_t{1} << 22;
-constexpr uint32_t kLargeThreads = 3;  // no part of a power of two
+constexpr uint32_t kLargeThreads = 3;  // not a power of two
 constexpr uint32_t kManyThreads[] = {2, 3, 4, 8};
 
-// The two codes of a row whose step moves its sum most: under the largest |x| (integer codes have one step
-// length), and under the largest |x * w| (the step of a float code grows with it).
-std::array<uint64_t, 2> telling_columns(std::span<const double> x, std::span<const ExactWeight> row) {
+// Returns the two columns where changing a code by one step moves the sum most: the one with the largest |x|
+// (integer codes have equal steps) and the one with the largest |x * w| (the step of a float code grows with
+// it).
+std::array<uint64_t, 2> most_sensitive_columns(std::span<const double> x, std::span<const ExactWeight> row) {
   std::array<uint64_t, 2> best{0, 0};
   for (uint64_t k = 1; k < x.size(); ++k) {
     if (std::fabs(x[k]) > std::fabs(x[best[0]])) best[0] = k;
@@ -33,7 +34,8 @@ std::array<uint64_t, 2> telling_columns(std::span<const double> x, std::span<con
   return best;
 }
 
-// false: the planes are no weight, as one of 2:4 with a code in a chunk that stores none.
+// Returns false if the planes are not a valid weight, such as 2:4 sparse planes with a code in a chunk that
+// stores none.
 bool has_exact_row(const Scheme& scheme, const Planes& planes, const WeightShape& weight, int64_t n,
                    std::vector<ExactWeight>& row) {
   try {
@@ -44,16 +46,16 @@ bool has_exact_row(const Scheme& scheme, const Planes& planes, const WeightShape
   }
 }
 
-// Of some outputs, the part that would have shown one code changed by its lowest bit. Where none of a sample
-// does, all are asked: 0 means none at all.
-double sensitivity_of_linear(const Question& question, const Expectation& expectation,
+// Returns the share of sampled outputs for which changing the lowest bit of one code would have been noticed.
+// If no sampled output notices, all outputs are tried: 0 means that none does.
+double sensitivity_of_linear(const TestVector& test_vector, const Expectation& expectation,
                              const qcts_numerics& numerics) {
-  const KernelInput& input = question.input;
+  const KernelInput& input = test_vector.input;
   const Plane& codes = input.planes.front();
   const uint64_t row_bytes = codes.bytes.size() / static_cast<uint64_t>(input.weight.n);
   if (row_bytes * static_cast<uint64_t>(input.weight.n) != codes.bytes.size()) return 0;
   constexpr int64_t kOutputs = 16;
-  const int64_t total = input.m * input.weight.n, asked = std::min(kOutputs, total);
+  const int64_t total = input.m * input.weight.n, sampled = std::min(kOutputs, total);
   Planes changed = input.planes;
   std::vector<ExactWeight> row(static_cast<size_t>(input.weight.k)), changed_row(row.size());
   const auto notices = [&](int64_t index) {
@@ -61,34 +63,34 @@ double sensitivity_of_linear(const Question& question, const Expectation& expect
     const Bounded want = expectation.bounds()[static_cast<size_t>(index)];
     input.scheme->exact_row(input.planes, input.weight, n, row);
     bool seen = false;
-    for (const uint64_t column : telling_columns(expectation.truth().x(m), row)) {
+    for (const uint64_t column : most_sensitive_columns(expectation.reference().x(m), row)) {
       std::byte& code = changed.front().bytes[static_cast<uint64_t>(n) * row_bytes +
                                               column * row_bytes / static_cast<uint64_t>(input.weight.k)];
-      // Both nibbles where a byte holds two codes.
+      // Change both nibbles if a byte holds two codes.
       const std::byte step =
           row_bytes < static_cast<uint64_t>(input.weight.k) ? std::byte{0x11} : std::byte{0x01};
       code ^= step;
       const bool is_weight = has_exact_row(*input.scheme, changed, input.weight, n, changed_row);
       code ^= step;
       if (!is_weight) continue;
-      const double y = expectation.truth().bounded(changed_row, m, n, numerics).value;
+      const double y = expectation.reference().bounded(changed_row, m, n, numerics).value;
       std::vector<std::byte> rounded(dtype_bytes(input.y_dtype));
       store_float(input.y_dtype, rounded, 0, y);
-      seen |= question.exact_sums ? y != want.value
-                                  : !compare_bounded({&want, 1}, input.y_dtype, rounded).equal();
+      seen |= test_vector.exact_sums ? y != want.value
+                                     : !compare_bounded({&want, 1}, input.y_dtype, rounded).equal();
     }
     return seen;
   };
   int64_t noticed = 0;
-  for (int64_t s = 0; s < asked; ++s) noticed += notices(s * total / asked);
-  if (noticed > 0) return static_cast<double>(noticed) / static_cast<double>(asked);
+  for (int64_t s = 0; s < sampled; ++s) noticed += notices(s * total / sampled);
+  if (noticed > 0) return static_cast<double>(noticed) / static_cast<double>(sampled);
   for (int64_t index = 0; index < total; ++index)
     if (notices(index)) return 1 / static_cast<double>(total);
   return 0;
 }
 
-// Of the elements that are not zero, others than in the row above; and no bias beside them.
-void keep_two_of_each_row(KernelInput& input) {
+// Keeps two nonzero elements in each row of x, different ones from row to row, and drops the bias.
+void zero_all_but_two_per_row(KernelInput& input) {
   const int64_t k = input.weight.k, bytes = dtype_bytes(input.x_dtype);
   for (int64_t m = 0; m < input.m; ++m) {
     std::vector<int64_t> places;
@@ -102,16 +104,16 @@ void keep_two_of_each_row(KernelInput& input) {
   input.bias.clear();
 }
 
-bool bitwise_case_is_sensitive(const Question& question) {
-  if (!question.expected.y.empty())
-    return bitwise_is_sensitive(question.input.weight.dtype, question.expected.y, 0);
-  for (const Plane& plane : question.expected.planes)
+bool bitwise_case_is_sensitive(const TestVector& test_vector) {
+  if (!test_vector.expected.y.empty())
+    return bitwise_is_sensitive(test_vector.input.weight.dtype, test_vector.expected.y, 0);
+  for (const Plane& plane : test_vector.expected.planes)
     if (!plane.bytes.empty() && bitwise_is_sensitive(plane.dtype, plane.bytes, 0)) return true;
   return false;
 }
 
-// Plausible elements at the wrong places.
-KernelAnswer displaced(KernelAnswer answer) {
+// Returns the answer with its elements shifted: plausible values in the wrong places.
+KernelAnswer shifted(KernelAnswer answer) {
   if (answer.y.size() > 4) std::rotate(answer.y.begin(), answer.y.begin() + 4, answer.y.end());
   for (Plane& plane : answer.planes)
     if (plane.bytes.size() > 1) std::rotate(plane.bytes.begin(), plane.bytes.begin() + 1, plane.bytes.end());
@@ -125,20 +127,20 @@ struct Attempt {
 
 class NumericsJudge {
  public:
-  // `case_id` is empty for a question that is no case: what its values cover is not noted.
-  NumericsJudge(std::string_view case_id, const qcts_kernel& kernel, const Question& question,
-                const LinearTruth* truth, const JudgeContext& context, Verdict& verdict)
+  // Coverage is recorded only if `case_id` is not empty.
+  NumericsJudge(std::string_view case_id, const qcts_kernel& kernel, const TestVector& test_vector,
+                const LinearReference* reference, const JudgeContext& context, Verdict& verdict)
       : case_id_(case_id),
         kernel_(kernel),
         context_(context),
         verdict_(verdict),
-        question_(question),
-        expectation_(question, truth, kernel_.numerics) {}
+        test_vector_(test_vector),
+        expectation_(test_vector, reference, kernel_.numerics) {}
 
   void run() {
     if (!recorded_answer_holds()) return;
     const RunOptions dense{context_.threads, 0, 0};
-    KernelRun first(kernel_, question_.input, dense);
+    KernelRun first(kernel_, test_vector_.input, dense);
     const Support support = first.supports();
     if (support.status == QCTS_INVALID)
       return fail("supports() calls a valid problem invalid: " + support.reason);
@@ -148,14 +150,16 @@ class NumericsJudge {
       return;
     }
     if (const Support early = first.supports_before_data(); early.status != QCTS_OK)
-      return fail("supports() declines, while pointers are NULL, what it takes afterwards: " + early.reason);
-    if (question_.is_refused) return judge_refusal(first);
+      return fail("supports() declines with NULL pointers what it accepts later: " + early.reason);
+    if (test_vector_.is_refused) return judge_refusal(first);
     if (context_.coverage && !case_id_.empty())
-      verdict_.coverage = context_.coverage->note(case_id_, question_);
+      verdict_.coverage = context_.coverage->note(case_id_, test_vector_);
     try {
       const KernelAnswer answer = first.run(Poison::nan);
       if (!judged({"aligned and dense buffers, outputs poisoned with NaN", answer})) return;
-      if (!run_loosely(answer) || !run_by_many() || !threads_agree(answer) || !relation_holds(answer)) return;
+      if (!run_irregular(answer) || !run_with_many_threads() || !threads_agree(answer) ||
+          !relation_holds(answer))
+        return;
       conclude();
     } catch (const ProviderFault& fault) {
       fail(fault.what());
@@ -175,37 +179,37 @@ class NumericsJudge {
         verdict_.status = Status::pass;
       else
         fail("run() returned " + std::to_string(static_cast<int>(status)) +
-             " for a weight that the scheme cannot hold: QCTS_FAILED is wanted, before anything is lost");
+             " for a weight that the scheme cannot represent: want QCTS_FAILED");
     } catch (const ProviderFault& fault) {
       fail(fault.what());
     }
   }
 
-  // A number that differs from shape to shape, and is the same for a shape wherever it is asked again.
-  size_t turn() const {
-    const KernelInput& input = question_.input;
+  // Returns a number that varies between shapes and is constant for each shape.
+  size_t shape_number() const {
+    const KernelInput& input = test_vector_.input;
     return static_cast<size_t>(input.m + input.weight.n + 3 * input.weight.k);
   }
 
   bool is_large() const {
-    const KernelInput& input = question_.input;
+    const KernelInput& input = test_vector_.input;
     return input.weight.n * input.weight.k * (input.op == Op::linear ? input.m : 1) > kLargeElems;
   }
 
-  // As odd as the kernel takes: one to seven elements off alignment, rows further apart; what is large by
-  // several threads, because determinism asks for nothing so large.
-  bool run_loosely(const KernelAnswer& first_answer) {
-    const KernelAnswer wrong = displaced(first_answer);
+  // Runs with the most irregular buffers the kernel accepts: one to seven elements off alignment, with gaps
+  // between rows. Large problems also run with several threads, because determinism has no large cases.
+  bool run_irregular(const KernelAnswer& first_answer) {
+    const KernelAnswer wrong = shifted(first_answer);
     const uint32_t threads = is_large() ? std::max(context_.threads, kLargeThreads) : context_.threads;
-    const size_t off = 1 + turn() % 7;
+    const size_t off = 1 + shape_number() % 7;
     for (const RunOptions& options :
          {RunOptions{threads, off, 3}, RunOptions{threads, off, 0}, RunOptions{threads, 0, 0}}) {
-      KernelRun run(kernel_, question_.input, options);
+      KernelRun run(kernel_, test_vector_.input, options);
       if (run.supports().status != QCTS_OK) continue;
       const std::string how = described(options);
       const Attempt zeros{how + ", outputs poisoned with zeros", run.run(Poison::zeros)};
       if (!judged(zeros)) return false;
-      const Attempt stale{how + ", outputs holding another answer", run.run(Poison::previous, &wrong)};
+      const Attempt stale{how + ", outputs prefilled with another answer", run.run(Poison::previous, &wrong)};
       if (!judged(stale)) return false;
       verdict_.measures.push_back({"loose_buffers", "bool", options.gap_elems ? 1.0 : 0.0, {}, {}, {}});
       if (!(kernel_.claims & QCTS_CLAIM_DETERMINISTIC)) return true;
@@ -216,30 +220,31 @@ class NumericsJudge {
     return true;
   }
 
-  // What the loose calls leave out: aligned rows further apart, planes in another order, more threads than
-  // the run's, more than this machine has.
-  bool run_by_many() {
-    const uint32_t threads = std::max(context_.threads, kManyThreads[turn() % std::size(kManyThreads)]);
+  // Covers what run_irregular() leaves out: aligned buffers with gaps between rows, planes in another order,
+  // and more threads than the run uses or this machine has.
+  bool run_with_many_threads() {
+    const uint32_t threads =
+        std::max(context_.threads, kManyThreads[shape_number() % std::size(kManyThreads)]);
     for (const size_t gap_elems : {size_t{16}, size_t{0}}) {
       const RunOptions options{threads, 0, gap_elems, true};
-      KernelRun run(kernel_, question_.input, options);
+      KernelRun run(kernel_, test_vector_.input, options);
       if (run.supports().status != QCTS_OK) continue;
       return judged({described(options) + ", outputs poisoned with zeros", run.run(Poison::zeros)});
     }
     return true;
   }
 
-  // Determinism holds small answers against the claim.
+  // Checks the thread-invariance claim on large problems; determinism checks it on small ones.
   bool threads_agree(const KernelAnswer& first_answer) {
     if (!is_large() || !(kernel_.claims & QCTS_CLAIM_THREAD_INVARIANT)) return true;
-    KernelRun run(kernel_, question_.input, {kLargeThreads, 0, 0});
-    if (run.supports().status != QCTS_OK || question_.input.op != Op::linear) return true;
+    KernelRun run(kernel_, test_vector_.input, {kLargeThreads, 0, 0});
+    if (run.supports().status != QCTS_OK || test_vector_.input.op != Op::linear) return true;
     const Comparison compared =
-        compare_bitwise(question_.input.y_dtype, first_answer.y, run.run(Poison::zeros).y);
+        compare_bitwise(test_vector_.input.y_dtype, first_answer.y, run.run(Poison::zeros).y);
     if (compared.equal()) return true;
     verdict_.mismatch =
-        mismatch_of(compared, place_in_matrix("y", compared.first, question_.input.weight.n, 0));
-    fail("claims to be thread-invariant, but by " + std::to_string(kLargeThreads) + " threads " +
+        mismatch_of(compared, place_in_matrix("y", compared.first, test_vector_.input.weight.n, 0));
+    fail("claims to be thread-invariant, but with " + std::to_string(kLargeThreads) + " threads " +
          verdict_.mismatch->where + ": " + compared.want + " became " + compared.got);
     return false;
   }
@@ -248,7 +253,7 @@ class NumericsJudge {
     return (options.misalign_elems
                 ? "buffers " + std::to_string(options.misalign_elems) + " elements off alignment"
                 : std::string("aligned buffers")) +
-           (options.gap_elems ? ", rows apart" : "") +
+           (options.gap_elems ? ", gaps between rows" : "") +
            (options.planes_reversed ? ", planes in reverse order" : "") +
            (options.threads != context_.threads ? ", " + std::to_string(options.threads) + " threads" : "");
   }
@@ -261,50 +266,51 @@ class NumericsJudge {
     std::string reason = finding.mismatch->where + ": want " + finding.mismatch->want + ", got " +
                          finding.mismatch->got + "; " + std::to_string(finding.mismatch->count) + " of " +
                          std::to_string(finding.mismatch->total) + " elements; " + attempt.how;
-    if (question_.input.op == Op::linear)
-      reason += "; " + describe_effective_weights(kernel_, question_.input, context_.threads);
-    if (question_.input.op == Op::dequantize && attempt.answer.y.size() == question_.expected.y.size())
-      reason += "; " + describe(explain_dequantized(question_.input, attempt.answer.y));
+    if (test_vector_.input.op == Op::linear)
+      reason += "; " + describe_effective_weights(kernel_, test_vector_.input, context_.threads);
+    if (test_vector_.input.op == Op::dequantize && attempt.answer.y.size() == test_vector_.expected.y.size())
+      reason += "; " + describe(explain_dequantized(test_vector_.input, attempt.answer.y));
     fail(std::move(reason));
     return false;
   }
 
-  // Between the kernel's own answers, whatever the oracle says of them.
+  // Checks the kernel's answers against each other, whatever the oracle says of them.
   bool relation_holds(const KernelAnswer& answer) {
     std::vector<std::vector<double>> answers;
-    for (const KernelInput& input : question_.related) {
+    for (const KernelInput& input : test_vector_.related) {
       KernelRun run(kernel_, input, {context_.threads, 0, 0});
       const Support support = run.supports();
       if (support.status != QCTS_OK) {
         verdict_.status = Status::not_supported;
-        verdict_.reason = "asked for " + name_of_relation() + ": " + support.reason;
+        verdict_.reason = "on the input for " + name_of_relation() + ": " + support.reason;
         return false;
       }
       answers.push_back(load_doubles(input.y_dtype, run.run(Poison::nan).y));
     }
     if (answers.empty()) return true;
-    const KernelInput& input = question_.input;
+    const KernelInput& input = test_vector_.input;
     std::vector<double> bias = load_doubles(input.bias_dtype, input.bias);
     if (bias.empty()) bias.resize(static_cast<size_t>(input.weight.n));
     const auto found =
-        contradiction(question_.relation.value(), load_doubles(input.y_dtype, answer.y), answers, bias);
+        contradiction(test_vector_.relation.value(), load_doubles(input.y_dtype, answer.y), answers, bias);
     if (!found) return true;
     const std::string where = place_in_matrix("y", found->index, input.weight.n, 0);
     verdict_.mismatch =
         Mismatch{where, std::to_string(found->want), std::to_string(found->got), 1, answers[0].size()};
-    fail("its answers contradict each other under " + name_of_relation() + ": " + where + ": want " +
+    fail("answers contradict each other under " + name_of_relation() + ": " + where + ": want " +
          verdict_.mismatch->want + ", got " + verdict_.mismatch->got);
     return false;
   }
 
-  std::string name_of_relation() const { return std::string(generator_name(question_.relation.value())); }
+  std::string name_of_relation() const { return std::string(generator_name(test_vector_.relation.value())); }
 
-  // The oracle's own check: what the real library answered has to lie inside the bound of where it rounds.
+  // Checks the oracle itself: the real library's recorded answer must lie within the bound for that library's
+  // roundings.
   bool recorded_answer_holds() {
-    if (question_.recorded_y.empty()) return true;
-    const KernelInput& input = question_.input;
-    const std::vector<Bounded> bounds = expectation_.truth().bounds(recorded_stages(question_));
-    const BoundedComparison compared = compare_bounded(bounds, input.y_dtype, question_.recorded_y);
+    if (test_vector_.recorded_y.empty()) return true;
+    const KernelInput& input = test_vector_.input;
+    const std::vector<Bounded> bounds = expectation_.reference().bounds(recorded_stages(test_vector_));
+    const BoundedComparison compared = compare_bounded(bounds, input.y_dtype, test_vector_.recorded_y);
     if (compared.holds()) {
       verdict_.measures.push_back(
           {"recorded_worst_of_bound", "x", compared.worst, {}, {}, compared.total - compared.unbounded});
@@ -313,55 +319,54 @@ class NumericsJudge {
     verdict_.mismatch =
         mismatch_of(compared, place_in_matrix("recorded y", compared.first, input.weight.n, 0));
     fail(
-        "the answer that the real library recorded lies outside the oracle's bound: the file, the oracle or "
-        "the bound is "
-        "wrong; " +
+        "the real library's recorded answer is outside the oracle's bound: the file, the oracle or "
+        "the bound is wrong; " +
         verdict_.mismatch->where + ": want " + compared.want + ", got " + compared.got);
     return false;
   }
 
   void conclude() {
-    const bool linear = question_.input.op == Op::linear;
+    const bool linear = test_vector_.input.op == Op::linear;
     bool sensitive = true;
     if (linear) {
-      const double noticed = sensitivity_of_linear(question_, expectation_, kernel_.numerics);
-      if (!question_.exact_sums) verdict_.measures.push_back({"worst_of_bound", "x", worst_, {}, {}, {}});
+      const double noticed = sensitivity_of_linear(test_vector_, expectation_, kernel_.numerics);
+      if (!test_vector_.exact_sums) verdict_.measures.push_back({"worst_of_bound", "x", worst_, {}, {}, {}});
       const auto unbounded = std::ranges::count_if(expectation_.bounds(), is_unbounded);
       if (unbounded > 0)
         verdict_.measures.push_back(
             {"unbounded_outputs", "elems", static_cast<double>(unbounded), {}, {}, {}});
       verdict_.measures.push_back({"code_flips_noticed", "fraction", noticed, {}, {}, {}});
       sensitive = noticed > 0;
-      if (!sensitive && !question_.exact_sums) {
-        const std::optional<double> of_few = few_elements_tell();
+      if (!sensitive && !test_vector_.exact_sums) {
+        const std::optional<double> of_few = sensitivity_on_sparse_x();
         if (!of_few) return;
         verdict_.measures.push_back({"code_flips_noticed_of_few", "fraction", *of_few, {}, {}, {}});
         sensitive = *of_few > 0;
       }
     } else {
-      sensitive = bitwise_case_is_sensitive(question_);
+      sensitive = bitwise_case_is_sensitive(test_vector_);
     }
     verdict_.status = sensitive ? Status::pass : Status::weak_evidence;
     if (!sensitive)
       verdict_.reason =
-          linear ? "one code changed by one step would have passed too: the bound is wider than that here"
+          linear ? "changing one code by one step would have passed too: the bound is too wide here"
                  : "a changed answer would have passed too";
   }
 
-  // Where the bound that a kernel declares hides a code in sums of many terms, as of weights rounded to
-  // bfloat16, the same weight under x of two elements a row: the part of outputs that would have shown one;
-  // nullopt: the answer is wrong, and that is the verdict.
-  std::optional<double> few_elements_tell() {
-    Question few;
-    few.input = question_.input;
-    keep_two_of_each_row(few.input);
-    const LinearTruth truth(few.input);
-    const Expectation expected(few, &truth, kernel_.numerics);
+  // If the bound a kernel declares hides a one-step change in long sums (for example with weights rounded to
+  // bfloat16), measures the sensitivity again on the same weight with only two nonzero elements in each row
+  // of x. nullopt: the answer is wrong, and the verdict says so.
+  std::optional<double> sensitivity_on_sparse_x() {
+    TestVector few;
+    few.input = test_vector_.input;
+    zero_all_but_two_per_row(few.input);
+    const LinearReference reference(few.input);
+    const Expectation expected(few, &reference, kernel_.numerics);
     KernelRun run(kernel_, few.input, {context_.threads, 0, 0});
     if (run.supports().status != QCTS_OK) return 0;
     if (const Finding finding = expected.judge(run.run(Poison::nan)); finding.mismatch) {
       verdict_.mismatch = finding.mismatch;
-      fail("all but two elements of each row of x made zero: " + finding.mismatch->where + ": want " +
+      fail("with all but two elements of each row of x zeroed: " + finding.mismatch->where + ": want " +
            finding.mismatch->want + ", got " + finding.mismatch->got);
       return std::nullopt;
     }
@@ -372,7 +377,7 @@ class NumericsJudge {
   const qcts_kernel& kernel_;
   const JudgeContext& context_;
   Verdict& verdict_;
-  const Question& question_;
+  const TestVector& test_vector_;
   const Expectation expectation_;
   double worst_ = 0;
 };
@@ -381,18 +386,18 @@ class NumericsJudge {
 
 void judge_numerics(const Case& c, const JudgeContext& context, Verdict& verdict) {
   if (c.implementation == nullptr) throw std::logic_error("a numerics case without an implementation");
-  LastQuestion own;
-  LastQuestion& asked = context.asked ? *context.asked : own;
-  const Question& question = asked.ask(c, context.seed);
-  const LinearTruth* truth = c.id.op == Op::linear ? &asked.truth() : nullptr;
-  NumericsJudge(c.id.text(), *c.implementation->kernel, question, truth, context, verdict).run();
+  TestVectorCache own;
+  TestVectorCache& cache = context.test_vectors ? *context.test_vectors : own;
+  const TestVector& test_vector = cache.get(c, context.seed);
+  const LinearReference* reference = c.id.op == Op::linear ? &cache.reference() : nullptr;
+  NumericsJudge(c.id.text(), *c.implementation->kernel, test_vector, reference, context, verdict).run();
 }
 
-void judge_question(const qcts_kernel& kernel, const Question& question, const JudgeContext& context,
-                    Verdict& verdict) {
-  std::optional<LinearTruth> truth;
-  if (question.input.op == Op::linear) truth.emplace(question.input);
-  NumericsJudge("", kernel, question, truth ? &*truth : nullptr, context, verdict).run();
+void judge_test_vector(const qcts_kernel& kernel, const TestVector& test_vector, const JudgeContext& context,
+                       Verdict& verdict) {
+  std::optional<LinearReference> reference;
+  if (test_vector.input.op == Op::linear) reference.emplace(test_vector.input);
+  NumericsJudge("", kernel, test_vector, reference ? &*reference : nullptr, context, verdict).run();
 }
 
 }  // namespace qcts

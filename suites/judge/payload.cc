@@ -20,7 +20,7 @@ std::string text_of(const std::vector<int64_t>& numbers) {
   return text + "]";
 }
 
-// The first field that differs, as "name: field".
+// Records the first field that differs, as "name: field".
 class Differ {
  public:
   bool field(const std::string& where, const std::string& want, const std::string& got) {
@@ -31,7 +31,7 @@ class Differ {
   std::optional<Mismatch> found;
 };
 
-// Storages numbered by first appearance, so that sharing compares without names.
+// Numbers storages by first appearance, so that sharing can be compared without names.
 class Sharing {
  public:
   std::string number(const Tensor& tensor) {
@@ -43,7 +43,7 @@ class Sharing {
   std::map<const Storage*, size_t> numbers_;
 };
 
-// "group 3, column 17" where the scheme can tell, the flat index otherwise.
+// Returns "group 3, column 17" if the scheme can tell, the flat index otherwise.
 std::string element_place(const NamedTensor& named, const InnerTensor& inner, uint64_t index) {
   const Scheme* scheme = find_scheme(named.scheme);
   const std::string plain = "element " + std::to_string(index);
@@ -64,7 +64,8 @@ void compare_elements(const NamedTensor& named, const InnerTensor& want, const I
   if (want_bytes.size() == got_bytes.size() &&
       (want_bytes.empty() || std::memcmp(want_bytes.data(), got_bytes.data(), want_bytes.size()) == 0))
     return;
-  // Bytes differ where the comparison by elements may see one NaN for another: a file keeps both apart.
+  // Compares bytes: an elementwise comparison treats all NaNs as equal, and a file must preserve which one it
+  // holds.
   const Comparison bytes = compare_bitwise(DType::uint8, want_bytes, got_bytes);
   const uint64_t element_bytes = std::max<uint64_t>(1, dtype_bits(want.tensor.dtype) / 8);
   const uint64_t index = bytes.first / element_bytes;
@@ -213,7 +214,7 @@ std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint) {
     for (auto inner = named->payload.rbegin(); inner != named->payload.rend(); ++inner) {
       Tensor& tensor = inner->tensor;
       if (tensor.numel() == 0 || !tensor.storage || tensor.storage->bytes.empty()) continue;
-      // The whole storage copied, so that strides, offsets and sharing stay as they are; the bit lies in the
+      // Copy the whole storage, so that strides, offsets and sharing stay as they are, and flip a bit in the
       // last element's byte.
       auto block = std::make_shared<std::vector<std::byte>>(tensor.storage->bytes.begin(),
                                                             tensor.storage->bytes.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two checkpoints compared by what they hold (E2), and a checkpoint saved anew.
+// Compares the contents of two checkpoints (E2), and saves a checkpoint again.
 #pragma once
 
 #include <filesystem>
@@ -12,36 +12,38 @@
 
 namespace qcts {
 
-// Names and their order, the producer's types, schemes, layouts, shapes, dtypes, attributes; of every inner
-// tensor name, dtype, shape, stride, offset and elements; and which inner tensors share a storage. nullopt:
-// equal. The element named is the first that differs, in the scheme's own terms where the layout is known.
+// Compares tensor names and their order, producer types, schemes, layouts, shapes, dtypes and attributes; the
+// name, dtype, shape, stride, offset and elements of each inner tensor; and which inner tensors share a
+// storage. nullopt: equal. Otherwise names the first difference, in the scheme's own terms if the layout is
+// known.
 std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint& got);
 
-// Two files' bytes (E3); nullopt: equal. `name` goes into the mismatch.
+// Compares two files' bytes (E3). nullopt: equal. `name` goes into the mismatch.
 std::optional<Mismatch> compare_files(const std::string& name, std::span<const std::byte> want,
                                       std::span<const std::byte> got);
 
-// The file's bytes as its own reader's writer lays them out from the parsed graph: one buffer for a file, one
-// a shard for a directory, in the order of Checkpoint::zips, legacies and safetensors.
+// Writes the parsed file again in its own format: one buffer for a file, one per shard for a directory, in
+// the order of Checkpoint::zips, legacies and safetensors.
 struct WrittenFile {
-  std::filesystem::path path;  // what it was read from
+  std::filesystem::path path;  // the file it was read from
   std::vector<std::byte> bytes;
-  std::string taken_over{};  // what was copied from the source instead of written anew: proves nothing
+  // The part that was copied from the source rather than written; it proves nothing.
+  std::string taken_over{};
 };
 std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint);
-// The same tensors written as a new file by today's writer: other record names and paddings, a torch zip for
-// a legacy file, the same payload in the same order.
+// Writes the same tensors as a new file with the current writer: other record names and padding, a torch zip
+// for a legacy file, the same payload in the same order.
 std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint);
 
-// Puts `files` below `folder` (beside copies of a directory's other files) and opens the result.
+// Writes `files` into `folder`, with copies of a directory's other files, and opens the result.
 Checkpoint save_and_open(const Checkpoint& checkpoint, const std::vector<WrittenFile>& files,
                          const std::filesystem::path& folder, const OpenOptions& options = {});
 
-// SHA-256 over "tensor.inner NUL sha256 LF" of every inner tensor in name order; of a plain tensor
-// "tensor.data".
+// SHA-256 over "tensor.inner NUL sha256 LF" of every inner tensor in name order; "tensor.data" for a plain
+// tensor.
 std::string payload_digest(const Checkpoint& checkpoint);
 
-// One bit of the last element of the last inner tensor that has any; nullopt where nothing has elements.
+// Flips one bit of the last element of the last non-empty inner tensor; nullopt if there is none.
 std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint);
 
 }  // namespace qcts

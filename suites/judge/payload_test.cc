@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the comparisons of round_trip, size and reject: each field that may differ is noticed and named.
+// Tests the comparisons of round_trip, size and reject: every field that may differ is noticed and named.
 #include "suites/judge/payload.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ class OneChange : public testing::TestWithParam<Change> {};
 TEST_P(OneChange, IsNoticedAndNamed) {
   const Checkpoint want = checkpoint();
   Checkpoint got = checkpoint();
-  EXPECT_FALSE(compare_payload(want, got)) << "equal ones have to be equal";
+  EXPECT_FALSE(compare_payload(want, got)) << "equal payloads must compare equal";
   GetParam().make(got);
   const std::optional<Mismatch> found = compare_payload(want, got);
   ASSERT_TRUE(found);
@@ -151,8 +151,8 @@ INSTANTIATE_TEST_SUITE_P(
                     SizeChange{"target", [](SizeCount& c) { c.weights[0].dense_bytes /= 2; }, "reduction"}),
     [](const auto& info) { return std::string(info.param.name); });
 
-// One static scale of x for all layers is one tensor of the file: quantize_ of a model with
-// Int8StaticActivation...
+// torchao's Int8StaticActivationInt8WeightConfig stores one static scale of x for all layers, as one tensor
+// of the file.
 TEST(Size, APartThatTwoWeightsShareCountsOnce) {
   Checkpoint c = checkpoint();
   NamedTensor second = c.tensors[0];

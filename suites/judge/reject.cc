@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reject kind: a malformed file is refused with the class that the manifest requires, marked as one of
-// security exactly where it is one and then, in a pickle, with its place; or it is read with exactly the
-// payload that the manifest names. Under each of the options that the entry lists.
+// The reject kind, run under each option that the manifest entry lists. A malformed file must be refused with
+// the class that the manifest names, marked as a security refusal exactly if it is one, and with its offset
+// if it is a security refusal in a pickle. Files that must be readable must yield exactly the manifest's
+// payload.
 #include "suites/judge/judge.h"
 #include "suites/judge/payload.h"
 
 namespace qcts {
 namespace {
 
-// "CrcMismatch", "PickleGlobal (security)", or the payload's digest when the file was read.
+// "CrcMismatch", "PickleGlobal (security)", or the payload digest if the file was read.
 struct ReadOutcome {
   std::string word, detail;
 };
@@ -35,7 +36,7 @@ ReadOutcome outcome_of(const std::filesystem::path& file, bool lenient) {
     return {refusal_word(refused.refusal().cls, refused.refusal().security, refused.refusal().offset),
             refused.what()};
   } catch (const std::bad_alloc&) {
-    return {"std::bad_alloc", "the reader allocated before it had validated"};
+    return {"std::bad_alloc", "the reader allocated memory before validating the size"};
   } catch (const std::exception& error) {
     return {"another exception", error.what()};
   }
@@ -50,14 +51,14 @@ void judge_reject(const Case& c, const JudgeContext&, Verdict& verdict) {
   verdict.status = Status::fail;
   if (malformed.options.empty() || want.empty()) {
     verdict.status = Status::weak_evidence;
-    verdict.reason = "the manifest requires nothing of this file";
+    verdict.reason = "the manifest states no requirement for this file";
     return;
   }
   for (const std::string& option : malformed.options) {
     const ReadOutcome got = outcome_of(malformed.file, option == "lenient");
     if (got.word != want) {
       verdict.reason =
-          malformed.what + ": " + option + " reading ended otherwise than required: " + got.detail;
+          malformed.what + ": " + option + " reading did not end as the manifest requires: " + got.detail;
       verdict.mismatch =
           Mismatch{malformed.file.filename().string() + " (" + option + ")", want, got.word, 1, 1};
       return;

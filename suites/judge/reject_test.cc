@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects: the reject kind asks for the class of a refusal, and for its mark of security, which a hostile
-// file must have and a damaged one must not.
+// Tests that the reject kind checks a refusal's class and its security mark, which a hostile file must have
+// and a damaged one must not.
 #include <gtest/gtest.h>
 
 #include "fixtures/golden.h"

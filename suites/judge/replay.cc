@@ -37,7 +37,7 @@ std::vector<std::byte> from_base64(std::string_view text) {
   int held = 0;
   for (const char c : text) {
     const size_t digit = kDigits.find(c);
-    if (digit == kDigits.npos) throw std::runtime_error("no base64: '" + std::string(1, c) + "'");
+    if (digit == kDigits.npos) throw std::runtime_error("not base64: '" + std::string(1, c) + "'");
     bits = bits << 6 | static_cast<uint32_t>(digit);
     held += 6;
     if (held >= 8) bytes.push_back(static_cast<std::byte>(bits >> (held -= 8) & 255));
@@ -45,7 +45,7 @@ std::vector<std::byte> from_base64(std::string_view text) {
   return bytes;
 }
 
-// Pieces of base64 and, between them, [length, byte] for a run.
+// Base64 strings with [length, byte] between them for runs.
 Json bytes_json(std::span<const std::byte> bytes) {
   Json pieces = Json::array();
   size_t begin = 0;
@@ -66,7 +66,7 @@ Json bytes_json(std::span<const std::byte> bytes) {
   return pieces;
 }
 
-constexpr uint64_t kMostBytes = 1u << 28;
+constexpr uint64_t kMaxBytes = 1u << 28;
 
 std::vector<std::byte> bytes_from(const Json& pieces) {
   std::vector<std::byte> bytes;
@@ -77,7 +77,7 @@ std::vector<std::byte> bytes_from(const Json& pieces) {
       continue;
     }
     const auto count = piece.at(0).get<uint64_t>();
-    if (count > kMostBytes - bytes.size())
+    if (count > kMaxBytes - bytes.size())
       throw std::runtime_error("a run of " + std::to_string(count) + " bytes");
     bytes.insert(bytes.end(), count, static_cast<std::byte>(piece.at(1).get<uint8_t>()));
   }
@@ -87,14 +87,14 @@ std::vector<std::byte> bytes_from(const Json& pieces) {
 DType dtype_at(const Json& json, const char* key) {
   const std::optional<DType> dtype = dtype_from_name(json.at(key).get<std::string>());
   if (!dtype)
-    throw std::runtime_error(std::string(key) + ": no dtype '" + json.at(key).get<std::string>() + "'");
+    throw std::runtime_error(std::string(key) + ": unknown dtype '" + json.at(key).get<std::string>() + "'");
   return *dtype;
 }
 
 }  // namespace
 
 Replay replay_from_json(const Json& json) {
-  if (json.at("qcts_replay") != kReplaySchema) throw std::runtime_error("another version of the format");
+  if (json.at("qcts_replay") != kReplaySchema) throw std::runtime_error("unsupported version of the format");
   Replay replay;
   KernelInput& input = replay.input;
   const std::string case_id = json.at("case");
@@ -105,11 +105,11 @@ Replay replay_from_json(const Json& json) {
   replay.exact_sums = json.at("exact_sums");
   const std::string op = json.at("op");
   const std::optional<Op> known = find_op(op);
-  if (!known || *known == Op::file) throw std::invalid_argument("the reference knows no op " + op);
+  if (!known || *known == Op::file) throw std::invalid_argument("the reference has no op " + op);
   input.op = *known;
   input.scheme = find_scheme(json.at("scheme").get<std::string>());
   if (input.scheme == nullptr)
-    throw std::runtime_error("no scheme '" + json.at("scheme").get<std::string>() + "'");
+    throw std::runtime_error("unknown scheme '" + json.at("scheme").get<std::string>() + "'");
   input.layout = input.scheme->layout_named(json.at("layout").get<std::string>());
   input.activation = input.scheme->policy_named(json.at("activation").get<std::string>());
   input.weight = {dtype_at(json, "dtype"), json.at("n"), json.at("k")};
@@ -137,9 +137,10 @@ Replay replay_from_json(const Json& json) {
   input.bias = bytes_from(json.at("bias"));
   const auto k = static_cast<size_t>(input.weight.k), n = static_cast<size_t>(input.weight.n);
   const size_t rows = input.has_rows_of_x() ? static_cast<size_t>(input.m) : input.op == Op::quantize ? n : 0;
-  if (input.x.size() != rows * k * dtype_bytes(input.x_dtype)) throw std::runtime_error("x has another size");
+  if (input.x.size() != rows * k * dtype_bytes(input.x_dtype))
+    throw std::runtime_error("x has the wrong size");
   if (!input.bias.empty() && input.bias.size() != n * dtype_bytes(input.bias_dtype))
-    throw std::runtime_error("bias has another size");
+    throw std::runtime_error("bias has the wrong size");
   return replay;
 }
 
@@ -181,14 +182,14 @@ Replay read_replay(const std::filesystem::path& path) {
   try {
     return replay_from_json(Json::parse(in));
   } catch (const std::exception& error) {
-    throw std::runtime_error(path.string() + ": no replay: " + error.what());
+    throw std::runtime_error(path.string() + ": not a replay: " + error.what());
   }
 }
 
-Question question_of(const Replay& replay) {
-  Question question = question_about(replay.input);
-  question.exact_sums = replay.input.op == Op::linear && replay.exact_sums;
-  return question;
+TestVector test_vector_of(const Replay& replay) {
+  TestVector test_vector = test_vector_for(replay.input);
+  test_vector.exact_sums = replay.input.op == Op::linear && replay.exact_sums;
+  return test_vector;
 }
 
 Verdict judge_replay(const Replay& replay, const Implementation& implementation,
@@ -204,8 +205,8 @@ Verdict judge_replay(const Replay& replay, const Implementation& implementation,
   else
     judge_guarded(verdict, [&] {
       try {
-        judge_question(*implementation.kernel, question_of(replay), context, verdict);
-      } catch (const Refused& refused) {  // by the reference: it says nothing of the kernel
+        judge_test_vector(*implementation.kernel, test_vector_of(replay), context, verdict);
+      } catch (const Refused& refused) {  // the reference refused: that says nothing about the kernel
         throw std::runtime_error(std::string("refused: ") + refused.what());
       }
     });

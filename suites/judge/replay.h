@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A failing question made small and kept: a file that anyone can put to a kernel again.
+// A failing input, shrunk and saved to a file that can be run on any kernel.
 #pragma once
 
 #include <cstdint>
@@ -9,46 +9,46 @@
 
 #include <nlohmann/json.hpp>
 
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 #include "suites/judge/judge.h"
 
 namespace qcts {
 
-// What a replay file holds: an input of one op with all its bytes. What is wanted of it is not kept: the
-// reference says it anew.
+// The contents of a replay file: an input of one op with all its bytes. The expected answer is not stored;
+// the reference computes it again.
 struct Replay {
   KernelInput input;
-  bool exact_sums = false;  // linear: y is wanted bit for bit
-  CaseId case_id;           // that it came from
-  std::string provider;     // "vendor_avx2" that failed it
+  bool exact_sums = false;  // linear: y must match bit for bit
+  CaseId case_id;           // the case it came from
+  std::string provider;     // the kernel that failed: "vendor_avx2"
 };
 
-// Bytes in base64 with runs of equal bytes shortened. replay_from_json throws what is wrong with a field.
+// Stores bytes in base64, with runs of equal bytes shortened. replay_from_json throws for an invalid field.
 nlohmann::ordered_json to_json(const Replay& replay);
 Replay replay_from_json(const nlohmann::ordered_json& json);
 
-// The same as the text of a file, one line a field. read_replay throws std::runtime_error naming file and
-// field for what is no replay.
+// The same as a text file, one field per line. read_replay throws std::runtime_error naming the file and
+// field if it is invalid.
 std::string replay_text(const Replay& replay);
 Replay read_replay(const std::filesystem::path& path);
 
-// The question of a replay, with what the reference says of it. Throws std::invalid_argument for an op that
+// Makes the replay's test vector, with the reference's answer. Throws std::invalid_argument for an op that
 // cannot be replayed.
-Question question_of(const Replay& replay);
+TestVector test_vector_of(const Replay& replay);
 
-// The numerics kind with a question of the caller's: fills status, reason, mismatch and measures.
-void judge_question(const qcts_kernel& kernel, const Question& question, const JudgeContext& context,
-                    Verdict& verdict);
+// Judges a given test vector as the numerics kind does: fills in status, reason, mismatch and measures.
+void judge_test_vector(const qcts_kernel& kernel, const TestVector& test_vector, const JudgeContext& context,
+                       Verdict& verdict);
 
-// Judged like a numerics case; what the reference refuses is internal.
+// Judges a replay like a numerics case; status is internal if the reference refuses it.
 Verdict judge_replay(const Replay& replay, const Implementation& implementation, const JudgeContext& context);
 
 struct ShrinkStats {
   uint64_t tried = 0, kept = 0;
 };
-// The smallest input found that still fails: delta debugging (Zeller and Hildebrandt 2002) over m, n and k,
-// then over the bytes of x, bias and planes, which become zero in ever smaller runs. `fails` is asked at most
-// `budget` times; it is true of `start`.
+// Returns the smallest input found that still fails. Uses delta debugging (Zeller and Hildebrandt 2002) over
+// m, n and k, then zeroes ever smaller runs of bytes in x, bias and planes. Calls `fails` at most `budget`
+// times; it must be true for `start`.
 Replay shrink(const Replay& start, const std::function<bool(const Replay&)>& fails, uint64_t budget,
               ShrinkStats* stats = nullptr);
 

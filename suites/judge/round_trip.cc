@@ -7,7 +7,7 @@
 
 #include "reference/formats/io/mapped_file.h"
 #include "reference/numerics/noise.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 #include "suites/judge/judge.h"
 #include "suites/judge/payload.h"
 
@@ -33,8 +33,8 @@ struct LinearAnswer {
   std::vector<std::byte> y;
 };
 
-// y, exact in double, of every quantized [n, k] weight whose packing is known, x from a stream of its own a
-// tensor.
+// Computes y, exactly in double, for every quantized [n, k] weight with a known layout; each tensor has its
+// own random x.
 std::vector<LinearAnswer> linear_answers(const Checkpoint& checkpoint, const Golden& golden) {
   std::vector<LinearAnswer> answers;
   uint64_t stream = golden.seed;
@@ -42,7 +42,7 @@ std::vector<LinearAnswer> linear_answers(const Checkpoint& checkpoint, const Gol
   for (const NamedTensor& named : checkpoint.tensors) {
     ++stream;
     const std::optional<SchemeTensor> tensor = scheme_tensor(named, hint_of(hints, named.name));
-    if (!tensor || !tensor->layout) continue;
+    if (!tensor) continue;
     KernelInput input;
     input.op = Op::linear;
     input.scheme = tensor->scheme;
@@ -55,7 +55,7 @@ std::vector<LinearAnswer> linear_answers(const Checkpoint& checkpoint, const Gol
     input.activation = tensor->activation;
     input.x_dtype = input.y_dtype = input.bias_dtype = tensor->dtype;
     input.x = noise_bytes(stream, static_cast<size_t>(kRows * tensor->k), tensor->dtype);
-    const std::vector<double> y = LinearTruth(input, false).sums();
+    const std::vector<double> y = LinearReference(input, false).sums();
     const std::span<const std::byte> bytes = std::as_bytes(std::span(y));
     answers.push_back({named.name, {bytes.begin(), bytes.end()}});
   }
@@ -72,7 +72,7 @@ std::optional<Mismatch> compare_answers(const std::vector<LinearAnswer>& want,
   return std::nullopt;
 }
 
-// What the manifest says is in the file.
+// Compares the checkpoint with the manifest entry.
 std::optional<Mismatch> compare_with_manifest(const Golden& golden, const Checkpoint& checkpoint) {
   std::map<std::string_view, const NamedTensor*> by_name;
   for (const NamedTensor& named : checkpoint.tensors) by_name.emplace(named.name, &named);
@@ -144,26 +144,26 @@ void judge_round_trip(const Case& c, const JudgeContext& context, Verdict& verdi
     return;
   }
   if (auto found = compare_with_manifest(*c.golden, before))
-    return fail("the file is not what the manifest says", *found);
+    return fail("the file does not match its manifest entry", *found);
   if (before.format == Format::torchscript) return judge_program(c, context, before, verdict);
   const std::vector<WrittenFile> rebuilt = rebuild_files(before);
   if (auto found = compare_rebuilt(before, rebuilt))
-    return fail("the file rebuilt from its graph has other bytes (E3)", *found);
+    return fail("the rebuilt file differs in its bytes (E3)", *found);
   const Checkpoint after =
       save_and_open(before, rewrite_files(before), context.scratch / "rewritten", context.open);
   if (auto found = compare_payload(before, after))
     return fail("saved anew and loaded, the payload differs (E2)", *found);
   const std::vector<LinearAnswer> answers = linear_answers(before, *c.golden);
   if (auto found = compare_answers(answers, linear_answers(after, *c.golden)))
-    return fail("linear answers otherwise after loading", *found);
+    return fail("linear() differs after reload", *found);
   verdict.measures.push_back({"file_bytes", "bytes", static_cast<double>(before.file_bytes), {}, {}, {}});
   verdict.measures.push_back({"tensors", "tensors", static_cast<double>(before.tensors.size()), {}, {}, {}});
   verdict.measures.push_back({"linear_weights", "tensors", static_cast<double>(answers.size()), {}, {}, {}});
   for (const WrittenFile& file : rebuilt) {
     if (file.taken_over.empty()) continue;
     verdict.status = Status::weak_evidence;
-    verdict.reason = file.taken_over +
-                     " was taken over from the file: its writer's spelling is not one that is written here";
+    verdict.reason =
+        file.taken_over + " was copied from the file: qcts cannot encode it the way its writer did";
     return;
   }
   const std::string unnoticed = unnoticed_perturbation(before, rebuilt, answers);

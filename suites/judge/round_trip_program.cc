@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The round_trip kind for TorchScript goldens, in the process of a provider that runs them. What the program
-// returns is bitwise what its producer recorded; the provider saves it; the saved file holds the same
-// tensors, constants, attributes and classes, as our own reader sees both; loaded again it returns the same
-// once more. Goldens count on exact sums, so that the answer is one on every processor.
+// The round_trip kind for TorchScript goldens, inside a provider that can run them. The program's outputs
+// must equal its producer's bitwise. The provider then saves it; our own reader must find the same tensors,
+// constants, attributes and classes in the saved file, and the reloaded program must return the same outputs.
+// The goldens use exact sums, so the outputs are the same on every processor.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -29,7 +29,7 @@ std::optional<DType> dtype_of_abi(uint32_t abi) {
 
 std::string shape_json(const std::vector<int64_t>& shape) { return nlohmann::json(shape).dump(); }
 
-// What `emit` took over; `problem` is what was wrong with a plane.
+// Collects the planes passed to `emit`; `problem` says what was wrong with one.
 struct Returned {
   std::vector<Tensor> tensors;
   std::string problem;
@@ -50,7 +50,7 @@ void take_output(void* context, const qcts_plane* plane) noexcept {
     if (count > 0) std::memcpy(bytes.data(), first, count);
     returned.tensors.push_back(make_tensor(*dtype, std::move(shape), std::move(bytes)));
   } catch (...) {
-    returned.problem = "it emitted a plane that cannot be taken over";
+    returned.problem = "it emitted a plane that cannot be read";
   }
 }
 
@@ -120,7 +120,7 @@ std::vector<Tensor> recorded(const Golden::Run& run, const Expected& expected) {
   return tensors;
 }
 
-// Paths, classes and attributes of every module, and the constants of the classes.
+// Lists the paths, classes and attributes of all modules, and the constants of the classes.
 std::string outline_of(const Checkpoint& checkpoint, const Limits& limits) {
   nlohmann::ordered_json outline = nlohmann::ordered_json::array();
   for (const ScriptModule& module : script_modules(*checkpoint.script, limits)) {
@@ -145,7 +145,8 @@ std::optional<Mismatch> compare_saved(const Checkpoint& before, const Checkpoint
                   1, 1};
 }
 
-// Would a changed element of an output, and a changed bit of a tensor, have been seen?
+// Returns the change that would have gone unnoticed: of an output element or of a tensor's bit; empty if
+// none.
 std::string unnoticed_change(const Checkpoint& before, const std::vector<Tensor>& outputs) {
   std::vector<Tensor> changed = outputs;
   for (Tensor& tensor : changed) {
@@ -180,21 +181,21 @@ void judge_program(const Case& c, const JudgeContext& context, const Checkpoint&
   for (const Golden::Run& run : c.golden->runs) {
     answers.push_back(outputs_of(*c.runner, c.golden->file, run, expected, context.threads));
     if (auto found = compare_outputs(run.method + " returns", recorded(run, expected), answers.back()))
-      return end(Status::fail, "the program answers otherwise than its producer recorded", found);
+      return end(Status::fail, "the program's output differs from its producer's record", found);
   }
   const Support answer = provider_load_save(*c.runner, c.golden->file.string(), saved.string());
   if (answer.status == QCTS_UNSUPPORTED) return end(Status::not_supported, "load_save: " + answer.reason);
   if (answer.status != QCTS_OK) return end(Status::fail, "load_save: " + answer.reason);
-  if (!fs::exists(saved)) return end(Status::fail, "load_save: said yes and left no file");
+  if (!fs::exists(saved)) return end(Status::fail, "load_save: returned QCTS_OK and left no file");
   const Checkpoint after = open_checkpoint(saved, context.open);
   if (auto found = compare_saved(before, after, context.open.limits))
-    return end(Status::fail, "loaded and saved, the program holds something else", found);
+    return end(Status::fail, "the program's contents differ after load and save", found);
   size_t outputs = 0;
   for (size_t i = 0; i < answers.size(); ++i) {
     const Golden::Run& run = c.golden->runs[i];
     const std::vector<Tensor> again = outputs_of(*c.runner, saved, run, expected, context.threads);
     if (auto found = compare_outputs(run.method + " returns", answers[i], again))
-      return end(Status::fail, "loaded and saved, the program answers otherwise", found);
+      return end(Status::fail, "the program's output differs after load and save", found);
     outputs += again.size();
   }
   verdict.measures.push_back({"file_bytes", "bytes", static_cast<double>(before.file_bytes), {}, {}, {}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Planted faults of a provider that runs programs: each has to be seen, and the right one has to pass. The
-// program is the golden "captured": (x + (-1, 0, 1)) * (2, 0.5, 4) in float64.
+// Plants faults in a provider that runs programs: each must be caught, and the faultless provider must pass.
+// The program is the golden "captured": (x + (-1, 0, 1)) * (2, 0.5, 4) in float64.
 #include <filesystem>
 #include <fstream>
 
@@ -118,12 +118,12 @@ INSTANTIATE_TEST_SUITE_P(
     Planted, ProgramFault,
     testing::Values(
         PlantedFault{"none", Plant::none, Status::pass, ""},
-        PlantedFault{"element", Plant::element, Status::fail, "otherwise than its producer recorded"},
-        PlantedFault{"dtype", Plant::dtype, Status::fail, "otherwise than its producer recorded"},
-        PlantedFault{"shape", Plant::shape, Status::fail, "otherwise than its producer recorded"},
-        PlantedFault{"nothing", Plant::nothing, Status::fail, "otherwise than its producer recorded"},
-        PlantedFault{"late", Plant::late, Status::fail, "loaded and saved, the program answers otherwise"},
-        PlantedFault{"other_file", Plant::other_file, Status::fail, "holds something else"},
+        PlantedFault{"element", Plant::element, Status::fail, "differs from its producer's record"},
+        PlantedFault{"dtype", Plant::dtype, Status::fail, "differs from its producer's record"},
+        PlantedFault{"shape", Plant::shape, Status::fail, "differs from its producer's record"},
+        PlantedFault{"nothing", Plant::nothing, Status::fail, "differs from its producer's record"},
+        PlantedFault{"late", Plant::late, Status::fail, "output differs after load and save"},
+        PlantedFault{"other_file", Plant::other_file, Status::fail, "contents differ after load and save"},
         PlantedFault{"flipped", Plant::flipped, Status::fail, "CrcMismatch"},
         PlantedFault{"no_file", Plant::no_file, Status::fail, "left no file"},
         PlantedFault{"declines", Plant::declines, Status::not_supported, "not here"},

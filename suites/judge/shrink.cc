@@ -32,7 +32,7 @@ class Shrinker {
     return true;
   }
 
-  // Packed planes have a shape of their own; only plain ones are cut.
+  // Only plain layouts can be cut: packed planes have shapes of their own.
   bool shrink_shape() {
     bool any = shrink_axis([](KernelInput& i) -> int64_t& { return i.m; });
     any |= shrink_axis([](KernelInput& i) -> int64_t& { return i.weight.n; });

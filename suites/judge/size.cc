@@ -93,7 +93,7 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
         weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, kPlain, kWeightOnly);
     weight.element_bytes = element_bytes;
     weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
-    // One static scale of x may serve every layer, and is stored once.
+    // Several layers may share one static scale of x, which is stored once.
     if (fresh) count.expected_bytes += weight.expected_bytes - std::min(weight.expected_bytes, shared_bytes);
     if (fresh) count.unseen_bytes += fresh_bytes - std::min(fresh_bytes, element_bytes);
     count.weights.push_back(weight);
@@ -119,7 +119,7 @@ std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targ
   const uint64_t container = count.file_bytes - std::min(count.file_bytes, count.own_bytes());
   const uint64_t bound = container_bound_bytes(count, targets);
   if (container > bound)
-    return SizeFinding{"the container adds more than its bound",
+    return SizeFinding{"the container's overhead exceeds its bound",
                        Mismatch{"container", "at most " + std::to_string(bound) + " bytes",
                                 std::to_string(container) + " bytes", 1, 1}};
   for (const WeightSize& weight : count.weights) {
@@ -130,7 +130,7 @@ std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targ
       char want[32], got[32];
       std::snprintf(want, sizeof want, "at least %.2fx", *least);
       std::snprintf(got, sizeof got, "%.4fx", reduction);
-      return SizeFinding{"the reduction of a weight misses its scheme's target",
+      return SizeFinding{"the size reduction of a weight misses its scheme's target",
                          Mismatch{weight.name, want, got, 1, 1}};
     }
   }
@@ -171,7 +171,7 @@ void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict) {
   LayoutHints hints;
   for (const Golden::TensorInfo& info : c.golden->tensors) hints[info.name] = info.layout;
   SizeCount count = count_size(open_checkpoint(c.golden->file, context.open), hints);
-  // A producer that saves more than it means is known by its golden, and by nothing else.
+  // Only the golden says that a producer saved more storage than its tensors use.
   if (std::ranges::find(c.golden->flags, "unseen_storage") == c.golden->flags.end()) count.unseen_bytes = 0;
   add_size_measures(count, targets, verdict);
   if (c.golden->upstream_payload_bytes)
@@ -184,7 +184,7 @@ void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict) {
   std::optional<SizeFinding> finding = size_finding(count, targets);
   const auto compare = [&](const char* what, std::optional<uint64_t> want, uint64_t got) {
     if (!finding && want && *want != got)
-      finding = SizeFinding{"the producer's side counts otherwise", bytes_mismatch(what, *want, got)};
+      finding = SizeFinding{"the producer's byte count differs", bytes_mismatch(what, *want, got)};
   };
   compare("payload", c.golden->payload_bytes, count.payload_bytes);
   compare("dense", c.golden->dense_bytes, count.dense_bytes);
@@ -194,11 +194,11 @@ void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict) {
     verdict.mismatch = finding->mismatch;
     return;
   }
-  // One byte more would have been seen?
+  // Would one more byte have been noticed?
   SizeCount heavier = count;
   ++heavier.payload_bytes;
   verdict.status = size_finding(heavier, targets) ? Status::pass : Status::weak_evidence;
-  if (verdict.status != Status::pass) verdict.reason = "one byte more of payload would not have been noticed";
+  if (verdict.status != Status::pass) verdict.reason = "one more byte of payload would not have been noticed";
 }
 
 }  // namespace qcts

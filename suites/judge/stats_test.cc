@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The statistics against answers that are known, and the interval against its own promise.
+// Checks the statistics on data with known answers, and the intervals' coverage.
 #include "suites/timing/stats.h"
 
 #include <cmath>
@@ -28,9 +28,9 @@ TEST(Stats, MedianOfKnownNumbers) {
 
 TEST(Stats, OneOutlierDoesNotMoveTheMedian) { EXPECT_EQ(median(std::vector<double>{1, 1, 1, 1, 1e9}), 1); }
 
-// 400 experiments of 60 samples around a known median: an interval of 95 % has to hold it in 95 % of them.
-// The limits are six standard deviations of a binomial around 0.95, widened downwards because a percentile
-// bootstrap of 60 samples is known to be a little short.
+// 400 experiments of 60 samples around a known median: a 95 % interval must contain it in 95 % of them. The
+// limits are six standard deviations of a binomial around 0.95, lower at the bottom because a percentile
+// bootstrap of 60 samples is known to cover slightly too little.
 TEST(Stats, BootstrapCoversWhatItPromises) {
   int covered = 0;
   constexpr int kExperiments = 400;
@@ -43,7 +43,8 @@ TEST(Stats, BootstrapCoversWhatItPromises) {
   EXPECT_LE(covered, static_cast<int>(0.995 * kExperiments));
 }
 
-// Neighbours that drift together tell less than independent ones: blocks must give the wider interval.
+// Neighbours that drift together carry less information than independent ones: blocks must widen the
+// interval.
 TEST(Stats, BlocksWidenTheIntervalOfDriftingSamples) {
   std::vector<double> drifting(200);
   for (size_t i = 0; i < drifting.size(); ++i) drifting[i] = noise(3, i / 10) + 0.01 * noise(4, i);
@@ -69,7 +70,7 @@ TEST(Stats, TooFewBlocksSayNothing) {
 TEST(Stats, RatioOfPairsCancelsWhatBothSaw) {
   std::vector<double> denominator(100), numerator(100);
   for (size_t i = 0; i < 100; ++i) {
-    denominator[i] = 1.0 + static_cast<double>(i % 7);  // the machine's mood, which both see
+    denominator[i] = 1.0 + static_cast<double>(i % 7);  // machine noise that both samples share
     numerator[i] = 1.25 * denominator[i];
   }
   const Interval ratio = ratio_interval(numerator, denominator, 10, 0.95, 1);
@@ -79,7 +80,7 @@ TEST(Stats, RatioOfPairsCancelsWhatBothSaw) {
   EXPECT_THROW(ratio_interval(numerator, std::vector<double>(99, 1.0), 10, 0.95, 1), std::invalid_argument);
 }
 
-// A sleep of 3 % must be found, and nothing at all must not be.
+// A 3 % slowdown must be found, and 0 % must not be reported.
 TEST(Stats, ThreePercentAreFoundAndNoneAreNot) {
   int alarms = 0;
   for (uint64_t i = 0; i < 100; ++i) {
@@ -97,7 +98,7 @@ TEST(Stats, ThreePercentAreFoundAndNoneAreNot) {
 TEST(Abba, WhatAPlaceInTheOrderCostsCancels) {
   std::vector<double> first(40), second(40);
   for (size_t round = 0; round < 40; ++round) {
-    const bool forward = round % 2 == 0;  // whoever comes first pays 5 %
+    const bool forward = round % 2 == 0;  // the first in a round is 5 % slower
     first[round] = 200 * (forward ? 1.05 : 1.0);
     second[round] = 100 * (forward ? 1.0 : 1.05);
   }
@@ -118,7 +119,7 @@ TEST(Abba, LeavesOutWhatWasNotTimed) {
       second.push_back(timed ? 2 : 2 + static_cast<double>(pair));
     }
   }
-  first.push_back(1000);  // a round without its partner
+  first.push_back(1000);  // a round without its pair
   second.push_back(1);
   const Interval ratio = abba_interval(first, second, 0.95, 1);
   EXPECT_NEAR(ratio.value, 1.5, 1e-12);
@@ -127,13 +128,13 @@ TEST(Abba, LeavesOutWhatWasNotTimed) {
   EXPECT_THROW(abba_interval(first, std::vector<double>(3, 1), 0.95, 1), std::invalid_argument);
 }
 
-// A machine as it is: a clock that wanders by 5 %, noise of 1.5 %, one call in twelve robbed of its core, and
-// a first place in the round that costs 1 %.
-struct MadeUpMachine {
+// A simulated machine: a clock that drifts by 5 %, noise of 1.5 %, one call in twelve preempted, and a
+// penalty of 1 % for the first place in a round.
+struct SimulatedMachine {
   uint64_t seed;
 
-  double us(uint64_t lane, size_t round, bool comes_first, double truth) const {
-    const uint64_t at = 16 * round + lane;
+  double us(uint64_t series, size_t round, bool comes_first, double truth) const {
+    const uint64_t at = 16 * round + series;
     const double clock = 1 + 0.05 * std::sin(0.03 * static_cast<double>(round + seed % 97));
     const bool robbed = splitmix64(seed + 1, at) % 12 == 0;
     return truth * clock * (1 + 0.015 * noise(seed, at)) * (robbed ? 3.0 : 1.0) * (comes_first ? 1.01 : 1.0);
@@ -149,14 +150,13 @@ struct MadeUpMachine {
   }
 };
 
-// The tester tested, on a machine whose truth is known: 50 runs of 8 cases. The interval alone misses the
-// truth in its declared 5 % of cases, the alarm (a margin of 2 % beside it) in none; 3 % are found, 0 % are
-// not.
-TEST(Stopwatch, AlarmsAsDeclaredAndFindsThreePercent) {
+// Tests the tester on a machine whose true ratio is known: 50 runs of 8 cases. The interval alone misses the
+// truth in its nominal 5 % of cases and the alarm (with a margin of 2 %) in none; 3 % is found, 0 % is not.
+TEST(InterleavedTimer, AlarmsAsDeclaredAndFindsThreePercent) {
   constexpr int kRuns = 50, kCases = 8, kRounds = 300;
   int outside = 0, alarming = 0, found = 0, found_nothing = 0;
   for (uint64_t i = 0; i < kRuns * kCases; ++i) {
-    const MadeUpMachine machine{7000 + 2 * i};
+    const SimulatedMachine machine{7000 + 2 * i};
     const Interval same = machine.against_itself(1.0, kRounds);
     outside += same.low > 1 || same.high < 1;
     alarming += alarms(same);
@@ -164,7 +164,7 @@ TEST(Stopwatch, AlarmsAsDeclaredAndFindsThreePercent) {
     found += decide_at_least(machine.against_itself(1.03, kRounds), 1.0) == Decision::met;
   }
   EXPECT_LE(outside, static_cast<int>(allowed_alarms(kRuns * kCases)));
-  EXPECT_GT(outside, 0) << "an interval that never misses is no interval of 95 %";
+  EXPECT_GT(outside, 0) << "an interval that never misses covers more than 95 %";
   EXPECT_EQ(alarming, 0);
   EXPECT_EQ(found_nothing, 0);
   EXPECT_GE(found, kRuns * kCases * 95 / 100);

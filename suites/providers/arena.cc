@@ -17,8 +17,7 @@ namespace {
 constexpr size_t kPatternPeriod = 128;
 using Pattern = std::array<std::byte, 2 * kPatternPeriod>;
 
-// nan: NaN in every float type, so that arithmetic on it shows; the others: bytes that differ from their
-// neighbours.
+// nan: NaN in every float type, so that using it is visible; others: bytes that differ from their neighbours.
 constexpr Pattern pattern_of(Poison poison) {
   Pattern pattern{};
   for (size_t i = 0; i < pattern.size(); ++i)
@@ -124,7 +123,7 @@ std::optional<std::string> GuardedBuffer::violation() const {
   size_t first_before = 0, first_behind = 0, first_between = 0;
   const auto look = [&](size_t i) {
     if (i < begin) {
-      first_before = i;  // the last one seen is the nearest
+      first_before = i;  // the last one found is the closest to the rows
       ++before;
     } else if (i >= begin + bytes_) {
       if (behind++ == 0) first_behind = i - begin - bytes_;
@@ -145,7 +144,7 @@ std::optional<std::string> GuardedBuffer::violation() const {
   const auto text = [&](size_t count, const std::string& where) {
     return name_ + ": " + std::to_string(count) + (count == 1 ? " byte" : " bytes") + " written " + where;
   };
-  if (behind) return text(behind, "behind the end, the first at +" + std::to_string(first_behind));
+  if (behind) return text(behind, "after the end, the first at +" + std::to_string(first_behind));
   if (before)
     return text(before, "before the start, the nearest at -" + std::to_string(begin - first_before));
   if (between)

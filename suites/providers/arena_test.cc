@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests of the tester: writes outside a buffer have to be seen wherever they land.
+// Tests of the tester: writes outside a buffer must be detected wherever they are.
 #include "suites/providers/arena.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One call of one kernel on caller-owned, guarded buffers. numerics and determinism judge what comes back;
-// latency has buffers of its own.
+// Calls a kernel once on caller-owned, guarded buffers. Used by numerics and determinism; latency has its own
+// buffers.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace qcts {
 
-// What an op writes: y, or planes.
+// The outputs of an op: y or planes.
 struct KernelAnswer {
   std::vector<std::byte> y;
   Planes planes;
@@ -27,41 +27,41 @@ struct KernelAnswer {
 
 struct RunOptions {
   uint32_t threads = 1;
-  // Every buffer but workspace and prepared begins this many elements past a 64-byte boundary.
+  // Offset of every buffer except workspace and prepared from a 64-byte boundary.
   size_t misalign_elems = 0;
   size_t gap_elems = 0;          // between the rows of x and of y
-  bool planes_reversed = false;  // last first: they are to be found by name
+  bool planes_reversed = false;  // last first: kernels must find them by name
 };
 
-// The planes that quantize, quantize_activation, pack and unpack write.
+// Returns the planes that quantize, quantize_activation, pack and unpack write.
 std::vector<PlaneSpec> output_specs(const KernelInput& input);
 
 class KernelRun {
  public:
-  // Copies the inputs into guarded buffers. `kernel` outlives the run.
+  // Copies the inputs into guarded buffers. `kernel` must outlive the run.
   KernelRun(const qcts_kernel& kernel, const KernelInput& input, const RunOptions& options);
   ~KernelRun();
   KernelRun(const KernelRun&) = delete;
   KernelRun& operator=(const KernelRun&) = delete;
 
   Support supports() const;
-  // The same while no buffer exists yet: every pointer to data is NULL.
+  // The same with every data pointer NULL, before any buffer exists.
   Support supports_before_data() const;
-  // Poisons the outputs and the workspace, prepares once, calls, checks the red zones, the inputs and what
-  // `prepare` wrote; what run said. Throws ProviderFault for a broken contract. Call only when supports()
-  // says yes.
+  // Poisons the outputs and the workspace, prepares once, calls the kernel, checks the red zones, the inputs
+  // and the prepared weight, and returns run's status. Throws ProviderFault for a broken contract. Call only
+  // if supports() accepts the problem.
   qcts_status attempt(Poison poison, const KernelAnswer* previous = nullptr);
-  // The same where nothing but QCTS_OK will do: throws ProviderFault for any other status.
+  // The same, but throws ProviderFault for any status other than QCTS_OK.
   KernelAnswer run(Poison poison, const KernelAnswer* previous = nullptr);
 
-  // Other rows of x in place of those that it was made with, as many bytes.
+  // Replaces x by other rows of the same total size.
   void set_x(std::span<const std::byte> x);
 
   const qcts_problem& problem() const { return problem_; }
   uint64_t prepared_bytes() const { return problem_.prepared_bytes; }
-  // `other`, of the same weight, does not prepare but reads what this one has prepared; this one's planes are
-  // overwritten, so that only what was prepared is left of them. Afterwards only `other` may run, while this
-  // one lives.
+  // Lets `other`, for the same weight, use what this one prepared instead of preparing. Overwrites this one's
+  // planes, so that only the prepared form remains. Afterwards only `other` may run, while this one must stay
+  // alive.
   void hand_over_prepared(KernelRun& other);
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A kernel's input in the terms of the ABI: the one place that fills a qcts_problem. Buffers are the
-// caller's.
+// Builds a qcts_problem from a kernel's input; the only place that does. Buffers are the caller's.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +15,21 @@ namespace qcts {
 
 // QCTS_OP_LINEAR for Op::linear; 0 for Op::file.
 uint32_t abi_op(Op op);
-// Op::file for 0 and for numbers that no operation has.
+// Returns Op::file for 0 and for unknown numbers.
 Op op_of(uint32_t abi_op);
-// QCTS_NONE for types that the ABI does not have.
+// Returns QCTS_NONE for types that the ABI lacks.
 uint32_t abi_dtype(DType dtype);
 qcts_scheme_params abi_params(const Scheme& scheme);
 
-// What an op reads. Which fields count depends on the op, as in qcts_kernel.h.
+// The input of an op. The op decides which fields count, as in qcts_kernel.h.
 struct KernelInput {
   Op op = Op::linear;
   const Scheme* scheme = nullptr;
   WeightShape weight;
   Layout layout;  // of the packed planes of pack and unpack
   int64_t m = 0;  // linear, quantize_activation
-  // dequantize, pack, linear, quantize_activation: plain; unpack: in `layout`. The policy's own planes follow
-  // the weight's.
+  // dequantize, pack, linear, quantize_activation: plain; unpack: in `layout`. The policy's planes follow the
+  // weight's.
   Planes planes;
   DType x_dtype = DType::bfloat16, y_dtype = DType::bfloat16, bias_dtype = DType::bfloat16;
   std::vector<std::byte> x;     // linear, quantize_activation: [m, k]; quantize: the float weight [n, k]
@@ -46,12 +45,11 @@ struct KernelInput {
   Matrix x_matrix() const { return {x_dtype, m, weight.k, x}; }
 };
 
-// Owns the text and the parameters that a qcts_problem points to.
+// Owns the text and parameters that a qcts_problem points to.
 class ProblemBuilder {
  public:
-  // op, scheme and its parameters, layout, policy, m, n, k, group, dtypes and unpadded distances between
-  // rows; no data. Without a scheme the family is `kernel_scheme`, that of a dense layer, and there are no
-  // parameters.
+  // Sets op, scheme and its parameters, layout, policy, m, n, k, group, dtypes and unpadded row strides, but
+  // no data. Without a scheme the family is `kernel_scheme`, for a dense layer, and there are no parameters.
   ProblemBuilder(const KernelInput& input, uint32_t threads, const char* kernel_scheme = "");
   ProblemBuilder(const ProblemBuilder&) = delete;
   ProblemBuilder& operator=(const ProblemBuilder&) = delete;
@@ -64,7 +62,7 @@ class ProblemBuilder {
   qcts_problem problem_{};
 };
 
-// A row-major plane as the ABI sees it. `spec` outlives the result.
+// Describes a row-major plane for the ABI. `spec` must outlive the result.
 qcts_plane abi_plane(const PlaneSpec& spec, void* data);
 
 }  // namespace qcts

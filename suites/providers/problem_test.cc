@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel is told of a scheme: a parameter that says something else than the scheme's name makes a
-// kernel of another library wrong, and no case of ours would show it.
+// Tests the parameters that a kernel gets about a scheme: one that contradicted the scheme's name would break
+// kernels of other libraries, and none of our cases would notice.
 #include "suites/providers/problem.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(SchemeParams, AreThoseOfTheName) {
   EXPECT_EQ(params_of("intx_b3_g32_symnc").scale_dtype, uint32_t{QCTS_LIKE_W});
 }
 
-// The law of sizes names the planes' types, the list of codes their number.
+// The size formula gives the planes' types, the list of codes their number.
 TEST(SchemeParams, AgreeWithTheSchemesOwnPlanesAndCodes) {
   const WeightShape shape = {DType::bfloat16, 256, 1024}, wide = {DType::float32, 256, 1024};
   for (const Scheme* scheme : schemes()) {

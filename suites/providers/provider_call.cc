@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t kStickyFlags = 0x3f;  // Intel SDM vol. 1, 10.2.3: MXCSR bits 0 to 5
 constexpr uint32_t kDenormalsAreZero = 1u << 6, kRounding = 3u << 13, kFlushToZero = 1u << 15;
 
-// Runs `call` and restores the control state whatever happens.
+// Runs `call` and always restores the control state.
 template <typename Call>
 auto guarded(const std::string& who, const char* function, Call call) {
   const uint32_t before = float_control();
@@ -26,7 +26,7 @@ auto guarded(const std::string& who, const char* function, Call call) {
   decltype(call()) answer{};
   try {
     answer = call();
-  } catch (const ProviderFault&) {  // of a provider that this program speaks for
+  } catch (const ProviderFault&) {  // from a provider that this program calls remotely
     set_float_control(before);
     throw;
   } catch (const std::exception& error) {
@@ -50,11 +50,11 @@ auto guarded(const std::string& who, const char* function, Call call) {
 qcts_status known(qcts_status status, const char* function) {
   if (static_cast<int>(status) < QCTS_OK || static_cast<int>(status) > QCTS_FAILED)
     throw ProviderFault(std::string(function) + "() returned " + std::to_string(static_cast<int>(status)) +
-                        ", which is no qcts_status");
+                        ", which is not a qcts_status");
   return status;
 }
 
-// A call that explains itself: call(why, why_size).
+// Makes a call that returns a reason: call(why, why_size).
 template <typename Call>
 Support with_reason(const std::string& who, const char* function, Call call) {
   std::array<char, 512> why;
@@ -67,7 +67,7 @@ Support with_reason(const std::string& who, const char* function, Call call) {
   support.reason = why.data();
   if (support.status == QCTS_OK) support.reason.clear();
   if (support.status != QCTS_OK && support.reason.empty())
-    throw ProviderFault(std::string(function) + "() said no without a reason");
+    throw ProviderFault(std::string(function) + "() refused without a reason");
   return support;
 }
 

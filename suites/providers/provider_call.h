@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The only door to a provider's functions. Every call saves the floating-point control state (rounding mode,
-// exception masks, flush to zero, denormals are zero), checks it afterwards and restores it: a kernel that
-// leaves it changed would change the answers of every later case in the process. Sticky exception flags may
-// change.
+// The only way to call a provider's functions. Every call saves the floating-point control state (rounding
+// mode, exception masks, flush to zero, denormals are zero), checks it afterwards and restores it: a changed
+// state would change the answers of all later cases in the process. Sticky exception flags may change.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +13,22 @@
 
 namespace qcts {
 
-// The provider broke the contract of qcts_kernel.h. judge() makes it a fail.
+// The provider broke the contract of qcts_kernel.h. judge() turns it into a fail.
 class ProviderFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// It wrote where it must not: nobody knows what else it wrote, so this process should judge nothing more.
+// The provider wrote out of bounds and may have damaged anything, so this process must not judge more cases.
 class OverrunFault : public ProviderFault {
  public:
   using ProviderFault::ProviderFault;
 };
 
-// MXCSR without its sticky flags on x86; 0 elsewhere.
+// Returns MXCSR without its sticky flags on x86; 0 elsewhere.
 uint32_t float_control();
 void set_float_control(uint32_t control);
-// "MXCSR 0x1f80 -> 0x9fc0 (flush to zero, denormals are zero)"; empty when equal.
+// Returns "MXCSR 0x1f80 -> 0x9fc0 (flush to zero, denormals are zero)"; empty if equal.
 std::string float_control_change(uint32_t before, uint32_t after);
 
 struct Support {
@@ -37,20 +36,20 @@ struct Support {
   std::string reason;  // never empty unless status is QCTS_OK
 };
 
-// All throw ProviderFault when the control state changed, when the call threw, or when its answer is outside
-// the ABI (an unknown status, a reason without NUL).
+// All throw ProviderFault if the control state changed, the call threw, or the answer violates the ABI (an
+// unknown status, a reason without NUL).
 Support provider_supports(const qcts_kernel& kernel, const qcts_problem& problem);
 uint64_t provider_workspace_bytes(const qcts_kernel& kernel,
-                                  const qcts_problem& problem);  // 0 where the kernel has none
+                                  const qcts_problem& problem);  // 0 if the kernel has none
 uint64_t provider_prepared_bytes(const qcts_kernel& kernel,
-                                 const qcts_problem& problem);  // 0 where run reads the planes
+                                 const qcts_problem& problem);  // 0 if run reads the planes
 qcts_status provider_prepare(const qcts_kernel& kernel, const qcts_problem& problem, void* prepared);
-// `provider` has the function: runs_programs(). Status and reason as supports() gives them.
+// `provider` must have the function, see runs_programs(). Status and reason are as in supports().
 Support provider_load_save(const qcts_provider& provider, const std::string& input,
                            const std::string& output);
 Support provider_run_program(const qcts_provider& provider, const qcts_program_call& call);
 qcts_status provider_run(const qcts_kernel& kernel, const qcts_problem& problem);
-// Support::reason says why it is not QCTS_OK.
+// Support::reason is set unless the status is QCTS_OK.
 Support provider_load_save(const Implementation& provider, const std::filesystem::path& input,
                            const std::filesystem::path& output);
 

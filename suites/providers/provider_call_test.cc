@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the host from a provider's call: the control state of the floating-point unit comes back, and what
-// the ABI forbids is the provider's fault, not a wrong verdict.
+// Tests that the host is protected from a provider's calls: the floating-point control state is restored, and
+// violations of the ABI become faults of the provider, not wrong verdicts.
 #include "suites/providers/provider_call.h"
 
 #include <cstring>
@@ -30,7 +30,7 @@ qcts_kernel kernel() {
 
 const qcts_problem kProblem{};
 
-// What the fault says; empty when there was none.
+// Returns the fault's message; empty if there was none.
 template <typename Call>
 std::string fault_of(Call call) {
   try {

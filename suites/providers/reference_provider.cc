@@ -23,7 +23,7 @@ DType dtype_of(uint32_t abi) {
 
 const Scheme& scheme_of(const qcts_problem& p) {
   const Scheme* scheme = find_scheme(p.scheme_name ? p.scheme_name : p.scheme);
-  if (!scheme) throw std::invalid_argument("no scheme " + std::string(p.scheme_name));
+  if (!scheme) throw std::invalid_argument("unknown scheme " + std::string(p.scheme_name));
   return *scheme;
 }
 
@@ -36,11 +36,12 @@ Plane plane_copy(const qcts_plane& from) {
   return plane;
 }
 
-// Of the problem's words; supports() has found that the scheme has them.
+// The layout and policy that the problem names; supports() has checked that the scheme has them.
 Layout layout_of(const Scheme& scheme, const qcts_problem& p) { return scheme.layout_named(p.layout); }
 Policy policy_of(const Scheme& scheme, const qcts_problem& p) { return scheme.policy_named(p.activation); }
 
-// In the scheme's order, whatever the caller's; behind them what only some checkpoints have, as bounds of x.
+// Returns the planes in the scheme's order, whatever the caller's, followed by those that only some
+// checkpoints have, such as bounds of x.
 Planes planes_of(const qcts_problem& p) {
   const Scheme& scheme = scheme_of(p);
   std::vector<PlaneSpec> specs =
@@ -53,7 +54,7 @@ Planes planes_of(const qcts_problem& p) {
   for (const PlaneSpec& spec : specs) {
     const auto from =
         std::ranges::find_if(given, [&](const qcts_plane* plane) { return spec.name == plane->name; });
-    if (from == given.end()) throw std::invalid_argument("no plane " + spec.name);
+    if (from == given.end()) throw std::invalid_argument("missing plane " + spec.name);
     planes.push_back(plane_copy(**from));
     given.erase(from);
   }
@@ -68,7 +69,7 @@ void put_planes(const Planes& planes, const qcts_problem& p) {
   }
 }
 
-// Row-major, without the distance between the rows.
+// Copies the rows without the gaps between them.
 std::vector<std::byte> rows_of(const void* x, int64_t rows, int64_t row_bytes, int64_t ld_bytes) {
   std::vector<std::byte> dense(static_cast<size_t>(rows * row_bytes));
   for (int64_t r = 0; r < rows && row_bytes > 0; ++r)
@@ -158,7 +159,7 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
     const Layout layout = problem->layout ? layout_of(scheme, *problem) : kPlain;
     reason = scheme.refusal(shape_of(*problem), layout).value_or("");
     if (reason.empty() && problem->activation && !scheme.find_activation(problem->activation))
-      reason = "no activation policy " + std::string(problem->activation);
+      reason = "unknown activation policy " + std::string(problem->activation);
   } catch (const std::exception& error) {
     reason = error.what();
   }
@@ -176,13 +177,13 @@ qcts_status answer(const qcts_problem* problem) {
   }
 }
 
-// Kernels of one family point at its name, which belongs to its schemes.
+// Kernels of one family point to its name, which the schemes own.
 struct Table {
   std::deque<std::string> families, names;
   std::deque<qcts_kernel> kernels;
   std::vector<const qcts_kernel*> list;
 
-  // `scheme`: the family, with policies where the operation knows x.
+  // `scheme`: the family; policies are added if the operation uses x.
   void add(uint32_t op, const char* scheme) {
     qcts_kernel kernel = {};
     kernel.struct_size = sizeof kernel;

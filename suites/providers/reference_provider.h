@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reference as a provider: reference/schemes behind the C ABI of kernels, so that a scheme without a
-// kernel of its own is judged too. Its linear sums in double and rounds once. It is asked about goldens
-// alone: elsewhere the expected answers are its own.
+// Makes reference/schemes available through the kernel ABI, so that schemes without a kernel are judged too.
+// Its linear sums in double and rounds once. It only runs on goldens: elsewhere it would be compared with
+// itself.
 #pragma once
 
 #include "kernels/registry.h"
@@ -10,7 +10,7 @@ namespace qcts {
 
 inline constexpr const char* kReferenceProvider = "reference";
 
-// Every operation of every family of schemes(), variant "scalar".
+// Implements every operation for every family of schemes(), as variant "scalar".
 const qcts_provider& reference_provider();
 
 }  // namespace qcts

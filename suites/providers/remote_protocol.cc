@@ -51,8 +51,7 @@ Json dtype_json(uint32_t dtype) {
 
 int64_t element_bytes(uint32_t dtype) {
   const DtypeName* entry = entry_of(dtype);
-  if (entry == nullptr)
-    throw std::runtime_error("a dtype that the protocol does not have: " + std::to_string(dtype));
+  if (entry == nullptr) throw std::runtime_error("dtype not in the protocol: " + std::to_string(dtype));
   return static_cast<int64_t>(entry->bytes);
 }
 
@@ -61,10 +60,10 @@ uint32_t dtype_from(const Json& json, const char* field) {
   const std::string name = json[field].get<std::string>();
   for (const DtypeName& entry : kDtypes)
     if (entry.name == name) return entry.dtype;
-  throw std::runtime_error("numerics." + std::string(field) + ": no dtype '" + name + "'");
+  throw std::runtime_error("numerics." + std::string(field) + ": unknown dtype '" + name + "'");
 }
 
-// One tensor as this file sees it.
+// One tensor as this file uses it.
 struct View {
   const char* role;
   std::string name;  // of a plane
@@ -118,7 +117,7 @@ size_t extent_bytes(const View& view) {
 
 std::string text(const char* given) { return given == nullptr ? "" : given; }
 
-// null for a number that has no name.
+// Returns null for an unnamed number.
 template <size_t kCount>
 Json word(uint32_t value, const std::string_view (&names)[kCount]) {
   return value < kCount && !names[value].empty() ? Json(names[value]) : Json(nullptr);
@@ -197,7 +196,7 @@ uint32_t claims_from(const Json& names) {
     else if (name == "emulated")
       claims |= QCTS_CLAIM_EMULATED;
     else
-      throw std::runtime_error("claims: no claim '" + name + "'");
+      throw std::runtime_error("claims: unknown claim '" + name + "'");
   }
   return claims;
 }
@@ -214,7 +213,7 @@ qcts_numerics numerics_from(const Json& json) {
   for (const auto& [name, value] : json.items()) {
     bool known = name == "flush_subnormals" || name == "scale_after_sum";
     for (const auto& field : fields) known = known || name == field.first;
-    if (!known) throw std::runtime_error("numerics: no field '" + name + "'");
+    if (!known) throw std::runtime_error("numerics: unknown field '" + name + "'");
   }
   if (json.value("flush_subnormals", false)) numerics.flags |= QCTS_NUM_FLUSH_SUBNORMALS;
   if (json.value("scale_after_sum", false)) numerics.flags |= QCTS_NUM_SCALE_AFTER_SUM;
@@ -229,7 +228,7 @@ qcts_status answered(const Json& answer, char* why, size_t why_size) {
     std::snprintf(why, why_size, "%s", reason.get<std::string>().c_str());
     return static_cast<qcts_status>(i);
   }
-  throw ProviderFault("answered outside the protocol: " + answer.dump().substr(0, 200));
+  throw ProviderFault("answer violates the protocol: " + answer.dump().substr(0, 200));
 }
 
 }  // namespace qcts

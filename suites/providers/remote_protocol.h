@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The words of the line-JSON protocol: structs of the C ABI as JSON and back. Dtypes have torch's names.
+// Converts structs of the C ABI to and from the line-JSON protocol. Dtypes have torch's names.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,23 @@
 
 namespace qcts {
 
-// One tensor of a problem: what the caller has at `data`, and where it lies in the shared memory.
+// One tensor of a problem: the caller's `data`, and its place in the shared memory.
 struct RemoteTensor {
   void* data = nullptr;
-  size_t bytes = 0;  // first to last element, gaps between rows included
+  size_t bytes = 0;  // from the first to the last element, including gaps between rows
   size_t offset = 0;
 };
 
-// x, bias, y, planes, out_planes, as far as the problem has them; always in this order.
+// Returns x, bias, y, planes and out_planes, those that the problem has, in this order.
 std::vector<RemoteTensor> tensors_of(const qcts_problem& problem);
-// With offsets where `tensors` is what tensors_of gave; without where it is empty.
+// Includes offsets if `tensors` is the result of tensors_of; omits them if it is empty.
 nlohmann::ordered_json problem_json(const qcts_problem& problem, const std::vector<RemoteTensor>& tensors);
 
-// All throw std::runtime_error naming the word that is unknown.
+// All throw std::runtime_error naming the unknown word.
 uint32_t claims_from(const nlohmann::ordered_json& names);
 qcts_numerics numerics_from(const nlohmann::ordered_json& json);
-// {"status": "ok" | "unsupported" | "invalid" | "failed", "reason": "..."}; ProviderFault otherwise.
+// Reads {"status": "ok" | "unsupported" | "invalid" | "failed", "reason": "..."}; throws ProviderFault for
+// anything else.
 qcts_status answered(const nlohmann::ordered_json& answer, char* why, size_t why_size);
 
 }  // namespace qcts

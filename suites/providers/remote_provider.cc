@@ -26,14 +26,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr size_t kGapBytes = 256;  // between two tensors of the shared memory
 constexpr std::byte kPaint{0xa5};
-constexpr int kOlderGreetingMs = 1000;  // that a program which refused this host's version may take
+constexpr int kOlderHandshakeMs = 1000;  // time limit for a program that refused this host's version
 
-// These two mark the kernels of a RemoteProvider: a C function cannot know whose it is, so provider_call asks
-// the provider itself.
+// These two mark the kernels of a RemoteProvider: a C function does not know its provider, so provider_call
+// calls the RemoteProvider directly.
 qcts_status marks_supports(const qcts_problem*, char*, size_t) { return QCTS_FAILED; }
 qcts_status marks_run(const qcts_problem*) { return QCTS_FAILED; }
 
-// What lies outside every tensor is as it was painted.
+// Checks that the bytes outside all tensors are unchanged.
 void check_gaps(std::span<const std::byte> memory, const std::vector<RemoteTensor>& tensors) {
   size_t at = 0;
   for (size_t i = 0; i <= tensors.size(); ++i) {
@@ -87,22 +87,22 @@ RemoteProvider::RemoteProvider(const std::filesystem::path& program, uint64_t me
           {"provider-process", "--memory-limit-bytes", std::to_string(memory_limit_bytes), program.string()},
           environment_with({}), "/proc/self/fd/2", ChildRole::provider) {
   try {
-    read_greeting(greeting());
+    read_handshake(handshake());
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(program.string() + ": its greeting: " + error.what());
+    throw std::runtime_error(program.string() + ": handshake: " + error.what());
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(program.string() + ": " + error.what());
   }
 }
 
-Json RemoteProvider::ask(const Json& request) {
-  child_.send_line(request.dump());  // one that no longer reads may have answered before it ended
+Json RemoteProvider::exchange(const Json& request) {
+  child_.send_line(request.dump());  // a program that no longer reads may have answered before it ended
   for (bool open = true;;) {
     if (const auto line = child_.next_line()) {
       Json answer = Json::parse(*line, nullptr, false);
       if (answer.is_object()) return answer;
       throw ProviderFault("answered '" + request.at("request").get<std::string>() +
-                          "' with a line that is no JSON object: " + line->substr(0, 100));
+                          "' with a line that is not a JSON object: " + line->substr(0, 100));
     }
     if (!open) {
       std::fprintf(stderr, "the provider's process ended: %s\n", child_.wait().c_str());
@@ -114,9 +114,9 @@ Json RemoteProvider::ask(const Json& request) {
   }
 }
 
-// What a provider for an older host answers may be an error, after which it reads on, or ends.
-Json RemoteProvider::greeting() {
-  const Json first = ask({{"request", "hello"}, {"abi_version", QCTS_ABI_VERSION}});
+// A provider built for an older host may answer with an error, and then keep reading or exit.
+Json RemoteProvider::handshake() {
+  const Json first = exchange({{"request", "hello"}, {"abi_version", QCTS_ABI_VERSION}});
   if (!first.contains("error")) return first;
   for (uint32_t version = QCTS_ABI_VERSION - 1; version >= kOldestAbiVersion; --version) {
     const Json request = {{"request", "hello"}, {"abi_version", version}};
@@ -124,7 +124,7 @@ Json RemoteProvider::greeting() {
     auto line = child_.next_line();
     while (!line) {
       pollfd poll_fd{child_.answer_fd(), POLLIN, 0};
-      if (::poll(&poll_fd, 1, kOlderGreetingMs) <= 0 || !child_.read_available()) return first;
+      if (::poll(&poll_fd, 1, kOlderHandshakeMs) <= 0 || !child_.read_available()) return first;
       line = child_.next_line();
     }
     const Json answer = Json::parse(*line, nullptr, false);
@@ -133,23 +133,23 @@ Json RemoteProvider::greeting() {
   return first;
 }
 
-void RemoteProvider::read_greeting(const Json& greeting) {
-  if (greeting.contains("error")) throw std::runtime_error(greeting["error"].get<std::string>());
-  name_ = greeting.at("name");
-  version_ = greeting.value("version", "");
-  url_ = greeting.value("url", "");
-  choices_ = greeting.value("choices", "");
-  for (const Json& entry : greeting.at("kernels")) read_kernel(entry);
+void RemoteProvider::read_handshake(const Json& handshake) {
+  if (handshake.contains("error")) throw std::runtime_error(handshake["error"].get<std::string>());
+  name_ = handshake.at("name");
+  version_ = handshake.value("version", "");
+  url_ = handshake.value("url", "");
+  choices_ = handshake.value("choices", "");
+  for (const Json& entry : handshake.at("kernels")) read_kernel(entry);
   for (const Kernel& kernel : kernels_) kernel_pointers_.push_back(&kernel);
   table_.struct_size = sizeof table_;
-  table_.abi_version = greeting.at("abi_version").get<uint32_t>();
+  table_.abi_version = handshake.at("abi_version").get<uint32_t>();
   table_.name = name_.c_str();
   table_.version = version_.c_str();
   table_.url = url_.c_str();
   table_.choices = choices_.c_str();
   table_.n_kernels = static_cast<uint32_t>(kernel_pointers_.size());
   table_.kernels = kernel_pointers_.data();
-  offers_load_save_ = greeting.value("load_save", false);
+  offers_load_save_ = handshake.value("load_save", false);
 }
 
 void RemoteProvider::read_kernel(const Json& entry) {
@@ -162,7 +162,7 @@ void RemoteProvider::read_kernel(const Json& entry) {
   kernel.struct_size = sizeof(qcts_kernel);
   const std::string op = entry.at("op");
   kernel.op = op_from_name(op);
-  if (kernel.op == 0) throw std::runtime_error("op: no operation '" + op + "'");
+  if (kernel.op == 0) throw std::runtime_error("op: unknown operation '" + op + "'");
   kernel.scheme = kernel.scheme_text.c_str();
   kernel.variant = kernel.variant_text.c_str();
   kernel.description = kernel.description_text.c_str();
@@ -176,15 +176,15 @@ qcts_status RemoteProvider::supports(const Kernel& kernel, const qcts_problem& p
                                      size_t why_size) {
   std::vector<RemoteTensor> none;
   return answered(
-      ask({{"request", "supports"}, {"kernel", kernel.index}, {"problem", problem_json(problem, none)}}), why,
-      why_size);
+      exchange({{"request", "supports"}, {"kernel", kernel.index}, {"problem", problem_json(problem, none)}}),
+      why, why_size);
 }
 
 std::vector<RemoteTensor> RemoteProvider::copy_in(const qcts_problem& problem) {
   std::vector<RemoteTensor> tensors = tensors_of(problem);
   size_t end = 0;
   for (RemoteTensor& tensor : tensors) {
-    // As far from a multiple of 64 as the caller's.
+    // Keep the caller's offset from a multiple of 64.
     tensor.offset = (end + kGapBytes + 63) / 64 * 64 + reinterpret_cast<uintptr_t>(tensor.data) % 64;
     end = tensor.offset + tensor.bytes;
   }
@@ -212,9 +212,9 @@ void RemoteProvider::copy_out(const std::vector<RemoteTensor>& tensors) {
 }
 
 qcts_status RemoteProvider::run(const Kernel& kernel, const qcts_problem& problem) {
-  const std::lock_guard one_at_a_time(running_);  // one memory, one conversation
+  const std::lock_guard one_at_a_time(running_);  // one memory, so one conversation at a time
   const std::vector<RemoteTensor> tensors = copy_in(problem);
-  const Json answer = ask(with_memory("run", kernel, problem, tensors));
+  const Json answer = exchange(with_memory("run", kernel, problem, tensors));
   copy_out(tensors);
   return must_be_ok(answer, "run()");
 }
@@ -223,11 +223,11 @@ void RemoteProvider::begin_timing(const Kernel& kernel, const qcts_problem& prob
   timed_ = copy_in(problem);
   Json request = with_memory("begin_timing", kernel, problem, timed_);
   request["copies"] = copies;
-  must_be_ok(ask(request), "begin_timing");
+  must_be_ok(exchange(request), "begin_timing");
 }
 
 double RemoteProvider::time_us(size_t first, size_t calls, bool rotate) {
-  const Json answer = ask({{"request", "time"}, {"first", first}, {"calls", calls}, {"rotate", rotate}});
+  const Json answer = exchange({{"request", "time"}, {"first", first}, {"calls", calls}, {"rotate", rotate}});
   must_be_ok(answer, "time");
   const Json us = answer.value("us", Json());
   if (!us.is_number() || !(us.get<double>() > 0))
@@ -236,28 +236,28 @@ double RemoteProvider::time_us(size_t first, size_t calls, bool rotate) {
 }
 
 Json RemoteProvider::end_timing() {
-  Json answer = ask({{"request", "end_timing"}});
+  Json answer = exchange({{"request", "end_timing"}});
   must_be_ok(answer, "end_timing");
   copy_out(timed_);
   Json measures = answer.value("measures", Json::object());
   for (const auto& [name, value] : measures.items())
-    if (!value.is_number()) throw ProviderFault("end_timing: measure '" + name + "' is no number");
+    if (!value.is_number()) throw ProviderFault("end_timing: measure '" + name + "' is not a number");
   return measures;
 }
 
 qcts_status RemoteProvider::load_save(const char* input, const char* output, char* why, size_t why_size) {
-  return answered(ask({{"request", "load_save"}, {"input", input}, {"output", output}}), why, why_size);
+  return answered(exchange({{"request", "load_save"}, {"input", input}, {"output", output}}), why, why_size);
 }
 
 int become_provider(const std::string& program, uint64_t memory_limit_bytes) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // kept across exec
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // survives exec
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   const rlimit limit{memory_limit_bytes, RLIM_INFINITY};
   if (memory_limit_bytes != 0) ::setrlimit(RLIMIT_DATA, &limit);
   char* const words[] = {const_cast<char*>(program.c_str()), nullptr};
   ::execv(program.c_str(), words);
-  // In the place of the greeting that the program owes.
+  // Sent instead of the program's handshake.
   std::puts(Json{{"error", std::strerror(errno)}}.dump().c_str());
   return 5;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A provider that is a program instead of a shared library: line-JSON on its standard input and output, data
-// in shared memory. kernels/abi/README.md has the protocol. Seen from the registry it is a provider like any
+// in shared memory. kernels/abi/README.md documents the protocol. To the registry it is a provider like any
 // other.
 #pragma once
 
@@ -21,14 +21,14 @@
 
 namespace qcts {
 
-// Anonymous memory that another process opens by path.
+// Anonymous memory that another process can open by path.
 class SharedMemory {
  public:
   SharedMemory();
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
-  void reserve(size_t bytes);  // what it held is lost; never shrinks. Throws std::runtime_error
+  void reserve(size_t bytes);  // discards the contents; never shrinks. Throws std::runtime_error
   std::span<std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
 
@@ -40,13 +40,13 @@ class SharedMemory {
 
 class RemoteProvider {
  public:
-  // Starts the program and reads its greeting. Throws std::runtime_error. memory_limit_bytes: of all private
-  // memory of the program; 0: none.
+  // Starts the program and does the handshake. Throws std::runtime_error. memory_limit_bytes limits the
+  // program's private memory; 0: no limit.
   RemoteProvider(const std::filesystem::path& program, uint64_t memory_limit_bytes);
   RemoteProvider(const RemoteProvider&) = delete;
   RemoteProvider& operator=(const RemoteProvider&) = delete;
 
-  // As long as this object lives. Its kernels are called through provider_call alone.
+  // Valid for the lifetime of this object. Call its kernels only through provider_call.
   const qcts_provider& table() const { return table_; }
   bool offers_load_save() const { return offers_load_save_; }
 
@@ -56,30 +56,30 @@ class RemoteProvider {
     std::string scheme_text, variant_text, description_text;
   };
 
-  // nullptr: of a shared library, or builtin.
+  // Returns nullptr for kernels of shared libraries and builtin ones.
   static const Kernel* kernel_of(const qcts_kernel& kernel);
 
-  // These throw ProviderFault for an answer outside the protocol. Where the program died, they end this
-  // process, whose parent blames the case.
+  // These throw ProviderFault for an answer that violates the protocol. If the program died, they end this
+  // process, and its parent blames the case.
   qcts_status supports(const Kernel& kernel, const qcts_problem& problem, char* why, size_t why_size);
   qcts_status run(const Kernel& kernel, const qcts_problem& problem);
-  // Timing: the program copies what the problem reads `copies` times, makes ready whatever it makes ready at
-  // load, and times calls by itself. begin_timing throws ProviderFault where it cannot.
+  // For timing: the program makes `copies` copies of the problem's inputs, prepares as it would at load time,
+  // and times calls itself. begin_timing throws ProviderFault if it cannot.
   void begin_timing(const Kernel& kernel, const qcts_problem& problem, size_t copies);
-  double time_us(size_t first, size_t calls, bool rotate);  // as Contender::time_us
-  // The last call's answer goes to the outputs of the problem that was begun with, which still exist; returns
-  // further measures, {"name_us": 1.5}.
+  double time_us(size_t first, size_t calls, bool rotate);  // see TimedTarget::time_us
+  // Writes the last call's answer to the outputs of the problem given to begin_timing, which must still
+  // exist; returns further measures, {"name_us": 1.5}.
   nlohmann::ordered_json end_timing();
   qcts_status load_save(const char* input, const char* output, char* why, size_t why_size);
 
  private:
-  nlohmann::ordered_json ask(const nlohmann::ordered_json& request);
-  nlohmann::ordered_json greeting();
+  nlohmann::ordered_json exchange(const nlohmann::ordered_json& request);
+  nlohmann::ordered_json handshake();
   std::vector<RemoteTensor> copy_in(const qcts_problem& problem);
   nlohmann::ordered_json with_memory(const char* request, const Kernel& kernel, const qcts_problem& problem,
                                      const std::vector<RemoteTensor>& tensors) const;
   void copy_out(const std::vector<RemoteTensor>& tensors);
-  void read_greeting(const nlohmann::ordered_json& greeting);
+  void read_handshake(const nlohmann::ordered_json& handshake);
   void read_kernel(const nlohmann::ordered_json& entry);
 
   ChildProcess child_;
@@ -90,11 +90,11 @@ class RemoteProvider {
   std::vector<const qcts_kernel*> kernel_pointers_;
   qcts_provider table_{};
   bool offers_load_save_ = false;
-  std::vector<RemoteTensor> timed_;  // of the problem that is being timed
+  std::vector<RemoteTensor> timed_;  // of the problem being timed
 };
 
-// Hidden subcommand: dies with its parent and has its memory limited, then becomes `program`. Returns only
-// with an exit code for failure.
+// Hidden subcommand: makes this process die with its parent, limits its memory and executes `program`.
+// Returns only on failure, with an exit code.
 int become_provider(const std::string& program, uint64_t memory_limit_bytes);
 
 }  // namespace qcts

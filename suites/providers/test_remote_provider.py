@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Providers that speak the line-JSON protocol: judged like the others, and what they do wrong costs them one case."""
+"""Providers that speak the line-JSON protocol are judged like the others, and each fault costs them one case."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
 SAMPLE = ROOT / "suites/selftest/python/provider.py"
-# In this order: one case before the fault, the one that it strikes (k = 13), one after it.
+# Run in this order: one case before the fault, the one with the fault (k = 13), and one after it.
 THREE_CASES = [
     "--filter=numerics.dequantize/int8_row/noise_n*_f32",
     "--filter=numerics.dequantize/int8_row/torchao_0_18_0_odd_17x64_f32_0",
@@ -32,7 +32,7 @@ PLAN = {
 
 
 def program(folder, text):
-    """An executable that runs `text` with this Python."""
+    """Writes an executable that runs `text` with this Python."""
     (folder / "provider_text.py").write_text(text)
     path = folder / "acme.sh"
     path.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}/kernels/abi:$PYTHONPATH" exec "{sys.executable}" "{folder}/provider_text.py"\n')
@@ -41,7 +41,7 @@ def program(folder, text):
 
 
 def sample_with(fault):
-    """The sample, with `fault` run inside of dequantize where k = 13."""
+    """Returns the sample provider with `fault` added to dequantize for k = 13."""
     text = SAMPLE.read_text().replace("Path(__file__).resolve().parents[3]", f"Path({str(ROOT)!r})")
     text = text.replace("Path(__file__).resolve().parents[2]", f"Path({str(ROOT)!r})")
     marker = "    p.y[...] = narrow(codes * "
@@ -90,30 +90,30 @@ def test_a_fault_costs_one_case(tmp_path, fault, status, reason):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("print('no json', flush=True)\nimport time; time.sleep(9)", "no JSON object"),
+        ("print('no json', flush=True)\nimport time; time.sleep(9)", "not a JSON object"),
         ("import json; print(json.dumps({'error': 'not today'}), flush=True)\nimport time; time.sleep(9)", "not today"),
-        ("import json; print(json.dumps({'name': 'acme'}), flush=True)\ninput()", "greeting"),
+        ("import json; print(json.dumps({'name': 'acme'}), flush=True)\ninput()", "handshake"),
         ("raise SystemExit(3)", "exit code 3"),
         (
             "from qcts_provider import Provider\np = Provider('acme')\n"
             "p.kernel('linear', 'int8_row', 'x', claims=['best'])(print)\np.serve()",
-            "no claim 'best'",
+            "unknown claim 'best'",
         ),
         ("from qcts_provider import Provider\nProvider('qcts').serve()", "calls itself 'qcts'"),
         (
             "from qcts_provider import Provider\np = Provider('acme')\np.kernel('multiply', 'int8_row', 'x')(print)\np.serve()",
-            "no operation 'multiply'",
+            "unknown operation 'multiply'",
         ),
     ],
     ids=["no_json", "refuses", "half", "leaves", "claims", "impersonates", "op"],
 )
-def test_a_greeting_outside_the_protocol_ends_in_a_reason(tmp_path, text, why):
+def test_a_handshake_outside_the_protocol_ends_in_a_reason(tmp_path, text, why):
     result, _ = run(tmp_path, program(tmp_path, text))
     assert result.returncode == 5 and why in result.stdout + result.stderr, result.stdout + result.stderr
 
 
 def test_a_provider_of_abi_0_9_is_asked_again_and_served(tmp_path):
-    """Protects: a copy of the adapter of 0.9 refuses every other number."""
+    """Protects: a copy of the 0.9 adapter, which refuses every other version number."""
     of_0_9 = """
 import qcts_provider
 
@@ -137,7 +137,7 @@ def test_kernels_see_the_parameters_of_the_scheme(tmp_path):
 
 
 def test_the_adapter_converts_no_float8(monkeypatch):
-    """Protects: numpy holds float8 as its bits, which widen and narrow would take for numbers."""
+    """Protects: numpy holds float8 as raw bits, which widen and narrow would treat as numbers."""
     np = pytest.importorskip("numpy")
     monkeypatch.syspath_prepend(str(ROOT / "kernels/abi"))
     from qcts_provider import narrow, widen
@@ -152,8 +152,8 @@ def test_the_adapter_converts_no_float8(monkeypatch):
             narrow(values, dtype)
 
 
-def test_one_that_leaves_after_its_greeting_is_told_by_its_exit_code(tmp_path):
-    """Protects: writing to a provider that is gone ends in how it ended, not in a SIGPIPE of the worker."""
+def test_exiting_after_the_handshake_reports_the_exit_code(tmp_path):
+    """Protects: a write to a provider that has exited reports its exit code, and is not a SIGPIPE of the worker."""
     kernel = {"op": "dequantize", "scheme": "int8_row", "variant": "x"}
     text = f"""
 import json, sys
@@ -183,7 +183,7 @@ def test_what_is_no_provider_is_refused_before_anything_starts(tmp_path, make):
 
 
 def test_a_rerun_line_holds_in_the_folder_where_the_run_was(tmp_path):
-    """Protects: program, plan and provider are named alike, relative to the current folder or absolute, never to the repository."""
+    """Protects: program, plan and provider are named relative to the current folder or absolutely, never relative to the repository."""
     provider = program(tmp_path, sample_with("p.y[0, 0] += 1\nreturn\n"))
     (tmp_path / "plan.json").write_text(json.dumps(PLAN))
     words = ["run", "--no-progress", "--plan", "./plan.json", "--provider", "./" + provider.name, *THREE_CASES]
@@ -229,7 +229,7 @@ def time_sample(tmp_path, fault):
 
 
 def test_a_providers_own_clock_times_it_and_the_report_says_so(tmp_path):
-    """Protects: pairs are timed in the provider's process on its own copies, and the judge's probes beside them."""
+    """Protects: the provider's process times itself on its own copies, next to the judge's probes."""
     rows = time_sample(tmp_path, "pass\n")
     assert len(rows) == 3 and {row["status"] for row in rows} == {"pass"}, rows
     for row in rows:
@@ -239,7 +239,7 @@ def test_a_providers_own_clock_times_it_and_the_report_says_so(tmp_path):
 
 
 def test_what_it_answered_while_it_was_timed_is_judged(tmp_path):
-    """Right in `run`, idle once it is timed."""
+    """Returns a provider that is right in `run` and does nothing once it is timed."""
     text = SAMPLE.read_text().replace("Path(__file__).resolve().parents[3]", f"Path({str(ROOT)!r})")
     text = text.replace("Path(__file__).resolve().parents[2]", f"Path({str(ROOT)!r})")
     marker = "    p.y[...] = narrow(codes * "

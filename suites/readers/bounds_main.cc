@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts_bounds: what reading a file costs. A line of stdin is a path, a line of stdout the answer, one JSON
-// object: outcome ("accepted", a refusal class, or another exception's text), CPU seconds of this process,
-// and the highest number of heap bytes in use. A program of its own, because it counts every allocation.
+// qcts_bounds: measures the cost of reading a file. Each line of stdin is a path, each line of stdout the
+// answer, one JSON object: outcome ("accepted", a refusal class, or another exception's text), CPU seconds of
+// this process, and peak heap bytes. It is a separate program because it counts every allocation.
 #include <cstdlib>
 #include <ctime>
 #include <iostream>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of dialects share: the goldens by id, safetensors without a library, a refusal's words."""
+"""Helpers for the dialect tests: goldens by id, safetensors files without a library, refusals."""
 
 import json
 import struct
@@ -13,7 +13,7 @@ GOLDENS = {entry["id"]: entry for entry in MANIFEST["goldens"]}
 
 
 def read_safetensors(path):
-    """name -> (dtype, shape, bytes)"""
+    """Reads a file as name -> (dtype, shape, bytes)."""
     data = Path(path).read_bytes()
     length = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + length])
@@ -23,7 +23,7 @@ def read_safetensors(path):
 
 
 def write_safetensors(path, entries, metadata=None):
-    """entries: name -> (dtype, shape, bytes), in order."""
+    """Writes entries, name -> (dtype, shape, bytes), in order."""
     header, offset = {"__metadata__": metadata} if metadata else {}, 0
     for name, (dtype, shape, data) in entries.items():
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + len(data)]}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts_differential: serves the readers and writers over a pipe, for test_differential.py. A line of stdin
-// is a request, its words parted by tabs; a line of stdout is the answer, one JSON object.
+// qcts_differential: serves the readers and writers over a pipe, for test_differential.py. Each line of stdin
+// is a request of tab-separated words; each line of stdout is the answer, one JSON object.
 //   read FILE         everything that was read: records, graph, tensors with the sha256 of their bytes
 //   rebuild FILE OUT  the file rebuilt from the parsed graph
-//   write FILE OUT     a new file from the graph or the tensors alone, as the format's own writer lays it out
+//   write FILE OUT    a new file from the graph or the tensors alone, as the format's own writer lays it out
 //   rewrite FILE OUT  like write, with every plain tensor of a torch zip encoded by tensor_node
 //   edit FILE OUT     the bytes of the first non-empty storage, or tensor, replaced by 1 0 1 0 ...
 // Legacy files support read, rebuild and edit only.
@@ -59,7 +59,7 @@ Json items_json(const TorchObject& object, const pickle::Refs& items) {
   return list;
 }
 
-// One key says what it is, so that no value can be mistaken for another.
+// The key says which kind of value it is, so that values of different kinds never compare equal.
 Json graph_json(const TorchObject& object, const Ref& node) {
   if (const auto tensor = tensor_of(object, node)) {
     Json json = {{"tensor", tensor_json(*tensor)}};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pickles and archives that are made to cost much, byte by byte: for test_bounds.py."""
+"""Pickles and archives with a high reading cost per byte, for test_bounds.py."""
 
 import os
 import struct
@@ -19,7 +19,7 @@ def put(index):
 
 
 def header_of(path):
-    """Bytes of the directory and of the pickle of an archive made here."""
+    """Returns the sizes of the directory and of the pickle of an archive made here."""
     with open(path, "rb") as file:
         first = file.read(46)
         file.seek(-98, os.SEEK_END)
@@ -29,7 +29,7 @@ def header_of(path):
 
 
 def archive(records, path):
-    """Stored entries with the end records that torch writes; sizes stand in the headers."""
+    """Writes stored entries with the end records that torch writes; the headers hold the sizes."""
     central = []
     with open(path, "wb") as out:
         for name, data in records:
@@ -68,13 +68,13 @@ TENSOR_START = (
 
 
 def tensor(number, elems=1):
-    """One tensor over a storage of its own name; the globals are in memo 1 to 5. 24 opcodes."""
+    """One tensor with its own storage; the globals are in memo 1 to 5. 24 opcodes."""
     storage = b"(h\4h\3" + text(str(number)) + b"h\5J" + u32(elems) + b"tQ"
     return b"h\1(" + storage + b"K\0K\1\x85K\1\x85\x89h\2)RtR"
 
 
 def many_tensors(count, path, storages):
-    """A dict whose first entries memoise the globals; every tensor has a name of its own."""
+    """A dict whose first entries memoise the globals; every tensor has a distinct name."""
     parts = [b"}(", text("g"), b"(", TENSOR_START, b"t"]
     parts += [text(f"layers.{i}.weight") + tensor(i % storages) for i in range(count)]
     pickled(b"".join(parts) + b"u", path, [b"\0\0\0\0"] * storages)
@@ -92,12 +92,12 @@ def deep_tuples(path):
 
 
 def wide(item, batches):
-    """A list of 1000 times as many items, appended 1000 at a time."""
+    """A list of 1000 * batches items, appended 1000 at a time."""
     return b"]" + (b"(" + item * 1000 + b"e") * batches
 
 
 def wide_list(path):
-    """Every opcode makes a list: the most heap an opcode can ask for."""
+    """Every opcode makes a list, the object with the most heap per opcode."""
     pickled(wide(b"]", 8000), path)
     return 8_000_000
 
@@ -133,7 +133,7 @@ def memo_gap(path):
 
 
 def laughs(path):
-    """Thirty lists, each ten times the one before: 10^30 tensors when walked as a tree."""
+    """Thirty lists, each holding the previous one ten times: 10^30 tensors if walked as a tree."""
     start = b"(" + TENSOR_START + tensor(0) + put(6)
     levels = b"".join(
         b"](" + b"h" + bytes([6 + i]) + (b"h" + bytes([6 + i])) * 9 + b"e" + put(7 + i) for i in range(30)
@@ -188,12 +188,12 @@ def tensors_20k(path):
 
 
 def tensors_100k(path):
-    """As many storages: what a pickle, a directory and the list of tensors take together."""
+    """Many storages: a pickle, a directory and the list of tensors together."""
     return many_tensors(100_000, path, 100_000)
 
 
 def wide_list_accepted(path):
-    """As many empty lists as the reader just takes."""
+    """The largest number of empty lists that the reader accepts."""
     pickled(wide(b"]", 500), path)
     return 500_000
 
@@ -204,7 +204,7 @@ def most_entries(path):
 
 
 def on_parameters(count, value, path):
-    """`value`, memoised as 6, on each of many Parameters."""
+    """Many Parameters with the same attribute `value`, memoised as 6."""
     rebuild = b"ctorch._utils\n_rebuild_parameter_with_state\nq\7"
     head = b"}(" + text("g") + b"(" + TENSOR_START + value + b"q\6" + rebuild + b"t"
     one = b"h\7(" + tensor(0) + b"\x89h\2)R}" + text("a") + b"h\6stR"
@@ -217,18 +217,18 @@ def shared_list(path):
 
 
 def shared_dict(path):
-    """Keys that an attribute's JSON would look up one by one."""
+    """Keys that a conversion of the attribute to JSON would look up one by one."""
     return on_parameters(50, b"}(" + b"".join(b"M" + struct.pack("<H", i) + b"N" for i in range(60_000)) + b"u", path) + 120_000
 
 
 def shared_state(path):
-    """One dict of 2000 tensors, on each of 500 Parameters."""
+    """500 Parameters that share an attribute, a dict of 2000 tensors."""
     inside = b"}(" + b"".join(text(f"t{i}") + tensor(0) for i in range(2000)) + b"u"
     return on_parameters(500, inside, path) + 26 * 2000
 
 
 def deep_state(path):
-    """A tensor below 400 lists, with 100,000 numbers beside it."""
+    """A tensor inside 400 nested lists, next to 100,000 numbers."""
     inside = b"](" + b"K\7" * 100_000 + tensor(0) + b"e"
     for _ in range(400):
         inside = b"](" + inside + b"e"
@@ -236,7 +236,7 @@ def deep_state(path):
 
 
 def named_often(path):
-    """Ten thousand tensors, each at 250 places."""
+    """Ten thousand tensors, each in 250 places."""
     inside = b"](" + b"".join(tensor(0) for _ in range(10_000)) + b"eq\6"
     head = b"}(" + text("g") + b"(" + TENSOR_START + inside + b"t"
     pickled(head + b"".join(text(f"p{i}") + b"h\6" for i in range(250)) + b"u", path, [b"\0\0\0\0"])
@@ -256,7 +256,7 @@ def long_keys(path):
 
 
 def legacy(sizes, body, keys, path):
-    """torch.save's first format: five pickles, of which these are parts, and no storages."""
+    """A file in torch.save's legacy format: five pickles, made of these parts, and no storages."""
     magic = b"\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
     version = b"M\xe9\3"
     info = text("protocol_version") + version + text("little_endian") + b"\x88" + text("type_sizes") + b"}(" + sizes + b"u"
@@ -265,7 +265,7 @@ def legacy(sizes, body, keys, path):
 
 
 def legacy_wide(path):
-    """Three pickles, each as wide as one may be."""
+    """Three pickles, each of the maximum width."""
     lists = wide(b"]", 1200)
     sizes = b"".join(text(str(i)) + b"K\1" for i in range(400_000))
     legacy(sizes, lists, lists, path)
@@ -300,4 +300,4 @@ HOSTILE += [
     tensors_100k,
     wide_list_accepted,
 ]
-ACCEPTED = {wide_numbers, tensors_20k, tensors_100k, wide_list_accepted}  # what a checkpoint may really hold
+ACCEPTED = {wide_numbers, tensors_20k, tensors_100k, wide_list_accepted}  # plausible in a real checkpoint

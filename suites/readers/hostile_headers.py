@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Headers of safetensors and programs of TorchScript that are made to cost much: for test_bounds.py."""
+"""safetensors headers and TorchScript programs with a high reading cost, for test_bounds.py."""
 
 import json
 import struct
@@ -16,7 +16,7 @@ def safetensors(header, path, data=b""):
 
 
 def described(metadata, entries, path):
-    """A header with __metadata__ and entries name -> (dtype, shape, bytes), the data zeros."""
+    """Writes __metadata__ and entries, name -> (dtype, shape, bytes), with data of zeros."""
     header, at = {"__metadata__": metadata}, 0
     for name, (dtype, shape, size) in entries.items():
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
@@ -37,7 +37,7 @@ def st_million_tensors(path):
 
 
 def st_dims(path):
-    """Dimensions take two bytes of the header each, and eight in every shape and stride."""
+    """Each dimension takes two bytes in the header, and eight in every shape and stride."""
     shape = "[" + ",".join("1" * 64) + "]"
     entries = ",".join(
         f'"{i}":{{"dtype":"U8","shape":{shape},"data_offsets":[{i},{i + 1}]}}' for i in range(50_000)
@@ -58,7 +58,7 @@ def st_long_metadata(path):
 
 
 def st_names(path):
-    """torchao's list of tensors, of a million names."""
+    """torchao's list of tensors with a million names."""
     names = "[" + ",".join('\\"a\\"' for _ in range(1_000_000)) + "]"
     safetensors(('{"__metadata__":{"tensor_names":"' + names + '"}}').encode(), path)
 
@@ -89,7 +89,7 @@ def st_metadata(path):
 
 
 def int8_tensors(count, attributes=(), plain=0):
-    """Metadata and entries of torchao's own dialect, with more attributes and with entries that are in no tensor."""
+    """torchao's own dialect, with additional attributes and with entries that belong to no tensor."""
     metadata = {"tensor_names": json.dumps([f"m{i}.weight" for i in range(count)])}
     entries = {}
     data = {"block_size": [1, 1], "dtype": {"_type": "torch.dtype", "_data": "bfloat16"}, "act_quant_kwargs": None}
@@ -159,9 +159,9 @@ ACCEPTED_SAFETENSORS = {st_tensors, st_long_metadata, st_int8, st_2338, st_tinyq
 
 
 def program(code, path):
-    """A TorchScript archive: some 30 MB of code that deflate to a few."""
+    """A TorchScript archive with about 30 MB of code that compresses to a few MB."""
     path.write_bytes(zip_builder.build(script.program(text=code)))
-    return 50  # opcodes at least
+    return 50  # minimum number of opcodes
 
 
 def script_attributes(path):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reading is bounded, whatever the bytes: CPU time <= 1 s + 10 ns a byte, heap <= 64 MiB + 64 B a pickle opcode
-+ the header (zip directory and pickle, or JSON), for a safetensors header 15 times as much and at most 192 MiB beside.
+"""Checks the bounds on reading any file: CPU time <= 1 s + 10 ns a byte, heap <= 64 MiB + 64 B a pickle opcode
++ the header (zip directory and pickle, or JSON); a safetensors header grants 15 times its size more, at most 192 MiB.
 
-Over every malformed file, and over hostile ones made here that are too big to keep. Release builds only:
-sanitizers cost both.
+Runs on every malformed file and on generated hostile files that are too big to keep. Release builds only:
+sanitizers add to both costs.
 """
 
 import json
@@ -41,7 +41,7 @@ def measure():
         process.stdin.flush()
         return json.loads(process.stdout.readline())
 
-    # Neighbours on a core only ever add to the time, so the least of a few is nearest to the reader's own.
+    # Other load only ever adds to the time, so the minimum of a few runs is closest to the reader's own.
     def measure(path):
         answer, allowed_s = ask(path), cpu_bound_s(path.stat().st_size)
         for _ in range(3):
@@ -65,8 +65,8 @@ def hold(answer, file_bytes, opcodes, header_bytes, name):
     for mode, cost in answer.items():
         assert not cost["outcome"].startswith("exception"), (name, mode, cost)
         assert cost["cpu_s"] <= cpu_bound_s(file_bytes), (name, mode, cost, file_bytes)
-        most = (64 << 20) + 64 * opcodes + header_bytes
-        assert cost["heap_bytes"] <= most, (name, mode, cost, opcodes, header_bytes)
+        limit = (64 << 20) + 64 * opcodes + header_bytes
+        assert cost["heap_bytes"] <= limit, (name, mode, cost, opcodes, header_bytes)
 
 
 def test_every_malformed_file_is_cheap(measure):
@@ -76,14 +76,14 @@ def test_every_malformed_file_is_cheap(measure):
 
 
 def header_bytes(path):
-    """Of an archive made here, its directory and its pickle; of a legacy file, its pickles; of safetensors, the JSON."""
+    """Returns the header size: directory and pickle of an archive made here, pickles of a legacy file, JSON of safetensors."""
     if path.suffix == ".safetensors":
         return int.from_bytes(path.open("rb").read(8), "little")
     return header_of(path) if path.open("rb").read(2) == b"PK" else path.stat().st_size
 
 
 def hold_hostile(make, measure, path, header):
-    """Makes the file, holds what reading it took, removes it; the outcomes."""
+    """Makes the file, checks the cost of reading it, removes it and returns the outcomes."""
     opcodes = make(path) or 0
     answer = measure(path)
     print(make.__name__, path.stat().st_size, opcodes, answer)
@@ -112,7 +112,7 @@ def test_hostile_safetensors_is_cheap(make, measure, tmp_path):
 
 
 def test_expanded_view_of_a_trillion_elements_is_refused_when_it_has_to_be_written(tmp_path):
-    """Four bytes that claim a shape of 2^40: reading is free, writing them out is refused before it allocates."""
+    """Four bytes that claim a shape of 2^40: reading is cheap, converting is refused before it allocates."""
     view = (
         b"h\1((h\4h\3"
         + text("0")

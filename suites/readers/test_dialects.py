@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands on files of others than today's torchao: TinyQ, torchao 0.5 to 0.17, pytorch/ao#2338."""
+"""Tests the commands on files that current torchao does not write: TinyQ, torchao 0.5 to 0.17, pytorch/ao#2338."""
 
 import json
 import struct
@@ -11,7 +11,7 @@ from qcts_program import inspect, qcts
 
 
 def with_own_dequantize():
-    """Goldens of old writers, of TinyQ and of tensors without a scheme that recorded what the writer dequantizes to."""
+    """Returns goldens of old writers, of TinyQ and of tensors without a scheme that record the writer's dequantized values."""
     for id, entry in GOLDENS.items():
         old = {"old_writer", "own_dequantize"} & set(entry["flags"]) or id.startswith("tinyq")
         if old and any("dequant" in tensor["expected"] for tensor in entry["tensors"]):
@@ -20,7 +20,7 @@ def with_own_dequantize():
 
 @pytest.mark.parametrize("id", list(with_own_dequantize()))
 def test_dequantize_gives_what_the_writer_gives(id, tmp_path):
-    """Protects: weights of files that no current library reads come back bit for bit."""
+    """Protects: weights in files that no current library reads are dequantized bit for bit."""
     entry = GOLDENS[id]
     words = (
         ["--cpu-pack", entry["cpu_capability"]]
@@ -41,7 +41,7 @@ def test_dequantize_gives_what_the_writer_gives(id, tmp_path):
 
 @pytest.mark.parametrize("id", [id for id, entry in GOLDENS.items() if "old_writer" in entry["flags"]])
 def test_resave_keeps_files_of_old_writers(id, tmp_path):
-    """Protects: every byte of a file whose classes only old wheels know."""
+    """Protects: every byte of files whose classes exist only in old wheels."""
     path = FIXTURES / GOLDENS[id]["file"]
     copy = tmp_path / path.name
     qcts("resave", path, copy)
@@ -56,7 +56,7 @@ def test_resave_keeps_files_of_old_writers(id, tmp_path):
 
 @pytest.mark.parametrize("id", [id for id, entry in GOLDENS.items() if "noise_packed" in entry["flags"]])
 def test_a_layout_that_nobody_publishes_is_not_guessed_at(id, tmp_path):
-    """Protects: weights whose packed bytes only a card's library knows; a wrong guess would be taken for a weight."""
+    """Protects: weights packed by a GPU library in an unknown way are never dequantized by a guess."""
     done = qcts("dequantize", FIXTURES / GOLDENS[id]["file"], tmp_path / "dense.safetensors", code=1)
     assert "is read and saved but not dequantized: " in done.stderr
     assert not (tmp_path / "dense.safetensors").exists()
@@ -86,10 +86,10 @@ FIRST_POLICIES = [
 
 @pytest.mark.parametrize("golden, scheme, policy", FIRST_POLICIES)
 def test_first_generations_policies_are_read_and_not_written(golden, scheme, policy, tmp_path):
-    """Protects: no file claims a policy that today's torchao has no words for."""
+    """Protects: no file claims a policy that current torchao cannot express."""
     entry = GOLDENS[f"torchao_{golden}"]
     assert inspect(FIXTURES / entry["file"])["tensors"][0]["scheme"] == scheme
-    assert entry["tensors"][0]["activation"] == policy  # the judge holds the file to it
+    assert entry["tensors"][0]["activation"] == policy  # the judge checks the file against it
     qcts("dequantize", FIXTURES / entry["file"], tmp_path / "dense.safetensors")
     words = ["--scheme", scheme, "--activation", policy]
     if policy.startswith("static_"):
@@ -120,7 +120,7 @@ def test_tinyq_layers_are_read(id):
 
 
 def float_state(torch, id):
-    """The state dict that TinyQ's Quantizer was given, from the recorded weights."""
+    """Returns the state dict that TinyQ's Quantizer was given, from the recorded weights."""
     from safetensors.torch import load_file
 
     path = FIXTURES / GOLDENS[id]["file"]
@@ -148,7 +148,7 @@ def float_state(torch, id):
 
 @pytest.mark.parametrize("id", [id for id in TINYQ if "opt" not in id])
 def test_quantize_writes_what_tinyqs_quantizer_writes(id, tmp_path):
-    """Protects: keys, their order, dtypes and bytes of TinyQ's own .pth; here even the file's bytes."""
+    """Protects: keys, order, dtypes and bytes as in TinyQ's own .pth; here even the whole file is equal."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     source = float_state(torch, id)
     assert source is not None
@@ -224,7 +224,7 @@ def test_tinyq_layers_that_contradict_themselves_are_refused(tmp_path):
     plain = write_safetensors(tmp_path / "plain.safetensors", {"m.int8_weights": codes})
     assert inspect(plain)["dialect"] == "plain"
     assert "no module has int8_weights and scales" in refusal(plain, "--dialect", "tinyq")["detail"]
-    # One row: torch's squeeze() left its scale without a dimension.
+    # With one row, torch's squeeze() left the scale without a dimension.
     one = {"m.int8_weights": ("I8", [1, 8], bytes(8)), "m.scales": ("F32", [], bytes(4))}
     assert (
         inspect(write_safetensors(tmp_path / "one.safetensors", one))["tensors"][0]["scheme"] == "tinyq_w8a16"
@@ -235,7 +235,7 @@ FBGEMM = "torchao.dtypes.fbgemm_fp8_tensor."
 
 
 def issue_2338(path, names=("a.weight",), metadata=None, entries=None, **parts):
-    """A file of the dictionary form; `parts` replaces the metadata of the first tensor, None drops it."""
+    """Writes a file in the dictionary form; `parts` replaces metadata fields of the first tensor, None drops one."""
     words = {
         "tensor_type": "LinearActivationQuantizedTensor",
         "input_quant_func": FBGEMM + "to_fbgemm_fp8",
@@ -333,7 +333,7 @@ def test_2338_beside_torchaos_own_dialect_is_refused_with_both_names(tmp_path):
 
 
 def test_2338_weight_stays_as_it_is(tmp_path):
-    """Its law: one dense float32 weight, 1.0 times."""
+    """The expected size: one dense float32 weight, 1.0 times."""
     path = FIXTURES / GOLDENS["torchao_0_13_0/ao_2338/dictionary"]["file"]
     found = inspect(path)
     assert found["dialect"] == "torchao_2338" and found["reduction"] == 1.0
@@ -366,7 +366,7 @@ def test_2338_forms_beside_the_dictionary():
 
 
 def test_every_choice_of_a_golden_is_in_the_ledger():
-    """Protects: no golden names a choice that the ledger does not explain."""
+    """Protects: every choice that a golden names is explained in the ledger."""
     ledger = json.loads(qcts("schemes", "--choices", "--json").stdout)["choices"]
     known = {option["id"] for entry in ledger for option in entry["options"]}
     assert {choice for entry in GOLDENS.values() for choice in entry["choices"]} <= known

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Containers made from a seed: what torch, safetensors and zipfile read is what qcts reads, and what qcts writes
-they read.
+"""Compares qcts with torch, safetensors and zipfile on seeded random files: they read the same from each file, and
+they can read what qcts writes.
 
-QCTS_DIFFERENTIAL_SEED and QCTS_DIFFERENTIAL_FILES choose others and more.
+QCTS_DIFFERENTIAL_SEED and QCTS_DIFFERENTIAL_FILES set the seed and the number of files.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ TEXTS = ["", "weight", "ü", "日本", "\x00", "a.b", "\U0001f600", "x" * 300, '
 
 
 class Peer:
-    """qcts_differential, one process for all files."""
+    """Runs qcts_differential, one process for all files."""
 
     def __init__(self):
         self.process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -81,7 +81,7 @@ def peer():
 
 
 def base_tensor(rng, dtype):
-    """A contiguous tensor of random bytes, sizes from 0 on."""
+    """Returns a contiguous tensor of random bytes; sizes may be 0."""
     shape = [rng.choice([0, 1, 1, 2, 3, 4, 5, 7]) for _ in range(rng.randrange(4))]
     count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     data = rng.randbytes(count) if dtype is not torch.bool else bytes(rng.randrange(2) for _ in range(count))
@@ -94,7 +94,7 @@ def base_tensor(rng, dtype):
 
 
 def view_of(rng, tensor):
-    """Some strided view of the same storage."""
+    """Returns a strided view of the same storage."""
     kind = rng.randrange(6)
     if kind == 0 and tensor.dim() >= 2:
         return tensor.transpose(0, tensor.dim() - 1)
@@ -133,7 +133,7 @@ def scalar(rng):
 
 
 def container(rng, pool, depth):
-    """A nested value whose tensors come from `pool`, so that storages and whole tensors are shared."""
+    """Returns a nested value whose tensors come from `pool`, so that storages and whole tensors are shared."""
     kind = rng.randrange(9 if depth else 3)
     if kind < 2:
         return rng.choice(pool)
@@ -168,7 +168,7 @@ def storage_bytes(tensor):
 
 
 def row_major(tensor):
-    """Bytes of the elements, from the storage and the strides alone: not every dtype has a copy kernel."""
+    """Returns the elements' bytes using only storage and strides: not every dtype has a copy kernel."""
     size = tensor.dtype.itemsize
     if tensor.numel() == 0:
         return b""
@@ -178,7 +178,7 @@ def row_major(tensor):
 
 
 def expected(value, storages):
-    """What `qcts_differential read` has to say of a value; `storages` numbers them by first appearance."""
+    """Returns the expected output of `qcts_differential read`; `storages` numbers them by first appearance."""
     if isinstance(value, torch.Tensor):
         pointer = value.untyped_storage()._cdata
         key = storages.setdefault(pointer, str(len(storages)))
@@ -209,7 +209,7 @@ def expected(value, storages):
 
 
 def renumbered(described, names=None):
-    """Storages by first appearance, empty ones all alike: torch.load gives each tensor without bytes its own."""
+    """Numbers storages by first appearance, all empty ones alike: torch.load gives each empty tensor its own."""
     names = {} if names is None else names
     if isinstance(described, list):
         return [renumbered(item, names) for item in described]
@@ -243,7 +243,7 @@ def python_records(path):
 
 
 def edited(value):
-    """The first non-empty storage in the order of the file becomes 1 0 1 0 ..."""
+    """Replaces the bytes of the first non-empty storage in file order by 1 0 1 0 ..."""
     seen = {}
 
     def walk(item):
@@ -274,8 +274,8 @@ def test_torch_zips_are_read_and_written_as_python_does(peer, tmp_path):
         torch.save(value, path)
         theirs = describe(load(path))
         got = peer("read", path)
-        assert got["graph"] == expected(value, {}), f"file {i} of seed {SEED} is not read as what was saved"
-        assert renumbered(got["graph"]) == theirs, f"file {i} of seed {SEED} is not read as torch.load does"
+        assert got["graph"] == expected(value, {}), f"file {i} of seed {SEED} does not read back as saved"
+        assert renumbered(got["graph"]) == theirs, f"file {i} of seed {SEED} reads differently from torch.load"
         assert got["records"] == python_records(path)
         tensors += json.dumps(theirs).count('"tensor"')
         for verb in ("rebuild", "write"):
@@ -290,14 +290,14 @@ def test_torch_zips_are_read_and_written_as_python_does(peer, tmp_path):
 
 
 def legacy_dtypes(path):
-    """Those that torch.load reads back from its first format: of the newer ones it writes files that it cannot read."""
+    """Returns the dtypes that torch.load can read back from its legacy format: it cannot read newer ones that it writes."""
     readable = []
     for dtype in DTYPES:
         save_legacy(torch.empty(2, dtype=dtype), path)
         try:
             load(path)
             readable.append(dtype)
-        except Exception:  # whatever torch says of its own file
+        except Exception:  # any error of torch on its own file
             pass
     path.unlink()
     return readable
@@ -317,8 +317,8 @@ def test_legacy_files_are_read_and_written_as_python_does(peer, tmp_path):
         save_legacy(value, path)
         theirs = describe(load(path))
         got = renumbered(peer("read", path)["graph"])
-        assert got == describe(value), f"file {i} of seed {SEED} is not read as what was saved"
-        assert got == theirs, f"file {i} of seed {SEED} is not read as torch.load does"
+        assert got == describe(value), f"file {i} of seed {SEED} does not read back as saved"
+        assert got == theirs, f"file {i} of seed {SEED} reads differently from torch.load"
         assert not peer("rebuild", path, out)["kept"]
         assert out.read_bytes() == path.read_bytes(), f"rebuild, file {i} of seed {SEED}"
         peer("edit", path, out)
@@ -362,7 +362,7 @@ def test_safetensors_are_read_and_written_as_python_does(peer, tmp_path):
         assert out.read_bytes() == path.read_bytes(), f"rebuild, file {i} of seed {SEED}"
         peer("write", path, out)
         assert safetensors_value(out) == theirs, f"write, file {i} of seed {SEED}"
-        if len(metadata) < 2:  # the order of several keys is random in safetensors, sorted here
+        if len(metadata) < 2:  # safetensors writes several keys in random order, qcts sorts them
             assert out.read_bytes() == path.read_bytes(), f"write, file {i} of seed {SEED}"
         peer("edit", path, out)
         changed = [n for n, t in safetensors_value(out)[1].items() if t != theirs[1][n]]

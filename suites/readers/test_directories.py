@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Directories that transformers writes: config.json beside the weights, and what transformers makes of ours."""
+"""Tests directories that transformers writes, with config.json, and loads ours with transformers."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ INT8_LLAMA = "transformers_5_23_0/int8_row/llama"
 
 
 def changed_directory(id, tmp_path, change):
-    """The golden's directory with `change` applied to its config.json."""
+    """Copies the golden's directory and applies `change` to its config.json."""
     folder = tmp_path / "model"
     shutil.copytree(FIXTURES / GOLDENS[id]["file"], folder)
     config = json.loads((folder / "config.json").read_text())
@@ -24,7 +24,7 @@ def changed_directory(id, tmp_path, change):
 
 @pytest.mark.parametrize("id", LLAMAS)
 def test_config_says_what_the_payload_is(id):
-    """Protects: both spellings of quantization_config, no contradiction in what transformers wrote."""
+    """Protects: both forms of quantization_config are read, and files from transformers are never refused as contradictory."""
     said = inspect(FIXTURES / GOLDENS[id]["file"])["config"]
     assert said["dtype"] == "bfloat16"
     assert said["quantization"]["name"] in (
@@ -129,8 +129,8 @@ def test_another_dtype_than_the_configs_is_a_warning_and_stored_dtypes_stay(tmp_
 
 @pytest.mark.parametrize("id", LLAMAS)
 def test_transformers_loads_what_dequantize_writes(id, tmp_path):
-    """Protects: transformers with the dequantized file gives the greedy tokens of the twin whose weights the writer
-    itself dequantized.
+    """Protects: with the dequantized file transformers generates the same greedy tokens as with weights that the writer
+    dequantized itself.
     """
     torch = pytest.importorskip("torch", reason="torch is not installed")
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")

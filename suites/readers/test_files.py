@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands on files: goldens saved anew, and what they say to bad input and wrong words."""
+"""Tests the commands on files: saving goldens again, and messages for bad input and wrong arguments."""
 
 import json
 import struct
@@ -23,7 +23,7 @@ INT4_BELOW_FLOAT8 = [g for g in GOLDENS if g["id"].startswith("torchao_0_18_0/in
 
 @pytest.mark.parametrize("entry", INT4_BELOW_FLOAT8, ids=lambda g: g["id"])
 def test_quantize_writes_int4_below_float8_x_as_torchao_does(entry, tmp_path):
-    """Protects: activation_dtype, without which torchao runs another kernel, and zeros of 0."""
+    """Protects: activation_dtype, without which torchao runs another kernel, and zero points of 0."""
     tensors, given = entry["tensors"], read_safetensors(ROOT / "fixtures" / entry["expected"])
     dense = {t["name"]: given[f"{t['name']}|w"] for t in tensors if t["scheme"]}
     scheme = next(t["scheme"] for t in tensors if t["scheme"])
@@ -38,7 +38,7 @@ def test_quantize_writes_int4_below_float8_x_as_torchao_does(entry, tmp_path):
         assert len(parts[0]) == 3 and parts[0] == parts[1]
 
 
-WRITTEN = [g for g in GOLDENS if "torchscript" not in g["flags"]]  # TorchScript is read alone
+WRITTEN = [g for g in GOLDENS if "torchscript" not in g["flags"]]  # TorchScript cannot be written
 
 
 @pytest.mark.parametrize("entry", WRITTEN, ids=lambda g: g["id"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands on files against torchao 0.18.0: they read what it writes, and write the same."""
+"""Compares the commands on files with torchao 0.18.0: they read its files and write the same."""
 
 import hashlib
 import itertools
@@ -46,7 +46,7 @@ DTYPES = [torch.bfloat16, torch.float16, torch.float32]
 
 
 def noise(shape, seed, dtype):
-    """Sums of four integer uniforms: exact on every machine."""
+    """Returns sums of four uniform integers, which are exact on every machine."""
     draws = np.random.default_rng(seed).integers(0, 1 << 16, size=(4, *shape), dtype=np.int64).sum(0) - 131070
     return torch.from_numpy(draws.astype(np.float64) * 2.0**-18).to(dtype)
 
@@ -191,7 +191,7 @@ def test_dequantize_is_bitwise_torchaos(scheme, dtype, tmp_path):
 
 
 def tinygemm_codes(weight, group, eps):
-    """The recipe that both int4 classes share, through torchao's own primitives."""
+    """Quantizes by the recipe that both int4 classes share, with torchao's own primitives."""
     extra = {} if eps is None else {"eps": eps}
     scale, zero = _choose_qparams_affine_tinygemm(
         weight, MappingType.ASYMMETRIC, (1, group), torch.int32, 0, 15, zero_point_dtype=weight.dtype, **extra
@@ -201,7 +201,7 @@ def tinygemm_codes(weight, group, eps):
 
 
 def fma_meaning(codes, scale, zero, group, dtype):
-    """round_once(fma(q - 8, scale, zero)): products are exact in extended precision, sums nearly always."""
+    """Returns round_once(fma(q - 8, scale, zero)): in extended precision products are exact, and sums nearly always."""
     wide = [t.double().numpy().astype(np.longdouble) for t in (codes - 8, scale, zero)]
     s, z = (np.repeat(t, group, axis=1) for t in wide[1:])
     exact = wide[0] * s + z
@@ -213,7 +213,7 @@ def fma_meaning(codes, scale, zero, group, dtype):
 @pytest.mark.parametrize("group", [32, 64, 128])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_cpu_int4_is_torchaos_and_means_the_fma(group, dtype, tmp_path):
-    """K = 96 is no multiple of 64 or 128: that layer stays float on both sides."""
+    """K = 96 is not a multiple of 64 or 128, so that layer stays float on both sides."""
     net = model((256, 96, 80), dtype)
     source = tmp_path / "float.pt"
     torch.save(net.state_dict(), source)
@@ -243,7 +243,7 @@ def test_cpu_int4_is_torchaos_and_means_the_fma(group, dtype, tmp_path):
 
 
 def pack_to_4d(packed, tiles):
-    """aten::_convert_weight_to_int4pack by its index map (cuda/int4mm.cu); even k is the high nibble."""
+    """Packs like aten::_convert_weight_to_int4pack, by its index map (cuda/int4mm.cu); even k is the high nibble."""
     codes = torch.stack([packed >> 4, packed & 15], -1).reshape(packed.shape[0], -1).to(torch.int64)
     n, k = codes.shape
     words = torch.zeros(n // 8, k // (16 * tiles), 32, tiles // 2, dtype=torch.int64)

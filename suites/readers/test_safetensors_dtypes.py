@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every element type of safetensors: read as its own library reads it, and saved anew byte for byte."""
+"""Every element type of safetensors is read as its own library reads it, and saved again byte for byte."""
 
 import ctypes
 import hashlib
@@ -11,7 +11,7 @@ from qcts_program import inspect, qcts
 
 safetensors = pytest.importorskip("safetensors", reason="safetensors is not installed")
 
-# name in the header, bits an element, torch's name
+# (name in the header, bits per element, torch's name)
 DTYPES = [
     ("BOOL", 8, "bool"),
     ("F4", 4, "float4_e2m1fn_x2"),
@@ -39,7 +39,7 @@ DTYPES = [
 
 
 def file_of(tensors):
-    """Header and data of (name, dtype, shape, bytes), in this order."""
+    """Writes header and data of the given (name, dtype, shape, bytes), in order."""
     header, data = {}, b""
     for name, dtype, shape, body in tensors:
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(body)]}

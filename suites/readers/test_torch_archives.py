@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Archives of torch.save that are not its default: other layouts, byte orders, devices and pickles."""
+"""Archives of torch.save with other than default layouts, byte orders, devices and pickles."""
 
 import json
 import struct
@@ -66,7 +66,7 @@ def test_other_archive_layouts_are_kept_and_read(what, tmp_path):
 
 
 def big_endian(state):
-    """The archive as a big-endian machine would write it: elements reversed, and the record says so."""
+    """Converts the archive to what a big-endian machine writes: elements byte-swapped, with the byteorder record set."""
     widths = {}
     for value in state.values():
         width = value.element_size() // (2 if value.is_complex() else 1)
@@ -87,7 +87,7 @@ def test_big_endian_archives_are_swapped_and_kept(tmp_path):
     file.write_bytes(big_endian(state))
     assert_same_tensors(inspect(file), state)
     loaded = read(file)
-    # torch swaps by the storage's own type and leaves storages of bytes as they are.
+    # torch swaps by the storage's own type and leaves byte storages as they are.
     assert all(
         raw(loaded[name]) == raw(state[name]) for name in ("float32", "complex64", "int64", "bfloat16")
     )
@@ -101,7 +101,7 @@ def test_big_endian_archives_are_swapped_and_kept(tmp_path):
 
 @pytest.fixture
 def tagged():
-    """torch.save with another machine's location tags: a package of higher priority than torch's own."""
+    """Runs torch.save with another machine's location tags, through a package of higher priority than torch's own."""
     registry = torch.serialization._package_registry
     before, tags = list(registry), []
     torch.serialization.register_package(
@@ -159,7 +159,7 @@ def test_other_pickle_protocols_are_refused_by_name(protocol, container, tmp_pat
 
 
 class Xla(torch.Tensor):
-    """Saved as torch saves tensors of XLA before 2.2: numpy array, dtype, device, requires_grad."""
+    """Saves as torch before 2.2 saved XLA tensors: numpy array, dtype, device, requires_grad."""
 
     def __reduce_ex__(self, protocol):
         array = self.detach().as_subclass(torch.Tensor).numpy()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What torch.save can write, in both of its containers: saved anew byte for byte, read as torch reads it."""
+"""Everything torch.save can write, in both of its containers, is saved again byte for byte and read as torch reads it."""
 
 import json
 import zipfile
@@ -50,7 +50,7 @@ def test_compact_files_are_read_by_torch(what, container, tmp_path):
     qcts("resave", "--compact", file, copy)
     try:
         before = read(file)
-    except AttributeError:  # torch's own legacy reader has no dtype for a storage of bytes
+    except AttributeError:  # torch's own legacy reader has no dtype for byte storages
         assert container == "legacy"
     else:
         assert same(before, read(copy))
@@ -59,7 +59,7 @@ def test_compact_files_are_read_by_torch(what, container, tmp_path):
     assert hashes(seen) == hashes(compact)
     again = tmp_path / "again.pt"
     qcts("resave", "--compact", copy, again)
-    assert again.read_bytes() == copy.read_bytes(), "nothing is left to drop"
+    assert again.read_bytes() == copy.read_bytes(), "the second pass must change nothing"
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -81,7 +81,7 @@ def test_compact_drops_what_no_view_sees_and_keeps_the_sharing(container, tmp_pa
     assert same(back, state)
     assert len({tensor.untyped_storage().data_ptr() for tensor in back.values()}) == 1
     back["a"][5] = -1
-    assert back["b"][0] == -1, "overlapping views are one memory still"
+    assert back["b"][0] == -1, "overlapping views must still share memory"
 
 
 class Own:

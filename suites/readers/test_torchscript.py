@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What inspect lists of a TorchScript archive is what torch.jit.load finds; the other commands refuse it."""
+"""inspect lists the contents of a TorchScript archive as torch.jit.load sees them; the other commands refuse it."""
 
 import hashlib
 import io
@@ -15,7 +15,7 @@ GOLDENS = [ROOT / "fixtures" / g["file"] for g in MANIFEST["goldens"] if "torchs
 
 
 def described(tensor):
-    """dtype, shape and sha256 of the elements in row-major order; of a quantized tensor its codes."""
+    """Returns dtype, shape and sha256 of the elements in row-major order, for a quantized tensor of its codes."""
     codes = tensor.detach().int_repr() if tensor.is_quantized else tensor.detach()
     data = codes.contiguous().flatten().view(torch.uint8).numpy().tobytes()
     return str(tensor.dtype)[6:], list(tensor.shape), hashlib.sha256(data).hexdigest()
@@ -83,7 +83,7 @@ class Fresh(torch.nn.Module):
 
 @pytest.mark.parametrize("way", ["script", "trace"])
 def test_a_program_of_this_moment_is_listed_too(way, tmp_path):
-    """With what no golden has: the inputs of a trace, and an extra file."""
+    """Covers what no golden has: the inputs of a trace, and an extra file."""
     module = Fresh().eval()
     program = torch.jit.script(module) if way == "script" else torch.jit.trace(module, torch.ones(2, 3))
     path = tmp_path / "fresh.pt"

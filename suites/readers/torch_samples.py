@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Objects that torch.save takes, and what the tests of its containers ask of them."""
+"""Objects to save with torch.save, and checks shared by the tests of its containers."""
 
 import hashlib
 import io
@@ -206,7 +206,7 @@ CONTAINERS = {"zip": {}, "legacy": {"_use_new_zipfile_serialization": False}}
 
 
 def strided(value, name=""):
-    """name -> tensor, of the plain tensors in containers, under the names that qcts gives them."""
+    """Returns name -> tensor for the plain tensors in containers, with the names that qcts gives them."""
     if isinstance(value, torch.Tensor):
         plain = value.layout == torch.strided and not value.is_nested and not value.is_quantized
         if plain and value.device.type == "cpu" and not value.is_conj() and not value.is_neg():
@@ -263,7 +263,7 @@ def saved(state, **options):
 
 
 def repacked(data, drop=(), order=None, change=None):
-    """The archive with torch's own padding, some records dropped, ordered or changed; no serialization_id."""
+    """Writes the archive with torch's own padding, records dropped, reordered or changed, and no serialization_id."""
     records = zipfile.ZipFile(io.BytesIO(data))
     names = [n for n in records.namelist() if n.split("/", 1)[1] not in (".data/serialization_id", *drop)]
     names = order(names) if order else names

@@ -163,11 +163,11 @@ TEST_P(PlantedLoaderFault, IsSeenInItsFiles) {
 
 INSTANTIATE_TEST_SUITE_P(
     Run, PlantedLoaderFault,
-    testing::Values(Loader{"copies_unread", "pass", "fail", "load_save() took it"},
+    testing::Values(Loader{"copies_unread", "pass", "fail", "load_save() accepted it"},
                     Loader{"refuses_all", "fail", "pass", "a planted refusal"},
-                    Loader{"keeps_failed_output", "fail", "fail", "left a file all the same"},
+                    Loader{"keeps_failed_output", "fail", "fail", "but left a file"},
                     Loader{"writes_no_file", "fail", "fail", "left no file"},
-                    Loader{"flips_bit", "fail", "fail", "what load_save() wrote is refused"},
+                    Loader{"flips_bit", "fail", "fail", "refuses the file that load_save() wrote"},
                     Loader{"changes_input", "fail", "fail", "changed the file"},
                     Loader{"supports_no_file", "not_supported", "not_supported", "not one of its containers"},
                     Loader{"aborts_on_file", "crash", "crash", "SIGABRT"}),

@@ -17,7 +17,7 @@
 #include "suites/base/paths.h"
 #include "suites/cases/case_key.h"
 #include "suites/judge/expected/coverage.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 #include "suites/providers/load_guarded.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/providers/remote_provider.h"
@@ -144,7 +144,7 @@ class Worker {
     if (writes_files) std::filesystem::create_directories(context.scratch);
     if (c.id.kind == Kind::latency) context.registry = baseline_.find(registry_);
     context.coverage = &coverage_;
-    context.asked = &asked_;
+    context.test_vectors = &test_vectors_;
     context.seed = key.value("seed", context.seed);
     finish(judge(c, context));
     if (writes_files) std::filesystem::remove_all(context.scratch);
@@ -197,7 +197,7 @@ class Worker {
   Registry registry_;
   Baseline baseline_;
   CoverageLog coverage_;
-  LastQuestion asked_;
+  TestVectorCache test_vectors_;
   Fixtures fixtures_;
   bool has_fixtures_ = false;
   std::string load_fault_;

@@ -82,7 +82,7 @@ bool too_few_say_nothing(const Parts& parts) {
 
 // The first two calls are 200 ms, the rest take nothing: a sample has an untimed call before it, which would
 // hide one.
-class ColdStart final : public Contender {
+class ColdStart final : public TimedTarget {
  public:
   void call(size_t) override {
     if (calls_++ < 2) std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -94,14 +94,14 @@ class ColdStart final : public Contender {
 };
 
 bool cold_start_is_not_counted(const Parts& parts) {
-  ColdStart contender;
-  std::vector<Lane> lanes = {{.name = "cold", .contender = &contender}};
-  parts.time(lanes, 0.001, 1);
-  return !lanes[0].us.empty() && lanes[0].us.front() < 100e3;
+  ColdStart target;
+  std::vector<Series> series = {{.name = "cold", .target = &target}};
+  parts.time(series, 0.001, 1);
+  return !series[0].us.empty() && series[0].us.front() < 100e3;
 }
 
 // Takes no time; writes down whose sample it is.
-class Signs final : public Contender {
+class Signs final : public TimedTarget {
  public:
   Signs(char name, std::string& book) : name_(name), book_(book) {}
   void call(size_t) override {}
@@ -116,17 +116,17 @@ class Signs final : public Contender {
   std::string& book_;
 };
 
-// What a place in the order costs must fall on every lane alike. A sample signs twice (a call before it is
+// What a place in the order costs must fall on every series alike. A sample signs twice (a call before it is
 // not timed); those before the first round are left out.
 bool every_lane_comes_first(const Parts& parts) {
   std::string book;
   Signs a('a', book), b('b', book), c('c', book);
-  std::vector<Lane> lanes = {
-      {.name = "a", .contender = &a}, {.name = "b", .contender = &b}, {.name = "c", .contender = &c}};
-  parts.time(lanes, 1, 1);
-  const size_t round = 2 * lanes.size();
+  std::vector<Series> series = {
+      {.name = "a", .target = &a}, {.name = "b", .target = &b}, {.name = "c", .target = &c}};
+  parts.time(series, 1, 1);
+  const size_t round = 2 * series.size();
   std::string firsts;
-  for (size_t at = book.size() - round * lanes[0].us.size(); at < book.size(); at += round)
+  for (size_t at = book.size() - round * series[0].us.size(); at < book.size(); at += round)
     firsts += book[at];
   const auto [least, most] = std::minmax(
       {std::ranges::count(firsts, 'a'), std::ranges::count(firsts, 'b'), std::ranges::count(firsts, 'c')});
@@ -143,7 +143,7 @@ constexpr Question kBenchQuestions[] = {
     {"bench.equal_speeds_do_not_alarm", "equal speeds do not meet a target 1 % below",
      equal_speeds_do_not_alarm},
     {"bench.too_few_say_nothing", "two samples decide", too_few_say_nothing},
-    {"bench.every_lane_comes_first", "one lane keeps the first place", every_lane_comes_first},
+    {"bench.every_lane_comes_first", "one series keeps the first place", every_lane_comes_first},
     {"bench.cold_start_is_not_counted", "the first call is counted", cold_start_is_not_counted},
 };
 

@@ -328,16 +328,16 @@ bool strike_bench(std::string_view mutant, Parts& parts) {
   else if (mutant == "b_three_percent_hidden")
     parts.at_least = [](const Interval& ratio, double limit) { return decide_at_least(ratio, 0.95 * limit); };
   else if (mutant == "b_warm_up_counted")
-    parts.time = [](std::vector<Lane>& lanes, double budget_s, uint64_t seed) {
-      for (Lane& lane : lanes) lane.us.push_back(lane.time_once());
-      time_rounds(lanes, budget_s, seed);
+    parts.time = [](std::vector<Series>& series, double budget_s, uint64_t seed) {
+      for (Series& entry : series) entry.us.push_back(entry.time_once());
+      time_rounds(series, budget_s, seed);
     };
   else if (mutant == "b_candidate_always_outermost")
-    parts.time = [](std::vector<Lane>& lanes, double, uint64_t) {
+    parts.time = [](std::vector<Series>& series, double, uint64_t) {
       for (size_t round = 0; round < 64; ++round)
-        for (size_t i = 0; i < lanes.size(); ++i) {
-          Lane& lane = lanes[round % 2 == 0 ? i : lanes.size() - 1 - i];
-          lane.us.push_back(lane.time_once());
+        for (size_t i = 0; i < series.size(); ++i) {
+          Series& entry = series[round % 2 == 0 ? i : series.size() - 1 - i];
+          entry.us.push_back(entry.time_once());
         }
     };
   else if (mutant == "b_aa_alarms")

@@ -16,7 +16,7 @@
 #include "suites/judge/expected/compare.h"
 #include "suites/providers/arena.h"
 #include "suites/run/merge.h"
-#include "suites/timing/rounds.h"
+#include "suites/timing/interleaved_timer.h"
 #include "suites/timing/stats.h"
 
 namespace qcts::selftest {
@@ -47,7 +47,7 @@ struct Parts {
   std::function<Interval(std::span<const double>, std::span<const double>, size_t, double, uint64_t)> ratio =
       ratio_interval;
   std::function<Decision(const Interval&, double)> at_least = decide_at_least;
-  std::function<void(std::vector<Lane>&, double, uint64_t)> time = time_rounds;
+  std::function<void(std::vector<Series>&, double, uint64_t)> time = time_rounds;
 };
 
 // The real parts with the fault of `mutant`, a mutant of kind comparator, runner, merge or bench. Throws

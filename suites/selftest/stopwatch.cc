@@ -12,7 +12,7 @@
 #include "suites/cases/selection.h"
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
-#include "suites/timing/rounds.h"
+#include "suites/timing/interleaved_timer.h"
 
 namespace qcts {
 namespace {
@@ -20,16 +20,16 @@ namespace {
 using StopwatchClock = std::chrono::steady_clock;
 
 // One run of one case.
-void time_against_itself(TimedKernel& kernel, const StopwatchRequest& request, uint64_t seed,
+void time_against_itself(VerifiedKernel& kernel, const StopwatchRequest& request, uint64_t seed,
                          StopwatchRow& row) {
-  Slowed unchanged(kernel.contender(), 0), slowed(kernel.contender(), request.planted);
+  DelayedTarget unchanged(kernel.timed(), 0), slowed(kernel.timed(), request.planted);
   const size_t third = unchanged.copies() / 3;  // so that none finds what another has just read
-  std::vector<Lane> lanes = {{.name = "candidate", .contender = &unchanged},
-                             {.name = "again", .contender = &unchanged, .next_copy = third},
-                             {.name = "slowed", .contender = &slowed, .next_copy = 2 * third}};
-  time_rounds(lanes, request.budget_s, seed);
-  const Interval itself = abba_interval(lanes[1].us, lanes[0].us, kLatencyConfidence, seed);
-  const Interval planted = abba_interval(lanes[0].us, lanes[2].us, kLatencyConfidence, seed);
+  std::vector<Series> series = {{.name = "candidate", .target = &unchanged},
+                                {.name = "again", .target = &unchanged, .next_copy = third},
+                                {.name = "slowed", .target = &slowed, .next_copy = 2 * third}};
+  time_rounds(series, request.budget_s, seed);
+  const Interval itself = abba_interval(series[1].us, series[0].us, kLatencyConfidence, seed);
+  const Interval planted = abba_interval(series[0].us, series[2].us, kLatencyConfidence, seed);
   const double truth = 1 / (1 + request.planted);
   ++row.runs;
   row.alarms += alarms(itself) ? 1 : 0;
@@ -54,7 +54,7 @@ std::vector<Case> stopwatch_cases(const StopwatchRequest& request, const Registr
 
 }  // namespace
 
-void Slowed::call(size_t copy) {
+void DelayedTarget::call(size_t copy) {
   const auto start = StopwatchClock::now();
   other_.call(copy);
   const auto until = start + (StopwatchClock::now() - start) * (1 + part_);
@@ -67,14 +67,14 @@ std::vector<StopwatchRow> test_stopwatch(const StopwatchRequest& request,
   Registry registry;
   registry.add(builtin_provider());
   std::vector<StopwatchRow> rows;
-  std::vector<std::unique_ptr<TimedKernel>> kernels;
+  std::vector<std::unique_ptr<VerifiedKernel>> kernels;
   const std::vector<Case> cases = stopwatch_cases(request, registry);
   for (const Case& c : cases) {
-    auto kernel = std::make_unique<TimedKernel>(c, c.synthetic->seed, 1);
+    auto kernel = std::make_unique<VerifiedKernel>(c, c.synthetic->seed, 1);
     if (kernel->supports().status != QCTS_OK) continue;
-    kernel->contender().ask_prepared_bytes();
+    kernel->timed().query_prepared_bytes();
     const std::string wrong = kernel->make_and_verify(
-        cold_copies(kernel->contender().copied_bytes(), machine().l3_bytes, copy_budget_bytes()));
+        cold_copies(kernel->timed().copied_bytes(), machine().l3_bytes, copy_budget_bytes()));
     if (!wrong.empty()) throw std::runtime_error(c.full_id() + ": " + wrong);
     StopwatchRow row;
     row.full_id = c.full_id();

@@ -9,21 +9,21 @@
 #include <string>
 #include <vector>
 
-#include "suites/timing/contender.h"
 #include "suites/timing/stats.h"
+#include "suites/timing/timed_target.h"
 
 namespace qcts {
 
-// Another contender, slower: after each call it waits for `part` of the time that the call took. What the
+// Another target, slower: after each call it waits for `part` of the time that the call took. What the
 // watch itself costs, three looks at the clock (0.3 % of a call of 26 us), a part of 0 costs as well.
-class Slowed final : public Contender {
+class DelayedTarget final : public TimedTarget {
  public:
-  Slowed(Contender& other, double part) : other_(other), part_(part) {}
+  DelayedTarget(TimedTarget& other, double part) : other_(other), part_(part) {}
   void call(size_t copy) override;
   size_t copies() const override { return other_.copies(); }
 
  private:
-  Contender& other_;
+  TimedTarget& other_;
   double part_;
 };
 

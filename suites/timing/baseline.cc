@@ -18,15 +18,15 @@ const Registry* Baseline::find(const Registry& own) {
   if (has_dense(own)) return &own;
   if (!searched_) {
     searched_ = true;
-    // libgomp reads it when it is loaded: threads that wait spinning would take a core from whoever is timed
-    // next (a decoder block of int4 right behind the dense one: 1.4 times as slow).
+    // libgomp reads this when it is loaded: waiting threads that spin would take a core from the next target
+    // (an int4 decoder block right after the dense one ran 1.4 times as slow).
     ::setenv("OMP_WAIT_POLICY", "passive", 0);
     for (const std::filesystem::path& library : discovered_plugins()) {
       if (has_dense(plugins_)) break;
       try {
         load_guarded(plugins_, library);
       } catch (const std::runtime_error&) {
-        // Its own worker reports why; here it is only missing.
+        // Its own worker reports why; here it is just missing.
       }
     }
   }

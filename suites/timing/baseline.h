@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a worker finds the dense baseline of its latency cases: in its own provider, else in the plug-ins
-// beside the program, loaded into the same process so that both are timed in turn.
+// Finds the dense baseline for a worker's latency cases: in its own provider, otherwise in the plug-ins next
+// to the program. It is loaded into the same process, so that both are timed in the same rounds.
 #pragma once
 
 #include "kernels/registry.h"
@@ -9,9 +9,9 @@ namespace qcts {
 
 class Baseline {
  public:
-  // `own` when it has a dense linear; else a registry of the first plug-in that has one, loaded at the first
-  // call; nullptr when none has. A plug-in that cannot be loaded counts as none; a floating-point control
-  // state that loading changes is restored.
+  // Returns `own` if it has a dense linear, otherwise a registry with the first plug-in that has one (loaded
+  // at the first call); nullptr if there is none. Plug-ins that fail to load are skipped. Restores the
+  // floating-point control state if loading changes it.
   const Registry* find(const Registry& own);
 
  private:

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <thread>
 
-#include "suites/timing/contender.h"
+#include "suites/timing/timed_target.h"
 
 namespace qcts {
 namespace {
@@ -31,7 +31,7 @@ double process_seconds() {
   return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
 }
 
-BusyThreads count_busy_threads(Contender& contender, Seconds spent) {
+BusyThreads count_busy_threads(TimedTarget& target, Seconds spent) {
   std::this_thread::sleep_for(kFallAsleep);
   BusyThreads busy;
   busy.resting = busy_during(spent, [] { std::this_thread::sleep_for(kRest); });
@@ -39,20 +39,20 @@ BusyThreads count_busy_threads(Contender& contender, Seconds spent) {
     const auto end = Clock::now() + kCalling;
     size_t copy = 0;
     do {
-      contender.call(copy);
-      copy = (copy + 1) % contender.copies();
+      target.call(copy);
+      copy = (copy + 1) % target.copies();
     } while (Clock::now() < end);
   });
   return busy;
 }
 
-std::string too_many_threads(Contender& contender, uint32_t threads, BusyThreads& busy, Seconds spent) {
+std::string too_many_threads(TimedTarget& target, uint32_t threads, BusyThreads& busy, Seconds spent) {
   for (int trial = 0; trial < kTrials; ++trial) {
-    busy = count_busy_threads(contender, spent);
+    busy = count_busy_threads(target, spent);
     if (busy.calling - busy.resting <= threads + kBusyMargin) return {};
   }
   char text[80];
-  std::snprintf(text, sizeof text, "keeps %.1f threads busy where %u may be", busy.calling, threads);
+  std::snprintf(text, sizeof text, "keeps %.1f threads busy (limit %u)", busy.calling, threads);
   return text;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many threads a kernel keeps busy, by the processor time that this whole process spends while it runs:
-// whoever uses more than the problem allows would be timed against others that do not.
+// Counts the threads that a kernel keeps busy, from the CPU time of this whole process while it runs. A
+// kernel with more threads than the problem allows would have an unfair advantage.
 #pragma once
 
 #include <cstdint>
@@ -8,30 +8,30 @@
 
 namespace qcts {
 
-class Contender;
+class TimedTarget;
 
-// Processor time over time, of all threads of this process: 1.0 is one thread that never waits.
+// CPU time of all threads of this process divided by elapsed time: 1.0 is one thread that never waits.
 struct BusyThreads {
-  double resting = 0;  // nothing is called
-  double calling = 0;  // the contender is, from this thread, again and again
+  double resting = 0;  // between calls
+  double calling = 0;  // while this thread calls the target in a loop
 };
 
-// More than this above the allowed number is no error of the clocks. The processor time of a thread that runs
-// elsewhere is known to its last tick, 4 ms of 40, and what is missing is never too much.
+// An excess above this is not clock error. The CPU time of a thread on another core is accurate to one tick
+// (4 ms of 40), and is never overstated.
 inline constexpr double kBusyMargin = 0.25;
 
-// Seconds that some clock has counted; only differences matter.
+// Seconds counted by some clock; only differences matter.
 using Seconds = double (*)();
-// Of the processor, by all threads of this process.
+// CPU time of all threads of this process.
 double process_seconds();
 
-// Takes 80 ms, or 40 ms and a call. Threads that spin for a while behind an earlier call have gone to sleep.
-// Busy neighbours on the machine make it less, never more. Throws what a call throws.
-BusyThreads count_busy_threads(Contender& contender, Seconds spent = process_seconds);
+// Runs for 80 ms, or for 40 ms and one call if that is longer, after idle OpenMP threads have stopped
+// spinning. Other load on the machine can only lower the result. Throws what a call throws.
+BusyThreads count_busy_threads(TimedTarget& target, Seconds spent = process_seconds);
 
-// Empty: no more than `threads`. Counted up to three times where it is more.
-// "keeps 2.0 threads busy where 1 may be"
-std::string too_many_threads(Contender& contender, uint32_t threads, BusyThreads& busy,
+// Returns an empty string if at most `threads` are busy, otherwise "keeps 2.0 threads busy (limit 1)". Counts
+// up to three times before it reports an excess.
+std::string too_many_threads(TimedTarget& target, uint32_t threads, BusyThreads& busy,
                              Seconds spent = process_seconds);
 
 }  // namespace qcts

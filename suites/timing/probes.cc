@@ -10,7 +10,7 @@
 namespace qcts {
 namespace {
 
-constexpr size_t kProbeTrials = 7;  // of each way to move lines, before the fastest is kept
+constexpr size_t kProbeTrials = 7;  // runs of each loop before the fastest is kept
 
 uint64_t lines_of(uint64_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes; }
 
@@ -30,8 +30,8 @@ StreamProbe::StreamProbe(const StreamRequest& request)
   if (writes_rotate_) keep_fastest(copy_loops(), copy_loop_);
 }
 
-// They take turns, each call with the next copy: on copies of the loop before it, one would find in a cache
-// what that one has just read.
+// The loops alternate, each call on the next copy: a loop that ran on the previous loop's copies would find
+// them in a cache.
 template <class Loop>
 void StreamProbe::keep_fastest(std::span<const Loop> loops, const Loop*& used) {
   std::vector<std::vector<double>> us(loops.size());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the stopwatch times beside a kernel: the machine's own pace, of one that only moves bytes and of one
-// that only multiplies.
+// Probes that measure the machine beside a kernel: one only moves bytes, the other only multiplies.
 #pragma once
 
 #include <atomic>
@@ -10,22 +9,22 @@
 
 #include "kernels/machine/peak.h"
 #include "kernels/machine/stream.h"
-#include "suites/timing/contender.h"
+#include "suites/timing/timed_target.h"
 
 namespace qcts {
 
 struct StreamRequest {
-  uint64_t read_bytes = 0, write_bytes = 0;  // of one copy
+  uint64_t read_bytes = 0, write_bytes = 0;  // per copy
   size_t copies = 1;
-  bool writes_rotate = false;  // each copy writes elsewhere; otherwise all to one place
+  bool writes_rotate = false;  // each copy has its own output; otherwise all share one
   uint32_t threads = 1;
 };
 
-// The machine's own pace with the bytes of a problem, on rotating copies and with `threads` threads: a plain
-// copy of as many as are both read and written; what is left is read or filled. By the fastest of
-// stream_loops() and copy_loops(), which the constructor finds out; what does not rotate is in a cache, and
-// copied through it.
-class StreamProbe final : public Contender {
+// Measures memory throughput for the bytes of a problem, on rotating copies and with `threads` threads:
+// copies as many bytes as are both read and written, then reads or fills the rest. The constructor picks the
+// fastest of stream_loops() and copy_loops(). Data that does not rotate stays in a cache and is copied
+// through it.
+class StreamProbe final : public TimedTarget {
  public:
   explicit StreamProbe(const StreamRequest& request);
   void call(size_t copy) override;
@@ -35,7 +34,7 @@ class StreamProbe final : public Contender {
   const CopyLoop& copy_loop() const { return *copy_loop_; }
 
  private:
-  // Of loops that do the same, in this probe's own calls.
+  // Picks the fastest of equivalent loops, timed in this probe's own calls.
   template <class Loop>
   void keep_fastest(std::span<const Loop> loops, const Loop*& used);
   void copy_lines(const std::byte* from, std::byte* to, size_t lines);
@@ -51,14 +50,14 @@ class StreamProbe final : public Contender {
   std::atomic<uint64_t> sum_{0};
 };
 
-// The machine's own arithmetic: at least `operations` of them, `threads` threads with the same share each.
-class PeakProbe final : public Contender {
+// Measures arithmetic throughput: at least `operations` operations, split evenly among `threads` threads.
+class PeakProbe final : public TimedTarget {
  public:
   PeakProbe(const PeakLoop& loop, uint64_t operations, uint32_t threads);
   void call(size_t copy) override;
   size_t copies() const override { return 1; }
   const PeakLoop& loop() const { return loop_; }
-  uint64_t operations() const { return turns_ * loop_.operations * threads_; }  // of one call
+  uint64_t operations() const { return turns_ * loop_.operations * threads_; }  // per call
 
  private:
   const PeakLoop& loop_;

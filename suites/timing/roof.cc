@@ -9,12 +9,12 @@
 namespace qcts {
 namespace {
 
-// Enough to see the clock, little enough to leave the budget to the kernel.
+// Enough to measure the clock speed, and little enough to leave the budget to the kernel.
 constexpr double kPeakOperations = 5e6;
 constexpr double kCanaryOperations = 5e7;
 constexpr int kCanaryRuns = 9;
 
-// Operations a microsecond of one thread. Which loop is the fastest only the machine knows.
+// Operations per microsecond of one thread, measured: which loop is fastest depends on the machine.
 double measured_rate(const PeakLoop& loop) {
   PeakProbe probe(loop, static_cast<uint64_t>(kPeakOperations), 1);
   probe.call(0);
@@ -25,12 +25,6 @@ double measured_rate(const PeakLoop& loop) {
 
 bool multiplies_bytes(const PeakLoop& loop) {
   return loop.arithmetic == Arithmetic::int8 || loop.arithmetic == Arithmetic::int8_by_int4;
-}
-
-const Lane* lane_called(std::span<const Lane> lanes, std::string_view name) {
-  for (const Lane& lane : lanes)
-    if (lane.name == name) return &lane;
-  return nullptr;
 }
 
 }  // namespace
@@ -78,13 +72,13 @@ Roof::Roof(const RoofRequest& request) : stream_(request.stream), operations_(re
   peak_scale_ = wanted / static_cast<double>(peak_->operations());
 }
 
-void Roof::add_lanes(std::vector<Lane>& lanes, bool cold) {
-  lanes.push_back({.name = "probe", .contender = &stream_, .cold = cold});
-  if (peak_) lanes.push_back({.name = "peak", .contender = peak_.get(), .cold = true, .scale = peak_scale_});
+void Roof::add_series(std::vector<Series>& series, bool cold) {
+  series.push_back({.name = "probe", .target = &stream_, .cold = cold});
+  if (peak_) series.push_back({.name = "peak", .target = peak_.get(), .cold = true, .scale = peak_scale_});
 }
 
-std::vector<double> Roof::roof_us(std::span<const Lane> lanes) {
-  const Lane *stream = lane_called(lanes, "probe"), *peak = lane_called(lanes, "peak");
+std::vector<double> Roof::roof_us(std::span<const Series> series) {
+  const Series *stream = find_series(series, "probe"), *peak = find_series(series, "peak");
   std::vector<double> us = stream->us;
   for (size_t i = 0; peak != nullptr && i < us.size(); ++i)
     us[i] = std::isnan(peak->us[i]) ? peak->us[i] : std::max(us[i], peak->us[i]);
@@ -98,7 +92,7 @@ Canary::Canary(uint32_t threads) {
           std::make_unique<PeakProbe>(*loop, static_cast<uint64_t>(kCanaryOperations) * threads, threads);
 }
 
-double Canary::sing_us() {
+double Canary::measure_us() {
   if (!probe_) return 0;
   std::vector<double> us;
   for (int i = 0; i < kCanaryRuns; ++i) us.push_back(probe_->time_us(0, 1, false));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machine's own ceilings for one timed problem, as lanes beside the kernel: memory (a stream of the same
-// bytes) and arithmetic (the fastest multiply-adds that the kernel's variant may use). And the canary: the
-// same arithmetic before and after a measurement, which tells whether the machine stayed what it was.
+// The machine's limits for one timed problem, timed as series beside the kernel: memory (a stream of the same
+// bytes) and arithmetic (the fastest multiply-adds that the kernel's variant may use). And the canary, a
+// fixed amount of arithmetic timed before and after a measurement to detect a change of clock speed.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,31 @@
 #include <string_view>
 #include <vector>
 
+#include "suites/timing/interleaved_timer.h"
 #include "suites/timing/probes.h"
-#include "suites/timing/rounds.h"
 
 namespace qcts {
 
 struct RoofRequest {
   std::string_view variant{};  // of the kernel
-  bool int8_x = false;    // linear: the activation policy makes x integers, so that products are int8 x int8
-  bool integers = false;  // the weight's codes are: products of x in fixed point are of words
-  bool nibbles = false;   // of integers at most 16: products of bytes are int8 x int4
+  bool int8_x = false;  // linear: the activation policy quantizes x to integers, so products are int8 x int8
+  bool integers = false;  // the weight's codes are integers: products with x in fixed point use 16-bit words
+  bool nibbles = false;   // integers with at most 16 codes: byte products are int8 x int4
   DType x_dtype = DType::bfloat16;
   StreamRequest stream{};
-  double operations = 0;  // 0: no ceiling of arithmetic
+  double operations = 0;  // 0: no arithmetic limit
 };
 
 class Roof {
  public:
   explicit Roof(const RoofRequest& request);
-  // "probe", and "peak" where arithmetic counts. A sample is the time that the whole problem would take.
-  void add_lanes(std::vector<Lane>& lanes, bool cold);
-  // Of each round, the longer of the two times; NaN where a lane was not timed.
-  static std::vector<double> roof_us(std::span<const Lane> lanes);
+  // Adds "probe", and "peak" if there is an arithmetic limit. A sample is scaled to the time of the whole
+  // problem.
+  void add_series(std::vector<Series>& series, bool cold);
+  // Returns the longer of the two times of each round; NaN if a series was not timed.
+  static std::vector<double> roof_us(std::span<const Series> series);
   const PeakLoop* peak() const { return peak_ ? &peak_->loop() : nullptr; }
-  // Operations a second of the peak lane's samples, whose median is `us`.
+  // Returns the operations per second of the peak series, whose median sample is `us`.
   double peak_rate(double us) const { return operations_ / us * 1e6; }
 
  private:
@@ -43,19 +44,19 @@ class Roof {
   double operations_ = 0, peak_scale_ = 1;
 };
 
-// Are the products of the problem such as the loop makes? Those of a weight that alone is quantized are
-// floats, words, or bytes with x split into two, which 16 bits of x fit in.
+// Returns whether the loop's products match the problem's. Products of a weight that alone is quantized are
+// floats, words, or bytes with x split in two, which can hold 16 bits of x.
 bool can_multiply(const PeakLoop& loop, const RoofRequest& request);
 
-// Which loop bounds a kernel of this variant; nullptr: none that is known. loop_operations_each: operations
-// of the loop that one of the kernel takes. Where x is split into two bytes: two.
+// Returns the loop that bounds a kernel of this variant; nullptr if none is known. loop_operations_each: loop
+// operations for each operation of the kernel, two if x is split into two bytes.
 const PeakLoop* bounding_loop(const RoofRequest& request, double& loop_operations_each);
 
 class Canary {
  public:
   explicit Canary(uint32_t threads);
-  // The median of some runs of a fixed amount of arithmetic.
-  double sing_us();
+  // Returns the median time of several runs of a fixed amount of arithmetic.
+  double measure_us();
 
  private:
   std::unique_ptr<PeakProbe> probe_;

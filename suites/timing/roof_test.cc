@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel could do at best here: its bytes at the pace of memory, its arithmetic at that of its
-// variant.
+// Tests the roof: a problem's bytes at memory speed, its arithmetic at the speed of its variant.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +12,7 @@
 namespace qcts {
 namespace {
 
-// The roof of a problem is the longer of its two times, in the same rounds.
+// The roof of a problem is the longer of its two times in the same rounds.
 TEST(Roof, IsTheSlowerOfMemoryAndArithmetic) {
   if (!machine().has("avx2") || !machine().has("fma")) GTEST_SKIP() << "needs avx2 and fma";
   RoofRequest request;
@@ -22,18 +21,18 @@ TEST(Roof, IsTheSlowerOfMemoryAndArithmetic) {
   request.operations = 2e9;
   Roof bound_by_arithmetic(request);
   ASSERT_NE(bound_by_arithmetic.peak(), nullptr);
-  EXPECT_NE(bound_by_arithmetic.peak()->arithmetic, Arithmetic::bfloat16);  // AVX2 has none
-  std::vector<Lane> lanes;
-  bound_by_arithmetic.add_lanes(lanes, true);
-  ASSERT_EQ(lanes.size(), 2u);
-  lanes[0].us = {5, 100, 7};
-  lanes[1].us = {50, 60, std::nan("")};
-  const std::vector<double> roof = Roof::roof_us(lanes);
+  EXPECT_NE(bound_by_arithmetic.peak()->arithmetic, Arithmetic::bfloat16);  // AVX2 has no bfloat16 products
+  std::vector<Series> series;
+  bound_by_arithmetic.add_series(series, true);
+  ASSERT_EQ(series.size(), 2u);
+  series[0].us = {5, 100, 7};
+  series[1].us = {50, 60, std::nan("")};
+  const std::vector<double> roof = Roof::roof_us(series);
   EXPECT_EQ(roof[0], 50);
   EXPECT_EQ(roof[1], 100);
   EXPECT_TRUE(std::isnan(roof[2]));
-  // 2 GFLOP in the time of the lane's smaller piece: between 1 and 1000 GFLOP/s for any core.
-  const double us = lanes[1].time_once();
+  // 2 GFLOP, scaled from the series' smaller amount of work: between 1 and 1000 GFLOP/s on any core.
+  const double us = series[1].time_once();
   EXPECT_GT(bound_by_arithmetic.peak_rate(us), 1e9);
   EXPECT_LT(bound_by_arithmetic.peak_rate(us), 1e12);
   request.int8_x = true;

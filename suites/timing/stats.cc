@@ -11,7 +11,7 @@
 namespace qcts {
 namespace {
 
-constexpr size_t kFewestBlocks = 5;
+constexpr size_t kMinBlocks = 5;
 
 double quantile_of_sorted(const std::vector<double>& sorted, double q) {
   const double position = q * static_cast<double>(sorted.size() - 1);
@@ -20,7 +20,7 @@ double quantile_of_sorted(const std::vector<double>& sorted, double q) {
   return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-// Destroys the order of `values`.
+// Reorders `values`.
 double median_in_place(std::vector<double>& values) {
   const size_t half = values.size() / 2;
   std::nth_element(values.begin(), values.begin() + half, values.end());
@@ -44,7 +44,7 @@ Interval bootstrap_median(std::span<const double> values, size_t block, double c
   interval.low = -std::numeric_limits<double>::infinity();
   interval.high = std::numeric_limits<double>::infinity();
   block = std::max<size_t>(block, 1);
-  if (values.size() < kFewestBlocks * block || resamples == 0) return interval;
+  if (values.size() < kMinBlocks * block || resamples == 0) return interval;
 
   const size_t starts = values.size() - block + 1;
   std::vector<double> medians(resamples), sample(values.size());
@@ -85,8 +85,8 @@ Interval abba_interval(std::span<const double> numerator, std::span<const double
         (std::log(numerator[i] / denominator[i]) + std::log(numerator[i + 1] / denominator[i + 1])) / 2;
     if (!std::isnan(log)) logs.push_back(log);
   }
-  // Folding takes the slow drift out already: the cube root, by which the error of a block bootstrap falls
-  // fastest (Hall, Horowitz, Jing 1995), keeps enough blocks for the coverage that is promised.
+  // Folding pairs already removes the slow drift. With the cube root, at which the error of a block bootstrap
+  // falls fastest (Hall, Horowitz, Jing 1995), enough blocks are left for the nominal coverage.
   const double root = std::cbrt(static_cast<double>(logs.size()));
   const size_t block = logs.size() < 10 ? 1 : static_cast<size_t>(root + 1e-9);
   Interval interval = bootstrap_median(logs, block, confidence, 1000, seed);

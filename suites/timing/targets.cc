@@ -17,13 +17,14 @@ const char* widest(const Machine& machine) {
 
 bool read_weights(const std::string& word, const std::string& where) {
   if (word != "cold" && word != "warm")
-    throw std::runtime_error(where + ": weights are \"cold\" or \"warm\"");
+    throw std::runtime_error(where + ": weights must be \"cold\" or \"warm\"");
   return word == "warm";
 }
 
 Op read_op(const std::string& name, const std::string& where) {
   const std::optional<Op> op = find_op(name);
-  if (!op || *op == Op::file) throw std::runtime_error(where + ": nothing times operation '" + name + "'");
+  if (!op || *op == Op::file)
+    throw std::runtime_error(where + ": no latency cases for operation '" + name + "'");
   return *op;
 }
 
@@ -44,9 +45,9 @@ LatencyTarget read_target(const Json& json, const std::string& where) {
       else if (key == "weights")
         target.warm = read_weights(value, where);
       else if (key == "m_least")
-        target.m_least = value;
+        target.m_min = value;
       else if (key == "m_most")
-        target.m_most = value;
+        target.m_max = value;
       else if (key == "measure")
         target.measure = value;
       else if (key == "at_least")
@@ -91,11 +92,12 @@ LatencyTargets load_latency_targets(const std::filesystem::path& folder, const s
   try {
     json = Json::parse(in);
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(path.string() + ": no JSON: " + error.what());
+    throw std::runtime_error(path.string() + ": not JSON: " + error.what());
   }
   if (!json.is_object() || json.value("schema", 0) != 1 || json.value("machine_class", "") != machine_class ||
       !json.contains("targets") || !json["targets"].is_array())
-    throw std::runtime_error(path.string() + ": wants schema 1, the machine_class of its name, and targets");
+    throw std::runtime_error(path.string() +
+                             ": needs schema 1, the machine_class of its file name, and targets");
   targets.listed = true;
   for (size_t i = 0; i < json["targets"].size(); ++i)
     targets.targets.push_back(
@@ -108,7 +110,7 @@ bool applies(const LatencyTarget& target, const Case& c, std::string_view varian
   return target.provider == c.provider() && target.op == c.id.op &&
          (target.scheme == c.scheme->name() || target.scheme == c.scheme->family()) &&
          target.activation == c.activation && target.warm == c.warm && target.variant == variant &&
-         m >= target.m_least && (target.m_most == 0 || m <= target.m_most);
+         m >= target.m_min && (target.m_max == 0 || m <= target.m_max);
 }
 
 }  // namespace qcts

@@ -17,26 +17,26 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kRatios[] = {"share_of_roof", "ratio_to_dense", "ratio_to_torch", "ratio_to_static"};
 
-// A target without its number: what it applies to.
+// The conditions of a target, without its number.
 struct TargetKey {
   Op op = Op::file;
   std::string scheme, variant, activation, measure;
   bool warm = false, prefill = false;
-  // Operations by name, as files of targets have them.
+  // Orders operations by name, as in target files.
   auto order() const {
     return std::tuple(op_name(op), std::tie(scheme, variant, activation, measure, warm, prefill));
   }
   bool operator<(const TargetKey& other) const { return order() < other.order(); }
 };
 
-// Of every case that a target would apply to: the low end of its interval, or, where there is none or the
-// measurement is in doubt, its value, which alone founds no target.
+// The lowest result over all cases that a target would apply to: the low end of the interval, or the value if
+// there is no interval or the measurement is not trusted. Such values alone give no target.
 struct Lowest {
   double low = std::numeric_limits<double>::infinity();
-  size_t cases = 0;  // with an interval that is trusted
+  size_t cases = 0;  // with a trusted interval
 };
 
-// What the input of a latency case says: "noise_dyn_row_sym_m1_n64_k64_bf16_cold".
+// Reads the input of a latency case: "noise_dyn_row_sym_m1_n64_k64_bf16_cold".
 bool read_input(const std::string& input, TargetKey& key) {
   static const std::regex weights("_n[0-9]+_k[0-9]+_[a-z0-9]+_(cold|warm)$");
   static const std::regex rows("^noise(_([a-z0-9_]+))?_m([0-9]+)_n[0-9]+_k[0-9]+_[a-z0-9]+_(cold|warm)$");
@@ -54,7 +54,7 @@ bool read_input(const std::string& input, TargetKey& key) {
 Op op_at(const Json& row) {
   const std::string word = row.at("op");
   const std::optional<Op> op = find_op(word);
-  if (!op) throw std::runtime_error("no report.json: no operation '" + word + "'");
+  if (!op) throw std::runtime_error("not a report.json: unknown operation '" + word + "'");
   return *op;
 }
 
@@ -79,11 +79,11 @@ LatencyTarget target_of(const std::string& provider, const TargetKey& key, const
   target.activation = key.activation;
   target.warm = key.warm;
   if (key.op == Op::linear)
-    (key.prefill ? target.m_least : target.m_most) = key.prefill ? kPrefillRows : kPrefillRows - 1;
+    (key.prefill ? target.m_min : target.m_max) = key.prefill ? kPrefillRows : kPrefillRows - 1;
   target.measure = key.measure;
   target.at_least = two_digits_down(lowest.low * (1 - margin));
   char text[200];
-  std::snprintf(text, sizeof text, "proposed from %zu case%s of %s: the lowest end was %.3g, less %g %%",
+  std::snprintf(text, sizeof text, "proposed from %zu case%s of %s: lowest lower end %.3g, minus %g %%",
                 lowest.cases, lowest.cases == 1 ? "" : "s", run.c_str(), lowest.low, margin * 100);
   target.reason = text;
   return target;
@@ -122,7 +122,7 @@ LatencyTargets propose_targets(const Json& report, const std::string& provider, 
         targets.targets.push_back(target_of(provider, key, lowest, margin, report.at("run").at("started")));
     return targets;
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(std::string("no report.json: ") + error.what());
+    throw std::runtime_error(std::string("not a report.json: ") + error.what());
   }
 }
 
@@ -141,8 +141,8 @@ Json targets_json(const LatencyTargets& targets) {
     entry.update({{"op", op_name(target.op)}, {"scheme", target.scheme}, {"variant", target.variant}});
     if (target.activation != kWeightOnly) entry["activation"] = target.activation;
     if (target.warm) entry["weights"] = "warm";
-    if (target.m_least != 0) entry["m_least"] = target.m_least;
-    if (target.m_most != 0) entry["m_most"] = target.m_most;
+    if (target.m_min != 0) entry["m_least"] = target.m_min;
+    if (target.m_max != 0) entry["m_most"] = target.m_max;
     entry["measure"] = target.measure;
     entry["at_least"] = target.at_least;
     entry["reason"] = target.reason;

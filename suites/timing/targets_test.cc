@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a target says and proposes, and which cases it is for.
+// Tests reading, applying and proposing targets.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,8 @@ TEST(Targets, WhatIsProposedIsWhatIsReadBack) {
        "reason": "", "measures": {"share_of_roof": {"unit": "x", "value": 0.2, "low": 0.1, "high": 0.3}}}
     ]})");
   const LatencyTargets proposed = propose_targets(report, "builtin", 0.1);
-  ASSERT_EQ(proposed.targets.size(), 3u) << "no interval, no trust, no pass or another provider: no target";
+  ASSERT_EQ(proposed.targets.size(), 3u)
+      << "no target without an interval, trust and a pass, or from another provider";
   const ScratchFolder scratch;
   std::ofstream(scratch.path() / (proposed.machine_class + ".json")) << targets_json(proposed);
   const LatencyTargets read = load_latency_targets(scratch.path(), proposed.machine_class);
@@ -44,19 +45,20 @@ TEST(Targets, WhatIsProposedIsWhatIsReadBack) {
   EXPECT_EQ(targets_json(read), targets_json(proposed));
   for (const LatencyTarget& target : read.targets) {
     if (target.scheme == "nf4") {
-      EXPECT_NEAR(target.at_least, 18, 1e-9) << "it applies to m = 16 too, which was measured in doubt";
+      EXPECT_NEAR(target.at_least, 18, 1e-9) << "it also applies to m = 16, which is not trusted";
       continue;
     }
     EXPECT_EQ(target.scheme, "int8_row");
     if (target.activation == "weight_only") {
       EXPECT_EQ(target.measure, "share_of_roof");
-      EXPECT_NEAR(target.at_least, 0.69, 1e-9) << "the lowest low end, less a tenth, down to two digits";
-      EXPECT_EQ(target.m_most, kPrefillRows - 1);
+      EXPECT_NEAR(target.at_least, 0.69, 1e-9)
+          << "the lowest lower end, minus a tenth, rounded down to two digits";
+      EXPECT_EQ(target.m_max, kPrefillRows - 1);
       EXPECT_FALSE(target.warm);
     } else {
       EXPECT_EQ(target.measure, "ratio_to_dense");
       EXPECT_NEAR(target.at_least, 1.7, 1e-9);
-      EXPECT_EQ(target.m_least, kPrefillRows);
+      EXPECT_EQ(target.m_min, kPrefillRows);
       EXPECT_TRUE(target.warm);
     }
   }
@@ -96,7 +98,8 @@ TEST(Targets, ApplyToWhatTheyName) {
   EXPECT_FALSE(applies(target((begin + R"(, "provider": "vendor"})").c_str()), c, "avx2"));
   const Implementation vendor{"vendor", nullptr};
   c.implementation = &vendor;
-  EXPECT_FALSE(applies(target((begin + "}").c_str()), c, "avx2")) << "a port was held to another's pace";
+  EXPECT_FALSE(applies(target((begin + "}").c_str()), c, "avx2"))
+      << "a port was judged by another provider's target";
   EXPECT_TRUE(applies(target((begin + R"(, "provider": "vendor"})").c_str()), c, "avx2"));
   EXPECT_THROW(target((begin + R"(, "weights": "hot"})").c_str()), std::runtime_error);
   EXPECT_THROW(target((begin + R"(, "op": "file"})").c_str()), std::runtime_error);

@@ -9,18 +9,18 @@
 namespace qcts {
 namespace {
 
-constexpr int64_t kMostColumns = 256;
+constexpr int64_t kMaxColumns = 256;
 
-// Whole weights are probed when k is small, otherwise both ends, where tails are.
+// Returns all columns if k is small, otherwise both ends, where the tails are.
 std::vector<int64_t> probed_columns(int64_t k) {
   std::vector<int64_t> columns;
   for (int64_t c = 0; c < k; ++c)
-    if (k <= kMostColumns || c < kMostColumns / 2 || c >= k - kMostColumns / 2) columns.push_back(c);
+    if (k <= kMaxColumns || c < kMaxColumns / 2 || c >= k - kMaxColumns / 2) columns.push_back(c);
   return columns;
 }
 
-// values[n * columns + i]: what output n answers to a one at columns[i]. As many rows a call as the failing
-// problem had, because kernels take different paths for different m.
+// Returns values[n * columns + i], output n for a one at columns[i]. Each call has as many rows as the
+// failing problem, because kernels take different paths for different m.
 std::vector<double> probe(const qcts_kernel& kernel, const KernelInput& input,
                           const std::vector<int64_t>& columns, uint32_t threads) {
   const int64_t n = input.weight.n, k = input.weight.k;
@@ -43,7 +43,7 @@ std::vector<double> probe(const qcts_kernel& kernel, const KernelInput& input,
   return values;
 }
 
-// Twice the unit of a type, relative.
+// Twice the unit roundoff of a type, relative.
 double step_of(uint32_t abi) {
   switch (abi) {
     case QCTS_BF16:
@@ -57,7 +57,7 @@ double step_of(uint32_t abi) {
   }
 }
 
-// The coarsest type that a weight passes through on its way to y.
+// Returns the step of the coarsest type that a weight passes through on its way to y.
 double tolerance_of(const KernelInput& input, const qcts_numerics& numerics) {
   double tolerance = std::max(step_of(abi_dtype(input.y_dtype)), 0x1p-22);
   for (uint32_t cast : {numerics.scale_cast, numerics.weight_cast, numerics.product_cast,

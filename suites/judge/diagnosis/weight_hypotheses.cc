@@ -28,7 +28,7 @@ bool close(double want, double got, double tolerance) {
 
 double value_of(const ExactWeight& weight) { return weight.product + weight.zero; }
 
-// The exact weights of some planes, all rows.
+// The exact weights of all rows.
 class Matrix2 {
  public:
   Matrix2(const Scheme& scheme, const WeightShape& shape, const Planes& planes)
@@ -37,7 +37,7 @@ class Matrix2 {
       scheme.exact_row(planes, shape, row,
                        std::span(weights_).subspan(static_cast<size_t>(row * k_), static_cast<size_t>(k_)));
   }
-  // A weight of zero outside.
+  // Returns a zero weight outside the matrix.
   ExactWeight at(int64_t row, int64_t column) const {
     if (row < 0 || row >= n_ || column < 0 || column >= k_) return {};
     return weights_[static_cast<size_t>(row * k_ + column)];
@@ -54,8 +54,8 @@ struct Hypothesis {
   Predict predict;
 };
 
-// What is known of the scheme's planes by their names: codes in "qdata"; "scale", "zero_point" or both in
-// "scale_and_zero".
+// Generates hypotheses from the names of the scheme's planes: codes are in "qdata"; "scale" and "zero_point"
+// are separate planes or both in "scale_and_zero".
 class Hypotheses {
  public:
   explicit Hypotheses(const SeenWeights& seen)
@@ -81,14 +81,14 @@ class Hypotheses {
 
   void add(std::string name, Predict predict) { all_.push_back({std::move(name), std::move(predict)}); }
 
-  // The weights that changed planes mean.
+  // Adds the hypothesis that the kernel reads the planes as changed by `edit`.
   void add_edit(std::string name, const Edit& edit) {
     Planes changed = planes_;
     edit(changed);
     try {
       const auto matrix = std::make_shared<Matrix2>(scheme_, shape_, changed);
       add(std::move(name), [matrix](const Place& p) { return value_of(matrix->at(p.row, p.column)); });
-    } catch (const std::exception&) {  // planes that the scheme refuses are nobody's mistake
+    } catch (const std::exception&) {  // the scheme refuses these planes, so this mistake is impossible
     }
   }
 
@@ -100,7 +100,7 @@ class Hypotheses {
     return *std::ranges::find(planes, name, &Plane::name);
   }
 
-  // Elements of a plane in another order: element i is the old element source(i).
+  // Reorders a plane's elements: element i becomes the old element source(i).
   static void permute(Plane& plane, size_t element_bytes, const std::function<size_t(size_t)>& source) {
     const std::vector<std::byte> old = plane.bytes;
     for (size_t i = 0; i < old.size() / element_bytes; ++i)
@@ -175,7 +175,7 @@ class Hypotheses {
     add("zero point one lower", moved_code(1));
   }
 
-  // Code of one place, scale and zero of another.
+  // Predicts each weight from its own code and the scale and zero point of another place.
   Predict scaled_as(std::function<Place(const Place&)> other) {
     return [this, other](const Place& p) {
       const Place o = other(p);
@@ -202,7 +202,7 @@ class Hypotheses {
     if (find("scale_and_zero") != nullptr) {
       const auto groups = static_cast<size_t>(shape_.k / g), n = static_cast<size_t>(shape_.n);
       const size_t pair = 2 * dtype_bytes(find("scale_and_zero")->dtype);
-      // Place (group, row) of the plane is read at (row, group).
+      // Element (group, row) of the plane is read at (row, group).
       add_edit("scales read transposed", [=](Planes& planes) {
         permute(in(planes, "scale_and_zero"), pair, [=](size_t i) { return i % n * groups + i / n; });
       });
@@ -276,7 +276,7 @@ struct Region {
   std::function<bool(const Place&)> holds;
 };
 
-// Tight ones first.
+// Lists regions from the smallest to the largest.
 std::vector<Region> regions(const WeightShape& shape, int64_t group) {
   const int64_t n = shape.n, k = shape.k;
   std::vector<Region> all;

@@ -20,7 +20,7 @@ uint64_t load_bits(const std::byte* element, size_t bytes) {
   return bits;
 }
 
-// Bytes that are compared and changed as one.
+// Returns the size of the unit that is compared and changed at a time.
 size_t element_bytes(DType dtype) { return std::max<size_t>(1, dtype_bits(dtype) / 8); }
 
 bool same_element(DType dtype, const std::byte* a, const std::byte* b, size_t bytes) {
@@ -44,16 +44,16 @@ std::string plane_text(const Plane& p) {
 }
 
 std::string number_text(double value) {
-  if (std::isnan(value)) return "nan";  // printf shows the sign, which says nothing
+  if (std::isnan(value)) return "nan";  // printf prints the sign, which carries no information
   char text[40];
   std::snprintf(text, sizeof text, "%.9g", value);
   return text;
 }
 
-// What one element of a bounded comparison says.
+// The outcome for one element of a bounded comparison.
 enum class Judged { pass, fail, vacuous, unbounded };
 
-// |got - value| over the distance of the end on its side; 0 where that says nothing.
+// Returns |got - value| divided by the distance to the bound on that side; 0 if either is not usable.
 double share_of_bound(const Bounded& want, double got) {
   if (!std::isfinite(got) || got == want.value) return 0;
   const double room = (got > want.value ? want.high : want.low) - want.value;
@@ -205,7 +205,7 @@ void perturb_element(DType dtype, std::span<std::byte> elements, uint64_t index)
     return;
   }
   uint64_t bits = load_bits(element, bytes);
-  // Of the largest finite value the next is an infinity or a NaN, which differ from it too.
+  // The value after the largest finite one is an infinity or a NaN, which differs too.
   bits = std::isfinite(decode_float(dtype, bits)) ? bits + 1 : 0;
   std::memcpy(element, &bits, bytes);
 }

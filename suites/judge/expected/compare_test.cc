@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests of the tester: a comparison that lets one of these through would let a wrong kernel through.
+// Tests of the tester: a comparison that accepts one of these would accept a wrong kernel.
 #include "suites/judge/expected/compare.h"
 
 #include <cmath>
@@ -52,7 +52,7 @@ TEST(CompareBitwise, NanEqualsNanWhateverItsPayloadAndSign) {
   EXPECT_TRUE(compare_bitwise(DType::bfloat16, raw<uint16_t>({0x7fc0}), raw<uint16_t>({0xff81})).equal());
   EXPECT_TRUE(compare_bitwise(DType::float8_e4m3fn, raw<uint8_t>({0x7f}), raw<uint8_t>({0xff})).equal());
   EXPECT_FALSE(compare_bitwise(DType::bfloat16, raw<uint16_t>({0x7fc0}), raw<uint16_t>({0x7f80})).equal())
-      << "infinity is no NaN";
+      << "infinity is not NaN";
   EXPECT_FALSE(compare_bitwise(DType::int16, raw<uint16_t>({0x7fc0}), raw<uint16_t>({0xff81})).equal())
       << "integers have no NaN";
 }
@@ -74,7 +74,8 @@ TEST(CompareBitwise, NamesTheFirstDifferenceAndCountsAll) {
 }
 
 TEST(CompareBounded, EveryElementAnswersForItself) {
-  // Ten errors of half a bound each do not add up, and one of three bounds is not averaged away.
+  // Errors of half a bound in ten elements do not add up, and an error of three bounds in one is not averaged
+  // away.
   std::vector<Bounded> want(10, Bounded{1, 0.5, 1.5});
   EXPECT_TRUE(
       compare_bounded(want, DType::float32, floats(DType::float32, std::vector<double>(10, 1.25))).equal());
@@ -121,8 +122,8 @@ INSTANTIATE_TEST_SUITE_P(Values, CompareBoundedSpecial,
                                          SpecialCase{{1, -kInfinity, kInfinity}, 1, false},
                                          SpecialCase{{1, 2, 0}, 1, false}));
 
-// float16 sums may overflow on the way to one output and not to its neighbour.
-TEST(CompareBounded, HoldsWhereWhatHasABoundLiesInItAndSomethingHas) {
+// float16 sums may overflow on the way to one output but not on the way to its neighbour.
+TEST(CompareBounded, HoldsIfBoundedElementsHoldAndThereIsOne) {
   const Bounded near{1, 0, 2}, any{70000, -kInfinity, kInfinity}, broken{1, kQuietNan, 2};
   const auto holds = [](std::vector<Bounded> want, std::vector<double> got) {
     return compare_bounded(want, DType::float32, floats(DType::float32, got)).holds();
@@ -149,7 +150,7 @@ TEST(ComparePlanes, NamesPlaneAndPlaceInTheSchemesTerms) {
   const WeightShape shape{DType::bfloat16, 24, 128};
   const Planes want = make_planes(scheme.plane_specs(shape));
   Planes got = want;
-  // scale_and_zero is [groups, n, 2] of two bytes: group 3, row 17, the scale.
+  // scale_and_zero is [groups, n, 2], two bytes each: group 3, row 17, the scale.
   got[1].bytes[(3 * 24 + 17) * 4] = std::byte{1};
   const std::optional<Mismatch> mismatch = compare_planes(scheme, shape, kPlain, want, got);
   ASSERT_TRUE(mismatch.has_value());
@@ -171,7 +172,8 @@ TEST(ComparePlanes, NamesShapesAndDtypesAreCompared) {
   fewer.pop_back();
   for (const Planes& got : {renamed, retyped, reshaped, fewer, Planes{}})
     EXPECT_TRUE(compare_planes(scheme, shape, kPlain, want, got).has_value());
-  EXPECT_TRUE(compare_planes(scheme, shape, kPlain, {}, {}).has_value()) << "no planes is not a pass";
+  EXPECT_TRUE(compare_planes(scheme, shape, kPlain, {}, {}).has_value())
+      << "comparing no planes must not pass";
 }
 
 class Sensitivity : public testing::TestWithParam<DType> {};

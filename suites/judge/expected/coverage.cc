@@ -15,14 +15,14 @@ namespace {
 
 using CoverageJson = nlohmann::ordered_json;
 
-// The finite values of a set in order, each once, and the place of each code among them; -1: none.
+// The distinct finite values of a set in ascending order, and each code's index among them (-1: none).
 struct OrderedCodes {
   std::vector<double> values;
   std::vector<int> places;
 
   explicit OrderedCodes(const CodeSet& codes) {
     for (const double value : codes.values)
-      if (std::isfinite(value)) values.push_back(value + 0.0);  // one zero
+      if (std::isfinite(value)) values.push_back(value + 0.0);  // merges -0 into +0
     std::ranges::sort(values);
     values.erase(std::unique(values.begin(), values.end()), values.end());
     for (const double value : codes.values) {
@@ -41,7 +41,7 @@ void note_special(DType dtype, double value, std::set<std::string>& seen) {
   if (std::fabs(value) == format.max) seen.insert("largest");
 }
 
-// The plane that scales codes, and how many of its elements belong together, the first of which is the scale.
+// Returns the plane that scales codes. `stride`: elements per scale, of which the first is the scale.
 const Plane* scale_plane(const Planes& planes, size_t& stride) {
   for (const Plane& candidate : planes) {
     if (candidate.name != "scale" && candidate.name != "scales" && candidate.name != "scale_and_zero")
@@ -52,20 +52,20 @@ const Plane* scale_plane(const Planes& planes, size_t& stride) {
   return nullptr;
 }
 
-void note_scales(const Planes& planes, Touched& touched) {
+void note_scales(const Planes& planes, ValueCoverage& coverage) {
   size_t stride = 1;
   const Plane* scales = scale_plane(planes, stride);
   if (!scales || !is_float(scales->dtype)) return;
-  std::set<int>& exponents = touched.exponents[std::string(dtype_name(scales->dtype))];
+  std::set<int>& exponents = coverage.exponents[std::string(dtype_name(scales->dtype))];
   for (size_t i = 0; i < scales->bytes.size() / dtype_bytes(scales->dtype); i += stride) {
     const double scale = load_float(scales->dtype, scales->bytes, i);
-    note_special(scales->dtype, scale, touched.scales);
+    note_special(scales->dtype, scale, coverage.scales);
     if (std::isfinite(scale) && scale != 0) exponents.insert(std::ilogb(scale));
   }
 }
 
-// Does w lie exactly halfway between what its code means and what a neighbouring code would? The lower one's
-// place.
+// Returns the index of the lower neighbour if w is exactly halfway between the meanings of its code and of an
+// adjacent code.
 std::optional<int> halfway_place(const OrderedCodes& ordered, int code, double value,
                                  const ExactWeight& exact, double w) {
   const int place = ordered.places[static_cast<size_t>(code)];
@@ -80,10 +80,10 @@ std::optional<int> halfway_place(const OrderedCodes& ordered, int code, double v
   return std::nullopt;
 }
 
-// `floats`: what was quantized, row-major, in `dtype`; empty when the planes are only read.
+// `floats`: the row-major input of quantization, in `dtype`; empty if the planes are only read.
 void note_planes(const Scheme& scheme, const Planes& planes, const WeightShape& shape,
-                 std::span<const std::byte> floats, Touched& touched) {
-  note_scales(planes, touched);
+                 std::span<const std::byte> floats, ValueCoverage& coverage) {
+  note_scales(planes, coverage);
   const CodeSet codes = scheme.codes();
   if (codes.values.empty()) return;
   const OrderedCodes ordered(codes);
@@ -101,10 +101,10 @@ void note_planes(const Scheme& scheme, const Planes& planes, const WeightShape& 
       const double w = load_float(shape.dtype, floats, static_cast<size_t>(n * shape.k) + k);
       const double value = codes.values[static_cast<size_t>(row[k])];
       if (const auto place = halfway_place(ordered, row[k], value, exact[k], w))
-        touched.halfway.insert(*place);
+        coverage.halfway.insert(*place);
     }
   }
-  std::set<int>& noted = floats.empty() ? touched.codes_read : touched.codes_written;
+  std::set<int>& noted = floats.empty() ? coverage.codes_read : coverage.codes_written;
   for (size_t code = 0; code < seen.size(); ++code)
     if (seen[code]) noted.insert(static_cast<int>(code));
 }
@@ -117,7 +117,8 @@ bool are_of(const Planes& planes, const std::vector<PlaneSpec>& specs) {
   });
 }
 
-// Of activations: eight bits of their own, or the scheme's. Empty where a policy leaves x in floating point.
+// Returns the codes of quantized activations: 8-bit codes of their own or the scheme's. Empty if the policy
+// keeps x in floating point.
 CodeSet activation_codes(const Scheme& scheme, Policy activation) {
   for (const PlaneSpec& spec : scheme.activation_specs({DType::bfloat16, 1, 256, {}}, activation)) {
     if (spec.name != "qdata") continue;
@@ -129,20 +130,20 @@ CodeSet activation_codes(const Scheme& scheme, Policy activation) {
   return {};
 }
 
-// Quantized activations that are stored as a weight of the scheme would be; otherwise codes of one byte
-// alone.
-void note_activation(const Question& question, Touched& touched) {
-  const KernelInput& input = question.input;
-  const Planes& planes = question.expected.planes;
+// Records quantized activations as planes if they are stored like a weight of the scheme, and otherwise only
+// their one-byte codes.
+void note_activation(const TestVector& test_vector, ValueCoverage& coverage) {
+  const KernelInput& input = test_vector.input;
+  const Planes& planes = test_vector.expected.planes;
   const WeightShape rows{input.x_dtype, input.m, input.weight.k};
   const size_t count = activation_codes(*input.scheme, input.activation).values.size();
   if (count == input.scheme->codes().values.size() && !input.scheme->refusal(rows) &&
       are_of(planes, input.scheme->plane_specs(rows)))
-    return note_planes(*input.scheme, planes, rows, input.x, touched);
-  note_scales(planes, touched);
+    return note_planes(*input.scheme, planes, rows, input.x, coverage);
+  note_scales(planes, coverage);
   for (const Plane& plane : planes)
     if (plane.name == "qdata" && count == 256)
-      for (const std::byte byte : plane.bytes) touched.codes_written.insert(std::to_integer<int>(byte));
+      for (const std::byte byte : plane.bytes) coverage.codes_written.insert(std::to_integer<int>(byte));
 }
 
 template <typename T>
@@ -153,49 +154,49 @@ std::set<T> news(std::set<T>& known, const std::set<T>& other) {
   return fresh;
 }
 
-CoverageJson touched_json(const Touched& touched) {
+CoverageJson value_coverage_json(const ValueCoverage& coverage) {
   CoverageJson json = CoverageJson::object();
   const auto put = [&](const char* key, const auto& values) {
     if (!values.empty()) json[key] = values;
   };
-  put("codes_written", touched.codes_written);
-  put("codes_read", touched.codes_read);
-  put("halfway", touched.halfway);
-  put("exponents", touched.exponents);
-  put("weights", touched.weights);
-  put("scales", touched.scales);
-  put("k_mod_32", touched.k_mod_32);
-  put("n_mod_16", touched.n_mod_16);
-  put("m", touched.m);
+  put("codes_written", coverage.codes_written);
+  put("codes_read", coverage.codes_read);
+  put("halfway", coverage.halfway);
+  put("exponents", coverage.exponents);
+  put("weights", coverage.weights);
+  put("scales", coverage.scales);
+  put("k_mod_32", coverage.k_mod_32);
+  put("n_mod_16", coverage.n_mod_16);
+  put("m", coverage.m);
   return json;
 }
 
-Touched from_json(const CoverageJson& json) {
-  Touched touched;
+ValueCoverage from_json(const CoverageJson& json) {
+  ValueCoverage coverage;
   const auto get = [&]<typename T>(const char* key, T& values) {
     if (json.contains(key)) values = json.at(key).get<T>();
   };
-  get("codes_written", touched.codes_written);
-  get("codes_read", touched.codes_read);
-  get("halfway", touched.halfway);
-  get("exponents", touched.exponents);
-  get("weights", touched.weights);
-  get("scales", touched.scales);
-  get("k_mod_32", touched.k_mod_32);
-  get("n_mod_16", touched.n_mod_16);
-  get("m", touched.m);
-  return touched;
+  get("codes_written", coverage.codes_written);
+  get("codes_read", coverage.codes_read);
+  get("halfway", coverage.halfway);
+  get("exponents", coverage.exponents);
+  get("weights", coverage.weights);
+  get("scales", coverage.scales);
+  get("k_mod_32", coverage.k_mod_32);
+  get("n_mod_16", coverage.n_mod_16);
+  get("m", coverage.m);
+  return coverage;
 }
 
 }  // namespace
 
-bool Touched::empty() const {
+bool ValueCoverage::empty() const {
   return codes_written.empty() && codes_read.empty() && halfway.empty() && exponents.empty() &&
          weights.empty() && scales.empty() && k_mod_32.empty() && n_mod_16.empty() && m.empty();
 }
 
-Touched Touched::take_new(const Touched& other) {
-  Touched fresh;
+ValueCoverage ValueCoverage::merge_new(const ValueCoverage& other) {
+  ValueCoverage fresh;
   fresh.codes_written = news(codes_written, other.codes_written);
   fresh.codes_read = news(codes_read, other.codes_read);
   fresh.halfway = news(halfway, other.halfway);
@@ -210,42 +211,42 @@ Touched Touched::take_new(const Touched& other) {
   return fresh;
 }
 
-std::string touched_name(const Question& question) {
-  const std::string name(question.input.scheme->name());
-  return question.input.op == Op::quantize_activation
-             ? name + ":" + std::string(question.input.activation.name())
+std::string coverage_key(const TestVector& test_vector) {
+  const std::string name(test_vector.input.scheme->name());
+  return test_vector.input.op == Op::quantize_activation
+             ? name + ":" + std::string(test_vector.input.activation.name())
              : name;
 }
 
-Touched touched_by(const Question& question) {
-  const KernelInput& input = question.input;
-  Touched touched;
+ValueCoverage coverage_of(const TestVector& test_vector) {
+  const KernelInput& input = test_vector.input;
+  ValueCoverage coverage;
   const auto note_floats = [&](DType dtype) {
     for (size_t i = 0; i < input.x.size() / dtype_bytes(dtype); ++i)
-      note_special(dtype, load_float(dtype, input.x, i), touched.weights);
+      note_special(dtype, load_float(dtype, input.x, i), coverage.weights);
   };
   if (input.op == Op::quantize_activation) {
     note_floats(input.x_dtype);
-    note_activation(question, touched);
+    note_activation(test_vector, coverage);
   } else if (input.op == Op::quantize) {
     note_floats(input.weight.dtype);
-    note_planes(*input.scheme, question.expected.planes, input.weight, input.x, touched);
+    note_planes(*input.scheme, test_vector.expected.planes, input.weight, input.x, coverage);
   } else {
-    const Planes& plain = input.op == Op::unpack ? question.expected.planes : input.planes;
-    note_planes(*input.scheme, plain, input.weight, {}, touched);
+    const Planes& plain = input.op == Op::unpack ? test_vector.expected.planes : input.planes;
+    note_planes(*input.scheme, plain, input.weight, {}, coverage);
   }
-  touched.k_mod_32.insert(static_cast<int>(input.weight.k % 32));
-  if (input.op != Op::quantize_activation) touched.n_mod_16.insert(static_cast<int>(input.weight.n % 16));
-  if (input.has_rows_of_x()) touched.m.insert(static_cast<int>(input.m));
-  return touched;
+  coverage.k_mod_32.insert(static_cast<int>(input.weight.k % 32));
+  if (input.op != Op::quantize_activation) coverage.n_mod_16.insert(static_cast<int>(input.weight.n % 16));
+  if (input.has_rows_of_x()) coverage.m.insert(static_cast<int>(input.m));
+  return coverage;
 }
 
-CoverageJson CoverageLog::note(const std::string& case_id, const Question& question) {
+CoverageJson CoverageLog::note(const std::string& case_id, const TestVector& test_vector) {
   if (!noted_.insert(case_id).second) return nullptr;
-  const std::string name = touched_name(question);
-  const Touched fresh = said_[name].take_new(touched_by(question));
+  const std::string name = coverage_key(test_vector);
+  const ValueCoverage fresh = said_[name].merge_new(coverage_of(test_vector));
   if (fresh.empty()) return nullptr;
-  return {{"of", name}, {"new", touched_json(fresh)}};
+  return {{"of", name}, {"new", value_coverage_json(fresh)}};
 }
 
 namespace {
@@ -265,7 +266,7 @@ std::string code_text(double value, int code) {
   return text;
 }
 
-// "a to b" for runs of what `names` lists in order and `hit` lacks.
+// Lists the names that `hit` lacks, with runs written "a to b".
 CoverageJson holes_of(const std::vector<std::string>& names, const std::vector<bool>& hit) {
   CoverageJson holes = CoverageJson::array();
   for (size_t i = 0; i < names.size(); ++i) {
@@ -323,7 +324,7 @@ CoverageJson exponents_json(const std::string& dtype_text, const std::set<int>& 
   return json;
 }
 
-CoverageJson entry_json(const std::string& name, const Touched& touched) {
+CoverageJson entry_json(const std::string& name, const ValueCoverage& coverage) {
   const size_t colon = name.find(':');
   const Scheme* scheme = find_scheme(name.substr(0, colon));
   if (!scheme) throw std::runtime_error("coverage of an unknown scheme: " + name);
@@ -333,29 +334,29 @@ CoverageJson entry_json(const std::string& name, const Touched& touched) {
                             ? scheme->codes()
                             : activation_codes(*scheme, scheme->policy_named(name.substr(colon + 1)));
   const bool finite = !codes.values.empty();
-  json["codes_written"] = finite ? codes_json(codes, touched.codes_written) : CoverageJson();
-  json["codes_read"] = finite && colon == name.npos ? codes_json(codes, touched.codes_read) : CoverageJson();
-  json["halfway"] = finite && codes.fixed ? halfway_json(codes, touched.halfway) : CoverageJson();
+  json["codes_written"] = finite ? codes_json(codes, coverage.codes_written) : CoverageJson();
+  json["codes_read"] = finite && colon == name.npos ? codes_json(codes, coverage.codes_read) : CoverageJson();
+  json["halfway"] = finite && codes.fixed ? halfway_json(codes, coverage.halfway) : CoverageJson();
   json["scale_exponents"] = CoverageJson::array();
-  for (const auto& [dtype, seen] : touched.exponents)
+  for (const auto& [dtype, seen] : coverage.exponents)
     json["scale_exponents"].push_back(exponents_json(dtype, seen));
-  json["special_inputs"] = touched.weights;
-  json["special_scales"] = touched.scales;
-  json["k_mod_32"] = touched.k_mod_32;
-  json["n_mod_16"] = touched.n_mod_16;
-  json["m"] = touched.m;
+  json["special_inputs"] = coverage.weights;
+  json["special_scales"] = coverage.scales;
+  json["k_mod_32"] = coverage.k_mod_32;
+  json["n_mod_16"] = coverage.n_mod_16;
+  json["m"] = coverage.m;
   return json;
 }
 
 }  // namespace
 
 CoverageJson coverage_json(std::span<const Verdict> verdicts) {
-  std::map<std::string, Touched> joined;
+  std::map<std::string, ValueCoverage> joined;
   for (const Verdict& verdict : verdicts)
     if (verdict.coverage.is_object())
-      joined[verdict.coverage.at("of").get<std::string>()].take_new(from_json(verdict.coverage.at("new")));
+      joined[verdict.coverage.at("of").get<std::string>()].merge_new(from_json(verdict.coverage.at("new")));
   CoverageJson list = CoverageJson::array();
-  for (const auto& [name, touched] : joined) list.push_back(entry_json(name, touched));
+  for (const auto& [name, coverage] : joined) list.push_back(entry_json(name, coverage));
   return list;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which values the judged inputs have touched, scheme by scheme: codes, scale exponents, points halfway
-// between two codes, special values, tails. A worker says of each numerics case what no case before it has
-// said; the report joins what all workers of all shards said, whatever the order.
+// Records which values the judged inputs cover, per scheme: codes, scale exponents, points halfway between
+// two codes, special values, tails. A worker reports with each numerics case the values that are new; the
+// report merges those of all workers and shards, in any order.
 #pragma once
 
 #include <map>
@@ -14,45 +14,46 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/verdict.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 
 namespace qcts {
 
-// Of one scheme under one policy ("int8_row", "int8_row:dyn_row_sym" for quantized activations). A value is
-// counted by its number, in sets, so that two of them join by union.
-struct Touched {
+// Coverage of one scheme ("int8_row") or of its activations under one policy ("int8_row:dyn_row_sym"). Stored
+// as sets, which merge by union.
+struct ValueCoverage {
   std::set<int> codes_written, codes_read;  // indices of CodeSet::values
-  std::set<int> halfway;  // i: between the i-th and the next of the finite code values in order
-  // dtype of the scale -> exponents e of scales in [2^e, 2^(e+1))
+  std::set<int> halfway;                    // i: between the i-th finite code value and the next
+  // scale dtype -> exponents e of scales in [2^e, 2^(e+1))
   std::map<std::string, std::set<int>> exponents;
   // special values seen: "zero", "-zero", "subnormal", "largest", "inf", "nan"
   std::set<std::string> weights, scales;
   std::set<int> k_mod_32, n_mod_16, m;  // of shapes; m of linear and quantize_activation
 
   bool empty() const;
-  // What `other` has and this has not; then this has it too.
-  Touched take_new(const Touched& other);
+  // Returns the entries of `other` that are new, and adds them.
+  ValueCoverage merge_new(const ValueCoverage& other);
 };
 
-// What a numerics case touches: the planes that it reads (dequantize, linear, pack, unpack) or that are
-// expected of it (quantize, quantize_activation).
-Touched touched_by(const Question& question);
-// "int8_row", or "int8_row:POLICY" for quantize_activation.
-std::string touched_name(const Question& question);
+// Returns the coverage of a numerics case: of the planes it reads (dequantize, linear, pack, unpack) or
+// should write (quantize, quantize_activation).
+ValueCoverage coverage_of(const TestVector& test_vector);
+// Returns "int8_row", or "int8_row:POLICY" for quantize_activation.
+std::string coverage_key(const TestVector& test_vector);
 
-// What one process has said so far.
+// The values that one process has reported so far.
 class CoverageLog {
  public:
-  // The case's news as Verdict::coverage; null when it has none, or when a case of this id was noted before.
-  nlohmann::ordered_json note(const std::string& case_id, const Question& question);
+  // Returns the case's new values for Verdict::coverage; null if there are none or a case of this id was
+  // noted before.
+  nlohmann::ordered_json note(const std::string& case_id, const TestVector& test_vector);
 
  private:
   std::set<std::string> noted_;
-  std::map<std::string, Touched> said_;
+  std::map<std::string, ValueCoverage> said_;
 };
 
-// The section of the report: one entry a scheme (and policy) that a verdict touched, with counts, totals and
-// holes.
+// Returns the report's section: one entry per covered scheme (and policy), with counts, totals and missing
+// values.
 nlohmann::ordered_json coverage_json(std::span<const Verdict> verdicts);
 
 }  // namespace qcts

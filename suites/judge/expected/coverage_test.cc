@@ -13,24 +13,24 @@ namespace {
 
 using CoverageJson = nlohmann::ordered_json;
 
-Question quantize_question(const char* scheme, int64_t n, int64_t k, std::span<const float> w) {
-  Question question;
-  question.input.op = Op::quantize;
-  question.input.scheme = find_scheme(scheme);
-  question.input.weight = {DType::float32, n, k};
+TestVector quantize_test_vector(const char* scheme, int64_t n, int64_t k, std::span<const float> w) {
+  TestVector test_vector;
+  test_vector.input.op = Op::quantize;
+  test_vector.input.scheme = find_scheme(scheme);
+  test_vector.input.weight = {DType::float32, n, k};
   const std::span<const std::byte> bytes = std::as_bytes(w);
-  question.input.x.assign(bytes.begin(), bytes.end());
-  question.expected.planes = question.input.scheme->quantize({DType::float32, n, k, bytes});
-  return question;
+  test_vector.input.x.assign(bytes.begin(), bytes.end());
+  test_vector.expected.planes = test_vector.input.scheme->quantize({DType::float32, n, k, bytes});
+  return test_vector;
 }
 
-Question read_back(const Question& written) {
-  Question question = written;
-  question.input.op = Op::dequantize;
-  question.input.planes = std::move(question.expected.planes);
-  question.expected = {};
-  question.input.x.clear();
-  return question;
+TestVector read_back(const TestVector& written) {
+  TestVector test_vector = written;
+  test_vector.input.op = Op::dequantize;
+  test_vector.input.planes = std::move(test_vector.expected.planes);
+  test_vector.expected = {};
+  test_vector.input.x.clear();
+  return test_vector;
 }
 
 Verdict saying(const CoverageJson& coverage) {
@@ -39,47 +39,46 @@ Verdict saying(const CoverageJson& coverage) {
   return verdict;
 }
 
-// Of 127.5 * 2^-1 the scale is 2^-1: 1.25 lies between codes 2 and 3, 3.0 is code 6.
+// 127.5 * 2^-1 gives the scale 2^-1: 1.25 lies between codes 2 and 3, 3.0 is code 6.
 constexpr std::array<float, 4> kRow = {63.75f, 1.25f, 3.0f, -0.0f};
 
-// Protects: a code, a halfway point, a scale exponent and a special value are seen where they are, and
-// nowhere else.
+// Codes, halfway points, scale exponents and special values are recorded exactly where they occur.
 TEST(Coverage, SeesCodesHalvesScalesAndSpecials) {
-  const Question question = quantize_question("int8_row", 1, 4, kRow);
-  const Touched touched = touched_by(question);
-  EXPECT_EQ(touched.codes_written, (std::set<int>{0, 2, 6, 127}));
-  // Places in order from -128: 128 + 2 is between 2 and 3; 127.5 has no code above it.
-  EXPECT_EQ(touched.halfway, (std::set<int>{128 + 2}));
-  EXPECT_EQ(touched.exponents, (std::map<std::string, std::set<int>>{{"float32", {-1}}}));
-  EXPECT_EQ(touched.weights, (std::set<std::string>{"-zero"}));
-  EXPECT_EQ(touched.k_mod_32, (std::set<int>{4}));
-  EXPECT_TRUE(touched.codes_read.empty());
-  const Touched read = touched_by(read_back(question));
-  EXPECT_EQ(read.codes_read, touched.codes_written);
+  const TestVector test_vector = quantize_test_vector("int8_row", 1, 4, kRow);
+  const ValueCoverage coverage = coverage_of(test_vector);
+  EXPECT_EQ(coverage.codes_written, (std::set<int>{0, 2, 6, 127}));
+  // Indices count from code -128: 128 + 2 is between 2 and 3; 127.5 has no code above it.
+  EXPECT_EQ(coverage.halfway, (std::set<int>{128 + 2}));
+  EXPECT_EQ(coverage.exponents, (std::map<std::string, std::set<int>>{{"float32", {-1}}}));
+  EXPECT_EQ(coverage.weights, (std::set<std::string>{"-zero"}));
+  EXPECT_EQ(coverage.k_mod_32, (std::set<int>{4}));
+  EXPECT_TRUE(coverage.codes_read.empty());
+  const ValueCoverage read = coverage_of(read_back(test_vector));
+  EXPECT_EQ(read.codes_read, coverage.codes_written);
   EXPECT_TRUE(read.codes_written.empty());
   EXPECT_TRUE(read.halfway.empty());
 }
 
-// Protects: what a process has said it does not say again, and a case of many variants counts once.
+// A process reports each value once, and a case with many variants counts once.
 TEST(Coverage, SaysOnlyWhatIsNew) {
-  const Question question = quantize_question("int8_row", 1, 4, kRow);
+  const TestVector test_vector = quantize_test_vector("int8_row", 1, 4, kRow);
   CoverageLog log;
-  const CoverageJson first = log.note("a", question);
+  const CoverageJson first = log.note("a", test_vector);
   ASSERT_TRUE(first.is_object());
   EXPECT_EQ(first["of"], "int8_row");
-  EXPECT_TRUE(log.note("a", question).is_null());
-  EXPECT_TRUE(log.note("b", question).is_null());
-  const CoverageJson read = log.note("c", read_back(question));
+  EXPECT_TRUE(log.note("a", test_vector).is_null());
+  EXPECT_TRUE(log.note("b", test_vector).is_null());
+  const CoverageJson read = log.note("c", read_back(test_vector));
   EXPECT_TRUE(read["new"].contains("codes_read"));
   EXPECT_FALSE(read["new"].contains("exponents"));
 }
 
-// Protects: the section does not depend on the order of workers and shards, and a hole is named.
+// The coverage section does not depend on the order of workers and shards, and it names what is missing.
 TEST(Coverage, JoinsInAnyOrderAndNamesHoles) {
   const std::array<float, 4> other = {-63.75f, 0.5f, 5.25f, 0.0f};
   CoverageLog one, two;
-  const Verdict a = saying(one.note("a", quantize_question("int8_row", 1, 4, kRow)));
-  const Verdict b = saying(two.note("b", quantize_question("int8_row", 1, 4, other)));
+  const Verdict a = saying(one.note("a", quantize_test_vector("int8_row", 1, 4, kRow)));
+  const Verdict b = saying(two.note("b", quantize_test_vector("int8_row", 1, 4, other)));
   const CoverageJson section = coverage_json(std::array{a, b});
   EXPECT_EQ(section, coverage_json(std::array{b, a}));
   ASSERT_EQ(section.size(), 1u);
@@ -92,8 +91,8 @@ TEST(Coverage, JoinsInAnyOrderAndNamesHoles) {
   EXPECT_TRUE(coverage_json(std::array{Verdict()}).empty());
 }
 
-// Protects: codes of every scheme are read from its planes as its own meaning reads them. The code that
-// exact_row works with is the named one, less an integer zero point that a block shares.
+// The codes read from each scheme's planes agree with its own decoding: the code that exact_row uses is the
+// recorded one minus the integer zero point that a block shares.
 TEST(Coverage, CodesOfEverySchemeAreThoseOfItsMeaning) {
   for (const Scheme* scheme : schemes()) {
     const CodeSet codes = scheme->codes();

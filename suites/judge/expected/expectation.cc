@@ -21,31 +21,33 @@ Mismatch mismatch_of(const Comparison& compared, std::string where) {
   return {std::move(where), compared.want, compared.got, compared.differing, compared.total};
 }
 
-Expectation::Expectation(const Question& question, const LinearTruth* truth, const qcts_numerics& numerics)
-    : question_(question), truth_(truth) {
-  if (!truth) return;
-  bounds_ = truth->bounds(numerics);
-  if (question.exact_sums) make_exact();
+Expectation::Expectation(const TestVector& test_vector, const LinearReference* reference,
+                         const qcts_numerics& numerics)
+    : test_vector_(test_vector), reference_(reference) {
+  if (!reference) return;
+  bounds_ = reference->bounds(numerics);
+  if (test_vector.exact_sums) make_exact();
 }
 
 Finding Expectation::judge(const KernelAnswer& answer) const {
-  const KernelInput& input = question_.input;
+  const KernelInput& input = test_vector_.input;
   if (input.op == Op::linear) return judge_linear(answer);
   if (input.op == Op::dequantize) {
-    const Comparison compared = compare_bitwise(input.weight.dtype, question_.expected.y, answer.y);
+    const Comparison compared = compare_bitwise(input.weight.dtype, test_vector_.expected.y, answer.y);
     if (compared.equal()) return {};
     return {
         mismatch_of(compared, place_in_matrix("y", compared.first, input.weight.k, input.scheme->group())),
         0};
   }
   if (input.op == Op::quantize_activation)
-    return {compare_activation_planes(question_.expected.planes, answer.planes), 0};
+    return {compare_activation_planes(test_vector_.expected.planes, answer.planes), 0};
   const Layout layout = input.op == Op::pack ? input.layout : kPlain;
-  return {compare_planes(*input.scheme, input.weight, layout, question_.expected.planes, answer.planes), 0};
+  return {compare_planes(*input.scheme, input.weight, layout, test_vector_.expected.planes, answer.planes),
+          0};
 }
 
 void Expectation::make_exact() {
-  const DType dtype = question_.input.y_dtype;
+  const DType dtype = test_vector_.input.y_dtype;
   exact_y_.resize(bounds_.size() * dtype_bytes(dtype));
   for (size_t i = 0; i < bounds_.size(); ++i) {
     store_float(dtype, exact_y_, i, bounds_[i].value);
@@ -56,11 +58,11 @@ void Expectation::make_exact() {
 }
 
 Finding Expectation::judge_linear(const KernelAnswer& answer) const {
-  const KernelInput& input = question_.input;
+  const KernelInput& input = test_vector_.input;
   const auto place = [&](uint64_t index) { return place_in_matrix("y", index, input.weight.n, 0); };
-  if (question_.exact_sums) {
+  if (test_vector_.exact_sums) {
     const Comparison compared = compare_bitwise(input.y_dtype, exact_y_, answer.y);
-    // Zero has no sign here: which one a sum of zeros gets depends on its order.
+    // Ignore the sign of zero: in a sum of zeros it depends on the order.
     if (compared.equal() || only_zero_signs_differ(answer)) return {};
     return {mismatch_of(compared, place(compared.first)), 0};
   }
@@ -71,7 +73,7 @@ Finding Expectation::judge_linear(const KernelAnswer& answer) const {
 
 bool Expectation::only_zero_signs_differ(const KernelAnswer& answer) const {
   if (answer.y.size() != exact_y_.size()) return false;
-  const DType dtype = question_.input.y_dtype;
+  const DType dtype = test_vector_.input.y_dtype;
   for (size_t i = 0; i < bounds_.size(); ++i)
     if (load_float(dtype, answer.y, i) != bounds_[i].value) return false;
   return true;

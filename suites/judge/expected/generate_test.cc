@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The inputs hold what their names promise; a generator that lost its point would leave its mutants alive.
+// Tests that inputs have the properties their names promise; otherwise the mutants they target would survive.
 #include "suites/inputs/generate.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "reference/numerics/soft_float.h"
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/inputs.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 
 namespace qcts {
 namespace {
@@ -26,18 +26,18 @@ class GenerateForScheme : public testing::TestWithParam<size_t> {
 void expect_exact_sums(const Scheme& scheme, const Synthetic& synthetic) {
   const Generated made = generate(scheme, Op::linear, kPlain, synthetic, 11);
   EXPECT_TRUE(made.exact);
-  const LinearTruth truth(made.input);
+  const LinearReference reference(made.input);
   qcts_numerics numerics{};
   numerics.accumulator = QCTS_F64;
   size_t nonzero = 0;
-  for (const Bounded& want : truth.bounds(numerics)) {
+  for (const Bounded& want : reference.bounds(numerics)) {
     EXPECT_EQ(round_to(DType::bfloat16, want.value), want.value);
     nonzero += want.value != 0;
   }
   EXPECT_GT(nonzero, 5u * 37u / 2);
   bool odd = false;
-  for (const ExactWeight& weight : truth.row(0)) odd = odd || std::fmod(weight.scale * 1024, 3) == 0;
-  EXPECT_TRUE(odd) << "scales that are powers of two hide a scale that is read in a narrower type";
+  for (const ExactWeight& weight : reference.row(0)) odd = odd || std::fmod(weight.scale * 1024, 3) == 0;
+  EXPECT_TRUE(odd) << "power-of-two scales hide reading a scale in a narrower type";
 }
 
 TEST_P(GenerateForScheme, ExactSumsAreExactInTheNarrowestType) {
@@ -48,8 +48,8 @@ TEST_P(GenerateForScheme, ExactSumsAreExactInTheNarrowestType) {
   }
 }
 
-// Every non-anchor element of a boundary weight lies next to a step of the quantizer: one float up or down,
-// and its code changes.
+// Every non-anchor element of a boundary weight is next to a step of the quantizer: moving it up or down by
+// one float changes its code.
 TEST_P(GenerateForScheme, BoundaryWeightsLieAtSteps) {
   const WeightShape shape{DType::bfloat16, 6, k()};
   const std::vector<std::byte> weight = boundary_weight(scheme(), shape, 5);
@@ -74,16 +74,16 @@ TEST_P(GenerateForScheme, BoundaryWeightsLieAtSteps) {
   EXPECT_GT(static_cast<double>(at_step), 0.9 * static_cast<double>(asked));
 }
 
-// Under a policy x is quantized first, and what it then means is what was asked for.
+// Under an activation policy x is quantized first, and the quantized x has the intended value.
 TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
   for (const ActivationInfo& policy : scheme().activations()) {
     const Synthetic synthetic{Generator::exact_sums, {DType::bfloat16, 37, k()}, 5, 11, policy};
     const Generated made = generate(scheme(), Op::linear, kPlain, synthetic, 11);
-    const LinearTruth truth(made.input);
+    const LinearReference reference(made.input);
     qcts_numerics numerics{};
     numerics.accumulator = QCTS_F64;
     size_t nonzero = 0;
-    for (const Bounded& want : truth.bounds(numerics)) {
+    for (const Bounded& want : reference.bounds(numerics)) {
       EXPECT_EQ(round_to(DType::bfloat16, want.value), want.value) << policy.name;
       nonzero += want.value != 0;
     }
@@ -91,7 +91,7 @@ TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
   }
 }
 
-// A step of quantized x moves its meaning: half of the elements lie on one side of it, half on the other.
+// At each step of quantized x, half of the elements lie on one side and half on the other.
 TEST_P(GenerateForScheme, BoundaryRowsOfXLieAtSteps) {
   for (const ActivationInfo& policy : scheme().activations()) {
     if (policy.name == kWeightOnly) continue;
@@ -117,12 +117,12 @@ TEST_P(GenerateForScheme, AllCodesHoldsEveryByte) {
 TEST_P(GenerateForScheme, NeighbouringScalesDifferFourfold) {
   const Synthetic synthetic{Generator::noise, {DType::bfloat16, 8, k()}, 1, 3};
   const Generated made = generate(scheme(), Op::linear, kPlain, synthetic, 3);
-  const LinearTruth truth(made.input);
+  const LinearReference reference(made.input);
   const int64_t group = scheme().group();
   for (int64_t r = 0; r + 1 < 8; ++r) {
-    const double here = truth.row(r)[0].scale;
+    const double here = reference.row(r)[0].scale;
     const double next =
-        group == 0 ? truth.row(r + 1)[0].scale : truth.row(r)[static_cast<size_t>(group)].scale;
+        group == 0 ? reference.row(r + 1)[0].scale : reference.row(r)[static_cast<size_t>(group)].scale;
     EXPECT_GT(std::fabs(std::log2(here / next)), 1.0) << "row " << r;
   }
 }
@@ -137,7 +137,7 @@ TEST_P(GenerateForScheme, TheSameSeedGivesTheSameInput) {
   EXPECT_NE(a.input.x, c.input.x);
 }
 
-// The table and the generators are written apart: every entry of one has to be known to the other.
+// The table and the generators are written separately: every entry of the table must have a generator.
 TEST_P(GenerateForScheme, EveryInputOfTheTableCanBeMade) {
   for (const LayoutInfo& layout : scheme().layouts()) {
     for (const Op op :
@@ -150,9 +150,9 @@ TEST_P(GenerateForScheme, EveryInputOfTheTableCanBeMade) {
   }
 }
 
-// Inputs are made for schemes that a kernel serves: the reference is not asked about its own answers. And the
-// tests' weights come in three dtypes, their rows have scales apart, and scales hold an odd factor (a
-// power of two alone does not): the schemes that can be given such, which two of four stored k rule out.
+// Only schemes with a kernel have inputs: the reference is not tested against itself. These tests also need
+// weights in three dtypes, different scales per row, and scales with an odd factor (not powers of two), which
+// excludes schemes that store two of every four k.
 std::vector<size_t> suited_schemes() {
   Registry registry;
   registry.add(builtin_provider());
@@ -191,10 +191,10 @@ TEST(Generate, EveryGeneratorHasANameAndAPlaceInTheTable) {
   EXPECT_EQ(find_generator("typo"), std::nullopt);
 }
 
-// Timed weights are weights: no code, scale or zero point that the recipe would not make, and not the same
-// rows over and over, so that a kernel that reads another block of rows is seen.
+// Weights for timing have only the codes, scales and zero points that the recipe would produce, and their
+// rows differ, so that a kernel that reads the wrong block of rows is noticed.
 TEST(RandomPlanes, AreRowsThatTheRecipeMakes) {
-  std::map<std::string_view, const Scheme*> last;  // of each family: codes of one bit tell rows apart badly
+  std::map<std::string_view, const Scheme*> last;  // by family; one-bit codes barely distinguish rows
   for (const Scheme* scheme : schemes()) last[scheme->family()] = scheme;
   for (const auto& [family, scheme] : last) {
     const int64_t k = 2 * std::max<int64_t>(scheme->group(), 64);
@@ -209,7 +209,7 @@ TEST(RandomPlanes, AreRowsThatTheRecipeMakes) {
       for (const ExactWeight& w : exact) values.push_back(w.product + w.zero);
       return values;
     };
-    // nf4 shares a second scale over more rows than a unit has: all of it is quantized.
+    // nf4 shares a second-level scale over more rows than a unit has, so all of it is quantized.
     const std::vector<std::byte> weight = noise_weight_for(*scheme, many, 3);
     const bool whole = large[0].bytes == scheme->quantize({many.dtype, many.n, many.k, weight}).at(0).bytes;
     EXPECT_EQ(whole, family == "nf4");

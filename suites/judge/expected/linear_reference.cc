@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "reference/numerics/soft_float.h"
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 
 namespace qcts {
 namespace {
@@ -29,8 +29,8 @@ std::optional<DType> stage(uint32_t dtype, DType x) {
     case QCTS_I32:
       return DType::int32;
     default:
-      throw ProviderFault("its numerics name element type " + std::to_string(dtype) +
-                          ", to which nothing rounds");
+      throw ProviderFault("its numerics declare element type " + std::to_string(dtype) +
+                          ", which nothing can round to");
   }
 }
 
@@ -40,7 +40,7 @@ LinearStages stages_of(const qcts_numerics& numerics, DType x) {
   stages.scale_cast = stage(numerics.scale_cast, x);
   stages.weight_cast = stage(numerics.weight_cast, x);
   stages.product_cast = stage(numerics.product_cast, x);
-  // Undeclared is the strictest that a float kernel can meet.
+  // If no accumulator is declared, use the strictest that a float kernel can meet.
   stages.accumulator = stage(numerics.accumulator, x).value_or(DType::float32);
   stages.partial_cast = stage(numerics.partial_cast, x);
   stages.output_cast = stage(numerics.output_cast, x);
@@ -59,14 +59,14 @@ DType scale_dtype(const KernelInput& input) {
 
 }  // namespace
 
-LinearTruth::LinearTruth(const KernelInput& input, bool with_rows) : input_(input) {
+LinearReference::LinearReference(const KernelInput& input, bool with_rows) : input_(input) {
   const size_t n = static_cast<size_t>(input.weight.n), k = static_cast<size_t>(input.weight.k);
   if (with_rows) weights_.resize(n * k);
   for (size_t r = 0; with_rows && r < n; ++r)
     input.scheme->exact_row(input.planes, input.weight, static_cast<int64_t>(r),
                             {weights_.data() + r * k, k});
   if (input.x.size() != static_cast<size_t>(input.m) * k * dtype_bytes(input.x_dtype))
-    throw std::runtime_error("x has " + std::to_string(input.x.size()) + " bytes, wanted are m * k elements");
+    throw std::runtime_error("x has " + std::to_string(input.x.size()) + " bytes, want m * k elements");
   if (input.activation == kWeightOnly)
     x_ = load_doubles(input.x_dtype, input.x);
   else
@@ -77,7 +77,7 @@ LinearTruth::LinearTruth(const KernelInput& input, bool with_rows) : input_(inpu
     for (size_t r = 0; r < n; ++r) bias_[r] = load_float(input.bias_dtype, input.bias, r);
 }
 
-void LinearTruth::read_quantized_x() {
+void LinearReference::read_quantized_x() {
   const Planes planes =
       input_.scheme->quantize_activation(input_.x_matrix(), input_.activation, input_.planes);
   const size_t k = static_cast<size_t>(input_.weight.k);
@@ -100,22 +100,22 @@ void LinearTruth::read_quantized_x() {
   }
 }
 
-std::span<const ExactWeight> LinearTruth::row(int64_t n) const {
+std::span<const ExactWeight> LinearReference::row(int64_t n) const {
   const size_t k = static_cast<size_t>(input_.weight.k);
   return {weights_.data() + static_cast<size_t>(n) * k, k};
 }
 
-std::span<const double> LinearTruth::x(int64_t m) const {
+std::span<const double> LinearReference::x(int64_t m) const {
   const size_t k = static_cast<size_t>(input_.weight.k);
   return {x_.data() + static_cast<size_t>(m) * k, k};
 }
 
-LinearOracle LinearTruth::oracle(const OracleWeights& weights, int64_t m, int64_t n) const {
+LinearOracle LinearReference::oracle(const OracleWeights& weights, int64_t m, int64_t n) const {
   return linear_oracle(weights, rows_of_x_[static_cast<size_t>(m)], bias_[static_cast<size_t>(n)],
                        offsets_.empty() ? std::nullopt : std::optional(offsets_[static_cast<size_t>(m)]));
 }
 
-std::vector<double> LinearTruth::sums() const {
+std::vector<double> LinearReference::sums() const {
   std::vector<ExactWeight> row(static_cast<size_t>(input_.weight.k));
   std::vector<double> y(static_cast<size_t>(input_.m * input_.weight.n));
   for (int64_t n = 0; n < input_.weight.n; ++n) {
@@ -127,26 +127,26 @@ std::vector<double> LinearTruth::sums() const {
   return y;
 }
 
-Bounded LinearTruth::bounded(const OracleWeights& weights, int64_t m, int64_t n,
-                             const LinearStages& stages) const {
+Bounded LinearReference::bounded(const OracleWeights& weights, int64_t m, int64_t n,
+                                 const LinearStages& stages) const {
   const bool quantized = !offsets_.empty();
   const LinearOracle oracle = this->oracle(weights, m, n);
-  // Quantized x is code times scale, unrounded: a cast to x's own type does round it.
+  // The oracle's x is code times scale, unrounded; a kernel that casts it to x's dtype rounds it.
   const LinearBound bound = linear_bound(
       oracle, stages, {quantized ? DType::float64 : input_.x_dtype, scale_dtype(input_), input_.y_dtype});
   return {oracle.y, bound.low, bound.high};
 }
 
-Bounded LinearTruth::bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
-                             const qcts_numerics& numerics) const {
+Bounded LinearReference::bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
+                                 const qcts_numerics& numerics) const {
   return bounded(oracle_weights(row, group_of(input_)), m, n, stages_of(numerics, input_.x_dtype));
 }
 
-std::vector<Bounded> LinearTruth::bounds(const qcts_numerics& numerics) const {
+std::vector<Bounded> LinearReference::bounds(const qcts_numerics& numerics) const {
   return bounds(stages_of(numerics, input_.x_dtype));
 }
 
-std::vector<Bounded> LinearTruth::bounds(const LinearStages& stages) const {
+std::vector<Bounded> LinearReference::bounds(const LinearStages& stages) const {
   std::vector<OracleWeights> rows;
   for (int64_t n = 0; n < input_.weight.n; ++n) rows.push_back(oracle_weights(row(n), group_of(input_)));
   std::vector<Bounded> all;
@@ -157,11 +157,11 @@ std::vector<Bounded> LinearTruth::bounds(const LinearStages& stages) const {
   return all;
 }
 
-// Goldens of torchao 0.5.0 to 0.17.0 say so where no kernel takes x and weight: _quantized_linear_op of
+// For goldens of torchao 0.5.0 to 0.17.0 with no kernel for this x and weight, _quantized_linear_op of
 // AffineQuantizedTensor dequantizes both.
-LinearStages recorded_stages(const Question& question) {
-  const KernelInput& input = question.input;
-  if (question.recorded_dense)
+LinearStages recorded_stages(const TestVector& test_vector) {
+  const KernelInput& input = test_vector.input;
+  if (test_vector.recorded_dense)
     return {.x_cast = input.y_dtype, .weight_cast = input.y_dtype, .product_cast = DType::float32};
   return input.scheme->recorded_stages(input.weight, input.activation, input.y_dtype);
 }

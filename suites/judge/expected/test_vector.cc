@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/judge/expected/question.h"
+#include "suites/judge/expected/test_vector.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -12,7 +12,7 @@
 namespace qcts {
 namespace {
 
-// One tensor of a golden: the file as the producer wrote it, and what the producer's own tools said of it.
+// One tensor of a golden: the producer's file, and the values its producer's own tools computed.
 class GoldenTensor {
  public:
   GoldenTensor(const Golden& golden, const std::string& name)
@@ -23,7 +23,7 @@ class GoldenTensor {
     if (found == checkpoint.tensors.end())
       throw std::runtime_error(golden.id + ": the file has no tensor " + name);
     std::optional<SchemeTensor> tensor = scheme_tensor(*found, info_.layout);
-    if (!tensor) throw std::runtime_error(golden.id + ": " + name + " is of no scheme that is known here");
+    if (!tensor) throw std::runtime_error(golden.id + ": " + name + " has no known scheme");
     if (!same_meaning(tensor->scheme->name(), info_.scheme) || tensor->layout != info_.layout ||
         tensor->activation != info_.activation)
       throw std::runtime_error(golden.id + ": " + name + " is " + std::string(tensor->scheme->name()) +
@@ -31,7 +31,7 @@ class GoldenTensor {
                                std::string(tensor->activation.name()) + ", the manifest says " +
                                info_.scheme + " in layout " + info_.layout + ", " + info_.activation);
     tensor_ = std::move(*tensor);
-    tensor_.scheme = find_scheme(info_.scheme);  // a file does not tell the recipe
+    tensor_.scheme = find_scheme(info_.scheme);  // the file does not record the recipe
     if (!golden.expected.empty()) expected_ = read_safetensors(MappedFile::open(golden.expected.string()));
   }
 
@@ -40,7 +40,7 @@ class GoldenTensor {
   WeightShape weight() const { return {tensor_.dtype, tensor_.n, tensor_.k}; }
 
   bool has(std::string_view what) const { return entry(what) != nullptr; }
-  // Throws std::runtime_error naming what is missing.
+  // Throws std::runtime_error naming the missing entry.
   const Tensor& expected(std::string_view what) const {
     const SafetensorsEntry* found = entry(what);
     if (!found)
@@ -56,8 +56,8 @@ class GoldenTensor {
     return noise_bytes(*info_.w_seed, static_cast<size_t>(tensor_.n * tensor_.k), tensor_.dtype);
   }
 
-  // The planes that the producer means, in layout "plain", without any unpacking of ours: the file's own
-  // where it is plain, else the codes and parameters that the producer's tools gave.
+  // Returns the producer's planes in layout "plain" without using our unpacking: the file's own if they are
+  // plain, otherwise the codes and parameters that the producer's tools gave.
   Planes plain_from_producer() const {
     if (tensor_.layout == kPlain) return tensor_.planes;
     Planes planes;
@@ -73,7 +73,7 @@ class GoldenTensor {
     return planes;
   }
 
-  // The file's planes, unpacked by the reference where they are packed.
+  // Returns the file's planes, unpacked by the reference if they are packed.
   Planes plain_from_file() const {
     if (tensor_.layout == kPlain) return tensor_.planes;
     return tensor_.scheme->unpack(tensor_.planes, weight(), tensor_.layout);
@@ -93,14 +93,13 @@ class GoldenTensor {
     return nullptr;
   }
 
-  // One code an element [n, k] in the producer's record -> the plane. Two codes a byte: even k in the high
-  // nibble, the byte that aten::_convert_weight_to_int4pack takes (torch 2.13).
+  // Converts the producer's record (one code per element [n, k]) to the plane. Two codes per byte: even k in
+  // the high nibble, as in the bytes that aten::_convert_weight_to_int4pack takes (torch 2.13).
   std::vector<std::byte> codes_as(const PlaneSpec& spec) const {
     std::vector<std::byte> codes = bytes("codes");
     if (codes.size() == spec.bytes()) return codes;
     if (codes.size() != 2 * spec.bytes())
-      throw std::runtime_error(golden_.id + ": " + info_.name + "|codes fits plane " + spec.name +
-                               " neither way");
+      throw std::runtime_error(golden_.id + ": " + info_.name + "|codes does not fit plane " + spec.name);
     std::vector<std::byte> pairs(spec.bytes());
     for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = codes[2 * i] << 4 | codes[2 * i + 1];
     return pairs;
@@ -112,7 +111,7 @@ class GoldenTensor {
   Safetensors expected_;
 };
 
-void ask_rows_of_x(const GoldenTensor& golden, KernelInput& input) {
+void add_rows_of_x(const GoldenTensor& golden, KernelInput& input) {
   const Tensor& x = golden.expected("x");
   input.planes = golden.plain_from_file();
   for (const Plane& plane : golden.tensor().policy_planes) input.planes.push_back(plane);
@@ -127,117 +126,119 @@ Planes recorded_activation(const GoldenTensor& golden, const KernelInput& input)
   for (const PlaneSpec& spec : input.scheme->activation_specs(input.x_matrix(), input.activation)) {
     planes.push_back({spec.name, spec.dtype, spec.shape, golden.bytes("act." + spec.name)});
     if (planes.back().bytes.size() != spec.bytes() || golden.expected("act." + spec.name).dtype != spec.dtype)
-      throw std::runtime_error(golden.info().name + "|act." + spec.name + " is no plane of " +
+      throw std::runtime_error(golden.info().name + "|act." + spec.name + " is not a plane of " +
                                std::string(input.activation.name()));
   }
   return planes;
 }
 
-void ask_linear(const GoldenTensor& golden, Question& question) {
-  KernelInput& input = question.input;
-  ask_rows_of_x(golden, input);
+void add_linear(const GoldenTensor& golden, TestVector& test_vector) {
+  KernelInput& input = test_vector.input;
+  add_rows_of_x(golden, input);
   input.y_dtype = golden.expected("y").dtype;
-  question.recorded_y = golden.bytes("y");
+  test_vector.recorded_y = golden.bytes("y");
   if (golden.has("bias")) {
     input.bias = golden.bytes("bias");
     input.bias_dtype = golden.expected("bias").dtype;
   }
 }
 
-Question ask_golden(const Case& c) {
+TestVector golden_test_vector(const Case& c) {
   const GoldenTensor golden(*c.golden, c.tensor);
-  Question question;
-  KernelInput& input = question.input;
+  TestVector test_vector;
+  KernelInput& input = test_vector.input;
   input.op = c.id.op;
   input.scheme = golden.tensor().scheme;
   input.weight = golden.weight();
   input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;
   if (c.id.op == Op::quantize) {
-    // The producers of two layouts may differ in the recipe, so the layout goes along.
+    // Include the layout: the producers of two layouts may use different recipes.
     input.layout = golden.tensor().layout;
-    if (golden.has("w")) input.weight.dtype = golden.expected("w").dtype;  // which not every file tells
+    if (golden.has("w")) input.weight.dtype = golden.expected("w").dtype;  // not every file records it
     input.x = golden.float_weight();
-    question.expected.planes = golden.plain_from_producer();
+    test_vector.expected.planes = golden.plain_from_producer();
   } else if (c.id.op == Op::quantize_activation) {
-    ask_rows_of_x(golden, input);
-    question.expected.planes = recorded_activation(golden, input);
+    add_rows_of_x(golden, input);
+    test_vector.expected.planes = recorded_activation(golden, input);
   } else if (c.id.op == Op::dequantize) {
     input.planes = golden.plain_from_file();
-    question.expected.y = golden.bytes("dequant");
+    test_vector.expected.y = golden.bytes("dequant");
   } else if (c.id.op == Op::pack || c.id.op == Op::unpack) {
     input.layout = golden.tensor().layout;
     Planes plain = golden.plain_from_producer();
     input.planes = c.id.op == Op::pack ? plain : golden.tensor().planes;
-    question.expected.planes = c.id.op == Op::pack ? golden.tensor().planes : std::move(plain);
+    test_vector.expected.planes = c.id.op == Op::pack ? golden.tensor().planes : std::move(plain);
   } else if (c.id.op == Op::linear) {
-    ask_linear(golden, question);
-    question.recorded_dense = std::ranges::find(c.golden->flags, "dense_linear") != c.golden->flags.end();
+    add_linear(golden, test_vector);
+    test_vector.recorded_dense = std::ranges::find(c.golden->flags, "dense_linear") != c.golden->flags.end();
   } else {
-    throw std::logic_error("no golden says anything of op " + std::string(op_name(c.id.op)));
+    throw std::logic_error("no golden has expected values for op " + std::string(op_name(c.id.op)));
   }
-  return question;
+  return test_vector;
 }
 
-Question ask_synthetic(const Case& c, uint64_t seed) {
+TestVector synthetic_test_vector(const Case& c, uint64_t seed) {
   Synthetic synthetic = *c.synthetic;
   if (seed != 0) synthetic.seed = splitmix64(synthetic.seed, seed);
   Generated made = generate(*c.scheme, c.id.op, c.layout, synthetic, synthetic.seed);
-  Question question = question_about(std::move(made.input));
-  if (question.is_refused != (synthetic.generator == Generator::not_sparse))
-    throw std::logic_error(c.id.text() + ": the reference has another opinion of what the scheme holds");
-  question.exact_sums = made.exact;
-  question.related = std::move(made.related);
-  if (!question.related.empty()) question.relation = synthetic.generator;
-  return question;
+  TestVector test_vector = test_vector_for(std::move(made.input));
+  if (test_vector.is_refused != (synthetic.generator == Generator::not_sparse))
+    throw std::logic_error(c.id.text() +
+                           ": the reference disagrees about whether the scheme can represent it");
+  test_vector.exact_sums = made.exact;
+  test_vector.related = std::move(made.related);
+  if (!test_vector.related.empty()) test_vector.relation = synthetic.generator;
+  return test_vector;
 }
 
 }  // namespace
 
-Question question_about(KernelInput asked) {
-  Question question;
-  question.input = std::move(asked);
-  const KernelInput& input = question.input;
+TestVector test_vector_for(KernelInput given) {
+  TestVector test_vector;
+  test_vector.input = std::move(given);
+  const KernelInput& input = test_vector.input;
   const Scheme& scheme = *input.scheme;
   if (input.op == Op::quantize) {
     try {
-      question.expected.planes =
+      test_vector.expected.planes =
           scheme.quantize({input.weight.dtype, input.weight.n, input.weight.k, input.x}, input.layout);
     } catch (const std::invalid_argument&) {
-      question.is_refused = true;
+      test_vector.is_refused = true;
     }
   } else if (input.op == Op::quantize_activation) {
-    question.expected.planes = scheme.quantize_activation(input.x_matrix(), input.activation, input.planes);
+    test_vector.expected.planes =
+        scheme.quantize_activation(input.x_matrix(), input.activation, input.planes);
   } else if (input.op == Op::dequantize) {
-    question.expected.y = scheme.dequantize(input.planes, input.weight);
+    test_vector.expected.y = scheme.dequantize(input.planes, input.weight);
   } else if (input.op == Op::pack) {
-    question.expected.planes = scheme.pack(input.planes, input.weight, input.layout);
+    test_vector.expected.planes = scheme.pack(input.planes, input.weight, input.layout);
   } else if (input.op == Op::unpack) {
-    question.expected.planes = scheme.unpack(input.planes, input.weight, input.layout);
+    test_vector.expected.planes = scheme.unpack(input.planes, input.weight, input.layout);
   } else if (input.op != Op::linear) {
-    throw std::invalid_argument("the reference knows no op " + std::string(op_name(input.op)));
+    throw std::invalid_argument("the reference has no op " + std::string(op_name(input.op)));
   }
-  return question;
+  return test_vector;
 }
 
-Question ask(const Case& c, uint64_t seed) {
-  if (c.golden) return ask_golden(c);
-  if (c.synthetic && c.scheme) return ask_synthetic(c, seed);
+TestVector make_test_vector(const Case& c, uint64_t seed) {
+  if (c.golden) return golden_test_vector(c);
+  if (c.synthetic && c.scheme) return synthetic_test_vector(c, seed);
   throw std::logic_error(c.id.text() + " has neither a golden nor a synthetic input");
 }
 
-const Question& LastQuestion::ask(const Case& c, uint64_t seed) {
-  if (question_ && case_id_ == c.id && seed_ == seed) return *question_;
-  truth_.reset();
-  question_.reset();
-  question_ = qcts::ask(c, seed);
+const TestVector& TestVectorCache::get(const Case& c, uint64_t seed) {
+  if (test_vector_ && case_id_ == c.id && seed_ == seed) return *test_vector_;
+  reference_.reset();
+  test_vector_.reset();
+  test_vector_ = qcts::make_test_vector(c, seed);
   case_id_ = c.id;
   seed_ = seed;
-  return *question_;
+  return *test_vector_;
 }
 
-const LinearTruth& LastQuestion::truth() {
-  if (!truth_) truth_.emplace(question_->input);
-  return *truth_;
+const LinearReference& TestVectorCache::reference() {
+  if (!reference_) reference_.emplace(test_vector_->input);
+  return *reference_;
 }
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "suites/timing/contender.h"
+#include "suites/timing/timed_target.h"
 
 #include <algorithm>
 #include <chrono>
@@ -27,7 +27,7 @@ double us_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-double Contender::time_us(size_t first, size_t calls, bool rotate) {
+double TimedTarget::time_us(size_t first, size_t calls, bool rotate) {
   const auto start = std::chrono::steady_clock::now();
   for (size_t i = 0; i < calls; ++i) call(rotate ? (first + i) % copies() : first);
   return us_since(start) / static_cast<double>(calls);
@@ -43,7 +43,7 @@ BigBuffer::BigBuffer(size_t bytes) : bytes_(bytes) {
 
 BigBuffer::~BigBuffer() { std::free(data_); }
 
-KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads)
+TimedKernel::TimedKernel(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads)
     : kernel_(kernel),
       input_(input),
       op_(input.op),
@@ -75,15 +75,15 @@ KernelContender::KernelContender(const qcts_kernel& kernel, const KernelInput& i
   add_copies(1);
 }
 
-uint64_t KernelContender::weight_bytes() const {
+uint64_t TimedKernel::weight_bytes() const {
   return prepared_bytes_ == 0 ? weight_bytes_ : std::min(weight_bytes_, prepared_bytes_);
 }
 
-uint64_t KernelContender::copied_bytes() const {
+uint64_t TimedKernel::copied_bytes() const {
   return weight_bytes() + (outputs_rotate() ? written_bytes_ : 0);
 }
 
-void KernelContender::add_outputs(size_t copies) {
+void TimedKernel::add_outputs(size_t copies) {
   uint64_t stride = round_up(y_bytes_, kLineBytes);
   for (const PlaneSpec& spec : out_specs_) stride += round_up(spec.bytes(), kLineBytes);
   blocks_.emplace_back(stride * copies);
@@ -99,7 +99,7 @@ void KernelContender::add_outputs(size_t copies) {
   }
 }
 
-void KernelContender::add_copies(size_t copies) {
+void TimedKernel::add_copies(size_t copies) {
   if (outputs_.empty() || outputs_rotate()) add_outputs(outputs_rotate() ? copies : 1);
   uint64_t stride = 0;
   for (const Plane& plane : input_.planes) stride += round_up(plane.bytes.size(), 64);
@@ -130,7 +130,7 @@ void KernelContender::add_copies(size_t copies) {
   }
 }
 
-void KernelContender::make_ready(size_t copies) {
+void TimedKernel::make_ready(size_t copies) {
   if (remote_) {
     remote_copies_ = copies;
     return;
@@ -147,26 +147,26 @@ void KernelContender::make_ready(size_t copies) {
   prepare_all();
 }
 
-uint64_t KernelContender::ask_prepared_bytes() {
+uint64_t TimedKernel::query_prepared_bytes() {
   if (!remote_) prepared_bytes_ = provider_prepared_bytes(kernel_, problems_.front());
   return prepared_bytes_;
 }
 
-void KernelContender::prepare_one(const qcts_problem& problem, std::byte* place) {
+void TimedKernel::prepare_one(const qcts_problem& problem, std::byte* place) {
   qcts_problem at_load = problem;
   at_load.x = at_load.bias = nullptr;
   at_load.y = nullptr;
   const auto start = std::chrono::steady_clock::now();
   if (provider_prepare(kernel_, at_load, place) != QCTS_OK)
-    throw ProviderFault("prepare() failed on a problem that supports() takes");
+    throw ProviderFault("prepare() failed on a problem that supports() accepts");
   const double us = us_since(start);
   prepare_us_ = prepare_us_ == 0 ? us : std::min(prepare_us_, us);
 }
 
-// What two calls wrote alike holds no address of its own, so the other copies are copies: beside a cache of
-// 300 MiB they are 70 of 4096 x 4096 int4, and to prepare each took longer than all that is timed.
-void KernelContender::prepare_all() {
-  if (ask_prepared_bytes() == 0) return;
+// If two calls write the same bytes, these hold no address, so the other copies are made by copying: a cache
+// of 300 MiB needs 70 copies of 4096 x 4096 int4, and preparing each took longer than all the timing.
+void TimedKernel::prepare_all() {
+  if (query_prepared_bytes() == 0) return;
   const uint64_t stride = round_up(prepared_bytes_, 64);
   std::byte* const first = prepared_ = blocks_.emplace_back(stride * problems_.size()).data();
   bool alike = false;
@@ -182,36 +182,36 @@ void KernelContender::prepare_all() {
   }
 }
 
-Support KernelContender::supports() const { return provider_supports(kernel_, problems_.front()); }
+Support TimedKernel::supports() const { return provider_supports(kernel_, problems_.front()); }
 
-void KernelContender::call(size_t copy) {
+void TimedKernel::call(size_t copy) {
   answered_ = outputs_rotate() ? copy : 0;
   if (provider_run(kernel_, problems_[copy]) != QCTS_OK)
-    throw ProviderFault("run() failed on a problem that supports() takes");
+    throw ProviderFault("run() failed on a problem that supports() accepts");
 }
 
-void KernelContender::stir_x() {
+void TimedKernel::perturb_x() {
   if (op_ != Op::linear) return;
-  const int64_t element = stirred_++ % base_.k, bytes = base_.ldx_bytes / base_.k;
+  const int64_t element = perturbed_++ % base_.k, bytes = base_.ldx_bytes / base_.k;
   for (int64_t m = 0; m < base_.m; ++m)
     x_[m * base_.ldx_bytes + (element + 1) * bytes - 1] ^= std::byte{0x80};
 }
 
-void KernelContender::copy_x_to(std::vector<std::byte>& x) const {
+void TimedKernel::copy_x_to(std::vector<std::byte>& x) const {
   if (op_ == Op::linear) x.assign(x_, x_ + x.size());
 }
 
-double KernelContender::time_us(size_t first, size_t calls, bool rotate) {
+double TimedKernel::time_us(size_t first, size_t calls, bool rotate) {
   if (!remote_) {
-    stir_x();
-    return Contender::time_us(first, calls, rotate);
+    perturb_x();
+    return TimedTarget::time_us(first, calls, rotate);
   }
   if (!remote_timing_) remote_->owner->begin_timing(*remote_, problems_.front(), remote_copies_);
   remote_timing_ = true;
   return remote_->owner->time_us(first, calls, rotate);
 }
 
-KernelAnswer KernelContender::answer() {
+KernelAnswer TimedKernel::answer() {
   if (remote_timing_) provider_measures_ = remote_->owner->end_timing();
   remote_timing_ = false;
   KernelAnswer answer;
@@ -225,37 +225,37 @@ KernelAnswer KernelContender::answer() {
   return answer;
 }
 
-void KernelContender::read_input_again() {
+void TimedKernel::reload_input() {
   if (x_) std::memcpy(x_, input_.x.data(), input_.x.size());
   for (size_t i = 0; i < input_.planes.size(); ++i)
     std::copy(input_.planes[i].bytes.begin(), input_.planes[i].bytes.end(),
               static_cast<std::byte*>(planes_[0][i].data));
   if (prepared_) prepare_one(problems_[0], prepared_);
-  constexpr int kSpoiled = 0xFF;
+  constexpr int kPoison = 0xFF;
   for (const Output& output : outputs_) {
-    if (output.y) std::memset(output.y, kSpoiled, y_bytes_);
+    if (output.y) std::memset(output.y, kPoison, y_bytes_);
     for (size_t i = 0; i < out_specs_.size(); ++i)
-      std::memset(output.planes[i].data, kSpoiled, out_specs_[i].bytes());
+      std::memset(output.planes[i].data, kPoison, out_specs_[i].bytes());
   }
 }
 
-size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t most_bytes) {
+size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t max_bytes) {
   const uint64_t wanted = 2 * (l3_bytes == 0 ? uint64_t{64} << 20 : l3_bytes);
   const uint64_t copies = round_up(wanted, std::max<uint64_t>(bytes, 1)) / std::max<uint64_t>(bytes, 1) + 1;
-  const uint64_t most = std::max<uint64_t>(most_bytes / std::max<uint64_t>(bytes, 1), 1);
-  const uint64_t count = std::clamp<uint64_t>(copies + 1, 1, std::min<uint64_t>(most, 4095));
+  const uint64_t max_copies = std::max<uint64_t>(max_bytes / std::max<uint64_t>(bytes, 1), 1);
+  const uint64_t count = std::clamp<uint64_t>(copies + 1, 1, std::min<uint64_t>(max_copies, 4095));
   return static_cast<size_t>(count % 2 == 0 ? count - 1 : count);
 }
 
 uint64_t copy_budget_bytes() {
-  constexpr uint64_t kMost = uint64_t{1} << 30;
+  constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
   std::ifstream in("/proc/meminfo");
   std::string word;
   while (in >> word) {
     uint64_t kib = 0;
-    if (word == "MemAvailable:" && in >> kib) return std::min(kMost, kib * 1024 / 4);
+    if (word == "MemAvailable:" && in >> kib) return std::min(kMaxBytes, kib * 1024 / 4);
   }
-  return kMost / 4;
+  return kMaxBytes / 4;
 }
 
 }  // namespace qcts

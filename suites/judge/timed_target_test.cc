@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel is timed on: copies that no cache holds, of what it reads and of what it writes.
+// Tests the copies a kernel is timed on: too many for any cache, of both what it reads and what it writes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "suites/judge/latency_case.h"
-#include "suites/timing/contender.h"
+#include "suites/timing/timed_target.h"
 
 namespace qcts {
 namespace {
@@ -34,7 +34,7 @@ Case case_of(Op op) {
 
 std::set<const void*> written_to;
 
-// Where three calls of a kernel, each on its own copy, write.
+// Counts the distinct addresses that three calls write to, each call on its own copy.
 template <uint32_t kOp>
 size_t places_of_three_copies(const KernelInput& input) {
   qcts_kernel watched = scalar_kernel(kOp);
@@ -44,24 +44,24 @@ size_t places_of_three_copies(const KernelInput& input) {
     for (uint32_t i = 0; i < problem->n_out_planes; ++i) written_to.insert(problem->out_planes[i].data);
     return scalar_kernel(kOp).run(problem);
   };
-  KernelContender contender(watched, input, 1);
-  contender.make_ready(3);
-  for (size_t copy = 0; copy < 3; ++copy) contender.call(copy);
-  EXPECT_EQ(contender.copied_bytes(),
-            contender.weight_bytes() + (kOp == QCTS_OP_LINEAR ? 0 : contender.written_bytes()));
+  TimedKernel timed(watched, input, 1);
+  timed.make_ready(3);
+  for (size_t copy = 0; copy < 3; ++copy) timed.call(copy);
+  EXPECT_EQ(timed.copied_bytes(), timed.weight_bytes() + (kOp == QCTS_OP_LINEAR ? 0 : timed.written_bytes()));
   return written_to.size();
 }
 
-// A result that is written where the last one was lies in a cache, unless the kernel streams past it. But x
-// and y of a layer are what the one before has just written, and the next one reads.
-TEST(Contender, EachCopyOfAWeightIsWrittenElsewhereAndYToOnePlace) {
+// An output written to the same place as the last one is already in a cache, unless the kernel streams past
+// it. But a layer's x and y are in the cache in real use: the previous layer has just written x, and the next
+// one reads y.
+TEST(TimedKernel, EachCopyOfAWeightIsWrittenElsewhereAndYToOnePlace) {
   const KernelInput codes = latency_input(case_of(Op::quantize), 1);
   EXPECT_EQ(places_of_three_copies<QCTS_OP_QUANTIZE>(codes), 3 * output_specs(codes).size());
   EXPECT_EQ(places_of_three_copies<QCTS_OP_DEQUANTIZE>(latency_input(case_of(Op::dequantize), 1)), 3u);
   EXPECT_EQ(places_of_three_copies<QCTS_OP_LINEAR>(latency_input(case_of(Op::linear), 1)), 1u);
 }
 
-TEST(Contender, TheAnswerIsTheLastCalls) {
+TEST(TimedKernel, TheAnswerIsTheLastCalls) {
   qcts_kernel numbering = scalar_kernel(QCTS_OP_DEQUANTIZE);
   static std::byte number;
   number = std::byte{0};
@@ -72,25 +72,25 @@ TEST(Contender, TheAnswerIsTheLastCalls) {
     return QCTS_OK;
   };
   const KernelInput input = latency_input(case_of(Op::dequantize), 1);
-  KernelContender contender(numbering, input, 1);
-  contender.make_ready(3);
+  TimedKernel timed(numbering, input, 1);
+  timed.make_ready(3);
   for (const size_t copy : {0, 1, 2, 1}) {
-    contender.call(copy);
-    const KernelAnswer answer = contender.answer();
+    timed.call(copy);
+    const KernelAnswer answer = timed.answer();
     ASSERT_EQ(answer.y.size(), 64u * 64 * 2);
     EXPECT_EQ(answer.y.front(), number);
     EXPECT_EQ(answer.y.back(), number);
   }
 }
 
-TEST(Contender, ColdCopiesLeaveTheCachesWithinTheBudget) {
+TEST(TimedKernel, ColdCopiesLeaveTheCachesWithinTheBudget) {
   EXPECT_GE(cold_copies(1 << 20, 32 << 20, 1 << 30), 64u);
   EXPECT_EQ(cold_copies(1 << 20, 32 << 20, 8 << 20), 7u);
   for (uint64_t bytes = 1; bytes < uint64_t{1} << 28; bytes = bytes * 3 + 1)
     EXPECT_EQ(cold_copies(bytes, 32 << 20, 1 << 30) % 2, 1u)
-        << bytes << ": taken in twos, half of them are never timed";
+        << bytes << ": with a stride of two, half of them are never timed";
   EXPECT_EQ(cold_copies(uint64_t{2} << 30, 32 << 20, 1 << 30), 1u);
-  EXPECT_GE(cold_copies(1 << 20, 0, 1 << 30), 128u) << "an unknown cache is taken for a large one";
+  EXPECT_GE(cold_copies(1 << 20, 0, 1 << 30), 128u) << "an unknown cache size is assumed to be large";
 }
 
 }  // namespace

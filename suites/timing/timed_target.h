@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the stopwatch times: a kernel on rotating copies of what it reads and writes.
+// Timed targets: kernels that run on rotating copies of their inputs and outputs.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace qcts {
 
-// Memory at a 2 MiB boundary, huge pages asked for, every page touched.
+// Memory aligned to 2 MiB, with huge pages requested and every page touched.
 class BigBuffer {
  public:
   explicit BigBuffer(size_t bytes);
@@ -29,55 +29,58 @@ class BigBuffer {
   size_t bytes_ = 0;
 };
 
-class Contender {
+class TimedTarget {
  public:
-  virtual ~Contender() = default;
+  virtual ~TimedTarget() = default;
   virtual void call(size_t copy) = 0;  // copy < copies()
   virtual size_t copies() const = 0;
-  // us a call: the mean of `calls` of them, on copy `first` and, where they rotate, those after it.
+  // Returns microseconds per call: the mean of `calls` calls, on copy `first` and, if `rotate`, the ones
+  // after it.
   virtual double time_us(size_t first, size_t calls, bool rotate);
 };
 
-// A kernel on `copies` copies of what an operation reads anew each time (planes and what prepare() made of
-// them; the floats that quantize and quantize_activation read) and of what it writes, but one y and one x of
-// linear. Were outputs written to one place, a kernel that streams past the caches would leave them to the
-// probe, whose own lie there then: dequantize of int4, 4096 x 4096 on a core with 32 MiB of L3, came to 0.56
-// of the roof streaming and to 0.71 not, and took 951 and 1210 us. A kernel of a
-// provider that is a program of its own is timed by that program, in its own process: timed_by_provider().
-class KernelContender final : public Contender {
+// Runs a kernel on `copies` copies of the data that an operation reads anew each time (planes, or what
+// prepare() made of them; the floats that quantize and quantize_activation read) and of its outputs; linear
+// has one x and one y. If all outputs went to one place, the memory probe's output would stay in the cache
+// while a kernel with streaming stores bypassed it: dequantize of int4, 4096 x 4096, on a core with 32 MiB of
+// L3, reached 0.56 of the roof with streaming stores and 0.71 without, though it took 951 and 1210 us. A
+// kernel of an out-of-process provider is timed by that process: timed_by_provider().
+class TimedKernel final : public TimedTarget {
  public:
-  KernelContender(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
+  TimedKernel(const qcts_kernel& kernel, const KernelInput& input, uint32_t threads);
   Support supports() const;
-  // What prepare() would make; 0 where run reads the planes. Only when supports() says yes.
-  uint64_t ask_prepared_bytes();
-  // Once, before the first call and only when supports() says yes. Throws ProviderFault when prepare() fails,
-  // std::bad_alloc.
+  // Returns the size of prepare()'s output; 0 if run reads the planes. Only valid if supports() accepts the
+  // problem.
+  uint64_t query_prepared_bytes();
+  // Call once, before the first call and only if supports() accepts the problem. Throws ProviderFault if
+  // prepare() fails, and std::bad_alloc.
   void make_ready(size_t copies);
 
   void call(size_t copy) override;  // throws ProviderFault unless QCTS_OK
   size_t copies() const override { return remote_ ? remote_copies_ : problems_.size(); }
-  // One element in each row of a linear's x changes its sign before, untimed: an answer that is kept for an
-  // x, by place or by value, is of no use.
+  // For linear, first flips the sign of one element in each row of x, untimed, so that caching an answer by
+  // x's address or value gains nothing.
   double time_us(size_t first, size_t calls, bool rotate) override;
   KernelAnswer answer();  // of the last call
-  // The input as it is now, of the same sizes, at the places of copy 0, which is prepared again; the outputs
-  // are spoiled. Not for a kernel that is timed_by_provider().
-  void read_input_again();
-  // x of a linear as it is now: time_us() has changed it.
+  // Reads the changed input, of the same sizes, into the buffers of copy 0, prepares it again and poisons the
+  // outputs. Not for a kernel that is timed_by_provider().
+  void reload_input();
+  // Copies the current x of a linear, which time_us() has changed.
   void copy_x_to(std::vector<std::byte>& x) const;
-  // Of one copy, what a call has to read: the planes, or what prepare() made of them where that is less.
+  // Returns the bytes of weight that a call reads in one copy: the planes, or what prepare() made of them if
+  // that is smaller.
   uint64_t weight_bytes() const;
   uint64_t moved_bytes() const { return weight_bytes() + io_bytes_; }
   uint64_t written_bytes() const { return written_bytes_; }
-  // Of one copy, all that the next one has elsewhere.
+  // Returns the size of one copy: everything that is not shared with the next copy.
   uint64_t copied_bytes() const;
   bool outputs_rotate() const { return op_ != Op::linear; }
   uint64_t prepared_bytes() const { return prepared_bytes_; }
   double prepare_us() const {
     return prepare_us_;
-  }  // of one weight, the fastest copy; 0 where nothing is prepared
+  }  // for one weight, the fastest copy; 0 if there is no prepare()
   bool timed_by_provider() const { return remote_ != nullptr; }
-  // What the provider measured beside the times: {"benchmark_fn_us": 12.5}. After answer().
+  // Returns further measures that the provider took: {"benchmark_fn_us": 12.5}. Valid after answer().
   const nlohmann::ordered_json& provider_measures() const { return provider_measures_; }
 
  private:
@@ -90,7 +93,7 @@ class KernelContender final : public Contender {
   void add_copies(size_t copies);
   void prepare_one(const qcts_problem& problem, std::byte* place);
   void prepare_all();
-  void stir_x();
+  void perturb_x();
 
   const qcts_kernel& kernel_;
   const KernelInput& input_;
@@ -99,8 +102,8 @@ class KernelContender final : public Contender {
   std::vector<PlaneSpec> specs_, out_specs_;
   std::vector<BigBuffer> blocks_;
   std::vector<std::vector<qcts_plane>> planes_;
-  std::vector<Output> outputs_;  // one a copy where they rotate
-  size_t answered_ = 0;          // the last call's
+  std::vector<Output> outputs_;  // one per copy if they rotate
+  size_t answered_ = 0;          // index for the last call's output
   std::vector<qcts_problem> problems_;
   qcts_problem base_{};
   uint64_t weight_bytes_ = 0, io_bytes_ = 0, written_bytes_ = 0, prepared_bytes_ = 0;
@@ -110,17 +113,17 @@ class KernelContender final : public Contender {
   bool remote_timing_ = false;
   nlohmann::ordered_json provider_measures_ = nlohmann::ordered_json::object();
   std::byte *x_ = nullptr, *prepared_ = nullptr;  // of copy 0
-  int64_t stirred_ = 0;
+  int64_t perturbed_ = 0;
   std::byte* workspace_ = nullptr;
   size_t y_bytes_ = 0;
 };
 
-// As many copies of `bytes` as it takes to leave the caches twice over, within `most_bytes`; at least 1. An
-// odd number: a lane that takes two at a time, one of them untimed, comes to time them all (with an even one
-// two lanes timed two halves, and the same pack kernel differed from itself by a tenth). l3_bytes 0: 64 MiB
-// assumed.
-size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t most_bytes);
-// A quarter of the memory that is available now, at most 1 GiB.
+// Returns how many copies of `bytes` exceed the caches twofold within `max_bytes`; at least 1. The number is
+// odd, so that a series that alternates timed and untimed calls times all copies. (With an even number two
+// series timed different halves, and the same pack kernel differed from itself by 10 %.) If l3_bytes is 0,
+// assumes 64 MiB.
+size_t cold_copies(uint64_t bytes, uint64_t l3_bytes, uint64_t max_bytes);
+// Returns a quarter of the available memory, at most 1 GiB.
 uint64_t copy_budget_bytes();
 
 }  // namespace qcts

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Test vectors of numerics, determinism and latency cases: the input, and what is known of the answer before
+// the kernel runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reference/oracle/bound.h"
+#include "suites/cases/case.h"
+#include "suites/judge/expected/compare.h"
+#include "suites/providers/kernel_run.h"
+
+namespace qcts {
+
+struct TestVector {
+  KernelInput input;
+  KernelAnswer expected;    // every op but linear: must match bit for bit
+  bool is_refused = false;  // quantize: the scheme cannot represent this weight, so QCTS_FAILED is expected
+  bool exact_sums = false;  // linear: y must match bit for bit
+  // linear: the relation (inputs/generate_related.h) between y and the answers to `related`; nullopt if that
+  // is empty
+  std::optional<Generator> relation;
+  std::vector<KernelInput> related;
+  std::vector<std::byte> recorded_y;  // linear on a golden: the real library's answer; empty otherwise
+  // recorded_y is the product of x and the weight, both dequantized to x's dtype.
+  bool recorded_dense = false;
+};
+
+// Returns `input` with the reference's answer; for linear, without it (see LinearReference).
+TestVector test_vector_for(KernelInput input);
+
+// Makes the test vector of a case. The expected answer comes from the reference for synthetic cases and from
+// the producer's own files for goldens. `seed` is mixed into synthetic inputs. Throws Refused or
+// std::runtime_error if the golden lacks what the case needs.
+TestVector make_test_vector(const Case& c, uint64_t seed);
+
+// The weight and x of linear's oracle, exact and by row, with x quantized by its activation policy.
+class LinearReference {
+ public:
+  explicit LinearReference(const KernelInput& input, bool with_rows = true);
+  LinearReference(const LinearReference&) = delete;  // rows_of_x_ points into x_
+  LinearReference& operator=(const LinearReference&) = delete;
+
+  // Returns y, row-major [m, n]. Needs no rows: reads one at a time.
+  std::vector<double> sums() const;
+  // Returns y and the bound that `numerics` allows, row-major [m, n]. Needs the rows.
+  std::vector<Bounded> bounds(const qcts_numerics& numerics) const;
+  std::vector<Bounded> bounds(const LinearStages& stages) const;
+  // Returns the bound of one element, for a row given by the caller.
+  Bounded bounded(std::span<const ExactWeight> row, int64_t m, int64_t n,
+                  const qcts_numerics& numerics) const;
+  std::span<const ExactWeight> row(int64_t n) const;
+  std::span<const double> x(int64_t m) const;
+
+ private:
+  void read_quantized_x();
+  LinearOracle oracle(const OracleWeights& weights, int64_t m, int64_t n) const;
+  Bounded bounded(const OracleWeights& weights, int64_t m, int64_t n, const LinearStages& stages) const;
+
+  const KernelInput& input_;
+  std::vector<ExactWeight> weights_;
+  std::vector<double> x_, bias_;
+  std::vector<OracleX> rows_of_x_;
+  std::vector<double> offsets_;  // of each row of quantized x, see linear_oracle(); empty for weight_only
+};
+
+// Caches the last test vector: the variants of a case run one after another with the same one.
+class TestVectorCache {
+ public:
+  const TestVector& get(const Case& c, uint64_t seed);
+  const LinearReference& reference();  // of the last test vector, a linear one
+
+ private:
+  CaseId case_id_;
+  uint64_t seed_ = 0;
+  std::optional<TestVector> test_vector_;
+  std::optional<LinearReference> reference_;
+};
+
+// Returns the rounding stages of the library that recorded a golden's y, as the scheme knows its producer.
+// Throws std::logic_error naming the scheme and policy if nothing is known.
+LinearStages recorded_stages(const TestVector& test_vector);
+
+}  // namespace qcts
