@@ -28,6 +28,7 @@ ORDER = {
         "reference/dialects/views",
         "reference/dialects",
         "reference/dialects/spellings",
+        "reference/comparison",
     ],
     "kernels": [
         "kernels/abi",
