@@ -12,9 +12,8 @@
 
 namespace qcts {
 
-// Names and their order, the producer's types, schemes, layouts, shapes, dtypes, attributes; of every inner
-// tensor name, dtype, shape, stride, offset and elements; and which inner tensors share a storage. nullopt:
-// equal. The element named is the first that differs, in the scheme's own terms where the layout is known.
+// All that two checkpoints hold (reference/comparison/content.h), also what one of them has no place for;
+// another spelling of the same is none. nullopt: equal. The first difference by path.
 std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint& got);
 
 // Two files' bytes (E3); nullopt: equal. `name` goes into the mismatch.
@@ -43,5 +42,10 @@ std::string payload_digest(const Checkpoint& checkpoint);
 
 // One bit of the last element of the last inner tensor that has any; nullopt where nothing has elements.
 std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint);
+// Another device of the first storage; nullopt for safetensors and where there are no tensors.
+std::optional<Checkpoint> with_moved_device(Checkpoint checkpoint);
+// Another value of the last number, string or flag of a pickle, outside of tensors, or one more pair in
+// __metadata__ of safetensors; nullopt where there is none.
+std::optional<Checkpoint> with_changed_value(Checkpoint checkpoint);
 
 }  // namespace qcts
