@@ -6,6 +6,7 @@
 
 #include "kernels/machine/machine.h"
 #include "suites/base/paths.h"
+#include "suites/cli/check_model.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 #include "suites/judge/expected/compare.h"
@@ -21,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 struct CheckWords {
   FileOptions file;
-  fs::path path;
+  fs::path path, model;
   std::string cpu_pack;
 };
 
@@ -184,10 +185,18 @@ int check(const CheckWords& words) {
     json.push_back(to_json(verdict));
     if (!words.file.json) print(verdict);
   }
-  if (words.file.json)
-    std::cout << Json{{"file", words.path.string()}, {"passed", !failed}, {"verdicts", json}}.dump(
-                     2, ' ', false, Json::error_handler_t::replace)
-              << "\n";
+  Json model;
+  if (!words.model.empty()) {
+    const KeyMatch match = match_keys(checkpoint, open_checkpoint(words.model, words.file.open));
+    failed = failed || !match.all_matched();
+    model = model_json(match);
+    if (!words.file.json) print_model(match);
+  }
+  if (words.file.json) {
+    Json report = {{"file", words.path.string()}, {"passed", !failed}, {"verdicts", json}};
+    if (!words.model.empty()) report["model"] = model;
+    std::cout << report.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  }
   return failed ? 1 : 0;
 }
 
@@ -199,6 +208,8 @@ void add_check(CLI::App& app, int& exit_code) {
       "check", "judge a checkpoint by everything that needs no manifest: round trip, assign, size, meaning");
   command->add_option("FILE", words->path, "a checkpoint, or a folder with config.json and shards")
       ->required();
+  command->add_option("--model", words->model,
+                      "a state dict, saved on meta or not, or a folder: do names and shapes fit the model?");
   command->add_option("--cpu-pack", words->cpu_pack,
                       "avx512, avx2 or default: the pack of CPU int4 weights, which no file names");
   add_file_options(*command, words->file);
