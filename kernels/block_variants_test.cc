@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fast variants of quantize against the scalar one, where blocks are scaled by their largest magnitude.
-// Scales of mx by rounding a logarithm up, which they have from a table: at every exponent, for largest
-// magnitudes on both sides of where the logarithm stops being rounded to its integer. Codes that they find by
-// counting steps, by lowering ties or by bounds times a scale: of 16-bit elements, in blocks whose largest
-// magnitude lies at every exponent.
+// Compares fast variants of quantize with the scalar one, for blocks that are scaled by their largest
+// magnitude. mx's scales round a logarithm up and are looked up: tested at every exponent, with largest
+// magnitudes on both sides of the point where the logarithm no longer rounds to its integer. Codes computed
+// by counting steps, by lowering ties or by bounds times a scale: tested with 16-bit elements, in blocks
+// whose largest magnitude takes every exponent.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,24 +20,24 @@ namespace {
 
 using namespace variants;
 
-constexpr int kLeastExponent = -149, kMostExponent = 127, kFewer = 3, kMore = 60;
-constexpr int64_t kMxBlock = 32, kRows = kMostExponent - kLeastExponent + 1, kBlocks = kFewer + 1 + kMore;
+constexpr int kMinExponent = -149, kMaxExponent = 127, kFewer = 3, kMore = 60;
+constexpr int64_t kMxBlock = 32, kRows = kMaxExponent - kMinExponent + 1, kBlocks = kFewer + 1 + kMore;
 
-// A row an exponent, a block a step: a float or more below and above `largest` times that power of two, then
-// quarters of it.
+// One row for each exponent, one block for each step: the largest element is `largest` times that power of
+// two, moved by `step` floats; the others are quarters of it.
 std::vector<float> weight_around(float largest) {
   std::vector<float> weight;
-  for (int exponent = kLeastExponent; exponent <= kMostExponent; ++exponent)
+  for (int exponent = kMinExponent; exponent <= kMaxExponent; ++exponent)
     for (int step = -kFewer; step <= kMore; ++step) {
-      float most = std::ldexp(largest, exponent);
-      for (int i = 0; i < std::abs(step); ++i) most = std::nextafterf(most, step < 0 ? 0.0f : INFINITY);
-      weight.push_back(most);
-      for (int64_t i = 1; i < kMxBlock; ++i) weight.push_back(most * static_cast<float>(i % 9 - 4) / 4);
+      float max = std::ldexp(largest, exponent);
+      for (int i = 0; i < std::abs(step); ++i) max = std::nextafterf(max, step < 0 ? 0.0f : INFINITY);
+      weight.push_back(max);
+      for (int64_t i = 1; i < kMxBlock; ++i) weight.push_back(max * static_cast<float>(i % 9 - 4) / 4);
     }
   return weight;
 }
 
-// The same bytes of every fast variant of quantize as of the scalar one.
+// Expects the same bytes of every fast variant of quantize as of the scalar one.
 void expect_alike(const std::string& family, const std::string& member, uint32_t dtype, const Shape& shape,
                   const void* weight) {
   std::vector<uint8_t> want;
@@ -86,13 +86,13 @@ INSTANTIATE_TEST_SUITE_P(Kernels, MxRceil,
 
 struct Blocks {
   int64_t block;  // elements
-  int64_t row;    // blocks of a row: some together and some alone
+  int64_t row;    // elements of a row: some of its blocks go together and some alone
   int fractions;  // of each exponent
 };
 
-// Blocks of 16-bit elements. The first of a block is its largest magnitude, of each exponent from
-// first_exponent to last_exponent and of some fractions in turn; the others are those that lie within ten
-// binades below (of bfloat16 all), of both signs.
+// Blocks of 16-bit elements. The first element of a block is its largest magnitude, and takes each exponent
+// from first_exponent to last_exponent with several fractions. The others lie within ten binades below (for
+// bfloat16, all of them), with both signs.
 std::vector<uint16_t> blocks_at_exponents(const Blocks& of, int fraction_bits, int first_exponent,
                                           int last_exponent) {
   std::vector<uint16_t> weight;
@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class DtypeOfBlocks : public testing::TestWithParam<uint32_t> {};
 
-// A tensor has 256 scalers or a multiple: a row has 512, more than any variant takes at once.
+// A tensor has 256 scalers or a multiple. A row has 512, more than any variant takes at once.
 TEST_P(DtypeOfBlocks, Nf4AgreesWithScalarAtEveryExponent) {
   expect_alike_at_exponents("nf4", "nf4", GetParam(), {64, 512, 8}, 0, last_exponent_of(GetParam()));
 }
@@ -153,7 +153,8 @@ TEST_P(DtypeOfBlocks, Nf4AgreesWithScalarAtEveryFraction) {
   const int one = last_exponent_of(GetParam()) / 2;
   expect_alike_at_exponents("nf4", "nf4", GetParam(), {64, 512, 128}, one, one + 1);
 }
-// Of two levels, the scale of all follows the largest: tensors of some exponents each.
+// At two levels, the scale of the tensor follows the largest magnitude, so a tensor covers only a few
+// exponents.
 TEST_P(DtypeOfBlocks, Nvfp4AgreesWithScalarAtEveryExponent) {
   for (int first = 0; first <= last_exponent_of(GetParam()); first += 16)
     for (const char* member : {"nvfp4_one_level", "nvfp4_two_level"})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Variants that add products of bytes exactly, and end in the same floating point, against each other bit for
-// bit. The suites allow rounding; a code beside its place, or a group's scale at another's sum, may hide in
-// it.
+// Compares, bit for bit, variants that add products of bytes exactly and end with the same floating-point
+// steps. The suites allow rounding, which could hide a code at a neighbour's place or a group's scale on
+// another group's sum.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -16,7 +16,8 @@ namespace {
 
 using namespace variants;
 
-// Of kernels/vnni/int8_linear.h, those that run here; of AVX2 it is the codes of at most four bits.
+// Variants built on kernels/vnni/int8_linear.h that run on this machine; AVX2's handles codes of at most four
+// bits.
 std::vector<Implementation> byte_variants(const std::string& member) {
   const bool row = member == "int8_row";
   const std::string family = row ? member : "intx", policy = row ? "dyn_row_sym" : "dyn_token_asym";
@@ -33,7 +34,7 @@ std::vector<Implementation> byte_variants(const std::string& member) {
   return found;
 }
 
-// k that leave whole and part panels of 512, and parts of tiles, groups and blocks.
+// Values of k that leave whole and partial panels of 512, and parts of tiles, groups and blocks.
 std::vector<int64_t> ks_of(const std::string& member) {
   const int64_t group = group_of("intx", member, {});
   if (group == 0) return {1, 31, 33, 64, 65, 511, 512, 577, 1100};
@@ -42,7 +43,7 @@ std::vector<int64_t> ks_of(const std::string& member) {
 
 class ByteVariants : public testing::TestWithParam<std::tuple<std::string, int64_t>> {};
 
-// The same answer of all, with what `change` makes of every problem.
+// Expects the same answer from all variants to problems modified by `change`.
 void compare(const std::string& member, int64_t m, void (*change)(Problem&)) {
   const std::vector<Implementation> all = byte_variants(member);
   if (all.size() < 2) GTEST_SKIP() << "fewer than two of them run here";
@@ -65,19 +66,19 @@ TEST_P(ByteVariants, AnswerBitForBitAlike) {
   compare(member, m, [](Problem&) {});
 }
 
-// Codes and x at their ends, alike for 64 k at a time: what a sum of few bits would not hold.
+// Sets codes and x to their extremes, constant for 64 k at a time, which would overflow a sum of few bits.
 void go_to_extremes(Problem& given) {
   const qcts_problem& p = given.problem;
   const bool bytes = given.member == "int8_row" || given.member.rfind("intx_b8", 0) == 0;
-  const int least = bytes ? -128 : given.member.rfind("intx_b3", 0) == 0 ? -4 : -8;
+  const int min = bytes ? -128 : given.member.rfind("intx_b3", 0) == 0 ? -4 : -8;
   auto* codes = static_cast<int8_t*>(p.planes[0].data);
   for (int64_t n = 0; n < p.n; ++n)
     for (int64_t k = 0; k < p.k; ++k)
-      codes[n * p.k + k] = static_cast<int8_t>((k / 64 + n) % 2 == 0 ? least : -1 - least);
+      codes[n * p.k + k] = static_cast<int8_t>((k / 64 + n) % 2 == 0 ? min : -1 - min);
   auto* x = static_cast<uint8_t*>(const_cast<void*>(p.x));
   for (int64_t m = 0; m < p.m; ++m)
     for (int64_t k = 0; k < p.k; ++k) {
-      const bool one = (k / 64 + m) % 3 != 0;  // of 0 and 1, or of 0 and -1
+      const bool one = (k / 64 + m) % 3 != 0;  // codes are 0 or 1, or else 0 or -1
       const uint32_t bits = !one ? 0 : m % 2 == 0 ? 0x3F800000 : 0xBF800000;
       std::memcpy(x + m * p.ldx_bytes + k * (p.x_dtype == QCTS_F32 ? 4 : 2),
                   reinterpret_cast<const char*>(&bits) + (p.x_dtype == QCTS_F32 ? 0 : 2),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every variant of `linear` on codes that are small integers, scale 1 and floating zero 0, where the true
-// answer has no more bits than float32: x read back through a weight that takes one element, and the largest
-// sums of codes and x. What keeps x in fewer bits than it has, or sums in fewer than they need, is not equal.
+// Tests every variant of `linear` on codes that are small integers, with scale 1 and floating-point zero 0,
+// where float32 holds the true answer: x is read back through a weight that selects one element, and the
+// largest sums of codes and x are tried. A kernel that keeps too few bits of x or of its sums is not equal.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -35,13 +35,13 @@ float as_float(uint32_t dtype, uint32_t bits) {
   return std::bit_cast<float>(dtype == QCTS_F32 ? bits : bits << 16);
 }
 
-// Zero points by n, that reach as far as int8 does, where a scheme has them.
+// Zero points by n, which span int8's range if the scheme has zero points.
 using Zeros = std::array<int, 3>;
 Zeros zeros_of(const Implementation& each) {
   return family_of(*each.kernel) == "int8_row" ? Zeros{0, 127, -128} : Zeros{};
 }
 
-// Scales of 1, zeros of 0, codes by (n, k).
+// Writes scales of 1, zeros of 0, and codes by (n, k).
 void fill_plane(const Implementation& each, const qcts_problem& p, const qcts_plane& plane, uint8_t* to,
                 auto code) {
   const std::string name = plane.name;
@@ -69,7 +69,7 @@ void fill_plane(const Implementation& each, const qcts_problem& p, const qcts_pl
   }
 }
 
-// x by (m, k), in bits of its type; y in float32. Empty where the kernel declines.
+// Takes x by (m, k), as bits of its dtype; returns y in float32, or nothing if the kernel declines.
 std::vector<float> answer(const Implementation& each, const Shape& shape, uint32_t dtype, auto code, auto x) {
   Problem given(*each.kernel, family_of(*each.kernel), shape, dtype, 2);
   qcts_problem& p = given.problem;
@@ -93,13 +93,13 @@ std::vector<float> answer(const Implementation& each, const Shape& shape, uint32
   return y;
 }
 
-// Sizes of x, by exponents: all alike, near each other, as far apart as float32 is wide but for what sums
-// would overflow; few of them small, or few large; tiny ones.
+// Magnitudes of x, by exponents: all alike; near each other; as far apart as float32 allows without
+// overflowing sums; a few small ones; a few large ones; tiny ones.
 constexpr struct {
   const char* name;
-  uint32_t least, most;   // exponents
+  uint32_t min, max;      // exponents
   uint32_t odd;           // one in so many ...
-  uint32_t odd_exponent;  // ... has this one
+  uint32_t odd_exponent;  // ... has this exponent
 } kSizes[] = {{"alike", 127, 127, 0, 0},       {"near", 120, 127, 0, 0},    {"far", 1, 220, 0, 0},
               {"few_small", 120, 120, 19, 96}, {"few_tiny", 20, 24, 33, 0}, {"outliers", 100, 104, 29, 140},
               {"tiny", 1, 12, 0, 0},           {"subnormal", 0, 0, 0, 0},   {"subnormal_beside", 0, 22, 0, 0},
@@ -110,14 +110,14 @@ uint32_t element_of(uint32_t dtype, size_t size, int64_t m, int64_t k) {
   const uint64_t random = random_bits(static_cast<uint64_t>(m * 8191 + k) + 977 * size);
   const uint32_t exponent = of.odd != 0 && random % of.odd == 0
                                 ? of.odd_exponent
-                                : of.least + static_cast<uint32_t>(random >> 8) % (of.most - of.least + 1);
+                                : of.min + static_cast<uint32_t>(random >> 8) % (of.max - of.min + 1);
   const auto fraction = static_cast<uint32_t>(random >> 40) & 0x7FFFFF,
              sign = static_cast<uint32_t>(random >> 63);
   const uint32_t bits = sign << 31 | exponent << 23 | fraction;
   return dtype == QCTS_F32 ? bits : bits >> 16;
 }
 
-// Those that multiply bfloat16 leave other x to their siblings, unless they say that they round it.
+// Variants that multiply bfloat16 decline other dtypes of x, unless they declare that they round it.
 bool declines(const Implementation& each, uint32_t dtype) {
   const qcts_numerics& numerics = each.kernel->numerics;
   return (numerics.flags & QCTS_NUM_FLUSH_SUBNORMALS) != 0 && numerics.x_cast == QCTS_NONE &&
@@ -126,8 +126,8 @@ bool declines(const Implementation& each, uint32_t dtype) {
 
 class FixedLinear : public testing::TestWithParam<int64_t> {};
 
-// The last element and others of every group and part; of a single row also by ten blocks of columns, of
-// which a thread reads four side by side.
+// Selects the last element, and others of every group and part. A single row is also tried with ten blocks of
+// columns, of which a thread reads four side by side.
 TEST_P(FixedLinear, ReadsElementsOfX) {
   const int64_t m = GetParam(), columns = m == 1 ? 580 : 9;
   const Shape groups[] = {{m, 70, 192, 32}, {m, columns, 320, 160}, {m, 9, 1024, 512}},
@@ -138,7 +138,7 @@ TEST_P(FixedLinear, ReadsElementsOfX) {
         for (size_t size = 0; size < std::size(kSizes); ++size) {
           const Zeros zeros = zeros_of(each);
           const auto taken = [&](int64_t n) { return shape.k - 1 - n * (shape.k * 5 / 13) % shape.k; };
-          // One that is 1, and none but zeros beside it.
+          // One code is 1 and all others are 0.
           const auto code = [&](int64_t n, int64_t k) {
             const int zero = zeros[n % 3];
             return k != taken(n) ? zero : zero == 127 ? 126 : zero + 1;
@@ -147,7 +147,7 @@ TEST_P(FixedLinear, ReadsElementsOfX) {
             return element_of(dtype, size, row, k);
           });
           ASSERT_EQ(y.empty(), declines(each, dtype)) << each.name();
-          // Of those that say that they round x, or flush.
+          // Kernels that declare that they round x, or flush.
           const qcts_numerics& numerics = each.kernel->numerics;
           const bool rounds = numerics.x_cast != QCTS_NONE && dtype == QCTS_F32;
           for (size_t i = 0; !rounds && i < y.size(); ++i) {
@@ -162,9 +162,9 @@ TEST_P(FixedLinear, ReadsElementsOfX) {
         }
 }
 
-// Codes and x of the largest size, of one sign for all k or for 64 at a time, beside zero points at the other
-// end: of all bfloat16 254 / 128 has the largest upper byte in 16 bits of fixed point, 127. As many k as
-// floats sum exactly: 512 products of 255 and 127.
+// Codes and x have the largest magnitude, with one sign for all k or for 64 at a time, and zero points are at
+// the opposite end. Among all bfloat16, 254 / 128 has the largest upper byte in 16 bits of fixed point, 127.
+// k is as large as float sums stay exact: 512 products of 255 and 127.
 TEST_P(FixedLinear, HoldsTheLargestSums) {
   const int64_t m = GetParam();
   for (const Implementation& each : integer_linears())
@@ -172,12 +172,12 @@ TEST_P(FixedLinear, HoldsTheLargestSums) {
          has_nibbles(each) ? std::vector<int64_t>{32, 64, 128, 256, 1024} : std::vector<int64_t>{0})
       for (const uint32_t dtype : {uint32_t{QCTS_F32}, uint32_t{QCTS_BF16}}) {
         const Shape shape{m, 67, has_nibbles(each) ? 1024 : 512, group};
-        const int most = has_nibbles(each) ? 7 : 127;
+        const int max = has_nibbles(each) ? 7 : 127;
         const Zeros zeros = zeros_of(each);
         const auto code = [&](int64_t n, int64_t k) {
-          return (k / 64 * (n / 3 % 2) + n) % 2 == 0 ? -most - 1 : most;
+          return (k / 64 * (n / 3 % 2) + n) % 2 == 0 ? -max - 1 : max;
         };
-        // A row of one sign for all k, one for 64 at a time, one of zeros between.
+        // One row with one sign for all k, one that changes it every 64 k, and one of zeros between them.
         const auto x = [](int64_t row, int64_t k) {
           const int64_t kind = (k / 64 * row + row) % 3;
           return kind == 2 ? 0.0f : kind == 1 ? -254.0f / 128 : 254.0f / 128;

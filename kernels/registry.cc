@@ -24,7 +24,7 @@ constexpr OpName kOps[] = {
     {QCTS_OP_UNPACK, "unpack"},         {QCTS_OP_LINEAR, "linear"},
 };
 
-// Providers and variants become parts of case ids.
+// Names of providers and variants become parts of case ids.
 bool is_word(const char* text) {
   if (text == nullptr || *text == '\0') return false;
   for (; *text != '\0'; ++text)
@@ -32,7 +32,7 @@ bool is_word(const char* text) {
   return true;
 }
 
-// These stand for what this program judges by its own rules: a library of such a name would be taken for it.
+// This program judges these by rules of its own; a library with such a name would be mistaken for them.
 bool is_reserved(std::string_view name) { return name == "qcts" || name == "builtin" || name == "reference"; }
 
 std::string kernel_name(const qcts_provider& provider, const qcts_kernel& kernel) {
@@ -40,18 +40,19 @@ std::string kernel_name(const qcts_provider& provider, const qcts_kernel& kernel
          kernel.variant;
 }
 
-// The least sizes that are taken: of a kernel that of 0.9, of a provider that before load_save.
-constexpr size_t kLeastKernelBytes = offsetof(qcts_kernel, run) + sizeof qcts_kernel::run;
-constexpr size_t kLeastProviderBytes = offsetof(qcts_provider, load_save);
+// Minimum struct sizes: a kernel's as in 0.9, a provider's as before load_save.
+constexpr size_t kMinKernelBytes = offsetof(qcts_kernel, run) + sizeof qcts_kernel::run;
+constexpr size_t kMinProviderBytes = offsetof(qcts_provider, load_save);
 
-// The provider's own entry, or, where that is smaller than this program knows kernels, a copy in `copies`.
+// Returns the provider's own entry, or a copy in `copies` if the entry is smaller than this program's
+// qcts_kernel.
 const qcts_kernel* known_kernel(const qcts_provider& provider, uint32_t index,
                                 std::deque<qcts_kernel>& copies) {
   const qcts_kernel* given = provider.kernels[index];
   const std::string where = std::string(provider.name) + ": kernel " + std::to_string(index);
   if (given == nullptr) throw std::runtime_error(where + " is NULL");
   if (given->struct_size >= sizeof(qcts_kernel)) return given;
-  return &copies.emplace_back(known_part<qcts_kernel>(given, kLeastKernelBytes, where));
+  return &copies.emplace_back(known_part<qcts_kernel>(given, kMinKernelBytes, where));
 }
 
 void check_kernel(const qcts_provider& provider, uint32_t index) {
@@ -66,7 +67,7 @@ void check_kernel(const qcts_provider& provider, uint32_t index) {
   if (kernel->run == nullptr) throw std::runtime_error(kernel_name(provider, *kernel) + ": no run()");
   if ((kernel->prepare == nullptr) != (kernel->prepared_bytes == nullptr))
     throw std::runtime_error(kernel_name(provider, *kernel) +
-                             ": prepare() and prepared_bytes() come together");
+                             ": needs both prepare() and prepared_bytes(), or neither");
   if (kernel->op == QCTS_OP_LINEAR && kernel->numerics.struct_size < sizeof(qcts_numerics))
     throw std::runtime_error(kernel_name(provider, *kernel) + ": numerics.struct_size " +
                              std::to_string(kernel->numerics.struct_size));
@@ -76,7 +77,7 @@ bool same(const qcts_kernel& a, const qcts_kernel& b) {
   return a.op == b.op && std::string_view(a.scheme) == b.scheme && std::string_view(a.variant) == b.variant;
 }
 
-// What a provider's load_save is called in ids: no kernel, but a thing that is judged.
+// Stands for a provider's load_save in ids: it is judged like a kernel.
 const qcts_kernel& load_save_kernel() {
   static const qcts_kernel kernel = [] {
     qcts_kernel entry = {};
@@ -126,18 +127,19 @@ Registry::~Registry() {
 }
 
 void Registry::add(const qcts_provider& given, std::string library, LoadSave load_save) {
-  auto table = known_part<qcts_provider>(&given, kLeastProviderBytes, "provider");
+  auto table = known_part<qcts_provider>(&given, kMinProviderBytes, "provider");
   if (!is_word(table.name)) throw std::runtime_error("provider: name must be a word of a-z and 0-9");
   if (!library.empty() && is_reserved(table.name))
-    throw std::runtime_error(library + ": calls itself '" + table.name + "', a name of qcts's own");
+    throw std::runtime_error(library + ": calls itself '" + table.name + "', which is reserved");
   if (!takes_abi_version(table.abi_version))
     throw std::runtime_error(std::string(table.name) + ": ABI version " + std::to_string(table.abi_version) +
-                             ", this is " + std::to_string(QCTS_ABI_VERSION) + " and takes " +
-                             std::to_string(kOldestAbiVersion) + " and newer of the same major version");
+                             ", but this program has version " + std::to_string(QCTS_ABI_VERSION) +
+                             " and accepts " + std::to_string(kOldestAbiVersion) +
+                             " and newer within the same major version");
   if (provider(table.name) != nullptr)
-    throw std::runtime_error(std::string(table.name) + ": a provider of this name is already there");
+    throw std::runtime_error(std::string(table.name) + ": a provider with this name is already loaded");
   if (table.n_kernels > 0 && table.kernels == nullptr)
-    throw std::runtime_error(std::string(table.name) + ": no table of kernels");
+    throw std::runtime_error(std::string(table.name) + ": n_kernels is not 0, but kernels is NULL");
   std::vector<const qcts_kernel*> kernels;
   for (uint32_t i = 0; i < table.n_kernels; ++i) kernels.push_back(known_kernel(table, i, kernels_));
   table.kernels = kernels.data();
@@ -170,8 +172,8 @@ void Registry::load(const std::filesystem::path& library) {
     for (uint32_t version = QCTS_ABI_VERSION; table == nullptr && version >= kOldestAbiVersion; --version)
       table = entry(version);
     if (table == nullptr)
-      throw std::runtime_error(library.string() + ": does not serve a host of ABI version " +
-                               std::to_string(QCTS_ABI_VERSION) + ", nor one down to " +
+      throw std::runtime_error(library.string() + ": refuses a host of ABI version " +
+                               std::to_string(QCTS_ABI_VERSION) + ", and every older one down to " +
                                std::to_string(kOldestAbiVersion));
     add(*table, library.string());
   } catch (...) {
@@ -191,11 +193,11 @@ bool Implementation::takes(std::string_view activation) const {
   return lists_policy(kernel->scheme, std::string(activation).c_str());
 }
 
-std::vector<const Implementation*> Registry::find(std::string_view op, std::string_view family,
+std::vector<const Implementation*> Registry::find(uint32_t op, std::string_view family,
                                                   std::string_view activation) const {
   std::vector<const Implementation*> found;
   for (const Implementation& implementation : implementations_)
-    if (op_name(implementation.kernel->op) == op && family == implementation.family() &&
+    if (implementation.kernel->op == op && family == implementation.family() &&
         implementation.takes(activation))
       found.push_back(&implementation);
   return found;

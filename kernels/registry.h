@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Implementations by (op, scheme), in list order: best first. Filled once in main(), then read-only.
+// The registry of implementations by (op, scheme), in list order: best first. main() fills it once; after
+// that it is read-only.
 #pragma once
 
 #include <deque>
@@ -15,27 +16,27 @@
 
 namespace qcts {
 
-// The oldest version whose tables are taken, 0.9, and whether those of `version` are: of this major version,
-// whatever its minor, since structs only grow at their ends.
+// The oldest accepted version is 0.9. Accepts every minor version of this major version from there on, since
+// structs only grow at their ends.
 inline constexpr uint32_t kOldestAbiVersion = 9;
 bool takes_abi_version(uint32_t version);
 
-// qcts_provider.load_save, or one that carries its state.
+// qcts_provider.load_save, or a function object with state of its own.
 using LoadSave =
     std::function<qcts_status(const char* input_path, const char* output_path, char* why, size_t why_size)>;
 
 struct Implementation {
   std::string provider;  // "builtin", "aten"
   const qcts_kernel* kernel = nullptr;
-  bool builtin = false;      // of this program, whose variants name processor features
-  LoadSave load_save{};      // of file_implementations() alone, like the next
+  bool builtin = false;      // part of this program, so variants name processor features
+  LoadSave load_save{};      // this and the next only in file_implementations()
   uint32_t file_claims = 0;  // QCTS_CLAIM_KEEPS_BYTES or 0
   std::string name() const { return provider + "_" + kernel->variant; }
   std::string_view family() const;  // kernel->scheme without its activation policies
-  // Does the kernel serve the policy? Always, for operations that know no x.
+  // True if the kernel serves the policy; always true for operations without x.
   bool takes(std::string_view activation) const;
-  // Why this machine cannot run it; empty when it can. A plug-in's variant is a name of its own, and its
-  // supports() answers.
+  // Why this machine cannot run it; empty if it can. A plug-in's variants do not name processor features, so
+  // its supports() decides.
   std::string machine_refusal() const;
 };
 
@@ -44,7 +45,7 @@ struct ProviderInfo {
   std::string library;  // path of the shared library; empty for builtin
 };
 
-// "linear" <-> QCTS_OP_LINEAR; empty / 0 when unknown.
+// "linear" <-> QCTS_OP_LINEAR; empty or 0 if unknown.
 std::string_view op_name(uint32_t op);
 uint32_t op_from_name(std::string_view name);
 
@@ -55,18 +56,19 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // Throws std::runtime_error for a bad struct_size, a duplicate, a missing function, an unknown op, and
-  // where a `library` is given for the names qcts, builtin and reference. The table outlives the registry; it
-  // and its kernels are completed with zeros where an older ABI made them smaller. `load_save` takes the
-  // place of the table's where that has none.
+  // Throws std::runtime_error for a bad struct_size, a duplicate, a missing function, an unknown op, and for
+  // a `library` that calls itself qcts, builtin or reference. The table must outlive the registry. Tables and
+  // kernels that an older ABI made smaller are extended with zeros. `load_save` is used if the table has
+  // none.
   void add(const qcts_provider& given, std::string library = "", LoadSave load_save = {});
-  // dlopen, version handshake with this version and each older one that is taken, add(). Throws
-  // std::runtime_error with the loader's reason.
+  // Loads a shared library: dlopen, the version handshake (this version, then each older accepted one), then
+  // add(). Throws std::runtime_error with the loader's reason.
   void load(const std::filesystem::path& library);
 
   std::span<const Implementation> implementations() const { return implementations_; }
-  // Best first. `activation` counts for linear and quantize_activation.
-  std::vector<const Implementation*> find(std::string_view op, std::string_view family,
+  // Returns the best first. `op` is QCTS_OP_LINEAR and the like; `activation` counts only for linear and
+  // quantize_activation.
+  std::vector<const Implementation*> find(uint32_t op, std::string_view family,
                                           std::string_view activation = "weight_only") const;
   std::span<const ProviderInfo> providers() const { return providers_; }
   const qcts_provider* provider(std::string_view name) const;
@@ -76,14 +78,14 @@ class Registry {
  private:
   std::vector<Implementation> implementations_, file_implementations_;
   std::vector<ProviderInfo> providers_;
-  // As large as this program knows them; the kernels are those that came smaller.
+  // Tables extended to this program's size, and the kernels that were smaller.
   std::deque<qcts_provider> tables_;
   std::deque<qcts_kernel> kernels_;
-  std::deque<std::vector<const qcts_kernel*>> kernel_lists_;  // of the tables
+  std::deque<std::vector<const qcts_kernel*>> kernel_lists_;  // kernel lists of the tables
   std::vector<void*> handles_;
 };
 
-// Does it load, save and run saved programs? Looks at the fields alone that its struct reaches.
+// True if it loads, saves and runs saved programs. Reads only the fields that its struct has.
 bool runs_programs(const qcts_provider& provider);
 
 // The kernels of kernels.inc.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the registry refuses to take, and that a list entry can be found again. A provider that slips through
-// here would crash or be skipped later, in a case that names something else.
+// Tests what the registry refuses, and that a listed kernel can be found again. A bad provider that is
+// accepted would crash or be skipped later, in a case that names something else.
 #include "kernels/registry.h"
 
 #include <gmock/gmock.h>
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         ProviderFault{"abi_version", [](Provider& p) { p.table.abi_version = 1; }, "ABI version 1"},
         ProviderFault{"provider_without_name", [](Provider& p) { p.table.name = nullptr; }, "name"},
         ProviderFault{"provider_name_breaks_ids", [](Provider& p) { p.table.name = "Ac/me"; }, "name"},
-        ProviderFault{"no_table", [](Provider& p) { p.table.kernels = nullptr; }, "no table"},
+        ProviderFault{"no_table", [](Provider& p) { p.table.kernels = nullptr; }, "kernels is NULL"},
         ProviderFault{"null_kernel", [](Provider& p) { p.list[1] = nullptr; }, "kernel 1 is NULL"},
         ProviderFault{"kernel_too_small", [](Provider& p) { p.second.struct_size = 16; },
                       "kernel 1: struct_size 16"},
@@ -89,13 +89,13 @@ INSTANTIATE_TEST_SUITE_P(
         ProviderFault{"no_run", [](Provider& p) { p.second.run = nullptr; },
                       "acme: dequantize/int8_row/scalar: no run()"},
         ProviderFault{"prepare_of_unknown_size", [](Provider& p) { p.first.prepare = prepare_nothing; },
-                      "come together"},
+                      "or neither"},
         ProviderFault{"numerics_unset", [](Provider& p) { p.first.numerics.struct_size = 0; },
                       "numerics.struct_size 0"},
         ProviderFault{"listed_twice", [](Provider& p) { p.second.op = QCTS_OP_LINEAR; }, "listed twice"}),
     [](const auto& info) { return info.param.name; });
 
-// Under such a name the cases that the suite answers itself would be counted as the library's passes.
+// With such a name, cases that the suite answers itself would be counted as the library's passes.
 TEST(Registry, GivesItsOwnNamesToNoLibrary) {
   for (const char* name : {"qcts", "builtin", "reference"}) {
     Provider provider;
@@ -112,12 +112,11 @@ TEST(Registry, GivesItsOwnNamesToNoLibrary) {
   }
 }
 
-// Structs only ever grow at their end: a plug-in of yesterday lacks the last fields, one of tomorrow has
-// more.
+// Structs only grow at their end: an older plug-in lacks the last fields, a newer one has more.
 TEST(Registry, TakesAnOlderTableAndFillsItUp) {
   Provider provider;
   provider.table.struct_size = offsetof(qcts_provider, load_save);
-  // What lies behind an older table is not its own.
+  // Memory after an older table is not part of it.
   std::memset(&provider.table.load_save, 0x5a, sizeof provider.table.load_save);
   Registry registry;
   registry.add(provider.table);
@@ -150,7 +149,7 @@ TEST(Registry, ReadsALargerTableUpToWhatItKnows) {
   EXPECT_EQ(registry.file_implementations()[0].name(), "acme_loadsave");
 }
 
-// A compiled plug-in of 0.9 (abi/abi_0_9_test.c), whose entry answers that version alone: the registry asks
+// A compiled plug-in of 0.9 (abi/abi_0_9_test.c), whose entry answers only that version: the registry asks
 // again.
 TEST(Registry, LoadsAndRunsAPluginOfAbi0Point9) {
   Registry registry;
@@ -181,8 +180,7 @@ TEST(Registry, LoadsAndRunsAPluginOfAbi0Point9) {
   for (int i = 0; i < 6; ++i) EXPECT_EQ(y[i], codes[i]) << i;
 }
 
-// The sizes of 0.9 on a 64-bit machine: a struct that became smaller, or a field that moved, would break
-// every plug-in.
+// The sizes of 0.9 on a 64-bit machine: a smaller struct, or a field that moved, would break every plug-in.
 TEST(Registry, NoStructIsSmallerThanInAbi0Point9) {
   EXPECT_EQ(sizeof(qcts_plane), 160u);
   EXPECT_EQ(offsetof(qcts_problem, params), 208u);
@@ -225,16 +223,16 @@ TEST(Registry, TakesTheTablesOfEveryMinorVersion) {
   }
 }
 
-// What Registry does with kernels once qcts_kernel has grown.
+// How the registry handles kernels after qcts_kernel has grown.
 TEST(Registry, FillsUpAKernelOfAnOlderVersion) {
   struct Grown {
     qcts_kernel old;
     const char* added;
-  } given = {good_kernel(), "behind the end"};
+  } given = {good_kernel(), "beyond the end"};
   given.old.struct_size = sizeof given.old;
   const Grown filled = known_part<Grown>(&given, sizeof given.old, "kernel");
   EXPECT_EQ(filled.old.run, given.old.run);
-  EXPECT_EQ(filled.added, nullptr) << "a field behind its end was read";
+  EXPECT_EQ(filled.added, nullptr) << "a field beyond its end was read";
   given.old.struct_size = sizeof given;
   EXPECT_EQ(known_part<Grown>(&given, sizeof given.old, "kernel").added, given.added);
   EXPECT_EQ(known_part<qcts_kernel>(&given, sizeof given.old, "kernel").run, given.old.run);
@@ -242,7 +240,7 @@ TEST(Registry, FillsUpAKernelOfAnOlderVersion) {
   EXPECT_THROW(known_part<Grown>(&given, sizeof given.old, "kernel"), std::runtime_error);
 }
 
-// Kernels of this program read the parameters: without them, as from a host of 0.9, they say so.
+// Kernels of this program read the parameters. Without them, as from a host of 0.9, they must refuse.
 TEST(Registry, BuiltinKernelsRefuseAHostWithoutParameters) {
   Registry registry;
   registry.add(builtin_provider());
@@ -280,7 +278,7 @@ TEST(Registry, RefusesASecondProviderOfTheSameName) {
   EXPECT_EQ(registry.implementations().size(), 2u);
 }
 
-// Structs grow at their ends: a provider compiled before programs could be run is taken, and runs none.
+// Structs grow at their ends: a provider compiled before programs could be run is accepted, and runs none.
 TEST(Registry, TakesAProviderThatIsOlderThanTheLastField) {
   Provider older;
   older.table.struct_size = offsetof(qcts_provider, run_program);
@@ -289,7 +287,7 @@ TEST(Registry, TakesAProviderThatIsOlderThanTheLastField) {
   Registry registry;
   registry.add(older.table);
   EXPECT_EQ(registry.implementations().size(), 2u);
-  EXPECT_FALSE(runs_programs(*registry.provider(older.table.name))) << "a field behind its end was read";
+  EXPECT_FALSE(runs_programs(*registry.provider(older.table.name))) << "a field beyond its end was read";
   older.table.struct_size = sizeof older.table;
   EXPECT_TRUE(runs_programs(older.table));
   older.table.load_save = nullptr;
@@ -306,7 +304,7 @@ TEST(Registry, NamesTheLibraryThatCannotBeLoaded) {
   }
 }
 
-// Shared objects that are no providers are refused, not called.
+// Shared objects that are not providers are refused, not called.
 TEST(Registry, RefusesALibraryWithoutEntry) {
   Registry registry;
   try {
@@ -317,8 +315,8 @@ TEST(Registry, RefusesALibraryWithoutEntry) {
   }
 }
 
-// The list promises best first, down to a scalar one for every (op, scheme): a machine without vectors is
-// slower, never without.
+// The list promises best first, and a scalar kernel for every (op, scheme): without vectors a machine is
+// slower, but lacks nothing.
 TEST(Registry, EveryBuiltinOperationEndsInScalar) {
   Registry registry;
   registry.add(builtin_provider());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A weight that is not 2:4 sparse has no answer to compare with, so no case asks for it: a kernel that stored
-// two of three codes would drop a weight in silence.
+// A weight that is not 2:4 sparse has no right answer, so no case asks for one. But a kernel that stored two
+// of three codes would silently drop a weight.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -27,7 +27,7 @@ qcts_plane plane_of(const char* name, uint32_t dtype, std::vector<uint8_t>& byte
   return plane;
 }
 
-// One row of float32; its bytes of places where the kernel takes it.
+// Quantizes one row of float32; returns its bytes of places if the kernel accepts it.
 qcts_status quantized(const qcts_kernel& kernel, const std::vector<float>& row,
                       std::vector<uint8_t>& places) {
   const auto k = static_cast<int64_t>(row.size());
@@ -63,7 +63,7 @@ TEST(Sparse24, AThirdCodeOfFourIsAFailure) {
   Registry registry;
   registry.add(builtin_provider());
   int tried = 0;
-  for (const Implementation* implementation : registry.find("quantize", "fp8_sparse24")) {
+  for (const Implementation* implementation : registry.find(QCTS_OP_QUANTIZE, "fp8_sparse24")) {
     if (!implementation->machine_refusal().empty()) continue;
     SCOPED_TRACE(implementation->name());
     ++tried;

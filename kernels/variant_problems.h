@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Problems that the tests of kernels give to variants. Included by *_test.cc only.
+// Problems on which the tests of kernels run variants. Only *_test.cc files include it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "kernels/abi/problem.h"
-#include "kernels/families/plane_laws.h"
+#include "kernels/families/expected_planes.h"
 #include "kernels/registry.h"
 
 namespace qcts::variants {
 
-// What is built in, and what is emulated where that was built.
+// The built-in provider, and the emulated one if it was built.
 inline Registry& registry() {
   static Registry* const all = [] {
     auto* filled = new Registry;
@@ -40,7 +40,7 @@ inline std::vector<uint8_t> random_bytes(size_t count, uint64_t seed) {
   return bytes;
 }
 
-// In [-range, range), floats in the form of dtype.
+// Random floats in [-range, range), as bytes of dtype.
 inline std::vector<uint8_t> random_floats(uint32_t dtype, size_t count, uint64_t seed, float range) {
   std::vector<uint8_t> bytes(count * (dtype == QCTS_F32 ? 4 : 2));
   for (size_t i = 0; i < count; ++i) {
@@ -48,7 +48,7 @@ inline std::vector<uint8_t> random_floats(uint32_t dtype, size_t count, uint64_t
     uint32_t bits;
     std::memcpy(&bits, &value, 4);
     if (dtype == QCTS_BF16) bits >>= 16;
-    // Truncated to binary16; small values flush, which is as random as any.
+    // Truncated to binary16; small values become 0, which is as random as any other.
     if (dtype == QCTS_F16) {
       const uint32_t magnitude =
           (bits & 0x7FFFFFFF) < 0x38800000 ? 0 : ((bits & 0x7FFFFFFF) - 0x38000000) >> 13;
@@ -63,7 +63,7 @@ struct Shape {
   int64_t m, n, k, group;
 };
 
-// Members of a family that its kernels tell apart, by what their names contain.
+// The members that a family's kernels tell apart, by substrings of their names.
 inline std::vector<std::string> members(const std::string& family) {
   if (family == "mx")
     return {"mxfp4_floor", "mxfp8_e4m3_floor", "mxfp8_e5m2_floor", "mxfp6_e2m3_floor", "mxfp6_e3m2_floor"};
@@ -85,7 +85,7 @@ inline std::string policy_of(const qcts_kernel& kernel) {
   return colon == scheme.npos ? "weight_only" : scheme.substr(colon + 1, scheme.find(',') - colon - 1);
 }
 
-// The member's own group, or the shape's where any will do, or none.
+// The member's own group; the shape's if any group will do; or 0 for none.
 inline int64_t group_of(const std::string& family, const std::string& member, const Shape& shape) {
   if (family == "mx") return 32;
   if (family == "nvfp4") return 16;
@@ -96,7 +96,7 @@ inline int64_t group_of(const std::string& family, const std::string& member, co
   return at == member.npos ? 0 : std::stoi(member.substr(at + 2));
 }
 
-// What the member's name says, where a kernel of its family asks for it.
+// Parses the parameters from the member's name, if a kernel of its family asks for them.
 inline qcts_scheme_params params_of(const std::string& family, const std::string& member, int64_t group) {
   const auto has = [&](const char* part) { return member.find(part) != member.npos; };
   qcts_scheme_params params = {};
@@ -126,39 +126,39 @@ inline qcts_scheme_params params_of(const std::string& family, const std::string
   return params;
 }
 
-// Bytes that make an ordinary plane: no NaN where a sum would spread it.
-inline std::vector<uint8_t> plane_bytes(const PlaneLaw& law, const std::string& member, bool linear,
+// The bytes of an ordinary plane, without NaN where a sum would spread it.
+inline std::vector<uint8_t> plane_bytes(const ExpectedPlane& expected, const std::string& member, bool linear,
                                         uint64_t seed) {
   size_t count = 1;
-  for (uint32_t d = 0; d < law.ndim; ++d) count *= static_cast<size_t>(law.shape[d]);
-  const bool factor = std::strcmp(law.name, "quantization_factor") == 0;
-  if (law.dtype == QCTS_F32 || law.dtype == QCTS_F16 || law.dtype == QCTS_BF16) {
-    std::vector<uint8_t> bytes = random_floats(law.dtype, count, seed, factor ? 64.0f : 0.25f);
-    // 32 to 64: the bits of 32, and the fraction that chance gave.
-    if (factor && law.dtype != QCTS_F32)
-      for (size_t i = 0; i < count; ++i) bytes[2 * i + 1] = law.dtype == QCTS_BF16 ? 0x42 : 0x50;
-    if (factor && law.dtype == QCTS_F32)
+  for (uint32_t d = 0; d < expected.ndim; ++d) count *= static_cast<size_t>(expected.shape[d]);
+  const bool factor = std::strcmp(expected.name, "quantization_factor") == 0;
+  if (expected.dtype == QCTS_F32 || expected.dtype == QCTS_F16 || expected.dtype == QCTS_BF16) {
+    std::vector<uint8_t> bytes = random_floats(expected.dtype, count, seed, factor ? 64.0f : 0.25f);
+    // Gives values from 32 to 64: the exponent bits of 32 and a random fraction.
+    if (factor && expected.dtype != QCTS_F32)
+      for (size_t i = 0; i < count; ++i) bytes[2 * i + 1] = expected.dtype == QCTS_BF16 ? 0x42 : 0x50;
+    if (factor && expected.dtype == QCTS_F32)
       for (size_t i = 0; i < count; ++i) bytes[4 * i + 3] = 0x42, bytes[4 * i + 2] &= 0x7F;
     return bytes;
   }
-  std::vector<uint8_t> bytes = random_bytes(count * dtype_bytes(law.dtype), seed);
+  std::vector<uint8_t> bytes = random_bytes(count * dtype_bytes(expected.dtype), seed);
   for (uint8_t& byte : bytes) {
-    if (law.dtype == QCTS_F8_E8M0) byte = static_cast<uint8_t>(118 + byte % 8);
-    if (std::strcmp(law.name, "scale") == 0 && law.dtype == QCTS_F8_E4M3FN) byte &= 0x3F;
-    if (linear && law.dtype == QCTS_F8_E4M3FN && (byte & 0x7F) == 0x7F) byte = 0x2A;
-    if (linear && law.dtype == QCTS_F8_E5M2) byte &= 0xDF;
-    if (member.rfind("intx_b4", 0) == 0 && std::strcmp(law.name, "qdata") == 0)
+    if (expected.dtype == QCTS_F8_E8M0) byte = static_cast<uint8_t>(118 + byte % 8);
+    if (std::strcmp(expected.name, "scale") == 0 && expected.dtype == QCTS_F8_E4M3FN) byte &= 0x3F;
+    if (linear && expected.dtype == QCTS_F8_E4M3FN && (byte & 0x7F) == 0x7F) byte = 0x2A;
+    if (linear && expected.dtype == QCTS_F8_E5M2) byte &= 0xDF;
+    if (member.rfind("intx_b4", 0) == 0 && std::strcmp(expected.name, "qdata") == 0)
       byte = static_cast<uint8_t>((byte & 15) - 8);
-    if (member.rfind("intx_b3", 0) == 0 && std::strcmp(law.name, "qdata") == 0)
+    if (member.rfind("intx_b3", 0) == 0 && std::strcmp(expected.name, "qdata") == 0)
       byte = static_cast<uint8_t>((byte & 7) - 4);
   }
   return bytes;
 }
 
-// A problem and all that it points to.
+// A problem and everything that it points to.
 struct Problem {
   std::vector<std::vector<uint8_t>> buffers;
-  qcts_plane planes[kMostPlanes] = {};
+  qcts_plane planes[kMaxPlanes] = {};
   qcts_problem problem = {};
   qcts_scheme_params params = {};
   std::string member, policy;
@@ -167,7 +167,7 @@ struct Problem {
   Problem(const qcts_kernel& kernel, const std::string& of, const Shape& shape, uint32_t dtype,
           uint32_t threads)
       : member(of), policy(policy_of(kernel)) {
-    buffers.reserve(kMostPlanes + 2);
+    buffers.reserve(kMaxPlanes + 2);
     const bool linear = kernel.op == QCTS_OP_LINEAR;
     qcts_problem& p = problem;
     p.struct_size = sizeof p;
@@ -184,7 +184,7 @@ struct Problem {
     params = params_of(family_of(kernel), member, p.group);
     p.params = &params;
     p.w_dtype = p.x_dtype = p.y_dtype = p.bias_dtype = dtype;
-    if (p.group != 0 && p.k % p.group != 0) return;  // supports() says so
+    if (p.group != 0 && p.k % p.group != 0) return;  // refused by supports()
     add_planes(kernel, linear);
     const int64_t bytes = dtype == QCTS_F32 ? 4 : 2, rows = linear ? p.m : p.n, columns = linear ? p.n : p.k;
     y.assign(static_cast<size_t>(rows * columns * bytes), 0xFF);
@@ -200,18 +200,18 @@ struct Problem {
   }
 
   void add_planes(const qcts_kernel& kernel, bool linear) {
-    PlaneLaw laws[kMostPlanes];
-    problem.n_planes = plane_laws(problem, kernel.scheme, "plain", laws);
+    ExpectedPlane expected[kMaxPlanes];
+    problem.n_planes = expected_planes(problem, kernel.scheme, "plain", expected);
     for (uint32_t i = 0; i < problem.n_planes; ++i) {
       qcts_plane& plane = planes[i];
       plane.struct_size = sizeof plane;
-      plane.name = laws[i].name;
-      plane.dtype = laws[i].dtype;
-      plane.ndim = laws[i].ndim;
+      plane.name = expected[i].name;
+      plane.dtype = expected[i].dtype;
+      plane.ndim = expected[i].ndim;
       int64_t stride = dtype_bytes(plane.dtype);
       for (uint32_t d = plane.ndim; d-- > 0; stride *= plane.shape[d])
-        plane.shape[d] = laws[i].shape[d], plane.stride_bytes[d] = stride;
-      buffers.push_back(plane_bytes(laws[i], member, linear, i + 1));
+        plane.shape[d] = expected[i].shape[d], plane.stride_bytes[d] = stride;
+      buffers.push_back(plane_bytes(expected[i], member, linear, i + 1));
       plane.data = buffers.back().data();
     }
     problem.planes = planes;
@@ -239,8 +239,8 @@ struct Problem {
   }
 };
 
-// All planes, one behind the other at multiples of 64 bytes, of a weight of shape.n rows that `kernel`, one
-// of quantize, makes.
+// Quantizes a weight of shape.n rows with `kernel`, an implementation of quantize. Returns all planes, one
+// after the other at multiples of 64 bytes.
 inline std::vector<uint8_t> quantized(const qcts_kernel& kernel, const std::string& member, uint32_t dtype,
                                       const Shape& shape, const void* weight) {
   qcts_problem p = {};
@@ -259,20 +259,20 @@ inline std::vector<uint8_t> quantized(const qcts_kernel& kernel, const std::stri
   p.w_dtype = p.x_dtype = dtype;
   p.x = weight;
   p.ldx_bytes = p.k * dtype_bytes(dtype);
-  PlaneLaw laws[kMostPlanes];
-  qcts_plane planes[kMostPlanes] = {};
-  p.n_out_planes = plane_laws(p, kernel.scheme, "plain", laws);
+  ExpectedPlane expected[kMaxPlanes];
+  qcts_plane planes[kMaxPlanes] = {};
+  p.n_out_planes = expected_planes(p, kernel.scheme, "plain", expected);
   p.out_planes = planes;
   std::vector<size_t> begins;
   size_t end = 0;
   for (uint32_t i = 0; i < p.n_out_planes; ++i) {
     planes[i].struct_size = sizeof planes[i];
-    planes[i].name = laws[i].name;
-    planes[i].dtype = laws[i].dtype;
-    planes[i].ndim = laws[i].ndim;
-    int64_t stride = dtype_bytes(laws[i].dtype);
-    for (uint32_t d = laws[i].ndim; d-- > 0; stride *= laws[i].shape[d])
-      planes[i].shape[d] = laws[i].shape[d], planes[i].stride_bytes[d] = stride;
+    planes[i].name = expected[i].name;
+    planes[i].dtype = expected[i].dtype;
+    planes[i].ndim = expected[i].ndim;
+    int64_t stride = dtype_bytes(expected[i].dtype);
+    for (uint32_t d = expected[i].ndim; d-- > 0; stride *= expected[i].shape[d])
+      planes[i].shape[d] = expected[i].shape[d], planes[i].stride_bytes[d] = stride;
     begins.push_back(end);
     end += static_cast<size_t>(stride + 63) / 64 * 64;
   }

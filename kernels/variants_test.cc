@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every variant that this machine has against the scalar one, with shapes that leave tails in every loop:
-// dequantize bit for bit, linear within the rounding of float32 sums, and rows and threads without influence.
-// The emulated AVX-512 provider takes part where it was built. A first look beside the code; the suites judge
-// in full, against goldens.
+// Compares every variant that this machine runs with the scalar one, on shapes that leave tails in every
+// loop: dequantize bit for bit, linear within the rounding of float32 sums. Rows and threads must not affect
+// each other. The emulated AVX-512 provider takes part if it was built. This is a quick check during
+// development; the suites judge in full, against goldens.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,8 +48,8 @@ const qcts_kernel& scalar_of(const qcts_kernel& kernel) {
   throw std::runtime_error(std::string("no scalar variant of ") + kernel.scheme);
 }
 
-// What a variant leaves to its siblings: those that multiply bfloat16 take elements of mx that fit, e2m1 and
-// e4m3, and x that is bfloat16 unless they say that they round it.
+// Variants that multiply bfloat16 leave some problems to others: they take mx elements that fit, e2m1 and
+// e4m3, and bfloat16 x, unless they declare that they round it.
 bool multiplies_bf16(const qcts_kernel& kernel) {
   return (kernel.numerics.flags & QCTS_NUM_FLUSH_SUBNORMALS) != 0;
 }
@@ -86,8 +86,8 @@ void expect_same_bits(uint32_t dtype, const std::vector<uint8_t>& want, const st
   }
 }
 
-// Both sum in float32 or better; scale 1/4 (8 bits of e8m0: 2^-2), codes up to 57344, x and bias up to 2.
-// Where x is rounded to bfloat16 first, errors of 2^-9 of each product mostly cancel.
+// Both sum in float32 or better. Scales are 1/4 (in 8 bits of e8m0: 2^-2), codes up to 57344, x and bias up
+// to 2. If x is first rounded to bfloat16, the errors of 2^-9 in each product mostly cancel.
 void expect_close(uint32_t dtype, int64_t k, const qcts_numerics& numerics, const std::vector<uint8_t>& want,
                   const std::vector<uint8_t>& got) {
   ASSERT_EQ(got.size(), want.size());
@@ -111,7 +111,7 @@ TEST_P(Variants, AgreeWithScalar) {
     int compared = 0;
     for (const Shape& shape : kShapes)
       for (uint32_t dtype : kDtypes) {
-        // The k of row schemes may end anywhere.
+        // In schemes with one scale a row, k may have any value.
         Shape cut = shape;
         if (group_of(family_of(kernel()), member, shape) == 0) cut.k -= shape.m % 8;
         SCOPED_TRACE(member + " m " + std::to_string(cut.m) + " n " + std::to_string(cut.n) + " k " +
@@ -137,22 +137,23 @@ TEST_P(Variants, AgreeWithScalar) {
 
 class DequantizeVariants : public Variants {};
 
-// Parameters of any bits, and others whose exponents are near each other or one of them zero: what a float32
-// sum of a product and a zero loses, what is rounded at a tie or to -0, subnormals, infinities, NaN.
+// Fills parameters with arbitrary bits, or with exponents near each other, or with one of them zero. This
+// covers what a float32 sum of a product and a zero loses, values rounded at a tie or to -0, subnormals,
+// infinities and NaN.
 void scatter(const Problem& problem, uint64_t seed) {
-  constexpr uint8_t kLeastTop[] = {0x34, 0x00, 0x74};  // of those near each other
+  constexpr uint8_t kMinTop[] = {0x34, 0x00, 0x74};  // top bytes of those near each other
   for (uint32_t i = 0; i < problem.problem.n_planes; ++i) {
     const qcts_plane& plane = problem.planes[i];
     const size_t bytes = dtype_bytes(plane.dtype);
-    std::vector<uint8_t> any = random_bytes(problem.buffers[i].size(), seed * kMostPlanes + i);
+    std::vector<uint8_t> any = random_bytes(problem.buffers[i].size(), seed * kMaxPlanes + i);
     const bool is_float = plane.dtype == QCTS_F32 || plane.dtype == QCTS_F16 || plane.dtype == QCTS_BF16;
     for (size_t at = 0; is_float && seed % 4 != 0 && at < any.size(); at += bytes) {
       uint8_t& top = any[at + bytes - 1];
-      top = static_cast<uint8_t>((seed < 4 ? top & 0x80 : 0) | (kLeastTop[seed % 4 - 1] + top % 12));
+      top = static_cast<uint8_t>((seed < 4 ? top & 0x80 : 0) | (kMinTop[seed % 4 - 1] + top % 12));
       if (const uint8_t low = any[at]; low % 8 == 0)
         std::memset(&any[at], 0, bytes), top = static_cast<uint8_t>(low << 4 & 0x80);
     }
-    // Blocks side by side whose scales are all positive, which a variant may take together.
+    // Adjacent blocks whose scales are all positive, which a variant may take together.
     if (seed >= 4 && plane.dtype == QCTS_F8_E4M3FN && std::strcmp(plane.name, "scale") == 0)
       for (uint8_t& byte : any) byte &= 0x7F;
     std::memcpy(const_cast<void*>(plane.data), any.data(), any.size());
@@ -178,7 +179,8 @@ TEST_P(DequantizeVariants, AgreeWithScalarOnAnyParameters) {
 
 class LinearVariants : public Variants {};
 
-// y in float32: bfloat16 hides the order of sums. row: that one of the shape's m alone; -1: all.
+// Returns y in float32, because bfloat16 hides the order of sums: only row `row` of the shape's m, or all if
+// it is -1.
 std::vector<uint8_t> wide_answer(const qcts_kernel& kernel, const std::string& member, Shape shape,
                                  uint32_t dtype, uint32_t threads, int64_t row = -1) {
   Problem given(kernel, member, shape, dtype, threads);
@@ -194,7 +196,8 @@ std::vector<uint8_t> wide_answer(const qcts_kernel& kernel, const std::string& m
   return given.run(kernel);
 }
 
-// Of one row a thread may read four blocks of columns side by side, of which two or three have fewer.
+// With one row a thread may read four blocks of columns side by side; two or three of them may have fewer
+// columns.
 TEST_P(LinearVariants, RowsAndThreadsHaveNoInfluence) {
   bool first = true;
   for (const uint32_t dtype : {uint32_t{QCTS_F32}, uint32_t{QCTS_BF16}}) {
@@ -202,10 +205,10 @@ TEST_P(LinearVariants, RowsAndThreadsHaveNoInfluence) {
     const std::vector<int64_t> some = {3, 66}, all_sizes = {1, 2, 3, 4, 5, 6, 7, 70, 131};
     for (const std::string& member : members(family_of(kernel()))) {
       if (declines(kernel(), member)) continue;
-      // 320, but for groups of 256 and nf4's scalers, of which 256 share a factor.
+      // k is 320, except for groups of 256 and for nf4, where 256 scalers share a factor.
       const int64_t k = member == "nf4" || member.find("_g256") != member.npos ? 512 : 320;
       for (const int64_t m : first ? all_sizes : some) {
-        const int64_t n = m == 3 && member != "nf4" ? 250 : 320;  // of 250 the last block of four is short
+        const int64_t n = m == 3 && member != "nf4" ? 250 : 320;  // with 250 the last block of four is short
         const Shape shape = {m, n, k, 64};
         const std::vector<uint8_t> all = wide_answer(kernel(), member, shape, dtype, 1);
         EXPECT_EQ(wide_answer(kernel(), member, shape, dtype, 3), all)
@@ -221,7 +224,7 @@ TEST_P(LinearVariants, RowsAndThreadsHaveNoInfluence) {
   }
 }
 
-// NaN and infinite codes, NaN and negative scales, and that of 2^-127, in some of the blocks.
+// Makes some of the blocks odd: NaN and infinite codes, NaN and negative scales, and the scale 2^-127.
 void make_odd(const Problem& problem) {
   for (uint32_t i = 0; i < problem.problem.n_planes; ++i) {
     const qcts_plane& plane = problem.planes[i];
@@ -270,7 +273,7 @@ TEST_P(Float8LinearVariants, OddCodesAndScalesGoWhereScalarHasThem) {
       }
 }
 
-// They differ only in how a code becomes bfloat16.
+// These differ only in how a code becomes bfloat16.
 TEST(PairsVariants, TablesAnswerAsShiftsDo) {
   int runnable = 0;
   for (const Implementation& tables : registry().implementations()) {
@@ -297,7 +300,8 @@ TEST(PairsVariants, TablesAnswerAsShiftsDo) {
   if (runnable == 0) GTEST_SKIP() << "no variant of avx512vbmi, native or emulated";
 }
 
-// Of the (op, scheme) that have several variants: a kernel alone has none to agree with.
+// Returns the implementations of each (op, scheme) that has several variants, since a single kernel has no
+// other to agree with.
 std::vector<size_t> implementations_of(std::vector<uint32_t> ops) {
   std::vector<size_t> indices;
   const auto all = registry().implementations();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names of cases: "kind.op/scheme/input", without the provider that is judged.
+// Case ids: "kind.op/scheme/input", without the provider under test.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ inline constexpr int kKindCount = static_cast<int>(Kind::latency) + 1;
 std::string_view kind_name(Kind kind);
 std::optional<Kind> kind_from_name(std::string_view name);
 
-// The operation that a case judges; `file` for the kinds that judge checkpoints.
+// The operation under test; `file` for kinds that judge checkpoints.
 enum class Op : uint8_t { file, quantize, quantize_activation, dequantize, pack, unpack, linear };
 inline constexpr int kOpCount = static_cast<int>(Op::linear) + 1;
 std::string_view op_name(Op op);
@@ -23,7 +23,7 @@ std::optional<Op> find_op(std::string_view name);
 struct CaseId {
   Kind kind = Kind::numerics;
   Op op = Op::file;
-  std::string scheme;  // a scheme's name; "mixed", "plain" or "any" for files that have no single one
+  std::string scheme;  // a scheme's name; "mixed", "plain" or "any" for files without a single one
   std::string input;   // [a-z0-9_/.]
 
   std::string text() const;

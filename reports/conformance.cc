@@ -49,7 +49,7 @@ std::string broken_floor(const RunReport& report) {
   for (const FloorEntry& entry : report.floor)
     if (entry.passes < entry.floor)
       return "the floor of (" + entry.scheme + ", " + std::string(op_name(entry.op)) + ") is " +
-             std::to_string(entry.floor) + " passes, here are " + std::to_string(entry.passes);
+             std::to_string(entry.floor) + " passes, but only " + std::to_string(entry.passes) + " passed";
   return {};
 }
 
@@ -63,21 +63,21 @@ void decide(const RunReport& report, Conformance& result) {
   } else if (!report.infrastructure.empty() || tally.internal > 0) {
     result.outcome = Outcome::infrastructure;
     result.reason = report.infrastructure.empty()
-                        ? count_of(tally.internal, "case") + " met a fault of qcts itself"
+                        ? count_of(tally.internal, "case") + " failed because of a fault in qcts itself"
                         : report.infrastructure.front();
   } else if (report.verdicts.empty()) {
     result.outcome = Outcome::nothing_proved;
     result.reason = "no case was selected";
   } else if (result.complete && !result.missing.empty()) {
     result.outcome = Outcome::failed;
-    result.reason = count_of(result.missing.size(), "mustpass case") + " had no verdict, the first is " +
-                    result.missing.front();
+    result.reason =
+        count_of(result.missing.size(), "mustpass case") + " had no verdict, first " + result.missing.front();
   } else if (!floor.empty()) {
     result.outcome = Outcome::failed;
     result.reason = floor;
   } else if (tally.blocking_inconclusive > 0 || (tally.proofs == 0 && tally.inconclusive > 0)) {
     result.outcome = Outcome::inconclusive;
-    result.reason = count_of(tally.inconclusive, "measurement") + " could not tell";
+    result.reason = count_of(tally.inconclusive, "measurement") + " inconclusive";
   } else if (tally.proofs == 0) {
     result.outcome = Outcome::nothing_proved;
     result.reason = "every selected case is not supported";
@@ -98,7 +98,7 @@ bool blocks_conformance(const Verdict& verdict, bool gate_latency) {
     case Status::waived:
       return false;
     case Status::not_supported:
-      return verdict.provider == "qcts";  // a provider may decline, the suite's own readers may not
+      return verdict.provider == "qcts";  // a provider may decline; the suite's own readers may not
     case Status::weak_evidence:
     case Status::inconclusive:
       return !is_latency(verdict) || gate_latency;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// JUnit XML in the form that Jenkins, GitLab and GitHub read: one testsuite a kind, one testcase a verdict
-// and one a provider that could not be judged.
+// Writes JUnit XML for Jenkins, GitLab and GitHub: a testsuite per kind, a testcase per verdict, and one per
+// provider that could not be judged.
 #include <cstdio>
 #include <map>
 
@@ -84,7 +84,7 @@ std::string testcase(const Verdict& verdict, Result result) {
          ">\n    </testcase>\n";
 }
 
-// What could not be judged at all: a provider that does not load has no cases that would show it.
+// Reports what could not be judged: a provider that does not load has no cases to show it.
 std::string infrastructure_testcase(const std::string& line) {
   return "    <testcase classname=\"infrastructure\" name=\"" + escaped(line) +
          "\" time=\"0\">\n      <error type=\"infrastructure\" message=\"" + escaped(line) +

@@ -19,7 +19,7 @@ const Measure* alarm_of(const Verdict& verdict) {
 
 uint64_t allowed_alarms(uint64_t measured) {
   const double n = static_cast<double>(measured);
-  double below = 0;  // P(at most k)
+  double below = 0;  // P(alarms <= k)
   for (uint64_t k = 0; k < measured; ++k) {
     const double i = static_cast<double>(k);
     const double ways = std::lgamma(n + 1) - std::lgamma(i + 1) - std::lgamma(n - i + 1);

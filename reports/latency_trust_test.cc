@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The A/A row: what chance explains does not suspend a run, what it does not explain does, and a wrong answer
-// stays one.
+// Tests that A/A alarms within chance do not suspend a run, that more do, and that a wrong answer stays
+// wrong.
 #include "reports/latency_trust.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(LatencyTrust, AllowsWhatChanceExplains) {
 
 TEST(LatencyTrust, TooManyAlarmsSuspendTheRun) {
   std::vector<Verdict> verdicts = timed(10, 4);
-  verdicts.push_back({});  // a case that was never timed: wrong, or not of latency
+  verdicts.push_back({});  // a case that was never timed: wrong, or not a latency case
   verdicts.back().status = Status::fail;
   verdicts.back().reason = "wrong";
   const LatencyTrust trust = latency_trust(verdicts);

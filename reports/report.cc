@@ -23,7 +23,7 @@ Json status_counts(const std::vector<const Verdict*>& verdicts) {
   return counts;
 }
 
-// A pass counts once, by its weakest evidence: an emulated operation is never a confirmation.
+// Counts a pass once, by its weakest evidence: an emulated operation never confirms.
 std::string_view evidence_class(const Verdict& verdict) {
   if (has(verdict.evidence, "emulated")) return "emulated";
   if (has(verdict.evidence, "golden")) return "confirmed";
@@ -142,7 +142,7 @@ Json conformance_json(const RunReport& report) {
           {"mustpass_total", report.mustpass.size()},
           {"mustpass_present", verdict.present},
           {"mustpass_missing_total", verdict.missing.size()},
-          // A run that was narrowed leaves out nearly all of them: the record says what it judged.
+          // A narrowed run omits nearly all of them; `cases` lists what it judged.
           {"mustpass_missing", verdict.complete ? Json(verdict.missing) : Json::array()},
           {"mustpass_extra", verdict.extra}};
 }

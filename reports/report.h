@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run says, as one value, and its two written forms: report.json (report.schema.json) and junit.xml.
-// HTML and Markdown are made from report.json by scripts/report.py.
+// The result of a run and its two written forms: report.json (report.schema.json) and junit.xml.
+// scripts/report.py makes HTML and Markdown from report.json.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ enum class Outcome : int {
 struct FloorEntry {
   std::string scheme;
   Op op = Op::file;
-  uint64_t floor = 0;   // distinct case ids that must have passed
-  uint64_t passes = 0;  // that did
+  uint64_t floor = 0;   // distinct case ids that must pass
+  uint64_t passes = 0;  // distinct case ids that passed
 };
 
 struct RunReport {
@@ -44,16 +44,16 @@ struct RunReport {
   bool gate_latency = false;
   std::vector<std::string> fixtures;
 
-  // Filled by the caller; kept as they are.
+  // Filled by the caller and written unchanged.
   nlohmann::ordered_json environment = nlohmann::ordered_json::object();
   nlohmann::ordered_json providers = nlohmann::ordered_json::array();
   nlohmann::ordered_json schemes = nlohmann::ordered_json::array();
   nlohmann::ordered_json goldens = nlohmann::ordered_json::array();
-  // Where implementations disagree, and documented claims that do not hold.
+  // Choices on which implementations disagree, and documented claims that do not hold.
   nlohmann::ordered_json ledger = {{"choices", nlohmann::ordered_json::array()},
                                    {"claims", nlohmann::ordered_json::array()}};
-  nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json, where it is there
-  // values touched by the verdicts, scheme by scheme
+  nlohmann::ordered_json readers = nullptr;  // fixtures/readers.json; null when absent
+  // Value coverage of the verdicts, by scheme.
   nlohmann::ordered_json coverage = nlohmann::ordered_json::array();
   std::string latency_note;
   LatencyTrust latency_trust;
@@ -63,7 +63,7 @@ struct RunReport {
   std::vector<FloorEntry> floor;
   std::vector<Waiver> waivers;
   std::vector<Verdict> verdicts;            // sorted by full id; waivers applied
-  std::vector<std::string> infrastructure;  // what went wrong outside of any case: "provider aten: ..."
+  std::vector<std::string> infrastructure;  // failures outside of any case: "provider aten: ..."
 };
 
 struct Conformance {
@@ -72,16 +72,16 @@ struct Conformance {
   bool complete = false;    // nothing narrowed the run
   std::string reason;       // one sentence
   std::vector<std::string> missing,
-      extra;  // case ids: in mustpass but not judged; judged but not in mustpass
+      extra;  // case ids in mustpass but not judged; judged but not in mustpass
   uint64_t present = 0;
 };
 
 // Fills floor[].passes.
 void count_floor(RunReport& report);
 Conformance conformance(const RunReport& report);
-// The sentence that the report prints under "what conformance means".
+// Returns the text of the report's section "what conformance means".
 std::string conformance_rule(bool gate_latency);
-// Does this verdict stand in the way of conformance? Latency does only where it gates, or where it broke.
+// Does this verdict prevent conformance? Latency does only where it gates or where the kernel failed.
 bool blocks_conformance(const Verdict& verdict, bool gate_latency);
 
 nlohmann::ordered_json report_json(const RunReport& report);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the exit code: what makes a run conformant, and everything that must not.
+// Tests the exit code: what makes a run conformant, and everything that must not.
 #include "reports/report.h"
 
 #include <cstdio>
@@ -90,7 +90,7 @@ TEST(Conformance, AMissingCaseFailsAWholeRunAndIsNamedInAPartialOne) {
   report.selection = {"--kind size"};
   const Conformance part = conformance(report);
   EXPECT_EQ(part.outcome, Outcome::conformant);
-  EXPECT_FALSE(part.conformant) << "a part of the list is no conformance";
+  EXPECT_FALSE(part.conformant) << "one part of the list cannot be conformant";
   EXPECT_EQ(part.missing, std::vector<std::string>{kCase});
 }
 
@@ -118,7 +118,7 @@ TEST(Conformance, TheFloorHoldsAWholeRun) {
   count_floor(report);
   EXPECT_EQ(report.floor[0].passes, 0u);
   EXPECT_EQ(conformance(report).outcome, Outcome::failed);
-  // Two implementations of one case are one pass.
+  // Two implementations of one case count as one pass.
   report.verdicts = {verdict(kCase, Status::pass), verdict(kCase, Status::pass, "aten"),
                      verdict(kFile, Status::pass, "qcts")};
   count_floor(report);
@@ -157,7 +157,7 @@ TEST(Junit, CountsAndEscapes) {
   EXPECT_THAT(xml, testing::HasSubstr("a &lt; b &amp; &quot;c&quot;?"));
 }
 
-// A provider that does not load has no cases: without this a server would show a green run.
+// A provider that does not load has no cases; without this testcase a CI server would show a green run.
 TEST(Junit, WhatCouldNotBeJudgedIsAnError) {
   RunReport report = report_of({verdict(kCase, Status::pass)});
   report.infrastructure = {"provider <acme>: cannot be loaded"};

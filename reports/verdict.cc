@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, kStatusCount> kStatusNames = {
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-// null is what a non-finite number became on the way out.
+// Non-finite numbers were written as null.
 double real(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
 
 template <typename T>
@@ -109,7 +109,7 @@ Verdict verdict_from_json(const Json& json) {
   verdict.variant = field<std::string>(json, "variant");
   const std::string status = field<std::string>(json, "status");
   const std::optional<Status> known = status_from_name(status);
-  if (!known) throw std::runtime_error("verdict: field 'status' is no status: '" + status + "'");
+  if (!known) throw std::runtime_error("verdict: field 'status' is not a known status: '" + status + "'");
   verdict.status = *known;
   verdict.reason = field<std::string>(json, "reason");
   if (json.contains("mismatch")) verdict.mismatch = mismatch_from(json["mismatch"]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The answer to one case. Every status but pass carries a reason.
+// The result of one case. Every status but pass has a reason.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ enum class Status : uint8_t {
   pass,
   fail,
   weak_evidence,  // the check held, but a perturbed answer would have passed too
-  not_supported,  // the provider says no, with its reason
-  waived,         // failed, and an unexpired waiver names it
-  xpass,          // passed although an unexpired waiver names it
+  not_supported,  // the provider declined, with a reason
+  waived,         // failed, but an unexpired waiver covers it
+  xpass,          // passed, though an unexpired waiver covers it
   crash,          // the worker died
   timeout,
   resource,      // memory, disk or device ran out
-  inconclusive,  // the measurement cannot tell
-  internal,      // qcts itself is at fault
+  inconclusive,  // the measurement does not decide
+  internal,      // a fault in qcts itself
 };
 inline constexpr int kStatusCount = static_cast<int>(Status::internal) + 1;
 std::string_view status_name(Status status);
 std::optional<Status> status_from_name(std::string_view name);
 
-// The first difference, by field.
+// The first difference, named by field.
 struct Mismatch {
   std::string where;  // "scale_and_zero: group 3, column 17"
   std::string want, got;
@@ -50,21 +50,22 @@ struct Measure {
 struct Verdict {
   CaseId case_id;        // "numerics.linear/int8_row/m1_n64_k64", without provider
   std::string provider;  // "builtin"; "qcts" for cases that judge files
-  std::string variant;   // what ran: "avx512"; empty where there is none
+  std::string variant;   // the kernel variant: "avx512"; may be empty
   Status status = Status::internal;
   std::string reason;
   std::optional<Mismatch> mismatch;
   std::vector<Measure> measures;
-  // "golden": judged against a real library's file; "emulated": an op of it was emulated; "reference"
+  // "golden": compared with a real library's file; "emulated": an operation of that file was emulated;
+  // "reference"
   std::vector<std::string> evidence;
   std::string rerun;  // one shell line
   double wall_us = 0;
   std::vector<double> samples_us;  // latency only: raw
-  // numerics only: values that no case before it touched (suites/judge/expected/coverage.h); null: none
+  // numerics only: values that no earlier case touched (suites/judge/expected/coverage.h); null: none
   nlohmann::ordered_json coverage;
-  bool spoils_worker = false;  // the process that gave it should judge nothing more; not written
+  bool spoils_worker = false;  // the worker process must not judge further cases; not written
 
-  std::string full_id() const;  // case_id, "/provider_variant" appended where there is a variant
+  std::string full_id() const;  // case_id, plus "/provider_variant" when there is a variant
 };
 
 nlohmann::ordered_json to_json(const Verdict& verdict);         // non-finite numbers become null

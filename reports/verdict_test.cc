@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the line that a worker writes and the parent reads: nothing of a verdict is lost or invented on
-// the way.
+// Tests the line that a worker writes and the parent reads: no field of a verdict is lost or invented.
 #include "reports/verdict.h"
 
 #include <cmath>

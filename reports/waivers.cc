@@ -19,7 +19,7 @@ std::chrono::sys_days day_of(const std::string& text) {
       text.size() == 10 && std::sscanf(text.c_str(), "%4d-%2u-%2u%c", &year, &month, &day, &rest) == 3;
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month),
                                          std::chrono::day(day)};
-  if (!shaped || !date.ok()) throw std::runtime_error("'" + text + "' is no day YYYY-MM-DD");
+  if (!shaped || !date.ok()) throw std::runtime_error("'" + text + "' is not a day YYYY-MM-DD");
   return date;
 }
 
@@ -30,10 +30,10 @@ Waiver waiver_from(const Json& json, const std::string& today, const std::string
                                                          {"issue", &waiver.issue},
                                                          {"added", &waiver.added},
                                                          {"expires", &waiver.expires}};
-  if (!json.is_object()) throw std::runtime_error(where + ": is no object");
+  if (!json.is_object()) throw std::runtime_error(where + ": is not an object");
   for (const auto& [key, target] : fields) {
     if (!json.contains(key) || !json[key].is_string() || json[key].get<std::string>().empty())
-      throw std::runtime_error(where + ": field '" + key + "' is missing or no text");
+      throw std::runtime_error(where + ": field '" + key + "' is missing or not a string");
     *target = json[key].get<std::string>();
   }
   if (json.size() != std::size(fields)) throw std::runtime_error(where + ": has an unknown field");

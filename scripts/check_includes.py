@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who may include whom: each room only what stands below it, and no ring of headers anywhere (CONTRIBUTING.md has the picture).
+"""Checks the direction of includes: each room includes only rooms below it, and headers form no cycle (CONTRIBUTING.md has the tables).
 
-Exit code 1 names every line that breaks the order."""
+Prints every line that breaks the rules; exit code 1 if there is one."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Rooms of each top-level folder, lowest first. A file belongs to the longest room that its folder lies in.
+# The rooms of each top-level folder, lowest first. A file belongs to the deepest room that contains it.
 ORDER = {
     "reports": ["reports"],
     "reference": [
@@ -25,9 +25,9 @@ ORDER = {
         "reference/schemes",
         "reference/oracle",
         "reference/dialects/classes",
-        "reference/dialects/views",
+        "reference/dialects/decoders",
         "reference/dialects",
-        "reference/dialects/spellings",
+        "reference/dialects/encoders",
         "reference/comparison",
     ],
     "kernels": [
@@ -92,7 +92,7 @@ KERNEL_HEADERS = re.compile(
     r"^(kernels/abi/[a-z_]+\.h|kernels/families/[a-z0-9_]+\.h|[a-z]*intrin\.h|std[a-z]+\.h|string\.h|math\.h|c[a-z]+)$"
 )
 SHARED_HELPERS = {"avx512bf16": "bf16", "avx512vbmi": "bf16", "amx": "bf16"}
-LIST = "kernels/kernels.inc"  # any room may read the list of kernels
+LIST = "kernels/kernels.inc"  # any room may include the list of kernels
 TORCH = re.compile(r"^(torch|ATen|c10)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 SOURCES = {".h", ".cc", ".c", ".cu", ".cuh", ".inc"}
@@ -118,48 +118,48 @@ def violations(root=ROOT):
             yield f"{path}:{number}: {complaint}"
         if header.split("/")[0] in ORDER:
             graph.setdefault(path.as_posix(), []).append(header)
-    yield from (f"{ring[0]}: a ring of includes: {' -> '.join(ring)}" for ring in rings(graph))
+    yield from (f"{ring[0]}: include cycle: {' -> '.join(ring)}" for ring in rings(graph))
 
 
 def room_of(path):
-    """The room in which `path` stands, by its longest matching folder; None outside of all rooms."""
+    """Returns the room of `path`, its deepest matching folder; None outside all rooms."""
     top = path.split("/")[0]
     fitting = [room for room in ORDER.get(top, []) if path.startswith(room + "/")]
     return max(fitting, key=len, default=None)
 
 
 def judge(path, header):
-    """Why `path` may not include `header`; None when it may."""
+    """Returns why `path` may not include `header`; None when it may."""
     top = path.parts[0]
     target = header.split("/")[0]
     if TORCH.match(header) and path.parts[:3] != ("kernels", "plugins", "aten"):
-        return f"{header}: LibTorch belongs to kernels/plugins/aten alone"
+        return f"{header}: LibTorch may be included in kernels/plugins/aten only"
     if target in ORDER and target not in MAY_INCLUDE[top]:
         return f"{header}: {top} may not include {target}"
     if target == top and header != LIST:
         here, there = room_of(path.as_posix()), room_of(header)
         if here is None or there is None:
-            return f"{header}: {path.as_posix() if here is None else header} stands in no room of scripts/check_includes.py"
+            return f"{header}: {path.as_posix() if here is None else header} is in no room of scripts/check_includes.py"
         order = ORDER[top]
         if order.index(there) > order.index(here):
-            return f"{header}: {here} may not include {there}, which stands above it"
+            return f"{header}: {here} may not include {there}, which is above it"
     return judge_kernel(path, header, target) if top == "kernels" else None
 
 
 def judge_kernel(path, header, target):
-    """The same for the rules that kernels alone have."""
+    """As judge, for the rules of kernels/ only."""
     if len(path.parts) == 3 and path.parts[1] in KERNEL_OPS and not KERNEL_HEADERS.match(header):
         variant = path.stem.rsplit("_", 1)[-1]
         helpers = "|".join(filter(None, [variant, SHARED_HELPERS.get(variant)]))
         if not re.fullmatch(rf"kernels/({helpers})/([a-z]+/)?[a-z0-9_]+\.h", header):
             return f"{header}: a kernel includes the C contract, intrinsics, C headers and its own variant's helpers only"
     if path.as_posix() == "kernels/abi/qcts_kernel.h" and target in ORDER:
-        return f"{header}: the contract stands alone"
+        return f"{header}: the contract includes no other header of qcts"
     return None
 
 
 def rings(graph):
-    """Each ring of files that include one another, once, as the path around it."""
+    """Returns each include cycle once, as the path around it."""
     done, found = set(), []
 
     def visit(node, trail):
@@ -177,5 +177,5 @@ def rings(graph):
 
 if __name__ == "__main__":
     found = list(violations())
-    print("\n".join(found) if found else "include directions hold")
+    print("\n".join(found) if found else "include directions are correct")
     sys.exit(1 if found else 0)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names without linkage in the folders that compile several files at a time (qcts_compile_in_groups in CMakeLists.txt). A function of an
-anonymous namespace is found by every file behind it in its group, and where its parameters fit better than those of a function that a
-header declares, it silently stands for that one. So none has the name of such a function. Exit code 1 names every one that has.
+"""Checks anonymous-namespace names in folders that compile several files together (qcts_compile_in_groups in
+CMakeLists.txt). A function of an anonymous namespace is visible to every later file of its group; where its
+parameters match better than those of a function that a header declares, it silently replaces that one. So none may
+have such a name. Exit code 1 lists those that do.
 
-A scanner, not a compiler: it reads declarations that begin at the margin, as clang-format leaves them.
+This is a scanner, not a compiler: it reads declarations that begin at the margin, as clang-format leaves them.
 """
 
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("reference", "fixtures", "reports", "suites")
-ALONE = re.compile(r"_main$|^(faulty_)?provider$")  # programs and plug-ins of their own
+ALONE = re.compile(r"_main$|^(faulty_)?provider$")  # separate programs and plug-ins
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 ANONYMOUS = re.compile(r"^namespace \{\n(.*?)^\}  // namespace\n", re.DOTALL | re.MULTILINE)
 # A type, a name, an opening parenthesis: `std::vector<float> rounded(`
@@ -27,7 +28,7 @@ def functions(text):
 
 
 def reached(root, path, seen):
-    """The project's headers that a file includes, however far down."""
+    """Returns the project's headers that a file includes, directly or not."""
     for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
         if name not in seen and (root / name).is_file():
             seen.add(name)
@@ -36,7 +37,7 @@ def reached(root, path, seen):
 
 
 def grouped(root):
-    """Folder -> its sources that compile together; tests are groups of their own."""
+    """Maps each folder to its sources that compile together; tests form separate groups."""
     for room in ROOMS:
         folders = [root / room, *(p for p in sorted((root / room).rglob("*")) if p.is_dir())]
         for folder in folders:
@@ -65,5 +66,5 @@ def collisions(root=ROOT):
 
 if __name__ == "__main__":
     found = list(collisions())
-    print("\n".join(found) if found else "no name stands for another")
+    print("\n".join(found) if found else "no anonymous name hides a header's function")
     sys.exit(1 if found else 0)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks that every kernel object exports its one qcts_kernel symbol and nothing else.
 
-An object is one line of kernels.inc, <op>/<family>_<variant>.cc.o, whether a file of its own or a row of <op>/<variant>.cc. A second strong
-symbol is a leak of internals; a weak one is an inline function that the linker may choose for every other variant, with instructions that
-the machine may not have.
+Each line of kernels.inc is one object, <op>/<family>_<variant>.cc.o, built from its own file or from a row of
+<op>/<variant>.cc. A second strong symbol leaks internals; a weak one is an inline function that the linker may choose
+for every variant, with instructions that the machine may not have.
 """
 import argparse
 import pathlib
@@ -12,12 +12,12 @@ import re
 import subprocess
 import sys
 
-# nm letters: upper case is external; V, W, u and their kin are weak or unique.
+# nm letters: upper case is external; V, W, u and similar are weak or unique.
 WEAK = set("vVwWu")
 
 
 def faults(nm: str, path: pathlib.Path) -> list[str]:
-    """Everything wrong with one object, in words."""
+    """Describes every fault of one object."""
     found = re.fullmatch(r"(?P<family>\w+)_(?P<variant>[a-z0-9]+)\.cc\.o(bj)?", path.name)
     if not found:
         return [f"{path}: the name is not <family>_<variant>.cc.o"]

@@ -1,6 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Shared by the scripts beside it: where things are, and how a build is made. Sourced, never run.
+# Paths and build functions that the scripts share. Sourced, never run.
 set -euo pipefail
+
+# --help prints the comment that the script begins with, before anything is set up or built.
+for word in "$@"; do
+  case $word in
+    -h | --help)
+      sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
+      exit 0
+      ;;
+  esac
+done
+
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PYTHONDONTWRITEBYTECODE=1
 QCTS_TORCH=${QCTS_TORCH:-ON}
@@ -14,7 +25,7 @@ die() {
   exit "$code"
 }
 
-# out_of DEFAULT [ARGUMENT ...]: the folder that the last --out among the arguments of `qcts run` names.
+# out_of DEFAULT [ARGUMENT ...]: prints the folder of the last --out among the arguments of `qcts run`.
 out_of() {
   local out=$1
   while shift && (($#)); do
@@ -26,7 +37,7 @@ out_of() {
   printf '%s\n' "$out"
 }
 
-# configure PRESET: once, and again when the cache belongs to another choice of LibTorch or Python.
+# configure PRESET: configures once, and again when LibTorch or Python has changed.
 configure() {
   local preset=$1 torch=$QCTS_TORCH
   case $preset in asan | notorch) torch=OFF ;; esac
@@ -46,7 +57,7 @@ build() {
   shift
   configure "$preset"
   say "building build/$preset"
-  # A LibTorch file takes over a gigabyte: QCTS_JOBS holds the jobs down where memory is short.
+  # Compiling a LibTorch file takes over a gigabyte; QCTS_JOBS limits the jobs where memory is short.
   ninja -C build/"$preset" -j "${QCTS_JOBS:-$(nproc)}" "$@" >build/build.log 2>&1 ||
     { grep -aE 'error|FAILED|undefined' build/build.log | head -40 >&2; die 5 "build failed (build/build.log)"; }
 }

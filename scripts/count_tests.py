@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads results of tests, of gtest in JSON or of JUnit in XML: what scripts/test adds up and ends with.
+"""Reads test results, gtest's JSON or JUnit XML, for the summary of scripts/test.
 
 count_tests.py counts FILE [FILE ...]    prints "PASSED FAILED SKIPPED"
-count_tests.py failures FILE [FILE ...]  prints each failed test's name and the first lines of what it said
+count_tests.py failures FILE [FILE ...]  prints each failed test's name and the first lines of its output
 """
 
 import json
@@ -29,7 +29,7 @@ def gtest_results(path):
 
 
 def junit_results(path):
-    """The same of JUnit's XML; an error outside the test's body fails it."""
+    """As above, for JUnit XML; an error outside the test's body is a failure."""
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         name = f"{case.get('classname')}.{case.get('name')}"
         outcomes = {child.tag: child for child in case}

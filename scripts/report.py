@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""report.json -> one self-contained HTML page and a Markdown summary. Reads JSON, never a binary.
+"""Converts report.json to one self-contained HTML page and a Markdown summary.
 
     scripts/report.py out/report.json --html out/report.html --summary out/summary.md
 
-load.json beside the report (scripts/bench_load) becomes its load and save section, generate.json (scripts/latency) its section on a
+In the report's folder, load.json (scripts/bench_load) adds the section on loading and saving, generate.json (scripts/latency) the one on a
 model's generate.
 """
 
@@ -23,7 +23,7 @@ BACKGROUND = {"pass": "bg-pass", "not_supported": "bg-none", "waived": "bg-warn"
 LETTERS = {"golden": "g", "emulated": "e", "reference": "r"}
 
 
-# What each exit code of `qcts run` says, in the words of its own summary.
+# Headline of each exit code of `qcts run`, in the words of its own summary.
 VERDICTS = {
     0: ("warn", "Passed what was asked"),
     1: ("fail", "Not conformant"),
@@ -34,7 +34,7 @@ VERDICTS = {
 
 
 def headline(report):
-    """(tone, one line, one sentence): the verdict of report.json, never a second opinion."""
+    """Returns (tone, headline, sentence) of report.json's verdict, without judging again."""
     conformance = report["conformance"]
     tone, line = ("pass", "Conformant") if conformance["conformant"] else VERDICTS[conformance["exit_code"]]
     reason = conformance["reason"]
@@ -42,7 +42,7 @@ def headline(report):
 
 
 def latency_plot(rows):
-    """Ratio to the dense baseline with its interval, one row a case, logarithmic axis."""
+    """Plots the ratio to the dense baseline with its interval, one row per case, on a logarithmic axis."""
     points = [(row, row["measures"].get("ratio_to_dense")) for row in rows]
     points = [(row, m) for row, m in points if m and m["value"]]
     if not points:
@@ -75,7 +75,7 @@ def microseconds(value):
 
 
 def roof_bar(share):
-    """A share of a roof with its interval; the line at the end is the roof."""
+    """Draws a share of a roof with its interval; the line at the end is the roof."""
     width, value = 160, share["value"]
 
     def x(part):
@@ -90,7 +90,7 @@ def roof_bar(share):
 
 
 def view(report, load=None, generate=None):
-    """Everything the template names."""
+    """Returns all variables of the template."""
     cases = report["cases"]
     tone, line, explanation = headline(report)
     columns, rows = model.heat_map(cases)
@@ -137,7 +137,7 @@ def render_html(report, load=None, generate=None):
 
 
 def render_summary(report):
-    """Markdown that a merge request can show."""
+    """Returns Markdown for a merge request."""
     data = view(report)
     lines = [f"# qcts: {data['headline']}", "", data["explanation"], ""]
     if data["infrastructure"]:
@@ -155,7 +155,7 @@ def render_summary(report):
 
 
 def read_object(path):
-    """Raises OSError, or ValueError on one line naming the file."""
+    """Reads a JSON object; raises OSError, or ValueError with one line that names the file."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -168,10 +168,10 @@ def read_object(path):
 def read_report(path):
     report = read_object(path)
     if report.get("schema") != SCHEMA:
-        raise ValueError(f"{path}: no report of `qcts run`: schema {report.get('schema')!r}, want {SCHEMA}")
+        raise ValueError(f"{path}: not a report of `qcts run`: schema {report.get('schema')!r}, expected {SCHEMA}")
     missing = [key for key in ("suite", "run", "environment", "providers", "conformance", "waivers", "cases") if key not in report]
     if missing:
-        raise ValueError(f"{path}: no report of `qcts run`: {missing[0]} is missing")
+        raise ValueError(f"{path}: not a report of `qcts run`: {missing[0]} is missing")
     return report
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the page shows, computed from report.json and nothing else."""
+"""Computes what the page shows from report.json."""
 
 import re
 from collections import Counter, defaultdict
@@ -21,14 +21,14 @@ def counts(cases):
     return [(status, tally[status]) for status in reversed(STATUS_ORDER) if tally[status]]
 
 
-def failures(cases, most=20):
+def failures(cases, limit=20):
     found = [case for case in cases if case["status"] in ALARMING]
     found.sort(key=lambda case: (STATUS_ORDER.index(case["status"]), case["id"]))
-    return found[:most], len(found)
+    return found[:limit], len(found)
 
 
 def reasons(cases):
-    """Every status that is neither pass nor alarming, grouped by its reason."""
+    """Groups statuses that are neither pass nor failure by their reason."""
     groups = defaultdict(list)
     for case in cases:
         if case["status"] != "pass" and case["status"] not in ALARMING:
@@ -37,7 +37,7 @@ def reasons(cases):
 
 
 def heat_map(cases):
-    """Rows (scheme, operation), columns implementations; a cell is (status, passed, total, evidence) or None where none exists."""
+    """Rows are (scheme, operation), columns implementations; a cell is (status, passed, total, evidence), or None without cases."""
     cells = defaultdict(list)
     for case in cases:
         if case["kind"] in ("numerics", "determinism") and case["op"] in OPERATIONS:
@@ -63,7 +63,7 @@ def cell_of(group):
 
 
 def golden_table(cases):
-    """Rows goldens, columns the kinds that judge files."""
+    """Rows are goldens, columns the kinds that judge files."""
     cells = defaultdict(dict)
     for case in cases:
         if case["kind"] in FILE_KINDS:
@@ -76,7 +76,7 @@ def rejections(cases):
 
 
 def sizes(cases):
-    """One row a golden: payload, law, dense, container, each in bytes, and the reduction."""
+    """One row per golden: payload, expected, dense and container bytes, and the reduction."""
     rows = []
     for case in cases:
         if case["kind"] == "size":
@@ -101,7 +101,7 @@ TIMED_ELSEWHERE = "timed inside the provider"
 
 
 def regime(row):
-    """decode: few rows of x, bound by memory; prefill: many, bound by arithmetic; the operations that know no rows apart."""
+    """decode: few rows of x, bound by memory; prefill: many, bound by arithmetic; operations without rows of x are separate."""
     found = _ROWS_OF_X.search(row["input"])
     if row["operation"] != "linear" or not found:
         return "other operations"
@@ -109,7 +109,7 @@ def regime(row):
 
 
 def rooflines(cases):
-    """[(regime, [(problem, rows)])]: each problem with its implementations, nearest to the roof first."""
+    """Returns [(regime, [(problem, rows)])]: each problem with its implementations, nearest to the roof first."""
     table = {"decode": {}, "prefill": {}, "other operations": {}}
     for row in latencies(cases):
         measures = row["measures"]
@@ -131,7 +131,9 @@ def rooflines(cases):
 
 
 def evidence_counts(cases):
-    """Confirmed (a real library's file), emulated (an operation of it was not run by the real library), reference (our own oracle)."""
+    """Counts passes that are confirmed (a real library's file), emulated (an operation of the file was emulated), or
+    by qcts's reference.
+    """
     tally = Counter()
     for case in cases:
         if case["status"] == "pass":
@@ -141,7 +143,7 @@ def evidence_counts(cases):
 
 
 def coverage_table(entries):
-    """One row a scheme and policy: of each kind of value how many of all were hit, and the holes."""
+    """One row per scheme and policy: how many values of each kind were hit, and which were not."""
 
     def cell(hits):
         if hits is None:
@@ -164,7 +166,7 @@ def coverage_table(entries):
 
 
 def runs(numbers):
-    """[0, 1, 2, 5] -> "0-2, 5"."""
+    """Formats [0, 1, 2, 5] as "0-2, 5"."""
     parts, start = [], 0
     for i, number in enumerate(numbers):
         if i + 1 < len(numbers) and numbers[i + 1] == number + 1:
@@ -178,7 +180,7 @@ OUTCOMES = ("wrong", "refuses", "parts", "unsafe", "reads", "dequantizes")
 
 
 def unconfirmed_layouts(schemes):
-    """Each layout that no hardware confirmed, with the schemes that have it."""
+    """Lists each layout that no hardware confirmed, with its schemes."""
     found = {}
     for scheme in schemes:
         for layout in scheme["layouts"]:
@@ -189,7 +191,7 @@ def unconfirmed_layouts(schemes):
 
 
 def reader_table(readers):
-    """Columns readers, rows writers; a cell counts the writer's files by outcome. And what is not simply read, by file."""
+    """Columns are readers, rows writers; a cell counts the writer's files by outcome. Also lists the files that are not simply read."""
     if not readers:
         return {"columns": [], "rows": [], "files": []}
     columns, tallies = readers["readers"], {}

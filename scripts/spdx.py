@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every source file says its licence in its first line, behind a `#!` line in its second: SPDX-License-Identifier: BSD-3-Clause.
+"""Checks that every source file has its licence line first, or after a `#!` line: SPDX-License-Identifier: BSD-3-Clause.
 
     scripts/spdx.py [--fix] [FOLDER]
 
-Exit code 1 names every file that does not; --fix adds the line. JSON, text and goldens carry none.
+Lists every file without it, with exit code 1; --fix adds the line. JSON, text and goldens have none.
 """
 
 import argparse
@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parent.parent
 WORDS = "SPDX-License-Identifier: BSD-3-Clause"
 SLASHES = {".h", ".cc", ".c", ".cu", ".cuh", ".inc"}
 HASHES = {".py", ".sh", ".cmake"}
-# Built or given, not written here.
+# Folders of generated or external files.
 NOT_SOURCES = {"build", "out", "golden", "malformed", "__pycache__"}
 
 
 def mark(path):
-    """How a comment begins there; None for what is no source file."""
+    """Returns the comment marker of a file; None if it is not a source file."""
     if path.suffix in SLASHES:
         return "//"
     if path.suffix in HASHES or path.name == "CMakeLists.txt":
@@ -41,7 +41,7 @@ def sources(root):
 
 
 def place(text):
-    """Where the line belongs: behind a first line of `#!`."""
+    """Returns the position of the line: after a first line with `#!`."""
     return text.index("\n") + 1 if text.startswith("#!") else 0
 
 
@@ -63,8 +63,8 @@ def fix(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="the licence line of every source file")
-    parser.add_argument("--fix", action="store_true", help="add it where it is missing")
+    parser = argparse.ArgumentParser(description="Checks the licence line of every source file.")
+    parser.add_argument("--fix", action="store_true", help="add missing lines")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT)
     options = parser.parse_args()
     found = list(missing(options.folder))

@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import check_includes
 
-# From every room to the one right above it: one step up is the smallest fault.
+# Tests an include from every room to the one just above it, the smallest possible fault.
 ONE_STEP_UP = [(lower, upper) for rooms in check_includes.ORDER.values() for lower, upper in zip(rooms, rooms[1:], strict=False)]
 
 
@@ -69,14 +69,14 @@ def planted(tmp_path, files):
 @pytest.mark.parametrize("lower, upper", ONE_STEP_UP)
 def test_an_include_of_the_room_above_is_found(tmp_path, lower, upper):
     found = planted(tmp_path, {f"{lower}/bad.cc": f'#include "{upper}/good.h"\n', f"{upper}/good.h": ""})
-    assert found == [f"{lower}/bad.cc:1: {upper}/good.h: {lower} may not include {upper}, which stands above it"]
+    assert found == [f"{lower}/bad.cc:1: {upper}/good.h: {lower} may not include {upper}, which is above it"]
 
 
 @pytest.mark.parametrize("room", [room for rooms in check_includes.ORDER.values() for room in rooms])
 def test_a_ring_within_a_room_is_found(tmp_path, room):
     first, second = f"{room}/first.h", f"{room}/second.h"
     found = planted(tmp_path, {first: f'#include "{second}"\n', second: f'#include "{first}"\n'})
-    assert any(f"a ring of includes: {first} -> {second} -> {first}" in line for line in found)
+    assert any(f"include cycle: {first} -> {second} -> {first}" in line for line in found)
 
 
 @pytest.mark.parametrize("top", check_includes.ORDER)

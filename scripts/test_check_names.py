@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The name check finds a function without linkage that would stand for a header's, and the tree has none."""
+"""Tests that the name check finds an anonymous function that would hide a header's, and that the tree has none."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ import check_names
 
 HEADER = """#pragma once
 namespace qcts {
-// Of a row.
+// Returns the largest value of a row.
 float largest(std::span<const float> row);
 [[noreturn]] void refuse(const std::string& why);
 struct Row { int size() const; };

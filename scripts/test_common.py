@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the shell scripts share."""
+"""Tests scripts/common.sh."""
 
 import subprocess
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Protects what decides whether a run of the tests passed: no failure lost, no skip taken for a pass."""
+"""Tests the decision whether a test run passed: no failure is lost, and no skip counts as a pass."""
 
 import json
 import pathlib

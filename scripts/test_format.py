@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/format finds what is not as the pinned tools want it, names the file, and puts it right."""
+"""Tests that scripts/format finds, names and fixes what the pinned tools would change."""
 
 import subprocess
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_what_ruff_cannot_put_right_is_a_failure(tmp_path):
 
 
 def test_a_file_that_cannot_be_read_is_no_success(tmp_path):
-    """Protects: whatever else clang-format says is shown, and never taken for "nothing to change"."""
+    """Other errors of clang-format are shown and never treated as "nothing to change"."""
     (tmp_path / "a.cc").write_bytes(b"\xff\xfe" + LOOSE.encode("utf-16-le"))
     done = run("--check", tmp_path)
     assert done.returncode == 1 and "a.cc" in done.stdout + done.stderr
@@ -68,7 +68,7 @@ def test_a_wrong_argument_is_refused(words):
 
 
 def test_python_without_a_suffix_is_checked_too():
-    """Protects: every Python script without a suffix stands in ruff's extend-include."""
+    """Every Python script without a suffix is in ruff's extend-include."""
     extra = (ROOT / "pyproject.toml").read_text()
     for path in (ROOT / "scripts").iterdir():
         if path.is_file() and not path.suffix and path.read_text().startswith("#!/usr/bin/env python"):

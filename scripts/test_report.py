@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page says what report.json says, shows every status, escapes what files contain, and needs no network."""
+"""Tests that the page repeats report.json, shows every status, escapes the files' content, and needs no network."""
 
 import json
 import re
@@ -98,7 +98,7 @@ NO_PROVIDER = "provider ./acme: its greeting: no JSON"
     ({"exit_code": 5, "missing": ["x"], "infrastructure": [NO_PROVIDER]}, "fail", "Could not judge"),
 ])
 def test_the_headline_is_the_verdict_of_the_report(given, tone, line):
-    """Protects: page and summary say what the exit code said, whatever the cases look like, and name who could not be judged."""
+    """Page and summary agree with the exit code, whatever the cases are, and name providers that could not be judged."""
     made = make(**{"cases": [case("size.file/int8_row/a", "pass")], "reason": "the very reason"} | given)
     assert report.headline(made) == (tone, line, "The very reason.")
     for text in (report.render_html(made), report.render_summary(made)):
@@ -118,7 +118,7 @@ def test_a_broken_file_is_a_usage_error(tmp_path, capsys, file, text):
 
 
 def test_the_page_shows_who_reads_whose_files_and_the_choices():
-    """Protects: outcomes are counted by writer, what is not simply read is named, the ledger is on the page."""
+    """Outcomes are counted by writer, files that are not simply read are named, and the choices are on the page."""
     readers = {
         "schema": 1,
         "readers": ["torch alone", "qcts"],
@@ -140,7 +140,7 @@ def test_the_page_shows_who_reads_whose_files_and_the_choices():
 
 
 def test_the_page_marks_layouts_by_index_map():
-    """Protects: what no hardware confirmed says so, once a layout, with every scheme that has it."""
+    """Each layout that no hardware confirmed is listed once, with all its schemes."""
     def scheme(name, confirmed):
         layouts = [{"name": "plain", "source": "a", "confirmed": True}, {"name": "tiles", "source": "b", "confirmed": confirmed}]
         return {"name": name, "layouts": layouts}
@@ -153,7 +153,7 @@ def test_the_page_marks_layouts_by_index_map():
 
 
 def test_the_page_shows_which_values_were_touched_and_which_were_not():
-    """Protects: a hole in codes, halfway points or scale exponents is on the page by name, a full set is told from it."""
+    """Missing codes, halfway points and scale exponents are named on the page; a complete set is shown as such."""
     entry = {
         "scheme": "int4_x",
         "activation": "",
@@ -196,6 +196,6 @@ def test_rooflines_keep_decode_prefill_and_the_rest_apart_and_peers_together():
     assert row["bound"] == "arithmetic" and row["reached"]["value"] == 40 and row["ceiling"]["value"] == 80
     trust = {"latency_trust": {"measured": 4, "alarms": 3, "allowed": 1, "suspended": True}}
     page = report.render_html(make(cases) | trust)
-    for words in ("75 % of the roof", "builtin_fast †", "no latency of this run stands", "3 of 4 differed"):
+    for words in ("75 % of the roof", "builtin_fast †", "no latency verdict of this run counts", "3 of 4 differed"):
         assert words in page, words
     assert "Rooflines" not in report.render_html(make([FAILED]))

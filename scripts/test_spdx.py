@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The licence line is missed in every kind of source file, and --fix puts it where it belongs."""
+"""Tests that a missing licence line is found in every kind of source file, and that --fix adds it in the right place."""
 
 import subprocess
 import sys

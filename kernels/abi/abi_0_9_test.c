@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A provider as a compiler made it from the header of ABI 0.9: its structs, frozen here, and its check of the
- * version. It must be taken, and run, by every later host of this major version. Never follow a change of
- * qcts_kernel.h here. */
+/* A provider compiled against ABI 0.9, with that header's structs and version check frozen here. Every later
+ * host of this major version must accept and run it. Do not change this file when qcts_kernel.h changes. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -66,7 +65,7 @@ static int supports(const struct problem* p, char* why, size_t why_size) {
   return 1;
 }
 
-/* y = codes, without their scales: enough to see that the fields are where they were. */
+/* y = codes, without their scales: enough to show that the fields have not moved. */
 static int run(const struct problem* p) {
   for (int64_t n = 0; n < p->n; ++n)
     for (int64_t k = 0; k < p->k; ++k) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Compiled as C11 with -Wpedantic: a vendor's plug-in in C needs nothing but this header. */
+/* Compiled as C11 with -Wpedantic, because a vendor's plug-in in C needs only this header. */
 #include "kernels/abi/qcts_kernel.h"
 
 _Static_assert(offsetof(qcts_problem, struct_size) == 0, "every struct begins with its size");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A struct of the ABI that another compilation wrote, as large as this program knows it.
+// Copies a struct of the ABI that a plug-in's compiler laid out, which may be shorter or longer than ours.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 
 namespace qcts {
 
-// `given` begins with its struct_size. What it lacks is 0, what it has beyond T is left out. Throws
-// std::runtime_error, beginning with `name`, where it is smaller than `least_bytes`.
+// `given` begins with its struct_size. Fields that it lacks become 0; bytes that it has beyond T are dropped.
+// Throws std::runtime_error, whose text begins with `name`, if it is smaller than `min_bytes`.
 template <class T>
-T known_part(const void* given, size_t least_bytes, const std::string& name) {
+T known_part(const void* given, size_t min_bytes, const std::string& name) {
   uint32_t given_bytes;
   std::memcpy(&given_bytes, given, sizeof given_bytes);
-  if (given_bytes < least_bytes)
+  if (given_bytes < min_bytes)
     throw std::runtime_error(name + ": struct_size " + std::to_string(given_bytes) + ", need " +
-                             std::to_string(least_bytes));
+                             std::to_string(min_bytes));
   T known = {};
   std::memcpy(&known, given, std::min<size_t>(given_bytes, sizeof known));
   return known;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading a qcts_problem: its planes, dtypes, names and parameters. Ordinary functions, compiled once for the
-// baseline processor.
+// Reads a qcts_problem: its planes, dtypes, names and parameters.
 #pragma once
 
 #include "kernels/abi/qcts_kernel.h"
@@ -11,28 +10,28 @@ namespace qcts {
 __attribute__((format(printf, 4, 5))) qcts_status refuse(qcts_status status, char* why, size_t why_size,
                                                          const char* format, ...);
 
-// Are the texts equal? No where `text` is NULL.
+// True if the texts are equal; false if `text` is NULL.
 bool same_text(const char* text, const char* other);
 
-// The parameters of the problem's scheme; all 0 where the host gave none or fewer than this program reads.
+// The parameters of the problem's scheme. All are 0 if the host gave none, or a struct shorter than ours.
 const qcts_scheme_params& scheme_params(const qcts_problem& problem);
 bool has_scheme_params(const qcts_problem& problem);
-// In which the weight's scales are stored.
+// The dtype in which the weight's scales are stored.
 uint32_t scale_dtype(const qcts_problem& problem);
 
-// Is `activation` one of the policies that a kernel's scheme lists ("int8_row:dyn_row_sym,dyn_row_asym",
-// "F:*" for all)? One without policies serves weight_only.
+// True if a kernel's scheme lists the policy `activation` ("int8_row:dyn_row_sym,dyn_row_asym"; "F:*" lists
+// all). A scheme without policies serves weight_only.
 bool lists_policy(const char* scheme, const char* activation);
 
-// tile_packed_4d and tile_packed_4d_v1: one order of the bytes, two producers.
+// True for tile_packed_4d and tile_packed_4d_v1, which have the same byte order and come from two producers.
 bool is_tile_packed(const char* layout);
 
-// The plane called `name`, its data, its dtype; NULL, NULL, QCTS_NONE when absent.
+// Return the plane called `name`, its data and its dtype; NULL, NULL and QCTS_NONE if there is none.
 const qcts_plane* find_plane(const qcts_plane* planes, uint32_t count, const char* name);
 void* plane_data(const qcts_plane* planes, uint32_t count, const char* name);
 uint32_t plane_dtype(const qcts_plane* planes, uint32_t count, const char* name);
 
-// 1, 2, 4 or 8; 0 for QCTS_NONE and for dtypes that share bytes.
+// Returns 1, 2, 4 or 8; 0 for QCTS_NONE and for dtypes of which two elements share a byte.
 uint32_t dtype_bytes(uint32_t dtype);
 
 }  // namespace qcts

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* qcts kernel ABI 0.10: the one header that a provider of kernels needs. C11, append-only structs, one
+/* qcts kernel ABI 0.10: the only header that a provider of kernels needs. C11, append-only structs, one
  * exported symbol.
  *
- * A provider exports `qcts_provider_entry`. The host calls it with its own ABI version, then, while it gets
- * NULL, with older ones, and gets a table of kernels. Every buffer belongs to the caller. No call allocates
- * what it does not free, throws, or keeps a pointer after it returns: what `prepare` fills, a buffer of the
- * caller, does not point to the planes either.
+ * A provider exports `qcts_provider_entry`, which returns a table of kernels. The host calls it with its own
+ * ABI version and, as long as it gets NULL, with older ones. Every buffer belongs to the caller. A call frees
+ * everything that it allocates, does not throw, and keeps no pointer after it returns. `prepare` fills a
+ * buffer of the caller, which must not point to the planes either.
  *
  * Every struct begins with struct_size = sizeof at the time its writer was compiled. Read only fields that
- * lie below it: a field above it is 0 or NULL. New fields go to the end of a struct. qcts_numerics alone
- * keeps its size, since it stands in the middle of qcts_kernel: what it lacks goes to the end of qcts_kernel.
+ * lie below it: a field beyond it counts as 0 or NULL. New fields are added at the end of a struct. Only
+ * qcts_numerics keeps its size, because it is in the middle of qcts_kernel: its new fields will be added at
+ * the end of qcts_kernel.
  */
 #ifndef QCTS_KERNEL_H
 #define QCTS_KERNEL_H
@@ -25,7 +26,7 @@ extern "C" {
 
 typedef enum qcts_status {
   QCTS_OK = 0,
-  QCTS_UNSUPPORTED = 1, /* this problem is outside what the kernel does; a reason is given */
+  QCTS_UNSUPPORTED = 1, /* the kernel does not handle this problem; a reason is given */
   QCTS_INVALID = 2,     /* the problem contradicts itself */
   QCTS_FAILED = 3       /* the kernel tried and could not */
 } qcts_status;
@@ -36,16 +37,16 @@ typedef enum qcts_dtype {
   /* clang-format off */
   QCTS_F32 = 1, QCTS_F64 = 2, QCTS_F16 = 3, QCTS_BF16 = 4,
   QCTS_F8_E4M3FN = 5, QCTS_F8_E5M2 = 6, QCTS_F8_E8M0 = 7, QCTS_F4_E2M1_X2 = 8,
-  QCTS_F6_E2M3 = 9, QCTS_F6_E3M2 = 10, /* in qcts_scheme_params alone: their planes are QCTS_U8 */
+  QCTS_F6_E2M3 = 9, QCTS_F6_E3M2 = 10, /* only in qcts_scheme_params: their planes are QCTS_U8 */
   QCTS_I8 = 16, QCTS_U8 = 17, QCTS_I16 = 18, QCTS_I32 = 20, QCTS_I64 = 22,
-  QCTS_BOOL = 24, QCTS_C64 = 32, QCTS_C128 = 33, /* programs alone */
+  QCTS_BOOL = 24, QCTS_C64 = 32, QCTS_C128 = 33, /* only in programs */
   /* clang-format on */
-  QCTS_LIKE_W = 254, /* in qcts_scheme_params alone: the w_dtype of the problem */
-  QCTS_LIKE_X = 255  /* in qcts_numerics alone: the x_dtype of the problem */
+  QCTS_LIKE_W = 254, /* only in qcts_scheme_params: the w_dtype of the problem */
+  QCTS_LIKE_X = 255  /* only in qcts_numerics: the x_dtype of the problem */
 } qcts_dtype;
 
 typedef enum qcts_op {
-  /* x [n,k] of w_dtype -> out_planes in layout "plain"; QCTS_FAILED where the scheme cannot hold x */
+  /* x [n,k] of w_dtype -> out_planes in layout "plain"; QCTS_FAILED if the scheme cannot hold x */
   QCTS_OP_QUANTIZE = 1,
   QCTS_OP_QUANTIZE_ACTIVATION = 2, /* x [m,k] -> out_planes */
   QCTS_OP_DEQUANTIZE = 3,          /* planes "plain" -> y [n,k] of w_dtype, bit-exact */
@@ -66,21 +67,21 @@ typedef struct qcts_plane {
   int64_t stride_bytes[8];
 } qcts_plane;
 
-/* What to compute. The caller fills what the op reads and zeroes the rest. */
+/* A problem to compute. The caller fills the fields that the op reads and zeroes the rest. */
 typedef struct qcts_problem {
   uint32_t struct_size;
   uint32_t op;      /* qcts_op */
-  uint32_t threads; /* most that the call may use, >= 1 */
+  uint32_t threads; /* maximum for the call, >= 1 */
   /* 0 host; otherwise the CUDA device ordinal + 1, and every pointer below is a device pointer */
   uint32_t device;
   void* stream;       /* cudaStream_t; NULL on the host */
   const char* scheme; /* family: "int8_row", "int4_tinygemm" */
-  /* of the packed planes of PACK and UNPACK; QUANTIZE: whose recipe, where layouts differ; else "plain" */
+  /* PACK and UNPACK: layout of the packed planes; QUANTIZE: whose recipe, if layouts differ; else "plain" */
   const char* layout;
   const char* activation; /* activation policy: "weight_only", "dyn_row_sym", ... */
   int64_t m, n, k;
   int64_t group; /* elements along k that share a scale; 0 = the row */
-  int64_t tile;  /* layout parameter where a layout has one; 0 otherwise */
+  int64_t tile;  /* the layout's parameter if it has one, else 0 */
   /* w_dtype: logical dtype of the weight */
   uint32_t w_dtype, x_dtype, y_dtype, bias_dtype;
   int64_t ldx_bytes, ldy_bytes; /* distance between rows of x and y */
@@ -90,36 +91,36 @@ typedef struct qcts_problem {
   const void* x;        /* [m,k]; QUANTIZE: the float weight [n,k] */
   const void* bias;     /* [n] or NULL */
   void* y;              /* [m,n]; DEQUANTIZE: [n,k] */
-  const void* prepared; /* what `prepare` wrote, or NULL */
+  const void* prepared; /* written by `prepare`, or NULL */
   uint64_t prepared_bytes;
-  void* workspace; /* at least workspace_bytes() of it, 64-byte aligned, contents undefined */
+  void* workspace; /* at least workspace_bytes(), 64-byte aligned, contents undefined */
   uint64_t workspace_bytes;
-  /* for messages: family with its parameters, "int4_tinygemm_g128"; what a kernel needs of them is in
+  /* only for messages: the family with its parameters, "int4_tinygemm_g128"; a kernel reads them in
    * `params` */
   const char* scheme_name;
-  /* since 0.10; NULL: the dense layer, which has no scheme. It lives as long as the problem. */
+  /* since 0.10; lives as long as the problem; NULL for the dense layer, which has no scheme */
   const struct qcts_scheme_params* params;
 } qcts_problem;
 
 /* Claims that the judge holds the kernel to. */
 enum {
   QCTS_CLAIM_BIT_EXACT = 1u,        /* equal to the scheme's definition bit for bit */
-  QCTS_CLAIM_DETERMINISTIC = 2u,    /* run to run, bitwise */
-  QCTS_CLAIM_THREAD_INVARIANT = 4u, /* for every number of threads, bitwise */
-  QCTS_CLAIM_BATCH_INVARIANT = 8u,  /* row i of m rows equals the same row alone, bitwise */
-  QCTS_CLAIM_EMULATED = 16u,   /* software carries out the instructions: to be judged, never to be timed */
-  QCTS_CLAIM_KEEPS_BYTES = 32u /* of a provider: load_save leaves the very bytes that it read */
+  QCTS_CLAIM_DETERMINISTIC = 2u,    /* bitwise equal from run to run */
+  QCTS_CLAIM_THREAD_INVARIANT = 4u, /* bitwise equal for every number of threads */
+  QCTS_CLAIM_BATCH_INVARIANT = 8u,  /* row i of m rows is bitwise equal to the same row alone */
+  QCTS_CLAIM_EMULATED = 16u,        /* instructions are emulated: judged, never timed */
+  QCTS_CLAIM_KEEPS_BYTES = 32u      /* of a provider: load_save writes exactly the bytes that it read */
 };
 
 enum {
   QCTS_NUM_FLUSH_SUBNORMALS = 1u, /* subnormal inputs or results may become zero */
-  /* codes are summed first; scale (and zero point) act on the sum of a group or row */
+  /* codes are summed first; scale and zero point act on the sum of a group or row */
   QCTS_NUM_SCALE_AFTER_SUM = 2u
 };
 
-/* Where `linear` rounds. The bound of an output element is the sum over these stages; QCTS_NONE means that
- * the stage does not round. An all-NONE struct with accumulator F32 is the strictest that a float kernel can
- * meet. */
+/* Declares where `linear` rounds. The error bound of an output element is the sum over these stages;
+ * QCTS_NONE means that the stage does not round. All stages NONE with accumulator F32 is the strictest
+ * declaration that a float kernel can meet. */
 typedef struct qcts_numerics {
   uint32_t struct_size;
   uint32_t x_cast;      /* activations are converted to this first */
@@ -139,83 +140,83 @@ typedef struct qcts_numerics {
 typedef struct qcts_kernel {
   uint32_t struct_size;
   uint32_t op;
-  /* family; LINEAR, QUANTIZE_ACTIVATION that quantize x: with policies, "int8_row:dyn_row_sym,dyn_row_asym",
-   * "F:*" for all */
+  /* the family; a LINEAR or QUANTIZE_ACTIVATION that quantizes x appends its policies,
+   * "int8_row:dyn_row_sym,dyn_row_asym", or "F:*" for all */
   const char* scheme;
   const char* variant;     /* "scalar", "avx2", "avx512", ... : the newest feature needed */
-  const char* description; /* one line: what limits it and how it works; may be NULL */
+  const char* description; /* one line: how it works and what limits it; may be NULL */
   uint32_t claims;         /* QCTS_CLAIM_* */
   uint32_t reserved;
   qcts_numerics numerics; /* LINEAR only; its size never changes */
-  /* Can this machine and this problem be served? Writes a reason of at most why_size bytes, NUL included,
-   * unless QCTS_OK. */
+  /* QCTS_OK if the kernel can run this problem on this machine. Otherwise writes a reason of at most
+   * why_size bytes, NUL included. */
   qcts_status (*supports)(const qcts_problem* problem, char* why, size_t why_size);
-  /* NULL: no workspace. */
+  /* NULL if there is no workspace. */
   uint64_t (*workspace_bytes)(const qcts_problem* problem);
-  /* Private layout, made once at load, where x, bias and y are NULL, and used for every m: NULL when `run`
-   * reads the planes. What two calls write alike may be copied to wherever another is wanted; one that holds
-   * its own address is made anew each time. */
+  /* Private layout of the weight, made once at load, when x, bias and y are NULL, and used for every m. Both
+   * are NULL if `run` reads the planes. If two calls write equal bytes, the host may copy them to other
+   * addresses; a layout that contains its own address is made again each time. */
   uint64_t (*prepared_bytes)(const qcts_problem* problem);
   qcts_status (*prepare)(const qcts_problem* problem, void* prepared);
   /* The op. [thread-safe] for distinct outputs. */
   qcts_status (*run)(const qcts_problem* problem);
 } qcts_kernel;
 
-/* What a program is run on. */
+/* One call of a saved program. */
 typedef struct qcts_program_call {
   uint32_t struct_size;
-  uint32_t threads;         /* most that the call may use, >= 1 */
+  uint32_t threads;         /* maximum for the call, >= 1 */
   const char* path;         /* the saved program */
   const char* method;       /* "forward", or another that it has */
   const qcts_plane* inputs; /* positional arguments; row-major, names unused */
   uint32_t n_inputs;
   uint32_t reserved;
-  /* Called once for each tensor that the method returns, in order: a tuple, list or dict gives its parts
-   * depth first, a number a tensor without dimensions. The plane is row-major and lives while `emit` runs. */
+  /* Called once for each tensor that the method returns, in order: for a tuple, list or dict, its parts depth
+   * first; for a number, a tensor without dimensions. The plane is row-major and lives while `emit` runs. */
   void (*emit)(void* context, const qcts_plane* output);
-  void* context; /* handed to `emit` */
+  void* context; /* passed to `emit` */
 } qcts_program_call;
 
 typedef struct qcts_provider {
   uint32_t struct_size;
-  uint32_t abi_version; /* QCTS_ABI_VERSION it was compiled with */
+  uint32_t abi_version; /* the QCTS_ABI_VERSION that it was compiled with */
   const char* name;     /* [a-z0-9]+: "builtin", "aten" */
   const char* version;
-  const char* url;     /* where its issues go; may be NULL */
+  const char* url;     /* where to report issues; may be NULL */
   const char* choices; /* ledger choice ids, space separated; may be NULL */
   uint32_t n_kernels;
   uint32_t claims; /* QCTS_CLAIM_KEEPS_BYTES or 0 */
   const qcts_kernel* const* kernels;
-  /* Save and load of checkpoints, where the provider has them; NULL otherwise. Both return QCTS_OK and leave
-   * a file, or leave nothing. */
+  /* Loads a checkpoint and saves it again; NULL if the provider cannot. Either returns QCTS_OK and leaves a
+   * file, or leaves none. */
   qcts_status (*load_save)(const char* input_path, const char* output_path, char* why, size_t why_size);
-  /* Loads a saved program (TorchScript) and calls one of its methods; NULL where the provider runs none. A
-   * reason of at most why_size bytes, NUL included, unless QCTS_OK. With it, load_save is asked for programs
-   * alone. */
+  /* Loads a saved program (TorchScript) and calls one of its methods; NULL if the provider runs none. Writes
+   * a reason of at most why_size bytes, NUL included, unless it returns QCTS_OK. If it is set, load_save is
+   * called only with programs. */
   qcts_status (*run_program)(const qcts_program_call* call, char* why, size_t why_size);
 } qcts_provider;
 
 typedef enum qcts_granularity {
   QCTS_PER_ROW = 1,
   QCTS_PER_TENSOR = 2,
-  QCTS_PER_GROUP = 3, /* of one row, along k */
+  QCTS_PER_GROUP = 3, /* of a row, along k */
   QCTS_PER_BLOCK = 4  /* of group_rows x group_k */
 } qcts_granularity;
 
 typedef enum qcts_zero_point {
   QCTS_ZERO_NONE = 0,
-  QCTS_ZERO_INTEGER = 1, /* taken off the code, before the scale */
+  QCTS_ZERO_INTEGER = 1, /* subtracted from the code, before the scale */
   QCTS_ZERO_FLOAT = 2    /* added after the scale */
 } qcts_zero_point;
 
-/* How quantize finds the scale of integer codes. */
+/* How quantize computes the scale of integer codes. */
 typedef enum qcts_mapping {
   QCTS_SYMMETRIC = 1,
-  QCTS_SYMMETRIC_NO_CLIPPING = 2, /* neither the least nor the greatest weight is clamped */
+  QCTS_SYMMETRIC_NO_CLIPPING = 2, /* neither the smallest nor the largest weight is clamped */
   QCTS_ASYMMETRIC = 3
 } qcts_mapping;
 
-/* How quantize makes the stored scale: to nearest even in its dtype, or as a power of two. */
+/* How quantize rounds the stored scale: to nearest even in its dtype, or to a power of two. */
 typedef enum qcts_scale_rounding {
   QCTS_SCALE_NEAREST = 0,
   QCTS_SCALE_FLOOR = 1, /* the four of torchao's MXTensor */
@@ -226,29 +227,29 @@ typedef enum qcts_scale_rounding {
 
 enum {
   QCTS_SCHEME_CODES_WRAP =
-      1u /* quantize keeps the low bits of a code that is out of range; otherwise it clamps */
+      1u /* quantize keeps the low bits of a code that is out of range, instead of clamping */
 };
 
 /* The parameters of a scheme, since 0.10. */
 typedef struct qcts_scheme_params {
   uint32_t struct_size;
   uint32_t bits; /* of a code */
-  /* qcts_dtype of a code: QCTS_I8 or QCTS_U8 for integers of any width and for indices of a table, a float
-   * otherwise; QCTS_LIKE_W: codes are stored as floats of that dtype */
+  /* qcts_dtype of a code: QCTS_I8 or QCTS_U8 for integers of any width and for table indices, otherwise a
+   * float; QCTS_LIKE_W: codes are stored as floats of that dtype */
   uint32_t element_dtype;
-  int32_t code_min, code_max; /* of integer codes and indices; 0 and 0 otherwise */
+  int32_t code_min, code_max; /* of integer codes and indices; otherwise 0 and 0 */
   uint32_t scale_dtype;       /* qcts_dtype of the stored scale, or QCTS_LIKE_W */
   uint32_t scale_rounding;    /* qcts_scale_rounding */
-  uint32_t levels;            /* 1; 2: scales have a scale of their own */
+  uint32_t levels;            /* 1, or 2 if scales have a scale of their own */
   uint32_t granularity;       /* qcts_granularity of the scale, at level 1 */
-  uint32_t zero_point;        /* qcts_zero_point: what the planes hold, zeros included */
+  uint32_t zero_point;        /* qcts_zero_point: as the planes hold it, even if all are 0 */
   uint32_t mapping;           /* qcts_mapping */
   uint32_t flags;             /* QCTS_SCHEME_* */
   int64_t group_rows;         /* rows that share a scale; 0: all n */
   int64_t group_k;            /* `group` of the problem */
 } qcts_scheme_params;
 
-/* The one exported symbol. NULL: this host cannot be served. */
+/* The only exported symbol. Returns NULL if it cannot serve a host of this version. */
 typedef const qcts_provider* (*qcts_provider_entry_fn)(uint32_t host_abi_version);
 #if defined(_WIN32)
 #define QCTS_EXPORT __declspec(dllexport)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A qcts provider in Python: the line-JSON protocol (README.md beside this file) behind a decorator. Needs numpy.
+"""A qcts provider in Python: a decorator hides the line-JSON protocol (README.md in this folder). Needs numpy.
 
     provider = Provider("acme", version="1.0")
 
@@ -20,8 +20,7 @@ from types import SimpleNamespace
 import numpy as np
 
 ABI_VERSION = 10  # 0.10
-# What numpy has no type for comes as its bits. widen() and narrow() convert those of bfloat16; float8 and float4 are left to the
-# provider.
+# A dtype that numpy lacks is passed as its bits. widen() and narrow() convert bfloat16; a provider converts float8 and float4 itself.
 NUMPY_TYPES = {
     "float32": np.float32,
     "float64": np.float64,
@@ -40,7 +39,7 @@ NUMPY_TYPES = {
 
 
 class Refused(Exception):
-    """What a kernel or load_save raises to say no, with the reason."""
+    """A kernel or load_save raises this to refuse, with the reason."""
 
     def __init__(self, reason, status="unsupported"):
         super().__init__(reason)
@@ -53,7 +52,7 @@ def check_convertible(dtype):
 
 
 def widen(array, dtype):
-    """float32 values of an array that holds float32, float16 or bfloat16, exact. Raises ValueError for another dtype."""
+    """Converts an array of float32, float16 or bfloat16 to float32, exactly. Raises ValueError for another dtype."""
     check_convertible(dtype)
     if dtype == "bfloat16":
         return (array.astype(np.uint32) << 16).view(np.float32)
@@ -61,7 +60,7 @@ def widen(array, dtype):
 
 
 def narrow(values, dtype):
-    """float32 values as float32, float16 or bfloat16, to nearest, ties to even; NaN stays NaN. Raises ValueError for another dtype."""
+    """Rounds float32 values to float32, float16 or bfloat16, ties to even; NaN stays NaN. Raises ValueError for another dtype."""
     check_convertible(dtype)
     if dtype != "bfloat16":
         return values.astype(NUMPY_TYPES[dtype])
@@ -71,9 +70,9 @@ def narrow(values, dtype):
 
 
 class Problem(SimpleNamespace):
-    """The fields of qcts_problem by their names. x, y, bias and the values of planes and out_planes are numpy arrays over the shared
-    memory once there is one, and None or absent where the problem has none; x_dtype, y_dtype, ... name their types. params has the
-    fields of qcts_scheme_params; None where the layer is dense."""
+    """The fields of qcts_problem by name. x, y, bias and the values of planes and out_planes are numpy arrays in the shared memory; they
+    are None if there is no memory yet, and None or absent if the problem lacks them. x_dtype, y_dtype, ... name their types. params has
+    the fields of qcts_scheme_params, or is None for a dense layer."""
 
     def __init__(self, fields, memory=None):
         def array(tensor):
@@ -94,10 +93,10 @@ class Problem(SimpleNamespace):
 
 
 class Timed:
-    """Calls of a kernel, timed here. The default form calls the kernel's own function on `copies` copies of the planes (of x for the
-    quantizers). A kernel of a library that makes something ready at load brings a form of its own: a function of (problem, copies) that
-    returns an object with call(copy), answer(), which fills problem.y or out_planes with what the last call gave, and, where it has
-    any, measures, a dict of further figures. What it makes ready and converts is not timed; call() is."""
+    """Calls a kernel while it is timed. This default calls the kernel's own function on `copies` copies of the planes (of x for the
+    quantizers). A kernel of a library that prepares something at load passes a function of (problem, copies) instead. That returns an
+    object with call(copy); answer(), which fills problem.y or out_planes with the result of the last call; and optionally measures, a
+    dict of further figures. Only call() is timed, preparation and conversion are not."""
 
     def __init__(self, function, problem, copies):
         self._function = function
@@ -120,7 +119,7 @@ class Timed:
 
 class Provider:
     def __init__(self, name, version="", url="", choices="", load_save=None):
-        """load_save(input_path, output_path) leaves a file, or raises and leaves none."""
+        """load_save(input_path, output_path) writes a file, or raises and leaves none."""
         self._greeting = {"name": name, "version": version, "url": url, "choices": choices}
         self._load_save = load_save
         self._kernels = []
@@ -128,7 +127,7 @@ class Provider:
         self._timed = None
 
     def kernel(self, op, scheme, variant, *, numerics=None, claims=(), description="", supports=None, timed=None):
-        """supports(problem) returns None, or why not. The function fills problem.y or problem.out_planes. timed: see Timed."""
+        """supports(problem) returns None, or a reason to refuse. The function fills problem.y or problem.out_planes. timed: see Timed."""
         entry = {"op": op, "scheme": scheme, "variant": variant, "claims": list(claims)}
         entry |= {"numerics": numerics or {}, "description": description}
 
@@ -139,7 +138,7 @@ class Provider:
         return register
 
     def serve(self):
-        """Answers until the input ends. What is printed goes to standard error, which is the worker's log."""
+        """Answers requests until the input ends. Redirects print() to standard error, which is the worker's log."""
         answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)
         for line in sys.stdin:
@@ -186,7 +185,7 @@ class Provider:
         self._copies = request["copies"]
 
     def _time_request(self, request):
-        """The clock runs around the calls and nothing else."""
+        """Times only the calls."""
         copies = [(request["first"] + i) % self._copies if request["rotate"] else request["first"] for i in range(request["calls"])]
         call = self._timed.call
         start = time.perf_counter_ns()

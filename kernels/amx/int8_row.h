@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine of kernels/vnni/int8_linear.h for TDPBSUD. The weights are the same bytes in the same order as
-// for VPDPBUSD.
+// Micro-kernel for kernels/vnni/int8_linear.h with TDPBSUD. The packed weight is the same as for VPDPBUSD,
+// byte for byte.
 #pragma once
 
 #include "kernels/amx/tiles.h"
@@ -10,7 +10,7 @@
 namespace qcts::amx {
 namespace {
 
-// sums[padded_rows(rows)][64] of bytes that come from memory.
+// Fills sums[padded_rows(rows)][64] from codes of one byte, read from memory.
 [[maybe_unused]] void multiply_bytes(const Operands& of, int64_t rows, int32_t (*sums)[kColumns]) {
   const char* x = static_cast<const char*>(of.x);
   char* to = reinterpret_cast<char*>(sums);
@@ -30,15 +30,15 @@ struct Int8Tiles {
 
   static constexpr int64_t chunk_steps(int, int64_t) { return kTileRows * kChunkSteps; }
   static int64_t padded_rows(int64_t m) { return amx::padded_rows(m); }
-  static int tail_ahead_bytes(bool asks_ahead, int64_t) { return asks_ahead ? vnni::kPrefetchBytes : 0; }
+  static int tail_ahead_bytes(bool prefetches, int64_t) { return prefetches ? vnni::kPrefetchBytes : 0; }
   static constexpr int64_t chunk_groups(int64_t) { return 1; }
   static void open(const vnni::Layout&, int64_t m) { open_tiles(m); }
-  static void close() { close_tiles(); }
+  static void close() { release_tiles(); }
 
   template <class Scheme>
-  static void multiply(const vnni::Piece& piece, int64_t rows, vnni::Sums sums) {
+  static void multiply(const vnni::PackedPanel& packed, int64_t rows, vnni::Sums sums) {
     static_assert(Scheme::kQuads == 1 && Scheme::pad_k(1) % 64 == 0);
-    multiply_bytes({piece.codes, piece.steps / kTileRows, piece.x, piece.ldx, piece.first}, rows, sums);
+    multiply_bytes({packed.codes, packed.steps / kTileRows, packed.x, packed.ldx, packed.first}, rows, sums);
   }
 };
 

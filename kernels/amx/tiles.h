@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tiles for the AMX variants. sums += x * weights for a block of 64 columns, in steps of 64 bytes along k: 64
-// k of bytes, 32 of bfloat16.
+// Tiles for the AMX variants: sums += x * weights for a block of 64 columns, in steps of 64 bytes along k (64
+// k of bytes, 32 of bfloat16).
 //
-// A tile of x is 16 rows of 64 bytes. A tile of weights is 16 columns: 16 rows of 64 bytes, of which each 4
-// bytes are consecutive k of a column; a step of a block is 4 of them side by side, 256 bytes a row. What was
-// measured on an Emerald Rapids core: 5.8 trillion byte operations a second from registers, 4.2 to 4.5 with
-// weights from the second cache, 5.6 where 512 k of a panel of them stay in L1 while the rows of x pass. So
-// 512 k of two tiles' columns (32 KiB at most) meet all rows, two tiles of them at a time: 4 loads for 4
-// products. Up to 16 rows, one tile of x meets 4 tiles of weights that come from memory and are not used
-// again. Which of that these kernels reach was never timed.
+// A tile of x is 16 rows of 64 bytes. A tile of weights is 16 columns: 16 rows of 64 bytes, in which 4
+// consecutive bytes are consecutive k of one column. A step of a block is 4 such tiles side by side, 256
+// bytes a row.
+//
+// An Emerald Rapids core did 5.8 trillion byte operations a second from registers, 4.2 to 4.5 with weights
+// from L2, and 5.6 where 512 k of a panel of weights stay in L1 while the rows of x pass. So 512 k of two
+// tiles' columns (32 KiB at most) meet all rows, two tiles of rows at a time: 4 loads for 4 products. Up to
+// 16 rows, one tile of x meets 4 tiles of weights, which come from memory and are used once. How near these
+// kernels come to those figures was never measured.
 #pragma once
 
 #include <immintrin.h>
@@ -24,23 +26,23 @@ constexpr int kColumns = 64, kTileRows = 16;
 constexpr int kRowBytes = 4 * kColumns;                // of sums, and of a step of weights
 constexpr int64_t kStepBytes = kTileRows * kRowBytes;  // of weights
 constexpr int64_t kChunkSteps = 8;                     // 512 k of bytes
-constexpr int kRows = 512;                             // of x that meet a panel: 128 KiB of sums
+constexpr int kRows = 512;                             // of x that meet one panel: 128 KiB of sums
 constexpr int kPrefetchBytes = 8192;
 
-// Palette 1: tiles 0 to 3 are sums, 4 and 5 rows of x, 6 and 7 weights.
+// Palette 1: tiles 0 to 3 hold sums, 4 and 5 rows of x, 6 and 7 weights.
 struct alignas(64) TileConfig {
   uint8_t palette, start_row, reserved[14];
   uint16_t row_bytes[16];
   uint8_t rows[16];
 };
 
-// Rows of x that are read: fewer than 16 are a smaller tile, more are padded to whole ones.
+// Rows of x that the tiles read: fewer than 16 make a smaller tile, more are padded to whole tiles.
 [[maybe_unused]] int64_t padded_rows(int64_t m) {
   return m <= kTileRows ? m : (m + kTileRows - 1) / kTileRows * kTileRows;
 }
 
-// The calling thread's tiles, for m rows of x in steps of 64 bytes along k, or fewer. GCC 12 believes that 8
-// bytes of the configuration are read, and that tile loads read no memory: hence the barriers.
+// Configures the calling thread's tiles for m rows of x, in steps of at most 64 bytes along k. GCC 12 takes
+// the configuration to be 8 bytes long, and tile loads to read no memory: hence the barriers.
 [[maybe_unused]] void open_tiles(int64_t m, int64_t step_k_bytes = 64) {
   TileConfig config = {};
   config.palette = 1;
@@ -52,7 +54,7 @@ struct alignas(64) TileConfig {
   __asm__ volatile("" ::"r"(&config) : "memory");
   _tile_loadconfig(&config);
 }
-[[maybe_unused]] void close_tiles() { _tile_release(); }
+[[maybe_unused]] void release_tiles() { _tile_release(); }
 
 struct Operands {
   const uint8_t* weights;
@@ -62,7 +64,8 @@ struct Operands {
   bool first;  // sums begin at 0
 };
 
-// Stores to what tiles are about to load are done. Stores of tiles say themselves that they write.
+// A barrier: stores to memory that tiles are about to load happen before it. Tile stores need none, since GCC
+// knows that they write.
 [[gnu::always_inline]] inline void see_stores() { __asm__ volatile("" ::: "memory"); }
 
 #define QCTS_TILE_DOT(sum, x, weights) \
@@ -76,7 +79,7 @@ struct Operands {
     _mm_prefetch(reinterpret_cast<const char*>(at + kPrefetchBytes + line), _MM_HINT_T0);
 }
 
-// At most 16 rows, 64 columns; rows of sums are ld_bytes apart.
+// For at most 16 rows and 64 columns; rows of sums are ld_bytes apart.
 [[gnu::always_inline]] inline void zero_one() {
   _tile_zero(0);
   _tile_zero(1);
@@ -122,7 +125,7 @@ void multiply_one(const Operands& of, const char* x, char* sums, int64_t ld_byte
   store_one(sums, ld_bytes);
 }
 
-// 32 rows, 32 columns from byte `left` of a step's rows on.
+// Multiplies 32 rows with the 32 columns that begin at byte `left` of a step's rows.
 template <bool kBfloat16>
 void multiply_two(const Operands& of, int64_t left, const char* x, char* sums, int64_t ld_bytes,
                   bool stream) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements in and out of vectors of eight floats.
+// Loads and stores eight elements of any float dtype as a vector of floats.
 #pragma once
 
 #include <immintrin.h>
@@ -18,7 +18,7 @@ constexpr int kLanes = 8;
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(eight), 16));
 }
 
-// Eight elements of dtype (F32, F16 or BF16) at any alignment.
+// Loads eight elements of dtype (F32, F16 or BF16) at any alignment.
 [[maybe_unused]] __m256 load8(uint32_t dtype, const void* from) {
   if (dtype == QCTS_F32) return _mm256_loadu_ps(static_cast<const float*>(from));
   const __m128i half = _mm_loadu_si128(static_cast<const __m128i*>(from));
@@ -26,7 +26,7 @@ constexpr int kLanes = 8;
   return widen_bf16(half);
 }
 
-// To nearest even; NaN becomes the quiet one.
+// Rounds to nearest even; every NaN becomes the quiet NaN.
 [[maybe_unused]] __m128i to_bf16(__m256 value) {
   const __m256i bits = _mm256_castps_si256(value);
   const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -36,34 +36,34 @@ constexpr int kLanes = 8;
   return _mm_packus_epi32(_mm256_castsi256_si128(top), _mm256_extracti128_si256(top, 1));
 }
 
-// Finite ones: to nearest even in four operations, which leave the result in the upper half.
+// Rounds finite values to nearest even in four operations. The result is in the upper half of each lane.
 [[gnu::always_inline]] inline __m256i round_to_upper(__m256 value) {
   const __m256i bits = _mm256_castps_si256(value);
   const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
   return _mm256_add_epi32(_mm256_add_epi32(bits, last), _mm256_set1_epi32(0x7FFF));
 }
 
-// To bfloat16's eight bits, in the upper half; -0 becomes 0. Of a number v below 2^111 the product v * 65535
-// is rounded to a multiple of v's last place in bfloat16; v * 65536 less that is v, rounded as the product
-// was: to the even multiple in a tie, where v * 65536 is an even one. A v below 2^-126 is taken for one that
-// has no more bits than a subnormal bfloat16.
+// Rounds to bfloat16 in the upper half of each lane; -0 becomes +0. For |v| < 2^111, the product v * 65535 is
+// rounded to a multiple of v's last place in bfloat16. v * 65536 less that product is v, rounded as the
+// product was: to the even multiple in a tie, because v * 65536 is an even one. If |v| < 2^-126, v must have
+// no more bits than a subnormal bfloat16.
 [[gnu::always_inline]] inline __m256 bf16_rounded(__m256 v) {
   return _mm256_fmsub_ps(v, _mm256_set1_ps(65536), _mm256_mul_ps(v, _mm256_set1_ps(65535)));
 }
-// The same of a quotient of two such numbers: no tie, and at least 1 / 256 below a power of two, so that its
-// sum with 65537 times itself, or nearly, stays in that one's binade.
+// The same for the quotient of two bfloat16 numbers. It is not a tie, and it lies at least 1 / 256 below a
+// power of two, so its sum with about 65537 times itself stays in that product's binade.
 [[gnu::always_inline]] inline __m256 bf16_rounded_product(__m256 v, __m256 factor, __m256 by_65537) {
   const __m256 far = _mm256_mul_ps(v, by_65537);
   return _mm256_sub_ps(_mm256_fmadd_ps(v, factor, far), far);
 }
 
-// Of two times eight: halves of each in turn, a0-3 b0-3 | a4-7 b4-7.
+// Rounds twice eight finite values to bfloat16. Halves alternate: a0-3 b0-3 | a4-7 b4-7.
 [[gnu::always_inline]] inline __m256i finite_bf16(__m256 a, __m256 b) {
   return _mm256_packus_epi32(_mm256_srli_epi32(round_to_upper(a), 16),
                              _mm256_srli_epi32(round_to_upper(b), 16));
 }
 
-// Eight floats, rounded once to dtype.
+// Stores eight floats, rounded once to dtype.
 [[maybe_unused]] void store8(uint32_t dtype, void* to, __m256 value) {
   if (dtype == QCTS_F32) {
     _mm256_storeu_ps(static_cast<float*>(to), value);
@@ -74,14 +74,14 @@ constexpr int kLanes = 8;
   }
 }
 
-// To dtype and back.
+// Rounds to dtype and converts back.
 [[maybe_unused]] __m256 round8(uint32_t dtype, __m256 value) {
   if (dtype == QCTS_F16) return _mm256_cvtph_ps(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT));
   if (dtype == QCTS_F32) return value;
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(to_bf16(value)), 16));
 }
 
-// count < 8 of them.
+// Load and store the first `count` < 8 elements.
 [[maybe_unused]] __m256 load_some(uint32_t dtype, const void* from, int64_t count) {
   char buffer[32] = {};
   std::memcpy(buffer, from, static_cast<size_t>(count * dtype_bytes(dtype)));
@@ -93,8 +93,8 @@ constexpr int kLanes = 8;
   std::memcpy(to, buffer, static_cast<size_t>(count * dtype_bytes(dtype)));
 }
 
-// a & mask, the mask read from memory: 8 sums or more, constants and temporaries fill the 16 registers, and a
-// spilled sum costs a store and a load in its chain.
+// Returns a & mask and reads the mask from memory. Eight sums or more, constants and temporaries fill the 16
+// registers, and a spilled sum adds a store and a load to its dependency chain.
 [[maybe_unused, gnu::always_inline]] inline __m256i and_memory(__m256i a, const uint32_t (&mask)[8]) {
   __m256i result;
   asm("vpand %2, %1, %0" : "=x"(result) : "x"(a), "m"(mask));

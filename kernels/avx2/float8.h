@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Eight-bit and smaller floats to float32 with AVX2. A code's exponent and fraction, moved to a float's, are
-// its value times a power of two, subnormals included; one exact multiplication puts that right.
+// Converts floats of eight and six bits to float32 with AVX2. A code's exponent and fraction, moved to a
+// float's place, are its value times a power of two, also for subnormals; one exact multiplication corrects
+// that.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -8,7 +9,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// The six-bit ones as stored, in the low bits of a byte.
+// Six-bit formats are as stored: in the low bits of a byte.
 enum class Float8 { e4m3, e5m2, e2m3, e3m2 };
 
 template <Float8 kFormat>
@@ -23,7 +24,7 @@ struct Float8Bits {
                                                            : 0x1p124f;
 };
 
-// Of codes that are neither NaN nor infinite.
+// Converts codes that are neither NaN nor infinite.
 template <Float8 kFormat>
 [[gnu::always_inline]] inline __m256 finite_small_float(const void* codes) {
   using Bits = Float8Bits<kFormat>;
@@ -42,7 +43,7 @@ template <Float8 kFormat>
   return _mm256_mul_ps(_mm256_castsi256_ps(wide), _mm256_set1_ps(Bits::kUnit));
 }
 
-// Of any codes: the exponent of NaN and infinity (e4m3: the one NaN of either sign) is made a float's.
+// Converts any codes: NaN and infinity (in e4m3, the NaN of either sign) get the exponent of a float's.
 template <Float8 kFormat>
 [[gnu::always_inline]] inline __m256 small_float(const void* codes) {
   const __m256 finite = finite_small_float<kFormat>(codes);

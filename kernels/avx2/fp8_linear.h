@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 e4m3 weights with one scale a row for the AVX2 variants of linear. y = scale * sum(x * value(code))
-// + bias. m <= 4 is bound by reading one byte a weight, if decoding keeps up: a widening load, a shift, a
-// mask, a multiplication and a fused multiply-add for eight (kernels/avx2/float8.h). NaN codes would cost
-// three operations more; instead `prepare` turns the scale of a column that holds one into NaN, which is what
-// every sum over that column is anyway. Layout of a block of 64 columns: for each k one cache line, byte c of
-// it column c, then 64 scales (float32).
+// Float8 e4m3 weights with one scale a row, for the AVX2 variants of `linear`: y = scale * sum(x *
+// value(code)) + bias.
+//
+// Up to m = 4, reading one byte a weight is the bound, provided that decoding keeps up: a widening load, a
+// shift, a mask, a multiplication and a fused multiply-add for eight codes (kernels/avx2/float8.h). Handling
+// NaN codes would cost three more operations. Instead, packing sets the scale of a column with a NaN to NaN,
+// which is what every sum over that column would be. A block of 64 columns holds one cache line for each k,
+// whose byte c belongs to column c, then 64 scales (float32).
 #pragma once
 
 #include "kernels/avx2/float8.h"
@@ -31,19 +33,19 @@ struct Fp8Row {
     std::memcpy(scale, at, 4 * kColumns);
   }
 
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Fp8Row>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Fp8Row>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata")) + first_n * p.k;
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     transpose_bytes(qdata, p.k, columns, p.k, out);
-    prepare_scales(p, first_n, columns, out);
+    pack_scales(p, first_n, columns, out);
   }
 
-  // Behind the codes of a block.
-  static void prepare_scales(const qcts_problem& p, int64_t first_n, int64_t columns, uint8_t* out) {
+  // Writes the scales, which follow the codes of a block.
+  static void pack_scales(const qcts_problem& p, int64_t first_n, int64_t columns, uint8_t* out) {
     uint8_t* scales = out + padded_k<Fp8Row>(p) * kColumns;
     std::memcpy(scales, static_cast<const char*>(in_plane(p, "scale")) + 4 * first_n,
                 static_cast<size_t>(4 * columns));

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of x as int8 for the AVX2 variants. One row, one scale: torchao 0.18.0 Int8Tensor.from_hp of x with
-// PerRow() (steps in float32), _apply_int8_act_asym_per_token_quant_dequant (every step rounded to x's
-// dtype), and torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant (codes -127 . 127; steps
-// rounded to bfloat16, else in float32); by a given scale as kernels/families/int8_x.h has it.
+// Quantizes rows of x to int8, one scale a row, for the AVX2 variants. The policies are:
+//   torchao 0.18.0 Int8Tensor.from_hp of x with PerRow(): steps in float32
+//   torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant: every step is rounded to x's dtype
+//   torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant: codes -127 .. 127; steps are rounded to
+//     bfloat16 if x has that dtype, otherwise they stay in float32
+//   a given scale: kernels/families/int8_x.h
 #pragma once
 
 #include <math.h>
 
+#include "kernels/avx2/int8_encode_fast.h"
 #include "kernels/avx2/ranges.h"
-#include "kernels/avx2/tame_codes.h"
 #include "kernels/families/int8_x.h"
 
 namespace qcts::avx2 {
@@ -17,13 +19,14 @@ namespace {
 struct RowRecipe {
   uint32_t dtype;  // of x
   bool asymmetric;
-  bool in_dtype;          // every step is rounded to dtype, and the least scale is dtype's smallest normal
-  bool to_127 = false;    // symmetric, codes -127 .. 127, and the least scale is 1e-5
-  bool is_given = false;  // none is looked for
+  // every step is rounded to dtype, and the min. scale is dtype's smallest normal number
+  bool in_dtype;
+  bool to_127 = false;    // symmetric, codes -127 .. 127; the min. scale is 1e-5
+  bool is_given = false;  // the scale is given rather than computed
   RowScale given = {};
 };
 
-// Of p's policy, one of int8_row's. A given scale is to be filled in.
+// The recipe for p's policy, which is one of int8_row's. The caller fills in a given scale.
 [[maybe_unused]] RowRecipe int8_row_recipe(const qcts_problem& p) {
   const bool to_127 = std::strcmp(p.activation, "dyn_row_sym_127") == 0;
   return {p.x_dtype, std::strcmp(p.activation, "dyn_row_asym") == 0, to_127 && p.x_dtype == QCTS_BF16, to_127,
@@ -33,13 +36,13 @@ struct RowRecipe {
   return _mm256_cvtss_f32(round8(dtype, _mm256_set1_ps(value)));
 }
 
-// Eight elements from `k` on; what lies beyond the row is 0.
+// Loads eight elements from `k` on; those beyond the row are 0.
 [[gnu::always_inline]] inline __m256 elements(uint32_t dtype, const char* row, int64_t k, int64_t k_count) {
   const char* at = row + k * (dtype == QCTS_F32 ? 4 : 2);
   return k + kLanes <= k_count ? load8(dtype, at) : load_some(dtype, at, k_count - k);
 }
 
-// min(0, x) and max(0, x) of a row; both NaN if one element is.
+// min(0, x) and max(0, x) of a row; both are NaN if an element is.
 struct Range {
   float low, high;
 };
@@ -63,12 +66,12 @@ struct Range {
   return range;
 }
 
-// Of 16-bit floats as integers (kernels/avx2/ranges.h), from 0 and -0 on; a NaN is beyond the infinity of its
-// sign.
+// The range of 16-bit floats, taken as integers (kernels/avx2/ranges.h) from 0 and -0 on; a NaN lies beyond
+// the infinity of its sign.
 [[gnu::always_inline]] inline Range range_from(uint32_t dtype, __m256i top, __m256i bottom) {
-  uint16_t least, most;
-  range_of_ends(top, bottom, &least, &most);
-  const float low = float_of_bits(dtype, least), high = float_of_bits(dtype, most);
+  uint16_t min, max;
+  range_of_ends(top, bottom, &min, &max);
+  const float low = float_of_bits(dtype, min), high = float_of_bits(dtype, max);
   return low != low || high != high ? Range{NAN, NAN} : Range{low, high};
 }
 [[maybe_unused]] Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
@@ -77,7 +80,7 @@ struct Range {
   __m256i top[2], bottom[2];
   for (int i = 0; i < 2; ++i) top[i] = _mm256_setzero_si256(), bottom[i] = _mm256_set1_epi16(INT16_MIN);
   for (int64_t k = 0; k < k_count; k += kStep) {
-    const char* at = row + 2 * (k + kStep <= k_count ? k : k_count - kStep);  // some are taken twice
+    const char* at = row + 2 * (k + kStep <= k_count ? k : k_count - kStep);  // some elements are taken twice
     for (int i = 0; i < 4; ++i) {
       const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32 * i));
       top[i % 2] = _mm256_max_epi16(top[i % 2], words);
@@ -94,11 +97,11 @@ struct Range {
                      : -range.low > range.high ? -range.low
                                                : range.high;
   float scale = rounded(span / (recipe.asymmetric ? 255.0f : recipe.to_127 ? 127.0f : 127.5f));
-  const float least = recipe.to_127              ? rounded(1e-5f)
-                      : !recipe.in_dtype         ? 0x1p-23f
-                      : recipe.dtype == QCTS_F16 ? 0x1p-14f
-                                                 : 0x1p-126f;
-  if (scale < least) scale = least;
+  const float min = recipe.to_127              ? rounded(1e-5f)
+                    : !recipe.in_dtype         ? 0x1p-23f
+                    : recipe.dtype == QCTS_F16 ? 0x1p-14f
+                                               : 0x1p-126f;
+  if (scale < min) scale = min;
   if (!recipe.asymmetric) return {scale, 0};
   const float below = nearbyintf(rounded(range.low / scale));
   const float zero_point = recipe.in_dtype ? rounded(-128.0f - below) : -128.0f - below;
@@ -119,8 +122,8 @@ struct Range {
   __m256 code = _mm256_add_ps(steps, zero_point);
   if (recipe.in_dtype) code = round8(recipe.dtype, code);
   const __m256 number = _mm256_cmp_ps(code, code, _CMP_ORD_Q);
-  const __m256 least = _mm256_set1_ps(recipe.to_127 ? -127 : -128);
-  code = _mm256_min_ps(_mm256_max_ps(code, least), _mm256_set1_ps(127));
+  const __m256 min = _mm256_set1_ps(recipe.to_127 ? -127 : -128);
+  code = _mm256_min_ps(_mm256_max_ps(code, min), _mm256_set1_ps(127));
   return _mm256_cvtps_epi32(_mm256_and_ps(code, number));
 }
 
@@ -128,7 +131,7 @@ struct Range {
   return recipe.in_dtype ? round1(recipe.dtype, 1.0f / scale) : 1.0f / scale;
 }
 
-// Codes of `count` elements from first_k on; returns their sum.
+// Writes the codes of `count` elements from first_k on, and returns their sum.
 [[maybe_unused]] int32_t quantize_floats(const RowRecipe& recipe, const char* row, int64_t first_k,
                                          int64_t count, RowScale chosen, int8_t* codes) {
   const __m256 reciprocal = _mm256_set1_ps(reciprocal_of(recipe, chosen.scale));
@@ -158,13 +161,13 @@ struct Range {
   return sum;
 }
 
-// The same by tame codes, of `count` elements at `at`, a multiple of 32.
+// The same with int8_encode_fast; `count` is a multiple of 32.
 template <uint32_t kDtype, uint32_t kCommon>
 int32_t quantize_tame(const TameScale<kCommon>& scale, const char* at, int64_t count, int8_t* codes) {
   const __m256i zero = _mm256_setzero_si256(), signs = _mm256_set1_epi8(INT8_MIN);
   __m256i total = zero;
   for (int64_t k = 0; k < count; k += 32) {
-    const __m256i bytes = tame_codes<kDtype>(scale, at + 2 * k);
+    const __m256i bytes = int8_encode_fast<kDtype>(scale, at + 2 * k);
     total = _mm256_add_epi64(total, _mm256_sad_epu8(_mm256_xor_si256(bytes, signs), zero));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(codes + k), bytes);
   }
@@ -181,8 +184,8 @@ template <uint32_t kCommon>
           _mm256_set1_epi8(recipe.to_127 ? -127 : -128), _mm256_set1_epi8(127)};
 }
 
-// Codes of `count` elements from first_k on; returns their sum. A scale that was given, and is no part of the
-// row's range, is not tame.
+// Writes the codes of `count` elements from first_k on, and returns their sum. A given scale does not come
+// from the row's range, so int8_encode_fast cannot use it.
 [[maybe_unused]] int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k,
                                        int64_t count, RowScale chosen, int8_t* codes) {
   const int64_t whole =
@@ -202,7 +205,7 @@ template <uint32_t kCommon>
              : sum + quantize_floats(recipe, row, first_k + whole, count - whole, chosen, codes + whole);
 }
 
-// Both passes, which wider vectors make in another way.
+// Both passes over a row: steps that a wider variant replaces.
 struct RowsToInt8 {
   static Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
     return avx2::range_of(dtype, row, k_count);

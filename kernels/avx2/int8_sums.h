@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Integer sums of int8 rows of x times the codes of a block, the inner loops of `linear` for the AVX2
-// variants. The frame around them, and what a Scheme has: kernels/avx2/int8_linear.h.
+// Inner loops of `linear` with int8 x, for the AVX2 variants: integer sums of rows of x times the codes of a
+// block. Their macro-kernel, and the requirements on a Scheme, are in kernels/avx2/int8_linear.h.
 //
-// Integers are exact in every order, so only the layout and the width of a product are to choose. vpmaddubsw,
-// 32 products an operation, adds pairs in 16 bits and saturates: 2 * 255 * 127 does not fit, and splitting
-// signs off fails at -128. So codes are widened to 16 bits, x once, the weight as it is read, and vpmaddwd
-// makes 16 exact products and 8 exact sums of two: with the widening and the addition 3 operations for 16
-// weights, of which no two want the same pair of pipes. At m = 1 that is 2 to 3 times what memory brings. x
-// enters as qx - zx, 9 bits. m > 2 works on a panel of widened codes as sums.h does on floats.
+// Integers are exact in every order, so only the layout and the width of a product are open. vpmaddubsw makes
+// 32 products an operation but adds pairs in 16 bits and saturates: 2 * 255 * 127 does not fit, and splitting
+// off signs fails at -128. So codes are widened to 16 bits (x once, the weight as it is read), and vpmaddwd
+// makes 16 exact products and 8 exact sums of two. With the widening and the addition that is 3 operations
+// for 16 weights, and no two of them compete for the same pair of ports. At m = 1 that is 2 to 3 times as
+// fast as memory. x enters as qx - zx, which has 9 bits. For m > 2 a panel of widened codes is used, as
+// sums.h uses one of floats.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -19,12 +20,12 @@ namespace {
 constexpr int kColumns = 64, kVectors = kColumns / kLanes;
 constexpr int kPanelPairs = 64;  // 16 KiB
 
-struct Piece {
+struct PackedPanel {
   const uint8_t* codes;
   int64_t pairs;
   const int16_t* x;
   int64_t ldx;
-  bool first;  // of its group: sums begin at 0
+  bool first;  // first part of its group: sums begin at 0
 };
 
 [[gnu::always_inline]] inline __m256i broadcast_pair(const int16_t* x) {
@@ -33,28 +34,28 @@ struct Piece {
   return _mm256_set1_epi32(pair);
 }
 
-[[gnu::always_inline]] inline __m256i first_sum(const Piece& piece, const int32_t* sums) {
-  return piece.first ? _mm256_setzero_si256() : _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+[[gnu::always_inline]] inline __m256i first_sum(const PackedPanel& packed, const int32_t* sums) {
+  return packed.first ? _mm256_setzero_si256() : _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
 }
 
-// sums[m][...] += products of M rows with V vectors from `vector` on.
+// sums[m][...] += products of M rows with the V vectors from `vector` on.
 template <class Scheme, int M, int V, int kAhead>
-[[gnu::noinline]] void multiply_codes(const Piece& piece, int vector, int32_t (*sums)[kColumns]) {
+[[gnu::noinline]] void multiply_codes(const PackedPanel& packed, int vector, int32_t (*sums)[kColumns]) {
   __m256i sum[M][V];
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
-    for (int v = 0; v < V; ++v) sum[m][v] = first_sum(piece, &sums[m][(vector + v) * kLanes]);
-  Share<kAhead, kVectors / V, Scheme::kStepBytes> share(piece.codes, piece.pairs / Scheme::kStepPairs,
+    for (int v = 0; v < V; ++v) sum[m][v] = first_sum(packed, &sums[m][(vector + v) * kLanes]);
+  Share<kAhead, kVectors / V, Scheme::kStepBytes> share(packed.codes, packed.pairs / Scheme::kStepPairs,
                                                         vector / V);
-  for (int64_t pair = 0; pair < piece.pairs; pair += Scheme::kStepPairs) {
-    const uint8_t* at = piece.codes + pair / Scheme::kStepPairs * Scheme::kStepBytes;
+  for (int64_t pair = 0; pair < packed.pairs; pair += Scheme::kStepPairs) {
+    const uint8_t* at = packed.codes + pair / Scheme::kStepPairs * Scheme::kStepBytes;
     share.fetch();
 #pragma GCC unroll 4
     for (int i = 0; i < Scheme::kStepPairs; ++i) {
       __m256i x[M];
 #pragma GCC unroll 8
-      for (int m = 0; m < M; ++m) x[m] = broadcast_pair(piece.x + m * piece.ldx + 2 * (pair + i));
+      for (int m = 0; m < M; ++m) x[m] = broadcast_pair(packed.x + m * packed.ldx + 2 * (pair + i));
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) {
         const __m256i weights = Scheme::decode(at, vector + v, i);
@@ -72,24 +73,24 @@ template <class Scheme, int M, int V, int kAhead>
 
 using Panel = int32_t (*)[kColumns];  // pairs of 16-bit codes
 
-// Of pairs of kPairBytes; what lies ahead is fetched where that is not 0.
+// For pairs of kPairBytes; prefetches that far ahead unless it is 0.
 template <int M, int kPairBytes>
-[[gnu::noinline]] void multiply_panel(const int32_t (*panel)[kColumns], const Piece& piece,
+[[gnu::noinline]] void multiply_panel(const int32_t (*panel)[kColumns], const PackedPanel& packed,
                                       int32_t (*sums)[kColumns]) {
   for (int first = 0; first < kColumns; first += 2 * kLanes) {
-    Share<kFarBytes, kVectors / 2, kPairBytes> share(piece.codes, piece.pairs, first / (2 * kLanes));
+    Share<kFarBytes, kVectors / 2, kPairBytes> share(packed.codes, packed.pairs, first / (2 * kLanes));
     __m256i sum[M][2];
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 2
-      for (int v = 0; v < 2; ++v) sum[m][v] = first_sum(piece, &sums[m][first + v * kLanes]);
-    for (int64_t pair = 0; pair < piece.pairs; ++pair) {
+      for (int v = 0; v < 2; ++v) sum[m][v] = first_sum(packed, &sums[m][first + v * kLanes]);
+    for (int64_t pair = 0; pair < packed.pairs; ++pair) {
       if (kPairBytes != 0) share.fetch();
       const auto* at = reinterpret_cast<const __m256i*>(&panel[pair][first]);
       const __m256i low = _mm256_loadu_si256(at), high = _mm256_loadu_si256(at + 1);
 #pragma GCC unroll 8
       for (int m = 0; m < M; ++m) {
-        const __m256i x = broadcast_pair(piece.x + m * piece.ldx + 2 * pair);
+        const __m256i x = broadcast_pair(packed.x + m * packed.ldx + 2 * pair);
         sum[m][0] = _mm256_add_epi32(sum[m][0], _mm256_madd_epi16(x, low));
         sum[m][1] = _mm256_add_epi32(sum[m][1], _mm256_madd_epi16(x, high));
       }
@@ -102,15 +103,15 @@ template <int M, int kPairBytes>
   }
 }
 
-[[maybe_unused]] Piece rows_from(Piece piece, int64_t m) {
-  piece.x += m * piece.ldx;
-  return piece;
+[[maybe_unused]] PackedPanel rows_from(PackedPanel packed, int64_t m) {
+  packed.x += m * packed.ldx;
+  return packed;
 }
 
 template <class Scheme>
-void decode_panel(const Piece& piece, Panel panel) {
-  for (int64_t pair = 0; pair < piece.pairs; pair += Scheme::kStepPairs) {
-    const uint8_t* at = piece.codes + pair / Scheme::kStepPairs * Scheme::kStepBytes;
+void decode_panel(const PackedPanel& packed, Panel panel) {
+  for (int64_t pair = 0; pair < packed.pairs; pair += Scheme::kStepPairs) {
+    const uint8_t* at = packed.codes + pair / Scheme::kStepPairs * Scheme::kStepBytes;
     for (int v = 0; v < kVectors; ++v)
 #pragma GCC unroll 4
       for (int i = 0; i < Scheme::kStepPairs; ++i)
@@ -120,23 +121,23 @@ void decode_panel(const Piece& piece, Panel panel) {
 }
 
 template <class Scheme>
-void multiply_piece(const Piece& piece, int64_t rows, int32_t (*sums)[kColumns], Panel panel) {
+void multiply_packed(const PackedPanel& packed, int64_t rows, int32_t (*sums)[kColumns], Panel panel) {
   if (rows == 1)
-    return with_ahead<true>([&](auto ahead) { multiply_codes<Scheme, 1, 8, ahead>(piece, 0, sums); });
+    return with_ahead<true>([&](auto ahead) { multiply_codes<Scheme, 1, 8, ahead>(packed, 0, sums); });
   if (rows == 2) {
-    for (int v = 0; v < kVectors; v += 4) multiply_codes<Scheme, 2, 4, kFarBytes>(piece, v, sums);
+    for (int v = 0; v < kVectors; v += 4) multiply_codes<Scheme, 2, 4, kFarBytes>(packed, v, sums);
     return;
   }
-  decode_panel<Scheme>(piece, panel);
+  decode_panel<Scheme>(packed, panel);
   constexpr int kPairBytes = Scheme::kStepBytes / Scheme::kStepPairs;
-  int64_t m = rows >= 6 ? 6 : rows >= 4 ? 4 : 2;  // that fetch what comes next
-  if (m == 6) multiply_panel<6, kPairBytes>(panel, piece, sums);
-  if (m == 4) multiply_panel<4, kPairBytes>(panel, piece, sums);
-  if (m == 2) multiply_panel<2, kPairBytes>(panel, piece, sums);
-  for (; m + 6 <= rows; m += 6) multiply_panel<6, 0>(panel, rows_from(piece, m), sums + m);
-  if (m + 4 <= rows) multiply_panel<4, 0>(panel, rows_from(piece, m), sums + m), m += 4;
-  if (m + 2 <= rows) multiply_panel<2, 0>(panel, rows_from(piece, m), sums + m), m += 2;
-  if (m < rows) multiply_panel<1, 0>(panel, rows_from(piece, m), sums + m);
+  int64_t m = rows >= 6 ? 6 : rows >= 4 ? 4 : 2;  // rows that prefetch the next codes
+  if (m == 6) multiply_panel<6, kPairBytes>(panel, packed, sums);
+  if (m == 4) multiply_panel<4, kPairBytes>(panel, packed, sums);
+  if (m == 2) multiply_panel<2, kPairBytes>(panel, packed, sums);
+  for (; m + 6 <= rows; m += 6) multiply_panel<6, 0>(panel, rows_from(packed, m), sums + m);
+  if (m + 4 <= rows) multiply_panel<4, 0>(panel, rows_from(packed, m), sums + m), m += 4;
+  if (m + 2 <= rows) multiply_panel<2, 0>(panel, rows_from(packed, m), sums + m), m += 2;
+  if (m < rows) multiply_panel<1, 0>(panel, rows_from(packed, m), sums + m);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The 64 columns of a block in `linear` with AVX2, from float totals to y.
+// Writes y from the float totals of a block's 64 columns, for `linear` with AVX2.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kColumns = 64, kVectors = kColumns / kLanes;
 
-// Eight outputs of a row: total * factor + bias, rounded once to float32, then to y's dtype.
+// Stores eight outputs of a row: total * factor + bias, rounded once to float32, then to y's dtype.
 [[maybe_unused]] void store_outputs(const qcts_problem& p, int64_t m, int64_t n, __m256 total,
                                     __m256 factor) {
   const int64_t some = p.n - n < kLanes ? p.n - n : kLanes;
@@ -37,7 +37,7 @@ constexpr int kColumns = 64, kVectors = kColumns / kLanes;
       store_outputs(p, first_m + m, first_n + n, _mm256_loadu_ps(&totals[m][n]), _mm256_set1_ps(factor));
 }
 
-// 64 scales of dtype, widened.
+// Widens 64 scales of dtype to float.
 [[maybe_unused]] void widen_scales(uint32_t dtype, const uint8_t* at, float* out) {
   if (dtype == QCTS_F32) {
     std::memcpy(out, at, 4 * kColumns);

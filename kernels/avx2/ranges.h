@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Least and greatest elements of groups of a row, for the AVX2 variants of quantize. 16-bit floats are
-// compared as the integers of their bits, two operations a vector. Of short groups eight are reduced
-// together: one alone takes longer to reduce than 32 elements to read.
+// Finds the minimum and maximum of groups of a row, for the AVX2 variants of quantize. 16-bit floats are
+// compared as the integers of their bits, two operations a vector. Short groups are reduced eight at a time,
+// since reducing one takes longer than reading 32 elements.
 #pragma once
 
 #include "kernels/avx2/quantize.h"
@@ -9,7 +9,7 @@
 namespace qcts::avx2 {
 namespace {
 
-[[gnu::always_inline]] inline uint32_t least_bits(__m128i words) {
+[[gnu::always_inline]] inline uint32_t min_bits(__m128i words) {
   return static_cast<uint32_t>(_mm_cvtsi128_si32(_mm_minpos_epu16(words))) & 0xFFFF;
 }
 [[gnu::always_inline]] inline __m256i words_at(const char* at, int64_t i, int64_t count) {
@@ -18,20 +18,18 @@ namespace {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 }
 
-// Range of 16-bit floats, as their bits. Of positive ones, the greatest integer is the greatest number; of
-// negative ones the greatest unsigned integer is the least. One of them is NaN if an element is. False where
-// all have one sign: then one end is wanting.
-[[gnu::always_inline]] inline bool range_of_ends(__m256i top, __m256i bottom, uint16_t* least,
-                                                 uint16_t* most) {
+// The range of 16-bit floats, as their bits. If some are positive, the greatest signed integer is the
+// maximum; if some are negative, the greatest unsigned integer is the minimum. One end is NaN if an element
+// is. Returns false if all have the same sign, because one end is then still unknown.
+[[gnu::always_inline]] inline bool range_of_ends(__m256i top, __m256i bottom, uint16_t* min, uint16_t* max) {
   const __m128i tops = _mm_max_epi16(_mm256_castsi256_si128(top), _mm256_extracti128_si256(top, 1));
   const __m128i bottoms = _mm_max_epu16(_mm256_castsi256_si128(bottom), _mm256_extracti128_si256(bottom, 1));
-  *most = static_cast<uint16_t>(least_bits(_mm_xor_si128(tops, _mm_set1_epi16(0x7FFF))) ^ 0x7FFF);
-  *least = static_cast<uint16_t>(least_bits(_mm_xor_si128(bottoms, _mm_set1_epi16(-1))) ^ 0xFFFF);
-  return *most < 0x8000 && *least >= 0x8000;
+  *max = static_cast<uint16_t>(min_bits(_mm_xor_si128(tops, _mm_set1_epi16(0x7FFF))) ^ 0x7FFF);
+  *min = static_cast<uint16_t>(min_bits(_mm_xor_si128(bottoms, _mm_set1_epi16(-1))) ^ 0xFFFF);
+  return *max < 0x8000 && *min >= 0x8000;
 }
 
-[[gnu::always_inline]] inline void narrow_range(const char* at, int64_t count, uint16_t* least,
-                                                uint16_t* most) {
+[[gnu::always_inline]] inline void narrow_range(const char* at, int64_t count, uint16_t* min, uint16_t* max) {
   __m256i top = words_at(at, 0, count), bottom = top;
   const auto add = [&](int64_t i) {
     const __m256i words = words_at(at, i, count);
@@ -41,16 +39,16 @@ namespace {
   int64_t i = 16;
   for (; i + 48 <= count; i += 48) add(i), add(i + 16), add(i + 32);
   for (; i < count; i += 16) add(i);
-  if (range_of_ends(top, bottom, least, most)) return;
-  // The one nearest to zero is the least unsigned integer.
+  if (range_of_ends(top, bottom, min, max)) return;
+  // The element nearest to zero is the smallest unsigned integer.
   __m256i near = words_at(at, 0, count);
   for (i = 16; i < count; i += 16) near = _mm256_min_epu16(near, words_at(at, i, count));
   const auto nearest = static_cast<uint16_t>(
-      least_bits(_mm_min_epu16(_mm256_castsi256_si128(near), _mm256_extracti128_si256(near, 1))));
-  *(*most < 0x8000 ? least : most) = nearest;
+      min_bits(_mm_min_epu16(_mm256_castsi256_si128(near), _mm256_extracti128_si256(near, 1))));
+  *(*max < 0x8000 ? min : max) = nearest;
 }
 
-[[gnu::always_inline]] inline void wide_range(const char* at, int64_t count, float* least, float* most) {
+[[gnu::always_inline]] inline void wide_range(const char* at, int64_t count, float* min, float* max) {
   __m256 low = load8(QCTS_F32, at), high = low, nan = _mm256_cmp_ps(low, low, _CMP_UNORD_Q);
   for (int64_t i = kLanes; i < count; i += kLanes) {
     const __m256 x = load8(QCTS_F32, at + 4 * i);
@@ -61,45 +59,46 @@ namespace {
   float lows[kLanes], highs[kLanes];
   _mm256_storeu_ps(lows, low);
   _mm256_storeu_ps(highs, high);
-  *least = lows[0];
-  *most = highs[0];
+  *min = lows[0];
+  *max = highs[0];
   for (int i = 1; i < kLanes; ++i) {
-    *least = lows[i] < *least ? lows[i] : *least;
-    *most = highs[i] > *most ? highs[i] : *most;
+    *min = lows[i] < *min ? lows[i] : *min;
+    *max = highs[i] > *max ? highs[i] : *max;
   }
-  if (_mm256_movemask_ps(nan) != 0) *least = *most = __builtin_nanf("");
+  if (_mm256_movemask_ps(nan) != 0) *min = *max = __builtin_nanf("");
 }
 
 struct Ends {
-  __m256 least, most;
+  __m256 min, max;
 };
 
-// The range of a group of 16-bit floats, which wider vectors find as well.
+// The range of a group of 16-bit floats: a step that a wider variant replaces.
 struct RangesOfGroups {
-  static void narrow_range(const char* at, int64_t count, uint16_t* least, uint16_t* most) {
-    avx2::narrow_range(at, count, least, most);
+  static void narrow_range(const char* at, int64_t count, uint16_t* min, uint16_t* max) {
+    avx2::narrow_range(at, count, min, max);
   }
 };
 
-// Of eight groups, of which `count` are there; NaN if an element is. Parts::narrow_range: of one group.
+// The ranges of eight groups, of which `count` exist; NaN if an element is. Parts::narrow_range finds the
+// range of one group.
 template <class Parts, uint32_t kDtype>
 Ends ends_one_by_one(const char* at, int64_t count, int64_t group) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
-  alignas(32) char least[kLanes * kBytes] = {}, most[kLanes * kBytes] = {};
+  alignas(32) char min[kLanes * kBytes] = {}, max[kLanes * kBytes] = {};
   for (int64_t g = 0; g < count && g < kLanes; ++g) {
     const char* from = at + g * group * kBytes;
     if constexpr (kDtype == QCTS_F32)
-      wide_range(from, group, reinterpret_cast<float*>(least) + g, reinterpret_cast<float*>(most) + g);
+      wide_range(from, group, reinterpret_cast<float*>(min) + g, reinterpret_cast<float*>(max) + g);
     else
-      Parts::narrow_range(from, group, reinterpret_cast<uint16_t*>(least) + g,
-                          reinterpret_cast<uint16_t*>(most) + g);
+      Parts::narrow_range(from, group, reinterpret_cast<uint16_t*>(min) + g,
+                          reinterpret_cast<uint16_t*>(max) + g);
   }
-  return {load8(kDtype, least), load8(kDtype, most)};
+  return {load8(kDtype, min), load8(kDtype, max)};
 }
 
-// Eight groups of 16-bit floats, multiples of 16. True unless all of a group have one sign: then one end is
-// wanting. Inlined where `group` is a constant, that the loop be unrolled: quantize of int4, 1.05 times as
-// fast (EPYC Zen 4, 4096 x 4096, one thread).
+// The ranges of eight groups of 16-bit floats; the group is a multiple of 16. Returns false if a group has
+// only one sign, because one end is then unknown. Inlined with constant `group`, so that the loop is
+// unrolled: quantize of int4 is 1.05 times as fast (EPYC Zen 4, 4096 x 4096, one thread).
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline bool ends_of_eight(const char* at, int64_t group, Ends* ends) {
   const auto signed_max = [](__m256i a, __m256i b) { return _mm256_max_epi16(a, b); };
@@ -118,12 +117,12 @@ template <uint32_t kDtype>
     bottoms[g] = bottom;
   }
   *ends = {reduce_eight<kDtype>(bottoms, unsigned_max<kDtype>), reduce_eight<kDtype>(tops, signed_max)};
-  return _mm256_movemask_ps(_mm256_andnot_ps(ends->most, ends->least)) == 0xFF;
+  return _mm256_movemask_ps(_mm256_andnot_ps(ends->max, ends->min)) == 0xFF;
 }
 
 template <class Parts, uint32_t kDtype>
 [[gnu::always_inline]] inline Ends ends_of(const char* at, int64_t count, int64_t group) {
-  constexpr int64_t kShort = 128;  // longer ones alone are as quick
+  constexpr int64_t kShort = 128;  // longer groups are as fast one by one
   if constexpr (kDtype != QCTS_F32) {
     Ends ends;
     if (count >= kLanes && group % 16 == 0 && group <= kShort &&

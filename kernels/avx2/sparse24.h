@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two of four codes to four and back, 32 at a time, for the AVX2 variants of fp8_sparse24. What is done to
-// each chunk depends on 4 bits, so byte shuffles look it up.
+// Compresses four codes to two and expands them again, 32 at a time, for the AVX2 variants of fp8_sparse24.
+// Each chunk is treated according to 4 bits, by byte shuffles from tables.
 #pragma once
 
 #include "kernels/avx2/elements.h"
@@ -9,20 +9,20 @@
 namespace qcts::avx2 {
 namespace {
 
-// 16 values and 4 bytes of places as 32 codes. As in dequantize/fp8_sparse24_scalar.cc, nibble 0 says that
-// none is there, and of two values in one place the second counts.
+// Expands 16 values and 4 bytes of places to 32 codes. As in dequantize/fp8_sparse24_scalar.cc, nibble 0
+// means that the chunk has no value, and of two values in one place the second counts.
 [[gnu::always_inline]] inline __m256i expand24(const uint8_t* values, const uint8_t* metadata) {
   int32_t four;
   std::memcpy(&four, metadata, 4);
   const __m128i eights = _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
-  // Values 0 .. 7 in the lower half, 8 .. 15 in the upper: of each chunk, the first and the second four
-  // times.
+  // Values 0 .. 7 are in the lower half, 8 .. 15 in the upper; the first and the second of each chunk are
+  // repeated four times.
   const __m256i pairs = _mm256_permute4x64_epi64(_mm256_castsi128_si256(eights), 0x50);
   const __m256i first = _mm256_shuffle_epi8(
       pairs, _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 0, 0, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6)));
   const __m256i second = _mm256_shuffle_epi8(
       pairs, _mm256_broadcastsi128_si256(_mm_setr_epi8(1, 1, 1, 1, 3, 3, 3, 3, 5, 5, 5, 5, 7, 7, 7, 7)));
-  // The byte of places eight times, of which the even chunk looks at the low nibble.
+  // Each byte of places is repeated eight times; the even chunk reads its low nibble.
   const __m256i places = _mm256_shuffle_epi8(
       _mm256_set1_epi32(four), _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2,
                                                 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3));
@@ -37,7 +37,8 @@ namespace {
   return _mm256_andnot_si256(is_empty, codes);
 }
 
-// By which of a chunk are not zero: where its values come from, 0x80 where a zero does, and its places.
+// Indexed by which codes of a chunk are not zero: where its values come from (0x80 for a zero), and their
+// places.
 struct Tables24 {
   alignas(16) uint8_t first[16], second[16], places[16];
 };
@@ -53,7 +54,8 @@ constexpr Tables24 tables24() {
 }
 constexpr Tables24 kTables24 = tables24();
 
-// 32 codes as 16 values and 4 bytes of places. Some byte has kTooMany where a chunk has too many.
+// Compresses 32 codes to 16 values and 4 bytes of places. A returned byte is kTooMany if its chunk has too
+// many values.
 [[gnu::always_inline]] inline __m256i compress24(__m256i codes, uint8_t* values, uint8_t* metadata) {
   const auto look_up = [](const uint8_t* table, __m256i index) {
     const __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
@@ -61,7 +63,7 @@ constexpr Tables24 kTables24 = tables24();
   };
   const __m256i zero =
       _mm256_cmpeq_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(0x7F)), _mm256_setzero_si256());
-  // Which of a chunk are not zero, in its lowest byte.
+  // The lowest byte of each chunk tells which of its codes are not zero.
   const __m256i bits = _mm256_andnot_si256(zero, _mm256_set1_epi32(0x08040201));
   const __m256i chunks =
       _mm256_madd_epi16(_mm256_maddubs_epi16(bits, _mm256_set1_epi8(1)), _mm256_set1_epi16(1));

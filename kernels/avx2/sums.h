@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums of float rows of x times the codes of a block, the inner loops of `linear` for the AVX2 variants. The
-// frame around them, and what a Scheme has: kernels/avx2/linear.h.
+// Micro-kernel of `linear` with float x, for the AVX2 variants: sums of rows of x times the codes of a block.
+// Its macro-kernel, and the requirements on a Scheme, are in kernels/avx2/linear.h.
 //
-// Lanes are columns, 64 of them a block; the sum over k has no tail: k is padded with codes that meet zeros
-// of x.
-// - m <= 4: codes are decoded in registers, used for one row or two, and forgotten. What limits it is
-//   in the scheme's file: reading memory, or decoding. One row keeps the 8 sums of 64 columns in registers;
-//   the addition of a fused multiply-add takes 4 cycles and two start in each, so 8 chains are what it takes.
-// - m > 4: 64 k of a block are decoded to a panel of floats (16 KiB, half of a 32 KiB L1), which 6 rows by 16
-//   columns at a time multiply: 12 sums, 2 weights and 1 broadcast in 16 registers, 12 fused multiply-adds to
-//   8 loads, so the two multipliers and not the two load ports are the limit.
-// The loops over sums are unrolled: an array of sums that a loop indexes lives in
-// memory, and then a store and a load stand in every chain (int8, m = 1, 1024 x 1024: 92 us before, 46 us
-// after). Every output is the same chain in either case: t = fma(x, w, t) over the k of a group in order,
-// then total = fma(scale, t, total), then total = fma(zero, sum of x, total) where the scheme has zeros. So
-// rows do not depend on m, nor anything on the number of threads.
+// A lane is a column; a block has 64. The sum over k has no tail, since k is padded with codes that meet
+// zeros of x.
+// - m <= 4: codes are decoded in registers and used for one row or two. The scheme's file says what limits
+//   it: reading memory, or decoding. One row keeps the 8 sums of 64 columns in registers. The addition of a
+//   fused multiply-add takes 4 cycles and two start in each, so 8 chains are needed.
+// - m > 4: 64 k of a block are decoded to a panel of floats (16 KiB, half of a 32 KiB L1), which is
+//   multiplied with 6 rows by 16 columns at a time: 12 sums, 2 weights and 1 broadcast in 16 registers, 12
+//   fused multiply-adds to 8 loads. So the two multipliers are the limit, not the two load ports.
+//
+// The loops over sums are unrolled: an array of sums that a loop indexes lives in memory, which adds a store
+// and a load to every chain (int8, m = 1, 1024 x 1024: 92 us before, 46 us after). Every output is the same
+// chain in both cases: t = fma(x, w, t) over the k of a group in order, then total = fma(scale, t, total),
+// then total = fma(zero, sum of x, total) if the scheme has zeros. So a row's result does not depend on m,
+// and nothing depends on the number of threads.
 #pragma once
 
 #include "kernels/avx2/outputs.h"
@@ -24,81 +25,81 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int kPanelK = 64;    // k of a panel
-constexpr int kDirectK = 256;  // k of a piece whose codes stay in L1 for the second pass over them
+constexpr int kDirectK = 256;  // k of a packed panel whose codes stay in L1 for the second pass
 
 // Part of a group, or all of it: `count` k of one block, for some rows.
-struct Piece {
+struct PackedPanel {
   const uint8_t* codes;
   int64_t count;
   const float* x;
   int64_t ldx;
-  bool first, last;     // of its group
+  bool first, last;     // part of its group
   const float* scale;   // [64]; with `last`
   const float* zero;    // [64], or NULL
   const float* x_sums;  // of the group, rows ld_sums apart
   int64_t ld_sums;
 };
-// Sums of a group that is not finished, and of those that are.
+// Sums of the unfinished group, and of the finished ones.
 struct Sums {
   float (*open)[kColumns];
   float (*total)[kColumns];
 };
 
-// What becomes of finished sums of V vectors, or of unfinished ones.
+// Stores the sums of V vectors, or applies the scales to them if the group is finished.
 template <int M, int V>
-[[gnu::always_inline]] inline void keep(const Piece& given, int vector, __m256 (&sum)[M][V],
+[[gnu::always_inline]] inline void keep(const PackedPanel& given, int vector, __m256 (&sum)[M][V],
                                         const Sums& given_sums) {
-  const Piece piece = given;  // what the stores below cannot reach
+  const PackedPanel packed = given;  // a copy, which the stores below cannot alias
   const Sums sums = given_sums;
 #pragma GCC unroll 8
   for (int v = 0; v < V; ++v) {
     const int at = (vector + v) * kLanes;
-    if (!piece.last) {
+    if (!packed.last) {
 #pragma GCC unroll 8
       for (int m = 0; m < M; ++m) _mm256_storeu_ps(&sums.open[m][at], sum[m][v]);
       continue;
     }
-    const __m256 scale = _mm256_loadu_ps(piece.scale + at);
+    const __m256 scale = _mm256_loadu_ps(packed.scale + at);
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
       __m256 total = _mm256_fmadd_ps(scale, sum[m][v], _mm256_loadu_ps(&sums.total[m][at]));
-      if (piece.zero != nullptr)
-        total = _mm256_fmadd_ps(_mm256_loadu_ps(piece.zero + at),
-                                _mm256_broadcast_ss(piece.x_sums + m * piece.ld_sums), total);
+      if (packed.zero != nullptr)
+        total = _mm256_fmadd_ps(_mm256_loadu_ps(packed.zero + at),
+                                _mm256_broadcast_ss(packed.x_sums + m * packed.ld_sums), total);
       _mm256_storeu_ps(&sums.total[m][at], total);
     }
   }
 }
 
 template <int M, int V>
-[[gnu::always_inline]] inline void open_sums(const Piece& piece, int vector, __m256 (&sum)[M][V],
+[[gnu::always_inline]] inline void open_sums(const PackedPanel& packed, int vector, __m256 (&sum)[M][V],
                                              const Sums& sums) {
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v)
-      sum[m][v] = piece.first ? _mm256_setzero_ps() : _mm256_loadu_ps(&sums.open[m][(vector + v) * kLanes]);
+      sum[m][v] = packed.first ? _mm256_setzero_ps() : _mm256_loadu_ps(&sums.open[m][(vector + v) * kLanes]);
 }
 
-// Loaded anew for every use, which costs a load port and no register; left to itself, the compiler keeps the
-// values of a step through all vectors and spills a sum instead.
+// Loads anew for every use, which costs a load port but no register. Left to itself, the compiler keeps a
+// step's values through all vectors and spills a sum instead.
 [[gnu::always_inline]] inline __m256 broadcast(const float* x) {
   __m256 value;
   asm volatile("vbroadcastss %1, %0" : "=x"(value) : "m"(*x));
   return value;
 }
 
-// Codes are decoded and used at once, for M rows and V vectors from `vector` on. Neighbouring multiply-adds
+// Decodes codes and uses them at once, for M rows and V vectors from `vector` on. Neighbouring multiply-adds
 // belong to different chains: the scheduler of a core holds about 64 operations, and eight in a row of one
-// chain fill it with waiting ones (codes of four bits, m = 1: 1.1 times slower).
+// chain fill it with waiting ones (4-bit codes, m = 1: 1.1 times slower).
 template <class Scheme, int M, int V>
-[[gnu::noinline]] void multiply_codes(const uint8_t* header, const Piece& piece, int vector,
+[[gnu::noinline]] void multiply_codes(const uint8_t* header, const PackedPanel& packed, int vector,
                                       const Sums& sums) {
   constexpr int kStep = Scheme::kStep, kWide = Scheme::kWide;
   __m256 sum[M][V];
-  open_sums<M, V>(piece, vector, sum, sums);
-  for (int64_t k = 0; k < piece.count; k += kStep) {
-    const uint8_t* at = piece.codes + k * Scheme::kBytesPerK;
+  open_sums<M, V>(packed, vector, sum, sums);
+  for (int64_t k = 0; k < packed.count; k += kStep) {
+    const uint8_t* at = packed.codes + k * Scheme::kBytesPerK;
     if (vector == 0)
 #pragma GCC unroll 8
       for (int line = 0; line < kStep * Scheme::kBytesPerK; line += 64)
@@ -111,56 +112,57 @@ template <class Scheme, int M, int V>
         Scheme::decode(header, at, vector + v, i, weight);
 #pragma GCC unroll 8
         for (int m = 0; m < M; ++m) {
-          const __m256 value = broadcast(piece.x + m * piece.ldx + k + i);
+          const __m256 value = broadcast(packed.x + m * packed.ldx + k + i);
 #pragma GCC unroll 8
           for (int w = 0; w < kWide; ++w) sum[m][v + w] = _mm256_fmadd_ps(value, weight[w], sum[m][v + w]);
         }
       }
     }
   }
-  keep<M, V>(piece, vector, sum, sums);
+  keep<M, V>(packed, vector, sum, sums);
 }
 
 template <int M>
-[[gnu::noinline]] void multiply_panel(const float (*panel)[kColumns], const Piece& piece, const Sums& sums) {
+[[gnu::noinline]] void multiply_panel(const float (*panel)[kColumns], const PackedPanel& packed,
+                                      const Sums& sums) {
   for (int vector = 0; vector < kVectors; vector += 2) {
     __m256 sum[M][2];
-    open_sums<M, 2>(piece, vector, sum, sums);
-    for (int64_t k = 0; k < piece.count; ++k) {
+    open_sums<M, 2>(packed, vector, sum, sums);
+    for (int64_t k = 0; k < packed.count; ++k) {
       const __m256 low = _mm256_loadu_ps(&panel[k][vector * kLanes]);
       const __m256 high = _mm256_loadu_ps(&panel[k][(vector + 1) * kLanes]);
 #pragma GCC unroll 8
       for (int m = 0; m < M; ++m) {
-        const __m256 value = _mm256_broadcast_ss(piece.x + m * piece.ldx + k);
+        const __m256 value = _mm256_broadcast_ss(packed.x + m * packed.ldx + k);
         sum[m][0] = _mm256_fmadd_ps(value, low, sum[m][0]);
         sum[m][1] = _mm256_fmadd_ps(value, high, sum[m][1]);
       }
     }
-    keep<M, 2>(piece, vector, sum, sums);
+    keep<M, 2>(packed, vector, sum, sums);
   }
 }
 
-// Rows [m, ...) of a piece and its sums.
-[[maybe_unused]] Piece rows_from(Piece piece, int64_t m) {
-  piece.x += m * piece.ldx;
-  piece.x_sums += piece.zero != nullptr ? m * piece.ld_sums : 0;
-  return piece;
+// Rows [m, ...) of a packed panel and its sums.
+[[maybe_unused]] PackedPanel rows_from(PackedPanel packed, int64_t m) {
+  packed.x += m * packed.ldx;
+  packed.x_sums += packed.zero != nullptr ? m * packed.ld_sums : 0;
+  return packed;
 }
 
-[[maybe_unused]] void multiply_rows_of_panel(const float (*panel)[kColumns], const Piece& piece, int64_t rows,
-                                             const Sums& sums) {
+[[maybe_unused]] void multiply_rows_of_panel(const float (*panel)[kColumns], const PackedPanel& packed,
+                                             int64_t rows, const Sums& sums) {
   int64_t m = 0;
   const auto at = [&] { return Sums{sums.open + m, sums.total + m}; };
-  for (; m + 6 <= rows; m += 6) multiply_panel<6>(panel, rows_from(piece, m), at());
+  for (; m + 6 <= rows; m += 6) multiply_panel<6>(panel, rows_from(packed, m), at());
   if (m + 4 <= rows) {
-    multiply_panel<4>(panel, rows_from(piece, m), at());
+    multiply_panel<4>(panel, rows_from(packed, m), at());
     m += 4;
   }
   if (m + 2 <= rows) {
-    multiply_panel<2>(panel, rows_from(piece, m), at());
+    multiply_panel<2>(panel, rows_from(packed, m), at());
     m += 2;
   }
-  if (m < rows) multiply_panel<1>(panel, rows_from(piece, m), at());
+  if (m < rows) multiply_panel<1>(panel, rows_from(packed, m), at());
 }
 
 template <class Scheme>
@@ -182,21 +184,21 @@ void decode_panel(const uint8_t* header, const uint8_t* codes, int64_t count, fl
 }
 
 template <class Scheme>
-void multiply_piece(const uint8_t* header, const Piece& piece, int64_t rows, const Sums& sums,
-                    float (*panel)[kColumns]) {
+void multiply_packed(const uint8_t* header, const PackedPanel& packed, int64_t rows, const Sums& sums,
+                     float (*panel)[kColumns]) {
   if (rows > 4) {
-    decode_panel<Scheme>(header, piece.codes, piece.count, panel);
-    multiply_rows_of_panel(panel, piece, rows, sums);
+    decode_panel<Scheme>(header, packed.codes, packed.count, panel);
+    multiply_rows_of_panel(panel, packed, rows, sums);
     return;
   }
   int64_t m = 0;
   const auto at = [&] { return Sums{sums.open + m, sums.total + m}; };
   for (; m + 2 <= rows; m += 2)
-    for (int v = 0; v < kVectors; v += 4) multiply_codes<Scheme, 2, 4>(header, rows_from(piece, m), v, at());
+    for (int v = 0; v < kVectors; v += 4) multiply_codes<Scheme, 2, 4>(header, rows_from(packed, m), v, at());
   constexpr int kAlone = Scheme::kSumsAlone;
   if (m < rows)
     for (int v = 0; v < kVectors; v += kAlone)
-      multiply_codes<Scheme, 1, kAlone>(header, rows_from(piece, m), v, at());
+      multiply_codes<Scheme, 1, kAlone>(header, rows_from(packed, m), v, at());
 }
 
 }  // namespace

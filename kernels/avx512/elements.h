@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For the AVX-512 variants. Elements in and out of vectors of sixteen floats.
+// Loads and stores sixteen elements of any float dtype as a vector of floats.
 #pragma once
 
 #include <immintrin.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kLanes = 16;
 
-// A constant that stays in a register, and is not read again wherever it is used.
+// Keeps a constant in a register, so that it is not read again for every use.
 template <class Vector>
 [[gnu::always_inline]] inline Vector kept(Vector constant) {
 #ifdef __AVX512F__
@@ -23,7 +23,7 @@ template <class Vector>
   return constant;
 }
 
-// Sixteen elements of dtype (F32, F16 or BF16) at any alignment.
+// Loads sixteen elements of dtype (F32, F16 or BF16) at any alignment.
 [[maybe_unused]] __m512 load16(uint32_t dtype, const void* from) {
   if (dtype == QCTS_F32) return _mm512_loadu_ps(from);
   const __m256i half = _mm256_loadu_si256(static_cast<const __m256i*>(from));
@@ -31,7 +31,7 @@ template <class Vector>
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
-// To nearest even; NaN becomes the quiet one.
+// Rounds to nearest even; every NaN becomes the quiet NaN.
 [[maybe_unused]] __m256i to_bf16(__m512 value) {
   const __m512i bits = _mm512_castps_si512(value);
   const __m512i last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -41,12 +41,13 @@ template <class Vector>
       _mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, nan, _mm512_set1_epi32(0x7FC00000)), 16));
 }
 
-// To bfloat16 in the upper half, as kernels/avx2/elements.h says and when.
+// Rounds to bfloat16 in the upper half of each lane; kernels/avx2/elements.h has the proof and its
+// conditions.
 [[gnu::always_inline]] inline __m512 bf16_rounded(__m512 v) {
   return _mm512_fmsub_ps(v, _mm512_set1_ps(65536), _mm512_mul_ps(v, _mm512_set1_ps(65535)));
 }
 
-// To dtype and back; NaN becomes the quiet one.
+// Rounds to dtype and converts back; every NaN becomes the quiet NaN.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline __m512 rounded(__m512 value) {
   if (kDtype == QCTS_F32) return value;
@@ -59,7 +60,7 @@ template <uint32_t kDtype>
                             _mm512_set1_ps(__builtin_nanf("")));
 }
 
-// Sixteen floats, rounded once to dtype.
+// Stores sixteen floats, rounded once to dtype.
 [[maybe_unused]] void store16(uint32_t dtype, void* to, __m512 value) {
   if (dtype == QCTS_F32) {
     _mm512_storeu_ps(to, value);
@@ -71,7 +72,7 @@ template <uint32_t kDtype>
   }
 }
 
-// count < 16 of them.
+// Load and store the first `count` < 16 elements.
 [[maybe_unused]] __m512 load_some(uint32_t dtype, const void* from, int64_t count) {
   char buffer[64] = {};
   std::memcpy(buffer, from, static_cast<size_t>(count * dtype_bytes(dtype)));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the AVX-512 variants of `linear`. y =
+// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the AVX-512 variants of `linear`: y =
 // scale * sum(x * value(code)) + bias.
 //
-// m <= 4 is bound by decoding. A code's sign and seven low bits, moved to a binary16's, are its value times
-// 2^-8, subnormals included: a widening load, a shift and a mask for half a vector, a conversion, a
-// multiplication and the fused multiply-add for sixteen. (Moved to a float's, the first three are for a whole
-// one: in cache, EPYC Zen 4, m = 1 takes 1.36 times as long, m = 2 0.94 times, m = 4 as long.) NaN codes
-// would cost three operations more; instead `prepare` turns the scale of a column that holds one into NaN,
-// which is what every sum over that column is anyway. Layout of a block of 64 columns: for each k one cache
-// line, byte c of it column c, then 64 scales (float32).
+// Up to m = 4 decoding is the bound. A code's sign and seven low bits, moved to a binary16's place, are its
+// value times 2^-8, also for subnormals. That takes a widening load, a shift and a mask for half a vector,
+// then a conversion, a multiplication and the fused multiply-add for sixteen codes. (Moved to a float's
+// place, the first three work on a whole vector: in cache, on an EPYC Zen 4, m = 1 takes 1.36 times as long,
+// m = 2 0.94 times, m = 4 as long.) Handling NaN codes would cost three more operations. Instead, packing
+// sets the scale of a column with a NaN to NaN, which is what every sum over that column would be. A block of
+// 64 columns holds one cache line for each k, whose byte c belongs to column c, then 64 scales (float32).
 #pragma once
 
 #include "kernels/avx512/linear.h"
@@ -39,20 +39,20 @@ struct Fp8Row {
   static void scales(const qcts_problem&, const uint8_t* at, int vector, __m512* scale, __m512*) {
     *scale = load16(QCTS_F32, at + vector * 4 * kLanes);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Fp8Row>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Fp8Row>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata"));
-    prepare_parts(p, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+    pack_parts(p, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
       for (int64_t k = first_k; k < last_k; ++k) put(k, qdata[n * p.k + k]);
     });
   }
 
-  // part(n, first_k, last_k, put) calls put(k, code) for all codes but zeros, which may be left out.
+  // part(n, first_k, last_k, put) calls put(k, code) for every code; it may skip zeros.
   template <class Part>
-  static void prepare_parts(const qcts_problem& p, int64_t first_n, uint8_t* out, const Part& part) {
+  static void pack_parts(const qcts_problem& p, int64_t first_n, uint8_t* out, const Part& part) {
     constexpr uint32_t kNan = 0x7FC00000;
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     uint8_t* scales = out + p.k * kColumns;
@@ -67,13 +67,12 @@ struct Fp8Row {
   }
 };
 
-// Two of four k are stored (kernels/families/sparse24_planes.h); `prepare` puts zeros where none is,
-// and from there on this is fp8_row: one byte read a weight, of which the checkpoint has 5 / 8, and no
-// multiplication saved.
+// Two of four k are stored (kernels/families/sparse24_planes.h). Packing fills in the zeros, and from then on
+// this is fp8_row: it reads one byte a weight, where the checkpoint has 5 / 8, and saves no multiplication.
 struct Fp8Sparse24 : Fp8Row {
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const Sparse24Planes planes(p);
-    prepare_parts(p, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+    pack_parts(p, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
       planes.each_code(n, first_k, last_k, put);
     });
   }

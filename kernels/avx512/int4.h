@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int4 weights with a scale and a floating zero a group, for the AVX-512 variants of `linear`. y = sum over
-// groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7, which are looked up
-// (kernels/avx512/words.h). Scale and zero are kept out of the inner loop: they act on the two sums of a
-// group, and the sums of x are shared by all columns. A block of 64 columns: for each group its words, then
-// 64 scales and 64 zeros in the weight's dtype.
+// int4 weights with a scale and a floating-point zero for each group, for the AVX-512 variants of `linear`: y
+// = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias. Codes go from -8 to 7 and are looked
+// up (kernels/avx512/nibble_lut.h). Scale and zero stay out of the inner loop: they act on the two sums of a
+// group, and all columns share the sums of x. A block of 64 columns holds, for each group, its words, then 64
+// scales and 64 zeros in the weight's dtype.
 #pragma once
 
-#include "kernels/avx512/words.h"
+#include "kernels/avx512/nibble_lut.h"
 #include "kernels/families/int4_planes.h"
 
 namespace qcts::avx512 {
@@ -14,7 +14,7 @@ namespace {
 
 alignas(64) constexpr float kInt4Floats[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
 
-// A Source is one of kernels/families/int4_planes.h.
+// Source is one of the structs of kernels/families/int4_planes.h.
 template <class Source>
 struct Int4Words {
   static constexpr int kStep = kWordStep, kBytesPerK = kWordBytesPerK;
@@ -33,11 +33,11 @@ struct Int4Words {
     *scale = load16(p.w_dtype, at + vector * kLanes * bytes);
     *zero = load16(p.w_dtype, at + (kColumns + vector * kLanes) * bytes);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Int4Words>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Int4Words>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     put_int4_groups(Source(p), first_n, group_bytes<Int4Words>(p), p.group * kBytesPerK, put_nibbles, out);
   }
 };

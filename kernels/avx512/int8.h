@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of x as int8 for the AVX-512 variants of quantize_activation and kernels/vnni/int8_linear.h. The
-// recipes are kernels/avx2/int8.h's: bfloat16 by integers of its bits and by tame codes, 64 elements at a
-// time, anything else sixteen at a time. dtype and in_dtype are known when a loop is compiled: looked up for
-// every vector they took twice as long (EPYC Zen 4).
+// Quantizes rows of x to int8, for the AVX-512 variants of quantize_activation and for
+// kernels/vnni/int8_linear.h. kernels/avx2/int8.h has the recipes. bfloat16 is taken 64 elements at a time,
+// as integers of its bits and by int8_encode_fast; everything else is taken sixteen at a time. dtype and
+// in_dtype are template parameters: checked for every vector, they made it twice as slow (EPYC Zen 4).
 #pragma once
 
 #include <algorithm>
 
 #include "kernels/avx2/int8.h"
-#include "kernels/avx512/tame_codes.h"
+#include "kernels/avx512/int8_encode_fast.h"
 
 namespace qcts::avx512 {
 namespace {
 
-// Sixteen elements from `k` on; what lies beyond k_count is 0.
+// Loads sixteen elements from `k` on; those beyond k_count are 0.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline __m512 elements(const char* row, int64_t k, int64_t k_count) {
   const char* at = row + k * (kDtype == QCTS_F32 ? 4 : 2);
   return k + kLanes <= k_count ? load16(kDtype, at) : load_some(kDtype, at, k_count - k);
 }
 
-// min(0, x) and max(0, x) of a row; both NaN if one element is.
+// min(0, x) and max(0, x) of a row; both are NaN if an element is.
 template <uint32_t kDtype>
 avx2::Range range_of_row(const char* row, int64_t k_count) {
   __m512 low[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()}, high[2] = {low[0], low[0]};
@@ -42,13 +42,13 @@ avx2::Range range_of_row(const char* row, int64_t k_count) {
   return {*std::min_element(lows, lows + kLanes), *std::max_element(highs, highs + kLanes)};
 }
 
-// Codes of `count` elements from first_k on; returns their sum.
+// Writes the codes of `count` elements from first_k on, and returns their sum.
 template <uint32_t kDtype, bool kInDtype>
 int32_t codes_of_part(const avx2::RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
                       RowScale chosen, int8_t* codes) {
   const __m512 reciprocal = _mm512_set1_ps(avx2::reciprocal_of(recipe, chosen.scale));
   const __m512 zero_point = _mm512_set1_ps(static_cast<float>(chosen.zero_point));
-  const __m512 least = _mm512_set1_ps(recipe.to_127 ? -127 : -128), most = _mm512_set1_ps(127);
+  const __m512 min = _mm512_set1_ps(recipe.to_127 ? -127 : -128), max = _mm512_set1_ps(127);
   __m512i total = _mm512_setzero_si512();
   for (int64_t k = 0; k < count; k += kLanes) {
     __m512 steps = _mm512_mul_ps(elements<kDtype>(row, first_k + k, first_k + count), reciprocal);
@@ -56,11 +56,11 @@ int32_t codes_of_part(const avx2::RowRecipe& recipe, const char* row, int64_t fi
     steps = _mm512_roundscale_ps(steps, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m512 code = _mm512_add_ps(steps, zero_point);
     if (kInDtype) code = rounded<kDtype>(code);
-    // NaN becomes 0, and so does what lies beyond the part.
+    // NaN becomes 0, and so do lanes beyond the part.
     const int64_t left = count - k < kLanes ? count - k : kLanes;
     const auto counted =
         static_cast<__mmask16>(_mm512_cmp_ps_mask(code, code, _CMP_ORD_Q) & ((1u << left) - 1));
-    code = _mm512_maskz_mov_ps(counted, _mm512_min_ps(_mm512_max_ps(code, least), most));
+    code = _mm512_maskz_mov_ps(counted, _mm512_min_ps(_mm512_max_ps(code, min), max));
     const __m512i integers = _mm512_cvtps_epi32(code);
     total = _mm512_add_epi32(total, integers);
     const __m128i bytes = _mm512_cvtepi32_epi8(integers);
@@ -88,7 +88,7 @@ int32_t codes_of_part(const avx2::RowRecipe& recipe, const char* row, int64_t fi
       _mm256_max_epu16(_mm512_castsi512_si256(bottom), _mm512_extracti64x4_epi64(bottom, 1)));
 }
 
-// Codes of `count` elements, a multiple of 64, by a tame scale; returns their sum.
+// Writes the codes of `count` elements, a multiple of 64, by a tame scale, and returns their sum.
 template <uint32_t kCommon>
 int32_t codes_by_tame(const avx2::RowRecipe& recipe, RowScale chosen, const char* at, int64_t count,
                       int8_t* codes) {
@@ -110,7 +110,7 @@ int32_t codes_by_tame(const avx2::RowRecipe& recipe, RowScale chosen, const char
   return static_cast<int32_t>(sum);
 }
 
-// The loop for a dtype.
+// Selects the loop for a dtype.
 struct RowsToInt8 {
   static avx2::Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
     if (dtype == QCTS_F32) return range_of_row<QCTS_F32>(row, k_count);

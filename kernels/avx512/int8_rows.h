@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8 weights with a scale and a zero point a row, for the AVX-512 variants of `linear`. y = scale * sum(x *
-// (q - zero_point)) + bias.
+// int8 weights with a scale and a zero point for each row, for the AVX-512 variants of `linear`: y = scale *
+// sum(x * (q - zero_point)) + bias.
 //
-// m <= 4 is bound by reading one byte a weight: sixteen of them cost a widening load, a conversion and a
-// fused multiply-add, three instructions for two ports, more than a core's share of memory bandwidth brings.
-// Layout of a block of 64 columns: 64 zero points (int32), then for each k one cache line, byte c of it
-// column c, then 64 scales (float32).
+// Up to m = 4, reading one byte a weight is the bound: sixteen weights cost a widening load, a conversion and
+// a fused multiply-add, three instructions for two ports, which is faster than a core's share of memory
+// bandwidth. A block of 64 columns holds 64 zero points (int32), then for each k one cache line, whose byte c
+// belongs to column c, then 64 scales (float32).
 #pragma once
 
 #include "kernels/avx512/linear.h"
@@ -14,7 +14,7 @@
 namespace qcts::avx512 {
 namespace {
 
-// A Source is one of kernels/families/int8_planes.h.
+// Source is one of the structs of kernels/families/int8_planes.h.
 template <class Source, bool kZeroPoints = false>
 struct Int8Row {
   static constexpr int kStep = 1, kBytesPerK = kColumns;
@@ -36,20 +36,20 @@ struct Int8Row {
     *scale = load16(QCTS_F32, at + vector * 4 * kLanes);
   }
 
-  // Symmetric weights, the usual ones, are spared the subtraction.
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+  // Symmetric weights, the usual case, skip the subtraction.
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
     if constexpr (Source::kHasZeros) {
-      const uint8_t* header = frame.prepared + block * block_bytes<Int8Row>(*frame.problem);
+      const uint8_t* header = call.prepared + block * block_bytes<Int8Row>(*call.problem);
       __m512i any = _mm512_setzero_si512();
       for (int v = 0; v < kVectors; ++v)
         any = _mm512_or_si512(any, _mm512_loadu_si512(header + v * 4 * kLanes));
       if (_mm512_test_epi32_mask(any, any) != 0)
-        return multiply_block<Int8Row<Source, true>>(frame, block, first_m, rows);
+        return multiply_block<Int8Row<Source, true>>(call, block, first_m, rows);
     }
-    multiply_block<Int8Row<Source, false>>(frame, block, first_m, rows);
+    multiply_block<Int8Row<Source, false>>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const Source source(p);
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     uint8_t* codes = out + kHeaderBytes;

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of `linear` for the AVX-512 variants. The scheme's file brings the layout of a block and the
-// decoding of its codes.
+// Macro-kernel and micro-kernel of `linear` with float x, for the AVX-512 variants. A Scheme defines the
+// layout of a block and decodes its codes.
 //
-// Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
-// order of use, so a call reads one linear stream, and neither k nor the sum over k has a tail. Columns are
-// split statically over threads, x is widened to float once.
-// - m <= 4: codes are decoded in registers, used for every row, and forgotten. Bound by memory as long as
-//   decoding keeps up.
-// - m > 4: 128 k of a block are decoded to a panel of floats (32 KiB), which 6 rows by 64 columns at a time
-//   multiply: 24 sums and 4 weights in 32 registers, x broadcast from memory. Bound by fused multiply-adds.
+// A lane is a column. Packing cuts W into blocks of 64 columns. A block holds all k of its columns in the
+// order of use, so a call reads one linear stream, and neither k nor the sum over k has a tail. Threads get
+// fixed shares of the columns; x is widened to float once.
+// - m <= 4: codes are decoded in registers and used for every row. Memory is the bound, as long as decoding
+//   keeps up.
+// - m > 4: 128 k of a block are decoded to a panel of floats (32 KiB), which is multiplied with 6 rows by 64
+//   columns at a time: 24 sums and 4 weights in 32 registers, x broadcast from memory. Fused multiply-adds
+//   are the bound.
+//
 // The loops over sums are unrolled: an array of sums that a loop indexes lives in memory (twice as long,
-// int4). Nor do Schemes call functions: that puts all sums down (1.1 to 1.25 times as long). Every output is
-// the same chain in either case: t = fma(x, w, t) over the k of a group in order, then total = fma(scale, t,
-// total), then total = fma(zero, sum of x, total) where the scheme has zeros. So rows do not depend on m, nor
-// anything on the number of threads.
+// int4). And Schemes call no functions, because a call spills all sums (1.1 to 1.25 times as long). Every
+// output is the same chain in both cases: t = fma(x, w, t) over the k of a group in order, then total =
+// fma(scale, t, total), then total = fma(zero, sum of x, total) if the scheme has zeros. So a row's result
+// does not depend on m, and nothing depends on the number of threads.
 #pragma once
+
+#include <concepts>
 
 #include "kernels/avx512/outputs.h"
 #include "kernels/families/entry.h"
@@ -23,41 +27,50 @@ namespace qcts::avx512 {
 namespace {
 
 constexpr int kVectors = kColumns / kLanes;
-constexpr int kRows = 64;    // of sums at a time
+constexpr int kRows = 64;    // rows of sums at a time
 constexpr int kChunk = 128;  // k of a panel
-// A core's prefetcher stops at the end of a page; the stream goes on. Unlike kernels that a core's own
-// prefetchers serve best (WeightReading, kernels/machine/weight_reading.h), these wait for operations:
-// without it int8, nf4, float8 and MXFP4 of 4096 x 4096, m = 1 to 4, take as long or up to 1.1 times as long
-// on an EPYC Zen 4.
+// The hardware prefetcher stops at the end of a page, the stream does not. Many kernels run best with the
+// hardware's own prefetchers (WeightReading, kernels/machine/weight_reading.h), but these wait for
+// operations: without this prefetch int8, nf4, float8 and MXFP4 of 4096 x 4096, m = 1 to 4, take as long or
+// up to 1.1 times as long on an EPYC Zen 4.
 constexpr int kPrefetchBytes = 4096;
-// Into L2, while a panel is multiplied: without it memory rests meanwhile (int8, m = 16 of 4096 x 4096, EPYC
-// Zen 4, one thread: 1.25 times as long). The first pass asks for all: a share a pass was 0.95 to 1.07 times
-// as fast, and twice as far the same.
+// Prefetches into L2 while a panel is multiplied; without it memory is idle meanwhile (int8, m = 16 of 4096 x
+// 4096, EPYC Zen 4, one thread: 1.25 times as long). The first pass prefetches everything: giving each pass a
+// share was 0.95 to 1.07 times as fast, and twice the distance made no difference.
 constexpr int kFarBytes = 16384;
 
-struct Frame {
+struct LinearCall {
   const qcts_problem* problem;
   const uint8_t* prepared;
   float* x;       // [m][k]
   float* x_sums;  // [m][k / group]; only where the scheme has zeros
 };
 
-// A Scheme has
-//   kStep, kBytesPerK            codes are stored in steps of kStep k, kBytesPerK bytes for each k of a block
-//   kHasZeros                    a second vector of scales acts on the sum of x
-//   group(p)                     elements along k that share a scale: a multiple of kStep, which divides
-//                                kChunk, and with zeros of 8
-//   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
-//   decode(header, at, vector, i)   k i of the step at `at`, of the 16 columns of `vector`
-//   scales(p, at, vector, &scale, &zero)
-//   factor(header)               what every sum is multiplied by at the end; 1 for none
-//   block(frame, block, first_m, rows)   multiply_block, of this scheme or of one that this block allows
-//   prepare_block(p, first_n, out)       the block from column first_n on, over zeros
-template <class Scheme>
+// How the codes of a scheme lie in a block and become floats.
+template <class T>
+concept FloatScheme = requires(const qcts_problem& p, const LinearCall& call, const uint8_t* from,
+                               uint8_t* to, int64_t n, int vector, int i, __m512* out) {
+  // Codes are stored in steps of kStep k, kBytesPerK bytes for each k of a block.
+  requires kChunk % T::kStep == 0 && T::kBytesPerK > 0;
+  { T::kHasZeros } -> std::convertible_to<bool>;          // a second vector of scales acts on the sum of x
+  { T::kHeaderBytes } -> std::convertible_to<int64_t>;    // before a block's codes
+  { T::scale_bytes(p) } -> std::convertible_to<int64_t>;  // after each group's codes
+  // Elements along k that share a scale: a multiple of kStep, which divides kChunk, and with zeros of 8.
+  { T::group(p) } -> std::convertible_to<int64_t>;
+  // k `i` of the step at `from`, of the 16 columns of `vector`.
+  requires sizeof(T::decode(from, from, vector, i)) == sizeof(__m512);
+  T::scales(p, from, vector, out, out);
+  // Multiplies every sum at the end; 1 if there is none.
+  { T::factor(from) } -> std::convertible_to<float>;
+  T::block(call, n, n, n);  // multiply_block, of this scheme or of one that this block allows
+  T::pack_block(p, n, to);  // the block from column n on, over zeros
+};
+
+template <FloatScheme Scheme>
 int64_t group_bytes(const qcts_problem& p) {
   return Scheme::group(p) * Scheme::kBytesPerK + Scheme::scale_bytes(p);
 }
-template <class Scheme>
+template <FloatScheme Scheme>
 int64_t block_bytes(const qcts_problem& p) {
   return Scheme::kHeaderBytes + p.k / Scheme::group(p) * group_bytes<Scheme>(p);
 }
@@ -65,36 +78,36 @@ int64_t block_bytes(const qcts_problem& p) {
 
 using Sums = float (*)[kColumns];
 
-// Part of a group, or all of it, and the rows of x that it meets.
-struct Piece {
+// Part of a group, or all of it, and the rows of x to multiply it with.
+struct PackedPanel {
   const uint8_t *header, *codes;
   int64_t count;  // of k
   const float* x;
   int64_t ldx;
-  bool first, last;       // of its group
+  bool first, last;       // part of its group
   const uint8_t* scales;  // of the group
   int64_t scale_bytes;
   const float* x_sums;  // of the group, `groups` apart; only where the scheme has zeros
   int64_t groups;
-  const uint8_t* ahead;  // what memory is to bring meanwhile
+  const uint8_t* ahead;  // what to prefetch meanwhile
   int64_t ahead_bytes;   // for each k
 };
 
 template <int M>
-[[gnu::always_inline]] inline void open_sums(const Piece& piece, const float (*open)[kColumns],
+[[gnu::always_inline]] inline void open_sums(const PackedPanel& packed, const float (*open)[kColumns],
                                              __m512 (&sum)[M][kVectors]) {
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v)
-      sum[m][v] = piece.first ? _mm512_setzero_ps() : _mm512_loadu_ps(&open[m][v * kLanes]);
+      sum[m][v] = packed.first ? _mm512_setzero_ps() : _mm512_loadu_ps(&open[m][v * kLanes]);
 }
 
-// To totals at the end of a group, and until then where they are found again.
-template <class Scheme, int M>
-[[gnu::always_inline]] inline void keep_sums(const qcts_problem& p, const Piece& piece,
+// Adds the sums to totals at the end of a group; until then, stores them for the next part.
+template <FloatScheme Scheme, int M>
+[[gnu::always_inline]] inline void keep_sums(const qcts_problem& p, const PackedPanel& packed,
                                              const __m512 (&sum)[M][kVectors], Sums open, Sums totals) {
-  if (!piece.last) {
+  if (!packed.last) {
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
@@ -104,103 +117,105 @@ template <class Scheme, int M>
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
     __m512 scale, zero;
-    Scheme::scales(p, piece.scales, v, &scale, &zero);
+    Scheme::scales(p, packed.scales, v, &scale, &zero);
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
       float* at = &totals[m][v * kLanes];
       __m512 total = _mm512_fmadd_ps(scale, sum[m][v], _mm512_loadu_ps(at));
       if (Scheme::kHasZeros)
-        total = _mm512_fmadd_ps(zero, _mm512_set1_ps(piece.x_sums[m * piece.groups]), total);
+        total = _mm512_fmadd_ps(zero, _mm512_set1_ps(packed.x_sums[m * packed.groups]), total);
       _mm512_storeu_ps(at, total);
     }
   }
 }
 
-// What lies kAhead bytes behind a group's scales; its codes ask for no more than their own length.
+// Prefetches the scales kAhead bytes after this group's. The codes' own prefetch reaches only as far as their
+// length.
 template <int kAhead>
-[[gnu::always_inline]] inline void fetch_scales(const Piece& piece) {
-  const int64_t bytes = piece.last ? piece.scale_bytes : 0;
+[[gnu::always_inline]] inline void fetch_scales(const PackedPanel& packed) {
+  const int64_t bytes = packed.last ? packed.scale_bytes : 0;
   for (int64_t line = 0; line < bytes; line += 64)
-    _mm_prefetch(reinterpret_cast<const char*>(piece.scales + kAhead + line),
+    _mm_prefetch(reinterpret_cast<const char*>(packed.scales + kAhead + line),
                  kAhead < kFarBytes ? _MM_HINT_T0 : _MM_HINT_T1);
 }
 
-// Codes are decoded and used at once.
-template <class Scheme, int M>
-[[gnu::noinline]] void multiply_codes(const qcts_problem& p, const Piece& piece, Sums open, Sums totals) {
+// Decodes codes and uses them at once.
+template <FloatScheme Scheme, int M>
+[[gnu::noinline]] void multiply_codes(const qcts_problem& p, const PackedPanel& packed, Sums open,
+                                      Sums totals) {
   __m512 sum[M][kVectors];
-  open_sums<M>(piece, open, sum);
-  for (int64_t k = 0; k < piece.count; k += Scheme::kStep) {
-    const uint8_t* at = piece.codes + k * Scheme::kBytesPerK;
+  open_sums<M>(packed, open, sum);
+  for (int64_t k = 0; k < packed.count; k += Scheme::kStep) {
+    const uint8_t* at = packed.codes + k * Scheme::kBytesPerK;
     for (int line = 0; line < Scheme::kStep * Scheme::kBytesPerK; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(at + line + kPrefetchBytes), _MM_HINT_T0);
 #pragma GCC unroll 8
     for (int i = 0; i < Scheme::kStep; ++i) {
       __m512 value[M];
 #pragma GCC unroll 8
-      for (int m = 0; m < M; ++m) value[m] = _mm512_set1_ps(piece.x[m * piece.ldx + k + i]);
+      for (int m = 0; m < M; ++m) value[m] = _mm512_set1_ps(packed.x[m * packed.ldx + k + i]);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        const __m512 weight = Scheme::decode(piece.header, at, v, i);
+        const __m512 weight = Scheme::decode(packed.header, at, v, i);
 #pragma GCC unroll 8
         for (int m = 0; m < M; ++m) sum[m][v] = _mm512_fmadd_ps(value[m], weight, sum[m][v]);
       }
     }
   }
-  fetch_scales<kPrefetchBytes>(piece);
-  keep_sums<Scheme, M>(p, piece, sum, open, totals);
+  fetch_scales<kPrefetchBytes>(packed);
+  keep_sums<Scheme, M>(p, packed, sum, open, totals);
 }
 
-template <class Scheme, int M>
+template <FloatScheme Scheme, int M>
 [[gnu::noinline]] void multiply_panel(const qcts_problem& p, const float (*panel)[kColumns],
-                                      const Piece& piece, Sums open, Sums totals) {
+                                      const PackedPanel& packed, Sums open, Sums totals) {
   __m512 sum[M][kVectors];
-  open_sums<M>(piece, open, sum);
-  const uint8_t* ahead = piece.ahead;
-  for (int64_t k = 0; k < piece.count; ++k, ahead += piece.ahead_bytes) {
+  open_sums<M>(packed, open, sum);
+  const uint8_t* ahead = packed.ahead;
+  for (int64_t k = 0; k < packed.count; ++k, ahead += packed.ahead_bytes) {
     _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
     __m512 weight[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) weight[v] = _mm512_loadu_ps(&panel[k][v * kLanes]);
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
-      const __m512 value = _mm512_set1_ps(piece.x[m * piece.ldx + k]);
+      const __m512 value = _mm512_set1_ps(packed.x[m * packed.ldx + k]);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[m][v] = _mm512_fmadd_ps(value, weight[v], sum[m][v]);
     }
   }
-  keep_sums<Scheme, M>(p, piece, sum, open, totals);
+  keep_sums<Scheme, M>(p, packed, sum, open, totals);
 }
 
-template <class Scheme>
-void decode_panel(const Piece& piece, float (*panel)[kColumns]) {
+template <FloatScheme Scheme>
+void decode_panel(const PackedPanel& packed, float (*panel)[kColumns]) {
   static_assert(kChunk % Scheme::kStep == 0);
-  for (int64_t k = 0; k < piece.count; k += Scheme::kStep)
+  for (int64_t k = 0; k < packed.count; k += Scheme::kStep)
     for (int i = 0; i < Scheme::kStep; ++i)
       for (int v = 0; v < kVectors; ++v)
         _mm512_storeu_ps(&panel[k + i][v * kLanes],
-                         Scheme::decode(piece.header, piece.codes + k * Scheme::kBytesPerK, v, i));
+                         Scheme::decode(packed.header, packed.codes + k * Scheme::kBytesPerK, v, i));
 }
 
-// At most kChunk of k. The piece comes by reference: a copy loads in vectors what was just stored field by
-// field, and waits for those stores (NVFP4, m = 1, EPYC Zen 4: 1.4 times as long).
-template <class Scheme>
-void multiply_piece(const qcts_problem& p, const Piece& piece, int64_t rows, float (*panel)[kColumns],
-                    Sums open, Sums totals) {
-  if (rows == 1) return multiply_codes<Scheme, 1>(p, piece, open, totals);
-  if (rows == 2) return multiply_codes<Scheme, 2>(p, piece, open, totals);
-  if (rows == 3) return multiply_codes<Scheme, 3>(p, piece, open, totals);
-  if (rows == 4) return multiply_codes<Scheme, 4>(p, piece, open, totals);
-  decode_panel<Scheme>(piece, panel);
-  fetch_scales<kFarBytes>(piece);
+// For at most kChunk of k. `packed` is a reference: copying it would load, in vectors, fields that were just
+// stored one by one, and wait for those stores (NVFP4, m = 1, EPYC Zen 4: 1.4 times as long).
+template <FloatScheme Scheme>
+void multiply_packed(const qcts_problem& p, const PackedPanel& packed, int64_t rows, float (*panel)[kColumns],
+                     Sums open, Sums totals) {
+  if (rows == 1) return multiply_codes<Scheme, 1>(p, packed, open, totals);
+  if (rows == 2) return multiply_codes<Scheme, 2>(p, packed, open, totals);
+  if (rows == 3) return multiply_codes<Scheme, 3>(p, packed, open, totals);
+  if (rows == 4) return multiply_codes<Scheme, 4>(p, packed, open, totals);
+  decode_panel<Scheme>(packed, panel);
+  fetch_scales<kFarBytes>(packed);
   int64_t m = 0;
-  Piece rest = piece;
+  PackedPanel rest = packed;
   const auto some = [&](auto multiply, int more) {
     multiply(p, panel, rest, open + m, totals + m);
     m += more;
-    rest.x += more * piece.ldx;
-    rest.x_sums += Scheme::kHasZeros ? more * piece.groups : 0;
-    rest.ahead_bytes = 0;  // the first pass has asked for all
+    rest.x += more * packed.ldx;
+    rest.x_sums += Scheme::kHasZeros ? more * packed.groups : 0;
+    rest.ahead_bytes = 0;  // the first pass has prefetched everything
   };
   while (m + 6 <= rows) some(multiply_panel<Scheme, 6>, 6);
   if (rows - m == 5) some(multiply_panel<Scheme, 5>, 5);
@@ -210,56 +225,56 @@ void multiply_piece(const qcts_problem& p, const Piece& piece, int64_t rows, flo
   if (rows - m == 1) some(multiply_panel<Scheme, 1>, 1);
 }
 
-template <class Scheme>
-void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-  const qcts_problem& p = *frame.problem;
+template <FloatScheme Scheme>
+void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+  const qcts_problem& p = *call.problem;
   alignas(64) float panel[kChunk][kColumns];
   alignas(64) float open[kRows][kColumns];
   alignas(64) float totals[kRows][kColumns];
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
-  const uint8_t* header = frame.prepared + block * block_bytes<Scheme>(p);
+  const uint8_t* header = call.prepared + block * block_bytes<Scheme>(p);
   const uint8_t* codes = header + Scheme::kHeaderBytes;
   const int64_t group = Scheme::group(p), groups = p.k / group, scale_bytes = Scheme::scale_bytes(p);
   for (int64_t g = 0; g < groups; ++g, codes += group_bytes<Scheme>(p))
     for (int64_t k = 0; k < group; k += kChunk) {
       const int64_t count = group - k < kChunk ? group - k : kChunk;
       const uint8_t* at = codes + k * Scheme::kBytesPerK;
-      const Piece piece = {header,
-                           at,
-                           count,
-                           frame.x + first_m * p.k + g * group + k,
-                           p.k,
-                           k == 0,
-                           k + count == group,
-                           codes + group * Scheme::kBytesPerK,
-                           scale_bytes,
-                           Scheme::kHasZeros ? frame.x_sums + first_m * groups + g : nullptr,
-                           groups,
-                           at + kFarBytes,
-                           Scheme::kBytesPerK};
-      multiply_piece<Scheme>(p, piece, rows, panel, open, totals);
+      const PackedPanel packed = {header,
+                                  at,
+                                  count,
+                                  call.x + first_m * p.k + g * group + k,
+                                  p.k,
+                                  k == 0,
+                                  k + count == group,
+                                  codes + group * Scheme::kBytesPerK,
+                                  scale_bytes,
+                                  Scheme::kHasZeros ? call.x_sums + first_m * groups + g : nullptr,
+                                  groups,
+                                  at + kFarBytes,
+                                  Scheme::kBytesPerK};
+      multiply_packed<Scheme>(p, packed, rows, panel, open, totals);
     }
   store_rows(p, first_m, rows, block * kColumns, Scheme::factor(header), totals);
 }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const int64_t m_count = frame.problem->m;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const int64_t m_count = call.problem->m;
   for (int64_t block = first; block < last; ++block)
     for (int64_t m = 0; m < m_count; m += kRows)
-      Scheme::block(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
+      Scheme::block(call, block, m, m_count - m < kRows ? m_count - m : kRows);
 }
 
-// Rows of x as floats, and the sum of each group of a row.
-template <class Scheme>
+// Writes rows of x as floats, and the sum of each group of a row.
+template <FloatScheme Scheme>
 void widen_rows(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const qcts_problem& p = *frame.problem;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const qcts_problem& p = *call.problem;
   const int64_t bytes = dtype_bytes(p.x_dtype), group = Scheme::group(p), groups = p.k / group;
   for (int64_t m = first; m < last; ++m) {
     const char* from = static_cast<const char*>(p.x) + m * p.ldx_bytes;
-    float* to = frame.x + m * p.k;
+    float* to = call.x + m * p.k;
     int64_t k = 0;
     for (; k + kLanes <= p.k; k += kLanes) _mm512_storeu_ps(to + k, load16(p.x_dtype, from + k * bytes));
     if (k < p.k) store_some(QCTS_F32, to + k, load_some(p.x_dtype, from + k * bytes, p.k - k), p.k - k);
@@ -272,54 +287,54 @@ void widen_rows(void* context, int64_t first, int64_t last) {
       _mm256_storeu_ps(lanes, sum);
       float total = 0;
       for (float lane : lanes) total += lane;
-      frame.x_sums[m * groups + g] = total;
+      call.x_sums[m * groups + g] = total;
     }
   }
 }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
   const int64_t x_sums = Scheme::kHasZeros ? p->m * (p->k / Scheme::group(*p)) : 0;
   return static_cast<uint64_t>(p->m * p->k + x_sums) * sizeof(float);
 }
-template <class Scheme>
+template <FloatScheme Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
   return static_cast<uint64_t>(blocks(*p) * block_bytes<Scheme>(*p));
 }
 
-struct Preparation {
+struct Packing {
   const qcts_problem* problem;
   uint8_t* prepared;
 };
-template <class Scheme>
-void prepare_blocks(void* context, int64_t first, int64_t last) {
-  const Preparation& task = *static_cast<const Preparation*>(context);
+template <FloatScheme Scheme>
+void pack_blocks(void* context, int64_t first, int64_t last) {
+  const Packing& task = *static_cast<const Packing*>(context);
   for (int64_t block = first; block < last; ++block)
-    Scheme::prepare_block(*task.problem, block * kColumns,
-                          task.prepared + block * block_bytes<Scheme>(*task.problem));
+    Scheme::pack_block(*task.problem, block * kColumns,
+                       task.prepared + block * block_bytes<Scheme>(*task.problem));
 }
-template <class Scheme>
-void prepare_weight(const qcts_problem* problem, void* prepared) {
+template <FloatScheme Scheme>
+void pack_weight(const qcts_problem* problem, void* prepared) {
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
-  Preparation task = {problem, static_cast<uint8_t*>(prepared)};
-  parallel_for(problem->threads, blocks(*problem), 1, prepare_blocks<Scheme>, &task);
+  Packing task = {problem, static_cast<uint8_t*>(prepared)};
+  parallel_for(problem->threads, blocks(*problem), 1, pack_blocks<Scheme>, &task);
 }
 
-template <class Scheme>
+template <FloatScheme Scheme>
 void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   auto* x = static_cast<float*>(p.workspace);
-  Frame frame = {problem, static_cast<const uint8_t*>(p.prepared), x, x + p.m * p.k};
-  parallel_for(p.threads, p.m, 8, widen_rows<Scheme>, &frame);
-  parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &frame);
+  LinearCall call = {problem, static_cast<const uint8_t*>(p.prepared), x, x + p.m * p.k};
+  parallel_for(p.threads, p.m, 8, widen_rows<Scheme>, &call);
+  parallel_for(p.threads, blocks(p), 1, multiply_blocks<Scheme>, &call);
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, FloatScheme Scheme>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description,
                                 decltype(qcts_kernel::supports) supports = supports_problem<kKernel>) {
   return linear_entry(scheme, "avx512", description, QCTS_F32,
                       {supports, run_supported<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
-                       prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
+                       prepared_bytes<Scheme>, prepare_checked<kKernel, pack_weight<Scheme>>});
 }
 
 }  // namespace

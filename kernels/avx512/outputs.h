@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stores finished sums: bias, rounding and tails of the AVX-512 variants of `linear`.
+// Stores finished sums, for the AVX-512 variants of `linear`: bias, rounding and tails.
 #pragma once
 
 #include "kernels/avx512/elements.h"
@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kColumns = 64;  // of a block
 
-// y = total * factor + bias, rounded once to float32, then to y's dtype: `rows` rows from `first_m` on of the
-// columns from `first_n` on, of which p has at most kColumns.
+// y = total * factor + bias, rounded once to float32, then to y's dtype, for `rows` rows from first_m on and
+// the columns from first_n on (at most kColumns, fewer at p's end).
 [[maybe_unused]] void store_rows(const qcts_problem& p, int64_t first_m, int64_t rows, int64_t first_n,
                                  float factor, const float (*totals)[kColumns]) {
   const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;

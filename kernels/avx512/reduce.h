@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Greatest words of several vectors side by side, for the AVX-512 variants of quantize. One vector alone
-// takes five steps of two operations, one after the other.
+// Finds the greatest words of several vectors side by side, for the AVX-512 variants of quantize. One vector
+// alone takes five dependent steps of two operations.
 #pragma once
 
 #include "kernels/avx512/elements.h"
@@ -8,35 +8,35 @@
 namespace qcts::avx512 {
 namespace {
 
-// Of eight vectors, by quarters: word i of a quarter is the greatest in that quarter of vector i. 21
+// Reduces eight vectors by quarters: word i of a quarter is the greatest word in that quarter of vector i. 21
 // operations.
-template <class Most>
-[[gnu::always_inline]] inline __m512i most_of_quarters(const __m512i* of, const Most& most) {
+template <class Max>
+[[gnu::always_inline]] inline __m512i max_of_quarters(const __m512i* of, const Max& max) {
   const auto words = [&](int i) {
-    return most(_mm512_unpacklo_epi16(of[i], of[i + 1]), _mm512_unpackhi_epi16(of[i], of[i + 1]));
+    return max(_mm512_unpacklo_epi16(of[i], of[i + 1]), _mm512_unpackhi_epi16(of[i], of[i + 1]));
   };
   const auto dwords = [&](int i) {
     const __m512i a = words(i), b = words(i + 2);
-    return most(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+    return max(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
   };
   const __m512i a = dwords(0), b = dwords(4);
-  return most(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+  return max(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
-// Of sixteen vectors, as floats of which dtype has those bits.
-template <uint32_t kDtype, class Most>
-[[gnu::always_inline]] inline __m512 most_of_sixteen(const __m512i* of, const Most& most) {
-  const __m512i a = most_of_quarters(of, most), b = most_of_quarters(of + 8, most);
+// Reduces sixteen vectors; returns the floats of dtype that have those bits.
+template <uint32_t kDtype, class Max>
+[[gnu::always_inline]] inline __m512 max_of_sixteen(const __m512i* of, const Max& max) {
+  const __m512i a = max_of_quarters(of, max), b = max_of_quarters(of + 8, max);
   const __m512i even = _mm512_setr_epi64(0, 1, 4, 5, 8, 9, 12, 13),
                 odd = _mm512_setr_epi64(2, 3, 6, 7, 10, 11, 14, 15);
-  const __m512i halves = most(_mm512_permutex2var_epi64(a, even, b), _mm512_permutex2var_epi64(a, odd, b));
-  const __m512i whole = most(_mm512_permutexvar_epi64(even, halves), _mm512_permutexvar_epi64(odd, halves));
+  const __m512i halves = max(_mm512_permutex2var_epi64(a, even, b), _mm512_permutex2var_epi64(a, odd, b));
+  const __m512i whole = max(_mm512_permutexvar_epi64(even, halves), _mm512_permutexvar_epi64(odd, halves));
   alignas(32) char bits[32];
   _mm256_store_si256(reinterpret_cast<__m256i*>(bits), _mm512_castsi512_si256(whole));
   return load16(kDtype, bits);
 }
 
-struct UnsignedMost {
+struct UnsignedMax {
   [[gnu::always_inline]] __m512i operator()(__m512i a, __m512i b) const { return _mm512_max_epu16(a, b); }
 };
 [[maybe_unused]] [[gnu::always_inline]] inline __m512i magnitudes(const void* words) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scales of 64 columns as bfloat16 behind the codes of a group, and none that act on the sum of x, for the
-// AVX-512 variants of `linear`.
+// For the AVX-512 variants of `linear` whose blocks have 64 bfloat16 scales after each group's codes, and no
+// zeros.
 #pragma once
 
 #include "kernels/avx512/linear.h"

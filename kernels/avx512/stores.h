@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where results go, for the AVX-512 variants of quantize and dequantize. As kernels/avx2/stores.h, a line at
-// a time.
+// Stores results a cache line at a time, for the AVX-512 variants of quantize and dequantize;
+// kernels/avx2/stores.h says which are streamed.
 #pragma once
 
 #include "kernels/avx2/stores.h"
@@ -8,7 +8,7 @@
 namespace qcts::avx512 {
 namespace {
 
-// May 64 bytes at a time be streamed from `to` on?
+// True if 64 bytes at a time may be streamed from `to` on.
 [[gnu::always_inline]] inline bool is_line(const void* to) {
   return reinterpret_cast<uintptr_t>(to) % 64 == 0;
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine of kernels/bf16/linear.h for VDPBF16PS.
+// Micro-kernel for kernels/bf16/linear.h with VDPBF16PS.
 //
-// It multiplies 32 pairs of bfloat16 and adds them, two and two, to sixteen float32 sums. A Zen 4 core starts
-// one a cycle, as it starts one VFMADD of half the products: twice the arithmetic, at half the bytes of a
-// panel. (An Emerald Rapids core starts one in two cycles, half of what its two VFMADDs do: tiles are for
-// that.) x has to be bfloat16 already, so that no product rounds.
-// - m <= 6: codes are decoded in registers, used for all rows, and forgotten: 24 sums, 4 weights, one x, a
-//   table. Bound by memory as long as decoding keeps up.
-// - m > 6: the first 6 rows leave what they decode in a panel, which the others multiply, 6 at a time. Bound
-//   by the multiplications; what memory brings next is asked for while they run, a line for each pair of k,
-//   and no nearer than L2. Six rows multiply a pair in 24 cycles of a Zen 4 core, in which L2 brings them
-//   their 256 bytes; so where passes of six prevail a panel holds 1024 k (128 KiB), and sums are put down
-//   and taken up an eighth as often as with 128 k (16 KiB, half of an L1). int8 of 4096 x 4096 by either:
-//   m = 8: 1.05 times as slow; m = 16, 128 and 512: 1.04, 1.05 and 1.10 times as fast.
+// The instruction multiplies 32 pairs of bfloat16 and adds them, two and two, to sixteen float32 sums. A Zen
+// 4 core starts one a cycle, like a VFMADD, which makes half as many products: twice the arithmetic, and half
+// the bytes of a panel. (An Emerald Rapids core starts one in two cycles, half the rate of its two VFMADDs;
+// there, tiles are the fast way.) x must already be bfloat16, so no product rounds.
+// - m <= 6: codes are decoded in registers and used for all rows: 24 sums, 4 weights, one x, a table. Memory
+//   is the bound, as long as decoding keeps up.
+// - m > 6: the first 6 rows leave what they decode in a panel, which the others multiply 6 at a time. The
+//   multiplications are the bound. Meanwhile the next codes are prefetched, a line for each pair of k, into
+//   L2. Six rows multiply a pair in 24 cycles of a Zen 4 core, in which L2 delivers the pair's 256 bytes. So
+//   if passes of six rows prevail, a panel holds 1024 k (128 KiB), and sums are stored and loaded an eighth
+//   as often as with 128 k (16 KiB, half of an L1). For int8 of 4096 x 4096 the larger panel is 1.05 times as
+//   slow at m = 8, and 1.04, 1.05 and 1.10 times as fast at m = 16, 128 and 512.
+//
 // The loops over sums are unrolled: an array of sums that a loop indexes lives in memory (int4, m = 1: half
-// the pace). Every output is the same chain in either case: the pairs of a group in order, then its scales.
+// the speed). Every output is the same chain in both cases: the pairs of a group in order, then its scales.
 #pragma once
 
 #include "kernels/bf16/linear.h"
@@ -24,12 +25,12 @@ namespace {
 
 using namespace qcts::bf16;
 
-constexpr int kRows = 64;       // of sums at a time
-constexpr int kDirectRows = 6;  // that share what is decoded in registers
+constexpr int kRows = 64;       // rows of sums at a time
+constexpr int kDirectRows = 6;  // rows that share what is decoded in registers
 constexpr int kPanelPairs = 512, kSmallPanelPairs = 64;
-constexpr int kFarBytes = 65536;  // into L2, where the passes over a panel leave time
+constexpr int kFarBytes = 65536;  // into L2, while the passes over a panel leave time
 
-// Two neighbouring k of a row of x, for all lanes.
+// Broadcasts two neighbouring k of a row of x to all lanes.
 [[gnu::always_inline]] inline __m512i broadcast_pair(const uint16_t* x) {
   int32_t pair;
   std::memcpy(&pair, x, 4);
@@ -41,9 +42,9 @@ constexpr int kFarBytes = 65536;  // into L2, where the passes over a panel leav
 
 // totals += scale * sum + zero * sum of x.
 template <class Scheme, int M>
-[[gnu::always_inline]] inline void close_group(const qcts_problem& p, const uint8_t* scales,
-                                               const float* x_sums, int64_t ld_sums,
-                                               const __m512 (&sum)[M][kVectors], Sums totals) {
+[[gnu::always_inline]] inline void group_epilogue(const qcts_problem& p, const uint8_t* scales,
+                                                  const float* x_sums, int64_t ld_sums,
+                                                  const __m512 (&sum)[M][kVectors], Sums totals) {
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     __m512 scale, zero;
@@ -58,16 +59,16 @@ template <class Scheme, int M>
   }
 }
 
-// All groups of a block for M rows of x from first_m on.
+// Multiplies all groups of a block with M rows of x from first_m on.
 template <class Scheme, int M>
-[[gnu::noinline]] void multiply_codes(const Frame& frame, const uint8_t* block, int64_t first_m,
+[[gnu::noinline]] void multiply_codes(const LinearCall& call, const uint8_t* block, int64_t first_m,
                                       Sums totals) {
-  const qcts_problem& p = *frame.problem;
-  const Layout layout = frame.layout;
+  const qcts_problem& p = *call.problem;
+  const Layout layout = call.layout;
   const int64_t padded = layout.padded_group, count = layout.groups, ldx = layout.x_stride;
-  const uint16_t* x = frame.x + first_m * ldx;
+  const uint16_t* x = call.x + first_m * ldx;
   const uint8_t* at = block + Scheme::kHeaderBytes;
-  const int64_t ahead_line = frame.asks_ahead ? 64 : 0;
+  const int64_t ahead_line = call.prefetches ? 64 : 0;
   const uint8_t* ahead = at + ahead_line / 64 * kPrefetchBytes;
   for (int64_t g = 0; g < count; ++g) {
     __m512 sum[M][kVectors];
@@ -94,48 +95,49 @@ template <class Scheme, int M>
     }
     for (int64_t line = 0; line < layout.scale_bytes; line += 64, ahead += ahead_line)
       _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
-    close_group<Scheme, M>(p, at, frame.x_sums + first_m * count + g, count, sum, totals);
+    group_epilogue<Scheme, M>(p, at, call.x_sums + first_m * count + g, count, sum, totals);
     at += layout.scale_bytes;
     x += padded;
   }
 }
 
 // Part of a group, or all of it.
-struct Piece {
-  const uint8_t *block, *codes;  // where it begins
+struct PackedPanel {
+  const uint8_t *block, *codes;  // where the block and the codes begin
   Panel panel;
   int64_t pairs;
-  bool first, last;                  // of its group
+  bool first, last;                  // part of its group
   const uint8_t* scales;             // of the group
-  const uint8_t *ahead, *ahead_end;  // what memory is to bring meanwhile
+  const uint8_t *ahead, *ahead_end;  // the bytes to prefetch meanwhile
 };
 
-// M rows of x. The first rows of a piece fill the panel as they go, which leaves the multipliers as busy as
-// before: they are two of four units, and decoding has a third.
+// For M rows of x. The first rows also fill the panel, which does not slow down the multipliers: they are two
+// of four units, and decoding has a third.
 template <class Scheme, int M, bool kFill>
-[[gnu::noinline]] void multiply_panel(const Frame& frame, const Piece& piece, const uint16_t* x,
+[[gnu::noinline]] void multiply_panel(const LinearCall& call, const PackedPanel& packed, const uint16_t* x,
                                       const float* x_sums, Sums open, Sums totals) {
   constexpr int kStepPairs = kFill ? Scheme::kStep / 2 : 1;
-  const int64_t ldx = frame.layout.x_stride;
+  const int64_t ldx = call.layout.x_stride;
   __m512 sum[M][kVectors];
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
-      sum[m][v] = piece.first ? _mm512_setzero_ps() : _mm512_loadu_ps(&open[m][v * kLanes]);
-  const uint8_t *codes = piece.codes, *ahead = piece.ahead;
-  const int64_t line = ahead < piece.ahead_end ? 64 : 0;
-  Panel panel = piece.panel;
-  for (const uint16_t* end = x + 2 * piece.pairs; x < end; panel += kStepPairs) {
+      sum[m][v] = packed.first ? _mm512_setzero_ps() : _mm512_loadu_ps(&open[m][v * kLanes]);
+  const uint8_t *codes = packed.codes, *ahead = packed.ahead;
+  const int64_t line = ahead < packed.ahead_end ? 64 : 0;
+  Panel panel = packed.panel;
+  for (const uint16_t* end = x + 2 * packed.pairs; x < end; panel += kStepPairs) {
 #pragma GCC unroll 4
     for (int i = 0; i < kStepPairs; ++i, x += 2, ahead += line) {
       _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
       __m512i weight[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        weight[v] = kFill ? Scheme::decode(piece.block, codes, v, i) : panel[i][v];
+        weight[v] = kFill ? Scheme::decode(packed.block, codes, v, i) : panel[i][v];
       }
-      // Once all are decoded: a store between them would have two that share a look-up do it twice.
+      // Stores come after all decoding: between two lookups that share work, a store would make the compiler
+      // repeat it.
 #pragma GCC unroll 4
       for (int v = 0; kFill && v < kVectors; ++v) panel[i][v] = weight[v];
 #pragma GCC unroll 8
@@ -147,24 +149,24 @@ template <class Scheme, int M, bool kFill>
     }
     codes += Scheme::kStep * Scheme::kBytesPerK;
   }
-  if (piece.last)
-    return close_group<Scheme, M>(*frame.problem, piece.scales, x_sums, frame.layout.groups, sum, totals);
+  if (packed.last)
+    return group_epilogue<Scheme, M>(*call.problem, packed.scales, x_sums, call.layout.groups, sum, totals);
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(&open[m][v * kLanes], sum[m][v]);
 }
 
-// More than kDirectRows rows.
+// For more than kDirectRows rows.
 template <class Scheme>
-void multiply_piece(const Frame& frame, Piece piece, const uint16_t* x, const float* x_sums, int64_t rows,
-                    Sums open, Sums totals) {
-  const int64_t ldx = frame.layout.x_stride, ld_sums = frame.layout.groups;
+void multiply_packed(const LinearCall& call, PackedPanel packed, const uint16_t* x, const float* x_sums,
+                     int64_t rows, Sums open, Sums totals) {
+  const int64_t ldx = call.layout.x_stride, ld_sums = call.layout.groups;
   int64_t m = 0;
   const auto some = [&](auto multiply, int count) {
-    multiply(frame, piece, x + m * ldx, x_sums + m * ld_sums, open + m, totals + m);
+    multiply(call, packed, x + m * ldx, x_sums + m * ld_sums, open + m, totals + m);
     m += count;
-    piece.ahead += 64 * piece.pairs;
+    packed.ahead += 64 * packed.pairs;
   };
   some(multiply_panel<Scheme, 6, true>, 6);
   while (m + 6 <= rows) some(multiply_panel<Scheme, 6, false>, 6);
@@ -174,54 +176,54 @@ void multiply_piece(const Frame& frame, Piece piece, const uint16_t* x, const fl
 }
 
 template <class Scheme>
-void multiply_by_panels(const Frame& frame, const uint8_t* block, int64_t first_m, int64_t rows,
+void multiply_by_panels(const LinearCall& call, const uint8_t* block, int64_t first_m, int64_t rows,
                         Sums totals) {
-  const Layout& layout = frame.layout;
+  const Layout& layout = call.layout;
   __m512i panel[kPanelPairs][kVectors];
   alignas(64) float open[kRows][kColumns];
   const int64_t padded = layout.padded_group, count = layout.groups;
-  const int64_t most = rows > 2 * kDirectRows ? kPanelPairs : kSmallPanelPairs;
-  const uint16_t* x = frame.x + first_m * layout.x_stride;
+  const int64_t max = rows > 2 * kDirectRows ? kPanelPairs : kSmallPanelPairs;
+  const uint16_t* x = call.x + first_m * layout.x_stride;
   const uint8_t* codes = block + Scheme::kHeaderBytes;
   for (int64_t g = 0; g < count; ++g) {
     const uint8_t* scales = codes + padded * Scheme::kBytesPerK;
-    for (int64_t k = 0; k < padded; k += 2 * most) {
-      const int64_t pairs = (padded - k) / 2 < most ? (padded - k) / 2 : most;
+    for (int64_t k = 0; k < padded; k += 2 * max) {
+      const int64_t pairs = (padded - k) / 2 < max ? (padded - k) / 2 : max;
       const bool last = k + 2 * pairs == padded;
       const int64_t bytes = 2 * pairs * Scheme::kBytesPerK + (last ? layout.scale_bytes : 0);
       const uint8_t* ahead = codes + kFarBytes;
-      multiply_piece<Scheme>(frame, {block, codes, panel, pairs, k == 0, last, scales, ahead, ahead + bytes},
-                             x + g * padded + k, frame.x_sums + first_m * count + g, rows, open, totals);
+      multiply_packed<Scheme>(call, {block, codes, panel, pairs, k == 0, last, scales, ahead, ahead + bytes},
+                              x + g * padded + k, call.x_sums + first_m * count + g, rows, open, totals);
       codes += bytes;
     }
   }
 }
 
 template <class Scheme>
-void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-  const qcts_problem& p = *frame.problem;
+void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+  const qcts_problem& p = *call.problem;
   alignas(64) float totals[kRows][kColumns];
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
-  const uint8_t* at = frame.prepared + block * frame.layout.block_bytes;
+  const uint8_t* at = call.prepared + block * call.layout.block_bytes;
   constexpr decltype(&multiply_codes<Scheme, 1>) kDirect[kDirectRows] = {
       multiply_codes<Scheme, 1>, multiply_codes<Scheme, 2>, multiply_codes<Scheme, 3>,
       multiply_codes<Scheme, 4>, multiply_codes<Scheme, 5>, multiply_codes<Scheme, 6>};
   if (rows <= kDirectRows) {
-    kDirect[rows - 1](frame, at, first_m, totals);
+    kDirect[rows - 1](call, at, first_m, totals);
   } else {
-    multiply_by_panels<Scheme>(frame, at, first_m, rows, totals);
+    multiply_by_panels<Scheme>(call, at, first_m, rows, totals);
   }
   avx512::store_rows(p, first_m, rows, block * kColumns, Scheme::factor(at), totals);
 }
 
 template <class Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const int64_t m_count = frame.problem->m;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const int64_t m_count = call.problem->m;
   for (int64_t block = first; block < last; ++block)
-    Scheme::specialize(frame.prepared + block * frame.layout.block_bytes, [&](auto scheme) {
+    Scheme::specialize(call.prepared + block * call.layout.block_bytes, [&](auto scheme) {
       for (int64_t m = 0; m < m_count; m += kRows)
-        multiply_block<decltype(scheme)>(frame, block, m, m_count - m < kRows ? m_count - m : kRows);
+        multiply_block<decltype(scheme)>(call, block, m, m_count - m < kRows ? m_count - m : kRows);
     });
 }
 
@@ -229,7 +231,7 @@ struct Pairs {
   static constexpr const char* kVariant = "avx512bf16";
   static constexpr qcts_numerics kNumerics = numerics_of_sums(QCTS_F32, QCTS_NONE, QCTS_NUM_FLUSH_SUBNORMALS);
 
-  // Rounding x would be another kernel.
+  // Other dtypes of x are refused: rounding x would make it a different kernel.
   static qcts_status takes(const qcts_problem& p, char* why, size_t why_size) {
     return takes_bf16(p, why, why_size);
   }
@@ -241,9 +243,9 @@ struct Pairs {
   }
   template <class Scheme>
   static void run(const qcts_problem* problem) {
-    Frame frame = frame_of<Scheme, Pairs>(problem);
-    parallel_for(problem->threads, problem->m, 8, copy_rows<Scheme>, &frame);
-    parallel_for(problem->threads, frame.layout.blocks, 1, multiply_blocks<Scheme>, &frame);
+    LinearCall call = call_of<Scheme, Pairs>(problem);
+    parallel_for(problem->threads, problem->m, 8, copy_rows<Scheme>, &call);
+    parallel_for(problem->threads, call.layout.blocks, 1, multiply_blocks<Scheme>, &call);
   }
 };
 

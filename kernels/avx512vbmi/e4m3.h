@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// e4m3 by tables, for the variants of `linear` that multiply pairs of bfloat16 where VPERMI2B is at hand. It
-// reads the low seven bits of a code, so two tables of 128 bytes are the halves of all magnitudes; the sign
-// goes to the high one. 64 codes take 5 operations, of which kernels/bf16/codes.h has 14. One thread of an
-// EPYC Zen 4, 1024 x 4096 in cache, by shifts and by tables: float8 m = 1 170 us and 93, m = 2 196 and 137, m
-// = 4 250 and 157; MXFP8 m = 1 173 and 101, m = 4 270 and 195; of more rows, which share what is decoded, m =
-// 8 444 and 391, m = 16 718 and 665.
+// Decodes e4m3 by tables, for the variants of `linear` that multiply pairs of bfloat16, where VPERMI2B
+// exists. It reads the low seven bits of a code, so two tables of 128 bytes hold the halves of all
+// magnitudes; the sign is added to the high half. 64 codes take 5 operations, where kernels/bf16/codes.h
+// needs 14. One thread of an EPYC Zen 4, 1024 x 4096 in cache, in us, by shifts and by tables: float8 m = 1
+// 170 and 93, m = 2 196 and 137, m = 4 250 and 157; MXFP8 m = 1 173 and 101, m = 4 270 and 195; with more
+// rows, which share what is decoded, m = 8 444 and 391, m = 16 718 and 665.
 #pragma once
 
 #include <array>
@@ -31,7 +31,8 @@ constexpr Halves kHalves = [] {
 }();
 
 struct TableE4m3 {
-  // Of two vectors' 64 codes, interleaved with their low halves, 8 and 8 bytes of every 16.
+  // The high halves of the 64 codes of two vectors interleaved with their low halves, 8 and 8 bytes of every
+  // 16.
   [[gnu::always_inline]] static __m512i pairs(const uint8_t* at, int vector) {
     const __m512i codes = _mm512_loadu_si512(at + vector / 2 * 64);
     const __m512i low = look_up(kHalves.low, codes), high = look_up(kHalves.high, codes);

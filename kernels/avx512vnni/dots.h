@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// VPDPBUSD of 512 bits. An Emerald Rapids core starts two of them a cycle, a Zen 4 core one: 64 weights,
-// where memory brings it some 7 bytes a cycle. So 6 rows of x in one pass leave memory the bound, and from 16
-// rows on it is the multiplications (measured on Zen 4: m = 1 reads at 0.95 to 0.99 of a plain stream with
-// two threads, m = 512 multiplies at 0.89 of its peak).
+// VPDPBUSD in 512-bit vectors. An Emerald Rapids core starts two a cycle, a Zen 4 core one, each with 64
+// weights, while memory brings the core some 7 bytes a cycle. So with 6 rows of x in one pass memory is still
+// the bound, and from 16 rows on the multiplications are (measured on Zen 4: m = 1 reads at 0.95 to 0.99 of a
+// plain stream with two threads, m = 512 multiplies at 0.89 of the peak).
 #pragma once
 
 #include "kernels/avx512/lanes.h"
@@ -12,7 +12,7 @@ namespace qcts::avx512vnni {
 namespace {
 
 struct Vector : avx512::Lanes {
-  // Of 32 registers: 24 sums, 4 codes, one x.
+  // Uses 32 registers: 24 sums, 4 codes and one x.
   static constexpr int vectors_of(int) { return 4; }
 
   static Ints broadcast(const int8_t* x) {
@@ -23,7 +23,7 @@ struct Vector : avx512::Lanes {
   static Ints low_nibbles(Ints a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
   static Ints shift_right_4(Ints a) { return _mm512_srli_epi32(a, 4); }
   static Ints dot(Ints sum, Ints codes, Ints x) { return _mm512_dpbusd_epi32(sum, codes, x); }
-  // Two products of 16 bits.
+  // Adds two products of 16-bit numbers to each lane.
   static Ints dot_pairs(Ints sum, Ints weights, Ints x) { return _mm512_dpwssd_epi32(sum, weights, x); }
 };
 

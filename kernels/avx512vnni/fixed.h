@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// x in fixed point by VPDPBUSD of 512 bits.
+// Multiplies x in fixed point with VPDPBUSD in 512-bit vectors.
 #pragma once
 
 #include "kernels/avx512vnni/dots.h"

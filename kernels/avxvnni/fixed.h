@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// x in fixed point by VPDPBUSD of 256 bits, and floats where x is wider.
+// Multiplies x in fixed point with VPDPBUSD in 256-bit vectors, and wider x as floats.
 #pragma once
 
 #include "kernels/avx2/dots/int4.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the variants of linear that multiply
-// pairs of bfloat16. y = scale * sum(x * value(code)) + bias. On a Zen 4 core m = 1 reads one byte a weight
-// about as fast as memory brings it: by ShiftedE4m3 32 of them cost 13 half-vector operations on three units.
-// The scale of a column that holds a NaN is NaN, which is what every sum over that column is anyway. Layout
-// of a block of 64 columns: the codes in pairs, then 64 scales (float32).
+// Float8 e4m3 weights with one scale a row, dense or 2:4 sparse, for the variants of `linear` that multiply
+// pairs of bfloat16: y = scale * sum(x * value(code)) + bias. On a Zen 4 core m = 1 reads one byte a weight
+// about as fast as memory brings it: with ShiftedE4m3, 32 codes cost 13 half-vector operations on three
+// units. Packing sets the scale of a column with a NaN to NaN, which is what every sum over that column would
+// be. A block of 64 columns holds the codes in pairs, then 64 scales (float32).
 #pragma once
 
 #include "kernels/bf16/codes.h"
@@ -12,7 +12,7 @@
 namespace qcts::bf16 {
 namespace {
 
-// E4m3 is how codes lie and become bfloat16: ShiftedE4m3, or avx512vbmi's TableE4m3.
+// E4m3 lays out and decodes codes: ShiftedE4m3, or avx512vbmi's TableE4m3.
 template <class E4m3>
 struct Fp8Row {
   static constexpr int kStep = kPairStep, kBytesPerK = kPairBytesPerK;
@@ -32,17 +32,17 @@ struct Fp8Row {
   }
   static void specialize(const uint8_t*, const auto& use) { use(Fp8Row()); }
 
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata"));
-    prepare_parts(p, layout, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+    pack_parts(p, layout, first_n, out, [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
       for (int64_t k = first_k; k < last_k; ++k) put(k, qdata[n * p.k + k]);
     });
   }
 
-  // part(n, first_k, last_k, put) calls put(k, code) for all codes but zeros, which may be left out.
+  // part(n, first_k, last_k, put) calls put(k, code) for every code; it may skip zeros.
   template <class Part>
-  static void prepare_parts(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out,
-                            const Part& part) {
+  static void pack_parts(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out,
+                         const Part& part) {
     constexpr int64_t kPartElems = 128;
     constexpr uint32_t kNan = 0x7FC00000;
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
@@ -57,17 +57,16 @@ struct Fp8Row {
   }
 };
 
-// Two of four k are stored (kernels/families/sparse24_planes.h); `prepare` puts zeros where none is,
-// and from there on this is fp8_row: one byte read a weight, of which the checkpoint has 5 / 8, and no
-// multiplication saved.
+// Two of four k are stored (kernels/families/sparse24_planes.h). Packing fills in the zeros, and from then on
+// this is fp8_row: it reads one byte a weight, where the checkpoint has 5 / 8, and saves no multiplication.
 template <class E4m3>
 struct Fp8Sparse24 : Fp8Row<E4m3> {
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const Sparse24Planes planes(p);
-    Fp8Row<E4m3>::prepare_parts(p, layout, first_n, out,
-                                [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
-                                  planes.each_code(n, first_k, last_k, put);
-                                });
+    Fp8Row<E4m3>::pack_parts(p, layout, first_n, out,
+                             [&](int64_t n, int64_t first_k, int64_t last_k, const auto& put) {
+                               planes.each_code(n, first_k, last_k, put);
+                             });
   }
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int4 weights with a scale and a floating zero a group, for the variants of `linear` that multiply pairs of
-// bfloat16. y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7.
-// Scale and zero act on the two sums of a group, and the sums of x are shared by all columns. A block of 64
-// columns: for each group its codes, then 64 scales and 64 zeros in the weight's dtype.
+// int4 weights with a scale and a floating-point zero for each group, for the variants of `linear` that
+// multiply pairs of bfloat16: y = sum over groups of scale * sum(x * code) + zero * sum(x), plus bias, with
+// codes from -8 to 7. Scale and zero act on the two sums of a group, and all columns share the sums of x. A
+// block of 64 columns holds, for each group, its codes, then 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
 #include "kernels/bf16/codes.h"
@@ -11,7 +11,7 @@
 namespace qcts::bf16 {
 namespace {
 
-// A Source is one of kernels/families/int4_planes.h.
+// Source is one of the structs of kernels/families/int4_planes.h.
 template <class Source>
 struct Int4Linear {
   static constexpr int kStep = kNibbleStep, kBytesPerK = kNibbleBytesPerK;
@@ -33,7 +33,7 @@ struct Int4Linear {
   }
   static void specialize(const uint8_t*, const auto& use) { use(Int4Linear()); }
 
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     put_int4_groups(Source(p), first_n, layout.group_bytes, layout.padded_group * kBytesPerK, put_nibbles,
                     out);
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8 weights with a scale and a zero point a row, for the variants of linear that multiply pairs of
-// bfloat16. y = scale * sum(x * (q - zero_point)) + bias. A difference of two int8 has eight significant bits
-// at most, so it is exact in bfloat16; as a float32 its low half is 0, and one shuffle under a mask puts the
-// upper half of the even k below that of the odd: five operations for 32 weights, none of them the
-// multipliers' alone. (A shift and an or in its place: m = 1 to 4 took 1.07 times as long on an EPYC Zen 4,
-// one thread.) There m = 1 reads one byte a weight about as fast as memory brings it. Layout of a block of 64
-// columns: 64 zero points (int32), then for each 2 k a cache line of the even one, byte c column c, and a
-// line of the odd one; then 64 scales (float32).
+// int8 weights with a scale and a zero point for each row, for the variants of `linear` that multiply pairs
+// of bfloat16: y = scale * sum(x * (q - zero_point)) + bias.
+//
+// The difference of two int8 has at most eight significant bits, so it is exact in bfloat16. As a float32 its
+// low half is 0, and one masked shuffle puts the upper half of the even k below that of the odd one: five
+// operations for 32 weights, none of which needs the multipliers. (With a shift and an or instead, m = 1 to 4
+// took 1.07 times as long on an EPYC Zen 4, one thread.) There, m = 1 reads one byte a weight about as fast
+// as memory brings it. A block of 64 columns holds 64 zero points (int32), then for each 2 k one cache line
+// of the even k, whose byte c belongs to column c, and one of the odd k; then 64 scales (float32).
 #pragma once
 
 #include "kernels/bf16/linear.h"
@@ -15,7 +16,7 @@
 namespace qcts::bf16 {
 namespace {
 
-// A Source is one of kernels/families/int8_planes.h.
+// Source is one of the structs of kernels/families/int8_planes.h.
 template <class Source, bool kZeroPoints = false>
 struct Int8Row {
   static constexpr int kStep = 2, kBytesPerK = kColumns;
@@ -44,7 +45,7 @@ struct Int8Row {
     *scale = _mm512_loadu_ps(at + vector * 4 * kLanes);
   }
 
-  // Symmetric weights, the usual ones, are spared the subtraction.
+  // Symmetric weights, the usual case, skip the subtraction.
   static void specialize([[maybe_unused]] const uint8_t* header, const auto& use) {
     if constexpr (Source::kHasZeros) {
       __m512i any = _mm512_setzero_si512();
@@ -55,7 +56,7 @@ struct Int8Row {
     use(Int8Row<Source, false>());
   }
 
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const Source source(p);
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     uint8_t* codes = out + kHeaderBytes;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of `linear` for the variants that multiply pairs of bfloat16 into float32 sums (avx512bf16,
-// avx512vbmi, amx). A scheme's header brings the layout of a block and how its codes become bfloat16, an
-// engine's the multiplications.
+// Macro-kernel of `linear` for the variants that multiply pairs of bfloat16 into float32 sums (avx512bf16,
+// avx512vbmi, amx). A Scheme defines the layout of a block and decodes its codes to bfloat16; a MicroKernel
+// multiplies.
 //
-// A code is exact in bfloat16 (integers of eight bits, e4m3, e2m1 are), so no product rounds but where x had
-// to be rounded; subnormals of x and of sums count as 0 (Intel SDM volume 2, VDPBF16PS and TDPBF16PS). Scales
-// act on the sums of their group: total = fma(scale, sum, total), then total = fma(zero, sum of x, total)
-// where the scheme has zeros. So rows do not depend on m, nor anything on the number of threads.
+// A code is exact in bfloat16 (8-bit integers, e4m3 and e2m1 are), so a product rounds only if x had to be
+// rounded. Subnormal x and subnormal sums count as 0 (Intel SDM volume 2, VDPBF16PS and TDPBF16PS). Scales
+// act on the sums of their group: total = fma(scale, sum, total), then total = fma(zero, sum of x, total) if
+// the scheme has zeros. So a row's result does not depend on m, and nothing depends on the number of threads.
 //
-// Lanes are columns. `prepare` cuts W into blocks of 64 columns; a block holds all k of its columns in the
-// order of use, so a call reads one linear stream. Columns are split statically over threads.
+// A lane is a column. Packing cuts W into blocks of 64 columns. A block holds all k of its columns in the
+// order of use, so a call reads one linear stream. Threads get fixed shares of the columns.
 #pragma once
+
+#include <concepts>
 
 #include "kernels/avx512/outputs.h"
 #include "kernels/families/entry.h"
@@ -23,50 +25,68 @@ using avx512::kColumns;
 using avx512::kLanes;
 
 constexpr int kVectors = kColumns / kLanes;
-constexpr int64_t kPadK = 8;  // a group that is a whole row is padded to it, with codes that meet zeros of x
-constexpr int kRowPadElements = 32;  // rows of x a power of two apart would share the sets of a cache
-// One line an iteration, far enough ahead for the 400 ns that a line takes under load at 20 GB/s; not on a
-// machine that follows streams itself.
+// a group that is a whole row is padded to a multiple of it, with codes that meet zeros of x
+constexpr int64_t kPadK = 8;
+// keeps rows from being a power of two apart, where they would share the sets of a cache
+constexpr int kRowPadElements = 32;
+// One line an iteration, far enough ahead for the 400 ns that a line takes under load at 20 GB/s. Not used on
+// a machine that follows streams itself.
 constexpr int kPrefetchBytes = 8192;
 
 using Sums = float (*)[kColumns];
 using Panel = __m512i (*)[kVectors];  // pairs of k by columns
 
-// Where weights and rows of x lie: worked out once a call. A call of a function among the sums, even of one
-// that knows how many bytes a type has, puts all of them into memory.
+// Positions of weights and rows of x, computed once a call. A function call among the sums, even one that
+// returns the bytes of a dtype, would spill all of them to memory.
 struct Layout {
   int64_t group, padded_group, groups, blocks;
   int64_t scale_bytes, group_bytes, block_bytes;
-  int64_t x_group, x_stride;  // elements of x from a group to the next, from a row to the next
+  int64_t x_group, x_stride;  // elements of x from one group to the next, and from one row to the next
 };
-struct Frame {
+struct LinearCall {
   const qcts_problem* problem;
   Layout layout;
   const uint8_t* prepared;
-  bool asks_ahead;  // where one pass over the weight is all: for what memory is to bring next
+  bool prefetches;  // set if the weight is passed over only once
   uint16_t* x;      // [rows][x_stride]
   float* x_sums;    // [rows][k / group]; only where the scheme has zeros
 };
 
-// A Scheme has
-//   kStep, kBytesPerK            codes are stored in steps of kStep k (at most kPadK), kBytesPerK bytes for
-//                                each k of a block
-//   kHasZeros                    a second vector of scales acts on the sum of x
-//   kHeaderBytes, scale_bytes(p) before a block's codes; behind each group's
-//   group(p)                     elements along k that share a scale: a multiple of kStep, or all of k
-//   decode(header, at, vector, pair)     pair `pair` of the step at `at`: 16 columns, the even k in the low
-//                                        half of a lane
-//   scales(p, at, vector, &scale, &zero) of 16 columns, from behind a group's codes
-//   prepare_block(p, layout, first_n, out)   the block from column first_n on, over zeros
-//   factor(header)               what every total is multiplied by; 1 for none
-//   specialize(header, use)      use(Scheme or one that knows more of this block)
-// An Engine has
-//   kVariant, kNumerics
-//   takes(p, why, why_size)      QCTS_OK where x's dtype suits it
-//   pad_x(padded_group)          a group of x is padded to it, with zeros
-//   padded_rows(m)               rows of x that it reads; those beyond m are zeros
-//   workspace_bytes<Scheme>(p), run<Scheme>(p)
-template <class Scheme, class Engine>
+// How the codes of a scheme lie in a block and become pairs of bfloat16. specialize(header, use) calls use()
+// with the scheme, or with one that knows more of this block.
+template <class T>
+concept PairScheme = requires(const qcts_problem& p, const Layout& layout, const uint8_t* from, uint8_t* to,
+                              int64_t n, int vector, int pair, __m512* out) {
+  // Codes are stored in steps of kStep k, kBytesPerK bytes for each k of a block.
+  requires(T::kStep <= kPadK && T::kBytesPerK > 0);
+  { T::kHasZeros } -> std::convertible_to<bool>;          // a second vector of scales acts on the sum of x
+  { T::kHeaderBytes } -> std::convertible_to<int64_t>;    // before a block's codes
+  { T::scale_bytes(p) } -> std::convertible_to<int64_t>;  // after each group's codes
+  // Elements along k that share a scale: a multiple of kStep, or all of k.
+  { T::group(p) } -> std::convertible_to<int64_t>;
+  // Pair `pair` of the step at `from`, of 16 columns, the even k in the low half of a lane.
+  requires sizeof(T::decode(from, from, vector, pair)) == sizeof(__m512i);
+  T::scales(p, from, vector, out, out);               // of 16 columns, from after a group's codes
+  T::pack_block(p, layout, n, to);                    // the block from column n on, over zeros
+  { T::factor(from) } -> std::convertible_to<float>;  // what every total is multiplied by; 1 for none
+};
+
+// Pads a group of x, with zeros, to pad_x(padded_group).
+template <class T>
+concept PadsX = requires(int64_t group) {
+  { T::pad_x(group) } -> std::convertible_to<int64_t>;
+};
+
+// Multiplies pairs. It also has workspace_bytes<Scheme>(p) and run<Scheme>(p).
+template <class T>
+concept PairMicroKernel = PadsX<T> && requires(const qcts_problem& p, int64_t m, char* why, size_t why_size) {
+  { T::kVariant } -> std::convertible_to<const char*>;
+  T::kNumerics;
+  { T::takes(p, why, why_size) } -> std::same_as<qcts_status>;  // QCTS_OK where x's dtype suits it
+  { T::padded_rows(m) } -> std::convertible_to<int64_t>;  // rows of x that it reads; those beyond m are zeros
+};
+
+template <PairScheme Scheme, PadsX MicroKernel>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
   at.group = Scheme::group(p);
@@ -76,19 +96,19 @@ Layout layout_of(const qcts_problem& p) {
   at.scale_bytes = Scheme::scale_bytes(p);
   at.group_bytes = at.padded_group * Scheme::kBytesPerK + at.scale_bytes;
   at.block_bytes = Scheme::kHeaderBytes + at.groups * at.group_bytes;
-  const int64_t pad = Engine::pad_x(at.padded_group);
+  const int64_t pad = MicroKernel::pad_x(at.padded_group);
   at.x_group = (at.padded_group + pad - 1) / pad * pad;
   at.x_stride = at.groups * at.x_group + kRowPadElements;
   return at;
 }
 
-// `count` elements of x as bfloat16, at most a vector of them.
+// Converts `count` elements of x, at most a vector of them, to bfloat16.
 [[maybe_unused]] __m256i narrow_some(uint32_t dtype, const char* from, int64_t count) {
   if (count < kLanes) return avx512::to_bf16(avx512::load_some(dtype, from, count));
   if (dtype == QCTS_BF16) return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   return avx512::to_bf16(avx512::load16(dtype, from));
 }
-// Part of a row of x, and the sum of what it came to: by lanes, then lane by lane.
+// Converts part of a row of x to bfloat16 and returns the sum of the results: by lanes, then lane by lane.
 [[maybe_unused]] float narrow_group(uint32_t dtype, const char* from, int64_t count, uint16_t* to) {
   const int64_t bytes = dtype_bytes(dtype);
   __m512 sums = _mm512_setzero_ps();
@@ -104,15 +124,15 @@ Layout layout_of(const qcts_problem& p) {
   return total;
 }
 
-// Rows of x, groups padded with zeros, and the sum of each group of a row.
-template <class Scheme>
+// Copies rows of x, with groups padded with zeros, and computes the sum of each group of a row.
+template <PairScheme Scheme>
 void copy_rows(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const qcts_problem& p = *frame.problem;
-  const Layout& layout = frame.layout;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const qcts_problem& p = *call.problem;
+  const Layout& layout = call.layout;
   const int64_t group = layout.group, count = layout.groups, bytes = dtype_bytes(p.x_dtype);
   for (int64_t m = first; m < last; ++m) {
-    uint16_t* to = frame.x + m * layout.x_stride;
+    uint16_t* to = call.x + m * layout.x_stride;
     if (m >= p.m || layout.x_group != group) std::memset(to, 0, static_cast<size_t>(2 * layout.x_stride));
     if (m >= p.m) continue;
     const char* from = static_cast<const char*>(p.x) + m * p.ldx_bytes;
@@ -122,76 +142,77 @@ void copy_rows(void* context, int64_t first, int64_t last) {
     }
     for (int64_t g = 0; g < count; ++g) {
       const float sum = narrow_group(p.x_dtype, from + g * group * bytes, group, to + g * layout.x_group);
-      if (Scheme::kHasZeros) frame.x_sums[m * count + g] = sum;
+      if (Scheme::kHasZeros) call.x_sums[m * count + g] = sum;
     }
   }
 }
 
-template <class Scheme, class Engine>
+template <PairScheme Scheme, PairMicroKernel MicroKernel>
 uint64_t workspace_bytes(const qcts_problem* p) {
-  const Layout layout = layout_of<Scheme, Engine>(*p);
-  return static_cast<uint64_t>(Engine::padded_rows(p->m) *
+  const Layout layout = layout_of<Scheme, MicroKernel>(*p);
+  return static_cast<uint64_t>(MicroKernel::padded_rows(p->m) *
                                (layout.x_stride * 2 + (Scheme::kHasZeros ? layout.groups * 4 : 0)));
 }
-// For `prepare`, which knows no x.
-struct NoEngine {
+// For packing, which does not depend on x.
+struct NoMicroKernel {
   static int64_t pad_x(int64_t) { return kPadK; }
 };
-template <class Scheme>
+template <PairScheme Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
-  const Layout layout = layout_of<Scheme, NoEngine>(*p);
+  const Layout layout = layout_of<Scheme, NoMicroKernel>(*p);
   return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
 }
 
-struct Preparation {
+struct Packing {
   const qcts_problem* problem;
   Layout layout;
   uint8_t* prepared;
 };
-template <class Scheme>
-void prepare_blocks(void* context, int64_t first, int64_t last) {
-  const Preparation& task = *static_cast<const Preparation*>(context);
+template <PairScheme Scheme>
+void pack_blocks(void* context, int64_t first, int64_t last) {
+  const Packing& task = *static_cast<const Packing*>(context);
   for (int64_t block = first; block < last; ++block)
-    Scheme::prepare_block(*task.problem, task.layout, block * kColumns,
-                          task.prepared + block * task.layout.block_bytes);
+    Scheme::pack_block(*task.problem, task.layout, block * kColumns,
+                       task.prepared + block * task.layout.block_bytes);
 }
-template <class Scheme>
-void prepare_weight(const qcts_problem* problem, void* prepared) {
-  Preparation task = {problem, layout_of<Scheme, NoEngine>(*problem), static_cast<uint8_t*>(prepared)};
+template <PairScheme Scheme>
+void pack_weight(const qcts_problem* problem, void* prepared) {
+  Packing task = {problem, layout_of<Scheme, NoMicroKernel>(*problem), static_cast<uint8_t*>(prepared)};
   std::memset(prepared, 0, static_cast<size_t>(task.layout.blocks * task.layout.block_bytes));
-  parallel_for(problem->threads, task.layout.blocks, 1, prepare_blocks<Scheme>, &task);
+  parallel_for(problem->threads, task.layout.blocks, 1, pack_blocks<Scheme>, &task);
 }
 
-template <class Scheme, class Engine>
-Frame frame_of(const qcts_problem* problem) {
+template <PairScheme Scheme, PairMicroKernel MicroKernel>
+LinearCall call_of(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
-  const Layout layout = layout_of<Scheme, Engine>(p);
+  const Layout layout = layout_of<Scheme, MicroKernel>(p);
   auto* x = static_cast<uint16_t*>(p.workspace);
   return {problem,
           layout,
           static_cast<const uint8_t*>(p.prepared),
           weight_reading() != WeightReading::followed,
           x,
-          reinterpret_cast<float*>(x + Engine::padded_rows(p.m) * layout.x_stride)};
+          reinterpret_cast<float*>(x + MicroKernel::padded_rows(p.m) * layout.x_stride)};
 }
 
-// x as it is, or not at all.
+// Accepts only bfloat16 x, which needs no rounding.
 [[maybe_unused]] qcts_status takes_bf16(const qcts_problem& p, char* why, size_t why_size) {
   if (p.x_dtype == QCTS_BF16) return QCTS_OK;
-  return refuse(QCTS_UNSUPPORTED, why, why_size, "x is not bfloat16, which this kernel multiplies");
+  return refuse(QCTS_UNSUPPORTED, why, why_size, "x must be bfloat16");
 }
-template <const qcts_kernel& kKernel, class Engine>
+template <const qcts_kernel& kKernel, PairMicroKernel MicroKernel>
 qcts_status supports_pairs(const qcts_problem* problem, char* why, size_t why_size) {
   const qcts_status status = check_problem(kKernel, problem, why, why_size);
-  return status == QCTS_OK ? Engine::takes(*problem, why, why_size) : status;
+  return status == QCTS_OK ? MicroKernel::takes(*problem, why, why_size) : status;
 }
 
-template <const qcts_kernel& kKernel, class Scheme, class Engine>
+template <const qcts_kernel& kKernel, PairScheme Scheme, PairMicroKernel MicroKernel>
 constexpr qcts_kernel linear_of(const char* scheme, const char* description) {
-  return linear_entry(scheme, Engine::kVariant, description, Engine::kNumerics,
-                      {supports_pairs<kKernel, Engine>, run_supported<kKernel, Engine::template run<Scheme>>,
-                       Engine::template workspace_bytes<Scheme>, prepared_bytes<Scheme>,
-                       prepare_checked<kKernel, prepare_weight<Scheme>>});
+  return linear_entry(
+      scheme, MicroKernel::kVariant, description, MicroKernel::kNumerics,
+      {supports_pairs<kKernel, MicroKernel>, run_supported<kKernel, MicroKernel::template run<Scheme>>,
+       MicroKernel::template workspace_bytes<Scheme>, prepared_bytes<Scheme>,
+       prepare_checked<kKernel, pack_weight<Scheme>>});
 }
 
 }  // namespace

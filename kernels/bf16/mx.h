@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MXFP4 and MXFP8 weights for the variants of linear that multiply pairs of bfloat16. y = sum over blocks of
-// 32 of 2^e * sum(x * element), plus bias, for elements of e2m1 and e4m3 (kernels/bf16/codes.h). Scales are
-// stored as bfloat16, which holds every e8m0, 2^-127 and NaN included; the scale of 32 elements that hold a
-// NaN is NaN. A block of 64 columns: for each 32 k the codes, then 64 scales.
+// MXFP4 and MXFP8 weights, for the variants of `linear` that multiply pairs of bfloat16: y = sum over blocks
+// of 32 of 2^e * sum(x * element), plus bias, for elements of e2m1 and e4m3 (kernels/bf16/codes.h). Scales
+// are stored as bfloat16, which holds every e8m0, including 2^-127 and NaN. The scale of 32 elements with a
+// NaN among them is NaN. A block of 64 columns holds, for each 32 k, the codes, then 64 scales.
 #pragma once
 
 #include "kernels/bf16/codes.h"
@@ -25,7 +25,7 @@ struct Mxfp4 : MxBlocks<Mxfp4> {
   [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int pair) {
     return look_up_nibbles(kE2m1Table, at, vector, pair);
   }
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     put_blocks(Mxfp4Planes(p), first_n, layout.group_bytes, put_nibbles, out);
   }
 };
@@ -36,7 +36,7 @@ struct Mxfp8 : MxBlocks<Mxfp8<E4m3>> {
   [[gnu::always_inline]] static __m512i decode(const uint8_t*, const uint8_t* at, int vector, int) {
     return E4m3::pairs(at, vector);
   }
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     put_mx_bytes(p, first_n, layout.group_bytes, put_e4m3<E4m3>, out);
   }
 };
@@ -45,35 +45,36 @@ struct Mxfp8 : MxBlocks<Mxfp8<E4m3>> {
   return scheme_params(p).element_dtype == QCTS_F4_E2M1_X2;
 }
 
-// The two element types behind one entry.
-template <const qcts_kernel& kKernel, class Engine, class E4m3>
+// Selects by element type, so that one entry serves both.
+template <const qcts_kernel& kKernel, class MicroKernel, class E4m3>
 struct MxCalls {
   using Eights = Mxfp8<E4m3>;
   static qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
-    const qcts_status status = supports_pairs<kKernel, Engine>(p, why, why_size);
+    const qcts_status status = supports_pairs<kKernel, MicroKernel>(p, why, why_size);
     if (status == QCTS_OK && !is_mxfp4(*p) && scheme_params(*p).element_dtype != QCTS_F8_E4M3FN)
-      return refuse(QCTS_UNSUPPORTED, why, why_size, "elements of %s: only e2m1 and e4m3", p->scheme_name);
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "elements of %s: only e2m1 and e4m3 are supported",
+                    p->scheme_name);
     return status;
   }
   static uint64_t workspace(const qcts_problem* p) {
-    return is_mxfp4(*p) ? Engine::template workspace_bytes<Mxfp4>(p)
-                        : Engine::template workspace_bytes<Eights>(p);
+    return is_mxfp4(*p) ? MicroKernel::template workspace_bytes<Mxfp4>(p)
+                        : MicroKernel::template workspace_bytes<Eights>(p);
   }
   static uint64_t prepared(const qcts_problem* p) {
     return is_mxfp4(*p) ? prepared_bytes<Mxfp4>(p) : prepared_bytes<Eights>(p);
   }
   static void prepare(const qcts_problem* p, void* to) {
-    is_mxfp4(*p) ? prepare_weight<Mxfp4>(p, to) : prepare_weight<Eights>(p, to);
+    is_mxfp4(*p) ? pack_weight<Mxfp4>(p, to) : pack_weight<Eights>(p, to);
   }
   static void run(const qcts_problem* p) {
-    is_mxfp4(*p) ? Engine::template run<Mxfp4>(p) : Engine::template run<Eights>(p);
+    is_mxfp4(*p) ? MicroKernel::template run<Mxfp4>(p) : MicroKernel::template run<Eights>(p);
   }
 };
 
-template <const qcts_kernel& kKernel, class Engine, class E4m3 = ShiftedE4m3>
+template <const qcts_kernel& kKernel, class MicroKernel, class E4m3 = ShiftedE4m3>
 constexpr qcts_kernel mx_linear_of(const char* description) {
-  using Entry = MxCalls<kKernel, Engine, E4m3>;
-  return linear_entry("mx", Engine::kVariant, description, Engine::kNumerics,
+  using Entry = MxCalls<kKernel, MicroKernel, E4m3>;
+  return linear_entry("mx", MicroKernel::kVariant, description, MicroKernel::kNumerics,
                       {Entry::supports, run_supported<kKernel, Entry::run>, Entry::workspace, Entry::prepared,
                        prepare_checked<kKernel, Entry::prepare>});
 }

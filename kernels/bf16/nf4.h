@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NF4 weights for the variants of linear that multiply pairs of bfloat16. y = sum over blocks of 64 of scaler
-// * sum(x * table[code]), plus bias, where the file's table is bfloat16, as that of every bfloat16 weight is:
-// then it is looked up as it stands (kernels/bf16/codes.h). `prepare` makes the scalers that the file holds
-// in two steps, each rounded to bfloat16. A block of 64 columns: the table twice, then for each 64 k the
-// codes and 64 scalers.
+// NF4 weights, for the variants of `linear` that multiply pairs of bfloat16: y = sum over blocks of 64 of
+// scaler * sum(x * table[code]), plus bias. The file's table must be bfloat16, as it is for every bfloat16
+// weight; then it is looked up unchanged (kernels/bf16/codes.h). Packing computes the scalers from the two
+// levels that the file holds, each step rounded to bfloat16. A block of 64 columns holds the table twice,
+// then for each 64 k the codes and 64 scalers.
 #pragma once
 
 #include "kernels/bf16/codes.h"
@@ -25,27 +25,27 @@ struct Nf4 : NarrowScales {
   }
   static void specialize(const uint8_t*, const auto& use) { use(Nf4()); }
 
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     for (int half = 0; half < 2; ++half) std::memcpy(out + 32 * half, in_plane(p, "nf4"), 32);
     put_blocks(Nf4Planes(p), first_n, layout.group_bytes, put_nibbles, out + kHeaderBytes);
   }
 };
 
-template <const qcts_kernel& kKernel, class Engine>
+template <const qcts_kernel& kKernel, class MicroKernel>
 qcts_status supports_nf4(const qcts_problem* p, char* why, size_t why_size) {
-  const qcts_status status = supports_pairs<kKernel, Engine>(p, why, why_size);
+  const qcts_status status = supports_pairs<kKernel, MicroKernel>(p, why, why_size);
   if (status != QCTS_OK) return status;
-  if (p->w_dtype != QCTS_BF16) return refuse(QCTS_UNSUPPORTED, why, why_size, "a table that is not bfloat16");
+  if (p->w_dtype != QCTS_BF16) return refuse(QCTS_UNSUPPORTED, why, why_size, "the table must be bfloat16");
   if (p->k % kNf4BlockK != 0)
     return refuse(QCTS_UNSUPPORTED, why, why_size,
-                  "k = %lld: blocks of 64 that cross rows are not for linear", static_cast<long long>(p->k));
+                  "k = %lld: linear needs blocks of 64 that do not cross rows", static_cast<long long>(p->k));
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Engine>
+template <const qcts_kernel& kKernel, class MicroKernel>
 constexpr qcts_kernel nf4_linear_of(const char* description) {
-  qcts_kernel entry = linear_of<kKernel, Nf4, Engine>("nf4", description);
-  entry.supports = supports_nf4<kKernel, Engine>;
+  qcts_kernel entry = linear_of<kKernel, Nf4, MicroKernel>("nf4", description);
+  entry.supports = supports_nf4<kKernel, MicroKernel>;
   return entry;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NVFP4 weights for the variants of linear that multiply pairs of bfloat16. y = s * sum over blocks of 16 of
-// scale * sum(x * element), plus bias; s is the scale of the whole weight, or 1. Elements are looked up
-// (kernels/bf16/codes.h). The e4m3 scales are stored as bfloat16, which holds them: 16 k are soon over, and
-// widening takes one shift instead of five operations, for 2 bytes more to 8. s acts on the finished sum, in
-// one rounding with the bias. A block of 64 columns: s, then for each 16 k the codes, then 64 scales.
+// NVFP4 weights, for the variants of `linear` that multiply pairs of bfloat16: y = s * sum over blocks of 16
+// of scale * sum(x * element), plus bias, where s is the scale of the whole weight, or 1. Elements are looked
+// up (kernels/bf16/codes.h). The e4m3 scales are stored as bfloat16, which holds them: a block of 16 k is
+// short, and widening bfloat16 takes one shift instead of five operations, for 10 bytes of a column and block
+// instead of 9. s acts on the finished sum and rounds once, together with the bias. A block of 64 columns
+// holds s, then for each 16 k the codes and 64 scales.
 #pragma once
 
 #include "kernels/bf16/codes.h"
@@ -27,7 +28,7 @@ struct Nvfp4 : NarrowScales {
   }
   static void specialize(const uint8_t*, const auto& use) { use(Nvfp4()); }
 
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const Nvfp4Planes planes(p);
     planes.put_whole_scale(out);
     put_blocks(planes, first_n, layout.group_bytes, put_nibbles, out + kHeaderBytes);

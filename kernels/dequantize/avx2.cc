@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same values as the scalar variants'. One byte or half a byte in, two or four out: bound by writing the
-// result.
+// Values equal the scalar variants'. One byte or half a byte in, two or four out: writing the result is the
+// bound.
+#include "kernels/avx2/dequantize/dequantize_scaled.h"
 #include "kernels/avx2/dequantize/float8_dequantize.h"
 #include "kernels/avx2/dequantize/int4_params.h"
 #include "kernels/avx2/dequantize/mx_dequantize.h"
 #include "kernels/avx2/dequantize/nf4_dequantize.h"
 #include "kernels/avx2/dequantize/nvfp4_dequantize.h"
-#include "kernels/avx2/dequantize/scaled.h"
 #include "kernels/avx2/dequantize/sparse24_dequantize.h"
 
 using namespace qcts;

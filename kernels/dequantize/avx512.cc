@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same values as the scalar variants'. One byte or half a byte in, two or four out: bound by writing the
-// result.
+// Values equal the scalar variants'. One byte or half a byte in, two or four out: writing the result is the
+// bound.
+#include "kernels/avx512/dequantize/dequantize_scaled.h"
 #include "kernels/avx512/dequantize/float8_dequantize.h"
 #include "kernels/avx512/dequantize/int4_dequantize.h"
 #include "kernels/avx512/dequantize/mx_dequantize.h"
 #include "kernels/avx512/dequantize/nf4_dequantize.h"
 #include "kernels/avx512/dequantize/nvfp4_dequantize.h"
-#include "kernels/avx512/dequantize/scaled.h"
 #include "kernels/avx512/dequantize/sparse24_dequantize.h"
 
 using namespace qcts;
@@ -77,7 +77,7 @@ const qcts_kernel qcts_kernel_dequantize_fp8_sparse24_avx512 =
     exact_rows<qcts_kernel_dequantize_fp8_sparse24_avx512,
                avx2::fenced<avx2::dequantize_sparse24<avx512::SparseTables>>>(
         QCTS_OP_DEQUANTIZE, "fp8_sparse24", "avx512",
-        "values looked up by permutations, which put them in their places too; bound by writing the result");
+        "values looked up and put in their places by permutations; bound by writing the result");
 
 const qcts_kernel qcts_kernel_dequantize_mx_avx512 =
     exact_rows<qcts_kernel_dequantize_mx_avx512, avx2::fenced<avx2::dequantize_mx<avx512::MxWords>>>(

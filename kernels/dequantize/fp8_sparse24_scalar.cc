@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.18 Float8Sparse2x4_2DData2DMetadataTensor in layout "plain": of every four k two are stored, with
-// a nibble of their places, the first in its low two bits; the even chunk has the low nibble. Nibble 0 says
-// that none is. Then as fp8_row.
+// torchao 0.18 Float8Sparse2x4_2DData2DMetadataTensor in layout "plain". Two of every four k are stored, with
+// a nibble that holds their places: the first one's in the low two bits. The even chunk has the low nibble.
+// Nibble 0 means that the chunk has no value. Then as fp8_row.
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
 

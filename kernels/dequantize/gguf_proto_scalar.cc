@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.18 quant_primitives.py, _dequantize_gguf: the scale of a block of 32 is a product, and so is its
-// least value; then product and sum each round to the weight's dtype.
+// torchao 0.18 quant_primitives.py, _dequantize_gguf. The scale of a block of 32 is a product, and so is its
+// minimum. The code's product and its sum with the minimum each round to the weight's dtype.
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
 
@@ -19,10 +19,10 @@ void dequantize_gguf_proto(const qcts_problem& p, int64_t first, int64_t last) {
       const int64_t at = n * (p.k / 32) + block, super = at / 8;
       const float scale =
           round_to(dtype, value("super_block_scale_scale", super) * value("quantized_block_scale", at));
-      const float least =
+      const float min =
           round_to(dtype, value("super_block_min_scale", super) * value("quantized_block_min", at));
       for (int64_t k = 32 * block; k < 32 * block + 32; ++k)
-        store(dtype, row, k, round_to(dtype, value("int_data", n * p.k + k) * scale) + least);
+        store(dtype, row, k, round_to(dtype, value("int_data", n * p.k + k) * scale) + min);
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Half a byte in, two or four out: kernels/avx2/dequantize/int4_dequantize.h. Roundings as in
-// int4_e4m3_scalar.cc: what a nibble times its group's scale is in float8 depends on twelve bits, so all of
-// it is computed once a call.
+// Half a byte in, two or four out: kernels/avx2/dequantize/int4_dequantize.h. Rounds like
+// int4_e4m3_scalar.cc. The float8 product of a nibble and its group's scale depends on only twelve bits, so
+// all products are computed once a call.
 #include "kernels/avx2/dequantize/int4_dequantize.h"
 #include "kernels/avx2/float8.h"
 #include "kernels/avx2/quantize/blocks.h"
@@ -27,8 +27,8 @@ struct E4m3Params {
     for (int64_t row = 0; row < tile.rows; ++row)
       row_scale[row] = one_element(QCTS_F32, row_scales, tile.first_n + row);
   }
-  Table table(int64_t row, int64_t g) const {
-    return table_of_products(kDtype, products[static_cast<uint8_t>(*scales.at(row, g))], row_scale[row]);
+  Lut16 table(int64_t row, int64_t g) const {
+    return lut16_of_products(kDtype, products[static_cast<uint8_t>(*scales.at(row, g))], row_scale[row]);
   }
 
  private:
@@ -37,7 +37,7 @@ struct E4m3Params {
     char codes[kLanes] = {static_cast<char>(byte)};
     return _mm256_cvtss_f32(small_float<Float8::e4m3>(codes));
   }
-  // Of `scale` and its negative one with the codes `size` and -size.
+  // Writes the products of `scale`, and of -scale, with the codes `size` and -size.
   void put_products(int scale, int size) {
     const float product = size == 0
                               ? 0
@@ -51,7 +51,7 @@ struct E4m3Params {
   int64_t n_count;
   ParameterTile<1> scales;
   float row_scale[kTileRows];
-  alignas(32) float products[2 * kSigned][16];  // by scale and by nibble
+  alignas(32) float products[2 * kSigned][16];  // indexed by scale and nibble
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.18 Int4PreshuffledTensor for float8 x in layout "plain": signed codes, the even k in the low
-// nibble; code times the group's float8 scale is rounded to float8, as MSLK's table has it, then times the
-// row's scale.
+// torchao 0.18 Int4PreshuffledTensor for float8 x, in layout "plain": signed codes, the even k in the low
+// nibble. The code times the group's float8 scale is rounded to float8, as in MSLK's table, then multiplied
+// by the row's scale.
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
 #include "kernels/scalar/blocks.h"
@@ -18,7 +18,7 @@ void dequantize_int4_e4m3(const qcts_problem& p, int64_t first, int64_t last) {
     const float row_scale = load(QCTS_F32, qcts::in_plane(p, "row_scale"), n);
     for (int64_t g = 0; g < p.k / p.group; ++g) {
       const float scale = e4m3fn_to_f32(scales[g * p.n + n]);
-      float table[16] = {};  // by nibble
+      float table[16] = {};  // indexed by nibble
       for (int code = -8; code < 8; ++code)
         if (code != 0)
           table[code & 15] =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.18 Int4PlainInt32Tensor: codes 0 .. 15, the even k in the low nibble, and an integer zero point;
-// (code - zero_point) * scale has at most 19 bits, so the one rounding is that to the weight's dtype.
+// torchao 0.18 Int4PlainInt32Tensor: codes 0 .. 15, the even k in the low nibble, and an integer zero point.
+// (code - zero_point) * scale has at most 19 bits, so the only rounding is to the weight's dtype.
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
 

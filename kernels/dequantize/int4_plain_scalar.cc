@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.18 Int4Tensor: signed codes, the even k in the low nibble; code * scale + zero, rounded once to
-// the weight's dtype. In double the product is exact and the sum, rounded to odd, rounds like the exact one.
+// torchao 0.18 Int4Tensor: signed codes, the even k in the low nibble. code * scale + zero is rounded once to
+// the weight's dtype: in double the product is exact, and a sum that is rounded to odd then rounds like the
+// exact one.
 #include <math.h>
 
 #include "kernels/families/elements.h"

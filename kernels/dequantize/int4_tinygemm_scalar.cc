@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// (code - 8) * scale + zero, rounded once to the weight's dtype: what the CUDA kernel's bfloat16 fma gives. A
-// group has 16 values, so they are computed exactly, 16 to a group, and looked up.
+// (code - 8) * scale + zero, rounded once to the weight's dtype, as the CUDA kernel's bfloat16 fma does. A
+// group has 16 values, so they are computed exactly once a group and looked up.
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
 
@@ -8,9 +8,9 @@ namespace {
 
 using namespace qcts::scalar;
 
-// The product of a 4-bit and a 24-bit integer is exact in double. The sum and the narrowing go to odd, so the
-// store's rounding to a 16-bit dtype is the only one; float32 has no room for a step to odd and is rounded
-// straight from the double.
+// The product of a 4-bit and a 24-bit integer is exact in double. The sum and the narrowing are rounded to
+// odd, so the store's rounding to a 16-bit dtype is the only one. float32 has no spare bits for rounding to
+// odd and is rounded directly from the double.
 void fill_table(uint32_t dtype, float scale, float zero, float* table) {
   for (int code = 0; code < 16; ++code) {
     const double sum = add_to_odd(static_cast<double>(code - 8) * scale, zero);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.18 mx_tensor.py, to_dtype: element and e8m0 scale are exact, their product is rounded to float32
-// and then to the weight's dtype. Six-bit elements stand in the low bits of a byte, of two four-bit ones the
-// even is low.
+// torchao 0.18 mx_tensor.py, to_dtype. Element and e8m0 scale are exact; their product is rounded to float32,
+// then to the weight's dtype. Six-bit elements are in the low bits of a byte; of two four-bit elements the
+// even one is in the low nibble.
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18 nf4_tensor.py, get_original_weight: table[code] * (quantized_scaler / factor + mean), every
-// step rounded to the weight's dtype. Blocks of 64 and of 256 scalers run through the rows; the even element
-// has the high nibble.
+// step rounded to the weight's dtype. Blocks of 64, and of 256 scalers, run on from row to row; the even
+// element has the high nibble.
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
 

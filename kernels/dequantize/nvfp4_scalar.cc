@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18 nvfp4_tensor.py, NVFP4Tensor.dequantize: code * (per_tensor_scale * scale), both products in
-// float32, then the weight's dtype. One level has no per_tensor_scale.
+// float32, then rounded to the weight's dtype. One level has no per_tensor_scale.
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
 

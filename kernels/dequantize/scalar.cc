@@ -21,13 +21,13 @@ const qcts_kernel qcts_kernel_dequantize_int8_tensor_scalar =
         QCTS_OP_DEQUANTIZE, "int8_tensor", "scalar",
         "one subtraction, one multiplication and one rounding an element");
 
-// int8_row with the codes of reduce_range=True: -64 .. 63, the same meaning.
+// int8_row with the codes of reduce_range=True, -64 .. 63, which mean the same.
 const qcts_kernel qcts_kernel_dequantize_int8_row_reduced_scalar =
     exact_rows<qcts_kernel_dequantize_int8_row_reduced_scalar, scalar::dequantize_affine_rows>(
         QCTS_OP_DEQUANTIZE, "int8_row_reduced", "scalar",
         "one subtraction, one multiplication and one rounding an element");
 
-// int8_tensor with the codes of reduce_range=True: -64 .. 63, the same meaning.
+// int8_tensor with the codes of reduce_range=True, -64 .. 63, which mean the same.
 const qcts_kernel qcts_kernel_dequantize_int8_tensor_reduced_scalar =
     exact_rows<qcts_kernel_dequantize_int8_tensor_reduced_scalar, scalar::dequantize_affine_tensor>(
         QCTS_OP_DEQUANTIZE, "int8_tensor_reduced", "scalar",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One byte in, two or four out: kernels/avx2/dequantize/scaled.h. Roundings as in tinyq_scalar.cc.
-#include "kernels/avx2/dequantize/scaled.h"
+// One byte in, two or four out: kernels/avx2/dequantize/dequantize_scaled.h. Rounds like tinyq_scalar.cc.
+#include "kernels/avx2/dequantize/dequantize_scaled.h"
 
 namespace {
 

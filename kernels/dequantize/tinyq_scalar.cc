@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TinyQ 006b7b9, w8_a32_forward: the code in float32 times the row's scale, one rounding. W8A16 has no such
-// step; the same product, rounded to the dtype of its scales, is what its linear multiplies by.
+// TinyQ 006b7b9, w8_a32_forward: the code in float32 times the row's scale, rounded once. W8A16 has no such
+// step; its linear multiplies by the same product, rounded to the dtype of its scales.
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Read before every source of the emulated plug-in: gives the intrinsics' names to SIMDe's functions, and
-// supplies, by halves, the conversions that SIMDe 0.7.4 does not have and the dot products of bytes, which it
-// takes apart byte by byte.
+// Included before every source of the emulated plug-in: maps the intrinsics' names to SIMDe's functions. It
+// also supplies, in halves of a vector, conversions that SIMDe 0.7.4 lacks and the dot products of bytes,
+// which SIMDe computes byte by byte.
 #pragma once
 
 #define SIMDE_ENABLE_NATIVE_ALIASES
@@ -30,14 +30,14 @@ inline __m512 join(__m256 low, __m256 high) {
   return join(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)),
               _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1)));
 }
-// The low 16 bits of each lane.
+// Keeps the low 16 bits of each lane.
 [[maybe_unused]] inline __m256i emulated_cvtepi32_epi16(__m512i a) {
   const __m256i mask = _mm256_set1_epi32(0xFFFF);
   const __m256i packed =
       _mm256_packus_epi32(_mm256_and_si256(low_half(a), mask), _mm256_and_si256(high_half(a), mask));
   return _mm256_permute4x64_epi64(packed, 0xD8);
 }
-// The low 8 bits of each lane.
+// Keeps the low 8 bits of each lane.
 [[maybe_unused]] inline __m128i emulated_cvtepi32_epi8(__m512i a) {
   const __m256i words = _mm256_and_si256(emulated_cvtepi32_epi16(a), _mm256_set1_epi16(255));
   return _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
@@ -53,7 +53,7 @@ inline __m512 join(__m256 low, __m256 high) {
 [[maybe_unused]] inline __m512 emulated_cvtph_ps(__m256i a) {
   return join(_mm256_cvtph_ps(_mm256_castsi256_si128(a)), _mm256_cvtph_ps(_mm256_extracti128_si256(a, 1)));
 }
-// To nearest even, the one rounding that the kernels ask for.
+// Rounds to nearest even, the only rounding that the kernels ask for.
 [[maybe_unused]] inline __m256i emulated_cvtps_ph(__m512 a) {
   const __m512i bits = _mm512_castps_si512(a);
   const __m128i low = _mm256_cvtps_ph(_mm256_castsi256_ps(low_half(bits)), _MM_FROUND_TO_NEAREST_INT);
@@ -77,8 +77,9 @@ inline __m512 join(__m256 low, __m256 high) {
                 high = _mm256_cvtepi32_pd(_mm256_extracti128_si256(a, 1));
   return _mm512_castsi512_pd(join(_mm256_castpd_si256(low), _mm256_castpd_si256(high)));
 }
-// VPDPBUSD (SDM volume 2D): four products of unsigned a and signed b, each of at most 17 bits, and their sum
-// added to a lane, none of it saturating. Even and odd bytes as 16-bit numbers; a's are below 256.
+// VPDPBUSD (SDM volume 2D): adds to a lane the sum of four products of unsigned a and signed b. A product has
+// at most 17 bits and nothing saturates. Even and odd bytes are taken as 16-bit numbers; those of a are below
+// 256.
 [[maybe_unused]] inline __m256i emulated_dpbusd(__m256i sum, __m256i a, __m256i b) {
   const __m256i even = _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),
                                          _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8));
@@ -90,7 +91,7 @@ inline __m512 join(__m256 low, __m256 high) {
               emulated_dpbusd(high_half(sum), high_half(a), high_half(b)));
 }
 
-// VPDPWSSD: two products of 16 bits and their sum added to a lane, modulo 2^32.
+// VPDPWSSD: adds to a lane the sum of two products of 16-bit numbers, modulo 2^32.
 [[maybe_unused]] inline __m256i emulated_dpwssd(__m256i sum, __m256i a, __m256i b) {
   return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
 }
@@ -99,7 +100,7 @@ inline __m512 join(__m256 low, __m256 high) {
               emulated_dpwssd(high_half(sum), high_half(a), high_half(b)));
 }
 
-// Subnormals become zeros of their sign.
+// Replaces subnormals by zeros of the same sign.
 [[maybe_unused]] inline __m256 emulated_flush(__m256 a) {
   const __m256i bits = _mm256_castps_si256(a);
   const __m256i small =
@@ -107,8 +108,8 @@ inline __m512 join(__m256 low, __m256 high) {
   return _mm256_castsi256_ps(
       _mm256_andnot_si256(_mm256_and_si256(small, _mm256_set1_epi32(0x7FFFFFFF)), bits));
 }
-// VDPBF16PS (SDM volume 2C): the odd elements' product is added first, then the even ones'; subnormals going
-// in and coming out are zeros.
+// VDPBF16PS (SDM volume 2C): the odd elements' product is added first, then the even ones'. Subnormal inputs
+// and results become zeros.
 [[maybe_unused]] inline __m256 emulated_dpbf16(__m256 sum, __m256i a, __m256i b) {
   const __m256i high = _mm256_set1_epi32(static_cast<int>(0xFFFF0000u));
   const auto odd = [&](__m256i v) { return emulated_flush(_mm256_castsi256_ps(_mm256_and_si256(v, high))); };
@@ -127,12 +128,12 @@ template <class Pairs>
   return join(_mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)),
               _mm256_cvtepi8_epi16(_mm256_extracti128_si256(a, 1)));
 }
-// A bit for each 16-bit lane, of which all bits are set or none.
+// Returns a bit for each 16-bit lane; a lane has all bits set or none.
 [[maybe_unused]] inline uint32_t emulated_bits_epi16(__m256i low, __m256i high) {
   const __m256i bytes = _mm256_packs_epi16(low, high);
   return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(bytes, 0xD8)));
 }
-// Of those in which a and b share none.
+// Selects the lanes in which a and b have no bit in common.
 [[maybe_unused]] inline uint32_t emulated_testn_epi16(__m512i a, __m512i b) {
   const __m256i none = _mm256_setzero_si256();
   return emulated_bits_epi16(_mm256_cmpeq_epi16(_mm256_and_si256(low_half(a), low_half(b)), none),
@@ -153,7 +154,7 @@ template <class Pairs>
   };
   return emulated_bits_epi16(above(low_half(a), low_half(b)), above(high_half(a), high_half(b)));
 }
-// a in the lanes of the mask, the source in the others.
+// Takes a in the lanes of the mask, and the source in the others.
 [[maybe_unused]] inline __m512i emulated_mask_epi16(__m512i source, uint32_t mask, __m512i a) {
   const auto half = [](__m256i from, uint32_t bits, __m256i x) {
     const __m256i lane =
@@ -172,8 +173,8 @@ template <class Pairs>
   const __m512i both = _mm512_and_si512(a, b);
   return static_cast<__mmask16>(none(low_half(both)) | none(high_half(both)) << 8);
 }
-// Towards +Inf and without a trace in the flags. The compiler takes every addition to round to nearest, so it
-// must not see that these stand between the two changes.
+// Adds with rounding towards +Inf and leaves no trace in the flags. The compiler assumes that every addition
+// rounds to nearest, so it must not see that these are between the two mode changes.
 [[maybe_unused]] inline __m256 emulated_add_up(__m256 a, __m256 b) {
   const unsigned control = _mm_getcsr();
   _mm_setcsr((control & ~static_cast<unsigned>(_MM_ROUND_MASK)) | _MM_ROUND_UP);
@@ -191,7 +192,7 @@ template <class Pairs>
 [[maybe_unused]] inline __m512i emulated_madd_epi16(__m512i a, __m512i b) {
   return join(_mm256_madd_epi16(low_half(a), low_half(b)), _mm256_madd_epi16(high_half(a), high_half(b)));
 }
-// Past the caches, as the hint of halves.
+// Writes past the caches, as two streaming stores of half the width.
 [[maybe_unused]] inline void emulated_stream(void* to, __m512i a) {
   auto* at = static_cast<__m256i*>(to);
   _mm256_stream_si256(at, low_half(a));
@@ -223,7 +224,7 @@ template <class Pairs>
 #define _mm512_cmpgt_epi16_mask(a, b) emulated_cmplt_epi16(b, a)
 #undef _mm512_testn_epi32_mask
 #define _mm512_testn_epi32_mask(a, b) emulated_testn_epi32(a, b)
-// The one rounding that the kernels ask of it.
+// Rounds towards +Inf, the only rounding that the kernels ask of it.
 #undef _mm512_add_round_ps
 #define _mm512_add_round_ps(a, b, rounding) emulated_add_up(a, b)
 #define _mm256_dpbusd_avx_epi32(sum, a, b) emulated_dpbusd(sum, a, b)

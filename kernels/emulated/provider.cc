@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Provider "emulated": the lines of kernels.inc that need more than AVX2, compiled against SIMDe and tiles.h.
+// Provider "emulated": the kernels of kernels.inc that need more than AVX2, compiled against SIMDe and
+// tiles.h.
 #include <string>
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace qcts {
 
-// Takes the place of machine.cc in this library: emulation needs no more than AVX2.
+// Replaces machine.cc in this library: emulation needs no more than AVX2.
 const char* missing_feature(const char*) {
   const bool able =
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");

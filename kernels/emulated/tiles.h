@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tile registers in memory, for the emulated plug-in: the instructions of AMX that the kernels use, as the
-// Intel SDM defines them (volume 1, chapter 18; volume 2, LDTILECFG, TILELOADD, TILESTORED, TILEZERO,
-// TILERELEASE, TDPBSUD, TDPBF16PS). What raises #UD or #GP there ends the program here.
+// Tile registers in memory, for the emulated plug-in: the AMX instructions that the kernels use, as the Intel
+// SDM defines them (volume 1, chapter 18; volume 2, LDTILECFG, TILELOADD, TILESTORED, TILEZERO, TILERELEASE,
+// TDPBSUD, TDPBF16PS). The program is aborted in the cases in which hardware raises #UD or #GP.
 #pragma once
 
 #include <immintrin.h>
@@ -21,7 +21,7 @@ struct EmulatedTiles {
   };
   Tile tiles[8];
 };
-// A thread's registers.
+// The registers of the calling thread.
 inline EmulatedTiles& emulated_tiles() {
   thread_local EmulatedTiles registers = {};
   return registers;
@@ -35,8 +35,7 @@ inline EmulatedTiles::Tile& emulated_tile(int index) {
   return tile;
 }
 
-// The 64 bytes of the configuration: palette, start_row, 14 reserved, row bytes of 16 tiles, rows of 16
-// tiles.
+// The configuration has 64 bytes: palette, start_row, 14 reserved, row bytes of 16 tiles, rows of 16 tiles.
 [[maybe_unused]] inline void emulated_tile_loadconfig(const void* from) {
   uint8_t config[64];
   std::memcpy(config, from, sizeof config);
@@ -61,7 +60,7 @@ inline EmulatedTiles::Tile& emulated_tile(int index) {
   EmulatedTiles::Tile& tile = emulated_tile(index);
   std::memset(tile.bytes, 0, sizeof tile.bytes);
 }
-// What a load leaves out of a tile becomes zero.
+// The parts of a tile that a load does not reach become zero.
 [[maybe_unused]] inline void emulated_tile_loadd(int index, const void* from, int64_t stride_bytes) {
   EmulatedTiles::Tile& tile = emulated_tile(index);
   std::memset(tile.bytes, 0, sizeof tile.bytes);
@@ -85,7 +84,7 @@ inline EmulatedOperands emulated_operands(int sum, int a, int b) {
   return of;
 }
 
-// Four products of signed a and unsigned b to a lane, none of it saturating.
+// Adds to a lane four products of signed a and unsigned b; nothing saturates.
 [[maybe_unused]] inline void emulated_tile_dpbsud(int sum_index, int a_index, int b_index) {
   const EmulatedOperands of = emulated_operands(sum_index, a_index, b_index);
   for (uint32_t m = 0; m < of.a.rows; ++m) {
@@ -103,7 +102,7 @@ inline EmulatedOperands emulated_operands(int sum, int a, int b) {
   }
 }
 
-// Subnormal numbers count as zero, and become zero.
+// Replaces a subnormal number by zero, on input and output.
 inline float emulated_flush(float value) {
   return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tiles that AMX kernels are judged with where there is no AMX, against sums written out by hand from the
-// definitions: an emulator that is kinder than the instructions would let a wrong kernel pass.
+// Tests the emulated tiles, on which AMX kernels are judged if there is no AMX, against sums written out by
+// hand from the definitions. An emulator more lenient than the instructions would let a wrong kernel pass.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -18,7 +18,7 @@ struct TileShape {
   uint16_t row_bytes;
 };
 
-// Tile 0 sums, 1 and 2 are factors.
+// Tile 0 holds sums; 1 and 2 hold factors.
 void configure_tiles(TileShape sum, TileShape a, TileShape b) {
   uint8_t config[64] = {1};
   const TileShape shapes[] = {sum, a, b};
@@ -29,7 +29,7 @@ void configure_tiles(TileShape sum, TileShape a, TileShape b) {
   _tile_loadconfig(config);
 }
 
-// Four rows by three columns, eight k: every element differs, and both ends of both ranges are there.
+// Four rows by three columns, eight k: every element differs, and both ends of both ranges occur.
 TEST(EmulatedTiles, MultiplySignedBytesByUnsignedOnes) {
   configure_tiles({4, 12}, {4, 8}, {2, 12});
   int8_t a[4][8];
@@ -46,7 +46,7 @@ TEST(EmulatedTiles, MultiplySignedBytesByUnsignedOnes) {
       for (int k = 0; k < 8; ++k) want[m][n] += a[m][k] * b[k / 4][4 * n + k % 4];
     }
   ASSERT_EQ(want[0][0], -8 * 128 * 255);
-  sums[0][3] = 77;  // beyond the tile
+  sums[0][3] = 77;  // outside the tile
   _tile_loadd(0, sums, 64);
   _tile_loadd(1, a, 8);
   _tile_loadd(2, b, 12);
@@ -58,7 +58,7 @@ TEST(EmulatedTiles, MultiplySignedBytesByUnsignedOnes) {
   _tile_release();
 }
 
-// One output: sum + x * w over pairs of bfloat16, given by their upper 16 bits.
+// Returns one output, sum + x * w over pairs of bfloat16 that are given by their upper 16 bits.
 float sum_of_pairs(float sum, const std::vector<uint16_t>& x, const std::vector<uint16_t>& w) {
   const auto pairs = static_cast<uint8_t>(x.size() / 2);
   configure_tiles({1, 4}, {1, static_cast<uint16_t>(4 * pairs)}, {pairs, 4});
@@ -87,7 +87,7 @@ TEST(EmulatedTiles, TakeSubnormalNumbersForZeroAndMakeNone) {
   EXPECT_EQ(sum_of_pairs(0, {0x2080, 0}, {0x1F80, 0}), 0x1p-126f) << "2^-62 * 2^-64, the least that stays";
 }
 
-// What hardware answers with #UD or #GP must not pass here.
+// The emulator must end the program in the cases in which hardware raises #UD or #GP.
 TEST(EmulatedTiles, EndTheProgramWhereHardwareFaults) {
   const auto dies = testing::KilledBySignal(SIGILL);
   EXPECT_EXIT(_tile_zero(0), dies, "") << "no tile is configured";

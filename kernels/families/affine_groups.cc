@@ -11,9 +11,7 @@ namespace {
 
 using scalar::round_to;
 
-float clamped(float value, float least, float greatest) {
-  return value < least ? least : value > greatest ? greatest : value;
-}
+float clamped(float value, float min, float max) { return value < min ? min : value > max ? max : value; }
 
 float symmetric_scale(const AffineRecipe& recipe, float low, float high) {
   if (recipe.mapping == AffineMapping::symmetric)
@@ -37,15 +35,15 @@ AffineRecipe affine_recipe(const qcts_problem& p) {
           static_cast<float>(params.code_max)};
 }
 
-// The least scale is the smallest normal number of the input's dtype; a NaN is not below it.
+// The minimum scale is the smallest normal number of the input's dtype; a NaN is not below it.
 AffineGroup affine_group(const AffineRecipe& recipe, float low, float high) {
   const bool symmetric = recipe.mapping != AffineMapping::asymmetric;
-  const float least = recipe.dtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f;
+  const float min = recipe.dtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f;
   float scale =
       symmetric
           ? symmetric_scale(recipe, low, high)
           : round_to(recipe.dtype, round_to(recipe.dtype, high - low) / (recipe.code_max - recipe.code_min));
-  if (scale < least) scale = least;
+  if (scale < min) scale = min;
   float zero_point = 0;
   if (!symmetric) {
     const float below = nearbyintf(round_to(recipe.dtype, low / scale));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scale and zero point of a group, or of a row of x, and what the variants of intx read and write. Ordinary
-// functions, compiled once for the baseline processor; the AVX2 variants have affine_group in vectors
-// (kernels/avx2/quantize/groups.h).
+// Scale and zero point of a group, or of a row of x, and the planes that variants of intx read and write. The
+// AVX2 variants have affine_group in vectors (kernels/avx2/quantize/groups.h).
 #pragma once
 
 #include <cstdint>
@@ -10,27 +9,28 @@
 
 namespace qcts {
 
-// torchao 0.18 quant_primitives.py, _choose_qparams_affine and _quantize_affine: every step is rounded to
-// `dtype`, that of the input; codes are made in `common`, float32 where the scale is wider than the input.
+// torchao 0.18 quant_primitives.py, _choose_qparams_affine and _quantize_affine. Every step is rounded to
+// `dtype`, the input's. Codes are computed in `common`, which is float32 if the scale is wider than the
+// input.
 enum class AffineMapping : uint8_t { symmetric, symmetric_no_clipping, asymmetric };
 struct AffineRecipe {
   uint32_t dtype, common;
   AffineMapping mapping;
   float code_min, code_max;
 };
-// Of the weight by the parameters of its scheme, or of x: int8, asymmetric, in x's own dtype
+// The recipe of the weight, by the parameters of its scheme; or of x: int8, asymmetric, in x's own dtype
 // (_apply_int8_act_asym_per_token_quant_dequant).
 AffineRecipe affine_recipe(const qcts_problem& problem);
 
-// code = clamp(round(w * reciprocal) + zero_point); a code that is NaN is 0.
+// code = clamp(round(w * reciprocal) + zero_point); a NaN becomes 0.
 struct AffineGroup {
   float scale, reciprocal, zero_point;
 };
-// low <= 0 <= high, the range of the group with 0; both NaN if it holds one.
+// low <= 0 <= high is the range of the group and 0; both are NaN if the group holds one.
 AffineGroup affine_group(const AffineRecipe& recipe, float low, float high);
 
-// What the problem reads and writes: rows of the weight cut into groups, or rows of x, which are a group
-// each.
+// The problem's input and output: rows of the weight cut into groups, or rows of x, each of which is one
+// group.
 struct AffineTask {
   AffineRecipe recipe;
   const char* data;
@@ -41,7 +41,7 @@ struct AffineTask {
   uint32_t scale_dtype;
 };
 AffineTask affine_task(const qcts_problem& problem);
-// Group `index` of all: its scale, in scale_dtype, and its zero point.
+// Writes the scale, in scale_dtype, and the zero point of group `index`, counted over all rows.
 void write_parameters(const AffineTask& task, int64_t index, const AffineGroup& group);
 
 }  // namespace qcts

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the planes of mx, nvfp4 and nf4 have what the blocks of `linear` need, for the vector variants that
-// cut weights into 64 columns and keep the scales of a block behind its codes.
+// Reads the planes of mx, nvfp4 and nf4 for the vector variants of `linear` that cut weights into blocks of
+// 64 columns and store a block's scales after its codes.
 #pragma once
 
 #include "kernels/families/block_scales.h"
@@ -13,11 +13,11 @@ namespace {
 
 constexpr int64_t kMxBlockElems = 32;
 
-// Schemes of four bits:
+// Each scheme of four bits has
 //   kBlockK                  elements along k that share a scale
-//   codes(n, k)              k to k + 7, k a multiple of 8
-//   scale_bytes()            of one as it is kept: bfloat16, of nf4 the weight's dtype
-//   put_scale(n, g, to)
+//   codes(n, k)              codes k to k + 7; k is a multiple of 8
+//   scale_bytes()            bytes of a packed scale: bfloat16, or for nf4 the weight's dtype
+//   put_scale(n, g, to)      writes a packed scale
 
 struct Mxfp4Planes {
   static constexpr int64_t kBlockK = kMxBlockElems;
@@ -51,7 +51,7 @@ struct Nvfp4Planes {
     const uint16_t scale = e4m3_as_bf16(scales[n * (p.k / kBlockK) + g]);
     std::memcpy(to, &scale, 2);
   }
-  // Of the whole weight, float32; 1 at one level.
+  // The float32 scale of the whole weight; 1 at one level.
   void put_whole_scale(uint8_t* to) const {
     const void* given = in_plane(p, "per_tensor_scale");
     const float one = 1;
@@ -59,7 +59,7 @@ struct Nvfp4Planes {
   }
 };
 
-// The even k in the high nibble. A scaler is in the file in two steps (nf4_put_scaler).
+// The even k is in the high nibble. The file holds a scaler at two levels (nf4_put_scaler).
 struct Nf4Planes {
   static constexpr int64_t kBlockK = kNf4Block;
   const qcts_problem& p;
@@ -78,8 +78,8 @@ struct Nf4Planes {
   }
 };
 
-// Codes and scales of the columns from first_n on, over zeros: put(codes, column, k, word), `group_bytes` for
-// each block.
+// Packs codes and scales of the columns from first_n on, over zeros: calls put(codes, column, k, word). Each
+// block has `group_bytes`.
 template <class Planes, class Put>
 void put_blocks(const Planes& planes, int64_t first_n, int64_t group_bytes, const Put& put, uint8_t* out) {
   constexpr int64_t kCodeBytes = Planes::kBlockK * kPlaneColumns / 2;
@@ -93,8 +93,8 @@ void put_blocks(const Planes& planes, int64_t first_n, int64_t group_bytes, cons
     }
 }
 
-// The same of mx with a byte an element: put(codes, column, k, code) is true where the code is a NaN, which
-// becomes that of its block's scale, bfloat16.
+// The same for mx with one byte an element. put(codes, column, k, code) returns true if the code is a NaN;
+// its block's bfloat16 scale then becomes NaN.
 template <class Put>
 void put_mx_bytes(const qcts_problem& p, int64_t first_n, int64_t group_bytes, const Put& put, uint8_t* out) {
   constexpr uint16_t kNan = 0x7FC0;

@@ -28,15 +28,13 @@ uint32_t bits_of(float value) { return __builtin_bit_cast(uint32_t, value); }
 float of_bits(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 bool is_nan(float value) { return (bits_of(value) & 0x7FFFFFFF) > kInfinity; }
 
-// 2^exponent, subnormal ones included.
+// Returns 2^exponent, also where that is subnormal.
 float power_of_two(int exponent) {
   return exponent >= -126 ? of_bits(static_cast<uint32_t>(exponent + 127) << 23)
                           : of_bits(1u << (exponent + 149));
 }
 
-int clamp(int value, int least, int greatest) {
-  return value < least ? least : value > greatest ? greatest : value;
-}
+int clamp(int value, int min, int max) { return value < min ? min : value > max ? max : value; }
 
 int exponent_scale(const MxRecipe& recipe, float largest) {
   const SmallFormat& format = format_of(recipe.element);
@@ -47,9 +45,9 @@ int exponent_scale(const MxRecipe& recipe, float largest) {
   return clamp(exponent - format.largest_exponent, -127, 127);
 }
 
-// ceil of log2(ratio) rounded to float32, for a finite ratio. Just above 2^e the logarithm is e + f / ln 2
-// with f the fraction, and rounds to e below half a unit in the last place of e: 2^(b - 24), b the binade of
-// |e|; half as much below a negative power of two.
+// ceil of log2(ratio), with the logarithm rounded to float32, for a finite ratio. Just above 2^e the
+// logarithm is e + f / ln 2, where f is the fraction. It rounds to e if f / ln 2 is less than half a unit in
+// the last place of e: 2^(b - 24), where b is the binade of |e|; half as much below a negative power of two.
 int rounded_log2_ceiling(float ratio) {
   const auto bits = __builtin_bit_cast(uint64_t, static_cast<double>(ratio));
   const int exponent = static_cast<int>(bits >> 52) - 1023;
@@ -59,8 +57,8 @@ int rounded_log2_ceiling(float ratio) {
   int binade = 31 - __builtin_clz(static_cast<unsigned>(size));
   if (exponent < 0 && (size & (size - 1)) == 0) --binade;
   constexpr double kLn2 = 0.693147180559945309;
-  const double least = kLn2 / static_cast<double>(1 << (24 - binade));
-  return fraction > least ? exponent + 1 : exponent;
+  const double min = kLn2 / static_cast<double>(1 << (24 - binade));
+  return fraction > min ? exponent + 1 : exponent;
 }
 
 }  // namespace
@@ -70,8 +68,8 @@ uint8_t small_float_code(SmallFloat small, float value) {
   const uint32_t sign = bits_of(value) >> 31 << format.sign_bit;
   uint32_t magnitude = bits_of(value) & 0x7FFFFFFF;
   if (magnitude <= kInfinity) {
-    const uint32_t most = bits_of(format.largest);
-    magnitude = magnitude < most ? magnitude : most;
+    const uint32_t max = bits_of(format.largest);
+    magnitude = magnitude < max ? magnitude : max;
   } else if (format.has_nan) {
     return static_cast<uint8_t>(sign | 0x7F);
   }
@@ -104,8 +102,8 @@ MxRecipe mx_recipe(const qcts_problem& problem) {
   return {element, mode};
 }
 
-// floor, ceil and even divide by the scale, raised to 2^-126, which is to multiply by its inverse; that of
-// NaN's byte is 0.
+// floor, ceil and even divide by the scale, raised to 2^-126, which equals multiplying by its inverse. The
+// inverse for NaN's byte is 0.
 BlockScale mx_scale(const MxRecipe& recipe, float largest) {
   if (recipe.mode != MxMode::rceil) {
     if (is_nan(largest)) return {255, 0};
@@ -124,7 +122,7 @@ BlockScale nvfp4_scale(float largest, const float* whole) {
   if (whole != nullptr) scale = scale / *whole;
   if (!is_nan(scale)) scale = scale < 0x1p-6f ? 0x1p-6f : scale > 448.0f ? 448.0f : scale;
   const uint8_t byte = small_float_code(SmallFloat::e4m3, scale);
-  // Never a subnormal code; a NaN as c10/util/Float8_e4m3fn.h reads it.
+  // The code is never subnormal; a NaN is read as in c10/util/Float8_e4m3fn.h.
   const float stored = (byte & 0x7F) == 0x7F ? of_bits((byte & 0x80u) << 24 | 0x7FF00000u)
                                              : of_bits((byte + (120u << 3)) << 20);
   return {byte, (whole != nullptr ? 1.0f / *whole : 1.0f) / stored};
@@ -141,7 +139,7 @@ struct LargestOfRows {
   FloatRows rows;
   int64_t k;
   Largest largest;
-  uint32_t bits;  // of a magnitude: grows with it, and is greatest for NaN
+  uint32_t bits;  // of a magnitude: grows with it, greatest for NaN
 };
 
 void largest_of_range(void* context, int64_t first, int64_t last) {
@@ -192,8 +190,8 @@ namespace {
 
 int64_t tiles_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
-// Calls move(offset among the tiles, offset in the plain rows, scales that lie side by side in both: at most
-// 4) for rows [first, last).
+// Calls move(offset in the tiles, offset in the plain rows, count) for rows [first, last); the `count`
+// scales, at most 4, are adjacent in both.
 template <class Move>
 void for_each_run(const ScaleShape& shape, int64_t first, int64_t last, const Move& move) {
   const int64_t across = tiles_of(shape.cols, 4);
@@ -214,7 +212,7 @@ struct ScaleMove {
   count == 4 ? std::memcpy(to, from, 4) : std::memcpy(to, from, count);
 }
 
-// Rows of scales, multiples of 128 but for the last.
+// Rows of scales; multiples of 128, except the last.
 void swizzle_rows(void* context, int64_t first, int64_t last) {
   const ScaleMove& task = *static_cast<const ScaleMove*>(context);
   const int64_t row_bytes = 512 * tiles_of(task.shape.cols, 4);

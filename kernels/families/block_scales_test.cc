@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of block formats that the suites' inputs meet by chance alone: the logarithm whose rounding
-// decides a scale, and every code of every small float as its own nearest.
+// Tests parts of the block formats that the suites' inputs hit only by chance: the logarithm whose rounding
+// decides a scale, and that every code of every small float encodes to itself.
 #include "kernels/families/block_scales.h"
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 namespace qcts {
 namespace {
 
-// ceil(float(log2 x)), the library's order, for fractions on both sides of where the logarithm stops being
-// rounded to its integer.
+// ceil(float(log2 x)), in the library's order, for fractions on both sides of the point where the logarithm
+// no longer rounds to its integer.
 TEST(BlockScales, RceilFollowsTheRoundedLogarithm) {
   qcts_scheme_params params = {};
   params.struct_size = sizeof params;
@@ -40,7 +40,7 @@ TEST(BlockScales, RceilFollowsTheRoundedLogarithm) {
 
 class SmallFloats : public testing::TestWithParam<SmallFloat> {};
 
-// Between neighbours a code is that of the nearer, half way that of the even one.
+// Values between two neighbours get the nearer one's code, values half way between them the even one.
 TEST_P(SmallFloats, RoundToNearestEven) {
   const SmallFloat format = GetParam();
   const auto code = [&](double value) { return small_float_code(format, static_cast<float>(value)); };

@@ -2,7 +2,7 @@
 #include "kernels/families/checks.h"
 
 #include "kernels/abi/problem.h"
-#include "kernels/families/plane_laws.h"
+#include "kernels/families/expected_planes.h"
 #include "kernels/machine/machine.h"
 
 namespace qcts {
@@ -10,42 +10,42 @@ namespace {
 
 bool is_float(uint32_t dtype) { return dtype == QCTS_F32 || dtype == QCTS_F16 || dtype == QCTS_BF16; }
 
-qcts_status check_plane(const PlaneLaw& law, const qcts_plane* planes, uint32_t count, char* why,
+qcts_status check_plane(const ExpectedPlane& expected, const qcts_plane* planes, uint32_t count, char* why,
                         size_t why_size) {
-  const qcts_plane* plane = find_plane(planes, count, law.name);
-  if (plane == nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is missing", law.name);
-  if (plane->dtype != law.dtype)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has dtype %u instead of %u", law.name,
-                  plane->dtype, law.dtype);
-  if (plane->ndim != law.ndim)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has %u dimensions instead of %u", law.name,
-                  plane->ndim, law.ndim);
-  int64_t stride = dtype_bytes(law.dtype);
-  for (uint32_t d = law.ndim; d-- > 0;) {
-    if (plane->shape[d] != law.shape[d])
+  const qcts_plane* plane = find_plane(planes, count, expected.name);
+  if (plane == nullptr) return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is missing", expected.name);
+  if (plane->dtype != expected.dtype)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has dtype %u instead of %u", expected.name,
+                  plane->dtype, expected.dtype);
+  if (plane->ndim != expected.ndim)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s has %u dimensions instead of %u", expected.name,
+                  plane->ndim, expected.ndim);
+  int64_t stride = dtype_bytes(expected.dtype);
+  for (uint32_t d = expected.ndim; d-- > 0;) {
+    if (plane->shape[d] != expected.shape[d])
       return refuse(QCTS_UNSUPPORTED, why, why_size,
-                    "plane %s has %lld elements in dimension %u instead of %lld", law.name,
-                    static_cast<long long>(plane->shape[d]), d, static_cast<long long>(law.shape[d]));
-    if (law.shape[d] > 1 && plane->stride_bytes[d] != stride)
-      return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is not row-major", law.name);
-    stride *= law.shape[d];
+                    "plane %s has %lld elements in dimension %u instead of %lld", expected.name,
+                    static_cast<long long>(plane->shape[d]), d, static_cast<long long>(expected.shape[d]));
+    if (expected.shape[d] > 1 && plane->stride_bytes[d] != stride)
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "plane %s is not row-major", expected.name);
+    stride *= expected.shape[d];
   }
   return QCTS_OK;
 }
 
 qcts_status check_planes(const qcts_problem& p, const char* scheme, const char* layout,
                          const qcts_plane* planes, uint32_t count, char* why, size_t why_size) {
-  PlaneLaw laws[kMostPlanes];
-  const uint32_t n_laws = plane_laws(p, scheme, layout, laws);
-  for (uint32_t i = 0; i < n_laws; ++i)
-    if (check_plane(laws[i], planes, count, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
+  ExpectedPlane expected[kMaxPlanes];
+  const uint32_t n_expected = expected_planes(p, scheme, layout, expected);
+  for (uint32_t i = 0; i < n_expected; ++i)
+    if (check_plane(expected[i], planes, count, why, why_size) != QCTS_OK) return QCTS_UNSUPPORTED;
   return QCTS_OK;
 }
 
 qcts_status check_packing(const qcts_problem& p, const char* scheme, char* why, size_t why_size) {
   if (same_text(scheme, "mx") || same_text(scheme, "nvfp4")) {
     if (same_text(p.layout, "swizzled")) return QCTS_OK;
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "unknown layout %s",
                   p.layout == nullptr ? "NULL" : p.layout);
   }
   if (is_tile_packed(p.layout)) {
@@ -59,7 +59,7 @@ qcts_status check_packing(const qcts_problem& p, const char* scheme, char* why, 
   }
   if (same_text(scheme, "int4_plain")) {
     if (!same_text(p.layout, "preshuffled_bf16"))
-      return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+      return refuse(QCTS_UNSUPPORTED, why, why_size, "unknown layout %s",
                     p.layout == nullptr ? "NULL" : p.layout);
     if (p.n % 16 != 0 || p.k % 16 != 0)
       return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s needs n and k to be multiples of 16",
@@ -68,7 +68,7 @@ qcts_status check_packing(const qcts_problem& p, const char* scheme, char* why, 
   }
   if (!same_text(p.layout, "cpu_avx512") && !same_text(p.layout, "cpu_avx2") &&
       !same_text(p.layout, "cpu_default"))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s is not known",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "unknown layout %s",
                   p.layout == nullptr ? "NULL" : p.layout);
   if (p.n % 16 != 0)
     return refuse(QCTS_UNSUPPORTED, why, why_size, "layout %s needs n to be a multiple of 16, not %lld",
@@ -83,7 +83,8 @@ qcts_status check_linear(const qcts_problem& p, char* why, size_t why_size) {
   if (p.bias_dtype != QCTS_NONE && !is_float(p.bias_dtype))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "bias must be float32, float16 or bfloat16");
   if (p.activation != nullptr && p.activation[0] != '\0' && !same_text(p.activation, "weight_only"))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s: only weight_only", p.activation);
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "activation policy %s: only weight_only is supported",
+                  p.activation);
   const int64_t x_row = p.k * dtype_bytes(p.x_dtype), y_row = p.n * dtype_bytes(p.y_dtype);
   if (p.m > 1 && (p.ldx_bytes < x_row || p.ldy_bytes < y_row))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "rows of x or y overlap: ldx %lld, ldy %lld bytes",
@@ -107,15 +108,15 @@ bool any_null(const qcts_plane* planes, uint32_t count) {
 
 qcts_status check_host(const qcts_problem& p, char* why, size_t why_size) {
   if (p.struct_size < sizeof(qcts_problem))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "qcts_problem of %u bytes, compiled for %zu",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "qcts_problem has %u bytes, this kernel needs %zu",
                   p.struct_size, sizeof(qcts_problem));
   if (!has_scheme_params(p))
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "the host gives no parameters of scheme %s",
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "the host passed no parameters for scheme %s",
                   p.scheme_name == nullptr ? "NULL" : p.scheme_name);
   return QCTS_OK;
 }
 
-// The layout that `planes` are in.
+// Returns the layout of the input `planes`.
 const char* input_layout(uint32_t op, const qcts_problem& p) {
   return op == QCTS_OP_UNPACK ? p.layout : "plain";
 }
@@ -154,20 +155,20 @@ qcts_status check_problem(const qcts_kernel& kernel, const qcts_problem* problem
 qcts_status check_given_scale(const qcts_kernel& kernel, const qcts_problem* problem, char* why,
                               size_t why_size) {
   if (problem->n_planes == 0) return QCTS_OK;
-  PlaneLaw laws[kMostPlanes];
-  const uint32_t n_laws = given_scale_laws(*problem, kernel.scheme, laws);
-  for (uint32_t i = 0; i < n_laws; ++i)
-    if (check_plane(laws[i], problem->planes, problem->n_planes, why, why_size) != QCTS_OK)
+  ExpectedPlane expected[kMaxPlanes];
+  const uint32_t n_expected = expected_given_scale(*problem, kernel.scheme, expected);
+  for (uint32_t i = 0; i < n_expected; ++i)
+    if (check_plane(expected[i], problem->planes, problem->n_planes, why, why_size) != QCTS_OK)
       return QCTS_UNSUPPORTED;
   return QCTS_OK;
 }
 
 bool gives_scale(const qcts_kernel& kernel, const qcts_problem& problem) {
-  PlaneLaw laws[kMostPlanes];
-  const uint32_t n_laws = given_scale_laws(problem, kernel.scheme, laws);
-  for (uint32_t i = 0; i < n_laws; ++i)
-    if (check_plane(laws[i], problem.planes, problem.n_planes, nullptr, 0) != QCTS_OK ||
-        plane_data(problem.planes, problem.n_planes, laws[i].name) == nullptr)
+  ExpectedPlane expected[kMaxPlanes];
+  const uint32_t n_expected = expected_given_scale(problem, kernel.scheme, expected);
+  for (uint32_t i = 0; i < n_expected; ++i)
+    if (check_plane(expected[i], problem.planes, problem.n_planes, nullptr, 0) != QCTS_OK ||
+        plane_data(problem.planes, problem.n_planes, expected[i].name) == nullptr)
       return false;
   return true;
 }

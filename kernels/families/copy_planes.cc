@@ -18,7 +18,7 @@ void copy_range(void* context, int64_t first, int64_t last) {
   std::memcpy(copy.to + first, copy.from + first, static_cast<size_t>(last - first));
 }
 void copy_bytes(uint32_t threads, void* to, const void* from, size_t bytes) {
-  constexpr int64_t kGrainBytes = 65536;  // less is copied sooner than a thread is told of it
+  constexpr int64_t kGrainBytes = 65536;  // less is copied sooner than handed to a thread
   Copy copy = {static_cast<char*>(to), static_cast<const char*>(from)};
   parallel_for(threads, static_cast<int64_t>(bytes), kGrainBytes, copy_range, &copy);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Element conversions in plain C++, for the scalar variants and for what a family does once a block or
-// tensor. Bit-exact; no hardware conversion instruction is used.
+// Element conversions in plain C++, bit-exact and without hardware conversion instructions, for the scalar
+// variants and for work that a family does once a block or tensor.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace {
   return sign != 0 ? -magnitude : magnitude;
 }
 
-// To nearest even. Below 2^-14 the processor does the rounding: the last bit of a float near 0.5 is
+// Rounds to nearest even. Below 2^-14 the processor's addition rounds: the last bit of a float near 0.5 is
 // binary16's smallest subnormal, 2^-24.
 [[maybe_unused]] uint16_t f32_to_f16(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
@@ -41,14 +41,14 @@ namespace {
   return __builtin_bit_cast(float, static_cast<uint32_t>(value) << 16);
 }
 
-// To nearest even; NaN becomes the quiet one.
+// Rounds to nearest even; every NaN becomes the quiet NaN.
 [[maybe_unused]] uint16_t f32_to_bf16(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return 0x7FC0;
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-// Four exponent bits of bias 7, three of fraction, no infinity, 0x7F and 0xFF are NaN (OCP 8-bit floating
+// Four exponent bits with bias 7, three fraction bits, no infinity; 0x7F and 0xFF are NaN (OCP 8-bit floating
 // point specification 1.0).
 [[maybe_unused]] float e4m3fn_to_f32(uint8_t code) {
   const uint32_t exponent = code >> 3 & 15, fraction = code & 7;
@@ -59,22 +59,22 @@ namespace {
   return negative ? -magnitude : magnitude;
 }
 
-// The upper half of a binary16: five exponent bits of bias 15, two of fraction.
+// The upper half of a binary16: five exponent bits with bias 15, two fraction bits.
 [[maybe_unused]] float e5m2_to_f32(uint8_t code) { return f16_to_f32(static_cast<uint16_t>(code << 8)); }
 
-// 2^(code - 127); 0 is 2^-127, a subnormal, and 255 is NaN (OCP Microscaling Formats 1.0).
+// 2^(code - 127). Code 0 is 2^-127, a subnormal; 255 is NaN (OCP Microscaling Formats 1.0).
 [[maybe_unused]] float e8m0_to_f32(uint8_t code) {
   if (code == 255) return __builtin_bit_cast(float, 0x7FC00000u);
   return __builtin_bit_cast(float, code == 0 ? 0x00400000u : static_cast<uint32_t>(code) << 23);
 }
 
-// Small formats without infinity and NaN (OCP Microscaling Formats 1.0): sign, `exponent_bits` of bias
+// Small formats without infinity and NaN (OCP Microscaling Formats 1.0): a sign, `exponent_bits` with bias
 // 2^(exponent_bits - 1) - 1, `fraction_bits`.
 [[maybe_unused]] float small_to_f32(uint32_t code, int exponent_bits, int fraction_bits) {
   const uint32_t fraction = code & ((1u << fraction_bits) - 1);
   const uint32_t exponent = code >> fraction_bits & ((1u << exponent_bits) - 1);
   const uint32_t bias = (1u << (exponent_bits - 1)) - 1;
-  // Fraction and unit of a subnormal are small powers of two, so the product is exact.
+  // The fraction and the unit of a subnormal are small powers of two, so the product is exact.
   const float unit = __builtin_bit_cast(float, (127 + 1 - bias - static_cast<uint32_t>(fraction_bits)) << 23);
   const float magnitude =
       exponent == 0
@@ -83,7 +83,7 @@ namespace {
   return (code >> (exponent_bits + fraction_bits) & 1) != 0 ? -magnitude : magnitude;
 }
 
-// To nearest even, of a value already clamped to [-448, 448] or NaN, whose sign stays.
+// Rounds to nearest even. The value is already clamped to [-448, 448], or NaN, which keeps its sign.
 [[maybe_unused]] uint8_t clamped_f32_to_e4m3fn(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   const auto sign = static_cast<uint8_t>(bits >> 24 & 0x80);
@@ -97,7 +97,7 @@ namespace {
   return static_cast<uint8_t>(sign | (rounded - 0x3C000000) >> 20);
 }
 
-// Element `index` of an array of dtype (F32, F16 or BF16) at any alignment, as a float.
+// Returns element `index` of an array of dtype (F32, F16 or BF16), at any alignment, as a float.
 [[maybe_unused]] float load(uint32_t dtype, const void* array, int64_t index) {
   if (dtype == QCTS_F32) {
     float value;
@@ -109,7 +109,7 @@ namespace {
   return dtype == QCTS_F16 ? f16_to_f32(bits) : bf16_to_f32(bits);
 }
 
-// Rounded once to dtype.
+// Stores a float, rounded once to dtype.
 [[maybe_unused]] void store(uint32_t dtype, void* array, int64_t index, float value) {
   if (dtype == QCTS_F32) {
     std::memcpy(static_cast<char*>(array) + 4 * index, &value, 4);
@@ -119,15 +119,15 @@ namespace {
   std::memcpy(static_cast<char*>(array) + 2 * index, &bits, 2);
 }
 
-// What an operation of the library leaves in a tensor of dtype: computed in float, then rounded.
+// Rounds as a library's operation does that computes in float and leaves its result in a tensor of dtype.
 [[maybe_unused]] float round_to(uint32_t dtype, float value) {
   if (dtype == QCTS_F16) return f16_to_f32(f32_to_f16(value));
   if (dtype == QCTS_BF16) return bf16_to_f32(f32_to_bf16(value));
   return value;
 }
 
-// The float on the same side of `value` that a later rounding to at most 22 bits cannot tell from `value`
-// itself: to nearest, but to the neighbour with an odd last bit when inexact (Boldo and Melquiond, 2008).
+// Rounds to odd: an exact value stays, an inexact one becomes its neighbour with an odd last bit. A later
+// rounding to at most 22 bits then gives the same result as for `value` itself (Boldo and Melquiond, 2008).
 // Overflow gives the largest finite float.
 [[maybe_unused]] float round_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
@@ -140,7 +140,7 @@ namespace {
   return __builtin_bit_cast(float, bits);
 }
 
-// a + b of doubles, to odd.
+// a + b of doubles, rounded to odd.
 [[maybe_unused]] double add_to_odd(double a, double b) {
   const double sum = a + b;
   const double rest = sum - a;
@@ -150,7 +150,7 @@ namespace {
   return __builtin_bit_cast(double, bits);
 }
 
-// A double, rounded once to dtype.
+// Stores a double, rounded once to dtype.
 [[maybe_unused]] void store_double(uint32_t dtype, void* array, int64_t index, double value) {
   store(dtype, array, index, dtype == QCTS_F32 ? static_cast<float>(value) : round_to_odd(value));
 }

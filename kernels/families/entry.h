@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Builds rows. A row is a constant qcts_kernel: its functions check the problem, as every kernel owes its
-// caller, then call the kernel's own.
+// Builds rows. A row is a constant qcts_kernel whose functions check the problem, then call the kernel's own
+// functions.
 #pragma once
 
 #include "kernels/abi/problem.h"
 #include "kernels/families/checks.h"
 #include "kernels/machine/parallel.h"
 
-// Gives `const qcts_kernel qcts_kernel_<op>_<family>_<variant>` its external linkage. A file of rows is
-// compiled once for each of them (CMakeLists.txt), so that a kernel's code does not depend on its neighbours:
-// QCTS_ROW is external then, and the others, internal and unused, are left out.
+// Gives `const qcts_kernel qcts_kernel_<op>_<family>_<variant>` external linkage. A file of rows is compiled
+// once for each row (CMakeLists.txt), so that a kernel's code does not depend on its neighbours: the row
+// named QCTS_ROW is then external; the others are internal, unused and dropped.
 #ifdef QCTS_ROW
 extern const qcts_kernel QCTS_ROW;
 #else
@@ -26,7 +26,7 @@ qcts_status supports_problem(const qcts_problem* problem, char* why, size_t why_
   return check_problem(kKernel, problem, why, why_size);
 }
 
-// The kernel file's own functions behind the checks that every entry owes its caller.
+// Each runs the checks that an entry needs, then the kernel file's own function.
 template <const qcts_kernel& kKernel, void (*kPrepare)(const qcts_problem*, void*)>
 qcts_status prepare_checked(const qcts_problem* problem, void* prepared) {
   if (check_prepare(kKernel, problem) != QCTS_OK) return QCTS_INVALID;
@@ -40,14 +40,14 @@ qcts_status run_checked(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-// The same where the kernel's own supports() asks for more than check_problem().
+// The same for kernels whose own supports() checks more than check_problem().
 template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
 qcts_status run_supported(const qcts_problem* problem) {
   return kKernel.supports(problem, nullptr, 0) == QCTS_OK ? run_checked<kKernel, kRun>(problem)
                                                           : QCTS_INVALID;
 }
 
-// What an entry calls; no workspace and no prepared weight unless said.
+// The functions of an entry; workspace and packed weight are optional.
 struct Calls {
   decltype(qcts_kernel::supports) supports;
   decltype(qcts_kernel::run) run;
@@ -73,16 +73,16 @@ constexpr qcts_kernel entry_of(qcts_op op, const char* scheme, const char* varia
           .run = calls.run};
 }
 
-// An operation with one right answer. Of policies that scale all of x at once rows of x see each other, so
-// nothing is claimed of batches.
+// An operation with one right answer. If a policy scales all of x at once, rows of x affect each other, so
+// batch invariance is not claimed.
 constexpr qcts_kernel exact_entry(qcts_op op, const char* scheme, const char* variant,
                                   const char* description, const Calls& calls) {
   return entry_of(op, scheme, variant, description,
                   QCTS_CLAIM_BIT_EXACT | QCTS_CLAIM_DETERMINISTIC | QCTS_CLAIM_THREAD_INVARIANT, {}, calls);
 }
 
-// Of a linear whose scales act on sums of codes: nothing rounds but x, where it is cast, the sums, in
-// `accumulator`, and y.
+// Numerics of a linear whose scales act on sums of codes. Only x (if x_cast says so), the sums in
+// `accumulator`, and y round.
 constexpr qcts_numerics numerics_of_sums(qcts_dtype accumulator, uint32_t x_cast = QCTS_NONE,
                                          uint32_t flags = 0) {
   return {.struct_size = sizeof(qcts_numerics),
@@ -108,8 +108,8 @@ constexpr qcts_kernel linear_entry(const char* scheme, const char* variant, cons
   return linear_entry(scheme, variant, description, numerics_of_sums(accumulator), calls);
 }
 
-// An entry like `like` with its supports(), whose other calls, all of them there, are those of
-// kEntryOf(problem): of a family whose members differ.
+// An entry with `like`'s supports(), for a family whose members need different code. Its other calls, all of
+// them, are forwarded to kEntryOf(problem).
 template <const qcts_kernel& (*kEntryOf)(const qcts_problem&)>
 constexpr qcts_kernel entry_by_member(const qcts_kernel& like) {
   qcts_kernel entry = like;
@@ -120,15 +120,15 @@ constexpr qcts_kernel entry_by_member(const qcts_kernel& like) {
   return entry;
 }
 
-// The problem without its activation policy: what the checks of planes and dtypes take.
+// The problem without its activation policy, as the checks of planes and dtypes expect it.
 [[maybe_unused]] qcts_problem as_weight_only(const qcts_problem& problem) {
   qcts_problem copy = problem;
   copy.activation = "weight_only";
   return copy;
 }
 
-// What a linear that quantizes x itself takes: a policy of its own, and of the rest what a weight-only linear
-// takes.
+// For a linear that quantizes x itself: checks its own policy, then everything that a weight-only linear
+// checks.
 template <const qcts_kernel& kKernel>
 qcts_status supports_policy(const qcts_problem* problem, char* why, size_t why_size) {
   if (!lists_policy(kKernel.scheme, problem->activation))
@@ -139,7 +139,7 @@ qcts_status supports_policy(const qcts_problem* problem, char* why, size_t why_s
   return check_problem(kKernel, &copy, why, why_size);
 }
 
-// Rows [first, last) of the problem's n.
+// Computes rows [first, last) of the problem's n.
 using Rows = void (*)(const qcts_problem& problem, int64_t first, int64_t last);
 
 template <Rows kRows>
@@ -155,7 +155,7 @@ qcts_status run_rows(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-// An operation with one right answer, a row at a time, without workspace.
+// An operation with one right answer, computed a row at a time, without workspace.
 template <const qcts_kernel& kKernel, Rows kRows>
 constexpr qcts_kernel exact_rows(qcts_op op, const char* scheme, const char* variant,
                                  const char* description) {
@@ -192,13 +192,13 @@ qcts_status run_activation(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-// Of quantize_activation: rows [first, last) of the problem's m, for the policies that the scheme lists.
+// quantize_activation, for rows [first, last) of the problem's m and the policies that the scheme lists.
 template <const qcts_kernel& kKernel, Rows kRows>
 constexpr qcts_kernel activation_rows(const char* scheme, const char* variant, const char* description) {
   return exact_entry(QCTS_OP_QUANTIZE_ACTIVATION, scheme, variant, description,
                      {supports_activation<kKernel>, run_activation<kKernel, kRows>});
 }
-// The same for one that cuts up the problem itself.
+// The same for a function that divides the problem itself.
 template <const qcts_kernel& kKernel, void (*kRun)(const qcts_problem*)>
 constexpr qcts_kernel activation_whole(const char* scheme, const char* variant, const char* description) {
   return exact_entry(QCTS_OP_QUANTIZE_ACTIVATION, scheme, variant, description,

@@ -16,7 +16,7 @@ bool starts_with(const char* text, const char* part) {
   return text != nullptr && std::strncmp(text, part, std::strlen(part)) == 0;
 }
 
-// A bound in the dtype that it acts in: double, float32, dtype.
+// Returns a bound, rounded as it acts: from double to float32 to dtype.
 float bound_of(const qcts_problem& p, const char* name, uint32_t dtype) {
   const void* plane = plane_data(p.planes, p.n_planes, name);
   if (plane == nullptr) return NAN;
@@ -35,8 +35,8 @@ void set_activation(const qcts_problem& p, Float8Task& task) {
   task.block_cols = starts_with(p.activation, "dyn_block128") ? 128 : p.k;
   task.is_static = starts_with(p.activation, "static_tensor");
   task.block_rows = task.is_static || starts_with(p.activation, "dyn_tensor") ? p.m : 1;
-  task.least = bound_of(p, "hp_value_lb", task.scale_dtype);
-  task.greatest = bound_of(p, "hp_value_ub", task.scale_dtype);
+  task.min = bound_of(p, "hp_value_lb", task.scale_dtype);
+  task.max = bound_of(p, "hp_value_ub", task.scale_dtype);
 }
 
 struct Float8Call {
@@ -60,21 +60,21 @@ Float8Task float8_task(const qcts_problem& p) {
   task.k = p.k;
   task.format = scheme_params(p).element_dtype == QCTS_F8_E5M2 ? SmallFloat::e5m2 : SmallFloat::e4m3;
   task.scale_dtype = floored ? static_cast<uint32_t>(QCTS_F32) : task.from.dtype;
-  task.least = task.greatest = NAN;
+  task.min = task.max = NAN;
   if (weight)
     set_weight_blocks(p, task);
   else
     set_activation(p, task);
-  if (floored) task.least = 1.0f / 512;
+  if (floored) task.min = 1.0f / 512;
   task.codes = static_cast<uint8_t*>(plane_data(p.out_planes, p.n_out_planes, "qdata"));
   task.scales = static_cast<char*>(plane_data(p.out_planes, p.n_out_planes, "scale"));
   return task;
 }
 
-// Comparisons leave a NaN as it is, and a bound that is none has no effect.
+// Comparisons keep a NaN, and a bound that is NaN has no effect.
 float float8_scale(const Float8Task& task, float largest) {
-  if (largest < task.least) largest = task.least;
-  if (largest > task.greatest) largest = task.greatest;
+  if (largest < task.min) largest = task.min;
+  if (largest > task.max) largest = task.max;
   return scalar::round_to(task.scale_dtype, largest / (task.format == SmallFloat::e4m3 ? 448.0f : 57344.0f));
 }
 

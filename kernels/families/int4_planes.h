@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the planes of the int4 schemes have what a group of `linear` needs, for the vector variants that cut
-// weights into blocks of their own.
-//   codes(n, k)                      k to k + 7, k a multiple of 8, 0 .. 15 each, 8 means zero
-//   copy_scales(g, n, scale, zero)   one of each, in the weight's dtype
+// Reads the planes of the int4 schemes for the vector variants of `linear`, which cut weights into blocks of
+// their own. A struct has
+//   codes(n, k)                      codes k to k + 7, each 0 .. 15, where 8 means zero; k is a multiple of 8
+//   copy_scales(g, n, scale, zero)   copies one of each, in the weight's dtype
 #pragma once
 
 #include "kernels/families/entry.h"
@@ -11,7 +11,7 @@
 namespace qcts {
 namespace {
 
-// int4_tinygemm: the even k in the high nibble, scale and zero side by side.
+// int4_tinygemm: the even k in the high nibble; scale and zero are adjacent.
 struct TinygemmPlanes {
   const qcts_problem& p;
   const uint8_t* pairs;
@@ -31,7 +31,7 @@ struct TinygemmPlanes {
   }
 };
 
-// int4_plain: signed codes, the even k in the low nibble, a plane each of scales and zeros.
+// int4_plain: signed codes, the even k in the low nibble; one plane of scales and one of zeros.
 struct PlainPlanes {
   const qcts_problem& p;
   const uint8_t* pairs;
@@ -52,8 +52,8 @@ struct PlainPlanes {
   }
 };
 
-// Codes, scales and zeros of the 64 columns from first_n on, over zeros: put(codes, column, k, word), of each
-// group `code_bytes`, then scales and zeros.
+// Packs codes, scales and zeros of the 64 columns from first_n on, over zeros: calls put(codes, column, k,
+// word). Each group has `code_bytes` of codes, then scales and zeros.
 template <class Source, class Put>
 void put_int4_groups(const Source& source, int64_t first_n, int64_t group_bytes, int64_t code_bytes,
                      const Put& put, uint8_t* out) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the planes of the int8 schemes of one scale a row have what `linear` needs, for the vector variants
-// that cut weights into blocks of their own.
-//   codes(n)             k of them
-//   scale(n), zero(n)    zero is subtracted from a code; kHasZeros: it may be other than 0
+// Reads the planes of the int8 schemes with one scale a row for the vector variants of `linear`, which cut
+// weights into blocks of their own. A struct has
+//   codes(n)             the k codes of a row
+//   scale(n), zero(n)    zero is subtracted from a code; kHasZeros: it may differ from 0
 #pragma once
 
 #include <immintrin.h>
@@ -33,7 +33,7 @@ struct TorchaoRows {
   }
 };
 
-// tinyq: scales in the weight's dtype; W8A32 has zero points, which its forward does not read.
+// tinyq: scales have the weight's dtype. W8A32 has zero points, which its forward does not read.
 struct TinyqRows {
   static constexpr bool kHasZeros = false;
   int64_t k;
@@ -61,8 +61,8 @@ struct TinyqRows {
   }
 };
 
-// put(k, column, code) of `columns` rows of the weight from first_n on; 128 k at a time, so that both sides
-// stay in L1.
+// Calls put(k, column, code) for `columns` rows of the weight from first_n on, 128 k at a time, so that both
+// sides stay in L1.
 template <class Source, class Put>
 void each_code(const Source& source, int64_t first_n, int64_t columns, const Put& put) {
   constexpr int64_t kChunk = 128;
@@ -72,7 +72,7 @@ void each_code(const Source& source, int64_t first_n, int64_t columns, const Put
       for (int64_t k = k0; k < source.k && k < k0 + kChunk; ++k) put(k, c, static_cast<uint8_t>(row[k]));
     }
 }
-// 64 columns a k.
+// Copies codes to 64 columns for each k.
 template <class Source>
 void copy_columns(const Source& source, int64_t first_n, int64_t columns, uint8_t* codes) {
   constexpr int64_t kColumnBytes = 64;
@@ -80,7 +80,7 @@ void copy_columns(const Source& source, int64_t first_n, int64_t columns, uint8_
             [=](int64_t k, int64_t column, uint8_t code) { codes[k * kColumnBytes + column] = code; });
 }
 
-// Of `columns` rows of the weight from first_n on: zeros (int32) and scales, one behind the other.
+// Copies the zeros (int32) and then the scales of `columns` rows of the weight from first_n on.
 template <class Source>
 void copy_row_parameters(const Source& source, int64_t first_n, int64_t columns, uint8_t* zeros,
                          uint8_t* scales) {

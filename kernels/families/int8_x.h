@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8 rows of x under the policies of int8_row, for `linear` and quantize_activation of every variant.
+// Rows of x as int8 under the policies of int8_row, for `linear` and quantize_activation of every variant:
 // torchao 0.18.0 Int8Tensor.from_hp of x with PerRow(), or with the scale and zero point that
-// Int8StaticActivationInt8WeightConfig put into the checkpoint; "dyn_row_sym_127" is torchao
-// 0.5.0 to 0.17.0's.
+// Int8StaticActivationInt8WeightConfig put into the checkpoint. "dyn_row_sym_127" is torchao 0.5.0 to
+// 0.17.0's.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace qcts {
 namespace {
 
-// What a kernel's scheme lists.
+// The scheme string of kernels that serve every policy except weight_only.
 constexpr const char* kInt8RowX =
     "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127,static_tensor_sym,static_tensor_sym_zp,static_tensor_"
     "asym";
@@ -27,8 +27,8 @@ struct RowScale {
   return policy != nullptr && std::strncmp(policy, "static_", 7) == 0;
 }
 
-// The policy's own planes, which are there: act_quant_scale, float32, and for all but "static_tensor_sym"
-// act_quant_zero_point, int8.
+// Reads the policy's own planes, which must be given: act_quant_scale (float32) and, except for
+// "static_tensor_sym", act_quant_zero_point (int8).
 [[maybe_unused]] RowScale given_scale(const qcts_problem& p) {
   RowScale given = {};
   std::memcpy(&given.scale, in_plane(p, "act_quant_scale"), 4);
@@ -37,7 +37,8 @@ struct RowScale {
   return given;
 }
 
-// Planes need not be there when a kernel runs on what it has prepared, so a given scale is kept behind that.
+// A kernel may run on its packed weight without the planes, so a given scale is stored after the packed
+// weight.
 constexpr int64_t kGivenBytes = 64;
 [[maybe_unused]] void keep_given_scale(const qcts_problem& p, void* to) {
   if (!has_given_scale(p.activation)) return;
@@ -50,7 +51,8 @@ constexpr int64_t kGivenBytes = 64;
   return given;
 }
 
-// What quantize_activation writes beside codes: a scale and a zero point a row, or one of each for all.
+// Writes what quantize_activation returns beside the codes: a scale and a zero point for each row, or one of
+// each for all rows.
 [[maybe_unused]] void store_row_scale(const qcts_problem& p, int64_t m, RowScale chosen) {
   if (has_given_scale(p.activation) && m != 0) return;
   std::memcpy(static_cast<char*>(out_plane(p, "scale")) + 4 * m, &chosen.scale, 4);

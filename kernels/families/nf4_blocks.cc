@@ -10,7 +10,7 @@
 namespace qcts {
 namespace {
 
-// To four decimals, unlike bitsandbytes.
+// Rounded to four decimals, unlike bitsandbytes.
 constexpr float kValues[16] = {-1.0f,   -0.6962f, -0.5251f, -0.3949f, -0.2844f, -0.1848f, -0.0911f, 0.0f,
                                0.0796f, 0.1609f,  0.2461f,  0.3379f,  0.4407f,  0.5626f,  0.7230f,  1.0f};
 
@@ -36,22 +36,22 @@ Nf4Task nf4_task(const qcts_problem& p) {
   return task;
 }
 
-// Do all sums of some of the scalers, none negative, fit into the fraction of a double? Then their order has
-// no influence. The unit of the smallest one is 2^-24 of it or more, and divides the others. (A NaN makes all
-// sums NaN.)
+// True if all sums of several of these scalers, none of them negative, fit into the fraction of a double, so
+// that their order does not matter. The unit of the smallest scaler is at least 2^-24 of it, and divides all
+// others. (A NaN makes all sums NaN.)
 bool sums_are_exact(const float* scalers, int64_t count) {
-  float least[4] = {1e38f, 1e38f, 1e38f, 1e38f}, most[4] = {0, 0, 0, 0};
+  float min[4] = {1e38f, 1e38f, 1e38f, 1e38f}, max[4] = {0, 0, 0, 0};
   for (int64_t i = 0; i < count; i += 4)
     for (int lane = 0; lane < 4; ++lane) {
       const float scaler = scalers[i + lane], part = scaler > 0 ? scaler : 1e38f;
-      least[lane] = part < least[lane] ? part : least[lane];
-      most[lane] = scaler > most[lane] ? scaler : most[lane];
+      min[lane] = part < min[lane] ? part : min[lane];
+      max[lane] = scaler > max[lane] ? scaler : max[lane];
     }
   for (int lane = 1; lane < 4; ++lane) {
-    least[0] = least[lane] < least[0] ? least[lane] : least[0];
-    most[0] = most[lane] > most[0] ? most[lane] : most[0];
+    min[0] = min[lane] < min[0] ? min[lane] : min[0];
+    max[0] = max[lane] > max[0] ? max[lane] : max[0];
   }
-  return static_cast<double>(count) * most[0] <= 0x1p29 * least[0];
+  return static_cast<double>(count) * max[0] <= 0x1p29 * min[0];
 }
 
 // scalers.mean() of float32: a sum in order, in double, then one division.

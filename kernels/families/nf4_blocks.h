@@ -1,57 +1,59 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NF4 weights (reference/schemes/nf4.cc): what variants do once a tensor, or once a block. Ordinary
-// functions, compiled once for the baseline processor.
+// NF4 weights (reference/schemes/nf4.cc): the work that variants do once a tensor or once a block.
 #pragma once
 
 #include "kernels/families/block_scales.h"
 
 namespace qcts {
 
-constexpr int64_t kNf4Block = 64;     // elements of one scaler
-constexpr int64_t kNf4Scalers = 256;  // scalers of one quantization factor
+constexpr int64_t kNf4Block = 64;     // elements that share a scaler
+constexpr int64_t kNf4Scalers = 256;  // scalers that share a quantization factor
 
-// What the problem reads and writes. Blocks run through rows.
+// The problem's input and output. Blocks run on from row to row.
 struct Nf4Task {
   FloatRows from;
   int64_t k;
-  float values[16];  // of the codes, in the weight's dtype
-  uint8_t* pairs;    // two codes a byte, the even one high
-  float* scalers;    // in the workspace: what stays of a block between the two passes
-  float mean;        // of the scalers; known to the second pass
+  float values[16];  // the values of the codes, in the weight's dtype
+  uint8_t* pairs;    // two codes a byte, the even one in the high nibble
+  float* scalers;    // in the workspace: kept between the two passes
+  float mean;        // of the scalers; known in the second pass
   char* factors;
   int8_t* scaler_codes;
 };
 
-// Blocks that lie side by side from `block` on, up to `last`: in a row, or one that was copied to `gathered`,
-// of 256 bytes, from several.
+// Consecutive blocks from `block` on, at most up to `last`: those within a row, or a single one that spans
+// rows and was copied to `gathered`, which has 256 bytes.
 struct Nf4Run {
   const char* data;
   int64_t blocks;
 };
 Nf4Run nf4_run(const Nf4Task& task, int64_t block, int64_t last, char* gathered);
 
-// The code whose value is nearest to `value`, which is of dtype: the least |value - values[code]| as dtype
-// has it, the lower of two that are equally near; 0 for NaN.
+// Returns the code whose value is nearest to `value`, a number of dtype: the one with the smallest |value -
+// values[code]|, computed in dtype; the lower of two that are equally near; 0 for NaN.
 uint8_t nf4_nearest(uint32_t dtype, const float* values, float value);
 
-// bounds[c], c < 15: the least float that, rounded to the weight's dtype, is nearer to values[c + 1] than to
-// values[c]. Codes grow with what they stand for, so that a code is the number of bounds that are not above.
+// bounds[c], for c < 15, is the smallest float that, rounded to the weight's dtype, is nearer to values[c +
+// 1] than to values[c]. Codes grow with their values, so a code is the number of bounds that are not above an
+// element.
 void nf4_bounds(uint32_t dtype, const float* values, float* bounds);
 
-// A weight's scalers as the planes have them: of `dtype` like the factors, one for kNf4Scalers, and the mean.
+// The planes of a weight's scalers. Factors, of which each serves kNf4Scalers scalers, and the mean have
+// dtype.
 struct Nf4ScalerPlanes {
   uint32_t dtype;
   const int8_t* codes;
   const void *factors, *mean;
 };
-// That of a block, to `to` in dtype: its code by its factor, rounded to dtype, plus the mean.
+// Writes the scaler of a block in dtype: its code divided by its factor, rounded to dtype, plus the mean.
 void nf4_put_scaler(const Nf4ScalerPlanes& planes, int64_t block, void* to);
 
-// Blocks [first, last): their codes and scalers. Then blocks [first, last) of scalers: factors and codes.
+// The first function writes codes and scalers of blocks [first, last); the second writes factors and codes of
+// blocks [first, last) of scalers.
 using Nf4Range = void (*)(const Nf4Task& task, int64_t first, int64_t last);
 
 uint64_t nf4_workspace_bytes(const qcts_problem* problem);
-// The whole problem: both passes by as many threads as it allows, the mean in between.
+// Quantizes the whole problem: both passes with as many threads as it allows, and the mean between them.
 void quantize_nf4(const qcts_problem& problem, Nf4Range blocks, Nf4Range scalers);
 
 }  // namespace qcts

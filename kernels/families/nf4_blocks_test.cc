@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the AVX2 variant of nf4 rests on and the suites' inputs meet by chance alone: that the bounds between
-// codes say of every value what the nearest code says.
+// Tests what the AVX2 variant of nf4 relies on and the suites' inputs hit only by chance: counting bounds
+// gives the nearest code for every value.
 #include "kernels/families/nf4_blocks.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST_P(Nf4Bounds, AreWhereTheNearestCodeChanges) {
   }
 }
 
-// All of a 16-bit dtype between -1 and 1; of float32 those that bfloat16 holds.
+// All values of a 16-bit dtype between -1 and 1; for float32 those that bfloat16 holds.
 TEST_P(Nf4Bounds, CountToTheNearestCode) {
   const uint32_t dtype = GetParam() == QCTS_F16 ? QCTS_F16 : QCTS_BF16;
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of four bits with a scale and a floating zero a group for kernels/fixed/linear.h. Codes are from 0 to
-// 15, the offset is 8. A step is 8 k: 4 bytes are a column, its k 0 to 3 in the low nibbles, 4 to 7 in the
-// high ones. Behind a group's codes lie its 64 scales and 64 zeros in the weight's dtype.
+// 4-bit codes with a scale and a floating-point zero for each group, for kernels/fixed/linear.h. Codes are 0
+// to 15 and the offset is 8. A step is 8 k: a column has 4 bytes, with its k 0 to 3 in the low nibbles and 4
+// to 7 in the high ones. A group's codes are followed by its 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
 #include "kernels/families/int4_planes.h"
@@ -10,11 +10,11 @@
 namespace qcts::fixed {
 namespace {
 
-// A Source is one of kernels/families/int4_planes.h.
+// Source is one of the structs of kernels/families/int4_planes.h.
 template <class Source, class Dots>
 struct Int4Groups {
-  using Engine = Dots;
-  static_assert(Engine::kValues == FixedValues::bytes);
+  using MicroKernel = Dots;
+  static_assert(MicroKernel::kValues == FixedValues::bytes);
   static_assert(kColumns == kPlaneColumns);
   static constexpr int kStepK = 8;
   static constexpr bool kHasZeros = true, kLateScales = false;
@@ -38,7 +38,7 @@ struct Int4Groups {
     return _mm256_and_si256(_mm256_srl_epi32(words, shift), _mm256_set1_epi32(15));
   }
 
-  static void prepare_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout& layout, int64_t first_n, uint8_t* out) {
     const auto put = [](uint8_t* codes, int64_t column, int64_t k, uint32_t word) {
       const uint32_t ordered = halves_interleaved(word);
       std::memcpy(codes + k / kStepK * kStepBytes + 4 * column, &ordered, 4);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of eight bits with a scale and a zero point a row for kernels/fixed/linear.h. A block begins with 64
-// offsets (int32) and 64 scales (float32). A step is 4 k: for an engine that multiplies words two pairs, a
-// column's two bytes side by side; for one that multiplies unsigned bytes 4 bytes a column, each 128 more
-// than the code, which the offset has too.
+// 8-bit codes with a scale and a zero point for each row, for kernels/fixed/linear.h. A block begins with 64
+// offsets (int32) and 64 scales (float32). A step is 4 k. For a MicroKernel that multiplies words it is two
+// pairs of k, in each of which a column has two adjacent bytes. For one that multiplies unsigned bytes a
+// column has 4 adjacent bytes; each is the code plus 128, and so is the offset.
 #pragma once
 
 #include "kernels/families/int8_planes.h"
@@ -11,15 +11,15 @@
 namespace qcts::fixed {
 namespace {
 
-// The largest sum of a part, and what an offset of 255 takes from it.
-static_assert(avx2::kPartK * 255 * static_cast<int64_t>(avx2::kMostFixed) < INT32_MAX);
+// The largest sum of a part, including the share of an offset of 255.
+static_assert(avx2::kPartK * 255 * static_cast<int64_t>(avx2::kMaxFixed) < INT32_MAX);
 
-// A Source is one of kernels/families/int8_planes.h.
+// Source is one of the structs of kernels/families/int8_planes.h.
 template <class Source, class Dots>
 struct Int8Rows {
-  using Engine = Dots;
-  static constexpr bool kWords = Engine::kValues == FixedValues::words;
-  static constexpr int kStepK = 4, kSideBySide = kWords ? 2 : 4;  // bytes of a column
+  using MicroKernel = Dots;
+  static constexpr bool kWords = MicroKernel::kValues == FixedValues::words;
+  static constexpr int kStepK = 4, kSideBySide = kWords ? 2 : 4;  // adjacent bytes of a column
   static constexpr bool kHasZeros = false, kLateScales = true;
   static constexpr int64_t kHeaderBytes = 8 * kColumns;
   struct Buffer {};
@@ -49,7 +49,7 @@ struct Int8Rows {
     return _mm256_and_si256(_mm256_srl_epi32(fours, shift), _mm256_set1_epi32(255));
   }
 
-  static void prepare_block(const qcts_problem& p, const Layout&, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, const Layout&, int64_t first_n, uint8_t* out) {
     const Source source(p);
     const int64_t columns = std::min<int64_t>(p.n - first_n, kColumns);
     copy_row_parameters(source, first_n, columns, out, out + 4 * kColumns);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of `linear` for codes that are small integers, where a variant multiplies x in fixed point (avx2,
-// avxvnni, avx512vnni). y = sum over groups of scale * sum(x * (code - offset)) + zero * sum(x), plus bias.
+// Macro-kernel of `linear` for codes that are small integers, with x multiplied in fixed point (avx2,
+// avxvnni, avx512vnni): y = sum over groups of scale * sum(x * (code - offset)) + zero * sum(x), plus bias.
 //
-// x is kept as it is (kernels/fixed/rows.h): sums of codes times its 16-bit numbers are exact integers, and
-// what few floats are left are multiplied as such. So the result is the one of float32 sums or nearer to the
-// true one, and does not depend on m or on the number of threads: every output is a chain of its own, in the
-// order of k: part by part total = fma(scale, step * sum, total) for each term, and the same of the sum of
-// the floats left, then total = fma(zero, sum of x, total). Where the row is one group its scale comes last.
+// x is not rounded (kernels/fixed/rows.h): sums of codes times its 16-bit numbers are exact integers, and the
+// few floats that do not fit are multiplied as floats. So the result equals that of float32 sums or is nearer
+// to the true one, and does not depend on m or on the number of threads. Every output is a chain of its own,
+// in the order of k. Part by part, total = fma(scale, step * sum, total) for each term, and the same for the
+// sum of the leftover floats; then total = fma(zero, sum of x, total). If the row is one group, its scale is
+// applied last.
 //
 // A block of 64 columns is one linear stream: a header, then for each group its codes, in steps of 256 bytes
-// that hold some k of all columns, and what the scheme has behind them.
+// that hold some k of all columns, followed by the scheme's own tail.
 #pragma once
+
+#include <concepts>
 
 #include "kernels/avx2/streams.h"
 #include "kernels/families/entry.h"
@@ -19,17 +22,17 @@
 namespace qcts::fixed {
 namespace {
 
-constexpr int kRows = 64;  // of totals at a time
+constexpr int kRows = 64;  // rows of totals at a time
 using avx2::kStreams;
 
 using Sums = int32_t (*)[kColumns];
 
 struct Layout {
   int64_t group, padded_group, groups, parts;                        // parts of a group
-  int64_t code_bytes, tail_bytes, group_bytes, block_bytes, blocks;  // tail_bytes: behind a group's codes
+  int64_t code_bytes, tail_bytes, group_bytes, block_bytes, blocks;  // the tail follows a group's codes
   int64_t padded_k() const { return groups * padded_group; }
 };
-struct Frame {
+struct LinearCall {
   const qcts_problem* problem;
   Layout layout;
   const uint8_t* prepared;
@@ -37,30 +40,41 @@ struct Frame {
   float* x_sums;  // [m][groups], only where the scheme has zeros
 };
 
-// Of 64 columns of a group.
+// Parameters of the 64 columns of a group.
 struct Scales {
   const float *scale, *zero;
 };
 
-// An Engine has
-//   kValues                                  of x that it multiplies
-//   kTerms                                   that it multiplies at a time
-//   multiply(codes, steps, x, count, sums)   sums[i] = codes times term x[i], of `count` <= kTerms
-//   multiply_some<M, kAhead, kAdds>(codes, steps, x, sums)   the same of M terms, 1 or 2; what lies kAhead
-//                                            bytes ahead is fetched; sums += where it adds
-// A Scheme has
-//   Engine
-//   kStepK                       k of a step; divides 8
-//   kHasZeros                    zeros act on the sum of x
-//   kLateScales                  the row is one group: its scales act on the totals, at the end
-//   offsets(header, n)           of 8 columns, int32
-//   minus_offsets(header, n, times)           -times * offset
-//   group(p)                     elements along k that share a scale: a multiple of 8, or all of k
-//   kHeaderBytes, tail_bytes(p)  before a block's codes, behind a group's
-//   Buffer, scales(p, header, tail, buffer)   of a group
-//   codes(at, k, vector)         of element k of the step at `at`, 8 columns, int32
-//   prepare_block(p, layout, first_n, out)    the block from column first_n on, over zeros
-template <class Scheme>
+// Multiplies codes by terms of x. multiply_some<M, kAhead, kAdds>(codes, steps, x, sums) multiplies M terms
+// (1 or 2) and prefetches kAhead bytes ahead; with kAdds it adds to sums.
+template <class T>
+concept FixedMicroKernel =
+    requires(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, Sums sums) {
+      { T::kValues } -> std::convertible_to<FixedValues>;  // of x that it multiplies
+      requires T::kTerms > 0;                              // that it multiplies at a time
+      T::multiply(codes, steps, x, count, sums);  // sums[i] = codes times term x[i], of `count` <= kTerms
+    };
+
+// How the codes of a scheme lie in a block.
+template <class T>
+concept FixedScheme =
+    FixedMicroKernel<typename T::MicroKernel> &&
+    requires(const qcts_problem& p, const Layout& layout, const uint8_t* from, uint8_t* to, int64_t k, int n,
+             int32_t times, typename T::Buffer& buffer) {
+      requires 8 % T::kStepK == 0;                      // k of a step
+      { T::kHasZeros } -> std::convertible_to<bool>;    // zeros act on the sum of x
+      { T::kLateScales } -> std::convertible_to<bool>;  // the row is one group, its scales act on the totals
+      requires sizeof(T::offsets(from, n)) == sizeof(__m256i);               // of 8 columns, int32
+      requires sizeof(T::minus_offsets(from, n, times)) == sizeof(__m256i);  // -times * offset
+      { T::group(p) } -> std::convertible_to<int64_t>;  // that share a scale: a multiple of 8, or all of k
+      { T::kHeaderBytes } -> std::convertible_to<int64_t>;           // before a block's codes
+      { T::tail_bytes(p) } -> std::convertible_to<int64_t>;          // after a group's codes
+      { T::scales(p, from, from, buffer) } -> std::same_as<Scales>;  // of a group, from header and tail
+      requires sizeof(T::codes(from, k, n)) == sizeof(__m256i);      // element k of a step, 8 columns, int32
+      T::pack_block(p, layout, k, to);                               // the block from column k on, over zeros
+    };
+
+template <FixedScheme Scheme>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
   at.group = Scheme::group(p);
@@ -75,22 +89,23 @@ Layout layout_of(const qcts_problem& p) {
   return at;
 }
 
-// What memory brings while a part of one row is closed, asked for before: int8, m = 1, 4096 x 4096 cold, EPYC
-// Zen 4, one thread, with VPDPBUSD 580 us without it, 530. Twice as much is slower again, and of int4, which
-// closes as often as it can be asked for, nothing changes.
-constexpr int kClosingBytes = 1024;
+// Bytes to prefetch before the epilogue of a part of one row, so that memory is busy meanwhile: int8, m = 1,
+// 4096 x 4096 cold, EPYC Zen 4, one thread, with VPDPBUSD took 580 us without this and 530 with it. Twice as
+// many bytes are slower again. int4, whose epilogues are as frequent as such prefetches could be, does not
+// change.
+constexpr int kEpiloguePrefetchBytes = 1024;
 
-// Terms of several rows that meet the codes of one part together.
-template <class Scheme>
+// Collects terms of several rows, to multiply them together with the codes of one part.
+template <FixedScheme Scheme>
 class Terms {
  public:
-  Terms(const uint8_t* header, const float* scale, const uint8_t* codes, int64_t steps, bool asks_ahead,
+  Terms(const uint8_t* header, const float* scale, const uint8_t* codes, int64_t steps, bool prefetches,
         float (*totals)[kColumns])
       : header_(header),
         scale_(scale),
         codes_(codes),
         steps_(steps),
-        asks_ahead_(asks_ahead),
+        prefetches_(prefetches),
         totals_(totals) {}
 
   void add(const int8_t* x, int32_t sum, float step, int64_t row) {
@@ -98,53 +113,53 @@ class Terms {
     sum_of_v_[count_] = sum;
     step_[count_] = step;
     row_[count_] = row;
-    if (++count_ == Engine::kTerms) finish();
+    if (++count_ == MicroKernel::kTerms) finish();
   }
   void finish() {
     if (count_ == 0) return;
-    Engine::multiply(codes_, steps_, x_, count_, sums_);
-    for (int line = 0; asks_ahead_ && line < kClosingBytes; line += 64)
+    MicroKernel::multiply(codes_, steps_, x_, count_, sums_);
+    for (int line = 0; prefetches_ && line < kEpiloguePrefetchBytes; line += 64)
       avx2::prefetch(codes_ + steps_ * kStepBytes + line, avx2::kPrefetchBytes);
     for (int i = 0; i < count_; ++i)
-      close_term<Scheme>(header_, scale_, step_[i], sum_of_v_[i], sums_[i], totals_[row_[i]]);
+      term_epilogue<Scheme>(header_, scale_, step_[i], sum_of_v_[i], sums_[i], totals_[row_[i]]);
     count_ = 0;
   }
 
  private:
-  using Engine = typename Scheme::Engine;
+  using MicroKernel = typename Scheme::MicroKernel;
   const uint8_t* header_;
   const float* scale_;
   const uint8_t* codes_;
   int64_t steps_;
-  bool asks_ahead_;
+  bool prefetches_;
   float (*totals_)[kColumns];
   int count_ = 0;
-  const int8_t* x_[Engine::kTerms];
-  int32_t sum_of_v_[Engine::kTerms];
-  float step_[Engine::kTerms];
-  int64_t row_[Engine::kTerms];
-  alignas(64) int32_t sums_[Engine::kTerms][kColumns];
+  const int8_t* x_[MicroKernel::kTerms];
+  int32_t sum_of_v_[MicroKernel::kTerms];
+  float step_[MicroKernel::kTerms];
+  int64_t row_[MicroKernel::kTerms];
+  alignas(64) int32_t sums_[MicroKernel::kTerms][kColumns];
 };
 
-// Part `index` of all, `count` k from `at` on in the rows of x.
+// Part `index`, counted over all groups: `count` k from `at` on in the rows of x.
 struct Part {
   const uint8_t* codes;
   int64_t index, at, count;
 };
-template <class Scheme>
+template <FixedScheme Scheme>
 Part part_of(const Layout& layout, const uint8_t* codes, int64_t group, int64_t part) {
   const int64_t k = part * avx2::kPartK;
   return {codes + k / Scheme::kStepK * kStepBytes, group * layout.parts + part,
           group * layout.padded_group + k, std::min(layout.padded_group - k, avx2::kPartK)};
 }
 
-template <class Scheme>
-void multiply_part(const Frame& frame, const uint8_t* header, const float* scale, const Part& part,
+template <FixedScheme Scheme>
+void multiply_part(const LinearCall& call, const uint8_t* header, const float* scale, const Part& part,
                    int64_t first_m, int64_t rows, float (*totals)[kColumns]) {
-  const FixedRows& x = frame.rows;
+  const FixedRows& x = call.rows;
   const FixedPart* fixed = x.part + first_m * x.parts + part.index;
-  const bool asks_ahead = Scheme::kLateScales && rows == 1 && weight_reading() != WeightReading::followed;
-  Terms<Scheme> terms(header, scale, part.codes, part.count / Scheme::kStepK, asks_ahead, totals);
+  const bool prefetches = Scheme::kLateScales && rows == 1 && weight_reading() != WeightReading::followed;
+  Terms<Scheme> terms(header, scale, part.codes, part.count / Scheme::kStepK, prefetches, totals);
   bool some_left = false;
   for (int64_t m = 0; m < rows; ++m) {
     const FixedPart& of = fixed[m * x.parts];
@@ -155,61 +170,64 @@ void multiply_part(const Frame& frame, const uint8_t* header, const float* scale
   for (int64_t m = 0; some_left && m < rows; ++m) {
     const int64_t from = (first_m + m) * x.k + part.at;
     if (fixed[m * x.parts].left > 0)
-      close_left<Scheme>(header, scale, part.codes, x.left + from, x.left_at + from, fixed[m * x.parts].left,
-                         totals[m]);
+      leftover_epilogue<Scheme>(header, scale, part.codes, x.left + from, x.left_at + from,
+                                fixed[m * x.parts].left, totals[m]);
   }
 }
 
-template <class Scheme>
-void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-  const qcts_problem& p = *frame.problem;
-  const Layout& layout = frame.layout;
+template <FixedScheme Scheme>
+void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+  const qcts_problem& p = *call.problem;
+  const Layout& layout = call.layout;
   alignas(64) float totals[kRows][kColumns];
   typename Scheme::Buffer buffer;
   Scales scales = {};
   std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
-  const uint8_t* header = frame.prepared + block * layout.block_bytes;
+  const uint8_t* header = call.prepared + block * layout.block_bytes;
   const uint8_t* codes = header + Scheme::kHeaderBytes;
   for (int64_t g = 0; g < layout.groups; ++g, codes += layout.group_bytes) {
     scales = Scheme::scales(p, header, codes + layout.code_bytes, buffer);
-    // As far ahead as codes of several rows, and int4's of one; int8 has one tail for a whole block.
+    // Prefetches the tail as far ahead as codes of several rows, or int4's of one row; int8 has one tail for
+    // a whole block.
     for (int64_t line = 0; line < layout.tail_bytes; line += 64)
       avx2::prefetch(codes + layout.code_bytes + line, avx2::kFarBytes);
     for (int64_t i = 0; i < layout.parts; ++i)
-      multiply_part<Scheme>(frame, header, scales.scale, part_of<Scheme>(layout, codes, g, i), first_m, rows,
+      multiply_part<Scheme>(call, header, scales.scale, part_of<Scheme>(layout, codes, g, i), first_m, rows,
                             totals);
     for (int64_t m = 0; m < rows; ++m)
-      close_group<Scheme>(scales.zero, frame.x_sums + (first_m + m) * layout.groups + g, totals[m]);
+      group_epilogue<Scheme>(scales.zero, call.x_sums + (first_m + m) * layout.groups + g, totals[m]);
   }
-  for (int64_t m = 0; m < rows; ++m) close_row<Scheme>(scales.scale, totals[m]);
+  for (int64_t m = 0; m < rows; ++m) row_epilogue<Scheme>(scales.scale, totals[m]);
   avx2::store_rows(p, first_m, rows, block * kColumns, 1, totals);
 }
 
-// Blocks that one row of x meets side by side (kernels/avx2/streams.h): int4 g128, 4096 x 4096 from memory,
-// EPYC Zen 3, one thread, 472 us; one block after the other, asked for 4 KiB ahead, 640.
-template <class Scheme>
+// State of blocks that one row of x meets side by side (kernels/avx2/streams.h): int4 g128, 4096 x 4096 from
+// memory, EPYC Zen 3, one thread, takes 472 us; one block after the other, prefetched 4 KiB ahead, takes 640.
+template <FixedScheme Scheme>
 struct SideBySide {
-  const uint8_t *header, *codes;  // of the first; codes of a group
-  int64_t apart;                  // bytes
+  const uint8_t *header, *codes;  // of the first block; codes of the current group
+  int64_t apart;                  // in bytes
   typename Scheme::Buffer buffers[kStreams];
-  Scales scales[kStreams];  // of the group, once its codes have been read: they lie behind them
+  Scales scales[kStreams];  // of the current group; read after its codes, which they follow in memory
   alignas(64) float totals[kStreams][kColumns];
 };
 
-// One or two terms of a row.
-template <class Engine, int kAhead>
+// For one or two terms of a row.
+template <FixedMicroKernel MicroKernel, int kAhead>
 void multiply_row(const uint8_t* codes, int64_t steps, const int8_t* const* x, int count, bool adds,
                   Sums sums) {
-  constexpr decltype(&Engine::template multiply_some<1, kAhead, false>) kExactly[2][2] = {
-      {Engine::template multiply_some<1, kAhead, false>, Engine::template multiply_some<1, kAhead, true>},
-      {Engine::template multiply_some<2, kAhead, false>, Engine::template multiply_some<2, kAhead, true>}};
+  constexpr decltype(&MicroKernel::template multiply_some<1, kAhead, false>) kExactly[2][2] = {
+      {MicroKernel::template multiply_some<1, kAhead, false>,
+       MicroKernel::template multiply_some<1, kAhead, true>},
+      {MicroKernel::template multiply_some<2, kAhead, false>,
+       MicroKernel::template multiply_some<2, kAhead, true>}};
   kExactly[count - 1][adds](codes, steps, x, sums);
 }
 
-template <class Scheme>
-void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Scheme>& at) {
+template <FixedScheme Scheme>
+void multiply_part_of_row(const LinearCall& call, const Part& part, SideBySide<Scheme>& at) {
   constexpr int64_t kTurn = avx2::kStreamBytes / kStepBytes;
-  const FixedRows& x = frame.rows;
+  const FixedRows& x = call.rows;
   const FixedPart& fixed = x.part[part.index];
   alignas(64) int32_t sums[kStreams][2][kColumns];
   const int64_t steps = part.count / Scheme::kStepK;
@@ -217,139 +235,140 @@ void multiply_part_of_row(const Frame& frame, const Part& part, SideBySide<Schem
     const int64_t k = part.at + step * Scheme::kStepK;
     const int8_t* terms[2] = {x.term(0, 0, k), x.term(0, 1, k)};
     for (int s = 0; s < kStreams; ++s)
-      multiply_row<typename Scheme::Engine, avx2::kStreamPrefetchBytes>(
+      multiply_row<typename Scheme::MicroKernel, avx2::kStreamPrefetchBytes>(
           part.codes + s * at.apart + step * kStepBytes, std::min(steps - step, kTurn), terms, fixed.terms,
           step > 0, sums[s]);
   }
   for (int s = 0; s < kStreams; ++s) {
     const uint8_t* header = at.header + s * at.apart;
-    const uint8_t* tail = at.codes + s * at.apart + frame.layout.code_bytes;
-    at.scales[s] = Scheme::scales(*frame.problem, header, tail, at.buffers[s]);
+    const uint8_t* tail = at.codes + s * at.apart + call.layout.code_bytes;
+    at.scales[s] = Scheme::scales(*call.problem, header, tail, at.buffers[s]);
     for (int t = 0; t < fixed.terms; ++t)
-      close_term<Scheme>(header, at.scales[s].scale, fixed.step[t], fixed.sum[t], sums[s][t], at.totals[s]);
+      term_epilogue<Scheme>(header, at.scales[s].scale, fixed.step[t], fixed.sum[t], sums[s][t],
+                            at.totals[s]);
     if (fixed.left > 0)
-      close_left<Scheme>(header, at.scales[s].scale, part.codes + s * at.apart, x.left + part.at,
-                         x.left_at + part.at, fixed.left, at.totals[s]);
+      leftover_epilogue<Scheme>(header, at.scales[s].scale, part.codes + s * at.apart, x.left + part.at,
+                                x.left_at + part.at, fixed.left, at.totals[s]);
   }
 }
 
-template <class Scheme>
-void multiply_side_by_side(const Frame& frame, int64_t block, int64_t blocks_apart) {
-  const Layout& layout = frame.layout;
+template <FixedScheme Scheme>
+void multiply_side_by_side(const LinearCall& call, int64_t block, int64_t blocks_apart) {
+  const Layout& layout = call.layout;
   SideBySide<Scheme> at;
-  at.header = frame.prepared + block * layout.block_bytes;
+  at.header = call.prepared + block * layout.block_bytes;
   at.codes = at.header + Scheme::kHeaderBytes;
   at.apart = blocks_apart * layout.block_bytes;
   std::memset(at.totals, 0, sizeof at.totals);
   for (int64_t g = 0; g < layout.groups; ++g, at.codes += layout.group_bytes) {
     for (int64_t i = 0; i < layout.parts; ++i)
-      multiply_part_of_row(frame, part_of<Scheme>(layout, at.codes, g, i), at);
+      multiply_part_of_row(call, part_of<Scheme>(layout, at.codes, g, i), at);
     for (int s = 0; s < kStreams; ++s) {
       for (int64_t line = 0; line < layout.tail_bytes; line += 64)
         avx2::prefetch(at.codes + s * at.apart + layout.code_bytes + line, avx2::kStreamPrefetchBytes);
-      close_group<Scheme>(at.scales[s].zero, frame.x_sums + g, at.totals[s]);
+      group_epilogue<Scheme>(at.scales[s].zero, call.x_sums + g, at.totals[s]);
     }
   }
   for (int s = 0; s < kStreams; ++s) {
-    close_row<Scheme>(at.scales[s].scale, at.totals[s]);
-    avx2::store_rows(*frame.problem, 0, 1, (block + s * blocks_apart) * kColumns, 1, at.totals + s);
+    row_epilogue<Scheme>(at.scales[s].scale, at.totals[s]);
+    avx2::store_rows(*call.problem, 0, 1, (block + s * blocks_apart) * kColumns, 1, at.totals + s);
   }
 }
 
-template <class Scheme>
+template <FixedScheme Scheme>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const int64_t m_count = frame.problem->m;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const int64_t m_count = call.problem->m;
   const auto alone = [&](int64_t block) {
     for (int64_t m = 0; m < m_count; m += kRows)
-      multiply_block<Scheme>(frame, block, m, std::min<int64_t>(m_count - m, kRows));
+      multiply_block<Scheme>(call, block, m, std::min<int64_t>(m_count - m, kRows));
   };
   if (m_count == 1)
     return avx2::in_streams(
-        first, last,
-        [&](int64_t block, int64_t apart) { multiply_side_by_side<Scheme>(frame, block, apart); }, alone);
+        first, last, [&](int64_t block, int64_t apart) { multiply_side_by_side<Scheme>(call, block, apart); },
+        alone);
   for (int64_t block = first; block < last; ++block) alone(block);
 }
 
-// Parts of rows, and the sum of each group.
-template <class Scheme>
+// Converts rows of x to fixed point, part by part, and computes the sum of each group.
+template <FixedScheme Scheme>
 void fix_rows(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const qcts_problem& p = *frame.problem;
-  const Layout& layout = frame.layout;
-  const FixedRows& rows = frame.rows;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const qcts_problem& p = *call.problem;
+  const Layout& layout = call.layout;
+  const FixedRows& rows = call.rows;
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
     for (int64_t g = 0; g < layout.groups; ++g) {
       float sum = 0;
       for (int64_t i = 0; i < layout.parts; ++i) {
         const int64_t k = i * avx2::kPartK, index = g * layout.parts + i, at = g * layout.padded_group + k;
-        avx2::fix_part<Scheme::Engine::kValues>(rows, p.x_dtype, row, m, index, at,
-                                                std::min(layout.group - k, avx2::kPartK));
+        avx2::fix_part<Scheme::MicroKernel::kValues>(rows, p.x_dtype, row, m, index, at,
+                                                     std::min(layout.group - k, avx2::kPartK));
         if (!Scheme::kHasZeros) continue;
         const FixedPart& part = rows.part[m * rows.parts + index];
         for (int t = 0; t < part.terms; ++t) sum += part.step[t] * static_cast<float>(part.sum[t]);
         for (int l = 0; l < part.left; ++l) sum += rows.left[m * rows.k + at + l];
       }
-      if (Scheme::kHasZeros) frame.x_sums[m * layout.groups + g] = sum;
+      if (Scheme::kHasZeros) call.x_sums[m * layout.groups + g] = sum;
     }
   }
 }
 
-template <class Scheme>
+template <FixedScheme Scheme>
 int64_t x_sum_count(const qcts_problem& p, const Layout& layout) {
   return Scheme::kHasZeros ? p.m * layout.groups : 0;
 }
-template <class Scheme>
+template <FixedScheme Scheme>
 uint64_t workspace_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme>(*p);
   return avx2::fixed_rows_bytes(p->m, layout.padded_k(), layout.groups * layout.parts) +
          static_cast<uint64_t>(x_sum_count<Scheme>(*p, layout)) * sizeof(float);
 }
-template <class Scheme>
+template <FixedScheme Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme>(*p);
   return static_cast<uint64_t>(layout.blocks * layout.block_bytes);
 }
 
-struct Preparation {
+struct Packing {
   const qcts_problem* problem;
   Layout layout;
   uint8_t* prepared;
 };
-template <class Scheme>
-void prepare_blocks(void* context, int64_t first, int64_t last) {
-  const Preparation& task = *static_cast<const Preparation*>(context);
+template <FixedScheme Scheme>
+void pack_blocks(void* context, int64_t first, int64_t last) {
+  const Packing& task = *static_cast<const Packing*>(context);
   for (int64_t block = first; block < last; ++block)
-    Scheme::prepare_block(*task.problem, task.layout, block * kColumns,
-                          task.prepared + block * task.layout.block_bytes);
+    Scheme::pack_block(*task.problem, task.layout, block * kColumns,
+                       task.prepared + block * task.layout.block_bytes);
 }
-template <class Scheme>
-void prepare_weight(const qcts_problem* problem, void* prepared) {
+template <FixedScheme Scheme>
+void pack_weight(const qcts_problem* problem, void* prepared) {
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
-  Preparation task = {problem, layout_of<Scheme>(*problem), static_cast<uint8_t*>(prepared)};
-  parallel_for(problem->threads, task.layout.blocks, 1, prepare_blocks<Scheme>, &task);
+  Packing task = {problem, layout_of<Scheme>(*problem), static_cast<uint8_t*>(prepared)};
+  parallel_for(problem->threads, task.layout.blocks, 1, pack_blocks<Scheme>, &task);
 }
 
-template <class Scheme>
+template <FixedScheme Scheme>
 void run_linear(const qcts_problem* problem) {
   const qcts_problem& p = *problem;
   const Layout layout = layout_of<Scheme>(p);
   auto* x_sums = static_cast<float*>(p.workspace);
-  Frame frame = {problem, layout, static_cast<const uint8_t*>(p.prepared),
-                 avx2::fixed_rows_at(x_sums + x_sum_count<Scheme>(p, layout), p.m, layout.padded_k(),
-                                     layout.groups * layout.parts),
-                 x_sums};
-  parallel_for(p.threads, p.m, 4, fix_rows<Scheme>, &frame);
-  parallel_for(p.threads, layout.blocks, 1, multiply_blocks<Scheme>, &frame);
+  LinearCall call = {problem, layout, static_cast<const uint8_t*>(p.prepared),
+                     avx2::fixed_rows_at(x_sums + x_sum_count<Scheme>(p, layout), p.m, layout.padded_k(),
+                                         layout.groups * layout.parts),
+                     x_sums};
+  parallel_for(p.threads, p.m, 4, fix_rows<Scheme>, &call);
+  parallel_for(p.threads, layout.blocks, 1, multiply_blocks<Scheme>, &call);
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, FixedScheme Scheme>
 constexpr qcts_kernel linear_of(const char* scheme, const char* variant, const char* description) {
   return linear_entry(
       scheme, variant, description, QCTS_F32,
       {supports_problem<kKernel>, run_checked<kKernel, run_linear<Scheme>>, workspace_bytes<Scheme>,
-       prepared_bytes<Scheme>, prepare_checked<kKernel, prepare_weight<Scheme>>});
+       prepared_bytes<Scheme>, prepare_checked<kKernel, pack_weight<Scheme>>});
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of x in fixed point, for `linear` whose codes are small integers.
+// Rows of x in fixed point, for `linear` with codes that are small integers.
 //
-// A part of a row, 256 k of a group at most, is step * v, v of 16 bits and step a power of two of the part's
-// own, and what that leaves: nothing, for a bfloat16 whose last bit is a multiple of step, that is, for all
-// that are more than a 64th of the part's largest. Where more than one in 8 leaves something, that is step' *
-// v' with a step 2^15 times finer; what is left then, or left by the few, stays a float, as do infinities and
-// NaN. So nothing is rounded: x = step * v + step' * v' + left, and sums of codes times v are exact integers
-// in every order.
+// A part of a row, at most 256 k of a group, is represented as step * v plus a remainder. v has 16 bits, and
+// step is a power of two chosen for the part. The remainder is 0 for a bfloat16 whose last bit is a multiple
+// of step, which holds for all that are larger than a 64th of the part's largest element. If more than one in
+// 8 elements has a remainder, the remainders are represented as step' * v' with a step 2^15 times finer.
+// Remainders that are still left, or the few, stay floats, as do infinities and NaN. So nothing is rounded: x
+// = step * v + step' * v' + left, and sums of codes times v are exact integers in every order.
 //
-// What multiplies bytes takes v as 256 high + low, two signed ones; others take it whole.
+// A MicroKernel that multiplies bytes takes v as 256 high + low, two signed bytes; others take it whole.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,11 @@ namespace qcts::avx2 {
 namespace {
 
 constexpr int64_t kPartK = 256;
-constexpr float kMostFixed = 127 * 256 + 127;  // of |v|: high and low are bytes
-constexpr float kFiner = 0x1p-15f;             // the next step
-constexpr int64_t kFewLeft = 8;                // one in so many, whose floats cost what a second term does
-constexpr int64_t kFixedPadBytes = 64;         // rows a power of two apart would share the sets of a cache
+constexpr float kMaxFixed = 127 * 256 + 127;  // limit of |v|, so that high and low are bytes
+constexpr float kFiner = 0x1p-15f;            // ratio of the next step
+constexpr int64_t kFewLeft = 8;               // one in so many: the floats cost as much as a second term
+// keeps rows from being a power of two apart, where they would share the sets of a cache
+constexpr int64_t kFixedPadBytes = 64;
 
 struct FixedPart {
   float step[2];
@@ -31,13 +32,13 @@ struct FixedPart {
   int16_t terms, left;
 };
 enum class FixedValues : uint8_t { bytes, words };
-// Of each row, k a multiple of 8.
+// Rows of x; k is a multiple of 8.
 struct FixedRows {
   int64_t k, parts;
-  int8_t* values;    // [m][2][k / 4], rows padded: 4 high, 4 low bytes or 4 words, of v and of v'
+  int8_t* values;    // [m][2][k / 4], rows padded: 4 high and 4 low bytes, or 4 words, of v and of v'
   FixedPart* part;   // [m][parts]
-  float* left;       // [m][k], what is left of a part from where it begins
-  uint8_t* left_at;  // [m][k], its k in the part
+  float* left;       // [m][k], the remainders of a part from its begin on
+  uint8_t* left_at;  // [m][k], their k within the part
 
   int64_t row_bytes() const { return 4 * k + kFixedPadBytes; }
   const int8_t* term(int64_t m, int term, int64_t at) const {
@@ -59,29 +60,29 @@ struct FixedRows {
 
 constexpr uint32_t kInfinity = 0x7F800000;
 
-// The largest of the finite ones' magnitudes.
-[[maybe_unused]] float most_finite(const float* x, int64_t count) {
+// Returns the largest finite magnitude.
+[[maybe_unused]] float max_finite(const float* x, int64_t count) {
   const __m256i infinity = _mm256_set1_epi32(kInfinity);
-  __m256i most = _mm256_setzero_si256();
+  __m256i max = _mm256_setzero_si256();
   for (int64_t k = 0; k < count; k += kLanes) {
     const __m256i size =
         _mm256_and_si256(_mm256_castps_si256(_mm256_loadu_ps(x + k)), _mm256_set1_epi32(0x7FFFFFFF));
-    most = _mm256_max_epi32(most, _mm256_and_si256(size, _mm256_cmpgt_epi32(infinity, size)));
+    max = _mm256_max_epi32(max, _mm256_and_si256(size, _mm256_cmpgt_epi32(infinity, size)));
   }
   alignas(32) int32_t lanes[kLanes];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), most);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(lanes), max);
   return std::bit_cast<float>(*std::max_element(lanes, lanes + kLanes));
 }
 
-// The least power of two by which `most` is kMostFixed at most, but not a subnormal number.
-[[maybe_unused]] float step_for(float most) {
-  const int32_t exponent = static_cast<int32_t>(std::bit_cast<uint32_t>(most) >> 23);
+// Returns the smallest power of two for which max / step is at most kMaxFixed, but not a subnormal number.
+[[maybe_unused]] float step_for(float max) {
+  const int32_t exponent = static_cast<int32_t>(std::bit_cast<uint32_t>(max) >> 23);
   const int32_t step = std::max(exponent - 14, 1);
   const float finest = std::bit_cast<float>(step << 23);
-  return most <= kMostFixed * finest ? finest : 2 * finest;
+  return max <= kMaxFixed * finest ? finest : 2 * finest;
 }
 
-// 8 numbers of 16 bits in lanes of 32, as values[0 .. 16).
+// Stores 8 numbers of 16 bits, given in 32-bit lanes, to values[0 .. 16).
 template <FixedValues kValues>
 [[gnu::always_inline]] inline void store_values(__m256i v, int8_t* values) {
   __m256i both = v, order = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1,
@@ -96,7 +97,8 @@ template <FixedValues kValues>
   _mm_storeu_si128(reinterpret_cast<__m128i*>(values), _mm256_castsi256_si128(together));
 }
 
-// x = step * v + rest, v of 8 to values[0 .. 16): how many rests are not 0. *sum += v.
+// Splits x = step * v + rest, writes the 8 v to values[0 .. 16) and the rests that are not 0, and returns how
+// many those are. *sum += v.
 template <FixedValues kValues>
 int fix_eight(__m256 x, float step, int8_t* values, float* rest, __m256i* sum) {
   const __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
@@ -123,7 +125,7 @@ int64_t fix_term(const float* x, int64_t count, float step, int8_t* values, floa
   return left;
 }
 
-// Part `index` of row m, `count` k from `at` on, to which zeros are added up to a multiple of 8.
+// Converts part `index` of row m, `count` k from `at` on, padded with zeros to a multiple of 8.
 template <FixedValues kValues>
 void fix_part(const FixedRows& rows, uint32_t dtype, const char* row, int64_t m, int64_t index, int64_t at,
               int64_t count) {
@@ -136,7 +138,7 @@ void fix_part(const FixedRows& rows, uint32_t dtype, const char* row, int64_t m,
   }
   FixedPart part = {};
   int8_t* values = rows.values + m * rows.row_bytes() + 2 * at;
-  part.step[0] = step_for(most_finite(x, count));
+  part.step[0] = step_for(max_finite(x, count));
   part.terms = 1;
   int64_t left = fix_term<kValues>(x, count, part.step[0], values, rest, &part.sum[0]);
   if (left * kFewLeft > count) {

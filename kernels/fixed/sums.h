@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of a part's integer sums in kernels/fixed/linear.h, and of the floats beside them. Of a
-// Scheme's members see there.
+// Epilogues of kernels/fixed/linear.h: apply scales to a part's integer sums and to its leftover floats. The
+// members of a Scheme are listed there.
 #pragma once
 
 #include "kernels/avx2/outputs.h"
@@ -18,8 +18,8 @@ using avx2::kVectors;
 
 constexpr int kStepBytes = 256;  // of codes: some k of all columns
 
-// total += scale * value, or the value alone where scales act later. `scale` is not read from Scales here: a
-// store to a total might change it.
+// total += scale * value, or only the value if scales act later. `scale` is not read from Scales here,
+// because the compiler must assume that a store to a total changes it.
 template <class Scheme>
 [[gnu::always_inline]] inline void add_scaled(const float* scale, __m256 value, float* total) {
   const __m256 before = _mm256_loadu_ps(total);
@@ -27,13 +27,13 @@ template <class Scheme>
                                               : _mm256_fmadd_ps(_mm256_loadu_ps(scale), value, before));
 }
 
-// Adds step * (sum of v * code, less that of v * offset). (Sums that began as the latter, not here: a load of
-// 512 bits from two stores of 256 waits until both are in the cache, and they for whatever memory brings
-// before them. int4 g128, m = 1, 4096 x 4096 cold, EPYC Zen 5, one thread: 0.65 of the pace of a plain
-// stream, 0.70 to 0.78 without.)
+// Adds step * (sum of v * code, less that of v * offset). (Starting the sums at the latter would be slower: a
+// 512-bit load from two 256-bit stores waits until both are in the cache, and they wait for everything that
+// memory brings before them. int4 g128, m = 1, 4096 x 4096 cold, EPYC Zen 5, one thread: 0.65 of the speed of
+// a plain stream with it, 0.70 to 0.78 without.)
 template <class Scheme>
-void close_term(const uint8_t* header, const float* scale, float step, int32_t sum_of_v, const int32_t* sum,
-                float* total) {
+void term_epilogue(const uint8_t* header, const float* scale, float step, int32_t sum_of_v,
+                   const int32_t* sum, float* total) {
   const __m256 steps = _mm256_set1_ps(step);
 #pragma GCC unroll 8
   for (int n = 0; n < kColumns; n += kLanes) {
@@ -43,10 +43,10 @@ void close_term(const uint8_t* header, const float* scale, float step, int32_t s
   }
 }
 
-// Adds the sum of what is left of a part.
+// Adds the sum of a part's leftover floats.
 template <class Scheme>
-void close_left(const uint8_t* header, const float* scale, const uint8_t* codes, const float* left,
-                const uint8_t* left_at, int count, float* total) {
+void leftover_epilogue(const uint8_t* header, const float* scale, const uint8_t* codes, const float* left,
+                       const uint8_t* left_at, int count, float* total) {
   __m256 sums[kVectors] = {};
   for (int i = 0; i < count; ++i) {
     const int k = left_at[i];
@@ -64,7 +64,7 @@ void close_left(const uint8_t* header, const float* scale, const uint8_t* codes,
 }
 
 template <class Scheme>
-void close_group(const float* zero, const float* x_sum, float* total) {
+void group_epilogue(const float* zero, const float* x_sum, float* total) {
   if (!Scheme::kHasZeros) return;
   const __m256 sum = _mm256_set1_ps(*x_sum);
 #pragma GCC unroll 8
@@ -72,7 +72,7 @@ void close_group(const float* zero, const float* x_sum, float* total) {
     _mm256_storeu_ps(total + n, _mm256_fmadd_ps(_mm256_loadu_ps(zero + n), sum, _mm256_loadu_ps(total + n)));
 }
 template <class Scheme>
-void close_row(const float* scale, float* total) {
+void row_epilogue(const float* scale, float* total) {
   if (!Scheme::kLateScales) return;
 #pragma GCC unroll 8
   for (int n = 0; n < kColumns; n += kLanes)

@@ -12,7 +12,7 @@ const qcts_kernel qcts_kernel_linear_int8_row_avx512vnni =
         "64 columns a block; codes times two or four bytes of x in fixed point, by VPDPBUSD; bound by "
         "reading weights, then by the products");
 
-// W8A8, rows of x to int8 at run time: kernels/vnni/int8_linear.h, kernels/vnni/dots.h.
+// W8A8, x quantized to int8 at run time: kernels/vnni/int8_linear.h, kernels/vnni/dots.h.
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_avx512vnni = vnni::int8_linear_of<
     qcts_kernel_linear_int8_row_dyn_avx512vnni, avx512vnni::Vector, vnni::Int8Row,
     vnni::Dots<avx512vnni::Vector>>(
@@ -21,12 +21,12 @@ const qcts_kernel qcts_kernel_linear_int8_row_dyn_avx512vnni = vnni::int8_linear
     "reading weights up to m = 16, then by the multiplications");
 
 // 8da4w and its wider and narrower siblings: kernels/vnni/int8_linear.h, kernels/vnni/dots.h. A load, a shift
-// and two masks make 128 weights of 64 bytes.
+// and two masks decode 64 bytes to 128 weights.
 const qcts_kernel qcts_kernel_linear_intx_dyn_avx512vnni =
     vnni::intx_linear_of<qcts_kernel_linear_intx_dyn_avx512vnni, avx512vnni::Vector,
                          vnni::Dots<avx512vnni::Vector>>(
         "avx512vnni",
-        "nibbles masked to bytes in registers for m <= 6, to a panel above, multiplied four at a time into "
+        "nibbles masked to bytes in registers up to m = 6, else to a panel, multiplied four at a time into "
         "exact integer sums; bound by reading weights, then by the scales of small groups");
 
 // Layout and limits: kernels/fixed/int4.h, kernels/vnni/fixed_dots.h.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two of four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc); `prepare` puts zeros where none is,
-// and from there on this is fp8_row (kernels/avx2/fp8_linear.h): one byte read a weight, and no
-// multiplication saved.
+// Two of four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc). Packing fills in the zeros, and from
+// then on this is fp8_row (kernels/avx2/fp8_linear.h): it reads one byte a weight and saves no
+// multiplication.
 #include "kernels/avx2/fp8_linear.h"
 
 namespace {
@@ -9,7 +9,7 @@ namespace {
 using namespace qcts::avx2;
 
 struct Fp8Sparse24 : Fp8Row {
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const auto* codes = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata")) + first_n * (p.k / 2);
     const auto* metadata =
         static_cast<const uint8_t*>(qcts::in_plane(p, "sparse_metadata")) + first_n * (p.k / 8);
@@ -23,7 +23,7 @@ struct Fp8Sparse24 : Fp8Row {
         out[(4 * chunk + (places & 3)) * kColumns + c] = stored[0];
         out[(4 * chunk + (places >> 2)) * kColumns + c] = stored[1];
       }
-    prepare_scales(p, first_n, columns, out);
+    pack_scales(p, first_n, columns, out);
   }
 };
 
@@ -31,5 +31,5 @@ struct Fp8Sparse24 : Fp8Row {
 
 const qcts_kernel qcts_kernel_linear_fp8_sparse24_avx2 =
     linear_of<qcts_kernel_linear_fp8_sparse24_avx2, Fp8Sparse24>(
-        "fp8_sparse24", "expanded at load, then as fp8_row; bound by reading weights, then by fma",
+        "fp8_sparse24", "expanded when packed, then as fp8_row; bound by reading weights, then by fma",
         qcts::supports_problem<qcts_kernel_linear_fp8_sparse24_avx2>);

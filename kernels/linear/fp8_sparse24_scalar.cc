@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two of every four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc). The other two are zeros that
-// meet x all the same: 0 * Inf is NaN.
+// Two of every four k are stored (kernels/dequantize/fp8_sparse24_scalar.cc). The other two are zeros, which
+// are multiplied as well, because 0 * Inf is NaN.
 #include "kernels/scalar/linear.h"
 
 namespace {

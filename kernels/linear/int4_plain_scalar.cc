@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Signed codes, the even k in the low nibble; rows of scales and zeros for each group.
+// Signed codes, the even k in the low nibble; each group has a row of scales and a row of zeros.
 #include "kernels/scalar/linear.h"
 
 namespace {

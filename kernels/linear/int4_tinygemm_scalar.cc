@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// (code - 8) * scale + zero, the even k in the high nibble; scale and zero stand side by side.
+// (code - 8) * scale + zero, the even k in the high nibble; scale and zero are adjacent.
 #include "kernels/scalar/linear.h"
 
 namespace {

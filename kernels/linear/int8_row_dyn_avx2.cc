@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// W8A8, rows of x to int8 at run time: kernels/avx2/int8_linear.h. m = 1 is bound by reading one byte a
-// weight. A pair of k is 128 bytes, the two codes of a column side by side.
+// W8A8, x quantized to int8 at run time: kernels/avx2/int8_linear.h. At m = 1 reading one byte a weight is
+// the bound. A pair of k is 128 bytes, with the two codes of a column adjacent.
 #include "kernels/avx2/int8_linear.h"
 
 namespace {
@@ -18,8 +18,7 @@ struct Int8RowDyn {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + vector * 2 * kLanes)));
   }
 
-  static void prepare_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t,
-                            uint8_t* codes) {
+  static void pack_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t, uint8_t* codes) {
     const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata")) + first_n * p.k;
     for (int64_t k0 = 0; k0 < p.k; k0 += 128)
       for (int64_t c = 0; c < columns; ++c)
@@ -33,6 +32,5 @@ struct Int8RowDyn {
 const qcts_kernel qcts_kernel_linear_int8_row_dyn_avx2 =
     int8_linear_of<qcts_kernel_linear_int8_row_dyn_avx2, Int8RowDyn>(
         qcts::kInt8RowX,
-        "codes widened to 16 bits in registers for m <= 2, to a panel above, exact integer sums; bound by "
-        "reading "
-        "weights, then by integer multiply-adds");
+        "codes widened to 16 bits in registers up to m = 2, else to a panel, exact integer sums; bound by "
+        "reading weights, then by integer multiply-adds");

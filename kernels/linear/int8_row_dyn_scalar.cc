@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// W8A8: scalar/int8_linear.h with one scale a row of the weight.
+// W8A8: kernels/scalar/int8_linear.h with one scale for each row of the weight.
 #include "kernels/scalar/int8_linear.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// 8da4w and its wider and narrower siblings. Codes of at most four bits: kernels/avx2/dots/nibble_dots.h.
-// Wider ones: kernels/avx2/int8_linear.h, as in int8_row_dyn_avx2.cc.
+// 8da4w and its wider and narrower siblings. Codes of at most four bits use kernels/avx2/dots/nibble_dots.h;
+// wider ones use kernels/avx2/int8_linear.h, like int8_row_dyn_avx2.cc.
 #include "kernels/avx2/dots/nibble_dots.h"
 #include "kernels/avx2/int8_linear.h"
 
@@ -16,8 +16,7 @@ struct Bytes : qcts::vnni::Intx {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + vector * 2 * kLanes)));
   }
 
-  static void prepare_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g,
-                            uint8_t* codes) {
+  static void pack_group(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes) {
     const auto* qdata = static_cast<const uint8_t*>(qcts::in_plane(p, "qdata"));
     for (int64_t c = 0; c < columns; ++c)
       for (int64_t k = 0; k < group(p); ++k)
@@ -52,6 +51,6 @@ qcts_status intx_run(const qcts_problem* p) {
 
 const qcts_kernel qcts_kernel_linear_intx_dyn_avx2 = qcts::linear_entry(
     qcts::vnni::Intx::kScheme, "avx2",
-    "nibbles times bytes in 16 bits, wider codes widened to 16, to a panel for more than a few rows, exact "
+    "nibbles times bytes in 16 bits, wider codes widened to 16 bits (in a panel for several rows), exact "
     "integer sums; bound by reading weights, then by integer multiply-adds",
     QCTS_I32, {intx_supports, intx_run, intx_workspace_bytes, intx_prepared_bytes, intx_prepare});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// 8da4w: scalar/int8_linear.h with a scale and a zero point a group of the weight; every step of x's
-// quantization is rounded to x's dtype, or taken in float32 (the first generation's).
+// 8da4w: kernels/scalar/int8_linear.h with a scale and a zero point for each group of the weight. Every step
+// of quantizing x is rounded to x's dtype, or stays in float32 (first generation).
 #include "kernels/scalar/int8_linear.h"
 
 namespace {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// y = sum over blocks of 32 of 2^e * sum(x * element), plus bias. MXFP4: table lookups
-// (kernels/avx2/nibbles.h), m = 1 bound by them. MXFP8 and MXFP6: a byte an element, moved into a float's
-// place (kernels/avx2/float8.h), bound by that at m = 1 as well; e5m2, infinities and NaN included, is the
-// upper half of a binary16 and is converted (moved, m = 1 takes three times as long: EPYC Zen 4). Scales are
-// stored as bfloat16, which holds every e8m0, 2^-127 and NaN included, and is widened by one shift. A block
-// of 64 columns: for each 32 k the codes, a cache line for each k or for each 2 k, then 64 scales. An e4m3
-// NaN is moved to the scale of its 32, as kernels/avx2/fp8_linear.h moves a row's.
+// y = sum over blocks of 32 of 2^e * sum(x * element), plus bias.
+//
+// MXFP4 uses table lookups (kernels/avx2/nibbles.h), which are the bound at m = 1. MXFP8 and MXFP6 have one
+// byte an element, which is moved to a float's place (kernels/avx2/float8.h); that is the bound at m = 1. An
+// e5m2 code, infinities and NaN included, is the upper half of a binary16 and is converted (moved to its
+// place, m = 1 takes three times as long: EPYC Zen 4). Scales are stored as bfloat16, which holds every e8m0,
+// including 2^-127 and NaN, and is widened by one shift. A block of 64 columns holds, for each 32 k, the
+// codes, one cache line for each k or each 2 k, then 64 scales. If an element is an e4m3 NaN, the scale of
+// its 32 becomes NaN, as kernels/avx2/fp8_linear.h does for a row.
 #include "kernels/avx2/float8.h"
 #include "kernels/avx2/nibbles.h"
 
@@ -38,10 +40,10 @@ struct Mxfp4 : MxBlocks {
                                             __m256 (&out)[kWide]) {
     look_up_nibbles(nibble_table(kE2m1Table), at, vector, i, out);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Mxfp4>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Mxfp4>(call, block, first_m, rows);
   }
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     qcts::put_blocks(qcts::Mxfp4Planes(p), first_n, group_bytes<Mxfp4>(p), put_nibbles, out);
   }
 };
@@ -60,10 +62,10 @@ struct MxBytes : MxBlocks {
       out[0] = finite_small_float<kFormat>(codes);
     }
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<MxBytes>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<MxBytes>(call, block, first_m, rows);
   }
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const auto put = [](uint8_t* group, int64_t column, int64_t k, uint8_t code) {
       group[k * kColumns + column] = code;
       return kFormat == Float8::e4m3 && (code & 0x7F) == 0x7F;
@@ -75,11 +77,11 @@ struct MxBytes : MxBlocks {
 constexpr const qcts_kernel& kMx = qcts_kernel_linear_mx_avx2;
 
 template <class Scheme>
-constexpr qcts_kernel kMxEntry = linear_of<kMx, Scheme>(
-    "mx",
-    "64 columns a block, elements looked up or moved into floats for m <= 4, to a panel above; bound by "
-    "decoding, then by fma",
-    qcts::supports_problem<kMx>);
+constexpr qcts_kernel kMxEntry =
+    linear_of<kMx, Scheme>("mx",
+                           "64 columns a block, elements looked up or moved into floats up to m = 4, else to "
+                           "a panel; bound by decoding, then by fma",
+                           qcts::supports_problem<kMx>);
 
 const qcts_kernel& mx_entry(const qcts_problem& p) {
   const uint32_t element = qcts::scheme_params(p).element_dtype;

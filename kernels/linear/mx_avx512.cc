@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// y = sum over blocks of 32 of 2^e * sum(x * element), plus bias. MXFP4 is looked up (kernels/avx512/words.h)
-// and bound by that at m = 1; MXFP8 and MXFP6 have a byte an element: e4m3 as kernels/avx512/fp8.h has it,
-// e5m2 as the upper half of a binary16, of e2m3 and e3m2 the magnitudes, five bits, are looked up in two
-// vectors. Scales are stored as bfloat16, which holds every e8m0, 2^-127 and NaN included. A block of 64
-// columns: for each 32 k the codes, then 64 scales. An e4m3 NaN is moved to the scale of its 32.
+// y = sum over blocks of 32 of 2^e * sum(x * element), plus bias.
+//
+// MXFP4 is looked up (kernels/avx512/nibble_lut.h), which is the bound at m = 1. MXFP8 and MXFP6 have one
+// byte an element: e4m3 is decoded as in kernels/avx512/fp8.h; e5m2 is the upper half of a binary16; the
+// five-bit magnitudes of e2m3 and e3m2 are looked up in two vectors. Scales are stored as bfloat16, which
+// holds every e8m0, including 2^-127 and NaN. A block of 64 columns holds, for each 32 k, the codes, then 64
+// scales. If an element is an e4m3 NaN, the scale of its 32 becomes NaN.
 #include "kernels/avx512/fp8.h"
+#include "kernels/avx512/nibble_lut.h"
 #include "kernels/avx512/scales.h"
-#include "kernels/avx512/words.h"
 
 namespace {
 
@@ -20,8 +22,8 @@ struct MxBlocks : NarrowScales {
   static constexpr int64_t kHeaderBytes = 0;
   static int64_t group(const qcts_problem&) { return kBlockK; }
   static float factor(const uint8_t*) { return 1; }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Element>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Element>(call, block, first_m, rows);
   }
 };
 
@@ -30,20 +32,20 @@ struct Mxfp4 : MxBlocks<Mxfp4> {
   static __m512 decode(const uint8_t*, const uint8_t* at, int vector, int i) {
     return look_up_words(kE2m1Floats, at, vector, i);
   }
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     qcts::put_blocks(qcts::Mxfp4Planes(p), first_n, group_bytes<Mxfp4>(p), put_nibbles, out);
   }
 };
 
-// The values of five bits, `fraction` of them below the exponent.
+// The values of five-bit codes with `fraction` bits of fraction.
 struct FiveBits {
   alignas(64) float values[32];
 };
-constexpr FiveBits five_bits(int fraction, float least) {
+constexpr FiveBits five_bits(int fraction, float min) {
   FiveBits all = {};
   for (int code = 0; code < 32; ++code) {
     const int exponent = code >> fraction, significand = code & ((1 << fraction) - 1);
-    float value = least * static_cast<float>(exponent == 0 ? significand : significand + (1 << fraction));
+    float value = min * static_cast<float>(exponent == 0 ? significand : significand + (1 << fraction));
     for (int i = 1; i < exponent; ++i) value *= 2;
     all.values[code] = value;
   }
@@ -69,7 +71,7 @@ struct MxBytes : MxBlocks<MxBytes<kFormat>> {
     return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(
         _mm512_castps_si512(magnitudes), _mm512_slli_epi32(wide, 26), _mm512_set1_epi32(INT32_MIN), 0xF8));
   }
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const auto put = [](uint8_t* group, int64_t column, int64_t k, uint8_t code) {
       group[k * kColumns + column] = code;
       return kFormat == SmallFloat::e4m3 && (code & 0x7F) == 0x7F;
@@ -81,7 +83,7 @@ struct MxBytes : MxBlocks<MxBytes<kFormat>> {
 template <class Element>
 constexpr qcts_kernel kMxEntry = linear_of<qcts_kernel_linear_mx_avx512, Element>(
     "mx",
-    "64 columns a block, elements looked up or moved into floats for m <= 4, to a panel above; bound by "
+    "64 columns a block, elements looked up or moved into floats up to m = 4, else to a panel; bound by "
     "decoding, then by fma");
 
 const qcts_kernel& mx_entry(const qcts_problem& p) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // y = sum over blocks of 64 of scaler * sum(x * table[code]), plus bias. The table is the file's, in the
-// weight's dtype: bfloat16 is looked up by its two bytes (kernels/avx2/nibbles.h), float16 and float32 as the
-// four bytes of a float, which costs half as much again. m = 1 is bound by that. `prepare` makes the scalers
-// that the file holds in two steps, each rounded to the weight's dtype. A block of 64 columns: the table,
-// then for each 64 k the codes and 64 scalers.
+// weight's dtype. A bfloat16 value is looked up as its two bytes (kernels/avx2/nibbles.h), float16 and
+// float32 as the four bytes of a float, which costs half as much again. The lookups are the bound at m = 1.
+// Packing computes the scalers from the two levels that the file holds, each step rounded to the weight's
+// dtype. A block of 64 columns holds the table, then for each 64 k the codes and 64 scalers.
 #include "kernels/avx2/nibbles.h"
 
 namespace {
@@ -38,8 +38,8 @@ struct Nf4 {
       look_up_nibbles(nibble_table(header), at, vector, i, out);
     }
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Nf4>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Nf4>(call, block, first_m, rows);
   }
 
   static void put_table(const qcts_problem& p, uint8_t* header) {
@@ -51,7 +51,7 @@ struct Nf4 {
           header[16 * (kWideTable ? byte : byte - 2) + i] = static_cast<uint8_t>(bits >> 8 * byte);
     }
   }
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     put_table(p, out);
     qcts::put_blocks(qcts::Nf4Planes(p), first_n, group_bytes<Nf4>(p),
                      kWideTable ? put_wide_nibbles : put_nibbles, out + kHeaderBytes);
@@ -62,7 +62,7 @@ qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
   const qcts_status status = qcts::check_problem(qcts_kernel_linear_nf4_avx2, p, why, why_size);
   if (status == QCTS_OK && p->k % kNf4BlockK != 0)
     return qcts::refuse(QCTS_UNSUPPORTED, why, why_size,
-                        "k = %lld: blocks of 64 that cross rows are not for linear",
+                        "k = %lld: linear needs blocks of 64 that do not cross rows",
                         static_cast<long long>(p->k));
   return status;
 }
@@ -70,7 +70,7 @@ qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
 template <bool kWideTable>
 constexpr qcts_kernel kNf4Entry = linear_of<qcts_kernel_linear_nf4_avx2, Nf4<kWideTable>>(
     "nf4",
-    "64 columns a block, the file's table looked up in registers for m <= 4, to a panel above; bound by "
+    "64 columns a block, the file's table looked up in registers up to m = 4, else to a panel; bound by "
     "decoding, then by fma",
     nf4_supports);
 

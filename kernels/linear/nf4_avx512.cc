@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // y = sum over blocks of 64 of scaler * sum(x * table[code]), plus bias. The table is the file's: as sixteen
-// floats it fills a vector, whatever its dtype, and codes are looked up in it (kernels/avx512/words.h).
-// `prepare` makes the scalers that the file holds in two steps, each rounded to the weight's dtype. A block
-// of 64 columns: the table, then for each 64 k the words and 64 scalers in the weight's dtype.
-#include "kernels/avx512/words.h"
+// floats it fills a vector, whatever its dtype, and codes are looked up in it (kernels/avx512/nibble_lut.h).
+// Packing computes the scalers from the two levels that the file holds, each step rounded to the weight's
+// dtype. A block of 64 columns holds the table, then for each 64 k the words and 64 scalers in the weight's
+// dtype.
+#include "kernels/avx512/nibble_lut.h"
 
 namespace {
 
@@ -26,11 +27,11 @@ struct Nf4 {
     const int64_t bytes = p.w_dtype == QCTS_F32 ? 4 : 2;
     *scale = load16(p.w_dtype, at + vector * kLanes * bytes);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Nf4>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Nf4>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     _mm512_storeu_ps(out, load16(p.w_dtype, qcts::in_plane(p, "nf4")));
     qcts::put_blocks(qcts::Nf4Planes(p), first_n, group_bytes<Nf4>(p), put_nibbles, out + kHeaderBytes);
   }
@@ -40,7 +41,7 @@ qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
   const qcts_status status = qcts::check_problem(qcts_kernel_linear_nf4_avx512, p, why, why_size);
   if (status == QCTS_OK && p->k % kNf4BlockK != 0)
     return qcts::refuse(QCTS_UNSUPPORTED, why, why_size,
-                        "k = %lld: blocks of 64 that cross rows are not for linear",
+                        "k = %lld: linear needs blocks of 64 that do not cross rows",
                         static_cast<long long>(p->k));
   return status;
 }
@@ -49,6 +50,6 @@ qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
 
 const qcts_kernel qcts_kernel_linear_nf4_avx512 = linear_of<qcts_kernel_linear_nf4_avx512, Nf4>(
     "nf4",
-    "64 columns a block, the file's table looked up in registers for m <= 4, to a panel above; bound by "
+    "64 columns a block, the file's table looked up in registers up to m = 4, else to a panel; bound by "
     "decoding, then by fma",
     nf4_supports);

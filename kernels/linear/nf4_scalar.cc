@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The file's table of 16, a scaler for each 64 of the flattened weight, which is made in two steps that round
-// to the weight's dtype; the even element has the high nibble.
+// The file's table of 16 values, and a scaler for each 64 elements of the flattened weight, which is computed
+// from two levels with steps rounded to the weight's dtype. The even element has the high nibble.
 #include "kernels/scalar/linear.h"
 
 namespace {
@@ -37,7 +37,7 @@ qcts_status nf4_supports(const qcts_problem* p, char* why, size_t why_size) {
   const qcts_status status = qcts::check_problem(qcts_kernel_linear_nf4_scalar, p, why, why_size);
   if (status == QCTS_OK && p->k % 64 != 0)
     return qcts::refuse(QCTS_UNSUPPORTED, why, why_size,
-                        "k = %lld: blocks of 64 that cross rows are not for linear",
+                        "k = %lld: linear needs blocks of 64 that do not cross rows",
                         static_cast<long long>(p->k));
   return status;
 }

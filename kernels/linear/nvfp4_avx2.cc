@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// y = s * sum over blocks of 16 of scale * sum(x * element), plus bias; s is the scale of the whole weight,
-// or 1. Elements are looked up (kernels/avx2/nibbles.h), which bounds m = 1. The e4m3 scales are stored as
-// bfloat16, which holds them: 16 k are soon over, and widening takes one shift instead of four operations,
-// for 2 bytes more to 8. s acts on the finished sum, in one rounding with the bias. A block of 64 columns: s,
-// then for each 16 k the codes, then 64 scales.
+// y = s * sum over blocks of 16 of scale * sum(x * element), plus bias, where s is the scale of the whole
+// weight, or 1. Elements are looked up (kernels/avx2/nibbles.h), which is the bound at m = 1. The e4m3 scales
+// are stored as bfloat16, which holds them: a block of 16 k is short, and widening bfloat16 takes one shift
+// instead of four operations, for 10 bytes of a column and block instead of 9. s acts on the finished sum and
+// rounds once, together with the bias. A block of 64 columns holds s, then for each 16 k the codes and 64
+// scales.
 #include "kernels/avx2/nibbles.h"
 
 namespace {
@@ -36,11 +37,11 @@ struct Nvfp4 {
                                             __m256 (&out)[kWide]) {
     look_up_nibbles(nibble_table(kNvfp4Table), at, vector, i, out);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Nvfp4>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Nvfp4>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const qcts::Nvfp4Planes planes(p);
     planes.put_whole_scale(out);
     qcts::put_blocks(planes, first_n, group_bytes<Nvfp4>(p), put_nibbles, out + kHeaderBytes);
@@ -49,9 +50,8 @@ struct Nvfp4 {
 
 }  // namespace
 
-const qcts_kernel qcts_kernel_linear_nvfp4_avx2 =
-    linear_of<qcts_kernel_linear_nvfp4_avx2, Nvfp4>("nvfp4",
-                                                    "64 columns a block, elements looked up in registers for "
-                                                    "m <= 4, to a panel above; bound by decoding, then by "
-                                                    "fma",
-                                                    qcts::supports_problem<qcts_kernel_linear_nvfp4_avx2>);
+const qcts_kernel qcts_kernel_linear_nvfp4_avx2 = linear_of<qcts_kernel_linear_nvfp4_avx2, Nvfp4>(
+    "nvfp4",
+    "64 columns a block, elements looked up in registers up to m = 4, else to a panel; bound by decoding, "
+    "then by fma",
+    qcts::supports_problem<qcts_kernel_linear_nvfp4_avx2>);

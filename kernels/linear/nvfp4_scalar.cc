@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// e2m1 elements, the even one low, an e4m3 scale for each 16, and at two levels one for all.
+// e2m1 elements, the even one in the low nibble; an e4m3 scale for each 16; at two levels also one scale for
+// the whole weight.
 #include "kernels/scalar/linear.h"
 
 namespace {

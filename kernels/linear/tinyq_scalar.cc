@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Both of TinyQ's layers. The zero points of W8A32 are not read, as its forward does not read them.
+// Both of TinyQ's layers. Zero points of W8A32 are ignored, as its forward ignores them.
 #include "kernels/scalar/linear.h"
 
 namespace {

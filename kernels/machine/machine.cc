@@ -19,8 +19,8 @@
 namespace qcts {
 namespace {
 
-// Bits of CPUID leaves 1 and 7 (Intel SDM volume 2A, table 3-8) and what each feature needs of the operating
-// system's saved state.
+// Bits of CPUID leaves 1 and 7 (Intel SDM volume 2A, table 3-8), and the saved state that each feature needs
+// from the operating system.
 enum class Register : uint8_t { leaf1_ecx, leaf7_ebx, leaf7_ecx, leaf7_edx, leaf7_1_eax };
 enum State : uint8_t { kNone, kYmm, kZmm, kTile };
 struct FeatureBit {
@@ -40,7 +40,7 @@ constexpr FeatureBit kBits[] = {
     {"amx_int8", Register::leaf7_edx, 25, kTile},   {"amx_bf16", Register::leaf7_edx, 22, kTile},
 };
 
-// What naming a feature in QCTS_CPU_MASK keeps besides itself.
+// Features that QCTS_CPU_MASK keeps when it names another one.
 constexpr std::pair<const char*, const char*> kImplies[] = {
     {"avx2", "sse4_2"},         {"fma", "avx2"},
     {"f16c", "avx2"},           {"avxvnni", "avx2"},
@@ -83,16 +83,16 @@ uint64_t read_xcr0() {
   return static_cast<uint64_t>(high) << 32 | low;
 }
 
-// XCR0: SSE and AVX state are bits 1 and 2, opmask and ZMM 5 to 7, tiles 17 and 18 (SDM volume 1,
-// section 13.3).
+// Bits of XCR0: SSE and AVX state are 1 and 2, opmask and ZMM 5 to 7, tiles 17 and 18 (SDM volume 1, section
+// 13.3).
 bool state_enabled(State state, uint64_t xcr0) {
   const uint64_t needed[] = {0, 0x6, 0xE6, 0x60006};
   return (xcr0 & needed[state]) == needed[state];
 }
 
-// Linux lends a process the tile registers on request (arch_prctl ARCH_REQ_XCOMP_PERM, state 18), for all its
-// threads; asking again is free. It refuses where a signal handler's stack is too small for them, so whoever
-// installs one asks for machine() first.
+// Linux grants a process the tile registers on request (arch_prctl ARCH_REQ_XCOMP_PERM, state 18), for all
+// its threads; asking again costs nothing. It refuses if the stack of a signal handler is too small for them,
+// so a program that installs one must call machine() first.
 bool tiles_are_lent() {
 #if defined(__linux__)
   return ::syscall(SYS_arch_prctl, 0x1023, 18) == 0;
@@ -139,7 +139,8 @@ bool contains(const std::vector<std::string>& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-// Base plus extended family; the extended one counts where the base is 15 (AMD 24594, CPUID Fn0000_0001_EAX).
+// Base plus extended family; the extended one counts only if the base is 15 (AMD 24594, CPUID
+// Fn0000_0001_EAX).
 uint32_t cpu_family() {
   uint32_t leaf1[4] = {};
   __get_cpuid(1, &leaf1[0], &leaf1[1], &leaf1[2], &leaf1[3]);
@@ -185,7 +186,7 @@ uint64_t cache_bytes(const char* level) {
   return 0;
 }
 
-// Whatever the mask: a processor's prefetchers do not change by it.
+// Ignores the mask: it does not change a processor's prefetchers.
 WeightReading detect_weight_reading() {
   const char* given = std::getenv("QCTS_WEIGHT_READING");
   if (given != nullptr && *given != '\0') return weight_reading_named(given);
@@ -211,7 +212,7 @@ Machine detect() {
 
 struct Refusal {
   const char* variant;
-  std::string text;  // empty: it can run
+  std::string text;  // empty if it can run
 };
 std::vector<Refusal> variant_refusals() {
   std::vector<Refusal> refusals;
@@ -272,7 +273,7 @@ WeightReading weight_reading_named(std::string_view name) {
     if (name == kWeightReadings[i]) return static_cast<WeightReading>(i);
     known += (known.empty() ? "" : ", ") + std::string(kWeightReadings[i]);
   }
-  throw std::runtime_error("QCTS_WEIGHT_READING=" + std::string(name) + ": known are " + known);
+  throw std::runtime_error("QCTS_WEIGHT_READING=" + std::string(name) + " is unknown; known are " + known);
 }
 
 WeightReading weight_reading() { return machine().weight_reading; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The feature mask is how a test walks an older machine's path on a newer one; a mask that hides nothing
-// would prove nothing.
+// With the feature mask a test takes an older machine's path on a newer one; a mask that hides nothing would
+// prove nothing.
 #include "kernels/machine/machine.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ TEST(Machine, VariantsRunExactlyWhereTheirFeaturesAre) {
   EXPECT_EQ(variant_refusal("scalar"), "");
   EXPECT_EQ(variant_refusal("aten"), "");
   EXPECT_EQ(variant_refusal("riscv"), "no such variant");
-  // Beside those that these imply.
+  // In addition to those that they imply.
   const std::vector<const char*> avx512 = {"f16c", "avx512bw", "avx512dq", "avx512vl"};
   const std::pair<const char*, std::vector<const char*>> variants[] = {
       {"avx2", {"fma", "f16c"}},

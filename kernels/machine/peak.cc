@@ -15,8 +15,8 @@ namespace {
 
 #if defined(__x86_64__)
 
-// Every turn is kChains independent multiply-adds: more than latency times throughput of any core so far (4
-// cycles, two a cycle). The empty assembler keeps the compiler from folding turns into one.
+// Every iteration does kChains independent multiply-adds: more than latency times throughput of any core so
+// far (4 cycles, two a cycle). The empty asm keeps the compiler from merging iterations.
 constexpr int kChains = 12;
 constexpr int kInt4Terms = 8;
 
@@ -46,7 +46,7 @@ __attribute__((target("avx512f"))) void fma_avx512(uint64_t turns) {
     }
 }
 
-// Words in pairs, one addition: x in 16 bits of fixed point, whole.
+// Words in pairs, then an addition: for x in 16 bits of fixed point.
 __attribute__((target("avx2"))) void int16_avx2(uint64_t turns) {
   __m256i sums[kChains];
 #pragma GCC unroll 16
@@ -94,7 +94,7 @@ __attribute__((target("avx2"))) void int8_avx2(uint64_t turns) {
     }
 }
 
-// Where one factor has four bits, eight sums of pairs fit into 16 before they are taken to 32.
+// If one factor has four bits, eight sums of pairs fit into 16 bits before they are widened to 32.
 __attribute__((target("avx2"))) void int4_avx2(uint64_t turns) {
   constexpr int kSums = 4;
   __m256i sums[kSums];
@@ -163,8 +163,8 @@ __attribute__((target("avx512f,avx512bf16"))) void bf16_avx512bf16(uint64_t turn
     }
 }
 
-// Palette 1, eight tiles of 16 rows by 64 bytes: tiles 0 to 3 sum, 4 to 7 are zero factors. The compiler must
-// not drop the stores into a configuration of which it believes that 8 bytes are read.
+// Palette 1, eight tiles of 16 rows by 64 bytes: tiles 0 to 3 hold sums, 4 to 7 are zero factors. The
+// compiler takes the configuration to be 8 bytes long and must not drop stores to the rest.
 struct alignas(64) TileConfig {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -229,7 +229,7 @@ constexpr PeakLoop kLoops[] = {{"none", "none", Arithmetic::float32, 1, nullptr}
 bool runs_here(const PeakLoop&) { return false; }
 #endif
 
-// What a variant may use of what came before it. -1: no variant of ours.
+// Age of a variant: a variant may use what older ones have. -1 if it is not one of ours.
 int generation(std::string_view variant) {
   constexpr std::pair<std::string_view, int> kGenerations[] = {
       {"scalar", 0},     {"avx2", 1},       {"avxvnni", 2},    {"avx512", 3}, {"avx512vnni", 4},

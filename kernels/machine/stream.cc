@@ -10,12 +10,11 @@
 namespace qcts {
 namespace {
 
-// 4 KiB: about the 400 ns that a line takes under load, at 10 to 20 GB/s.
+// 4 KiB take about the 400 ns that a line takes under load, at 10 to 20 GB/s.
 constexpr size_t kAheadBytes = 4096;
 constexpr size_t kStreams = 4;
 
-// Independent sums, in registers whatever the compiler's level: the loop must wait for memory and nothing
-// else.
+// Independent sums, kept in registers at every optimization level: the loop must wait only for memory.
 class LineSum {
  public:
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the memory roof: a loop that skipped lines, or read some twice, would raise or lower what every
-// kernel is held against.
+// Protects the memory roof: a loop that skipped lines, or read some twice, would give every kernel a wrong
+// limit to be compared with.
 #include "kernels/machine/stream.h"
 
 #include <cstring>

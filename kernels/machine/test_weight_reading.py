@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whichever way a machine reads weights (weight_reading.h), answers are the same: all loops are walked here."""
+"""Answers must not depend on how a machine reads weights (weight_reading.h): this runs all of those loops."""
 
 import os
 import re
@@ -33,4 +33,4 @@ def test_a_way_that_nobody_knows_is_refused(tmp_path):
         env={**os.environ, "QCTS_WEIGHT_READING": "fast"}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 2
-    assert "QCTS_WEIGHT_READING=fast: known are prefetched, followed, side_by_side" in done.stderr
+    assert "QCTS_WEIGHT_READING=fast is unknown; known are prefetched, followed, side_by_side" in done.stderr

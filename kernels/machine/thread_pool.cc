@@ -8,7 +8,7 @@
 namespace qcts {
 namespace {
 
-// About 50 us of pauses: longer than the gap between two kernels of a decode step, shorter than anyone's time
+// About 50 us of pauses: longer than the gap between two kernels of a decode step, shorter than any time
 // slice.
 constexpr int kSpins = 2000;
 constexpr uint32_t kMaxThreads = 256;
@@ -46,8 +46,10 @@ void ThreadPool::grow(uint32_t workers) {
   }
 }
 
-uint64_t ThreadPool::wait_for_job(uint64_t seen) {
-  for (int spin = 0; spin < kSpins; ++spin) {
+uint64_t ThreadPool::wait_for_job(uint32_t index, uint64_t seen) {
+  // Beyond the machine's processors a spinning worker takes the time of those that have a part.
+  const int spins = index < std::thread::hardware_concurrency() ? kSpins : 0;
+  for (int spin = 0; spin < spins; ++spin) {
     const uint64_t now = ticket_.load(std::memory_order_acquire);
     if (now != seen || stop_.load(std::memory_order_relaxed)) return now;
     _mm_pause();
@@ -60,10 +62,10 @@ uint64_t ThreadPool::wait_for_job(uint64_t seen) {
 void ThreadPool::work(uint32_t index, uint64_t seen) {
   inside_run = true;
   while (!stop_.load()) {
-    const uint64_t now = wait_for_job(seen);
+    const uint64_t now = wait_for_job(index, seen);
     if (now == seen) continue;
     seen = now;
-    // Only those who have a part may look at job_: the caller waits for them, and for nobody else.
+    // Only workers that have a part may look at job_, because the caller waits only for them.
     if (index >= now % kMaxThreads) continue;
     run_range(job_.body, job_.context, job_.count, job_.chunk, index);
     pending_.fetch_sub(1, std::memory_order_acq_rel);

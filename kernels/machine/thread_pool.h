@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A fork-join pool for kernels. Work is cut statically, so results do not depend on who runs what; workers
-// spin for a while before they sleep, so that a decode step's many small calls need no system call.
+// A fork-join pool for kernels. Work is cut statically, so results do not depend on which thread runs what.
+// Workers spin for a while before they sleep, so that the many small calls of a decode step need no system
+// call.
 #pragma once
 
 #include <atomic>
@@ -21,12 +22,12 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // The process's own pool: the one resource that kernels share. Threads start when first needed.
+  // The process's own pool, the only resource that kernels share. Threads start when first needed.
   static ThreadPool& shared();
 
-  // Covers [0, count) with at most `threads` ranges, each but the last a multiple of `grain` long, range i in
-  // worker i (0 is the caller). Returns when all are done. A call from inside a body, or while another caller
-  // holds the pool, runs every range in the caller. [thread-safe]
+  // Covers [0, count) with at most `threads` ranges; each has a multiple of `grain`, except the last. Worker
+  // i runs range i, and 0 is the caller. Returns when all are done. If it is called from inside a body, or
+  // while another caller holds the pool, the caller runs every range. [thread-safe]
   void run(uint32_t threads, int64_t count, int64_t grain, Body body, void* context);
 
   uint32_t workers() const { return static_cast<uint32_t>(workers_.size()); }
@@ -38,10 +39,10 @@ class ThreadPool {
     int64_t count = 0, chunk = 0;
   };
   void work(uint32_t index, uint64_t seen);
-  uint64_t wait_for_job(uint64_t seen);
+  uint64_t wait_for_job(uint32_t index, uint64_t seen);
   void grow(uint32_t workers);
 
-  std::mutex busy_;  // held for the length of a run
+  std::mutex busy_;  // held during a run
   std::vector<std::thread> workers_;
   Job job_;
   std::atomic<uint64_t> ticket_{0};  // 256 * turn + ranges of that turn's job

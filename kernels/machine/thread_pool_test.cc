@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cut of the work decides which thread touches which bytes, and with it every claim of thread invariance:
-// ranges must be disjoint, complete, and a function of the numbers alone, also when the pool is busy, nested
-// or shared.
+// The cut of the work decides which thread touches which bytes, and every claim of thread invariance depends
+// on it. Ranges must be disjoint and complete, and depend only on the numbers, also when the pool is busy,
+// nested or shared.
 #include "kernels/machine/thread_pool.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(ThreadPool, ThreadPoolCuts,
 TEST(ThreadPool, RangesRunAtTheSameTime) {
   ThreadPool pool;
   std::atomic<int> arrived{0};
-  // Each range waits for the others: this ends only if every range has a thread.
+  // Each range waits for the others, so this ends only if every range has a thread.
   pool.run(
       3, 3, 1,
       [](void* context, int64_t, int64_t) {
@@ -97,7 +97,7 @@ TEST(ThreadPool, ANestedCallRunsItsRangesInTheCaller) {
   EXPECT_EQ(nested.inner.threads.size(), 1u);
 }
 
-// Workers that went to sleep wake up again, and a small job after a large one waits only for those it uses.
+// Sleeping workers wake up again, and a small job after a large one waits only for the workers that it uses.
 TEST(ThreadPool, ManyJobsOfChangingSizeWithPauses) {
   ThreadPool pool;
   for (int round = 0; round < 300; ++round) {

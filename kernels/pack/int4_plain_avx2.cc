@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of codes into MSLK's preshuffled order (kernels/avx2/shuffle.h). 16 rows, often a multiple of 2048
-// bytes apart, are too many for the processor to foresee: their lines are fetched two strips ahead.
+// Packs rows of codes into MSLK's preshuffled order (kernels/avx2/shuffle.h). 16 rows, often a multiple of
+// 2048 bytes apart, are too many for the hardware prefetcher, so their lines are prefetched two strips ahead.
 #include "kernels/avx2/shuffle.h"
 
 namespace {
@@ -9,7 +9,7 @@ using namespace qcts::avx2;
 
 constexpr int64_t kAheadBytes = 2 * kStripBytes;
 
-// 32 bytes of rows r and r + 8: 16 of each of four tiles.
+// Joins 32 bytes of rows r and r + 8: 16 bytes for each of four tiles.
 [[gnu::always_inline]] inline void join_rows(const uint8_t* low, const uint8_t* high, uint8_t* tiles) {
   const __m256i nibble = _mm256_set1_epi8(15);
   const __m256i halves =

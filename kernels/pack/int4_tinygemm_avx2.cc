@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of "plain" (even k in the high nibble) into the four packings of tinygemm: int4_tinygemm_scalar.cc
-// has the maps, kernels/avx2/tile_packed.h does tile_packed_4d. For ATen's three, 64 bytes of each column at
-// a time go through a buffer, since columns lie a multiple of 4096 bytes apart and would throw each other out
-// of L1. On the way there nibbles of columns that share a byte are joined; then 16 x 32 bytes are transposed
-// with a half of a vector each for two k, so that none of the two steps moves a lane. Reading 32 or 64
-// columns at once is too many for the processor to foresee: 128 lines are fetched ahead, some between any two
-// transpositions. In a burst one strip ahead they hold up the loads behind them (EPYC Zen 4, 4096 x 4096, one
-// thread: 1.05 to 1.13 times as long); of 32 columns, 64 lines ahead come too late (Zen 5: 1.45 times as
-// long, 256 lines ahead as long).
+// Packs codes of "plain" (even k in the high nibble) into the four layouts of tinygemm.
+// int4_tinygemm_scalar.cc describes them; kernels/avx2/tile_packed.h handles tile_packed_4d.
+//
+// For ATen's three, 64 bytes of each column at a time go through a buffer, since columns lie a multiple of
+// 4096 bytes apart and would evict each other from L1. On the way there, nibbles of columns that share a byte
+// are joined. Then 16 x 32 bytes are transposed, with half a vector for each of two k, so neither step moves
+// data across lanes. Reading 32 or 64 columns at once is too much for the hardware prefetcher: lines are
+// prefetched 128 ahead, some between every two transpositions. Prefetched in one burst a strip ahead, they
+// delay the loads that follow (EPYC Zen 4, 4096 x 4096, one thread: 1.05 to 1.13 times as long). For 32
+// columns, 64 lines ahead is too late (Zen 5: 1.45 times as long), and 256 lines ahead no better.
 #include "kernels/avx2/tile_packed.h"
 #include "kernels/avx2/transpose.h"
 
@@ -17,7 +18,7 @@ using namespace qcts::avx2;
 
 constexpr int64_t kAheadLines = 128;
 
-// A block that is not full: neighbours are joined.
+// Packs a block that is not full: neighbours are joined.
 void pack_short_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, uint8_t* out) {
   for (int64_t k = 0; k < 2 * k_bytes; ++k)
     for (int64_t c = 0; c < columns; c += 2) {
@@ -29,8 +30,8 @@ void pack_short_block(const uint8_t* plain, int64_t k_bytes, int64_t columns, ui
     }
 }
 
-// 64 bytes of a column and of the one that shares its bytes: their even k as bytes of the packed block, and
-// their odd ones.
+// Joins 64 bytes of a column with those of the column that shares its bytes: their even k become bytes of the
+// packed block, and so do their odd k.
 void join_nibbles(const uint8_t* low, const uint8_t* high, uint8_t* even, uint8_t* odd) {
   const __m256i nibble = _mm256_set1_epi8(15);
 #pragma GCC unroll 2
@@ -46,7 +47,8 @@ void join_nibbles(const uint8_t* low, const uint8_t* high, uint8_t* even, uint8_
   }
 }
 
-// to[j * ld_to + i] = strip[i * kStripBytes + j] of 16 x 32 bytes: a half of a vector each for j and j + 16.
+// Transposes 16 x 32 bytes, to[j * ld_to + i] = strip[i * kStripBytes + j]; j and j + 16 have half a vector
+// each.
 void transpose_16_32(const uint8_t* strip, uint8_t* to, int64_t ld_to) {
   __m256i a[16], b[16];
 #pragma GCC unroll 16
@@ -73,14 +75,15 @@ void transpose_16_32(const uint8_t* strip, uint8_t* to, int64_t ld_to) {
   for (int64_t c = 0; c < 16; ++c) _mm_prefetch(at + c * k_bytes, _MM_HINT_T1);
 }
 
-// For each byte of a column `columns` bytes of the packed block: its even k of all columns, then its odd one.
+// For each byte of a column writes `columns` bytes of the packed block: first the even k of all columns, then
+// the odd one.
 void pack_full_block(const uint8_t* plain, int64_t k_bytes, const Pairing& pairing, bool past_caches,
                      uint8_t* out) {
   alignas(64) uint8_t even[32 * kStripBytes], odd[32 * kStripBytes], packed[kStripBytes * 64];
   const int64_t columns = pairing.columns, half = columns / 2;
   for (int64_t j0 = 0; j0 < k_bytes; j0 += kStripBytes) {
     const int64_t some = k_bytes - j0 < kStripBytes ? k_bytes - j0 : kStripBytes;
-    // Of this block, or of the next one.
+    // In this block or the next one.
     const int64_t ahead = j0 + kAheadLines / columns * kStripBytes,
                   next = ahead < k_bytes ? ahead : ahead + (columns - 1) * k_bytes;
     for (int64_t c = 0; c < half; ++c) {

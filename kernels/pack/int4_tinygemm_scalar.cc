@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of "plain" (even k in the high nibble) into the four packings of tinygemm.
-// cpu_*: ATen's weight_to_int4pack_kernel (aten/src/ATen/native/cpu/int4mm_kernel.cpp, PyTorch 2.13), whose
-// bytes depend on the width of the vectors that ATen was dispatched to. tile_packed_4d:
-// _convert_weight_to_int4pack with 8 inner k tiles (aten/src/ATen/native/cuda/int4mm.cu), after torchao's
-// padding of k to 1024 and n to 8.
+// Packs codes of "plain" (even k in the high nibble) into the four layouts of tinygemm. cpu_*: ATen's
+// weight_to_int4pack_kernel (aten/src/ATen/native/cpu/int4mm_kernel.cpp, PyTorch 2.13), whose bytes depend on
+// the vector width that ATen dispatched to. tile_packed_4d: _convert_weight_to_int4pack with 8 inner k tiles
+// (aten/src/ATen/native/cuda/int4mm.cu), after torchao's padding of k to 1024 and n to 8.
 #include <cstring>
 
 #include "kernels/families/elements.h"
@@ -18,7 +17,7 @@ struct Task {
   uint8_t* out;
   char* out_scales;
   int64_t block;  // columns that a full block of a cpu layout interleaves
-  int64_t split;  // distance in n of the two nibbles of a byte of a full block
+  int64_t split;  // distance in n of the two nibbles of a byte in a full block
 };
 
 uint8_t code_at(const Task& task, int64_t n, int64_t k) {
@@ -26,8 +25,8 @@ uint8_t code_at(const Task& task, int64_t n, int64_t k) {
   return k % 2 == 0 ? pair >> 4 : pair & 15;
 }
 
-// A block holds all k of its columns: for each k, block / 2 bytes. Byte d of a full block pairs column low(d)
-// with low(d) + split; blocks that n cuts short, and all of cpu_default's, pair neighbours.
+// A block holds all k of its columns: block / 2 bytes for each k. Byte d of a full block pairs column low(d)
+// with low(d) + split. Blocks that n cuts short, and all of cpu_default's, pair neighbours.
 void pack_block(const Task& task, int64_t first_n, int64_t columns) {
   const int64_t k_count = task.problem->k;
   uint8_t* out = task.out + first_n * k_count / 2;
@@ -72,8 +71,9 @@ void pack_tiles(void* context, int64_t first, int64_t last) {
         }
 }
 
-// A padding group is what quantizing zeros gives: the least scale of the layout's producer, and 8 times that.
-// In bfloat16 2^-126, its smallest normal, or 1e-6 (tile_packed_4d_v1).
+// A padding group gets what quantizing zeros gives: the minimum scale of the layout's producer, and 8 times
+// that as its zero. In bfloat16 the minimum is 2^-126, its smallest normal number, or 1e-6
+// (tile_packed_4d_v1).
 void pad_scales(const Task& task) {
   const qcts_problem& p = *task.problem;
   constexpr uint16_t kSmallest[2] = {0x0080, 0x0200}, kMillionth[2] = {0x3586, 0x3706};

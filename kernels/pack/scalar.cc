@@ -4,7 +4,7 @@
 
 using namespace qcts;
 
-// Codes into MSLK's preshuffled order (kernels/scalar/shuffle.h).
+// Packs codes into MSLK's preshuffled order (kernels/scalar/shuffle.h).
 const qcts_kernel qcts_kernel_pack_int4_plain_scalar = exact_entry(
     QCTS_OP_PACK, "int4_plain", "scalar", "one code at a time by index map; bound by the scattered accesses",
     {supports_problem<qcts_kernel_pack_int4_plain_scalar>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same codes and scales as the scalar variants'.
+// Codes and scales equal the scalar variants'.
 #include "kernels/avx2/quantize/float8_bands.h"
 #include "kernels/avx2/quantize/groups.h"
 #include "kernels/avx2/quantize/int4_quantize.h"
@@ -15,7 +15,7 @@ const qcts_kernel qcts_kernel_quantize_int8_row_avx2 =
     exact_rows<qcts_kernel_quantize_int8_row_avx2, avx2::fenced<avx2::quantize_int8_rows<avx2::Int8Codes>>>(
         QCTS_OP_QUANTIZE, "int8_row", "avx2", "two passes a row, the second in cache; bound by memory");
 
-// Two instructions an element, three a cycle: that, not memory, is the bound.
+// The bound is two instructions an element at three a cycle, not memory.
 const qcts_kernel qcts_kernel_quantize_int4_tinygemm_avx2 =
     exact_rows<qcts_kernel_quantize_int4_tinygemm_avx2, avx2::quantize_int4_rows<avx2::Int4Parts>>(
         QCTS_OP_QUANTIZE, "int4_tinygemm", "avx2",
@@ -51,17 +51,17 @@ const qcts_kernel qcts_kernel_quantize_nvfp4_avx2 = exact_entry(
     {supports_problem<qcts_kernel_quantize_nvfp4_avx2>,
      run_checked<qcts_kernel_quantize_nvfp4_avx2, avx2::quantize_nvfp4_problem<avx2::Nvfp4Parts>>});
 
-// The nearest values by bounds, 16 elements at a time.
+// Finds the nearest values by bounds, 16 elements at a time.
 const qcts_kernel qcts_kernel_quantize_nf4_avx2 = exact_entry(
     QCTS_OP_QUANTIZE, "nf4", "avx2",
-    "two passes over 16 blocks: scalers, then codes by four steps of a binary search; bound by these",
+    "two passes over 16 blocks: scalers, then codes by four steps of a binary search; bound by the search",
     {supports_problem<qcts_kernel_quantize_nf4_avx2>,
      run_checked<qcts_kernel_quantize_nf4_avx2, avx2::quantize_nf4_problem<avx2::Nf4Narrow>>,
      nf4_workspace_bytes});
 
 const qcts_kernel qcts_kernel_quantize_fp8_sparse24_avx2 =
     exact_entry(QCTS_OP_QUANTIZE, "fp8_sparse24", "avx2",
-                "as fp8_row, a part of a row at a time, of which two of four codes are gathered",
+                "as fp8_row, a part of a row at a time, then two of every four codes are gathered",
                 {supports_problem<qcts_kernel_quantize_fp8_sparse24_avx2>,
                  avx2::quantize_sparse24_problem<qcts_kernel_quantize_fp8_sparse24_avx2, avx2::Float8Parts,
                                                  avx2::Compress24>});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same codes and scales as the scalar variants'. Where bfloat16 alone has a wide loop, the rest is as the
-// AVX2 variant does it.
+// Codes and scales equal the scalar variants'. Kernels with a wide loop only for bfloat16 do the rest like
+// the AVX2 variant.
 #include "kernels/avx512/quantize/float8_quantize.h"
 #include "kernels/avx512/quantize/groups.h"
 #include "kernels/avx512/quantize/int4_quantize.h"
@@ -40,30 +40,30 @@ const qcts_kernel qcts_kernel_quantize_fp8_avx512 = exact_entry(
 const qcts_kernel qcts_kernel_quantize_intx_avx512 =
     exact_rows<qcts_kernel_quantize_intx_avx512, avx2::quantize_affine_groups<avx512::WideAffine>>(
         QCTS_OP_QUANTIZE, "intx", "avx512",
-        "ranges, parameters and codes in three passes over 16 groups; bound by these and by memory");
+        "ranges, parameters and codes in three passes over 16 groups; bound by all three and by memory");
 
 const qcts_kernel qcts_kernel_quantize_mx_avx512 =
     exact_rows<qcts_kernel_quantize_mx_avx512, avx2::fenced<avx2::quantize_mx_rows<avx512::WideMxCodes>>>(
         QCTS_OP_QUANTIZE, "mx", "avx512",
-        "scales of eight blocks at once, then codes; bound by these and by memory");
+        "scales of eight blocks at once, then codes; bound by encoding and by memory");
 
 const qcts_kernel qcts_kernel_quantize_nvfp4_avx512 = exact_entry(
     QCTS_OP_QUANTIZE, "nvfp4", "avx512",
-    "scales of 16 blocks at once, then codes; bound by these and by memory",
+    "scales of 16 blocks at once, then codes; bound by encoding and by memory",
     {supports_problem<qcts_kernel_quantize_nvfp4_avx512>,
      run_checked<qcts_kernel_quantize_nvfp4_avx512, avx2::quantize_nvfp4_problem<avx512::WideNvfp4>>});
 
-// The nearest values by bounds, 32 elements at a time.
+// Finds the nearest values by bounds, 32 elements at a time.
 const qcts_kernel qcts_kernel_quantize_nf4_avx512 = exact_entry(
     QCTS_OP_QUANTIZE, "nf4", "avx512",
-    "two passes over 16 blocks: scalers, then codes by four steps of a binary search; bound by these",
+    "two passes over 16 blocks: scalers, then codes by four steps of a binary search; bound by the search",
     {supports_problem<qcts_kernel_quantize_nf4_avx512>,
      run_checked<qcts_kernel_quantize_nf4_avx512, avx2::quantize_nf4_problem<avx512::WideNf4>>,
      nf4_workspace_bytes});
 
 const qcts_kernel qcts_kernel_quantize_fp8_sparse24_avx512 =
     exact_entry(QCTS_OP_QUANTIZE, "fp8_sparse24", "avx512",
-                "as fp8_row, a part of a row at a time, of which two of four codes are gathered",
+                "as fp8_row, a part of a row at a time, then two of every four codes are gathered",
                 {supports_problem<qcts_kernel_quantize_fp8_sparse24_avx512>,
                  avx2::quantize_sparse24_problem<qcts_kernel_quantize_fp8_sparse24_avx512,
                                                  avx512::WideFloat8Parts, avx512::WideCompress24>});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MSLK int4_row_quantize_zp and, for int4_plain_sym, int4_row_quantize (fbgemm-gpu-genai 1.4.2 quantize.py):
-// everything in float32, scale and zero are rounded to the weight's dtype when stored. A step that is NaN has
-// code 0.
+// MSLK int4_row_quantize_zp and, for int4_plain_sym, int4_row_quantize (fbgemm-gpu-genai 1.4.2 quantize.py).
+// Everything is computed in float32; scale and zero are rounded to the weight's dtype when stored. A step
+// that is NaN gets code 0.
 #include <math.h>
 
 #include "kernels/families/elements.h"
@@ -12,7 +12,7 @@ namespace {
 using namespace qcts::scalar;
 
 struct PlainGroup {
-  float scale, zero, least;
+  float scale, zero, min;
 };
 
 PlainGroup plain_group(const qcts_problem& p, const char* row, int64_t first, bool symmetric) {
@@ -30,10 +30,10 @@ PlainGroup plain_group(const qcts_problem& p, const char* row, int64_t first, bo
 }
 
 uint8_t plain_code(float w, const PlainGroup& group, bool symmetric) {
-  const float steps = nearbyintf((w - group.least) / group.scale);
+  const float steps = nearbyintf((w - group.min) / group.scale);
   if (steps != steps) return 0;
-  const float least = symmetric ? -8.0f : 0.0f, most = least + 15.0f;
-  const float kept = steps < least ? least : steps > most ? most : steps;
+  const float min = symmetric ? -8.0f : 0.0f, max = min + 15.0f;
+  const float kept = steps < min ? min : steps > max ? max : steps;
   return static_cast<uint8_t>(static_cast<int>(symmetric ? kept : kept - 8.0f) & 15);
 }
 

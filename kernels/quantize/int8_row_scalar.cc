@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // torchao 0.18 Int8Tensor.from_hp per row (quant_primitives.py: _choose_qparams_affine SYMMETRIC,
-// _quantize_affine). Two passes over a row that stays in cache; the reciprocal and the product are separate
-// roundings, as in the original.
+// _quantize_affine), in two passes over a row that stays in cache. The reciprocal and the product round
+// separately, as in the original.
 #include "kernels/families/entry.h"
 #include "kernels/scalar/int8.h"
 
@@ -9,13 +9,13 @@ namespace {
 
 using namespace qcts::scalar;
 
-// (127 - -128) / 2 in the weight's dtype, then at least float32's epsilon 2^-23.
+// (127 - -128) / 2 in the weight's dtype; at least float32's epsilon 2^-23.
 float row_scale(uint32_t dtype, float absmax) {
   const float scale = round_to(dtype, absmax / 127.5f);
   return scale < 0x1p-23f ? 0x1p-23f : scale;
 }
 
-// NaN, which only a non-finite row gives, becomes 0.
+// A NaN, which only a non-finite row gives, becomes 0.
 int8_t code_of(float scaled) {
   const float rounded = nearbyintf(scaled);
   if (!(rounded > -128)) return rounded <= -128 ? -128 : 0;

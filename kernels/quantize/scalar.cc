@@ -6,25 +6,25 @@
 
 using namespace qcts;
 
-// torchao 0.18 Float8Tensor.from_hp, a scale a row: the torch path (quant_primitives.py:
-// _choose_scale_float8, _quantize_affine_float8). The scale has no floor: a block of zeros divides 0 by 0 and
-// stores NaN codes, as the original does.
+// torchao 0.18 Float8Tensor.from_hp, one scale a row, on the torch path (quant_primitives.py:
+// _choose_scale_float8, _quantize_affine_float8). The scale has no minimum: a block of zeros divides 0 by 0
+// and stores NaN codes, as the original does.
 const qcts_kernel qcts_kernel_quantize_fp8_row_scalar =
     exact_entry(QCTS_OP_QUANTIZE, "fp8_row", "scalar",
                 "two passes a block: absolute maximum, then codes; bound by one division an element",
                 {supports_problem<qcts_kernel_quantize_fp8_row_scalar>,
                  run_checked<qcts_kernel_quantize_fp8_row_scalar, scalar::quantize_float8_problem>});
 
-// torchao 0.18 Float8Tensor.from_hp, a scale for all, for 128 x 128, for a row, for a group of one: the torch
-// path (quant_primitives.py: _choose_scale_float8, _quantize_affine_float8). The scale has no floor: a block
-// of zeros divides 0 by 0 and stores NaN codes, as the original does.
+// torchao 0.18 Float8Tensor.from_hp, one scale for all, for 128 x 128, for a row or for a group of a row, on
+// the torch path (quant_primitives.py: _choose_scale_float8, _quantize_affine_float8). The scale has no
+// minimum: a block of zeros divides 0 by 0 and stores NaN codes, as the original does.
 const qcts_kernel qcts_kernel_quantize_fp8_scalar =
     exact_entry(QCTS_OP_QUANTIZE, "fp8", "scalar",
                 "two passes a block: absolute maximum, then codes; bound by one division an element",
                 {supports_problem<qcts_kernel_quantize_fp8_scalar>,
                  run_checked<qcts_kernel_quantize_fp8_scalar, scalar::quantize_float8_problem>});
 
-// torchao 0.18 IntxUnpackedToInt8Tensor.from_hp: parameters as kernels/families/affine_groups.h has them.
+// torchao 0.18 IntxUnpackedToInt8Tensor.from_hp; parameters follow kernels/families/affine_groups.h.
 const qcts_kernel qcts_kernel_quantize_intx_scalar =
     exact_rows<qcts_kernel_quantize_intx_scalar, scalar::quantize_affine_groups>(
         QCTS_OP_QUANTIZE, "intx", "scalar",
@@ -35,25 +35,25 @@ const qcts_kernel qcts_kernel_quantize_mx_scalar =
     exact_rows<qcts_kernel_quantize_mx_scalar, scalar::quantize_mx_rows>(
         QCTS_OP_QUANTIZE, "mx", "scalar", "two passes a block, one element at a time; bound by the rounding");
 
-// torchao 0.18 nvfp4_tensor.py, nvfp4_quantize: at two levels a pass over the tensor comes first
+// torchao 0.18 nvfp4_tensor.py, nvfp4_quantize. At two levels a pass over the tensor comes first
 // (kernels/families/block_scales.h).
 const qcts_kernel qcts_kernel_quantize_nvfp4_scalar = exact_entry(
     QCTS_OP_QUANTIZE, "nvfp4", "scalar", "two passes a block, one element at a time; bound by the rounding",
     {supports_problem<qcts_kernel_quantize_nvfp4_scalar>,
      run_checked<qcts_kernel_quantize_nvfp4_scalar, scalar::quantize_nvfp4_problem>});
 
-// torchao 0.18 nf4_tensor.py: convert_to_norm_float_weight makes x / scaler the code of the nearest value,
-// the lower of two; double_quantize_scalers makes the scalers, less their mean, int8 codes, 256 with a factor
-// of their own. Every step is rounded to the weight's dtype. A block of zeros divides 0 by 0 and stores code
-// 0, as the original does.
+// torchao 0.18 nf4_tensor.py. convert_to_norm_float_weight gives x / scaler the code of the nearest value, or
+// the lower of two that are equally near. double_quantize_scalers makes int8 codes of the scalers less their
+// mean, with one factor for 256 of them. Every step is rounded to the weight's dtype. A block of zeros
+// divides 0 by 0 and stores code 0, as the original does.
 const qcts_kernel qcts_kernel_quantize_nf4_scalar = exact_entry(
     QCTS_OP_QUANTIZE, "nf4", "scalar", "two passes a block; bound by 16 rounded distances an element",
     {supports_problem<qcts_kernel_quantize_nf4_scalar>,
      run_checked<qcts_kernel_quantize_nf4_scalar, scalar::quantize_nf4_problem>, nf4_workspace_bytes});
 
-// torchao 0.18 Float8Sparse2x4_2DData2DMetadataTensor.from_hp in layout "plain": scales and codes as fp8_row,
-// of every four codes the two that are not zero with their places (kernels/families/sparse24.h). -0 counts as
-// zero.
+// torchao 0.18 Float8Sparse2x4_2DData2DMetadataTensor.from_hp in layout "plain": scales and codes as fp8_row;
+// of every four codes the two that are not zero are stored with their places (kernels/families/sparse24.h).
+// -0 counts as zero.
 const qcts_kernel qcts_kernel_quantize_fp8_sparse24_scalar =
     exact_entry(QCTS_OP_QUANTIZE, "fp8_sparse24", "scalar",
                 "two passes a row: absolute maximum, then codes; bound by one division an element",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tinyq_scalar.cc, eight elements at a time: two passes over a row, the second in cache; bound by one
-// division for eight codes, or, in bfloat16, by writing them. W8A32 clamps; for W8A16 the conversion to int32
-// has the scalar variant's answer to what does not fit, 0x80000000, and the low byte is kept.
+// tinyq_scalar.cc, eight elements at a time, in two passes over a row that stays in cache. The bound is one
+// division for eight codes or, in bfloat16, writing them. W8A32 clamps. For W8A16 the conversion to int32
+// gives 0x80000000 for values that do not fit, like the scalar variant, and the low byte is kept.
 #include "kernels/avx2/quantize/blocks.h"
 #include "kernels/avx2/stores.h"
 
@@ -19,7 +19,7 @@ template <bool kClamped>
   }
   if (dtype == QCTS_F16) steps = _mm256_cvtph_ps(_mm256_cvtps_ph(steps, _MM_FROUND_TO_NEAREST_INT));
   if (dtype == QCTS_BF16) steps = widen_bf16(to_bf16(steps));
-  // Signed again from its low byte, so that packing leaves it.
+  // Sign-extends the low byte, so that packing keeps it.
   return _mm256_srai_epi32(_mm256_slli_epi32(_mm256_cvtps_epi32(steps), 24), 24);
 }
 
@@ -44,8 +44,9 @@ void quantize_tinyq_row(const char* row, int64_t k_count, float scale_of_row, in
   std::memcpy(codes + k, some, static_cast<size_t>(k_count - k));
 }
 
-// The same in bfloat16 of a row of numbers and a scale whose reciprocal is as good, 32 codes in 28
-// operations: unpacking with zeros widens and packing narrows. The next row is fetched meanwhile.
+// The same for bfloat16, for a row without NaN or infinity and a scale whose reciprocal may replace the
+// division: 32 codes in 28 operations. Unpacking with zeros widens and packing narrows. Prefetches the next
+// row meanwhile.
 void quantize_tame_row(const char* row, int64_t next_bytes, int64_t k_count, float scale_of_row,
                        bool past_caches, int8_t* codes) {
   const __m256 reciprocal = _mm256_set1_ps(1 / scale_of_row),

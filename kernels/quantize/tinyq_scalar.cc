@@ -9,7 +9,7 @@ namespace {
 
 using namespace qcts::scalar;
 
-// The low byte of the int32 conversion, whose answer to what it cannot hold is 0x80000000.
+// The low byte of the int32 conversion, which gives 0x80000000 for values that do not fit.
 int8_t low_byte(float rounded) {
   const bool fits = rounded >= -2147483648.0f && rounded < 2147483648.0f;
   return fits ? static_cast<int8_t>(static_cast<uint32_t>(static_cast<int32_t>(rounded)) & 0xFF) : 0;

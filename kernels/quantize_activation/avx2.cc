@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same codes and scales as the scalar variants'.
+// Codes and scales equal the scalar variants'.
 #include "kernels/avx2/quantize/float8_bands.h"
 #include "kernels/avx2/quantize/groups.h"
 #include "kernels/avx2/quantize/int8_activation.h"
@@ -25,7 +25,7 @@ const qcts_kernel qcts_kernel_quantize_activation_fp8_avx2 =
 const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx2 =
     activation_rows<qcts_kernel_quantize_activation_int8_row_dyn_avx2,
                     avx2::quantize_int8_dyn_rows<avx2::RowsToInt8>>(
-        kInt8RowX, "avx2", "a row's range, unless the scale is given, then codes; bound by these");
+        kInt8RowX, "avx2", "a row's range, unless the scale is given, then codes; bound by both");
 
 const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_avx2 =
     activation_whole<qcts_kernel_quantize_activation_fp8_sparse24_avx2,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of x to int8, symmetric or asymmetric: its range, unless the scale is given, then codes, one
-// element at a time.
+// Quantizes rows of x to int8, symmetric or asymmetric, one element at a time: first the row's range, unless
+// the scale is given, then the codes.
 #include "kernels/families/entry.h"
 #include "kernels/scalar/int8.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of x by the rules of the weight (kernels/quantize/scalar.cc), float8 with bounds where they are given
+// Quantizes rows of x by the weight's rules (kernels/quantize/scalar.cc); float8 has bounds if they are given
 // (kernels/families/float8_scales.h).
 #include "kernels/scalar/blocks.h"
 #include "kernels/scalar/groups.h"
@@ -16,20 +16,20 @@ const qcts_kernel qcts_kernel_quantize_activation_fp8_scalar =
         "fp8:dyn_row,dyn_tensor,dyn_block128,static_tensor,static_tensor_out", "scalar",
         "two passes a block: absolute maximum, then codes; bound by one division an element");
 
-// As fp8_row: the weight alone is sparse.
+// Like fp8_row, since only the weight is sparse.
 const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_scalar =
     activation_whole<qcts_kernel_quantize_activation_fp8_sparse24_scalar, scalar::quantize_float8_problem>(
         "fp8_sparse24:dyn_row,dyn_row_mslk", "scalar",
         "two passes a block: absolute maximum, then codes; bound by one division an element");
 
-// 8da4w: torchao 0.18 _apply_int8_act_asym_per_token_quant_dequant, parameters as
-// kernels/families/affine_groups.h has them.
+// 8da4w: torchao 0.18 _apply_int8_act_asym_per_token_quant_dequant; parameters follow
+// kernels/families/affine_groups.h.
 const qcts_kernel qcts_kernel_quantize_activation_intx_scalar =
     activation_rows<qcts_kernel_quantize_activation_intx_scalar, scalar::quantize_affine_groups>(
         "intx:dyn_token_asym", "scalar",
         "two passes a group: its range, then its codes; bound by the rounding, one element at a time");
 
-// torchao 0.18 mx_tensor.py, MXTensor.to_mx by act_quant_kwargs.
+// torchao 0.18 mx_tensor.py, MXTensor.to_mx with act_quant_kwargs.
 const qcts_kernel qcts_kernel_quantize_activation_mx_scalar =
     activation_rows<qcts_kernel_quantize_activation_mx_scalar, scalar::quantize_mx_rows>(
         "mx:dyn_block32", "scalar", "two passes a block, one element at a time; bound by the rounding");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Float8 codes with float32 scales, for the scalar variants of dequantize: torchao 0.18
-// Float8Tensor.dequantize (quant_primitives.py: _dequantize_affine_float8) with a scale for the tensor, for
-// 128 x 128, for a row or for a group of one. The code as float32 times the scale is rounded to float32 and
+// Float8Tensor.dequantize (quant_primitives.py: _dequantize_affine_float8) with one scale for the tensor, for
+// 128 x 128, for a row or for a group of a row. The code as float32 times the scale is rounded to float32,
 // then to the weight's dtype.
 #pragma once
 

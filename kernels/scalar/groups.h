@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups of intx, or rows of x, quantized one element at a time: for the scalar variants.
+// Quantizes groups of intx, or rows of x, one element at a time, for the scalar variants.
 #pragma once
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8 rows of x for the scalar variants of quantize_activation and linear: the policies of
-// kernels/families/int8_x.h, a row at a time.
+// Quantizes rows of x to int8, for the scalar variants of quantize_activation and `linear`, under the
+// policies of kernels/families/int8_x.h.
 #pragma once
 
 #include <math.h>
@@ -11,7 +11,7 @@
 namespace qcts::scalar {
 namespace {
 
-// NaN where an element is.
+// NaN if an element is.
 [[maybe_unused]] float absolute_maximum(uint32_t dtype, const void* row, int64_t k) {
   float maximum = 0;
   for (int64_t i = 0; i < k; ++i) {
@@ -46,13 +46,13 @@ namespace {
   return static_cast<int8_t>(code < -128 ? -128 : code > 127 ? 127 : code);
 }
 
-// A row as torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant makes it: codes -127 .. 127, a
-// scale of at least 1e-5 in x's dtype, steps rounded to bfloat16 and otherwise in float32.
+// torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant: codes -127 .. 127, a scale of at least
+// 1e-5 in x's dtype; steps are rounded to bfloat16 if x has that dtype, otherwise they stay in float32.
 [[maybe_unused]] RowScale quantize_row_127(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
-  const float most = absolute_maximum(dtype, row, k);
-  const float least = round_to(dtype, 1e-5f);
-  float scale = round_to(dtype, most / 127.0f);
-  if (scale < least) scale = least;
+  const float max = absolute_maximum(dtype, row, k);
+  const float min = round_to(dtype, 1e-5f);
+  float scale = round_to(dtype, max / 127.0f);
+  if (scale < min) scale = min;
   const uint32_t steps_in = dtype == QCTS_BF16 ? QCTS_BF16 : QCTS_F32;
   const float reciprocal = round_to(steps_in, 1.0f / scale);
   for (int64_t i = 0; i < k; ++i) {
@@ -62,8 +62,8 @@ namespace {
   return {scale, 0};
 }
 
-// A row as torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant makes it (8da4w): asymmetric, every
-// step rounded to dtype, the least scale dtype's smallest normal number.
+// torchao 0.18.0 _apply_int8_act_asym_per_token_quant_dequant (8da4w): asymmetric, every step rounded to
+// dtype, and the minimum scale is dtype's smallest normal number.
 [[maybe_unused]] RowScale quantize_token(uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
   float low = 0, high = 0;
   for (int64_t i = 0; i < k; ++i) {
@@ -75,9 +75,9 @@ namespace {
     if (x < low) low = x;
     if (x > high) high = x;
   }
-  const float least = dtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f;
+  const float min = dtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f;
   float scale = round_to(dtype, round_to(dtype, high - low) / 255.0f);
-  if (scale < least) scale = least;
+  if (scale < min) scale = min;
   const float zero_point = round_to(dtype, -128.0f - nearbyintf(round_to(dtype, low / scale)));
   RowScale chosen = {scale, 0};
   if (zero_point == zero_point)
@@ -98,7 +98,7 @@ namespace {
   return chosen;
 }
 
-// A row of p's x by its policy, one of int8_row's.
+// Quantizes a row of p's x by its policy, which is one of int8_row's.
 [[maybe_unused]] RowScale quantize_int8_row(const qcts_problem& p, const void* row, int8_t* codes) {
   if (std::strcmp(p.activation, "dyn_row_sym_127") == 0) return quantize_row_127(p.x_dtype, row, p.k, codes);
   const bool asymmetric = std::strcmp(p.activation, "dyn_row_asym") == 0;

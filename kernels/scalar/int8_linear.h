@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `linear` with int8 rows of x for the scalar variants. y = sx * sum over groups of sw * sum((qx - zx) * (qw
-// - zw)), plus bias. x is quantized into the workspace, a scale and a zero point a row; sums of a group are
-// integers and exact, the rest is in double.
+// `linear` with int8 rows of x, for the scalar variants: y = sx * sum over groups of sw * sum((qx - zx) * (qw
+// - zw)), plus bias. x is quantized into the workspace, with a scale and a zero point for each row. Sums of a
+// group are integers and exact; the rest is in double.
 #pragma once
+
+#include <concepts>
 
 #include "kernels/families/entry.h"
 #include "kernels/scalar/int8.h"
@@ -49,15 +51,19 @@ struct Int8Task {
   }
 }
 
-// A Scheme has
-//   group(p)
-//   quantize_row(p, row, codes)     the scale of a row of x, and its codes
-template <const qcts_kernel& kKernel, class Scheme>
+// How a scheme quantizes a row of x.
+template <class T>
+concept RowQuantizer = requires(const qcts_problem& p, const char* row, int8_t* codes) {
+  { T::group(p) } -> std::convertible_to<int64_t>;  // elements along k that share a scale of the weight
+  { T::quantize_row(p, row, codes) } -> std::same_as<RowScale>;
+};
+
+template <const qcts_kernel& kKernel, RowQuantizer Scheme>
 qcts_status supports_int8(const qcts_problem* problem, char* why, size_t why_size) {
   return supports_policy<kKernel>(problem, why, why_size);
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, RowQuantizer Scheme>
 qcts_status run_int8(const qcts_problem* problem) {
   const qcts_problem copy = as_weight_only(*problem);
   if (supports_int8<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
@@ -73,7 +79,7 @@ qcts_status run_int8(const qcts_problem* problem) {
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, RowQuantizer Scheme>
 constexpr qcts_kernel int8_linear_of(const char* scheme) {
   return linear_entry(
       scheme, "scalar",

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `linear` with weights alone for the scalar variants. y = sum over groups of scale * sum(x * code) + zero *
-// sum(x), plus bias. Limited by one dependent addition an element; it exists to be read. All sums are in
-// double, where the products are exact.
+// Weight-only `linear` for the scalar variants: y = sum over groups of scale * sum(x * code) + zero * sum(x),
+// plus bias. Written to be read; one dependent addition an element limits its speed. All sums are in double,
+// where the products are exact.
 #pragma once
+
+#include <concepts>
 
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
@@ -10,11 +12,17 @@
 namespace qcts::scalar {
 namespace {
 
-// A Source is made from the problem and has
-//   group()      elements along k that share a scale
-//   code(n, k)   the weight's code as a number
-//   scale(n, g), zero(n, g)
-template <class Source>
+// The weight of a problem, element by element.
+template <class T>
+concept WeightSource =
+    std::constructible_from<T, const qcts_problem&> && requires(const T& source, int64_t n, int64_t at) {
+      { source.group() } -> std::convertible_to<int64_t>;      // elements along k that share a scale
+      { source.code(n, at) } -> std::convertible_to<double>;   // of element `at` of row n, as a number
+      { source.scale(n, at) } -> std::convertible_to<double>;  // of group `at`
+      { source.zero(n, at) } -> std::convertible_to<double>;
+    };
+
+template <WeightSource Source>
 double dot(const qcts_problem& p, const Source& source, int64_t m, int64_t n) {
   const char* x = static_cast<const char*>(p.x) + m * p.ldx_bytes;
   double sum = 0;
@@ -32,7 +40,7 @@ double dot(const qcts_problem& p, const Source& source, int64_t m, int64_t n) {
   return sum;
 }
 
-template <class Source>
+template <WeightSource Source>
 void linear_columns(const qcts_problem& p, int64_t first, int64_t last) {
   const Source source(p);
   for (int64_t m = 0; m < p.m; ++m) {
@@ -45,7 +53,7 @@ void linear_columns(const qcts_problem& p, int64_t first, int64_t last) {
   }
 }
 
-template <const qcts_kernel& kKernel, class Source>
+template <const qcts_kernel& kKernel, WeightSource Source>
 constexpr qcts_kernel linear_of(const char* scheme) {
   qcts_kernel entry = exact_rows<kKernel, linear_columns<Source>>(
       QCTS_OP_LINEAR, scheme, "scalar",

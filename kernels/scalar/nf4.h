@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of NF4 and of its scalers one at a time, for the scalar variant of quantize.
+// Encodes NF4 and its scalers one at a time, for the scalar variant of quantize.
 #pragma once
 
 #include <math.h>

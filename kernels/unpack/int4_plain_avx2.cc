@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes out of MSLK's preshuffled order (kernels/avx2/shuffle.h): the reverse of pack/int4_plain_avx2.cc,
-// with the same limit. A strip's tiles, which lie n * 8 bytes apart, are fetched two strips ahead. 64 rows go
-// together, so that 512 bytes are read at each such place (EPYC Zen 4, 4096 x 4096, two threads: 0.75 to 0.86
-// of a copy, 0.49 to 0.54 with 16 rows; pack, which writes there, is 1.3 times as fast with 16).
+// Unpacks codes from MSLK's preshuffled order (kernels/avx2/shuffle.h): the reverse of
+// pack/int4_plain_avx2.cc, with the same limit. The tiles of a strip lie n * 8 bytes apart and are prefetched
+// two strips ahead. 64 rows go together, so that 512 bytes are read at each such place (EPYC Zen 4, 4096 x
+// 4096, two threads: 0.75 to 0.86 of a copy, where 16 rows reach 0.49 to 0.54; pack, which writes there, is
+// 1.3 times as fast with 16).
 #include "kernels/avx2/shuffle.h"
 
 namespace {
@@ -11,7 +12,7 @@ using namespace qcts::avx2;
 
 constexpr int64_t kRowsAtOnce = 4 * kTileSide;
 
-// 16 bytes of each of four tiles: 32 of rows r and r + 8.
+// Splits 16 bytes of each of four tiles into 32 bytes of rows r and r + 8.
 [[gnu::always_inline]] inline void split_rows(const uint8_t* const (&tiles)[4], int64_t offset, uint8_t* low,
                                               uint8_t* high) {
   const __m256i nibble = _mm256_set1_epi8(15);

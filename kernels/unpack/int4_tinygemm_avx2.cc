@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The four packings of tinygemm back to "plain": the reverse of pack/int4_tinygemm_avx2.cc, with the same
+// Unpacks the four layouts of tinygemm to "plain": the reverse of pack/int4_tinygemm_avx2.cc, with the same
 // blocks and the same limit.
 #include "kernels/avx2/tile_packed.h"
 #include "kernels/avx2/transpose.h"
@@ -16,7 +16,7 @@ void unpack_short_block(const uint8_t* in, int64_t k_bytes, int64_t columns, uin
     }
 }
 
-// Bytes of one pair of k, all columns, from the even k's and the odd one's half blocks.
+// Makes the bytes of one pair of k, for all columns, from the half blocks of the even k and the odd one.
 void split_halves(const uint8_t* in, int64_t half, uint8_t* row) {
   const __m128i nibble = _mm_set1_epi8(15), upper = _mm_set1_epi8(static_cast<char>(0xF0));
   for (int64_t c = 0; c < half; c += 16) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The four packings of tinygemm back to "plain" (even k in the high nibble). Each layout answers one
-// question: in which byte and nibble is code (n, k)? The sources of the maps are ATen's int4mm_kernel.cpp
-// (cpu_*) and int4mm.cu (tile_packed_4d), PyTorch 2.13. Padding of tile_packed_4d is dropped.
+// Unpacks the four layouts of tinygemm to "plain" (even k in the high nibble). Each layout answers one
+// question: in which byte and nibble is code (n, k)? The layouts follow ATen's int4mm_kernel.cpp (cpu_*) and
+// int4mm.cu (tile_packed_4d), PyTorch 2.13. Padding of tile_packed_4d is dropped.
 #include <cstring>
 
 #include "kernels/families/elements.h"
@@ -27,8 +27,8 @@ Place in_neighbours(const qcts_problem& p, int64_t block_n, int64_t columns, int
   return {block_n * p.k / 2 + k * columns / 2 + column / 2, column % 2 == 0 ? 0 : 4};
 }
 
-// Blocks of `block` columns; columns split apart share a byte, the lower in the low nibble. A short last
-// block pairs neighbours.
+// Blocks of `block` columns. Columns `split` apart share a byte, the lower one in the low nibble. A short
+// last block pairs neighbours.
 Place in_blocks(const qcts_problem& p, int64_t block, int64_t split, int64_t n, int64_t k) {
   const int64_t block_n = n / block * block, column = n - block_n;
   const int64_t columns = p.n - block_n < block ? p.n - block_n : block;

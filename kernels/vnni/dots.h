@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine of kernels/vnni/int8_linear.h for VPDPBUSD. Sums of up to 6 rows and several vectors of columns
-// stay in registers; each weight is loaded once for all rows, each x broadcast once for all columns. Of more
-// rows the first 6 leave nibbles in a panel of bytes as they decode them, 256 k (16 KiB) at a time; codes
-// that are bytes already are their own panel, 128 or 1024 k (8 or 64 KiB) at a time. 7 to 11 rows of such go
-// in halves: as 6 and the rest, the first pass left memory idle and the second was too short for L2 to keep
-// up (m = 8 of 4096 x 4096, EPYC Zen 4: 1.5 times as fast in halves on one thread, 1.15 times on two). What
-// is left of the rows is one pass: m = 3 as 2 and 1 took 1.3 times as long.
+// Micro-kernel for kernels/vnni/int8_linear.h with VPDPBUSD. Sums of up to 6 rows and several vectors of
+// columns stay in registers; each weight is loaded once for all rows, and each x is broadcast once for all
+// columns. With more rows, the first 6 leave unpacked nibbles in a panel of bytes, 256 k (16 KiB) at a time;
+// codes that are bytes already are their own panel, 128 or 1024 k (8 or 64 KiB) at a time. With byte codes, 7
+// to 11 rows are split in halves: as 6 and the rest, the first pass left memory idle and the second was too
+// short for L2 to keep up (m = 8 of 4096 x 4096, EPYC Zen 4: 1.5 times as fast in halves on one thread, 1.15
+// times on two). The last rows are one pass: m = 3 as 2 and 1 took 1.3 times as long.
 //
-// One pass alone asks memory for the lines 8 KiB ahead, but on a machine that follows streams itself. Where
-// several passes read a panel, the first two ask for as much 64 KiB ahead, and no nearer than L2: lines that
-// the first pass is about to read came too late for it while the other passes left memory idle, and lines of
-// a next panel drove this one out of L1; what follows a group's codes, left out, cost 8da4w a sixth. With
-// int8, m = 16, 4096 x 4096 on an EPYC Zen 4, one thread: 0.64 of the multipliers' pace before, 0.86 so; two
-// threads: 0.60 and 0.82. Zen 5 multiplies twice as fast: what a pass of 64 KiB leaves idle it cannot make up
-// for. Of 8 KiB, asked for 16 KiB ahead, one thread: m = 8 of the stream's pace 0.68 before, 0.87 so; m = 12
-// 0.65 and 0.78; m = 16 of the multipliers' 0.70 and 0.80 (4 KiB 0.72, 16 KiB 0.79; 8 KiB asked for 64 ahead
-// 0.76). More than three passes multiply long enough: m = 512 of parts of 8 KiB 0.83, of 64 KiB 0.89.
+// A single pass prefetches 8 KiB ahead, except on a machine that follows streams itself. If several passes
+// read a panel, the first two prefetch 64 KiB ahead, into L2 only. Lines that the first pass was about to
+// read arrived too late while the other passes left memory idle, and lines of the next panel evicted this one
+// from L1. Leaving out what follows a group's codes cost 8da4w a sixth. int8, m = 16, 4096 x 4096 on an EPYC
+// Zen 4, one thread: from 0.64 to 0.86 of the multipliers' peak; two threads: from 0.60 to 0.82. Zen 5
+// multiplies twice as fast and cannot make up for the time in which a pass of 64 KiB leaves memory idle.
+// There, passes of 8 KiB prefetch 16 KiB ahead. One thread, before and after: m = 8 0.68 and 0.87 of the
+// stream's speed; m = 12 0.65 and 0.78; m = 16 0.70 and 0.80 of the multipliers' peak (4 KiB 0.72, 16 KiB
+// 0.79; 8 KiB prefetched 64 KiB ahead 0.76). More than three passes multiply long enough: m = 512 reaches
+// 0.83 with parts of 8 KiB and 0.89 with 64 KiB.
 #pragma once
 
 #include "kernels/vnni/groups.h"
@@ -24,9 +25,9 @@
 namespace qcts::vnni {
 namespace {
 
-constexpr int kMostRows = 6;  // at a time
+constexpr int kMaxRows = 6;  // at a time
 
-// Unsigned codes of quad `i` of a step, for the columns of a vector.
+// Unsigned codes of quad `i` of a step, for the columns of one vector.
 template <class Vector, int kQuads>
 [[gnu::always_inline]] inline typename Vector::Ints unsigned_codes(const uint8_t* at, int vector, int i) {
   const auto bytes = Vector::load(at + vector * 4 * Vector::kLanes);
@@ -34,26 +35,29 @@ template <class Vector, int kQuads>
   return Vector::low_nibbles(i == 0 ? bytes : Vector::shift_right_4(bytes));
 }
 
-// What a pass over the codes does beside multiplying.
+// The work of a pass over the codes besides multiplying.
 struct Pass {
-  uint8_t* panel;        // with kFill: codes are written to it as bytes
-  const uint8_t* ahead;  // what memory is to bring meanwhile
-  int64_t line;          // 64, or 0 when all has been asked for
+  uint8_t* panel;        // with kFill, codes are written to it as bytes
+  const uint8_t* ahead;  // the bytes to prefetch meanwhile
+  int64_t line;          // 64, or 0 once everything has been prefetched
 };
-// How: so many lines a step, into this cache.
+// Prefetches kCount lines a step into kCache.
 template <int kCount, _mm_hint kCache>
 struct Lines {
   static constexpr int kLines = kCount;
-  static void ask(const uint8_t* line) { _mm_prefetch(reinterpret_cast<const char*>(line), kCache); }
+  static void prefetch_line(const uint8_t* line) {
+    _mm_prefetch(reinterpret_cast<const char*>(line), kCache);
+  }
 };
 
-// Products of M rows from `from` on with all columns.
-template <class Vector, int kQuads, int M, class Ask, bool kFill>
-[[gnu::noinline]] void multiply_rows(const Piece& piece, const Pass& pass, int64_t from, Sums all_sums) {
+// Multiplies M rows from `from` on with all columns.
+template <class Vector, int kQuads, int M, class Prefetch, bool kFill>
+[[gnu::noinline]] void multiply_rows(const PackedPanel& packed, const Pass& pass, int64_t from,
+                                     Sums all_sums) {
   const Sums sums = all_sums + from;
-  // Copies, since a byte of a panel might be a part of `piece`.
-  const int64_t ldx = piece.ldx, steps = piece.steps;
-  const int8_t* x_rows = piece.x + from * ldx;
+  // Copies, because the compiler must assume that a byte of the panel may belong to `packed`.
+  const int64_t ldx = packed.ldx, steps = packed.steps;
+  const int8_t* x_rows = packed.x + from * ldx;
   constexpr int V = Vector::vectors_of(M);
   for (int first = 0; first < kColumns / Vector::kLanes; first += V) {
     typename Vector::Ints sum[M][V];
@@ -61,17 +65,18 @@ template <class Vector, int kQuads, int M, class Ask, bool kFill>
     for (int m = 0; m < M; ++m)
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v)
-        sum[m][v] = piece.first ? Vector::zero() : Vector::load(&sums[m][(first + v) * Vector::kLanes]);
-    const uint8_t *codes_at = piece.codes, *ahead = pass.ahead;
+        sum[m][v] = packed.first ? Vector::zero() : Vector::load(&sums[m][(first + v) * Vector::kLanes]);
+    const uint8_t *codes_at = packed.codes, *ahead = pass.ahead;
     uint8_t* panel = pass.panel;
     for (int64_t step = 0; step < steps; ++step, codes_at += kStepBytes) {
       const uint8_t* at = codes_at;
       if (first == 0)
 #pragma GCC unroll 4
-        for (int line = 0; line < Ask::kLines; ++line, ahead += pass.line) Ask::ask(ahead);
+        for (int line = 0; line < Prefetch::kLines; ++line, ahead += pass.line)
+          Prefetch::prefetch_line(ahead);
 #pragma GCC unroll 2
       for (int i = 0; i < kQuads; ++i) {
-        // Loaded anew for the other nibbles: kept, they drove sums into memory.
+        // Loads again for the other nibbles: kept in registers, they pushed sums into memory.
         asm("" : "+r"(at));
         typename Vector::Ints codes[V];
 #pragma GCC unroll 8
@@ -89,8 +94,8 @@ template <class Vector, int kQuads, int M, class Ask, bool kFill>
         }
       }
     }
-    if (piece.closing != nullptr) {
-      close_group<Vector, M, V>(*piece.closing, from, first, sum);
+    if (packed.epilogue != nullptr) {
+      group_epilogue<Vector, M, V>(*packed.epilogue, from, first, sum);
       continue;
     }
 #pragma GCC unroll 8
@@ -100,15 +105,15 @@ template <class Vector, int kQuads, int M, class Ask, bool kFill>
   }
 }
 
-// As many of the rows from `from` on as fit.
-template <class Vector, int kQuads, class Ask>
-int64_t multiply_some(const Piece& piece, const Pass& pass, int64_t from, int64_t rows, Sums sums) {
-  constexpr decltype(&multiply_rows<Vector, kQuads, 1, Ask, false>) kExactly[kMostRows] = {
-      multiply_rows<Vector, kQuads, 1, Ask, false>, multiply_rows<Vector, kQuads, 2, Ask, false>,
-      multiply_rows<Vector, kQuads, 3, Ask, false>, multiply_rows<Vector, kQuads, 4, Ask, false>,
-      multiply_rows<Vector, kQuads, 5, Ask, false>, multiply_rows<Vector, kQuads, 6, Ask, false>};
-  const int64_t some = rows - from < kMostRows ? rows - from : kMostRows;
-  kExactly[some - 1](piece, pass, from, sums);
+// Multiplies as many of the rows from `from` on as fit, and returns how many.
+template <class Vector, int kQuads, class Prefetch>
+int64_t multiply_some(const PackedPanel& packed, const Pass& pass, int64_t from, int64_t rows, Sums sums) {
+  constexpr decltype(&multiply_rows<Vector, kQuads, 1, Prefetch, false>) kExactly[kMaxRows] = {
+      multiply_rows<Vector, kQuads, 1, Prefetch, false>, multiply_rows<Vector, kQuads, 2, Prefetch, false>,
+      multiply_rows<Vector, kQuads, 3, Prefetch, false>, multiply_rows<Vector, kQuads, 4, Prefetch, false>,
+      multiply_rows<Vector, kQuads, 5, Prefetch, false>, multiply_rows<Vector, kQuads, 6, Prefetch, false>};
+  const int64_t some = rows - from < kMaxRows ? rows - from : kMaxRows;
+  kExactly[some - 1](packed, pass, from, sums);
   return some;
 }
 
@@ -118,48 +123,48 @@ struct Dots {
   static constexpr int64_t kPanelBytes = 16384, kFarBytes = 65536, kNearBytes = 8192;
 
   static bool stays_near(int64_t rows) {
-    return rows <= 3 * kMostRows && weight_reading() != WeightReading::followed;
+    return rows <= 3 * kMaxRows && weight_reading() != WeightReading::followed;
   }
   static int64_t chunk_steps(int quads, int64_t rows) {
     if (quads == 2) return kPanelBytes / kStepBytes / 2;
     return (stays_near(rows) ? kNearBytes : kFarBytes) / kStepBytes;
   }
   static int64_t padded_rows(int64_t m) { return m; }
-  static int tail_ahead_bytes(bool asks_ahead, int64_t) { return asks_ahead ? kPrefetchBytes : 0; }
+  static int tail_ahead_bytes(bool prefetches, int64_t) { return prefetches ? kPrefetchBytes : 0; }
   static constexpr int64_t chunk_groups(int64_t) { return 1; }
   static void open(const Layout&, int64_t) {}
   static void close() {}
 
   template <class Scheme>
-  static void multiply(const Piece& piece, int64_t rows, Sums sums) {
+  static void multiply(const PackedPanel& packed, int64_t rows, Sums sums) {
     constexpr int kQuads = Scheme::kQuads;
-    if (rows <= kMostRows) {
-      const int64_t line = piece.asks_ahead ? 64 : 0;
-      const Pass alone = {nullptr, piece.codes + line / 64 * kPrefetchBytes, line};
+    if (rows <= kMaxRows) {
+      const int64_t line = packed.prefetches ? 64 : 0;
+      const Pass alone = {nullptr, packed.codes + line / 64 * kPrefetchBytes, line};
       for (int64_t m = 0; m < rows;)
-        m += multiply_some<Vector, kQuads, Lines<4, _MM_HINT_T0>>(piece, alone, m, rows, sums);
+        m += multiply_some<Vector, kQuads, Lines<4, _MM_HINT_T0>>(packed, alone, m, rows, sums);
       return;
     }
     alignas(64) uint8_t panel[kQuads == 2 ? kPanelBytes : 64];
-    const uint8_t* ahead = piece.codes + (kQuads == 1 && stays_near(rows) ? 2 * kNearBytes : kFarBytes);
-    const uint8_t* ahead_end = ahead + piece.steps * kStepBytes;
-    for (int64_t line = piece.steps * kStepBytes; line < piece.bytes; line += 64)
-      Lines<1, _MM_HINT_T1>::ask(ahead + line);
-    int64_t m = kMostRows;
-    if (kQuads == 1 && rows < 2 * kMostRows) {
-      m = multiply_some<Vector, 1, Lines<2, _MM_HINT_T1>>(piece, {nullptr, ahead, 64}, 0, (rows + 1) / 2,
+    const uint8_t* ahead = packed.codes + (kQuads == 1 && stays_near(rows) ? 2 * kNearBytes : kFarBytes);
+    const uint8_t* ahead_end = ahead + packed.steps * kStepBytes;
+    for (int64_t line = packed.steps * kStepBytes; line < packed.bytes; line += 64)
+      Lines<1, _MM_HINT_T1>::prefetch_line(ahead + line);
+    int64_t m = kMaxRows;
+    if (kQuads == 1 && rows < 2 * kMaxRows) {
+      m = multiply_some<Vector, 1, Lines<2, _MM_HINT_T1>>(packed, {nullptr, ahead, 64}, 0, (rows + 1) / 2,
                                                           sums);
     } else {
-      multiply_rows<Vector, kQuads, kMostRows, Lines<2, _MM_HINT_T1>, kQuads == 2>(piece, {panel, ahead, 64},
-                                                                                   0, sums);
+      multiply_rows<Vector, kQuads, kMaxRows, Lines<2, _MM_HINT_T1>, kQuads == 2>(packed, {panel, ahead, 64},
+                                                                                  0, sums);
     }
-    Piece rest = piece;
+    PackedPanel rest = packed;
     if (kQuads == 2) rest.codes = panel, rest.steps *= 2;
-    using Ask = Lines<kQuads == 2 ? 1 : 2, _MM_HINT_T1>;
+    using Prefetch = Lines<kQuads == 2 ? 1 : 2, _MM_HINT_T1>;
     while (m < rows) {
-      ahead += 2 * piece.steps * 64;
+      ahead += 2 * packed.steps * 64;
       const Pass pass = {nullptr, ahead, ahead < ahead_end ? 64 : 0};
-      m += multiply_some<Vector, 1, Ask>(rest, pass, m, rows, sums);
+      m += multiply_some<Vector, 1, Prefetch>(rest, pass, m, rows, sums);
     }
   }
 };

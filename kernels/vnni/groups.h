@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The end of a group in kernels/vnni/int8_linear.h, where groups are parts of a row.
+// Epilogue of a group in kernels/vnni/int8_linear.h, for groups that are parts of a row.
 #pragma once
 
 #include "kernels/vnni/int8_linear.h"
@@ -7,23 +7,23 @@
 namespace qcts::vnni {
 namespace {
 
-// totals += scale * (S - the products of the pairs), of M rows from `from` on and V vectors of columns. All
-// but the last multiply-add is exact.
+// totals += scale * (S - the products of the pairs), for M rows from `from` on and V vectors of columns.
+// Everything except the last multiply-add is exact.
 template <class Vector, int M, int V>
-[[gnu::always_inline]] inline void close_group(const Closing& closing, int64_t from, int first,
-                                               const typename Vector::Ints (&sum)[M][V]) {
-  // One by one: what the stores below cannot reach, and no copy of the whole, which would wait for the stores
-  // that made it (groups of 32, m = 1: 1.8 times as slow).
-  const uint8_t* tail = closing.tail;
-  const uint32_t dtype = closing.scale_dtype;
-  const bool two_pairs = closing.two_pairs;
-  const int64_t bytes = closing.scale_bytes, groups = closing.groups;
+[[gnu::always_inline]] inline void group_epilogue(const Epilogue& epilogue, int64_t from, int first,
+                                                  const typename Vector::Ints (&sum)[M][V]) {
+  // Copied field by field, so that the stores below cannot alias them. A copy of the whole struct would wait
+  // for the stores that made it (groups of 32, m = 1: 1.8 times as slow).
+  const uint8_t* tail = epilogue.tail;
+  const uint32_t dtype = epilogue.scale_dtype;
+  const bool two_pairs = epilogue.two_pairs;
+  const int64_t bytes = epilogue.scale_bytes, groups = epilogue.groups;
   const uint8_t* pairs = tail + kColumns * bytes;
-  float(*totals)[kColumns] = closing.totals + from;
+  float(*totals)[kColumns] = epilogue.totals + from;
   typename Vector::Ints x[M];
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m)
-    x[m] = Vector::broadcast(reinterpret_cast<const int8_t*>(closing.x_pairs + (from + m) * groups));
+    x[m] = Vector::broadcast(reinterpret_cast<const int8_t*>(epilogue.x_pairs + (from + m) * groups));
 #pragma GCC unroll 8
   for (int v = 0; v < V; ++v) {
     const int n = (first + v) * Vector::kLanes;

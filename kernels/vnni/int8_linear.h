@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frame of `linear` with int8 rows of x for the variants that multiply bytes and add four products to a
-// 32-bit sum in one instruction (avxvnni, avx512vnni, amx) or, where codes have four bits, pile them up in 16
-// bits (avx2). y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
+// Macro-kernel of `linear` with int8 rows of x, for variants that multiply bytes and add four products to a
+// 32-bit sum in one instruction (avxvnni, avx512vnni, amx) or, for 4-bit codes, add them up in 16 bits
+// (avx2): y = sx * sum over groups of sw * sum((qx - zx) * (qw - zw)), plus bias.
 //
-// The instruction wants one factor unsigned. That is the weight: `prepare` stores u = qw + offset, so x stays
+// The instruction needs one unsigned factor. That is the weight: packing stores u = qw + offset, so x stays
 // as it was quantized, and S = sum(qx * u) is an exact integer in every order. With o = offset + zw of a
 // column,
-//   sum((qx - zx) * (qw - zw)) = S - zx * sum(u) - o * sum(qx - zx)          for a whole row,
-//                              = S - sum(qx) * o - zx * sum(u - o)           for a group that is a part of
-//                              one.
-// The second is, for a column, one multiply-add of two pairs of 16 bits: (-o, -sum(u - o)) of the weight with
+//   sum((qx - zx) * (qw - zw)) = S - zx * sum(u) - o * sum(qx - zx)    for a whole row,
+//                              = S - sum(qx) * o - zx * sum(u - o)     for a group that is a part of a row.
+// For a column the second is one multiply-add of two pairs of 16 bits: (-o, -sum(u - o)) of the weight with
 // (sum(qx), zx) of x. -sum(u - o) fits for 128 k, so a group of 256 has a second pair, (0, that of its other
 // half).
 //
-// A block of 64 columns is one linear stream: for each group its codes, in steps of 256 bytes that hold 4 (or
-// 8, where two codes share a byte) k of all columns, 4 consecutive k of a column side by side; then 64 scales
-// and 64 pairs, or, for a whole row, 64 scales, 64 zero points, 64 sum(u). 16 steps are the rows of 4 tiles
-// as well. Memory brought a core of an Emerald Rapids server 18 GB/s at most, and only where software
-// prefetches reached 4 to 8 KiB ahead: without them a 4-bit weight was read at 2/3 of the pace.
+// A block of 64 columns is one linear stream. For each group it holds the codes, in steps of 256 bytes with 4
+// k of all columns (8 if two codes share a byte), 4 consecutive k of a column adjacent; then 64 scales and 64
+// pairs or, for a whole row, 64 scales, 64 zero points and 64 sum(u). 16 steps are also the rows of 4 tiles.
+// Memory gave a core of an Emerald Rapids server at most 18 GB/s, and only with software prefetches 4 to 8
+// KiB ahead: without them a 4-bit weight was read at 2/3 of the speed.
 #pragma once
 
 #include "kernels/avx2/int8.h"
 #include "kernels/avx2/streams.h"
 #include "kernels/families/entry.h"
 #include "kernels/families/nibble_words.h"
+#include "kernels/vnni/concepts.h"
 
 namespace qcts::vnni {
 namespace {
@@ -33,73 +33,74 @@ using avx2::RowRecipe;
 constexpr int kColumns = 64;
 constexpr int kStepBytes = 4 * kColumns;
 constexpr int kPrefetchBytes = 8192;
-constexpr int kRowPadBytes = 64;        // rows of x a power of two apart would share the sets of a cache
-constexpr int64_t kMostK = 65536;       // 128 * 255 * 65536 < 2^31
-constexpr int64_t kMostGroup = 256;     // 255 * 255 * 256 < 2^24: the sum of a group is exact in float32
+// keeps rows from being a power of two apart, where they would share the sets of a cache
+constexpr int kRowPadBytes = 64;
+constexpr int64_t kMaxK = 65536;        // 128 * 255 * 65536 < 2^31
+constexpr int64_t kMaxGroup = 256;      // 255 * 255 * 256 < 2^24: the sum of a group is exact in float32
 constexpr int64_t kPairElements = 128;  // 255 * 128 < 2^15
 
 using Sums = int32_t (*)[kColumns];
 
-// Where weights and rows of x lie: worked out once a call, since a scheme's name is a string to be searched
-// (once a group, that took half of an m = 1 of groups of 32).
+// Positions of weights and rows of x, computed once a call: doing it once a group took half the time at m = 1
+// with groups of 32.
 struct Layout {
   int64_t group, padded_group, groups, blocks;
   uint32_t scale_dtype;
-  int64_t scale_bytes, pairs;  // of one column: its scale; of a part of a row
+  int64_t scale_bytes, pairs;  // of one column: bytes of its scale; pairs, for a part of a row
   int64_t code_bytes, group_bytes, block_bytes;
   int64_t x_stride;
 };
-struct Frame {
+struct LinearCall {
   const qcts_problem* problem;
   Layout layout;
   const uint8_t* prepared;
-  bool asks_ahead;  // where one pass over the weight is all: for what memory is to bring next
+  bool prefetches;  // set if the weight is passed over only once
   int8_t* x;        // [padded m][x_stride]
-  int32_t* x_sums;  // [m][groups]: sum(qx - zx) of a whole row; of a part the pair (sum(qx), zx)
+  int32_t* x_sums;  // [m][groups]: sum(qx - zx) of a whole row; for a part of a row the pair (sum(qx), zx)
   RowScale* rows;   // [m]
   RowRecipe recipe;
 };
-// What ends a group that is a part of a row, for the rows from one on.
-struct Closing {
+// Ends a group that is a part of a row, for the rows from one on.
+struct Epilogue {
   const uint8_t* tail;  // scales and pairs of the group
   uint32_t scale_dtype;
   int64_t scale_bytes;  // of a column
   bool two_pairs;
-  const int32_t* x_pairs;  // of the group, `groups` apart
+  const int32_t* x_pairs;  // of the group; those of the next row are `groups` further on
   int64_t groups;
   float (*totals)[kColumns];
 };
-// Steps of a group, or several groups one after the other, and the rows that they meet.
-struct Piece {
+// Steps of one group, or several consecutive groups, and the rows to multiply them with.
+struct PackedPanel {
   const uint8_t* codes;
   int64_t groups;
-  int64_t steps, bytes;  // of a group; from its codes to those that follow
+  int64_t steps, bytes;  // of a group; from its codes to those of the next group
   const int8_t* x;
   int64_t ldx;
-  bool first;              // of its group: sums begin at 0
-  const Closing* closing;  // of the first group; NULL unless groups are parts of a row and end here
-  bool asks_ahead;         // as Frame's
+  bool first;                // first part of its group: sums begin at 0
+  const Epilogue* epilogue;  // of the first group; NULL unless groups are parts of a row and end here
+  bool prefetches;           // as in LinearCall
 };
 
 // A Scheme has
-//   kOffset                  what makes a code unsigned
-//   kQuads                   4 k that a step holds: 1 or, with two codes a byte, 2
-//   pad_k(group)             a group is padded to multiples of it: whole steps, or whole tiles
+//   kOffset                  added to a code to make it unsigned
+//   kQuads                   how many times 4 k a step holds: 1 or, with two codes a byte, 2
+//   pad_k(group)             a group is padded to a multiple of it: whole steps, or whole tiles
 //   group(p)                 elements along k that share a scale: all of k, or a multiple of 8
-//   scale_dtype(p)           of the weight's scales
-//   recipe(p)                of x
-// An Engine has
+//   scale_dtype(p)           dtype of the weight's scales
+//   recipe(p)                how x is quantized
+// A MicroKernel has
 //   kRows                    rows of x at a time
-//   chunk_steps(quads, rows) the steps that it wants in one piece
-//   tail_ahead_bytes(asks_ahead, rows)   how far ahead it fetches what lies behind codes; 0: not at all
-//   chunk_groups(k)          the groups of k elements each, parts of a row, that it wants in one piece
+//   chunk_steps(quads, rows) the steps that it takes in one packed panel
+//   tail_ahead_bytes(prefetches, rows)   how far ahead to prefetch what follows codes; 0: not at all
+//   chunk_groups(k)          the groups of k elements each, parts of a row, that it takes in one packed panel
 //   padded_rows(m)           rows of x that it reads; those beyond m are zeros
-//   open(layout, m), close() around a thread's pieces
-//   multiply<Scheme>(piece, rows, sums)   sums += products, or, with `closing`, its totals += scaled sums;
-//                            of several groups, it asks memory for what lies between their codes
-//   multiply_row<Scheme>(frame, first, last)   blocks [first, last) of a lone row; for engines that have it
-// A Vector has the lanes in which x becomes codes and sums become outputs.
-template <class Scheme>
+//   open(layout, m), close() called before and after a thread's packed panels
+//   multiply<Scheme>(packed, rows, sums) sums += products or, with `epilogue`, its totals += scaled sums; for
+//                            several groups it prefetches what lies between their codes
+//   multiply_row<Scheme>(call, first, last)   optional: blocks [first, last) of a single row
+// A Vector has the lanes in which x is quantized and sums become outputs.
+template <QuadScheme Scheme>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};
   at.group = Scheme::group(p);
@@ -117,15 +118,15 @@ Layout layout_of(const qcts_problem& p) {
   return at;
 }
 
-// What the columns of a block bring to their outputs, once a block.
+// Parameters of a block's columns that outputs need, loaded once a block.
 struct Columns {
   alignas(64) double scale[kColumns], zero[kColumns], sum_of_codes[kColumns], bias[kColumns];
 };
-template <class Vector, class Scheme>
-void load_columns(const Frame& frame, const uint8_t* tail, int64_t first_n, Columns* out) {
-  const qcts_problem& p = *frame.problem;
-  const uint32_t dtype = frame.layout.scale_dtype;
-  const int64_t bytes = frame.layout.scale_bytes, bias_bytes = dtype_bytes(p.bias_dtype);
+template <class Vector, QuadScheme Scheme>
+void load_columns(const LinearCall& call, const uint8_t* tail, int64_t first_n, Columns* out) {
+  const qcts_problem& p = *call.problem;
+  const uint32_t dtype = call.layout.scale_dtype;
+  const int64_t bytes = call.layout.scale_bytes, bias_bytes = dtype_bytes(p.bias_dtype);
   for (int n = 0; n < kColumns; n += Vector::kLanes) {
     const int64_t some = p.n - first_n - n < Vector::kLanes ? p.n - first_n - n : Vector::kLanes;
     auto bias = Vector::set(0);
@@ -134,7 +135,7 @@ void load_columns(const Frame& frame, const uint8_t* tail, int64_t first_n, Colu
                                some);
     Vector::store_doubles(&out->bias[n], bias);
   }
-  if (frame.layout.groups > 1) return;
+  if (call.layout.groups > 1) return;
   const uint8_t *zeros = tail + kColumns * bytes, *sums = zeros + kColumns;
   for (int n = 0; n < kColumns; n += Vector::kLanes) {
     Vector::store_doubles(&out->scale[n], Vector::load_floats(dtype, tail + n * bytes));
@@ -148,17 +149,18 @@ void load_columns(const Frame& frame, const uint8_t* tail, int64_t first_n, Colu
   }
 }
 
-// Outputs in double, rounded to float32 and then to y's dtype, the 64 columns of a row together: on an
-// Emerald Rapids core 64 bytes here and there cost an int8 prefill a sixth of its time.
-template <class Vector, class Scheme>
-void store_rows(const Frame& frame, const Columns& columns, int64_t block, int64_t first_m, int64_t rows,
+// Stores outputs, computed in double, rounded to float32, then to y's dtype. The 64 columns of a row are
+// stored together: on an Emerald Rapids core, scattered stores of 64 bytes cost an int8 prefill a sixth of
+// its time.
+template <class Vector, QuadScheme Scheme>
+void store_rows(const LinearCall& call, const Columns& columns, int64_t block, int64_t first_m, int64_t rows,
                 const int32_t (*sums)[kColumns], const float (*totals)[kColumns]) {
-  const qcts_problem& p = *frame.problem;
-  const bool whole_row = frame.layout.groups == 1;
+  const qcts_problem& p = *call.problem;
+  const bool whole_row = call.layout.groups == 1;
   const int64_t first_n = block * kColumns, y_bytes = dtype_bytes(p.y_dtype);
   for (int64_t m = 0; m < rows; ++m) {
-    const RowScale row = frame.rows[first_m + m];
-    const double x_sum = whole_row ? frame.x_sums[first_m + m] : 0;
+    const RowScale row = call.rows[first_m + m];
+    const double x_sum = whole_row ? call.x_sums[first_m + m] : 0;
     char* y = static_cast<char*>(p.y) + (first_m + m) * p.ldy_bytes + first_n * y_bytes;
     const auto half = [&](int n) {
       auto value =
@@ -179,92 +181,93 @@ void store_rows(const Frame& frame, const Columns& columns, int64_t block, int64
   }
 }
 
-template <class Vector, class Scheme, class Engine>
-void multiply_block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-  const Layout& layout = frame.layout;
-  alignas(64) int32_t sums[Engine::kRows][kColumns];
-  alignas(64) float totals[Engine::kRows][kColumns];
+template <class Vector, QuadScheme Scheme, QuadMicroKernel MicroKernel>
+void multiply_block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+  const Layout& layout = call.layout;
+  alignas(64) int32_t sums[MicroKernel::kRows][kColumns];
+  alignas(64) float totals[MicroKernel::kRows][kColumns];
   const int64_t count = layout.groups, ldx = layout.x_stride, padded = layout.padded_group;
   if (count > 1) std::memset(totals, 0, static_cast<size_t>(rows) * sizeof totals[0]);
-  const uint8_t* codes = frame.prepared + block * layout.block_bytes;
-  const int64_t steps = padded / (4 * Scheme::kQuads), most = Engine::chunk_steps(Scheme::kQuads, rows);
-  Closing closing = {nullptr, layout.scale_dtype, layout.scale_bytes, layout.pairs > 1, nullptr, count,
-                     totals};
-  const int64_t most_groups = Engine::chunk_groups(padded);
-  for (int64_t g = 0; g < count; g += most_groups) {
-    const int64_t some = count - g < most_groups ? count - g : most_groups;
+  const uint8_t* codes = call.prepared + block * layout.block_bytes;
+  const int64_t steps = padded / (4 * Scheme::kQuads), max = MicroKernel::chunk_steps(Scheme::kQuads, rows);
+  Epilogue epilogue = {nullptr, layout.scale_dtype, layout.scale_bytes, layout.pairs > 1, nullptr, count,
+                       totals};
+  const int64_t max_groups = MicroKernel::chunk_groups(padded);
+  for (int64_t g = 0; g < count; g += max_groups) {
+    const int64_t some = count - g < max_groups ? count - g : max_groups;
     const uint8_t* at = codes + g * layout.group_bytes;
-    closing.tail = at + layout.code_bytes;
-    closing.x_pairs = frame.x_sums + first_m * count + g;
-    for (int64_t step = 0; step < steps; step += most) {
-      const bool last = step + most >= steps;
-      const Piece piece = {at + step * kStepBytes,
-                           some,
-                           last ? steps - step : most,
-                           last ? layout.group_bytes - step * kStepBytes : most * kStepBytes,
-                           frame.x + first_m * ldx + g * padded + step * 4 * Scheme::kQuads,
-                           ldx,
-                           step == 0,
-                           last && count > 1 ? &closing : nullptr,
-                           frame.asks_ahead};
-      Engine::template multiply<Scheme>(piece, rows, sums);
+    epilogue.tail = at + layout.code_bytes;
+    epilogue.x_pairs = call.x_sums + first_m * count + g;
+    for (int64_t step = 0; step < steps; step += max) {
+      const bool last = step + max >= steps;
+      const PackedPanel packed = {at + step * kStepBytes,
+                                  some,
+                                  last ? steps - step : max,
+                                  last ? layout.group_bytes - step * kStepBytes : max * kStepBytes,
+                                  call.x + first_m * ldx + g * padded + step * 4 * Scheme::kQuads,
+                                  ldx,
+                                  step == 0,
+                                  last && count > 1 ? &epilogue : nullptr,
+                                  call.prefetches};
+      MicroKernel::template multiply<Scheme>(packed, rows, sums);
     }
-    // In the order in which they lie: ahead of the codes' they cost 4 bits in groups of 32 a third.
-    const uint8_t* tail = closing.tail + (some - 1) * layout.group_bytes;
-    const int ahead = Engine::tail_ahead_bytes(frame.asks_ahead, rows);
+    // Prefetched in the order in which they lie in memory: before the codes, they slowed 4 bits in groups of
+    // 32 by a third.
+    const uint8_t* tail = epilogue.tail + (some - 1) * layout.group_bytes;
+    const int ahead = MicroKernel::tail_ahead_bytes(call.prefetches, rows);
     for (int64_t line = 0; ahead != 0 && line < layout.group_bytes - layout.code_bytes; line += 64)
       avx2::prefetch(tail + line, ahead);
   }
   Columns columns;
-  load_columns<Vector, Scheme>(frame, codes + layout.code_bytes, block * kColumns, &columns);
-  store_rows<Vector, Scheme>(frame, columns, block, first_m, rows, sums, totals);
+  load_columns<Vector, Scheme>(call, codes + layout.code_bytes, block * kColumns, &columns);
+  store_rows<Vector, Scheme>(call, columns, block, first_m, rows, sums, totals);
 }
 
-template <class Vector, class Scheme, class Engine>
+template <class Vector, QuadScheme Scheme, QuadMicroKernel MicroKernel>
 void multiply_blocks(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const int64_t m_count = frame.problem->m;
-  if constexpr (requires { Engine::template multiply_row<Scheme>(frame, first, last); })
-    if (m_count == 1) return Engine::template multiply_row<Scheme>(frame, first, last);
-  Engine::open(frame.layout, m_count);
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const int64_t m_count = call.problem->m;
+  if constexpr (requires { MicroKernel::template multiply_row<Scheme>(call, first, last); })
+    if (m_count == 1) return MicroKernel::template multiply_row<Scheme>(call, first, last);
+  MicroKernel::open(call.layout, m_count);
   for (int64_t block = first; block < last; ++block)
-    for (int64_t m = 0; m < m_count; m += Engine::kRows)
-      multiply_block<Vector, Scheme, Engine>(frame, block, m,
-                                             m_count - m < Engine::kRows ? m_count - m : Engine::kRows);
-  Engine::close();
+    for (int64_t m = 0; m < m_count; m += MicroKernel::kRows)
+      multiply_block<Vector, Scheme, MicroKernel>(
+          call, block, m, m_count - m < MicroKernel::kRows ? m_count - m : MicroKernel::kRows);
+  MicroKernel::close();
 }
 
-// (low, high) as the lanes of a multiply-add of 16-bit pairs have them.
+// (low, high) as a lane of a multiply-add of 16-bit pairs.
 [[maybe_unused]] int32_t pair_of(int32_t low, int32_t high) {
   return static_cast<int32_t>(static_cast<uint32_t>(high) << 16 | (static_cast<uint32_t>(low) & 0xFFFF));
 }
 
-// Rows as qx and what their groups bring to outputs; padding is 0.
-template <class Vector, class Scheme>
+// Writes rows as qx, padded with zeros, and what outputs need of their groups.
+template <class Vector, QuadScheme Scheme>
 void quantize_rows(void* context, int64_t first, int64_t last) {
-  const Frame& frame = *static_cast<const Frame*>(context);
-  const qcts_problem& p = *frame.problem;
-  const int64_t count = frame.layout.groups, group = frame.layout.group, padded = frame.layout.padded_group;
+  const LinearCall& call = *static_cast<const LinearCall*>(context);
+  const qcts_problem& p = *call.problem;
+  const int64_t count = call.layout.groups, group = call.layout.group, padded = call.layout.padded_group;
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
-    const RowScale chosen = frame.rows[m] =
-        frame.recipe.is_given ? frame.recipe.given
-                              : avx2::scale_of(frame.recipe, Vector::range_of(frame.recipe.dtype, row, p.k));
+    const RowScale chosen = call.rows[m] =
+        call.recipe.is_given ? call.recipe.given
+                             : avx2::scale_of(call.recipe, Vector::range_of(call.recipe.dtype, row, p.k));
     for (int64_t g = 0; g < count; ++g) {
-      int8_t* to = frame.x + m * frame.layout.x_stride + g * padded;
-      const int32_t sum = Vector::quantize_part(frame.recipe, row, g * group, group, chosen, to);
+      int8_t* to = call.x + m * call.layout.x_stride + g * padded;
+      const int32_t sum = Vector::quantize_part(call.recipe, row, g * group, group, chosen, to);
       std::memset(to + group, 0, static_cast<size_t>(padded - group));
-      frame.x_sums[m * count + g] =
+      call.x_sums[m * count + g] =
           count > 1 ? pair_of(sum, chosen.zero_point) : sum - chosen.zero_point * static_cast<int32_t>(group);
     }
   }
 }
 
-// The codes of a group and the sums of each 128 k, which are dealt with at a time, so that both sides stay in
-// L1; sums[0] is that of all where there is no second.
-template <class Scheme>
-void prepare_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes,
-                   int32_t (*sums)[kColumns], int64_t parts) {
+// Writes the codes of a group and sums of each 128 k, which are packed together, so that both sides stay in
+// L1. If there is no second pair, sums[0] covers the whole group.
+template <QuadScheme Scheme>
+void pack_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int64_t g, uint8_t* codes,
+                int32_t (*sums)[kColumns], int64_t parts) {
   constexpr int64_t kStepK = 4 * Scheme::kQuads;
   constexpr uint32_t kFlip = 0x01010101u * Scheme::kOffset, kMask = 2 * kFlip - 0x01010101u;
   const int64_t group = Scheme::group(p);
@@ -285,10 +288,10 @@ void prepare_codes(const qcts_problem& p, int64_t first_n, int64_t columns, int6
     }
 }
 
-// What follows a group's codes, for column c.
-template <class Scheme>
-void prepare_tail(const Layout& layout, const char* scale, int8_t zero_point, const int32_t (*sums)[kColumns],
-                  int64_t c, uint8_t* tail) {
+// Writes what follows a group's codes, for column c.
+template <QuadScheme Scheme>
+void pack_tail(const Layout& layout, const char* scale, int8_t zero_point, const int32_t (*sums)[kColumns],
+               int64_t c, uint8_t* tail) {
   const int64_t bytes = layout.scale_bytes;
   std::memcpy(tail + c * bytes, scale, static_cast<size_t>(bytes));
   uint8_t* rest = tail + kColumns * bytes;
@@ -306,8 +309,8 @@ void prepare_tail(const Layout& layout, const char* scale, int8_t zero_point, co
   }
 }
 
-template <class Scheme>
-void prepare_blocks(void* context, int64_t first, int64_t last) {
+template <QuadScheme Scheme>
+void pack_blocks(void* context, int64_t first, int64_t last) {
   const qcts_problem& p = *static_cast<const qcts_problem*>(context);
   const Layout layout = layout_of<Scheme>(p);
   auto* prepared = static_cast<uint8_t*>(const_cast<void*>(p.prepared));
@@ -317,43 +320,43 @@ void prepare_blocks(void* context, int64_t first, int64_t last) {
     for (int64_t g = 0; g < layout.groups; ++g) {
       const int64_t n = block * kColumns, columns = p.n - n < kColumns ? p.n - n : kColumns;
       uint8_t* codes = prepared + block * layout.block_bytes + g * layout.group_bytes;
-      int32_t sums[kMostGroup / kPairElements][kColumns] = {};
-      prepare_codes<Scheme>(p, n, columns, g, codes, sums, layout.pairs);
+      int32_t sums[kMaxGroup / kPairElements][kColumns] = {};
+      pack_codes<Scheme>(p, n, columns, g, codes, sums, layout.pairs);
       for (int64_t c = 0; c < columns; ++c) {
         const int64_t at = (n + c) * layout.groups + g;
-        prepare_tail<Scheme>(layout, scales + at * layout.scale_bytes, zero_points[at], sums, c,
-                             codes + layout.code_bytes);
+        pack_tail<Scheme>(layout, scales + at * layout.scale_bytes, zero_points[at], sums, c,
+                          codes + layout.code_bytes);
       }
     }
 }
 
-template <class Scheme>
+template <QuadScheme Scheme>
 uint64_t prepared_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme>(*p);
   return static_cast<uint64_t>(layout.blocks * layout.block_bytes + kGivenBytes);
 }
-template <class Scheme, class Engine>
+template <QuadScheme Scheme, QuadMicroKernel MicroKernel>
 uint64_t workspace_bytes(const qcts_problem* p) {
   const Layout layout = layout_of<Scheme>(*p);
-  const uint64_t x = static_cast<uint64_t>(Engine::padded_rows(p->m) * layout.x_stride);
+  const uint64_t x = static_cast<uint64_t>(MicroKernel::padded_rows(p->m) * layout.x_stride);
   return x + static_cast<uint64_t>(p->m) * (static_cast<uint64_t>(layout.groups) * 4 + sizeof(RowScale));
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, HasGroups Scheme>
 qcts_status supports_linear(const qcts_problem* problem, char* why, size_t why_size) {
   const qcts_status status = supports_policy<kKernel>(problem, why, why_size);
   if (status != QCTS_OK) return status;
   const int64_t group = Scheme::group(*problem);
-  if (group > kMostK)
-    return refuse(QCTS_UNSUPPORTED, why, why_size, "a scale for %lld elements: 32-bit sums hold %lld",
-                  static_cast<long long>(group), static_cast<long long>(kMostK));
-  if (group != problem->k && (group % 8 != 0 || group > kMostGroup))
+  if (group > kMaxK)
+    return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: 32-bit sums hold at most %lld elements",
+                  static_cast<long long>(group), static_cast<long long>(kMaxK));
+  if (group != problem->k && (group % 8 != 0 || group > kMaxGroup))
     return refuse(QCTS_UNSUPPORTED, why, why_size, "group %lld: needs a multiple of 8 up to %lld, or the row",
-                  static_cast<long long>(group), static_cast<long long>(kMostGroup));
+                  static_cast<long long>(group), static_cast<long long>(kMaxGroup));
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Scheme>
+template <const qcts_kernel& kKernel, QuadScheme Scheme>
 qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
   qcts_problem copy = as_weight_only(*problem);
   if (check_prepare(kKernel, &copy) != QCTS_OK || !gives_scale(kKernel, *problem)) return QCTS_INVALID;
@@ -361,11 +364,11 @@ qcts_status prepare_linear(const qcts_problem* problem, void* prepared) {
   std::memset(prepared, 0, prepared_bytes<Scheme>(problem));
   keep_given_scale(*problem, static_cast<uint8_t*>(prepared) + layout.blocks * layout.block_bytes);
   copy.prepared = prepared;
-  parallel_for(copy.threads, layout.blocks, 1, prepare_blocks<Scheme>, &copy);
+  parallel_for(copy.threads, layout.blocks, 1, pack_blocks<Scheme>, &copy);
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Vector, class Scheme, class Engine>
+template <const qcts_kernel& kKernel, class Vector, QuadScheme Scheme, QuadMicroKernel MicroKernel>
 qcts_status run_linear(const qcts_problem* problem) {
   const qcts_problem copy = as_weight_only(*problem);
   if (supports_linear<kKernel, Scheme>(problem, nullptr, 0) != QCTS_OK ||
@@ -373,25 +376,25 @@ qcts_status run_linear(const qcts_problem* problem) {
     return QCTS_INVALID;
   auto* x = static_cast<int8_t*>(copy.workspace);
   const Layout layout = layout_of<Scheme>(copy);
-  const int64_t stride = layout.x_stride, rows = Engine::padded_rows(copy.m);
+  const int64_t stride = layout.x_stride, rows = MicroKernel::padded_rows(copy.m);
   auto* x_sums = reinterpret_cast<int32_t*>(x + rows * stride);
   auto* scales = reinterpret_cast<RowScale*>(x_sums + copy.m * layout.groups);
   const auto* prepared = static_cast<const uint8_t*>(copy.prepared);
-  Frame frame = {&copy, layout, prepared, weight_reading() != WeightReading::followed,
-                 x,     x_sums, scales,   Scheme::recipe(*problem)};
-  frame.recipe.given = kept_scale(prepared + layout.blocks * layout.block_bytes);
+  LinearCall call = {&copy, layout, prepared, weight_reading() != WeightReading::followed,
+                     x,     x_sums, scales,   Scheme::recipe(*problem)};
+  call.recipe.given = kept_scale(prepared + layout.blocks * layout.block_bytes);
   std::memset(x + copy.m * stride, 0, static_cast<size_t>((rows - copy.m) * stride));
-  parallel_for(copy.threads, copy.m, 4, quantize_rows<Vector, Scheme>, &frame);
-  parallel_for(copy.threads, layout.blocks, 1, multiply_blocks<Vector, Scheme, Engine>, &frame);
+  parallel_for(copy.threads, copy.m, 4, quantize_rows<Vector, Scheme>, &call);
+  parallel_for(copy.threads, layout.blocks, 1, multiply_blocks<Vector, Scheme, MicroKernel>, &call);
   return QCTS_OK;
 }
 
-template <const qcts_kernel& kKernel, class Vector, class Scheme, class Engine>
+template <const qcts_kernel& kKernel, class Vector, QuadScheme Scheme, QuadMicroKernel MicroKernel>
 constexpr qcts_kernel int8_linear_of(const char* scheme, const char* variant, const char* description) {
   return linear_entry(
       scheme, variant, description, QCTS_I32,
-      {supports_linear<kKernel, Scheme>, run_linear<kKernel, Vector, Scheme, Engine>,
-       workspace_bytes<Scheme, Engine>, prepared_bytes<Scheme>, prepare_linear<kKernel, Scheme>});
+      {supports_linear<kKernel, Scheme>, run_linear<kKernel, Vector, Scheme, MicroKernel>,
+       workspace_bytes<Scheme, MicroKernel>, prepared_bytes<Scheme>, prepare_linear<kKernel, Scheme>});
 }
 
 }  // namespace

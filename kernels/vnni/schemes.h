@@ -19,7 +19,7 @@ struct Int8Row {
   static RowRecipe recipe(const qcts_problem& p) { return avx2::int8_row_recipe(p); }
 };
 
-// 8da4w and its siblings. Codes of at most four bits go two to a byte.
+// 8da4w and its siblings. Codes of at most four bits are stored two to a byte.
 struct Intx {
   static constexpr const char* kScheme = "intx:dyn_token_asym,dyn_token_asym_s32";
 
@@ -36,14 +36,15 @@ struct IntxNibbles : Intx {
 struct IntxBytes : Intx {
   static constexpr int kOffset = 128, kQuads = 1;
 };
-// -8 .. 7, or fewer.
+// True if codes are -8 .. 7 or fewer.
 [[maybe_unused]] bool has_nibbles(const qcts_problem& p) { return scheme_params(p).bits <= 4; }
 
-// The two layouts of 8da4w behind one entry.
-template <const qcts_kernel& kKernel, class Vector, class Engine, class Nibbles, class Bytes>
+// Selects between the two layouts of 8da4w, so that one entry serves both.
+template <const qcts_kernel& kKernel, class Vector, class MicroKernel, class Nibbles, class Bytes>
 struct IntxCalls {
   static uint64_t workspace(const qcts_problem* p) {
-    return has_nibbles(*p) ? workspace_bytes<Nibbles, Engine>(p) : workspace_bytes<Bytes, Engine>(p);
+    return has_nibbles(*p) ? workspace_bytes<Nibbles, MicroKernel>(p)
+                           : workspace_bytes<Bytes, MicroKernel>(p);
   }
   static uint64_t prepared(const qcts_problem* p) {
     return has_nibbles(*p) ? prepared_bytes<Nibbles>(p) : prepared_bytes<Bytes>(p);
@@ -52,15 +53,15 @@ struct IntxCalls {
     return has_nibbles(*p) ? prepare_linear<kKernel, Nibbles>(p, to) : prepare_linear<kKernel, Bytes>(p, to);
   }
   static qcts_status run(const qcts_problem* p) {
-    return has_nibbles(*p) ? run_linear<kKernel, Vector, Nibbles, Engine>(p)
-                           : run_linear<kKernel, Vector, Bytes, Engine>(p);
+    return has_nibbles(*p) ? run_linear<kKernel, Vector, Nibbles, MicroKernel>(p)
+                           : run_linear<kKernel, Vector, Bytes, MicroKernel>(p);
   }
 };
 
-template <const qcts_kernel& kKernel, class Vector, class Engine, class Nibbles = IntxNibbles,
+template <const qcts_kernel& kKernel, class Vector, class MicroKernel, class Nibbles = IntxNibbles,
           class Bytes = IntxBytes>
 constexpr qcts_kernel intx_linear_of(const char* variant, const char* description) {
-  using Entry = IntxCalls<kKernel, Vector, Engine, Nibbles, Bytes>;
+  using Entry = IntxCalls<kKernel, Vector, MicroKernel, Nibbles, Bytes>;
   return linear_entry(
       Intx::kScheme, variant, description, QCTS_I32,
       {supports_linear<kKernel, Intx>, Entry::run, Entry::workspace, Entry::prepared, Entry::prepare});

@@ -65,14 +65,15 @@ std::string PlaceTable::element_place(const Tensor& tensor, uint64_t index) cons
   if (part == nullptr) return plain;
   const NamedTensor& named = *part->named;
   const Scheme* scheme = named.scheme.empty() ? nullptr : find_scheme(named.scheme);
-  const std::string& layout = named.layout.empty() ? cpu_layout_ : named.layout;
-  if (scheme == nullptr || named.shape.size() != 2 || scheme->find_layout(layout) == nullptr) return plain;
+  if (scheme == nullptr || named.shape.size() != 2) return plain;
+  const std::optional<Layout> layout = named.layout ? named.layout : scheme->find_layout(cpu_layout_);
+  if (!layout) return plain;
   const WeightShape shape{named.dtype, named.shape[0], named.shape[1]};
-  if (scheme->refusal(shape, layout)) return plain;
+  if (scheme->refusal(shape, *layout)) return plain;
   const std::string& inner = part->inner->name;
   const std::string plane =
       inner == "tensor_impl.packed_weight" ? "qdata" : inner.substr(inner.rfind('.') + 1);
-  const std::string place = scheme->place(shape, layout, plane, index * dtype_bits(tensor.dtype) / 8);
+  const std::string place = scheme->place(shape, *layout, plane, index * dtype_bits(tensor.dtype) / 8);
   return place.empty() ? plain : place;
 }
 

@@ -13,7 +13,7 @@ namespace {
 std::string tensor_words(const NamedTensor& tensor) {
   std::string words = tensor.type;
   if (!tensor.scheme.empty()) words += " " + tensor.scheme;
-  if (tensor.activation != kWeightOnly) words += " " + tensor.activation;
+  if (tensor.activation != kWeightOnly) words += " " + std::string(tensor.activation.name());
   return words + " " + std::string(dtype_name(tensor.dtype)) + " " + shape_words(tensor.shape);
 }
 

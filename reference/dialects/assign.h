@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What load_state_dict(..., assign=True) on a meta-device model does: a skeleton of names, shapes and dtypes
-// takes over the tensors of a checkpoint. Nothing is copied and no float weight is ever made: an assigned
-// tensor views the mapping of its file.
+// Assigns a checkpoint to a skeleton, as load_state_dict(..., assign=True) does with a model on the meta
+// device: a list of names, shapes and dtypes takes over the checkpoint's tensors. Nothing is copied or
+// dequantized; an assigned tensor views its file's mapping.
 #pragma once
 
 #include <span>
@@ -21,22 +21,23 @@ struct SkeletonTensor {
 struct AssignMismatch {
   std::string name;
   std::string what;       // "shape" or "dtype"
-  std::string want, got;  // of the skeleton, of the checkpoint: "[64, 32]", "bfloat16"
+  std::string want, got;  // skeleton's and checkpoint's: "[64, 32]", "bfloat16"
 };
 
 struct Assignment {
-  std::vector<const NamedTensor*> assigned;  // skeleton order; they belong to the checkpoint
-  std::vector<std::string> missing;          // the skeleton asks, the checkpoint has none
-  std::vector<std::string> unexpected;       // the checkpoint has it, the skeleton does not ask
+  std::vector<const NamedTensor*> assigned;  // in skeleton order; owned by the checkpoint
+  std::vector<std::string> missing;          // in the skeleton, not in the checkpoint
+  std::vector<std::string> unexpected;       // in the checkpoint, not in the skeleton
   std::vector<AssignMismatch> mismatched;
 
   bool complete() const { return missing.empty() && unexpected.empty() && mismatched.empty(); }
 };
 
-// Names of the skeleton are unique. A tensor whose shape or dtype differs is mismatched and not assigned.
+// Assigns the checkpoint. Names in the skeleton must be unique. A tensor whose shape or dtype differs is
+// mismatched and not assigned.
 Assignment assign(const Checkpoint& checkpoint, std::span<const SkeletonTensor> skeleton);
 
-// The skeleton that the checkpoint fits: its own names, logical shapes and dtypes.
+// Returns the skeleton that the checkpoint fits: its own names, logical shapes and dtypes.
 std::vector<SkeletonTensor> skeleton_of(const Checkpoint& checkpoint);
 
 }  // namespace qcts

@@ -21,7 +21,7 @@ bool begins_with_zip(std::span<const std::byte> bytes) {
   return bytes.size() >= 4 && std::memcmp(bytes.data(), kLocalHeader, 4) == 0;
 }
 
-// A u64 header length, then '{'; or, for a file too short to tell, what its name says.
+// Does the file begin with a u64 header length and '{'? A file too short to tell is judged by its name.
 bool looks_like_safetensors(std::span<const std::byte> bytes, const std::string& path) {
   if (path.ends_with(".safetensors")) return true;
   if (bytes.size() < 9) return false;
@@ -32,7 +32,7 @@ bool looks_like_safetensors(std::span<const std::byte> bytes, const std::string&
 
 std::string wrong_dialect(const std::string& name, const std::string& type, std::string_view is,
                           const std::string& asked) {
-  return name + " (" + type + ") is spelt in " + std::string(is) + ", not in " + asked;
+  return name + " (" + type + ") is encoded in dialect " + std::string(is) + ", not in " + asked;
 }
 
 void check_dialect_name(const std::string& dialect) {
@@ -84,20 +84,20 @@ void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const O
                       ReadBudget& budget) {
   budget.join(object.budget);
   if (options.dialect == "torchao_safetensors" || options.dialect == "torchao_2338")
-    refuse(RefusalClass::SubclassSchema, "a pickle holds no " + options.dialect + " dialect");
+    refuse(RefusalClass::SubclassSchema, "a pickle cannot use dialect " + options.dialect);
   std::set<std::string_view> dialects;
   const std::vector<TensorLeaf> leaves = tensor_leaves(object.root, options.limits, budget);
   checkpoint.tensors.reserve(checkpoint.tensors.size() + leaves.size());
   for (const TensorLeaf& leaf : leaves) {
-    const TensorSpelling spelling = spelling_of(leaf.node);
-    if (spelling.wrapper.empty()) {
+    const TensorNode parts = decode_tensor_node(leaf.node);
+    if (parts.wrapper.empty()) {
       checkpoint.tensors.push_back(read_plain(object, leaf, budget));
       continue;
     }
-    const std::string_view by_class = dialect_of_class(spelling.cls);
+    const std::string_view by_class = dialect_of_class(parts.cls);
     if (!options.dialect.empty() && options.dialect != by_class && options.dialect != "plain")
       refuse(RefusalClass::SubclassSchema,
-             wrong_dialect(leaf.name, spelling.cls->text, by_class, options.dialect), leaf.node->offset);
+             wrong_dialect(leaf.name, parts.cls->text, by_class, options.dialect), leaf.node->offset);
     dialects.insert(by_class);
     checkpoint.tensors.push_back(by_class == "torchao_v1" ? read_torchao_v1(object, leaf, budget)
                                                           : read_torchao_v2(object, leaf, options.lenient,
@@ -105,7 +105,7 @@ void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const O
   }
   if (dialects.size() > 1)
     checkpoint.warnings.emplace_back(
-        "tensors of torchao_v1 and of torchao_v2 side by side, each read by its class");
+        "the file has torchao_v1 and torchao_v2 tensors; each is read by its class");
   const bool kept = checkpoint.dialect.starts_with("torchao");
   if (!dialects.empty() && !kept)
     checkpoint.dialect = dialects.contains("torchao_v1") ? "torchao_v1" : *dialects.begin();
@@ -114,8 +114,8 @@ void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const O
 void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const OpenOptions& options) {
   if (options.dialect.starts_with("torchao_v"))
     refuse(RefusalClass::SubclassSchema,
-           "safetensors holds no " + options.dialect + " dialect, which is one of pickles");
-  const bool may_be_2338 = options.dialect.empty() && spelt_as_2338(view);
+           "safetensors cannot use dialect " + options.dialect + ", which is for pickles");
+  const bool may_be_2338 = options.dialect.empty() && has_2338_keys(view);
   if (may_be_2338 || options.dialect == "torchao_2338") {
     std::vector<NamedTensor> tensors = read_torchao_2338(view, options, checkpoint.warnings);
     std::ranges::move(tensors, std::back_inserter(checkpoint.tensors));
@@ -145,8 +145,7 @@ void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file
     return fill_from_object(checkpoint, *zip, options, budget);
   }
   if (!begins_with_pickle(file->bytes()))
-    refuse(RefusalClass::NotArchive, "the first bytes are none of a torch zip, a torch pickle or safetensors",
-           0);
+    refuse(RefusalClass::NotArchive, "the file is not a torch zip, a torch pickle or safetensors", 0);
   const auto legacy =
       std::make_shared<const TorchLegacy>(read_torch_legacy(std::move(file), torch_options(options)));
   checkpoint.legacies.push_back(legacy);
@@ -157,7 +156,7 @@ void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget
   const bool asked = options.dialect == "tinyq";
   if (!asked && !options.dialect.empty()) return;
   if (!join_tinyq_layers(checkpoint.tensors, budget)) {
-    if (asked) refuse(RefusalClass::SubclassSchema, "no module has int8_weights and scales, as tinyq's have");
+    if (asked) refuse(RefusalClass::SubclassSchema, "no module has tinyq's int8_weights and scales");
     return;
   }
   if (checkpoint.dialect != "plain")
@@ -175,7 +174,7 @@ Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOpt
   const bool zip = begins_with_zip(file->bytes());
   if (zip && names_torchscript(file->bytes())) {
     if (options.dialect.starts_with("torchao"))
-      refuse(RefusalClass::SubclassSchema, "TorchScript holds no " + options.dialect + " dialect");
+      refuse(RefusalClass::SubclassSchema, "TorchScript cannot use dialect " + options.dialect);
     checkpoint.format = Format::torchscript;
     checkpoint.script = std::make_shared<const TorchScript>(read_torchscript(file, torch_options(options)));
     checkpoint.tensors = script_tensors(*checkpoint.script, options.limits);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A file in hand, as named quantized tensors: what inspect prints, what diff compares, what the judge judges.
-// A dialect is how one producer spells them; detection is by class or metadata first, then by key pattern,
-// and ambiguity is refused with both names.
+// A checkpoint as named quantized tensors, for inspect, diff and the judge. A dialect is one producer's
+// encoding of them. It is detected by class or metadata, then by key pattern; an ambiguous file is refused
+// with both names.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/dialects/classes/named_tensor.h"
-#include "reference/dialects/views/scheme_tensor.h"
+#include "reference/dialects/decoders/scheme_tensor.h"
 #include "reference/formats/safetensors/safetensors.h"
 #include "reference/formats/tensor.h"
 #include "reference/formats/torch/legacy.h"
@@ -36,11 +36,11 @@ struct Checkpoint {
   uint64_t file_bytes = 0;
   std::vector<NamedTensor> tensors;  // file order; names unique
   std::vector<std::string> warnings;
-  // What it was read from, for resave and for edits: exactly one for a file, one a shard for a directory.
+  // The containers it was read from, for resave and edits: one for a file, one per shard for a directory.
   std::vector<std::shared_ptr<const TorchZip>> zips;
   std::vector<std::shared_ptr<const TorchLegacy>> legacies;
   std::vector<std::shared_ptr<const Safetensors>> safetensors;
-  std::shared_ptr<const TorchScript> script;  // of a TorchScript archive, which is read and never written
+  std::shared_ptr<const TorchScript> script;  // set for TorchScript archives, which are never written
   nlohmann::ordered_json config;              // config.json of a directory; null otherwise
 };
 
@@ -48,21 +48,21 @@ struct OpenOptions {
   Limits limits;
   CrcPolicy crc = CrcPolicy::verify;
   bool lenient = false;
-  bool config_is_a_plan = false;             // config.json may say what float tensors are to become
+  bool config_is_a_plan = false;             // config.json may describe how to quantize float tensors
   std::string dialect;                       // empty: detect
   std::vector<std::string> allow;            // globals kept opaque
-  std::vector<std::string> allow_locations;  // storage tags beside the ones that torch knows
+  std::vector<std::string> allow_locations;  // storage tags to allow beside torch's
 };
 
-// FILE, or a directory with config.json and shards. Throws Refused or IoError, std::invalid_argument for an
-// unknown dialect.
+// Opens a file, or a directory with config.json and shards. Throws Refused or IoError, std::invalid_argument
+// for an unknown dialect.
 Checkpoint open_checkpoint(const std::filesystem::path& path, const OpenOptions& options = {});
-// The same from a mapped file (tests, fuzzers, the reject kind).
+// As above, from a mapped file (tests, fuzzers, the reject kind).
 Checkpoint read_checkpoint(std::shared_ptr<const MappedFile> file, const OpenOptions& options = {});
 
-// Bytes of all payload storages, a shared storage counted once (over the whole checkpoint).
+// Returns the bytes of all payload storages; a shared storage counts once in the whole checkpoint.
 uint64_t payload_bytes(const Checkpoint& checkpoint);
-// Bytes of the dense model: every tensor's shape in its own logical dtype, tied ones once.
+// Returns the bytes of the dense model: every tensor's shape in its logical dtype; tied tensors count once.
 uint64_t dense_bytes(const Checkpoint& checkpoint);
 
 }  // namespace qcts

@@ -5,15 +5,15 @@
 #include <array>
 
 #include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/decoders/decoder.h"
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/views/view.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts {
 namespace {
 
-// What a configuration makes of a weight (torchao 0.5 to 0.18, quantization/quant_api.py). `layouts`: of an
-// AffineQuantizedTensor, part of its implementation's class.
+// The tensor class that a configuration produces (torchao 0.5 to 0.18, quantization/quant_api.py). `layouts`:
+// for an AffineQuantizedTensor, part of its implementation's class name.
 struct Makes {
   std::string_view object, text;  // the class, and the string of transformers 4
   std::string_view classes;
@@ -67,7 +67,7 @@ bool begins_with_one_of(std::string_view list, std::string_view word) {
   return false;
 }
 
-// Empty: the tensor is what the configuration makes.
+// Returns how the tensor contradicts the configuration; empty when it agrees.
 std::string class_contradiction(const NamedTensor& tensor, const Makes& makes) {
   const bool wrapped = tensor.type == kWrapper;
   const std::string prefix = wrapped ? "original_weight_tensor" : "";
@@ -89,7 +89,7 @@ std::string class_contradiction(const NamedTensor& tensor, const Makes& makes) {
   return begins_with_one_of(makes.layouts, impl) ? "" : "is " + cls + " with " + impl;
 }
 
-// group_size of the configuration against the last number of block_size.
+// Compares the configuration's group_size with the last number of block_size.
 std::string group_contradiction(const NamedTensor& tensor, const TorchAoQuantization& said) {
   const auto group = said.arguments.find("group_size");
   auto block = tensor.attributes.find("block_size");
@@ -101,7 +101,7 @@ std::string group_contradiction(const NamedTensor& tensor, const TorchAoQuantiza
   return "has groups of " + list.back().dump() + ", not " + group->dump();
 }
 
-// transformers matches a name of the list against the module's path and against what lies beneath it.
+// Does a listed name match the tensor's module or a parent of it, as transformers matches?
 bool names_module(const std::string& word, const std::string& tensor) {
   const std::string path = "." + tensor + ".";
   return path.find("." + word + ".") != std::string::npos;

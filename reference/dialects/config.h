@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// config.json of a directory that transformers wrote: what it says of the tensors beside it.
+// Reads config.json of a directory written by transformers, and checks the tensors against it.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace qcts {
 
-// quantization_config with quant_method "torchao", in both spellings: quant_type as a string with
+// quantization_config with quant_method "torchao" in both forms: quant_type as a string with
 // quant_type_kwargs, or as an object {"default": {"_type", "_version", "_data"}} (torchao 0.18.0,
 // core/config.py, config_to_dict).
 struct TorchAoQuantization {
@@ -19,13 +19,14 @@ struct TorchAoQuantization {
   std::vector<std::string> not_converted;  // modules_to_not_convert
 };
 
-// nullopt: no torchao in it. Refuses SubclassSchema for a quantization_config that is neither spelling.
+// Reads the configuration; nullopt when it does not name torchao. Refuses SubclassSchema when it has neither
+// form.
 std::optional<TorchAoQuantization> torchao_quantization(const nlohmann::ordered_json& config);
-// "dtype" (transformers 5), "torch_dtype" (4); nullopt when absent or no dtype.
+// Returns "dtype" (transformers 5) or "torch_dtype" (4); nullopt when absent or unknown.
 std::optional<DType> config_dtype(const nlohmann::ordered_json& config);
 
-// Holds the tensors against config.json: a class, a group or a module that it rules out is refused as
-// SubclassSchema, by name (lenient: a warning); tensors in another dtype than it names are a warning.
+// Checks the tensors against config.json. A contradicting class, group or module is refused as SubclassSchema
+// by name (lenient: a warning); a different dtype is a warning.
 void check_config(Checkpoint& checkpoint, const OpenOptions& options);
 
 }  // namespace qcts

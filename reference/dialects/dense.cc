@@ -8,7 +8,7 @@
 namespace qcts {
 
 bool is_plain(const NamedTensor& tensor) {
-  // What hangs on a Parameter beside its elements does not change them.
+  // A Parameter's other attributes do not change its elements.
   const auto beside = [](std::string_view name) {
     return name.starts_with("state.") || name.starts_with("slots.");
   };
@@ -27,7 +27,7 @@ std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_l
   const WeightShape shape = {quantized->dtype, quantized->n, quantized->k};
   const Scheme& scheme = *quantized->scheme;
   std::vector<std::byte> bytes =
-      quantized->layout == "plain"
+      quantized->layout == kPlain
           ? scheme.dequantize(quantized->planes, shape)
           : scheme.dequantize(scheme.unpack(quantized->planes, shape, quantized->layout), shape);
   return make_tensor(quantized->dtype, tensor.shape, std::move(bytes), tensor.name);
@@ -59,7 +59,7 @@ bool names_layout(const NamedTensor& tensor, std::string_view layout) {
 std::string why_not_dense(const NamedTensor& tensor) {
   for (const KeptLayout& layout : kept_layouts())
     if (names_layout(tensor, layout.name))
-      return std::string(layout.name) + " is read and saved, not dequantized: " + std::string(layout.why);
+      return std::string(layout.name) + " is read and saved but not dequantized: " + std::string(layout.why);
   std::string text = tensor.type;
   const auto block = tensor.attributes.find("block_size");
   if (block != tensor.attributes.end()) {

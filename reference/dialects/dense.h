@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a named tensor means as plain numbers.
+// Dequantizes named tensors.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace qcts {
 
-// The tensor itself when plain; dequantized in its logical dtype when a scheme means it; nullopt otherwise.
-// `cpu_layout` is the pack of CPU int4 weights.
+// Returns a plain tensor itself, a quantized one in its logical dtype when it can be dequantized; nullopt
+// otherwise. `cpu_layout` is the pack of CPU int4 weights.
 std::optional<Tensor> dense_of(const NamedTensor& tensor, std::string_view cpu_layout);
-// "Float8Tensor with block_size [32,64] belongs to no scheme that can be dequantized"; of a layout that is
-// kept (reference/schemes/choices.h), why.
+// Says why dense_of returned nullopt: "Float8Tensor with block_size [32,64] belongs to no scheme that can be
+// dequantized", or the reason of a layout that is only kept (reference/schemes/choices.h).
 std::string why_not_dense(const NamedTensor& tensor);
-// The elements in row-major order; float16 and bfloat16 widened where `dtype` is float32.
+// Returns the elements in row-major order; float16 and bfloat16 are widened when `dtype` is float32.
 std::vector<std::byte> in_dtype(const Tensor& tensor, DType dtype);
-// "data" alone, and nothing of a subclass around it.
+// Is the tensor plain: "data" alone, without a subclass?
 bool is_plain(const NamedTensor& tensor);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dialects, one file each, behind checkpoint.h.
+// The dialects, one file each; checkpoint.h is the public interface.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace qcts {
 
-// Where a value stands: the container's node, and the index among its pairs or items. A root has no
+// The place of a value: its container's node, and the index among its pairs or items. A root has no
 // container.
 struct TensorPlace {
   const pickle::Node* container = nullptr;
@@ -23,61 +23,61 @@ struct TensorPlaceHash {
   }
 };
 
-// A tensor of a state dict: its dotted name and the node that spells it.
+// A tensor of a state dict: its dotted name and its node.
 struct TensorLeaf {
   std::string name;
   pickle::Ref node;
-  TensorPlace place;  // one node may stand at several places
+  TensorPlace place;  // one node may be at several places
 };
 
-// Leaves of the object that torch.save took, depth-first in file order. Containers are dicts, OrderedDicts,
-// lists and tuples; their keys and indices are joined by '.'. Everything that is no tensor is passed over
-// (resave keeps it with the graph). A tensor alone is named "tensor"; of equal names the second gets the
-// suffix "#2". Refuses LimitExceeded before names are made.
+// Returns the tensors of a saved object, depth-first in file order. Containers are dicts, OrderedDicts, lists
+// and tuples; keys and indices are joined by '.'. Other leaves are skipped (resave keeps them in the graph).
+// A lone tensor is named "tensor"; of equal names the second gets the suffix "#2". Refuses LimitExceeded
+// before names are made.
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits);
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits, ReadBudget& budget);
 
-// The dotted name of the first leaf that is no tensor, or of an empty container; nullopt when the tensors are
-// all there is.
+// Returns the dotted name of the first leaf that is not a tensor, or of an empty container; nullopt when all
+// leaves are tensors.
 std::optional<std::string> first_other_leaf(const pickle::Ref& root);
 
-// Calls that make tensors, taken apart: what _rebuild_parameter wraps, and the class and state of a subclass.
-struct TensorSpelling {
+// A decoded call that makes a tensor: what _rebuild_parameter wraps, and a subclass's class and state.
+struct TensorNode {
   bool parameter = false;
-  pickle::Ref plain;     // a node for tensor_of(), when the tensor has its data itself
+  pickle::Ref plain;     // a node for tensor_of(), when the tensor holds its own data
   pickle::Ref cls;       // global of the subclass; null for a plain tensor
   pickle::Refs wrapper;  // arguments of _rebuild_wrapper_subclass: class, dtype, size, stride,
                          // offset, layout, device, rg
-  pickle::Ref state;     // of a subclass, or what else hangs on a tensor or Parameter
+  pickle::Ref state;     // state of a subclass, or other attributes of a tensor or Parameter
 };
-TensorSpelling spelling_of(const pickle::Ref& node);
+TensorNode decode_tensor_node(const pickle::Ref& node);
 bool is_tensor_node(const pickle::Ref& node);
 
-// "plain", "torchao_v1" or "torchao_v2" by the class of a leaf's node.
+// Returns "plain", "torchao_v1" or "torchao_v2" by the class of a leaf's node.
 std::string_view dialect_of_class(const pickle::Ref& cls);
 
-// What a named tensor takes on the heap, its attributes apart.
+// Returns the heap bytes of a named tensor without its attributes.
 uint64_t heap_bytes_of(const NamedTensor& tensor);
 
-// One leaf, charged to the budget. `dialect` is the one asked for, empty: by class.
+// Reads one leaf and charges the budget. `dialect` is the requested one; empty: chosen by class.
 NamedTensor read_plain(const TorchObject& object, const TensorLeaf& leaf, ReadBudget& budget);
 NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, bool lenient,
                             std::vector<std::string>& warnings, ReadBudget& budget);
 NamedTensor read_torchao_v1(const TorchObject& object, const TensorLeaf& leaf, ReadBudget& budget);
 
-// The parts of a wrapper subclass: tensors of the state into `payload` under `prefix`, everything else into
-// `attributes`; nested subclasses under "prefix.". Sets shape and dtype from the wrapper's arguments.
-void read_subclass_state(const TorchObject& object, const TensorSpelling& spelling, NamedTensor& tensor,
+// Reads a wrapper subclass: tensors of its state into `payload` under `prefix`, other values into
+// `attributes`, nested subclasses under "prefix.". Sets shape and dtype from the wrapper's arguments.
+void read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
                          ReadBudget& budget);
 
-// Entries and metadata of one file, or of all shards of a directory.
+// The entries and metadata of one file, or of all shards of a directory.
 struct SafetensorsView {
   std::vector<const SafetensorsEntry*> entries;
   std::vector<std::pair<std::string, std::string>> metadata;
-  ReadBudget budget;  // after reading the files
+  ReadBudget budget;  // what is left after reading the files
 };
-// The spelling of torchao's keys: no metadata of torchao, ':' (up to 0.14) or '_' (since 0.15). Refuses
-// SubclassSchema where both fit.
+// The form of torchao's keys: no torchao metadata, ':' (up to 0.14) or '_' (since 0.15). Refuses
+// SubclassSchema when both match.
 enum class SafetensorsKeys : uint8_t { plain, colon, underscore };
 SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view);
 std::vector<NamedTensor> read_torchao_safetensors(SafetensorsView& view, SafetensorsKeys keys,
@@ -86,32 +86,30 @@ std::vector<NamedTensor> read_torchao_safetensors(SafetensorsView& view, Safeten
 std::vector<NamedTensor> read_plain_safetensors(SafetensorsView& view);
 NamedTensor read_plain_entry(const SafetensorsEntry& entry, ReadBudget& budget);
 
-// JSON in metadata, charged as it is read. SubclassSchema for what is not JSON or has a key twice,
-// LimitExceeded for too deep nesting and too many keys.
+// Parses JSON in metadata and charges the budget. Refuses SubclassSchema for malformed JSON or a duplicate
+// key, LimitExceeded for too much nesting or too many keys.
 nlohmann::ordered_json parse_metadata_json(const std::string& text, const std::string& where,
                                            const Limits& limits, ReadBudget& budget);
 
-// pytorch/ao#2338. Refuses SubclassSchema where torchao's own dialect fits too.
-bool spelt_as_2338(const SafetensorsView& view);
+// Does the file follow pytorch/ao#2338? Refuses SubclassSchema if it also matches torchao's own dialect.
+bool has_2338_keys(const SafetensorsView& view);
 std::vector<NamedTensor> read_torchao_2338(SafetensorsView& view, const OpenOptions& options,
                                            std::vector<std::string>& warnings);
 
-// Plain tensors of TinyQ's layers joined to one tensor a module; false when there is none. Refuses
-// SubclassSchema where a layer's parts contradict each other, DuplicateEntry where a module has a float
-// weight as well.
+// Joins the plain tensors of each TinyQ layer to one tensor; returns false when there is none. Refuses
+// SubclassSchema for inconsistent parts, DuplicateEntry when a module also has a float weight.
 bool join_tinyq_layers(std::vector<NamedTensor>& tensors, ReadBudget& budget);
 
-// checkpoint.cc and directory.cc
-// Each charges the budget of what was read and hands it on.
+// Defined in checkpoint.cc and directory.cc. Each charges the budget that it is given and passes it on.
 void fill_from_object(Checkpoint& checkpoint, const TorchObject& object, const OpenOptions& options,
                       ReadBudget& budget);
-// A torch zip or a legacy file, whichever its first bytes say, into `zips` or `legacies` and `tensors`.
+// Reads a torch zip or a legacy file, as its first bytes say, into `zips` or `legacies` and `tensors`.
 // Refuses NotArchive.
 void read_pickled(Checkpoint& checkpoint, std::shared_ptr<const MappedFile> file, const OpenOptions& options,
                   ReadBudget& budget);
 void fill_from_safetensors(Checkpoint& checkpoint, SafetensorsView& view, const OpenOptions& options);
-// Dialects of key patterns, once every shard is read. Refuses SubclassSchema where two dialects fit, or where
-// the one asked for does not.
+// Detects dialects by key pattern after all shards are read. Refuses SubclassSchema when two match, or when
+// the requested one does not.
 void join_by_keys(Checkpoint& checkpoint, const OpenOptions& options, ReadBudget& budget);
 Checkpoint open_directory(const std::filesystem::path& path, const OpenOptions& options);
 TorchOptions torch_options(const OpenOptions& options);

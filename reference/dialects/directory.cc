@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A directory as transformers' save_pretrained leaves it: config.json, and one file or the shards of an
+// Opens a directory as transformers' save_pretrained writes it: config.json, and one file or the shards of an
 // index, safetensors or .bin.
 #include <algorithm>
 #include <fstream>
@@ -24,7 +24,7 @@ nlohmann::ordered_json read_json(const fs::path& path) {
   if (bytes.size() > kMaxJsonBytes) refuse(RefusalClass::LimitExceeded, name + " is larger than 256 MiB");
   const char* text = reinterpret_cast<const char*>(bytes.data());
   const auto shallow = [&](int depth, nlohmann::ordered_json::parse_event_t, nlohmann::ordered_json&) {
-    if (depth > 64) refuse(RefusalClass::LimitExceeded, name + ": JSON nested too deep");
+    if (depth > 64) refuse(RefusalClass::LimitExceeded, name + ": JSON nested too deeply");
     return true;
   };
   try {
@@ -34,7 +34,7 @@ nlohmann::ordered_json read_json(const fs::path& path) {
   }
 }
 
-// A shard's name may lead nowhere but beneath the directory, links included.
+// Resolves a shard's name, which must stay below the directory, links included.
 fs::path beneath(const fs::path& directory, const std::string& name) {
   const fs::path relative(name);
   const bool climbs = std::ranges::any_of(relative, [](const fs::path& part) { return part == ".."; });
@@ -49,7 +49,7 @@ fs::path beneath(const fs::path& directory, const std::string& name) {
 
 struct Shard {
   std::string name;
-  std::vector<std::string> expected;  // keys that the index places here
+  std::vector<std::string> expected;  // keys that the index assigns to this shard
 };
 
 std::vector<Shard> shards_of_index(const fs::path& path) {
@@ -59,7 +59,7 @@ std::vector<Shard> shards_of_index(const fs::path& path) {
     refuse(RefusalClass::StJson, where + " has no weight_map");
   std::vector<Shard> shards;
   for (const auto& [key, file] : index["weight_map"].items()) {
-    if (!file.is_string()) refuse(RefusalClass::StJson, where + ": the shard of " + key + " is no name");
+    if (!file.is_string()) refuse(RefusalClass::StJson, where + ": the shard of " + key + " is not a name");
     const std::string name = file;
     auto shard = std::ranges::find(shards, name, &Shard::name);
     if (shard == shards.end()) shard = shards.insert(shards.end(), {name, {}});
@@ -81,12 +81,12 @@ std::vector<std::string> files_with(const fs::path& directory,
   return names;
 }
 
-// The index, else the one weight file; safetensors before pickles, as transformers prefers them.
+// Finds the index, or else the only weight file; safetensors before pickles, as transformers prefers.
 std::vector<Shard> find_shards(const fs::path& directory, std::vector<std::string>& warnings) {
   const std::vector<std::string> safe = files_with(directory, {".safetensors.index.json", ".safetensors"});
   const std::vector<std::string> pickled = files_with(directory, {".bin.index.json", ".bin", ".pt", ".pth"});
   if (!safe.empty() && !pickled.empty())
-    warnings.push_back("safetensors read; " + pickled.front() + " beside it is not");
+    warnings.push_back("reading safetensors; ignoring " + pickled.front());
   const std::vector<std::string>& files = safe.empty() ? pickled : safe;
   if (files.empty()) refuse(RefusalClass::NotArchive, "no .safetensors, .bin, .pt or .pth in the directory");
   std::vector<std::string> indexes, weights;
@@ -105,10 +105,10 @@ void require_expected(const Shard& shard, const std::set<std::string>& held) {
   for (const std::string& key : shard.expected)
     if (!held.contains(key))
       refuse(RefusalClass::StorageRef,
-             "the index places " + key + " in " + shard.name + ", which does not hold it");
+             "the index assigns " + key + " to " + shard.name + ", which does not contain it");
 }
 
-// `places`: of the keys in view.metadata; they point into the shards' own metadata.
+// `places` maps keys to view.metadata; its keys point into the shards' own metadata.
 void merge_metadata(SafetensorsView& view, std::map<std::string_view, size_t>& places,
                     const Safetensors& shard, const std::string& name) {
   for (const auto& [key, value] : shard.metadata) {
@@ -122,7 +122,7 @@ void merge_metadata(SafetensorsView& view, std::map<std::string_view, size_t>& p
       nlohmann::ordered_json names = nlohmann::ordered_json::parse(known, nullptr, false);
       const nlohmann::ordered_json more = nlohmann::ordered_json::parse(value, nullptr, false);
       if (!names.is_array() || !more.is_array())
-        refuse(RefusalClass::SubclassSchema, name + ": tensor_names is no list");
+        refuse(RefusalClass::SubclassSchema, name + ": tensor_names is not a list");
       std::set<nlohmann::ordered_json> listed(names.begin(), names.end());
       for (const auto& item : more)
         if (listed.insert(item).second) names.push_back(item);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The entries of safetensors files by name, which of them a tensor has taken, and the metadata that describes
-// them. Sorted: a file can choose names that any hash table holds badly.
+// Indexes the entries of safetensors files by name, which of them a tensor has used, and their metadata.
+// Sorted, because a file can choose names that collide in any hash table.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class EntryIndex {
     const size_t at = place_of(name);
     return at < entries_.size() && name_of(entries_[at]) == name ? entries_[at] : nullptr;
   }
-  // Those whose names begin so, in order of names.
+  // Returns the entries whose names begin with `prefix`, sorted by name.
   std::span<const SafetensorsEntry* const> with_prefix(std::string_view prefix) const {
     const auto begin = entries_.begin() + static_cast<ptrdiff_t>(place_of(prefix));
     const auto end = std::partition_point(begin, entries_.end(), [&](const SafetensorsEntry* entry) {
@@ -48,7 +48,7 @@ class EntryIndex {
   std::vector<bool> claimed_;
 };
 
-// What the readers of both dialects that spell tensors in metadata start from; charged to the view's budget.
+// The common base of the two readers that describe tensors in metadata; charged to the view's budget.
 class DescribedEntries {
  protected:
   static constexpr uint64_t kPlaceBytes = 72;  // in a sorted table

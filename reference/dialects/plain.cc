@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plain tensors, and the tensors of torch itself that are more than one strided view: quantized, sparse,
-// nested, meta, lazily conjugated; bare storages; and what hangs on a Parameter.
+// Reads plain tensors; torch's own tensors that are not one strided view (quantized, sparse, nested, meta,
+// lazily conjugated); bare storages; and the attributes of a Parameter.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -17,9 +17,10 @@ namespace {
 using pickle::Kind;
 using pickle::Ref;
 
-// Of one tensor; shared containers could name any number, and attributes are found one by one.
+// Limits of one tensor: shared containers could name any number of parts, and attributes are searched
+// linearly.
 constexpr uint64_t kAttributeBytes = 144;  // a place among the attributes
-constexpr uint64_t kMostParts = 1u << 16, kMostAttributes = 1024;
+constexpr uint64_t kMaxParts = 1u << 16, kMaxAttributes = 1024;
 
 std::vector<int64_t> integers_of(const Ref& node) {
   const bool size = pickle::is_call(node, "torch", "Size") && node->items[1]->items.size() == 1;
@@ -42,7 +43,7 @@ bool holds_tensor(const Ref& root, ReadBudget& budget) {
   return found;
 }
 
-// A view of the same elements whatever torch does with them later: without the marks of conj and neg.
+// Returns a view of the same elements without the lazy conj and neg marks.
 Ref eager_view(const Ref& call) {
   const bool third = pickle::is_call(call, "torch._utils", "_rebuild_tensor_v3");
   const auto& args = call->items[1]->items;
@@ -53,7 +54,7 @@ Ref eager_view(const Ref& call) {
 
 int64_t ragged_index(const Ref& parts) { return pickle::find(parts, "_ragged_idx")->integer; }
 
-// Of an int32 or int64 tensor whose values the reader of the file has checked.
+// Sums an int32 or int64 tensor whose values the file's reader has checked.
 int64_t sum_of(const Tensor& tensor) {
   std::vector<std::byte> scratch;
   const auto bytes = row_major_view(tensor, scratch);
@@ -70,9 +71,9 @@ class PlainReader {
   PlainReader(const TorchObject& object, NamedTensor& tensor, ReadBudget& budget)
       : object_(object), tensor_(tensor), budget_(budget) {}
 
-  void read(const TensorSpelling& spelling) {
-    read_data(spelling.plain);
-    if (spelling.state != nullptr) collect_state(spelling.state);
+  void read(const TensorNode& parts) {
+    read_data(parts.plain);
+    if (parts.state != nullptr) collect_state(parts.state);
   }
 
  private:
@@ -119,7 +120,7 @@ void PlainReader::read_data(const Ref& node) {
   tensor_.shape = {tensor_.payload[0].tensor.numel()};
 }
 
-// _rebuild_njt({"values", "offsets", "lengths", ...}): its parts by their own names
+// _rebuild_njt({"values", "offsets", "lengths", ...}): reads its parts under their own names.
 void PlainReader::read_jagged(const pickle::Refs& args) {
   for (const auto& [key, value] : args.at(0)->pairs) {
     if (value->kind != Kind::none) collect(value, key->kind == Kind::string ? key->text.str() : "data");
@@ -137,7 +138,7 @@ void PlainReader::read_jagged(const pickle::Refs& args) {
   if (lengths != nullptr && held != 0) tensor_.shape = {values->numel() / held * sum_of(*lengths)};
 }
 
-// _rebuild_tensor_v2 or _v3 with {"conj": True} or {"neg": True}: the elements of the storage, and the marks.
+// _rebuild_tensor_v2 or _v3 with {"conj": True} or {"neg": True}: reads the storage's elements and the marks.
 void PlainReader::read_lazy(const Ref& node) {
   const std::optional<Tensor> data = tensor_of(object_, eager_view(node));
   if (!data) return;
@@ -168,7 +169,7 @@ void PlainReader::read_qtensor(const pickle::Refs& args) {
   if (!by_tensor) attribute("axis", quantizer.at(3));
 }
 
-// Two or four codes a byte: the bytes behind the offset, and size and stride in codes beside them.
+// Two or four codes per byte: reads the bytes from the offset on, with size and stride counted in codes.
 void PlainReader::read_packed(const pickle::Refs& args, Tensor codes) {
   const int64_t a_byte = codes.dtype == DType::quint4x2 ? 2 : 4;
   codes.offset_elems += args[1]->integer / a_byte;
@@ -206,17 +207,17 @@ void PlainReader::read_meta(const pickle::Refs& args) {
   attribute("stride", args[2]);
 }
 
-// __dict__ of a tensor or Parameter; with __slots__ a pair of dicts.
+// Reads the __dict__ of a tensor or Parameter; with __slots__ a pair of dicts.
 void PlainReader::collect_state(const Ref& state) {
   if (state->kind != Kind::tuple) return collect(state, "state");
   for (size_t i = 0; i < state->items.size(); ++i)
     if (state->items[i]->kind != Kind::none) collect(state->items[i], i == 0 ? "state" : "slots");
 }
 
-// Tensors to the payload and everything else to the attributes, under dotted names.
+// Adds tensors to the payload and other values to the attributes, under dotted names.
 void PlainReader::collect(const Ref& node, const std::string& name) {
-  if (++parts_ > kMostParts)
-    refuse(RefusalClass::LimitExceeded, tensor_.name + ": more than " + std::to_string(kMostParts) + " parts",
+  if (++parts_ > kMaxParts)
+    refuse(RefusalClass::LimitExceeded, tensor_.name + ": more than " + std::to_string(kMaxParts) + " parts",
            node->offset);
   budget_.take_steps(8);
   budget_.take_bytes(sizeof(InnerTensor) + text_block_bytes(name.size()));
@@ -241,11 +242,12 @@ void PlainReader::collect(const Ref& node, const std::string& name) {
   if (node->state != nullptr && !mapping) collect(node->state, name + ".state");
 }
 
-// What no attribute is made of hangs on tensors too: it is kept with the graph, and named here.
+// Values that cannot be attributes may be attached to tensors too: they are kept in the graph and listed here
+// by name.
 void PlainReader::attribute(const std::string& name, const Ref& value) {
-  if (tensor_.attributes.size() >= kMostAttributes)
+  if (tensor_.attributes.size() >= kMaxAttributes)
     refuse(RefusalClass::LimitExceeded,
-           tensor_.name + ": more than " + std::to_string(kMostAttributes) + " attributes", value->offset);
+           tensor_.name + ": more than " + std::to_string(kMaxAttributes) + " attributes", value->offset);
   budget_.take_bytes(kAttributeBytes + text_block_bytes(name.size()));
   try {
     tensor_.attributes[name] = attribute_json(value, tensor_.name + ": " + name, budget_);
@@ -261,9 +263,7 @@ uint64_t heap_bytes_of(const NamedTensor& tensor) {
   const auto of_dims = [](const std::vector<int64_t>& dims) { return block_bytes(8 * dims.capacity()); };
   const auto of_text = [](const std::string& text) { return text_block_bytes(text.size()); };
   uint64_t bytes = sizeof tensor + kAttributeBytes + of_dims(tensor.shape);
-  for (const std::string* text :
-       {&tensor.name, &tensor.type, &tensor.scheme, &tensor.layout, &tensor.activation})
-    bytes += of_text(*text);
+  for (const std::string* text : {&tensor.name, &tensor.type, &tensor.scheme}) bytes += of_text(*text);
   bytes += block_bytes(tensor.payload.capacity() * sizeof(InnerTensor));
   for (const InnerTensor& inner : tensor.payload)
     bytes += of_text(inner.name) + of_dims(inner.tensor.shape) + of_dims(inner.tensor.stride);
@@ -271,14 +271,14 @@ uint64_t heap_bytes_of(const NamedTensor& tensor) {
 }
 
 NamedTensor read_plain(const TorchObject& object, const TensorLeaf& leaf, ReadBudget& budget) {
-  const TensorSpelling spelling = spelling_of(leaf.node);
+  const TensorNode parts = decode_tensor_node(leaf.node);
   NamedTensor tensor;
   tensor.name = leaf.name;
-  tensor.type = spelling.cls         ? std::string(split_global(spelling.cls).name)
-                : spelling.parameter ? "Parameter"
-                                     : "Tensor";
+  tensor.type = parts.cls         ? std::string(split_global(parts.cls).name)
+                : parts.parameter ? "Parameter"
+                                  : "Tensor";
   if (leaf.node->kind == Kind::persistent) tensor.type = split_global(leaf.node->items[0]->items.at(1)).name;
-  PlainReader(object, tensor, budget).read(spelling);
+  PlainReader(object, tensor, budget).read(parts);
   budget.take_bytes(heap_bytes_of(tensor));
   return tensor;
 }

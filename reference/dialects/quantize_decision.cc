@@ -28,8 +28,7 @@ bool matches_any(const std::vector<std::string>& globs, const std::string& name)
   return std::ranges::any_of(globs, [&](const std::string& glob) { return matches(glob, name); });
 }
 
-// A module on the way to the tensor that is an embedding table by its name: nn.Embedding also holds a 2-D
-// "weight".
+// Does a module in the tensor's path have an embedding's name? nn.Embedding also holds a 2-D "weight".
 bool names_embedding(const std::string& name) {
   static const std::vector<std::string> kTables = {"wte", "wpe", "emb", "shared", "relative_attention_bias"};
   for (std::string path = module_of(name); !path.empty(); path = module_of(path)) {
@@ -54,10 +53,10 @@ std::string not_asked(const NamedTensor& tensor, const QuantizeRules& rules) {
   if (!is_plain(tensor)) return "already " + tensor.type;
   if (tensor.shape.size() != 2) return std::to_string(tensor.shape.size()) + "-D";
   if (last_word(tensor.name) != "weight" || tensor.name == "weight") return "not named *.weight";
-  return names_embedding(tensor.name) ? "an embedding by its name" : "";
+  return names_embedding(tensor.name) ? "named like an embedding" : "";
 }
 
-std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, const std::string& layout) {
+std::string not_possible(const NamedTensor& tensor, const Scheme& scheme, Layout layout) {
   if (!is_plain(tensor)) return "already " + tensor.type;
   if (tensor.shape.size() != 2) return "it is " + std::to_string(tensor.shape.size()) + "-D, not 2-D";
   if (!is_weight_dtype(tensor.dtype)) return "its dtype is " + std::string(dtype_name(tensor.dtype));
@@ -74,7 +73,7 @@ DType recipe_dtype(const Scheme& scheme, DType weight) {
 }
 
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
-                                                 const std::string& layout, const QuantizeRules& rules) {
+                                                 Layout layout, const QuantizeRules& rules) {
   std::vector<QuantizeDecision> decisions;
   for (const NamedTensor& tensor : checkpoint.tensors) {
     QuantizeDecision decision = {&tensor, false, not_asked(tensor, rules)};
@@ -96,7 +95,7 @@ std::vector<std::string> unmatched(const Checkpoint& checkpoint, const QuantizeR
       if (!matched(glob)) words.push_back("'" + glob + "' matches no tensor");
   for (const std::string& name : rules.like)
     if (std::ranges::find(checkpoint.tensors, name, &NamedTensor::name) == checkpoint.tensors.end())
-      words.push_back(name + " of --like is not in IN");
+      words.push_back(name + " in --like is not in IN");
   return words;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which tensors of a float checkpoint are to be quantized. A state dict does not say which 2-D tensors belong
+// Decides which tensors of a float checkpoint to quantize. A state dict does not say which 2-D tensors belong
 // to Linear layers.
 #pragma once
 
@@ -14,28 +14,29 @@ namespace qcts {
 struct QuantizeRules {
   std::vector<std::string> include,
       exclude;  // globs; on the whole name, "weight", the module's path, or the module's last word
-  std::vector<std::string> like;  // names that another checkpoint holds quantized; empty and has_like: none
+  std::vector<std::string> like;  // names quantized in another checkpoint; has_like and empty: none
   bool has_like = false;
 };
 
 struct QuantizeDecision {
   const NamedTensor* tensor = nullptr;
-  bool asked = false;  // meant to be quantized
-  std::string reason;  // why it stays as it is; empty when it can be quantized
+  bool asked = false;  // selected for quantization
+  std::string reason;  // why it is not quantized; empty when it can be
 };
 
-// One entry a tensor, in order. Without include and like: 2-D float tensors named *.weight that are no
-// embeddings by name. Exclude wins over everything; with include or like only what they name is asked for.
+// Returns one decision per tensor, in order. By default selects 2-D float tensors named *.weight that are not
+// named like embeddings; with include or like, only the tensors they name. Exclude always wins.
 std::vector<QuantizeDecision> quantize_decisions(const Checkpoint& checkpoint, const Scheme& scheme,
-                                                 const std::string& layout, const QuantizeRules& rules);
+                                                 Layout layout, const QuantizeRules& rules);
 
-// The dtype in which a scheme takes a float weight: TinyQ's W8A32 casts to float32 first, all others keep it.
+// Returns the dtype in which a scheme takes a float weight: TinyQ's W8A32 casts to float32 first, all others
+// keep it.
 DType recipe_dtype(const Scheme& scheme, DType weight);
 
-// Globs that match no tensor, and names of `like` that are not there.
+// Returns the globs that match no tensor, and the names of `like` that are absent.
 std::vector<std::string> unmatched(const Checkpoint& checkpoint, const QuantizeRules& rules);
 
-// Names in quantization_config.modules_to_not_convert of a config.json, as globs.
+// Returns the names in a config.json's quantization_config.modules_to_not_convert, as globs.
 std::vector<std::string> excluded_by_config(const nlohmann::ordered_json& config);
 
 }  // namespace qcts

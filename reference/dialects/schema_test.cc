@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects: the shape algebra of each class. Every row breaks one part of a tensor that is right otherwise
-// and has to be refused as SubclassSchema; the unbroken one has to be read, with its scheme.
+// Tests each class's shape rules. Every row breaks one part of a valid tensor and must be refused as
+// SubclassSchema; the unbroken tensor must be read with its scheme.
 #include "reference/dialects/classes/schema.h"
 
 #include <cstring>
@@ -11,7 +11,7 @@
 
 #include "reference/dialects/classes/affine.h"
 #include "reference/dialects/classes/attributes.h"
-#include "reference/dialects/views/scheme_tensor.h"
+#include "reference/dialects/decoders/scheme_tensor.h"
 
 namespace qcts {
 namespace {
@@ -260,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Schema, RecognizesSchemes) {
   const auto scheme_of = [](NamedTensor tensor) {
     check(tensor);
-    return tensor.scheme + "/" + tensor.layout;
+    return tensor.scheme + "/" + layout_name(tensor.layout);
   };
   EXPECT_EQ(scheme_of(int8()), "int8_row/plain");
   EXPECT_EQ(scheme_of(float8()), "fp8_row/plain");
@@ -320,7 +320,7 @@ TEST(Schema, OlderInt8BecomesTodaysPlanes) {
   EXPECT_EQ(scales, (std::vector<float>{1.0f, 0x1p-24f, -65504.0f, std::numeric_limits<float>::infinity()}));
 }
 
-// [2, 2, 8]: what [4, 8] is, in three dimensions. A block that takes two experts has no rows.
+// [2, 2, 8] is [4, 8] in three dimensions. A block that spans two experts has no rows.
 TEST(Schema, ExpertsInOneTensorAreAMatrixOfAllTheirRows) {
   NamedTensor experts = int8();
   experts.payload[0].tensor = zeros(DType::int8, {2, 2, 8});

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TinyQ at commit 006b7b9 (tinyq.py): the state dict of a model whose Linear modules became W8A32LinearLayer
-// or W8A16LinearLayer. A module M has the plain tensors "M.int8_weights" [N, K], "M.scales" [N] and, under
-// W8A32, "M.zero_points" [N]; its bias stays "M.bias". They are read as one tensor "M.weight" at the place of
-// the codes. torch's squeeze() leaves the scales of a single row without a dimension; a W8A32 model that was
-// loaded anew into its modules has its zero points as floats.
+// Reads TinyQ at commit 006b7b9 (tinyq.py): the state dict of a model whose Linear modules became
+// W8A32LinearLayer or W8A16LinearLayer. A module M has the plain tensors "M.int8_weights" [N, K], "M.scales"
+// [N] and, under W8A32, "M.zero_points" [N]; its bias stays "M.bias". They are read as one tensor "M.weight"
+// in the position of the codes. torch's squeeze() removes the dimension of a single row's scales; a W8A32
+// model that was reloaded into its modules has floating zero points.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -16,7 +16,7 @@
 namespace qcts {
 namespace {
 
-constexpr uint64_t kPlaceBytes = sizeof(NamedTensor) + 96;  // in the joined list and in tables
+constexpr uint64_t kPlaceBytes = sizeof(NamedTensor) + 96;  // in the joined list and the tables
 constexpr std::string_view kCodes = "int8_weights", kScales = "scales", kZeroPoints = "zero_points";
 
 bool is_plain_part(const NamedTensor& tensor) {
@@ -50,12 +50,12 @@ bool join_tinyq_layers(std::vector<NamedTensor>& tensors, ReadBudget& budget) {
   if (std::ranges::none_of(tensors, [](const NamedTensor& t) { return t.name.ends_with(kCodes); }))
     return false;
   budget.take_bytes(kPlaceBytes * tensors.size());
-  std::map<std::string_view, size_t> places;  // sorted: a file can choose names that a hash table holds badly
+  std::map<std::string_view, size_t> places;  // sorted: a file can choose names that collide in a hash table
   for (size_t i = 0; i < tensors.size(); ++i)
     if (is_plain_part(tensors[i])) places.emplace(tensors[i].name, i);
   std::vector<NamedTensor> joined;
   std::vector<bool> taken(tensors.size());
-  std::map<size_t, NamedTensor> layers;  // by the place of their codes
+  std::map<size_t, NamedTensor> layers;  // by the position of their codes
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::string& name = tensors[i].name;
     const bool codes = name == kCodes || name.ends_with("." + std::string(kCodes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Containers and tensors of an object graph, by name.
+// Lists the containers and tensors of an object graph by name.
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -25,8 +25,8 @@ class Walker {
 
   std::vector<TensorLeaf> walk(const pickle::Ref& root) {
     const uint64_t count = count_leaves(root);
-    // A file names each tensor once or a few times; a graph of shared containers can name one tensor any
-    // number of times.
+    // Real files name each tensor once or a few times; shared containers could name one tensor any number of
+    // times.
     const uint64_t allowed = std::min(limits_.tensors, 4096 + 256 * distinct_);
     if (count > allowed)
       refuse(RefusalClass::LimitExceeded,
@@ -61,7 +61,7 @@ class Walker {
     return count;
   }
 
-  // The keys above a value, from the innermost: a name is made for a tensor alone.
+  // The keys above a value, innermost first; full names are built for tensors only.
   struct Path {
     const Path* above = nullptr;
     const pickle::Ref* key = nullptr;  // nullptr: the index
@@ -87,7 +87,7 @@ class Walker {
     if (!fresh) leaves_.back().name += "#" + std::to_string(++entry->second);
   }
 
-  // A long key costs its length in every name below it.
+  // A long key is repeated in every name below it.
   void append(std::string& name, const Path& path, uint64_t offset) {
     if (path.above != nullptr) {
       append(name, *path.above, offset);
@@ -112,12 +112,12 @@ class Walker {
   const Limits& limits_;
   ReadBudget& budget_;
   uint64_t name_bytes_ = 0;
-  std::unordered_map<const pickle::Node*, uint64_t> counts_;  // leaves below containers that are shared
+  std::unordered_map<const pickle::Node*, uint64_t> counts_;  // leaves below shared containers
   uint64_t distinct_ = 0;                                     // tensor nodes
   std::unordered_set<const pickle::Node*> shared_;
   std::vector<TensorLeaf> leaves_;
-  // In leaves_, which does not move: how often. Sorted: a file can choose names that a hash table holds
-  // badly.
+  // How often each name (stored in leaves_, which does not move) occurs. Sorted, because a file can choose
+  // names that collide in any hash table.
   std::map<std::string_view, uint32_t> names_;
 };
 
@@ -161,35 +161,35 @@ bool is_tensor_node(const pickle::Ref& node) {
   return node && (node->kind == pickle::Kind::persistent || !rebuild_name(node).empty());
 }
 
-TensorSpelling spelling_of(const pickle::Ref& node) {
-  TensorSpelling spelling;
+TensorNode decode_tensor_node(const pickle::Ref& node) {
+  TensorNode parts;
   pickle::Ref inner = node;
   while (rebuild_name(inner).starts_with("_rebuild_parameter")) {
-    spelling.parameter = true;
-    if (inner->items[1]->items.size() == 4) spelling.state = inner->items[1]->items[3];
+    parts.parameter = true;
+    if (inner->items[1]->items.size() == 4) parts.state = inner->items[1]->items[3];
     inner = inner->items[1]->items.at(0);
   }
   if (rebuild_name(inner) != "_rebuild_from_type_v2") {
-    spelling.plain = inner;
-    return spelling;
+    parts.plain = inner;
+    return parts;
   }
   // torch/_tensor.py: _rebuild_from_type_v2(func, new_type, args, state)
   const pickle::Refs& arguments = inner->items[1]->items;
   if (arguments.size() != 4 || arguments[2]->kind != pickle::Kind::tuple)
     refuse(RefusalClass::PickleCall, "_rebuild_from_type_v2 takes a function, a class, a tuple and a state",
            inner->offset);
-  spelling.state = arguments[3];
+  parts.state = arguments[3];
   if (pickle::is_global(arguments[0], "torch._utils", "_rebuild_wrapper_subclass")) {
-    spelling.cls = arguments[1];
-    spelling.wrapper = arguments[2]->items;
-    if (spelling.wrapper.size() != 8)
+    parts.cls = arguments[1];
+    parts.wrapper = arguments[2]->items;
+    if (parts.wrapper.size() != 8)
       refuse(RefusalClass::PickleCall, "_rebuild_wrapper_subclass takes 8 arguments", inner->offset);
-    return spelling;
+    return parts;
   }
-  if (!pickle::is_global(arguments[1], "torch", "Tensor")) spelling.cls = arguments[1];
-  spelling.plain = pickle::call(arguments[0], arguments[2]->items);
-  spelling.plain->offset = inner->offset;
-  return spelling;
+  if (!pickle::is_global(arguments[1], "torch", "Tensor")) parts.cls = arguments[1];
+  parts.plain = pickle::call(arguments[0], arguments[2]->items);
+  parts.plain->offset = inner->offset;
+  return parts;
 }
 
 std::optional<std::string> first_other_leaf(const pickle::Ref& root) {
@@ -198,7 +198,8 @@ std::optional<std::string> first_other_leaf(const pickle::Ref& root) {
 }
 
 std::vector<TensorLeaf> tensor_leaves(const pickle::Ref& root, const Limits& limits) {
-  ReadBudget budget(UINT64_C(1) << 32, UINT64_C(1) << 32);  // of a file that was read within its own
+  ReadBudget budget(UINT64_C(1) << 32, UINT64_C(1)
+                                           << 32);  // unlimited: the file was read within its own budget
   return tensor_leaves(root, limits, budget);
 }
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The safetensors spelling proposed in pytorch/ao#2338 (its script runs on torchao 0.13.0): a
+// Reads the safetensors format proposed in pytorch/ao#2338 (its script runs on torchao 0.13.0): a
 // LinearActivationQuantizedTensor around a plain weight, whose activations a named function quantizes.
-//   dictionary form    entry "NAME:original_weight"; metadata "NAME:tensor_type", "NAME:input_quant_func",
-//                      "NAME:quant_kwargs" (JSON), and "tensor_names", a JSON list
-//   single tensor      the same keys without "NAME:", and no "tensor_names"; the script's reader calls it
-//   "tensor"
+//   dictionary form  entry "NAME:original_weight"; metadata "NAME:tensor_type", "NAME:input_quant_func",
+//                    "NAME:quant_kwargs" (JSON), and "tensor_names", a JSON list
+//   single tensor    the same keys without "NAME:", and no "tensor_names"; the script's reader calls it
+//                    "tensor"
 // Functions are "module.qualname". quant_kwargs holds numbers, strings, booleans, null for None, lists, and
-// what JSON has no word for in the encoding of attributes.h ("torch.dtype", enums, "tuple", "function").
+// other values in the encoding of attributes.h ("torch.dtype", enums, "tuple", "function").
 //
-// The thread leaves plain tensors open; here one stands under NAME itself, listed in tensor_names, with no
-// metadata of its own. Every other key of the metadata is the caller's additional_metadata and means nothing
-// here.
+// The proposal does not define plain tensors; here such an entry is NAME itself, listed in tensor_names,
+// without metadata. All other metadata keys are the caller's additional_metadata and are ignored.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -30,7 +29,7 @@ constexpr std::string_view kNames = "tensor_names", kType = "tensor_type", kFunc
                            kKwargs = "quant_kwargs", kWeight = "original_weight";
 constexpr std::string_view kClass = "LinearActivationQuantizedTensor";
 
-// to_fbgemm_fp8 is FbgemmFp8Tensor.from_float (torchao 0.13.0, dtypes/fbgemm_fp8_tensor.py), and so is its
+// to_fbgemm_fp8 is FbgemmFp8Tensor.from_float (torchao 0.13.0, dtypes/fbgemm_fp8_tensor.py) and has its
 // qualname.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kAliases = {
     {{"torchao.dtypes.fbgemm_fp8_tensor.FbgemmFp8Tensor.from_float",
@@ -39,10 +38,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kAliases 
 
 [[noreturn]] void bad(const std::string& detail) { refuse(RefusalClass::SubclassSchema, detail); }
 
-// The one name of an allowed function; a security refusal for any other.
+// Returns the canonical name of an allowed function; a security refusal for any other.
 std::string allowed_function(const std::string& path, const std::string& where) {
-  for (const auto& [spelling, name] : kAliases)
-    if (spelling == path) return std::string(name);
+  for (const auto& [alias, name] : kAliases)
+    if (alias == path) return std::string(name);
   const size_t dot = path.rfind('.');
   for (const pickle::ModuleNames& group : pickle::torchao_functions()) {
     if (dot == std::string::npos || group.module != path.substr(0, dot)) continue;
@@ -100,12 +99,12 @@ class Reader2338 : DescribedEntries {
 
  private:
   static constexpr uint64_t kTensorBytes =
-      4 * sizeof(NamedTensor);  // in a list that grows by doubling, with what a warning takes
+      4 * sizeof(NamedTensor);  // in a list that grows by doubling, plus a warning
 
   std::vector<std::string> listed_names() const {
     const Json list =
         parse_metadata_json(*metadata_.find(kNames)->second, std::string(kNames), options_.limits, budget_);
-    if (!list.is_array()) bad("tensor_names is no list");
+    if (!list.is_array()) bad("tensor_names is not a list");
     std::set<std::string> seen;
     std::vector<std::string> names;
     for (const Json& item : list) {
@@ -119,7 +118,7 @@ class Reader2338 : DescribedEntries {
     for (const std::string& name : names) {
       const auto other = seen.lower_bound(name + ":");
       if (other != seen.end() && other->starts_with(name + ":"))
-        bad(*other + " and " + name + ": keys of the one begin as keys of the other");
+        bad(*other + " and " + name + ": their keys have a common prefix");
     }
     return names;
   }
@@ -132,7 +131,7 @@ class Reader2338 : DescribedEntries {
 
   NamedTensor read_plain(const std::string& name) {
     const SafetensorsEntry* entry = claim(name);
-    if (!entry) bad(name + ": in tensor_names, with neither a tensor_type nor an entry of its own");
+    if (!entry) bad(name + ": in tensor_names, but has neither a tensor_type nor an entry");
     const auto below = entries_.with_prefix(name + ":");
     if (!below.empty()) bad(below.front()->name + " beside a plain tensor " + name);
     budget_.take_bytes(kTensorBytes);
@@ -151,12 +150,12 @@ class Reader2338 : DescribedEntries {
     tensor.type = *type;
     if (tensor.type != kClass) bad(name + ": tensor_type " + tensor.type + " is not " + std::string(kClass));
     if (!prefix.empty() && entries_.find(name) != nullptr)
-      bad(name + ": an entry of its own beside " + prefix + std::string(kWeight));
+      bad(name + ": has both its own entry and " + prefix + std::string(kWeight));
     const SafetensorsEntry* weight = claim(prefix + std::string(kWeight));
     if (!weight) bad(name + ": no entry " + prefix + std::string(kWeight));
     if (!prefix.empty())
       for (const SafetensorsEntry* entry : entries_.with_prefix(prefix))
-        if (entry != weight) bad(entry->name + ": no part of " + tensor.type);
+        if (entry != weight) bad(entry->name + ": not a part of " + tensor.type);
     tensor.payload.push_back({std::string(kWeight), weight->tensor});
     tensor.shape = weight->tensor.shape;
     tensor.dtype = weight->tensor.dtype;
@@ -168,7 +167,7 @@ class Reader2338 : DescribedEntries {
     Json kwargs = Json::object();
     if (const std::string* json = text(kKwargs))
       kwargs = parse_metadata_json(*json, name + ": quant_kwargs", options_.limits, budget_);
-    if (!kwargs.is_object()) bad(name + ": quant_kwargs is no object");
+    if (!kwargs.is_object()) bad(name + ": quant_kwargs is not an object");
     check_kwargs(kwargs, name + ": quant_kwargs");
     tensor.attributes["quant_kwargs"] = std::move(kwargs);
     budget_.take_bytes(kTensorBytes + heap_bytes_of(tensor));
@@ -181,7 +180,7 @@ class Reader2338 : DescribedEntries {
 
 }  // namespace
 
-bool spelt_as_2338(const SafetensorsView& view) {
+bool has_2338_keys(const SafetensorsView& view) {
   bool listed = false, single = false, described = false, today = false;
   std::set<std::string_view> keys;
   for (const auto& [key, value] : view.metadata) {

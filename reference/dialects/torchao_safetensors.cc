@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao's safetensors dialect (prototype/safetensors/safetensors_support.py): inner tensors as entries of
-// their own, one JSON string a tensor in __metadata__, and "tensor_names", the state dict's keys in order.
-//   up to 0.14:  "NAME:qdata", plain tensors "NAME:_data"; the metadata does not list the inner names
-//   since 0.15:  "MODULE._PARAM_qdata" for NAME = MODULE.PARAM, plain tensors under NAME;
-//   "_tensor_data_names" lists the inner names
+// Reads torchao's safetensors dialect (prototype/safetensors/safetensors_support.py): inner tensors are
+// separate entries, __metadata__ has one JSON string per tensor, and "tensor_names" lists the state dict's
+// keys in order.
+//   up to 0.14  "NAME:qdata", plain tensors "NAME:_data"; the metadata does not list the inner names
+//   since 0.15  "MODULE._PARAM_qdata" for NAME = MODULE.PARAM, plain tensors under NAME;
+//               "_tensor_data_names" lists the inner names
 // An entry belongs to the name whose metadata lists it, exactly: upstream's match by prefix takes
 // "l._w_b_qdata" for "l.w" too.
 #include <algorithm>
@@ -35,7 +36,7 @@ class Reader : DescribedEntries {
     if (listed == metadata_.end()) bad_entry("__metadata__ has no tensor_names");
     const Json names =
         parse_metadata_json(*listed->second, std::string(kTensorNames), options_.limits, budget_);
-    if (!names.is_array()) bad_entry("tensor_names is no list");
+    if (!names.is_array()) bad_entry("tensor_names is not a list");
     std::set<std::string_view> seen;
     budget_.take_bytes((kPlaceBytes + sizeof(NamedTensor)) * names.size());
     std::vector<NamedTensor> tensors;
@@ -63,7 +64,7 @@ class Reader : DescribedEntries {
     const SafetensorsEntry* found = entries_.find(key);
     if (found == nullptr) bad_entry(name + ": no entry " + key);
     if (entries_.is_claimed(*found))
-      bad_entry(name + ": the entry " + key + " belongs to another tensor already");
+      bad_entry(name + ": the entry " + key + " already belongs to another tensor");
     entries_.claim(*found);
     return *found;
   }
@@ -96,7 +97,7 @@ class Reader : DescribedEntries {
                      name + ": class " + tensor.type + " is not one that torchao writes to safetensors",
                      std::nullopt, true});
     read_parts(*schema, info, tensor);
-    // The attributes keep a half of it at most: a growing list has had room for as many again.
+    // The attributes keep at most half of it: a growing list has reserved as much again.
     budget_.take_bytes(heap_bytes_of(tensor));
     budget_.give_back_bytes(parsed - parsed / 2);
     return tensor;
@@ -147,7 +148,7 @@ class Reader : DescribedEntries {
     }
   }
 
-  // A prefix of a tensor, and the name of an inner tensor.
+  // Is `name` a tensor's prefix plus an inner tensor's name?
   bool is_part_of_a_tensor(std::string_view name) const {
     constexpr std::array<std::string_view, 11> kParts = {"qdata",
                                                          "scale",
@@ -176,22 +177,22 @@ class Reader : DescribedEntries {
 
 Json parse_metadata_json(const std::string& text, const std::string& where, const Limits& limits,
                          ReadBudget& budget) {
-  // A value in a list that grows by doubling; a key in one, and in the set of its object's keys.
+  // Memory of a value in a list that grows by doubling, and of a key there and in its object's set of keys.
   constexpr uint64_t kValueBytes = 80, kKeyBytes = 240;
-  constexpr size_t kMostKeys = 1024;  // an object finds its keys one by one
+  constexpr size_t kMaxKeys = 1024;  // objects search their keys linearly
   std::vector<std::set<std::string>> keys;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (static_cast<uint64_t>(depth) > limits.json_depth)
-      refuse(RefusalClass::LimitExceeded, where + ": JSON nested too deep");
+      refuse(RefusalClass::LimitExceeded, where + ": JSON nested too deeply");
     const bool is_key = event == Json::parse_event_t::key;
     const bool is_text = is_key || (event == Json::parse_event_t::value && parsed.is_string());
     const uint64_t length = is_text ? parsed.get_ref<const std::string&>().size() : 0;
     budget.take_bytes((is_key ? kKeyBytes + text_block_bytes(length) : kValueBytes) +
                       text_block_bytes(length));
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (is_key && keys.back().size() >= kMostKeys)
+    if (is_key && keys.back().size() >= kMaxKeys)
       refuse(RefusalClass::LimitExceeded,
-             where + ": an object of more than " + std::to_string(kMostKeys) + " keys");
+             where + ": an object of more than " + std::to_string(kMaxKeys) + " keys");
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
       bad_entry(where + ": the key " + parsed.dump() + " twice");
     if (event == Json::parse_event_t::object_end) keys.pop_back();
@@ -218,7 +219,7 @@ SafetensorsKeys detect_safetensors_keys(const SafetensorsView& view) {
     }
   }
   if (!colon.empty() && !underscore.empty())
-    bad_entry("two spellings of torchao: " + colon + " (torchao_safetensors up to 0.14) and " + underscore +
+    bad_entry("two key formats of torchao: " + colon + " (torchao_safetensors up to 0.14) and " + underscore +
               " (torchao_safetensors since 0.15)");
   return colon.empty() ? SafetensorsKeys::underscore : SafetensorsKeys::colon;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pickled tensor subclasses of torchao's first generation (0.7 to 0.15, torchao/dtypes; deleted in 0.18):
-// AffineQuantizedTensor around a tensor_impl, and wrappers around that. Inner tensors and attributes get
-// dotted names ("tensor_impl.packed_weight", "tensor_impl._layout"); shape and dtype, which the wrapper
-// carries, follow the class's own attributes.
+// Reads pickled tensor subclasses of torchao's first generation (0.7 to 0.15, torchao/dtypes; deleted in
+// 0.18): AffineQuantizedTensor around a tensor_impl, and wrappers around that. Inner tensors and attributes
+// get dotted names ("tensor_impl.packed_weight", "tensor_impl._layout"). Shape and dtype come from the
+// wrapper and are listed after the class's own attributes.
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/shape_checks.h"
@@ -20,11 +20,11 @@ int64_t group_of(const NamedTensor& tensor) {
   const std::vector<int64_t> blocks = require_positive_list(tensor, "block_size");
   if (blocks.size() != 2 || blocks[0] != 1 || tensor.shape.size() != 2)
     contradict(tensor,
-               "block_size " + shape_text(blocks) + " is no group along K of " + shape_text(tensor.shape));
+               "block_size " + shape_text(blocks) + " is not a group along K of " + shape_text(tensor.shape));
   return blocks[1];
 }
 
-// dtypes/uintx/int4_cpu_layout.py: two codes a byte in the CPU's order, pairs [K/g, N, 2].
+// dtypes/uintx/int4_cpu_layout.py: two codes per byte in the CPU's order, pairs [K/g, N, 2].
 void check_int4_cpu(const NamedTensor& t) {
   const int64_t group = group_of(t);
   if (t.shape[1] % group || t.shape[1] % 2)
@@ -44,7 +44,7 @@ void check_tensor_core_tiled(const NamedTensor& t) {
   const Json tiles = layout.is_object() && layout.contains("_data")
                          ? layout["_data"].value("inner_k_tiles", Json(8))
                          : Json(8);
-  if (!tiles.is_number_integer()) contradict(t, "inner_k_tiles " + tiles.dump() + " is no integer");
+  if (!tiles.is_number_integer()) contradict(t, "inner_k_tiles " + tiles.dump() + " is not an integer");
   const Padded padded = padded_tile(t, words, t.shape, tiles.get<int64_t>());
   if (padded.k % group) contradict(t, "groups of " + std::to_string(group) + " do not divide the padded K");
   require_shape(t, "tensor_impl.scale_and_zero",
@@ -77,11 +77,11 @@ void check_affine_quantized(const NamedTensor& tensor) {
 }
 
 NamedTensor read_torchao_v1(const TorchObject& object, const TensorLeaf& leaf, ReadBudget& budget) {
-  const TensorSpelling spelling = spelling_of(leaf.node);
+  const TensorNode parts = decode_tensor_node(leaf.node);
   NamedTensor tensor;
   tensor.name = leaf.name;
-  tensor.type = split_global(spelling.cls).name;
-  read_subclass_state(object, spelling, tensor, budget);
+  tensor.type = split_global(parts.cls).name;
+  read_subclass_state(object, parts, tensor, budget);
   tensor.attributes["shape"] = tensor.shape;
   tensor.attributes["dtype"] = dtype_json(tensor.dtype);
   check_affine_quantized(tensor);

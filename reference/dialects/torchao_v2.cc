@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pickled tensor subclasses of torchao's second generation (0.13 to 0.18): a wrapper subclass whose state is
-// its __dict__, inner tensors and attributes together. Module names: torchao.quantization for most, the
-// file's own path for prototypes.
+// Reads pickled tensor subclasses of torchao's second generation (0.13 to 0.18): a wrapper subclass whose
+// state is its __dict__, with inner tensors and attributes together. Most classes are in module
+// torchao.quantization, prototypes in their own file's.
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/shape_checks.h"
@@ -17,7 +17,7 @@ std::vector<int64_t> sizes_of(const pickle::Ref& node, const NamedTensor& tensor
   std::vector<int64_t> sizes;
   for (const pickle::Ref& item : list->items) {
     if (item->kind != pickle::Kind::integer)
-      refuse(RefusalClass::PickleType, tensor.name + ": a size that is no integer", node->offset);
+      refuse(RefusalClass::PickleType, tensor.name + ": a size that is not an integer", node->offset);
     if (item->integer < 0) refuse(RefusalClass::Overflow, tensor.name + ": a negative size", node->offset);
     sizes.push_back(item->integer);
   }
@@ -25,23 +25,22 @@ std::vector<int64_t> sizes_of(const pickle::Ref& node, const NamedTensor& tensor
   return sizes;
 }
 
-void read_outer(const TensorSpelling& spelling, NamedTensor& tensor) {
-  const std::optional<DType> dtype = dtype_of_json(attribute_json(spelling.wrapper[1], tensor.name));
+void read_outer(const TensorNode& parts, NamedTensor& tensor) {
+  const std::optional<DType> dtype = dtype_of_json(attribute_json(parts.wrapper[1], tensor.name));
   if (!dtype)
-    refuse(RefusalClass::Dtype, tensor.name + ": the wrapper's dtype is unknown",
-           spelling.wrapper[1]->offset);
+    refuse(RefusalClass::Dtype, tensor.name + ": the wrapper's dtype is unknown", parts.wrapper[1]->offset);
   tensor.dtype = *dtype;
-  tensor.shape = sizes_of(spelling.wrapper[2], tensor);
+  tensor.shape = sizes_of(parts.wrapper[2], tensor);
 }
 
-// Of a class with __slots__: its __dict__ and its slots (torch/_utils.py, _get_obj_state).
+// Is this the state of a class with __slots__: a __dict__ and its slots (torch/_utils.py, _get_obj_state)?
 bool is_state_with_slots(const pickle::Ref& state) {
   return state->kind == pickle::Kind::tuple && state->items.size() == 2 &&
          state->items[0]->kind == pickle::Kind::dict && state->items[1]->kind == pickle::Kind::dict;
 }
 
-// Of one tensor: states may be shared, and attributes are found one by one.
-constexpr size_t kMostParts = 1024;
+// Limit of one tensor: states may be shared, and attributes are searched linearly.
+constexpr size_t kMaxParts = 1024;
 constexpr uint64_t kPartBytes = 144 + sizeof(InnerTensor);
 
 void read_state(const TorchObject& object, const pickle::Ref& state, const std::string& prefix,
@@ -51,29 +50,29 @@ void read_state(const TorchObject& object, const pickle::Ref& state, const std::
     return;
   }
   if (state->kind != pickle::Kind::dict)
-    refuse(RefusalClass::SubclassSchema, tensor.name + ": the state of " + tensor.type + " is no dict",
+    refuse(RefusalClass::SubclassSchema, tensor.name + ": the state of " + tensor.type + " is not a dict",
            state->offset);
   for (const auto& [key, value] : state->pairs) {
     if (key->kind != pickle::Kind::string)
       refuse(RefusalClass::SubclassSchema,
-             tensor.name + ": the state of " + tensor.type + " has a key that is no string", key->offset);
+             tensor.name + ": the state of " + tensor.type + " has a key that is not a string", key->offset);
     budget.take_bytes(kPartBytes + prefix.size() + key->text.size());
-    if (tensor.attributes.size() + tensor.payload.size() >= kMostParts)
-      refuse(RefusalClass::LimitExceeded,
-             tensor.name + ": more than " + std::to_string(kMostParts) + " parts", key->offset);
+    if (tensor.attributes.size() + tensor.payload.size() >= kMaxParts)
+      refuse(RefusalClass::LimitExceeded, tensor.name + ": more than " + std::to_string(kMaxParts) + " parts",
+             key->offset);
     const std::string name = prefix + key->text;
     if (!is_tensor_node(value)) {
       tensor.attributes[name] = attribute_json(value, tensor.name + ": " + name, budget);
       continue;
     }
-    const TensorSpelling inner = spelling_of(value);
+    const TensorNode inner = decode_tensor_node(value);
     if (!inner.wrapper.empty()) {
       tensor.attributes[name] = Json{{"_type", split_global(inner.cls).name}};
       read_state(object, inner.state, name + ".", tensor, budget);
     } else if (const std::optional<Tensor> view = tensor_of(object, inner.plain)) {
       tensor.payload.push_back({name, *view});
     } else {
-      refuse(RefusalClass::SubclassSchema, tensor.name + ": " + name + " is no strided tensor",
+      refuse(RefusalClass::SubclassSchema, tensor.name + ": " + name + " is not a strided tensor",
              value->offset);
     }
   }
@@ -81,17 +80,17 @@ void read_state(const TorchObject& object, const pickle::Ref& state, const std::
 
 }  // namespace
 
-void read_subclass_state(const TorchObject& object, const TensorSpelling& spelling, NamedTensor& tensor,
+void read_subclass_state(const TorchObject& object, const TensorNode& parts, NamedTensor& tensor,
                          ReadBudget& budget) {
-  read_outer(spelling, tensor);
-  read_state(object, spelling.state, "", tensor, budget);
+  read_outer(parts, tensor);
+  read_state(object, parts.state, "", tensor, budget);
   budget.take_bytes(heap_bytes_of(tensor));
 }
 
 std::string_view dialect_of_class(const pickle::Ref& cls) {
   const GlobalName name = split_global(cls);
   if (!name.module.starts_with("torchao")) return "plain";
-  // 0.7 to 0.15; 0.16 moved what was left of torchao.dtypes to torchao.prototype.dtypes.
+  // Modules of 0.7 to 0.15; 0.16 moved the rest of torchao.dtypes to torchao.prototype.dtypes.
   if (name.module.starts_with("torchao.dtypes") || name.module.starts_with("torchao.prototype.dtypes") ||
       name.module == "torchao.quantization.linear_activation_quantized_tensor" ||
       name.module == "torchao.quantization.linear_activation_weight_observed_tensor" ||
@@ -102,18 +101,18 @@ std::string_view dialect_of_class(const pickle::Ref& cls) {
 
 NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, bool lenient,
                             std::vector<std::string>& warnings, ReadBudget& budget) {
-  const TensorSpelling spelling = spelling_of(leaf.node);
+  const TensorNode parts = decode_tensor_node(leaf.node);
   NamedTensor tensor;
   tensor.name = leaf.name;
-  tensor.type = split_global(spelling.cls).name;
-  read_subclass_state(object, spelling, tensor, budget);
+  tensor.type = split_global(parts.cls).name;
+  read_subclass_state(object, parts, tensor, budget);
   const ClassSchema* schema = find_class(tensor.type);
   if (!schema) {
     warnings.push_back(tensor.name + ": class " + tensor.type +
                        " has no schema here; its parts are shown as they are");
     return tensor;
   }
-  // The wrapper carries dtype and shape; the class's own encoding lists them as attributes.
+  // Dtype and shape come from the wrapper; the class's encoding lists them as attributes.
   for (std::string_view name : schema->attributes) {
     if (name == "shape") tensor.attributes["shape"] = tensor.shape;
     if (name == "dtype") tensor.attributes["dtype"] = dtype_json(tensor.dtype);

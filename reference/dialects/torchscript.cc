@@ -17,7 +17,7 @@ using pickle::Ref;
 
 bool is_object(const Ref& node) { return node->kind == Kind::new_object; }
 
-// visit(name, value) for what stands directly below a value: attributes of an object, items of a container.
+// Calls visit(name, value) for the direct children of a value: attributes of an object, items of a container.
 template <typename Visit>
 void for_each_part(const Ref& tagged, Visit&& visit) {
   const Ref& value = untagged(tagged);
@@ -36,7 +36,7 @@ std::string joined(const std::string& path, const std::string& name) {
   return path.empty() ? name : path + "." + name;
 }
 
-// Every place below the root is looked at once; shared parts stand at several. A file has each part at a
+// Visits every place below the root once; shared parts have several places. Real files have each part in one
 // place or a few.
 class Places {
  public:
@@ -165,7 +165,7 @@ class ModuleWalker {
   }
 
   void collect(const TorchZip& zip, const std::string& name, const Ref& value, const char* type) {
-    // A long name costs its length in every name below it.
+    // A long name is repeated in every name below it.
     budget_.take_bytes(name.size());
     budget_.take_steps(8);
     if (!is_script_tensor(value)) return descend(zip, name, value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A TorchScript program as a tree of modules, for people; its tensors are Checkpoint::tensors.
+// Lists a TorchScript program's modules and tensors. The tensors are Checkpoint::tensors.
 #pragma once
 
 #include <string>
@@ -12,23 +12,22 @@
 
 namespace qcts {
 
-// One module at one place. A module that stands at several places is listed at each.
+// One module at one place; a shared module is listed at each of its places.
 struct ScriptModule {
   std::string path;  // "" for the root, "first.linear"
   const ScriptClass* cls = nullptr;
-  // What is neither tensor nor module, in slot order: numbers, strings, lists and dicts as they are, tuples
-  // and the rest as reference/dialects/classes/attributes.h spells them; a tensor inside by the name that it
-  // has among the tensors
-  // ({"_type": "Tensor", "_data": name}), numbers that are not finite as {"_type": "float", "_data": "inf"},
-  // enum members as {"_type": class, "_data": value}.
+  // Other attributes, in slot order: numbers, strings, lists and dicts unchanged; tuples and the rest as in
+  // reference/dialects/classes/attributes.h; tensors as {"_type": "Tensor", "_data": name}; non-finite
+  // numbers as {"_type": "float", "_data": "inf"}; enum members as {"_type": class, "_data": value}.
   nlohmann::ordered_json attributes = nlohmann::ordered_json::object();
 };
 
-// Depth first in file order. Refuses LimitExceeded where shared parts would spell a listing of any size.
+// Lists the modules depth-first in file order. Refuses LimitExceeded where shared parts would make the list
+// too long.
 std::vector<ScriptModule> script_modules(const TorchScript& script, const Limits& limits);
 
-// Every tensor: of the module under its path, depth first in file order ("first.linear.weight", items of
-// lists, tuples and dicts by index or key), then the constants as the code calls them, "CONSTANTS.c0".
+// Lists every tensor: the module's by path, depth-first in file order ("first.linear.weight"; items of lists,
+// tuples and dicts by index or key), then the constants as the code calls them, "CONSTANTS.c0".
 // NamedTensor::type is what the code declares: "Parameter", "Buffer", "Attribute" or "Constant".
 std::vector<NamedTensor> script_tensors(const TorchScript& script, const Limits& limits);
 

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 25> kClassNames = {
     "SubclassSchema", "StHeader",     "StJson",       "StLayout",       "TrailingData"};
 static_assert(kClassNames.size() == static_cast<size_t>(RefusalClass::TrailingData) + 1);
 
-// A detail may quote bytes of the file: control characters would break the one line that it has to be.
+// Details may quote bytes of the file; control characters would break the single line.
 std::string one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one error family of every reader: a file is either read exactly or refused with a class, a detail and,
-// where one exists, a byte offset. No other exception leaves reference/formats and reference/dialects for
-// what a file contains.
+// The errors of every reader. A file is either read exactly or refused with a class, a detail and, where one
+// exists, a byte offset. reference/formats and reference/dialects throw no other exception for a file's
+// content.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 namespace qcts {
 
 enum class RefusalClass : uint8_t {
-  NotArchive,      // the first bytes belong to no format that is read here
-  Truncated,       // the file ends before what it announces
+  NotArchive,      // the first bytes match no supported format
+  Truncated,       // the file ends earlier than it declares
   ZipStructure,    // local headers, central directory and end records contradict each other
   ZipUnsupported,  // compression, encryption
   ZipOverlap,      // two entries claim the same bytes
-  DuplicateEntry,  // two entries have one name, case folded
+  DuplicateEntry,  // two entries have the same name, ignoring case
   EntryName,       // a name outside the archive's one prefix, with "..", NUL or a backslash
   CrcMismatch,     // the CRC-32 of a record is not the recorded one
   LimitExceeded,   // a limit of Limits, checked before anything is allocated
-  Version,         // the format's version is not one that is read here
+  Version,         // an unsupported version of the format
   ByteOrder,       // neither little nor big
   PickleOpcode,    // an opcode outside the allow-list (security)
   PickleStack,     // an operand is missing, or left over
   PickleGlobal,    // a global outside the allow-list (security)
   PickleCall,      // a call that no schema allows (security)
-  PickleType,      // a value of a type that has no place there
-  StorageRef,      // a persistent id that names no storage, or contradicts its record
-  TensorBounds,    // size, stride and offset reach outside the storage
-  Overflow,        // an integer that does not fit, or a product that wraps
+  PickleType,      // a value of the wrong type for its place
+  StorageRef,      // a persistent id that names a missing storage or contradicts its record
+  TensorBounds,    // size, stride and offset exceed the storage
+  Overflow,        // an integer or a product that does not fit
   Dtype,           // an unknown element type
   SubclassSchema,  // a tensor subclass whose parts contradict its schema
   StHeader,        // safetensors: the eight length bytes, or the length itself
@@ -66,8 +66,8 @@ class Refused : public std::runtime_error {
 // Throws Refused. `security` is derived from the class.
 [[noreturn]] void refuse(RefusalClass cls, std::string detail, std::optional<uint64_t> offset = std::nullopt);
 
-// The operating system failed (open, read, write, rename, disk full). Not the file's content: exit code 5, or
-// 2 for a path that does not exist.
+// The operating system failed (open, read, write, rename, disk full). The file's content is not at fault:
+// exit code 5, or 2 for a path that does not exist.
 class IoError : public std::runtime_error {
  public:
   IoError(const std::string& path, const std::string& action, int error_number);
@@ -77,8 +77,8 @@ class IoError : public std::runtime_error {
   int error_number_;
 };
 
-// Limits of a reader; hitting one is LimitExceeded before the allocation. Defaults: formats are read as
-// written by their own producers with room to spare.
+// Limits of a reader, checked before memory is allocated; exceeding one is LimitExceeded. Defaults leave
+// ample room for what each format's own producer writes.
 struct Limits {
   uint64_t zip_entries = 1u << 19;
   uint64_t zip_name_bytes = 4096;
@@ -88,9 +88,9 @@ struct Limits {
   uint64_t pickle_stack = 1u << 20;
   uint64_t pickle_depth = 512;  // at most 1024
   uint64_t pickle_string_bytes = 16u << 20;
-  // What the values of a pickle may take on the heap, by the reader's own account: these, and the pickle's
-  // own bytes. torch.save's dicts of tensors take about 40 bytes an opcode, a list of nothing but lists 80:
-  // it may have a million of them.
+  // Heap bytes that the values of a pickle may take, by the reader's account, beside the pickle's own bytes.
+  // torch.save's dicts of tensors take about 40 bytes per opcode; lists that contain only lists take 80, so a
+  // million of them fit.
   uint64_t pickle_heap_bytes = 40u << 20;
   uint64_t pickle_heap_bytes_per_op = 48;
   uint64_t tensors = 1u << 22;

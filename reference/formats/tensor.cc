@@ -16,8 +16,8 @@ struct DTypeInfo {
   uint32_t bits;
 };
 
-// In the order of DType. Bits are those of one element as torch counts elements (c10/core/ScalarType.h):
-// packed sub-byte types hold several codes in an element of eight bits.
+// In the order of DType. Bits per element as torch counts elements (c10/core/ScalarType.h): packed sub-byte
+// types hold several codes in an eight-bit element.
 constexpr std::array<DTypeInfo, kDTypeCount> kInfo = {{
     {"float32", 32},
     {"float64", 64},
@@ -55,10 +55,10 @@ constexpr std::array<DTypeInfo, kDTypeCount> kInfo = {{
     {"float6_e3m2fn", 6},
 }};
 
-// An expanded view can claim any size; beyond its own storage it is materialised up to this many bytes.
+// An expanded view can claim any size; it is materialised up to this many bytes beyond its storage.
 constexpr uint64_t kExpandedBytesLimit = uint64_t{1} << 30;
 
-// Copies the elements of the dimensions from `dim` on, `item` bytes each.
+// Copies the elements of dimension `dim` and the later ones, `item` bytes each.
 void copy_strided(const Tensor& tensor, size_t item, std::byte* out) {
   const size_t dims = tensor.shape.size();
   std::vector<int64_t> index(dims, 0);

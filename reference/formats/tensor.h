@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every format hands over: element types, storages, and tensors as views of storages.
+// The common output of all readers: element types, storages, and tensors as strided views of storages.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace qcts {
 
-// Element types under torch's names (torch/csrc/utils/tensor_dtypes.cpp, 2.13), then the two that only
+// Element types by torch's names (torch/csrc/utils/tensor_dtypes.cpp, 2.13), then the two that only
 // safetensors has.
 enum class DType : uint8_t {
   float32,
@@ -27,7 +27,7 @@ enum class DType : uint8_t {
   float8_e4m3fnuz,
   float8_e5m2fnuz,
   float8_e8m0fnu,
-  float4_e2m1fn_x2,  // one byte holds two elements; counts as one element of eight bits, as in torch
+  float4_e2m1fn_x2,  // two values in one element of eight bits, as torch counts
   int8,
   uint8,
   int16,
@@ -60,15 +60,15 @@ std::optional<DType> dtype_from_name(std::string_view name);
 uint32_t dtype_bits(DType dtype);
 inline uint32_t dtype_bytes(DType dtype) { return dtype_bits(dtype) / 8; }  // whole-byte types only
 
-// Bytes that several tensors may share. `owner` keeps the mapping or the heap block alive.
+// Bytes that tensors may share. `owner` keeps the mapping or heap block alive.
 struct Storage {
   std::span<const std::byte> bytes;
-  Text key;       // the container's own name of it: "3" for data/3; the tensor's name in safetensors
-  Text location;  // torch's tag: "cpu", "cuda:0"; kept byte-exact
+  Text key;       // its name in the container: "3" for data/3; the tensor's name in safetensors
+  Text location;  // torch's tag: "cpu", "cuda:0"; kept unchanged
   std::shared_ptr<const void> owner;
 };
 
-// A strided view. Bounds are checked by the reader that made it: every element lies inside the storage.
+// A strided view of a storage. The reader has checked that every element lies inside it.
 struct Tensor {
   DType dtype = DType::float32;
   std::vector<int64_t> shape;
@@ -80,18 +80,18 @@ struct Tensor {
   bool is_contiguous() const;
 };
 
-// Product of the shape; refuses Overflow when it does not fit int64.
+// Returns the product of the shape; refuses Overflow when it does not fit int64.
 int64_t numel_of(std::span<const int64_t> shape);
 std::vector<int64_t> contiguous_stride(std::span<const int64_t> shape);
 // ceil(numel * bits / 8)
 uint64_t bytes_of(DType dtype, std::span<const int64_t> shape);
 
-// The elements in row-major order, little-endian: what inspect hashes and what E2 compares.
+// Returns the elements in row-major order, little-endian; `inspect` hashes these bytes.
 std::vector<std::byte> row_major_bytes(const Tensor& tensor);
-// The same without a copy where the tensor is contiguous; `scratch` holds the copy otherwise.
+// As above, without a copy where the tensor is contiguous; `scratch` holds the copy otherwise.
 std::span<const std::byte> row_major_view(const Tensor& tensor, std::vector<std::byte>& scratch);
 
-// A contiguous tensor that owns its bytes.
+// Makes a contiguous tensor that owns its bytes.
 Tensor make_tensor(DType dtype, std::vector<int64_t> shape, std::vector<std::byte> bytes,
                    std::string key = "");
 

@@ -36,7 +36,7 @@ inline Bytes bytes_of_file(const std::string& name) {
   return to_bytes(text);
 }
 
-// The class of the refusal that `run` ends in, as text; "accepted" when it returns.
+// Returns the class of the refusal that `run` throws, as text; "accepted" when it returns.
 template <typename Run>
 std::string outcome(Run&& run) {
   try {

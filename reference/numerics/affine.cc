@@ -10,7 +10,7 @@ namespace qcts {
 namespace {
 
 struct BlockRange {
-  float low = 0, high = 0;  // never above, never below zero; NaN if the block holds one
+  float low = 0, high = 0;  // low <= 0 <= high; NaN if the block contains one
 };
 
 BlockRange range_of(std::span<const float> block) {
@@ -25,8 +25,8 @@ BlockRange range_of(std::span<const float> block) {
 
 // torch.clamp(scale, min=eps) keeps NaN.
 float floored(const AffineRecipe& recipe, float scale) {
-  const float least = static_cast<float>(round_to(recipe.input, recipe.least_scale));
-  return scale < least ? least : scale;
+  const float min = static_cast<float>(round_to(recipe.input, recipe.min_scale));
+  return scale < min ? min : scale;
 }
 
 float symmetric_scale(const AffineRecipe& recipe, BlockRange range) {
@@ -70,8 +70,8 @@ AffineParameters choose_affine(const AffineRecipe& recipe, std::span<const float
 }
 
 AffineQuantizer::AffineQuantizer(const AffineRecipe& recipe, AffineParameters parameters)
-    : least_(static_cast<float>(recipe.code_min)),
-      greatest_(static_cast<float>(recipe.code_max)),
+    : min_(static_cast<float>(recipe.code_min)),
+      max_(static_cast<float>(recipe.code_max)),
       zero_point_(static_cast<float>(parameters.zero_point)),
       reciprocal_(div_in(recipe.scale, 1.0f, parameters.scale)),
       common_(promoted(recipe.input, recipe.scale)) {}
@@ -79,7 +79,7 @@ AffineQuantizer::AffineQuantizer(const AffineRecipe& recipe, AffineParameters pa
 int AffineQuantizer::operator()(float w) const {
   const float steps = std::nearbyint(mul_in(common_, w, reciprocal_));
   const float code = add_in(common_, steps, zero_point_);
-  return std::isnan(code) ? 0 : static_cast<int>(std::clamp(code, least_, greatest_));
+  return std::isnan(code) ? 0 : static_cast<int>(std::clamp(code, min_, max_));
 }
 
 }  // namespace qcts

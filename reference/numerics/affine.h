@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Affine quantization with an integer zero point, w = (code - zero_point) * scale, as torchao 0.18.0 computes
 // it: quantization/quant_primitives.py, _choose_qparams_affine, _quantize_affine_no_dtype_cast,
-// _dequantize_affine_no_dtype_check. Every operation rounds to a type: that of the input while parameters are
-// chosen, and where input and scale meet, their common one, which is float32 unless they are of one type
-// (torch's promotion).
+// _dequantize_affine_no_dtype_check. Every operation rounds to a type: the input's type while choosing
+// parameters; for operations on input and scale, their common type, which is float32 unless both have the
+// same type (torch's promotion).
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace qcts {
 
-// How a block's range becomes scale and zero point; n = code_min, p = code_max, low = min(min w, 0), high =
+// How a block's range maps to scale and zero point; n = code_min, p = code_max, low = min(min w, 0), high =
 // max(max w, 0).
 enum class Mapping : uint8_t {
   symmetric,              // max(-low, high) / ((p - n) / 2), zero point 0 for signed codes
@@ -23,7 +23,7 @@ enum class Mapping : uint8_t {
 struct AffineRecipe {
   Mapping mapping = Mapping::symmetric;
   int code_min = -128, code_max = 127;
-  double least_scale = 0;        // torch.clamp(scale, min=eps): compared in the input's type
+  double min_scale = 0;          // torch.clamp(scale, min=eps): compared in the input's type
   DType input = DType::float32;  // float32, float16 or bfloat16
   DType scale = DType::float32;  // the type in which scales are stored
 };
@@ -33,21 +33,21 @@ struct AffineParameters {
   int zero_point = 0;
 };
 
-// The common type of two floating types.
+// Returns the common type of two floating types.
 DType promoted(DType a, DType b);
 
-// Of a block of weights, each a value of recipe.input. A block with a NaN has a NaN scale and zero point 0.
+// Chooses the parameters of a block of weights of type recipe.input. A block with a NaN gets a NaN scale and
+// zero point 0.
 AffineParameters choose_affine(const AffineRecipe& recipe, std::span<const float> block);
-// Codes of one block: clamp(round(w * (1 / scale)) + zero_point, code_min, code_max), half to even. NaN
-// becomes 0: the conversion float32 -> int8 goes through int32, whose indefinite value 0x80000000 has a low
-// byte of 0.
+// Quantizes one block: clamp(round(w * (1 / scale)) + zero_point, code_min, code_max), half to even. NaN
+// becomes 0: float32 -> int8 goes through int32, whose indefinite value 0x80000000 has a low byte of 0.
 class AffineQuantizer {
  public:
   AffineQuantizer(const AffineRecipe& recipe, AffineParameters parameters);
   int operator()(float w) const;
 
  private:
-  float least_, greatest_, zero_point_, reciprocal_;
+  float min_, max_, zero_point_, reciprocal_;
   DType common_;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects what the block-scaled formats share: NaN as the library's integer arithmetic leaves it, nibble
-// order, and the tiles of swizzled scales.
+// Tests NaN as the library's integer arithmetic leaves it, nibble order, and the tiles of swizzled scales.
 #include "reference/numerics/block_scales.h"
 
 #include <bit>
@@ -63,8 +62,8 @@ TEST(Swizzle, EveryScaleHasAPlaceOfItsOwnAndComesBack) {
   }
 }
 
-// cuBLAS documentation, 1D block scaling factors layout: row 33 stands 4 bytes behind row 1, block 4 a tile
-// on.
+// cuBLAS documentation, 1D block scaling factors layout: row 33 is 4 bytes after row 1; block 4 starts the
+// next tile.
 TEST(Swizzle, OffsetsAreThoseOfTheTiles) {
   EXPECT_EQ(swizzled_offset(8, 1, 0), 16);
   EXPECT_EQ(swizzled_offset(8, 33, 0), 20);

@@ -38,14 +38,14 @@ float float8_scale_at_least(DType dtype, DType code, float largest) {
 }
 
 float float8_scale_bounded(DType code, float largest, float upper) {
-  const float max = static_cast<float>(float_format(code).max), least = 1.0f / (max * 512.0f);
+  const float max = static_cast<float>(float_format(code).max), min = 1.0f / (max * 512.0f);
   const float scale = (largest > upper ? upper : largest) / max;
-  return scale < least ? least : scale;
+  return scale < min ? min : scale;
 }
 
 namespace {
 
-// The code of a quotient or product of x and scale.
+// Returns the code of `value`, the quotient or product of x and scale.
 uint8_t clamped_code(DType code, float value, float x, float scale) {
   if (std::isnan(value)) {
     const bool negative = std::isnan(x) ? std::signbit(x) : std::isnan(scale) ? std::signbit(scale) : true;

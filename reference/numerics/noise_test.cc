@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Goldens hand over weights by seed, so these bits may never change. fixtures/make/test_noise.py has the same
+// Goldens define weights by seed, so these bits may never change. fixtures/make/test_noise.py has the same
 // constants.
 #include "reference/numerics/noise.h"
 

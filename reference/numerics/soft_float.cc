@@ -12,18 +12,18 @@
 namespace qcts {
 namespace {
 
-// 2^exponent, exactly, for -1074 <= exponent <= 1023: what scalbn gives, for a tenth of its time.
+// Returns 2^exponent, exactly, for -1074 <= exponent <= 1023, in a tenth of scalbn's time.
 constexpr double power_of_two(int exponent) {
   return exponent < -1022 ? std::bit_cast<double>(uint64_t{1} << (exponent + 1074))
                           : std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
 }
 
-// floor(log2(magnitude)) from 2^-1022 on, -1023 below; 1024 of infinity.
+// Returns floor(log2(magnitude)) for normal numbers; -1023 for smaller ones, 1024 for infinity.
 int exponent_of(double magnitude) {
   return static_cast<int>(std::bit_cast<uint64_t>(magnitude) >> 52) - 1023;
 }
 
-// What nearbyint gives of 0 <= v < 2^52 and of infinity, without its call: up there neighbours are 1 apart.
+// Rounds like nearbyint for 0 <= v < 2^52 and infinity, without a call: above 2^52, doubles are 1 apart.
 double nearest_integer(double v) { return v + 0x1p52 - 0x1p52; }
 
 constexpr FloatFormat make_format(int exponent_bits, int mantissa_bits, int bias, bool has_infinity,
@@ -48,24 +48,24 @@ constexpr FloatFormat make_e8m0() {
   return format;
 }
 
-// The exponent of the neighbours of a finite magnitude: they are 2^(exponent - mantissa_bits) apart, below
-// the smallest normal number as they are there.
+// Returns the exponent that spaces a finite magnitude's neighbours: they are 2^(exponent - mantissa_bits)
+// apart; below the smallest normal number the spacing is constant.
 int binade_of(double magnitude, const FloatFormat& format) {
   return std::max(exponent_of(magnitude), 1 - format.bias);
 }
 
-// All bits of the exponent field set.
+// Returns an exponent field of all ones.
 uint64_t exponent_ones(const FloatFormat& format) { return (uint64_t{1} << format.exponent_bits) - 1; }
 
 uint64_t quiet_nan(DType dtype, const FloatFormat& format) {
   if (dtype == DType::float8_e4m3fn) return 0x7F;
-  // torch writes every E5M2 NaN as S.11111.11 (c10/util/Float8_e5m2.h); the wider types set the top mantissa
+  // torch encodes every E5M2 NaN as S.11111.11 (c10/util/Float8_e5m2.h); the wider types set the top mantissa
   // bit.
   if (dtype == DType::float8_e5m2) return 0x7F;
   return exponent_ones(format) << format.mantissa_bits | uint64_t{1} << (format.mantissa_bits - 1);
 }
 
-// The largest finite value, without sign.
+// Returns the bits of the largest finite value, without sign.
 uint64_t largest(DType dtype, const FloatFormat& format) {
   if (dtype == DType::float8_e4m3fn) return 0x7E;
   if (dtype == DType::float4_e2m1fn_x2) return 0x7;
@@ -73,8 +73,8 @@ uint64_t largest(DType dtype, const FloatFormat& format) {
   return (exponent_ones(format) << format.mantissa_bits) - 1;
 }
 
-// c10/util/Float8_e8m0fnu.h: the exponent field of the float32, rounded to nearest by its mantissa, ties up
-// from a normal number.
+// Returns the float32's exponent field, rounded to nearest by its mantissa; ties go up, for normal numbers
+// (c10/util/Float8_e8m0fnu.h).
 uint64_t encode_e8m0(double value) {
   const float narrow = static_cast<float>(value);
   const uint32_t bits = std::bit_cast<uint32_t>(narrow) & 0x7FFFFFFF;
@@ -178,8 +178,8 @@ uint64_t encode_float(DType dtype, double value) {
   if (std::isinf(value) || steps * power_of_two(quantum) > format.max)
     return sign |
            (format.has_infinity ? exponent_ones(format) << format.mantissa_bits : largest(dtype, format));
-  // steps counts from zero below the smallest normal number and from 2^mantissa_bits above it. Adding the
-  // exponent field to it carries into the next binade by itself when the rounding reached it.
+  // steps counts from zero below the smallest normal number and from 2^mantissa_bits above it. Adding it to
+  // the exponent field carries into the next binade when rounding reached it.
   const uint64_t field = static_cast<uint64_t>(exponent + format.bias - 1) << format.mantissa_bits;
   return sign | (field + static_cast<uint64_t>(steps));
 }
@@ -197,8 +197,7 @@ double round_to(DType dtype, double value) {
 
 float round_to(DType dtype, float value) {
   if (dtype == DType::float32) return value;
-  if (dtype == DType::bfloat16 &&
-      !std::isnan(value)) {  // the upper half, with a carry into it from half of its last bit
+  if (dtype == DType::bfloat16 && !std::isnan(value)) {  // the upper half, rounded to nearest even
     const uint32_t bits = std::bit_cast<uint32_t>(value), even = bits >> 16 & 1;
     return std::bit_cast<float>((bits + 0x7FFF + even) & 0xFFFF0000);
   }
@@ -214,9 +213,9 @@ double fma_in(DType dtype, double a, double b, double c) {
   const double product = a * b;
   const double sum = product + c;
   if (!std::isfinite(sum)) return round_to(dtype, sum);
-  // Rounding first to double and then to dtype could turn a near-tie into a tie. Rounding the double to odd
-  // instead keeps the side (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
-  // `error` is what the sum lost, exactly (Knuth).
+  // Rounding to double and then to dtype could turn a near-tie into a tie. Rounding the double to odd keeps
+  // the side (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008). `error` is exactly
+  // what the sum lost (Knuth).
   const double back = sum - product;
   const double error = (product - (sum - back)) + (c - back);
   uint64_t bits = std::bit_cast<uint64_t>(sum);

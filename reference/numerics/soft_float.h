@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Floating point element types in software: bits <-> double, and arithmetic that rounds to a type.
-// Independent of the processor: no _Float16 and no F16C, whose arithmetic rounds differently from one machine
-// to the next.
+// Floating-point element types in software: converts bits to double and back, and does arithmetic that rounds
+// to a type. Uses neither _Float16 nor F16C, whose results differ between machines.
 //
 // Widths and special values:
 //   float64, float32, float16     IEEE 754-2019 binary64, binary32, binary16
 //   bfloat16                      binary32 without its low 16 bits
-//   float8_e4m3fn, float8_e5m2    OCP 8-bit Floating Point Specification 1.0, section 5: E4M3 (no Inf, NaN =
-//   S.1111.111), E5M2 float8_e8m0fnu                OCP Microscaling Formats 1.0, section 5.4: 2^(byte -
-//   127), 255 is NaN, no sign, no zero float4_e2m1fn_x2              the same, section 5.3.3: one element
-//   here is one nibble (0..15), no Inf, no NaN
-//   float6_e2m3fn, float6_e3m2fn  the same, section 5.3.2: one element here is the low six bits of a byte, no
-//   Inf, no NaN
+//   float8_e4m3fn, float8_e5m2    OCP 8-bit Floating Point Specification 1.0, section 5;
+//                                 E4M3 has no Inf, and its NaN is S.1111.111
+//   float8_e8m0fnu                OCP Microscaling Formats 1.0, section 5.4: 2^(byte - 127);
+//                                 255 is NaN; no sign, no zero
+//   float4_e2m1fn_x2              the same, section 5.3.3; here an element is one nibble (0..15);
+//                                 no Inf, no NaN
+//   float6_e2m3fn, float6_e3m2fn  the same, section 5.3.2; here an element is the low six bits of a byte;
+//                                 no Inf, no NaN
 #pragma once
 
 #include <cstddef>
@@ -23,54 +24,54 @@
 
 namespace qcts {
 
-// How an element type spends its bits. value = (-1)^sign * 2^(exponent - bias) * 1.mantissa, or 2^(1 - bias)
-// * 0.mantissa.
+// The bit layout of an element type. value = (-1)^sign * 2^(exponent - bias) * 1.mantissa, or 2^(1 - bias) *
+// 0.mantissa.
 struct FloatFormat {
   int exponent_bits = 0;
   int mantissa_bits = 0;
   int bias = 0;
   bool has_sign = true;
-  bool has_infinity = true;  // false: what rounds beyond the largest value becomes the largest value
+  bool has_infinity = true;  // false: overflow saturates
   bool has_nan = true;
   double max = 0;            // largest finite value
   double min_normal = 0;     // smallest positive normal value
-  double min_subnormal = 0;  // smallest positive value; equals min_normal where there are no subnormals
+  double min_subnormal = 0;  // smallest positive value; equals min_normal where there are none
   // Relative error of rounding to nearest in the normal range: 2^-(mantissa_bits + 1).
   double unit_roundoff = 0;
 };
 
 bool is_float(DType dtype);
-// A float type whose elements are whole bytes.
+// Is this a float type whose elements are whole bytes?
 bool has_float_elements(DType dtype);
-// Throws std::invalid_argument for a type that is not in the table above.
+// Returns a type's layout. Throws std::invalid_argument for a type that is not in the table above.
 const FloatFormat& float_format(DType dtype);
 
-// The value of one element; exact. NaN for every NaN pattern.
+// Returns the exact value of one element; NaN for every NaN pattern.
 double decode_float(DType dtype, uint64_t bits);
 
-// Nearest element, ties to even, one rounding. Overflow as torch 2.13 casts on a CPU
-// (c10/util/Float8_e4m3fn.h, Float8_e5m2.h, Half.h, BFloat16.h): e4m3fn saturates to +-448, Inf included; the
-// others go to Inf where they have it. NaN keeps its sign and becomes the quiet pattern; a type without NaN
-// gets 0. e8m0: sign ignored, 0 and everything below half of 2^-127 give 2^-127, ties go up, Inf gives NaN
-// (c10/util/Float8_e8m0fnu.h).
+// Returns the nearest element, ties to even, with one rounding. Overflow as torch 2.13 casts on a CPU
+// (c10/util/Float8_e4m3fn.h, Float8_e5m2.h, Half.h, BFloat16.h): e4m3fn saturates to +-448, also from Inf;
+// the others overflow to Inf where they have it. NaN keeps its sign and becomes the quiet pattern; types
+// without NaN get 0. e8m0 (c10/util/Float8_e8m0fnu.h): the sign is ignored, values below half of 2^-127 and 0
+// give 2^-127, ties go up, Inf gives NaN.
 uint64_t encode_float(DType dtype, double value);
 
-// decode_float(encode_float(value)).
+// Returns decode_float(encode_float(value)).
 double round_to(DType dtype, double value);
 float round_to(DType dtype, float value);
 
-// One operation as ATen's CPU kernels do it for the narrow types: operands widened to float32, the operation
-// in float32, the result rounded to `dtype` (aten/src/ATen/native/cpu/BinaryOpsKernel.cpp, opmath). For
-// float32 it is the operation itself.
+// One operation as ATen's CPU kernels do it for narrow types: widen the operands to float32, compute in
+// float32, round to `dtype` (aten/src/ATen/native/cpu/BinaryOpsKernel.cpp, opmath). For float32 this is the
+// plain operation.
 float add_in(DType dtype, float a, float b);
 float sub_in(DType dtype, float a, float b);
 float mul_in(DType dtype, float a, float b);
 float div_in(DType dtype, float a, float b);
-// a * b + c with one rounding, however far apart the exponents are. a * b must be exact in double (a code
-// times a scale is).
+// Returns a * b + c with one rounding, for any exponents. a * b must be exact in double, as a code times a
+// scale is.
 double fma_in(DType dtype, double a, double b, double c);
 
-// Element `index` of a row-major little-endian buffer. Whole-byte types only.
+// Loads element `index` of a row-major little-endian buffer. Whole-byte types only.
 double load_float(DType dtype, std::span<const std::byte> bytes, size_t index);
 void store_float(DType dtype, std::span<std::byte> bytes, size_t index, double value);
 std::vector<float> load_floats(DType dtype, std::span<const std::byte> bytes);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What torch's checkpoints are made of: every value of the narrow types, and every place where a rounding can
-// go wrong.
+// Tests every value of the narrow types, and every place where rounding can go wrong.
 #include "reference/numerics/soft_float.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +19,8 @@ uint64_t patterns(DType dtype) {
   return uint64_t{1} << (dtype == DType::float4_e2m1fn_x2 ? 4 : dtype_bits(dtype));
 }
 
-// The published definition, in another shape than the code under test: sums of powers of two, bit by bit.
+// Computes the published definition differently from the code under test: as sums of powers of two, bit by
+// bit.
 double by_definition(const FloatFormat& format, uint64_t bits) {
   const int width = format.exponent_bits + format.mantissa_bits;
   int exponent = 0;
@@ -34,7 +34,7 @@ double by_definition(const FloatFormat& format, uint64_t bits) {
 
 class NarrowFloat : public testing::TestWithParam<DType> {
  protected:
-  // All finite non-negative values in increasing order; their bit pattern is their index.
+  // Returns all finite non-negative values in increasing order; each one's bit pattern is its index.
   std::vector<double> values() const {
     const FloatFormat& format = float_format(GetParam());
     std::vector<double> all;
@@ -57,7 +57,7 @@ TEST_P(NarrowFloat, DecodesEveryPatternToItsDefinition) {
     ++finite;
     ASSERT_EQ(std::bit_cast<uint64_t>(value), std::bit_cast<uint64_t>(by_definition(format, bits))) << bits;
   }
-  // OCP and IEEE counts: all patterns without Inf and NaN.
+  // Counts by OCP and IEEE: all patterns except Inf and NaN.
   const uint64_t special = GetParam() == DType::float8_e4m3fn ? 2
                            : !format.has_nan                  ? 0
                                                               : uint64_t{2} << format.mantissa_bits;
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Types, NarrowFloat,
                                          DType::float6_e3m2fn),
                          [](const auto& info) { return std::string(dtype_name(info.param)); });
 
-// Beyond the largest value, as torch 2.13.0 casts float32 on a CPU (recorded from torch.Tensor.to).
+// Values above the maximum, as torch 2.13.0 casts float32 on a CPU (recorded from torch.Tensor.to).
 struct Overflow {
   DType dtype;
   double value;
@@ -161,14 +161,14 @@ TEST(SoftFloat, E8m0IsWhatTorchDoes) {
   EXPECT_TRUE(std::isnan(decode_float(DType::float8_e8m0fnu, 255)));
 }
 
-// A cast by way of float32 and a cast in one step differ just above a tie.
+// Casting via float32 and casting in one step differ just above a tie.
 TEST(SoftFloat, Float64RoundsOnce) {
   const double above_tie = 1 + 0x1p-8 + 0x1p-40;
   EXPECT_EQ(decode_float(DType::bfloat16, encode_float(DType::bfloat16, above_tie)), 1 + 0x1p-7);
   EXPECT_EQ(decode_float(DType::bfloat16, encode_float(DType::bfloat16, static_cast<float>(above_tie))), 1.0);
 }
 
-// The sum is inexact in double and lands on a bfloat16 tie there; only the lost part says which way to go.
+// The sum is inexact in double and lands on a bfloat16 tie; only the lost part tells the direction.
 TEST(SoftFloat, FmaRoundsOnceHoweverFarTheOperandsAreApart) {
   const double tie = 1 + 0x1p-8;
   EXPECT_EQ(fma_in(DType::bfloat16, 1, 0x1p-100, tie), 1 + 0x1p-7);

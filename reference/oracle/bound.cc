@@ -15,18 +15,18 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFloat32Roundoff = 0x1p-24;
 constexpr double kFloat64Roundoff = 0x1p-53;
 
-// |rounded - v| <= u*|v| + h.
+// A rounding model: |rounded - v| <= u*|v| + h.
 struct Rounding {
   double u = 0, h = 0;
 };
 
-// Every value of `source` is a value of `target`.
+// Is every value of `source` a value of `target`?
 bool holds(DType target, DType source) {
   const FloatFormat &t = float_format(target), &s = float_format(source);
   return t.mantissa_bits >= s.mantissa_bits && t.min_subnormal <= s.min_subnormal && t.max >= s.max;
 }
 
-// Rounding a value that has no type yet.
+// Models rounding of a value that has no type yet.
 Rounding rounding(DType dtype, bool flush) {
   const FloatFormat& format = float_format(dtype);
   return {format.unit_roundoff, flush ? format.min_normal : format.min_subnormal / 2};
@@ -34,11 +34,11 @@ Rounding rounding(DType dtype, bool flush) {
 
 Rounding rounding(std::optional<DType> cast, bool flush) {
   if (cast) return rounding(*cast, flush);
-  // Not rounded, but a processor that flushes also reads subnormals as zero; its registers are float32.
+  // No rounding, but a processor that flushes also reads subnormals as zero; its registers are float32.
   return {0, flush ? float_format(DType::float32).min_normal : 0};
 }
 
-// Rounding elements of `source` to `cast`.
+// Models rounding of elements of type `source` to `cast`.
 Rounding cast_rounding(std::optional<DType> cast, DType source, bool flush) {
   Rounding r = rounding(cast, flush);
   if (cast && holds(*cast, source)) r = {0, flush ? r.h : 0};
@@ -47,7 +47,7 @@ Rounding cast_rounding(std::optional<DType> cast, DType source, bool flush) {
 
 struct Stages {
   Rounding x, scale, weight, product, accumulator, partial;
-  Rounding multiply;  // scale times a group's sum: the accumulator's type, float32 for int32
+  Rounding multiply;  // scale times a group's sum, in the accumulator's type (float32 for int32)
 };
 
 Stages roundings(const LinearStages& stages, const LinearDTypes& dtypes) {
@@ -73,7 +73,8 @@ Stages roundings(const LinearStages& stages, const LinearDTypes& dtypes) {
   return r;
 }
 
-// sum|x|*|w' - w| for the weights w' that the kernel multiplies with: stages 2 and 3 of the header.
+// Returns sum|x|*|w' - w|, where w' are the weights that the kernel multiplies with: stages 2 and 3 of the
+// header.
 double weight_error(const LinearOracle& o, const LinearStages& stages, const Stages& r) {
   const double zeros = o.has_zero ? 1 : 0;
   const double scale = r.scale.u * (o.abs_product + o.abs_zero) + r.scale.h * (o.abs_code + zeros * o.abs_x);
@@ -85,14 +86,14 @@ double weight_error(const LinearOracle& o, const LinearStages& stages, const Sta
   return scale + formed + r.weight.u * (whole + formed) + r.weight.h * o.abs_x;
 }
 
-// The sum of |w'|, for what is lost where x underflows.
+// Returns the sum of |w'|, which bounds what is lost where x underflows.
 double weight_mass(const LinearOracle& o, const Stages& r) {
   const double n = static_cast<double>(o.terms);
   const double scaled = o.sum_abs_weight * (1 + r.scale.u) + r.scale.h * (o.sum_abs_code + n);
   return scaled * (1 + r.weight.u + 3 * kFloat32Roundoff) + n * r.weight.h;
 }
 
-// Stages 1 to 5: weights are formed, then multiplied and added.
+// Stages 1 to 5: weights are formed, then multiplied and summed.
 double error_of_weighted_sum(const LinearOracle& o, const LinearStages& stages, const Stages& r) {
   const double n = static_cast<double>(o.terms);
   const double bias = stages.output_cast ? 0 : std::fabs(o.bias);
@@ -110,7 +111,7 @@ double error_of_scaled_sums(const LinearOracle& o, const Stages& r) {
   const double parts = groups * (o.has_zero ? 2 : 1);
   const double magnitudes = o.abs_product + o.abs_zero;
   const double scales =
-      o.sum_abs_scale + o.sum_abs_weight;  // each scale and zero, once for every element of its group
+      o.sum_abs_scale + o.sum_abs_weight;  // each scale and zero, counted once per element of its group
   double error = r.x.u * magnitudes + r.x.h * o.sum_abs_weight;
   error += r.product.u * (magnitudes + error) + r.product.h * scales;
   error += gamma(length, r.accumulator.u) * (magnitudes + error) + r.accumulator.h * scales;
@@ -136,12 +137,12 @@ Interval widened(Interval v, double by) {
   return {std::nextafter(v.low - by, -kInfinity), std::nextafter(v.high + by, kInfinity)};
 }
 
-// Every result of rounding a number of the interval.
+// Returns the interval of all results of rounding its numbers.
 Interval rounded(Interval v, DType dtype, bool flush) {
   v = {round_to(dtype, v.low), round_to(dtype, v.high)};
-  const double least = float_format(dtype).min_normal;
-  if (flush && v.low > 0 && v.low < least) v.low = 0;
-  if (flush && v.high < 0 && v.high > -least) v.high = 0;
+  const double min_normal = float_format(dtype).min_normal;
+  if (flush && v.low > 0 && v.low < min_normal) v.low = 0;
+  if (flush && v.high < 0 && v.high > -min_normal) v.high = 0;
   return v;
 }
 
@@ -158,8 +159,7 @@ LinearBound linear_bound(const LinearOracle& oracle, const LinearStages& stages,
   LinearBound bound;
   bound.error =
       stages.scale_after_sum ? error_of_scaled_sums(oracle, r) : error_of_weighted_sum(oracle, stages, r);
-  // The oracle's y is 2n additions of rounded products and one of the bias; the sums above have no more than
-  // 2n roundings either.
+  // The oracle's y sums 2n rounded products and the bias; the sums above have at most 2n roundings too.
   const double own = gamma(2.0 * static_cast<double>(oracle.terms) + 4, kFloat64Roundoff);
   bound.error =
       bound.error * (1 + 2 * own) + own * (oracle.abs_product + oracle.abs_zero + std::fabs(oracle.bias));

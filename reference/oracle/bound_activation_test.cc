@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bound under activation policies: torchao's W8A8 epilogue, simulated, always passes; with one fault in
-// it, it does not.
+// Tests the bound under activation policies: torchao's simulated W8A8 epilogue always passes, and fails with
+// one fault in it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,9 +20,9 @@ float bf16(float v) { return round_to(DType::bfloat16, v); }
 
 struct Row {
   std::vector<ExactWeight> weights;
-  std::vector<double> x;   // as the policy means it
-  std::vector<int> codes;  // of x
-  float scale = 0;         // of x
+  std::vector<double> x;   // dequantized by the policy
+  std::vector<int> codes;  // codes of x
+  float scale = 0;         // scale of x
   int zero_point = 0;
   double bias = 0;
 
@@ -38,14 +38,14 @@ Row make_row(uint64_t seed, int64_t k) {
   Row row;
   row.weights.resize(static_cast<size_t>(k));
   scheme.exact_row(scheme.quantize({DType::bfloat16, 1, k, weight}), shape, 0, row.weights);
-  // All positive, so that the zero point lies at the end of the range and its term is as large as the sum.
+  // All positive, so that the zero point is at the end of the range and its term is as large as the sum.
   std::vector<std::byte> values = noise_bytes(seed + 1, static_cast<size_t>(k), DType::bfloat16);
   for (int64_t i = 0; i < k; ++i)
     store_float(DType::bfloat16, values, i, std::fabs(load_float(DType::bfloat16, values, i)) + 3);
   const Matrix x = {DType::bfloat16, 1, k, values};
-  const Planes planes = scheme.quantize_activation(x, "dyn_row_asym", {});
+  const Planes planes = scheme.quantize_activation(x, scheme.policy_named("dyn_row_asym"), {});
   row.x.resize(static_cast<size_t>(k));
-  scheme.exact_activation(planes, x, "dyn_row_asym", 0, row.x);
+  scheme.exact_activation(planes, x, scheme.policy_named("dyn_row_asym"), 0, row.x);
   for (std::byte code : plane(planes, "qdata").bytes) row.codes.push_back(static_cast<int8_t>(code));
   row.scale = static_cast<float>(load_float(DType::float32, plane(planes, "scale").bytes, 0));
   row.zero_point = static_cast<int8_t>(plane(planes, "zero_point").bytes[0]);
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Planted, ActivationFault,
                          testing::Values(Fault::no_zero_point, Fault::zero_point_added, Fault::last_dropped,
                                          Fault::scale_of_another));
 
-// Without the offset the two magnitudes that a zero point takes apart would have no room.
+// Without the offset, the bound would not cover the two magnitudes that a zero point separates.
 TEST(LinearBoundOfActivations, KnowsTheMagnitudesBeforeTheZeroPointIsTakenOff) {
   const Row row = make_row(9, 256);
   const LinearOracle oracle = row.oracle();

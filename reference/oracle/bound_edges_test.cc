@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The edges of linear's bound, which a half-ulp formula gets wrong.
+// Tests the edges of linear's bound, where a half-ulp formula is wrong.
 #include "reference/oracle/bound.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(LinearBound, GammaIsInfiniteWhereItsPremiseFails) {
   EXPECT_TRUE(std::isinf(gamma(256, 0x1p-8)));
 }
 
-// Every sum of LinearOracle over all k, term by term, zeros too.
+// Computes every sum of LinearOracle over all k, term by term, including zeros.
 LinearOracle by_formula(std::span<const ExactWeight> row, std::span<const double> x, double bias,
                         size_t group, double o) {
   LinearOracle want;
@@ -120,8 +120,7 @@ void expect_same_bits(const LinearOracle& got, const LinearOracle& want) {
   EXPECT_EQ(got.groups, want.groups);
 }
 
-// Terms that are left out because they are 0 must have been 0: not those of a weight or an x that is no
-// number.
+// Terms are omitted only if they are 0: not where a weight or an x is NaN or Inf.
 TEST(LinearOracle, LeavesOutOnlyWhatIsZero) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity(),
                    kNan = std::numeric_limits<double>::quiet_NaN();
@@ -138,7 +137,8 @@ TEST(LinearOracle, LeavesOutOnlyWhatIsZero) {
                 .product = code * scale, .zero = has_zero ? noise(3, k) : 0, .code = code, .scale = scale};
             if (one_hot ? k == 5 : k % 3 != 0) x[k] = noise(4, k);
           }
-          for (const size_t at : {size_t{5}, size_t{6}}) {  // where x is not 0, and where it is
+          for (const size_t at :
+               {size_t{5}, size_t{6}}) {  // one position where x is not 0, and one where it is
             std::vector<ExactWeight> changed = row;
             std::vector<double> changed_x = x;
             (place[0] == 'p'   ? changed[at].product
@@ -152,7 +152,7 @@ TEST(LinearOracle, LeavesOutOnlyWhatIsZero) {
         }
 }
 
-// Times a zero that the weight does not have it would be NaN.
+// An infinite x times the zero term of a weight without one would be NaN.
 TEST(LinearOracle, KeepsAnInfiniteX) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<ExactWeight> row(2, {.product = -0.5, .zero = 0, .code = -1, .scale = 0.5});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bound must let every kernel pass that rounds where it says, and stop the ones that do not. Both sides
-// are simulated here over thousands of rows: kernels written in float32 with the roundings they declare, in
-// random order; then the same with one fault.
+// The bound must accept every kernel that rounds where it declares, and reject those that do not. Simulates
+// both over thousands of rows: kernels in float32 with their declared roundings, in random order; then the
+// same with one fault.
 #include "reference/oracle/bound.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ float dot(const std::function<float(int64_t)>& a, const std::function<float(int6
 
 float x_at(const LinearProblem& p, int64_t k) { return static_cast<float>(p.x[static_cast<size_t>(k)]); }
 
-// A kernel: what it declares, what it is given, and what it does.
+// A kernel: what it declares, its input, and its computation.
 struct Kernel {
   const char* name;
   LinearStages stages;
@@ -89,7 +89,7 @@ struct Kernel {
   std::function<float(const LinearProblem&, Random&)> run;
 };
 
-// Weights formed in float32, two roundings each.
+// Forms weights in float32, with two roundings each.
 float weight_f32(const LinearProblem& p, int64_t k) {
   const ExactWeight& w = p.weights[static_cast<size_t>(k)];
   const float product = static_cast<float>(w.code) * static_cast<float>(w.scale);
@@ -102,8 +102,8 @@ float run_f32(const LinearProblem& p, Random& random) {
   return sum + static_cast<float>(p.bias);
 }
 
-// Dequantized to bfloat16, then multiplied; bias added to the rounded sum, as torch's linear without a fused
-// bias does.
+// Dequantizes to bfloat16, then multiplies; adds the bias to the rounded sum, as torch's linear without a
+// fused bias does.
 float run_bf16_weights(const LinearProblem& p, Random& random) {
   const float sum = dot([&](int64_t k) { return as_bf16(weight_f32(p, k)); },
                         [&](int64_t k) { return x_at(p, k); }, p.terms(), random);
@@ -118,7 +118,7 @@ float run_int8_torchao(const LinearProblem& p, Random& random) {
   return as_bf16(as_bf16(sum) * as_bf16(static_cast<float>(p.weights[0].scale))) + static_cast<float>(p.bias);
 }
 
-// A group's codes and activations summed apart, then scaled.
+// Sums a group's codes and activations separately, then scales.
 float run_group_sums(const LinearProblem& p, Random& random) {
   float sum = 0;
   for (int64_t first = 0; first < p.terms(); first += p.group_elems()) {
@@ -134,7 +134,7 @@ float run_group_sums(const LinearProblem& p, Random& random) {
   return sum + static_cast<float>(p.bias);
 }
 
-// float32 activations cast to bfloat16 on the way in.
+// Casts float32 activations to bfloat16 on input.
 float run_cast_x(const LinearProblem& p, Random& random) {
   const float sum = dot([&](int64_t k) { return weight_f32(p, k); },
                         [&](int64_t k) { return as_bf16(x_at(p, k)); }, p.terms(), random);
@@ -143,7 +143,7 @@ float run_cast_x(const LinearProblem& p, Random& random) {
 
 float flushed(float v) { return std::fabs(v) < 0x1p-126f ? 0.0f : v; }
 
-// Every subnormal operand and result becomes zero.
+// Flushes every subnormal operand and result to zero.
 float run_flush(const LinearProblem& p, Random&) {
   float sum = 0;
   for (int64_t k = 0; k < p.terms(); ++k)
@@ -224,13 +224,13 @@ TEST_P(RightKernel, IsNeverRefused) {
 INSTANTIATE_TEST_SUITE_P(Simulated, RightKernel, testing::ValuesIn(right_kernels()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// One planted fault in the problem that the kernel sees, or in the kernel. A fault counts as caught when one
-// of 32 outputs is refused.
+// One planted fault in the kernel, or in the problem that it reads. The fault is caught if one of 32 outputs
+// is refused.
 struct LinearFault {
   const char* name;
-  Kernel kernel;  // declares itself right
+  Kernel kernel;  // its declaration is correct
   int64_t k;
-  std::function<void(LinearProblem&)> damage;  // done to what the kernel reads, not to the oracle's copy
+  std::function<void(LinearProblem&)> damage;  // changes what the kernel reads, not the oracle's copy
 };
 
 float run_f16_accumulator(const LinearProblem& p, Random&) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects: the ledger names real schemes, each at most once an entry, and every scheme of the list has
-// declared itself.
+// Tests that choices name real schemes, each at most once per entry, and that every scheme has declared
+// itself.
 #include "reference/schemes/choices.h"
 
 #include <map>
@@ -39,7 +39,7 @@ TEST(ChoiceLedger, NamesSchemesThatAreThere) {
 }
 
 TEST(ChoiceLedger, ASchemeGivesOneAnswerToAQuestion) {
-  std::map<std::string_view, std::string_view> questions;  // by the option that answers
+  std::map<std::string_view, std::string_view> questions;  // question of each option
   for (const ChoiceEntry& entry : choice_ledger())
     for (const ChoiceOption& option : entry.options) questions[option.id] = entry.id;
   for (const Scheme* scheme : schemes()) {

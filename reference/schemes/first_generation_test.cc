@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// recorded_activations.inc, of six rows of x with a largest that makes ties, infinities, a NaN, zeros, values
-// below every least scale, and positive ones alone.
+// Tests recorded_activations.inc on six rows of x: a maximum that makes ties, infinities, a NaN, zeros,
+// values below every minimum scale, and only positive values.
 #include <limits>
 
 #include "reference/numerics/float8.h"
@@ -39,7 +39,7 @@ struct RecordedX {
   DType dtype;
   const char* qdata;
   const char* scale;
-  const char* zero_point;  // empty: none, which is 0
+  const char* zero_point;  // empty: none, meaning 0
 };
 
 class FirstGeneration : public testing::TestWithParam<RecordedX> {};
@@ -49,14 +49,14 @@ TEST_P(FirstGeneration, QuantizesActivationsAsTheOldWheels) {
   const Scheme& scheme = *find_scheme(recorded.scheme);
   const std::vector<std::byte> bytes = rows_of(recorded.dtype);
   const Matrix x = {recorded.dtype, kRows, kColumns, bytes};
-  Planes want = make_planes(scheme.activation_specs(x, recorded.policy));
+  Planes want = make_planes(scheme.activation_specs(x, scheme.policy_named(recorded.policy)));
   for (Plane& plane : want) {
     const char* hex = plane.name == "qdata"   ? recorded.qdata
                       : plane.name == "scale" ? recorded.scale
                                               : recorded.zero_point;
     if (*hex) plane.bytes = from_hex(hex);
   }
-  expect_same_planes(want, scheme.quantize_activation(x, recorded.policy, {}));
+  expect_same_planes(want, scheme.quantize_activation(x, scheme.policy_named(recorded.policy), {}));
 }
 
 constexpr RecordedX kRecorded[] = {
@@ -69,27 +69,29 @@ INSTANTIATE_TEST_SUITE_P(Torchao, FirstGeneration, testing::ValuesIn(kRecorded),
          std::string(dtype_name(info.param.dtype));
 });
 
-// fbgemm's bound comes first and its floor last: with upper < 1/512 they are not MSLK's.
+// fbgemm applies its bound first and its floor last, so for upper < 1/512 it differs from MSLK.
 TEST(Float8Bounded, FloorsAfterTheBound) {
-  constexpr float kLeast = 1.0f / (512 * 448);
+  constexpr float kMin = 1.0f / (512 * 448);
   EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 3, 1.5f), 1.5f / 448);
   EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 3, 1200), float8_scale_floored(3, 1200.0f));
-  EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 0, 1200), kLeast);
-  EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 3, 0x1p-12f), kLeast);
-  EXPECT_LT(float8_scale_floored(3, 0x1p-12f), kLeast);
+  EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 0, 1200), kMin);
+  EXPECT_EQ(float8_scale_bounded(DType::float8_e4m3fn, 3, 0x1p-12f), kMin);
+  EXPECT_LT(float8_scale_floored(3, 0x1p-12f), kMin);
 }
 
-// A layer's own scale, given, and an x that lies halfway between two codes: the quotient ends in the even
-// one, the product with the reciprocal in the other.
+// With a layer's given scale and an x halfway between two codes, the quotient rounds to the even one, the
+// product with the reciprocal to the other.
 TEST(Float8Static, MultipliesByTheReciprocalUpTo011) {
   constexpr float kScale = 7.0f / 1024, kX = 25 * kScale / 16;
   const Scheme& scheme = *find_scheme("fp8_e4m3_tensor");
-  Planes stored = make_planes(scheme.policy_specs({DType::float32, 1, 1}, "static_tensor_recip"));
+  Planes stored =
+      make_planes(scheme.policy_specs({DType::float32, 1, 1}, scheme.policy_named("static_tensor_recip")));
   store_float(DType::float32, stored[0].bytes, 0, kScale);
   std::vector<std::byte> bytes(4);
   store_float(DType::float32, bytes, 0, kX);
   const auto value = [&](std::string_view policy) {
-    const Planes planes = scheme.quantize_activation({DType::float32, 1, 1, bytes}, policy, stored);
+    const Planes planes =
+        scheme.quantize_activation({DType::float32, 1, 1, bytes}, scheme.policy_named(policy), stored);
     EXPECT_EQ(plane(planes, "scale").bytes, stored[0].bytes);
     return load_float(DType::float8_e4m3fn, plane(planes, "qdata").bytes, 0);
   };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 weights with one float32 scale for each block of [n, k]: the class behind the families fp8_row and
-// fp8.
-//   torchao 0.18.0 Float8WeightOnlyConfig and Float8DynamicActivationFloat8WeightConfig: Float8Tensor.from_hp
-//   in quantization/quantize_/workflows/float8/float8_tensor.py on its "torch" path (the one without MSLK on
-//   Hopper); Float8StaticActivationFloat8WeightConfig: PrototypeFloat8Tensor.from_hp in
-//   prototype/quantization/float8_static_quant/prototype_float8_tensor.py. Numbers:
-//   reference/numerics/float8.h. decode: code.float() * scale in float32, then the cast to the logical dtype
-//   (_dequantize_affine_float8).
+// Float8 weights with one float32 scale for each block of [n, k]: the class of the families fp8_row and fp8.
+//
+// Producers: torchao 0.18.0 Float8WeightOnlyConfig and Float8DynamicActivationFloat8WeightConfig,
+// Float8Tensor.from_hp in quantization/quantize_/workflows/float8/float8_tensor.py on its "torch" path
+// (without MSLK on Hopper); Float8StaticActivationFloat8WeightConfig, PrototypeFloat8Tensor.from_hp in
+// prototype/quantization/float8_static_quant/prototype_float8_tensor.py. Numbers:
+// reference/numerics/float8.h. Meaning: code.float() * scale in float32, then the cast to the logical dtype
+// (_dequantize_affine_float8).
 #pragma once
 
 #include <string>
@@ -19,56 +19,53 @@ namespace qcts {
 struct Float8Parameters {
   std::string name, family, summary;
   DType code = DType::float8_e4m3fn;
-  // Elements that share a scale, block_rows x block_cols; 0: the whole side.
+  // Elements that share a scale: block_rows x block_cols; 0 means the whole side.
   int64_t block_rows = 1, block_cols = 0;
-  // A layout "mslk" beside "plain": the same bytes by the recipe of MSLK's kernel on sm90,
-  // float8_scale_floored.
+  // Adds layout "mslk": the bytes of "plain" by the recipe of MSLK's kernel on sm90, float8_scale_floored.
   bool has_floored_recipe = false;
 };
 
 // Activation policies, with planes "qdata" (float8, [m, k]) and "scale" (float32):
-//   dyn_row, dyn_tensor, dyn_block128   one scale a row of x, for all of x, for 1 x 128; `weight` may hold
+//   dyn_row, dyn_tensor, dyn_block128   one scale per row of x, for all of x, per 1 x 128; `weight` may have
 //                                       "hp_value_lb" and "hp_value_ub" (float64 []): Float8Bounds
-//   dyn_row_mslk                        float8_scale_floored; "hp_value_ub" bounds from above
+//   dyn_row_mslk                        float8_scale_floored, with "hp_value_ub" as upper bound
 //   dyn_row_fbgemm                      float8_scale_bounded by "activation_scale_ub" of `weight`
-//   static_tensor, static_tensor_out    the scale is "act_quant_scale" of `weight`; the second carries
-//                                       "output_act_quant_scale" for the layer's output beside it
+//   static_tensor, static_tensor_out    the scale is "act_quant_scale" of `weight`; the second also stores
+//                                       "output_act_quant_scale" for the layer's output
 //   dyn_row_recip, dyn_tensor_recip,    torchao's first generation up to 0.11: float8_scale_at_least or
 //   static_tensor_recip                 "act_quant_scale", and codes by float8_code_by_reciprocal
 class Float8Scheme final : public Scheme {
  public:
   explicit Float8Scheme(Float8Parameters p);
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override;
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override;
-  Planes quantize(const Matrix& weight, std::string_view layout) const override;
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override;
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout) const override;
+  Planes quantize(const Matrix& weight, Layout layout) const override;
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override;
   std::span<const ActivationInfo> activations() const override;
-  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const override;
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override;
-  Planes quantize_activation(const Matrix& x, std::string_view activation,
-                             const Planes& weight) const override;
-  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const override;
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override;
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const override;
+  void exact_activation(const Planes& planes, const Matrix& x, Policy activation, int64_t row,
                         std::span<double> out) const override;
-  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
-                               DType y) const override;
+  LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const override;
   CodeSet codes() const override { return float_codes(p_.code); }
-  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane,
+  std::string place(const WeightShape& shape, Layout layout, std::string_view plane,
                     uint64_t byte_offset) const override;
 
  private:
-  float activation_scale(DType x, std::string_view activation, const Planes& weight, float largest) const;
+  float activation_scale(DType x, Policy activation, const Planes& weight, float largest) const;
 
   Float8Parameters p_;
 };
 
-// A scheme of other weights, whose x becomes what it is for fp8_row.
+// A scheme of other weights that quantizes x like fp8_row.
 class Float8RowsOfX : public Scheme {
  public:
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const final;
-  Planes quantize_activation(const Matrix& x, std::string_view activation, const Planes& weight) const final;
-  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const final;
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const final;
+  void exact_activation(const Planes& planes, const Matrix& x, Policy activation, int64_t row,
                         std::span<double> out) const final;
 
  protected:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // fp8_e4m3_tensor, fp8_e4m3_block128, fp8_e4m3_g32 .. _g128, and their e5m2 siblings with fp8_e5m2_row: one
-// scale for the whole weight, for 128 x 128, for a group along k, for a row. The class is declared in
-// float8.h.
+// scale for the whole weight, per 128 x 128, per group along k, per row. float8.h declares the class.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,9 +29,9 @@ constexpr std::string_view kRecip =
 constexpr std::string_view kFbgemm =
     "torchao 0.11.0 to 0.15.0 FbgemmFp8Tensor: fbgemm_gpu quantize.cu, dynamicQuantizeMatrixRowwise; by "
     "source, not confirmed on hardware";
-constexpr ActivationInfo kAlone = {kWeightOnly, "torchao 0.18.0 Float8WeightOnlyConfig"};
-// torchao pairs a granularity of the weight with the same of x (_normalize_granularity, quantize_'s own
-// checks).
+constexpr ActivationInfo kAlone = {kWeightOnly.name(), "torchao 0.18.0 Float8WeightOnlyConfig"};
+// torchao pairs each granularity of the weight with the same of x (_normalize_granularity, and quantize_'s
+// own checks).
 constexpr std::array<ActivationInfo, 5> kRowPolicies = {{kAlone,
                                                          {"dyn_row", kFromHp},
                                                          {"dyn_row_recip", kRecip},
@@ -46,10 +45,10 @@ constexpr std::array<ActivationInfo, 6> kTensorPolicies = {{kAlone,
                                                             {"static_tensor_recip", kRecip}}};
 constexpr std::array<ActivationInfo, 2> kBlockPolicies = {{kAlone, {"dyn_block128", kFromHp}}};
 
-// Blocks of an [rows, cols] matrix.
+// The blocks of a [rows, cols] matrix.
 struct Blocks {
-  int64_t rows, cols;              // of the matrix
-  int64_t block_rows, block_cols;  // of a block
+  int64_t rows, cols;              // size of the matrix
+  int64_t block_rows, block_cols;  // size of a block
   Blocks(int64_t n, int64_t k, int64_t r, int64_t c)
       : rows(n), cols(k), block_rows(r ? r : n), block_cols(c ? c : k) {}
   int64_t down() const { return rows / block_rows; }
@@ -57,7 +56,7 @@ struct Blocks {
   int64_t of(int64_t row, int64_t col) const { return row / block_rows * across() + col / block_cols; }
 };
 
-// max |x| of each block, in row-major order.
+// Returns max |x| of each block, in row-major order.
 std::vector<float> block_magnitudes(const Blocks& blocks, std::span<const float> values) {
   std::vector<float> largest(blocks.down() * blocks.across(), 0.0f);
   for (int64_t r = 0; r < blocks.rows; ++r) {
@@ -70,7 +69,7 @@ std::vector<float> block_magnitudes(const Blocks& blocks, std::span<const float>
   return largest;
 }
 
-// Codes of x under the scales of its blocks; `code_of`: float8_code or float8_code_by_reciprocal.
+// Stores the codes of x under its blocks' scales; `code_of`: float8_code or float8_code_by_reciprocal.
 void store_codes(const Blocks& blocks, DType code, std::span<const float> values,
                  std::span<const float> scales, Plane& qdata,
                  uint8_t (*code_of)(DType, float, float) = float8_code) {
@@ -95,15 +94,17 @@ std::optional<double> parameter(const Planes& weight, std::string_view name) {
   return found ? std::optional(load_float(found->dtype, found->bytes, 0)) : std::nullopt;
 }
 
-int64_t activation_rows(std::string_view activation, const Matrix& x) {
-  return activation.starts_with("dyn_tensor") || activation.starts_with("static_tensor") ? x.rows : 1;
+int64_t activation_rows(Policy activation, const Matrix& x) {
+  return activation.name().starts_with("dyn_tensor") || activation.name().starts_with("static_tensor")
+             ? x.rows
+             : 1;
 }
 
-int64_t activation_cols(std::string_view activation, const Matrix& x) {
+int64_t activation_cols(Policy activation, const Matrix& x) {
   return activation == "dyn_block128" ? 128 : x.cols;
 }
 
-Blocks activation_blocks(const Matrix& x, std::string_view activation) {
+Blocks activation_blocks(const Matrix& x, Policy activation) {
   return Blocks(x.rows, x.cols, activation_rows(activation, x), activation_cols(activation, x));
 }
 
@@ -120,7 +121,7 @@ Float8Scheme::Float8Scheme(Float8Parameters p)
               .layouts = {kFp8Layouts.begin(), kFp8Layouts.end() - (p.has_floored_recipe ? 0 : 1)}}),
       p_(std::move(p)) {}
 
-std::optional<std::string> Float8Scheme::refusal(const WeightShape& shape, std::string_view layout) const {
+std::optional<std::string> Float8Scheme::refusal(const WeightShape& shape, Layout layout) const {
   if (auto why_not = refused_type(shape, layout)) return why_not;
   if (auto why_not = refused_size(shape)) return why_not;
   if (p_.block_rows != 0 && shape.n % p_.block_rows != 0)
@@ -129,21 +130,22 @@ std::optional<std::string> Float8Scheme::refusal(const WeightShape& shape, std::
   return refused_size(shape, p_.block_cols, "the block's ");
 }
 
-std::vector<PlaneSpec> Float8Scheme::plane_specs(const WeightShape& shape, std::string_view) const {
+std::vector<PlaneSpec> Float8Scheme::plane_specs(const WeightShape& shape, Layout) const {
   const Blocks blocks(shape.n, shape.k, p_.block_rows, p_.block_cols);
   return {{"qdata", p_.code, {shape.n, shape.k}},
           {"scale", DType::float32, {blocks.down(), blocks.across()}}};
 }
 
-std::vector<PlaneSpec> Float8Scheme::policy_specs(const WeightShape&, std::string_view activation) const {
+std::vector<PlaneSpec> Float8Scheme::policy_specs(const WeightShape&, Policy activation) const {
   std::vector<PlaneSpec> specs;
-  if (activation.starts_with("static_tensor")) specs.push_back({"act_quant_scale", DType::float32, {1, 1}});
+  if (activation.name().starts_with("static_tensor"))
+    specs.push_back({"act_quant_scale", DType::float32, {1, 1}});
   if (activation == "static_tensor_out") specs.push_back({"output_act_quant_scale", DType::float32, {1, 1}});
   if (activation == "dyn_row_fbgemm") specs.push_back({"activation_scale_ub", DType::float32, {1}});
   return specs;
 }
 
-Planes Float8Scheme::quantize(const Matrix& weight, std::string_view layout) const {
+Planes Float8Scheme::quantize(const Matrix& weight, Layout layout) const {
   Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, layout));
   const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
   const Blocks blocks(weight.rows, weight.cols, p_.block_rows, p_.block_cols);
@@ -157,7 +159,7 @@ Planes Float8Scheme::quantize(const Matrix& weight, std::string_view layout) con
 
 void Float8Scheme::exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                              std::span<ExactWeight> out) const {
-  require_planes(plain, plane_specs(shape, "plain"));
+  require_planes(plain, plane_specs(shape, kPlain));
   const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
   const std::vector<std::byte>& scales = plane(plain, "scale").bytes;
   const Blocks blocks(shape.n, shape.k, p_.block_rows, p_.block_cols);
@@ -171,12 +173,12 @@ void Float8Scheme::exact_row(const Planes& plain, const WeightShape& shape, int6
 std::span<const ActivationInfo> Float8Scheme::activations() const {
   if (p_.block_rows == 0) return kTensorPolicies;
   if (p_.block_rows == 128) return kBlockPolicies;
-  // MSLK's and fbgemm's kernels make e4m3 alone here; groups along k are for weights alone.
+  // MSLK's and fbgemm's kernels make e4m3 only; groups along k are for weights only.
   const size_t known = p_.block_cols != 0 ? 1 : p_.code == DType::float8_e4m3fn ? kRowPolicies.size() : 3;
   return std::span<const ActivationInfo>(kRowPolicies).first(known);
 }
 
-std::vector<PlaneSpec> Float8Scheme::activation_specs(const Matrix& x, std::string_view activation) const {
+std::vector<PlaneSpec> Float8Scheme::activation_specs(const Matrix& x, Policy activation) const {
   require_policy(activation);
   if (x.cols % activation_cols(activation, x))
     throw std::invalid_argument("K = " + std::to_string(x.cols) + " is not a multiple of 128");
@@ -184,15 +186,14 @@ std::vector<PlaneSpec> Float8Scheme::activation_specs(const Matrix& x, std::stri
   return {{"qdata", p_.code, {x.rows, x.cols}}, {"scale", DType::float32, {blocks.down(), blocks.across()}}};
 }
 
-// The scale of a block of x whose largest magnitude is given.
-float Float8Scheme::activation_scale(DType x, std::string_view activation, const Planes& weight,
-                                     float largest) const {
+// Returns the scale of a block of x with this largest magnitude.
+float Float8Scheme::activation_scale(DType x, Policy activation, const Planes& weight, float largest) const {
   const auto stored = [&](std::string_view name) {
     return static_cast<float>(load_float(DType::float32, plane(weight, name).bytes, 0));
   };
   const std::optional<double> upper = parameter(weight, "hp_value_ub");
-  if (activation.starts_with("static_tensor")) return stored("act_quant_scale");
-  if (activation.ends_with("_recip")) return float8_scale_at_least(x, p_.code, largest);
+  if (activation.name().starts_with("static_tensor")) return stored("act_quant_scale");
+  if (activation.name().ends_with("_recip")) return float8_scale_at_least(x, p_.code, largest);
   if (activation == "dyn_row_fbgemm")
     return float8_scale_bounded(p_.code, largest, stored("activation_scale_ub"));
   if (activation == "dyn_row_mslk")
@@ -200,21 +201,20 @@ float Float8Scheme::activation_scale(DType x, std::string_view activation, const
   return float8_scale(x, p_.code, largest, {parameter(weight, "hp_value_lb"), upper});
 }
 
-Planes Float8Scheme::quantize_activation(const Matrix& x, std::string_view activation,
-                                         const Planes& weight) const {
+Planes Float8Scheme::quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const {
   Planes planes = make_planes(activation_specs(x, activation));
   const std::vector<float> values = load_floats(x.dtype, x.bytes);
   const Blocks blocks = activation_blocks(x, activation);
   std::vector<float> scales = block_magnitudes(blocks, values);
   for (float& scale : scales) scale = activation_scale(x.dtype, activation, weight, scale);
   store_codes(blocks, p_.code, values, scales, planes[0],
-              activation.ends_with("_recip") ? float8_code_by_reciprocal : float8_code);
+              activation.name().ends_with("_recip") ? float8_code_by_reciprocal : float8_code);
   store_scales(scales, planes[1]);
   return planes;
 }
 
-void Float8Scheme::exact_activation(const Planes& planes, const Matrix& x, std::string_view activation,
-                                    int64_t row, std::span<double> out) const {
+void Float8Scheme::exact_activation(const Planes& planes, const Matrix& x, Policy activation, int64_t row,
+                                    std::span<double> out) const {
   require_planes(planes, activation_specs(x, activation));
   const Blocks blocks = activation_blocks(x, activation);
   for (int64_t k = 0; k < x.cols; ++k)
@@ -223,10 +223,9 @@ void Float8Scheme::exact_activation(const Planes& planes, const Matrix& x, std::
 }
 
 // torchao 0.18.0 on torch 2.13.0, CPU: float8_tensor.py, linear. Weight only: the weight is dequantized to
-// x's dtype, then mm and + bias. Scales of rows of e4m3 and of the tensor, each with the same of x:
-// torch._scaled_mm, both times their scales; it adds the bias of narrow types itself.
-LinearStages Float8Scheme::recorded_stages(const WeightShape& weight, std::string_view activation,
-                                           DType y) const {
+// x's dtype, then mm and + bias. e4m3 with scales by row or tensor, and x the same: torch._scaled_mm, times
+// both scales; it adds the bias of narrow types itself.
+LinearStages Float8Scheme::recorded_stages(const WeightShape& weight, Policy activation, DType y) const {
   if (activation == kWeightOnly) return {.weight_cast = y, .product_cast = DType::float32, .output_cast = y};
   const bool of_row = p_.code == DType::float8_e4m3fn && p_.block_rows == 1 &&
                       (activation == "dyn_row" || activation == "dyn_row_recip");
@@ -238,7 +237,7 @@ LinearStages Float8Scheme::recorded_stages(const WeightShape& weight, std::strin
   return stages;
 }
 
-std::string Float8Scheme::place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+std::string Float8Scheme::place(const WeightShape& shape, Layout, std::string_view plane_name,
                                 uint64_t byte_offset) const {
   const int64_t offset = static_cast<int64_t>(byte_offset);
   const Blocks blocks(shape.n, shape.k, p_.block_rows, p_.block_cols);
@@ -255,19 +254,18 @@ std::string Float8Scheme::place(const WeightShape& shape, std::string_view, std:
 Float8RowsOfX::Float8RowsOfX(SchemeInfo info)
     : Scheme(info), x_({.name = info.name, .family = info.family, .summary = info.summary}) {}
 
-std::vector<PlaneSpec> Float8RowsOfX::activation_specs(const Matrix& x, std::string_view activation) const {
+std::vector<PlaneSpec> Float8RowsOfX::activation_specs(const Matrix& x, Policy activation) const {
   require_policy(activation);
   return x_.activation_specs(x, activation);
 }
 
-Planes Float8RowsOfX::quantize_activation(const Matrix& x, std::string_view activation,
-                                          const Planes& weight) const {
+Planes Float8RowsOfX::quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const {
   require_policy(activation);
   return x_.quantize_activation(x, activation, weight);
 }
 
-void Float8RowsOfX::exact_activation(const Planes& planes, const Matrix& x, std::string_view activation,
-                                     int64_t row, std::span<double> out) const {
+void Float8RowsOfX::exact_activation(const Planes& planes, const Matrix& x, Policy activation, int64_t row,
+                                     std::span<double> out) const {
   require_policy(activation);
   x_.exact_activation(planes, x, activation, row, out);
 }

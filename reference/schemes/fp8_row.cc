@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // fp8_row: torchao 0.18.0 Float8WeightOnlyConfig(weight_dtype=torch.float8_e4m3fn, granularity=PerRow()).
-// What it shares with the other float8 schemes stands in float8.h.
+// float8.h has what it shares with the other float8 schemes.
 #include "reference/schemes/float8.h"
 
 namespace qcts {

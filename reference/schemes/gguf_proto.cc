@@ -2,9 +2,9 @@
 // gguf_proto: torchao 0.18.0 GGUFWeightOnlyConfig, GGUFQuantizedTensor.from_float
 // (torchao/prototype/quantization/gguf/gguf_quantized_tensor.py) with _choose_qparams_gguf, _quantize_gguf
 // and _dequantize_gguf of torchao/quantization/quant_primitives.py. It has the structure of GGML's Q4_K,
-// super blocks of 256 that hold eight blocks of 32, and nothing of its bytes: no step rounds to an integer,
-// and "codes" are numbers of the weight's dtype, so the file is larger than the weight. A block's negative
-// least value becomes 0. Every operation rounds to the weight's dtype.
+// super blocks of 256 with eight blocks of 32, but not its bytes: no step rounds to an integer, and "codes"
+// are numbers of the weight's dtype, so the file is larger than the weight. A block's negative minimum
+// becomes 0. Every operation rounds to the weight's dtype.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,11 +16,11 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kSuperBlock = 256, kBlock = 32, kBlocks = kSuperBlock / kBlock;
-constexpr float kSteps = 15;        // of a 4-bit code
-constexpr float kLargestCode = 63;  // of a 6-bit scale or least value
+constexpr float kSteps = 15;        // steps of a 4-bit code
+constexpr float kLargestCode = 63;  // largest 6-bit scale or minimum
 
 struct BlockParameters {
-  float scale = 0, least = 0;
+  float scale = 0, min = 0;
 };
 
 float larger_magnitude(float so_far, float value) {
@@ -41,7 +41,7 @@ BlockParameters range_of(DType dtype, std::span<const float> block) {
 }
 
 // Planes in flatten order.
-enum Part { kScaleScale, kLeastScale, kScale, kLeast, kCodes };
+enum Part { kScaleScale, kMinScale, kScale, kMin, kCodes };
 
 class GgufProto final : public Scheme {
  public:
@@ -62,13 +62,13 @@ class GgufProto final : public Scheme {
                            .mapping = Mapping::asymmetric},
                 .layouts = {{"plain", "torchao 0.18.0 gguf_quantized_tensor.py GGUFQuantizedTensor"}}}) {}
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     return refused_size(shape, kSuperBlock, "the super block of ");
   }
 
-  // A row of one super block has no dimension of super blocks.
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  // A row of one super block has no super block dimension.
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     std::vector<int64_t> supers = {shape.n};
     if (shape.k != kSuperBlock) supers.push_back(shape.k / kSuperBlock);
     std::vector<int64_t> blocks = supers;
@@ -80,43 +80,42 @@ class GgufProto final : public Scheme {
             {"int_data", shape.dtype, {shape.n, shape.k}}};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
+  Planes quantize(const Matrix& weight, Layout) const override {
     const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
-    Planes planes = make_planes(plane_specs(shape, "plain"));
+    Planes planes = make_planes(plane_specs(shape, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (int64_t s = 0; s < shape.n * shape.k / kSuperBlock; ++s)
       quantize_super_block(shape.dtype, {values.data() + s * kSuperBlock, kSuperBlock}, s, planes);
     return planes;
   }
 
-  // The product and the sum each in the weight's dtype.
+  // Rounds the product and the sum to the weight's dtype.
   double dequantized(DType dtype, const ExactWeight& w) const override {
     const float product = mul_in(dtype, static_cast<float>(w.code), static_cast<float>(w.scale));
     return add_in(dtype, product, static_cast<float>(w.zero));
   }
 
-  // torchao 0.18.0 on torch 2.13.0, CPU: gguf_quantized_tensor.py, linear on the dequantized weight. In the
-  // narrow types product and sum are rounded apart, which no bound allows.
-  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
-                               DType y) const override {
+  // torchao 0.18.0 on torch 2.13.0, CPU: gguf_quantized_tensor.py, linear on the dequantized weight. In
+  // narrow types product and sum are rounded separately, which no bound allows.
+  LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const override {
     if (y != DType::float32) return Scheme::recorded_stages(weight, activation, y);
     return {.weight_cast = DType::float32, .product_cast = DType::float32, .output_cast = y};
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t element = row * shape.k + k;
       const BlockParameters block = recovered(shape.dtype, plain, element / kBlock);
       const double code = load_float(shape.dtype, plane(plain, "int_data").bytes, element);
-      out[k] = {.product = code * block.scale, .zero = block.least, .code = code, .scale = block.scale};
+      out[k] = {.product = code * block.scale, .zero = block.min, .code = code, .scale = block.scale};
     }
   }
 
   CodeSet codes() const override { return {}; }  // never rounded
 
-  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t at = static_cast<int64_t>(byte_offset) / dtype_bytes(shape.dtype);
     if (plane_name == "int_data") return named_indices("row", "k", at, shape.k);
@@ -126,36 +125,36 @@ class GgufProto final : public Scheme {
   }
 
  private:
-  // What the second order of quantization leaves of a block's scale and least value.
+  // Returns a block's scale and minimum after the second level of quantization.
   static BlockParameters recovered(DType dtype, const Planes& planes, int64_t block) {
     const auto value = [&](Part part, int64_t index) {
       return static_cast<float>(load_float(dtype, planes[part].bytes, index));
     };
     return {mul_in(dtype, value(kScaleScale, block / kBlocks), value(kScale, block)),
-            mul_in(dtype, value(kLeastScale, block / kBlocks), value(kLeast, block))};
+            mul_in(dtype, value(kMinScale, block / kBlocks), value(kMin, block))};
   }
 
   static void quantize_super_block(DType dtype, std::span<const float> values, int64_t super,
                                    Planes& planes) {
     std::array<BlockParameters, kBlocks> blocks;
-    float largest_scale = 0, largest_least = 0;
+    float largest_scale = 0, largest_min = 0;
     for (int64_t b = 0; b < kBlocks; ++b) {
       blocks[b] = range_of(dtype, values.subspan(b * kBlock, kBlock));
       largest_scale = larger_magnitude(largest_scale, blocks[b].scale);
-      largest_least = larger_magnitude(largest_least, blocks[b].least);
+      largest_min = larger_magnitude(largest_min, blocks[b].min);
     }
     const float scale_scale = div_in(dtype, largest_scale, kLargestCode);
-    const float least_scale = div_in(dtype, largest_least, kLargestCode);
+    const float min_scale = div_in(dtype, largest_min, kLargestCode);
     store_float(dtype, planes[kScaleScale].bytes, super, scale_scale);
-    store_float(dtype, planes[kLeastScale].bytes, super, least_scale);
+    store_float(dtype, planes[kMinScale].bytes, super, min_scale);
     for (int64_t b = 0; b < kBlocks; ++b) {
       const int64_t block = super * kBlocks + b;
       store_float(dtype, planes[kScale].bytes, block, clamped(div_in(dtype, blocks[b].scale, scale_scale)));
-      store_float(dtype, planes[kLeast].bytes, block, clamped(div_in(dtype, blocks[b].least, least_scale)));
+      store_float(dtype, planes[kMin].bytes, block, clamped(div_in(dtype, blocks[b].min, min_scale)));
       const BlockParameters kept = recovered(dtype, planes, block);
       for (int64_t i = 0; i < kBlock; ++i)
         store_float(dtype, planes[kCodes].bytes, block * kBlock + i,
-                    div_in(dtype, sub_in(dtype, values[b * kBlock + i], kept.least), kept.scale));
+                    div_in(dtype, sub_in(dtype, values[b * kBlock + i], kept.min), kept.scale));
     }
   }
 };

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // int4_e4m3_g128, _g256: torchao 0.18.0 Float8DynamicActivationInt4WeightConfig in its default packing,
 // Int4PreshuffledTensor.from_hp(activation_dtype=float8_e4m3fn) of
-// torchao/quantization/quantize_/workflows/int4/int4_preshuffled_tensor.py; the recipe is MSLK 0017d3d
+// torchao/quantization/quantize_/workflows/int4/int4_preshuffled_tensor.py. The recipe is MSLK 0017d3d
 // mslk/quantize/shuffle.py, quantize_int4_preshuffle(dtype="fp8"): a row becomes float8 with one float32
-// scale (quantize_fp8_row), and these float8 numbers v, in float32, int4 with a scale for each group of them:
+// scale (quantize_fp8_row), and these float8 numbers v, in float32, become int4 with a scale per group:
 // max(max |v|, 1e-6) / 8, code = clamp(round(v / scale), -8, 7). The group's scale is then rounded to e4m3.
-// Meaning: e4m3(code * scale) * row scale, the first rounded because a file holds it as a table of the eight
-// negative codes; float32, then the weight's dtype.
+// Meaning: e4m3(code * scale) * row scale; the first factor is rounded because a file stores it as a table of
+// the eight negative codes; float32, then the weight's dtype.
 //
 // "preshuffled_fp8": MSLK csrc/gemm/cutlass/mixed_dtype_utils.cu, fp8_preshuffle_i4, and CUTLASS
-// tools/util/include/cutlass/util/mixed_dtype_utils.hpp: a nibble is the sign and the place in the table, so
-// that 1 .. 7 are stored as 7 .. 1 (unified_encode_int4b); scale is [k / g, 8, n] by name, and in its bytes
+// tools/util/include/cutlass/util/mixed_dtype_utils.hpp. A nibble is the sign and the index into the table,
+// so 1 .. 7 are stored as 7 .. 1 (unified_encode_int4b). scale is declared [k / g, 8, n], and its bytes are
 // the tables e4m3(scale * -8) .. e4m3(scale * -1) of row after row (pack_scale_fp8).
 #include <algorithm>
 #include <array>
@@ -26,7 +26,7 @@ namespace qcts {
 namespace {
 
 constexpr DType kE4m3 = DType::float8_e4m3fn;
-constexpr float kLeastE4m3Range = 1e-6f;
+constexpr float kMinE4m3Range = 1e-6f;
 constexpr int kTableEntries = 8;
 
 constexpr std::array<LayoutInfo, 2> kInt4E4m3Layouts = {
@@ -38,14 +38,14 @@ constexpr std::array<LayoutInfo, 2> kInt4E4m3Layouts = {
       false}}};
 
 constexpr std::array<ActivationInfo, 2> kInt4E4m3Policies = {
-    {{kWeightOnly, "no producer's"},
+    {{kWeightOnly.name(), "no producer's"},
      {"dyn_row_mslk",
       "torchao 0.18.0 int4_preshuffled_tensor.py, linear; MSLK 0017d3d fp8_quantize.py, "
       "_kernel_quantize_fp8_row; by source, not confirmed on hardware"}}};
 
-// Place of weight [n, k] among the nibbles; two a byte, the even one low. Preshuffled: tiles of 16 rows and
-// 32 columns, n fastest; in a tile each of 32 lanes t = (k % 16) / 4 + 4 * (n % 8) has sixteen codes in a
-// row: bits 0 and 1 are k % 4, bit 2 is n % 16 / 8, bit 3 is k % 32 / 16.
+// Returns the nibble index of weight [n, k]; two per byte, the even one low. Preshuffled: tiles of 16 rows
+// and 32 columns, n fastest; in a tile each of 32 lanes t = (k % 16) / 4 + 4 * (n % 8) has sixteen
+// consecutive codes: bits 0 and 1 are k % 4, bit 2 is n % 16 / 8, bit 3 is k % 32 / 16.
 int64_t nibble_place(bool shuffled, const WeightShape& shape, int64_t n, int64_t k) {
   if (!shuffled) return n * shape.k + k;
   const int64_t tile = k / 32 * (shape.n / 16) + n / 16;
@@ -68,11 +68,11 @@ void put_int4(std::span<std::byte> qdata, int64_t place, int code, bool shuffled
   put_nibble(qdata, place, nibble_of(code, shuffled));
 }
 
-// e4m3(code * scale); 0 is 0 whatever the scale.
+// Returns e4m3(code * scale); 0 stays 0 for any scale.
 double table_value(int code, double scale) {
   if (code == 0) return 0;
-  const double most = float_format(kE4m3).max;
-  return round_to(kE4m3, std::isnan(scale) ? scale : std::clamp(code * scale, -most, most));
+  const double max = float_format(kE4m3).max;
+  return round_to(kE4m3, std::isnan(scale) ? scale : std::clamp(code * scale, -max, max));
 }
 
 class Int4E4m3 final : public Float8RowsOfX {
@@ -91,25 +91,25 @@ class Int4E4m3 final : public Float8RowsOfX {
 
   std::span<const ActivationInfo> activations() const override { return kInt4E4m3Policies; }
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (auto why_not = refused_size(shape, group())) return why_not;
-    if (layout != "plain" && shape.n % 16 != 0)
+    if (layout != kPlain && shape.n % 16 != 0)
       return "N = " + std::to_string(shape.n) + " is not a multiple of 16, the rows of a tile";
     return std::nullopt;
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout) const override {
     std::vector<int64_t> scales = {shape.k / group(), shape.n};
-    if (layout != "plain") scales.insert(scales.begin() + 1, kTableEntries);
+    if (layout != kPlain) scales.insert(scales.begin() + 1, kTableEntries);
     return {{"qdata", DType::int8, {shape.n, shape.k / 2}},
             {"scale", kE4m3, scales},
             {"row_scale", DType::float32, {shape.n}}};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
+  Planes quantize(const Matrix& weight, Layout) const override {
     const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
-    Planes planes = make_planes(plane_specs(shape, "plain"));
+    Planes planes = make_planes(plane_specs(shape, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     std::vector<float> row(static_cast<size_t>(shape.k));
     for (int64_t n = 0; n < shape.n; ++n) {
@@ -126,9 +126,9 @@ class Int4E4m3 final : public Float8RowsOfX {
     return planes;
   }
 
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
-    if (layout == "plain") return plain;
+  Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
+    require_planes(plain, plane_specs(shape, kPlain));
+    if (layout == kPlain) return plain;
     Planes packed = make_planes(plane_specs(shape, layout));
     move_codes(plain[0], false, packed[0], true, shape);
     for (int64_t i = 0; i < shape.k / group() * shape.n; ++i)
@@ -139,11 +139,11 @@ class Int4E4m3 final : public Float8RowsOfX {
     return packed;
   }
 
-  // Throws std::invalid_argument for a table that no scale makes.
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+  // Throws std::invalid_argument for a table that no scale produces.
+  Planes unpack(const Planes& packed, const WeightShape& shape, Layout layout) const override {
     require_planes(packed, plane_specs(shape, layout));
-    if (layout == "plain") return packed;
-    Planes plain = make_planes(plane_specs(shape, "plain"));
+    if (layout == kPlain) return packed;
+    Planes plain = make_planes(plane_specs(shape, kPlain));
     move_codes(packed[0], true, plain[0], false, shape);
     for (size_t i = 0; i < plain[1].bytes.size(); ++i)  // the last entry is the scale times -1
       plain[1].bytes[i] = packed[1].bytes[i * kTableEntries + kTableEntries - 1] ^ std::byte{0x80};
@@ -154,17 +154,16 @@ class Int4E4m3 final : public Float8RowsOfX {
     return plain;
   }
 
-  // Under dyn_row_mslk, MSLK's f8i4bf16_shuffled (recorded with exact sums in its place): sums of float8
-  // products, times both scales in float32; that is rounded to bfloat16, then the bias is added.
-  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
-                               DType y) const override {
+  // Under dyn_row_mslk: MSLK's f8i4bf16_shuffled (recorded with exact sums instead). Sums of float8 products,
+  // times both scales in float32; rounded to bfloat16; then the bias is added.
+  LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const override {
     if (activation != "dyn_row_mslk") return Scheme::recorded_stages(weight, activation, y);
     return {.output_cast = DType::bfloat16, .scale_after_sum = true};
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const double row_scale = load_float(DType::float32, plane(plain, "row_scale").bytes, row);
     for (int64_t k = 0; k < shape.k; ++k) {
       const int code = int4_at(plane(plain, "qdata").bytes, nibble_place(false, shape, row, k), false);
@@ -174,26 +173,26 @@ class Int4E4m3 final : public Float8RowsOfX {
     }
   }
 
-  // What a code stands for is its group's.
+  // The value of a code depends on its group.
   CodeSet codes() const override { return {integer_codes(4, true).values, false}; }
 
-  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset);
     if (plane_name == "row_scale") return "row " + std::to_string(offset / 4);
     if (plane_name == "scale") {
-      const int64_t index = layout == "plain" ? offset : offset / kTableEntries;
+      const int64_t index = layout == kPlain ? offset : offset / kTableEntries;
       return named_indices("group", "row", index, shape.n);
     }
     return named_nibbles(shape, shape, offset,
-                         [&](int64_t n, int64_t k) { return nibble_place(layout != "plain", shape, n, k); });
+                         [&](int64_t n, int64_t k) { return nibble_place(layout != kPlain, shape, n, k); });
   }
 
  private:
-  // The scale of a group of float8 numbers, whose codes stand from `first` on.
+  // Returns the scale of a group of float8 numbers, and stores their codes from `first` on.
   float quantize_group(std::span<const float> numbers, int64_t first, std::span<std::byte> qdata) const {
     const float largest = largest_magnitude(numbers);
-    const float scale = (largest < kLeastE4m3Range ? kLeastE4m3Range : largest) / 8;
+    const float scale = (largest < kMinE4m3Range ? kMinE4m3Range : largest) / 8;
     for (int64_t i = 0; i < group(); ++i) {
       const float steps = std::nearbyint(numbers[i] / scale);
       if (!std::isnan(steps))

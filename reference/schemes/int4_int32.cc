@@ -2,8 +2,8 @@
 // int4_int32_g32 .. _g256: torchao 0.18.0 Int4PlainInt32Tensor as an Intel GPU makes it, _from_hp_xpu in
 // torchao/quantization/quantize_/workflows/int4/int4_plain_int32_tensor.py: asymmetric codes 0 .. 15 of
 // choose_qparams_affine and quantize_affine with eps = 1e-6, all in the weight's dtype (float16 or bfloat16),
-// and an integer zero point. Scales and zero points stand in rows of groups, [k / g, n].
-// Meaning: (code - zero_point) * scale, rounded once.
+// and an integer zero point. Scales and zero points are in rows of groups, [k / g, n]. Meaning: (code -
+// zero_point) * scale, rounded once.
 #include "reference/numerics/affine.h"
 #include "reference/numerics/block_scales.h"
 #include "reference/numerics/soft_float.h"
@@ -12,13 +12,13 @@
 namespace qcts {
 namespace {
 
-constexpr double kInt4Int32LeastScale = 1e-6;
+constexpr double kInt4Int32MinScale = 1e-6;
 
 AffineRecipe recipe_of(DType dtype) {
   return {.mapping = Mapping::asymmetric,
           .code_min = 0,
           .code_max = 15,
-          .least_scale = kInt4Int32LeastScale,
+          .min_scale = kInt4Int32MinScale,
           .input = dtype,
           .scale = dtype};
 }
@@ -46,21 +46,21 @@ class Int4Int32 final : public Scheme {
                           "GPU",
                           false}}}) {}
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout, {DType::float16, DType::bfloat16})) return why_not;
     return refused_size(shape, group());
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     const std::vector<int64_t> groups = {shape.k / group(), shape.n};
     return {{"qdata", DType::int32, {shape.n, shape.k / 8}},
             {"scale", shape.dtype, groups},
             {"zero_point", DType::int8, groups}};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
+  Planes quantize(const Matrix& weight, Layout) const override {
     const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
-    Planes planes = make_planes(plane_specs(shape, "plain"));
+    Planes planes = make_planes(plane_specs(shape, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     const AffineRecipe recipe = recipe_of(weight.dtype);
     for (int64_t b = 0; b < shape.n * shape.k / group(); ++b) {
@@ -78,7 +78,7 @@ class Int4Int32 final : public Scheme {
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const std::vector<std::byte>&qdata = plane(plain, "qdata").bytes, &scales = plane(plain, "scale").bytes;
     const std::vector<std::byte>& zeros = plane(plain, "zero_point").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
@@ -91,7 +91,7 @@ class Int4Int32 final : public Scheme {
 
   CodeSet codes() const override { return integer_codes(4, false); }
 
-  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset);
     if (plane_name == "qdata")

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // int4_plain_g32 .. _g256: torchao 0.18.0 Int4Tensor.from_hp
-// (torchao/quantization/quantize_/workflows/int4/int4_tensor.py), which Int4WeightOnlyConfig makes by
-// default; the recipe is MSLK's int4_row_quantize_zp (fbgemm_gpu 1.4.2 experimental/gen_ai quantize.py has
-// the same function): in float32, a group of a row has scale max(max - min, 1e-6) / 15 and zero = min + 8 *
-// scale; code = clamp(round((w - min) / scale), 0, 15) - 8. Scale and zero are then rounded to the weight's
-// dtype. int4_plain_sym_g32 .. : Float8DynamicActivationInt4WeightConfig(int4_packing_format="plain"), MSLK's
+// (torchao/quantization/quantize_/workflows/int4/int4_tensor.py), the default of Int4WeightOnlyConfig. The
+// recipe is MSLK's int4_row_quantize_zp (fbgemm_gpu 1.4.2 experimental/gen_ai quantize.py has the same
+// function): in float32, a group of a row has scale max(max - min, 1e-6) / 15 and zero = min + 8 * scale;
+// code = clamp(round((w - min) / scale), 0, 15) - 8. Scale and zero are then rounded to the weight's dtype.
+// int4_plain_sym_g32 .. : Float8DynamicActivationInt4WeightConfig(int4_packing_format="plain"), MSLK's
 // int4_row_quantize: scale = max(max |w|, 1e-6) / 8, code = clamp(round(w / scale), -8, 7), zero = 0.
-// Meaning: code * scale + zero, rounded once. x below that config: MSLK's quantize_fp8_row, float8.h's
+// Meaning: code * scale + zero, rounded once. That config quantizes x by MSLK's quantize_fp8_row, float8.h's
 // dyn_row_mslk.
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@
 namespace qcts {
 namespace {
 
-constexpr float kLeastRange = 1e-6f;
+constexpr float kMinRange = 1e-6f;
 
 constexpr std::array<LayoutInfo, 2> kInt4PlainLayouts = {{
     {"plain", "torchao 0.18.0 int4_tensor.py Int4Tensor; MSLK pack_int4: even k in the low nibble", true},
@@ -31,17 +31,17 @@ constexpr std::array<LayoutInfo, 2> kInt4PlainLayouts = {{
 }};
 
 constexpr std::array<ActivationInfo, 2> kInt4PlainPolicies = {
-    {{kWeightOnly, "torchao 0.18.0 int4_tensor.py, linear: activation_dtype bfloat16"},
+    {{kWeightOnly.name(), "torchao 0.18.0 int4_tensor.py, linear: activation_dtype bfloat16"},
      {"dyn_row_mslk",
       "torchao 0.18.0 int4_tensor.py, linear: activation_dtype float8_e4m3fn; MSLK 0017d3d fp8_quantize.py, "
       "_kernel_quantize_fp8_row; by source, not confirmed on hardware"}}};
 
-bool is_shuffled(std::string_view layout) { return layout == "preshuffled_bf16"; }
+bool is_shuffled(Layout layout) { return layout == "preshuffled_bf16"; }
 
-// Element of the packed codes that holds weight [n, k]; two a byte, the even one low.
-// Preshuffled: tiles of 16 rows and 16 columns, n fastest; in a tile each of 32 lanes t = (k % 8) / 2 + 4 *
-// (n % 8) has eight codes in a row: bit 0 is n % 16 / 8, bit 1 is k % 16 / 8, bit 2 is k % 2.
-int64_t element_of(std::string_view layout, const WeightShape& shape, int64_t n, int64_t k) {
+// Returns the index of weight [n, k] in the packed codes; two per byte, the even one low. Preshuffled: tiles
+// of 16 rows and 16 columns, n fastest; in a tile each of 32 lanes t = (k % 8) / 2 + 4 * (n % 8) has eight
+// consecutive codes: bit 0 is n % 16 / 8, bit 1 is k % 16 / 8, bit 2 is k % 2.
+int64_t element_of(Layout layout, const WeightShape& shape, int64_t n, int64_t k) {
   if (!is_shuffled(layout)) return n * shape.k + k;
   const int64_t tile = k / 16 * ((shape.n + 15) / 16) + n / 16;
   const int64_t lane = k % 8 / 2 + 4 * (n % 8);
@@ -54,8 +54,8 @@ int code_at(std::span<const std::byte> qdata, int64_t element) {
 }
 
 struct GroupParameters {
-  float scale = 0, zero = 0;  // float32, as codes are made with them
-  float least = 0;
+  float scale = 0, zero = 0;  // float32, as used for the codes
+  float min = 0;
 };
 
 GroupParameters choose_parameters(std::span<const float> group, bool symmetric) {
@@ -66,15 +66,15 @@ GroupParameters choose_parameters(std::span<const float> group, bool symmetric) 
     high = std::max(high, w);
   }
   if (symmetric) {
-    const float scale = std::max(std::max(std::fabs(low), std::fabs(high)), kLeastRange) / 8;
+    const float scale = std::max(std::max(std::fabs(low), std::fabs(high)), kMinRange) / 8;
     return {scale, 0, 0};
   }
-  const float scale = std::max(high - low, kLeastRange) / 15;
+  const float scale = std::max(high - low, kMinRange) / 15;
   return {scale, low + scale * 8, low};
 }
 
 int quantize_one(float w, GroupParameters group, bool symmetric) {
-  const float steps = std::nearbyint((w - group.least) / group.scale);
+  const float steps = std::nearbyint((w - group.min) / group.scale);
   if (std::isnan(steps)) return 0;
   if (symmetric) return static_cast<int>(std::clamp(steps, -8.0f, 7.0f));
   return static_cast<int>(std::clamp(steps, 0.0f, 15.0f)) - 8;
@@ -105,12 +105,12 @@ class Int4Plain final : public Float8RowsOfX {
              .layouts = {kInt4PlainLayouts.begin(), kInt4PlainLayouts.end()}}),
         symmetric_(symmetric) {}
 
-  // The recipe of bfloat16 x has floating zeros, that of float8 x none.
+  // The recipe for bfloat16 x has floating zeros, the one for float8 x none.
   std::span<const ActivationInfo> activations() const override {
     return std::span(kInt4PlainPolicies).first(symmetric_ ? 2 : 1);
   }
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (auto why_not = refused_size(shape, group())) return why_not;
     if (is_shuffled(layout) && shape.n % 16 != 0)
@@ -118,23 +118,23 @@ class Int4Plain final : public Float8RowsOfX {
     return std::nullopt;
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     const std::vector<int64_t> groups = {shape.k / group(), shape.n};
     return {{"qdata", DType::int8, {shape.n, shape.k / 2}},
             {"scale", shape.dtype, groups},
             {"zero_point", shape.dtype, groups}};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
+  Planes quantize(const Matrix& weight, Layout) const override {
     const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
-    Planes planes = make_planes(plane_specs(shape, "plain"));
+    Planes planes = make_planes(plane_specs(shape, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (int64_t n = 0; n < shape.n; ++n) {
       for (int64_t g = 0; g < shape.k / group(); ++g) {
         const std::span<const float> elements(values.data() + n * shape.k + g * group(), group());
         const GroupParameters chosen = choose_parameters(elements, symmetric_);
         for (int64_t i = 0; i < group(); ++i)
-          put_nibble(planes[0].bytes, element_of("plain", shape, n, g * group() + i),
+          put_nibble(planes[0].bytes, element_of(kPlain, shape, n, g * group() + i),
                      quantize_one(elements[i], chosen, symmetric_));
         store_float(shape.dtype, planes[1].bytes, g * shape.n + n, chosen.scale);
         store_float(shape.dtype, planes[2].bytes, g * shape.n + n, chosen.zero);
@@ -143,22 +143,21 @@ class Int4Plain final : public Float8RowsOfX {
     return planes;
   }
 
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    return moved(plain, shape, "plain", layout);
+  Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
+    return moved(plain, shape, kPlain, layout);
   }
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
-    return moved(packed, shape, layout, "plain");
+  Planes unpack(const Planes& packed, const WeightShape& shape, Layout layout) const override {
+    return moved(packed, shape, layout, kPlain);
   }
 
   double dequantized(DType dtype, const ExactWeight& w) const override {
     return fma_in(dtype, w.code, w.scale, w.zero);
   }
 
-  // Under dyn_row_mslk, MSLK's f8i4bf16_rowwise (recorded with exact sums in its place): weights are formed
-  // in the dtype of their scale, a rounding that stands with the products here, then rounded to float8; the
-  // sum times x's scale is rounded to bfloat16, then the bias is added.
-  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
-                               DType y) const override {
+  // Under dyn_row_mslk: MSLK's f8i4bf16_rowwise (recorded with exact sums instead). Weights are formed in
+  // their scale's dtype (a rounding counted with the products here), then rounded to float8; the sum times
+  // x's scale is rounded to bfloat16, then the bias is added.
+  LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const override {
     if (activation != "dyn_row_mslk") return Scheme::recorded_stages(weight, activation, y);
     return {
         .weight_cast = DType::float8_e4m3fn, .product_cast = weight.dtype, .output_cast = DType::bfloat16};
@@ -166,12 +165,12 @@ class Int4Plain final : public Float8RowsOfX {
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
     const std::vector<std::byte>&scales = plane(plain, "scale").bytes,
           &zeros = plane(plain, "zero_point").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
-      const double code = code_at(qdata, element_of("plain", shape, row, k));
+      const double code = code_at(qdata, element_of(kPlain, shape, row, k));
       const double scale = load_float(shape.dtype, scales, k / group() * shape.n + row);
       out[k] = {.product = code * scale,
                 .zero = load_float(shape.dtype, zeros, k / group() * shape.n + row),
@@ -182,7 +181,7 @@ class Int4Plain final : public Float8RowsOfX {
 
   CodeSet codes() const override { return integer_codes(4, true); }
 
-  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset);
     if (plane_name != "qdata")
@@ -192,8 +191,7 @@ class Int4Plain final : public Float8RowsOfX {
   }
 
  private:
-  Planes moved(const Planes& planes, const WeightShape& shape, std::string_view from,
-               std::string_view to) const {
+  Planes moved(const Planes& planes, const WeightShape& shape, Layout from, Layout to) const {
     require_planes(planes, plane_specs(shape, from));
     Planes out = planes;
     Plane& codes = out.front();

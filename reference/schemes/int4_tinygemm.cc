@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // int4_tinygemm_g32, _g64, _g128: torchao 0.18.0's tinygemm recipe, _choose_qparams_affine_tinygemm and
-// _quantize_affine_tinygemm of torchao/quantization/quant_primitives.py, as two producers use it:
+// _quantize_affine_tinygemm of torchao/quantization/quant_primitives.py, in two producers:
 //   Int4OpaqueTensor.from_hp (PrototypeInt4WeightOnlyConfig;
-//   torchao/prototype/quantization/int4/int4_opaque_tensor.py): CPU packs Int4TilePackedTo4dTensor.from_hp
-//   (torchao/quantization/quantize_/workflows/int4/int4_tile_packed_to_4d_tensor.py): CUDA pack
-// Activations: as they are, or after x * act_pre_scale (AWQ).
-// Codes 0..15; a group of a row has a scale and a floating zero, both in the weight's dtype: w = (q - 8) *
-// scale + zero, rounded once to the weight's dtype, as CUDA's __hfma2 in int4mm.cu does.
+//       torchao/prototype/quantization/int4/int4_opaque_tensor.py): CPU packs
+//   Int4TilePackedTo4dTensor.from_hp
+//       (torchao/quantization/quantize_/workflows/int4/int4_tile_packed_to_4d_tensor.py): CUDA pack
+// Activations: unchanged, or after x * act_pre_scale (AWQ). Codes are 0..15; a group of a row has a scale and
+// a floating zero, both in the weight's dtype: w = (q - 8) * scale + zero, rounded once to the weight's
+// dtype, as CUDA's __hfma2 in int4mm.cu does.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,18 +24,18 @@ namespace {
 constexpr float kCodeMax = 15;
 constexpr float kMidPoint = 8;  // (quant_max + quant_min + 1) / 2
 
-// The least scale: from_hp of Int4OpaqueTensor and int4_weight_only of torchao 0.5.0 to 0.15.0 pass eps =
-// 1e-6; Int4TilePackedTo4dTensor passes none, which is torch.finfo(torch.bfloat16).smallest_normal = 2^-126.
-// torch.clamp compares in the weight's dtype.
-constexpr double kLeastScaleOpaque = 1e-6;
-constexpr double kLeastScaleTilePacked = 0x1p-126;
+// The minimum scale: from_hp of Int4OpaqueTensor and int4_weight_only of torchao 0.5.0 to 0.15.0 pass eps =
+// 1e-6; Int4TilePackedTo4dTensor passes none, which means torch.finfo(torch.bfloat16).smallest_normal =
+// 2^-126. torch.clamp compares in the weight's dtype.
+constexpr double kMinScaleOpaque = 1e-6;
+constexpr double kMinScaleTilePacked = 0x1p-126;
 
 // Int4TilePackedTo4dTensor pads K with find_multiple(K, 1024) and N with find_multiple(N, ntile_size = 8)
 // before it quantizes, so the padding holds the codes, scales and zeros of zeros.
 constexpr int64_t kTilePadK = 1024, kTilePadN = 8;
 
 constexpr std::array<ActivationInfo, 2> kInt4TinygemmActivations = {
-    {{kWeightOnly, "x enters the sum as it is"},
+    {{kWeightOnly.name(), "x enters the sum as it is"},
      {"pre_weight_only",
       "torchao 0.18.0 linear of Int4OpaqueTensor and Int4TilePackedTo4dTensor with act_pre_scale"}}};
 
@@ -59,22 +60,22 @@ constexpr std::array<LayoutInfo, 6> kInt4TinygemmLayouts = {{
 
 int64_t padded_to(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-bool is_tile(std::string_view layout) { return layout == "tile_packed_4d" || layout == "tile_packed_4d_v1"; }
+bool is_tile(Layout layout) { return layout == "tile_packed_4d" || layout == "tile_packed_4d_v1"; }
 
-// The weight as the layout stores it: padded for tile_packed_4d.
-WeightShape stored_shape(const WeightShape& shape, std::string_view layout) {
+// Returns the weight's shape as the layout stores it: padded for tile_packed_4d.
+WeightShape stored_shape(const WeightShape& shape, Layout layout) {
   if (!is_tile(layout)) return shape;
   return {shape.dtype, padded_to(shape.n, kTilePadN), padded_to(shape.k, kTilePadK)};
 }
 
-// Functions that end in _nibble: where the code of weight [n, k] is; two a byte, the low one first.
+// Functions ending in _nibble return the nibble index of weight [n, k]; two per byte, the low one first.
 int64_t plain_nibble(const WeightShape& stored, int64_t n, int64_t k) { return (n * stored.k + k) ^ 1; }
 
 // weight_to_int4pack_kernel: rows in blocks of four vectors of float32 (64 rows with AVX-512, 32 otherwise),
-// within a block k by k. A full block with vectors: row d of the lower half in the low nibble, row d of the
-// upper half in the high one. The last, smaller block, and every block without vectors: rows in pairs, the
-// even one low.
-int64_t cpu_nibble(std::string_view layout, const WeightShape& stored, int64_t n, int64_t k) {
+// and within a block one k after the other. Full block with vectors: row d of the lower half in the low
+// nibble, row d of the upper half in the high one. The last, smaller block, and every block without vectors:
+// rows in pairs, the even one low.
+int64_t cpu_nibble(Layout layout, const WeightShape& stored, int64_t n, int64_t k) {
   const int64_t block_rows = layout == "cpu_avx512" ? 64 : 32;
   const int64_t first_row = n / block_rows * block_rows;
   const int64_t rows = std::min(block_rows, stored.n - first_row);
@@ -85,7 +86,7 @@ int64_t cpu_nibble(std::string_view layout, const WeightShape& stored, int64_t n
 }
 
 // int4mm.cu: int32 [N/8][K/128][32 lanes][4]; a word holds the codes that one lane of a warp needs for two
-// m16n8k16 tensor core tiles. In a word, nibble p (bits 4p..4p+3): p % 4 chooses the k tile (p % 4 / 2) and
+// m16n8k16 tensor core tiles. Nibble p of a word (bits 4p..4p+3): p % 4 selects the k tile (p % 4 / 2) and
 // its upper eight (p % 2), p / 4 the odd k.
 int64_t tile_nibble(const WeightShape& stored, int64_t n, int64_t k) {
   const int64_t k_outer = k / 128, k_tile = k % 128 / 16, in_tile = k % 16;
@@ -95,14 +96,14 @@ int64_t tile_nibble(const WeightShape& stored, int64_t n, int64_t k) {
   return word * 8 + p;
 }
 
-int64_t nibble_of(std::string_view layout, const WeightShape& stored, int64_t n, int64_t k) {
-  if (layout == "plain") return plain_nibble(stored, n, k);
+int64_t nibble_of(Layout layout, const WeightShape& stored, int64_t n, int64_t k) {
+  if (layout == kPlain) return plain_nibble(stored, n, k);
   if (is_tile(layout)) return tile_nibble(stored, n, k);
   return cpu_nibble(layout, stored, n, k);
 }
 
-// Element of scale_and_zero [groups, n, 2] (pack_tinygemm_scales_and_zeros): the scale of group g of row n;
-// its zero is the next one.
+// Returns the index in scale_and_zero [groups, n, 2] (pack_tinygemm_scales_and_zeros) of the scale of group g
+// of row n; its zero is the next element.
 size_t scale_index(const WeightShape& stored, int64_t g, int64_t n) {
   return static_cast<size_t>((g * stored.n + n) * 2);
 }
@@ -112,7 +113,7 @@ struct ScaleAndZero {
 };
 
 // _choose_qparams_affine_tinygemm. Every operation rounds to the weight's dtype.
-ScaleAndZero choose_parameters(DType dtype, std::span<const float> group, float least_scale) {
+ScaleAndZero choose_parameters(DType dtype, std::span<const float> group, float min_scale) {
   float low = group[0], high = group[0];
   for (float w : group) {
     if (std::isnan(w)) return {w, w};
@@ -120,7 +121,7 @@ ScaleAndZero choose_parameters(DType dtype, std::span<const float> group, float 
     high = std::max(high, w);
   }
   float scale = div_in(dtype, sub_in(dtype, high, low), kCodeMax);
-  if (scale < least_scale) scale = least_scale;
+  if (scale < min_scale) scale = min_scale;
   return {scale, add_in(dtype, low, mul_in(dtype, scale, kMidPoint))};
 }
 
@@ -134,10 +135,10 @@ int quantize_one(DType dtype, float w, ScaleAndZero group) {
   return static_cast<int>(std::clamp(code, 0.0f, kCodeMax));
 }
 
-// The least scale in the dtype, for the producer that writes this layout.
-float least_scale(DType dtype, std::string_view layout) {
+// Returns the minimum scale in the dtype, for the producer of this layout.
+float min_scale(DType dtype, Layout layout) {
   return static_cast<float>(
-      round_to(dtype, layout == "tile_packed_4d" ? kLeastScaleTilePacked : kLeastScaleOpaque));
+      round_to(dtype, layout == "tile_packed_4d" ? kMinScaleTilePacked : kMinScaleOpaque));
 }
 
 class Int4Tinygemm final : public Scheme {
@@ -158,19 +159,18 @@ class Int4Tinygemm final : public Scheme {
                            .mapping = Mapping::asymmetric},
                 .layouts = {kInt4TinygemmLayouts.begin(), kInt4TinygemmLayouts.end()}}) {}
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (auto why_not = refused_size(shape, group())) return why_not;
-    if (layout == "plain") return std::nullopt;
+    if (layout == kPlain) return std::nullopt;
     if (is_tile(layout) && shape.dtype != DType::bfloat16)
       return "tile_packed_4d takes bfloat16 weights only, not " + std::string(dtype_name(shape.dtype));
     if (!is_tile(layout) && shape.n % 16 != 0)
-      return "N = " + std::to_string(shape.n) +
-             " is not a multiple of 16, which the CPU packs of torch demand";
+      return "N = " + std::to_string(shape.n) + " is not a multiple of 16, which torch's CPU packs require";
     return std::nullopt;
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout) const override {
     const WeightShape stored = stored_shape(shape, layout);
     const PlaneSpec scale_and_zero = {"scale_and_zero", shape.dtype, {stored.k / group(), stored.n, 2}};
     if (is_tile(layout))
@@ -178,15 +178,15 @@ class Int4Tinygemm final : public Scheme {
     return {{"qdata", DType::uint8, {stored.n, stored.k / 2}}, scale_and_zero};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view layout) const override {
+  Planes quantize(const Matrix& weight, Layout layout) const override {
     const WeightShape shape = {weight.dtype, weight.rows, weight.cols};
-    Planes planes = make_planes(plane_specs(shape, "plain"));
+    Planes planes = make_planes(plane_specs(shape, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
-    const float least = least_scale(weight.dtype, layout);
+    const float min = min_scale(weight.dtype, layout);
     for (int64_t n = 0; n < shape.n; ++n) {
       for (int64_t g = 0; g < shape.k / group(); ++g) {
         const std::span<const float> elements(values.data() + n * shape.k + g * group(), group());
-        const ScaleAndZero parameters = choose_parameters(weight.dtype, elements, least);
+        const ScaleAndZero parameters = choose_parameters(weight.dtype, elements, min);
         for (int64_t i = 0; i < group(); ++i)
           put_nibble(planes[0].bytes, plain_nibble(shape, n, g * group() + i),
                      quantize_one(weight.dtype, elements[i], parameters));
@@ -197,14 +197,14 @@ class Int4Tinygemm final : public Scheme {
     return planes;
   }
 
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+  Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
+    require_planes(plain, plane_specs(shape, kPlain));
     const WeightShape stored = stored_shape(shape, layout);
     Planes packed = make_planes(plane_specs(shape, layout));
     const Plane& qdata = plane(plain, "qdata");
     const Plane& parameters = plane(plain, "scale_and_zero");
-    // Padding: codes 0 are there already; scale = least, zero = 0 + least * 8.
-    const double pad_scale = least_scale(shape.dtype, layout), pad_zero = pad_scale * kMidPoint;
+    // Padding: codes are 0 already; scale = min, zero = 0 + min * 8.
+    const double pad_scale = min_scale(shape.dtype, layout), pad_zero = pad_scale * kMidPoint;
     for (int64_t n = 0; n < stored.n; ++n) {
       for (int64_t g = 0; g < stored.k / group(); ++g) {
         const bool real = n < shape.n && g < shape.k / group();
@@ -225,10 +225,10 @@ class Int4Tinygemm final : public Scheme {
     return packed;
   }
 
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+  Planes unpack(const Planes& packed, const WeightShape& shape, Layout layout) const override {
     require_planes(packed, plane_specs(shape, layout));
     const WeightShape stored = stored_shape(shape, layout);
-    Planes plain = make_planes(plane_specs(shape, "plain"));
+    Planes plain = make_planes(plane_specs(shape, kPlain));
     const Plane& qdata = plane(packed, "qdata");
     const Plane& parameters = plane(packed, "scale_and_zero");
     const size_t size = dtype_bytes(shape.dtype);
@@ -243,22 +243,21 @@ class Int4Tinygemm final : public Scheme {
     return plain;
   }
 
-  // The meaning: (q - 8) * scale + zero rounded once to the logical dtype, as CUDA's __hfma2 in int4mm.cu
-  // does.
+  // (q - 8) * scale + zero, rounded once to the logical dtype, as CUDA's __hfma2 in int4mm.cu does.
   double dequantized(DType dtype, const ExactWeight& w) const override {
     return fma_in(dtype, w.code, w.scale, w.zero);
   }
 
   // aten::_weight_int4pack_mm_for_cpu of torch 2.13.0 (aten/src/ATen/native/cpu/int4mm_kernel.cpp): weights
-  // are formed and summed in float32; the sum is rounded to y's dtype, then the linear of torchao 0.18.0's
+  // are formed and summed in float32; the sum is rounded to y's dtype; then the linear of torchao 0.18.0's
   // Int4OpaqueTensor adds the bias.
-  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+  LinearStages recorded_stages(const WeightShape&, Policy, DType y) const override {
     return {.weight_cast = DType::float32, .product_cast = DType::float32, .output_cast = y};
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
     const std::vector<std::byte>& parameters = plane(plain, "scale_and_zero").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
@@ -273,20 +272,19 @@ class Int4Tinygemm final : public Scheme {
   }
 
   std::span<const ActivationInfo> activations() const override { return kInt4TinygemmActivations; }
-  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const override {
+  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const override {
     if (!is_pre_scaled(activation)) return {};
     return {pre_scale_spec(shape)};
   }
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override {
     if (!is_pre_scaled(activation)) return Scheme::activation_specs(x, activation);
     return {{"x", x.dtype, {x.rows, x.cols}}};
   }
-  Planes quantize_activation(const Matrix& x, std::string_view activation,
-                             const Planes& weight) const override {
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const override {
     if (!is_pre_scaled(activation)) return Scheme::quantize_activation(x, activation, weight);
     return {{"x", x.dtype, {x.rows, x.cols}, pre_scaled(x, weight)}};
   }
-  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+  void exact_activation(const Planes& planes, const Matrix& x, Policy activation, int64_t row,
                         std::span<double> out) const override {
     require_planes(planes, activation_specs(x, activation));
     for (int64_t k = 0; k < x.cols; ++k) out[k] = load_float(x.dtype, planes.front().bytes, row * x.cols + k);
@@ -299,7 +297,7 @@ class Int4Tinygemm final : public Scheme {
       out[k] = load_nibble(plain.front().bytes, plain_nibble(shape, row, k));
   }
 
-  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const WeightShape stored = stored_shape(shape, layout);
     const int64_t offset = static_cast<int64_t>(byte_offset);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int4_tinygemm beyond the rows of recorded_rows.inc. Recorded from torch 2.13.0:
+// Tests int4_tinygemm beyond the rows of recorded_rows.inc. Recorded from torch 2.13.0:
 // aten::_convert_weight_to_int4pack_for_cpu under ATEN_CPU_CAPABILITY=avx2 and default.
 #include <cmath>
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 const Scheme& g32() { return *find_scheme("int4_tinygemm_g32"); }
 const Scheme& g128() { return *find_scheme("int4_tinygemm_g128"); }
 
-// A weight whose code [n, k] is (7n + 3k + nk/5) mod 16, scales and zeros counted up.
+// Returns a weight whose code [n, k] is (7n + 3k + nk/5) mod 16, with counted scales and zeros.
 Planes patterned(const Scheme& scheme, const WeightShape& shape) {
   Planes planes = make_planes(scheme.plane_specs(shape));
   for (int64_t n = 0; n < shape.n; ++n)
@@ -31,17 +31,19 @@ uint64_t fnv1a(std::span<const std::byte> bytes) {
   return hash;
 }
 
+Layout layout_of(std::string_view name) { return g32().layout_named(name); }
+
 struct PackCase {
   const char* layout;
   int64_t n;
-  uint64_t fnv;  // of the op's bytes, K = 64
+  uint64_t fnv;  // hash of the op's bytes, K = 64
 };
 class Int4CpuPack : public testing::TestWithParam<PackCase> {};
 
-// N = 48, 80, 144 and 176 end in a block of 16 rows, which has another order.
+// N = 48, 80, 144 and 176 end in a block of 16 rows, which has a different order.
 TEST_P(Int4CpuPack, IsTheBytesOfTheOp) {
   const WeightShape shape = {DType::bfloat16, GetParam().n, 64};
-  const Planes packed = g32().pack(patterned(g32(), shape), shape, GetParam().layout);
+  const Planes packed = g32().pack(patterned(g32(), shape), shape, layout_of(GetParam().layout));
   EXPECT_EQ(fnv1a(plane(packed, "qdata").bytes), GetParam().fnv);
 }
 
@@ -65,22 +67,22 @@ class Int4Layout : public testing::TestWithParam<LayoutCase> {};
 
 TEST_P(Int4Layout, UnpackIsTheInverseOfPack) {
   const WeightShape shape = {DType::bfloat16, GetParam().n, GetParam().k};
-  ASSERT_EQ(g32().refusal(shape, GetParam().layout), std::nullopt);
+  ASSERT_EQ(g32().refusal(shape, layout_of(GetParam().layout)), std::nullopt);
   const Planes plain = patterned(g32(), shape);
-  const Planes packed = g32().pack(plain, shape, GetParam().layout);
-  EXPECT_NO_THROW(require_planes(packed, g32().plane_specs(shape, GetParam().layout)));
-  expect_same_planes(plain, g32().unpack(packed, shape, GetParam().layout));
+  const Planes packed = g32().pack(plain, shape, layout_of(GetParam().layout));
+  EXPECT_NO_THROW(require_planes(packed, g32().plane_specs(shape, layout_of(GetParam().layout))));
+  expect_same_planes(plain, g32().unpack(packed, shape, layout_of(GetParam().layout)));
 }
 
-// One weight at a time, every 37th: setting its code to 15 must change one nibble, and no other weight's.
+// Sets the code of every 37th weight to 15: one nibble must change, and no other weight's.
 TEST_P(Int4Layout, AWeightHasANibbleOfItsOwn) {
   const WeightShape shape = {DType::bfloat16, GetParam().n, GetParam().k};
   Planes plain = make_planes(g32().plane_specs(shape));
-  const Planes blank = g32().pack(plain, shape, GetParam().layout);
+  const Planes blank = g32().pack(plain, shape, layout_of(GetParam().layout));
   std::set<std::pair<size_t, bool>> taken;
   for (int64_t at = 0; at < shape.n * shape.k; at += 37) {
     plain[0].bytes[at / 2] = static_cast<std::byte>(at % 2 == 0 ? 0xF0 : 0x0F);
-    const Planes packed = g32().pack(plain, shape, GetParam().layout);
+    const Planes packed = g32().pack(plain, shape, layout_of(GetParam().layout));
     plain[0].bytes[at / 2] = std::byte{0};
     size_t changed = 0;
     for (size_t i = 0; i < packed[0].bytes.size(); ++i) {
@@ -111,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Int4Layout,
 TEST(Int4Tinygemm, Avx512BlockPairsRowsThirtyTwoApart) {
   const WeightShape shape = {DType::bfloat16, 64, 32};
   const Planes plain = patterned(g32(), shape);
-  const Planes packed = g32().pack(plain, shape, "cpu_avx512");
+  const Planes packed = g32().pack(plain, shape, layout_of("cpu_avx512"));
   const auto code = [&](int64_t n, int64_t k) { return (7 * n + 3 * k + n * k / 5) % 16; };
   for (int64_t k = 0; k < 32; ++k)
     for (int64_t d = 0; d < 32; ++d)
@@ -123,7 +125,7 @@ TEST(Int4Tinygemm, Avx512BlockPairsRowsThirtyTwoApart) {
 // tiles.
 TEST(Int4Tinygemm, TileWordHoldsTheEightWeightsOfALane) {
   const WeightShape shape = {DType::bfloat16, 8, 1024};
-  const Planes packed = g32().pack(patterned(g32(), shape), shape, "tile_packed_4d");
+  const Planes packed = g32().pack(patterned(g32(), shape), shape, layout_of("tile_packed_4d"));
   const auto code = [&](int64_t n, int64_t k) {
     return static_cast<uint32_t>((7 * n + 3 * k + n * k / 5) % 16);
   };
@@ -144,13 +146,14 @@ TEST(Int4Tinygemm, TileWordHoldsTheEightWeightsOfALane) {
   }
 }
 
-// Int4TilePackedTo4dTensor.from_hp pads before it quantizes: codes 0, scale 2^-126 (0x0080), zero 2^-123
+// Int4TilePackedTo4dTensor.from_hp pads before quantizing: codes 0, scale 2^-126 (0x0080), zero 2^-123
 // (0x0200).
 TEST(Int4Tinygemm, TilePaddingIsWhatZerosQuantizeTo) {
   const WeightShape shape = {DType::bfloat16, 1, 128};
   const std::vector<std::byte> zeros(128 * 2);
-  const Planes packed = g128().pack(g128().quantize({DType::bfloat16, 1, 128, zeros}, "tile_packed_4d"),
-                                    shape, "tile_packed_4d");
+  const Planes packed =
+      g128().pack(g128().quantize({DType::bfloat16, 1, 128, zeros}, layout_of("tile_packed_4d")), shape,
+                  layout_of("tile_packed_4d"));
   EXPECT_EQ(packed[0].shape, (std::vector<int64_t>{1, 8, 32, 4}));
   EXPECT_EQ(packed[1].shape, (std::vector<int64_t>{8, 8, 2}));
   EXPECT_EQ(to_hex(packed[0].bytes), std::string(2 * 4096, '0'));
@@ -163,14 +166,15 @@ TEST(Int4Tinygemm, TilePaddingIsWhatZerosQuantizeTo) {
 TEST(Int4Tinygemm, LeastScaleDependsOnTheProducer) {
   const std::vector<std::byte> zeros(32 * 2);
   EXPECT_EQ(to_hex(g32().quantize({DType::bfloat16, 1, 32, zeros})[1].bytes), "86350637");
-  EXPECT_EQ(to_hex(g32().quantize({DType::bfloat16, 1, 32, zeros}, "cpu_avx2")[1].bytes), "86350637");
-  EXPECT_EQ(to_hex(g32().quantize({DType::bfloat16, 1, 32, zeros}, "tile_packed_4d")[1].bytes), "80000002");
-  EXPECT_EQ(to_hex(g32().quantize({DType::bfloat16, 1, 32, zeros}, "tile_packed_4d_v1")[1].bytes),
+  EXPECT_EQ(to_hex(g32().quantize({DType::bfloat16, 1, 32, zeros}, layout_of("cpu_avx2"))[1].bytes),
+            "86350637");
+  EXPECT_EQ(to_hex(g32().quantize({DType::bfloat16, 1, 32, zeros}, layout_of("tile_packed_4d"))[1].bytes),
+            "80000002");
+  EXPECT_EQ(to_hex(g32().quantize({DType::bfloat16, 1, 32, zeros}, layout_of("tile_packed_4d_v1"))[1].bytes),
             "86350637");
 }
 
-// A dequantizer is a finite table: 16 codes for one scale and zero, each the nearest bfloat16 to the exact
-// value.
+// A dequantizer is a finite table: 16 codes per scale and zero, each the nearest bfloat16 to the exact value.
 TEST(Int4Tinygemm, DequantizesEveryCodeWithOneRounding) {
   const double scale = 0x1.36p-4, zero = 0x1.84p-1;
   Planes planes = make_planes(g32().plane_specs({DType::bfloat16, 1, 32}));
@@ -187,7 +191,7 @@ TEST(Int4Tinygemm, DequantizesEveryCodeWithOneRounding) {
     ASSERT_LE(std::fabs(got - exact), ulp / 2) << code;
     rounded_twice_differs += got != add_in(DType::bfloat16, mul_in(DType::bfloat16, code - 8, scale), zero);
   }
-  EXPECT_GT(rounded_twice_differs, 0) << "these numbers must tell one rounding from two";
+  EXPECT_GT(rounded_twice_differs, 0) << "these numbers must distinguish one rounding from two";
 }
 
 struct RefusalCase {
@@ -200,7 +204,7 @@ struct RefusalCase {
 class SchemeRefusal : public testing::TestWithParam<RefusalCase> {};
 TEST_P(SchemeRefusal, SaysWhy) {
   const std::optional<std::string> refusal =
-      find_scheme(GetParam().scheme)->refusal(GetParam().shape, GetParam().layout);
+      find_scheme(GetParam().scheme)->refusal(GetParam().shape, layout_of(GetParam().layout));
   ASSERT_TRUE(refusal.has_value());
   EXPECT_EQ(*refusal, GetParam().text);
 }
@@ -216,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "int4_tinygemm_g32",
                     {DType::bfloat16, 37, 64},
                     "cpu_avx2",
-                    "N = 37 is not a multiple of 16, which the CPU packs of torch demand"},
+                    "N = 37 is not a multiple of 16, which torch's CPU packs require"},
         RefusalCase{"tile_dtype",
                     "int4_tinygemm_g32",
                     {DType::float16, 16, 64},
@@ -232,19 +236,19 @@ INSTANTIATE_TEST_SUITE_P(
                     {DType::bfloat16, 4, 4},
                     "tile_packed_4d",
                     "fp8_row has no layout tile_packed_4d"},
-        RefusalCase{"empty", "int8_row", {DType::bfloat16, 0, 4}, "plain", "int8_row takes no empty weight"}),
+        RefusalCase{
+            "empty", "int8_row", {DType::bfloat16, 0, 4}, "plain", "int8_row cannot take an empty weight"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Int4Tinygemm, PlacesNameGroupColumnAndNibble) {
   const WeightShape shape = {DType::bfloat16, 48, 128};
-  EXPECT_EQ(g32().place(shape, "plain", "scale_and_zero", (3 * 48 + 17) * 4), "group 3, column 17 (scale)");
-  EXPECT_EQ(g32().place(shape, "plain", "scale_and_zero", (3 * 48 + 17) * 4 + 3),
-            "group 3, column 17 (zero)");
-  EXPECT_EQ(g32().place(shape, "plain", "qdata", 5 * 64 + 6),
+  EXPECT_EQ(g32().place(shape, kPlain, "scale_and_zero", (3 * 48 + 17) * 4), "group 3, column 17 (scale)");
+  EXPECT_EQ(g32().place(shape, kPlain, "scale_and_zero", (3 * 48 + 17) * 4 + 3), "group 3, column 17 (zero)");
+  EXPECT_EQ(g32().place(shape, kPlain, "qdata", 5 * 64 + 6),
             "row 5, k 13 (low nibble of byte 326); row 5, k 12 (high nibble)");
-  EXPECT_EQ(g32().place(shape, "cpu_avx2", "qdata", 12 * 16 + 5),
+  EXPECT_EQ(g32().place(shape, layout_of("cpu_avx2"), "qdata", 12 * 16 + 5),
             "row 5, k 12 (low nibble of byte 197); row 21, k 12 (high nibble)");
-  EXPECT_EQ(g32().place({DType::bfloat16, 1, 128}, "tile_packed_4d", "qdata", 4 * 16),
+  EXPECT_EQ(g32().place({DType::bfloat16, 1, 128}, layout_of("tile_packed_4d"), "qdata", 4 * 16),
             "row 1, k 0 (padding) (low nibble of byte 64); row 1, k 8 (padding) (high nibble)");
 }
 
@@ -257,7 +261,8 @@ struct SizeCase {
 class ToyModel : public testing::TestWithParam<SizeCase> {};
 TEST_P(ToyModel, HasTheDocumentedPayload) {
   const WeightShape layer = {DType::bfloat16, 1024, 1024};
-  EXPECT_EQ(2 * find_scheme(GetParam().scheme)->payload_bytes(layer, GetParam().layout), GetParam().bytes);
+  EXPECT_EQ(2 * find_scheme(GetParam().scheme)->payload_bytes(layer, layout_of(GetParam().layout)),
+            GetParam().bytes);
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, ToyModel,
                          testing::Values(SizeCase{"int4_tinygemm_g128", "plain", 1'114'112},

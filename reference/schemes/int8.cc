@@ -3,15 +3,15 @@
 // (torchao/quantization/quantize_/workflows/int8/int8_tensor.py) as Int8WeightOnlyConfig(version=2) calls it
 // with PerRow(), PerTensor() and PerGroup(g). Symmetric, float32 scales, and zero points that are always 0
 // and always stored. int8_row_reduced, int8_tensor_reduced: the same with reduce_range=True, codes -64 .. 63,
-// as Int8DynamicActivationInt8WeightConfig and Int8StaticActivationInt8WeightConfig offer it for processors
-// whose int8 dot products saturate.
-// Meaning: (q - zero_point) * scale in float32, then the cast to the logical dtype (Int8Tensor.dequantize).
-// Activations, for scales of rows and of the tensor: the same function on x, a row or all of x at a time,
-// symmetric or asymmetric, in the weight's range; "static" with the checkpoint's own scale, and its zero
-// point
-// ("_zp": one that a symmetric observer stores all the same); "pre_" after x * act_pre_scale, rounded to x's
-// dtype, which SmoothQuant and AWQ store. "dyn_row_sym_127", which int8_row has from torchao's first
-// generation: codes -127 .. 127, scales of at least 1e-5 in x's own dtype, float32 for float16.
+// which Int8DynamicActivationInt8WeightConfig and Int8StaticActivationInt8WeightConfig offer for processors
+// whose int8 dot products saturate. Meaning: (q - zero_point) * scale in float32, then the cast to the
+// logical dtype (Int8Tensor.dequantize).
+//
+// Activations, for scales of rows and of the tensor: the same function on x, per row or for all of x,
+// symmetric or asymmetric, in the weight's range. "static" uses the checkpoint's scale and zero point ("_zp":
+// a zero point stored even by a symmetric observer). "pre_" first multiplies by act_pre_scale, rounded to x's
+// dtype, as SmoothQuant and AWQ store it. "dyn_row_sym_127" of int8_row is torchao's first generation: codes
+// -127 .. 127, scales of at least 1e-5 in x's dtype, float32 for float16.
 #include <array>
 
 #include "reference/numerics/affine.h"
@@ -24,7 +24,7 @@ namespace {
 
 // from_hp: eps = torch.finfo(torch.float32).eps = 2^-23, for every input dtype; exact in float16 (as a
 // subnormal) and bfloat16.
-constexpr double kInt8LeastScale = 0x1p-23;
+constexpr double kInt8MinScale = 0x1p-23;
 
 constexpr std::string_view kDynamic =
     "torchao 0.18.0 Int8DynamicActivationInt8WeightConfig: Int8Tensor.from_hp of x";
@@ -33,36 +33,37 @@ constexpr std::string_view kInt8Static =
 constexpr std::string_view kScaled =
     "torchao 0.18.0 int8_tensor.py linear with act_pre_scale (prototype/smoothquant, prototype/awq)";
 constexpr std::string_view kFirstGeneration = "dyn_row_sym_127";
-constexpr double kFirstLeastScale = 1e-5;
-// Every other one is its neighbour after act_pre_scale; scales of groups have the first two alone, and the
-// last one is int8_row's.
-constexpr std::array<ActivationInfo, 17> kInt8Activations = {{{kWeightOnly, "x enters the sum as it is"},
-                                                              {"pre_weight_only", kScaled},
-                                                              {"dyn_row_sym", kDynamic},
-                                                              {"pre_dyn_row_sym", kScaled},
-                                                              {"dyn_row_asym", kDynamic},
-                                                              {"pre_dyn_row_asym", kScaled},
-                                                              {"dyn_tensor_sym", kDynamic},
-                                                              {"pre_dyn_tensor_sym", kScaled},
-                                                              {"dyn_tensor_asym", kDynamic},
-                                                              {"pre_dyn_tensor_asym", kScaled},
-                                                              {"static_tensor_sym", kInt8Static},
-                                                              {"pre_static_tensor_sym", kScaled},
-                                                              {"static_tensor_sym_zp", kInt8Static},
-                                                              {"pre_static_tensor_sym_zp", kScaled},
-                                                              {"static_tensor_asym", kInt8Static},
-                                                              {"pre_static_tensor_asym", kScaled},
-                                                              {kFirstGeneration,
-                                                               "torchao 0.5.0 to 0.17.0 quant_api.py "
-                                                               "_int8_symm_per_token_reduced_range_quant"}}};
+constexpr double kFirstMinScale = 1e-5;
+// Every second policy is its neighbour after act_pre_scale; scales of groups have only the first two, and
+// only int8_row has the last.
+constexpr std::array<ActivationInfo, 17> kInt8Activations = {
+    {{kWeightOnly.name(), "x enters the sum as it is"},
+     {"pre_weight_only", kScaled},
+     {"dyn_row_sym", kDynamic},
+     {"pre_dyn_row_sym", kScaled},
+     {"dyn_row_asym", kDynamic},
+     {"pre_dyn_row_asym", kScaled},
+     {"dyn_tensor_sym", kDynamic},
+     {"pre_dyn_tensor_sym", kScaled},
+     {"dyn_tensor_asym", kDynamic},
+     {"pre_dyn_tensor_asym", kScaled},
+     {"static_tensor_sym", kInt8Static},
+     {"pre_static_tensor_sym", kScaled},
+     {"static_tensor_sym_zp", kInt8Static},
+     {"pre_static_tensor_sym_zp", kScaled},
+     {"static_tensor_asym", kInt8Static},
+     {"pre_static_tensor_asym", kScaled},
+     {kFirstGeneration,
+      "torchao 0.5.0 to 0.17.0 quant_api.py "
+      "_int8_symm_per_token_reduced_range_quant"}}};
 
-bool is_static(std::string_view activation) { return without_pre_scale(activation).starts_with("static_"); }
-bool is_asymmetric(std::string_view activation) { return activation.ends_with("_asym"); }
-bool has_zero_point(std::string_view activation) {
-  return is_static(activation) && (is_asymmetric(activation) || activation.ends_with("_zp"));
+bool is_static(Policy activation) { return without_pre_scale(activation).starts_with("static_"); }
+bool is_asymmetric(Policy activation) { return activation.name().ends_with("_asym"); }
+bool has_zero_point(Policy activation) {
+  return is_static(activation) && (is_asymmetric(activation) || activation.name().ends_with("_zp"));
 }
 
-// Which elements share a scale.
+// The elements that share a scale.
 struct Block {
   int64_t rows = 1, cols = 1;
 };
@@ -71,17 +72,17 @@ AffineRecipe recipe_of(DType input, bool reduced, bool asymmetric) {
   return {.mapping = asymmetric ? Mapping::asymmetric : Mapping::symmetric,
           .code_min = reduced ? -64 : -128,
           .code_max = reduced ? 63 : 127,
-          .least_scale = kInt8LeastScale,
+          .min_scale = kInt8MinScale,
           .input = input,
           .scale = DType::float32};
 }
 
-AffineRecipe activation_recipe(DType x, bool reduced, std::string_view activation) {
+AffineRecipe activation_recipe(DType x, bool reduced, Policy activation) {
   if (activation != kFirstGeneration) return recipe_of(x, reduced, is_asymmetric(activation));
   return {.mapping = Mapping::symmetric,
           .code_min = -127,
           .code_max = 127,
-          .least_scale = kFirstLeastScale,
+          .min_scale = kFirstMinScale,
           .input = x,
           .scale = x == DType::float16 ? DType::float32 : x};
 }
@@ -122,7 +123,7 @@ Planes quantize_blocks(const Matrix& values, Block block, const AffineRecipe& re
 
 struct Granularity {
   enum Kind : uint8_t { row, tensor, group } kind = row;
-  int64_t size = 0;  // of a group
+  int64_t size = 0;  // elements per group
 };
 
 std::string family_of(Granularity granularity, bool reduced) {
@@ -160,22 +161,22 @@ class Int8 final : public Scheme {
     return granularity_.kind == Granularity::row && !reduced_ ? all : all.first(all.size() - 1);
   }
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     return refused_size(shape, granularity_.size);
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     return specs_of(shape.n, shape.k, block(shape.n, shape.k));
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
+  Planes quantize(const Matrix& weight, Layout) const override {
     return quantize_blocks(weight, block(weight.rows, weight.cols), recipe_of(weight.dtype, reduced_, false));
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
     AffineParameters at;
     for (int64_t k = 0, last = -1; k < shape.k; ++k) {
@@ -187,7 +188,7 @@ class Int8 final : public Scheme {
     }
   }
 
-  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const override {
+  std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const override {
     std::vector<PlaneSpec> specs;
     if (is_static(activation)) specs.push_back({"act_quant_scale", DType::float32, {1, 1}});
     if (has_zero_point(activation)) specs.push_back({"act_quant_zero_point", DType::int8, {1, 1}});
@@ -195,19 +196,18 @@ class Int8 final : public Scheme {
     return specs;
   }
 
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override {
     require_policy(activation);
     if (without_pre_scale(activation) == kWeightOnly) return {{"x", x.dtype, {x.rows, x.cols}}};
     return specs_of(x.rows, x.cols, activation_block(x, activation));
   }
 
-  Planes quantize_activation(const Matrix& x, std::string_view activation,
-                             const Planes& weight) const override {
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const override {
     require_policy(activation);
     require_planes(weight, policy_specs({x.dtype, 1, x.cols}, activation));
     if (is_pre_scaled(activation)) {
       std::vector<std::byte> scaled = pre_scaled(x, weight);
-      const std::string_view rest = without_pre_scale(activation);
+      const Policy rest = policy_named(without_pre_scale(activation));
       if (rest == kWeightOnly) return {{"x", x.dtype, {x.rows, x.cols}, std::move(scaled)}};
       return quantize_activation({x.dtype, x.rows, x.cols, scaled}, rest, weight);
     }
@@ -220,7 +220,7 @@ class Int8 final : public Scheme {
                            activation_recipe(x.dtype, reduced_, activation), given);
   }
 
-  void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,
+  void exact_activation(const Planes& quantized, const Matrix& x, Policy activation, int64_t row,
                         std::span<double> out) const override {
     require_planes(quantized, activation_specs(x, activation));
     if (without_pre_scale(activation) == kWeightOnly) {
@@ -234,13 +234,13 @@ class Int8 final : public Scheme {
       out[k] = (static_cast<int8_t>(qdata[row * x.cols + k]) - at.zero_point) * static_cast<double>(at.scale);
   }
 
-  // torchao 0.18.0 on torch 2.13.0, CPU: int8_tensor.py, linear. Scales of rows and of the tensor, weight
-  // only: mm(x, qdata.to(x.dtype).t()), whose result has x's dtype; times scale.to(x.dtype), again in x's
+  // torchao 0.18.0 on torch 2.13.0, CPU: int8_tensor.py, linear. Weight only, scales of rows and of the
+  // tensor: mm(x, qdata.to(x.dtype).t()), whose result has x's dtype; times scale.to(x.dtype), again in x's
   // dtype; then the bias is added. Scales of groups: the weight is dequantized to x's dtype, then mm, then
-  // the bias. Under a policy: int32 sums to float32, times x's scale, to x's dtype; asymmetric: less the zero
-  // point's term, made in float32 and rounded to x's dtype; times the float32 scale of the weight, plus the
-  // bias, to x's dtype.
-  LinearStages recorded_stages(const WeightShape&, std::string_view activation, DType y) const override {
+  // the bias. Under a policy: int32 sums become float32, times x's scale, rounded to x's dtype; if
+  // asymmetric, minus the zero point's term, computed in float32 and rounded to x's dtype; times the weight's
+  // float32 scale, plus the bias, rounded to x's dtype.
+  LinearStages recorded_stages(const WeightShape&, Policy activation, DType y) const override {
     if (without_pre_scale(activation) != kWeightOnly)
       return {.accumulator = DType::int32, .partial_cast = y, .scale_after_sum = true};
     if (granularity_.kind == Granularity::group)
@@ -254,7 +254,7 @@ class Int8 final : public Scheme {
 
   CodeSet codes() const override { return integer_codes(8, true); }
 
-  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     int64_t at = static_cast<int64_t>(byte_offset);
     if (plane_name == "qdata") return named_indices("row", "k", at, shape.k);
@@ -273,8 +273,8 @@ class Int8 final : public Scheme {
     const Block b = block(shape.n, shape.k);
     return element / shape.k / b.rows * (shape.k / b.cols) + element % shape.k / b.cols;
   }
-  static Block activation_block(const Matrix& x, std::string_view activation) {
-    return {activation.find("_row_") != activation.npos ? 1 : x.rows, x.cols};
+  static Block activation_block(const Matrix& x, Policy activation) {
+    return {activation.name().find("_row_") != activation.name().npos ? 1 : x.rows, x.cols};
   }
 
   Granularity granularity_;

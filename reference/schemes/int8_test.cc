@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8_row beyond the rows of recorded_rows.inc.
+// Tests int8_row beyond the rows of recorded_rows.inc.
 #include "reference/schemes/testing.h"
 
 namespace qcts {
@@ -20,7 +20,7 @@ TEST(Int8Row, NanAndInfRowsAsTorchao) {
   expect_same_planes(want, quantize("0000807f0000803f"));
 }
 
-// Foreign files may hold a zero point: (q - zero_point) * scale.
+// Other producers' files may have a zero point: (q - zero_point) * scale.
 TEST(Int8Row, ZeroPointIsTakenOffTheCode) {
   const Planes planes = {{"qdata", DType::int8, {1, 2}, from_hex("7f80")},
                          {"scale", DType::float32, {1, 1}, from_hex("0000003f")},
@@ -35,9 +35,9 @@ TEST(Int8Row, ZeroPointIsTakenOffTheCode) {
 
 TEST(Int8Row, PlacesAreRowsAndColumns) {
   const WeightShape shape = {DType::bfloat16, 4, 10};
-  EXPECT_EQ(int8_scheme().place(shape, "plain", "qdata", 37), "row 3, k 7");
-  EXPECT_EQ(int8_scheme().place(shape, "plain", "scale", 9), "row 2");
-  EXPECT_EQ(int8_scheme().place(shape, "plain", "zero_point", 3), "row 3");
+  EXPECT_EQ(int8_scheme().place(shape, kPlain, "qdata", 37), "row 3, k 7");
+  EXPECT_EQ(int8_scheme().place(shape, kPlain, "scale", 9), "row 2");
+  EXPECT_EQ(int8_scheme().place(shape, kPlain, "zero_point", 3), "row 3");
 }
 
 }  // namespace

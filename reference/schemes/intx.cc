@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// intx_b1 .. intx_b8, with groups of 32, 64, 128, 256 along k or one scale a row ("_axis"), and a mapping:
+// intx_b1 .. intx_b8, with groups of 32, 64, 128, 256 along k or one scale per row ("_axis"), and a mapping:
 // torchao 0.18.0 IntxWeightOnlyConfig and Int8DynamicActivationIntxWeightConfig (8da4w),
 // IntxUnpackedToInt8Tensor.from_hp
 // (torchao/quantization/quantize_/workflows/intx/intx_unpacked_to_int8_tensor.py) with
-// IntxChooseQParamsAlgorithm.AFFINE. Codes of b bits stand one a byte; scales have the weight's dtype and
-// everything is computed in it; zero points are int8. "_s32": scale_dtype=torch.float32 for a narrower
-// weight; scales are chosen as before, codes and meaning are then made with their float32 copies
+// IntxChooseQParamsAlgorithm.AFFINE. Codes of b bits take one byte each; scales have the weight's dtype, in
+// which everything is computed; zero points are int8. "_s32": scale_dtype=torch.float32 for a narrower
+// weight; scales are chosen as before, then codes and meaning use their float32 copies
 // (_adjust_scale_dtype_in_intx_unpacked_tensor of quantization/quant_api.py).
 // Meaning: (q - zero_point) * scale in the common type of the weight's dtype and the scale's, then in the
 // weight's (IntxUnpackedToInt8Tensor.dequantize); in float32 the product of 16-bit scales is exact.
-// Activations of 8da4w: int8, asymmetric, a row of x at a time, in x's own dtype, the scale too
-// (_apply_int8_act_asym_per_token_quant_dequant). torchao's first generation has more, in kFirstGeneration:
-// "_s32": float32 scales, and codes made with them in float32; the others have x's dtype.
+// Activations of 8da4w: int8, asymmetric, per row of x, in x's dtype including the scale
+// (_apply_int8_act_asym_per_token_quant_dequant). kFirstGeneration lists more, of torchao's first generation:
+// "_s32" has float32 scales, and codes computed with them in float32; the others use x's dtype.
 #include <algorithm>
 
 #include "reference/numerics/affine.h"
@@ -22,18 +22,18 @@ namespace qcts {
 namespace {
 
 constexpr ActivationInfo kIntxOwn[] = {
-    {kWeightOnly, "x enters the sum as it is"},
+    {kWeightOnly.name(), "x enters the sum as it is"},
     {"dyn_token_asym",
      "torchao 0.18.0 Int8DynamicActivationIntxWeightConfig: _apply_int8_act_asym_per_token_quant_dequant"}};
 
-// Functions of quant_api.py on x.
+// An activation function of quant_api.py.
 struct FirstGeneration {
   ActivationInfo policy;
   Mapping mapping;
   int code_min, code_max;
-  double least_scale;  // 0: torch.finfo(x.dtype).eps
-  bool wide;           // float32 scales whatever x is
-  bool for_cutlass;    // of CutlassInt4PackedLayout: 4-bit weights with a scale a row
+  double min_scale;  // 0: torch.finfo(x.dtype).eps
+  bool wide;         // float32 scales for any x
+  bool for_cutlass;  // for CutlassInt4PackedLayout: 4-bit weights with a scale per row
 };
 constexpr FirstGeneration kFirstGenerationPolicies[] = {
     {{"dyn_token_asym_s32", "torchao 0.12.0 to 0.17.0 quant_api.py _int8_asymm_per_token_quant"},
@@ -98,24 +98,24 @@ AffineRecipe recipe_of(DType dtype, DType scale, Mapping mapping, int bits) {
   return {.mapping = mapping,
           .code_min = -(1 << (bits - 1)),
           .code_max = (1 << (bits - 1)) - 1,
-          .least_scale = float_format(dtype).min_normal,
+          .min_scale = float_format(dtype).min_normal,
           .input = dtype,
           .scale = scale};
 }
 
-AffineRecipe activation_recipe(DType x, std::string_view activation) {
+AffineRecipe activation_recipe(DType x, Policy activation) {
   for (const FirstGeneration& first : kFirstGenerationPolicies)
     if (first.policy.name == activation)
       return {.mapping = first.mapping,
               .code_min = first.code_min,
               .code_max = first.code_max,
-              .least_scale = first.least_scale > 0 ? first.least_scale : 2 * float_format(x).unit_roundoff,
+              .min_scale = first.min_scale > 0 ? first.min_scale : 2 * float_format(x).unit_roundoff,
               .input = x,
               .scale = first.wide ? DType::float32 : x};
   return recipe_of(x, x, Mapping::asymmetric, 8);
 }
 
-// Codes and zero points are int8, or uint8 where no code is negative.
+// Returns the type of codes and zero points: int8, or uint8 where no code is negative.
 DType integer_of(const AffineRecipe& recipe) { return recipe.code_min < 0 ? DType::int8 : DType::uint8; }
 
 int integer_at(const Plane& integers, int64_t index) {
@@ -149,7 +149,7 @@ Planes quantize_groups(const Matrix& values, int64_t group, const AffineRecipe& 
   return planes;
 }
 
-// "intx_b4_g32", "intx_b4_axis_s32": without the mapping, which no file tells.
+// Returns the meaning, "intx_b4_g32" or "intx_b4_axis_s32": without the mapping, which files do not record.
 std::string meaning_of(int bits, int64_t group, bool wide) {
   return "intx_b" + std::to_string(bits) + (group ? "_g" + std::to_string(group) : "_axis") +
          (wide ? "_s32" : "");
@@ -157,7 +157,7 @@ std::string meaning_of(int bits, int64_t group, bool wide) {
 
 std::string summary_of(int bits, int64_t group, Mapping mapping, bool wide) {
   constexpr std::string_view kWords[] = {"symmetric", "symmetric without clipping", "asymmetric"};
-  return std::to_string(bits) + "-bit codes one a byte, " + (wide ? "float32 " : "") +
+  return std::to_string(bits) + "-bit codes, one per byte, " + (wide ? "float32 " : "") +
          "scale and zero point for " + (group ? "each " + std::to_string(group) + " along k" : "a row") +
          ", " + std::string(kWords[static_cast<int>(mapping)]);
 }
@@ -192,24 +192,24 @@ class Intx final : public Scheme {
 
   std::span<const ActivationInfo> activations() const override { return activations_; }
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (wide_ && shape.dtype == DType::float32)
       return std::string(name()) + " is for weights narrower than its scales";
     return refused_size(shape, group());
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     return specs_of(weight_recipe(shape.dtype), shape.n, shape.k, length(shape.k));
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
+  Planes quantize(const Matrix& weight, Layout) const override {
     return quantize_groups(weight, length(weight.cols), weight_recipe(weight.dtype));
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const std::vector<std::byte>& qdata = plane(plain, "qdata").bytes;
     AffineParameters at;
     for (int64_t k = 0; k < shape.k; ++k) {
@@ -221,15 +221,15 @@ class Intx final : public Scheme {
     }
   }
 
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override {
     require_policy(activation);
     return specs_of(activation_recipe(x.dtype, activation), x.rows, x.cols, x.cols);
   }
-  Planes quantize_activation(const Matrix& x, std::string_view activation, const Planes&) const override {
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes&) const override {
     require_policy(activation);
     return quantize_groups(x, x.cols, activation_recipe(x.dtype, activation));
   }
-  void exact_activation(const Planes& quantized, const Matrix& x, std::string_view activation, int64_t row,
+  void exact_activation(const Planes& quantized, const Matrix& x, Policy activation, int64_t row,
                         std::span<double> out) const override {
     require_planes(quantized, activation_specs(x, activation));
     const Plane& qdata = plane(quantized, "qdata");
@@ -240,10 +240,10 @@ class Intx final : public Scheme {
 
   // torchao 0.18.0 on torch 2.13.0, CPU: intx_unpacked_to_int8_tensor.py, linear. Under a policy x is
   // quantized and dequantized in its own dtype; the weight is dequantized in its own; then linear, which is
-  // addmm: the bias lies in the result before gemm adds to it (aten/src/ATen/native/LinearAlgebra.cpp,
-  // addmm_impl_cpu_), so one rounding. CUTLASS's kernels (recorded with exact sums in their place): int32
+  // addmm: the result starts from the bias before gemm adds to it (aten/src/ATen/native/LinearAlgebra.cpp,
+  // addmm_impl_cpu_), so there is one rounding. CUTLASS's kernels (recorded with exact sums instead): int32
   // sums, times both scales in float32.
-  LinearStages recorded_stages(const WeightShape&, std::string_view activation, DType y) const override {
+  LinearStages recorded_stages(const WeightShape&, Policy activation, DType y) const override {
     const bool for_cutlass = std::ranges::any_of(kFirstGenerationPolicies, [&](const FirstGeneration& first) {
       return first.for_cutlass && first.policy.name == activation;
     });
@@ -255,7 +255,7 @@ class Intx final : public Scheme {
 
   CodeSet codes() const override { return integer_codes(bits_, true); }
 
-  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     int64_t at = static_cast<int64_t>(byte_offset);
     if (plane_name == "qdata") return named_indices("row", "k", at, shape.k);
@@ -264,8 +264,8 @@ class Intx final : public Scheme {
   }
 
  private:
-  // The first generation: scales of the weight's dtype, but for CUTLASS's, which are float32 since 0.10; no
-  // file of it tells symnc from sym.
+  // First generation: scales have the weight's dtype, except CUTLASS's, which are float32 since 0.10; its
+  // files do not distinguish symnc from sym.
   bool can_be_below(const FirstGeneration& first) const {
     if (mapping_ == Mapping::symmetric_no_clipping) return false;
     if (first.for_cutlass)

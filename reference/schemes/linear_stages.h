@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where one `linear` rounds: what a kernel declares, and what a scheme knows of its producer. What each stage
-// costs stands in reference/oracle/bound.h.
+// The roundings of a `linear`: what a kernel declares, and what a scheme knows of its producer.
+// reference/oracle/bound.h says what each stage costs.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace qcts {
 
-// Struct qcts_numerics of kernels/abi/qcts_kernel.h, field by field. nullopt: that stage does not round,
-// which is the strictest claim.
+// Mirrors qcts_numerics of kernels/abi/qcts_kernel.h field by field. nullopt: that stage does not round, the
+// strictest claim.
 struct LinearStages {
   std::optional<DType> x_cast{};
   std::optional<DType> scale_cast{};
   std::optional<DType> weight_cast{};
   std::optional<DType> product_cast{};
   DType accumulator = DType::float32;   // float32, float64, int32 (exact)
-  std::optional<DType> partial_cast{};  // acts only with scale_after_sum
+  std::optional<DType> partial_cast{};  // used only with scale_after_sum
   std::optional<DType> output_cast{};
   bool flush_subnormals = false;
   bool scale_after_sum = false;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // mxfp8_e4m3_*, mxfp8_e5m2_*, mxfp6_e2m3_*, mxfp6_e3m2_*, mxfp4_* with * one of floor, ceil, even, rceil:
 // torchao 0.18.0 MXTensor.to_mx, to_mx and _to_mx_rceil of torchao/prototype/mx_formats/mx_tensor.py, on a
-// CPU. Blocks of 32 along k share a scale 2^(byte - 127); the mode is how the scale is found, the meaning is
-// one: element * scale, both exact in the weight's dtype, rounded to it (to_dtype). The formats: OCP
-// Microscaling Formats 1.0. Six-bit elements take a byte each.
+// CPU. Blocks of 32 along k share a scale 2^(byte - 127). The mode determines how the scale is found; all
+// modes have the same meaning: element * scale, both exact in the weight's dtype, rounded to it (to_dtype).
+// The formats: OCP Microscaling Formats 1.0. Six-bit elements take a byte each.
 //
-// Ledger choices, all the library's: mx_scale_floor_normal (a scale byte of 0 divides by 2^-126 and decodes
-// as 2^-127), mx_rceil_log2 (the exponent is the ceiling of a float32 logarithm, which just above a power of
-// two is that power's), mx_rceil_zero_unscaled (a scale byte of 0 scales by 1), floatx_nan_bits.
+// Choices, all the library's: mx_scale_floor_normal (a scale byte of 0 divides by 2^-126 and decodes as
+// 2^-127), mx_rceil_log2 (the exponent is the ceiling of a float32 logarithm, which just above a power of two
+// equals that power's), mx_rceil_zero_unscaled (a scale byte of 0 scales by 1), floatx_nan_bits.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -23,22 +23,22 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kMxBlock = 32;
-constexpr int kBias = 127;  // of e8m0 and of float32
+constexpr int kBias = 127;  // bias of e8m0 and of float32
 constexpr int kNanScale = 255;
 
 constexpr std::array<LayoutInfo, 2> kMxLayouts = {
     {{"plain", "torchao 0.18.0 mx_tensor.py to_mx, is_swizzled_scales=False", true},
      {"swizzled", "torchao 0.18.0 mx_formats/utils.py to_blocked", true}}};
 constexpr std::array<ActivationInfo, 2> kMxActivations = {
-    {{kWeightOnly, "torchao 0.18.0 MXTensor without act_quant_kwargs"},
+    {{kWeightOnly.name(), "torchao 0.18.0 MXTensor without act_quant_kwargs"},
      {"dyn_block32", "torchao 0.18.0 mx_tensor.py: MXTensor.to_mx(x) by act_quant_kwargs"}}};
 
 using Mode = ScaleRounding;
 
 struct Element {
-  std::string_view name;  // of the scheme
+  std::string_view name;  // in the scheme's name
   DType type;
-  int64_t bits;      // stored an element
+  int64_t bits;      // stored per element
   int max_exponent;  // floor(log2(largest)): F8E4M3_MAX_POW2 .. F4_E2M1_MAX_POW2 of mx_formats/constants.py
 };
 constexpr std::array<Element, 5> kElements = {{{"mxfp8_e4m3", DType::float8_e4m3fn, 8, 8},
@@ -51,13 +51,13 @@ bool is_float8(DType type) { return type == DType::float8_e4m3fn || type == DTyp
 
 int code_bits(DType type) { return is_float8(type) ? 8 : type == DType::float4_e2m1fn_x2 ? 4 : 6; }
 
-// A block's scale byte, and the block ready for the cast.
+// A block's scale byte, and the scaled block before the cast.
 struct ScaledBlock {
   int scale = 0;
   std::array<float, kMxBlock> values{};
 };
 
-// to_mx with FLOOR, CEIL or EVEN: the exponent field of max |x|, from the bits of the float32.
+// to_mx with FLOOR, CEIL or EVEN: computes the scale byte from the float32 exponent field of max |x|.
 int scale_by_exponent(const Element& element, Mode mode, float largest) {
   if (std::isnan(largest)) return kNanScale;
   int64_t bits = std::bit_cast<uint32_t>(largest);
@@ -132,12 +132,12 @@ class Mx final : public Scheme {
 
   std::span<const ActivationInfo> activations() const override { return kMxActivations; }
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout, {DType::float32, DType::bfloat16})) return why_not;
     return refused_size(shape, kMxBlock, "the block size ");
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout) const override {
     const DType stored = is_float8(element_.type) ? element_.type : DType::uint8;
     const int64_t blocks = shape.k / kMxBlock;
     return {{"qdata", stored, {shape.n, shape.k * element_.bits / 8}},
@@ -145,8 +145,8 @@ class Mx final : public Scheme {
              layout == "swizzled" ? swizzled_shape(shape.n, blocks) : std::vector<int64_t>{shape.n, blocks}}};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
-    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, "plain"));
+  Planes quantize(const Matrix& weight, Layout) const override {
+    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (size_t block = 0; block < values.size() / kMxBlock; ++block) {
       const std::span<const float> source(values.data() + block * kMxBlock, kMxBlock);
@@ -165,17 +165,17 @@ class Mx final : public Scheme {
     return planes;
   }
 
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+  Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
+    require_planes(plain, plane_specs(shape, kPlain));
     Planes packed = make_planes(plane_specs(shape, layout));
     packed[0].bytes = plane(plain, "qdata").bytes;
     swizzle(shape.n, shape.k / kMxBlock, plane(plain, "scale").bytes, packed[1].bytes);
     return packed;
   }
 
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+  Planes unpack(const Planes& packed, const WeightShape& shape, Layout layout) const override {
     require_planes(packed, plane_specs(shape, layout));
-    Planes plain = make_planes(plane_specs(shape, "plain"));
+    Planes plain = make_planes(plane_specs(shape, kPlain));
     plain[0].bytes = plane(packed, "qdata").bytes;
     unswizzle(shape.n, shape.k / kMxBlock, plane(packed, "scale").bytes, plain[1].bytes);
     return plain;
@@ -183,13 +183,13 @@ class Mx final : public Scheme {
 
   // torchao 0.18.0 on torch 2.13.0, CPU: mx_tensor.py with KernelPreference.EMULATED, x and the weight
   // dequantized to x's dtype.
-  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+  LinearStages recorded_stages(const WeightShape&, Policy, DType y) const override {
     return {.x_cast = y, .weight_cast = y, .product_cast = DType::float32, .output_cast = y};
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const std::vector<std::byte>&qdata = plane(plain, "qdata").bytes, &scales = plane(plain, "scale").bytes;
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t index = row * shape.k + k;
@@ -199,18 +199,18 @@ class Mx final : public Scheme {
     }
   }
 
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override {
     require_policy(activation);
-    if (const auto why_not = refusal({x.dtype, x.rows, x.cols}, "plain"))
+    if (const auto why_not = refusal({x.dtype, x.rows, x.cols}, kPlain))
       throw std::invalid_argument(*why_not);
-    return plane_specs({x.dtype, x.rows, x.cols}, "plain");
+    return plane_specs({x.dtype, x.rows, x.cols}, kPlain);
   }
-  // x goes through the recipe of the weight (QuantizeTensorToMXKwargs of the config has the same mode).
-  Planes quantize_activation(const Matrix& x, std::string_view activation, const Planes&) const override {
+  // Quantizes x by the weight's recipe (the config's QuantizeTensorToMXKwargs has the same mode).
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes&) const override {
     activation_specs(x, activation);
-    return quantize(x, "plain");
+    return quantize(x, kPlain);
   }
-  void exact_activation(const Planes& planes, const Matrix& x, std::string_view, int64_t row,
+  void exact_activation(const Planes& planes, const Matrix& x, Policy, int64_t row,
                         std::span<double> out) const override {
     std::vector<ExactWeight> exact(x.cols);
     exact_row(planes, {x.dtype, x.rows, x.cols}, row, exact);
@@ -219,7 +219,7 @@ class Mx final : public Scheme {
 
   CodeSet codes() const override { return float_codes(element_.type); }
 
-  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset), blocks = shape.k / kMxBlock;
     if (plane_name == "scale") {
@@ -233,7 +233,7 @@ class Mx final : public Scheme {
  private:
   double code_value(std::span<const std::byte> qdata, int64_t index) const {
     const uint8_t code = element_.bits == 4 ? load_nibble(qdata, index) : static_cast<uint8_t>(qdata[index]);
-    // Six-bit elements stand in the low bits of their byte.
+    // Six-bit elements are in the low bits of their byte.
     return decode_float(element_.type, is_float8(element_.type) ? code : code & 0x3F);
   }
 

@@ -2,15 +2,15 @@
 // nf4_b64_s256: torchao 0.18.0 to_nf4(weight, block_size=64, scaler_block_size=256), NF4Tensor.from_tensor,
 // double_quantize_scalers, convert_to_norm_float_weight and get_original_weight of
 // torchao/quantization/quantize_/workflows/nf4/nf4_tensor.py. Blocks of 64 of the flattened weight share a
-// scaler (its largest magnitude), 256 scalers less their mean share a quantization factor. Every operation
+// scaler (their largest magnitude); 256 scalers minus their mean share a quantization factor. Every operation
 // rounds to the weight's dtype.
 //
-// Encoding is closed-form but for one number: the mean of the scalers, a float32 sum whose order is the
-// library's. We sum exactly and round once, so scaler_mean, and with it quantized_scalers and
-// quantization_factor, may be the neighbours of the library's (choice nf4_mean_order); quantized_data does
-// not depend on it. Other choices of the library's: nf4_table_rounded (the table to four decimals, then to
-// the dtype: not bitsandbytes'), nf4_even_high (the even element in the high nibble), nf4_zero_block (0/0
-// takes code 0).
+// Encoding is closed-form except for the mean of the scalers, a float32 sum in the library's own order. Here
+// it is summed exactly and rounded once, so scaler_mean, and with it quantized_scalers and
+// quantization_factor, may differ from the library's by one step (choice nf4_mean_order); quantized_data does
+// not depend on it. The library's other choices: nf4_table_rounded (the table to four decimals, then to the
+// dtype, unlike bitsandbytes), nf4_even_high (the even element in the high nibble), nf4_zero_block (0/0 takes
+// code 0).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,14 +30,15 @@ constexpr std::array<double, 16> kTable = {-1.0000, -0.6962, -0.5251, -0.3949, -
                                            -0.0911, 0.0000,  0.0796,  0.1609,  0.2461,  0.3379,
                                            0.4407,  0.5626,  0.7230,  1.0000};
 
-// scalers.mean(): the sum in float32, divided by the count in float32, then the dtype.
+// scalers.mean(): sums in float32, divides by the count in float32, then casts to the dtype.
 float mean_of(DType dtype, std::span<const float> scalers) {
   double sum = 0;
   for (float scaler : scalers) sum += scaler;
   return round_to(dtype, static_cast<float>(sum) / static_cast<float>(scalers.size()));
 }
 
-// quantize_tensor_nearest: the least |value - table|, the lower index of a tie; a NaN is nearest to all.
+// quantize_tensor_nearest: returns the index of the smallest |value - table|, the lower one for a tie; a NaN
+// matches any.
 uint8_t nearest(DType dtype, float value, std::span<const float> table) {
   if (std::isnan(value)) return 0;
   uint8_t best = 0;
@@ -52,7 +53,7 @@ int8_t scaler_code(float value) {
   return std::isnan(value) ? 0 : static_cast<int8_t>(std::clamp(std::nearbyint(value), -128.0f, 127.0f));
 }
 
-// The even element of a pair lies high.
+// Returns a code; the even element of a pair is in the high nibble.
 int nf4_code(std::span<const std::byte> bytes, int64_t index) { return load_nibble(bytes, index ^ 1); }
 
 class Nf4 final : public Scheme {
@@ -68,7 +69,7 @@ class Nf4 final : public Scheme {
                     {.bits = 4, .element = DType::uint8, .code_max = 15, .scale = DType::int8, .levels = 2},
                 .layouts = {{"plain", "torchao 0.18.0 nf4_tensor.py NF4Tensor"}}}) {}
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout)) return why_not;
     if (auto why_not = refused_size(shape)) return why_not;
     if (shape.n * shape.k % (kNf4Block * kScalerBlock))
@@ -76,7 +77,7 @@ class Nf4 final : public Scheme {
     return std::nullopt;
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     const int64_t elems = shape.n * shape.k, blocks = elems / kNf4Block;
     return {{"quantized_data", DType::uint8, {elems / 2}},
             {"scaler_mean", shape.dtype, {}},
@@ -85,7 +86,7 @@ class Nf4 final : public Scheme {
             {"nf4", shape.dtype, {16}}};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view layout) const override {
+  Planes quantize(const Matrix& weight, Layout layout) const override {
     const DType dtype = weight.dtype;
     Planes planes = make_planes(plane_specs({dtype, weight.rows, weight.cols}, layout));
     const std::vector<float> values = load_floats(dtype, weight.bytes);
@@ -114,15 +115,15 @@ class Nf4 final : public Scheme {
 
   // torchao 0.18.0 on torch 2.13.0, CPU: nf4_tensor.py, linear: the weight is dequantized to x's dtype, then
   // linear.
-  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+  LinearStages recorded_stages(const WeightShape&, Policy, DType y) const override {
     return {.weight_cast = y, .product_cast = DType::float32, .output_cast = y};
   }
 
-  // code: the entry of the file's table. scale: the scaler as dequantize_scalers gives it,
+  // code is the entry of the file's table; scale is the scaler as dequantize_scalers returns it,
   // (quantized_scaler / factor) + mean, each rounded to the dtype.
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const DType dtype = shape.dtype;
     const std::vector<std::byte>& data = plane(plain, "quantized_data").bytes;
     const std::vector<std::byte>& scalers = plane(plain, "quantized_scalers").bytes;
@@ -145,7 +146,7 @@ class Nf4 final : public Scheme {
     for (int64_t k = 0; k < shape.k; ++k) out[k] = nf4_code(plain.front().bytes, row * shape.k + k);
   }
 
-  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset), size = dtype_bytes(shape.dtype);
     if (plane_name == "scaler_mean") return "the mean of the scalers";

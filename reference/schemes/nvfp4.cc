@@ -2,11 +2,11 @@
 // nvfp4_one_level, nvfp4_two_level: torchao 0.18.0 NVFP4WeightOnlyConfig and
 // NVFP4DynamicActivationNVFP4WeightConfig, NVFP4Tensor.to_nvfp4, nvfp4_quantize and per_tensor_amax_to_scale
 // of torchao/prototype/mx_formats/nvfp4_tensor.py, without its triton kernel. Blocks of 16 along k share an
-// e4m3 scale; at two levels a float32 scale of the whole weight multiplies these. Meaning
+// e4m3 scale; with two levels a float32 scale of the whole weight multiplies these. Meaning
 // (NVFP4Tensor.dequantize): code * (per_tensor_scale * scale), both products in float32, then the cast.
 //
-// Ledger choices, the library's: nvfp4_reciprocal_multiply (x * (1/scale), not x / scale), nvfp4_scale_floor
-// (a block's scale is at least 2^-6, e4m3's smallest normal number), nvfp4_zero_tensor_nan (two levels of a
+// Choices, all the library's: nvfp4_reciprocal_multiply (x * (1/scale), not x / scale), nvfp4_scale_floor (a
+// block's scale is at least 2^-6, e4m3's smallest normal number), nvfp4_zero_tensor_nan (two levels of a
 // tensor of zeros: 0/0), floatx_nan_bits.
 #include <algorithm>
 #include <array>
@@ -23,9 +23,9 @@ namespace qcts {
 namespace {
 
 constexpr int64_t kNvfp4Block = 16;
-constexpr float kNvfp4LargestCode = 6.0f;    // F4_E2M1_MAX
-constexpr float kLargestScale = 448.0f;      // F8E4M3_MAX
-constexpr float kNvfp4LeastScale = 0x1p-6f;  // E4M3_EPS = torch.finfo(torch.float8_e4m3fn).tiny
+constexpr float kNvfp4LargestCode = 6.0f;  // F4_E2M1_MAX
+constexpr float kLargestScale = 448.0f;    // F8E4M3_MAX
+constexpr float kNvfp4MinScale = 0x1p-6f;  // E4M3_EPS = torch.finfo(torch.float8_e4m3fn).tiny
 
 constexpr std::array<LayoutInfo, 2> kNvfp4Layouts = {
     {{"plain", "torchao 0.18.0 nvfp4_tensor.py to_nvfp4, is_swizzled_scales=False", true},
@@ -33,7 +33,7 @@ constexpr std::array<LayoutInfo, 2> kNvfp4Layouts = {
 constexpr std::string_view kActivationSource =
     "torchao 0.18.0 nvfp4_tensor.py, nvfp4_linear: NVFP4Tensor.to_nvfp4(x)";
 constexpr std::array<ActivationInfo, 4> kNvfp4Activations = {
-    {{kWeightOnly, "torchao 0.18.0 NVFP4WeightOnlyConfig"},
+    {{kWeightOnly.name(), "torchao 0.18.0 NVFP4WeightOnlyConfig"},
      {"dyn_block16", kActivationSource},
      {"dyn_tensor_block16", kActivationSource},
      {"static_tensor_block16", kActivationSource}}};
@@ -51,11 +51,12 @@ float scale_value(uint8_t byte) {
   return static_cast<float>(decode_float(DType::float8_e4m3fn, byte));
 }
 
-// nvfp4_quantize of one block; tensor_scale nullptr at one level. The byte of its e4m3 scale.
+// Quantizes one block like nvfp4_quantize and returns its e4m3 scale byte; tensor_scale is nullptr with one
+// level.
 uint8_t quantize_block(std::span<const float> block, const float* tensor_scale, std::span<std::byte> pairs) {
   float scale = largest_magnitude(block) / kNvfp4LargestCode;
   if (tensor_scale) scale = div_x86(scale, *tensor_scale);
-  if (!std::isnan(scale)) scale = std::clamp(scale, kNvfp4LeastScale, kLargestScale);
+  if (!std::isnan(scale)) scale = std::clamp(scale, kNvfp4MinScale, kLargestScale);
   const uint8_t byte = static_cast<uint8_t>(encode_float(DType::float8_e4m3fn, scale));
   const float stored = scale_value(byte);
   const float factor = div_x86(tensor_scale ? div_x86(1.0f, *tensor_scale) : 1.0f, stored);
@@ -88,22 +89,22 @@ class Nvfp4 final : public Scheme {
         levels_(levels) {}
 
   std::span<const ActivationInfo> activations() const override { return kNvfp4Activations; }
-  std::vector<PlaneSpec> policy_specs(const WeightShape&, std::string_view activation) const override {
+  std::vector<PlaneSpec> policy_specs(const WeightShape&, Policy activation) const override {
     if (activation != "static_tensor_block16") return {};
     return {{"act_per_tensor_scale", DType::float32, {}}};
   }
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
     if (auto why_not = refused_type(shape, layout, {DType::float32, DType::bfloat16})) return why_not;
     return refused_size(shape, kNvfp4Block, "the block size ");
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view layout) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout) const override {
     return specs_of(levels_, shape, layout);
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
-    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, "plain"));
+  Planes quantize(const Matrix& weight, Layout) const override {
+    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     const float whole = tensor_scale(values);
     quantize_blocks(values, levels_ == Levels::one ? nullptr : &whole, planes);
@@ -111,8 +112,8 @@ class Nvfp4 final : public Scheme {
     return planes;
   }
 
-  Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+  Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const override {
+    require_planes(plain, plane_specs(shape, kPlain));
     Planes packed = make_planes(plane_specs(shape, layout));
     for (Plane& target : packed)
       if (target.name != "scale") target.bytes = plane(plain, target.name).bytes;
@@ -120,9 +121,9 @@ class Nvfp4 final : public Scheme {
     return packed;
   }
 
-  Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const override {
+  Planes unpack(const Planes& packed, const WeightShape& shape, Layout layout) const override {
     require_planes(packed, plane_specs(shape, layout));
-    Planes plain = make_planes(plane_specs(shape, "plain"));
+    Planes plain = make_planes(plane_specs(shape, kPlain));
     for (Plane& target : plain)
       if (target.name != "scale") target.bytes = plane(packed, target.name).bytes;
     unswizzle(shape.n, shape.k / kNvfp4Block, plane(packed, "scale").bytes, plain[1].bytes);
@@ -131,15 +132,14 @@ class Nvfp4 final : public Scheme {
 
   // torchao 0.18.0 on torch 2.13.0, CPU: nvfp4_tensor.py, nvfp4_linear: the product of both scales in
   // float32, the weight dequantized to x's dtype, then mm and + bias.
-  LinearStages recorded_stages(const WeightShape& weight, std::string_view activation,
-                               DType y) const override {
+  LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const override {
     if (activation != kWeightOnly) return Scheme::recorded_stages(weight, activation, y);
     return {.scale_cast = DType::float32, .weight_cast = y, .product_cast = DType::float32, .output_cast = y};
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const double whole = whole_scale(plain);
     for (int64_t k = 0; k < shape.k; ++k) {
       const int64_t index = row * shape.k + k;
@@ -148,16 +148,16 @@ class Nvfp4 final : public Scheme {
     }
   }
 
-  // dyn_block16 is one level, the others two. Planes "qdata", "scale", and "per_tensor_scale" of two levels.
-  std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const override {
+  // dyn_block16 has one level, the others two. Planes "qdata", "scale", and with two levels
+  // "per_tensor_scale".
+  std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const override {
     require_policy(activation);
     const WeightShape shape = {x.dtype, x.rows, x.cols};
-    if (const auto why_not = refusal(shape, "plain")) throw std::invalid_argument(*why_not);
-    return specs_of(activation == "dyn_block16" ? Levels::one : Levels::two, shape, "plain");
+    if (const auto why_not = refusal(shape, kPlain)) throw std::invalid_argument(*why_not);
+    return specs_of(activation == "dyn_block16" ? Levels::one : Levels::two, shape, kPlain);
   }
 
-  Planes quantize_activation(const Matrix& x, std::string_view activation,
-                             const Planes& weight) const override {
+  Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const override {
     Planes planes = make_planes(activation_specs(x, activation));
     const std::vector<float> values = load_floats(x.dtype, x.bytes);
     const float whole =
@@ -170,7 +170,7 @@ class Nvfp4 final : public Scheme {
     return planes;
   }
 
-  void exact_activation(const Planes& planes, const Matrix& x, std::string_view activation, int64_t row,
+  void exact_activation(const Planes& planes, const Matrix& x, Policy activation, int64_t row,
                         std::span<double> out) const override {
     require_planes(planes, activation_specs(x, activation));
     for (int64_t k = 0; k < x.cols; ++k) {
@@ -181,7 +181,7 @@ class Nvfp4 final : public Scheme {
 
   CodeSet codes() const override { return float_codes(DType::float4_e2m1fn_x2); }
 
-  std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset), blocks = shape.k / kNvfp4Block;
     if (plane_name == "per_tensor_scale") return "the weight's scale";
@@ -194,7 +194,7 @@ class Nvfp4 final : public Scheme {
   }
 
  private:
-  static std::vector<PlaneSpec> specs_of(Levels levels, const WeightShape& shape, std::string_view layout) {
+  static std::vector<PlaneSpec> specs_of(Levels levels, const WeightShape& shape, Layout layout) {
     const int64_t blocks = shape.k / kNvfp4Block;
     std::vector<PlaneSpec> specs = {
         {"qdata", DType::uint8, {shape.n, shape.k / 2}},
@@ -217,7 +217,7 @@ class Nvfp4 final : public Scheme {
   static double block_scale(const Planes& planes, int64_t index) {
     return load_float(DType::float8_e4m3fn, plane(planes, "scale").bytes, index / kNvfp4Block);
   }
-  // 1 where the planes have no second level.
+  // Returns the tensor's scale; 1 if the planes have one level.
   static double whole_scale(const Planes& planes) {
     for (const Plane& candidate : planes)
       if (candidate.name == "per_tensor_scale") return load_float(DType::float32, candidate.bytes, 0);

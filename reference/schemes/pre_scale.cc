@@ -5,10 +5,10 @@
 
 namespace qcts {
 
-bool is_pre_scaled(std::string_view activation) { return activation.starts_with(kPreScaled); }
+bool is_pre_scaled(Policy activation) { return activation.name().starts_with(kPreScaled); }
 
-std::string_view without_pre_scale(std::string_view activation) {
-  return is_pre_scaled(activation) ? activation.substr(kPreScaled.size()) : activation;
+std::string_view without_pre_scale(Policy activation) {
+  return is_pre_scaled(activation) ? activation.name().substr(kPreScaled.size()) : activation.name();
 }
 
 PlaneSpec pre_scale_spec(const WeightShape& shape) { return {"act_pre_scale", shape.dtype, {shape.k}}; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// recorded_rows.inc: what real libraries made of one row of a weight, and what they read back.
+// Tests recorded_rows.inc: rows of weights as real libraries quantized them and read them back.
 #include "reference/schemes/testing.h"
 
 namespace qcts {
@@ -36,7 +36,7 @@ class RecordedOnRow : public testing::TestWithParam<RecordedRow> {
 };
 class RecordedReadBack : public RecordedOnRow {};
 
-// A third plane holds zero points, and they are 0.
+// The third plane, if any, holds zero points of 0.
 TEST_P(RecordedOnRow, QuantizesAsTheLibrary) {
   Planes want = make_planes(scheme.plane_specs(shape));
   want[0].bytes = from_hex(GetParam().qdata);

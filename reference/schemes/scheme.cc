@@ -47,12 +47,12 @@ Scheme::Scheme(SchemeInfo info) : info_(std::move(info)) {
   if (info_.meaning.empty()) info_.meaning = info_.name;
 }
 
-Planes Scheme::pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const {
+Planes Scheme::pack(const Planes& plain, const WeightShape& shape, Layout layout) const {
   require_planes(plain, plane_specs(shape, layout));
   return plain;
 }
 
-Planes Scheme::unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const {
+Planes Scheme::unpack(const Planes& packed, const WeightShape& shape, Layout layout) const {
   require_planes(packed, plane_specs(shape, layout));
   return packed;
 }
@@ -72,20 +72,20 @@ std::vector<std::byte> Scheme::dequantize(const Planes& plain, const WeightShape
   return out;
 }
 
-LinearStages Scheme::recorded_stages(const WeightShape&, std::string_view activation, DType) const {
-  throw std::logic_error("nothing is known of where the library that recorded " + std::string(name()) +
-                         " under " + std::string(activation) + " rounds");
+LinearStages Scheme::recorded_stages(const WeightShape&, Policy activation, DType) const {
+  throw std::logic_error("unknown roundings of the library that recorded " + std::string(name()) + " under " +
+                         std::string(activation.name()) + " rounds");
 }
 
 namespace {
-[[noreturn]] void no_policy(const Scheme& scheme, std::string_view activation) {
+[[noreturn]] void no_policy(const Scheme& scheme, Policy activation) {
   throw std::invalid_argument(std::string(scheme.name()) + " has no activation policy " +
-                              std::string(activation));
+                              std::string(activation.name()));
 }
 }  // namespace
 
-void Scheme::require_policy(std::string_view activation) const {
-  if (activation == kWeightOnly || !find_activation(activation)) no_policy(*this, activation);
+void Scheme::require_policy(Policy activation) const {
+  if (activation == kWeightOnly || !find_activation(activation.name())) no_policy(*this, activation);
 }
 
 CodeSet integer_codes(int bits, bool is_signed) {
@@ -116,21 +116,21 @@ void Scheme::row_codes(const Planes& plain, const WeightShape& shape, int64_t ro
 }
 
 std::span<const ActivationInfo> Scheme::activations() const {
-  static constexpr ActivationInfo kAlone[] = {{kWeightOnly, "x enters the sum as it is"}};
+  static constexpr ActivationInfo kAlone[] = {{kWeightOnly.name(), "x enters the sum as it is"}};
   return kAlone;
 }
 
-std::vector<PlaneSpec> Scheme::policy_specs(const WeightShape&, std::string_view) const { return {}; }
+std::vector<PlaneSpec> Scheme::policy_specs(const WeightShape&, Policy) const { return {}; }
 
-std::vector<PlaneSpec> Scheme::activation_specs(const Matrix&, std::string_view activation) const {
+std::vector<PlaneSpec> Scheme::activation_specs(const Matrix&, Policy activation) const {
   no_policy(*this, activation);
 }
 
-Planes Scheme::quantize_activation(const Matrix&, std::string_view activation, const Planes&) const {
+Planes Scheme::quantize_activation(const Matrix&, Policy activation, const Planes&) const {
   no_policy(*this, activation);
 }
 
-void Scheme::exact_activation(const Planes&, const Matrix&, std::string_view activation, int64_t,
+void Scheme::exact_activation(const Planes&, const Matrix&, Policy activation, int64_t,
                               std::span<double>) const {
   no_policy(*this, activation);
 }
@@ -155,7 +155,7 @@ void require_planes(const Planes& planes, const std::vector<PlaneSpec>& specs) {
     if (found == planes.end()) throw std::invalid_argument("plane " + spec.name + " is missing");
     if (found->dtype != spec.dtype || found->shape != spec.shape || found->bytes.size() != spec.bytes())
       throw std::invalid_argument("plane " + spec.name +
-                                  " has another dtype, shape or size than its scheme demands");
+                                  " has a different dtype, shape or size than its scheme requires");
   }
 }
 
@@ -173,30 +173,39 @@ std::optional<uint64_t> first_difference(const Plane& want, const Plane& got) {
   return std::nullopt;
 }
 
-uint64_t Scheme::payload_bytes(const WeightShape& shape, std::string_view layout,
-                               std::string_view activation) const {
+uint64_t Scheme::payload_bytes(const WeightShape& shape, Layout layout, Policy activation) const {
   uint64_t total = 0;
   for (const PlaneSpec& spec : plane_specs(shape, layout)) total += spec.bytes();
   for (const PlaneSpec& spec : policy_specs(shape, activation)) total += spec.bytes();
   return total;
 }
 
-const ActivationInfo* Scheme::find_activation(std::string_view activation) const {
+std::optional<Policy> Scheme::find_activation(std::string_view name) const {
   for (const ActivationInfo& info : activations())
-    if (info.name == activation) return &info;
-  return nullptr;
+    if (info.name == name) return info;
+  return std::nullopt;
 }
 
-const LayoutInfo* Scheme::find_layout(std::string_view layout) const {
+std::optional<Layout> Scheme::find_layout(std::string_view name) const {
   for (const LayoutInfo& info : layouts())
-    if (info.name == layout) return &info;
-  return nullptr;
+    if (info.name == name) return info;
+  return std::nullopt;
 }
 
-std::optional<std::string> Scheme::refused_type(const WeightShape& shape, std::string_view layout,
+Layout Scheme::layout_named(std::string_view name) const {
+  if (const std::optional<Layout> found = find_layout(name)) return *found;
+  throw std::runtime_error(info_.name + " has no layout " + std::string(name));
+}
+
+Policy Scheme::policy_named(std::string_view name) const {
+  if (const std::optional<Policy> found = find_activation(name)) return *found;
+  throw std::runtime_error(info_.name + " has no activation policy " + std::string(name));
+}
+
+std::optional<std::string> Scheme::refused_type(const WeightShape& shape, Layout layout,
                                                 std::initializer_list<DType> dtypes) const {
   const std::string who(name());
-  if (!find_layout(layout)) return who + " has no layout " + std::string(layout);
+  if (!find_layout(layout.name())) return who + " has no layout " + std::string(layout.name());
   if (std::find(dtypes.begin(), dtypes.end(), shape.dtype) != dtypes.end()) return std::nullopt;
   std::string taken;
   for (const DType* dtype = dtypes.begin(); dtype != dtypes.end(); ++dtype) {
@@ -208,7 +217,7 @@ std::optional<std::string> Scheme::refused_type(const WeightShape& shape, std::s
 
 std::optional<std::string> Scheme::refused_size(const WeightShape& shape, int64_t divisor,
                                                 std::string_view of) const {
-  if (shape.n < 1 || shape.k < 1) return std::string(name()) + " takes no empty weight";
+  if (shape.n < 1 || shape.k < 1) return std::string(name()) + " cannot take an empty weight";
   if (divisor == 0 || shape.k % divisor == 0) return std::nullopt;
   return "K = " + std::to_string(shape.k) + " is not a multiple of " + std::string(of) +
          std::to_string(divisor);
@@ -268,7 +277,7 @@ OracleX oracle_x(std::span<const double> row) {
 
 namespace {
 
-// Of a group's terms, those that are not 0.
+// The sums of a group's nonzero terms.
 struct GroupSums {
   double product = 0, zero = 0;
 };
@@ -284,7 +293,7 @@ void add_term(const ExactWeight& w, double x, LinearOracle& oracle, GroupSums& g
   group.zero += x * w.zero;
 }
 
-// Adds the terms at `places`, ascending, and the groups that they lie in.
+// Adds the terms at the ascending positions `places`, and their groups.
 void add_terms(const OracleWeights& weights, const OracleX& x, std::span<const uint32_t> places,
                double offset, LinearOracle& oracle) {
   size_t next = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A scheme: what quantized bytes mean. Recipe (float -> planes), layouts (planes -> packed planes), size law,
-// meaning (planes -> float), and the exact weight that the oracle of `linear` sums. Scalar, bit-exact to the
-// producer that each file names.
+// A scheme defines what quantized bytes mean: recipe (float -> planes), layouts (planes -> packed planes),
+// size formula, meaning (planes -> float), and the exact weights that the oracle of `linear` sums. Scalar,
+// and bit-exact to the producer that each file names.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,11 @@
 #include "reference/formats/tensor.h"
 #include "reference/numerics/affine.h"
 #include "reference/schemes/linear_stages.h"
+#include "reference/schemes/scheme_tables.h"
 
 namespace qcts {
 
-// Row-major [rows, cols], little-endian elements of `dtype`, no padding.
+// A row-major [rows, cols] matrix of little-endian elements of `dtype`, without padding.
 struct Matrix {
   DType dtype = DType::float32;
   int64_t rows = 0, cols = 0;
@@ -28,7 +29,7 @@ struct Matrix {
 };
 
 struct PlaneSpec {
-  std::string name;  // the checkpoint's own: "qdata", "scale", "zero_point", "scale_and_zero"
+  std::string name;  // the checkpoint's name: "qdata", "scale", "zero_point", "scale_and_zero"
   DType dtype = DType::uint8;
   std::vector<int64_t> shape;
   uint64_t bytes() const { return bytes_of(dtype, shape); }
@@ -43,9 +44,9 @@ struct Plane {
 };
 using Planes = std::vector<Plane>;
 
-// One weight before any rounding: product + zero, each exact in double. product = code * scale, code with the
-// zero point of an integer scheme already taken off (int8: q - zero_point, int4: q - 8); zero is the floating
-// zero-point term.
+// One weight before any rounding: product + zero, each exact in double. product = code * scale, after
+// subtracting an integer scheme's zero point from the code (int8: q - zero_point, int4: q - 8); zero is the
+// floating zero-point term.
 struct ExactWeight {
   double product = 0;
   double zero = 0;
@@ -53,57 +54,43 @@ struct ExactWeight {
   double scale = 0;
 };
 
-struct LayoutInfo {
-  std::string_view name;    // "plain" is every scheme's first
-  std::string_view source;  // upstream file and version that defines the bytes
-  bool confirmed = true;    // false: by index map, not confirmed on the hardware that writes it
-};
-
-// How activations reach the weight of `linear`: a key apart from the scheme. "weight_only" takes them as they
-// are; "dyn_..." quantizes each call's own x; "static_..." does it with scales of the checkpoint.
-inline constexpr std::string_view kWeightOnly = "weight_only";
-struct ActivationInfo {
-  std::string_view name;
-  std::string_view source;  // upstream file, version and function
-};
-
-// A linear layer's weight of a scheme: logical [n, k], dtype float32, float16 or bfloat16.
+// The shape of a scheme's weight: logical [n, k], dtype float32, float16 or bfloat16.
 struct WeightShape {
   DType dtype = DType::bfloat16;
   int64_t n = 0, k = 0;
 };
 
-// The codes of a scheme: what each stands for before scale and zero point, in the order of its bits.
+// The codes of a scheme: the value of each before scale and zero point, in order of the code's bits.
 struct CodeSet {
-  std::vector<double> values;  // empty: the codes are no finite set
-  bool fixed = true;           // false: what a code stands for is in the checkpoint; `values` only names it
+  std::vector<double> values;  // empty: the codes are not a finite set
+  bool fixed = true;           // false: the checkpoint defines the value; `values` only names the code
 };
 CodeSet integer_codes(int bits, bool is_signed);  // two's complement
-CodeSet float_codes(DType element);               // a NaN for each code that is one
+CodeSet float_codes(DType element);               // NaN for NaN codes
 
 enum class ZeroPointKind : uint8_t {
   none,
-  integer,   // taken off the code, before the scale
+  integer,   // subtracted from the code before scaling
   floating,  // added after the scale
 };
-// How a recipe makes the stored scale: to nearest even in its dtype, or as a power of two (mx.cc).
+// How a recipe rounds the stored scale: to nearest even in its dtype, or to a power of two (mx.cc).
 enum class ScaleRounding : uint8_t { nearest, floor, ceil, even, rceil };
 
-// The parameters of a scheme as data: what its name says in words. A dtype without a value is the weight's.
+// A scheme's parameters as data, as its name states them. A dtype without a value is the weight's.
 struct SchemeParams {
-  int bits = 8;                                 // of a code
-  std::optional<DType> element = DType::int8;   // of a code; int8, uint8: an integer, an index
-  int code_min = 0, code_max = 0;               // of these
+  int bits = 8;                                 // bits of a code
+  std::optional<DType> element = DType::int8;   // type of a code; int8: an integer, uint8: an index
+  int code_min = 0, code_max = 0;               // range of the codes
   std::optional<DType> scale = DType::float32;  // as stored
   ScaleRounding scale_rounding = ScaleRounding::nearest;
   int levels = 1;          // 2: scales have a scale of their own
-  int64_t group_rows = 1;  // that share a scale; 0: all
+  int64_t group_rows = 1;  // rows that share a scale; 0: all
   ZeroPointKind zero_point = ZeroPointKind::none;
   Mapping mapping = Mapping::symmetric;
-  bool codes_wrap = false;  // the recipe keeps the low bits of a code that is out of range
+  bool codes_wrap = false;  // the recipe keeps the low bits of an out-of-range code
 };
 
-// What a scheme is called and where it comes from.
+// A scheme's names and its origin.
 struct SchemeInfo {
   std::string name;     // "int4_tinygemm_g128": family, then ordered parameters. Alphabet [a-z0-9_].
   std::string family;   // "int4_tinygemm": the file, the list line, the kernels' key
@@ -111,12 +98,14 @@ struct SchemeInfo {
   std::string source;   // the recipe's origin: package, version, function
   int64_t group = 0;    // elements along k that share a scale; 0: the whole row
   SchemeParams params = {};
-  // What a file can tell: schemes that differ only in how their planes are chosen share it. Empty: the name.
+  // The part that a file records: schemes that differ only in how their planes are chosen share it. Empty:
+  // the name.
   std::string meaning = {};
   std::vector<LayoutInfo> layouts;
 };
 
-// A scheme overrides what its recipe, layouts, size law and meaning need. The defaults are what most share.
+// A scheme overrides what its recipe, layouts, size formula and meaning need. The defaults are the common
+// case.
 class Scheme {
  public:
   virtual ~Scheme() = default;
@@ -130,65 +119,65 @@ class Scheme {
   std::string_view meaning() const { return info_.meaning; }
   std::span<const LayoutInfo> layouts() const { return info_.layouts; }
 
-  // Why this weight cannot be taken in this layout; nullopt when it can. Everything below requires nullopt.
-  virtual std::optional<std::string> refusal(const WeightShape& shape,
-                                             std::string_view layout = "plain") const = 0;
+  // Returns why this weight cannot have this layout; nullopt when it can. Everything below requires nullopt.
+  virtual std::optional<std::string> refusal(const WeightShape& shape, Layout layout = kPlain) const = 0;
 
-  // The size law: planes of a layout in flatten order. The payload is the sum of their bytes, and nothing
-  // else.
-  virtual std::vector<PlaneSpec> plane_specs(const WeightShape& shape,
-                                             std::string_view layout = "plain") const = 0;
+  // The size formula: the planes of a layout in flatten order. The payload is exactly the sum of their bytes.
+  virtual std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout layout = kPlain) const = 0;
 
-  // weight.dtype is the logical dtype; result in layout "plain". Producers of different layouts may differ in
-  // the recipe (int4: the least scale); `layout` says whose recipe, so that pack(quantize(w, layout), layout)
-  // is what that producer writes.
-  virtual Planes quantize(const Matrix& weight, std::string_view layout = "plain") const = 0;
-  // The defaults: every layout has the bytes of "plain".
-  virtual Planes pack(const Planes& plain, const WeightShape& shape, std::string_view layout) const;
-  virtual Planes unpack(const Planes& packed, const WeightShape& shape, std::string_view layout) const;
-  // Row-major [n, k] in the logical dtype, from layout "plain": dequantized() of each of exact_row().
+  // Quantizes a weight of the logical dtype, with the result in layout "plain". Producers of different
+  // layouts may differ in the recipe (int4: the minimum scale); `layout` selects it, so that pack(quantize(w,
+  // layout), layout) is what that producer writes.
+  virtual Planes quantize(const Matrix& weight, Layout layout = kPlain) const = 0;
+  // Convert between "plain" and a layout. The defaults: every layout has the bytes of "plain".
+  virtual Planes pack(const Planes& plain, const WeightShape& shape, Layout layout) const;
+  virtual Planes unpack(const Planes& packed, const WeightShape& shape, Layout layout) const;
+  // Dequantizes layout "plain" to row-major [n, k] in the logical dtype: dequantized() of each of
+  // exact_row().
   std::vector<std::byte> dequantize(const Planes& plain, const WeightShape& shape) const;
 
-  // The k exact weights of one row, from layout "plain".
+  // Returns the k exact weights of one row of layout "plain".
   virtual void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                          std::span<ExactWeight> out) const = 0;
 
   virtual CodeSet codes() const = 0;
-  // The k codes of one row, from layout "plain", as indices of codes().values; -1: the element has none (2:4
-  // sparsity). The default: the first plane, one code a byte, or two with the even k low, and with the bits
-  // that codes() needs. Not where codes() is empty.
+  // Returns the k codes of one row of layout "plain" as indices of codes().values; -1: the element has none
+  // (2:4 sparsity). The default reads the first plane: one code per byte, or two with the even k low, with
+  // the bits that codes() needs. Not available where codes() is empty.
   virtual void row_codes(const Planes& plain, const WeightShape& shape, int64_t row,
                          std::span<int> out) const;
 
-  // Policies, "weight_only" first where the producer has it. Default: weight_only alone.
+  // Returns the policies; "weight_only" is first if the producer has it. Default: weight_only only.
   virtual std::span<const ActivationInfo> activations() const;
-  // Planes that a policy stores beside the weight's, in flatten order: scales of a static policy. They count
-  // for the size law of a file and follow the weight's planes wherever a policy reads them.
-  virtual std::vector<PlaneSpec> policy_specs(const WeightShape& shape, std::string_view activation) const;
-  // Planes of x [m, k] (x.dtype float32, float16 or bfloat16; x.bytes not read) under a policy of
-  // activations() other than weight_only. Where they are integers they are called "qdata" [m, k], "scale" and
-  // "zero_point" ([m, 1], or [1, 1] for all of x). `weight`: the planes of the weight in layout "plain" and
-  // those of policy_specs(). The defaults throw std::invalid_argument naming the policy.
-  virtual std::vector<PlaneSpec> activation_specs(const Matrix& x, std::string_view activation) const;
-  virtual Planes quantize_activation(const Matrix& x, std::string_view activation,
-                                     const Planes& weight) const;
-  // What the exact sum takes in place of row `row` of x: k values, each exact in double.
-  virtual void exact_activation(const Planes& activation_planes, const Matrix& x, std::string_view activation,
+  // Returns the planes that a policy stores beside the weight's, in flatten order: scales of a static policy.
+  // They count in the size formula of a file and follow the weight's planes wherever a policy reads them.
+  virtual std::vector<PlaneSpec> policy_specs(const WeightShape& shape, Policy activation) const;
+  // Quantizes x [m, k] (x.dtype float32, float16 or bfloat16; activation_specs does not read x.bytes) under a
+  // policy of activations() other than weight_only. Integer planes are "qdata" [m, k], "scale" and
+  // "zero_point" ([m, 1], or [1, 1] for all of x). `weight`: the weight's planes in layout "plain" and those
+  // of policy_specs(). The defaults throw std::invalid_argument naming the policy.
+  virtual std::vector<PlaneSpec> activation_specs(const Matrix& x, Policy activation) const;
+  virtual Planes quantize_activation(const Matrix& x, Policy activation, const Planes& weight) const;
+  // Returns what the exact sum uses instead of row `row` of x: k values, each exact in double.
+  virtual void exact_activation(const Planes& activation_planes, const Matrix& x, Policy activation,
                                 int64_t row, std::span<double> out) const;
 
-  // Where the producer's own `linear` rounds, whose y of dtype `y` a golden records; each scheme names the
-  // producer's code. Throws std::logic_error naming the scheme and the policy where nothing is known, which
-  // is the default.
-  virtual LinearStages recorded_stages(const WeightShape& weight, std::string_view activation, DType y) const;
+  // Returns where the producer's own `linear` rounds, for goldens that record its y of dtype `y`; each scheme
+  // cites the producer's code. The default throws std::logic_error naming the scheme and the policy: unknown.
+  virtual LinearStages recorded_stages(const WeightShape& weight, Policy activation, DType y) const;
 
-  // "group 3, column 17": the place of byte `byte_offset` of plane `plane` in the scheme's own terms.
-  virtual std::string place(const WeightShape& shape, std::string_view layout, std::string_view plane,
+  // Describes byte `byte_offset` of plane `plane` in the scheme's terms: "group 3, column 17".
+  virtual std::string place(const WeightShape& shape, Layout layout, std::string_view plane,
                             uint64_t byte_offset) const = 0;
 
-  uint64_t payload_bytes(const WeightShape& shape, std::string_view layout = "plain",
-                         std::string_view activation = kWeightOnly) const;
-  const LayoutInfo* find_layout(std::string_view layout) const;
-  const ActivationInfo* find_activation(std::string_view activation) const;
+  uint64_t payload_bytes(const WeightShape& shape, Layout layout = kPlain,
+                         Policy activation = kWeightOnly) const;
+  // nullopt when the scheme has none of that name.
+  std::optional<Layout> find_layout(std::string_view name) const;
+  std::optional<Policy> find_activation(std::string_view name) const;
+  // The same; throws std::runtime_error naming the scheme and the word.
+  Layout layout_named(std::string_view name) const;
+  Policy policy_named(std::string_view name) const;
 
  protected:
   static constexpr std::initializer_list<DType> kUsualDtypes = {DType::float32, DType::float16,
@@ -196,17 +185,17 @@ class Scheme {
 
   explicit Scheme(SchemeInfo info);
 
-  // One weight with the roundings of the producer's dequantize, in the logical dtype. The default: code *
-  // scale, a float32 product of two float32 numbers, then the cast.
+  // Returns one weight in the logical dtype with the roundings of the producer's dequantize. The default:
+  // code * scale, a float32 product of two float32 numbers, then the cast.
   virtual double dequantized(DType dtype, const ExactWeight& weight) const;
 
   // Throws std::invalid_argument naming the policy unless activations() has it and it quantizes x.
-  void require_policy(std::string_view activation) const;
+  void require_policy(Policy activation) const;
 
-  // What refusal() begins with, in this order: a layout that is not of layouts() and a dtype that is not of
-  // `dtypes`; then an empty weight and a K that `divisor` does not divide, which `of` names in the message
-  // ("the group size "; 0: every K is taken).
-  std::optional<std::string> refused_type(const WeightShape& shape, std::string_view layout,
+  // The first checks of refusal(), in this order: a layout that is not in layouts(), a dtype that is not in
+  // `dtypes`, an empty weight, and a K that `divisor` does not divide; `of` names the divisor in the message
+  // ("the group size "; 0: any K).
+  std::optional<std::string> refused_type(const WeightShape& shape, Layout layout,
                                           std::initializer_list<DType> dtypes = kUsualDtypes) const;
   std::optional<std::string> refused_size(const WeightShape& shape, int64_t divisor = 0,
                                           std::string_view of = "the group size ") const;
@@ -215,29 +204,29 @@ class Scheme {
   SchemeInfo info_;
 };
 
-// All schemes of schemes.inc in list order; built once, immutable.
+// Returns all schemes of schemes.inc in list order; built once, immutable.
 std::span<const Scheme* const> schemes();
 const Scheme* find_scheme(std::string_view name);  // nullptr when unknown
-// Both known, and one Scheme::meaning().
+// Are both schemes known, with the same Scheme::meaning()?
 bool same_meaning(std::string_view scheme, std::string_view other);
 
 const Plane& plane(const Planes& planes, std::string_view name);  // throws std::out_of_range
 
-// Zero-filled planes of these specs, in their order.
+// Makes zero-filled planes of these specs, in order.
 Planes make_planes(const std::vector<PlaneSpec>& specs);
-// Throws std::invalid_argument naming the plane when one is missing or its dtype, shape or size is not the
-// spec's.
+// Throws std::invalid_argument naming the plane when one is missing or differs from its spec in dtype, shape
+// or size.
 void require_planes(const Planes& planes, const std::vector<PlaneSpec>& specs);
-// Byte offset of the first element that differs between two planes of one spec; nullopt when equal. In
-// floating planes NaN equals NaN whatever its sign and payload bits (0/0 has the sign bit on x86 and not on
-// Arm); everything else is bitwise.
+// Returns the byte offset of the first element that differs between two planes of one spec; nullopt when
+// equal. In floating planes all NaNs are equal (0/0 has the sign bit on x86 and not on Arm); everything else
+// is compared bitwise.
 std::optional<uint64_t> first_difference(const Plane& want, const Plane& got);
 
-// "row 3, k 17": an index of [.., cols] by the names of its two parts.
+// Describes an index of [.., cols] by the names of its two parts: "row 3, k 17".
 std::string named_indices(std::string_view row, std::string_view col, int64_t index, int64_t cols);
-// "row 5, k 12 (low nibble of byte 326); row 5, k 13 (high nibble)": the weights [n, k] of a byte that holds
-// two codes; " (padding)" behind those that `stored` has beyond `shape`. nibble_of(n, k): twice the byte of
-// the code, and one more for the high nibble.
+// Describes the weights [n, k] of a byte with two codes: "row 5, k 12 (low nibble of byte 326); row 5, k 13
+// (high nibble)", with " (padding)" after those that are in `stored` but not in `shape`. nibble_of(n, k):
+// twice the code's byte, plus one for the high nibble.
 std::string named_nibbles(const WeightShape& shape, const WeightShape& stored, int64_t byte,
                           const std::function<int64_t(int64_t, int64_t)>& nibble_of);
 
@@ -256,39 +245,39 @@ struct LinearOracle {
   double sum_abs_code = 0;    // sum |c|
   double group_product = 0;   // sum over groups of |sum in the group of x*p|
   double group_zero = 0;      // sum over groups of |sum in the group of x*z|
-  // Of quantized x = (code - zero point) * scale: with o = zero point * scale, taken off after the sum.
+  // For quantized x = (code - zero point) * scale, with o = zero point * scale, subtracted after the sum:
   double group_coded = 0;   // sum over groups of |sum in the group of (x+o)*p|
   double group_offset = 0;  // sum over groups of |sum in the group of o*p|
   bool scaled_x = false;    // x is quantized: its scale is one more multiplication
   double max_abs_x = 0;
   int64_t terms = 0;      // k
-  int64_t groups = 0;     // sums that share a scale
+  int64_t groups = 0;     // number of scale groups
   bool has_zero = false;  // some z is not 0
 };
 
-// Of a row of weights, what all rows of x find the same.
+// The part of the oracle that depends only on a row of weights.
 struct OracleWeights {
   std::span<const ExactWeight> row;
-  size_t group_elems = 0;                                          // that share a scale
-  std::vector<double> group_weights;                               // sum of p of each group
+  size_t group_elems = 0;                                          // elements that share a scale
+  std::vector<double> group_weights;                               // sum of p in each group
   double sum_abs_weight = 0, sum_abs_scale = 0, sum_abs_code = 0;  // as LinearOracle's
   bool has_zero = false;
-  bool finite = true;  // every p, z, p+z and c: times 0 they are 0
+  bool finite = true;  // every p, z, p+z and c is finite, so times 0 it is 0
 };
-// group: elements along k that share a scale, 0 for the whole row (Scheme::group()). `row` outlives the
-// result.
+// Prepares a row of weights. group: elements along k that share a scale, 0 for the whole row
+// (Scheme::group()). `row` must outlive the result.
 OracleWeights oracle_weights(std::span<const ExactWeight> row, int64_t group);
 
-// Of a row of x, what all rows of weights find the same.
+// The part of the oracle that depends only on a row of x.
 struct OracleX {
   std::span<const double> row;
-  std::vector<uint32_t> places;  // of the elements that are not 0, in order
+  std::vector<uint32_t> places;  // positions of nonzero elements, ascending
   double abs_x = 0, max_abs_x = 0;
 };
-// k values, exact in double, which outlive the result.
+// Prepares a row of x: k values, exact in double, which must outlive the result.
 OracleX oracle_x(std::span<const double> row);
 
-// offset: zero point times scale of a row of quantized x; nullopt where x is not quantized.
+// Computes the oracle. offset: zero point times scale of a row of quantized x; nullopt if x is not quantized.
 LinearOracle linear_oracle(const OracleWeights& weights, const OracleX& x, double bias,
                            std::optional<double> offset = std::nullopt);
 LinearOracle linear_oracle(std::span<const ExactWeight> row, std::span<const double> x, double bias,

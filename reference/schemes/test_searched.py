@@ -37,8 +37,8 @@ QCTS = os.environ.get("QCTS_BIN", str(ROOT / "build/release/bin/qcts"))
 FIXTURES = ROOT / "fixtures"
 sys.path.insert(0, str(FIXTURES / "make"))
 import weights  # noqa: E402
+from golden_writer import DTYPES, dtype_name  # noqa: E402
 from models import calibration_batches  # noqa: E402
-from record import DTYPES, dtype_name  # noqa: E402
 from torchao.prototype.quantization.int4 import Int4OpaqueTensor  # noqa: E402, F401 (torch.load asks for it)
 
 GOLDENS = {entry["id"]: entry for entry in json.loads((FIXTURES / "manifest.json").read_text())["goldens"]}
@@ -58,7 +58,7 @@ def decoded(path, folder, layout=""):
 
 
 def stored(id, folder):
-    """The weight that a golden's search was given, and the one that its file means."""
+    """Returns the weight that a golden's search was given, and the one that its file means."""
     entry = GOLDENS[id]
     tensor = next(t for t in entry["tensors"] if t["name"] == NAME)
     got = decoded(FIXTURES / entry["file"], folder, tensor["layout"])
@@ -79,7 +79,7 @@ def error(want, got, power=2.0):
 
 
 def too_large(got):
-    """The same codes under scales a quarter too large."""
+    """Returns the same codes with scales a quarter too large."""
     return got.double() * 1.25
 
 
@@ -146,7 +146,7 @@ def blocks_of(values, block):
 
 
 def farthest_points(points, count):
-    """Each the point that lies farthest from those before it."""
+    """Returns points, each the farthest from those before it."""
     chosen = points[:1]
     while len(chosen) < count:
         chosen = torch.cat([chosen, points[torch.cdist(points, chosen).amin(1).argmax()][None]])
@@ -169,7 +169,7 @@ def test_codebook(id, tmp_path):
 
 @pytest.mark.parametrize("id", NF4)
 def test_nf4(id, tmp_path):
-    """Ours is not worse than the library's by more than one part in a thousand."""
+    """qcts's result is at most one part in a thousand worse than the library's."""
     weight, theirs = stored(id, tmp_path)
     ours = closed_form("nf4_b64_s256", "plain", weight, tmp_path)
     assert dtype_name(ours.dtype) == dtype_name(theirs.dtype)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The schemes against the real torchao, on random weights: codes, scales, packed bytes and dequantized values, bit for bit.
+"""Tests the schemes against the real torchao on random weights: codes, scales, packed bytes and dequantized values,
+bit for bit.
 
-Everything goes through the program: `qcts quantize` writes what quantize_ would have made, `qcts dequantize` gives what
-dequantize() gives. Weights are noise by seed plus the shapes of trouble: zero and constant rows, halfway codes, subnormals, the
-largest values, negative-only groups, arbitrary bit patterns: 15 kinds in three dtypes, seven of 24 shapes each.
+Uses the program: `qcts quantize` must write what quantize_ makes, `qcts dequantize` what dequantize() returns.
+Weights are noise by seed plus difficult ones: zero and constant rows, halfway codes, subnormals, the largest values,
+negative-only groups, arbitrary bit patterns; 15 kinds in three dtypes, each in seven of 24 shapes.
 """
 
 import os
@@ -49,7 +50,7 @@ CPU_LAYOUT = {"DEFAULT": "cpu_default", "NO AVX": "cpu_default", "AVX2": "cpu_av
 
 
 def any_bits(rng, shape, dtype):
-    """Every finite bit pattern is as likely as any other."""
+    """Returns finite values whose bit patterns are equally likely."""
     width = np.uint32 if dtype == torch.float32 else np.uint16
     patterns = rng.integers(0, np.iinfo(width).max, shape, dtype=width, endpoint=True)
     values = torch.from_numpy(patterns.view(np.int32 if dtype == torch.float32 else np.int16)).view(dtype)
@@ -117,7 +118,7 @@ def run(*arguments):
 
 
 def same_bits(a, b):
-    """Bitwise, but NaN equals NaN whatever its sign and payload."""
+    """Compares bits, but any NaN equals any other."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     a, b = a.contiguous(), b.contiguous()
@@ -129,7 +130,7 @@ def same_bits(a, b):
 
 
 def differences(want, got):
-    """Names of the inner tensors that differ between two quantized weights."""
+    """Returns the names of inner tensors that differ between two quantized weights."""
     assert type(want) is type(got)
     names, _ = want.__tensor_flatten__()
     assert names == got.__tensor_flatten__()[0]
@@ -214,7 +215,7 @@ def test_dequantize_gives_what_torchao_gives(scheme, tmp_path):
 
 
 def policy_weights():
-    """Few, for what does not depend on the values."""
+    """Returns a few weights, for tests that do not depend on the values."""
     return {f"{str(dtype)[6:]}.weight": weight("noise", (17, 96), dtype, 77) for dtype in DTYPES}
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The float and block-scaled schemes against the real torchao, on random weights: codes, scales, swizzled scales and dequantized values,
-bit for bit.
+"""Tests the float and block-scaled schemes against the real torchao on random weights: codes, scales, swizzled scales
+and dequantized values, bit for bit.
 
-As in test_torchao.py everything goes through the program: `qcts quantize` writes what torchao would have made, `qcts dequantize` gives
-what dequantize() gives. Both containers are read by torchao as well.
+As in test_torchao.py, `qcts quantize` must write what torchao makes, and `qcts dequantize` what dequantize() returns.
+torchao reads both containers back.
 """
 
 import os
@@ -66,7 +66,7 @@ def nvfp4(levels, swizzled):
 
 
 def schemes():
-    """scheme/layout -> (quantizer, the shapes that it takes, dtypes)"""
+    """Returns scheme/layout -> (quantizer, accepted shapes, dtypes)."""
     groups = {"tensor": (PerTensor(), 1, 1), "block128": (PerBlock([128, 128]), 128, 128)}
     groups |= {f"g{g}": (PerGroup(g), 1, g) for g in (32, 64, 128)}
     for word, dtype in (("e4m3", E4M3), ("e5m2", E5M2)):
@@ -94,7 +94,7 @@ SCHEMES = {name: (quantize, blocks, dtypes) for name, quantize, blocks, dtypes i
 
 
 def weights(blocks, dtypes):
-    """Noise in every shape, the shapes of trouble in four of them."""
+    """Returns noise in every shape, and the difficult kinds in four of them."""
     shapes = [(n, k) for n, k in SHAPES if n % blocks[0] == 0 and k % blocks[1] == 0]
     few = {shapes[i * (len(shapes) - 1) // 3] for i in range(4)}
     cases = [
@@ -115,7 +115,7 @@ def run(*arguments):
 
 
 def bits_of(tensor):
-    """What same_bits compares: e8m0 as integers."""
+    """Returns what same_bits compares: e8m0 as integers."""
     return tensor.view(torch.uint8) if tensor.dtype == torch.float8_e8m0fnu else tensor
 
 
@@ -158,7 +158,7 @@ def test_dequantize_gives_what_torchao_gives(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["fp8_e5m2_tensor/plain", "mxfp4_rceil/swizzled", "mxfp6_e3m2_floor/plain", "nvfp4_two_level/swizzled"])
 def test_torchao_reads_the_safetensors(name, tmp_path):
-    """The metadata is torchao's own, key by key, and its reader gives back the tensors."""
+    """The metadata equals torchao's, key by key, and its reader returns the tensors."""
     scheme, layout = name.split("/")
     quantize, _, _ = SCHEMES[name]
     dense = {f"layer{i}.weight": weight("noise", (40, 128), BF16, 9000 + i) for i in range(3)}
@@ -177,7 +177,9 @@ NF4_KINDS = [kind for kind in KINDS if kind != "special"]
 
 @pytest.mark.parametrize("dtype", [F32, F16, BF16], ids=str)
 def test_nf4(dtype, tmp_path):
-    """Decoding bit for bit. Encoding: the codes bit for bit; the rest too wherever the library's mean of the scalers is the exact sum's."""
+    """Decoding is exact. Encoding: the codes are exact; the rest too if the library's mean of the scalers equals the
+    exact sum's.
+    """
     dense = {
         f"{kind}_{n}x{k}.weight": weight(kind, (n, k), dtype, 8000 + i)
         for i, (kind, (n, k)) in enumerate((kind, shape) for kind in NF4_KINDS for shape in NF4_SHAPES)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the scheme tests share: bytes written as hex, and planes compared.
+// Helpers of the scheme tests: hex encoding and comparison of planes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ inline std::string to_hex(std::span<const std::byte> bytes) {
   return hex;
 }
 
-// Plane by plane; NaN equals NaN.
+// Compares plane by plane; NaN equals NaN.
 inline void expect_same_planes(const Planes& want, const Planes& got) {
   ASSERT_EQ(want.size(), got.size());
   for (size_t i = 0; i < want.size(); ++i) {

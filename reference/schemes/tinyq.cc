@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tinyq: TinyQ at commit 006b7b9 (tinyq.py, utils.py), two schemes.
-//   tinyq_w8a32  W8A32LinearLayer: linear_q_symmetric_per_channel in float32, whatever the weight's dtype
-//   was;
+//   tinyq_w8a32  W8A32LinearLayer: linear_q_symmetric_per_channel in float32, for any dtype of the weight;
 //                forward: linear(x, q * s) + b, all in float32
-//   tinyq_w8a16  W8A16LinearLayer: scales in the weight's own dtype, codes without a clamp;
+//   tinyq_w8a16  W8A16LinearLayer: scales in the weight's dtype, codes without a clamp;
 //                forward: linear(x, q) * s + b in x's dtype
-// Both symmetric with max|w| / 127, one scale a row. The zero points of W8A32 are int32 zeros that its
-// forward never reads (it passes z_w=0). Meaning: q * s, rounded once to the dtype of the scales; W8A16 never
-// forms its weight, but its forward means that.
+// Both symmetric with max|w| / 127, one scale per row. W8A32's zero points are int32 zeros that its forward
+// never reads (it passes z_w=0). Meaning: q * s, rounded once to the scales' dtype; W8A16 never forms its
+// weight, but its forward implies this.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +19,7 @@ namespace {
 constexpr float kTinyqCodeMax = 127;  // torch.iinfo(torch.int8).max
 constexpr float kCodeMin = -128;
 
-// tensor.abs().max(): NaN if the row holds one.
+// tensor.abs().max(): NaN if the row contains one.
 float row_maximum(std::span<const float> row) {
   float largest = 0;
   for (float w : row) {
@@ -30,8 +29,8 @@ float row_maximum(std::span<const float> row) {
   return largest;
 }
 
-// .to(torch.int8) of a rounded float: by way of int32, whose low byte remains. What int32 cannot hold, NaN
-// included, is 0x80000000 there (cvttss2si), so 0.
+// .to(torch.int8) of a rounded float: goes through int32 and keeps its low byte. What int32 cannot represent,
+// NaN included, becomes 0x80000000 (cvttss2si), so 0.
 int8_t wrapped_code(float rounded) {
   if (!(rounded >= -0x1p31f && rounded < 0x1p31f)) return 0;
   return static_cast<int8_t>(static_cast<uint32_t>(static_cast<int32_t>(rounded)));
@@ -43,17 +42,18 @@ class Tinyq : public Scheme {
 
   CodeSet codes() const override { return integer_codes(8, true); }
 
-  std::optional<std::string> refusal(const WeightShape& shape, std::string_view layout) const override {
-    if (!find_layout(layout)) return std::string(name()) + " has no layout " + std::string(layout);
+  std::optional<std::string> refusal(const WeightShape& shape, Layout layout) const override {
+    if (!find_layout(layout.name()))
+      return std::string(name()) + " has no layout " + std::string(layout.name());
     if (!takes(shape.dtype))
       return std::string(name()) + " has no weights of " + std::string(dtype_name(shape.dtype));
-    if (shape.n < 1 || shape.k < 1) return std::string(name()) + " takes no empty weight";
+    if (shape.n < 1 || shape.k < 1) return std::string(name()) + " cannot take an empty weight";
     return std::nullopt;
   }
 
   void exact_row(const Planes& plain, const WeightShape& shape, int64_t row,
                  std::span<ExactWeight> out) const override {
-    require_planes(plain, plane_specs(shape, "plain"));
+    require_planes(plain, plane_specs(shape, kPlain));
     const std::vector<std::byte>& codes = plane(plain, "int8_weights").bytes;
     const double scale = load_float(shape.dtype, plane(plain, "scales").bytes, row);
     for (int64_t k = 0; k < shape.k; ++k) {
@@ -62,7 +62,7 @@ class Tinyq : public Scheme {
     }
   }
 
-  std::string place(const WeightShape& shape, std::string_view, std::string_view plane_name,
+  std::string place(const WeightShape& shape, Layout, std::string_view plane_name,
                     uint64_t byte_offset) const override {
     const int64_t offset = static_cast<int64_t>(byte_offset);
     if (plane_name == "scales") return "row " + std::to_string(offset / dtype_bytes(shape.dtype));
@@ -89,18 +89,18 @@ class W8A32 final : public Tinyq {
   bool takes(DType dtype) const override { return dtype == DType::float32; }
 
   // TinyQ 006b7b9, w8_a32_forward: q.float() * s in float32, F.linear, then + bias.
-  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+  LinearStages recorded_stages(const WeightShape&, Policy, DType y) const override {
     return {.weight_cast = DType::float32, .product_cast = DType::float32, .output_cast = y};
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     return {{"int8_weights", DType::int8, {shape.n, shape.k}},
             {"scales", DType::float32, {shape.n}},
             {"zero_points", DType::int32, {shape.n}}};
   }
 
-  Planes quantize(const Matrix& weight, std::string_view) const override {
-    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, "plain"));
+  Planes quantize(const Matrix& weight, Layout) const override {
+    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (int64_t n = 0; n < weight.rows; ++n) {
       const std::span<const float> row(values.data() + n * weight.cols, weight.cols);
@@ -132,9 +132,9 @@ class W8A16 final : public Tinyq {
     return dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
   }
 
-  // TinyQ 006b7b9, w8_a16_forward: F.linear(x, q.to(x.dtype)) has x's dtype; times the scales, then + bias,
-  // each in it.
-  LinearStages recorded_stages(const WeightShape&, std::string_view, DType y) const override {
+  // TinyQ 006b7b9, w8_a16_forward: F.linear(x, q.to(x.dtype)) has x's dtype; then times the scales and +
+  // bias, each rounded to it.
+  LinearStages recorded_stages(const WeightShape&, Policy, DType y) const override {
     return {.scale_cast = y,
             .product_cast = DType::float32,
             .partial_cast = y,
@@ -142,14 +142,14 @@ class W8A16 final : public Tinyq {
             .scale_after_sum = true};
   }
 
-  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, std::string_view) const override {
+  std::vector<PlaneSpec> plane_specs(const WeightShape& shape, Layout) const override {
     return {{"int8_weights", DType::int8, {shape.n, shape.k}}, {"scales", shape.dtype, {shape.n}}};
   }
 
-  // Choice tinyq_w8a16_no_clamp: a scale that the dtype rounded down makes the row's largest weight 128,
+  // Choice tinyq_w8a16_no_clamp: if the dtype rounds the scale down, the row's largest weight becomes 128,
   // which wraps to -128.
-  Planes quantize(const Matrix& weight, std::string_view) const override {
-    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, "plain"));
+  Planes quantize(const Matrix& weight, Layout) const override {
+    Planes planes = make_planes(plane_specs({weight.dtype, weight.rows, weight.cols}, kPlain));
     const std::vector<float> values = load_floats(weight.dtype, weight.bytes);
     for (int64_t n = 0; n < weight.rows; ++n) {
       const std::span<const float> row(values.data() + n * weight.cols, weight.cols);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TinyQ beyond the rows of recorded_rows.inc.
+// Tests TinyQ beyond the rows of recorded_rows.inc.
 #include "reference/schemes/testing.h"
 
 namespace qcts {
@@ -12,9 +12,9 @@ TEST(Tinyq, WrapsTheLargestWeightThatW8A32Clamps) {
 }
 
 TEST(Tinyq, TakesTheDtypesOfItsLayers) {
-  EXPECT_TRUE(find_scheme("tinyq_w8a32")->refusal({DType::bfloat16, 4, 8}, "plain").has_value());
-  EXPECT_FALSE(find_scheme("tinyq_w8a16")->refusal({DType::bfloat16, 4, 8}, "plain").has_value());
-  EXPECT_TRUE(find_scheme("tinyq_w8a16")->refusal({DType::bfloat16, 0, 8}, "plain").has_value());
+  EXPECT_TRUE(find_scheme("tinyq_w8a32")->refusal({DType::bfloat16, 4, 8}, kPlain).has_value());
+  EXPECT_FALSE(find_scheme("tinyq_w8a16")->refusal({DType::bfloat16, 4, 8}, kPlain).has_value());
+  EXPECT_TRUE(find_scheme("tinyq_w8a16")->refusal({DType::bfloat16, 0, 8}, kPlain).has_value());
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "reference/dialects/dialects.h"
-#include "reference/dialects/spellings/spell.h"
+#include "reference/dialects/encoders/encode.h"
 #include "reference/numerics/noise.h"
 #include "suites/judge/latency_case.h"
 #include "suites/judge/latency_measures.h"
@@ -70,17 +70,17 @@ class Block {
 
   void save(const Scheme& scheme, const std::vector<Planes>& layers,
             const std::filesystem::path& file) const {
-    const std::string layout = file_layout(scheme);
+    const Layout layout = file_layout(scheme);
     std::vector<SchemeTensor> tensors;
     for (size_t i = 0; i < layers.size(); ++i) {
       const WeightShape s = shape(i);
-      const bool packed = layout != "plain";
+      const bool packed = layout != kPlain;
       tensors.push_back(
           {&scheme, layout, s.dtype, s.n, s.k, packed ? scheme.pack(layers[i], s, layout) : layers[i]});
     }
-    std::vector<SpelledTensor> spelled;
-    for (size_t i = 0; i < tensors.size(); ++i) spelled.push_back({name(i), nullptr, &tensors[i]});
-    const EditedZip edited = spell_state_dict(spelled);
+    std::vector<OutputTensor> encoded;
+    for (size_t i = 0; i < tensors.size(); ++i) encoded.push_back({name(i), nullptr, &tensors[i]});
+    const EditedZip edited = encode_state_dict(encoded);
     write_file_atomically(
         file, [&](ByteSink& out) { write_torch_zip("block", edited.root, edited.storages, out); });
   }
@@ -92,11 +92,11 @@ class Block {
       const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                                       [&](const NamedTensor& tensor) { return tensor.name == name(i); });
       if (found == checkpoint.tensors.end()) throw std::runtime_error("the file lost " + name(i));
-      const std::optional<SchemeTensor> tensor = scheme_tensor(*found, file_layout(scheme));
+      const std::optional<SchemeTensor> tensor = scheme_tensor(*found, file_layout(scheme).name());
       if (!tensor || tensor->scheme->meaning() != scheme.meaning())
         throw std::runtime_error("the file's " + name(i) + " is no " + std::string(scheme.name()));
-      layers.push_back(tensor->layout == "plain" ? tensor->planes
-                                                 : scheme.unpack(tensor->planes, shape(i), tensor->layout));
+      layers.push_back(tensor->layout == kPlain ? tensor->planes
+                                                : scheme.unpack(tensor->planes, shape(i), tensor->layout));
     }
     return layers;
   }
@@ -104,7 +104,7 @@ class Block {
   std::unique_ptr<BlockContender> make(const Scheme& scheme, const std::vector<Planes>& layers, int64_t m,
                                        BlockRow& row) const {
     std::vector<std::unique_ptr<TimedKernel>> timed;
-    for (const Implementation* implementation : registry_.find("linear", scheme.family())) {
+    for (const Implementation* implementation : registry_.find(QCTS_OP_LINEAR, scheme.family())) {
       if (!implementation->machine_refusal().empty()) continue;
       timed.clear();
       for (size_t i = 0; i < layers.size(); ++i) {
@@ -123,7 +123,7 @@ class Block {
   }
 
   std::unique_ptr<BlockContender> make_dense(int64_t m, BlockRow& row) const {
-    const auto found = baseline_.find("linear", "dense");
+    const auto found = baseline_.find(QCTS_OP_LINEAR, "dense");
     if (found.empty()) throw std::runtime_error("no provider of a dense linear is there");
     std::vector<std::unique_ptr<TimedKernel>> timed;
     for (size_t i = 0; i < kLayerCount; ++i) {
@@ -143,9 +143,9 @@ class Block {
   }
 
   // The first layout that a class of torchao holds.
-  static std::string file_layout(const Scheme& scheme) {
-    for (const LayoutInfo& layout : scheme.layouts())
-      if (torchao_class(scheme, layout.name)) return std::string(layout.name);
+  static Layout file_layout(const Scheme& scheme) {
+    for (const Layout layout : scheme.layouts())
+      if (torchao_class(scheme, layout)) return layout;
     throw std::runtime_error("no file holds " + std::string(scheme.name()));
   }
 
@@ -157,7 +157,7 @@ class Block {
     input.weight = s;
     input.x_dtype = s.dtype;
     input.x = weight(layer);
-    for (const Implementation* implementation : registry_.find("quantize", scheme.family())) {
+    for (const Implementation* implementation : registry_.find(QCTS_OP_QUANTIZE, scheme.family())) {
       if (!implementation->machine_refusal().empty()) continue;
       KernelContender contender(*implementation->kernel, input, request_.threads);
       if (contender.supports().status != QCTS_OK) continue;

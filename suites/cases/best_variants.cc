@@ -39,7 +39,7 @@ bool serves(const Case& c, const Offer& offer) {
   input.op = c.id.op;
   input.scheme = c.scheme;
   input.weight = c.synthetic->weight;
-  input.layout = c.layout.empty() ? "plain" : c.layout;
+  input.layout = c.layout;
   input.m = c.synthetic->m;
   input.activation = c.activation;
   input.x_dtype = input.y_dtype = input.weight.dtype;

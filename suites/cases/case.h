@@ -35,9 +35,9 @@ struct Case {
   std::string tensor;                    // the golden's tensor in question, for numerics on a golden
   const Malformed* malformed = nullptr;  // reject
   std::optional<Synthetic> synthetic;
-  std::string layout;                   // pack and unpack
-  std::string activation{kWeightOnly};  // linear and quantize_activation
-  bool for_emulated = true;             // false: emulated variants are not asked (Plan::emulated_once)
+  Layout layout;             // pack and unpack
+  Policy activation;         // linear and quantize_activation
+  bool for_emulated = true;  // false: emulated variants are not asked (Plan::emulated_once)
   bool warm = false;  // latency: one copy of what is read, in the caches, instead of copies that take turns
   const Implementation* implementation = nullptr;  // the kernel to judge; nullptr for cases that judge files
   // round_trip of a TorchScript golden: who loads, runs and saves it. nullptr: the case stands in for

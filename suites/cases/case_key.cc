@@ -18,10 +18,10 @@ Json synthetic_json(const Synthetic& synthetic) {
           {"k", synthetic.weight.k},
           {"m", synthetic.m},
           {"seed", synthetic.seed},
-          {"activation", synthetic.activation}};
+          {"activation", synthetic.activation.name()}};
 }
 
-Synthetic synthetic_of(const Json& json) {
+Synthetic synthetic_of(const Json& json, const Scheme& scheme) {
   const std::string name = json.at("generator");
   const std::optional<Generator> generator = find_generator(name);
   if (!generator) throw std::runtime_error("no generator '" + name + "'");
@@ -29,7 +29,7 @@ Synthetic synthetic_of(const Json& json) {
           {dtype_from_name(json.at("dtype").get<std::string>()).value(), json.at("n"), json.at("k")},
           json.at("m"),
           json.at("seed"),
-          json.at("activation")};
+          scheme.policy_named(json.at("activation").get<std::string>())};
 }
 
 template <class Entry>
@@ -48,8 +48,8 @@ Json case_key(const Case& c, const std::string& variant) {
   if (!c.tensor.empty()) key["tensor"] = c.tensor;
   if (c.malformed != nullptr) key["malformed"] = c.malformed->id;
   if (c.synthetic) key["synthetic"] = synthetic_json(*c.synthetic);
-  if (!c.layout.empty()) key["layout"] = c.layout;
-  if (c.activation != kWeightOnly) key["activation"] = c.activation;
+  if (c.layout != kPlain) key["layout"] = c.layout.name();
+  if (c.activation != kWeightOnly) key["activation"] = c.activation.name();
   if (c.warm) key["warm"] = true;
   return key;
 }
@@ -65,12 +65,15 @@ Case case_of_key(const Json& key, const Fixtures& fixtures, const Registry& regi
   c.scheme = find_scheme(id->scheme);
   if (key.contains("golden")) c.golden = find_entry(fixtures.goldens, key["golden"]);
   if (key.contains("malformed")) c.malformed = find_entry(fixtures.malformed, key["malformed"]);
-  if (key.contains("synthetic")) c.synthetic = synthetic_of(key["synthetic"]);
   c.tensor = key.value("tensor", "");
-  c.layout = key.value("layout", "");
-  c.activation = key.value("activation", std::string(kWeightOnly));
   c.warm = key.value("warm", false);
   if (c.id.op != Op::file && c.scheme == nullptr) throw std::runtime_error("no scheme '" + id->scheme + "'");
+  if (c.scheme != nullptr) {
+    if (key.contains("synthetic")) c.synthetic = synthetic_of(key["synthetic"], *c.scheme);
+    if (key.contains("layout")) c.layout = c.scheme->layout_named(key["layout"].get<std::string>());
+    if (key.contains("activation"))
+      c.activation = c.scheme->policy_named(key["activation"].get<std::string>());
+  }
   if (key.contains("variant"))
     bind_offer(c, registry.providers().front().name, key["variant"].get<std::string>(), registry);
   return c;

@@ -2,14 +2,11 @@
 #include "suites/cases/expand.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <stdexcept>
-#include <tuple>
 
-#include "suites/cases/best_variants.h"
-#include "suites/inputs/inputs.h"
+#include "suites/cases/dealing.h"
 #include "suites/providers/reference_provider.h"
 
 namespace qcts {
@@ -42,11 +39,6 @@ std::string tensor_slug(std::string_view name) {
   return slug(name);
 }
 
-constexpr Op kOps[] = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::linear, Op::pack,
-                       Op::unpack};
-// Schemes of a family that a plan of few inputs asks of one operation; intx has four times as many.
-constexpr size_t kSchemesAnOp = 60;
-
 bool listed(const std::vector<std::string>& list, std::string_view what) {
   return std::find(list.begin(), list.end(), what) != list.end();
 }
@@ -55,7 +47,7 @@ bool listed(const std::vector<std::string>& list, std::string_view what) {
 bool has_evidence(const Golden::TensorInfo& tensor, Op op) {
   const auto& have = tensor.expected;
   const bool weight = listed(have, "w") || tensor.w_seed.has_value();
-  const bool packed = tensor.layout != "plain" && !tensor.layout.empty();
+  const bool packed = tensor.layout != kPlain.name() && !tensor.layout.empty();
   const bool codes = !packed || listed(have, "codes");
   if (op == Op::quantize) return weight && codes;
   if (op == Op::dequantize) return listed(have, "dequant");
@@ -70,13 +62,9 @@ bool has_evidence(const Golden::TensorInfo& tensor, Op op) {
 class Expander {
  public:
   Expander(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers, const IdFilter& filter)
-      : plan_(plan), inputs_(inputs), offers_(offers), filter_(filter) {
-    if (plan.cover) listed_.insert(plan.cover->begin(), plan.cover->end());
-    std::map<std::string_view, size_t> families;
-    for (const Scheme* scheme : schemes()) siblings_[scheme].first = families[scheme->family()]++;
-    for (auto& [scheme, sibling] : siblings_) sibling.second = families[scheme->family()];
+      : plan_(plan), inputs_(inputs), offers_(offers), filter_(filter), dealer_(plan) {
     for (const Golden& golden : inputs.goldens)
-      if (!golden.guest) first_.try_emplace(scheme_of(golden), &golden);
+      if (!golden.is_external) first_.try_emplace(scheme_of(golden), &golden);
   }
 
   std::vector<Case> run() {
@@ -102,13 +90,13 @@ class Expander {
   // Keeps the case where it is wanted and something can judge it.
   void add(Case c) {
     if (!filter_.may_take(c.id)) return;
-    if (c.golden != nullptr && is_left_out(*c.golden) && !listed_.contains(c.id.text())) return;
+    if (c.golden != nullptr && is_left_out(*c.golden) && !dealer_.listed().contains(c.id.text())) return;
     if (c.id.op == Op::file || !offers_for(c, plan_, offers_, inputs_.with_reference).empty())
       cases_.push_back(std::move(c));
   }
 
   bool is_left_out(const Golden& golden) const {
-    return plan_.cover && !golden.guest && first_.at(scheme_of(golden)) != &golden;
+    return plan_.cover && !golden.is_external && first_.at(scheme_of(golden)) != &golden;
   }
 
   void expand_kind(Kind kind) {
@@ -164,8 +152,11 @@ class Expander {
         c.scheme = scheme;
         c.golden = &golden;
         c.tensor = tensor.name;
-        c.layout = op == Op::pack || op == Op::unpack ? tensor.layout : "plain";
-        if (op == Op::linear || op == Op::quantize_activation) c.activation = tensor.activation;
+        // Words of the manifest that the scheme does not have are the judge's to report.
+        if (op == Op::pack || op == Op::unpack)
+          c.layout = scheme->find_layout(tensor.layout).value_or(kPlain);
+        if (op == Op::linear || op == Op::quantize_activation)
+          c.activation = scheme->find_activation(tensor.activation).value_or(kWeightOnly);
         add(std::move(c));
       }
     }
@@ -177,108 +168,13 @@ class Expander {
     });
   }
 
-  // Is input `index` of `count` dealt to this scheme? Whether answers repeat is a kernel's property more than
-  // a scheme's, so a plan of few inputs lets schemes go without; and where many schemes share their kernels,
-  // each is asked one operation.
-  bool is_dealt(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const {
-    if (!plan_.schemes_an_input) return true;
-    const auto [place, siblings] = siblings_.at(&scheme);
-    const size_t stride = std::max<size_t>(1, siblings / static_cast<size_t>(*plan_.schemes_an_input));
-    if (index % stride == place % stride) return true;
-    if (plan_.every_input) return index == place % count;
-    const size_t turns = (siblings + kSchemesAnOp - 1) / kSchemesAnOp;
-    const auto turn = static_cast<size_t>(std::ranges::find(kOps, op) - std::begin(kOps));
-    return kind != Kind::determinism && place % turns == turn % turns && index == place / turns % count;
-  }
-
-  GeneratorSupport& support_of(const Scheme& scheme) {
-    return support_.try_emplace(&scheme, scheme).first->second;
-  }
-
-  // Few of each family where the plan says so, and those that its cover lists.
-  std::vector<Synthetic> dealt_inputs(Kind kind, Op op, const Scheme& scheme, std::string_view layout) {
-    std::set<std::string> taken;
-    std::vector<Synthetic> out;
-    const auto add_set = [&](InputSet set, bool only_listed) {
-      const std::vector<Synthetic> inputs =
-          synthetic_inputs(kind, op, scheme, layout, set, &support_of(scheme));
-      for (const ActivationInfo& policy : scheme.activations()) {
-        // Dealt by policy: a kernel takes one or two of them, and no scheme of its family is to go without.
-        std::vector<Synthetic> dealt;
-        std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(dealt),
-                     [&](const Synthetic& input) { return input.activation == policy.name; });
-        const auto turns =
-            static_cast<size_t>(std::count_if(dealt.begin(), dealt.end(), [](const Synthetic& input) {
-              return !find_input_family(input.generator)->excluded_from_sampling;
-            }));
-        for (size_t i = 0; i < dealt.size(); ++i) {
-          if (!only_listed && !is_dealt(kind, op, scheme, i, std::max<size_t>(turns, 1))) continue;
-          const std::string id = synthetic_case(kind, op, scheme, layout, dealt[i]).id.text();
-          if ((!only_listed || listed_.contains(id)) && taken.insert(id).second) out.push_back(dealt[i]);
-        }
-      }
-    };
-    if (!plan_.every_input) add_set(InputSet::few, false);
-    const std::string stem = CaseId{kind, op, std::string(scheme.name()), ""}.text();
-    const auto first = listed_.lower_bound(stem);
-    const bool any_listed = first != listed_.end() && first->starts_with(stem);
-    if (plan_.every_input || any_listed) add_set(InputSet::all, !plan_.every_input);
-    return out;
-  }
-
-  // The inputs of one family of schemes for a (kind, op, layout), and of each input family and policy the one
-  // that stands for all.
-  struct FamilyInputs {
-    std::map<const Scheme*, std::vector<Synthetic>> by_scheme;
-    std::map<std::pair<Generator, std::string>, std::pair<const Scheme*, std::string>> chosen;
-  };
-
-  // Made of the whole family, whatever the filter takes, so that a filter does not change what is chosen.
-  const FamilyInputs& inputs_of_family(Kind kind, Op op, const Scheme& scheme, std::string_view layout) {
-    const auto [at, is_new] =
-        families_.try_emplace({kind, op, std::string(scheme.family()), std::string(layout)});
-    FamilyInputs& family = at->second;
-    if (!is_new) return family;
-    std::map<std::pair<Generator, std::string>, std::vector<std::pair<const Scheme*, std::string>>> all;
-    for (const Scheme* sibling : schemes()) {
-      if (sibling->family() != scheme.family() || sibling->find_layout(layout) == nullptr) continue;
-      std::vector<Synthetic>& inputs = family.by_scheme[sibling] = dealt_inputs(kind, op, *sibling, layout);
-      for (const Synthetic& input : inputs)
-        all[{input.generator, input.activation}].emplace_back(sibling, input_name(input, op, layout));
-    }
-    // Each input family another scheme, so that no scheme stands for all.
-    size_t turn = 0;
-    for (const auto& [key, candidates] : all) family.chosen[key] = candidates[turn++ * 7 % candidates.size()];
-    return family;
-  }
-
-  bool deals_by_family() const { return plan_.emulated_once || !plan_.once_a_family.empty(); }
-
-  void add_inputs(Kind kind, Op op, const Scheme& scheme, std::string_view layout) {
-    if (!deals_by_family()) {
-      for (const Synthetic& input : dealt_inputs(kind, op, scheme, layout))
-        add(synthetic_case(kind, op, scheme, layout, input));
-      return;
-    }
-    const FamilyInputs& family = inputs_of_family(kind, op, scheme, layout);
-    for (const Synthetic& input : family.by_scheme.at(&scheme)) {
-      Case c = synthetic_case(kind, op, scheme, layout, input);
-      const auto& chosen = family.chosen.at({input.generator, input.activation});
-      const bool is_chosen = chosen.first == &scheme && chosen.second == c.id.input;
-      const bool once = std::ranges::find(plan_.once_a_family, input.generator) != plan_.once_a_family.end();
-      if (once && !is_chosen) continue;
-      c.for_emulated = !plan_.emulated_once || is_chosen;
-      add(std::move(c));
-    }
-  }
-
   void add_synthetic(Kind kind, const Scheme& scheme) {
     for (const Op op : kOps) {
       if (!filter_.may_take(kind, op, scheme) || !is_implemented(op, scheme)) continue;
       const bool packs = op == Op::pack || op == Op::unpack;
-      for (const LayoutInfo& layout : scheme.layouts()) {
-        if (packs == (layout.name == "plain")) continue;
-        add_inputs(kind, op, scheme, layout.name);
+      for (const Layout layout : scheme.layouts()) {
+        if (packs == (layout == kPlain)) continue;
+        for (Case& c : dealer_.cases_of(kind, op, scheme, layout)) add(std::move(c));
         if (!packs) break;
       }
     }
@@ -307,25 +203,25 @@ class Expander {
 
   void add_latency_op(const Scheme& scheme, const WeightShape& weight, Op op) {
     if (op == Op::pack || op == Op::unpack) {
-      for (const LayoutInfo& layout : scheme.layouts())
-        if (layout.name != "plain" && !scheme.refusal(weight, layout.name))
-          add_timed(op, scheme, layout.name, {Generator::noise, weight, 1, 0});
+      for (const Layout layout : scheme.layouts())
+        if (layout != kPlain && !scheme.refusal(weight, layout))
+          add_timed(op, scheme, layout, {Generator::noise, weight, 1, 0});
     } else if (op == Op::linear || op == Op::quantize_activation) {
-      for (const ActivationInfo& policy : scheme.activations()) {
-        if (!wanted(plan_.latency_activations, policy.name)) continue;
+      for (const Policy policy : scheme.activations()) {
+        if (!wanted(plan_.latency_activations, policy.name())) continue;
         // A policy with scales of its own quantizes nothing anew that a dynamic one would not.
         if (op == Op::quantize_activation &&
-            (policy.name == kWeightOnly || !scheme.policy_specs(weight, policy.name).empty()))
+            (policy == kWeightOnly || !scheme.policy_specs(weight, policy).empty()))
           continue;
         for (const int64_t m : plan_.latency_m)
-          add_timed(op, scheme, "plain", {Generator::noise, weight, m, 0, std::string(policy.name)});
+          add_timed(op, scheme, kPlain, {Generator::noise, weight, m, 0, policy});
       }
     } else {
-      add_timed(op, scheme, "plain", {Generator::noise, weight, 1, 0});
+      add_timed(op, scheme, kPlain, {Generator::noise, weight, 1, 0});
     }
   }
 
-  void add_timed(Op op, const Scheme& scheme, std::string_view layout, const Synthetic& input) {
+  void add_timed(Op op, const Scheme& scheme, Layout layout, const Synthetic& input) {
     for (const std::string& weights : plan_.latency_weights) {
       Case c = synthetic_case(Kind::latency, op, scheme, layout, input);
       c.warm = weights == "warm";
@@ -334,26 +230,12 @@ class Expander {
     }
   }
 
-  static Case synthetic_case(Kind kind, Op op, const Scheme& scheme, std::string_view layout,
-                             const Synthetic& input) {
-    Case c;
-    c.id = {kind, op, std::string(scheme.name()), input_name(input, op, layout)};
-    c.scheme = &scheme;
-    c.synthetic = input;
-    c.layout = layout;
-    c.activation = input.activation;
-    return c;
-  }
-
   const Plan& plan_;
   const ExpandInputs& inputs_;
   const OfferTable& offers_;
   const IdFilter& filter_;
-  std::map<const Scheme*, std::pair<size_t, size_t>> siblings_;  // its place in its family, and their number
-  std::set<std::string> listed_;                                 // of the plan's cover
-  std::map<std::string, const Golden*> first_;                   // of each scheme
-  std::map<const Scheme*, GeneratorSupport> support_;
-  std::map<std::tuple<Kind, Op, std::string, std::string>, FamilyInputs> families_;
+  InputDealer dealer_;
+  std::map<std::string, const Golden*> first_;  // of each scheme
   std::vector<Case> cases_;
 };
 
@@ -375,40 +257,6 @@ std::string golden_input(const std::string& golden_id, const std::string& scheme
 std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                          const IdFilter& filter) {
   return Expander(plan, inputs, offers, filter).run();
-}
-
-std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& inputs,
-                                        const OfferTable& offers) {
-  std::vector<OfferedCase> paired;
-  for (const Case& c : expand(plan, inputs, offers))
-    for (const Offer* offer : offers_for(c, plan, offers, inputs.with_reference))
-      paired.push_back({c, offer, full_id(c, *offer)});
-  std::ranges::sort(paired, {}, &OfferedCase::full_id);
-  return paired;
-}
-
-std::vector<Case> expand(const Plan& plan, const CaseSources& sources, const Selection& selection) {
-  OfferTable offers;
-  if (sources.registry != nullptr)
-    for (const ProviderInfo& info : sources.registry->providers())
-      offers.add(offers_of(*sources.registry, info.name));
-  const IdFilter filter(selection, offers.suffixes());
-  const ExpandInputs inputs{sources.goldens, sources.malformed, sources.with_reference};
-  std::vector<Case> paired;
-  for (Case& c : expand(plan, inputs, offers, filter)) {
-    for (const Offer* offer : offers_for(c, plan, offers, sources.with_reference)) {
-      paired.push_back(c);
-      bind_offer(paired.back(), offer->provider, offer->variant, *sources.registry);
-    }
-    if (c.id.op == Op::file) paired.push_back(std::move(c));
-  }
-  std::vector<std::pair<std::string, size_t>> order;
-  for (size_t i = 0; i < paired.size(); ++i) order.emplace_back(paired[i].full_id(), i);
-  std::ranges::sort(order);
-  std::vector<Case> sorted;
-  sorted.reserve(order.size());
-  for (const auto& [name, index] : order) sorted.push_back(std::move(paired[index]));
-  return sorted;
 }
 
 }  // namespace qcts

@@ -3,8 +3,6 @@
 // complete over goldens and implementations.
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <set>
 #include <tuple>
@@ -17,6 +15,7 @@
 #include "suites/cases/expand.h"
 #include "suites/inputs/generate_parts.h"
 #include "suites/inputs/inputs.h"
+#include "suites/providers/problem.h"
 
 namespace qcts {
 namespace {
@@ -91,7 +90,7 @@ void for_each_service(const Registry& registry, const Visit& visit) {
     for (const ActivationInfo& policy : scheme->activations())
       for (const Op op :
            {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear})
-        for (const Implementation* kernel : registry.find(op_name(op), scheme->family(), policy.name)) {
+        for (const Implementation* kernel : registry.find(abi_op(op), scheme->family(), policy.name)) {
           const bool has_x = op == Op::linear || op == Op::quantize_activation;
           if (!has_x && policy.name != kWeightOnly) continue;
           const bool shows_nothing = op == Op::linear && scheme->family() != "fp8_sparse24" &&
@@ -107,8 +106,8 @@ std::set<Service> asked_by(const std::vector<Case>& cases) {
   std::set<Service> asked;
   for (const Case& c : cases)
     if (c.id.kind == Kind::numerics && c.synthetic)
-      asked.insert({std::string(c.scheme->name()), c.activation, std::string(op_name(c.id.op)),
-                    c.implementation->name()});
+      asked.insert({std::string(c.scheme->name()), std::string(c.activation.name()),
+                    std::string(op_name(c.id.op)), c.implementation->name()});
   return asked;
 }
 
@@ -345,7 +344,7 @@ TEST(Expand, APrefillHasMoreOfTheBudget) {
 // input is asked for one, each family of schemes once.
 TEST(Expand, TheDefaultPlanAsksEveryKernelForLongInputsOnce) {
   const World world;
-  using Asked = std::tuple<Kind, Op, std::string, std::string, Generator, std::string>;
+  using Asked = std::tuple<Kind, Op, std::string, Layout, Policy, Generator, std::string>;
   const auto asked = [&](const char* plan) {
     std::map<Asked, std::set<std::string>> ids;
     for (const Case& c : world.expand_plan(plan)) {
@@ -354,7 +353,7 @@ TEST(Expand, TheDefaultPlanAsksEveryKernelForLongInputsOnce) {
       if (generator != Generator::long_rows && generator != Generator::large &&
           generator != Generator::panels)
         continue;
-      ids[{c.id.kind, c.id.op, std::string(c.scheme->family()), c.layout + c.activation, generator,
+      ids[{c.id.kind, c.id.op, std::string(c.scheme->family()), c.layout, c.activation, generator,
            c.implementation->name()}]
           .insert(c.id.text());
     }
@@ -397,60 +396,6 @@ INSTANTIATE_TEST_SUITE_P(Filters, FilteredExpansion,
                                          "numerics.dequantize/int8_row/noise_n*_f32",
                                          "row/n*k216_bf16/builtin_*2", "ise_m", "size.file/mixed/x_packed",
                                          "toy", "z01"));
-
-TEST(Plans, AllOfThemCanBeRead) {
-  for (const std::string& name : plan_names()) EXPECT_NO_THROW(load_plan(plan_path(name))) << name;
-}
-
-TEST(Inputs, SeedsDifferAndEveryFamilyIsUsed) {
-  std::map<uint64_t, std::string> seeds;
-  std::set<Generator> used;
-  std::set<Op> ops;
-  for (const InputFamily& family : input_families()) ops.insert(family.ops.begin(), family.ops.end());
-  for (const Scheme* scheme : schemes())
-    for (const Op op : ops)
-      for (const LayoutInfo& layout : scheme->layouts())
-        for (const Synthetic& input :
-             synthetic_inputs(Kind::numerics, op, *scheme, layout.name, InputSet::all)) {
-          used.insert(input.generator);
-          const std::string name = input_name(input, op, layout.name);
-          EXPECT_EQ(seeds.try_emplace(input.seed, name).first->second, name);
-          EXPECT_FALSE(scheme->refusal(input.weight)) << name;
-        }
-  EXPECT_EQ(used.size(), input_families().size());
-}
-
-class BrokenPlan : public testing::TestWithParam<std::pair<const char*, const char*>> {};
-
-TEST_P(BrokenPlan, IsRefusedByTheNameOfItsField) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::parse(std::ifstream(plan_path("default")));
-  const auto& [field, value] = GetParam();
-  if (std::strlen(value) == 0)
-    json.erase(field);
-  else
-    json[field] = nlohmann::ordered_json::parse(value);
-  const ScratchFolder scratch;
-  std::ofstream(scratch.path() / "p.json") << json;
-  try {
-    load_plan(scratch.path() / "p.json");
-    FAIL() << field << " = " << value << " was taken";
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr(field));
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Plan, BrokenPlan,
-    testing::Values(std::pair{"kinds", ""}, std::pair{"kinds", "[]"}, std::pair{"kinds", "[\"numeric\"]"},
-                    std::pair{"kinds", "[\"size\", \"size\"]"}, std::pair{"every_input", "1"},
-                    std::pair{"latency_budgets", "3"}, std::pair{"schemes_an_input", "0"},
-                    std::pair{"cover", "1"}, std::pair{"cover", "[\"noise\"]"},
-                    std::pair{"case_timeout_s", "0"}, std::pair{"latency_m", "[0]"},
-                    std::pair{"latency_ops", ""}, std::pair{"latency_ops", "[\"linaer\"]"},
-                    std::pair{"latency_schemes", "[\"int9\"]"},
-                    std::pair{"latency_activations", "[\"dynamic\"]"},
-                    std::pair{"latency_weights", "[\"hot\"]"}, std::pair{"latency_best_only", "1"},
-                    std::pair{"latency_shapes", "[[1]]"}));
 
 }  // namespace
 }  // namespace qcts

@@ -30,6 +30,11 @@ bool is_timed(const Case& c, const Offer& offer) {
   return !offer.is_emulated && !(prefill && offer.variant == "scalar");
 }
 
+bool takes_long(const Case& c, const Plan& plan) {
+  return c.synthetic &&
+         std::ranges::find(plan.best_variant_alone, c.synthetic->generator) != plan.best_variant_alone.end();
+}
+
 // Others have no strict and lenient reading: they are asked what holds under both.
 bool is_for_loaders(const Case& c) {
   return c.id.kind == Kind::reject ? c.malformed->options.size() == 2 : c.id.kind == Kind::round_trip;
@@ -48,9 +53,9 @@ std::vector<const Offer*> file_offers(const Case& c, const OfferTable& offers) {
 
 std::string_view Offer::family() const { return std::string_view(scheme).substr(0, scheme.find(':')); }
 
-bool Offer::takes(std::string_view activation) const {
+bool Offer::takes(Policy activation) const {
   if (op != Op::linear && op != Op::quantize_activation) return true;
-  return lists_policy(scheme.c_str(), std::string(activation).c_str());
+  return lists_policy(scheme.c_str(), std::string(activation.name()).c_str());
 }
 
 std::vector<Offer> offers_of(const Registry& registry, std::string_view provider) {
@@ -119,11 +124,13 @@ std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const Offe
   for (const Offer* offer : offers.find(c.id.op, c.scheme->family()))
     if (offer->takes(c.activation)) found.push_back(offer);
   const bool timed = c.id.kind == Kind::latency;
-  if (timed ? plan.latency_best_only : !plan.all_variants) found = best_of(c, found);
+  const bool best_alone = takes_long(c, plan);
+  if (timed ? plan.latency_best_only : !plan.all_variants || best_alone) found = best_of(c, found);
   std::erase_if(found, [&](const Offer* offer) {
     // The reference's own answers prove nothing of the reference.
     const bool asks_itself = c.golden == nullptr && offer->provider == kReferenceProvider && !with_reference;
-    return asks_itself || (timed && !is_timed(c, *offer)) || (offer->is_emulated && !c.for_emulated);
+    return asks_itself || (timed && !is_timed(c, *offer)) ||
+           (offer->is_emulated && (best_alone || !c.for_emulated));
   });
   return found;
 }
@@ -144,7 +151,8 @@ void bind_offer(Case& c, std::string_view provider, std::string_view variant, co
       return;
     }
   } else {
-    for (const Implementation* each : registry.find(op_name(c.id.op), c.scheme->family(), c.activation)) {
+    for (const Implementation* each :
+         registry.find(abi_op(c.id.op), c.scheme->family(), c.activation.name())) {
       if (each->provider != provider || each->kernel->variant != variant) continue;
       c.implementation = each;
       return;

@@ -32,7 +32,7 @@ struct Offer {
   const qcts_kernel* own_kernel = nullptr;  // of this program's own kernels alone
 
   std::string_view family() const;
-  bool takes(std::string_view activation) const;
+  bool takes(Policy activation) const;
 };
 
 // The offers of one provider, best first within an (op, family).

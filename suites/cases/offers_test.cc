@@ -19,8 +19,8 @@ Case linear_case(const std::string& activation) {
   Case c;
   c.id = {Kind::numerics, Op::linear, "int8_row", "noise_m1_n8_k64_bf16"};
   c.scheme = find_scheme("int8_row");
-  c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 8, 64}, 1, 7, activation};
-  c.activation = activation;
+  c.activation = c.scheme->policy_named(activation);
+  c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 8, 64}, 1, 7, c.activation};
   return c;
 }
 
@@ -110,6 +110,11 @@ TEST(CaseKeys, RefuseWhatIsNotThere) {
   nlohmann::ordered_json key = case_key(c, "");
   key["golden"] = "no/such/golden";
   EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);
+  for (const char* word : {"layout", "activation"}) {
+    key = case_key(c, "");
+    key[word] = "typo";
+    EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error) << word;
+  }
   key = case_key(c, "");
   key["synthetic"]["generator"] = "typo";
   EXPECT_THROW(case_of_key(key, {}, registry), std::runtime_error);

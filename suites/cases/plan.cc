@@ -50,9 +50,21 @@ void read_words(PlanReader& reader, const char* key, std::vector<std::string>& w
     if (!known(word)) reader.fail(key, "names nothing known: '" + word + "'");
 }
 
+// None where the plan says nothing.
+std::vector<Generator> read_generators(PlanReader& reader, const Json& json, const char* key) {
+  std::vector<Generator> found;
+  if (!json.contains(key)) return found;
+  for (const std::string& name : reader.get<std::vector<std::string>>(key)) {
+    const std::optional<Generator> generator = find_generator(name);
+    if (!generator) reader.fail(key, "names nothing known: '" + name + "'");
+    found.push_back(*generator);
+  }
+  return found;
+}
+
 bool is_activation(const std::string& name) {
   for (const Scheme* scheme : schemes())
-    if (scheme->find_activation(name) != nullptr) return true;
+    if (scheme->find_activation(name)) return true;
   return false;
 }
 
@@ -103,12 +115,10 @@ Plan load_plan(const std::filesystem::path& path) {
     plan.schemes_an_input = reader.get<int64_t>("schemes_an_input");
     if (*plan.schemes_an_input < 1) reader.fail("schemes_an_input", "must be positive");
   }
-  if (json.contains("once_a_family"))
-    for (const std::string& name : reader.get<std::vector<std::string>>("once_a_family")) {
-      const std::optional<Generator> generator = find_generator(name);
-      if (!generator) reader.fail("once_a_family", "names nothing known: '" + name + "'");
-      plan.once_a_family.push_back(*generator);
-    }
+  plan.once_a_family = read_generators(reader, json, "once_a_family");
+  plan.best_variant_alone = read_generators(reader, json, "best_variant_alone");
+  if (json.contains("kills")) plan.kills = reader.get<std::vector<std::string>>("kills");
+  if (json.contains("determinism_once")) plan.determinism_once = reader.get<bool>("determinism_once");
   if (json.contains("emulated_once")) plan.emulated_once = reader.get<bool>("emulated_once");
   if (json.contains("cover")) {
     plan.cover = reader.get<std::vector<std::string>>("cover");

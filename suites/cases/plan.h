@@ -19,8 +19,8 @@ inline constexpr const char* kCompletePlan = "nightly";  // what mustpass and th
 inline constexpr const char* kFullPlan = "full";         // where an exact id is looked for last
 
 // One field a choice; suites/plans/<name>.json has the same keys, all of them but `cover`,
-// `schemes_an_input`, `once_a_family` and `emulated_once`, and no other. Those from latency_ops on are wanted
-// where the kinds name latency.
+// `schemes_an_input`, `once_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once` and `kills`,
+// and no other. Those from latency_ops on are wanted where the kinds name latency.
 struct Plan {
   std::string name;
   std::string description;
@@ -34,13 +34,19 @@ struct Plan {
   // Input families of which a family of schemes is given one input for each kind, operation, layout and
   // policy: those that take long and ask the same of every scheme.
   std::vector<Generator> once_a_family;
+  // Input families of which each provider's best variant alone is asked, and no emulated one:
+  // those that take longest.
+  std::vector<Generator> best_variant_alone;
+  // Determinism is asked of one input of every input family in the same way: it is a property of kernels.
+  bool determinism_once = false;
   // Emulated variants are given one input of every input family in the same way: they are the native kernels.
   bool emulated_once = false;
   // Where it stands, of goldens only the first of each scheme are
   // judged, and those of --fixtures; and these ids, whatever that and every_input leave out.
   std::optional<std::vector<std::string>> cover;
-  double case_timeout_s = 60;   // the watchdog's patience with one case
-  double latency_budget_s = 0;  // for all latency cases together
+  std::vector<std::string> kills;  // kinds of mutants that the cases kill completely; empty: all kinds
+  double case_timeout_s = 60;      // the watchdog's patience with one case
+  double latency_budget_s = 0;     // for all latency cases together
   std::vector<int64_t> latency_m;
   std::vector<std::pair<int64_t, int64_t>> latency_shapes;  // n, k
   std::vector<Op> latency_ops;

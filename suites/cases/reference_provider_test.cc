@@ -17,7 +17,7 @@ namespace qcts {
 namespace {
 
 const qcts_kernel& kernel(const Registry& registry, Op op, const Scheme& scheme) {
-  return *registry.find(op_name(op), scheme.family(), "any").front()->kernel;
+  return *registry.find(abi_op(op), scheme.family(), "any").front()->kernel;
 }
 
 class ReferenceProvider : public testing::TestWithParam<const char*> {
@@ -52,8 +52,8 @@ TEST_P(ReferenceProvider, QuantizesAndDequantizesAsTheScheme) {
 TEST_P(ReferenceProvider, SumsExactlyUnderEveryPolicyThatNeedsNoScales) {
   for (const ActivationInfo& policy : scheme().activations()) {
     KernelInput asked = input(Op::linear);
-    if (!scheme().policy_specs(asked.weight, policy.name).empty()) continue;
-    asked.activation = policy.name;
+    if (!scheme().policy_specs(asked.weight, policy).empty()) continue;
+    asked.activation = policy;
     asked.m = 2;
     const std::vector<std::byte> w =
         noise_bytes(8, static_cast<size_t>(asked.weight.n * asked.weight.k), DType::bfloat16);
@@ -69,8 +69,8 @@ TEST_P(ReferenceProvider, SumsExactlyUnderEveryPolicyThatNeedsNoScales) {
     for (size_t k = 0; k < x.size(); ++k)
       x[k] = load_float(DType::bfloat16, asked.x, static_cast<size_t>(asked.weight.k) + k);
     if (policy.name != kWeightOnly)
-      scheme().exact_activation(scheme().quantize_activation(asked.x_matrix(), policy.name, asked.planes),
-                                asked.x_matrix(), policy.name, 1, x);
+      scheme().exact_activation(scheme().quantize_activation(asked.x_matrix(), policy, asked.planes),
+                                asked.x_matrix(), policy, 1, x);
     for (size_t k = 0; k < x.size(); ++k) want += x[k] * (row[k].product + row[k].zero);
     EXPECT_NEAR(load_float(DType::bfloat16, y, static_cast<size_t>(asked.weight.n) + 3), want,
                 std::fabs(want) * 0x1p-8)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every question about a file that needs no manifest: round_trip, assign, size against the law, and whether
-// all implementations mean the same by its bytes.
+// Answers the questions about a file that need no manifest: round_trip, assign, size against the formula, and
+// whether all implementations agree on what its bytes mean.
 #include <iostream>
 #include <memory>
 
@@ -35,8 +35,8 @@ Golden golden_of(const fs::path& path, const Checkpoint& checkpoint, const std::
     Golden::TensorInfo info;
     info.name = named.name;
     info.scheme = named.scheme;
-    info.layout = named.layout.empty() && !named.scheme.empty() ? cpu_layout : named.layout;
-    info.activation = named.activation;
+    info.layout = !named.layout && !named.scheme.empty() ? cpu_layout : layout_name(named.layout);
+    info.activation = named.activation.name();
     golden.tensors.push_back(std::move(info));
   }
   return golden;
@@ -62,13 +62,13 @@ std::vector<Weight> weights_of(const Checkpoint& checkpoint, const std::string& 
   std::vector<Weight> weights;
   for (const NamedTensor& named : checkpoint.tensors) {
     const std::optional<SchemeTensor> tensor = scheme_tensor(named, cpu_layout);
-    if (!tensor || tensor->layout.empty()) continue;
+    if (!tensor) continue;
     Weight weight;
     weight.name = named.name;
     weight.input.op = Op::dequantize;
     weight.input.scheme = tensor->scheme;
     weight.input.weight = {tensor->dtype, tensor->n, tensor->k};
-    weight.input.planes = tensor->layout == "plain"
+    weight.input.planes = tensor->layout == kPlain
                               ? tensor->planes
                               : tensor->scheme->unpack(tensor->planes, weight.input.weight, tensor->layout);
     weight.meaning = tensor->scheme->dequantize(weight.input.planes, weight.input.weight);

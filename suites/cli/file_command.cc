@@ -154,7 +154,7 @@ std::string native_cpu_layout() {
 
 std::string undeclared_pack(const Checkpoint& checkpoint) {
   for (const NamedTensor& tensor : checkpoint.tensors)
-    if (!tensor.scheme.empty() && tensor.layout.empty()) return tensor.name;
+    if (!tensor.scheme.empty() && !tensor.layout) return tensor.name;
   return "";
 }
 

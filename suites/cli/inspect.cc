@@ -139,9 +139,9 @@ void print_table(const Checkpoint& checkpoint) {
     for (const InnerTensor& inner : tensor.payload)
       payload += (payload.empty() ? "" : ", ") + inner.name + " " +
                  std::string(dtype_name(inner.tensor.dtype)) + "[" + shape_word(inner.tensor.shape) + "]";
-    const std::string scheme = tensor.scheme.empty()   ? "-"
-                               : tensor.layout.empty() ? tensor.scheme
-                                                       : tensor.scheme + "/" + tensor.layout;
+    const std::string scheme = tensor.scheme.empty() ? "-"
+                               : !tensor.layout      ? tensor.scheme
+                                                     : tensor.scheme + "/" + layout_name(tensor.layout);
     rows.push_back({tensor.name, scheme, tensor.type, shape_word(tensor.shape),
                     std::string(dtype_name(tensor.dtype)), grouped(own_bytes(tensor, counted)), payload});
   }

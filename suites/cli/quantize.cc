@@ -8,8 +8,8 @@
 
 #include "reference/dialects/dense.h"
 #include "reference/dialects/dialects.h"
+#include "reference/dialects/encoders/encode.h"
 #include "reference/dialects/quantize_decision.h"
-#include "reference/dialects/spellings/spell.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 struct QuantizeWords {
   FileOptions options;
-  std::string in, out, scheme, layout, like, activation{kWeightOnly};
+  std::string in, out, scheme, layout, like, activation{kWeightOnly.name()};
   StaticScales scales;
   QuantizeRules rules;
   bool strict = false;
@@ -30,7 +30,8 @@ struct QuantizeWords {
 
 struct Plan {
   const Scheme* scheme = nullptr;
-  std::string layout, activation;
+  Layout layout;
+  Policy activation;
   Planes policy_planes;               // what a static policy stores, the same beside every weight
   const TorchaoClass* cls = nullptr;  // nullptr: TinyQ's layers
   bool safetensors = false;
@@ -52,37 +53,39 @@ const Scheme& scheme_of(const std::string& word) {
 std::vector<std::string> writable_layouts(const Scheme& scheme) {
   std::vector<std::string> names;
   for (const LayoutInfo& layout : scheme.layouts())
-    if (scheme.family() == "tinyq" || torchao_class(scheme, layout.name)) names.emplace_back(layout.name);
+    if (scheme.family() == "tinyq" || torchao_class(scheme, layout)) names.emplace_back(layout.name);
   for (size_t i = 0; i < names.size(); ++i)
     if (names[i] == "tile_packed_4d" || names[i] == "swizzled") std::swap(names[0], names[i]);
   return names;
 }
 
-std::string activation_of(const Scheme& scheme, const std::string& word) {
+Policy activation_of(const Scheme& scheme, const std::string& word) {
+  if (const std::optional<Policy> found = scheme.find_activation(word)) return *found;
   std::vector<std::string> known;
   for (const ActivationInfo& policy : scheme.activations()) known.emplace_back(policy.name);
-  if (!scheme.find_activation(word))
-    throw UsageError(std::string(scheme.name()) + " has no activation policy '" + word + "'" +
-                     did_you_mean(word, known));
-  return word;
+  throw UsageError(std::string(scheme.name()) + " has no activation policy '" + word + "'" +
+                   did_you_mean(word, known));
 }
 
 Plan plan_of(const QuantizeWords& words) {
   Plan plan;
   plan.scheme = &scheme_of(words.scheme);
   const std::vector<std::string> layouts = writable_layouts(*plan.scheme);
-  plan.layout = words.layout.empty() && !layouts.empty() ? layouts.front() : words.layout;
+  const std::string layout = words.layout.empty() && !layouts.empty() ? layouts.front() : words.layout;
   plan.activation = activation_of(*plan.scheme, words.activation);
   plan.policy_planes = static_planes(*plan.scheme, plan.activation, words.scales);
-  plan.cls = torchao_class(*plan.scheme, plan.layout, plan.activation);
-  const bool is_layout = std::find(layouts.begin(), layouts.end(), plan.layout) != layouts.end();
+  const bool is_layout = std::find(layouts.begin(), layouts.end(), layout) != layouts.end();
+  if (is_layout) {
+    plan.layout = plan.scheme->layout_named(layout);
+    plan.cls = torchao_class(*plan.scheme, plan.layout, plan.activation);
+  }
   if (is_layout && !plan.cls && torchao_class(*plan.scheme, plan.layout))
     throw UsageError("no class of torchao 0.18.0 holds " + words.scheme + " under the policy '" +
-                     plan.activation + "'");
+                     words.activation + "'");
   if (layouts.empty()) throw UsageError(words.scheme + " is read and judged; its files are not written here");
   if (!is_layout || (!plan.cls && plan.scheme->family() != "tinyq"))
-    throw UsageError(words.scheme + " is not written in the layout '" + plan.layout + "'" +
-                     did_you_mean(plan.layout, layouts));
+    throw UsageError(words.scheme + " is not written in the layout '" + layout + "'" +
+                     did_you_mean(layout, layouts));
   const size_t dot = words.out.rfind('.');
   const std::string ending = dot == std::string::npos ? "" : words.out.substr(dot);
   const std::vector<std::string> endings = {".pt", ".pth", ".bin", ".safetensors"};
@@ -92,7 +95,7 @@ Plan plan_of(const QuantizeWords& words) {
   plan.safetensors = ending == ".safetensors";
   if (plan.safetensors && !plan.cls) throw UsageError("TinyQ writes no safetensors: use .pth");
   if (plan.safetensors && !plan.cls->in_safetensors)
-    throw UsageError("torchao writes no " + std::string(plan.cls->name) + " (layout " + plan.layout +
+    throw UsageError("torchao writes no " + std::string(plan.cls->name) + " (layout " + layout +
                      ") to safetensors: use .pt");
   return plan;
 }
@@ -116,15 +119,15 @@ SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
   const WeightShape shape = {recipe_dtype(*plan.scheme, data.dtype), data.shape[0], data.shape[1]};
   const std::vector<std::byte> weight = in_dtype(data, shape.dtype);
   const Planes plain = plan.scheme->quantize({shape.dtype, shape.n, shape.k, weight}, plan.layout);
-  const bool packed = plan.layout != "plain";
+  const bool packed = plan.layout != kPlain;
   return {plan.scheme,     plan.layout,       shape.dtype,
           shape.n,         shape.k,           packed ? plan.scheme->pack(plain, shape, plan.layout) : plain,
           plan.activation, plan.policy_planes};
 }
 
-std::vector<SpelledTensor> spelled_tensors(
+std::vector<OutputTensor> output_tensors(
     const Checkpoint& checkpoint, const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
-  std::vector<SpelledTensor> tensors;
+  std::vector<OutputTensor> tensors;
   for (const NamedTensor& tensor : checkpoint.tensors) {
     const auto found = replaced.find(&tensor);
     if (found == replaced.end() && (tensor.payload.size() != 1 || !tensor.attributes.empty()))
@@ -135,20 +138,20 @@ std::vector<SpelledTensor> spelled_tensors(
   return tensors;
 }
 
-// As spelled_tensors, with TinyQ's layers taken apart; `parts` owns what the result points to.
-std::vector<SpelledTensor> spelled_layers(
-    const Checkpoint& checkpoint, const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced,
-    std::deque<std::pair<std::string, Tensor>>& parts) {
-  const std::vector<SpelledTensor> whole = spelled_tensors(checkpoint, replaced);
+// As output_tensors, with TinyQ's layers taken apart; `parts` owns what the result points to.
+std::vector<OutputTensor> output_layers(const Checkpoint& checkpoint,
+                                        const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced,
+                                        std::deque<std::pair<std::string, Tensor>>& parts) {
+  const std::vector<OutputTensor> whole = output_tensors(checkpoint, replaced);
   const auto module_of = [](const std::string& name) { return name.substr(0, name.size() - 6); };
   std::unordered_map<std::string, const Tensor*> biases;
-  for (const SpelledTensor& tensor : whole)
+  for (const OutputTensor& tensor : whole)
     if (tensor.plain) biases.emplace(tensor.name, tensor.plain);
   std::unordered_set<std::string> moved;
-  for (const SpelledTensor& tensor : whole)
+  for (const OutputTensor& tensor : whole)
     if (tensor.quantized) moved.insert(module_of(tensor.name) + "bias");
-  std::vector<SpelledTensor> tensors;
-  for (const SpelledTensor& tensor : whole) {
+  std::vector<OutputTensor> tensors;
+  for (const OutputTensor& tensor : whole) {
     if (tensor.plain) {
       if (!moved.contains(tensor.name)) tensors.push_back(tensor);
       continue;
@@ -205,12 +208,12 @@ void write_out(const Plan& plan, const QuantizeWords& words, const Checkpoint& c
                const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced, ByteSink& out) {
   if (plan.safetensors) {
     require_only_tensors(checkpoint);
-    SpelledSafetensors spelled = spell_safetensors(spelled_tensors(checkpoint, replaced));
+    EncodedSafetensors encoded = encode_safetensors(output_tensors(checkpoint, replaced));
     for (const auto& file : checkpoint.safetensors)
       for (const auto& entry : file->metadata)
         if (entry.first == "format" && file == checkpoint.safetensors.front())
-          spelled.metadata.push_back(entry);
-    return write_safetensors(spelled.entries, std::move(spelled.metadata), out);
+          encoded.metadata.push_back(entry);
+    return write_safetensors(encoded.entries, std::move(encoded.metadata), out);
   }
   EditedZip edited;
   const TorchObject* object = nullptr;
@@ -224,20 +227,22 @@ void write_out(const Plan& plan, const QuantizeWords& words, const Checkpoint& c
   } else if (!plan.cls) {
     require_only_tensors(checkpoint);
     std::deque<std::pair<std::string, Tensor>> parts;
-    edited = spell_state_dict(spelled_layers(checkpoint, replaced, parts));
+    edited = encode_state_dict(output_layers(checkpoint, replaced, parts));
   } else {
     require_only_tensors(checkpoint);
-    edited = spell_state_dict(spelled_tensors(checkpoint, replaced));
+    edited = encode_state_dict(output_tensors(checkpoint, replaced));
   }
   write_torch_zip(archive_prefix(words.out), edited.root, edited.storages, out);
 }
 
 void print_decisions(const QuantizeWords& words, const Plan& plan,
                      const std::vector<QuantizeDecision>& decisions) {
-  Json json = {
-      {"scheme", words.scheme},        {"layout", plan.layout},
-      {"activation", plan.activation}, {"out", words.out},
-      {"type", plan.type()},           {"import", plan.cls ? Json(plan.cls->module) : Json(nullptr)}};
+  Json json = {{"scheme", words.scheme},
+               {"layout", plan.layout.name()},
+               {"activation", plan.activation.name()},
+               {"out", words.out},
+               {"type", plan.type()},
+               {"import", plan.cls ? Json(plan.cls->module) : Json(nullptr)}};
   json["quantized"] = Json::array();
   json["left"] = Json::array();
   size_t quantized = 0;
@@ -258,7 +263,7 @@ void print_decisions(const QuantizeWords& words, const Plan& plan,
     return;
   }
   std::cout << quantized << " of " << decisions.size() << " tensors are " << plan.type() << " ("
-            << words.scheme << ", layout " << plan.layout << ")";
+            << words.scheme << ", layout " << plan.layout.name() << ")";
   if (plan.cls) std::cout << "; Python: import " << plan.cls->module;
   std::cout << "\n";
 }

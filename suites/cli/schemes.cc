@@ -7,6 +7,7 @@
 #include "kernels/registry.h"
 #include "reference/schemes/scheme.h"
 #include "suites/cli/commands.h"
+#include "suites/cli/schemes_markdown.h"
 #include "suites/run/environment.h"
 
 namespace qcts::cli {
@@ -14,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr const char* kOps[] = {"quantize", "quantize_activation", "dequantize", "pack", "unpack", "linear"};
-constexpr int64_t kExample = 1024;  // n = k of the size law's example
+constexpr int64_t kExample = 1024;  // n = k of the example for payload bytes
 
 bool packs(std::string_view op) { return op == "pack" || op == "unpack"; }
 
@@ -100,7 +101,7 @@ void print_operation(const Json& row, const std::string& op, const Json& variant
     for (const Json& policy : row["activations"]) {
       const std::string &name = policy["name"].get_ref<const std::string&>(),
                         names = names_of(variants, &policy["name"]);
-      if (op == "quantize_activation" && name.ends_with(kWeightOnly)) continue;
+      if (op == "quantize_activation" && name.ends_with(kWeightOnly.name())) continue;
       const auto same = std::ranges::find(lines, names, [](const auto& line) { return line.first; });
       if (same == lines.end())
         lines.emplace_back(names, name);
@@ -186,11 +187,23 @@ void print_choices(const Json& json) {
 void add_schemes(CLI::App& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
   auto choices = std::make_shared<bool>(false);
+  auto markdown = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand(
       "schemes", "what is judged: schemes, their layouts, the implementations of each operation");
-  command->add_flag("--json", *json, "the same as JSON");
-  command->add_flag("--choices", *choices, "the ledger: where implementations disagree, and who does what");
-  command->callback([json, choices, &exit_code] {
+  CLI::Option* as_json = command->add_flag("--json", *json, "the same as JSON");
+  CLI::Option* ledger = command->add_flag("--choices", *choices,
+                                          "the ledger: where implementations disagree, and who does what");
+  command
+      ->add_flag("--markdown", *markdown,
+                 "a table of scheme families by operations: which kernels serve them")
+      ->excludes(as_json)
+      ->excludes(ledger);
+  command->callback([json, choices, markdown, &exit_code] {
+    if (*markdown) {
+      std::cout << schemes_markdown();
+      exit_code = 0;
+      return;
+    }
     if (*choices) {
       const Json ledger = choices_json();
       if (*json)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // qcts selftest: how strong the judge is, measured on providers, files and parts of itself that are wrong on
 // purpose, and on providers that are right.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -18,6 +19,7 @@ namespace qcts::cli {
 namespace {
 
 struct SelftestWords {
+  std::vector<std::string> kinds;
   selftest::KillRequest request;
   std::string json_path;
   bool cover = false;
@@ -26,7 +28,7 @@ struct SelftestWords {
 // The real parts of the judge have to answer every question right, or no kill means anything.
 bool unmutated_parts_hold() {
   bool hold = true;
-  for (const char* kind : {"comparator", "runner", "merge", "bench"})
+  for (const selftest::MutantKind kind : selftest::kExaminedKinds)
     for (const selftest::ExamResult& result : selftest::examine(kind))
       if (!result.held) {
         std::cout << "  the judge's own part fails " << result.question << ": " << result.what << "\n";
@@ -38,7 +40,9 @@ bool unmutated_parts_hold() {
 // A right provider has to pass all that its mutants are asked, or no kill means anything.
 bool the_right_one_passes(const selftest::KillRequest& request) {
   bool passes = true;
-  for (const char* kind : {"kernel", "format"}) {
+  const std::vector<selftest::MutantKind> kinds = selftest::mutant_kinds(request);
+  for (const auto kind : {selftest::MutantKind::kernel, selftest::MutantKind::format}) {
+    if (!kinds.empty() && std::ranges::find(kinds, kind) == kinds.end()) continue;
     const selftest::KillRow row = selftest::kill_together(request, "", kind);
     for (const selftest::Killer& killer : row.killers)
       std::cout << "  without a fault: " << killer.status << " " << killer.case_id << ": " << killer.reason
@@ -138,6 +142,12 @@ void add_kill(CLI::App& selftest, int& exit_code) {
   command->add_option("--plan", request.plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
   command->add_option("--mutant", request.mutants, "a glob over mutants")->allow_extra_args(false);
+  command
+      ->add_option(
+          "--kind", words->kinds,
+          "mutants of kernels, of formats or of a part of the judge; default: those that the plan kills")
+      ->check(CLI::IsMember({"kernel", "format", "comparator", "runner", "merge", "bench"}))
+      ->allow_extra_args(false);
   command->add_option("--case", request.cases, "a glob over case ids")->allow_extra_args(false);
   command->add_option("--set", request.set, "which mutants")
       ->check(CLI::IsMember({"all", "open", "held"}))
@@ -152,7 +162,11 @@ void add_kill(CLI::App& selftest, int& exit_code) {
       ->capture_default_str();
   command->add_option("--json", words->json_path, "write the matrix to this file");
   command->add_flag("--cover", words->cover, "with --all: print the cases of a quick plan")->needs(all);
-  command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return run_kill(*words); }); });
+  command->callback([words, &exit_code] {
+    for (const std::string& name : words->kinds)
+      words->request.kinds.push_back(selftest::find_mutant_kind(name).value());
+    exit_code = exit_code_of([&] { return run_kill(*words); });
+  });
 }
 
 void add_alarms(CLI::App& selftest, int& exit_code) {

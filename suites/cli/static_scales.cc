@@ -42,9 +42,9 @@ void add_static_options(CLI::App& command, StaticScales& scales) {
   command.add_option("--output-scale", scales.output, "static_tensor_out: the scale of the output");
 }
 
-Planes static_planes(const Scheme& scheme, std::string_view activation, const StaticScales& scales) {
+Planes static_planes(const Scheme& scheme, Policy activation, const StaticScales& scales) {
   require_in_range(scales);
-  const std::string policy(activation);
+  const std::string policy(activation.name());
   Planes planes = make_planes(scheme.policy_specs({DType::bfloat16, 64, 256}, activation));
   size_t taken = 0;
   for (Plane& plane : planes) {

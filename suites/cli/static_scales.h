@@ -22,6 +22,6 @@ void add_static_options(CLI::App& command, StaticScales& scales);
 // The planes of Scheme::policy_specs(), filled. Throws UsageError when the policy needs a scale that is not
 // given, is given one that it has no place for, or stores what no option says (act_pre_scale: a vector for
 // each layer).
-Planes static_planes(const Scheme& scheme, std::string_view activation, const StaticScales& scales);
+Planes static_planes(const Scheme& scheme, Policy activation, const StaticScales& scales);
 
 }  // namespace qcts::cli

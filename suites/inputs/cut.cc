@@ -25,7 +25,7 @@ std::vector<std::byte> cut_array(std::span<const std::byte> from, std::span<cons
 }
 
 std::optional<Planes> cut_planes(const Scheme& scheme, const Planes& planes, const WeightShape& new_shape,
-                                 std::string_view activation, End end) {
+                                 Policy activation, End end) {
   std::vector<PlaneSpec> specs = scheme.plane_specs(new_shape);
   for (PlaneSpec& spec : scheme.policy_specs(new_shape, activation)) specs.push_back(spec);
   Planes cut;

@@ -21,6 +21,6 @@ std::vector<std::byte> cut_array(std::span<const std::byte> from, std::span<cons
 // where a plane of the smaller one has no counterpart of as many dimensions. Nothing is said of what they
 // mean.
 std::optional<Planes> cut_planes(const Scheme& scheme, const Planes& planes, const WeightShape& new_shape,
-                                 std::string_view activation, End end);
+                                 Policy activation, End end);
 
 }  // namespace qcts

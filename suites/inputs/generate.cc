@@ -329,8 +329,7 @@ int64_t one_hot_column(int64_t row, int64_t m, int64_t k) {
   return row * (k - 1) / (m - 1);
 }
 
-Generated generate(const Scheme& scheme, Op op, std::string_view layout, const Synthetic& synthetic,
-                   uint64_t seed) {
+Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& synthetic, uint64_t seed) {
   Generated made;
   if (op == Op::linear &&
       (synthetic.generator == Generator::exact_sums || is_relation(synthetic.generator))) {
@@ -355,7 +354,7 @@ Generated generate(const Scheme& scheme, Op op, std::string_view layout, const S
   input.op = op;
   input.scheme = &scheme;
   input.weight = synthetic.weight;
-  input.layout = layout.empty() ? "plain" : layout;
+  input.layout = layout;
   input.m = op == Op::linear || op == Op::quantize_activation ? synthetic.m : 0;
   input.x_dtype = input.y_dtype = input.bias_dtype = synthetic.weight.dtype;
   if (synthetic.generator == Generator::wide_bias) input.bias_dtype = DType::float32;

@@ -19,8 +19,7 @@ struct Generated {
 };
 
 // Throws std::logic_error when the scheme cannot carry the generator.
-Generated generate(const Scheme& scheme, Op op, std::string_view layout, const Synthetic& synthetic,
-                   uint64_t seed);
+Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& synthetic, uint64_t seed);
 
 // Element i of x is 1 at column one_hot_column(i, ...) and 0 elsewhere: all columns when m = k, else spread
 // from first to last.
@@ -30,13 +29,12 @@ int64_t one_hot_column(int64_t row, int64_t m, int64_t k);
 // the reference's own quantizer, the first behind it, and the one before the last, found by bisection.
 std::vector<std::byte> boundary_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 // The same for m rows of x under a policy.
-std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightShape& shape,
-                                           std::string_view activation, const Planes& planes, int64_t m,
-                                           uint64_t seed);
+std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightShape& shape, Policy activation,
+                                           const Planes& planes, int64_t m, uint64_t seed);
 
 // The planes of a policy that stores some: powers of two and -3 where `exact`, otherwise scales that no
 // narrower type holds.
-Planes policy_planes(const Scheme& scheme, const WeightShape& shape, std::string_view activation, bool exact);
+Planes policy_planes(const Scheme& scheme, const WeightShape& shape, Policy activation, bool exact);
 
 // A float weight [n, k] that the scheme quantizes: noise, with two of every four elements zero where it takes
 // no dense one.

@@ -61,7 +61,7 @@ std::vector<std::byte> boundary_rows(Floats w, int64_t group, uint64_t seed,
 
 }  // namespace
 
-std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, std::string_view activation,
+std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, Policy activation,
                                      const Planes& planes) {
   const Planes quantized = scheme.quantize_activation(x, activation, planes);
   std::vector<double> values(static_cast<size_t>(x.rows * x.cols));
@@ -72,7 +72,7 @@ std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, std:
 }
 
 std::optional<ActivationAnchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
-                                                    std::string_view activation, const Planes& planes) {
+                                                    Policy activation, const Planes& planes) {
   const auto survives = [&](const ActivationAnchors& anchors) {
     Floats x(shape.dtype, 1, shape.k);
     const auto is_anchor = [&](int64_t c) { return c % anchors.every < 2; };
@@ -98,7 +98,7 @@ std::optional<ActivationAnchors> activation_anchors(const Scheme& scheme, const 
     for (const int64_t every : {shape.k, group_length(scheme, shape)})
       for (const Anchors& pair : kPairs)
         if (survives({pair, every, of_all})) return ActivationAnchors{pair, every, of_all};
-  throw std::logic_error("exact_sums: no maximum gives " + std::string(activation) +
+  throw std::logic_error("exact_sums: no maximum gives " + std::string(activation.name()) +
                          " a scale that is a power of two");
 }
 
@@ -112,17 +112,15 @@ std::vector<std::byte> boundary_weight(const Scheme& scheme, const WeightShape& 
       });
 }
 
-std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightShape& shape,
-                                           std::string_view activation, const Planes& planes, int64_t m,
-                                           uint64_t seed) {
+std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightShape& shape, Policy activation,
+                                           const Planes& planes, int64_t m, uint64_t seed) {
   return boundary_rows(Floats(shape.dtype, m, shape.k), shape.k, seed, [&](const Floats& x) {
     const std::vector<std::byte> bytes = x.bytes();
     return meant_activation(scheme, {shape.dtype, m, shape.k, bytes}, activation, planes);
   });
 }
 
-Planes policy_planes(const Scheme& scheme, const WeightShape& shape, std::string_view activation,
-                     bool exact) {
+Planes policy_planes(const Scheme& scheme, const WeightShape& shape, Policy activation, bool exact) {
   Planes planes = make_planes(scheme.policy_specs(shape, activation));
   for (Plane& plane : planes) {
     for (size_t i = 0; i < plane.bytes.size() / dtype_bytes(plane.dtype); ++i) {

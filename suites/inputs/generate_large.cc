@@ -82,7 +82,7 @@ Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t se
   if (shape.n % kUnitRows != 0 || shape.n <= kQuantizedRows || scheme.refusal(few))
     return quantized_noise(scheme, shape, seed);
   const Planes small = quantized_noise(scheme, few, seed);
-  Planes large = make_planes(scheme.plane_specs(shape, "plain"));
+  Planes large = make_planes(scheme.plane_specs(shape));
   for (size_t i = 0; i < large.size(); ++i) {
     const int dimension = growing_dimension(small[i], large[i], shape.n);
     if (dimension == -2) return quantized_noise(scheme, shape, seed);

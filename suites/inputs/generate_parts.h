@@ -81,7 +81,7 @@ void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
 void one_sign(const Scheme& scheme, const Synthetic& synthetic, KernelInput& input);
 
 // What quantized x means, row-major.
-std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, std::string_view activation,
+std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, Policy activation,
                                      const Planes& planes);
 
 // Elements of x beside which a policy keeps -1, 0 and 1: the least and the largest of each `every` along k. A
@@ -95,6 +95,6 @@ struct ActivationAnchors {
 // nullopt when the policy keeps -1, 0 and 1 whatever x holds. Throws std::logic_error when no anchors are
 // known.
 std::optional<ActivationAnchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
-                                                    std::string_view activation, const Planes& planes);
+                                                    Policy activation, const Planes& planes);
 
 }  // namespace qcts

@@ -173,7 +173,7 @@ void give_scale(KernelInput& input) {
 
 }  // namespace
 
-bool has_given_scale(const Scheme& scheme, const WeightShape& shape, std::string_view activation) {
+bool has_given_scale(const Scheme& scheme, const WeightShape& shape, Policy activation) {
   return std::ranges::any_of(scheme.policy_specs(shape, activation),
                              [](const PlaneSpec& spec) { return is_given_scale(spec.name); });
 }

@@ -12,7 +12,7 @@
 namespace qcts {
 
 // Does a checkpoint give the scale of x under this policy?
-bool has_given_scale(const Scheme& scheme, const WeightShape& shape, std::string_view activation);
+bool has_given_scale(const Scheme& scheme, const WeightShape& shape, Policy activation);
 // The numbers of rows of x for which "given_scales" has a scale, one each; for linear those in
 // which the product shows.
 std::vector<int64_t> given_scale_batches(Op op);

@@ -6,9 +6,9 @@
 
 namespace qcts {
 
-std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout) {
+std::vector<Shape> shapes(const Scheme& scheme, Layout layout) {
   const int64_t g = scheme.group();
-  if (layout != "plain")
+  if (layout != kPlain)
     return {{8, 1024}, {48, 1024}, {12, 1024}, {16, 2048}, {16, 4 * std::max<int64_t>(g, 32)},
             {64, 256}, {96, 384}};
   if (g == 0) return {{37, 216}, {7, 13}, {1, 1}, {17, 33}, {16, 64}, {3, 129}};
@@ -48,9 +48,9 @@ std::vector<Shape> odd_columns(const Scheme& scheme) {
 
 // Behind the longest rows of a published model of 8 billion weights, and behind 16 bits. Where a long group
 // would make a large weight of many rows, long rows have to do.
-std::vector<Shape> long_shapes(const Scheme& scheme, std::string_view layout) {
+std::vector<Shape> long_shapes(const Scheme& scheme, Layout layout) {
   constexpr int64_t kLongRow = 14336, kShortGroup = 32;
-  if (layout != "plain") return {{16, kLongRow}};
+  if (layout != kPlain) return {{16, kLongRow}};
   const int64_t g = scheme.group();
   std::vector<Shape> found = {{8, g == 0 ? kLongRow + 64 : (kLongRow / g + 1) * g}};
   if (g <= kShortGroup) {
@@ -68,8 +68,8 @@ constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
 }  // namespace
 
 // The identity is k rows of x. Where one shape has to do, two long groups are enough to read every code back.
-std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const Scheme& scheme,
-                                    std::string_view layout, InputSet set) {
+std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const Scheme& scheme, Layout layout,
+                                    InputSet set) {
   constexpr int64_t kLongGroup = 128;
   if (family.generator == Generator::large) return {std::begin(kLarge), std::end(kLarge)};
   if (family.generator == Generator::panels) return panels_of(kind, scheme);

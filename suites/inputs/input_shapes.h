@@ -18,9 +18,9 @@ constexpr int64_t kDecodeColumns = 520;    // of one row of x: 8 blocks of 64, a
 constexpr int64_t kManyRows = 65536 + 16;  // more than 16 bits count
 
 // Ordinary ones, the first two with tails. `layout` is "plain" but for pack and unpack.
-std::vector<Shape> shapes(const Scheme& scheme, std::string_view layout);
+std::vector<Shape> shapes(const Scheme& scheme, Layout layout);
 // In the order in which a family takes them; a scheme may refuse some.
-std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const Scheme& scheme,
-                                    std::string_view layout, InputSet set);
+std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const Scheme& scheme, Layout layout,
+                                    InputSet set);
 
 }  // namespace qcts

@@ -13,6 +13,7 @@
 namespace qcts {
 namespace {
 
+// In the order of Generator.
 const std::vector<InputFamily>& families() {
   static const std::vector<InputFamily> table = {
       {.generator = Generator::noise,
@@ -234,8 +235,8 @@ struct Request {
   Kind kind;
   Op op;
   const Scheme& scheme;
-  std::string_view layout;
-  std::string_view activation;
+  Layout layout;
+  Policy activation;
   InputSet set;
   GeneratorSupport& support;
 };
@@ -292,7 +293,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       if (request.set == InputSet::few) batches = {batches.back()};
       ++taken;
       for (const int64_t m : batches) {
-        Synthetic input{family.generator, weight, m, 0, std::string(request.activation)};
+        Synthetic input{family.generator, weight, m, 0, request.activation};
         input.seed = name_hash(input_name(input, request.op, request.layout));
         out.push_back(std::move(input));
       }
@@ -321,19 +322,25 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
     return carries(*scheme_, generator, shape);
   if (!remembered(exact_, shape, has_exact_sums)) return false;
   if (generator == Generator::exact_sums) return true;
-  const auto [at, is_new] = relations_.try_emplace({generator, shape.dtype, shape.k}, false);
-  if (is_new) at->second = has_relation(*scheme_, generator, shape);
+  const WeightShape row = few_groups(shape);
+  const auto [at, is_new] = relations_.try_emplace({generator, row.dtype, row.k}, false);
+  if (is_new) at->second = has_relation(*scheme_, generator, row);
   return at->second;
+}
+
+// A long row asks nothing more than a few of its groups, two of which can be cut apart, and the same tail.
+WeightShape GeneratorSupport::few_groups(const WeightShape& shape) const {
+  constexpr int64_t kEnough = 64, kCuttable = 2;
+  const int64_t group = std::max<int64_t>(scheme_->group(), 1),
+                unit = group * std::max(kCuttable, (kEnough + group - 1) / group);
+  WeightShape few = shape;
+  if (few.k > 2 * unit) few.k = unit + few.k % unit;
+  return few;
 }
 
 bool GeneratorSupport::remembered(Answers& answers, const WeightShape& shape,
                                   bool (*ask)(const Scheme&, const WeightShape&)) {
-  // A long row asks nothing more than a few of its groups, and the same tail.
-  constexpr int64_t kEnough = 512;
-  const int64_t group = std::max<int64_t>(scheme_->group(), 1),
-                unit = group * ((kEnough + group - 1) / group);
-  WeightShape row = shape;
-  if (row.k > 2 * unit) row.k = unit + row.k % unit;
+  const WeightShape row = few_groups(shape);
   const auto [at, is_new] = answers.try_emplace({row.dtype, row.k}, false);
   if (is_new) at->second = ask(*scheme_, row);
   return at->second;
@@ -341,14 +348,10 @@ bool GeneratorSupport::remembered(Answers& answers, const WeightShape& shape,
 
 std::span<const InputFamily> input_families() { return families(); }
 
-const InputFamily* find_input_family(Generator generator) {
-  for (const InputFamily& family : families())
-    if (family.generator == generator) return &family;
-  return nullptr;
-}
+const InputFamily& input_family(Generator generator) { return families().at(static_cast<size_t>(generator)); }
 
-std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, std::string_view layout,
-                                        InputSet set, GeneratorSupport* known) {
+std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,
+                                        GeneratorSupport* known) {
   std::vector<Synthetic> out;
   GeneratorSupport own(scheme);
   GeneratorSupport& support = known == nullptr ? own : *known;
@@ -358,20 +361,20 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
     // Determinism does not ask about values.
     if (kind == Kind::determinism && !asks_about_schedules(family.generator)) continue;
     const InputSet request_set = kind == Kind::determinism && op != Op::linear ? InputSet::few : set;
-    for (const ActivationInfo& policy : scheme.activations()) {
-      const bool weight_only = policy.name == kWeightOnly;
+    for (const Policy policy : scheme.activations()) {
+      const bool weight_only = policy == kWeightOnly;
       if (weight_only ? op == Op::quantize_activation : !has_rows_of_x(op)) continue;
       if (weight_only ? family.generator != Generator::hard_x : suits_policy(family.generator))
-        add_family(family, {kind, op, scheme, layout, policy.name, request_set, support}, out);
+        add_family(family, {kind, op, scheme, layout, policy, request_set, support}, out);
     }
   }
   return out;
 }
 
-std::string input_name(const Synthetic& input, Op op, std::string_view layout) {
+std::string input_name(const Synthetic& input, Op op, Layout layout) {
   std::string name(generator_name(input.generator));
-  if (layout != "plain" && !layout.empty()) name += "_" + std::string(layout);
-  if (input.activation != kWeightOnly) name += "_" + input.activation;
+  if (layout != kPlain) name += "_" + std::string(layout.name());
+  if (input.activation != kWeightOnly) name += "_" + std::string(input.activation.name());
   if (has_rows_of_x(op)) name += "_m" + std::to_string(input.m);
   return name + "_n" + std::to_string(input.weight.n) + "_k" + std::to_string(input.weight.k) + "_" +
          std::string(short_dtype(input.weight.dtype));

@@ -28,8 +28,8 @@ struct InputFamily {
   bool excluded_from_sampling = false;
   size_t max_shapes = 2;  // taken of its list, where not every one is
 };
-std::span<const InputFamily> input_families();
-const InputFamily* find_input_family(Generator generator);
+std::span<const InputFamily> input_families();  // one for each Generator, in its order
+const InputFamily& input_family(Generator generator);
 
 enum class InputSet : uint8_t { all, few };  // few: one shape and one m of each family
 
@@ -42,6 +42,7 @@ class GeneratorSupport {
 
  private:
   using Answers = std::map<std::pair<DType, int64_t>, bool>;
+  WeightShape few_groups(const WeightShape& shape) const;
   bool remembered(Answers& answers, const WeightShape& shape, bool (*ask)(const Scheme&, const WeightShape&));
   const Scheme* scheme_;
   Answers exact_, finite_, outliers_;
@@ -52,12 +53,12 @@ class GeneratorSupport {
 // op knows (linear: all; quantize_activation: all but weight_only). `layout` is "plain" but for pack and
 // unpack. Seeds derive from the input's name, so that adding one leaves the others as they were. `known`:
 // answers about the scheme that the caller keeps between calls.
-std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, std::string_view layout,
-                                        InputSet set, GeneratorSupport* known = nullptr);
+std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,
+                                        GeneratorSupport* known = nullptr);
 
 // "noise_m3_n37_k216_bf16", "noise_dyn_row_sym_m3_n37_k216_bf16"; without m where the op has none, with the
 // layout where it is not plain and the policy where it is not weight_only.
-std::string input_name(const Synthetic& input, Op op, std::string_view layout);
+std::string input_name(const Synthetic& input, Op op, Layout layout);
 
 // "bf16", "f32", "f16", otherwise torch's name.
 std::string_view short_dtype(DType dtype);

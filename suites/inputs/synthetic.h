@@ -63,7 +63,7 @@ struct Synthetic {
   WeightShape weight;
   int64_t m = 1;
   uint64_t seed = 0;
-  std::string activation{kWeightOnly};  // linear and quantize_activation: one of the scheme's policies
+  Policy activation;  // linear and quantize_activation: one of the scheme's policies
 };
 
 }  // namespace qcts

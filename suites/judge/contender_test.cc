@@ -29,7 +29,6 @@ Case case_of(Op op) {
   c.id = {Kind::latency, op, "int8_row", "n64_k64"};
   c.scheme = find_scheme("int8_row");
   c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 64, 64}, 1, 1};
-  c.layout = "plain";
   return c;
 }
 

@@ -180,7 +180,7 @@ class DeterminismJudge {
                       compared.differing, compared.total};
     }
     if (input.op == Op::quantize_activation) return compare_activation_planes(want.planes, got.planes);
-    return compare_planes(*input.scheme, input.weight, input.op == Op::pack ? input.layout : "plain",
+    return compare_planes(*input.scheme, input.weight, input.op == Op::pack ? input.layout : kPlain,
                           want.planes, got.planes);
   }
 

@@ -151,7 +151,7 @@ class LatencyJudge {
     if (case_.id.op != Op::linear) return;
     std::string why = "no dense baseline here";
     if (context_.registry != nullptr)
-      for (const Implementation* implementation : context_.registry->find("linear", kDense)) {
+      for (const Implementation* implementation : context_.registry->find(QCTS_OP_LINEAR, kDense)) {
         dense_ = make_peer(*implementation->kernel, dense_latency_input(case_, seed_ + 7), why);
         if (dense_) return;
         why = "no dense baseline: " + implementation->name() + ": " + why;
@@ -163,7 +163,7 @@ class LatencyJudge {
   std::unique_ptr<TimedKernel> torch_peer(const Case& c) const {
     if (context_.registry == nullptr || case_.provider() == kTorch) return nullptr;
     for (const Implementation* implementation :
-         context_.registry->find(op_name(c.id.op), c.scheme->family(), c.activation)) {
+         context_.registry->find(abi_op(c.id.op), c.scheme->family(), c.activation.name())) {
       if (implementation->provider != kTorch) continue;
       std::string why;
       if (auto peer = make_peer(*implementation->kernel, latency_input(c, seed_), why)) return peer;
@@ -174,9 +174,10 @@ class LatencyJudge {
   // LibTorch's product with a scale of x that was chosen before, where the candidate chooses one for every
   // row: less work, so a bar for the candidate and no like for like.
   std::unique_ptr<TimedKernel> static_peer() const {
-    if (!case_.activation.starts_with("dyn_") || !case_.scheme->find_activation(kStatic)) return nullptr;
+    const std::optional<Policy> given = case_.scheme->find_activation(kStatic);
+    if (!case_.activation.name().starts_with("dyn_") || !given) return nullptr;
     Case fixed = case_;
-    fixed.activation = kStatic;
+    fixed.activation = *given;
     return torch_peer(fixed);
   }
 

@@ -19,7 +19,7 @@ KernelInput empty_input(const Case& c) {
   input.op = c.id.op;
   input.scheme = c.scheme;
   input.weight = c.synthetic->weight;
-  input.layout = c.layout.empty() ? "plain" : c.layout;
+  input.layout = c.layout;
   input.x_dtype = input.y_dtype = input.bias_dtype = input.weight.dtype;
   return input;
 }
@@ -155,7 +155,7 @@ std::string TimedKernel::verify() {
           ? scheme.quantize({input_.weight.dtype, input_.weight.n, input_.weight.k, input_.x}, input_.layout)
       : input_.op == Op::pack ? scheme.pack(input_.planes, input_.weight, input_.layout)
                               : scheme.unpack(input_.planes, input_.weight, input_.layout);
-  const std::string layout = input_.op == Op::pack ? input_.layout : "plain";
+  const Layout layout = input_.op == Op::pack ? input_.layout : kPlain;
   const std::optional<Mismatch> mismatch = compare_planes(scheme, input_.weight, layout, want, answer.planes);
   return mismatch ? mismatch->where + ": want " + mismatch->want + ", got " + mismatch->got : "";
 }

@@ -49,7 +49,6 @@ class LatencyVerdict : public testing::Test {
     c.id = {Kind::latency, Op::linear, "int8_row", "m1_n64_k64"};
     c.scheme = find_scheme("int8_row");
     c.synthetic = Synthetic{Generator::noise, {DType::bfloat16, 64, 64}, 1, 1};
-    c.layout = "plain";
     return c;
   }
 

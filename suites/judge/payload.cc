@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "reference/comparison/content.h"
-#include "reference/dialects/spellings/spell.h"
+#include "reference/dialects/encoders/encode.h"
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
 

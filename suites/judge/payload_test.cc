@@ -27,7 +27,7 @@ Checkpoint checkpoint() {
   weight.name = "a.weight";
   weight.type = "Int8Tensor";
   weight.scheme = "int8_row";
-  weight.layout = "plain";
+  weight.layout = kPlain;
   weight.shape = {2, 6};
   weight.dtype = DType::bfloat16;
   weight.payload = {{"qdata", tensor_of_bytes(DType::int8, {2, 6})},
@@ -101,14 +101,14 @@ TEST(Payload, DigestDependsOnNamesAndBytesAndNotOnOrder) {
 }
 
 // int8_row, bfloat16, [64, 256]: 64 * (256 + 4 + 1) bytes of 64 * 512.
-SizeCount lawful_count() {
+SizeCount matching_count() {
   SizeCount count;
   const Scheme* scheme = find_scheme("int8_row");
   const WeightShape shape{DType::bfloat16, 64, 256};
-  const uint64_t law = scheme->payload_bytes(shape);
-  count.weights = {{"w", scheme, shape, law, law, law, 64 * 512}};
-  count.payload_bytes = count.law_bytes = law;
-  count.file_bytes = law + 2000;
+  const uint64_t expected = scheme->payload_bytes(shape);
+  count.weights = {{"w", scheme, shape, expected, expected, expected, 64 * 512}};
+  count.payload_bytes = count.expected_bytes = expected;
+  count.file_bytes = expected + 2000;
   count.inner_tensors = 3;
   return count;
 }
@@ -122,7 +122,7 @@ class OneSizeChange : public testing::TestWithParam<SizeChange> {};
 
 TEST_P(OneSizeChange, IsFound) {
   const auto targets = load_size_targets(targets_folder());
-  SizeCount count = lawful_count();
+  SizeCount count = matching_count();
   EXPECT_FALSE(size_finding(count, targets)) << size_finding(count, targets)->reason;
   GetParam().make(count);
   const std::optional<SizeFinding> found = size_finding(count, targets);
@@ -152,7 +152,7 @@ TEST(Size, APartThatTwoWeightsShareCountsOnce) {
   c.file_bytes += 20;
   const SizeCount count = count_size(c, {});
   EXPECT_EQ(count.payload_bytes, 2 * (12 + 8 + 2) - 2 + 4);
-  EXPECT_EQ(count.law_bytes, count.payload_bytes);
+  EXPECT_EQ(count.expected_bytes, count.payload_bytes);
   EXPECT_FALSE(size_finding(count, load_size_targets(targets_folder())));
 }
 
@@ -160,36 +160,36 @@ TEST(Size, AWholeWeightThatTwoNamesShareCountsOnce) {
   Checkpoint c = checkpoint();
   c.tensors.push_back(c.tensors[0]);
   c.tensors.back().name = "tied.weight";
-  EXPECT_EQ(count_size(c, {}).law_bytes, 12 + 8 + 2 + 4);
+  EXPECT_EQ(count_size(c, {}).expected_bytes, 12 + 8 + 2 + 4);
 }
 
 // transformers repeats the metadata of all tensors in every shard.
 TEST(Size, EveryShardMayAddWhatAFileMay) {
   const auto targets = load_size_targets(targets_folder());
-  SizeCount count = lawful_count();
+  SizeCount count = matching_count();
   const uint64_t one = container_bound_bytes(count, targets);
   count.files = 3;
   EXPECT_EQ(container_bound_bytes(count, targets), 3 * one);
 }
 
-// Of one weight that its own law describes: what it reduces to, and what is asked of it.
-std::pair<double, std::optional<double>> lawful_reduction(const Scheme& scheme, const WeightShape& shape,
-                                                          const nlohmann::ordered_json& targets) {
-  const uint64_t law = scheme.payload_bytes(shape);
+// Returns the reduction of one weight of the expected size, and the reduction that is required.
+std::pair<double, std::optional<double>> expected_reduction(const Scheme& scheme, const WeightShape& shape,
+                                                            const nlohmann::ordered_json& targets) {
+  const uint64_t expected = scheme.payload_bytes(shape);
   const uint64_t dense = bytes_of(shape.dtype, std::vector<int64_t>{shape.n, shape.k});
-  return {static_cast<double>(dense) / static_cast<double>(law),
-          minimum_reduction({"w", &scheme, shape, law, law, law, dense}, targets)};
+  return {static_cast<double>(dense) / static_cast<double>(expected),
+          minimum_reduction({"w", &scheme, shape, expected, expected, expected, dense}, targets)};
 }
 
-TEST(Size, EverySchemeHasATargetThatItsOwnLawMeets) {
+TEST(Size, EverySchemeHasATargetThatItsFormulaMeets) {
   const auto targets = load_size_targets(targets_folder());
   for (const Scheme* scheme : schemes())
     for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16}) {
-      const auto [reduction, least] = lawful_reduction(*scheme, {dtype, 64, 1024}, targets);
+      const auto [reduction, least] = expected_reduction(*scheme, {dtype, 64, 1024}, targets);
       ASSERT_TRUE(least) << scheme->name();
       EXPECT_GE(reduction, *least) << scheme->name() << " " << dtype_name(dtype);
-      EXPECT_LT(reduction, *least * 1.02)
-          << scheme->name() << " " << dtype_name(dtype) << ": a target this far below the law stops nothing";
+      EXPECT_LT(reduction, *least * 1.02) << scheme->name() << " " << dtype_name(dtype)
+                                          << ": a target this far below the formula stops nothing";
     }
 }
 
@@ -201,8 +201,8 @@ TEST(Size, NoTargetRefusesTheNarrowestWeightsThatItIsFor) {
       for (const int64_t n : {1, 128})
         for (int64_t k = 8; k <= 1024; k += 8) {
           const WeightShape shape{dtype, n, k};
-          if (scheme->refusal(shape, "plain")) continue;
-          const auto [reduction, least] = lawful_reduction(*scheme, shape, targets);
+          if (scheme->refusal(shape)) continue;
+          const auto [reduction, least] = expected_reduction(*scheme, shape, targets);
           if (!least) continue;
           ++asked;
           EXPECT_GE(reduction, *least)

@@ -110,8 +110,8 @@ Replay replay_from_json(const Json& json) {
   input.scheme = find_scheme(json.at("scheme").get<std::string>());
   if (input.scheme == nullptr)
     throw std::runtime_error("no scheme '" + json.at("scheme").get<std::string>() + "'");
-  input.layout = json.at("layout");
-  input.activation = json.at("activation");
+  input.layout = input.scheme->layout_named(json.at("layout").get<std::string>());
+  input.activation = input.scheme->policy_named(json.at("activation").get<std::string>());
   input.weight = {dtype_at(json, "dtype"), json.at("n"), json.at("k")};
   input.m = json.at("m");
   if (input.m < 0 || input.m > (1 << 20)) throw std::runtime_error("m = " + std::to_string(input.m));
@@ -121,7 +121,7 @@ Replay replay_from_json(const Json& json) {
   input.y_dtype = dtype_at(json, "y_dtype");
   input.bias_dtype = dtype_at(json, "bias_dtype");
   if (input.op != Op::quantize) {
-    const std::string layout = input.op == Op::unpack ? input.layout : "plain";
+    const Layout layout = input.op == Op::unpack ? input.layout : kPlain;
     std::vector<PlaneSpec> specs = input.scheme->plane_specs(input.weight, layout);
     for (PlaneSpec& spec : input.scheme->policy_specs(input.weight, input.activation)) specs.push_back(spec);
     for (const PlaneSpec& spec : specs) {
@@ -152,8 +152,8 @@ Json to_json(const Replay& replay) {
           {"provider", replay.provider},
           {"op", op_name(input.op)},
           {"scheme", input.scheme->name()},
-          {"layout", input.layout},
-          {"activation", input.activation},
+          {"layout", input.layout.name()},
+          {"activation", input.activation.name()},
           {"dtype", dtype_name(input.weight.dtype)},
           {"m", input.m},
           {"n", input.weight.n},

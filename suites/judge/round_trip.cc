@@ -34,13 +34,13 @@ std::vector<LinearAnswer> linear_answers(const Checkpoint& checkpoint, const Gol
   for (const NamedTensor& named : checkpoint.tensors) {
     ++stream;
     const std::optional<SchemeTensor> tensor = scheme_tensor(named, layout_hint(golden, named.name));
-    if (!tensor || tensor->layout.empty()) continue;
+    if (!tensor) continue;
     KernelInput input;
     input.op = Op::linear;
     input.scheme = tensor->scheme;
     input.weight = {tensor->dtype, tensor->n, tensor->k};
     input.m = kRows;
-    input.planes = tensor->layout == "plain"
+    input.planes = tensor->layout == kPlain
                        ? tensor->planes
                        : tensor->scheme->unpack(tensor->planes, input.weight, tensor->layout);
     input.planes.insert(input.planes.end(), tensor->policy_planes.begin(), tensor->policy_planes.end());
@@ -73,9 +73,10 @@ std::optional<Mismatch> compare_with_manifest(const Golden& golden, const Checkp
     if (found->scheme != info.scheme && !same_meaning(found->scheme, info.scheme))
       return Mismatch{info.name + ": scheme", info.scheme, found->scheme, 1, 1};
     if (found->activation != info.activation)
-      return Mismatch{info.name + ": activation", info.activation, found->activation, 1, 1};
-    if (!found->layout.empty() && !info.layout.empty() && found->layout != info.layout)
-      return Mismatch{info.name + ": layout", info.layout, found->layout, 1, 1};
+      return Mismatch{info.name + ": activation", info.activation, std::string(found->activation.name()), 1,
+                      1};
+    if (found->layout && !info.layout.empty() && *found->layout != info.layout)
+      return Mismatch{info.name + ": layout", info.layout, layout_name(found->layout), 1, 1};
   }
   if (checkpoint.tensors.size() != golden.tensors.size())
     return Mismatch{"number of tensors", std::to_string(golden.tensors.size()),

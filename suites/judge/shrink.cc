@@ -61,15 +61,15 @@ class Shrinker {
     KernelInput& input = candidate.input;
     if (input.scheme->refusal(input.weight) || input.scheme->refusal(input.weight, input.layout))
       return false;
-    const std::string layout = input.op == Op::unpack ? input.layout : "plain";
+    const Layout layout = input.op == Op::unpack ? input.layout : kPlain;
     Planes planes = old.planes;
-    if (layout != "plain") planes = old.scheme->unpack(planes, old.weight, layout);
+    if (layout != kPlain) planes = old.scheme->unpack(planes, old.weight, layout);
     input.planes.clear();
     if (!planes.empty()) {
       std::optional<Planes> cut_to = cut_planes(*input.scheme, planes, input.weight, input.activation, end);
       if (!cut_to) return false;
       input.planes = std::move(*cut_to);
-      if (layout != "plain") input.planes = input.scheme->pack(input.planes, input.weight, layout);
+      if (layout != kPlain) input.planes = input.scheme->pack(input.planes, input.weight, layout);
     }
     if (!old.x.empty()) {
       const bool linear = old.has_rows_of_x();

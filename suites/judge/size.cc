@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The size kind. Payload bytes against the scheme's law, exactly; what the container adds against a stated
-// bound; the reduction against the scheme's target (suites/targets/size.json). A storage that several tensors
-// share counts once.
+// The size kind. Compares payload bytes exactly with the scheme's size formula, the container's overhead with
+// a stated bound, and the reduction with the scheme's target (suites/targets/size.json). A storage that
+// several tensors share counts once.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -75,7 +75,7 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     const auto hint = hints.find(named.name);
     const std::optional<SchemeTensor> tensor = scheme_tensor(named, hint == hints.end() ? "" : hint->second);
     if (!tensor) {
-      count.law_bytes += fresh_bytes;  // a float tensor has no law but its own storage
+      count.expected_bytes += fresh_bytes;  // a float tensor is expected to have its storage's size
       count.float_bytes += fresh_bytes;
       continue;
     }
@@ -83,18 +83,15 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     weight.name = named.name;
     weight.scheme = tensor->scheme;
     weight.shape = {tensor->dtype, tensor->n, tensor->k};
-    // Every CPU pack and the plain layout have one law; a file that cannot tell its pack is none of the
-    // padded ones.
-    const std::string layout = tensor->layout.empty() ? "plain" : tensor->layout;
-    weight.law_bytes = tensor->scheme->payload_bytes(weight.shape, layout, tensor->activation) +
-                       static_cast<uint64_t>(tensor->stored_otherwise_bytes);
-    weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, "plain", tensor->activation);
+    weight.expected_bytes = tensor->scheme->payload_bytes(weight.shape, tensor->layout, tensor->activation) +
+                            static_cast<uint64_t>(tensor->stored_otherwise_bytes);
+    weight.plain_bytes = tensor->scheme->payload_bytes(weight.shape, kPlain, tensor->activation);
     weight.policy_bytes =
-        weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, "plain", kWeightOnly);
+        weight.plain_bytes - tensor->scheme->payload_bytes(weight.shape, kPlain, kWeightOnly);
     weight.element_bytes = element_bytes;
     weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
     // One static scale of x may serve every layer, and is stored once.
-    if (fresh) count.law_bytes += weight.law_bytes - std::min(weight.law_bytes, shared_bytes);
+    if (fresh) count.expected_bytes += weight.expected_bytes - std::min(weight.expected_bytes, shared_bytes);
     if (fresh) count.unseen_bytes += fresh_bytes - std::min(fresh_bytes, element_bytes);
     count.weights.push_back(weight);
   }
@@ -109,13 +106,13 @@ uint64_t container_bound_bytes(const SizeCount& count, const Json& targets) {
 
 std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targets) {
   for (const WeightSize& weight : count.weights)
-    if (weight.element_bytes != weight.law_bytes)
-      return SizeFinding{"the payload of a weight is not what its scheme's law says",
-                         bytes_mismatch(weight.name, weight.law_bytes, weight.element_bytes)};
-  const uint64_t lawful_bytes = count.law_bytes + count.unseen_bytes;
-  if (count.payload_bytes != lawful_bytes)
-    return SizeFinding{"the payload of the file is not what the laws of its weights say",
-                       bytes_mismatch("payload", lawful_bytes, count.payload_bytes)};
+    if (weight.element_bytes != weight.expected_bytes)
+      return SizeFinding{"the payload of a weight differs from its scheme's size formula",
+                         bytes_mismatch(weight.name, weight.expected_bytes, weight.element_bytes)};
+  const uint64_t formula_bytes = count.expected_bytes + count.unseen_bytes;
+  if (count.payload_bytes != formula_bytes)
+    return SizeFinding{"the payload of the file differs from the sum of its weights' size formulas",
+                       bytes_mismatch("payload", formula_bytes, count.payload_bytes)};
   const uint64_t held = count.payload_bytes + count.program_bytes;
   const uint64_t container = count.file_bytes - std::min(count.file_bytes, held);
   const uint64_t bound = container_bound_bytes(count, targets);
@@ -139,7 +136,7 @@ std::optional<SizeFinding> size_finding(const SizeCount& count, const Json& targ
 }
 
 std::optional<double> minimum_reduction(const WeightSize& weight, const Json& targets) {
-  if (weight.law_bytes > weight.plain_bytes) return std::nullopt;
+  if (weight.expected_bytes > weight.plain_bytes) return std::nullopt;
   for (const auto& [name, target] : targets.at("minimum_reduction").at("schemes").items()) {
     if (!glob_match(name, weight.scheme->name())) continue;
     if (weight.shape.k < target.at("min_k").get<int64_t>()) return std::nullopt;
@@ -153,7 +150,7 @@ void add_size_measures(const SizeCount& count, const Json& targets, Verdict& ver
     verdict.measures.push_back({name, unit, value, {}, {}, {}});
   };
   add("payload_bytes", "bytes", static_cast<double>(count.payload_bytes));
-  add("law_bytes", "bytes", static_cast<double>(count.law_bytes));
+  add("law_bytes", "bytes", static_cast<double>(count.expected_bytes));
   add("dense_bytes", "bytes", static_cast<double>(count.dense_bytes));
   add("float_bytes", "bytes", static_cast<double>(count.float_bytes));
   add("file_bytes", "bytes", static_cast<double>(count.file_bytes));

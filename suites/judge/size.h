@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How large a checkpoint is, taken apart: payload, container, and what each weight's law says.
+// Measures a checkpoint's size: payload, container, and the expected bytes of each weight.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct WeightSize {
   std::string name;
   const Scheme* scheme = nullptr;
   WeightShape shape;
-  uint64_t law_bytes = 0;      // in the layout of the file
-  uint64_t plain_bytes = 0;    // in layout "plain", which pads nothing
-  uint64_t element_bytes = 0;  // of its inner tensors, as the file has them
+  uint64_t expected_bytes = 0;  // in the layout of the file
+  uint64_t plain_bytes = 0;     // in layout "plain", which pads nothing
+  uint64_t element_bytes = 0;   // of its inner tensors, as the file has them
   uint64_t dense_bytes = 0;
   uint64_t policy_bytes = 0;  // of plain_bytes, what the activation policy stores: scales of x, act_pre_scale
 };
@@ -29,8 +29,9 @@ struct SizeCount {
   uint64_t file_bytes = 0;
   uint64_t files = 1;          // shards of a directory
   uint64_t payload_bytes = 0;  // storages, each once
-  uint64_t law_bytes = 0;      // of quantized weights by law, of float tensors their storages; each once
-  uint64_t float_bytes = 0;    // the part of both that no scheme touches
+  uint64_t expected_bytes =
+      0;                     // of quantized weights by formula, of float tensors by their storages; each once
+  uint64_t float_bytes = 0;  // the part of both that no scheme touches
   uint64_t dense_bytes = 0;
   uint64_t program_bytes =
       0;  // of a TorchScript archive: its code and what else is neither pickle nor storage

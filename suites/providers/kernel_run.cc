@@ -9,7 +9,7 @@ namespace qcts {
 std::vector<PlaneSpec> output_specs(const KernelInput& input) {
   if (input.op == Op::quantize_activation)
     return input.scheme->activation_specs(input.x_matrix(), input.activation);
-  return input.scheme->plane_specs(input.weight, input.op == Op::pack ? input.layout : "plain");
+  return input.scheme->plane_specs(input.weight, input.op == Op::pack ? input.layout : kPlain);
 }
 
 KernelRun::~KernelRun() = default;

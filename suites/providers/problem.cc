@@ -167,8 +167,8 @@ qcts_plane abi_plane(const PlaneSpec& spec, void* data) {
 ProblemBuilder::ProblemBuilder(const KernelInput& input, uint32_t threads, const char* kernel_scheme)
     : family_(input.scheme ? input.scheme->family() : kernel_scheme),
       scheme_name_(input.scheme ? input.scheme->name() : kernel_scheme),
-      layout_(input.layout),
-      activation_(input.activation) {
+      layout_(input.layout.name()),
+      activation_(input.activation.name()) {
   const auto row_bytes = [](int64_t columns, DType dtype) { return columns * dtype_bytes(dtype); };
   qcts_problem& p = problem_;
   p.struct_size = sizeof p;

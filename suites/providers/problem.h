@@ -27,15 +27,15 @@ struct KernelInput {
   Op op = Op::linear;
   const Scheme* scheme = nullptr;
   WeightShape weight;
-  std::string layout = "plain";  // of the packed planes of pack and unpack
-  int64_t m = 0;                 // linear, quantize_activation
+  Layout layout;  // of the packed planes of pack and unpack
+  int64_t m = 0;  // linear, quantize_activation
   // dequantize, pack, linear, quantize_activation: plain; unpack: in `layout`. The policy's own planes follow
   // the weight's.
   Planes planes;
   DType x_dtype = DType::bfloat16, y_dtype = DType::bfloat16, bias_dtype = DType::bfloat16;
   std::vector<std::byte> x;     // linear, quantize_activation: [m, k]; quantize: the float weight [n, k]
   std::vector<std::byte> bias;  // [n], or empty
-  std::string activation{kWeightOnly};
+  Policy activation;
 
   bool has_rows_of_x() const { return op == Op::linear || op == Op::quantize_activation; }
   bool has_x() const { return has_rows_of_x() || op == Op::quantize; }

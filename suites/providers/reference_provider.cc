@@ -36,11 +36,17 @@ Plane plane_copy(const qcts_plane& from) {
   return plane;
 }
 
+// Of the problem's words; supports() has found that the scheme has them.
+Layout layout_of(const Scheme& scheme, const qcts_problem& p) { return scheme.layout_named(p.layout); }
+Policy policy_of(const Scheme& scheme, const qcts_problem& p) { return scheme.policy_named(p.activation); }
+
 // In the scheme's order, whatever the caller's; behind them what only some checkpoints have, as bounds of x.
 Planes planes_of(const qcts_problem& p) {
   const Scheme& scheme = scheme_of(p);
-  std::vector<PlaneSpec> specs = scheme.plane_specs(shape_of(p), p.op == QCTS_OP_UNPACK ? p.layout : "plain");
-  for (PlaneSpec& spec : scheme.policy_specs(shape_of(p), p.activation)) specs.push_back(std::move(spec));
+  std::vector<PlaneSpec> specs =
+      scheme.plane_specs(shape_of(p), p.op == QCTS_OP_UNPACK ? layout_of(scheme, p) : kPlain);
+  for (PlaneSpec& spec : scheme.policy_specs(shape_of(p), policy_of(scheme, p)))
+    specs.push_back(std::move(spec));
   std::vector<const qcts_plane*> given;
   for (uint32_t i = 0; i < p.n_planes; ++i) given.push_back(&p.planes[i]);
   Planes planes;
@@ -95,7 +101,7 @@ void linear(const qcts_problem& p) {
   const WeightShape shape = shape_of(p);
   const Planes planes = planes_of(p);
   const RowsOfX x = x_of(p, p.m);
-  const std::string activation = p.activation;
+  const Policy activation = policy_of(scheme, p);
   const Planes quantized =
       activation == kWeightOnly ? Planes() : scheme.quantize_activation(x.matrix, activation, planes);
   std::vector<double> values(static_cast<size_t>(p.m * p.k));
@@ -128,15 +134,16 @@ void run_op(const qcts_problem& p) {
   const WeightShape shape = shape_of(p);
   switch (p.op) {
     case QCTS_OP_QUANTIZE:
-      return put_planes(scheme.quantize(x_of(p, p.n).matrix, p.layout), p);
+      return put_planes(scheme.quantize(x_of(p, p.n).matrix, layout_of(scheme, p)), p);
     case QCTS_OP_QUANTIZE_ACTIVATION:
-      return put_planes(scheme.quantize_activation(x_of(p, p.m).matrix, p.activation, planes_of(p)), p);
+      return put_planes(scheme.quantize_activation(x_of(p, p.m).matrix, policy_of(scheme, p), planes_of(p)),
+                        p);
     case QCTS_OP_DEQUANTIZE:
       return put_rows(scheme.dequantize(planes_of(p), shape), p.n, p.k * dtype_bytes(shape.dtype), p);
     case QCTS_OP_PACK:
-      return put_planes(scheme.pack(planes_of(p), shape, p.layout), p);
+      return put_planes(scheme.pack(planes_of(p), shape, layout_of(scheme, p)), p);
     case QCTS_OP_UNPACK:
-      return put_planes(scheme.unpack(planes_of(p), shape, p.layout), p);
+      return put_planes(scheme.unpack(planes_of(p), shape, layout_of(scheme, p)), p);
     case QCTS_OP_LINEAR:
       return linear(p);
     default:
@@ -148,7 +155,7 @@ qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
   std::string reason;
   try {
     const Scheme& scheme = scheme_of(*problem);
-    const std::string layout = problem->layout ? problem->layout : "plain";
+    const Layout layout = problem->layout ? layout_of(scheme, *problem) : kPlain;
     reason = scheme.refusal(shape_of(*problem), layout).value_or("");
     if (reason.empty() && problem->activation && !scheme.find_activation(problem->activation))
       reason = "no activation policy " + std::string(problem->activation);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts_differential: the readers and writers behind a pipe, for test_differential.py. A line of stdin
+// qcts_differential: serves the readers and writers over a pipe, for test_differential.py. A line of stdin
 // is a request, its words parted by tabs; a line of stdout is the answer, one JSON object.
 //   read FILE         everything that was read: records, graph, tensors with the sha256 of their bytes
 //   rebuild FILE OUT  the file rebuilt from the parsed graph
-//   anew FILE OUT     a new file from the graph or the tensors alone, as the format's own writer lays it out
-//   retell FILE OUT   as anew, every plain tensor of a torch zip spelt by tensor_node instead of by its own
-//   node edit FILE OUT     the bytes of the first non-empty storage, or tensor, replaced by 1 0 1 0 ...
-// Of a legacy file read, rebuild and edit alone.
+//   write FILE OUT     a new file from the graph or the tensors alone, as the format's own writer lays it out
+//   rewrite FILE OUT  like write, with every plain tensor of a torch zip encoded by tensor_node
+//   edit FILE OUT     the bytes of the first non-empty storage, or tensor, replaced by 1 0 1 0 ...
+// Legacy files support read, rebuild and edit only.
 #include <algorithm>
 #include <cstring>
 #include <iostream>
@@ -115,10 +115,10 @@ Bytes ones_and_zeros(size_t size) {
   return bytes;
 }
 
-// The graph with every plain tensor spelt anew; shared containers stay shared.
-class Retelling {
+// Rewrites every plain tensor of the graph with tensor_node; shared containers stay shared.
+class Rewriter {
  public:
-  explicit Retelling(const TorchZip& zip) : zip_(zip) {}
+  explicit Rewriter(const TorchZip& zip) : zip_(zip) {}
 
   Ref of(const Ref& node) {
     const auto known = done_.find(node.get());
@@ -152,8 +152,8 @@ Json answer_zip(const std::string& verb, std::shared_ptr<const MappedFile> file,
   RebuildNotes notes;
   Bytes bytes, fresh;
   if (verb == "rebuild") bytes = rebuild_torch_zip(zip, &notes);
-  if (verb == "anew") bytes = write_torch_zip(zip.prefix, zip.root, zip.storages);
-  if (verb == "retell") bytes = write_torch_zip(zip.prefix, Retelling(zip).of(zip.root), zip.storages);
+  if (verb == "write") bytes = write_torch_zip(zip.prefix, zip.root, zip.storages);
+  if (verb == "rewrite") bytes = write_torch_zip(zip.prefix, Rewriter(zip).of(zip.root), zip.storages);
   if (verb == "edit") {
     for (ZipRecord& record : zip.records) {
       if (!record.name.starts_with("data/") || record.bytes.empty() || !fresh.empty()) continue;
@@ -195,7 +195,7 @@ Json answer_safe(const std::string& verb, std::shared_ptr<const MappedFile> file
       break;
     }
   }
-  if (verb == "anew" || verb == "retell") {
+  if (verb == "write" || verb == "rewrite") {
     std::vector<std::pair<std::string, Tensor>> tensors;
     for (const SafetensorsEntry& entry : safe.entries) tensors.emplace_back(entry.name, entry.tensor);
     bytes = write_safetensors(tensors, safe.metadata);

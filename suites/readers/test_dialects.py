@@ -58,7 +58,7 @@ def test_resave_keeps_files_of_old_writers(id, tmp_path):
 def test_a_layout_that_nobody_publishes_is_not_guessed_at(id, tmp_path):
     """Protects: weights whose packed bytes only a card's library knows; a wrong guess would be taken for a weight."""
     done = qcts("dequantize", FIXTURES / GOLDENS[id]["file"], tmp_path / "dense.safetensors", code=1)
-    assert "is read and saved, not dequantized: " in done.stderr
+    assert "is read and saved but not dequantized: " in done.stderr
     assert not (tmp_path / "dense.safetensors").exists()
 
 
@@ -294,15 +294,15 @@ REFUSED_2338 = {
     ),
     "no_function": ({"input_quant_func": None}, "no input_quant_func"),
     "type": ({"tensor_type": "OtherTensor"}, "tensor_type OtherTensor"),
-    "kwargs": ({"quant_kwargs": "[1]"}, "quant_kwargs is no object"),
+    "kwargs": ({"quant_kwargs": "[1]"}, "quant_kwargs is not an object"),
     "not_json": ({"quant_kwargs": "{"}, "not JSON"),
-    "dtype": ({"quant_kwargs": '{"x": {"_type": "torch.dtype", "_data": "load"}}'}, "no element type"),
+    "dtype": ({"quant_kwargs": '{"x": {"_type": "torch.dtype", "_data": "load"}}'}, "is not an element type"),
     "class": ({"quant_kwargs": '{"x": {"_type": "Popen", "_data": {}}}'}, "class Popen is not allowed"),
     "enum": ({"quant_kwargs": '{"x": {"_type": "MappingType", "_data": "SKEW"}}'}, "no member"),
     "colliding": ({"names": ("a", "a:b")}, "a:b and a"),
     "twice": ({"metadata": {"tensor_names": '["a.weight", "a.weight"]'}}, "twice"),
-    "own_entry": ({"entries": {"a.weight": WEIGHT}}, "an entry of its own"),
-    "unknown_part": ({"entries": {"a.weight:scale": WEIGHT}}, "a.weight:scale: no part"),
+    "own_entry": ({"entries": {"a.weight": WEIGHT}}, "has both its own entry"),
+    "unknown_part": ({"entries": {"a.weight:scale": WEIGHT}}, "a.weight:scale: not a part"),
     "not_listed": ({"entries": {"b.weight:original_weight": WEIGHT}}, "b.weight:original_weight"),
     "no_weight": (
         {

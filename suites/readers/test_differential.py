@@ -278,11 +278,11 @@ def test_torch_zips_are_read_and_written_as_python_does(peer, tmp_path):
         assert renumbered(got["graph"]) == theirs, f"file {i} of seed {SEED} is not read as torch.load does"
         assert got["records"] == python_records(path)
         tensors += json.dumps(theirs).count('"tensor"')
-        for verb in ("rebuild", "anew"):
+        for verb in ("rebuild", "write"):
             assert not peer(verb, path, out)["kept"]
             assert out.read_bytes() == path.read_bytes(), f"{verb}, file {i} of seed {SEED}"
-        peer("retell", path, out)
-        assert describe(load(out)) == theirs, f"retell, file {i} of seed {SEED}"
+        peer("rewrite", path, out)
+        assert describe(load(out)) == theirs, f"rewrite, file {i} of seed {SEED}"
         peer("edit", path, out)
         assert describe(load(out)) == describe(edited(load(path))), f"edit, file {i} of seed {SEED}"
         path.unlink()
@@ -360,10 +360,10 @@ def test_safetensors_are_read_and_written_as_python_does(peer, tmp_path):
         assert our_value(peer("read", path)) == theirs, f"file {i} of seed {SEED}"
         peer("rebuild", path, out)
         assert out.read_bytes() == path.read_bytes(), f"rebuild, file {i} of seed {SEED}"
-        peer("anew", path, out)
-        assert safetensors_value(out) == theirs, f"anew, file {i} of seed {SEED}"
+        peer("write", path, out)
+        assert safetensors_value(out) == theirs, f"write, file {i} of seed {SEED}"
         if len(metadata) < 2:  # the order of several keys is random in safetensors, sorted here
-            assert out.read_bytes() == path.read_bytes(), f"anew, file {i} of seed {SEED}"
+            assert out.read_bytes() == path.read_bytes(), f"write, file {i} of seed {SEED}"
         peer("edit", path, out)
         changed = [n for n, t in safetensors_value(out)[1].items() if t != theirs[1][n]]
         first = next((n for n, t in peer("read", path)["tensors"].items() if t["storage_bytes"]), None)

@@ -18,6 +18,7 @@
 #include "suites/cases/named.h"
 #include "suites/providers/reference_provider.h"
 #include "suites/run/environment.h"
+#include "suites/run/run_head.h"
 #include "suites/run/run_report.h"
 #include "suites/run/run_sources.h"
 #include "suites/run/summary.h"
@@ -62,7 +63,7 @@ class Run {
     std::vector<std::string> scheme_names = {"any", "mixed", "plain"};
     for (const Scheme* scheme : schemes()) scheme_names.emplace_back(scheme->name());
     check_words("scheme", options_.selection.schemes, scheme_names);
-    describe();
+    head_ = head_of(options_, plan_, folders_);
   }
 
   static std::vector<std::string> all_kinds() {
@@ -76,35 +77,6 @@ class Run {
     for (const std::string& word : words)
       if (std::find(known.begin(), known.end(), word) == known.end())
         throw RunError(Outcome::usage, "no " + what + " '" + word + "'" + did_you_mean(word, known));
-  }
-
-  void describe() {
-    head_.suite_version = suite_version();
-    head_.suite_commit = options_.commit.empty() ? "unknown" : options_.commit;
-    head_.plan = plan_.name;
-    head_.plan_sha256 = file_sha256(plan_path(options_.plan));
-    head_.fixtures_sha256 = fixtures_sha256(folders_);
-    head_.mustpass_sha256 =
-        mustpass_sha256(load_mustpass(repository_root() / "suites" / "mustpass" / "default.txt"));
-    head_.started_utc = utc_now();
-    head_.arguments = options_.arguments;
-    head_.seed = options_.seed;
-    head_.threads = options_.threads;
-    head_.memory_limit_bytes = options_.memory_limit_bytes;
-    head_.gate_latency = options_.gate_latency;
-    for (const fs::path& folder : options_.fixtures) head_.fixtures.push_back(folder.string());
-    head_.environment = environment_json();
-    const Selection& selection = options_.selection;
-    head_.shard = selection.shard;
-    head_.shards = selection.shards;
-    auto& narrowed = head_.selection;
-    if (options_.plan != kCompletePlan) narrowed.push_back("--plan " + options_.plan);
-    for (const std::string& filter : selection.filters) narrowed.push_back("--filter " + shell_word(filter));
-    for (const std::string& kind : selection.kinds) narrowed.push_back("--kind " + kind);
-    for (const std::string& scheme : selection.schemes) narrowed.push_back("--scheme " + scheme);
-    for (const std::string& provider : options_.providers)
-      narrowed.push_back("--provider " + shell_word(provider));
-    if (!selection.variant.empty()) narrowed.push_back("--variant " + selection.variant);
   }
 
   // Asked where the fixtures do not load: are those of --fixtures to blame?
@@ -267,12 +239,15 @@ class Run {
   }
 
   Outcome print_list() const {
-    Json names = Json::array();
-    for (const Candidate& candidate : chosen_) {
-      if (!options_.json) std::cout << candidate.name.full_id << "\n";
-      names.push_back(candidate.name.full_id);
+    if (options_.json) {
+      Json names = Json::array();
+      for (const Candidate& candidate : chosen_) names.push_back(candidate.name.full_id);
+      std::cout << names.dump(2) << "\n";
+    } else {
+      std::string lines;
+      for (const Candidate& candidate : chosen_) lines += candidate.name.full_id + "\n";
+      std::cout << lines;
     }
-    if (options_.json) std::cout << names.dump(2) << "\n";
     if (head_.infrastructure.empty()) return Outcome::conformant;
     throw RunError(Outcome::infrastructure, head_.infrastructure.front());
   }

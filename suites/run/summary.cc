@@ -110,11 +110,11 @@ void matrix(const RunReport& report, std::ostream& out) {
   }
 }
 
-// One line a row: how many files meet the law, and the one with the largest reduction.
+// One line per scheme: how many files have the expected size, and the one with the largest reduction.
 void sizes(const RunReport& report, std::ostream& out) {
   const Rows names(report);
   struct Row {
-    size_t files = 0, lawful = 0;
+    size_t files = 0, matching = 0;
     const Verdict* best = nullptr;
   };
   std::map<std::string, Row> rows;
@@ -123,14 +123,14 @@ void sizes(const RunReport& report, std::ostream& out) {
     if (parts.kind != Kind::size) continue;
     Row& row = rows[names.of(parts.scheme)];
     ++row.files;
-    row.lawful += verdict.status == Status::pass;
+    row.matching += verdict.status == Status::pass;
     const Measure *mine = find_measure(verdict, "reduction"),
                   *best = row.best ? find_measure(*row.best, "reduction") : nullptr;
     if (mine != nullptr && (best == nullptr || mine->value > best->value)) row.best = &verdict;
   }
-  if (!rows.empty()) out << "\n  size against law\n";
+  if (!rows.empty()) out << "\n  size against formula\n";
   for (const auto& [scheme, row] : rows) {
-    out << "  " << std::left << std::setw(22) << scheme << row.lawful << "/" << row.files << " files";
+    out << "  " << std::left << std::setw(22) << scheme << row.matching << "/" << row.files << " files";
     const Measure *payload = row.best ? find_measure(*row.best, "payload_bytes") : nullptr,
                   *dense = row.best ? find_measure(*row.best, "dense_bytes") : nullptr;
     if (payload != nullptr && dense != nullptr)
@@ -200,6 +200,22 @@ int urgency(Status status) {
   }
 }
 
+// The reason in one or two lines: the first wrong element, then the diagnosis, or else the rest of the
+// reason.
+void explanation(const Verdict& verdict, std::ostream& out) {
+  std::string reason = verdict.reason;
+  if (verdict.mismatch) {
+    const Mismatch& m = *verdict.mismatch;
+    const std::string element = m.where + ": want " + m.want + ", got " + m.got;
+    out << "    " << element << " (" << m.count << " of " << m.total << " differ)\n";
+    for (const std::string& told :
+         {element, std::to_string(m.count) + " of " + std::to_string(m.total) + " elements"})
+      if (reason.starts_with(told)) reason.erase(0, std::min(reason.size(), told.size() + 2));
+  }
+  if (const size_t at = reason.find("hypothesis: "); at != reason.npos) reason.erase(0, at);
+  if (!reason.empty()) out << "    " << clipped(reason, 2 * kWidth) << "\n";
+}
+
 void failures(const RunReport& report, std::ostream& out) {
   std::vector<const Verdict*> blocking;
   for (const Verdict& verdict : report.verdicts)
@@ -209,13 +225,8 @@ void failures(const RunReport& report, std::ostream& out) {
   });
   for (size_t i = 0; i < blocking.size() && i < kFailuresShown; ++i) {
     const Verdict& verdict = *blocking[i];
-    out << "\n  " << status_name(verdict.status) << " " << verdict.full_id() << "\n    "
-        << clipped(verdict.reason, 2 * kWidth) << "\n";
-    if (verdict.mismatch) {
-      const Mismatch& m = *verdict.mismatch;
-      out << "    " << m.where << ": want " << m.want << ", got " << m.got << " (" << m.count << " of "
-          << m.total << " differ)\n";
-    }
+    out << "\n  " << status_name(verdict.status) << " " << verdict.full_id() << "\n";
+    explanation(verdict, out);
     out << "    " << verdict.rerun << "\n";
   }
   if (blocking.size() > kFailuresShown)

@@ -124,7 +124,7 @@ class Worker {
       const Replay replay = replay_from_json(key["replay"]);
       const KernelInput& input = replay.input;
       for (const Implementation* each :
-           registry_.find(op_name(input.op), input.scheme->family(), input.activation)) {
+           registry_.find(abi_op(input.op), input.scheme->family(), input.activation.name())) {
         if (each->kernel->variant != verdict.variant) continue;
         verdict = judge_replay(replay, *each, options_.context);
         return;

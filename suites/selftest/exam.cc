@@ -4,18 +4,18 @@
 #include <stdexcept>
 
 #include "suites/selftest/exam_parts.h"
-#include "suites/selftest/mutant_list.h"
 
 namespace qcts::selftest {
 
-std::vector<ExamResult> examine(std::string_view kind, std::string_view mutant) {
+std::vector<ExamResult> examine(MutantKind kind, std::string_view mutant) {
   if (!mutant.empty() && (!find_mutant(mutant) || find_mutant(mutant)->kind != kind))
-    throw std::invalid_argument(std::string(mutant) + " is no mutant of kind " + std::string(kind));
+    throw std::invalid_argument(std::string(mutant) + " is no mutant of kind " +
+                                std::string(mutant_kind_name(kind)));
   std::span<const Question> questions;
-  if (kind == "comparator") questions = comparator_questions();
-  if (kind == "runner") questions = runner_questions();
-  if (kind == "merge") questions = merge_questions();
-  if (kind == "bench") questions = bench_questions();
+  if (kind == MutantKind::comparator) questions = comparator_questions();
+  if (kind == MutantKind::runner) questions = runner_questions();
+  if (kind == MutantKind::merge) questions = merge_questions();
+  if (kind == MutantKind::bench) questions = bench_questions();
   std::vector<ExamResult> results;
   if (questions.empty()) return results;
   const Parts parts = mutant.empty() ? Parts{} : mutated_parts(mutant);

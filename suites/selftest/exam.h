@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "suites/selftest/mutant_list.h"
+
 namespace qcts::selftest {
 
 struct ExamResult {
@@ -16,8 +18,8 @@ struct ExamResult {
   bool held = false;
 };
 
-// All questions of a kind ("comparator", "runner", "merge", "bench") put to the real parts, or to those with
-// the fault of `mutant`. Throws std::invalid_argument for a mutant of another kind.
-std::vector<ExamResult> examine(std::string_view kind, std::string_view mutant = "");
+// All questions of a kind, of kExaminedKinds, put to the real parts, or to those with the fault of `mutant`.
+// Throws std::invalid_argument for a mutant of another kind.
+std::vector<ExamResult> examine(MutantKind kind, std::string_view mutant = "");
 
 }  // namespace qcts::selftest

@@ -38,7 +38,7 @@ Planes int8_planes(const Scheme& scheme, int code, double scale) {
 
 bool planes_differ(const Parts& parts, const Planes& want, const Planes& got) {
   const Scheme& scheme = *find_scheme("int8_row");
-  return parts.planes(scheme, {DType::float32, 1, 4}, "plain", want, got).has_value();
+  return parts.planes(scheme, {DType::float32, 1, 4}, kPlain, want, got).has_value();
 }
 
 bool nan_in_a_bound(const Parts& parts) {

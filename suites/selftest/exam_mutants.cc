@@ -81,8 +81,8 @@ void strike_one_code_off(Parts& parts) {
       if (std::abs(static_cast<int8_t>(want[i]) - static_cast<int8_t>(got[i])) > 1) return result;
     return forgiven(result);
   };
-  parts.planes = [](const Scheme& scheme, const WeightShape& shape, std::string_view layout,
-                    const Planes& want, const Planes& got) {
+  parts.planes = [](const Scheme& scheme, const WeightShape& shape, Layout layout, const Planes& want,
+                    const Planes& got) {
     Planes close = got;
     for (size_t i = 0; i < std::min(want.size(), got.size()); ++i)
       for (size_t b = 0; b < std::min(want[i].bytes.size(), got[i].bytes.size()); ++b)
@@ -160,8 +160,8 @@ bool strike_comparator(std::string_view mutant, Parts& parts) {
           bound.low = std::numeric_limits<double>::lowest(), bound.high = std::numeric_limits<double>::max();
     });
   } else if (mutant == "c_first_plane_only") {
-    parts.planes = [](const Scheme& scheme, const WeightShape& shape, std::string_view layout,
-                      const Planes& want, const Planes& got) {
+    parts.planes = [](const Scheme& scheme, const WeightShape& shape, Layout layout, const Planes& want,
+                      const Planes& got) {
       if (want.empty() || got.empty()) return compare_planes(scheme, shape, layout, want, got);
       return compare_planes(scheme, shape, layout, {want[0]}, {got[0]});
     };
@@ -173,7 +173,7 @@ bool strike_comparator(std::string_view mutant, Parts& parts) {
     };
   } else if (mutant == "c_itself") {
     parts.bitwise = [](DType dtype, Bytes, Bytes got) { return compare_bitwise(dtype, got, got); };
-    parts.planes = [](const Scheme& scheme, const WeightShape& shape, std::string_view layout, const Planes&,
+    parts.planes = [](const Scheme& scheme, const WeightShape& shape, Layout layout, const Planes&,
                       const Planes& got) { return compare_planes(scheme, shape, layout, got, got); };
   } else {
     return false;

@@ -27,7 +27,7 @@ struct Parts {
   // what compares
   std::function<Comparison(DType, Bytes, Bytes)> bitwise = compare_bitwise;
   std::function<BoundedComparison(std::span<const Bounded>, DType, Bytes)> bounded = compare_bounded;
-  std::function<std::optional<Mismatch>(const Scheme&, const WeightShape&, std::string_view, const Planes&,
+  std::function<std::optional<Mismatch>(const Scheme&, const WeightShape&, Layout, const Planes&,
                                         const Planes&)>
       planes = compare_planes;
   std::function<std::optional<std::string>(const GuardedBuffer&)> violation = &GuardedBuffer::violation;

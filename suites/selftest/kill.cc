@@ -34,8 +34,9 @@ bool matches(const std::vector<std::string>& globs, std::string_view text) {
          std::ranges::any_of(globs, [&](const std::string& glob) { return glob_match(glob, text); });
 }
 
-bool is_selected(const KillRequest& request, const MutantInfo& mutant) {
+bool is_selected(const KillRequest& request, const std::vector<MutantKind>& kinds, const MutantInfo& mutant) {
   if (request.set != "all" && (request.set == "held") != mutant.held) return false;
+  if (!kinds.empty() && std::ranges::find(kinds, mutant.kind) == kinds.end()) return false;
   return matches(request.mutants, mutant.id);
 }
 
@@ -82,7 +83,7 @@ class ProviderKill {
 
   // Most kernels fall over what needs no golden, and reading those is most of a worker's start.
   KillRow row(const MutantInfo& mutant, std::string_view faults) {
-    if (mutant.kind == "format") return both_claims(mutant, faults);
+    if (mutant.kind == MutantKind::format) return both_claims(mutant, faults);
     if (request_.every_case) return judged(mutant, faults, true);
     KillRow without = judged(mutant, faults, false);
     if (without.killed()) return without;
@@ -146,7 +147,7 @@ class ProviderKill {
     selection.filters = request_.cases;
     for (const Case& c : expand(plan_, inputs, offers, IdFilter(selection, offers.suffixes()))) {
       const bool file = c.id.op == Op::file;
-      if (c.id.kind == Kind::latency || file != (mutant.kind == "format")) continue;
+      if (c.id.kind == Kind::latency || file != (mutant.kind == MutantKind::format)) continue;
       if (!matches(request_.cases, c.id.text())) continue;
       for (const Offer* offer : offers_for(c, plan_, offers))
         (c.id.kind == Kind::determinism ? back : front)
@@ -181,27 +182,41 @@ KillRow examined(const MutantInfo& mutant) {
 
 }  // namespace
 
+std::vector<MutantKind> mutant_kinds(const KillRequest& request) {
+  if (!request.kinds.empty()) return request.kinds;
+  std::vector<MutantKind> kinds;
+  for (const std::string& name : named_plan(request.plan).kills) {
+    const std::optional<MutantKind> kind = find_mutant_kind(name);
+    if (!kind)
+      throw RunError(Outcome::usage, request.plan + ": kills: unknown kind of mutant '" + name + "'");
+    kinds.push_back(*kind);
+  }
+  return kinds;
+}
+
 bool selects_any(const KillRequest& request) {
+  const std::vector<MutantKind> kinds = mutant_kinds(request);
   return std::ranges::any_of(mutant_list(),
-                             [&](const MutantInfo& mutant) { return is_selected(request, mutant); });
+                             [&](const MutantInfo& mutant) { return is_selected(request, kinds, mutant); });
 }
 
 std::vector<KillRow> kill(const KillRequest& request, const std::function<void(const KillRow&)>& on_row) {
   std::vector<KillRow> rows;
   ProviderKill providers(request);
+  const std::vector<MutantKind> kinds = mutant_kinds(request);
   for (const MutantInfo& mutant : mutant_list()) {
-    if (!is_selected(request, mutant)) continue;
-    const bool provider = mutant.kind == "kernel" || mutant.kind == "format";
+    if (!is_selected(request, kinds, mutant)) continue;
+    const bool provider = mutant.kind == MutantKind::kernel || mutant.kind == MutantKind::format;
     rows.push_back(provider ? providers.row(mutant, mutant.id) : examined(mutant));
     on_row(rows.back());
   }
   return rows;
 }
 
-KillRow kill_together(const KillRequest& request, const std::string& faults, std::string_view kind) {
-  static constexpr MutantInfo kNone{"none", "kernel", false, "no fault", ""},
-      kNoneOfFiles{"none", "format", false, "no fault", ""};
-  const MutantInfo* none = kind == "format" ? &kNoneOfFiles : &kNone;
+KillRow kill_together(const KillRequest& request, const std::string& faults, MutantKind kind) {
+  static constexpr MutantInfo kNone{"none", MutantKind::kernel, false, "no fault", ""},
+      kNoneOfFiles{"none", MutantKind::format, false, "no fault", ""};
+  const MutantInfo* none = kind == MutantKind::format ? &kNoneOfFiles : &kNone;
   const MutantInfo* first = faults.empty() ? none : find_mutant(faults.substr(0, faults.find('+')));
   if (first == nullptr) throw std::invalid_argument("no mutant '" + faults + "'");
   return ProviderKill(request).row(*first, faults);
@@ -222,7 +237,7 @@ std::vector<std::string> greedy_cover(const std::vector<KillRow>& rows) {
     if (!killers.empty()) left.insert(target);
   };
   for (const KillRow& row : rows) {
-    if (row.mutant->kind != "kernel" && row.mutant->kind != "format") continue;
+    if (row.mutant->kind != MutantKind::kernel && row.mutant->kind != MutantKind::format) continue;
     add(std::string(row.mutant->id), row.killers);
     add(std::string(row.mutant->id) + " without the claim", row.without_claim);
   }
@@ -259,7 +274,7 @@ Json to_json(const KillRequest& request, const std::vector<KillRow>& rows) {
   for (const KillRow& row : rows) {
     const MutantInfo& mutant = *row.mutant;
     list.push_back({{"mutant", mutant.id},
-                    {"kind", mutant.kind},
+                    {"kind", mutant_kind_name(mutant.kind)},
                     {"held_back", mutant.held},
                     {"found", mutant.found},
                     {"what", mutant.what},
@@ -304,7 +319,7 @@ namespace {
 
 // Of a file mutant: what kills it where it does not claim to keep bytes.
 std::string without_claim_text(const KillRow& row) {
-  if (row.mutant->kind != "format") return {};
+  if (row.mutant->kind != MutantKind::format) return {};
   const std::string title = "             without its claim: ";
   if (!row.mutant->bytes_alone.empty()) return title + "right, but for its bytes\n";
   if (row.without_claim.empty()) return title + "LIVES\n";
@@ -320,8 +335,8 @@ std::string matrix_text(const std::vector<KillRow>& rows) {
   for (const KillRow& row : rows) {
     const char* state = row.killed() ? "killed" : !row.mutant->proof.empty() ? "equivalent" : "LIVES";
     std::snprintf(line, sizeof line, "  %-10s %-28s %-10s %6.2f s  %s%s\n",
-                  std::string(row.mutant->kind).c_str(), std::string(row.mutant->id).c_str(), state,
-                  row.killed() ? row.to_kill_s : row.wall_s,
+                  std::string(mutant_kind_name(row.mutant->kind)).c_str(),
+                  std::string(row.mutant->id).c_str(), state, row.killed() ? row.to_kill_s : row.wall_s,
                   row.killed() ? row.killers[0].case_id.c_str() : row.problem.c_str(),
                   row.killers.size() > 1 ? ("  (" + kills_by_kind(row) + ")").c_str() : "");
     text += line;

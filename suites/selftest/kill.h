@@ -17,6 +17,7 @@ namespace qcts::selftest {
 struct KillRequest {
   std::string plan = kCompletePlan;
   std::vector<std::string> mutants;  // globs over ids; empty: all
+  std::vector<MutantKind> kinds;     // empty: those of the plan's `kills`
   std::vector<std::string> cases;    // globs over case ids; empty: all
   std::string set = "all";           // "open", "held", "all"
   bool every_case = false;           // the whole matrix instead of the first kill
@@ -41,10 +42,13 @@ struct KillRow {
   double to_kill_s = 0;  // from the start of the mutant's worker to its first kill
   double wall_s = 0;
   std::string problem;  // why it could not be judged
-  bool needs_both() const { return mutant->kind == "format" && mutant->bytes_alone.empty(); }
+  bool needs_both() const { return mutant->kind == MutantKind::format && mutant->bytes_alone.empty(); }
   bool killed() const { return !killers.empty() && (!needs_both() || !without_claim.empty()); }
 };
 
+// Returns the kinds of mutants to judge; empty: all. Throws RunError for a plan that is not there or that
+// names an unknown kind.
+std::vector<MutantKind> mutant_kinds(const KillRequest& request);
 bool selects_any(const KillRequest& request);
 
 // Judges every mutant that the request selects. Throws RunError for a plan that is not there,
@@ -54,7 +58,7 @@ std::vector<KillRow> kill(const KillRequest& request, const std::function<void(c
 // One row with several faults planted at once, "a+b", all of kind kernel; "": none, judged as a mutant of
 // `kind`, with any of its killers in both lists. Its `mutant` is the first.
 KillRow kill_together(const KillRequest& request, const std::string& faults,
-                      std::string_view kind = "kernel");
+                      MutantKind kind = MutantKind::kernel);
 
 // Mutants that are not equivalent and live.
 std::vector<const KillRow*> survivors(const std::vector<KillRow>& rows);

@@ -11,7 +11,7 @@ constexpr bool open = false, held = true;
 
 std::vector<MutantInfo> make_list() {
   std::vector<MutantInfo> list = {
-#define QCTS_MUTANT(kind, id, set, what, public_case) {#id, #kind, set, what, public_case},
+#define QCTS_MUTANT(kind, id, set, what, public_case) {#id, MutantKind::kind, set, what, public_case},
 #include "suites/selftest/mutants/mutants.inc"
 #undef QCTS_MUTANT
   };
@@ -29,6 +29,31 @@ std::vector<MutantInfo> make_list() {
 }
 
 }  // namespace
+
+std::string_view mutant_kind_name(MutantKind kind) {
+  switch (kind) {
+    case MutantKind::kernel:
+      return "kernel";
+    case MutantKind::format:
+      return "format";
+    case MutantKind::comparator:
+      return "comparator";
+    case MutantKind::runner:
+      return "runner";
+    case MutantKind::merge:
+      return "merge";
+    case MutantKind::bench:
+      return "bench";
+  }
+  return {};
+}
+
+std::optional<MutantKind> find_mutant_kind(std::string_view name) {
+  for (const MutantKind kind : {MutantKind::kernel, MutantKind::format, MutantKind::comparator,
+                                MutantKind::runner, MutantKind::merge, MutantKind::bench})
+    if (mutant_kind_name(kind) == name) return kind;
+  return std::nullopt;
+}
 
 std::span<const MutantInfo> mutant_list() {
   static const std::vector<MutantInfo> list = make_list();

@@ -3,15 +3,25 @@
 // suites/selftest/mutants, parts of the judge in suites/selftest/exam_mutants.cc.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
 namespace qcts::selftest {
 
+// What a mutant is a fault of.
+enum class MutantKind : uint8_t { kernel, format, comparator, runner, merge, bench };
+std::string_view mutant_kind_name(MutantKind kind);
+std::optional<MutantKind> find_mutant_kind(std::string_view name);
+// Parts of the judge, which questions examine; the others are judged as anyone's work.
+inline constexpr MutantKind kExaminedKinds[] = {MutantKind::comparator, MutantKind::runner, MutantKind::merge,
+                                                MutantKind::bench};
+
 struct MutantInfo {
   std::string_view id;
-  std::string_view kind;  // "kernel", "format", "comparator", "runner", "merge", "bench"
-  bool held = false;      // kept from everyone who shaped a case until the cases stood
+  MutantKind kind;
+  bool held = false;  // kept from everyone who shaped a case until the cases stood
   std::string_view what;
   std::string_view public_case;  // where it was seen; empty: a plausible slip
   std::string_view found{};      // of a held one: what it showed when the cases stood; empty: they caught it

@@ -33,7 +33,11 @@ TEST(Mutants, KeepTheirNumberAndTheirWords) {
   EXPECT_GE(held, 15u);
 }
 
-class ExamOf : public testing::TestWithParam<const char*> {};
+constexpr auto kKindName = [](const testing::TestParamInfo<MutantKind>& info) {
+  return std::string(mutant_kind_name(info.param));
+};
+
+class ExamOf : public testing::TestWithParam<MutantKind> {};
 
 TEST_P(ExamOf, IsPassedByTheRealParts) {
   const std::vector<ExamResult> results = examine(GetParam());
@@ -53,31 +57,46 @@ TEST_P(ExamOf, IsFailedByEveryFaultyPart) {
   EXPECT_GT(mutants, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Exam, ExamOf, testing::Values("comparator", "runner", "merge", "bench"));
+INSTANTIATE_TEST_SUITE_P(Exam, ExamOf, testing::ValuesIn(kExaminedKinds), kKindName);
 
-// Keeps suites/plans/quick.json current: a new mutant that its cases do not kill fails here.
-TEST(Mutants, DieUnderTheQuickPlan) {
+struct Cover {
+  const char* plan;
+  MutantKind kind;
+  size_t mutants;
+};
+
+class CoverOf : public testing::TestWithParam<Cover> {};
+
+// Keeps the plan current: a new mutant that its cases do not kill fails here.
+TEST_P(CoverOf, KillsEveryMutantOfItsKind) {
   KillRequest request;
-  request.plan = "quick";
+  request.plan = GetParam().plan;
   const std::vector<KillRow> rows = kill(request, [](const KillRow&) {});
-  EXPECT_GE(rows.size(), 432u);
+  EXPECT_GE(rows.size(), GetParam().mutants);
+  for (const KillRow& row : rows) EXPECT_EQ(row.mutant->kind, GetParam().kind);
   for (const KillRow* row : survivors(rows))
     ADD_FAILURE() << row->mutant->id << " lives: " << row->mutant->what << " " << row->problem
-                  << "; for the cover of the quick plan: qcts selftest kill --all --cover --mutant "
-                  << row->mutant->id;
+                  << "; for the cover of plan " << request.plan
+                  << ": qcts selftest kill --all --cover --mutant " << row->mutant->id;
 }
 
-class WithoutAFault : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Mutants, CoverOf,
+                         testing::Values(Cover{"quick", MutantKind::kernel, 358},
+                                         Cover{"quick_files", MutantKind::format, 34}),
+                         [](const auto& info) { return std::string(mutant_kind_name(info.param.kind)); });
+
+class WithoutAFault : public testing::TestWithParam<MutantKind> {};
 
 TEST_P(WithoutAFault, TheMutantsPass) {
   KillRequest request;
-  request.plan = "quick";
+  request.plan = GetParam() == MutantKind::format ? "quick_files" : "quick";
   const KillRow row = kill_together(request, "", GetParam());
   EXPECT_FALSE(row.killed()) << row.killers[0].case_id << ": " << row.killers[0].reason;
   EXPECT_GT(row.judged, 100u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Mutants, WithoutAFault, testing::Values("kernel", "format"));
+INSTANTIATE_TEST_SUITE_P(Mutants, WithoutAFault, testing::Values(MutantKind::kernel, MutantKind::format),
+                         kKindName);
 
 struct Planned {
   Planned() {
@@ -97,10 +116,12 @@ TEST(QuickPlan, CoverNamesCasesOfTheCompletePlan) {
   std::set<std::string> ids;
   const Planned planned;
   for (const Case& c : planned.cases(kCompletePlan)) ids.insert(c.id.text());
-  const Plan plan = load_plan(plan_path("quick"));
-  ASSERT_TRUE(plan.cover);
-  EXPECT_FALSE(plan.cover->empty());
-  for (const std::string& id : *plan.cover) EXPECT_TRUE(ids.contains(id)) << id;
+  for (const char* name : {"quick", "quick_files"}) {
+    const Plan plan = load_plan(plan_path(name));
+    ASSERT_TRUE(plan.cover);
+    EXPECT_FALSE(plan.cover->empty());
+    for (const std::string& id : *plan.cover) EXPECT_TRUE(ids.contains(id)) << id;
+  }
 }
 
 TEST(QuickPlan, HasItsCoverAndAGoldenOfEachScheme) {

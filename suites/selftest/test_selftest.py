@@ -25,7 +25,8 @@ def qcts(*words, fault="", code, timeout=300):
 
 
 def test_kill_tells_who_died_where(tmp_path):
-    done = qcts("selftest", "kill", "--plan", "quick", "--mutant", "q8_*", "--mutant", "m_*", "--json", tmp_path / "kill.json", code=0)
+    words = ["--plan", "quick", "--kind", "kernel", "--kind", "merge", "--mutant", "q8_*", "--mutant", "m_*"]
+    done = qcts("selftest", "kill", *words, "--json", tmp_path / "kill.json", code=0)
     report = json.loads((tmp_path / "kill.json").read_text())
     assert report["killed"] == report["mutants"] - report["equivalent"] == len(report["rows"]) == 21
     for row in report["rows"]:

@@ -10,7 +10,7 @@
 namespace qcts {
 namespace {
 
-bool has_dense(const Registry& registry) { return !registry.find("linear", "dense").empty(); }
+bool has_dense(const Registry& registry) { return !registry.find(QCTS_OP_LINEAR, "dense").empty(); }
 
 }  // namespace
 

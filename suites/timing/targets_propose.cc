@@ -6,6 +6,7 @@
 #include <map>
 #include <regex>
 #include <stdexcept>
+#include <tuple>
 
 #include "suites/timing/targets.h"
 
@@ -18,9 +19,14 @@ constexpr const char* kRatios[] = {"share_of_roof", "ratio_to_dense", "ratio_to_
 
 // A target without its number: what it applies to.
 struct TargetKey {
-  std::string op, scheme, variant, activation, measure;
+  Op op = Op::file;
+  std::string scheme, variant, activation, measure;
   bool warm = false, prefill = false;
-  auto operator<=>(const TargetKey&) const = default;
+  // Operations by name, as files of targets have them.
+  auto order() const {
+    return std::tuple(op_name(op), std::tie(scheme, variant, activation, measure, warm, prefill));
+  }
+  bool operator<(const TargetKey& other) const { return order() < other.order(); }
 };
 
 // Of every case that a target would apply to: the low end of its interval, or, where there is none or the
@@ -31,18 +37,25 @@ struct Lowest {
 };
 
 // What the input of a latency case says: "noise_dyn_row_sym_m1_n64_k64_bf16_cold".
-bool read_input(const std::string& op, const std::string& input, TargetKey& key) {
+bool read_input(const std::string& input, TargetKey& key) {
   static const std::regex weights("_n[0-9]+_k[0-9]+_[a-z0-9]+_(cold|warm)$");
   static const std::regex rows("^noise(_([a-z0-9_]+))?_m([0-9]+)_n[0-9]+_k[0-9]+_[a-z0-9]+_(cold|warm)$");
   std::smatch match;
   if (!std::regex_search(input, match, weights)) return false;
   key.warm = match[1].str() == "warm";
-  key.activation = kWeightOnly;
-  if (op != "linear" && op != "quantize_activation") return true;
+  key.activation = kWeightOnly.name();
+  if (key.op != Op::linear && key.op != Op::quantize_activation) return true;
   if (!std::regex_match(input, match, rows)) return false;
   if (match[2].matched) key.activation = match[2].str();
-  key.prefill = op == "linear" && std::stoll(match[3].str()) >= kPrefillRows;
+  key.prefill = key.op == Op::linear && std::stoll(match[3].str()) >= kPrefillRows;
   return true;
+}
+
+Op op_at(const Json& row) {
+  const std::string word = row.at("op");
+  const std::optional<Op> op = find_op(word);
+  if (!op) throw std::runtime_error("no report.json: no operation '" + word + "'");
+  return *op;
 }
 
 bool is_trusted(const Json& row) {
@@ -60,14 +73,12 @@ LatencyTarget target_of(const std::string& provider, const TargetKey& key, const
                         double margin, const std::string& run) {
   LatencyTarget target;
   target.provider = provider;
-  const std::optional<Op> op = find_op(key.op);
-  if (!op) throw std::runtime_error("no report.json: no operation '" + key.op + "'");
-  target.op = *op;
+  target.op = key.op;
   target.scheme = key.scheme;
   target.variant = key.variant;
   target.activation = key.activation;
   target.warm = key.warm;
-  if (key.op == "linear")
+  if (key.op == Op::linear)
     (key.prefill ? target.m_least : target.m_most) = key.prefill ? kPrefillRows : kPrefillRows - 1;
   target.measure = key.measure;
   target.at_least = two_digits_down(lowest.low * (1 - margin));
@@ -89,8 +100,8 @@ LatencyTargets propose_targets(const Json& report, const std::string& provider, 
     std::map<TargetKey, Lowest> found;
     for (const Json& row : report.at("latency")) {
       if (row.at("provider") != provider) continue;
-      TargetKey key{row.at("op"), row.at("scheme"), row.at("variant"), "", ""};
-      if (row.at("status") != "pass" || !read_input(key.op, row.at("input"), key)) continue;
+      TargetKey key{op_at(row), row.at("scheme"), row.at("variant"), "", ""};
+      if (row.at("status") != "pass" || !read_input(row.at("input"), key)) continue;
       for (const char* ratio : kRatios) {
         const Json measure = row.at("measures").value(ratio, Json::object());
         if (!measure.contains("value") || !measure["value"].is_number()) continue;

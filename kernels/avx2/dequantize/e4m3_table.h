@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// float8 e4m3 times one scale in bfloat16, for the AVX2 variants of dequantize. A power of two changes
-// nothing in a product's rounding: the fraction and the exponent's last bit, a code's low nibble, choose
-// among 16 values, and the rest of the exponent is added to their upper byte. The first 16 codes, subnormal
-// ones among them, have a table of their own. 32 codes cost 22 operations, where conversion, product and
-// rounding of eight took 18.
+// Looks up float8 e4m3 codes times one scale in bfloat16, for the AVX2 variants of dequantize. A power of two
+// does not change how a product is rounded. So the low nibble of a code (its fraction and the last bit of its
+// exponent) selects one of 16 values, and the rest of the exponent is added to their upper byte. The first 16
+// codes, which include the subnormals, have a table of their own. 32 codes cost 22 operations; conversion,
+// product and rounding took 18 for eight.
 #pragma once
 
 #include "kernels/avx2/float8.h"
-#include "kernels/avx2/table.h"
+#include "kernels/avx2/lut16.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -17,7 +17,7 @@ struct E4m3Table {
   __m256i low, high;              // of codes 16 .. 31, less 1 in the upper byte
 };
 
-// Products of all codes are normal numbers of both types.
+// True if the products of all codes are normal numbers of both dtypes.
 [[maybe_unused]] bool has_e4m3_table(float scale) {
   const float magnitude = __builtin_fabsf(scale);
   return magnitude >= 0x1p-110f && magnitude <= 0x1p110f;
@@ -38,7 +38,7 @@ struct E4m3Table {
   return table;
 }
 
-// Codes in the order of look_up_narrow. Both bytes of a NaN become all ones.
+// `codes` are in look_up_narrow's order. Both bytes of a NaN become all ones.
 [[gnu::always_inline]] inline void look_up_e4m3(const E4m3Table& table, __m256i codes, bool past_caches,
                                                 char* to) {
   const __m256i magnitude = _mm256_and_si256(codes, _mm256_set1_epi8(0x7F));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of float8 codes, whose scales hold for a row, a group, the tensor or blocks of 128 x 128, for the AVX2
-// variants of dequantize. One byte in, two or four out. Roundings as in kernels/scalar/float8.h.
+// Rows of float8 codes whose scales hold for a row, a group, the tensor or blocks of 128 x 128, for the AVX2
+// variants of dequantize: one byte in, two or four out. Rounds like kernels/scalar/float8.h.
 #pragma once
 
-#include "kernels/avx2/dequantize/scaled.h"
+#include "kernels/avx2/dequantize/dequantize_scaled.h"
 
 namespace qcts::avx2 {
 namespace {
 
-// What wider vectors do in another way.
+// A step that a wider variant replaces.
 struct Float8Groups {
   template <Float8 kFormat>
   static void scale_groups(uint32_t dtype, const uint8_t* codes, int64_t groups, int64_t length,

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rows of int4 groups, for the AVX2 variants of dequantize. A group's 16 values are computed once, rounded
-// once and looked up. Of groups of 32 and 64 elements in bfloat16 the tables are the bound, so two are made
-// at a time, one in each half of the registers: 23 operations for both, and as many to look 64 codes up.
+// once and looked up. For groups of 32 and 64 elements in bfloat16 the tables are the bound, so two are made
+// at a time, one in each half of the registers: 23 operations for both, and as many to look up 64 codes.
 //
-// A tile's row has 512 bytes of codes in groups of 32: no prefetcher of the processor's is awake before they
-// end. So those of the next row are fetched meanwhile, and a tile's parameters while the rows above it are at
-// work.
+// A row of a tile has 512 bytes of codes for groups of 32, which end before a hardware prefetcher starts. So
+// the next row's codes are prefetched meanwhile, and a tile's parameters during the rows above it.
 #pragma once
 
-#include "kernels/avx2/columns.h"
 #include "kernels/avx2/dequantize/int4_table.h"
+#include "kernels/avx2/group_params.h"
 
 namespace qcts::avx2 {
 namespace {
 
-// The values of the codes of two groups, bytes of bfloat16: the first one's in the lower halves.
+// The values of two groups' codes, as bytes of bfloat16; the first group's are in the lower halves.
 struct TablePair {
   __m256i low, high;
 };
@@ -24,8 +23,8 @@ struct EightGroups {
   __m256 scale, zero;
 };
 
-// A bit for each group whose values bf16_rounded may round, being exact or far from a tie in float32:
-// is_plain_sum of each, and no scale that makes -0.
+// Returns a bit for each group whose values bf16_rounded may round: is_plain_sum holds, so that they are
+// exact or far from a tie in float32, and no scale makes a -0.
 [[gnu::always_inline]] inline uint32_t plain_groups(const EightGroups& groups) {
   const auto exponents = [](__m256 value) {
     return _mm256_srli_epi32(_mm256_slli_epi32(_mm256_castps_si256(value), 1), 24);
@@ -42,7 +41,7 @@ struct EightGroups {
       _mm256_movemask_ps(_mm256_and_ps(tame, _mm256_or_ps(_mm256_castsi256_ps(near), alone))));
 }
 
-// The values of nibbles that mean kLower .. kLower + 7, then kUpper .. kUpper + 7.
+// Returns the values of nibbles that mean kLower .. kLower + 7, then kUpper .. kUpper + 7.
 template <int kLower, int kUpper>
 [[gnu::always_inline]] inline TablePair bf16_table_pair(const float* scales, const float* zeros) {
   const auto both = [](const float* two) {
@@ -52,7 +51,7 @@ template <int kLower, int kUpper>
                                     _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
   };
   const __m256 scale = both(scales), zero = both(zeros);
-  // Eight values from `first` on, as low bytes, then high ones.
+  // Returns eight values from `first` on: their low bytes, then their high bytes.
   const auto eight = [&](float first) {
     const __m256 even = _mm256_add_ps(_mm256_set1_ps(first), _mm256_setr_ps(0, 2, 4, 6, 0, 2, 4, 6)),
                  odd = _mm256_add_ps(_mm256_set1_ps(first), _mm256_setr_ps(1, 3, 5, 7, 1, 3, 5, 7));
@@ -67,7 +66,7 @@ template <int kLower, int kUpper>
   return {_mm256_unpacklo_epi64(lower, upper), _mm256_unpackhi_epi64(lower, upper)};
 }
 
-// kGroup codes of two groups, one behind the other.
+// Looks up the codes of two consecutive groups of kGroup.
 template <bool kHighFirst, int64_t kGroup, bool kPastCaches>
 [[gnu::always_inline]] inline void look_up_pair(const TablePair& table, const uint8_t* codes, char* to) {
   const __m256i nibble = _mm256_set1_epi8(15);
@@ -92,7 +91,7 @@ template <bool kHighFirst, int64_t kGroup, bool kPastCaches>
   }
 }
 
-// kGroup elements a group, of `groups` groups of a row of a tile. Params: below.
+// Converts `groups` groups of kGroup elements, in one row of a tile. Params is described below.
 template <class Params, int64_t kGroup, bool kPastCaches>
 void dequantize_short_groups(const Params& params, int64_t row, int64_t groups, int64_t row_bytes,
                              const uint8_t* codes, char* to) {
@@ -128,7 +127,7 @@ void dequantize_long_groups(const Params& params, int64_t row, int64_t groups, i
   }
 }
 
-// Rows of a tile in bfloat16 with byte shuffles: true if it was done.
+// Converts rows of a tile to bfloat16 with byte shuffles; returns true if it did.
 struct ByteShuffles {
   template <class Params>
   static bool dequantize_row(const Params& params, int64_t row, int64_t groups, int64_t group,
@@ -144,16 +143,16 @@ struct ByteShuffles {
 };
 
 // Params holds the parameters of a tile:
-//   kDtype, kHighFirst   of the weight; where the even code's nibble is
+//   kDtype, kHighFirst   the weight's dtype; whether the even code has the high nibble
 //   load(tile)
-//   table(row, g)        of one group
-//   kPairs               is code * scale + zero in bfloat16, so that there is
+//   table(row, g)        the values of one group
+//   kPairs               the value is code * scale + zero in bfloat16, so the following exist:
 //   kLower, kUpper       what nibbles 0 and 8 mean
-//   eight(row, g)        groups from g on, a multiple of 8; what is not there may be anything
-//   plain(eight)         a bit for each that bf16_table_pair may compute
+//   eight(row, g)        groups from g on, a multiple of 8; those beyond the end may hold anything
+//   plain(eight)         a bit for each group that bf16_table_pair may compute
 //
-// Pairs::dequantize_row(params, row, groups, group, row_bytes, codes, past_caches, to) is asked first where
-// kPairs.
+// With kPairs, Pairs::dequantize_row(params, row, groups, group, row_bytes, codes, past_caches, to) is tried
+// first.
 template <class Params, class Pairs>
 void dequantize_int4_rows(const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int64_t kBytes = Params::kDtype == QCTS_F32 ? 4 : 2;
@@ -177,7 +176,7 @@ void dequantize_int4_rows(const qcts_problem& p, int64_t first, int64_t last) {
   _mm_sfence();
 }
 
-// Params<dtype> of the weight's.
+// Calls dequantize_int4_rows with Params of the weight's dtype.
 template <template <uint32_t> class Params, class Pairs>
 void dequantize_int4(const qcts_problem& p, int64_t first, int64_t last) {
   if (p.w_dtype == QCTS_F32) return dequantize_int4_rows<Params<QCTS_F32>, Pairs>(p, first, last);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parameters of int4 groups, as dequantize_int4 (kernels/avx2/dequantize/int4_dequantize.h) asks for
-// them, for the AVX2 and AVX-512 variants of dequantize.
+// Parameters of int4 groups in the form that kernels/avx2/dequantize/int4_dequantize.h asks for. AVX-512 uses
+// them too.
 #pragma once
 
 #include "kernels/avx2/dequantize/int4_dequantize.h"
@@ -8,7 +8,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// Scale and zero of a group lie together.
+// Scale and zero of a group are neighbours in memory.
 template <uint32_t kOfDtype>
 struct TinygemmParams {
   static constexpr uint32_t kDtype = kOfDtype;
@@ -17,7 +17,7 @@ struct TinygemmParams {
 
   explicit TinygemmParams(const qcts_problem& p) : plane(in_plane(p, "scale_and_zero")), n_count(p.n) {}
   void load(const Tile& tile) { load_tile(tile, plane, n_count, &pairs); }
-  Table table(int64_t row, int64_t g) const {
+  Lut16 table(int64_t row, int64_t g) const {
     return int4_table<true, kDtype>(one_element(kDtype, pairs.at(row, g), 0),
                                     one_element(kDtype, pairs.at(row, g), 1));
   }
@@ -46,7 +46,7 @@ struct PlainParams {
     load_tile(tile, scale_plane, n_count, &scales);
     load_tile(tile, zero_plane, n_count, &zeros);
   }
-  Table table(int64_t row, int64_t g) const {
+  Lut16 table(int64_t row, int64_t g) const {
     return int4_table<false, kDtype>(one_element(kDtype, scales.at(row, g), 0),
                                      one_element(kDtype, zeros.at(row, g), 0));
   }
@@ -60,8 +60,8 @@ struct PlainParams {
   ParameterTile<kBytes> scales, zeros;
 };
 
-// (code - zero_point) * scale has at most 19 bits, so in float32 it is code * scale less zero_point * scale:
-// nothing is rounded before the end.
+// (code - zero_point) * scale has at most 19 bits, so float32 holds it exactly, and so it does code * scale
+// less zero_point * scale: nothing is rounded before the end.
 template <uint32_t kOfDtype>
 struct Int32Params {
   static constexpr uint32_t kDtype = kOfDtype;
@@ -74,11 +74,11 @@ struct Int32Params {
     load_tile(tile, scale_plane, n_count, &scales);
     load_tile(tile, zero_plane, n_count, &zero_points);
   }
-  Table table(int64_t row, int64_t g) const {
+  Lut16 table(int64_t row, int64_t g) const {
     const __m256 scale = _mm256_set1_ps(one_element(kDtype, scales.at(row, g), 0)),
                  zero = _mm256_set1_ps(static_cast<int8_t>(*zero_points.at(row, g)));
     const auto values = [&](__m256 codes) { return _mm256_mul_ps(_mm256_sub_ps(codes, zero), scale); };
-    return table_of(kDtype, values(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7)),
+    return lut16_of(kDtype, values(_mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7)),
                     values(_mm256_setr_ps(8, 9, 10, 11, 12, 13, 14, 15)));
   }
   EightGroups eight(int64_t row, int64_t g) const {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// code * scale + zero of an int4 group, rounded once to the weight's dtype, for the AVX2 variants of
-// dequantize. Where the dtype is narrow the sum is made to odd (to the neighbour with an odd last bit when
-// inexact), after which the final rounding to nearest is that of the exact sum: in float32 while product and
-// zero are far from its end, in double otherwise.
+// Computes code * scale + zero of an int4 group, rounded once to the weight's dtype, for the AVX2 variants of
+// dequantize. For a narrow dtype the sum is first rounded to odd (an inexact sum becomes its neighbour with
+// an odd last bit); rounding that to nearest gives the same result as rounding the exact sum. This happens in
+// float32 while product and zero are far from its limits, in double otherwise.
 #pragma once
 
-#include "kernels/avx2/table.h"
+#include "kernels/avx2/lut16.h"
 
 namespace qcts::avx2 {
 namespace {
 
-// product + zero of four doubles, to odd.
+// Returns product + zero of four doubles, rounded to odd.
 [[maybe_unused]] __m256d add_to_odd(__m256d product, __m256d zero) {
   const __m256d sum = _mm256_add_pd(product, zero);
   const __m256d rest = _mm256_sub_pd(sum, product);
@@ -19,14 +19,14 @@ namespace {
   const __m256i bits = _mm256_castpd_si256(sum), one = _mm256_set1_epi64x(1);
   const __m256i inexact = _mm256_castpd_si256(_mm256_cmp_pd(error, _mm256_setzero_pd(), _CMP_NEQ_OQ));
   const __m256i even = _mm256_cmpeq_epi64(_mm256_and_si256(bits, one), _mm256_setzero_si256());
-  // Away from zero when the error has the sum's sign: step 1, otherwise -1.
+  // Steps away from zero if the error has the sum's sign: the step is 1 then, -1 otherwise.
   const __m256i opposite = _mm256_srli_epi64(_mm256_xor_si256(_mm256_castpd_si256(error), bits), 63);
   const __m256i step = _mm256_sub_epi64(one, _mm256_slli_epi64(opposite, 1));
   return _mm256_castsi256_pd(_mm256_add_epi64(bits, _mm256_and_si256(step, _mm256_and_si256(inexact, even))));
 }
 
-// Four doubles to floats, to odd. Below the smallest float that is the smallest float, above the largest the
-// largest.
+// Rounds four doubles to floats, to odd. Magnitudes below the smallest float become the smallest, those above
+// the largest become the largest.
 [[maybe_unused]] __m128 narrow_to_odd(__m256d value) {
   const __m128 nearest = _mm256_cvtpd_ps(value);
   const __m256d back = _mm256_cvtps_pd(nearest);
@@ -47,7 +47,7 @@ namespace {
   return _mm_castsi128_ps(_mm_sub_epi32(_mm_add_epi32(bits, up), down));
 }
 
-// code * scale + zero of eight codes, to odd, whatever the size.
+// Returns code * scale + zero of eight codes, rounded to odd, at any magnitude.
 [[maybe_unused]] [[gnu::noinline]] __m256 far_values(__m256 codes, float scale, float zero) {
   const auto half = [&](__m128 some) {
     const __m256d product = _mm256_mul_pd(_mm256_cvtps_pd(some), _mm256_set1_pd(scale));
@@ -56,8 +56,8 @@ namespace {
   return _mm256_set_m128(half(_mm256_extractf128_ps(codes, 1)), half(_mm256_castps256_ps128(codes)));
 }
 
-// product + zero of eight floats, to odd; both exact, and far from overflow. Of the two neighbours of an
-// inexact sum, the odd one: the sum itself, or the bits below it, with the last bit set.
+// Returns product + zero of eight floats, rounded to odd; both are exact and far from overflow. An inexact
+// sum has two neighbours. The odd one is the sum itself, or the next bits below it, with the last bit set.
 [[gnu::always_inline]] inline __m256 add_to_odd(__m256 product, __m256 zero) {
   const __m256 sum = _mm256_add_ps(product, zero);
   const __m256 rest = _mm256_sub_ps(sum, product);
@@ -71,10 +71,10 @@ namespace {
   return _mm256_castsi256_ps(_mm256_or_si256(below, _mm256_srli_epi32(inexact, 31)));
 }
 
-// Is code * scale + zero in float32 exact, or so far from a tie of the dtype that its rounding does no harm?
-// Numbers are multiples of 2^(e - 10) and below 2^(e + 1), codes at most 8: with exponents 9 apart at most
-// one way, 12 the other, all sums are multiples of one 2^i below 2^(i + 24). Beyond, a tie of the product and
-// a zero that float32 drops would meet.
+// True if code * scale + zero in float32 is exact, or so far from a tie of the dtype that rounding twice is
+// harmless. The numbers are multiples of 2^(e - 10) and below 2^(e + 1); codes are at most 8. If their
+// exponents are at most 9 apart one way and 12 the other, all sums are multiples of one 2^i and below 2^(i +
+// 24). Farther apart, the product may be a tie while float32 drops the zero.
 [[gnu::always_inline]] inline bool is_plain_sum(float scale, float zero) {
   const auto exponent = [](float value) {
     return static_cast<int>(__builtin_bit_cast(uint32_t, value) >> 23 & 255);
@@ -84,16 +84,16 @@ namespace {
 }
 
 template <uint32_t kDtype>
-[[gnu::noinline]] Table odd_int4_table(__m256 first, __m256 second, float scale, float zero) {
+[[gnu::noinline]] Lut16 odd_int4_table(__m256 first, __m256 second, float scale, float zero) {
   const __m256 s = _mm256_set1_ps(scale), z = _mm256_set1_ps(zero);
   if (__builtin_fabsf(scale) < 0x1p120f && __builtin_fabsf(zero) < 0x1p120f)
-    return table_of(kDtype, add_to_odd(_mm256_mul_ps(first, s), z), add_to_odd(_mm256_mul_ps(second, s), z));
-  return table_of(kDtype, far_values(first, scale, zero), far_values(second, scale, zero));
+    return lut16_of(kDtype, add_to_odd(_mm256_mul_ps(first, s), z), add_to_odd(_mm256_mul_ps(second, s), z));
+  return lut16_of(kDtype, far_values(first, scale, zero), far_values(second, scale, zero));
 }
 
-// The values of (c - 8) * scale + zero for kOffset, of the signed nibble c otherwise.
+// Returns the values of (c - 8) * scale + zero with kOffset, or of the signed nibble c without.
 template <bool kOffset, uint32_t kDtype>
-[[gnu::always_inline]] inline Table int4_table(float scale, float zero) {
+[[gnu::always_inline]] inline Lut16 int4_table(float scale, float zero) {
   const __m256 below = _mm256_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1),
                above = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
   const __m256 first = kOffset ? below : above, second = kOffset ? above : below;
@@ -101,8 +101,8 @@ template <bool kOffset, uint32_t kDtype>
   if (kDtype != QCTS_F32 && !is_plain_sum(scale, zero))
     return odd_int4_table<kDtype>(first, second, scale, zero);
   if (kDtype != QCTS_BF16)
-    return table_of(kDtype, _mm256_fmadd_ps(first, s, z), _mm256_fmadd_ps(second, s, z));
-  return finite_bf16_table(_mm256_fmadd_ps(_mm256_permute2f128_ps(first, second, 0x20), s, z),
+    return lut16_of(kDtype, _mm256_fmadd_ps(first, s, z), _mm256_fmadd_ps(second, s, z));
+  return finite_bf16_lut16(_mm256_fmadd_ps(_mm256_permute2f128_ps(first, second, 0x20), s, z),
                            _mm256_fmadd_ps(_mm256_permute2f128_ps(first, second, 0x31), s, z));
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of mx, for the AVX2 variants of dequantize. MXFP4: a block's 16 values are computed once and looked
-// up, in bfloat16 by six operations a block and 0.3 an element. MXFP8 to bfloat16: a normal code is moved to
-// its place and the scale added to its exponent, half an operation an element with the look for codes that
-// are not normal. Those, other dtypes and MXFP6: kernels/avx2/dequantize/scaled.h. Roundings as in
-// dequantize/mx_scalar.cc.
+// Blocks of mx, for the AVX2 variants of dequantize. Rounds like dequantize/mx_scalar.cc.
+//
+// MXFP4: a block's 16 values are computed once and looked up; in bfloat16 that is six operations a block and
+// 0.3 an element. MXFP8 to bfloat16: a normal code is moved to its place and the scale is added to its
+// exponent, half an operation an element, including the check for codes that are not normal. Those codes,
+// other dtypes and MXFP6 go through kernels/avx2/dequantize/dequantize_scaled.h.
 #pragma once
 
-#include "kernels/avx2/dequantize/scaled.h"
-#include "kernels/avx2/table.h"
+#include "kernels/avx2/dequantize/dequantize_scaled.h"
+#include "kernels/avx2/lut16.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -16,11 +17,11 @@ constexpr int64_t kMxBlockK = 32;
 alignas(32) constexpr float kMxE2m1[16] = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
                                            -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
 
-// Of a float8 code in the upper bits of a word but for the sign's copies.
+// The bits of a float8 code in the upper half of a word, without the copies of its sign.
 template <int kFractionBits>
 constexpr auto kMovedBits = static_cast<int16_t>(0x8000 | 127 << (7 - kFractionBits));
 
-// 2^(code - 127); 0 is a subnormal, 255 is NaN.
+// Returns 2^(code - 127); code 0 is a subnormal number, 255 is NaN.
 [[maybe_unused]] float e8m0_value(uint8_t code) {
   if (code == 255) return __builtin_bit_cast(float, 0x7FC00000u);
   return __builtin_bit_cast(float, code == 0 ? 0x00400000u : static_cast<uint32_t>(code) << 23);
@@ -53,21 +54,21 @@ void dequantize_mx_floats(const qcts_problem& p, int64_t first, int64_t last) {
     for (int64_t k = 0; k < p.k; k += kMxBlockK) {
       const int64_t at = n * p.k + k;
       look_up_codes<false>(
-          p.w_dtype, table_of_products(p.w_dtype, kMxE2m1, e8m0_value(scales[at / kMxBlockK])),
+          p.w_dtype, lut16_of_products(p.w_dtype, kMxE2m1, e8m0_value(scales[at / kMxBlockK])),
           codes + at / 2, kMxBlockK, static_cast<char*>(p.y) + n * p.ldy_bytes + k * bytes, past_caches);
     }
 }
 
-// Blocks in bfloat16, which wider vectors make in another way.
+// Blocks in bfloat16: steps that a wider variant replaces.
 struct MxBlocks {
-  // By the 16 products.
+  // Looks up the block's 16 products.
   static void look_up_e2m1(__m256i products, const uint8_t* pairs, bool past_caches, char* to) {
-    Table table;
+    Lut16 table;
     split_bytes(products, &table.low, &table.high);
     look_up_codes<false, false>(table, pairs, kMxBlockK, to, past_caches);
   }
 
-  // Of normal codes: `added` comes to their exponents.
+  // Converts normal codes, adding `added` to their exponents.
   template <int kFractionBits>
   static void move_float8(const uint8_t* codes, int added, bool past_caches, char* to) {
     const __m256i exponents = _mm256_set1_epi16(static_cast<int16_t>(added << 7));
@@ -80,8 +81,8 @@ struct MxBlocks {
   }
 };
 
-// In bfloat16 a power of two is added to the exponents of the 16 values, none of which is rounded; not to
-// those of the zeros.
+// In bfloat16 the scale is added to the exponents of the 16 values, except those of the zeros. No value is
+// rounded.
 template <class Blocks>
 void dequantize_mxfp4_bf16(const qcts_problem& p, int64_t first, int64_t last) {
   const __m256i ones =
@@ -95,8 +96,8 @@ void dequantize_mxfp4_bf16(const qcts_problem& p, int64_t first, int64_t last) {
     char* to = static_cast<char*>(p.y) + n * p.ldy_bytes;
     for (int64_t block = 0; block < blocks; ++block, pairs += kMxBlockK / 2, to += 2 * kMxBlockK) {
       const uint8_t scale = scales[block];
-      if (scale < 4 || scale > 250) {  // subnormal, infinite or NaN ones among them
-        look_up_codes<false, false>(table_of_products(QCTS_BF16, kMxE2m1, e8m0_value(scale)), pairs,
+      if (scale < 4 || scale > 250) {  // some values are subnormal, infinite or NaN
+        look_up_codes<false, false>(lut16_of_products(QCTS_BF16, kMxE2m1, e8m0_value(scale)), pairs,
                                     kMxBlockK, to, past_caches);
         continue;
       }
@@ -106,19 +107,20 @@ void dequantize_mxfp4_bf16(const qcts_problem& p, int64_t first, int64_t last) {
   }
 }
 
-// A block in bfloat16 with a code that is not normal, or a scale that no exponent has.
+// Converts a block to bfloat16 that has a code that is not normal, or a scale that is not within bfloat16's
+// exponents.
 template <Float8 kFormat>
 [[gnu::noinline]] void dequantize_odd_mx_block(const uint8_t* codes, uint8_t scale, bool past_caches,
                                                char* to) {
   scale_floats<kFormat>(QCTS_BF16, codes, kMxBlockK, e8m0_value(scale), past_caches, to);
 }
 
-// MXFP8 to bfloat16, which has every product of a normal code, if its exponent is there.
+// Converts MXFP8 to bfloat16, which holds every product of a normal code whose exponent it has.
 template <class Blocks, Float8 kFormat>
 void dequantize_mxfp8_bf16(const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int kFractionBits = Float8Bits<kFormat>::kFractionBits, kBias = kFormat == Float8::e4m3 ? 7 : 15;
-  constexpr int kLeast = 1 << kFractionBits, kMost = kFormat == Float8::e4m3 ? 0x7E : 0x7B;  // normal codes
-  constexpr int kMostExponent = kMost >> kFractionBits;
+  constexpr int kMin = 1 << kFractionBits, kMax = kFormat == Float8::e4m3 ? 0x7E : 0x7B;  // normal codes
+  constexpr int kMaxExponent = kMax >> kFractionBits;
   const int64_t blocks = p.k / kMxBlockK;
   const bool past_caches = is_past_caches(p, kMxBlockK);
   for (int64_t n = first; n < last; ++n) {
@@ -126,13 +128,12 @@ void dequantize_mxfp8_bf16(const qcts_problem& p, int64_t first, int64_t last) {
     const uint8_t* scales = static_cast<const uint8_t*>(in_plane(p, "scale")) + n * blocks;
     char* to = static_cast<char*>(p.y) + n * p.ldy_bytes;
     for (int64_t block = 0; block < blocks; ++block, from += kMxBlockK, to += 2 * kMxBlockK) {
-      const int added = scales[block] - kBias;  // to a code's exponent, for bfloat16's
+      const int added = scales[block] - kBias;  // added to a code's exponent, gives bfloat16's
       const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
       const __m256i above =
-          _mm256_sub_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(127)), _mm256_set1_epi8(kLeast));
-      const __m256i normal =
-          _mm256_cmpeq_epi8(_mm256_min_epu8(above, _mm256_set1_epi8(kMost - kLeast)), above);
-      if (added < 0 || added > 254 - kMostExponent || _mm256_movemask_epi8(normal) != -1)
+          _mm256_sub_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(127)), _mm256_set1_epi8(kMin));
+      const __m256i normal = _mm256_cmpeq_epi8(_mm256_min_epu8(above, _mm256_set1_epi8(kMax - kMin)), above);
+      if (added < 0 || added > 254 - kMaxExponent || _mm256_movemask_epi8(normal) != -1)
         dequantize_odd_mx_block<kFormat>(from, scales[block], past_caches, to);
       else
         Blocks::template move_float8<kFractionBits>(from, added, past_caches, to);

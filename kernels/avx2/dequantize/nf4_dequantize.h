@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of NF4, for the AVX2 variants of dequantize. Half a byte in, two or four out: bound by writing the
-// result. A block's 16 values are computed once, with the roundings of dequantize/nf4_scalar.cc, and looked
-// up. Blocks run through rows, so a row may begin and end inside one.
+// Blocks of NF4, for the AVX2 variants of dequantize. Half a byte in, two or four out: writing the result is
+// the bound. A block's 16 values are computed once, with the roundings of dequantize/nf4_scalar.cc, and
+// looked up. Blocks run on from one row to the next, so a row may begin and end inside a block.
 #pragma once
 
-#include "kernels/avx2/table.h"
+#include "kernels/avx2/lut16.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -15,15 +15,15 @@ struct Nf4Planes {
   const void* factors;
   float mean;
   alignas(64) float values[16];
-  bool tame;  // values are 0, not -0, or their magnitudes from 2^-20 to 2^20
+  bool tame;  // every value is +0, or has a magnitude from 2^-20 to 2^20
 };
 
-// Of eight blocks, the first a multiple of eight: they share a factor. One at a time they would be a chain of
-// 80 cycles for 64 elements.
+// Scales of eight blocks, the first a multiple of eight: they share a factor. One at a time they would be a
+// chain of 80 cycles for 64 elements.
 struct Nf4Scales {
   int64_t first_block;
   float of[8];
-  bool tame;  // from 2^-80 to 2^80
+  bool tame;  // all lie in [2^-80, 2^80]
 };
 [[gnu::always_inline]] inline Nf4Scales nf4_scales(const Nf4Planes& from, uint32_t dtype,
                                                    int64_t first_block) {
@@ -39,7 +39,7 @@ struct Nf4Scales {
   return scales;
 }
 
-// Whole blocks in bfloat16, of tame values and scales: what wider vectors do in another way.
+// Whole blocks in bfloat16 with tame values and scales: a step that a wider variant replaces.
 struct Nf4Bytes {
   static void dequantize_blocks(const float* values, const float* scales, int64_t blocks,
                                 const uint8_t* pairs, bool past_caches, char* to) {
@@ -49,18 +49,18 @@ struct Nf4Bytes {
     for (int64_t i = 0; i < blocks; ++i) {
       const __m256 factor = _mm256_set1_ps(scales[i]);
       look_up_codes<true, false>(
-          finite_bf16_table(_mm256_mul_ps(outer, factor), _mm256_mul_ps(inner, factor)), pairs + 32 * i, 64,
+          finite_bf16_lut16(_mm256_mul_ps(outer, factor), _mm256_mul_ps(inner, factor)), pairs + 32 * i, 64,
           to + 128 * i, past_caches);
     }
   }
 };
 
-// Elements [index, end) of one block.
+// Converts elements [index, end) of one block.
 template <bool kWide>
-[[gnu::always_inline]] inline void dequantize_nf4_part(const Nf4Planes& from, const Table& table,
+[[gnu::always_inline]] inline void dequantize_nf4_part(const Nf4Planes& from, const Lut16& table,
                                                        int64_t index, int64_t end, char* to,
                                                        bool past_caches) {
-  if (index % 2 != 0) {  // the low nibble of its byte
+  if (index % 2 != 0) {  // begins with the low nibble of a byte
     const auto alone = static_cast<uint8_t>(from.pairs[index / 2] << 4);
     look_up_codes<true, kWide>(table, &alone, 1, to);
     ++index;
@@ -91,7 +91,7 @@ void dequantize_nf4_rows(const Nf4Planes& from, const qcts_problem& p, int64_t f
         continue;
       }
       stop = 64 * block + 64 < end ? 64 * block + 64 : end;
-      dequantize_nf4_part<kWide>(from, table_of_products(dtype, from.values, scales.of[in_eight]), index,
+      dequantize_nf4_part<kWide>(from, lut16_of_products(dtype, from.values, scales.of[in_eight]), index,
                                  stop, to, past_caches);
     }
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of NVFP4, for the AVX2 variants of dequantize. Half a byte in, two or four out. A table of 16 values
-// for every 16 elements would cost 3 operations an element; in bfloat16 a block has but two fractions, those
-// of the scale and of 1.5 times it, which eight blocks compute together, and exponents are added: 16
-// operations for the tables of two blocks, 12 to look 32 codes up. Roundings as in
-// dequantize/nvfp4_scalar.cc.
+// Blocks of NVFP4, for the AVX2 variants of dequantize: half a byte in, two or four out. Rounds like
+// dequantize/nvfp4_scalar.cc. A table of 16 values for every 16 elements would cost 3 operations an element.
+// But in bfloat16 a block has only two fractions, that of the scale and that of 1.5 times the scale; they are
+// computed for eight blocks together, and exponents are added: 16 operations for the tables of two blocks, 12
+// to look up 32 codes.
 #pragma once
 
 #include "kernels/avx2/float8.h"
-#include "kernels/avx2/table.h"
+#include "kernels/avx2/lut16.h"
 
 namespace qcts::avx2 {
 namespace {
@@ -17,11 +17,11 @@ alignas(32) constexpr float kE2m1[16] = {0,     0.5f,  1,  1.5f,  2,  3,  4,  6,
 
 struct Nvfp4Planes {
   const uint8_t *pairs, *scales;
-  float whole;  // 1 at one level, which changes nothing
+  float whole;  // 1 at one level, where it changes nothing
 };
 
-// Two blocks, `both`: bfloat16 of scale and 1.5 * scale of each. Values 0.5 1 1.5 2 3 4 6 of the codes 1 .. 7
-// are one of the two, one binade down to two up.
+// Converts two blocks. `both` holds scale and 1.5 * scale of each, in bfloat16. The codes 1 .. 7 mean 0.5, 1,
+// 1.5, 2, 3, 4, 6: each is one of the two, moved by -1 to 2 binades.
 [[gnu::always_inline]] inline void dequantize_nvfp4_pair(const char* both, const uint8_t* pairs,
                                                          bool past_caches, char* to) {
   const __m256i fractions = _mm256_setr_epi8(-1, -1, 0, 1, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, -1, -1, 4, 5,
@@ -46,7 +46,7 @@ struct Nvfp4Planes {
   store32(to + 32, _mm256_permute2x128_si256(front, back, 0x31), past_caches);
 }
 
-// Eight blocks in bfloat16, whose scales are from 2^-100 to 2^100: what wider vectors do in another way.
+// Eight blocks in bfloat16 whose scales lie in [2^-100, 2^100]: a step that a wider variant replaces.
 struct Nvfp4Fractions {
   static void dequantize_eight(__m256 scale, const uint8_t* pairs, bool past_caches, char* to) {
     const __m256i three_halves = round_to_upper(_mm256_mul_ps(scale, _mm256_set1_ps(1.5f)));
@@ -58,7 +58,7 @@ struct Nvfp4Fractions {
   }
 };
 
-// `count` blocks, at most eight.
+// Converts `count` blocks, at most eight.
 template <class Blocks>
 void dequantize_nvfp4_blocks(const Nvfp4Planes& from, uint32_t dtype, int64_t block, int64_t count,
                              bool past_caches, char* to) {
@@ -75,7 +75,7 @@ void dequantize_nvfp4_blocks(const Nvfp4Planes& from, uint32_t dtype, int64_t bl
   float scales[8];
   _mm256_storeu_ps(scales, scale);
   for (int64_t i = 0; i < count; ++i)
-    look_up_codes<false>(dtype, table_of_products(dtype, kE2m1, scales[i]), from.pairs + 8 * (block + i), 16,
+    look_up_codes<false>(dtype, lut16_of_products(dtype, kE2m1, scales[i]), from.pairs + 8 * (block + i), 16,
                          to + 16 * i * (dtype == QCTS_F32 ? 4 : 2));
 }
 

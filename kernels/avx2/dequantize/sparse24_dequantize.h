@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of fp8_sparse24, for the AVX2 variants of dequantize. A part of a row is expanded to codes of a byte
-// each, 32 at a time, then scaled as kernels/avx2/dequantize/scaled.h has it. As in
+// Rows of fp8_sparse24, for the AVX2 variants of dequantize. A part of a row is expanded to codes of one byte
+// each, 32 at a time, then scaled by kernels/avx2/dequantize/dequantize_scaled.h. Results equal those of
 // dequantize/fp8_sparse24_scalar.cc.
 #pragma once
 
-#include "kernels/avx2/dequantize/scaled.h"
+#include "kernels/avx2/dequantize/dequantize_scaled.h"
 #include "kernels/avx2/sparse24.h"
 
 namespace qcts::avx2 {
 namespace {
 
-constexpr int64_t kSparsePartElems = 1024;  // stay in the first cache
+constexpr int64_t kSparsePartElems = 1024;  // stay in L1
 
-// count: a multiple of 8. Writes up to a multiple of 32.
+// `count` is a multiple of 8. Writes up to the next multiple of 32.
 [[maybe_unused]] void expand_part(const uint8_t* values, const uint8_t* metadata, int64_t count,
                                   uint8_t* codes) {
   const auto thirty_two = [&](int64_t k, const uint8_t* two, const uint8_t* places) {
@@ -27,7 +27,7 @@ constexpr int64_t kSparsePartElems = 1024;  // stay in the first cache
   thirty_two(k, two, places);
 }
 
-// `count` elements of one scale.
+// Converts `count` elements that share a scale.
 struct SparseRows {
   static void dequantize(uint32_t dtype, const uint8_t* values, const uint8_t* metadata, int64_t count,
                          float scale, bool past_caches, char* to) {

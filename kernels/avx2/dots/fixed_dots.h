@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine of kernels/fixed/linear.h for codes of four bits without a dot product of bytes.
+// Micro-kernel for kernels/fixed/linear.h, for 4-bit codes on processors without a byte dot product.
 //
-// vpmaddubsw multiplies 32 pairs of bytes and adds neighbours in 16 bits, where eight such sums, of two
-// products of 15 and -128 each, are -30720. So the products of 32 k of a column pile up in 16 bits, those of
-// the high bytes beside those of the low, and one vpmaddwd each, by 256 and by 1, takes them to 32. For 64
-// codes of a row: 3 operations to take the nibbles apart, 4 products, 4 additions and a quarter of 4: 12,
-// where floats take 19 to decode and 8 to multiply.
+// vpmaddubsw multiplies 32 pairs of bytes and adds neighbours in 16 bits. Eight such sums, each of two
+// products of 15 and -128, are -30720 and still fit. So the products of 32 k of a column are added up in 16
+// bits, those of x's high bytes apart from those of its low bytes; then one vpmaddwd each, by 256 and by 1,
+// widens them to 32 bits. 64 codes of a row take 3 operations to separate the nibbles, 4 products, 4
+// additions and a quarter of 4: 12 in all. Floats take 19 to decode and 8 to multiply.
 #pragma once
 
 #include "kernels/avx2/byte_products.h"
@@ -17,7 +17,7 @@ namespace {
 struct FixedNibbleDots {
   static constexpr FixedValues kValues = FixedValues::bytes;
   static constexpr int kTerms = 3;  // 12 sums in 16 bits, 2 vectors of codes, one of x, one of products
-  static constexpr int kMostSteps = 4;
+  static constexpr int kMaxSteps = 4;
 
   static constexpr int vectors_of(int terms) { return terms == 1 ? 4 : 2; }
   template <int kAhead, int V>
@@ -33,7 +33,7 @@ struct FixedNibbleDots {
                         _mm256_add_epi32(_mm256_add_epi32(load(sum), of_high), of_low));
   }
 
-  // Of one term: codes are loaded once for both nibbles, x once for V vectors of columns.
+  // For one term: codes are loaded once for both nibbles, x once for V vectors of columns.
   template <int V, int kSteps, int kAhead>
   [[gnu::always_inline]] static void add_one(const uint8_t* at, int first, const int8_t* x, int32_t* sum,
                                              PassShare<kAhead, V>& share) {
@@ -94,15 +94,15 @@ struct FixedNibbleDots {
       for (int v = 0; v < V; ++v) widen(high[m][v], low[m][v], &sums[m][(first + v) * kLanes]);
   }
 
-  // Of one term and of several, sums += products; what lies kAhead bytes ahead is fetched.
+  // sums += products, for one term here and for several below; prefetches kAhead bytes ahead.
   template <int kAhead>
   [[gnu::noinline]] static void add_row(const uint8_t* codes, int64_t steps, const int8_t* x, int32_t* sum) {
     constexpr int V = vectors_of(1);
     for (int first = 0; first < fixed::kVectors; first += V) {
       PassShare<kAhead, V> share(codes, steps, first / V);
       int64_t step = 0;
-      for (; step + kMostSteps <= steps; step += kMostSteps)
-        add_one<V, kMostSteps, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, share);
+      for (; step + kMaxSteps <= steps; step += kMaxSteps)
+        add_one<V, kMaxSteps, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, share);
       for (; step < steps; ++step)
         add_one<V, 1, kAhead>(codes + step * fixed::kStepBytes, first, x + 16 * step, sum, share);
     }
@@ -114,15 +114,14 @@ struct FixedNibbleDots {
     for (int first = 0; first < fixed::kVectors; first += V) {
       PassShare<kAhead, V> share(codes, steps, first / V);
       int64_t step = 0;
-      for (; step + kMostSteps <= steps; step += kMostSteps)
-        add_some<M, V, kMostSteps, kAhead>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums,
-                                           share);
+      for (; step + kMaxSteps <= steps; step += kMaxSteps)
+        add_some<M, V, kMaxSteps, kAhead>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, share);
       for (; step < steps; ++step)
         add_some<M, V, 1, kAhead>(codes + step * fixed::kStepBytes, first, x, 16 * step, sums, share);
     }
   }
 
-  // sums = or += products of M terms.
+  // Sets or increments sums by the products of M terms.
   template <int M, int kAhead, bool kAdds>
   static void multiply_some(const uint8_t* codes, int64_t steps, const int8_t* const* x, fixed::Sums sums) {
     if (!kAdds) std::memset(sums, 0, M * sizeof sums[0]);

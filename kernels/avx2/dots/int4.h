@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int4 weights with a scale and a floating zero a group, for `linear` with 256-bit vectors. y = sum over
-// groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7.
+// int4 weights with a scale and a floating-point zero for each group, for `linear` with 256-bit vectors. y =
+// sum over groups of scale * sum(x * code) + zero * sum(x), plus bias, with codes from -8 to 7.
 //
-// Of x in 16 bits bytes are multiplied (kernels/fixed/int4.h), of float32 floats. Codes for these are looked
-// up (kernels/avx2/nibbles.h), and scale and zero are kept out of the inner loop: they act on the two sums of
-// a group, and the sums of x are shared by all columns. A block of 64 columns: for each group its codes, then
-// 64 scales and 64 zeros in the weight's dtype.
+// x of 16 bits is multiplied as bytes (kernels/fixed/int4.h), float32 x as floats. For floats, codes are
+// looked up (kernels/avx2/nibbles.h), and scale and zero stay out of the inner loop: they act on the two sums
+// of a group, and all columns share the sums of x. A block of 64 columns holds, for each group, its codes,
+// then 64 scales and 64 zeros in the weight's dtype.
 #pragma once
 
-#include "kernels/avx2/dots/fixed_or_floats.h"
+#include "kernels/avx2/dots/fixed_point_or_f32.h"
 #include "kernels/avx2/nibbles.h"
 #include "kernels/fixed/int4.h"
 
 namespace qcts::avx2 {
 namespace {
 
-// bfloat16 of -8 .. 7, by the code's offset form 0 .. 15: low bytes, then high bytes.
+// bfloat16 of -8 .. 7, indexed by the code plus 8: low bytes, then high bytes.
 alignas(32) constexpr uint8_t kInt4Table[32] = {
     0x00, 0xE0, 0xC0, 0xA0, 0x80, 0x40, 0x00, 0x80, 0x00, 0x80, 0x00, 0x40, 0x80, 0xA0, 0xC0, 0xE0,
     0xC1, 0xC0, 0xC0, 0xC0, 0xC0, 0xC0, 0xC0, 0xBF, 0x00, 0x3F, 0x40, 0x40, 0x40, 0x40, 0x40, 0x40};
 
-// A Source is one of kernels/families/int4_planes.h.
+// Source is one of the structs of kernels/families/int4_planes.h.
 template <class Source>
 struct Int4Linear {
   static constexpr int kStep = kNibbleStep, kWide = kNibbleWide, kBytesPerK = kNibbleBytesPerK,
@@ -40,19 +40,19 @@ struct Int4Linear {
     widen_scales(p.w_dtype, at, scale);
     widen_scales(p.w_dtype, at + kColumns * dtype_bytes(p.w_dtype), zero);
   }
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
-    multiply_block<Int4Linear>(frame, block, first_m, rows);
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Int4Linear>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     put_int4_groups(Source(p), first_n, group_bytes<Int4Linear>(p), p.group * kBytesPerK, put_nibbles, out);
   }
 };
 
 template <const qcts_kernel& kKernel, class Source, class Dots>
 constexpr qcts_kernel int4_linear_of(const char* scheme, const char* variant, const char* description) {
-  return fixed_or_floats_of<kKernel, fixed::Int4Groups<Source, Dots>, Int4Linear<Source>>(scheme, variant,
-                                                                                          description);
+  return fixed_point_or_f32_of<kKernel, fixed::Int4Groups<Source, Dots>, Int4Linear<Source>>(scheme, variant,
+                                                                                             description);
 }
 
 }  // namespace

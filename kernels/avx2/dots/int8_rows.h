@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8 weights with a scale and a zero point a row, for `linear` with 256-bit vectors. y = scale * sum(x * (q
-// - zero_point)) + bias.
+// int8 weights with a scale and a zero point for each row, for `linear` with 256-bit vectors: y = scale *
+// sum(x * (q - zero_point)) + bias.
 //
-// Of x in 16 bits integers are multiplied (kernels/fixed/int8.h), of float32 floats: eight codes cost a
-// widening load, a conversion and a fused multiply-add. Layout of a block of 64 columns for these: 64 zero
-// points (int32), then for each k one cache line, byte c of it column c, then 64 scales (float32).
+// x of 16 bits is multiplied as integers (kernels/fixed/int8.h), float32 x as floats: eight codes then cost a
+// widening load, a conversion and a fused multiply-add. For floats, a block of 64 columns holds 64 zero
+// points (int32), then for each k one cache line, whose byte c belongs to column c, then 64 scales (float32).
 #pragma once
 
-#include "kernels/avx2/dots/fixed_or_floats.h"
+#include "kernels/avx2/dots/fixed_point_or_f32.h"
 #include "kernels/fixed/int8.h"
 
 namespace qcts::avx2 {
 namespace {
 
-// A Source is one of kernels/families/int8_planes.h.
+// Source is one of the structs of kernels/families/int8_planes.h.
 template <class Source, bool kZeroPoints = false>
 struct Int8Row {
   static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns, kSumsAlone = 8;
@@ -38,21 +38,21 @@ struct Int8Row {
     std::memcpy(scale, at, 4 * kColumns);
   }
 
-  // Symmetric weights, the usual ones, are spared the subtraction.
-  static void block(const Frame& frame, int64_t block, int64_t first_m, int64_t rows) {
+  // Symmetric weights, the usual case, skip the subtraction.
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
     if constexpr (Source::kHasZeros) {
-      const uint8_t* header = frame.prepared + block * block_bytes<Int8Row>(*frame.problem);
+      const uint8_t* header = call.prepared + block * block_bytes<Int8Row>(*call.problem);
       __m256i any = _mm256_setzero_si256();
       for (int v = 0; v < kVectors; ++v)
         any = _mm256_or_si256(any,
                               _mm256_loadu_si256(reinterpret_cast<const __m256i*>(header + v * 4 * kLanes)));
       if (!_mm256_testz_si256(any, any))
-        return multiply_block<Int8Row<Source, true>>(frame, block, first_m, rows);
+        return multiply_block<Int8Row<Source, true>>(call, block, first_m, rows);
     }
-    multiply_block<Int8Row<Source, false>>(frame, block, first_m, rows);
+    multiply_block<Int8Row<Source, false>>(call, block, first_m, rows);
   }
 
-  static void prepare_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
     const Source source(p);
     const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
     uint8_t* codes = out + kHeaderBytes;
@@ -63,8 +63,8 @@ struct Int8Row {
 
 template <const qcts_kernel& kKernel, class Source, class Dots>
 constexpr qcts_kernel int8_rows_of(const char* scheme, const char* variant, const char* description) {
-  return fixed_or_floats_of<kKernel, fixed::Int8Rows<Source, Dots>, Int8Row<Source>>(scheme, variant,
-                                                                                     description);
+  return fixed_point_or_f32_of<kKernel, fixed::Int8Rows<Source, Dots>, Int8Row<Source>>(scheme, variant,
+                                                                                        description);
 }
 
 }  // namespace

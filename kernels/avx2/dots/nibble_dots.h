@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine of kernels/vnni/int8_linear.h without a dot product of bytes, for codes of four bits.
+// Micro-kernel for kernels/vnni/int8_linear.h, for 4-bit codes on processors without a byte dot product.
 //
-// vpmaddubsw multiplies 32 pairs of bytes and adds neighbours in 16 bits, where it saturates: too early for
-// bytes of eight bits, but eight sums of two products of 15 and -128 are -30720. So a code is an unsigned
-// nibble, products of 32 k of a column pile up in 16 bits, and vpmaddwd takes them to 32: 2 operations and an
-// eighth of two for 32 products, where 16-bit factors take 4 and the widening of a weight. Of more than 6
-// rows the first 6 leave the nibbles in a panel of bytes as they decode them, 256 k (16 KiB) at a time.
+// vpmaddubsw multiplies 32 pairs of bytes and adds neighbours in 16 bits, where it saturates. 8-bit codes
+// would saturate, but eight sums of two products of 15 and -128 come to -30720. So a code is an unsigned
+// nibble, products of 32 k of a column are added up in 16 bits, and vpmaddwd widens them to 32 bits: 2
+// operations and an eighth of two for 32 products. Factors of 16 bits take 4, and the weight has to be
+// widened. With more than 6 rows, the first 6 leave the nibbles that they decode in a panel of bytes, 256 k
+// (16 KiB) at a time.
 #pragma once
 
 #include <type_traits>
@@ -19,18 +20,18 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int kMostRows = 6;  // at a time
-constexpr int kTerms = 8;     // sums of two products that 16 bits hold
+constexpr int kMaxRows = 6;  // at a time
+constexpr int kTerms = 8;    // sums of two products that 16 bits hold
 
 struct NibbleLanes : DotLanes {
-  // 8 to 12 sums, their codes, one x.
+  // Leaves room for 8 to 12 sums, their codes and one x.
   static constexpr int vectors_of(int rows) { return rows == 1 ? 8 : rows == 2 ? 4 : 2; }
   static Ints dot_pairs(Ints sum, Ints weights, Ints x) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(weights, x));
   }
 };
 
-// Codes of quad `i` of a step, for the columns of a vector.
+// Codes of quad `i` of a step, for the columns of one vector.
 template <int kQuads>
 [[gnu::always_inline]] inline __m256i nibbles(const uint8_t* at, int vector, int i) {
   const __m256i bytes = NibbleLanes::load(at + vector * 4 * kLanes);
@@ -41,8 +42,8 @@ template <int kQuads>
 template <int kAhead, int V>
 using PassShare = Share<kAhead, vnni::kColumns / kLanes / V, vnni::kStepBytes>;
 
-// sums of M rows and V vectors += products of kSteps steps, which 16 bits hold. Unrolled, since sums that a
-// loop carries were kept in memory.
+// Adds the products of kSteps steps, which 16 bits hold, to the sums of M rows and V vectors. Unrolled,
+// because the compiler kept sums that a loop carries in memory.
 template <int kQuads, int M, int V, int kSteps, bool kFill, class SomeShare>
 [[gnu::always_inline]] inline void add_products(const uint8_t* at, uint8_t* panel, int first, const int8_t* x,
                                                 int64_t ldx, SomeShare& share, __m256i (&sum)[M][V]) {
@@ -73,7 +74,8 @@ template <int kQuads, int M, int V, int kSteps, bool kFill, class SomeShare>
       sum[m][v] = NibbleLanes::dot_pairs(sum[m][v], pairs[m][v], _mm256_set1_epi16(1));
 }
 
-// The same for one row, step by step and vector by vector: there are fewer registers than codes of a step.
+// The same for one row, step by step and vector by vector, because a step has more codes than there are
+// registers.
 template <int kQuads, int V, int kSteps, class SomeShare>
 [[gnu::always_inline]] inline void add_row_products(const uint8_t* at, const int8_t* x, SomeShare& share,
                                                     __m256i (&sum)[1][V]) {
@@ -94,19 +96,19 @@ template <int kQuads, int V, int kSteps, class SomeShare>
   for (int v = 0; v < V; ++v) sum[0][v] = NibbleLanes::dot_pairs(sum[0][v], pairs[v], _mm256_set1_epi16(1));
 }
 
-// Products of M rows from `from` on with all columns; what lies kAhead bytes ahead is fetched, if not 0.
+// Multiplies M rows from `from` on with all columns; prefetches kAhead bytes ahead unless it is 0.
 template <int kQuads, int M, bool kFill, int kAhead>
-[[gnu::noinline]] void multiply_nibbles(const vnni::Piece& piece, uint8_t* panel, int64_t from,
+[[gnu::noinline]] void multiply_nibbles(const vnni::PackedPanel& packed, uint8_t* panel, int64_t from,
                                         vnni::Sums all_sums) {
   const vnni::Sums sums = all_sums + from;
-  // Copies, since a byte of a panel might be a part of `piece`.
-  const int64_t ldx = piece.ldx, steps = piece.steps;
-  const bool begins = piece.first;
-  constexpr int V = NibbleLanes::vectors_of(M), kMost = kTerms / kQuads;
+  // Copies, because the compiler must assume that a byte of the panel may belong to `packed`.
+  const int64_t ldx = packed.ldx, steps = packed.steps;
+  const bool begins = packed.first;
+  constexpr int V = NibbleLanes::vectors_of(M), kMax = kTerms / kQuads;
   for (int first = 0; first < vnni::kColumns / kLanes; first += V) {
-    PassShare<kAhead, V> share(piece.codes, steps, first / V);
-    const int8_t* x = piece.x + from * ldx;
-    const uint8_t* at = piece.codes;
+    PassShare<kAhead, V> share(packed.codes, steps, first / V);
+    const int8_t* x = packed.x + from * ldx;
+    const uint8_t* at = packed.codes;
     uint8_t* to = panel;
     __m256i sum[M][V];
 #pragma GCC unroll 8
@@ -125,10 +127,10 @@ template <int kQuads, int M, bool kFill, int kAhead>
       x += kSteps * kQuads * 4;
     };
     int64_t step = 0;
-    for (; step + kMost <= steps; step += kMost) add(std::integral_constant<int, kMost>());
+    for (; step + kMax <= steps; step += kMax) add(std::integral_constant<int, kMax>());
     for (; step < steps; ++step) add(std::integral_constant<int, 1>());
-    if (piece.closing != nullptr) {
-      vnni::close_group<NibbleLanes, M, V>(*piece.closing, from, first, sum);
+    if (packed.epilogue != nullptr) {
+      vnni::group_epilogue<NibbleLanes, M, V>(*packed.epilogue, from, first, sum);
       continue;
     }
 #pragma GCC unroll 8
@@ -144,77 +146,77 @@ struct NibbleDots {
 
   static constexpr int64_t chunk_steps(int quads, int64_t) { return kPanelBytes / vnni::kStepBytes / quads; }
   static int64_t padded_rows(int64_t m) { return m; }
-  // Several rows take several passes over codes, of which each asks for its share.
-  static int tail_ahead_bytes(bool asks_ahead, int64_t rows) {
-    return asks_ahead || rows > 1 ? kPrefetchBytes : 0;
+  // Several rows take several passes over the codes, each of which prefetches its share.
+  static int tail_ahead_bytes(bool prefetches, int64_t rows) {
+    return prefetches || rows > 1 ? kPrefetchBytes : 0;
   }
   static constexpr int64_t chunk_groups(int64_t) { return 1; }
   static void open(const vnni::Layout&, int64_t) {}
   static void close() {}
 
-  // As many of the rows from `from` on as fit.
+  // Multiplies as many of the rows from `from` on as fit, and returns how many.
   template <int kQuads>
-  static int64_t multiply_some(const vnni::Piece& piece, int64_t from, int64_t rows, vnni::Sums sums) {
+  static int64_t multiply_some(const vnni::PackedPanel& packed, int64_t from, int64_t rows, vnni::Sums sums) {
     constexpr int kAhead = kQuads == 2 ? kPrefetchBytes : 0;
     const bool follows = weight_reading() == WeightReading::followed;
-    const decltype(&multiply_nibbles<kQuads, 1, false, kAhead>) exactly[kMostRows] = {
+    const decltype(&multiply_nibbles<kQuads, 1, false, kAhead>) exactly[kMaxRows] = {
         follows ? multiply_nibbles<kQuads, 1, false, 0> : multiply_nibbles<kQuads, 1, false, kAhead>,
         multiply_nibbles<kQuads, 2, false, kAhead>,
         multiply_nibbles<kQuads, 3, false, kAhead>,
         multiply_nibbles<kQuads, 4, false, kAhead>,
         multiply_nibbles<kQuads, 5, false, kAhead>,
         multiply_nibbles<kQuads, 6, false, kAhead>};
-    const int64_t some = rows - from < kMostRows ? rows - from : kMostRows;
-    exactly[some - 1](piece, nullptr, from, sums);
+    const int64_t some = rows - from < kMaxRows ? rows - from : kMaxRows;
+    exactly[some - 1](packed, nullptr, from, sums);
     return some;
   }
 
   template <class Scheme>
-  static void multiply(const vnni::Piece& piece, int64_t rows, vnni::Sums sums) {
+  static void multiply(const vnni::PackedPanel& packed, int64_t rows, vnni::Sums sums) {
     static_assert(Scheme::kQuads == 2);
-    if (rows <= kMostRows) {
-      multiply_some<2>(piece, 0, rows, sums);
+    if (rows <= kMaxRows) {
+      multiply_some<2>(packed, 0, rows, sums);
       return;
     }
     alignas(64) uint8_t panel[kPanelBytes];
-    multiply_nibbles<2, kMostRows, true, kPrefetchBytes>(piece, panel, 0, sums);
-    vnni::Piece rest = piece;
+    multiply_nibbles<2, kMaxRows, true, kPrefetchBytes>(packed, panel, 0, sums);
+    vnni::PackedPanel rest = packed;
     rest.codes = panel;
     rest.steps *= 2;
-    for (int64_t m = kMostRows; m < rows;) m += multiply_some<1>(rest, m, rows, sums);
+    for (int64_t m = kMaxRows; m < rows;) m += multiply_some<1>(rest, m, rows, sums);
   }
 
-  // One row: kStreams blocks, `apart` from each other, side by side.
+  // Multiplies one row with kStreams blocks side by side; they lie `apart` from each other.
   template <class Scheme>
-  static void multiply_side_by_side(const vnni::Frame& frame, int64_t block, int64_t apart) {
-    constexpr int64_t kMost = kStreamBytes / vnni::kStepBytes, kColumns = vnni::kColumns;
-    const vnni::Layout& layout = frame.layout;
+  static void multiply_side_by_side(const vnni::LinearCall& call, int64_t block, int64_t apart) {
+    constexpr int64_t kMax = kStreamBytes / vnni::kStepBytes, kColumns = vnni::kColumns;
+    const vnni::Layout& layout = call.layout;
     alignas(64) int32_t sums[kStreams][kColumns];
     alignas(64) float totals[kStreams][kColumns] = {};
-    const uint8_t* codes = frame.prepared + block * layout.block_bytes;
+    const uint8_t* codes = call.prepared + block * layout.block_bytes;
     const int64_t count = layout.groups, steps = layout.code_bytes / vnni::kStepBytes;
     for (int64_t g = 0; g < count; ++g) {
-      for (int64_t step = 0; step < steps; step += kMost) {
-        const bool last = step + kMost >= steps;
+      for (int64_t step = 0; step < steps; step += kMax) {
+        const bool last = step + kMax >= steps;
         for (int s = 0; s < kStreams; ++s) {
           const uint8_t* at = codes + s * apart * layout.block_bytes + g * layout.group_bytes;
-          const vnni::Closing closing = {at + layout.code_bytes,
-                                         layout.scale_dtype,
-                                         layout.scale_bytes,
-                                         layout.pairs > 1,
-                                         frame.x_sums + g,
-                                         count,
-                                         totals + s};
-          const vnni::Piece piece = {.codes = at + step * vnni::kStepBytes,
-                                     .groups = 1,
-                                     .steps = last ? steps - step : kMost,
-                                     .bytes = 0,
-                                     .x = frame.x + g * layout.padded_group + step * 8,
-                                     .ldx = 0,
-                                     .first = step == 0,
-                                     .closing = last && count > 1 ? &closing : nullptr,
-                                     .asks_ahead = false};
-          multiply_nibbles<2, 1, false, kStreamPrefetchBytes>(piece, nullptr, 0, sums + s);
+          const vnni::Epilogue epilogue = {at + layout.code_bytes,
+                                           layout.scale_dtype,
+                                           layout.scale_bytes,
+                                           layout.pairs > 1,
+                                           call.x_sums + g,
+                                           count,
+                                           totals + s};
+          const vnni::PackedPanel packed = {.codes = at + step * vnni::kStepBytes,
+                                            .groups = 1,
+                                            .steps = last ? steps - step : kMax,
+                                            .bytes = 0,
+                                            .x = call.x + g * layout.padded_group + step * 8,
+                                            .ldx = 0,
+                                            .first = step == 0,
+                                            .epilogue = last && count > 1 ? &epilogue : nullptr,
+                                            .prefetches = false};
+          multiply_nibbles<2, 1, false, kStreamPrefetchBytes>(packed, nullptr, 0, sums + s);
           for (int64_t line = layout.code_bytes; last && line < layout.group_bytes; line += 64)
             prefetch(at + line, kStreamPrefetchBytes);
         }
@@ -224,17 +226,16 @@ struct NibbleDots {
       const int64_t at = block + s * apart;
       vnni::Columns columns;
       vnni::load_columns<NibbleLanes, Scheme>(
-          frame, frame.prepared + at * layout.block_bytes + layout.code_bytes, at * kColumns, &columns);
-      vnni::store_rows<NibbleLanes, Scheme>(frame, columns, at, 0, 1, sums + s, totals + s);
+          call, call.prepared + at * layout.block_bytes + layout.code_bytes, at * kColumns, &columns);
+      vnni::store_rows<NibbleLanes, Scheme>(call, columns, at, 0, 1, sums + s, totals + s);
     }
   }
 
   template <class Scheme>
-  static void multiply_row(const vnni::Frame& frame, int64_t first, int64_t last) {
+  static void multiply_row(const vnni::LinearCall& call, int64_t first, int64_t last) {
     in_streams(
-        first, last,
-        [&](int64_t block, int64_t apart) { multiply_side_by_side<Scheme>(frame, block, apart); },
-        [&](int64_t block) { vnni::multiply_block<NibbleLanes, Scheme, NibbleDots>(frame, block, 0, 1); });
+        first, last, [&](int64_t block, int64_t apart) { multiply_side_by_side<Scheme>(call, block, apart); },
+        [&](int64_t block) { vnni::multiply_block<NibbleLanes, Scheme, NibbleDots>(call, block, 0, 1); });
   }
 };
 

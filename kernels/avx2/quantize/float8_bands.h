@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bands of float8 weights and activations, for the AVX2 variants. Two passes over a block that stays in
-// cache. Eight codes of bfloat16 cost ten operations; of a scale or an element of more bits one division, 5
-// cycles of its own unit, and some 14 beside it.
+// Quantizes bands of float8 weights and activations, for the AVX2 variants, in two passes over a block that
+// stays in cache. Eight codes of bfloat16 cost ten operations. If the scale or an element has more bits,
+// eight codes cost a division, 5 cycles in a unit of its own, and some 14 operations beside it.
 #pragma once
 
 #include "kernels/avx2/quantize/blocks.h"
@@ -11,10 +11,10 @@
 namespace qcts::avx2 {
 namespace {
 
-// Scales that are zero or not finite make quotients that are NaN.
+// A scale of zero, infinity or NaN makes quotients that are NaN.
 [[maybe_unused]] bool is_plain_scale(float scale) { return scale > 0 && scale - scale == 0; }
 
-// The quotient of every element by the scale, rounded to float32, then to a code.
+// Rounds the quotient of every element and the scale to float32, then to a code.
 template <SmallFloat kFormat, uint32_t kDtype>
 void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* codes) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
@@ -33,10 +33,10 @@ void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* c
   }
 }
 
-// Where x and scale have at most 11 bits the quotient is a tie of the format or 2^-16 away from one, so the
-// product with the reciprocal, wrong by 2^-23, tells them apart: what lies within 2^-18 of a tie is one. And
-// the factor can move the format's exponents to those of float32, so that its subnormals are float32's and
-// round alike: bits >> kDropped is the code.
+// If x and the scale have at most 11 bits, the quotient is a tie of the format or at least 2^-16 away from
+// one. The product with the reciprocal has an error of 2^-23 and still tells them apart: within 2^-18 of a
+// tie it is one. The factor can also move the format's exponents to those of float32, so its subnormals are
+// float32's and round alike: bits >> kDropped is the code.
 [[maybe_unused]] bool is_short_scale(float scale) {
   return (__builtin_bit_cast(uint32_t, scale) & 0x1FFF) == 0 && scale >= 0x1p-110f && scale <= 32;
 }
@@ -44,9 +44,9 @@ void float8_codes(const char* from, int64_t count, float plain_scale, uint8_t* c
 template <SmallFloat kFormat>
 constexpr float kShortUnit = kFormat == SmallFloat::e4m3 ? 0x1p-120f : 0x1p-112f;  // 2^(bias - 127)
 
-// The same as float8_codes of 32 elements and a short scale, `factor`: kShortUnit / scale; none is NaN.
-// Unpacking with zeros widens bfloat16 and packing narrows the codes again, so that neither changes the order
-// of elements but the last.
+// Same result as float8_codes for 32 elements, none NaN, and a short scale; factor is kShortUnit / scale.
+// Unpacking with zeros widens bfloat16 and packing narrows the codes again; only the last pack changes the
+// order.
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m256i bf16_32_codes(const char* at, __m256 factor) {
   const auto sixteen = [&](__m256i x) {
@@ -54,15 +54,15 @@ template <SmallFloat kFormat>
     return _mm256_packs_epi32(short_quotient_codes<kFormat>(_mm256_unpacklo_epi16(zero, magnitudes), factor),
                               short_quotient_codes<kFormat>(_mm256_unpackhi_epi16(zero, magnitudes), factor));
   };
-  const auto most = static_cast<char>(kFormat == SmallFloat::e4m3 ? 0x7E : 0x7B);
+  const auto max = static_cast<char>(kFormat == SmallFloat::e4m3 ? 0x7E : 0x7B);
   const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
                 b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
-  const __m256i bytes = _mm256_min_epu8(_mm256_packus_epi16(sixteen(a), sixteen(b)), _mm256_set1_epi8(most));
+  const __m256i bytes = _mm256_min_epu8(_mm256_packus_epi16(sixteen(a), sixteen(b)), _mm256_set1_epi8(max));
   const __m256i signs = _mm256_and_si256(_mm256_packs_epi16(a, b), _mm256_set1_epi8(static_cast<char>(0x80)));
   return _mm256_permute4x64_epi64(_mm256_or_si256(bytes, signs), 0xD8);
 }
 
-// What comes next_bytes later is fetched meanwhile, for the first pass over it, and what comes behind that.
+// Prefetches what lies next_bytes ahead, for the first pass over it, and what follows that.
 template <SmallFloat kFormat>
 void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, float plain_scale,
                        bool past_caches, uint8_t* codes) {
@@ -80,8 +80,8 @@ void bf16_float8_codes(const char* from, int64_t next_bytes, int64_t count, floa
   std::memcpy(codes + k, some, static_cast<size_t>(count - k));
 }
 
-// What wider vectors do as well. short_codes: of a short scale and bfloat16 without NaN; `past_caches` says
-// that `codes` is aligned to 32.
+// Steps that a wider variant replaces. short_codes is for bfloat16 without NaN and a short scale; with
+// `past_caches`, `codes` is aligned to 32.
 struct Float8Parts {
   static uint32_t largest_bits(uint32_t dtype, const char* from, int64_t count) {
     return largest_magnitude_bits(dtype, from, count);
@@ -107,13 +107,13 @@ bool has_nan(uint32_t dtype, const char* from, int64_t count) {
   return largest != largest;
 }
 
-// Elements [k, k + count) of a row, under one scale.
+// Elements [k, k + count) of a row, which share a scale.
 template <class Parts>
 void quantize_float8_part(const Float8Task& task, Float8Codes plain, int64_t row, int64_t k, int64_t count,
                           float scale, bool past_caches, uint8_t* codes) {
   const int64_t elem_bytes = dtype_bytes(task.from.dtype);
   const char* from = task.from.row(row) + k * elem_bytes;
-  // A scale that was found holds no NaN unless it is one; a given one says nothing of x.
+  // A scale computed from x is NaN if x holds a NaN; a given scale says nothing about x.
   if (is_plain_scale(scale) && !(task.is_static && has_nan<Parts>(task.from.dtype, from, count))) {
     if (task.from.dtype != QCTS_BF16 || !is_short_scale(scale)) return plain(from, count, scale, codes);
     const auto convert = task.format == SmallFloat::e4m3 ? Parts::template short_codes<SmallFloat::e4m3>
@@ -130,20 +130,20 @@ void quantize_float8_part(const Float8Task& task, Float8Codes plain, int64_t row
                                          : float8_codes_of<SmallFloat::e5m2>(task.from.dtype);
 }
 
-// Scales of eight blocks of bfloat16, as float8_scale has them in that dtype.
+// The scales of eight blocks of bfloat16, computed like float8_scale in that dtype.
 [[maybe_unused]] __m256 eight_float8_scales(const Float8Task& task, __m256 largest) {
   const auto replaced = [](__m256 value, __m256 by, __m256 where) {
     return _mm256_blendv_ps(value, by, where);
   };
-  const __m256 least = _mm256_set1_ps(task.least), greatest = _mm256_set1_ps(task.greatest);
-  largest = replaced(largest, least, _mm256_cmp_ps(largest, least, _CMP_LT_OQ));
-  largest = replaced(largest, greatest, _mm256_cmp_ps(largest, greatest, _CMP_GT_OQ));
-  const __m256 most = _mm256_set1_ps(task.format == SmallFloat::e4m3 ? 448.0f : 57344.0f);
-  return widen_bf16(to_bf16(_mm256_div_ps(largest, most)));
+  const __m256 min = _mm256_set1_ps(task.min), max = _mm256_set1_ps(task.max);
+  largest = replaced(largest, min, _mm256_cmp_ps(largest, min, _CMP_LT_OQ));
+  largest = replaced(largest, max, _mm256_cmp_ps(largest, max, _CMP_GT_OQ));
+  const __m256 format_max = _mm256_set1_ps(task.format == SmallFloat::e4m3 ? 448.0f : 57344.0f);
+  return widen_bf16(to_bf16(_mm256_div_ps(largest, format_max)));
 }
 
-// Groups of kCols elements of a row of bfloat16, eight at a time, and how many of them that were. A group
-// alone waits for its reduction and two divisions, longer than for 32 elements' codes.
+// Quantizes groups of kCols elements of a row of bfloat16, eight at a time, and returns how many it did. A
+// single group waits for its reduction and two divisions, longer than the codes of 32 elements take.
 template <SmallFloat kFormat, int64_t kCols>
 int64_t quantize_bf16_groups(const Float8Task& task, int64_t row, bool past_caches) {
   const char* from = task.from.row(row);
@@ -185,14 +185,15 @@ Float8Groups bf16_groups_of(int64_t cols) {
          : cols == 128 ? quantize_bf16_groups<kFormat, 128>
                        : nullptr;
 }
-// Of blocks of one row and scales of bfloat16; null where there is none.
+// Returns the function for blocks within one row that have bfloat16 scales; null if there is none for this
+// size.
 [[maybe_unused]] Float8Groups bf16_groups_of(const Float8Task& task) {
   if (task.from.dtype != QCTS_BF16 || task.scale_dtype != QCTS_BF16 || task.block_rows != 1) return nullptr;
   return task.format == SmallFloat::e4m3 ? bf16_groups_of<SmallFloat::e4m3>(task.block_cols)
                                          : bf16_groups_of<SmallFloat::e5m2>(task.block_cols);
 }
 
-// Block `at` of a band, its elements twice.
+// Quantizes block `at` of a band in two passes over its elements.
 template <class Parts>
 void quantize_float8_block(const Float8Task& task, int64_t band, int64_t at, Float8Codes plain,
                            bool past_caches) {

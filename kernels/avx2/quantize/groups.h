@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups of intx, or rows of x, for the AVX2 variants. Three passes over eight groups of a row, which stay in
-// L1: ranges, as integers of the elements' bits; parameters of the eight at once, in the lanes of a vector,
-// so that no element waits for three divisions; codes, 27 operations for 32 of bfloat16, while the next row
-// is fetched. Two instructions an element in all: the bound, at half of a plain copy (0.07 to 0.09 with a
-// call a group and roundings spelt out). That is left to groups whose scale is tiny or not finite.
+// Quantizes groups of intx, or rows of x, for the AVX2 variants, in three passes over eight groups of a row,
+// which stay in L1. First the ranges, as integers of the elements' bits. Then the parameters of all eight in
+// the lanes of a vector, so no element waits for three divisions. Then the codes, 27 operations for 32
+// elements of bfloat16, while the next row is prefetched. The bound is two instructions an element in all:
+// half the speed of a plain copy (0.07 to 0.09 with one call a group and every rounding done separately).
+// That slow way remains for groups whose scale is tiny or not finite.
 #pragma once
 
 #include "kernels/avx2/int8.h"
@@ -14,10 +15,10 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int64_t kGroupsAtOnce = kLanes, kMostGroupsAtOnce = 2 * kLanes;  // wider vectors take more
+constexpr int64_t kGroupsAtOnce = kLanes, kMaxGroupsAtOnce = 2 * kLanes;  // wider vectors take more
 
 // Elements as integers of their bits. The greatest signed one is the greatest positive number; the greatest
-// unsigned one, if it is negative, the least number. A NaN lies beyond the infinity of its sign.
+// unsigned one, if negative, is the least number. A NaN lies beyond the infinity of its sign.
 template <uint32_t kDtype>
 struct Ordered {
   static constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
@@ -29,7 +30,7 @@ struct Ordered {
   }
 };
 
-// 32 bytes of a group from byte `at` on, zeros behind its end.
+// Loads 32 bytes of a group from byte `at` on; bytes beyond its end are zeros.
 [[gnu::always_inline]] inline __m256i group_bytes(const char* group, int64_t at, int64_t end) {
   if (at + 32 <= end) return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(group + at));
   char some[32] = {};
@@ -37,8 +38,8 @@ struct Ordered {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(some));
 }
 
-// min(0, w) and max(0, w) of `count` groups, at most eight, that lie one behind the other; both NaN if the
-// group holds one. Lanes beyond `count` are 0.
+// min(0, w) and max(0, w) of `count` consecutive groups, at most eight; both are NaN if the group holds one.
+// Lanes beyond `count` are 0.
 struct Ranges {
   __m256 low, high;
 };
@@ -72,7 +73,7 @@ template <uint32_t kDtype>
   return _mm256_blendv_ps(otherwise, then, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
 }
 
-// NaN becomes 0.
+// Clamps codes; NaN becomes 0.
 [[gnu::always_inline]] inline __m256 clamped_codes(const AffineRecipe& recipe, __m256 code) {
   const __m256 kept =
       _mm256_min_ps(_mm256_max_ps(code, _mm256_set1_ps(recipe.code_min)), _mm256_set1_ps(recipe.code_max));
@@ -82,12 +83,13 @@ template <uint32_t kDtype>
   return _mm256_round_ps(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-// Parameters of some groups, every step as affine_group has it.
+// Parameters of several groups. Every step rounds as in affine_group.
 struct AffineGroups {
-  alignas(64) float scale[kMostGroupsAtOnce], reciprocal[kMostGroupsAtOnce], zero_point[kMostGroupsAtOnce];
-  alignas(64) float less[kMostGroupsAtOnce], by[kMostGroupsAtOnce];  // of TameScale
-  alignas(64) int32_t zero_points[kMostGroupsAtOnce];                // twice, in 16 bits each
-  uint32_t tame;  // a bit a group: what tame_codes asks for
+  alignas(64) float scale[kMaxGroupsAtOnce], reciprocal[kMaxGroupsAtOnce], zero_point[kMaxGroupsAtOnce];
+  alignas(64) float less[kMaxGroupsAtOnce], by[kMaxGroupsAtOnce];  // of TameScale
+  alignas(64) int32_t zero_points[kMaxGroupsAtOnce];               // twice, in 16 bits each
+  // a bit a group, set if int8_encode_fast can encode it
+  uint32_t tame;
 };
 template <uint32_t kDtype, uint32_t kCommon>
 [[gnu::always_inline]] inline void choose_affine(const AffineRecipe& recipe, const Ranges& range,
@@ -106,8 +108,8 @@ template <uint32_t kDtype, uint32_t kCommon>
   } else {
     scale = rounded(_mm256_div_ps(rounded(_mm256_sub_ps(high, low)), _mm256_set1_ps(steps)));
   }
-  const __m256 least = _mm256_set1_ps(kDtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f);
-  scale = where_less(scale, least, least, scale);
+  const __m256 min = _mm256_set1_ps(kDtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f);
+  scale = where_less(scale, min, min, scale);
   if (recipe.mapping == AffineMapping::asymmetric) {
     const __m256 below = nearest_integers(rounded(_mm256_div_ps(low, scale)));
     zero_point = clamped_codes(recipe, rounded(_mm256_sub_ps(code_min, below)));
@@ -143,7 +145,7 @@ template <uint32_t kDtype, uint32_t kCommon>
   }
 }
 
-// A tame group; what comes next_bytes later is fetched meanwhile.
+// Encodes a tame group and prefetches what lies next_bytes ahead.
 template <uint32_t kDtype, uint32_t kCommon>
 [[gnu::always_inline]] inline void quantize_tame_group(const TameScale<kCommon>& scale, const char* group,
                                                        int64_t next_bytes, int64_t count, bool past_caches,
@@ -153,16 +155,16 @@ template <uint32_t kDtype, uint32_t kCommon>
   for (; k + 32 <= count; k += 32) {
     for (int64_t line = 0; line < 32 * kBytes; line += 64)
       _mm_prefetch(group + next_bytes + k * kBytes + line, _MM_HINT_T0);
-    store32(codes + k, tame_codes<kDtype>(scale, group + k * kBytes), past_caches);
+    store32(codes + k, int8_encode_fast<kDtype>(scale, group + k * kBytes), past_caches);
   }
   if (k == count) return;
   char rest[32 * kBytes] = {};
   std::memcpy(rest, group + k * kBytes, static_cast<size_t>((count - k) * kBytes));
-  const __m256i some = tame_codes<kDtype>(scale, rest);
+  const __m256i some = int8_encode_fast<kDtype>(scale, rest);
   std::memcpy(codes + k, &some, static_cast<size_t>(count - k));
 }
 
-// Any other group.
+// Encodes any other group.
 template <uint32_t kDtype, uint32_t kCommon>
 [[gnu::noinline]] void quantize_odd_group(const AffineRecipe& recipe, float reciprocal, float zero_point,
                                           const char* group, int64_t count, int8_t* codes) {
@@ -184,8 +186,7 @@ template <uint32_t kCommon>
           _mm256_set1_epi8(static_cast<int8_t>(recipe.code_max))};
 }
 
-// What wider vectors do in another way for elements of 16 bits. Codes of groups that are not tame are
-// anything.
+// Steps that a wider variant replaces for 16-bit elements. Codes of groups that are not tame may be anything.
 template <uint32_t kDtype, uint32_t kCommon>
 struct AffineParts {
   static constexpr int64_t kGroups = kGroupsAtOnce;
@@ -207,21 +208,21 @@ struct AffineParts {
   }
 };
 
-// Parameters of so many times kGroups come first: they are a chain of some 150 cycles, which the codes of as
-// many groups of 32 do not hide (EPYC Zen 5: once took 1.45 times as long as four times, with AVX-512 1.23).
-// Of more bytes memory rests meanwhile.
-constexpr int64_t kMostTogether = 4, kTogetherBytes = 4096;
+// Parameters of up to this many times kGroups groups are computed before any codes. They are a chain of some
+// 150 cycles, which the codes of as many groups of 32 do not hide (EPYC Zen 5: with 1 instead of 4 it took
+// 1.45 times as long, with AVX-512 1.23). Beyond kTogetherBytes memory would be idle meanwhile.
+constexpr int64_t kMaxTogether = 4, kTogetherBytes = 4096;
 
-// kGroup: the group where it is known, or 0. A group of 32 is one turn of every loop.
+// kGroup is the group if known at compile time, otherwise 0. A group of 32 is one iteration of every loop.
 template <class Parts, uint32_t kDtype, uint32_t kCommon, int64_t kGroup>
 void quantize_affine_row(const AffineTask& task, bool past_caches, int64_t n) {
   constexpr int64_t kBytes = Ordered<kDtype>::kBytes, kGroups = Parts::kGroups;
   const int64_t group = kGroup != 0 ? kGroup : task.group, groups = task.k / group;
   const int64_t fit = kTogetherBytes / (group * kGroups * kBytes);
-  const int64_t together = fit < 1 ? 1 : fit < kMostTogether ? fit : kMostTogether;
+  const int64_t together = fit < 1 ? 1 : fit < kMaxTogether ? fit : kMaxTogether;
   const char* row = task.data + n * task.ld_bytes;
   int8_t* codes = task.codes + n * task.k;
-  AffineGroups chosen[kMostTogether];
+  AffineGroups chosen[kMaxTogether];
   const auto count_from = [&](int64_t g) { return groups - g < kGroups ? groups - g : kGroups; };
   for (int64_t first = 0; first < groups; first += together * kGroups) {
     const int64_t last = groups - first < together * kGroups ? groups : first + together * kGroups;

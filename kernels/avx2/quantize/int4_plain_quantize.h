@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MSLK's int4_row_quantize_zp and int4_row_quantize as quantize/int4_plain_scalar.cc has them, all steps in
-// float32, for the AVX2 and AVX-512 variants.
+// MSLK's int4_row_quantize_zp and int4_row_quantize, for the AVX2 and AVX-512 variants. Results equal those
+// of quantize/int4_plain_scalar.cc; all steps are in float32.
 //
 // Three passes over up to 32 groups of a row, which stay in L1: ranges, of 16-bit floats as the integers of
-// their bits; parameters of eight groups at once; codes. A code is round(v / scale): a product with the
-// reciprocal and one step of Newton's, two fused operations, in place of the quotient. They round to the same
-// integer: of every significand of a scale and every tie i + 1/2 below 16, the seven floats v around that tie
-// were divided and compared, which are all that an error of 2^-45 could turn. 32 elements take 28 operations,
-// none of them a branch: in bfloat16 one of 17 groups of 32 has a true tie, too many to foresee.
+// their bits; then parameters of eight groups at once; then codes. A code is round(v / scale). Instead of the
+// quotient it is computed as a product with the reciprocal and one Newton step, two fused operations. They
+// round to the same integer: for every significand of a scale and every tie i + 1/2 below 16, the seven
+// floats v around that tie were divided and compared, and an error of 2^-45 can affect no others. 32 elements
+// take 28 operations without a branch: in bfloat16 one of 17 groups of 32 has a true tie, too many to
+// predict.
 #pragma once
 
 #include <math.h>
@@ -17,32 +18,32 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr float kLeastRange = 1e-6f;
+constexpr float kMinRange = 1e-6f;
 
-// 32 groups of a row; `least` is subtracted from an element, which is then counted in scales.
+// 32 groups of a row. `min` is subtracted from an element, and the difference is counted in scales.
 struct PlainGroups {
-  alignas(32) float least[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
-  uint32_t tame;  // a bit a group: a reciprocal is as good as its scale
+  alignas(32) float min[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
+  uint32_t tame;  // a bit a group: its reciprocal may replace the division
 };
 
-// Scales and zeros of eight groups, into their tiles too.
+// Computes scales and zeros of eight groups and also writes them to their tiles.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void choose_plain(const Ends& ends, bool symmetric, int64_t g,
                                                 PlainGroups* groups, char* scales, char* zeros) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
-  const __m256 sign = _mm256_set1_ps(-0.0f), nan = _mm256_cmp_ps(ends.least, ends.most, _CMP_UNORD_Q);
-  const __m256 size =
-      symmetric ? _mm256_max_ps(_mm256_andnot_ps(sign, ends.least), _mm256_andnot_ps(sign, ends.most))
-                : _mm256_sub_ps(ends.most, ends.least);
-  const __m256 scale = _mm256_blendv_ps(_mm256_div_ps(_mm256_max_ps(_mm256_set1_ps(kLeastRange), size),
-                                                      _mm256_set1_ps(symmetric ? 8.0f : 15.0f)),
-                                        _mm256_set1_ps(NAN), nan);
-  const __m256 least = symmetric ? _mm256_setzero_ps() : ends.least;
+  const __m256 sign = _mm256_set1_ps(-0.0f), nan = _mm256_cmp_ps(ends.min, ends.max, _CMP_UNORD_Q);
+  const __m256 size = symmetric
+                          ? _mm256_max_ps(_mm256_andnot_ps(sign, ends.min), _mm256_andnot_ps(sign, ends.max))
+                          : _mm256_sub_ps(ends.max, ends.min);
+  const __m256 scale = _mm256_blendv_ps(
+      _mm256_div_ps(_mm256_max_ps(_mm256_set1_ps(kMinRange), size), _mm256_set1_ps(symmetric ? 8.0f : 15.0f)),
+      _mm256_set1_ps(NAN), nan);
+  const __m256 min = symmetric ? _mm256_setzero_ps() : ends.min;
   const __m256 zero = symmetric
                           ? _mm256_setzero_ps()
-                          : _mm256_blendv_ps(_mm256_add_ps(least, _mm256_mul_ps(scale, _mm256_set1_ps(8))),
+                          : _mm256_blendv_ps(_mm256_add_ps(min, _mm256_mul_ps(scale, _mm256_set1_ps(8))),
                                              _mm256_set1_ps(NAN), nan);
-  _mm256_store_ps(groups->least + g, _mm256_blendv_ps(least, zero, nan));
+  _mm256_store_ps(groups->min + g, _mm256_blendv_ps(min, zero, nan));
   _mm256_store_ps(groups->scale + g, scale);
   _mm256_store_ps(groups->reciprocal + g, _mm256_div_ps(_mm256_set1_ps(1), scale));
   groups->tame |=
@@ -52,19 +53,19 @@ template <uint32_t kDtype>
   store8(kDtype, zeros + g * kBytes, zero);
 }
 
-// How a group's codes are made.
+// How a group's codes are computed.
 enum class Way {
-  from_least,  // tame, asymmetric: 0 to 15 scales above the least, so nothing is to be clamped
-  from_zero,   // tame, symmetric: -8 to 8 scales, of which 8 has no code
-  with_care,   // not tame: codes of what is infinite, 0 where an element is NaN
+  from_min,   // tame, asymmetric: 0 to 15 scales above the minimum, so nothing needs clamping
+  from_zero,  // tame, symmetric: -8 to 8 scales, of which 8 has no code
+  with_care,  // not tame: encodes infinities too, and NaN as 0
 };
 
 struct PlainScale {
-  __m256 least, scale, reciprocal;
-  __m256i first;  // what the code -8 is short of 0, 16 bits each
+  __m256 min, scale, reciprocal;
+  __m256i first;  // 8 if the first code is -8, else 0; in 16 bits each
 };
 
-// 16 elements in order, as two vectors of which packing makes them so.
+// Loads 16 elements as two vectors, which packing puts in order.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void load_16(const char* at, __m256 (&out)[2]) {
   if (kDtype == QCTS_BF16) {
@@ -79,13 +80,14 @@ template <uint32_t kDtype>
   out[1] = _mm256_permute2f128_ps(a, b, 0x31);
 }
 
-// Scales of 16 elements above the least as integers of 16 bits. With care: codes, 8 more than they are.
+// Returns how many scales 16 elements lie above the minimum, as 16-bit integers. Way::with_care returns codes
+// plus 8.
 template <Way kWay>
 [[gnu::always_inline]] inline __m256i plain_codes(const __m256 (&w)[2], const PlainScale& by) {
   __m256i steps[2], nan[2];
 #pragma GCC unroll 2
   for (int i = 0; i < 2; ++i) {
-    const __m256 v = kWay == Way::from_zero ? w[i] : _mm256_sub_ps(w[i], by.least);
+    const __m256 v = kWay == Way::from_zero ? w[i] : _mm256_sub_ps(w[i], by.min);
     if (kWay != Way::with_care) {
       const __m256 near = _mm256_mul_ps(v, by.reciprocal);
       steps[i] =
@@ -103,8 +105,8 @@ template <Way kWay>
                             _mm256_packs_epi32(nan[0], nan[1]));
 }
 
-// Two codes a 16-bit lane, the even one in the low nibble, of 32 elements: 0-7 16-23 | 8-15 24-31. Each is 8
-// more than it is, which is its fourth bit flipped.
+// Packs the codes of 32 elements two to a 16-bit lane, the even one in the low nibble: 0-7 16-23 | 8-15
+// 24-31. Each nibble is the code plus 8, that is with its fourth bit flipped.
 template <uint32_t kDtype, Way kWay>
 [[gnu::always_inline]] inline __m256i plain_pairs(const char* at, const PlainScale& by) {
   __m256 w[2][2];
@@ -112,7 +114,7 @@ template <uint32_t kDtype, Way kWay>
   load_16<kDtype>(at + (kDtype == QCTS_F32 ? 64 : 32), w[1]);
   const __m256i a = plain_codes<kWay>(w[0], by), b = plain_codes<kWay>(w[1], by),
                 places = _mm256_set1_epi16(0x1001);
-  if (kWay == Way::from_least) return _mm256_maddubs_epi16(_mm256_packus_epi16(a, b), places);
+  if (kWay == Way::from_min) return _mm256_maddubs_epi16(_mm256_packus_epi16(a, b), places);
   if (kWay == Way::from_zero) {
     const __m256i bytes = _mm256_min_epi8(_mm256_packs_epi16(a, b), _mm256_set1_epi8(7));
     return _mm256_add_epi16(_mm256_maddubs_epi16(places, bytes), _mm256_set1_epi16(0x88));
@@ -127,15 +129,15 @@ template <uint32_t kDtype, Way kWay>
       at, row_bytes, count, [&](const char* from) { return plain_pairs<kDtype, kWay>(from, by); }, out);
 }
 
-// What wider vectors do better: ranges, and codes of such tame groups of bfloat16 as they like;
-// quantize_groups returns a bit for each of these.
+// Steps that a wider variant replaces: ranges, and the codes of tame groups of bfloat16. quantize_groups
+// returns a bit for each group that it encoded.
 struct PlainParts : RangesOfGroups {
   static uint32_t quantize_groups(const char*, int64_t, int64_t, bool, const PlainGroups&, uint8_t*) {
     return 0;
   }
 };
 
-// `count` groups of a row, at most a tile's.
+// Quantizes `count` groups of a row, at most as many as a tile has.
 template <class Parts, uint32_t kDtype>
 void quantize_plain_groups(const char* at, int64_t row_bytes, int64_t count, int64_t group, bool symmetric,
                            char* scales, char* zeros, uint8_t* out) {
@@ -153,7 +155,7 @@ void quantize_plain_groups(const char* at, int64_t row_bytes, int64_t count, int
     left &= ~Parts::quantize_groups(at, row_bytes, group, symmetric, groups, out);
   for (; left != 0; left &= left - 1) {
     const int g = __builtin_ctz(left);
-    const PlainScale by = {_mm256_set1_ps(groups.least[g]), _mm256_set1_ps(groups.scale[g]),
+    const PlainScale by = {_mm256_set1_ps(groups.min[g]), _mm256_set1_ps(groups.scale[g]),
                            _mm256_set1_ps(groups.reciprocal[g]), _mm256_set1_epi16(symmetric ? 8 : 0)};
     const char* from = at + g * group * kBytes;
     uint8_t* to = out + g * group / 2;
@@ -162,7 +164,7 @@ void quantize_plain_groups(const char* at, int64_t row_bytes, int64_t count, int
     else if (symmetric)
       quantize_plain_group<kDtype, Way::from_zero>(from, row_bytes, group, by, to);
     else
-      quantize_plain_group<kDtype, Way::from_least>(from, row_bytes, group, by, to);
+      quantize_plain_group<kDtype, Way::from_min>(from, row_bytes, group, by, to);
   }
 }
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.18 _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm, as
-// quantize/int4_tinygemm_scalar.cc has them, every step rounded to the weight's dtype, for the AVX2 and
-// AVX-512 variants.
+// torchao 0.18 _choose_qparams_affine_tinygemm and _quantize_affine_tinygemm, for the AVX2 and AVX-512
+// variants. Results equal those of quantize/int4_tinygemm_scalar.cc; every step is rounded to the weight's
+// dtype.
 //
-// Three passes over 32 groups of a row, which stay in L1: ranges of narrow dtypes as the integers of their
-// bits, two operations a vector; parameters of eight groups at once, so that no element waits for their two
-// divisions; codes, in bfloat16 seven operations a vector (bf16_rounded) and what packs them, while the next
-// row is fetched.
+// Three passes over 32 groups of a row, which stay in L1: ranges, of narrow dtypes as the integers of their
+// bits, two operations a vector; then parameters of eight groups at once, so no element waits for their two
+// divisions; then codes, which in bfloat16 take seven operations a vector (bf16_rounded) besides packing,
+// while the next row is prefetched.
 #pragma once
 
-#include "kernels/avx2/columns.h"
+#include "kernels/avx2/group_params.h"
 #include "kernels/avx2/quantize.h"
 #include "kernels/avx2/ranges.h"
 
 namespace qcts::avx2 {
 namespace {
 
-// Eight of the dtype's values, rounded to it; a NaN stays one.
+// Rounds eight values to the dtype; NaN stays NaN.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline __m256 rounded(__m256 value) {
   if (kDtype == QCTS_F32) return value;
@@ -28,10 +28,11 @@ template <uint32_t kDtype>
 // 32 groups of a row.
 struct Int4Groups {
   alignas(32) float low[kTileGroups], scale[kTileGroups], reciprocal[kTileGroups];
-  uint32_t finite, tame;  // a bit a group: has codes other than 0; what bf16_rounded asks for
+  uint32_t finite, tame;  // a bit a group: it has codes other than 0; bf16_rounded may round it
 };
 
-// Eight of each, in turn. Both are values of the dtype, so a bfloat16 is the upper half of a float.
+// Stores eight scales and eight zeros in turn. Both are values of the dtype, so a bfloat16 is the upper half
+// of a float.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void store_pairs(__m256 scale, __m256 zero, char* pairs) {
   auto* to = reinterpret_cast<__m256i*>(pairs);
@@ -54,30 +55,30 @@ template <uint32_t kDtype>
   }
 }
 
-// Scales and zeros of groups [g, g + 8), into `pairs` too.
+// Computes scales and zeros of groups [g, g + 8) and also writes them to `pairs`.
 template <uint32_t kDtype>
-[[gnu::always_inline]] inline void choose_int4(const Ends& ends, float least_scale, int64_t g,
+[[gnu::always_inline]] inline void choose_int4(const Ends& ends, float min_scale, int64_t g,
                                                Int4Groups* groups, char* pairs) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
-  const __m256 least = ends.least, most = ends.most, eight = _mm256_set1_ps(8);
+  const __m256 min = ends.min, max = ends.max, eight = _mm256_set1_ps(8);
   const __m256 steps =
-      rounded<kDtype>(_mm256_div_ps(rounded<kDtype>(_mm256_sub_ps(most, least)), _mm256_set1_ps(15)));
-  const __m256 nan = _mm256_cmp_ps(least, most, _CMP_UNORD_Q);
-  const __m256 scale = _mm256_blendv_ps(_mm256_max_ps(_mm256_set1_ps(least_scale), steps),
+      rounded<kDtype>(_mm256_div_ps(rounded<kDtype>(_mm256_sub_ps(max, min)), _mm256_set1_ps(15)));
+  const __m256 nan = _mm256_cmp_ps(min, max, _CMP_UNORD_Q);
+  const __m256 scale = _mm256_blendv_ps(_mm256_max_ps(_mm256_set1_ps(min_scale), steps),
                                         _mm256_set1_ps(__builtin_nanf("")), nan);
   const __m256 half = rounded<kDtype>(_mm256_mul_ps(scale, eight));
-  const __m256 zero = rounded<kDtype>(_mm256_add_ps(least, half));
+  const __m256 zero = rounded<kDtype>(_mm256_add_ps(min, half));
   const __m256 low = rounded<kDtype>(_mm256_sub_ps(zero, half));
   _mm256_store_ps(groups->low + g, low);
   _mm256_store_ps(groups->scale + g, scale);
   _mm256_store_ps(groups->reciprocal + g, _mm256_div_ps(_mm256_set1_ps(1), scale));
-  const auto below = [](__m256 value, float limit) {  // as magnitudes; NaN is not
+  const auto below = [](__m256 value, float limit) {  // compares magnitudes; false for NaN
     const __m256 magnitude = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), value);
     return static_cast<uint32_t>(
         _mm256_movemask_ps(_mm256_cmp_ps(magnitude, _mm256_set1_ps(limit), _CMP_LT_OQ)));
   };
   groups->finite |= (below(low, __builtin_inff()) & below(scale, __builtin_inff())) << g;
-  groups->tame |= (below(least, 0x1p110f) & below(most, 0x1p110f) & ~below(scale, 0x1p-100f)) << g;
+  groups->tame |= (below(min, 0x1p110f) & below(max, 0x1p110f) & ~below(scale, 0x1p-100f)) << g;
   store_pairs<kDtype>(scale, zero, pairs + 2 * g * kBytes);
 }
 
@@ -85,20 +86,20 @@ struct Int4Scale {
   __m256 low, scale, reciprocal, reciprocal_65537;
 };
 
-// round((x - low) / scale) as int32. In bfloat16 the product with the reciprocal rounds to the same: no
-// quotient of two numbers of 8 bits lies half way between two of 8 bits (odd times b would need a ninth), and
-// the nearest is 2^-17 away from there, the product 2^-23 from the quotient.
+// round((x - low) / scale) as int32. In bfloat16 the product with the reciprocal rounds like the quotient. No
+// quotient of two 8-bit numbers lies half way between two 8-bit numbers (an odd number times b would need a
+// ninth bit); the nearest is 2^-17 away from there, and the product 2^-23 from the quotient.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline __m256i int4_steps(__m256 x, const Int4Scale& by) {
-  // Infinite where low is rounded down and x is near the dtype's end.
+  // Infinite if low was rounded down and x is near the dtype's largest value.
   const __m256 above = rounded<kDtype>(_mm256_sub_ps(x, by.low));
   const __m256 steps = rounded<kDtype>(kDtype == QCTS_BF16 ? _mm256_mul_ps(above, by.reciprocal)
                                                            : _mm256_div_ps(above, by.scale));
   return _mm256_cvtps_epi32(_mm256_min_ps(steps, _mm256_set1_ps(16)));
 }
 
-// The same in bfloat16 of 32 tame elements, to bytes. A step of the four vectors before the next step: one
-// vector after the other they wait for each other, 6 % longer.
+// The same for 32 tame elements of bfloat16, narrowed to bytes. Each step is done for all four vectors before
+// the next step: one vector after the other takes 6 % longer, because each waits for the one before.
 [[gnu::always_inline]] inline __m256i tame_int4_bytes(const char* at, const Int4Scale& by) {
   const __m256i zero = _mm256_setzero_si256(), a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
                 b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
@@ -116,8 +117,8 @@ template <uint32_t kDtype>
   return _mm256_packus_epi16(_mm256_packs_epi32(steps[0], steps[1]), _mm256_packs_epi32(steps[2], steps[3]));
 }
 
-// Two codes 0 .. 15 a 16-bit lane, the even one in the high nibble, of 32 elements: 0-7 16-23 | 8-15 24-31,
-// what bfloat16 becomes when it is widened by unpacking and narrowed by packing.
+// Packs 32 codes in 0 .. 15 two to a 16-bit lane, the even one in the high nibble: 0-7 16-23 | 8-15 24-31,
+// the order that widening by unpacking and narrowing by packing give bfloat16.
 template <uint32_t kDtype, bool kTame>
 [[gnu::always_inline]] inline __m256i int4_pairs(const char* at, const Int4Scale& by) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 32 : 16;
@@ -133,13 +134,13 @@ template <uint32_t kDtype, bool kTame>
   return _mm256_maddubs_epi16(_mm256_min_epu8(bytes, _mm256_set1_epi8(15)), _mm256_set1_epi16(0x0110));
 }
 
-// The 16 bytes of one vector of pairs, then those of the other.
+// Joins the 16 bytes of one vector of pairs and those of the other.
 [[gnu::always_inline]] inline __m256i join_pairs(__m256i a, __m256i b) {
   return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-// The codes of a group's `count` elements of kBytes each, every byte of them xor kFlip. pairs_of(from): two
-// codes a 16-bit lane of 32 elements, 0-7 16-23 | 8-15 24-31.
+// Writes the codes of a group's `count` elements of kBytes each, and flips the bits kFlip in every byte.
+// pairs_of(from) returns the codes of 32 elements, two to a 16-bit lane: 0-7 16-23 | 8-15 24-31.
 template <int64_t kBytes, uint8_t kFlip = 0, class Pairs>
 [[gnu::always_inline]] inline void quantize_by_32(const char* at, int64_t row_bytes, int64_t count,
                                                   const Pairs& pairs_of, uint8_t* out) {
@@ -175,30 +176,30 @@ void quantize_int4_group(const char* at, int64_t row_bytes, int64_t count, const
       at, row_bytes, count, [&](const char* from) { return int4_pairs<kDtype, kTame>(from, by); }, out);
 }
 
-// Int4OpaqueTensor.from_hp passes eps 1e-6; Int4TilePackedTo4dTensor.from_hp none, which is bfloat16's
-// smallest normal.
-[[maybe_unused]] float int4_least_scale(const qcts_problem& p) {
+// Int4OpaqueTensor.from_hp passes eps 1e-6. Int4TilePackedTo4dTensor.from_hp passes none, so it is bfloat16's
+// smallest normal number.
+[[maybe_unused]] float int4_min_scale(const qcts_problem& p) {
   if (p.layout != nullptr && std::strcmp(p.layout, "tile_packed_4d") == 0) return 0x1p-126f;
   return round_once(p.w_dtype, 1e-6f);
 }
 
-// What wider vectors do better: ranges of 16-bit floats, and codes of such tame groups of bfloat16 as they
-// like; quantize_groups returns a bit for each of these.
+// Steps that a wider variant replaces: ranges of 16-bit floats, and the codes of tame groups of bfloat16.
+// quantize_groups returns a bit for each group that it encoded.
 struct Int4Parts : RangesOfGroups {
   static uint32_t quantize_groups(const char*, int64_t, int64_t, uint32_t, const Int4Groups&, uint8_t*) {
     return 0;
   }
 };
 
-// `groups` groups of a row, at most a tile's.
+// Quantizes `groups` groups of a row, at most as many as a tile has.
 template <class Parts, uint32_t kDtype>
-void quantize_int4_groups(const char* at, int64_t row_bytes, int64_t count, int64_t group, float least_scale,
+void quantize_int4_groups(const char* at, int64_t row_bytes, int64_t count, int64_t group, float min_scale,
                           char* pairs, uint8_t* out) {
   constexpr int64_t kBytes = kDtype == QCTS_F32 ? 4 : 2;
   Int4Groups groups;
   groups.finite = groups.tame = 0;
   for (int64_t g = 0; g < count; g += kLanes)
-    choose_int4<kDtype>(ends_of<Parts, kDtype>(at + g * group * kBytes, count - g, group), least_scale, g,
+    choose_int4<kDtype>(ends_of<Parts, kDtype>(at + g * group * kBytes, count - g, group), min_scale, g,
                         &groups, pairs);
   uint32_t left = UINT32_MAX >> (kTileGroups - count);
   if constexpr (kDtype == QCTS_BF16)
@@ -230,13 +231,13 @@ void quantize_int4_dtype(const qcts_problem& p, int64_t first, int64_t last) {
   constexpr int kBytes = kDtype == QCTS_F32 ? 4 : 2;
   auto* qdata = static_cast<uint8_t*>(out_plane(p, "qdata"));
   void* plane = out_plane(p, "scale_and_zero");
-  const float least_scale = int4_least_scale(p);
+  const float min_scale = int4_min_scale(p);
   ParameterTile<2 * kBytes> pairs;
   for_tiles(first, last, p.k / p.group, [&](const Tile& tile) {
     for (int64_t row = 0; row < tile.rows; ++row) {
       const int64_t n = tile.first_n + row, k = tile.first_group * p.group;
       quantize_int4_groups<Parts, kDtype>(static_cast<const char*>(p.x) + n * p.ldx_bytes + k * kBytes,
-                                          p.ldx_bytes, tile.groups, p.group, least_scale, pairs.at(row, 0),
+                                          p.ldx_bytes, tile.groups, p.group, min_scale, pairs.at(row, 0),
                                           qdata + (n * p.k + k) / 2);
     }
     store_tile(tile, &pairs, p.n, plane);

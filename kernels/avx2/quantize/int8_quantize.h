@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of int8_row, as quantize/int8_row_scalar.cc has it, for the AVX2 and AVX-512 variants of quantize.
-// Bound by reading the row and writing the codes: the second pass finds the row in L1 or L2, and 32 codes
-// cost about 20 operations, beside which it fetches the next rows (fetch_rows): a core's own prefetcher stops
-// at every page. (EPYC Zen 5, 4096 x 4096, one thread: with the next row alone 1.17 times as long, 1.38 times
-// in vectors of 64 bytes.) Rounding is the conversion's, clamping that of the two packs. A row with NaN or
-// infinity has codes 0 throughout: its reciprocal is NaN or 0, and the conversion would make the products
-// -128.
+// Quantizes rows of int8_row, for the AVX2 and AVX-512 variants. Results equal those of
+// quantize/int8_row_scalar.cc.
+//
+// Reading the row and writing the codes is the bound. The second pass finds the row in L1 or L2; 32 codes
+// cost about 20 operations, and meanwhile the next rows are prefetched (fetch_rows), because the hardware
+// prefetcher stops at every page. (EPYC Zen 5, 4096 x 4096, one thread: with only the next row 1.17 times as
+// long, 1.38 times with 64-byte vectors.) The conversion rounds, and the two packs clamp. A row with NaN or
+// infinity has only codes 0, as a special case: its reciprocal is NaN or 0, and the conversion would make its
+// products -128.
 #pragma once
 
 #include "kernels/avx2/quantize.h"
@@ -18,8 +20,8 @@ namespace {
   return _mm256_cvtps_epi32(_mm256_mul_ps(load8(dtype, at), reciprocal));
 }
 
-// What wider vectors do as well: of the codes of a row those that are taken 32 at a time, and how many that
-// are.
+// A step that a wider variant replaces: encodes as much of a row as it can take 32 elements at a time, and
+// returns how many.
 struct Int8Codes {
   static uint32_t largest_bits(uint32_t dtype, const char* row, int64_t count) {
     return largest_magnitude_bits(dtype, row, count);

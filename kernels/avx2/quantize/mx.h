@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of mx, weights or activations, for the AVX2 variants. Two passes over 1024 elements of a row, which
-// stay in L1 (4096 took 1.15 times as long): scales of eight blocks at once, from the largest magnitudes as
-// integers of the elements' bits; then codes. Two instructions an element of bfloat16 are the bound, at half
-// of a plain copy's rate.
+// Quantizes rows of mx, weights or activations, for the AVX2 variants, in two passes over 1024 elements of a
+// row, which stay in L1 (4096 took 1.15 times as long). First the scales of eight blocks at once, from the
+// largest magnitudes as integers of the elements' bits; then the codes. The bound is two instructions an
+// element of bfloat16: half the speed of a plain copy.
 #pragma once
 
-#include "kernels/avx2/quantize/two_exponent_bits.h"
+#include "kernels/avx2/quantize/e2m1_e2m3_encode.h"
 #include "kernels/avx2/stores.h"
 
 namespace qcts::avx2 {
 namespace {
 
-constexpr int64_t kMxBlock = 32, kMxBlocks = 32;  // of elements; of blocks in a pass
+constexpr int64_t kMxBlock = 32, kMxBlocks = 32;  // elements of a block; blocks in a pass
 
 using MxScales = BlockScales<kMxBlocks>;
 
-// Elements and a power of two have products of at most 11 bits: short_codes takes them.
+// The product of an element and a power of two has at most 11 bits, so short_codes can encode it.
 template <SmallFloat kFormat, uint32_t kDtype>
 constexpr bool kShort = kDtype != QCTS_F32 && !kTwoExponentBits<kFormat>;
 template <SmallFloat kFormat>
@@ -28,25 +28,25 @@ constexpr int kLargestExponent = kFormat == SmallFloat::e4m3   ? 8
                                  : kFormat == SmallFloat::e3m2 ? 4
                                                                : 2;
 
-// Bytes of eight scales and their inverses, as mx_scale has them for numbers; a factor of 0 where it is to be
-// asked.
+// The stored bytes of eight scales, and their inverses. They equal mx_scale's for ordinary numbers; a factor
+// of 0 means that mx_scale has to be called.
 struct MxEight {
   __m256i byte;
   __m256 factor;
 };
 
-// By the exponent of a ratio: the greatest fraction, in units of 2^-23, whose logarithm is rounded to an
-// integer. families/block_scales.cc has why.
+// For each exponent of a ratio: the greatest fraction, in units of 2^-23, whose logarithm is rounded to an
+// integer. families/block_scales.cc explains it.
 struct RceilFractions {
-  alignas(32) int32_t most[256];
-  constexpr RceilFractions() : most() {
-    constexpr int32_t kMost[] = {0, 0, 0, 1, 2, 5, 11, 22};  // ln 2 * 2^(binade - 1), from binade -1 on
+  alignas(32) int32_t max[256];
+  constexpr RceilFractions() : max() {
+    constexpr int32_t kMax[] = {0, 0, 0, 1, 2, 5, 11, 22};  // ln 2 * 2^(binade - 1), from binade -1 on
     for (int biased = 0; biased < 256; ++biased) {
       const int size = biased < 127 ? 127 - biased : biased - 127;
       int above = 1;  // binade + 1
       while (size >> above != 0) ++above;
       if (biased < 127 && (size & (size - 1)) == 0) --above;
-      most[biased] = size == 0 || size == 128 ? 0 : kMost[above];
+      max[biased] = size == 0 || size == 128 ? 0 : kMax[above];
     }
   }
 };
@@ -57,8 +57,8 @@ template <SmallFloat kFormat>
   const __m256 ratio = _mm256_div_ps(largest, _mm256_set1_ps(SmallBits<kFormat>::kLargest));
   const __m256i bits = _mm256_castps_si256(ratio), biased = _mm256_srli_epi32(bits, 23);
   const __m256i fraction = _mm256_and_si256(bits, _mm256_set1_epi32(0x7FFFFF));
-  const __m256i most = _mm256_i32gather_epi32(kRceilFractions.most, biased, 4);
-  const __m256i byte = _mm256_sub_epi32(biased, _mm256_cmpgt_epi32(fraction, most));
+  const __m256i max = _mm256_i32gather_epi32(kRceilFractions.max, biased, 4);
+  const __m256i byte = _mm256_sub_epi32(biased, _mm256_cmpgt_epi32(fraction, max));
   const __m256i normal = _mm256_and_si256(_mm256_cmpgt_epi32(biased, _mm256_setzero_si256()),
                                           _mm256_cmpgt_epi32(_mm256_set1_epi32(254), byte));
   const __m256i factor = _mm256_slli_epi32(_mm256_sub_epi32(_mm256_set1_epi32(254), byte), 23);
@@ -81,15 +81,16 @@ template <SmallFloat kFormat>
   return {byte, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(_mm256_set1_epi32(254), raised), 23))};
 }
 
-// The bounds of factors by which codes are found in any of the ways below: no subnormal times what short
-// codes' exponents are moved by; for e2m1 of bfloat16 an eighth of the scale that is a normal number.
+// Every way of encoding below works with factors in these bounds: multiplied by kUnit, which moves the
+// exponents for short codes, a factor stays a normal number; for e2m1 from bfloat16 an eighth of the scale
+// does too.
 template <SmallFloat kFormat, uint32_t kDtype>
-constexpr float kLeastFactor = kShort<kFormat, kDtype> ? 0x1p-126f : 0x1p-149f;
+constexpr float kMinFactor = kShort<kFormat, kDtype> ? 0x1p-126f : 0x1p-149f;
 template <SmallFloat kFormat, uint32_t kDtype>
-constexpr float kMostFactor = kFormat == SmallFloat::e2m1 && kDtype == QCTS_BF16 ? 0x1p123f : 0x1p127f;
+constexpr float kMaxFactor = kFormat == SmallFloat::e2m1 && kDtype == QCTS_BF16 ? 0x1p123f : 0x1p127f;
 
-// Of blocks [g, g + 8). Odd ones hold a NaN or an infinity, or have a factor that is out of bounds, which a
-// block of zeros may have.
+// Computes the scales of blocks [g, g + 8). Odd blocks hold a NaN or an infinity, or have a factor that is
+// out of bounds, as a block of zeros may.
 template <SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline void choose_mx(MxMode mode, __m256 largest, int64_t g, MxScales* scales,
                                              uint8_t* bytes) {
@@ -98,26 +99,26 @@ template <SmallFloat kFormat, uint32_t kDtype>
   const __m256 factor = kMoved ? _mm256_mul_ps(eight.factor, _mm256_set1_ps(kUnit<kFormat>)) : eight.factor;
   const __m256 finite = _mm256_cmp_ps(largest, _mm256_set1_ps(__builtin_inff()), _CMP_LT_OQ);
   const __m256 near =
-      _mm256_or_ps(_mm256_cmp_ps(factor, _mm256_set1_ps(kMostFactor<kFormat, kDtype>), _CMP_LE_OQ),
+      _mm256_or_ps(_mm256_cmp_ps(factor, _mm256_set1_ps(kMaxFactor<kFormat, kDtype>), _CMP_LE_OQ),
                    _mm256_cmp_ps(largest, _mm256_setzero_ps(), _CMP_EQ_OQ));
   const __m256 ordinary =
       _mm256_and_ps(_mm256_and_ps(finite, near),
-                    _mm256_cmp_ps(factor, _mm256_set1_ps(kLeastFactor<kFormat, kDtype>), _CMP_GE_OQ));
+                    _mm256_cmp_ps(factor, _mm256_set1_ps(kMinFactor<kFormat, kDtype>), _CMP_GE_OQ));
   _mm256_store_ps(scales->factor + g, factor);
   scales->odd[g / kLanes] = static_cast<uint8_t>(_mm256_movemask_ps(ordinary) ^ 0xFF);
   store_bytes(bytes + g, eight.byte);
 }
 
-// Codes of 32 elements of 16 bits by a factor that is a power of two. A product is exact down to half the
-// format's least number, 2^(-bias - kFraction): 11 bits of it end at 2^(-bias - 13) or above, float32 at
-// 2^(-bias - 22), and less than that half rounds to the half or below, which is 0. So ties are ties, and what
-// is none is 2^9 units away from one. bfloat16 is widened by unpacking, float16 in the order which that
-// makes.
+// Encodes 32 16-bit elements by a factor that is a power of two. A product is exact down to half the format's
+// smallest number, 2^(-bias - kFraction): its 11 bits end at 2^(-bias - 13) or above, and float32 at 2^(-bias
+// - 22). A product smaller than that half rounds to the half or below, which becomes 0. So exact ties stay
+// ties, and everything else is at least 2^9 units away from one. bfloat16 is widened by unpacking; float16 is
+// loaded in the order that unpacking gives.
 template <SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline __m256i short_codes(const char* at, __m256 factor) {
-  constexpr auto kMost = static_cast<char>(kFormat == SmallFloat::e4m3   ? 0x7E
-                                           : kFormat == SmallFloat::e5m2 ? 0x7B
-                                                                         : 0x1F);
+  constexpr auto kMax = static_cast<char>(kFormat == SmallFloat::e4m3   ? 0x7E
+                                          : kFormat == SmallFloat::e5m2 ? 0x7B
+                                                                        : 0x1F);
   const auto sixteen = [&](__m256i x) {
     const __m256i magnitudes = _mm256_and_si256(x, _mm256_set1_epi16(0x7FFF)), zero = _mm256_setzero_si256();
     __m256i low, high;
@@ -134,13 +135,13 @@ template <SmallFloat kFormat, uint32_t kDtype>
   };
   const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)),
                 b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + 32));
-  const __m256i codes = _mm256_min_epu8(_mm256_packus_epi16(sixteen(a), sixteen(b)), _mm256_set1_epi8(kMost));
+  const __m256i codes = _mm256_min_epu8(_mm256_packus_epi16(sixteen(a), sixteen(b)), _mm256_set1_epi8(kMax));
   const __m256i signs = _mm256_and_si256(_mm256_packs_epi16(a, b), _mm256_set1_epi8(static_cast<char>(0x80)));
   return _mm256_permute4x64_epi64(
       _mm256_or_si256(codes, _mm256_srli_epi16(signs, SmallBits<kFormat>::kBelowSign)), 0xD8);
 }
 
-// `count` blocks of ordinary scales, an even number.
+// Encodes `count` blocks with ordinary scales; `count` is even.
 template <SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline void mx_codes(const char* from, int64_t next_bytes, int64_t count,
                                             const float* factors, bool past_caches, uint8_t* codes) {
@@ -175,7 +176,7 @@ template <SmallFloat kFormat, uint32_t kDtype>
   }
 }
 
-// The largest magnitudes of blocks [first, count), multiples of eight.
+// The largest magnitudes of blocks [first, count), both multiples of eight.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void mx_largest(const char* from, int64_t first, int64_t count,
                                               float* largest) {
@@ -184,7 +185,7 @@ template <uint32_t kDtype>
     _mm256_store_ps(largest + first, largest_of_eight<kDtype, kBlockBytes>(from + first * kBlockBytes));
 }
 
-// What wider vectors do in another way.
+// Steps that a wider variant replaces.
 struct MxCodes {
   template <uint32_t kDtype>
   [[gnu::always_inline]] static void largest(const char* from, int64_t count, float* largest) {
@@ -197,7 +198,7 @@ struct MxCodes {
   }
 };
 
-// `count` blocks, a multiple of eight; what comes next_bytes later is fetched meanwhile.
+// Quantizes `count` blocks, a multiple of eight, and prefetches what lies next_bytes ahead.
 template <class Codes, SmallFloat kFormat, uint32_t kDtype>
 [[gnu::always_inline]] inline void quantize_mx_blocks(MxMode mode, const char* from, int64_t next_bytes,
                                                       int64_t count, bool past_caches, uint8_t* codes,

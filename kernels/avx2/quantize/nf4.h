@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of NF4 from a weight, for the AVX2 variant of quantize. Four steps of a binary search look up one of
-// 15 bounds each. A float is divided by its scaler and searched eight at a time. A 16-bit one is not divided:
-// it is compared with the bounds times the scaler, of which a block of 64 has one table, as an integer, 16 at
-// a time: 16 operations.
+// Encodes a weight as NF4, for the AVX2 variant of quantize. Four steps of a binary search look up one of 15
+// bounds each. Floats are divided by their scaler and searched eight at a time. 16-bit elements are not
+// divided: they are compared, as integers, with the bounds times the scaler. A block of 64 has one table of
+// those, and 16 elements take 16 operations.
 #pragma once
 
 #include "kernels/avx2/quantize.h"
@@ -12,8 +12,8 @@
 namespace qcts::avx2 {
 namespace {
 
-// The last step chooses among bounds 0, 2 .. 14, in order; those before among 1, 3 .. 13: its place 3, then 1
-// or 5, then 0, 2, 4 or 6. Bits of a place stay where the first step puts them.
+// The last step selects one of the bounds 0, 2 .. 14, in order. The steps before select one of 1, 3 .. 13:
+// place 3, then 1 or 5, then 0, 2, 4 or 6. The bits of a place stay where the first step puts them.
 struct Nf4Floats {
   __m256 odd, even;
 };
@@ -24,7 +24,7 @@ struct Nf4Floats {
                          bounds[14])};
 }
 
-// Codes of eight quotients as int32.
+// Codes of eight quotients, as int32.
 [[gnu::always_inline]] inline __m256i nf4_codes8(const Nf4Floats& bounds, __m256 quotient) {
   const auto not_below = [&](__m256 table, __m256i place) {
     return _mm256_castps_si256(_mm256_cmp_ps(quotient, _mm256_permutevar8x32_ps(table, place), _CMP_GE_OQ));
@@ -37,10 +37,10 @@ struct Nf4Floats {
   return _mm256_sub_epi32(_mm256_add_epi32(place, place), not_below(bounds.even, place));
 }
 
-// A bound of a narrow dtype, of p bits, lies where quotients begin to round up: at a tie, or at the float
-// after it. x and scaler of p bits have a quotient that is 2^-23 of a tie away or more, and never a tie,
-// which has p + 1 bits, as has its product with any scaler. So x compares with tie * scaler, which is exact,
-// as the rounded quotient with the bound.
+// A bound of a narrow dtype with p bits lies where quotients begin to round up: at a tie, or at the float
+// after it. The quotient of an x and a scaler of p bits is at least 2^-23 away from a tie and never one: a
+// tie has p + 1 bits, and so has its product with any scaler. So comparing x with tie * scaler, which is
+// exact, gives the same as comparing the rounded quotient with the bound.
 [[maybe_unused]] float nf4_tie(float bound) {
   const auto bits = __builtin_bit_cast(uint32_t, bound);
   const bool after = (bits & 1) != 0;
@@ -52,7 +52,7 @@ struct Nf4Floats {
   return nf4_floats(ties);
 }
 
-// Integers in the order of the floats that have these bits.
+// Maps the bits of floats to integers of the same order.
 [[gnu::always_inline]] inline __m256i in_order16(__m256i bits) {
   return _mm256_sign_epi16(_mm256_and_si256(bits, _mm256_set1_epi16(0x7FFF)), bits);
 }
@@ -60,7 +60,7 @@ struct Nf4Floats {
   return _mm256_sign_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x7FFFFFFF)), bits);
 }
 
-// The largest element that lies below each bound of a block, of the odd ones first.
+// The largest element below each bound of a block; the odd bounds come first.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline __m256i nf4_words(const Nf4Floats& ties, float scaler) {
   const __m256 factor = _mm256_set1_ps(scaler);
@@ -80,8 +80,8 @@ struct Nf4Words {
   __m256i odd, even;
 };
 
-// Codes of 16 elements, each in the low byte of its word. A place is kept as the two bytes of a word in its
-// table.
+// Codes of 16 elements, each in the low byte of its word. A place is kept as the indices of its word's two
+// bytes in the table.
 [[gnu::always_inline]] inline __m256i nf4_codes16(const Nf4Words& bounds, __m256i x) {
   const __m256i value = in_order16(x);
   const auto above = [&](__m256i table, __m256i bytes) {
@@ -97,17 +97,17 @@ struct Nf4Words {
   return _mm256_sub_epi16(place, above(bounds.even, place));
 }
 
-// The largest magnitude of 64 elements of a 16-bit dtype, as its bits.
+// The largest magnitude of 64 elements of a 16-bit dtype, as bits.
 [[gnu::always_inline]] inline uint32_t largest_bits(__m256i a, __m256i b, __m256i c, __m256i d) {
   const auto magnitude = [](__m256i x) { return _mm256_and_si256(x, _mm256_set1_epi16(0x7FFF)); };
-  const __m256i most = _mm256_max_epu16(_mm256_max_epu16(magnitude(a), magnitude(b)),
-                                        _mm256_max_epu16(magnitude(c), magnitude(d)));
-  const __m128i half = _mm_max_epu16(_mm256_castsi256_si128(most), _mm256_extracti128_si256(most, 1));
-  const __m128i least = _mm_minpos_epu16(_mm_xor_si128(half, _mm_set1_epi16(-1)));
-  return static_cast<uint32_t>(_mm_cvtsi128_si32(least) & 0xFFFF) ^ 0xFFFF;
+  const __m256i max = _mm256_max_epu16(_mm256_max_epu16(magnitude(a), magnitude(b)),
+                                       _mm256_max_epu16(magnitude(c), magnitude(d)));
+  const __m128i half = _mm_max_epu16(_mm256_castsi256_si128(max), _mm256_extracti128_si256(max, 1));
+  const __m128i min = _mm_minpos_epu16(_mm_xor_si128(half, _mm_set1_epi16(-1)));
+  return static_cast<uint32_t>(_mm_cvtsi128_si32(min) & 0xFFFF) ^ 0xFFFF;
 }
 
-// Two codes a byte from the low bytes of 64 words, the even one high.
+// Packs the low bytes of 64 words two to a byte, the even one in the high nibble.
 [[gnu::always_inline]] inline void store_nf4_pairs(__m256i a, __m256i b, __m256i c, __m256i d,
                                                    bool past_caches, uint8_t* pairs) {
   const auto joined = [](__m256i x) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NF4's quantize for the AVX2 variants. Two passes over some blocks that stay in cache: scalers, then codes
-// by bounds (kernels/avx2/quantize/nf4.h). A block without a finite scaler, or of zeros, has quotients that
+// Quantizes NF4 for the AVX2 variants, in two passes over some blocks, which stay in cache: scalers, then
+// codes by bounds (kernels/avx2/quantize/nf4.h). In a block of zeros, or without a finite scaler, quotients
 // are zero or NaN.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace {
   for (int64_t i = 0; i < kNf4Block; i += 2) pairs[i / 2] = static_cast<uint8_t>(code(i) << 4 | code(i + 1));
 }
 
-// Codes of blocks by their scalers: `encode(i, at, to)` makes those of block i, where it is an ordinary one.
+// Writes codes of blocks by their scalers. `encode(i, at, to)` encodes block i if it is an ordinary one.
 template <class Encode>
 [[gnu::always_inline]] inline void for_each_block(const Nf4Task& task, const char* from, int64_t blocks,
                                                   const float* scalers, uint8_t* pairs,
@@ -40,10 +40,10 @@ template <class Encode>
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
 
-// Blocks of a 16-bit dtype, which wider vectors take in another way.
+// Blocks of a 16-bit dtype: a step that a wider variant replaces.
 struct Nf4Narrow {
-  // Blocks that lie side by side, whose scalers and tables come first: one at a time, a chain of operations
-  // each, took 1.4 times as long (bfloat16, EPYC Zen 4).
+  // Blocks that go side by side: their scalers and tables are computed first. One at a time, each a chain of
+  // operations, took 1.4 times as long (bfloat16, EPYC Zen 4).
   static constexpr int64_t kTogether = 16;
 
   using Ties = Nf4Floats;
@@ -76,9 +76,9 @@ struct Nf4Narrow {
   for (int64_t i = 0; i < blocks; ++i) {
     const Block low = load_block(QCTS_F32, from + i * 4 * kNf4Block),
                 high = load_block(QCTS_F32, from + i * 4 * kNf4Block + 128);
-    const __m256i most = _mm256_max_epu32(larger_magnitudes(low, 0), larger_magnitudes(low, 2));
+    const __m256i max = _mm256_max_epu32(larger_magnitudes(low, 0), larger_magnitudes(low, 2));
     scalers[i] = largest_of8(
-        _mm256_max_epu32(most, _mm256_max_epu32(larger_magnitudes(high, 0), larger_magnitudes(high, 2))));
+        _mm256_max_epu32(max, _mm256_max_epu32(larger_magnitudes(high, 0), larger_magnitudes(high, 2))));
   }
   for_each_block(task, from, blocks, scalers, pairs, [&](int64_t i, const char* at, uint8_t* to) {
     const __m256 divisor = _mm256_set1_ps(scalers[i]);
@@ -92,8 +92,8 @@ struct Nf4Narrow {
   });
 }
 
-// `encode(from, blocks, past_caches, pairs, scalers)` makes the codes and scalers of kTogether blocks, or
-// fewer.
+// `encode(from, blocks, past_caches, pairs, scalers)` writes the codes and scalers of at most kTogether
+// blocks.
 template <int64_t kTogether, class Encode>
 void for_each_run(const Nf4Task& task, int64_t first, int64_t last, const Encode& encode) {
   const bool past_caches = is_past_caches(task.pairs, task.from.rows * task.k / 2, kNf4Block / 2);
@@ -133,7 +133,7 @@ void quantize_nf4_blocks(const Nf4Task& task, int64_t first, int64_t last) {
       });
 }
 
-// To nearest even, NaN to 0.
+// Rounds to nearest even; NaN becomes 0.
 [[maybe_unused]] __m256i scaler_codes8(__m256 value) {
   const __m256 number = _mm256_cmp_ps(value, value, _CMP_ORD_Q);
   const __m256 kept = _mm256_min_ps(_mm256_max_ps(value, _mm256_set1_ps(-128)), _mm256_set1_ps(127));
@@ -147,14 +147,14 @@ void quantize_nf4_blocks(const Nf4Task& task, int64_t first, int64_t last) {
     const float* scalers = task.scalers + block * kNf4Scalers;
     int8_t* codes = task.scaler_codes + block * kNf4Scalers;
     float centred[kNf4Scalers];
-    __m256i most = _mm256_setzero_si256();
+    __m256i max = _mm256_setzero_si256();
     for (int64_t i = 0; i < kNf4Scalers; i += kLanes) {
       const __m256 eight = round8(dtype, _mm256_sub_ps(_mm256_loadu_ps(scalers + i), mean));
       _mm256_storeu_ps(centred + i, eight);
-      most =
-          _mm256_max_epu32(most, _mm256_and_si256(_mm256_castps_si256(eight), _mm256_set1_epi32(0x7FFFFFFF)));
+      max =
+          _mm256_max_epu32(max, _mm256_and_si256(_mm256_castps_si256(eight), _mm256_set1_epi32(0x7FFFFFFF)));
     }
-    const float largest = largest_of8(most);
+    const float largest = largest_of8(max);
     const float factor = round_once(dtype, round_once(dtype, 1 / round_once(dtype, 2 * largest)) * 256);
     store_some(dtype, task.factors + block * dtype_bytes(dtype), _mm256_set1_ps(factor), 1);
     const auto eight = [&](int64_t i) {

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of nvfp4, weights or activations, for the AVX2 variants. Two passes over 1024 elements of a row, which
-// stay in L1: scales of eight blocks at once, from the largest magnitudes as integers of the elements' bits;
-// then codes. Three divisions follow each other between elements and factors: eight blocks finished before
-// the next eight took 1.5 times as long, passes over 4096 elements 1.13 times. Two instructions an element
-// are the bound; at two levels the tensor is read twice, which makes it 0.37 of a plain copy.
+// Quantizes rows of nvfp4, weights or activations, for the AVX2 variants, in two passes over 1024 elements of
+// a row, which stay in L1. First the scales of eight blocks at once, from the largest magnitudes as integers
+// of the elements' bits; then the codes. From elements to factors there are three dependent divisions:
+// finishing eight blocks before the next eight took 1.5 times as long, passes over 4096 elements 1.13 times.
+// The bound is two instructions an element. At two levels the tensor is read twice, which makes it 0.37 times
+// as fast as a plain copy.
 #pragma once
 
-#include "kernels/avx2/quantize/two_exponent_bits.h"
+#include "kernels/avx2/quantize/e2m1_e2m3_encode.h"
 #include "kernels/avx2/stores.h"
 
 namespace qcts::avx2 {
 namespace {
 
-constexpr int64_t kNvfp4Block = 16, kNvfp4Blocks = 64;  // of elements; of blocks in a pass
+constexpr int64_t kNvfp4Block = 16, kNvfp4Blocks = 64;  // elements of a block; blocks in a pass
 
 using Nvfp4Scales = BlockScales<kNvfp4Blocks>;
 
-// Of blocks [g, g + 8), as nvfp4_scale has them. Odd ones are left to that: of NaN, of a factor that is
-// negative or infinite, of products that code_words does not take.
+// Computes the scales of blocks [g, g + 8), equal to nvfp4_scale's. Odd blocks are left to nvfp4_scale: those
+// with a NaN, with a negative or infinite factor, or with products that code_words does not take.
 [[gnu::always_inline]] inline void choose_nvfp4(__m256 largest, const float* whole, int64_t g,
                                                 Nvfp4Scales* scales, uint8_t* bytes) {
   const __m256 one = _mm256_set1_ps(1);
@@ -29,7 +30,7 @@ using Nvfp4Scales = BlockScales<kNvfp4Blocks>;
   const __m256 nan = _mm256_cmp_ps(scale, scale, _CMP_UNORD_Q);
   const __m256i bits =
       _mm256_castps_si256(_mm256_min_ps(_mm256_max_ps(scale, _mm256_set1_ps(0x1p-6f)), _mm256_set1_ps(448)));
-  // e4m3, normal as it is: half a unit is added to the bits.
+  // A normal e4m3 number: half a unit is added to the bits.
   const __m256i last = _mm256_and_si256(_mm256_srli_epi32(bits, 20), _mm256_set1_epi32(1));
   const __m256i code = _mm256_srli_epi32(
       _mm256_add_epi32(_mm256_add_epi32(bits, last), _mm256_set1_epi32(0x7FFFF - (120 << 23))), 20);
@@ -44,7 +45,7 @@ using Nvfp4Scales = BlockScales<kNvfp4Blocks>;
   store_bytes(bytes + g, code);
 }
 
-// Scales of blocks [first, count), multiples of eight.
+// Computes the scales of blocks [first, count), both multiples of eight.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void nvfp4_scales(const float* whole, const char* from, int64_t first,
                                                 int64_t count, Nvfp4Scales* scales, uint8_t* bytes) {
@@ -57,7 +58,7 @@ template <uint32_t kDtype>
   }
 }
 
-// Codes of `count` blocks, a multiple of eight; what comes next_bytes later is fetched meanwhile.
+// Encodes `count` blocks, a multiple of eight, and prefetches what lies next_bytes ahead.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline void nvfp4_codes(const Nvfp4Scales& scales, const char* from,
                                                int64_t next_bytes, int64_t count, bool past_caches,
@@ -74,7 +75,7 @@ template <uint32_t kDtype>
   }
 }
 
-// Both, which wider vectors do in another way.
+// Both passes: steps that a wider variant replaces.
 struct Nvfp4Parts {
   template <uint32_t kDtype>
   [[gnu::always_inline]] static void scales(const float* whole, const char* from, int64_t count,
@@ -91,7 +92,7 @@ struct Nvfp4Parts {
   }
 };
 
-// `count` blocks, a multiple of eight.
+// Quantizes `count` blocks, a multiple of eight.
 template <class Parts, uint32_t kDtype>
 [[gnu::always_inline]] inline void quantize_nvfp4_blocks(const float* whole, const char* from,
                                                          int64_t next_bytes, int64_t count, bool past_caches,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of fp8_sparse24, for the AVX2 variants of quantize. As kernels/scalar/sparse24.h: codes of a
-// part of a row as kernels/avx2/quantize/float8_bands.h makes them, of which the two that are not zero are
-// gathered 32 at a time; bound by making the codes.
+// Quantizes rows of fp8_sparse24, for the AVX2 variants. Results equal those of kernels/scalar/sparse24.h.
+// kernels/avx2/quantize/float8_bands.h encodes a part of a row, then the two codes of each chunk that are not
+// zero are gathered, 32 at a time. Encoding is the bound.
 #pragma once
 
 #include "kernels/avx2/quantize/float8_bands.h"
@@ -10,9 +10,9 @@
 namespace qcts::avx2 {
 namespace {
 
-constexpr int64_t kPartElems = 512;  // stay in the first cache
+constexpr int64_t kPartElems = 512;  // stay in L1
 
-// 32 codes at once; wider vectors take more. Faults: what some chunk has too many of.
+// Compresses 32 codes at once; wider vectors take more. `faults` collects the chunks that have too many.
 struct Compress24 {
   static constexpr int64_t kCodes = 32;
   using Faults = __m256i;
@@ -24,7 +24,7 @@ struct Compress24 {
   }
 };
 
-// count: a multiple of 8, followed by zeros up to one of kCodes. False where a chunk has too many.
+// `count` is a multiple of 8; zeros follow up to a multiple of kCodes. Returns false if a chunk has too many.
 template <class Compress>
 bool compress_part(const uint8_t* codes, int64_t count, uint8_t* values, uint8_t* metadata) {
   constexpr int64_t kCodes = Compress::kCodes;

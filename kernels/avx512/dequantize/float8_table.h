@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 codes times a scale in a dtype of 16 bits, for the AVX-512 variants of dequantize. A scale has 128
-// products but for their sign, which are computed and rounded once and kept in four vectors. Two permutations
-// look a code's seven low bits up, each in half of them: 32 codes cost 7 operations, where bytes of half the
-// width take 22, and any scale will do.
+// Looks up float8 codes times a scale in a 16-bit dtype, for the AVX-512 variants of dequantize. A scale has
+// 128 products except for their signs. They are computed and rounded once and kept in four vectors. Two
+// permutations look up a code's seven low bits, each in one half of the table. 32 codes cost 7 operations for
+// any scale; bytes in vectors of half the width take 22.
 #pragma once
 
 #include "kernels/avx2/float8.h"
@@ -13,7 +13,7 @@ namespace {
 
 using avx2::Float8;
 
-// What codes 0 .. 127 stand for.
+// The values of the codes 0 .. 127.
 template <Float8 kFormat>
 struct Float8Values {
   alignas(64) float of[128];
@@ -29,7 +29,7 @@ struct Float8Values {
 template <Float8 kFormat>
 constexpr Float8Values<kFormat> kFloat8Values;
 
-// Bits of the 16-bit values of codes 0 .. 127, in order.
+// The 16-bit values of the codes 0 .. 127, as bits, in order.
 struct Float8Words {
   __m512i of[4];
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of mx in bfloat16, for the AVX-512 variant of dequantize. A block of 32 is one vector. The rest is
-// kernels/avx2/dequantize/mx_dequantize.h.
+// Blocks of mx to bfloat16, for the AVX-512 variant of dequantize. A block of 32 is one vector.
+// kernels/avx2/dequantize/mx_dequantize.h does the rest.
 #pragma once
 
 #include "kernels/avx2/dequantize/mx_dequantize.h"

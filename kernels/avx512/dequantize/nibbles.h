@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Four-bit codes to bfloat16 for the AVX-512 variants of dequantize. Sixteen floats that are rounded in their
-// upper halves are a table of 32 words as they stand; one permutation of words looks 32 codes up, which three
-// operations have put in their places: a quarter of what byte shuffles take (kernels/avx2/table.h).
+// Decodes 4-bit codes to bfloat16, for the AVX-512 variants of dequantize. Sixteen floats rounded in their
+// upper halves are already a table of 32 words. Three operations put 32 codes into place and one permutation
+// of words looks them up: a quarter of the operations that byte shuffles take (kernels/avx2/lut16.h).
 #pragma once
 
 #include "kernels/avx512/elements.h"
@@ -10,8 +10,8 @@
 namespace qcts::avx512 {
 namespace {
 
-// Of 32 codes the words 2 * code + 1. The permutation reads five bits of a word, so what else is in it, of
-// the same byte's other code, may stay. kHighFirst: the even code is in the high nibble.
+// Returns the words 2 * code + 1 of 32 codes. The permutation reads only five bits of a word, so the other
+// code of the byte may stay above them. kHighFirst: the even code is in the high nibble.
 template <bool kHighFirst>
 [[gnu::always_inline]] inline __m512i upper_words(const uint8_t* pairs) {
   const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(pairs)));
@@ -20,7 +20,7 @@ template <bool kHighFirst>
   return _mm512_ternarylogic_epi32(even, odd, _mm512_set1_epi32(0x00010001), 0xFE);  // a | b | c
 }
 
-// `count` codes, a multiple of 32, of one table.
+// Looks up `count` codes, a multiple of 32, in one table.
 template <bool kHighFirst>
 [[gnu::always_inline]] inline void look_up_words(__m512 table, const uint8_t* pairs, int64_t count,
                                                  bool streams, char* to) {

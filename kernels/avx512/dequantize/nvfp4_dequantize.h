@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of NVFP4 in bfloat16, for the AVX-512 variant of dequantize. The eight magnitudes of two blocks fill
-// one vector, so that their table costs 4 operations and the 32 codes of both 9. The rest is
-// kernels/avx2/dequantize/nvfp4_dequantize.h.
+// Blocks of NVFP4 to bfloat16, for the AVX-512 variant of dequantize. The eight magnitudes of two blocks fill
+// one vector, so their table costs 4 operations, and looking up the 32 codes of both costs 9.
+// kernels/avx2/dequantize/nvfp4_dequantize.h does the rest.
 #pragma once
 
 #include "kernels/avx2/dequantize/nvfp4_dequantize.h"
@@ -16,7 +16,8 @@ struct Nvfp4Words {
     _mm256_store_ps(scales, scale);
     const bool streams = past_caches && is_line(to);
     const __m512 ones =
-        _mm512_setr_ps(0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 0, 0.5f, 1, 1.5f, 2, 3, 4, 6);  // codes 0 .. 7 of both
+        // codes 0 .. 7 of both blocks
+        _mm512_setr_ps(0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 0, 0.5f, 1, 1.5f, 2, 3, 4, 6);
     const __m512i second = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(16), 1);
     for (int64_t i = 0; i < avx2::kLanes; i += 2) {
       const __m512 factor =

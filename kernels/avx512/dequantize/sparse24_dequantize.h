@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of fp8_sparse24 in dtypes of 16 bits, for the AVX-512 variant of dequantize. The values alone are
-// looked up (kernels/avx512/dequantize/float8_table.h), 32 at a time, and the words go to their places: 64
-// elements cost 27 operations.
+// Rows of fp8_sparse24 to 16-bit dtypes, for the AVX-512 variant of dequantize. Only the values are looked up
+// (kernels/avx512/dequantize/float8_table.h), 32 at a time; then the words move to their places. 64 elements
+// cost 27 operations.
 #pragma once
 
 #include "kernels/avx2/dequantize/sparse24_dequantize.h"
@@ -11,10 +11,10 @@
 namespace qcts::avx512 {
 namespace {
 
-// Two nibbles of places in each byte, four in each word, to sixteen elements.
+// Spreads two nibbles of places in each byte, four in each word, to sixteen elements.
 struct Places24 {
-  __m512i first, second;        // the two bits that say where a value goes
-  __m512i to_first, to_second;  // what they say in its place
+  __m512i first, second;        // the two bits that tell where a value goes
+  __m512i to_first, to_second;  // those bits for an element's own place
 };
 [[gnu::always_inline]] inline Places24 places24() {
   const auto chunks = [](int64_t bits) { return _mm512_set4_epi64(bits << 12, bits << 8, bits << 4, bits); };
@@ -22,9 +22,9 @@ struct Places24 {
           chunks(0x000C000800040000)};
 }
 
-// Elements [32 * kHalf, 32 * kHalf + 32) of the 64 whose values are `values` and whose places `metadata`
-// holds. As in dequantize/fp8_sparse24_scalar.cc, nibble 0 says that none is there, and of two values in one
-// place the second counts.
+// Elements [32 * kHalf, 32 * kHalf + 32) of the 64 whose values are `values` and whose places are in
+// `metadata`. As in dequantize/fp8_sparse24_scalar.cc, nibble 0 means that the chunk has no value, and of two
+// values in one place the second counts.
 template <int kHalf>
 [[gnu::always_inline]] inline __m512i expanded_words(__m512i values, __m512i zeros, const Places24& places,
                                                      const uint8_t* metadata) {

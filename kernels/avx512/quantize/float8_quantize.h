@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of bfloat16 and of short scales for the AVX-512 variants of float8's quantize and
-// quantize_activation. The rest is kernels/avx2/quantize/float8_bands.h.
+// Encodes bfloat16 with short scales, for the AVX-512 variants of float8's quantize and quantize_activation.
+// kernels/avx2/quantize/float8_bands.h does the rest.
 //
-// An even element and the odd one behind it are the halves of one lane: each becomes a float by a mask, and
-// what is rounded goes back into order by one permutation of 16-bit words. 64 elements take 31 operations for
-// the 76 of half the width.
+// An even element and the odd one after it are the halves of one lane. A mask makes each of them a float, and
+// one permutation of 16-bit words puts the rounded results in order. 64 elements take 31 operations; vectors
+// of half the width take 76.
 #pragma once
 
 #include "kernels/avx2/quantize/float8_bands.h"
@@ -14,24 +14,24 @@
 namespace qcts::avx512 {
 namespace {
 
-// Where the exact quotient is no tie it is more than 2^8 float32 units from one
-// (kernels/avx2/quantize/float8_bands.h: 11 bits of the scale and a tie's 2^19 units), so the factor may put
-// every product 2^-18 of it lower, 2 to 64 units. Then one constant rounds a tie down and 128 more round it
-// up, and neither reaches what is none.
+// If the exact quotient is not a tie, it is more than 2^8 float32 units away from one
+// (kernels/avx2/quantize/float8_bands.h: 11 bits of the scale and a tie's 2^19 units). So the factor may
+// lower every product by 2^-18 of it, which is 2 to 64 units. Then adding one constant rounds ties down,
+// adding 128 more rounds them up, and neither affects a product that is not a tie.
 constexpr float kBelowTies = 1 - 0x1p-18f;
 
-// Products of 16 magnitudes and the factor, half a code more: a code is what lies above kDropped bits.
+// Products of 16 magnitudes and the factor, plus half a code, so that the bits above kDropped are the code.
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m512i rounded_products(__m512i magnitudes, __m512 factor) {
   constexpr int kDropped = 23 - avx2::SmallBits<kFormat>::kFraction;
   const __m512i bits = _mm512_castps_si512(_mm512_mul_ps(_mm512_castsi512_ps(magnitudes), factor));
   const __m512i half =
       _mm512_ternarylogic_epi32(_mm512_set1_epi32(1 << (kDropped - 1)), _mm512_srli_epi32(bits, kDropped - 7),
-                                _mm512_set1_epi32(128), 0xF8);  // a | (b & c): 128 of an odd code
+                                _mm512_set1_epi32(128), 0xF8);  // a | (b & c): 128 for an odd code
   return _mm512_add_epi32(bits, half);
 }
 
-// Of 32 elements 16 bits each, in order; too large ones are more than the largest code.
+// Encodes 32 elements to 16 bits each, in order; overflow gives more than the largest code.
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m512i bf16_words(__m512i both, __m512 factor) {
   const __m512i magnitude = _mm512_set1_epi32(0x7FFF0000);
@@ -48,11 +48,11 @@ template <SmallFloat kFormat>
 
 template <SmallFloat kFormat>
 [[gnu::always_inline]] inline __m512i bf16_64_codes(const char* at, __m512 factor_a, __m512 factor_b) {
-  const auto most = static_cast<char>(kFormat == SmallFloat::e4m3 ? 0x7E : 0x7B);
+  const auto max = static_cast<char>(kFormat == SmallFloat::e4m3 ? 0x7E : 0x7B);
   const __m512i a = _mm512_loadu_si512(at), b = _mm512_loadu_si512(at + 64);
   const __m512i bytes =
       _mm512_min_epu8(_mm512_packus_epi16(bf16_words<kFormat>(a, factor_a), bf16_words<kFormat>(b, factor_b)),
-                      _mm512_set1_epi8(most));
+                      _mm512_set1_epi8(max));
   const __m512i codes =
       _mm512_ternarylogic_epi32(bytes, _mm512_packs_epi16(a, b), _mm512_set1_epi8(static_cast<char>(0x80)),
                                 0xF8);  // a | (b & c): the packs saturate to the sign

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups of intx, or rows of x, of bfloat16 for the AVX-512 variants. As kernels/avx2/quantize/groups.h, with
-// sixteen groups at once: 14 operations for 32 elements' codes, 8 for the range of a group of 32, 7 for its
-// share of the parameters.
+// Quantizes groups of intx, or rows of x, in bfloat16, for the AVX-512 variants:
+// kernels/avx2/quantize/groups.h with sixteen groups at once. 32 elements cost 14 operations for their codes,
+// 8 for the range of a group of 32, and 7 for its share of the parameters.
 #pragma once
 
 #include "kernels/avx2/quantize/groups.h"
+#include "kernels/avx512/int8_encode_fast.h"
 #include "kernels/avx512/reduce.h"
 #include "kernels/avx512/stores.h"
-#include "kernels/avx512/tame_codes.h"
 
 namespace qcts::avx512 {
 namespace {
 
 constexpr int64_t kGroupsAtOnce = kLanes;
 
-struct SignedMost {
+struct SignedMax {
   [[gnu::always_inline]] __m512i operator()(__m512i a, __m512i b) const { return _mm512_max_epi16(a, b); }
 };
 
@@ -31,8 +31,8 @@ struct Ranges {
     const int64_t stop = g < count ? end : 0;
     __m512i top = _mm512_setzero_si512(), bottom = _mm512_set1_epi16(INT16_MIN);
     const auto add = [&](__m512i w) {
-      top = SignedMost()(top, w);
-      bottom = UnsignedMost()(bottom, w);
+      top = SignedMax()(top, w);
+      bottom = UnsignedMax()(bottom, w);
     };
     int64_t at = 0;
     for (; at + 64 <= stop; at += 64) add(_mm512_loadu_si512(from + at));
@@ -44,8 +44,8 @@ struct Ranges {
     tops[g] = top;
     bottoms[g] = bottom;
   }
-  const __m512 high = most_of_sixteen<QCTS_BF16>(tops, SignedMost()),
-               low = most_of_sixteen<QCTS_BF16>(bottoms, UnsignedMost());
+  const __m512 high = max_of_sixteen<QCTS_BF16>(tops, SignedMax()),
+               low = max_of_sixteen<QCTS_BF16>(bottoms, UnsignedMax());
   const __mmask16 nan = _mm512_cmp_ps_mask(low, high, _CMP_UNORD_Q);
   const __m512 canonical = _mm512_set1_ps(__builtin_nanf(""));
   return {_mm512_mask_mov_ps(low, nan, canonical), _mm512_mask_mov_ps(high, nan, canonical)};
@@ -55,7 +55,7 @@ struct Ranges {
   return _mm512_mask_mov_ps(otherwise, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), then);
 }
 
-// Every step as affine_group has it.
+// Every step rounds as in affine_group.
 template <uint32_t kCommon>
 [[gnu::always_inline]] inline void choose_affine(const AffineRecipe& recipe, const Ranges& range,
                                                  avx2::AffineGroups* groups) {
@@ -74,8 +74,8 @@ template <uint32_t kCommon>
   } else {
     scale = rounded(_mm512_div_ps(rounded(_mm512_sub_ps(high, low)), _mm512_set1_ps(steps)));
   }
-  const __m512 least = _mm512_set1_ps(0x1p-126f);
-  scale = where_less(scale, least, least, scale);
+  const __m512 min = _mm512_set1_ps(0x1p-126f);
+  scale = where_less(scale, min, min, scale);
   if (recipe.mapping == AffineMapping::asymmetric) {
     const __m512 below = _mm512_roundscale_ps(rounded(_mm512_div_ps(low, scale)), _MM_FROUND_TO_NEAREST_INT);
     const __m512 code = rounded(_mm512_sub_ps(code_min, below));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of bfloat16 of int4_plain's groups, sixteen at a time, for the AVX-512 variant of quantize. The rest
-// is kernels/avx2/quantize/int4_plain_quantize.h.
+// Encodes int4_plain's groups of bfloat16, sixteen elements at a time, for the AVX-512 variant of quantize.
+// kernels/avx2/quantize/int4_plain_quantize.h does the rest.
 //
-// An even element and the odd one behind it lie in one lane and become one byte there, so nothing is put in
-// order before the end: 64 elements take 30 operations for 60 of half the width. Those keep the units that
-// multiply busy for half of the time and the schedule of the rest short of its bound; with half as many to
-// schedule codes take 0.86 of the time (EPYC Zen 4, groups of 128, in cache).
+// An even element and the odd one after it lie in one lane and become one byte there, so nothing is reordered
+// before the end. 64 elements take 30 operations, where vectors of half the width take 60. Those keep the
+// multipliers busy for half of the time and are scheduled worse than their bound; with half as many
+// operations the codes take 0.86 of the time (EPYC Zen 4, groups of 128, in cache).
 #pragma once
 
 #include "kernels/avx2/quantize/int4_plain_quantize.h"
@@ -19,11 +19,11 @@ using avx2::PlainGroups;
 using avx2::Way;
 
 struct WidePlainScale {
-  __m512 least, scale, reciprocal;
+  __m512 min, scale, reciprocal;
 };
 
-// Of 32 elements a byte a lane, the even one in the low nibble. Above the least they are 8 more than their
-// codes, which is the fourth bit flipped; from zero they are the codes.
+// Encodes 32 elements to one byte a lane, the even one in the low nibble. Way::from_min gives codes plus 8,
+// that is with the fourth bit flipped; Way::from_zero gives the codes.
 template <Way kWay>
 [[gnu::always_inline]] inline __m512i pair_bytes(const char* at, const WidePlainScale& by) {
   const __m512i both = _mm512_loadu_si512(at);
@@ -33,19 +33,19 @@ template <Way kWay>
   __m512i steps[2];
 #pragma GCC unroll 2
   for (int i = 0; i < 2; ++i) {
-    const __m512 v = kWay == Way::from_zero ? w[i] : _mm512_sub_ps(w[i], by.least),
+    const __m512 v = kWay == Way::from_zero ? w[i] : _mm512_sub_ps(w[i], by.min),
                  near = _mm512_mul_ps(v, by.reciprocal);
     steps[i] = _mm512_cvtps_epi32(_mm512_fmadd_ps(_mm512_fnmadd_ps(near, by.scale, v), by.reciprocal, near));
     if (kWay == Way::from_zero) steps[i] = _mm512_min_epi32(steps[i], _mm512_set1_epi32(7));
   }
   const __m512i odd = _mm512_slli_epi32(steps[1], 4);
-  if (kWay == Way::from_least)
+  if (kWay == Way::from_min)
     return _mm512_ternarylogic_epi32(steps[0], odd, _mm512_set1_epi32(0x88), 0x56);  // (a | b) ^ c
   const __m512i joined = _mm512_ternarylogic_epi32(_mm512_set1_epi32(15), steps[0], odd, 0xCA);  // a ? b : c
   return _mm512_and_si512(joined, _mm512_set1_epi32(255));
 }
 
-// Bytes of two vectors of them, twice where both are the same.
+// Puts the bytes of two such vectors in order; they come twice if both are the same vector.
 [[gnu::always_inline]] inline __m512i in_order(__m512i front, __m512i back) {
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(front, back));
@@ -75,7 +75,7 @@ void quantize_wide_groups(const char* at, int64_t row_bytes, int64_t group, cons
                           uint8_t* out) {
   for (uint32_t left = groups.tame; left != 0; left &= left - 1) {
     const int g = __builtin_ctz(left);
-    const WidePlainScale by = {_mm512_set1_ps(groups.least[g]), _mm512_set1_ps(groups.scale[g]),
+    const WidePlainScale by = {_mm512_set1_ps(groups.min[g]), _mm512_set1_ps(groups.scale[g]),
                                _mm512_set1_ps(groups.reciprocal[g])};
     quantize_wide_group<kWay>(at + 2 * g * group, row_bytes, group, by, out + g * group / 2);
   }
@@ -86,7 +86,7 @@ struct WidePlainParts : avx2::RangesOfGroups {
                                   const PlainGroups& groups, uint8_t* out) {
     if (group % 64 != 0) return 0;
     (symmetric ? quantize_wide_groups<Way::from_zero>
-               : quantize_wide_groups<Way::from_least>)(at, row_bytes, group, groups, out);
+               : quantize_wide_groups<Way::from_min>)(at, row_bytes, group, groups, out);
     return groups.tame;
   }
 };

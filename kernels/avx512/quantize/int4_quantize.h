@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranges and bfloat16's codes of int4 groups for the AVX-512 variant of quantize. The rest is
-// kernels/avx2/quantize/int4_quantize.h.
+// Ranges, and codes of bfloat16, of int4 groups, for the AVX-512 variant of quantize.
+// kernels/avx2/quantize/int4_quantize.h does the rest.
 //
-// Both roundings of a code are monotone in x, so the codes of a group are 15 thresholds, found exactly in a
-// dozen operations. One multiplication, which need not be precise, says which of them decides an element; a
-// lookup and a comparison of 16-bit integers decide. 64 elements cost 21 operations; rounding twice cost 43
-// and took 1.10 to 1.17 times as long (EPYC Zen 4, 4096 x 4096, one thread).
+// Both roundings of a code are monotone in x, so the codes of a group are given by 15 thresholds, found
+// exactly in a dozen operations. One multiplication, which need not be precise, selects the threshold of an
+// element; a lookup and a comparison of 16-bit integers decide. 64 elements cost 21 operations; rounding
+// twice cost 43 and took 1.10 to 1.17 times as long (EPYC Zen 4, 4096 x 4096, one thread).
 #pragma once
 
 #include "kernels/avx2/quantize/int4_quantize.h"
@@ -16,19 +16,20 @@ namespace {
 
 struct NearInt4 {
   __m512 reciprocal, offset;  // 65536 * (x - low) / scale + 65536 + 2^23 is x * reciprocal + offset
-  __m512i least;  // [i]: the least element of code i, as ordered() has it; [0] below all, [16] above all
+  __m512i min;  // [i]: smallest element of code i, from ordered(); [0] is below all, [16] above all
 };
 
-// 16-bit floats as signed integers of the same order; -0 is just below 0.
+// Maps 16-bit floats to signed integers of the same order; -0 comes just before 0.
 [[gnu::always_inline]] inline __m512i ordered(__m512i words) {
   return _mm512_ternarylogic_epi32(words, _mm512_srai_epi16(words, 15), _mm512_set1_epi16(INT16_MAX), 0x78);
 }
 
-// A quotient v / scale has 8 bits and is rounded to even, so code i begins at i - 1/2 if i is even and just
-// above it if i is odd: where the exact quotient passes `middles`. No v / scale is one of them; the next
-// 8-bit number above scale * middle, which has 17 bits, is the least such v. Half way from the one before it
-// begins what is rounded to v, and just above that if v is odd. The x that is so far above low is rounded up.
-[[gnu::always_inline]] inline __m512i least_of_codes(__m512 low, __m512 scale) {
+// A quotient v / scale is rounded to an integer, ties to even. So code i begins at i - 1/2 if i is even and
+// just above it if i is odd: where the exact quotient passes `middles`. No v / scale equals one of them,
+// since scale * middle has 17 bits; the smallest such v is the next 8-bit number above that product.
+// Everything from half way between that v and the number before it is rounded to v; the half way point itself
+// only if v is even. The smallest x whose distance from low is that large is found by rounding up.
+[[gnu::always_inline]] inline __m512i min_of_codes(__m512 low, __m512 scale) {
   const __m512 middles =
       _mm512_setr_ps(-65536, 0.5f + 0x1p-9f, 1.5f - 0x1p-8f, 2.5f + 0x1p-7f, 3.5f - 0x1p-7f, 4.5f + 0x1p-6f,
                      5.5f - 0x1p-6f, 6.5f + 0x1p-6f, 7.5f - 0x1p-6f, 8.5f + 0x1p-5f, 9.5f - 0x1p-5f,
@@ -40,7 +41,8 @@ struct NearInt4 {
   above = _mm512_mask_add_epi32(above, odd, above, _mm512_set1_epi32(1));
   const __m512i x = _mm512_castps_si512(
       _mm512_add_round_ps(_mm512_castsi512_ps(above), low, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC));
-  // Up to 16 bits, as ordered() has them: a positive one plus what carries, the others' magnitudes inverted.
+  // Shortens to 16 bits in the order of ordered(): a positive number plus the carry, the inverted magnitude
+  // of others.
   const __m512i inverted = _mm512_ternarylogic_epi32(x, x, _mm512_set1_epi32(INT32_MAX), 0x77);  // not and
   const __m512i upper = _mm512_mask_add_epi32(inverted, _mm512_cmpgt_epi32_mask(x, _mm512_setzero_si512()), x,
                                               _mm512_set1_epi32(0xFFFF));
@@ -49,9 +51,10 @@ struct NearInt4 {
   return _mm512_permutex2var_epi16(upper, order, _mm512_set1_epi16(INT16_MAX));
 }
 
-// Codes of 32 elements, 16 bits each. The third byte of a sum is i where (x - low) / scale is from i - 1 to
-// i: code i if x is at least that one's least, i - 1 otherwise. Thresholds are within 0.07 of i - 1/2, so a
-// sum may err by 0.4; an odd element has the even one below it, 0.31 at 40 scales.
+// Codes of 32 elements, 16 bits each. The third byte of a sum is i if (x - low) / scale is from i - 1 to i:
+// the code is i if x is at least that code's smallest element, otherwise i - 1. Thresholds are within 0.07 of
+// i - 1/2, so a sum may be off by 0.4. The sum of an odd element still has the even one below it, which adds
+// at most 0.31 at 40 scales.
 [[gnu::always_inline]] inline __m512i near_words(const char* at, const NearInt4& by) {
   const __m512i both = _mm512_loadu_si512(at);
   const __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(both, 16)), odd = _mm512_castsi512_ps(both);
@@ -60,17 +63,17 @@ struct NearInt4 {
   const __m512i third_bytes =
       _mm512_broadcast_i32x4(_mm_setr_epi8(2, -1, 0, -1, 6, -1, 0, -1, 10, -1, 0, -1, 14, -1, 0, -1));
   const __m512i guess = _mm512_mask_shuffle_epi8(odd_sum, 0xBBBBBBBBBBBBBBBB, even_sum, third_bytes);
-  const __mmask32 below = _mm512_cmplt_epi16_mask(ordered(both), _mm512_permutexvar_epi16(guess, by.least));
+  const __mmask32 below = _mm512_cmplt_epi16_mask(ordered(both), _mm512_permutexvar_epi16(guess, by.min));
   return _mm512_mask_sub_epi16(guess, below, guess, _mm512_set1_epi16(1));
 }
 
-// Of 64 elements two codes in 16 bits, an even one in the high nibble.
+// The codes of 64 elements, two to 16 bits, the even one in the high nibble.
 [[gnu::always_inline]] inline __m512i near_pairs(const char* at, const NearInt4& by) {
   return _mm512_maddubs_epi16(_mm512_packus_epi16(near_words(at, by), near_words(at + 64, by)),
                               _mm512_set1_epi16(0x0110));
 }
 
-// Their bytes, in order: packing twice has left four of each 32 elements in 128 bits.
+// Their bytes, in order: after packing twice, each 128 bits hold four bytes of each 32 elements.
 [[gnu::always_inline]] inline __m512i join_pairs(__m512i a, __m512i b) {
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(a, b));
@@ -92,8 +95,8 @@ struct NearInt4 {
 }
 
 struct Int4Parts {
-  static void narrow_range(const char* at, int64_t count, uint16_t* least, uint16_t* most) {
-    if (count % 32 != 0) return avx2::narrow_range(at, count, least, most);
+  static void narrow_range(const char* at, int64_t count, uint16_t* min, uint16_t* max) {
+    if (count % 32 != 0) return avx2::narrow_range(at, count, min, max);
     __m512i top = _mm512_loadu_si512(at), bottom = top;
     for (int64_t i = 32; i < count; i += 32) {
       const __m512i words = _mm512_loadu_si512(at + 2 * i);
@@ -104,12 +107,13 @@ struct Int4Parts {
       return larger(_mm512_castsi512_si256(all), _mm512_extracti64x4_epi64(all, 1));
     };
     if (!avx2::range_of_ends(halves(top, [](__m256i a, __m256i b) { return _mm256_max_epi16(a, b); }),
-                             halves(bottom, [](__m256i a, __m256i b) { return _mm256_max_epu16(a, b); }),
-                             least, most))
-      avx2::narrow_range(at, count, least, most);
+                             halves(bottom, [](__m256i a, __m256i b) { return _mm256_max_epu16(a, b); }), min,
+                             max))
+      avx2::narrow_range(at, count, min, max);
   }
 
-  // Groups whose low is less than 24 scales from zero, as all are that have both signs; no x is 40 from it.
+  // Groups whose low is less than 24 scales from zero, which includes every group with both signs; no x is 40
+  // scales from zero.
   static uint32_t near_groups(const avx2::Int4Groups& groups) {
     uint32_t near = 0;
     for (int g = 0; g < avx2::kTileGroups; g += kLanes) {
@@ -130,7 +134,7 @@ struct Int4Parts {
       const __m512 low = _mm512_set1_ps(groups.low[g]),
                    reciprocal = _mm512_set1_ps(groups.reciprocal[g] * 65536);
       const NearInt4 by = {reciprocal, _mm512_fnmadd_ps(low, reciprocal, _mm512_set1_ps(0x1p23f + 65536)),
-                           least_of_codes(low, _mm512_set1_ps(groups.scale[g]))};
+                           min_of_codes(low, _mm512_set1_ps(groups.scale[g]))};
       quantize_near_group(at + 2 * g * group, row_bytes, group, by, out + g * group / 2);
     }
     return near;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of bfloat16 as e4m3, e5m2 and e2m1 for the AVX-512 variants of mx's quantize and quantize_activation.
-// The rest is kernels/avx2/quantize/mx.h.
+// Encodes bfloat16 as e4m3, e5m2 and e2m1, for the AVX-512 variants of mx's quantize and quantize_activation.
+// kernels/avx2/quantize/mx.h does the rest.
 #pragma once
 
 #include "kernels/avx2/quantize/mx.h"
@@ -11,12 +11,12 @@
 namespace qcts::avx512 {
 namespace {
 
-// Codes of e2m1 without their sign, of 32 elements and a scale that is a power of two: 6 operations and none
-// of a float. An element's 7 bits of fraction and its exponent above 3/16 of the scale count steps, 128 to a
-// binade; ties are multiples of 32: where steps / 32 is 2, 11, 15 and 19 (0.25, 1.25, 2.5 and 5) to the lower
-// code, where it is 8, 13 and 17 (0.75, 1.75 and 3.5) to the upper. The former alone have bit 1, so taking
-// one step from whatever has it leaves a table of what lies between multiples. Elements below are 0 steps,
-// and none is beyond 8 times the scale, 704 steps.
+// Returns the e2m1 codes, without sign, of 32 elements whose scale is a power of two: 6 operations, none on
+// floats. An element is counted in steps above 3/16 of the scale: its 7 bits of fraction and its exponent
+// give 128 steps to a binade. Ties are multiples of 32 steps. Where steps / 32 is 2, 11, 15 or 19 (0.25,
+// 1.25, 2.5 and 5), a tie goes to the lower code; where it is 8, 13 or 17 (0.75, 1.75 and 3.5), to the upper.
+// Only the former have bit 1 set, so subtracting one step wherever it is set leaves a table lookup between
+// multiples of 32. Elements below 3/16 count as 0 steps, and none exceeds 8 times the scale, 704 steps.
 [[gnu::always_inline]] inline __m512i e2m1_words(__m512i elements, __m512i below) {
   const __m512i codes =
       _mm512_setr_epi32(0, 1 | 1 << 16, 1 | 1 << 16, 1 | 1 << 16, 2 | 2 << 16, 2 | 3 << 16, 3 | 4 << 16,
@@ -27,15 +27,15 @@ namespace {
   return _mm512_permutexvar_epi16(_mm512_srli_epi16(less, 5), codes);
 }
 
-// By 1 / scale: bits of bfloat16 of 3/16 of the scale, to be taken from those of elements. The half above is
-// that of a factor alone, whose fraction is 0.
+// Makes, from 1 / scale, the bfloat16 bits of 3/16 of the scale, which are subtracted from those of elements.
+// Only the upper half of the factor matters, since its fraction is 0.
 [[gnu::always_inline]] inline __m512i below_steps(const float* factor) {
   int16_t upper;
   std::memcpy(&upper, reinterpret_cast<const char*>(factor) + 2, 2);
   return _mm512_sub_epi16(_mm512_set1_epi16((254 - 2) * 128 - 64), _mm512_set1_epi16(upper));
 }
 
-// 64 codes a byte each of two blocks, as the packs leave them: eight of a, eight of b in turn.
+// The 64 codes of two blocks, a byte each, as the packs leave them: eight of a, eight of b in turn.
 [[gnu::always_inline]] inline __m512i e2m1_bytes(const char* at, const float* factors) {
   const __m512i a = _mm512_loadu_si512(at), b = _mm512_loadu_si512(at + 64);
   const __m512i magnitudes = _mm512_packus_epi16(e2m1_words(a, below_steps(factors)),
@@ -54,7 +54,7 @@ struct WideMxCodes {
         __m512i of[kLanes];
 #pragma GCC unroll 16
         for (int64_t g = 0; g < kLanes; ++g) of[g] = magnitudes(from + (first + g) * kBlockBytes);
-        _mm512_store_ps(largest + first, most_of_sixteen<kDtype>(of, UnsignedMost()));
+        _mm512_store_ps(largest + first, max_of_sixteen<kDtype>(of, UnsignedMax()));
       }
     }
     avx2::mx_largest<kDtype>(from, first, count, largest);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Codes of 16-bit floats as NF4, for the AVX-512 variant of quantize. As kernels/avx2/quantize/nf4.h compares
-// elements with the bounds times the scaler, but as their bits are: 11 operations for 32 elements. Of the 15
-// bounds the eighth is the first that is not negative. What is above it is compared with those after it; all
-// else with those before it, which unsigned bits have in the order of magnitude, so that a small positive
-// number is beyond none. Either way a place grows by 4, 2 and 1 where an element is beyond a bound: from 8 on
-// it is the code, below 8 what the code lacks to 7.
+// Encodes 16-bit floats as NF4, for the AVX-512 variant of quantize: 11 operations for 32 elements. Like
+// kernels/avx2/quantize/nf4.h it compares elements with the bounds times the scaler, but directly as bits.
+// The eighth of the 15 bounds is the first that is not negative. Elements beyond it are compared with the
+// bounds after it, all others with those before it. Unsigned bits order those by magnitude, so a small
+// positive number is beyond none. In both cases a place grows by 4, 2 and 1 whenever an element is beyond a
+// bound: from 8 on it is the code, below 8 it is 7 less the code.
 #pragma once
 
 #include "kernels/avx2/quantize/nf4_quantize.h"
@@ -26,7 +26,8 @@ struct WideNf4Ties {
   return {_mm512_loadu_ps(at), avx2::nf4_ties(bounds)};
 }
 
-// In the upper half of lane i, what an element is beyond whose code is on the far side of bound i.
+// The upper half of lane i holds the last element on the near side of bound i: an element beyond it has a
+// code on the far side.
 template <uint32_t kDtype>
 [[gnu::always_inline]] inline __m512i wide_nf4_words(const WideNf4Ties& ties, float scaler) {
   if constexpr (kDtype == QCTS_F16) {
@@ -40,8 +41,8 @@ template <uint32_t kDtype>
   return _mm512_castps_si512(_mm512_mul_ps(ties.at, _mm512_set1_ps(scaler)));
 }
 
-// Blocks whose elements go through the steps side by side: one behind the other, a chain of 60 cycles each,
-// they wait for each other in the processor's queues, for 1.14 times as long (EPYC Zen 5).
+// Blocks whose elements go through the steps side by side. One after the other, each a chain of 60 cycles,
+// they wait for each other in the processor's queues: 1.14 times as long (EPYC Zen 5).
 constexpr int kNf4AtOnce = 4, kNf4Vectors = 2 * kNf4AtOnce;
 constexpr int64_t kNf4Bytes = 2 * kNf4Block;
 
@@ -49,7 +50,7 @@ struct Nf4Places {
   __m512i of[kNf4Vectors];
 };
 
-// `order`: the bounds by an element's place when it is compared with them.
+// `order` gives, for an element's place, the bound to compare it with.
 [[gnu::always_inline]] inline void step_beyond(const __m512i* words, __m512i order, int16_t step,
                                                const char* const* from, Nf4Places* places) {
 #pragma GCC unroll 8
@@ -83,7 +84,7 @@ struct Nf4Places {
   return places;
 }
 
-// Of two blocks, two codes a byte, the even one high.
+// The codes of two blocks, two to a byte, the even one in the high nibble.
 [[gnu::always_inline]] inline __m512i nf4_pairs(const __m512i* places) {
   const auto joined = [](__m512i a, __m512i b) {
     const __m512i codes = _mm512_set4_epi32(0x0F0E0D0C, 0x0B0A0908, 0x00010203, 0x04050607);
@@ -94,24 +95,24 @@ struct Nf4Places {
 }
 
 struct WideNf4 {
-  // Of 16, whose scalers are a chain of operations before the first codes, 1.13 times as long.
+  // With 16, whose scalers are a chain of operations before the first codes, it takes 1.13 times as long.
   static constexpr int64_t kTogether = 64;
 
   using Ties = WideNf4Ties;
   static Ties ties(const float* bounds) { return wide_nf4_ties(bounds); }
 
-  // A bit a block: has it a scaler that is finite and not 0?
+  // Returns a bit for each block that is set if its scaler is finite and not 0.
   template <uint32_t kDtype>
   static uint64_t find_scalers(const char* from, int64_t blocks, float* largest) {
     uint64_t plain = 0;
     for (int64_t first = 0; first < blocks; first += kLanes) {
-      __m512i most[kLanes];
+      __m512i max[kLanes];
 #pragma GCC unroll 16
       for (int64_t i = 0; i < kLanes; ++i) {
         const char* at = from + (first + i < blocks ? first + i : first) * kNf4Bytes;
-        most[i] = UnsignedMost()(magnitudes(at), magnitudes(at + 64));
+        max[i] = UnsignedMax()(magnitudes(at), magnitudes(at + 64));
       }
-      const __m512 sixteen = most_of_sixteen<kDtype>(most, UnsignedMost());
+      const __m512 sixteen = max_of_sixteen<kDtype>(max, UnsignedMax());
       _mm512_store_ps(largest + first, sixteen);
       const __mmask16 finite = _mm512_cmp_ps_mask(sixteen, _mm512_set1_ps(__builtin_inff()), _CMP_LT_OQ),
                       above = _mm512_cmp_ps_mask(sixteen, _mm512_setzero_ps(), _CMP_GT_OQ);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scales and codes of bfloat16 as nvfp4 for the AVX-512 variants of quantize and quantize_activation. The
-// rest is kernels/avx2/quantize/nvfp4.h, and avx2/quantize/two_exponent_bits.h has why sums of a magnitude
-// are codes of e2m1: 16 operations for 32 elements.
+// Scales and codes of bfloat16 as nvfp4, for the AVX-512 variants of quantize and quantize_activation: 16
+// operations for 32 elements. kernels/avx2/quantize/nvfp4.h does the rest, and
+// kernels/avx2/quantize/e2m1_e2m3_encode.h explains why sums of a magnitude are e2m1 codes.
 #pragma once
 
 #include "kernels/avx2/quantize/nvfp4.h"
@@ -14,23 +14,23 @@ namespace {
 
 constexpr int64_t kNvfp4Bytes = 2 * avx2::kNvfp4Block;
 
-// The largest magnitudes of sixteen blocks, two a vector.
+// The largest magnitudes of sixteen blocks, of which two fill a vector.
 [[gnu::always_inline]] inline __m512 largest_of_blocks(const char* from) {
   __m512i of[8];
 #pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) of[i] = magnitudes(from + 64 * i);
-  const __m512i quarters = most_of_quarters(of, UnsignedMost());
+  const __m512i quarters = max_of_quarters(of, UnsignedMax());
   const __m512i even = _mm512_setr_epi64(0, 1, 4, 5, 0, 1, 4, 5),
                 odd = _mm512_setr_epi64(2, 3, 6, 7, 2, 3, 6, 7);
   const __m256i apart = _mm512_castsi512_si256(
-      UnsignedMost()(_mm512_permutexvar_epi64(even, quarters), _mm512_permutexvar_epi64(odd, quarters)));
+      UnsignedMax()(_mm512_permutexvar_epi64(even, quarters), _mm512_permutexvar_epi64(odd, quarters)));
   const __m128i first = _mm256_castsi256_si128(apart), second = _mm256_extracti128_si256(apart, 1);
   const __m256i in_order =
       _mm256_set_m128i(_mm_unpackhi_epi16(first, second), _mm_unpacklo_epi16(first, second));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(in_order), 16));
 }
 
-// Of blocks [g, g + 16), as avx2::choose_nvfp4.
+// Computes the scales of blocks [g, g + 16), like avx2::choose_nvfp4.
 [[gnu::always_inline]] inline void choose_nvfp4(__m512 largest, const float* whole, int64_t g,
                                                 avx2::Nvfp4Scales* scales, uint8_t* bytes) {
   __m512 scale = _mm512_div_ps(largest, _mm512_set1_ps(6));
@@ -58,20 +58,20 @@ constexpr int64_t kNvfp4Bytes = 2 * avx2::kNvfp4Block;
   _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + g), _mm512_cvtepi32_epi8(code));
 }
 
-// What codes are made with, kept in registers: left to itself the compiler reads most of it again for every
-// vector, which then is the bound, and codes take 1.2 times as long (EPYC Zen 5).
+// Constants of encoding, kept in registers. Left to itself, the compiler reads most of them again for every
+// vector; those loads are then the bound, and codes take 1.2 times as long (EPYC Zen 5).
 struct E2m1Constants {
   using Bits = avx2::TwoExponentBits<SmallFloat::e2m1>;
   __m512 far_less_2 = kept(_mm512_set1_ps(Bits::kFar - 2)), far = kept(_mm512_set1_ps(Bits::kFar)),
          half = kept(_mm512_set1_ps(0.5f));
   __m512i magnitude = kept(_mm512_set1_epi16(INT16_MAX)), odd = kept(_mm512_set1_epi32(0x7FFF0000)),
-          most = kept(_mm512_set1_epi8(Bits::kAbove2 - 1)), above_2 = kept(_mm512_set1_epi8(Bits::kAbove2)),
+          max = kept(_mm512_set1_epi8(Bits::kAbove2 - 1)), above_2 = kept(_mm512_set1_epi8(Bits::kAbove2)),
           sign = kept(_mm512_set1_epi8(8)), pairs = kept(_mm512_set1_epi16(0x1001));
   __m512i two_blocks = kept(_mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1)),
           two = kept(_mm512_set1_epi32(2));
 };
 
-// As avx2::code_words, of 32 elements.
+// avx2::code_words for 32 elements.
 [[gnu::always_inline]] inline __m512i e2m1_sums(const E2m1Constants& with, __m512i elements, __m512 factor) {
   const auto sum = [&](__m512i magnitude) {
     const __m512 v = _mm512_mul_ps(_mm512_castsi512_ps(magnitude), factor);
@@ -83,14 +83,15 @@ struct E2m1Constants {
   return _mm512_mask_mov_epi16(sum(even), 0xAAAAAAAA, _mm512_slli_epi32(sum(odd), 16));
 }
 
-// Of four blocks, two codes a byte in each word: 8 of the first two blocks, 8 of the others in turn.
+// The codes of four blocks, two to a byte; each word holds 8 codes of the first two blocks and 8 of the
+// others in turn.
 [[gnu::always_inline]] inline __m512i nvfp4_pairs(const E2m1Constants& with, const char* at, __m512 factors,
                                                   __m512i first) {
   const __m512i a = _mm512_loadu_si512(at), b = _mm512_loadu_si512(at + 64);
   const __m512i sums = _mm512_packs_epi16(
       e2m1_sums(with, a, _mm512_permutexvar_ps(first, factors)),
       e2m1_sums(with, b, _mm512_permutexvar_ps(_mm512_add_epi32(first, with.two), factors)));
-  const __m512i codes = _mm512_add_epi8(_mm512_min_epi8(sums, with.most), with.above_2),
+  const __m512i codes = _mm512_add_epi8(_mm512_min_epi8(sums, with.max), with.above_2),
                 signs = _mm512_srli_epi16(_mm512_packs_epi16(a, b), 4);
   const __m512i bytes = _mm512_ternarylogic_epi32(codes, signs, with.sign, 0xF8);  // a | (b & c)
   return _mm512_maddubs_epi16(bytes, with.pairs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of fp8_sparse24 for the AVX-512 variant of quantize. kernels/avx2/quantize/sparse24_quantize.h with
-// codes as float8_quantize.h makes them, of which 64 are gathered in 18 operations.
+// Quantizes rows of fp8_sparse24, for the AVX-512 variant: kernels/avx2/quantize/sparse24_quantize.h with the
+// codes of float8_quantize.h, which are gathered 64 at a time in 18 operations.
 #pragma once
 
 #include "kernels/avx2/quantize/sparse24_quantize.h"
@@ -9,7 +9,7 @@
 namespace qcts::avx512 {
 namespace {
 
-// As avx2::compress24.
+// avx2::compress24 for 64 codes.
 struct WideCompress24 {
   static constexpr int64_t kCodes = 64;
   using Faults = __m512i;
@@ -23,7 +23,7 @@ struct WideCompress24 {
   static Faults compress(const uint8_t* from, uint8_t* values, uint8_t* metadata) {
     const __m512i codes = _mm512_loadu_si512(from);
     const __mmask64 is_there = _mm512_test_epi8_mask(codes, _mm512_set1_epi8(0x7F));
-    // Which of a chunk are, in its lowest byte.
+    // The lowest byte of each chunk tells which of its codes are not zero.
     const __m512i bits = _mm512_maskz_mov_epi8(is_there, _mm512_set1_epi32(0x08040201));
     const __m512i chunks =
         _mm512_madd_epi16(_mm512_maddubs_epi16(bits, _mm512_set1_epi8(1)), _mm512_set1_epi16(1));

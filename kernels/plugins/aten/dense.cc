@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The baseline of the latency cases: the same layer, not quantized. Scheme "dense": one plane "w", row-major
+// Baseline of the latency cases: the same layer, not quantized. Scheme "dense" has one plane "w", row-major
 // [n, k] of w_dtype.
 #include <ATen/ops/linear.h>
 
@@ -26,19 +26,18 @@ qcts_status run(const qcts_problem* p) { return guarded(p, linear); }
 }  // namespace
 }  // namespace dense
 
-const qcts_kernel linear_dense =
-    entry(QCTS_OP_LINEAR, "dense", "aten", "aten::linear on the float weight", QCTS_CLAIM_DETERMINISTIC,
-          {dense::supports, dense::run},
-          {.struct_size = sizeof(qcts_numerics),
-           .x_cast = QCTS_NONE,
-           .scale_cast = QCTS_NONE,
-           .weight_cast = QCTS_NONE,
-           .product_cast = QCTS_F32,
-           .accumulator = QCTS_F32,
-           .partial_cast = QCTS_NONE,
-           .output_cast = QCTS_LIKE_X,
-           // oneDNN multiplies bfloat16 with VDPBF16PS where the processor has it.
-           .flags = QCTS_NUM_FLUSH_SUBNORMALS,
-           .reserved = 0});
+const qcts_kernel linear_dense = entry(QCTS_OP_LINEAR, "dense", "aten", "aten::linear on the float weight",
+                                       QCTS_CLAIM_DETERMINISTIC, {dense::supports, dense::run},
+                                       {.struct_size = sizeof(qcts_numerics),
+                                        .x_cast = QCTS_NONE,
+                                        .scale_cast = QCTS_NONE,
+                                        .weight_cast = QCTS_NONE,
+                                        .product_cast = QCTS_F32,
+                                        .accumulator = QCTS_F32,
+                                        .partial_cast = QCTS_NONE,
+                                        .output_cast = QCTS_LIKE_X,
+                                        // oneDNN multiplies bfloat16 with VDPBF16PS if the processor has it.
+                                        .flags = QCTS_NUM_FLUSH_SUBNORMALS,
+                                        .reserved = 0});
 
 }  // namespace qcts_aten

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fp8_row as torchao 0.18 composes it of ATen operators
+// fp8_row as torchao 0.18 composes it from ATen operators
 // (quantization/quantize_/workflows/float8/float8_tensor.py and quantization/quant_primitives.py). ATen's CPU
-// has no weight-only fp8 product: the weight is dequantized in every call.
+// has no weight-only fp8 product, so every call dequantizes the weight.
 #include <ATen/ops/abs.h>
 #include <ATen/ops/amax.h>
 #include <ATen/ops/clamp.h>
@@ -63,7 +63,7 @@ const qcts_kernel linear_fp8_row =
            .accumulator = QCTS_F32,
            .partial_cast = QCTS_NONE,
            .output_cast = QCTS_LIKE_X,
-           // oneDNN multiplies bfloat16 with VDPBF16PS where the processor has it.
+           // oneDNN multiplies bfloat16 with VDPBF16PS if the processor has it.
            .flags = QCTS_NUM_FLUSH_SUBNORMALS,
            .reserved = 0});
 

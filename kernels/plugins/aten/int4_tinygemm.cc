@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int4_tinygemm as torchao 0.18's Int4OpaqueTensor composes it of ATen operators
-// (prototype/quantization/int4/int4_opaque_tensor.py and quantization/quant_primitives.py). The pack's bytes
-// are those of the instruction set that ATen was dispatched to, so only that layout is offered. ATen has no
-// operator that unpacks or dequantizes.
+// int4_tinygemm as torchao 0.18's Int4OpaqueTensor composes it from ATen operators
+// (prototype/quantization/int4/int4_opaque_tensor.py and quantization/quant_primitives.py). The packed bytes
+// depend on the instruction set that ATen dispatched to, so only that layout is offered. ATen has no operator
+// that unpacks or dequantizes.
 #include <ATen/ops/_convert_weight_to_int4pack_for_cpu.h>
 #include <ATen/ops/_weight_int4pack_mm_for_cpu.h>
 #include <ATen/ops/amax.h>
@@ -79,7 +79,7 @@ void pack(const qcts_problem& p) {
   out_plane(p, "scale_and_zero").copy_(plane(p, "scale_and_zero"));
 }
 
-// Prepared: the packed codes, then scale_and_zero at the next multiple of 64 bytes.
+// The prepared weight: the packed codes, then scale_and_zero at the next multiple of 64 bytes.
 uint64_t codes_bytes(const qcts_problem& p) { return static_cast<uint64_t>(p.n * p.k / 2 + 63) / 64 * 64; }
 uint64_t prepared_bytes(const qcts_problem* p) {
   return codes_bytes(*p) +

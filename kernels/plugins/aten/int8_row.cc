@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// int8_row as torchao 0.18 composes it of ATen operators
+// int8_row as torchao 0.18 composes it from ATen operators
 // (quantization/quantize_/workflows/int8/int8_tensor.py and quantization/quant_primitives.py), and ATen's own
-// weight-only operator _weight_int8pack_mm beside it.
+// weight-only operator _weight_int8pack_mm.
 #include <ATen/ops/_weight_int8pack_mm.h>
 #include <ATen/ops/amax.h>
 #include <ATen/ops/amin.h>
@@ -30,7 +30,7 @@ qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
   return answer(refusal(*p), why, why_size);
 }
 
-// Both linear paths ignore the zero point: Int8WeightOnly's is always zero.
+// Both linear paths ignore the zero point, because Int8WeightOnly's is always zero.
 qcts_status supports_linear(const qcts_problem* p, char* why, size_t why_size) {
   std::string text = refusal(*p);
   if (text.empty() && any_byte(*p, "zero_point"))
@@ -69,8 +69,8 @@ void linear(const qcts_problem& p) {
   finish_linear(p, sums * plane(p, "scale").to(sums.scalar_type()).flatten());
 }
 
-// _weight_int8pack_mm loads vectors as if every row began at one: in torch 2.13.0 on AVX2 it crashes on
-// bfloat16 rows elsewhere. ATen's own memory always does.
+// _weight_int8pack_mm assumes that every row is aligned to a vector: in torch 2.13.0 on AVX2 it crashes on
+// other bfloat16 rows. ATen's own memory is always aligned.
 at::Tensor aligned(const at::Tensor& tensor) {
   const bool fits = tensor.is_contiguous() && reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % 64 == 0;
   return fits ? tensor : tensor.clone(at::MemoryFormat::Contiguous);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // int8_row with a scale of x that the checkpoint gives ("static_tensor_sym"), as LibTorch's compiled graphs
-// run it: quantize_per_tensor, then onednn::qlinear_pointwise on a weight that onednn::qlinear_prepack laid
-// out. A graph keeps that weight as an opaque tensor. Here it lies in `prepared` as ahead-of-time compilation
-// stores it (torch/csrc/inductor/aoti_torch): a Header, oneDNN's description of the layout, the bytes.
+// run it: quantize_per_tensor, then onednn::qlinear_pointwise on a weight packed by onednn::qlinear_prepack.
+// A graph keeps that weight as an opaque tensor. Here `prepared` holds it as ahead-of-time compilation stores
+// it (torch/csrc/inductor/aoti_torch): a Header, oneDNN's description of the layout, then the bytes.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/cpu/Utils.h>
 #include <ATen/ops/int_repr.h>
@@ -22,10 +22,10 @@ namespace {
 struct Header {
   int64_t description_bytes, weight_bytes;
 };
-constexpr uint64_t kMostDescriptionBytes = 4032;  // 772 in LibTorch 2.13.0
-constexpr uint64_t kWeightOffset = 64 + kMostDescriptionBytes;
+constexpr uint64_t kMaxDescriptionBytes = 4032;  // 772 in LibTorch 2.13.0
+constexpr uint64_t kWeightOffset = 64 + kMaxDescriptionBytes;
 
-// Boxed: the C++ signatures of these operators change between releases, their schemas have not.
+// Boxed: the C++ signatures of these operators change between releases, while their schemas have not.
 template <class... Arguments>
 c10::IValue call(const char* name, Arguments&&... arguments) {
   std::vector<c10::IValue> stack = {c10::IValue(std::forward<Arguments>(arguments))...};
@@ -38,7 +38,7 @@ bool has_qlinear() {
 
 std::string refusal(const qcts_problem& p) {
   if (!has_qlinear()) return "this LibTorch has no onednn::qlinear_pointwise";
-  // With ONEDNN_MAX_CPU_ISA=AVX2, 6 of 60 numerics cases were wrong, up to every second output.
+  // With ONEDNN_MAX_CPU_ISA=AVX2, 6 of 60 numerics cases were wrong, in up to half of their outputs.
   if (!at::cpu::is_avx512_vnni_supported())
     return "without AVX512-VNNI oneDNN adds two products of bytes in 16 bits, which saturate";
   qcts_problem weight_only = p;
@@ -59,7 +59,7 @@ qcts_status supports(const qcts_problem* p, char* why, size_t why_size) {
   return answer(refusal(*p), why, why_size);
 }
 
-// What oneDNN pads a weight to, and a sum of each column, at most.
+// Upper limit of the weight's bytes: oneDNN pads it and adds a sum for each column.
 uint64_t most_weight_bytes(const qcts_problem& p) {
   const auto padded = [](int64_t count) { return static_cast<uint64_t>((count + 63) / 64 * 64); };
   return padded(p.n) * (padded(p.k) + 4);
@@ -71,7 +71,7 @@ void pack(const qcts_problem& p) {
       call("onednn::qlinear_prepack", plane(p, "qdata").contiguous(), c10::IValue()).toTensor();
   const at::Tensor description = call("mkldnn::_get_mkldnn_serialized_md", packed).toTensor();
   const Header header = {description.numel(), call("mkldnn::_nbytes", packed).toInt()};
-  TORCH_CHECK(static_cast<uint64_t>(header.description_bytes) <= kMostDescriptionBytes &&
+  TORCH_CHECK(static_cast<uint64_t>(header.description_bytes) <= kMaxDescriptionBytes &&
                   static_cast<uint64_t>(header.weight_bytes) <= most_weight_bytes(p),
               "the packed weight is larger than expected");
   char* to = static_cast<char*>(const_cast<void*>(p.prepared));
@@ -92,15 +92,15 @@ at::Tensor packed_weight(const qcts_problem& p) {
       from + kWeightOffset, 2, sizes, strides, 0, aoti_torch_dtype_int8(), aoti_torch_device_type_cpu(), 0,
       &handle, aoti_torch_layout__mkldnn(), reinterpret_cast<const uint8_t*>(from + 64),
       header.description_bytes);
-  TORCH_CHECK(error == AOTI_TORCH_SUCCESS, "the packed weight was not understood");
+  TORCH_CHECK(error == AOTI_TORCH_SUCCESS, "LibTorch could not read the packed weight");
   const at::Tensor weight = *torch::aot_inductor::tensor_handle_to_tensor_pointer(handle);
   aoti_torch_delete_tensor_object(handle);
   return weight;
 }
 
-// quantize_per_tensor adds the zero point before it rounds, torchao after: with a zero point of 0 they agree,
-// so the codes are made signed. The product gets them with 128 added: given signed bytes, qlinear_pointwise
-// ran oneDNN's reference loop (m = 16 of 4096 x 4096: 5.8 s instead of 1.6 ms on an EPYC Zen 4).
+// quantize_per_tensor adds the zero point before it rounds, torchao after. With a zero point of 0 they agree,
+// so the codes are made signed. The product gets them plus 128: with signed bytes, qlinear_pointwise ran
+// oneDNN's reference loop (m = 16 of 4096 x 4096: 5.8 s instead of 1.6 ms on an EPYC Zen 4).
 constexpr int64_t kUnsigned = 128;
 
 at::Tensor unsigned_codes(const qcts_problem& p, double scale) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TorchScript through LibTorch's own loader: torch/csrc/jit, 2.13.
+// Runs TorchScript with LibTorch's own loader: torch/csrc/jit, 2.13.
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -104,7 +104,8 @@ qcts_status reported(Body body, char* why, size_t why_size) {
   }
 }
 
-// LibTorch names the missing record where the file is another archive, and its zip reader where it is none.
+// LibTorch's message names the missing record if the file is another archive, and its zip reader if it is not
+// an archive.
 bool is_program(const char* path) {
   try {
     caffe2::serialize::PyTorchStreamReader reader{std::string(path)};
@@ -130,7 +131,7 @@ qcts_status load_save(const char* input_path, const char* output_path, char* why
   return reported(
       [&] {
         if (!is_program(input_path))
-          return say("LibTorch loads and saves TorchScript alone", QCTS_UNSUPPORTED, why, why_size);
+          return say("LibTorch loads and saves only TorchScript", QCTS_UNSUPPORTED, why, why_size);
         std::ostringstream saved;
         torch::jit::load(input_path).save(saved);
         write_whole(output_path, saved.str());
@@ -146,7 +147,7 @@ qcts_status run_program(const qcts_program_call* call, char* why, size_t why_siz
           return say("qcts_program_call is smaller than this plug-in was compiled with", QCTS_INVALID, why,
                      why_size);
         if (!is_program(call->path))
-          return say("LibTorch runs TorchScript alone", QCTS_UNSUPPORTED, why, why_size);
+          return say("LibTorch runs only TorchScript", QCTS_UNSUPPORTED, why, why_size);
         torch::jit::Module program = torch::jit::load(call->path);
         const auto method = program.find_method(call->method);
         if (!method) return say("the program has no such method", QCTS_INVALID, why, why_size);

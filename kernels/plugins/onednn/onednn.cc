@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Provider "onednn": int8_row through oneDNN 2.6 (its C++ API of that year). It has no primitive that
-// multiplies float activations with int8 weights, so `prepare` lets a reorder widen the codes to float32, and
-// a float32 matmul multiplies with them; scales and bias come last. Declared accordingly: float32 products
-// and sums in any order, the scale on the sum.
+// Provider "onednn": int8_row with oneDNN 2.6 (the C++ API of that year). It has no primitive that multiplies
+// float activations with int8 weights. So `prepare` lets a reorder widen the codes to float32, and a float32
+// matmul multiplies with them; scales and bias come last. Its numerics are declared accordingly: float32
+// products and sums in any order, the scale on the sum.
 #include <omp.h>
 #include <qcts_kernel.h>
 
@@ -36,7 +36,7 @@ float bf16_to_float(uint16_t bits) {
   return value;
 }
 
-// To nearest, ties to even; a NaN stays one.
+// Rounds to nearest, ties to even; a NaN stays a NaN.
 uint16_t float_to_bf16(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -64,12 +64,12 @@ void store(uint32_t dtype, void* base, int64_t index, float value) {
   std::memcpy(static_cast<char*>(base) + index * 2, &bits, 2);
 }
 
-// What `prepare` leaves: float32 scales [n], then float32 codes [n, k].
+// `prepare` writes float32 scales [n], then float32 codes [n, k].
 uint64_t codes_offset(const qcts_problem& p) { return aligned(static_cast<uint64_t>(p.n) * 4); }
-// What `run` needs: float32 x [m, k], then float32 sums [m, n].
+// `run` needs float32 x [m, k], then float32 sums [m, n].
 uint64_t sums_offset(const qcts_problem& p) { return aligned(static_cast<uint64_t>(p.m * p.k) * 4); }
 
-// For the length of a call: at most `count` threads of oneDNN's OpenMP.
+// Limits oneDNN's OpenMP to `count` threads for the length of a call.
 class Threads {
  public:
   explicit Threads(uint32_t count) : before_(omp_get_max_threads()) {
@@ -90,7 +90,7 @@ dnnl::memory matrix(const dnnl::engine& engine, int64_t rows, int64_t columns, d
   return {dnnl::memory::desc({rows, columns}, type, strides), engine, data};
 }
 
-// float(code - zero point): a reorder s8 -> f32, then the zero points of the rows that have one.
+// Writes float(code - zero point): a reorder s8 -> f32, then the zero points of the rows that have one.
 qcts_status widen(const qcts_problem& p, void* prepared) {
   const int8_t* zeros = static_cast<const int8_t*>(plane(p, "zero_point")->data);
   std::memcpy(prepared, plane(p, "scale")->data, static_cast<size_t>(p.n) * 4);
@@ -101,7 +101,7 @@ qcts_status widen(const qcts_problem& p, void* prepared) {
                              static_cast<char*>(prepared) + codes_offset(p));
   dnnl::reorder(codes, wide).execute(stream, codes, wide);
   stream.wait();
-  // Exact: both are integers of eight bits.
+  // Exact, because both are 8-bit integers.
   auto* weights = reinterpret_cast<float*>(static_cast<char*>(prepared) + codes_offset(p));
   for (int64_t n = 0; n < p.n; ++n)
     for (int64_t k = 0; zeros[n] != 0 && k < p.k; ++k) weights[n * p.k + k] -= zeros[n];
@@ -115,7 +115,7 @@ void multiply(const qcts_problem& p, float* x, const char* prepared, float* sums
   void* codes = const_cast<char*>(prepared) + codes_offset(p);
   dnnl::memory a = matrix(engine, p.m, p.k, type, false, x), b = matrix(engine, p.k, p.n, type, true, codes),
                c = matrix(engine, p.m, p.n, type, false, sums);
-  // oneDNN keeps what it compiled for these shapes in a cache of its own.
+  // oneDNN keeps what it compiled for these shapes in its own cache.
   const dnnl::matmul::primitive_desc plan(dnnl::matmul::desc(a.get_desc(), b.get_desc(), c.get_desc()),
                                           engine);
   dnnl::matmul(plan).execute(stream, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}});
@@ -141,7 +141,7 @@ qcts_status linear_steps(const qcts_problem& p) {
   return QCTS_OK;
 }
 
-// No exception leaves a C function.
+// No exception may leave a C function.
 template <typename Steps>
 qcts_status guarded(const qcts_problem* p, Steps steps) {
   const Threads threads(p->threads);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""onnxruntime's MatMulNBits as a provider: int8_row and intx with 4 bits, weights in the library's own packing, x in float32
-(accuracy_level 1: no rounding of x). Needs onnx and onnxruntime.
+"""onnxruntime's MatMulNBits as a provider: int8_row and intx with 4 bits. Weights are packed by the library; x stays in float32
+(accuracy_level 1). Needs onnx and onnxruntime.
 
 qcts run --plan latency --provider kernels/plugins/python/onnxruntime_peer.py
 """
@@ -41,7 +41,7 @@ def layer(p, bits, block, packed, scale, zero_point):
 
 
 def int8_layer(p):
-    """A row's scale and zero point once a block: the library knows no whole rows."""
+    """Repeats a row's scale and zero point for each block, because the library has no scales for whole rows."""
     block = next(size for size in (256, 128, 64, 32, 16) if p.k % size == 0)
     blocks = p.k // block
     codes = (p.planes["qdata"].astype(np.int16) + 128).astype(np.uint8)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""OpenVINO's compressed MatMul as a provider: int8_row and intx with 4 bits, x and arithmetic in float32, no dynamic quantization of x.
+"""OpenVINO's compressed MatMul as a provider: int8_row and intx with 4 bits. x and arithmetic are float32, and x is not quantized.
 Needs openvino.
 
 qcts run --plan latency --provider kernels/plugins/python/openvino_peer.py
@@ -16,7 +16,7 @@ core = openvino.Core()
 
 
 def compiled(p, weight, *alive):
-    """`alive`: what the constants only borrow."""
+    """`alive` holds arrays that the constants reference without owning them."""
     x = ops.parameter([p.m, p.k], np.float32)
     model = openvino.Model([ops.matmul(x, weight, False, True)], [x])
     settings = {
@@ -34,7 +34,7 @@ def compiled(p, weight, *alive):
 
 
 def decompressed(codes, zeros, scale):
-    """(codes - zeros) * scale in float32, as the plug-in recognizes it."""
+    """(codes - zeros) * scale in float32, in the form that OpenVINO's CPU plug-in recognizes."""
     shifted = ops.subtract(ops.convert(codes, np.float32), ops.convert(zeros, np.float32))
     return ops.multiply(shifted, ops.constant(np.ascontiguousarray(scale, dtype=np.float32)))
 

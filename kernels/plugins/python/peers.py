@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the peers in this folder share: problems as float arrays, bytes as codes, and the timed form of a library call."""
+"""Shared by the peers in this folder: problems as float arrays, bytes as codes, and timed calls of a library."""
 
 import os
 import sys
 from pathlib import Path
 
-# Waiting threads that spin rob each other where cores are few. Before any library starts its threads.
+# Spinning threads steal time from each other if there are few cores. Must be set before a library starts its threads.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 sys.path.append(str(Path(__file__).resolve().parents[2] / "abi"))  # in the repository
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))  # where qcts is installed
@@ -15,12 +15,12 @@ from qcts_provider import Provider, Refused, narrow, widen  # noqa: E402, F401
 
 FLOATS = ("float32", "bfloat16")
 INT4_GROUPS = (32, 64, 128, 256)
-# The float weight rounds once to float32, its products and their sum too; the library answers in float32.
+# The float weight, its products and their sum round to float32; the library answers in float32.
 FLOAT32 = {"weight_cast": "float32", "product_cast": "float32", "accumulator": "float32", "output_cast": "float32"}
 
 
 def why_not_weight_only(p):
-    """Why a float32 library cannot serve this linear; None when it can."""
+    """Returns why a float32 library cannot compute this linear, or None if it can."""
     if p.activation != "weight_only":
         return "float activations only"
     if p.x_dtype not in FLOATS or p.y_dtype not in FLOATS or (p.bias_dtype or "float32") not in FLOATS:
@@ -42,21 +42,21 @@ def scales(p):
 
 
 def nibbles(codes):
-    """Two codes 0..15 a byte, the first in the low half."""
+    """Packs codes 0..15 two to a byte, the first in the low half."""
     pairs = codes.astype(np.uint8)
     return np.ascontiguousarray(pairs[..., 0::2] | (pairs[..., 1::2] << 4))
 
 
 def put(p, y):
-    """float32 y, the bias added, into the caller's y."""
+    """Adds the bias to float32 y and writes it to the caller's y."""
     if p.bias is not None:
         y = y + widen(p.bias, p.bias_dtype)
     p.y[...] = narrow(np.asarray(y, dtype=np.float32), p.y_dtype)
 
 
 class TimedLibrary:
-    """`copies` layers of a library, ready to run on x in float32. make(problem) gives one: a function of x that returns y. What is
-    timed is the library's call alone; x is converted before, y after."""
+    """`copies` layers of a library that run on float32 x. make(problem) returns one: a function from x to y. Only the library's call is
+    timed; x is converted before it, y after it."""
 
     def __init__(self, make, problem, copies):
         self._problem = problem
@@ -72,7 +72,7 @@ class TimedLibrary:
 
 
 def register(provider, scheme, variant, make, why_not, description):
-    """A linear of `provider` that make(problem) makes ready."""
+    """Registers a linear of `provider`; make(problem) returns its function."""
 
     @provider.kernel(
         "linear",

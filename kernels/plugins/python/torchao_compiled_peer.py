@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""torchao under torch.compile as a provider. Needs a C++ compiler; torchao_peer.py says the rest.
+"""torchao under torch.compile as a provider. Needs a C++ compiler; torchao_peer.py has the rest.
 
-Where x is quantized, it is compiled with emulate_precision_casts. By default inductor keeps float32 where the scheme rounds to x's
-dtype: of 16 rows of 4096 bfloat16, every scale differed and 1632 codes of 65536, by one (x = 0.345703125: 22 instead of 21); with it,
-none. float16: 274 codes, and none. At n = 1024 a call took 1415 us instead of 1467. It costs intx: one row times
-2048 x 2048 took 4361 us instead of 1703, whose outputs differed from the eager ones by up to 0.047 (1675 of 2048).
+Kernels that quantize x are compiled with emulate_precision_casts. By default inductor keeps float32 where the scheme rounds to x's
+dtype: in 16 rows of 4096 bfloat16, every scale and 1632 of 65536 codes differed, the codes by one (x = 0.345703125: 22 instead of 21);
+with the option none did. In float16 it was 274 codes, and none. At n = 1024 a call took 1415 us instead of 1467. intx gets slower: one
+row times 2048 x 2048 took 4361 us instead of 1703, but without the option 1675 of 2048 outputs differed from the eager ones, by up to
+0.047.
 
-int8 weights alone become torch._weight_int8pack_mm (aten/src/ATen/native/cpu/int8mm_kernel.cpp). For bfloat16 it loads x and weights in
-whole aligned vectors and has no remainder.
+Weight-only int8 becomes torch._weight_int8pack_mm (aten/src/ATen/native/cpu/int8mm_kernel.cpp). For bfloat16 it loads x and weights only
+in whole aligned vectors and does not handle a remainder.
 """
 
 from functools import lru_cache
@@ -22,7 +23,7 @@ BLOCK = {"AVX512": 16}.get(torch.backends.cpu.get_cpu_capability(), 8)  # elemen
 
 @lru_cache(maxsize=1)
 def compiled(options, *problem):
-    """torch.compile answers eagerly from its ninth shape on, and says so in its log only: it forgets one problem before the next."""
+    """Resets torch.compile for each problem: from the ninth shape on it would run eagerly and mention that only in its log."""
     torch._dynamo.reset()
     return torch.compile(torch.nn.functional.linear, dynamic=False, options=dict(options))
 

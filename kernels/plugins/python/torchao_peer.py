@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""torchao as a provider: its own tensor classes made of the checkpoint's planes, and torch.nn.functional.linear, eager here, compiled in
-torchao_compiled_peer.py. Needs torch and torchao.
+"""torchao as a provider: builds its tensor classes from the checkpoint's planes and calls torch.nn.functional.linear, eagerly here and
+compiled in torchao_compiled_peer.py. Needs torch and torchao.
 
-Beside the paired times, each case carries `benchmark_fn_us`: five warm-ups and the mean of torch.utils.benchmark's blocked_autorange on
-one weight, as the documentation of transformers times quantized models. It is warm and unpaired.
+Besides the paired times, each case has `benchmark_fn_us`: the mean of torch.utils.benchmark's blocked_autorange on one weight after five
+warm-ups, which is how the documentation of transformers times quantized models. It is warm and unpaired.
 
 qcts run --plan latency --provider kernels/plugins/python/torchao_peer.py
 """
@@ -22,7 +22,7 @@ from torchao.quantization.quantize_.workflows.intx.intx_unpacked_to_int8_tensor 
 
 torch.set_grad_enabled(False)
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-# x's dtype between the library's operations; where each class rounds stands in reference/schemes, recorded_stages().
+# x's dtype between the library's operations; recorded_stages() in reference/schemes tells where each class rounds.
 SUMS = {"product_cast": "float32", "accumulator": "float32", "output_cast": "like_x"}
 INT8 = SUMS | {"scale_cast": "like_x", "partial_cast": "like_x", "scale_after_sum": True}
 INT8_DYNAMIC = {"accumulator": "int32", "partial_cast": "like_x", "scale_after_sum": True}
@@ -30,7 +30,7 @@ INTX = SUMS | {"weight_cast": "like_x", "x_cast": "like_x"}
 
 
 def tensor(array):
-    """A copy in torch's own memory: aligned to 64 bytes, where numpy's is to 16. 16 bits without a numpy type are bfloat16."""
+    """Copies to torch's own memory, which is aligned to 64 bytes (numpy's to 16). 16-bit data that numpy has no type for is bfloat16."""
     made = torch.tensor(array)
     return made.view(torch.bfloat16) if made.dtype == torch.uint16 else made
 
@@ -61,7 +61,7 @@ def put(p, y):
 
 
 class Layers:
-    """`copies` linears with weights of their own and the x of the problem, one function for all."""
+    """`copies` linears with separate weights and the problem's x; one function computes them all."""
 
     def __init__(self, make, p, copies, linear):
         torch.set_num_threads(p.threads)
@@ -123,7 +123,7 @@ def add_quantize(provider):
 
 
 def serve(provider, variant, linear_for, supports=why_not):
-    """linear_for(problem) gives the function that multiplies."""
+    """linear_for(problem) returns the function that multiplies."""
     for scheme, make, numerics in (
         ("int8_row", int8_weight, INT8),
         ("int8_row:dyn_row_sym", int8_weight, INT8_DYNAMIC),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.5 to 0.17, torchao/dtypes/affine_quantized_tensor.py and the layouts beside it (moved to
-// torchao/prototype/dtypes in 0.15 and 0.16), and _dequantize_affine* of
+// Sources: torchao 0.5 to 0.17, torchao/dtypes/affine_quantized_tensor.py and its layouts (in
+// torchao/prototype/dtypes since 0.15 and 0.16), and _dequantize_affine* of
 // torchao/quantization/quant_primitives.py.
 #include "reference/dialects/classes/affine.h"
 
@@ -30,7 +30,7 @@ Json attribute(const NamedTensor& tensor, const std::string& name) {
   return value == tensor.attributes.end() ? Json(nullptr) : *value;
 }
 
-// A list, or a tuple in its encoding.
+// Returns the integers of a list, or of an encoded tuple.
 std::vector<int64_t> integers(const Json& value) {
   const Json& list = value.is_object() && value.contains("_data") ? value["_data"] : value;
   std::vector<int64_t> numbers;
@@ -66,8 +66,8 @@ bool holds_numbers(DType dtype) {
          dtype == DType::int32 || dtype == DType::int64;
 }
 
-// dtypes/uintx/bitpacking.py: a code of b bits is cut into shards of 4, 2 and 1 bits, the widest lowest. A
-// shard byte holds 8 / w codes that lie K * w / 8 columns apart (pack_dim -1).
+// Unpacks bit shards (dtypes/uintx/bitpacking.py): a code of b bits is split into shards of 4, 2 and 1 bits,
+// the widest lowest. A shard byte holds 8 / w codes, K * w / 8 columns apart (pack_dim -1).
 std::optional<std::vector<double>> uintx_codes(const NamedTensor& tensor, const std::string& at, int64_t rows,
                                                int64_t columns) {
   const Json dim = attribute(tensor, at + "pack_dim");
@@ -94,7 +94,7 @@ std::optional<std::vector<double>> uintx_codes(const NamedTensor& tensor, const 
   return codes;
 }
 
-// dtypes/uintx/cutlass_int4_packed_layout.py: two signed codes a byte, the even column low.
+// Unpacks two signed codes per byte, the even column low (dtypes/uintx/cutlass_int4_packed_layout.py).
 std::optional<std::vector<double>> nibble_codes(const Tensor& pairs, int64_t rows, int64_t columns) {
   if (pairs.dtype != DType::int8 || pairs.shape != std::vector<int64_t>{rows, columns / 2} || columns % 2)
     return std::nullopt;
@@ -110,7 +110,7 @@ std::optional<std::vector<double>> nibble_codes(const Tensor& pairs, int64_t row
 struct Parts {
   std::string_view impl, codes;
 };
-// Layouts that keep one code an element under a name of their own.
+// Layouts that store one code per element, each under its own name.
 constexpr std::array<Parts, 6> kElementwise = {{{"PlainAQTTensorImpl", "int_data"},
                                                 {"PlainAQTLayout", "int_data"},
                                                 {"QDQTensorImpl", "int_data"},
@@ -118,7 +118,7 @@ constexpr std::array<Parts, 6> kElementwise = {{{"PlainAQTTensorImpl", "int_data
                                                 {"Float8AQTTensorImpl", "float8_data"},
                                                 {"Float8AQTLayout", "float8_data"}}};
 
-// FloatxTensorCore*, called FpxTensorCore* in 0.5.
+// Unpacks FloatxTensorCore*, called FpxTensorCore* in 0.5.
 std::optional<std::vector<double>> prepacked_codes(const NamedTensor& tensor, const std::string& at,
                                                    int64_t rows, int64_t columns) {
   const Tensor* packed = find_payload(tensor, at + "packed_floatx_data");
@@ -156,7 +156,7 @@ std::optional<std::vector<double>> codes_of(const NamedTensor& tensor, const std
   return std::nullopt;
 }
 
-// Elements of the grid of blocks; 0 when the blocks do not divide the shape.
+// Returns the number of blocks; 0 when the blocks do not divide the shape.
 int64_t grid_elems(const Affine& affine) {
   if (affine.block.size() != affine.shape.size()) return 0;
   int64_t blocks = 1;
@@ -167,7 +167,7 @@ int64_t grid_elems(const Affine& affine) {
   return blocks;
 }
 
-// Row-major index of the block that an element lies in.
+// Returns the row-major index of an element's block.
 int64_t block_of(const Affine& affine, int64_t element) {
   int64_t block = 0, grid = 1;
   for (size_t d = affine.shape.size(); d-- > 0;) {
@@ -187,9 +187,9 @@ std::optional<ZeroPoints> domain_of(const Json& value) {
   return std::nullopt;
 }
 
-// One product of the code, exact in the weight's dtype, and the scale: formed in float32, which is the type
-// that torch computes narrower ones in and the one that a float32 scale promotes to; then rounded to the
-// weight's dtype. With a floating zero point the weight's dtype rounds twice (_dequantize_affine_tinygemm).
+// Dequantizes. The code, exact in the weight's dtype, times the scale is computed in float32 (torch's compute
+// type for narrow types, and the promotion with a float32 scale), then rounded to the weight's dtype. With a
+// floating zero point that dtype rounds twice (_dequantize_affine_tinygemm).
 Tensor dense_of_affine(const Affine& affine, const std::string& name) {
   const std::vector<double> scales = numbers_of(*affine.scale);
   std::vector<double> zeros(scales.size(), 0);
@@ -212,15 +212,13 @@ bool all_integers(const Tensor& tensor) {
                              [](double z) { return std::nearbyint(z) == z && std::fabs(z) <= 256; });
 }
 
-// Classes that are affine themselves, without an AffineQuantizedTensor around a layout:
-//   FbgemmFp8Tensor     torchao 0.11 to 0.15, dtypes/fbgemm_fp8_tensor.py: float8_data [N, K] times scale
-//   [N], the
-//                       inverse of fbgemm's quantize_fp8_row
-//   IntxUnpackedTensor  torchao 0.13, quantize_/workflows/intx/intx_unpacked_tensor.py: qdata, scale,
-//   zero_point over
-//                       block_size
-//   IntxUnpackedToInt8Tensor  its successor, of a convolution: groups along the channels, which are not the
-//                       last dimension, so that it is no scheme's matrix
+// Reads classes that are affine without an AffineQuantizedTensor around a layout:
+//   FbgemmFp8Tensor           torchao 0.11 to 0.15, dtypes/fbgemm_fp8_tensor.py: float8_data [N, K] times
+//                             scale [N], the inverse of fbgemm's quantize_fp8_row
+//   IntxUnpackedTensor        torchao 0.13, quantize_/workflows/intx/intx_unpacked_tensor.py: qdata, scale,
+//                             zero_point over block_size
+//   IntxUnpackedToInt8Tensor  its successor, for a convolution: groups along the channels, which are not the
+//                             last dimension, so no scheme describes it
 std::optional<Affine> read_flat(const NamedTensor& tensor) {
   const bool fbgemm = tensor.type == "FbgemmFp8Tensor";
   const bool filters = tensor.type == "IntxUnpackedToInt8Tensor" && tensor.shape.size() > 2;
@@ -279,7 +277,7 @@ std::optional<Affine> read_affine(const NamedTensor& tensor) {
   affine.impl = class_at(tensor, impl);
   affine.scale = find_payload(tensor, at + "scale");
   affine.zero_point = find_payload(tensor, at + "zero_point");
-  // Small floats have one scale a row, whatever their block_size says ([256, 1] for [256, 64]).
+  // Small floats have one scale per row, whatever their block_size says ([256, 1] for [256, 64]).
   if (affine.impl.find("xTensorCore") != std::string::npos && affine.shape.size() == 2)
     affine.block = {1, affine.shape[1]};
   const std::optional<ZeroPoints> domain = domain_of(attribute(tensor, *prefix + "zero_point_domain"));
@@ -294,10 +292,10 @@ std::optional<Affine> read_affine(const NamedTensor& tensor) {
   if (affine.domain == ZeroPoints::integer && affine.zero_point && !all_integers(*affine.zero_point))
     return std::nullopt;
   if (affine.domain == ZeroPoints::floating) {
-    const Json least = attribute(tensor, *prefix + "quant_min"),
-               most = attribute(tensor, *prefix + "quant_max");
-    if (!least.is_number() || !most.is_number()) return std::nullopt;
-    affine.middle = (most.get<double>() + least.get<double>() + 1) / 2;
+    const Json low = attribute(tensor, *prefix + "quant_min"),
+               high = attribute(tensor, *prefix + "quant_max");
+    if (!low.is_number() || !high.is_number()) return std::nullopt;
+    affine.middle = (high.get<double>() + low.get<double>() + 1) / 2;
   }
   std::optional<std::vector<double>> codes = codes_of(tensor, at, affine);
   if (!codes) return std::nullopt;
@@ -310,7 +308,7 @@ std::optional<Tensor> dense_by_dialect(const NamedTensor& tensor) {
   if (const std::optional<Affine> affine = read_flat(tensor)) return dense_of_affine(*affine, tensor.name);
   if (const std::optional<Tensor> dense = dense_of_marlin(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_sparse_weight(tensor)) return dense;
-  // Bit planes by themselves: codes of a byte each.
+  // Bare bit planes: the codes, one byte each.
   if (tensor.type == "UintxTensor" && tensor.shape.size() == 2 && tensor.dtype == DType::uint8)
     if (const auto codes = uintx_codes(tensor, "", tensor.shape[0], tensor.shape[1])) {
       std::vector<std::byte> bytes(codes->size());

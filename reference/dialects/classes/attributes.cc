@@ -26,8 +26,8 @@ struct EnumClass {
 constexpr EnumMember kMappingType[] = {
     {"SYMMETRIC", "", 1}, {"SYMMETRIC_NO_CLIPPING_ERR", "", 2}, {"ASYMMETRIC", "", 3}};
 constexpr EnumMember kZeroPointDomain[] = {{"INT", "", 1}, {"FLOAT", "", 2}, {"NONE", "", 3}};
-// quantization/quantize_/common/kernel_preference.py: 0.18.0, FBGEMM of 0.13 to 0.15, DEEPGEMM and CUTEDSL of
-// 0.19.
+// quantization/quantize_/common/kernel_preference.py of 0.18.0, plus FBGEMM of 0.13 to 0.15, and DEEPGEMM and
+// CUTEDSL of 0.19.
 constexpr EnumMember kKernelPreference[] = {
     {"AUTO", "auto"},     {"TORCH", "torch"},   {"MSLK", "mslk"},         {"EMULATED", "emulated"},
     {"TRITON", "triton"}, {"FBGEMM", "fbgemm"}, {"DEEPGEMM", "deepgemm"}, {"CUTEDSL", "cutedsl"}};
@@ -49,7 +49,7 @@ constexpr EnumClass kEnums[] = {
     {"IntxUnpackedToInt8TensorActivationQuantization", kIntxActivation},
 };
 
-// NamedTuples, which a pickle spells by position: torchao/float8/inference.py.
+// NamedTuples, which a pickle encodes by position: torchao/float8/inference.py.
 struct NamedTuple {
   std::string_view name;
   std::array<std::string_view, 3> fields;
@@ -82,7 +82,7 @@ Json typed(std::string_view type, Json data) {
   return object;
 }
 
-// int1 .. int7, uint1 .. uint7: torch names them, no tensor can be saved in them.
+// Is this int1 .. int7 or uint1 .. uint7? torch names these types but cannot save tensors of them.
 bool is_sub_byte_integer(std::string_view name) {
   if (name.starts_with("u")) name.remove_prefix(1);
   return name.size() == 4 && name.starts_with("int") && name[3] >= '1' && name[3] <= '7';
@@ -93,16 +93,17 @@ bool is_torch_dtype(std::string_view name) {
   return dtype_from_name(name) || is_sub_byte_integer(name);
 }
 
-// An attribute is a handful of values; shared nodes could spell a tree of any size in a few bytes. A JSON
-// object finds its keys one by one.
+// Attributes are small, but shared nodes could encode a tree of any size in a few bytes. JSON objects search
+// their keys linearly.
 constexpr uint64_t kMaxAttributeNodes = 65536, kMaxAttributeKeys = 1024;
 
 struct TreeSize {
   uint64_t nodes = 0;
-  uint64_t bytes = 0;  // of its JSON on the heap
+  uint64_t bytes = 0;  // heap bytes of its JSON
 };
 
-// Beside its place in the container. typed() is an object of two.
+// Returns the heap bytes of a node's own JSON, without its slot in the container. typed() makes an object of
+// two.
 uint64_t own_json_bytes(const pickle::Node& node) {
   constexpr uint64_t kContainer = 56, kTyped = 320;
   switch (node.kind) {
@@ -123,7 +124,7 @@ uint64_t own_json_bytes(const pickle::Node& node) {
   }
 }
 
-// Memoised by node, so that a tree of shared nodes is looked at once.
+// Measures a tree, memoised by node, so that shared nodes are visited once.
 TreeSize tree_size(const pickle::Ref& node, std::unordered_map<const pickle::Node*, TreeSize>& sizes,
                    ReadBudget& budget) {
   if (!node) return {};
@@ -252,7 +253,7 @@ Json encode(const pickle::Ref& node, const std::string& where) {
     case pickle::Kind::persistent:
       break;
   }
-  refuse(RefusalClass::PickleType, where + ": a storage is no attribute", node->offset);
+  refuse(RefusalClass::PickleType, where + ": a storage is not an attribute", node->offset);
 }
 
 }  // namespace
@@ -314,7 +315,7 @@ void check_attribute_json(const Json& value, const std::string& where) {
     if (data.is_string() && is_torch_dtype(data.get<std::string>())) return;
     throw Refused({RefusalClass::SubclassSchema,
                    where + ": torch." + (data.is_string() ? data.get<std::string>() : data.dump()) +
-                       " is no element type",
+                       " is not an element type",
                    std::nullopt, true});
   }
   if (const EnumClass* cls = find_enum(type)) {

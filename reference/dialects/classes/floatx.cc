@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Floats of 3 to 8 bits prepacked for tensor cores: torchao 0.5 to 0.15, floatx_tensor_core_layout.py (fpx.py
-// in 0.5), which follows FP6-LLM's weight_prepacking.h. The codes are cut into shards of 1, 2 and 4 bits, the
-// lowest width first and holding the highest bits; each shard is one block of bytes, its 32-bit words
-// interleaved for the kernel.
+// Unpacks floats of 3 to 8 bits that were prepacked for tensor cores: torchao 0.5 to 0.15,
+// floatx_tensor_core_layout.py (fpx.py in 0.5), which follows FP6-LLM's weight_prepacking.h. Codes are split
+// into shards of 1, 2 and 4 bits; the narrowest comes first and holds the highest bits. Each shard is one
+// block of bytes with its 32-bit words interleaved for the kernel.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -12,8 +12,8 @@
 namespace qcts {
 namespace {
 
-// The elements of a word, from the highest bits on: the kernel's i-th is the (start + 4 j)-th, start in 1, 3,
-// 0, 2.
+// Reorders the elements of a word, from the highest bits on: the kernel's i-th is the (start + 4 j)-th, with
+// start in 1, 3, 0, 2.
 uint32_t deinterleaved(uint32_t word, int width) {
   const int elems = 32 / width;
   const uint32_t mask = (1u << width) - 1;
@@ -27,9 +27,9 @@ uint32_t deinterleaved(uint32_t word, int width) {
   return result;
 }
 
-// Codes of one shard in the order of the 32 lanes. Bytes: a whole number of 128.
+// Returns the codes of one shard in lane order (32 lanes). The size must be a multiple of 128 bytes.
 std::vector<int> shard_codes(std::span<const std::byte> shard, int width) {
-  const size_t rows = shard.size() / 128;  // of 32 lanes, four bytes each
+  const size_t rows = shard.size() / 128;  // rows of 32 lanes, four bytes each
   std::vector<uint8_t> bytes(shard.size());
   for (size_t w = 0; w < shard.size() / 4; ++w) {
     uint32_t word;
@@ -76,8 +76,8 @@ std::optional<std::vector<double>> floatx_codes(const Tensor& packed, int64_t ro
     for (size_t i = 0; i < codes.size(); ++i) codes[i] |= part[i] << (bits - used);
     offset += shard.size();
   }
-  // Lane l, pair j, element b hold tile element t = (j * 32 + l) * 2 + b; t runs over 64 rows and 16 columns
-  // a tile as [row block][column block][4][2: column half][2][8 rows][8 columns].
+  // Lane l, pair j, element b hold tile element t = (j * 32 + l) * 2 + b. t runs over a tile's 64 rows and 16
+  // columns as [row block][column block][4][2: column half][2][8 rows][8 columns].
   std::vector<double> values(codes.size());
   const int64_t pairs = rows * columns / 64, column_blocks = columns / 16;
   for (int64_t t = 0; t < rows * columns; ++t) {

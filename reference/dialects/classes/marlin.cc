@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torchao 0.7 to 0.15. MarlinSparse: torchao/sparsity/marlin/__init__.py and utils.py (unpack_from_marlin_24,
-// sparse_semi_structured_to_dense_cutlass). MarlinQQQ: torchao/quantization/marlin_qqq/__init__.py and
-// utils.py (unpack_from_marlin_qqq), dequantize_affine_qqq of quant_primitives.py. Both hold the weight
-// transposed, as [K, N], in tiles of 16 x 64 whose elements are permuted; a word holds eight codes of four
-// bits, the first one low.
+// Sources in torchao 0.7 to 0.15. MarlinSparse: torchao/sparsity/marlin/__init__.py and utils.py
+// (unpack_from_marlin_24, sparse_semi_structured_to_dense_cutlass). MarlinQQQ:
+// torchao/quantization/marlin_qqq/__init__.py and utils.py (unpack_from_marlin_qqq), and
+// dequantize_affine_qqq of quant_primitives.py. Both store the weight transposed, as [K, N], in permuted
+// tiles of 16 x 64; a word holds eight codes of four bits, the first one lowest.
 #include "reference/dialects/classes/marlin.h"
 
 #include <array>
@@ -33,7 +33,7 @@ int64_t whole_number(const NamedTensor& tensor, const std::string& name) {
   return value != tensor.attributes.end() && value->is_number_integer() ? value->get<int64_t>() : 0;
 }
 
-// get_perms_24: place of element j of a packed tile in the tile.
+// Returns the position in the tile of element j of a packed tile (get_perms_24).
 std::array<int, kTileElems> sparse_tile_order() {
   constexpr std::array<int, 8> kInterleave = {0, 2, 4, 6, 1, 3, 5, 7};
   std::array<int, kTileElems> order;
@@ -48,7 +48,7 @@ std::array<int, kTileElems> sparse_tile_order() {
   return order;
 }
 
-// get_qqq_weight_perm with groups.
+// Returns the same for MarlinQQQ with groups (get_qqq_weight_perm).
 std::array<int, kTileElems> qqq_tile_order() {
   constexpr std::array<int, 8> kInterleave = {0, 2, 4, 6, 1, 3, 5, 7};
   std::array<int, kTileElems> order;
@@ -62,7 +62,7 @@ std::array<int, kTileElems> qqq_tile_order() {
   return order;
 }
 
-// Codes 0..15, row-major [k, n].
+// Returns the codes 0..15, row-major [k, n].
 std::vector<int> tile_codes(const Tensor& words, int64_t k, int64_t n,
                             const std::array<int, kTileElems>& order) {
   const std::vector<std::byte> bytes = row_major_bytes(words);
@@ -77,7 +77,7 @@ std::vector<int> tile_codes(const Tensor& words, int64_t k, int64_t n,
   return codes;
 }
 
-// Scales of [groups, n], of which every `order.size()` were permuted: stored[j] belongs at order[j].
+// Undoes the permutation of scales [groups, n], in runs of order.size(): stored[j] belongs at order[j].
 template <size_t Count>
 std::vector<float> ordered_scales(const Tensor& stored, const std::array<int, Count>& order) {
   const std::vector<float> values = load_floats(stored.dtype, row_major_bytes(stored));
@@ -87,7 +87,8 @@ std::vector<float> ordered_scales(const Tensor& stored, const std::array<int, Co
   return scales;
 }
 
-// _calculate_meta_reordering_scatter_offsets for 16-bit metadata: where the word of `row` and `column` lies.
+// Returns the position of the metadata word of `row` and `column`
+// (_calculate_meta_reordering_scatter_offsets, 16-bit metadata).
 int64_t meta_offset(int64_t row, int64_t column, int64_t rows) {
   int64_t r = row / 64 * 64 + row % 2 * 2 + row % 8 / 4 + row % 4 / 2 * 32 + row % 64 / 8 * 4, c = column;
   const int64_t step = (r % 2 == 0 && c % 2 == 1) - (r % 2 == 1 && c % 2 == 0);
@@ -106,8 +107,8 @@ Tensor dense_from(const NamedTensor& tensor, std::span<const float> values) {
   return make_tensor(tensor.dtype, tensor.shape, std::move(out), tensor.name);
 }
 
-// Values of codes less 8, row-major [n, k]; what the metadata leaves out is 0. nullopt for metadata that
-// names one place twice.
+// Returns codes minus 8, row-major [n, k], with 0 where the metadata keeps nothing. nullopt when the metadata
+// names a position twice.
 std::optional<std::vector<int>> sparse_values(const Tensor& words, const Tensor& meta, int64_t n, int64_t k) {
   const std::vector<int> kept = tile_codes(words, k / 2, n, sparse_tile_order());
   const std::vector<std::byte> bytes = row_major_bytes(meta);
@@ -125,7 +126,8 @@ std::optional<std::vector<int>> sparse_values(const Tensor& words, const Tensor&
   return values;
 }
 
-// dequantize_affine in the weight's dtype: the zero point is the middle code, 8, whose codes are zeros here.
+// Dequantizes in the weight's dtype (dequantize_affine). The zero point is the middle code, 8, so subtracting
+// it gives 0 for pruned weights.
 std::optional<Tensor> dense_of_sparse(const NamedTensor& tensor, const std::string& at) {
   const int64_t n = tensor.shape[0], k = tensor.shape[1], group = whole_number(tensor, at + "group_size");
   const Tensor *words = find_payload(tensor, at + "int_data"), *scale = find_payload(tensor, at + "scale"),
@@ -154,7 +156,7 @@ std::optional<Tensor> dense_of_sparse(const NamedTensor& tensor, const std::stri
   return dense_from(tensor, dense);
 }
 
-// (code - 8) * (s_group * s_channel), each rounded to float16.
+// Computes (code - 8) * (s_group * s_channel), each operation rounded to float16.
 std::optional<Tensor> dense_of_qqq(const NamedTensor& tensor, const std::string& at) {
   const int64_t n = tensor.shape[0], k = tensor.shape[1];
   const Tensor *words = find_payload(tensor, at + "int_data"), *groups = find_payload(tensor, at + "s_group"),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Weights of torchao's first generation in the order of Marlin kernels: what their writers' dequantize()
-// gives.
+// Dequantizes torchao's first-generation weights in Marlin kernel order, as their writers' dequantize() does.
 #pragma once
 
 #include <optional>
@@ -9,10 +8,10 @@
 
 namespace qcts {
 
-// MarlinSparseAQTTensorImpl inside an AffineQuantizedTensor, MarlinQQQAQTTensorImpl with groups inside a
-// MarlinQQQTensor, each also below LinearActivationQuantizedTensor. Row-major, of the tensor's own shape and
-// dtype; nullopt for everything else and for parts that contradict each other. MarlinQQQ without groups too:
-// its own unpacking loses the sign of the codes.
+// Accepts MarlinSparseAQTTensorImpl inside an AffineQuantizedTensor and MarlinQQQAQTTensorImpl with groups
+// inside a MarlinQQQTensor, each also inside LinearActivationQuantizedTensor. Row-major, in the tensor's
+// shape and dtype. nullopt for other classes, inconsistent parts, and MarlinQQQ without groups, whose own
+// unpacking loses the sign of the codes.
 std::optional<Tensor> dense_of_marlin(const NamedTensor& tensor);
 
 }  // namespace qcts

@@ -13,7 +13,7 @@
 namespace qcts {
 namespace {
 
-// int8_tensor.py; scales of 0.15 are in the logical dtype, since 0.16 in float32.
+// int8_tensor.py; scales have the logical dtype in 0.15, float32 since 0.16.
 Outer int8_outer(const NamedTensor& t) {
   const Tensor& qdata = require_payload(t, "qdata", {DType::int8});
   const std::vector<int64_t> blocks = blocks_of(t, qdata.shape);
@@ -27,7 +27,7 @@ Outer int8_outer(const NamedTensor& t) {
   return {qdata.shape, require_dtype(t, "dtype", kFloats)};
 }
 
-// int4_tensor.py: two codes a byte along K, scale and zero_point [K/g, N] (3-D: [B, K/g, N]).
+// int4_tensor.py: two codes per byte along K, scale and zero_point [K/g, N] (3-D: [B, K/g, N]).
 Outer int4_outer(const NamedTensor& t) {
   const Tensor& qdata = require_payload(t, "qdata", {DType::int8});
   const std::vector<int64_t> shape = require_outer_shape(t);
@@ -40,12 +40,12 @@ Outer int4_outer(const NamedTensor& t) {
   return {shape, scale.dtype};
 }
 
-// int4_plain_int32_tensor.py: eight codes a word along K.
+// int4_plain_int32_tensor.py: eight codes per word along K.
 Outer int4_int32_outer(const NamedTensor& t) {
   const Tensor& qdata = require_payload(t, "qdata", {DType::int32});
   const std::vector<int64_t> shape = require_outer_shape(t);
   const int64_t group = require_group(t, shape);
-  if (shape.back() % 8) contradict(t, "shape " + shape_text(shape) + ": K is no multiple of 8");
+  if (shape.back() % 8) contradict(t, "shape " + shape_text(shape) + ": K is not a multiple of 8");
   require_shape(t, "qdata", qdata, with_last(shape, shape.back() / 8));
   const Tensor& scale = require_payload(t, "scale", kFloats);
   require_shape(t, "scale", scale, transposed_blocks(shape, group));
@@ -69,7 +69,7 @@ Outer int4_tile_outer(const NamedTensor& t) {
 }
 
 // int4_opaque_tensor.py: A16W4 packs [N, K/2] bytes and [K/g, N, 2] pairs; DA8W4 (act_mapping_type set) packs
-// otherwise.
+// differently.
 Outer int4_opaque_outer(const NamedTensor& t) {
   const Tensor& qdata = require_payload(t, "qdata", {DType::uint8});
   const Tensor& pairs = require_payload(t, "scale_and_zero", kFloats);
@@ -87,7 +87,7 @@ Outer int4_opaque_outer(const NamedTensor& t) {
   return {shape, pairs.dtype};
 }
 
-// intx_unpacked_to_int8_tensor.py: one code a byte; target_dtype int1 .. int8 bounds the codes.
+// intx_unpacked_to_int8_tensor.py: one code per byte; target_dtype int1 .. int8 bounds the codes.
 Outer intx_outer(const NamedTensor& t) {
   const Tensor& qdata = require_payload(t, "qdata", {DType::int8});
   const std::vector<int64_t> blocks = blocks_of(t, qdata.shape);
@@ -104,7 +104,7 @@ Outer intx_outer(const NamedTensor& t) {
   return {qdata.shape, require_dtype(t, "dtype", kFloats)};
 }
 
-// prototype/quantization/gguf/gguf_quantized_tensor.py: codes in the shape and the dtype of the weight.
+// prototype/quantization/gguf/gguf_quantized_tensor.py: codes with the shape and dtype of the weight.
 Outer gguf_outer(const NamedTensor& t) {
   const Tensor& codes = require_payload(t, "int_data", kFloats);
   return {codes.shape, codes.dtype};
@@ -214,7 +214,7 @@ const std::vector<ClassSchema>& classes() {
        {},
        block_sparse_outer,
        false},
-      // Weights for training have the transpose's parts as well, or alone.
+      // Weights for training also, or only, have the transpose's parts.
       {"SparseSemiStructuredTensorCUTLASS",
        {},
        {"packed", "meta", "packed_t", "meta_t", "compressed_swizzled_bitmask"},

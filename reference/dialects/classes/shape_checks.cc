@@ -10,7 +10,7 @@
 namespace qcts {
 namespace {
 
-std::vector<int64_t> require_integers(const NamedTensor& tensor, std::string_view attribute, int64_t least) {
+std::vector<int64_t> require_integers(const NamedTensor& tensor, std::string_view attribute, int64_t min) {
   const Json& value = tensor.attributes[std::string(attribute)];
   const bool tuple = value.is_object() && value.value("_type", "") == "tuple" && value.contains("_data");
   const Json& list = tuple ? value["_data"] : value;
@@ -19,12 +19,12 @@ std::vector<int64_t> require_integers(const NamedTensor& tensor, std::string_vie
   for (size_t i = 0; right && i < list.size(); ++i) {
     right = list[i].is_number_integer() &&
             (!list[i].is_number_unsigned() || list[i].get<uint64_t>() <= INT64_MAX) &&
-            list[i].get<int64_t>() >= least;
+            list[i].get<int64_t>() >= min;
     if (right) integers.push_back(list[i].get<int64_t>());
   }
   if (!right)
     contradict(tensor, std::string(attribute) + " " + value.dump() +
-                           " is no list of integers >= " + std::to_string(least));
+                           " is not a list of integers >= " + std::to_string(min));
   return integers;
 }
 
@@ -57,7 +57,7 @@ const Tensor& require_payload(const NamedTensor& tensor, std::string_view name,
 void require_shape(const NamedTensor& tensor, std::string_view name, const Tensor& part,
                    const std::vector<int64_t>& shape) {
   if (part.shape != shape)
-    contradict(tensor, std::string(name) + " is " + shape_text(part.shape) + ", its class needs " +
+    contradict(tensor, std::string(name) + " is " + shape_text(part.shape) + ", but its class needs " +
                            shape_text(shape));
 }
 
@@ -66,20 +66,20 @@ DType require_dtype(const NamedTensor& tensor, std::string_view attribute,
   const Json& value = tensor.attributes[std::string(attribute)];
   const std::optional<DType> dtype = dtype_of_json(value);
   if (!dtype || std::ranges::find(dtypes, *dtype) == dtypes.end())
-    contradict(tensor, std::string(attribute) + " " + value.dump() + " is no floating type of a weight");
+    contradict(tensor, std::string(attribute) + " " + value.dump() + " is not a floating type of a weight");
   return *dtype;
 }
 
 void require_class_or_null(const NamedTensor& tensor, std::string_view attribute, std::string_view cls) {
   const Json& value = tensor.attributes[std::string(attribute)];
   if (value.is_null() || (value.is_object() && value.value("_type", "") == cls)) return;
-  contradict(tensor, std::string(attribute) + " " + value.dump() + " is no " + std::string(cls));
+  contradict(tensor, std::string(attribute) + " " + value.dump() + " is not of type " + std::string(cls));
 }
 
 void require_bool_or_null(const NamedTensor& tensor, std::string_view attribute) {
   const Json& value = tensor.attributes[std::string(attribute)];
   if (!value.is_null() && !value.is_boolean())
-    contradict(tensor, std::string(attribute) + " " + value.dump() + " is no boolean");
+    contradict(tensor, std::string(attribute) + " " + value.dump() + " is not a boolean");
 }
 
 std::vector<int64_t> require_outer_shape(const NamedTensor& tensor) {
@@ -111,7 +111,8 @@ int64_t require_group(const NamedTensor& tensor, const std::vector<int64_t>& sha
   const bool grouped = blocks.size() == shape.size() && std::all_of(blocks.begin(), blocks.end() - 1,
                                                                     [](int64_t block) { return block == 1; });
   if (!grouped)
-    contradict(tensor, "block_size " + shape_text(blocks) + " is no group along K of " + shape_text(shape));
+    contradict(tensor,
+               "block_size " + shape_text(blocks) + " is not a group along K of " + shape_text(shape));
   const int64_t group = blocks.back();
   if (divides && (group % 2 || shape.back() % group))
     contradict(tensor, "groups of " + std::to_string(group) + " do not divide " + shape_text(shape));
@@ -132,12 +133,12 @@ std::vector<int64_t> transposed_blocks(const std::vector<int64_t>& shape, int64_
 
 void require_codes_within(const NamedTensor& tensor, const Tensor& qdata, int bits) {
   if (bits >= 8) return;
-  const int least = -(1 << (bits - 1)), most = (1 << (bits - 1)) - 1;
+  const int low = -(1 << (bits - 1)), high = (1 << (bits - 1)) - 1;
   std::vector<std::byte> scratch;
   const std::span<const std::byte> codes = row_major_view(qdata, scratch);
   for (size_t i = 0; i < codes.size(); ++i) {
     const int code = static_cast<int8_t>(codes[i]);
-    if (code < least || code > most)
+    if (code < low || code > high)
       contradict(tensor, "qdata holds " + std::to_string(code) + " at element " + std::to_string(i) +
                              ", outside int" + std::to_string(bits));
   }
@@ -149,7 +150,7 @@ Padded padded_tile(const NamedTensor& tensor, const Tensor& words, const std::ve
   if (inner_k_tiles != 2 && inner_k_tiles != 4 && inner_k_tiles != 8)
     contradict(tensor, "inner_k_tiles " + std::to_string(inner_k_tiles) + " is not 2, 4 or 8");
   if (w.size() != 4 || w[2] != 32 || w[3] != inner_k_tiles / 2 || w[0] > INT32_MAX || w[1] > INT32_MAX)
-    contradict(tensor, "words of shape " + shape_text(w) + " are no tiles");
+    contradict(tensor, "words of shape " + shape_text(w) + " are not tiles");
   if (shape[0] > INT32_MAX || shape[1] > INT32_MAX)
     contradict(tensor, "shape " + shape_text(shape) + " is larger than its words");
   const Padded padded = {w[0] * 8, w[1] * 16 * inner_k_tiles};

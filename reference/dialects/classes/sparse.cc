@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// BlockSparseTensor: torchao 0.9 to 0.18, torchao/sparsity/blocksparse.py; its parts are torch's BSR
+// Sources. BlockSparseTensor: torchao 0.9 to 0.18, torchao/sparsity/blocksparse.py; its parts are torch's BSR
 // (torch/sparse). SparseSemiStructuredTensorCUTLASS: torch 2.13.0, torch/sparse/semi_structured.py, which
 // torchao's SemiSparseWeightConfig makes; the order of its parts:
 // torch/sparse/_semi_structured_conversions.py, sparse_semi_structured_to_dense_cutlass.
@@ -30,15 +30,15 @@ std::optional<std::vector<int64_t>> indices_from(const Tensor& part) {
   return indices;
 }
 
-// Ascending from 0 to the number of blocks; in each row of blocks ascending columns.
+// Checks that crow ascends from 0 to the number of blocks, and that columns ascend in each row of blocks.
 bool are_bsr_indices(const std::vector<int64_t>& crow, const std::vector<int64_t>& col, int64_t columns) {
   if (crow.empty() || crow.front() != 0 || crow.back() != static_cast<int64_t>(col.size()) ||
       !std::ranges::is_sorted(crow))
     return false;
   for (size_t row = 0; row + 1 < crow.size(); ++row)
     for (int64_t at = crow[row]; at < crow[row + 1]; ++at) {
-      const int64_t least = at == crow[row] ? 0 : col[static_cast<size_t>(at) - 1] + 1;
-      if (col[static_cast<size_t>(at)] < least || col[static_cast<size_t>(at)] >= columns) return false;
+      const int64_t smallest = at == crow[row] ? 0 : col[static_cast<size_t>(at) - 1] + 1;
+      if (col[static_cast<size_t>(at)] < smallest || col[static_cast<size_t>(at)] >= columns) return false;
     }
   return true;
 }
@@ -46,11 +46,11 @@ bool are_bsr_indices(const std::vector<int64_t>& crow, const std::vector<int64_t
 struct Blocks {
   std::vector<int64_t> rows, columns;  // crow and col indices
   const Tensor* values = nullptr;
-  int64_t block = 0;  // elements a side
+  int64_t block = 0;  // elements per side
 };
 
-// A small file could speak of a matrix of any size: one block in 256 is the sparsest that is read.
-constexpr int64_t kMostPlacesAPart = 256;
+// A small file could describe a matrix of any size; at least one block in 256 must be stored.
+constexpr int64_t kMaxPlacesPerBlock = 256;
 
 std::optional<Blocks> blocks_in(const NamedTensor& tensor, const std::string& at) {
   const Tensor *crow = find_payload(tensor, at + "bsr_crow_indices"),
@@ -62,17 +62,17 @@ std::optional<Blocks> blocks_in(const NamedTensor& tensor, const std::string& at
       crow->shape != std::vector<int64_t>{n / block + 1} ||
       col->shape != std::vector<int64_t>{values->shape[0]})
     return std::nullopt;
-  if (n / block * (k / block) / kMostPlacesAPart > crow->numel() + col->numel()) return std::nullopt;
+  if (n / block * (k / block) / kMaxPlacesPerBlock > crow->numel() + col->numel()) return std::nullopt;
   std::optional<std::vector<int64_t>> rows = indices_from(*crow), columns = indices_from(*col);
   if (!rows || !columns || !are_bsr_indices(*rows, *columns, k / block)) return std::nullopt;
   return Blocks{std::move(*rows), std::move(*columns), values, block};
 }
 
 struct Kept {
-  int first = 0, second = 0;  // of the four (float32: of the two, and equal) elements that a nibble speaks of
+  int first = 0, second = 0;  // kept among a nibble's four elements (float32: two, and equal)
 };
 
-// float32 is told as if each element were two of half its size.
+// Returns the elements that a nibble keeps; float32 is encoded as if each element were two half-size ones.
 std::optional<Kept> kept_by(uint32_t nibble, bool pairs) {
   if (pairs)
     return nibble == 4    ? std::optional<Kept>({0, 0})
@@ -82,8 +82,8 @@ std::optional<Kept> kept_by(uint32_t nibble, bool pairs) {
   return kept.first == kept.second ? std::nullopt : std::optional(kept);
 }
 
-// Where the metadata word of a row and a column of words lies. Eight rows by eight, then 2 x 2 words
-// crosswise, then two columns of words beside each other.
+// Returns the position of a metadata word. Eight rows by eight, then 2 x 2 words crosswise, then two columns
+// of words side by side.
 int64_t word_place(int64_t row, int64_t column, int64_t rows, int word_bytes) {
   const int64_t group = word_bytes == 2 ? 32 : 16;
   int64_t r = row / group * group + row % 8 * (group / 8) + row % group / 8, c = column;
@@ -96,10 +96,10 @@ int64_t word_place(int64_t row, int64_t column, int64_t rows, int word_bytes) {
 struct SemiStructured {
   const Tensor *values = nullptr, *meta = nullptr;
   int word_bytes = 2;
-  int64_t quad = 4;  // elements a nibble speaks of
+  int64_t quad = 4;  // elements per nibble
 };
 
-// nullopt: a form of training, by the transpose or with metadata for CUDA's kernels alone.
+// nullopt: a form for training, with the transpose's parts or CUDA-only metadata.
 std::optional<SemiStructured> parts_of_semi_structured(const NamedTensor& tensor) {
   SemiStructured parts = {find_payload(tensor, "packed"), find_payload(tensor, "meta")};
   if (!parts.values || !parts.meta || parts.meta->shape.size() != 2 || tensor.shape.size() != 2)
@@ -162,7 +162,7 @@ std::optional<Tensor> dense_of_sparse_weight(const NamedTensor& tensor) {
 Outer block_sparse_outer(const NamedTensor& tensor) {
   const Tensor& values = require_payload(tensor, "bsr_values", {});
   if (!blocks_in(tensor, ""))
-    contradict(tensor, "blocks of " + shape_text(values.shape) + " are none of " + shape_text(tensor.shape));
+    contradict(tensor, "blocks of " + shape_text(values.shape) + " do not fit " + shape_text(tensor.shape));
   return {tensor.shape, values.dtype};
 }
 

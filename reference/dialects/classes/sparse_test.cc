@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects: sparse weights whose indices or metadata lie are refused, or mean nothing, before anything is
-// allocated for them. What right ones mean is held by goldens of torchao and torch
-// (suites/readers/test_dialects.py).
+// Tests that sparse weights with wrong indices or metadata are refused, or not expanded, before anything is
+// allocated for them. Goldens of torchao and torch cover correct ones (suites/readers/test_dialects.py).
 #include "reference/dialects/classes/sparse.h"
 
 #include <cstring>
@@ -51,14 +50,14 @@ TEST(BlockSparse, RefusesIndicesThatLie) {
   const std::pair<const char*, Bsr> lies[] = {
       {"begins after 0", {.crow = {1, 1, 3}}},
       {"ends before the last block", {.crow = {0, 1, 2}}},
-      {"ends behind the last block", {.crow = {0, 1, 4}}},
+      {"ends after the last block", {.crow = {0, 1, 4}}},
       {"goes back", {.crow = {0, 4, 3}}},
       {"a row too many", {.crow = {0, 1, 3, 3}}},
       {"a column too far", {.col = {3, 0, 1}}},
       {"a negative column", {.col = {-1, 0, 1}}},
-      {"one column twice", {.col = {2, 1, 1}}},
+      {"a duplicate column", {.col = {2, 1, 1}}},
       {"no whole blocks", {.shape = {4, 7}}},
-      {"more places than a file of this size speaks of", {.shape = {4, int64_t{1} << 40}}},
+      {"more places than a file of this size may describe", {.shape = {4, int64_t{1} << 40}}},
   };
   EXPECT_NO_THROW(block_sparse_outer(Bsr().tensor()));
   for (const auto& [name, parts] : lies) {
@@ -116,7 +115,7 @@ TEST(SemiStructured, CusparseltHoldsAtLeastTheKeptHalf) {
 TEST(SemiStructured, MetadataThatNamesOnePlaceTwiceMeansNothing) {
   EXPECT_TRUE(dense_by_dialect(semi_structured(DType::float16, {32, 32}, {32, 16}, {32, 2}, 0x94)));
   EXPECT_FALSE(dense_by_dialect(semi_structured(DType::float16, {32, 32}, {32, 16}, {32, 2}, 0x95)));
-  // float32: the first of a pair or the second, nothing across.
+  // float32 keeps the first or the second of a pair, never across pairs.
   EXPECT_TRUE(dense_by_dialect(semi_structured(DType::float32, {32, 32}, {32, 16}, {32, 4}, 0xe4)));
   EXPECT_FALSE(dense_by_dialect(semi_structured(DType::float32, {32, 32}, {32, 16}, {32, 4}, 0x94)));
 }

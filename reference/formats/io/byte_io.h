@@ -13,7 +13,7 @@
 
 namespace qcts {
 
-// `at + sizeof(T)` must lie inside `bytes`.
+// Reads an integer at `at`; requires at + sizeof(T) <= bytes.size().
 template <std::unsigned_integral T>
 T load_le(std::span<const std::byte> bytes, uint64_t at) {
   static_assert(std::endian::native == std::endian::little);

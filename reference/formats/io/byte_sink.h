@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a writer puts its bytes: memory, a comparison, or a file (mapped_file.h). Writers hand over pieces in
-// order and keep none, so that a file larger than memory can be written from mapped storages.
+// The destination of a writer: memory, a comparison, or a file (mapped_file.h). Writers pass pieces in order
+// and keep none, so a file larger than memory can be written from mapped storages.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class ByteSink {
   ByteSink& operator=(const ByteSink&) = delete;
   virtual ~ByteSink() = default;
 
-  // The bytes are taken before it returns. Throws IoError where the sink is a file.
+  // Consumes the bytes before it returns. File sinks throw IoError.
   void write(std::span<const std::byte> bytes) {
     put(bytes);
     written_ += bytes.size();
@@ -43,8 +43,8 @@ class VectorSink final : public ByteSink {
   std::vector<std::byte> bytes_;
 };
 
-// Keeps nothing, but whether the bytes so far are the first ones of `expected`. A piece that is the same
-// memory is not read.
+// Stores nothing; checks whether the bytes written so far are a prefix of `expected`. A piece that is the
+// same memory is not read.
 class CompareSink final : public ByteSink {
  public:
   explicit CompareSink(std::span<const std::byte> expected) : expected_(expected) {}

@@ -10,19 +10,19 @@
 
 namespace qcts {
 
-// CRC-32 of zip archives (reflected polynomial 0xEDB88320, initial value and final XOR all ones): zlib's
-// crc32(0, ...).
+// Computes the CRC-32 of zip archives (reflected polynomial 0xEDB88320, initial value and final XOR all
+// ones), like zlib's crc32(0, ...).
 uint32_t crc32_of(std::span<const std::byte> bytes);
 
-// The same of several, in order, by another thread while the caller writes them.
+// Computes the CRC-32 of several records in order, on a helper thread, while the caller writes them.
 class Crc32Ahead {
  public:
-  // The bytes outlive it.
+  // The bytes must outlive this object.
   explicit Crc32Ahead(std::vector<std::span<const std::byte>> records);
   Crc32Ahead(const Crc32Ahead&) = delete;
   Crc32Ahead& operator=(const Crc32Ahead&) = delete;
 
-  // Of records[index]; waits for it.
+  // Returns the CRC of records[index]; waits until it is known.
   uint32_t of(size_t index);
 
  private:
@@ -30,7 +30,7 @@ class Crc32Ahead {
 
   std::vector<std::span<const std::byte>> records_;
   std::vector<std::atomic<uint64_t>> crcs_;
-  std::jthread helper_;  // none where there is too little to do; the last member, so that it ends first
+  std::jthread helper_;  // not started for small inputs; the last member, so that it is joined first
 };
 
 }  // namespace qcts

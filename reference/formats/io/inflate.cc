@@ -14,13 +14,14 @@ std::vector<std::byte> inflate(std::span<const std::byte> stored, uint64_t bytes
   const auto damaged = [&](const char* why) {
     refuse(RefusalClass::ZipStructure, what + ": " + why, offset);
   };
-  // 258 bytes a match of two bits is the most that deflate can say (RFC 1951, section 3.2.5).
-  constexpr uint64_t kMostPerByte = 1032;
-  if (bytes / kMostPerByte > stored.size()) damaged("it cannot inflate to the size that it announces");
+  // Deflate expands at most 1032-fold: a match of two bits yields up to 258 bytes (RFC 1951, section 3.2.5).
+  constexpr uint64_t kMaxInflatedPerByte = 1032;
+  if (bytes / kMaxInflatedPerByte > stored.size())
+    damaged("its declared size is more than its data can inflate to");
   if (stored.size() > UINT32_MAX || bytes >= UINT32_MAX) {
     refuse(RefusalClass::LimitExceeded, what + ": a deflated record of 4 GiB", offset);
   }
-  std::vector<std::byte> out(bytes + 1);  // one more, to see what goes on too long
+  std::vector<std::byte> out(bytes + 1);  // one more byte detects data that is too long
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, inflateEnd);
@@ -30,9 +31,9 @@ std::vector<std::byte> inflate(std::span<const std::byte> stored, uint64_t bytes
   stream.avail_out = static_cast<uInt>(out.size());
   const int result = ::inflate(&stream, Z_FINISH);
   if (result == Z_MEM_ERROR) throw std::bad_alloc();
-  if (stream.total_out > bytes) damaged("it inflates to more than it announces");
+  if (stream.total_out > bytes) damaged("it inflates to more than its declared size");
   if (result != Z_STREAM_END) damaged("its deflated data is damaged or cut off");
-  if (stream.total_out != bytes) damaged("it inflates to less than it announces");
+  if (stream.total_out != bytes) damaged("it inflates to less than its declared size");
   if (stream.avail_in != 0) damaged("bytes follow its deflated data");
   out.resize(bytes);
   return out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Deflated bytes (RFC 1951), whole or refused.
+// Inflates deflated data (RFC 1951).
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace qcts {
 
-// What `stored` inflates to: `bytes` bytes, no more and no fewer, with nothing of `stored` left over. Refuses
-// ZipStructure otherwise, before anything is allocated where `bytes` is more than deflate can make of
-// `stored`. `what` and `offset` name the record.
+// Inflates `stored`, which must yield exactly `bytes` bytes and be used up. Refuses ZipStructure otherwise; a
+// size that deflate cannot reach is refused before anything is allocated. `what` and `offset` name the record
+// in the refusal.
 std::vector<std::byte> inflate(std::span<const std::byte> stored, uint64_t bytes, const std::string& what,
                                uint64_t offset);
 

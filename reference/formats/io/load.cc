@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;
 constexpr size_t kPieceBytes =
-    4u << 20;  // large enough that a call costs nothing, small enough that threads end together
+    4u << 20;  // large enough to hide the call's cost, small enough to balance the threads
 
 struct Piece {
   uint64_t offset;

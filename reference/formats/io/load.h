@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Storages copied out of their file into memory, by several threads that read (pread) instead of faulting
+// Copies storages from their file into memory with several threads that read (pread) instead of faulting
 // pages in.
 #pragma once
 
@@ -14,11 +14,11 @@
 
 namespace qcts {
 
-// Bytes that load_storages needs: every storage of `file` among `storages`, each at a multiple of 64 bytes.
+// Returns the bytes that load_storages needs: the storages that lie in `file`, each aligned to 64 bytes.
 uint64_t loaded_bytes(std::span<const std::shared_ptr<const Storage>> storages);
 
-// Copies of `storages`, in order, whose bytes lie in `memory` (at least loaded_bytes, kept alive by `owner`).
-// A storage that does not lie in `file` (big-endian ones are swapped on the heap) is copied from where it is.
+// Returns copies of `storages`, in order, with their bytes in `memory` (at least loaded_bytes, kept alive by
+// `owner`). A storage outside `file` (big-endian ones are swapped on the heap) is copied from where it is.
 // Throws IoError.
 std::vector<std::shared_ptr<const Storage>> load_storages(
     const MappedFile& file, std::span<const std::shared_ptr<const Storage>> storages,

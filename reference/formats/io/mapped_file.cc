@@ -25,7 +25,7 @@ class Descriptor {
   }
   int get() const { return fd_; }
   int release() { return std::exchange(fd_, -1); }
-  // Write errors of some file systems surface only here.
+  // Some file systems report write errors only on close.
   int close() { return ::close(release()); }
 
  private:
@@ -41,8 +41,8 @@ void write_all(int fd, std::span<const std::byte> bytes, const std::string& path
   }
 }
 
-// The mode a plain open(O_CREAT, 0666) would give. umask() can only be read by setting it, which is a race
-// between threads, so the kernel is asked: a file created with 0666 has the mode already.
+// Creates the temporary file with the mode that open(O_CREAT, 0666) gives. umask() can only be read by
+// setting it, which races with other threads, so the kernel applies it here.
 int create_beside(const std::filesystem::path& path, std::string& temporary) {
   for (int attempt = 0; attempt < 1000; ++attempt) {
     temporary = path.string() + ".tmp" + std::to_string(::getpid()) + "." + std::to_string(attempt);
@@ -60,7 +60,7 @@ void sync_folder(const std::filesystem::path& path) {
   if (::fsync(fd.get()) != 0 && errno != EINVAL) throw IoError(folder.string(), "fsync", errno);
 }
 
-// Small pieces are gathered, large ones go to the kernel as they are.
+// Buffers small pieces and passes large ones straight to write().
 class FileSink final : public ByteSink {
  public:
   FileSink(int fd, const std::string& path) : fd_(fd), path_(path) { pending_.reserve(kGatheredBytes); }
@@ -146,9 +146,9 @@ MappedFile::~MappedFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-std::span<const std::byte> Glimpses::operator()(uint64_t at, uint64_t count) {
+std::span<const std::byte> PreadWindow::operator()(uint64_t at, uint64_t count) {
   if (file_ == nullptr) return bytes_.subspan(at, count);
-  // A record's descriptor and the next one's header, or all of a small archive's, come with one read.
+  // One read covers a record's descriptor and the next header, or all of a small archive.
   constexpr uint64_t kHeldBytes = 512;
   if (at < held_at_ || at + count > held_at_ + held_.size()) {
     held_.resize(std::min(std::max(count, kHeldBytes), bytes_.size() - at));
@@ -164,7 +164,7 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(ByteSink&)>& fill) {
   std::error_code error;
-  // A symbolic link keeps pointing at the file that it names: the file behind it is replaced.
+  // Replaces the target of a symbolic link, not the link.
   const std::filesystem::path resolved = std::filesystem::canonical(path, error);
   const std::filesystem::path target = error ? path : resolved;
   std::string temporary;

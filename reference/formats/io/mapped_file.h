@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A file read by mmap (read-only, private), and the atomic way back to disk.
+// Reads files by mmap (read-only, private) and replaces them atomically.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace qcts {
 
 class MappedFile {
  public:
-  // Throws IoError. An empty file has an empty span.
+  // Maps `path`. An empty file has an empty span. Throws IoError.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
-  // Bytes that are already in memory, for tests and fuzzers.
+  // Wraps bytes in memory, for tests and fuzzers.
   static std::shared_ptr<const MappedFile> from_bytes(std::vector<std::byte> bytes,
                                                       std::string name = "memory");
 
@@ -28,8 +28,8 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
-  // Bytes [offset, offset + into.size()) of the file that is mapped, whatever its path names by now; they
-  // have to lie inside bytes(). Reads, and maps no page for it. Throws IoError, also when the file became
+  // Reads bytes [offset, offset + into.size()) of the mapped file, whatever its path names by now, without
+  // faulting pages in. The range must lie inside bytes(). Throws IoError, also when the file has become
   // shorter.
   void read(uint64_t offset, std::span<std::byte> into) const;
 
@@ -38,18 +38,18 @@ class MappedFile {
   std::string path_;
   std::span<const std::byte> bytes_;
   void* mapping_ = nullptr;
-  int fd_ = -1;  // of the mapping
+  int fd_ = -1;  // the mapped file
   std::vector<std::byte> heap_;
 };
 
-// Short looks at scattered places of a file, such as the headers of an archive's records. A page fault maps
-// the sixteen pages around it, and their unmapping costs as much again: of 400 records in 1 GiB that was more
-// than half of opening the file. Reading what is looked at costs a fifth of it.
-class Glimpses {
+// A small window for reading scattered places of a file, such as record headers, with pread. Faulting maps
+// sixteen pages each time and unmapping costs as much again: for 400 records in 1 GiB that was more than half
+// the time to open the file. pread takes a fifth of that.
+class PreadWindow {
  public:
-  explicit Glimpses(const MappedFile& file) : file_(&file), bytes_(file.bytes()) {}
-  explicit Glimpses(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  // Bytes [at, at + count), valid until the next call; they have to lie inside the file.
+  explicit PreadWindow(const MappedFile& file) : file_(&file), bytes_(file.bytes()) {}
+  explicit PreadWindow(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  // Returns bytes [at, at + count), valid until the next call; they must lie inside the file.
   std::span<const std::byte> operator()(uint64_t at, uint64_t count);
 
  private:
@@ -59,11 +59,11 @@ class Glimpses {
   std::vector<std::byte> held_;
 };
 
-// Temporary file in the same folder, fsync, rename: `path` holds its old bytes or the new ones, never a part,
-// whatever happens to the process. Throws IoError; the temporary file is gone then.
+// Writes a temporary file in the same folder, syncs it and renames it to `path`. Even if the process dies,
+// `path` has either its old bytes or all of the new ones. Throws IoError and removes the temporary file.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
-// The same for bytes that `fill` produces piece by piece; at most 1 MiB of them is held. What `fill` throws
-// leaves `path` as it was.
+// As above, for bytes that `fill` writes piece by piece; at most 1 MiB is buffered. If `fill` throws, `path`
+// is unchanged.
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(ByteSink&)>& fill);
 
 }  // namespace qcts

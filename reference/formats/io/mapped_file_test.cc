@@ -44,7 +44,7 @@ TEST_F(Files, AreReadAsTheyWereWritten) {
   EXPECT_EQ(entries(), 1u) << "a temporary file was left behind";
 }
 
-// A mapping of the old file stays whole while the new one takes its name.
+// Replacing a file leaves mappings of the old one intact.
 TEST_F(Files, ReplacingOneLeavesItsReadersAlone) {
   const fs::path path = folder_ / "a";
   write_file_atomically(path, as_bytes("old"));
@@ -81,7 +81,7 @@ TEST_F(Files, AFailureLeavesTheOldBytesAndNoOthers) {
   EXPECT_TRUE(fs::exists(folder_ / "taken" / "inside"));
 }
 
-// Pieces below, at and above what is gathered before a write.
+// Covers pieces below, at and above the buffer size.
 TEST_F(Files, AreStreamedInPieces) {
   testing::Bytes expected;
   write_file_atomically(folder_ / "a", [&](ByteSink& sink) {
@@ -128,7 +128,7 @@ TEST_F(Files, WhatIsNoFileIsAnIoError) {
   EXPECT_THROW(MappedFile::open("/dev/null"), IoError);
 }
 
-// The check value of CRC-32/ISO-HDLC, which both libraries have to give.
+// The published check value of CRC-32/ISO-HDLC.
 TEST(Crc32, KnownAnswers) {
   EXPECT_EQ(crc32_of(as_bytes("123456789")), 0xcbf43926u);
   EXPECT_EQ(crc32_of(as_bytes("little")), 0x19e33d85u);

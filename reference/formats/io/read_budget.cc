@@ -8,13 +8,13 @@
 namespace qcts {
 
 void ReadBudget::refuse_bytes() const {
-  refuse(RefusalClass::LimitExceeded, "what the file holds takes " + std::to_string(bytes_) +
-                                          " bytes of memory, more than " + std::to_string(most_bytes_));
+  refuse(RefusalClass::LimitExceeded, "the file's contents take " + std::to_string(bytes_) +
+                                          " bytes of memory, more than " + std::to_string(max_bytes_));
 }
 
 void ReadBudget::refuse_steps() const {
   refuse(RefusalClass::LimitExceeded,
-         "the file's values are used again and again: more than " + std::to_string(most_steps_) + " steps");
+         "the file reuses its values too often: more than " + std::to_string(max_steps_) + " steps");
 }
 
 }  // namespace qcts

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What reading one file may cost, by the reader's own account, so that a few bytes cannot ask for much.
-// Memory: 64 MiB, and what is granted beside (the header's bytes, 64 bytes a pickle opcode); 3 MiB of it stay
-// for what is not charged. Steps, looks at a value that was read before (20 to 60 ns each): 10 million, and
-// one for four bytes of the file. Charged before it is spent, or right behind where one step spends little.
+// Limits the memory and time of reading one file, so that a few bytes cannot demand much. Memory: 64 MiB plus
+// grants (the header's bytes, 64 bytes a pickle opcode), with 3 MiB reserved for what is not charged. Steps,
+// each a second look at a value (20 to 60 ns): 10 million plus one per four bytes of the file. Costs are
+// charged before they are spent, or just after a step that spends little.
 #pragma once
 
 #include <algorithm>
@@ -14,34 +14,34 @@ class ReadBudget {
  public:
   ReadBudget() : ReadBudget(0) {}
   explicit ReadBudget(uint64_t granted_bytes, uint64_t file_bytes = 0)
-      : most_bytes_(kFreeBytes + granted_bytes), most_steps_(kFreeSteps + file_bytes / 4) {}
+      : max_bytes_(kFreeBytes + granted_bytes), max_steps_(kFreeSteps + file_bytes / 4) {}
 
-  // Of no file: to join others to.
+  // An empty budget, to join others to.
   static ReadBudget none() {
     ReadBudget budget;
-    budget.most_bytes_ = budget.most_steps_ = 0;
+    budget.max_bytes_ = budget.max_steps_ = 0;
     return budget;
   }
 
-  // Refuse LimitExceeded.
+  // Charge the budget; refuse LimitExceeded when it is spent.
   void take_bytes(uint64_t bytes) {
     bytes_ += bytes;
-    if (bytes_ > most_bytes_) refuse_bytes();
+    if (bytes_ > max_bytes_) refuse_bytes();
   }
   void take_steps(uint64_t steps) {
     steps_ += steps;
-    if (steps_ > most_steps_) refuse_steps();
+    if (steps_ > max_steps_) refuse_steps();
   }
-  void grant_bytes(uint64_t bytes) { most_bytes_ += bytes; }
+  void grant_bytes(uint64_t bytes) { max_bytes_ += bytes; }
   void give_back_bytes(uint64_t bytes) { bytes_ -= std::min(bytes_, bytes); }
 
   uint64_t bytes() const { return bytes_; }
-  uint64_t bytes_left() const { return most_bytes_ - std::min(bytes_, most_bytes_); }
-  bool is_spent() const { return bytes_ > most_bytes_ || steps_ > most_steps_; }
-  // Of several files read together.
+  uint64_t bytes_left() const { return max_bytes_ - std::min(bytes_, max_bytes_); }
+  bool is_spent() const { return bytes_ > max_bytes_ || steps_ > max_steps_; }
+  // Adds the budget of another file that is read together with this one.
   void join(const ReadBudget& other) {
-    most_bytes_ += other.most_bytes_;
-    most_steps_ += other.most_steps_;
+    max_bytes_ += other.max_bytes_;
+    max_steps_ += other.max_steps_;
     bytes_ += other.bytes_;
     steps_ += other.steps_;
   }
@@ -52,15 +52,15 @@ class ReadBudget {
   [[noreturn]] void refuse_bytes() const;
   [[noreturn]] void refuse_steps() const;
 
-  uint64_t most_bytes_, most_steps_;
+  uint64_t max_bytes_, max_steps_;
   uint64_t bytes_ = 0, steps_ = 0;
 };
 
-// What malloc takes for a block.
+// Bytes that malloc takes for a block.
 constexpr uint64_t block_bytes(uint64_t bytes) {
   return bytes == 0 ? 0 : std::max<uint64_t>(24, (bytes + 23) / 16 * 16 - 8);
 }
-// What a std::string keeps outside itself: nothing up to 15 characters.
+// Heap bytes of a std::string: none up to 15 characters.
 constexpr uint64_t text_block_bytes(uint64_t length) { return length > 15 ? block_bytes(length + 1) : 0; }
 
 }  // namespace qcts

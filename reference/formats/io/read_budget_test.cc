@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The budget of a reader: what is granted, what is refused, and what several files may take together.
+// Tests the read budget: grants, refusals, and budgets of several files joined.
 #include "reference/formats/io/read_budget.h"
 
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ bool continues(std::string_view text, size_t at, size_t count) {
   return true;
 }
 
-// From `at` on, to the first eight bytes that are not all ASCII.
+// Returns the position, from `at` on, of the first eight bytes that are not all ASCII.
 size_t skip_ascii(std::string_view text, size_t at) {
   for (uint64_t eight = 0; text.size() - at >= sizeof eight; at += sizeof eight) {
     std::memcpy(&eight, text.data() + at, sizeof eight);

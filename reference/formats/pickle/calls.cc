@@ -30,8 +30,8 @@ std::optional<GlobalInfo> role_of_global(const Ref& global) {
   refuse(RefusalClass::PickleType, "data.pkl: " + what, offset);
 }
 
-// A class of a TorchScript archive's own code; torchscript_values.cc checks what is done with it. LibTorch's
-// pickler calls an enum with its bare value, and gives an object whatever its __getstate__ returned.
+// Is this a class defined in a TorchScript archive's code? torchscript/values.cc checks its use. LibTorch's
+// pickler calls an enum with its bare value, and sets an object's state to whatever __getstate__ returned.
 bool is_script_class(const Ref& node) {
   return node->kind == Kind::global && node->text.starts_with("__torch__");
 }
@@ -40,7 +40,7 @@ bool is_object(const Ref& node) {
   return node->kind == Kind::call || node->kind == Kind::new_object || node->kind == Kind::persistent;
 }
 
-// torch/serialization.py, _get_layout: the names that torch.layout has.
+// Names of torch.layout (torch/serialization.py, _get_layout).
 bool is_layout_name(std::string_view name) {
   constexpr std::array<std::string_view, 8> kLayouts = {
       "torch.strided",    "torch.sparse_coo", "torch.sparse_csr", "torch.sparse_csc",
@@ -59,7 +59,7 @@ bool arguments_fit(const GlobalInfo& info, const Refs& args) {
   const auto kind = [&](size_t i, Kind wanted) { return i < args.size() && args[i]->kind == wanted; };
   switch (info.role) {
     case Role::rebuild:
-      return args.size() >= info.least && args.size() <= info.most;
+      return args.size() >= info.min_arguments && args.size() <= info.max_arguments;
     case Role::ordered_dict:
       return args.empty();
     case Role::counter:
@@ -93,8 +93,8 @@ bool arguments_fit(const GlobalInfo& info, const Refs& args) {
   return false;
 }
 
-// [dimension, least or None, most or None]: hangs on the sequence lengths of a jagged nested tensor
-// (torch/_dynamo/decorators.py, 2.13).
+// Checks [dimension, min or None, max or None], which torch attaches to the sequence lengths of a jagged
+// nested tensor (torch/_dynamo/decorators.py, 2.13).
 bool is_dim_range(const Ref& cls, const Ref& state) {
   const auto& parts = state->items;
   return is_global(cls, "torch._dynamo.decorators", "_DimRange") && state->kind == Kind::list &&
@@ -116,10 +116,10 @@ std::optional<GlobalInfo> role_of(const Ref& node) {
 void check_reduce(const Ref& callable, const std::optional<GlobalInfo>& role, const Ref& arguments,
                   uint64_t offset) {
   if (callable->kind != Kind::global) {
-    refuse(RefusalClass::PickleCall, "data.pkl: call of a value that is no global", offset);
+    refuse(RefusalClass::PickleCall, "data.pkl: call of a value that is not a global", offset);
   }
   if (is_script_class(callable)) return;
-  if (arguments->kind != Kind::tuple) refuse_type("the arguments of a call are no tuple", offset);
+  if (arguments->kind != Kind::tuple) refuse_type("the arguments of a call are not a tuple", offset);
   if (!role || !arguments_fit(*role, arguments->items)) {
     refuse_call(callable, "no schema takes it with these arguments", offset);
   }
@@ -127,9 +127,9 @@ void check_reduce(const Ref& callable, const std::optional<GlobalInfo>& role, co
 
 void check_new_object(const Ref& cls, const Ref& arguments, uint64_t offset) {
   if (cls->kind != Kind::global) {
-    refuse(RefusalClass::PickleCall, "data.pkl: instance of a value that is no class", offset);
+    refuse(RefusalClass::PickleCall, "data.pkl: instance of a value that is not a class", offset);
   }
-  if (arguments->kind != Kind::tuple) refuse_type("the arguments of NEWOBJ are no tuple", offset);
+  if (arguments->kind != Kind::tuple) refuse_type("the arguments of NEWOBJ are not a tuple", offset);
   const auto info = role_of(cls);
   const bool creatable = info && (info->role == Role::library_type || info->role == Role::parameter);
   if (!creatable || !arguments_fit(*info, arguments->items)) {
@@ -153,14 +153,14 @@ void check_build(const Ref& target, const Ref& state, uint64_t offset) {
   if (is_dim_range(target->items[0], state)) return;
   // An object without attributes may still be given None.
   if (state->kind != Kind::dict && state->kind != Kind::tuple && state->kind != Kind::none) {
-    refuse_type("the state of " + dotted(target->items[0]) + " is no dict, tuple or None", offset);
+    refuse_type("the state of " + dotted(target->items[0]) + " is not a dict, tuple or None", offset);
   }
 }
 
 void check_append(const Ref& target, uint64_t offset) {
   if (target->kind == Kind::list) return;
   const auto info = target->kind == Kind::global ? std::nullopt : role_of(target);
-  if (!info || info->role != Role::library_type) refuse_type("APPEND to a value that is no list", offset);
+  if (!info || info->role != Role::library_type) refuse_type("APPEND to a value that is not a list", offset);
 }
 
 void check_set_item(const Ref& target, uint64_t offset) {
@@ -170,7 +170,7 @@ void check_set_item(const Ref& target, uint64_t offset) {
       (info->role == Role::ordered_dict || info->role == Role::counter || info->role == Role::library_type)) {
     return;
   }
-  refuse_type("SETITEM on a value that is no dict", offset);
+  refuse_type("SETITEM on a value that is not a dict", offset);
 }
 
 std::string key_text(const Ref& key, uint64_t offset) {

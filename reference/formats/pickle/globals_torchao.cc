@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Classes and functions that checkpoints of torchao name. Gathered from the sources of torchao 0.5.0, 0.6.1,
-// 0.7.0 to 0.13.0, 0.14.1 and 0.15.0 to 0.18.0: subclasses of torch.Tensor, layouts, granularities, enums and
-// argument records of quantized tensors, and what is given to torch.serialization.add_safe_globals. A class
-// that moved, or whose __module__ is set to its public alias, stands under every module it had. They are kept
-// as they are and never run; which of them mean something is the dialects' matter.
+// Classes and functions that torchao checkpoints name, collected from the sources of torchao 0.5.0, 0.6.1,
+// 0.7.0 to 0.13.0, 0.14.1 and 0.15.0 to 0.18.0: subclasses of torch.Tensor, layouts, granularities, enums,
+// argument records of quantized tensors, and everything passed to torch.serialization.add_safe_globals. A
+// class that moved, or whose __module__ is set to its public alias, is listed under each of its modules.
+// Objects of these classes are kept as nodes and never run; reference/dialects interprets them.
 #include "reference/formats/pickle/globals.h"
 
 namespace qcts::pickle {
@@ -195,8 +195,8 @@ constexpr ModuleNames kClasses[] = {
     {"torchao.swizzle.swizzle_tensor", "SwizzleTensor"},
 };
 
-// Quantizers of activations, which LinearActivationQuantizedTensor and
-// WeightTensorWithLinearActivationQuantizationMetadata name.
+// Activation quantizers that LinearActivationQuantizedTensor and
+// WeightTensorWithLinearActivationQuantizationMetadata refer to.
 constexpr ModuleNames kFunctions[] = {
     {"torchao.quantization.quant_api",
      "_float8_cutlass_quant _float8_cutlass_quant_sparse _input_activation_quant_func_fp8 "

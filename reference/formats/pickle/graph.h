@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Walks over the graph of a pickle. A shared node is visited once. They recurse, as writing and destroying a
-// graph does: what is read is at most kDeepestGraph deep.
+// Walks over a pickle's graph that visit each shared node once. They recurse, as do writing and destroying a
+// graph, so graphs are at most kMaxGraphDepth deep.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace qcts::pickle {
 
-// Longest path that is read or written, whatever the limits say: walking, writing and destroying a graph
+// The longest path that is read or written, whatever Limits says: walking, writing and destroying a graph
 // recurse.
-inline constexpr uint64_t kDeepestGraph = 1024;
+inline constexpr uint64_t kMaxGraphDepth = 1024;
 
-// A value for each node that a walk has met. Open addressing at half load: a walk over a file of 70,000
-// tensors is little else than this table.
+// Maps the nodes that a walk has met to values. Open addressing at half load: a walk over a file of 70,000
+// tensors spends nearly all its time in this table.
 template <typename Value>
 class NodeMap {
  public:
-  // The node's value, and whether the node is new; valid until the next insertion.
+  // Returns the node's value, valid until the next insertion, and whether the node is new.
   std::pair<Value*, bool> insert(const Node* node) {
     if (2 * (count_ + 1) > slots_.size()) grow();
     Slot& slot = find(node);
@@ -57,7 +57,7 @@ class NodeMap {
   int shift_ = 64;
 };
 
-// References of a node, in the order in which the writer emits them.
+// Visits a node's references in the order in which the writer emits them.
 template <typename Visit>
 void for_each_child(const Node& node, Visit&& visit) {
   for (const Ref& item : node.items) visit(item);
@@ -84,18 +84,18 @@ class Walk {
   struct Nothing {};
 
   Visit& visit_;
-  NodeMap<Nothing> seen_;  // of those with several references
+  NodeMap<Nothing> seen_;  // nodes with several references
 };
 
-// visit(const Ref&) for every distinct node that `root` reaches, in the order of the first reference to each.
+// Calls visit(const Ref&) for every distinct node reachable from `root`, in the order of first references.
 template <typename Visit>
 void for_each_node(const Ref& root, Visit&& visit) {
   Walk<std::remove_reference_t<Visit>, true> walk(visit);
   walk(root);
 }
 
-// The same for `root` and the nodes that hold others: calls, persistent ids, and containers that are not
-// empty. Most references lead to leaves.
+// As above, but visits only `root` and nodes that hold others: calls, persistent ids and non-empty
+// containers. Most references lead to leaves.
 template <typename Visit>
 void for_each_holder(const Ref& root, Visit&& visit) {
   Walk<std::remove_reference_t<Visit>, false> walk(visit);

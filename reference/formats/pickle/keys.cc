@@ -22,13 +22,13 @@ bool KeySet::Entry::operator<(const Entry& other) const {
 }
 
 uint64_t KeySet::hash_of(const Ref& key) {
-  // Of key_text but for a string's tag.
+  // Hashes key_text(key); for strings, the text without key_text's tag.
   return key->kind == Kind::string ? std::hash<std::string_view>()(key->text)
                                    : std::hash<std::string>()(key_text(key, 0));
 }
 
 KeySet::Entry* KeySet::find(const Entry& entry) {
-  const size_t mask = slots_.size() - 1;  // their number is a power of two
+  const size_t mask = slots_.size() - 1;  // the size is a power of two
   for (size_t i = 0; i < kLongestRun; ++i) {
     Entry& slot = slots_[(entry.hash + i) & mask];
     if (slot.key == nullptr || slot == entry) return &slot;

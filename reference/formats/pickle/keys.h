@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The keys of one open dict. Included by the pickle reader's ledger only.
+// The set of keys of a dict under construction. Only the pickle reader's ledger includes this.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,22 @@
 
 namespace qcts::pickle {
 
-// Whether two values are one key in Python; neither is refused by key_text.
+// Are two values the same key in Python? key_text must accept both.
 bool is_same_key(const Ref& a, const Ref& b);
 
 class KeySet {
  public:
-  // Heap that a key takes at most: its slot at three quarters of load, while the table it moves from is still
-  // there.
+  // Upper bound of a key's heap bytes: its slot at a load of three quarters, while the table grows from the
+  // old one.
   static constexpr uint64_t kBytesPerKey = 64;
 
   bool empty() const { return slots_.empty(); }
-  // False when an equal key is there already.
+  // Returns false when an equal key is present.
   bool insert(const Ref& key);
 
  private:
-  // A file can choose its keys so that any table holds them in one long run: what does not fit into a short
-  // one goes into a tree.
+  // A file can choose keys that collide in any table. Keys that do not fit into a run of this length go into
+  // a tree.
   static constexpr size_t kLongestRun = 128;
 
   struct Entry {
@@ -37,13 +37,13 @@ class KeySet {
   };
 
   static uint64_t hash_of(const Ref& key);
-  // The entry, or the place for it; nullptr where its run is full.
+  // Returns the entry or its free slot; nullptr when the run is full.
   Entry* find(const Entry& entry);
   void grow();
 
   std::vector<Entry> slots_;
   std::set<Entry> tree_;
-  size_t count_ = 0;  // in the slots
+  size_t count_ = 0;  // keys in slots_
 };
 
 }  // namespace qcts::pickle

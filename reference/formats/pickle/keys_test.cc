@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The keys of one dict, also where a file has chosen them to meet in one place of the table.
+// Tests dict keys, including keys chosen to collide.
 #include "reference/formats/pickle/keys.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,8 @@
 namespace qcts::pickle {
 namespace {
 
-// A thousand texts whose hashes agree in their lowest ten bits: in a table of up to 1024 slots, one run.
+// Returns a thousand texts whose hashes agree in their lowest ten bits: one run in any table of up to 1024
+// slots.
 std::vector<Ref> meeting_keys() {
   std::vector<Ref> keys;
   for (uint64_t i = 0; keys.size() < 1000; ++i) {

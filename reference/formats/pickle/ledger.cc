@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kFreeBytes = 64u << 20;
 constexpr uint64_t kTimesPickle =
-    64;  // names that are used again cost their length, and a memo index two bytes
+    64;  // reusing a name costs its length, while the file spends two bytes on a memo index
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void Ledger::refuse_heap() const {
 void Ledger::charge(uint64_t bytes) {
   charged_ += bytes;
   if (charged_ > kFreeBytes + kTimesPickle * bytes_)
-    refuse(RefusalClass::LimitExceeded, "data.pkl: its texts are used again and again", offset_);
+    refuse(RefusalClass::LimitExceeded, "data.pkl: its strings are reused too often", offset_);
 }
 
 bool Ledger::is_new_key(const Ref& target, const Ref& key) {

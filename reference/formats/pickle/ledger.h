@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What reading a pickle has cost so far, and the keys of its open dicts: a few bytes of a pickle can ask for
-// much memory (a node an opcode) and much time (a long memoised text used as a key again and again). Included
-// by the pickle reader only.
+// Tracks the memory and time that reading a pickle has cost, and the keys of open dicts. A few bytes can
+// demand much memory (a node per opcode) and much time (a long memoised string used as a key again and
+// again). Only the pickle reader includes this.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace qcts::pickle {
 
-// Bytes of the heap, as the reader accounts for them: a node; a slot of an
-// array that grows by half, with its share of the array; a string that is not held inside its node.
+// Heap bytes as accounted: a node; a slot of an array that grows by half, with its share of the array header;
+// a string stored outside its node.
 inline constexpr uint64_t kNodeBytes = sizeof(Node), kSlotBytes = 16;
 inline uint64_t string_bytes(uint64_t length) { return length > 7 ? length + 16 : 0; }
 
@@ -21,31 +21,31 @@ class Ledger {
  public:
   explicit Ledger(const Limits& limits) : limits_(limits) {}
 
-  // Of the opcode that is read: how many before it, how many bytes of the pickle, and the offset that a
-  // refusal names.
+  // Starts an opcode: the number of opcodes before it, the bytes of the pickle read so far, and the offset
+  // that a refusal names.
   void begin(uint64_t ops, uint64_t bytes, uint64_t offset) {
     ops_ = ops;
     bytes_ = bytes;
     offset_ = offset;
   }
-  // Memory that stays. Refuses LimitExceeded beyond Limits::pickle_heap_bytes.
+  // Charges memory that is kept. Refuses LimitExceeded beyond Limits::pickle_heap_bytes.
   void account(uint64_t bytes) {
     heap_ += bytes;
     if (heap_ > limits_.pickle_heap_bytes) check_heap();
   }
-  // Text that is compared or hashed. Refuses LimitExceeded when it is out of proportion to what was read of
-  // the pickle.
+  // Charges text that is compared or hashed. Refuses LimitExceeded when the total is out of proportion to the
+  // bytes read.
   void charge(uint64_t bytes);
-  // Whether `target` has no such key yet; the caller adds it. Refuses PickleType for what is no key.
+  // Is `key` new to `target`? The caller adds it. Refuses PickleType for a value that cannot be a key.
   bool is_new_key(const Ref& target, const Ref& key);
   uint64_t heap_bytes() const { return heap_; }
-  // `node` gets no more keys.
+  // Forgets the keys of `node`, which is complete.
   void close(const Ref& node) {
     if (node->pairs.size() > kFewKeys) forget(node);
   }
 
  private:
-  // Few keys are compared one by one: most dicts are small, and a set for each costs more than they do.
+  // Up to this many keys are compared one by one: most dicts are small, and a set for each would cost more.
   static constexpr size_t kFewKeys = 8;
 
   [[noreturn]] void refuse_heap() const;
@@ -58,8 +58,8 @@ class Ledger {
   const Limits& limits_;
   uint64_t ops_ = 0, bytes_ = 0, offset_ = 0;
   uint64_t heap_ = 0, charged_ = 0;
-  std::unordered_map<const Node*, KeySet> keys_;  // of dicts with many
-  const Node* last_ = nullptr;                    // asked about last, and its keys
+  std::unordered_map<const Node*, KeySet> keys_;  // of dicts with more than kFewKeys
+  const Node* last_ = nullptr;                    // the last dict looked up, and its keys
   KeySet* last_keys_ = nullptr;
 };
 

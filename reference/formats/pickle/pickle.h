@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pickle protocol 2 as torch.save writes it: bytes <-> a graph of values with identity. The reader is an
-// allow-list interpreter (34 opcodes, the set of torch/_weights_only_unpickler.py, 2.13); it calls nothing.
-// The writer emits what CPython's C pickler emits for the same graph: memo indices are handed out by node
-// identity, never by value, which is why nodes are shared.
+// Pickle protocol 2 as torch.save writes it: converts bytes to a graph of values with identity, and back. The
+// reader interprets an allow-list of 34 opcodes (the set of torch/_weights_only_unpickler.py, 2.13) and calls
+// nothing. The writer emits the same bytes as CPython's C pickler. Memo indices follow node identity, never
+// value, which is why nodes are shared.
 #pragma once
 
 #include <atomic>
@@ -29,9 +29,9 @@ enum class Kind : uint8_t {
   list,
   dict,
   set,
-  global,  // text = "module name": module and name of a class or function, as spelt in the file
-  call,    // REDUCE: items[0] callable, items[1] argument tuple; then what was appended; pairs and state as
-           // below
+  global,      // text = "module name": module and name of a class or function, as in the file
+  call,        // REDUCE: items[0] callable, items[1] argument tuple, then appended items; pairs and state as
+               // below
   new_object,  // NEWOBJ: items[0] class, items[1] argument tuple
   persistent,  // BINPERSID: items[0] the id tuple
 };
@@ -39,7 +39,7 @@ enum class Kind : uint8_t {
 struct Node;
 struct NodeSlab;
 
-// A shared node. The count stands in the node: a file has millions of them.
+// A counted reference to a node. The count is inside the node: a file has millions of them.
 class Ref {
  public:
   Ref() = default;
@@ -70,10 +70,9 @@ class Ref {
 using Refs = Array<Ref>;
 using Pairs = Array<std::pair<Ref, Ref>>;
 
-// One value, 64 bytes. Two references to one Node are one object in the pickle's memo.
+// One value, 64 bytes. Two references to one Node are the same object in the pickle's memo.
 struct Node {
-  // How many references there are, and which memory the node lies in when it is not its own. A copy begins
-  // anew.
+  // The reference count, and the slab the node lies in unless it was allocated alone. Copies start fresh.
   struct Own {
     Own() = default;
     Own(const Own&) {}
@@ -84,23 +83,22 @@ struct Node {
   [[no_unique_address]] Own own;
   Kind kind = Kind::none;
   bool boolean = false;
-  uint16_t placed : 1 = 0;   // another node holds it; the reader changes such a node no more
-  uint16_t height : 15 = 0;  // longest path below it, while it is read
+  uint16_t placed : 1 = 0;   // another node holds it, and the reader no longer changes it
+  uint16_t height : 15 = 0;  // longest path below it; used while reading
   union {
     int64_t integer = 0;
     double real;
   };
-  Text text;    // string (UTF-8, surrogatepass), bytes, or "module name" of a global
-  Refs items;   // tuple, list, set; call and new_object as above
-  Pairs pairs;  // dict; also SETITEM(S) on a call (OrderedDict, Counter)
-  Ref state;    // BUILD on a call or new_object
-  uint64_t offset =
-      0;  // of the opcode that made it, in data.pkl or ReadOptions::base_offset further; for messages
+  Text text;            // string (UTF-8, surrogatepass), bytes, or "module name" of a global
+  Refs items;           // tuple, list, set; call and new_object as above
+  Pairs pairs;          // dict; also SETITEM(S) on a call (OrderedDict, Counter)
+  Ref state;            // BUILD on a call or new_object
+  uint64_t offset = 0;  // of its opcode in data.pkl, plus ReadOptions::base_offset; for messages
 
-  // Only one reference leads here: a walk comes by once.
+  // Has only one reference, so a walk meets it once.
   bool is_single() const { return own.references.load(std::memory_order_relaxed) <= 1; }
   bool is_leaf() const { return items.empty() && pairs.empty() && state == nullptr; }
-  // APPEND(S) on a call or new_object: its items behind the first two.
+  // Items appended to a call or new_object: those after the first two.
   std::span<const Ref> appended() const {
     return std::span<const Ref>(items.begin(), items.end()).subspan(2);
   }
@@ -108,7 +106,7 @@ struct Node {
 
 static_assert(sizeof(Node) == 64);
 
-void destroy(Node* node);  // the last reference is gone
+void destroy(Node* node);  // called when the last reference is gone
 
 void Ref::hold() {
   if (node_ != nullptr) node_->own.references.fetch_add(1, std::memory_order_relaxed);
@@ -118,7 +116,7 @@ void Ref::release() {
 }
 
 Ref make_node(Kind kind);
-Ref copy_of(const Node& node);  // its children are those of `node`
+Ref copy_of(const Node& node);  // shares the children of `node`
 Ref none();
 Ref boolean(bool value);
 Ref integer(int64_t value);
@@ -131,14 +129,14 @@ Ref global(std::string_view module, std::string_view name);
 Ref call(Ref callable, Refs arguments);
 Ref persistent(Ref id);
 
-// "collections", "OrderedDict" -> true when `node` is that global.
+// Is `node` this global, as in is_global(node, "collections", "OrderedDict")?
 bool is_global(const Ref& node, std::string_view module, std::string_view name);
-// true when `node` is a call of that global
+// Is `node` a call of this global?
 bool is_call(const Ref& node, std::string_view module, std::string_view name);
-// The value under a string key of a dict or of an OrderedDict call; nullptr when absent.
+// Returns the value of a string key in a dict or an OrderedDict call; nullptr when absent.
 Ref find(const Ref& mapping, std::string_view key);
 
-// What reading pickles took, added up.
+// Total cost of reading pickles.
 struct ReadCost {
   uint64_t opcodes = 0;
   uint64_t pickle_bytes = 0;
@@ -147,25 +145,26 @@ struct ReadCost {
 
 struct ReadOptions {
   Limits limits;
-  std::vector<std::string> allow;  // names beside the built-in table, "module.name"; kept opaque
-  uint64_t base_offset = 0;  // of the pickle in its file: added to every offset that is reported or kept
+  std::vector<std::string> allow;  // more globals to allow, "module.name"; kept opaque
+  uint64_t base_offset = 0;        // position of the pickle in its file, added to all offsets
   ReadCost* cost = nullptr;
 };
 
-// `data` is one whole pickle: PROTO 2 ... STOP and nothing after. Acyclic, depth <= limits.pickle_depth.
+// Reads `data`, one whole pickle: PROTO 2 ... STOP and nothing after. The graph is acyclic and at most
+// limits.pickle_depth deep.
 Ref read(std::span<const std::byte> data, const ReadOptions& options = {});
 
-// The same for a pickle that more bytes follow; `used` counts its own, STOP included.
+// As above, for a pickle followed by other bytes; `used` receives its length, STOP included.
 Ref read_first(std::span<const std::byte> data, uint64_t& used, const ReadOptions& options = {});
 
 struct WriteOptions {
-  // String nodes that count as one object where their texts are equal, as the tags and keys of torch's
-  // persistent ids do in Python.
+  // String nodes that the writer treats as one object where their texts are equal, as Python does for the
+  // tags and keys of torch's persistent ids.
   std::unordered_set<const Node*> shared_strings;
 };
 
-// Bytes for the graph. read(write(g)) has the shape and identity of g; write(read(b)) == b for what CPython
-// wrote. Globals are one object a name, whichever nodes spell them.
+// Writes the graph. read(write(g)) has the shape and identities of g; write(read(b)) == b for bytes that
+// CPython wrote. Equal globals are one object, whichever nodes hold them.
 std::vector<std::byte> write(const Ref& root, const WriteOptions& options = {});
 
 }  // namespace qcts::pickle

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The pickle interpreter, on pickles written out by hand. The rows (P1 ...) are those of the malformed
-// corpus.
+// Tests the pickle interpreter on handwritten pickles. Rows (P1 ...) are those of the malformed corpus.
 #include "reference/formats/pickle/pickle.h"
 
 #include <gtest/gtest.h>
@@ -148,8 +147,7 @@ std::vector<PickleCase> cases() {
 INSTANTIATE_TEST_SUITE_P(Corpus, Pickle, ::testing::ValuesIn(cases()),
                          [](const ::testing::TestParamInfo<PickleCase>& info) { return info.param.name; });
 
-// Every byte that is no opcode of the allow-list is refused as one, whatever stands on the stack: 34 are
-// left.
+// Every byte outside the 34 opcodes of the allow-list is refused as an opcode, whatever is on the stack.
 TEST(PickleOpcodes, ThirtyFourAreKnown) {
   int known = 0;
   for (int opcode = 0; opcode < 256; ++opcode) {
@@ -210,7 +208,7 @@ TEST(PickleReader, HonoursItsLimits) {
   EXPECT_EQ(read_outcome("NNN\x87.", options), "LimitExceeded");
 }
 
-// Kind::bytes is what the writer is given for new files; the reader keeps the call that CPython wrote.
+// Callers pass Kind::bytes for new files; the reader keeps the call that CPython wrote.
 TEST(PickleWriter, BytesAreAnEncodedString) {
   const pickle::Ref bytes = pickle::make_node(pickle::Kind::bytes);
   bytes->text = "a\xff";
@@ -240,7 +238,7 @@ TEST(PickleGlobals, HoldTheNamesOfTorchAndTorchao) {
   EXPECT_FALSE(pickle::known_global("builtins", "bytes"));
 }
 
-// A class that stands twice in a module's list would hide a typing error in the table.
+// A class listed twice in a module would hide a typing error in the table.
 TEST(PickleGlobals, TorchaoModulesAndNamesAreUnique) {
   std::set<std::string> seen;
   for (const auto& table : {pickle::torchao_classes(), pickle::torchao_functions()}) {

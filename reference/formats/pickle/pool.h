@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory for the nodes that one pickle makes: a node takes 47 instructions from here, 234 from malloc.
-// Included by the pickle reader and pickle_node.cc only.
+// Allocates the nodes of one pickle: 47 instructions a node, against 234 for malloc. Only the pickle reader
+// and pickle/node.cc include this.
 #pragma once
 
 #include <atomic>
@@ -20,16 +20,16 @@ namespace qcts::pickle {
 #endif
 #endif
 
-// Several nodes in one allocation, which goes when the last of them does.
+// One allocation for several nodes, freed when the last of them dies.
 struct NodeSlab {
 #ifdef QCTS_NODES_APART
-  static constexpr uint32_t kNodes = 1;  // so that AddressSanitizer sees each of them end
+  static constexpr uint32_t kNodes = 1;  // lets AddressSanitizer track each node
 #else
   static constexpr uint32_t kNodes = 64;
 #endif
 
   Node* at(uint32_t index) { return reinterpret_cast<Node*>(memory) + index; }
-  // So many of its places hold no node any more, or never will.
+  // Marks `count` places as free for good.
   void give_back(uint32_t count) {
     if (places.fetch_sub(count, std::memory_order_acq_rel) == count) delete this;
   }
@@ -60,7 +60,7 @@ class NodePool {
 
  private:
   NodeSlab* slab_ = nullptr;
-  uint32_t left_ = 0;  // places of `slab_` without a node yet
+  uint32_t left_ = 0;  // unused places of slab_
 };
 
 }  // namespace qcts::pickle

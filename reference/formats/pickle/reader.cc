@@ -26,7 +26,7 @@ class Reader {
   Reader(std::span<const std::byte> data, const ReadOptions& options)
       : source_(data, options.limits, options.base_offset),
         options_(options),
-        depth_limit_(std::min(options.limits.pickle_depth, kDeepestGraph)),
+        depth_limit_(std::min(options.limits.pickle_depth, kMaxGraphDepth)),
         ledger_(options.limits),
         stack_(source_, options.limits) {
     allowed_.insert(options.allow.begin(), options.allow.end());
@@ -34,7 +34,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // The value at STOP; `used` counts the bytes up to there.
+  // Returns the value at STOP; `used` receives the bytes up to there.
   Ref run(uint64_t& used);
 
  private:
@@ -72,9 +72,9 @@ class Reader {
   std::unordered_set<std::string> allowed_;
   uint64_t ops_ = 0;
   Stack stack_;
-  // Values without identity: no pickler memoises them, so one node stands for all of a value.
+  // Values without identity: picklers never memoise them, so one node serves for each value.
   std::unordered_map<int64_t, Ref> integers_;
-  NodeMap<std::optional<GlobalInfo>> roles_;  // of what was called
+  NodeMap<std::optional<GlobalInfo>> roles_;  // roles of callables
   Ref none_, true_, false_, empty_tuple_;
 };
 
@@ -110,8 +110,8 @@ std::optional<GlobalInfo> Reader::role_of_callable(const Ref& callable) {
   return *role;
 }
 
-// `children` become part of `parent` and can change no more. So no value reaches itself, and a value's height
-// is final when another takes it up.
+// Adds `children` to `parent` and freezes them. So no value can contain itself, and a value's height is final
+// when another holds it.
 void Reader::place(std::span<const Ref> children, Node& parent) {
   ledger_.account(kSlotBytes * children.size());
   unsigned height = parent.height;
@@ -131,7 +131,7 @@ void Reader::fail_depth() const {
 
 void Reader::open(const Ref& target) const {
   if (target->placed)
-    fail(RefusalClass::PickleType, "a value is changed after another took it up, or contains itself");
+    fail(RefusalClass::PickleType, "a value is changed after another holds it, or contains itself");
 }
 
 void Reader::push_tuple(Refs items) {
@@ -181,7 +181,7 @@ void Reader::set_items(const Ref& target, Refs flat) {
   if (flat.size() % 2 != 0) fail(RefusalClass::PickleStack, "a key has no value");
   open(target);
   for (size_t i = 0; i < flat.size(); i += 2) {
-    if (!ledger_.is_new_key(target, flat[i])) fail(RefusalClass::PickleType, "a dict has one key twice");
+    if (!ledger_.is_new_key(target, flat[i])) fail(RefusalClass::PickleType, "a dict has a duplicate key");
     place(std::span(&flat[i], 2), *target);
     target->pairs.emplace_back(std::move(flat[i]), std::move(flat[i + 1]));
   }
@@ -198,7 +198,7 @@ void Reader::append_items(const Ref& target, Refs values) {
   for (Ref& value : values) target->items.push_back(std::move(value));
 }
 
-// Values, memo and globals.
+// Handles values, memo and globals.
 void Reader::step_scalar(uint8_t opcode) {
   const auto push_shared = [&](Ref& shared, Kind kind) {
     if (shared == nullptr) shared = make(kind);
@@ -258,7 +258,7 @@ void Reader::step_scalar(uint8_t opcode) {
   }
 }
 
-// Containers and objects.
+// Handles containers and objects.
 void Reader::step_container(uint8_t opcode) {
   switch (opcode) {
     case '(':

@@ -22,11 +22,11 @@ void Source::fail_short(const char* what) const {
 }
 
 std::string Source::take_line() {
-  const uint64_t most_bytes = std::min<uint64_t>(data_.size() - at_, limits_.pickle_string_bytes);
-  const std::string_view rest = as_text(data_.subspan(at_, most_bytes));
+  const uint64_t max_bytes = std::min<uint64_t>(data_.size() - at_, limits_.pickle_string_bytes);
+  const std::string_view rest = as_text(data_.subspan(at_, max_bytes));
   const size_t end = rest.find('\n');
   if (end == std::string_view::npos) {
-    if (most_bytes == data_.size() - at_) fail(RefusalClass::Truncated, "a global's name has no end");
+    if (max_bytes == data_.size() - at_) fail(RefusalClass::Truncated, "a global's name has no end");
     fail(RefusalClass::LimitExceeded, "a global's name is too long");
   }
   at_ += end + 1;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bytes of one pickle, taken from the front; what ends too early or is too long is refused where it
-// begins.
+// Reads one pickle from front to back. Data that ends early or is too long is refused at its start.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +15,15 @@ namespace qcts::pickle {
 
 class Source {
  public:
-  // At most limits.pickle_bytes of `data` are looked at. Offsets count from `base_offset`, that of the pickle
-  // in its file.
+  // Reads at most limits.pickle_bytes of `data`. Offsets count from `base_offset`, the pickle's position in
+  // its file.
   Source(std::span<const std::byte> data, const Limits& limits, uint64_t base_offset);
 
   uint8_t begin_opcode() {
     opcode_at_ = base_offset_ + at_;
     return take_le<uint8_t>("the opcodes: STOP is missing");
   }
-  // Truncated; LimitExceeded where the pickle was cut.
+  // Refuses Truncated, or LimitExceeded where limits.pickle_bytes cut the pickle.
   std::span<const std::byte> take(uint64_t count_bytes, const char* what) {
     if (count_bytes > data_.size() - at_) fail_short(what);
     at_ += count_bytes;
@@ -34,11 +33,11 @@ class Source {
   T take_le(const char* what) {
     return load_le<T>(take(sizeof(T), what), 0);
   }
-  std::string take_line();                           // up to '\n', which is taken too
+  std::string take_line();                           // up to and including '\n'
   std::string_view take_text(uint64_t count_bytes);  // at most limits.pickle_string_bytes
 
-  uint64_t at() const { return at_; }                // bytes taken
-  uint64_t opcode_at() const { return opcode_at_; }  // of the opcode begun last, in the file
+  uint64_t at() const { return at_; }                // bytes read
+  uint64_t opcode_at() const { return opcode_at_; }  // offset of the current opcode in the file
 
   [[noreturn]] void fail(RefusalClass cls, std::string_view what) const;
 
@@ -46,7 +45,7 @@ class Source {
   [[noreturn]] void fail_short(const char* what) const;
 
   std::span<const std::byte> data_;
-  bool cut_;  // `data` had more bytes than a pickle may have
+  bool cut_;  // `data` was longer than a pickle may be
   const Limits& limits_;
   uint64_t base_offset_;
   uint64_t at_ = 0;

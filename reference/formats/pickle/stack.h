@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The values that the opcodes of one pickle work on: stack, marks and memo. Included by the pickle reader
-// only.
+// The stack, marks and memo of one pickle. Only the pickle reader includes this.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@
 
 namespace qcts::pickle {
 
-// Refuses PickleStack for an operand that is not there, LimitExceeded beyond Limits::pickle_stack.
+// Refuses PickleStack for a missing operand, LimitExceeded beyond Limits::pickle_stack.
 class Stack {
  public:
   Stack(const Source& source, const Limits& limits) : source_(source), limits_(limits) {}
@@ -33,7 +32,7 @@ class Stack {
     values_.pop_back();
     return value;
   }
-  // The operands of an opcode that takes so many.
+  // Pops `count` operands.
   Refs take(size_t count) {
     require(count);
     return values_.take_back(count);
@@ -49,7 +48,7 @@ class Stack {
     return values;
   }
 
-  // Memo: the top as value `index`, which is less than `ops`, the count of opcodes so far.
+  // Memoises the top of the stack as `index`, which must be less than `ops`, the opcodes so far.
   void put(uint64_t index, uint64_t ops) {
     const Ref& value = top();
     if (index >= ops)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What CPython 3.11's C pickler (Modules/_pickle.c) writes under protocol 2 for the same objects: memo
-// indices are handed out in order to strings, containers, globals and call results; None, bools, numbers,
-// empty tuples and persistent values get none.
+// Writes what CPython 3.11's C pickler (Modules/_pickle.c) writes under protocol 2 for the same objects:
+// strings, containers, globals and call results get memo indices in order; None, bools, numbers, empty tuples
+// and persistent values get none.
 #include <cstring>
 #include <unordered_map>
 #include <utility>
@@ -52,8 +52,8 @@ class Writer {
   const WriteOptions& options_;
   std::vector<std::byte> out_;
   std::unordered_map<const Node*, uint32_t> memo_;
-  std::unordered_map<std::string, uint32_t> names_;   // globals are one object a name, as in Python
-  std::unordered_map<std::string, uint32_t> shared_;  // strings that WriteOptions shares by value
+  std::unordered_map<std::string, uint32_t> names_;   // equal names are one global, as in Python
+  std::unordered_map<std::string, uint32_t> shared_;  // strings shared by value: WriteOptions::shared_strings
   uint32_t next_ = 0;
   uint64_t depth_ = 0;
 };
@@ -93,8 +93,8 @@ bool Writer::emit_from_memo(const Ref& node) {
 
 void Writer::save(const Ref& node) {
   if (emit_from_memo(node)) return;
-  if (++depth_ > kDeepestGraph)
-    refuse(RefusalClass::LimitExceeded, "pickle: values are nested too deep to be written");
+  if (++depth_ > kMaxGraphDepth)
+    refuse(RefusalClass::LimitExceeded, "pickle: values are nested too deeply to be written");
   save_new(node);
   --depth_;
 }
@@ -285,7 +285,7 @@ void Writer::save_dict_items(const Pairs& pairs) {
   } while (count == kBatch);
 }
 
-// batch_list: a single item at the end goes without MARK.
+// batch_list: a single last item has no MARK.
 void Writer::append_iterated(std::span<const Ref> items) {
   for (size_t first = 0; first < items.size(); first += kBatch) {
     if (items.size() - first == 1) {

@@ -11,12 +11,12 @@
 namespace qcts {
 namespace {
 
-struct Spelling {
+struct DTypeName {
   std::string_view name;
   DType dtype;
 };
 // safetensors/src/tensor.rs, enum Dtype, 0.8.0
-constexpr std::array<Spelling, 22> kDtypes = {{
+constexpr std::array<DTypeName, 22> kDtypes = {{
     {"BOOL", DType::boolean},
     {"F4", DType::float4_e2m1fn_x2},
     {"F6_E2M3", DType::float6_e2m3fn},
@@ -43,13 +43,13 @@ constexpr std::array<Spelling, 22> kDtypes = {{
 
 using Json = nlohmann::json;
 
-// What the reader holds of one entry (SafetensorsEntry, Storage, their control block, two places in lists),
-// of a dimension in shape, stride and SafetensorsInfo; of one pair of metadata, twice in a growing list.
-// Names stand in three places while the header is read, metadata in two.
+// Memory per entry (SafetensorsEntry, Storage, their control block, two list slots); per dimension in shape,
+// stride and SafetensorsInfo; and per pair of metadata, twice in a growing list. While the header is read,
+// names exist three times and metadata twice.
 constexpr uint64_t kEntryBytes = 304, kDimBytes = 24, kMetadataBytes = 256;
 
-// A name that two tensors have; nullptr when all differ. Sorted, because a file can choose names that any
-// table holds badly.
+// Returns a name that two tensors share; nullptr when all differ. Sorts, because a file can choose names that
+// collide in any hash table.
 const std::string* find_duplicate(const std::vector<SafetensorsInfo>& tensors) {
   std::vector<const std::string*> names;
   names.reserve(tensors.size());
@@ -61,8 +61,8 @@ const std::string* find_duplicate(const std::vector<SafetensorsInfo>& tensors) {
   return found == names.end() ? nullptr : *found;
 }
 
-// Follows the two levels that the format has. What contradicts the schema is remembered and reported when the
-// text proved to be JSON at all; only limits stop at once.
+// Parses the format's two levels. Schema errors are recorded and reported once the text has proved to be
+// JSON; only limits stop it at once.
 class Handler : public nlohmann::json_sax<Json> {
  public:
   Handler(const SafetensorsOptions& options, SafetensorsHeader& header)
@@ -168,12 +168,12 @@ class Handler : public nlohmann::json_sax<Json> {
       name_ = value;
       field_.clear();
       if (value == kMetadata && std::exchange(metadata_seen_, true))
-        complain(RefusalClass::StJson, "the name is there twice");
+        complain(RefusalClass::StJson, "the name is used twice");
     } else if (depth_ == 2) {
       field_ = value;
       if (in_metadata_) header_.budget.take_bytes(kMetadataBytes + 2 * value.size());
       if (!fields_.insert(value).second)
-        complain(RefusalClass::StJson, "the key " + value + " is there twice");
+        complain(RefusalClass::StJson, "the key " + value + " is used twice");
       const bool known = in_metadata_ || value == "dtype" || value == "shape" || value == "data_offsets";
       if (!known && !options_.lenient) complain(RefusalClass::StJson, "unknown field " + value);
     }
@@ -188,7 +188,7 @@ class Handler : public nlohmann::json_sax<Json> {
   void finish() {
     if (const std::string* twice = find_duplicate(header_.tensors)) {
       name_ = *twice;
-      complain(RefusalClass::StJson, "the name is there twice");
+      complain(RefusalClass::StJson, "the name is used twice");
     }
     if (complaint_) throw Refused(*complaint_);
   }
@@ -216,7 +216,7 @@ class Handler : public nlohmann::json_sax<Json> {
         in_info_ && depth_ >= 2 && field_ != "dtype" && field_ != "shape" && field_ != "data_offsets";
     if (unknown_field && options_.lenient) return true;
     complain(in_info_ && field_ == "dtype" ? RefusalClass::Dtype : RefusalClass::StJson,
-             what + " has no place here" + (field_.empty() ? "" : ", in " + field_));
+             what + " is not allowed here" + (field_.empty() ? "" : ", in " + field_));
     return true;
   }
 
@@ -228,11 +228,11 @@ class Handler : public nlohmann::json_sax<Json> {
   int offsets_ = 0;
   bool metadata_seen_ = false;
   std::set<std::string>
-      fields_;  // of the object that is open; a file can choose names that a table holds badly
+      fields_;  // of the open object; sorted, because a file can choose names that collide in a hash table
   std::optional<Refusal> complaint_;
 };
 
-// The parser holds the blanks before a word too.
+// The JSON parser also buffers the blanks before a word.
 void check_blanks(std::string_view between, size_t offset, const Limits& limits) {
   if (between.size() <= limits.json_string_bytes) return;
   size_t run = 0;
@@ -244,11 +244,11 @@ void check_blanks(std::string_view between, size_t offset, const Limits& limits)
   }
 }
 
-// The parser holds one string whole, escapes and all, in a buffer that grows by doubling.
+// The JSON parser buffers a whole string, escapes included, and grows the buffer by doubling.
 void check_strings(std::string_view text, const Limits& limits) {
-  size_t behind = 0;
+  size_t checked = 0;
   for (size_t at = text.find('"'); at < text.size(); at = text.find('"', at)) {
-    check_blanks(text.substr(behind, at - behind), behind, limits);
+    check_blanks(text.substr(checked, at - checked), checked, limits);
     const size_t begin = ++at;
     while (at < text.size() && text[at] != '"')
       at = text.find_first_of("\"\\", text[at] == '\\' ? at + 2 : at);
@@ -257,12 +257,12 @@ void check_strings(std::string_view text, const Limits& limits) {
       refuse(RefusalClass::LimitExceeded,
              "the header holds a string of " + std::to_string(end - begin) + " bytes", 8 + begin);
     if (end == text.size()) return;
-    behind = at = end + 1;
+    checked = at = end + 1;
   }
-  if (behind < text.size()) check_blanks(text.substr(behind), behind, limits);
+  if (checked < text.size()) check_blanks(text.substr(checked), checked, limits);
 }
 
-// serde_json escapes the two characters that JSON demands, five controls by name, the others by number.
+// serde_json escapes the two characters that JSON requires, five controls by name, and the others by number.
 void append_json_string(std::string& out, std::string_view text) {
   constexpr char kDigits[] = "0123456789abcdef";
   out += '"';
@@ -356,8 +356,8 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
 }
 
 std::optional<DType> dtype_of_safetensors(std::string_view name) {
-  for (const Spelling& spelling : kDtypes) {
-    if (spelling.name == name) return spelling.dtype;
+  for (const DTypeName& entry : kDtypes) {
+    if (entry.name == name) return entry.dtype;
   }
   return std::nullopt;
 }
@@ -366,7 +366,7 @@ int safetensors_rank(DType dtype) {
   for (size_t i = 0; i < kDtypes.size(); ++i) {
     if (kDtypes[i].dtype == dtype) return static_cast<int>(i);
   }
-  refuse(RefusalClass::Dtype, "safetensors has no element type for " + std::string(dtype_name(dtype)));
+  refuse(RefusalClass::Dtype, "safetensors has no dtype for " + std::string(dtype_name(dtype)));
 }
 
 std::string_view safetensors_dtype(DType dtype) {

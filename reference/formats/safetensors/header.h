@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The header of a safetensors file: text <-> fields, without the data. Shared by reader and writer.
+// Parses and formats the header of a safetensors file, without its data. Reader and writer share it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace qcts {
 
 struct SafetensorsInfo {
   std::string name;
-  Text dtype;  // as spelt: "BF16"
+  Text dtype;  // as in the file: "BF16"
   Array<uint64_t> shape;
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -27,24 +27,24 @@ struct SafetensorsHeader {
   bool has_metadata = false;
   std::vector<std::pair<std::string, std::string>> metadata;  // in text order
   std::vector<SafetensorsInfo> tensors;                       // in text order
-  ReadBudget budget;                                          // its entries charged
+  ReadBudget budget;                                          // its entries are charged
 };
 
-// Throws Refused (StJson, StLayout, Overflow, Dtype, LimitExceeded). Offsets and sizes are not compared with
-// any data here.
+// Parses the header's JSON. Offsets and sizes are not compared with any data here. Throws Refused (StJson,
+// StLayout, Overflow, Dtype, LimitExceeded).
 SafetensorsHeader parse_safetensors_header(std::string_view text, const SafetensorsOptions& options);
 
-// Compact JSON as serde writes it, padded with blanks to a multiple of eight bytes
+// Formats compact JSON as serde does, padded with spaces to a multiple of eight bytes
 // (safetensors/src/tensor.rs, prepare).
 std::string format_safetensors_header(const SafetensorsHeader& header);
 
-// "BF16" <-> DType::bfloat16, in the order of safetensors' Dtype enum (0.8.0), which is the order of
-// alignment.
+// Convert between "BF16" and DType::bfloat16. Ranks follow safetensors' Dtype enum (0.8.0), which is the
+// order of alignment.
 std::optional<DType> dtype_of_safetensors(std::string_view name);
 std::string_view safetensors_dtype(DType dtype);  // refuses Dtype for what the format cannot hold
 int safetensors_rank(DType dtype);                // place in the enum
 
-// The shape in the header: packed float4 counts elements there, and pairs of them in torch.
+// Returns the shape for the header: for packed float4 the header counts elements, torch pairs of them.
 Array<uint64_t> safetensors_shape(const Tensor& tensor);
 
 }  // namespace qcts

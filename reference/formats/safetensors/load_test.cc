@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is loaded into memory is what is mapped, whatever the number of threads and whatever became of the
-// path.
+// load_storages returns the mapped bytes, for any number of threads and even if the path has been replaced.
 #include "reference/formats/io/load.h"
 
 #include <gtest/gtest.h>

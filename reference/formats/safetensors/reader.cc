@@ -10,7 +10,7 @@
 namespace qcts {
 namespace {
 
-// dtype and shape of one entry; its bytes have to be what the offsets span.
+// Returns a tensor with the entry's dtype and shape; their size must match its offsets.
 Tensor tensor_of_info(const SafetensorsInfo& info) {
   const auto dtype = dtype_of_safetensors(info.dtype);
   if (!dtype)
@@ -41,7 +41,7 @@ Tensor tensor_of_info(const SafetensorsInfo& info) {
   return tensor;
 }
 
-// The entries have to cover the data without holes or overlaps.
+// Checks that the entries cover the data without holes or overlaps.
 void check_layout(const std::vector<SafetensorsEntry>& entries, uint64_t data_bytes, uint64_t data_offset) {
   std::vector<const SafetensorsEntry*> order;
   order.reserve(entries.size());
@@ -61,7 +61,7 @@ void check_layout(const std::vector<SafetensorsEntry>& entries, uint64_t data_by
   }
   if (expected > data_bytes) {
     refuse(RefusalClass::Truncated,
-           "the header announces " + std::to_string(expected) + " bytes of data, " +
+           "the header declares " + std::to_string(expected) + " bytes of data, " +
                std::to_string(data_bytes) + " are there",
            data_offset + data_bytes);
   }
@@ -95,7 +95,7 @@ Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const Safet
   result.entries.reserve(header.tensors.size());
   for (SafetensorsInfo& info : header.tensors) {
     Tensor tensor = tensor_of_info(info);
-    header.budget.give_back_bytes(text_block_bytes(info.name.size()));  // the parser's
+    header.budget.give_back_bytes(text_block_bytes(info.name.size()));  // charged by the parser
     result.entries.push_back({std::move(info.name), std::move(tensor), info.begin, info.end});
   }
   header.tensors = {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// safetensors: u64 header length, a JSON object, the data (safetensors/src/tensor.rs, 0.8.0). Strict by
-// default: what the format's text forbids is refused, also where the Rust reader tolerates it.
+// Reads and writes safetensors files: a u64 header length, a JSON object, the data
+// (safetensors/src/tensor.rs, 0.8.0). Strict by default: what the specification forbids is refused even where
+// the Rust reader tolerates it.
 #pragma once
 
 #include <memory>
@@ -19,34 +20,35 @@ namespace qcts {
 
 struct SafetensorsEntry {
   std::string name;
-  Tensor tensor;       // contiguous, its storage is the entry's own bytes
+  Tensor tensor;       // contiguous; its storage is the entry's bytes
   uint64_t begin = 0;  // data_offsets, relative to the data section
   uint64_t end = 0;
 };
 
 struct SafetensorsOptions {
   Limits limits;
-  bool lenient = false;  // leading blanks, unknown fields
+  bool lenient = false;  // accept leading blanks and unknown fields
 };
 
 struct Safetensors {
   std::shared_ptr<const MappedFile> file;
-  std::string_view header;  // in `file`: the JSON text as it stands, padding included
+  std::string_view header;  // the JSON text in `file`, padding included
   bool has_metadata = false;
   std::vector<std::pair<std::string, std::string>> metadata;  // __metadata__, in file order
   std::vector<SafetensorsEntry> entries;                      // in header order
-  ReadBudget budget;                                          // after reading it
+  ReadBudget budget;                                          // what is left after reading
 };
 
 Safetensors read_safetensors(std::shared_ptr<const MappedFile> file, const SafetensorsOptions& options = {});
 
-// The file rebuilt from the parsed entries (order, metadata order, padding rule of the writer). Equal to the
-// input byte for byte for what safetensors >= 0.4 wrote; the header text is kept only where its own spacing
-// differs from the writer's.
+// Writes the file again from the parsed entries (order, metadata order, the writer's padding rule). The
+// result equals the input byte for byte for files of safetensors >= 0.4. The header text is copied only where
+// its spacing differs from the writer's.
 void rebuild_safetensors(const Safetensors& file, ByteSink& out);
 std::vector<std::byte> rebuild_safetensors(const Safetensors& file);
 
-// A new file as safetensors 0.8.0 lays it out: dtype order descending, then name; metadata sorted by key.
+// Writes a new file as safetensors 0.8.0 lays it out: by descending dtype, then by name; metadata sorted by
+// key.
 void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,
                        std::vector<std::pair<std::string, std::string>> metadata, ByteSink& out);
 std::vector<std::byte> write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensors,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The safetensors reader on headers written out by hand; the rows (S1 ...) are those of the malformed corpus.
+// Tests the safetensors reader on handwritten headers. Rows (S1 ...) are those of the malformed corpus.
 #include "reference/formats/safetensors/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ struct HeaderCase {
   std::string name, header;
   size_t data;
   std::string required;
-  std::string lenient = "";  // empty: as strict
+  std::string lenient = "";  // empty: the same as strict
 };
 void PrintTo(const HeaderCase& c, std::ostream* out) { *out << c.name; }
 
@@ -215,7 +215,7 @@ TEST(Safetensors, WriterRefusesWhatTheReaderWould) {
             "Dtype");
 }
 
-// An edit keeps the order of the file and moves what follows.
+// Rebuilding an edited file keeps the order and moves the later entries.
 TEST(Safetensors, RebuildFollowsAnEditedEntry) {
   Safetensors file = read_safetensors(MappedFile::open(testing::testdata("no_metadata.safetensors")));
   const std::string first = file.entries[0].name, second = file.entries[1].name;

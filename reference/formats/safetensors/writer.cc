@@ -14,8 +14,8 @@ SafetensorsInfo info_of(const std::string& name, const Tensor& tensor) {
   return {name, safetensors_dtype(tensor.dtype), safetensors_shape(tensor), 0, 0};
 }
 
-// Views can claim any size, and each is written out whole. What tied weights and expanded views of real
-// models take is far below this.
+// Limits the bytes written: views can claim any size, and each is written in full. Tied weights and expanded
+// views of real models stay far below the limit.
 uint64_t data_bytes(const std::vector<const Tensor*>& data) {
   constexpr uint64_t kFreeBytes = uint64_t{1} << 30, kTimes = 16;
   std::unordered_set<const Storage*> seen;
@@ -26,7 +26,7 @@ uint64_t data_bytes(const std::vector<const Tensor*>& data) {
   }
   if (total > kFreeBytes && (total - kFreeBytes) / kTimes > held)
     refuse(RefusalClass::LimitExceeded, "the tensors are views of " + std::to_string(held) +
-                                            " bytes, and would be written out as " + std::to_string(total));
+                                            " bytes, and would take " + std::to_string(total));
   return total;
 }
 
@@ -105,7 +105,7 @@ void write_safetensors(const std::vector<std::pair<std::string, Tensor>>& tensor
     data.push_back(&item->second);
   }
   const std::string text = format_safetensors_header(header);
-  // Names and metadata come from the caller: what the reader would refuse is refused here.
+  // Names and metadata come from the caller: refuse what the reader would refuse.
   parse_safetensors_header(text, {});
   if (text.size() > Limits().safetensors_header_bytes) {
     refuse(RefusalClass::LimitExceeded, "the header would have " + std::to_string(text.size()) + " bytes");

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the files of this folder with the real libraries: python make.py OUT.
 
-Each entry of TORCH and SAFETENSORS is one file: its name, and the function whose value is saved. README.txt
-lists the versions that made the committed files.
+Each entry of TORCH and SAFETENSORS is one file: its name, and the function whose value is saved. README.txt lists the
+versions that made the committed files.
 """
 
 import collections
@@ -17,7 +17,7 @@ from torch.utils.serialization import config
 
 
 def noise(*shape):
-    """Small exact values without a random generator."""
+    """Returns small exact values without a random generator."""
     count = 1
     for size in shape:
         count *= size
@@ -200,8 +200,8 @@ SAFETENSORS = {
 
 
 def save_beyond_4_gib(path):
-    """The bytes of an archive beyond 4 GiB that are none of its large storage: u64 size of the archive, then
-    u64 offset, u64 length and bytes of each extent. skip_data leaves the storage a hole of the file.
+    """Saves the bytes of an archive beyond 4 GiB, without its large storage: u64 size of the archive, then u64
+    offset, u64 length and bytes of each extent. skip_data leaves the storage a hole of the file.
     """
     state = {
         "big": torch.empty(2**32 + 8, dtype=torch.uint8),

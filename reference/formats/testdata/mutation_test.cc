@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whatever the bytes, a reader returns or throws Refused. Mutants of small real files: flipped bits,
-// overwritten integers, truncations, pieces copied from elsewhere; with CRCs unchecked, so that they reach
-// the pickle and the tensors. What is accepted is used: tensors are walked and the file is rebuilt.
+// For any bytes, a reader either returns or throws Refused. Mutates small real files (flipped bits,
+// overwritten integers, truncations, pieces copied from elsewhere) with CRC checks off, so that mutants reach
+// the pickle and the tensors. Accepted mutants are used: their tensors are walked and the file is rebuilt.
 #include <gtest/gtest.h>
 
 #include "reference/formats/pickle/graph.h"
@@ -66,7 +66,7 @@ void mutate_once(Bytes& bytes, Random& random, size_t first, size_t last) {
   }
 }
 
-// Reads and uses; returns whether the bytes were accepted.
+// Reads and uses the file; returns whether it was accepted.
 bool use_torch(const Bytes& bytes) {
   TorchZipOptions options;
   options.crc = CrcPolicy::ignore;
@@ -138,7 +138,7 @@ class TorchMutants : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TorchMutants, OnlyRefusedEscapes) { run(bytes_of_file(GetParam()), 1, 400, use_torch); }
 
-// Edits inside data.pkl alone get past the archive and into the graph.
+// Mutations inside data.pkl only get past the archive checks and into the graph.
 TEST_P(TorchMutants, OnlyRefusedEscapesFromTheGraph) {
   const Bytes original = bytes_of_file(GetParam());
   const TorchZip zip = read_torch_zip(MappedFile::from_bytes(original));

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The committed files are what make.py makes: no hand edited one, and today's libraries still write them."""
+"""Tests that the committed files are what make.py makes: none is edited by hand, and today's libraries still write
+them.
+"""
 
 import importlib.metadata
 import subprocess

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every committed file by a real library is parsed, rebuilt from what was parsed, and compared byte for byte.
+// Parses every committed file of a real library, rebuilds it from what was parsed, and compares the bytes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -59,8 +59,8 @@ TEST_P(SafetensorsFile, IsRebuiltByteForByte) {
   EXPECT_TRUE(std::ranges::equal(rebuild_safetensors(read_safetensors(file)), file->bytes()));
 }
 
-// A new file from the same tensors is what the Rust writer made of them, but for the order of several
-// metadata keys, which is random there and sorted here.
+// A new file from the same tensors equals the Rust writer's, except the order of several metadata keys, which
+// is random there and sorted here.
 TEST_P(SafetensorsFile, IsWrittenAnewByteForByte) {
   const auto file = MappedFile::open(testdata(GetParam()));
   const Safetensors parsed = read_safetensors(file);
@@ -81,8 +81,8 @@ TEST_P(SafetensorsFile, IsWrittenAnewByteForByte) {
 
 INSTANTIATE_TEST_SUITE_P(Testdata, SafetensorsFile, ::testing::ValuesIn(files(".safetensors")), test_name);
 
-// The archive that torch.save leaves under skip_data, its storage of 4 GiB and 8 bytes a hole: records behind
-// it have zip64 fields in local headers, descriptors and directory. Neither reading nor the comparison
+// An archive that torch.save writes under skip_data, with a storage of 4 GiB and 8 bytes as a hole. Later
+// records have zip64 fields in local headers, descriptors and directory. Neither reading nor the comparison
 // touches the hole.
 class BeyondFourGib : public ::testing::Test {
  protected:
@@ -121,7 +121,7 @@ TEST_F(BeyondFourGib, IsReadAndRebuiltByteForByte) {
   EXPECT_FALSE(notes.kept_file || notes.kept_pickle || notes.kept_serialization_id);
 }
 
-// A planted fault in a field that only zip64 has is found.
+// Detects a planted fault in a field that only zip64 has.
 TEST_F(BeyondFourGib, DamagedWideFieldsAreRefused) {
   const auto refused_after_change = [&](int64_t from_end, uint8_t value) {
     const int fd = ::open(path_.c_str(), O_RDWR);
@@ -134,7 +134,7 @@ TEST_F(BeyondFourGib, DamagedWideFieldsAreRefused) {
     ::close(fd);
     return end;
   };
-  // Of the ZIP64 end record: the directory's offset, its fifth byte; of the locator: the record's offset.
+  // The ZIP64 end record: the directory offset's fifth byte. Then the locator: the record's offset.
   EXPECT_EQ(refused_after_change(22 + 20 + 8 - 4, 2), "ZipStructure");
   EXPECT_EQ(refused_after_change(22 + 12 - 4, 0), "ZipStructure");
 }
@@ -146,8 +146,7 @@ TEST(TorchZipWriter, NewArchiveIsWhatTorchSaveWrites) {
   EXPECT_EQ(write_torch_zip("plain_dict", root, {x.storage}), bytes_of_file("plain_dict.pt"));
 }
 
-// Seventy storages exercise the shared strings, wide memo indices and two rehashes behind the serialization
-// id.
+// Seventy storages exercise shared strings, wide memo indices and two rehashes in the serialization id.
 TEST(TorchZipWriter, ManyStoragesAreWhatTorchSaveWrites) {
   pickle::Ref root = pickle::dict();
   std::vector<std::shared_ptr<const Storage>> storages;
@@ -205,7 +204,7 @@ TEST(TorchZipReader, ParametersAndAttributesAreTensors) {
   EXPECT_TRUE(tensor_of(attributed, pickle::find(attributed.root, "t")));
   const TorchZip quantized = read_torch_zip(MappedFile::open(testdata("ao_int8.pt")));
   EXPECT_FALSE(tensor_of(quantized, pickle::find(quantized.root, "0.weight")))
-      << "a subclass is no plain tensor";
+      << "a subclass is not a plain tensor";
 }
 
 }  // namespace

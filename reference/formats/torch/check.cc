@@ -13,7 +13,7 @@ using pickle::Ref;
 
 bool count_fits(std::string_view function, size_t count) {
   const auto info = pickle::known_global("torch._utils", function);
-  return info && count >= info->least && count <= info->most;
+  return info && count >= info->min_arguments && count <= info->max_arguments;
 }
 
 void check_call(const TorchObject& object, std::string_view function, const pickle::Refs& args,
@@ -24,9 +24,9 @@ void check_call(const TorchObject& object, std::string_view function, const pick
   if (function == "_rebuild_tensor" || function == "_rebuild_tensor_v2" || function == "_rebuild_tensor_v3") {
     rebuild_plain(object, function, args, limits.dims);
   } else if (function == "_rebuild_parameter" || function == "_rebuild_parameter_with_state") {
-    if (args[0]->kind != Kind::call && args[0]->kind != Kind::new_object) bad("its data is no tensor");
-    if (args[1]->kind != Kind::boolean) bad("requires_grad is no bool");
-    if (!is_empty_hooks(args[2])) bad("its hooks are no empty OrderedDict");
+    if (args[0]->kind != Kind::call && args[0]->kind != Kind::new_object) bad("its data is not a tensor");
+    if (args[1]->kind != Kind::boolean) bad("requires_grad is not a bool");
+    if (!is_empty_hooks(args[2])) bad("its hooks are not an empty OrderedDict");
   } else if (function == "_rebuild_from_type_v2") {
     const std::string_view inner = rebuild_function(args[0]);
     const auto role = pickle::role_of(args[0]);
@@ -34,10 +34,10 @@ void check_call(const TorchObject& object, std::string_view function, const pick
       if (args[2]->kind != Kind::tuple) bad("its arguments do not fit");
       if (pickle::is_global(args[0], "torch.nested._internal.nested_tensor", "_rebuild_njt"))
         check_special_tensor(object, "_rebuild_njt", args[2]->items, limits, offset);
-      return;  // a class with a function of its own, kept as it stands
+      return;  // a class with its own function, kept unchanged
     }
     if (inner.empty() || inner == "_rebuild_from_type_v2") bad("its function rebuilds no tensor");
-    if (args[1]->kind != Kind::global) bad("its type is no class");
+    if (args[1]->kind != Kind::global) bad("its type is not a class");
     if (args[2]->kind != Kind::tuple || !count_fits(inner, args[2]->items.size()))
       bad("its arguments do not fit");
     if (args[3]->kind != Kind::dict && args[3]->kind != Kind::tuple)

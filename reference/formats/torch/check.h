@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The calls of torch's rebuild functions against their schemas.
+// Checks the calls of torch's rebuild functions against their schemas.
 #pragma once
 
 #include <string_view>
@@ -8,13 +8,13 @@
 
 namespace qcts {
 
-// Every call of a torch rebuild function in the graph against its schema.
+// Checks every call of a torch rebuild function in the graph.
 void check_tensors(const TorchObject& object, const Limits& limits);
-// The rebuild functions that make no plain tensor: sparse, quantized, nested, meta and wrapper tensors.
+// Checks a call that makes a sparse, quantized, nested, meta or wrapper tensor.
 void check_special_tensor(const TorchObject& object, std::string_view function, const pickle::Refs& args,
                           const Limits& limits, uint64_t offset);
-// "_rebuild_tensor_v2" for the global that names it, as part of its text; empty for anything that is no
-// rebuild function of torch.
+// Returns the name of a torch rebuild function, "_rebuild_tensor_v2", as a part of the global's text; empty
+// for any other node.
 std::string_view rebuild_function(const pickle::Ref& callable);
 
 }  // namespace qcts

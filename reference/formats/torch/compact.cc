@@ -17,22 +17,23 @@ using pickle::Kind;
 using pickle::Node;
 using pickle::Ref;
 
-// Bytes [begin, end) of a storage.
+// A byte range [begin, end) of a storage.
 struct Range {
   uint64_t begin = 0, end = 0;
 };
 
 struct Use {
   std::vector<Range> seen;
-  uint64_t step = 1;  // bytes of the widest element over it
+  uint64_t step = 1;  // bytes of the widest element that reads it
   bool whole = false;
 };
 
-// What stays of a storage, in order; the ranges do not touch.
+// The kept ranges of a storage, in order; none touch.
 struct Cut {
   std::vector<Range> kept;
   uint64_t bytes = 0;
-  // Where byte `at` goes; a byte of no range (of an empty tensor) goes to the end of what stands before it.
+  // Returns the new position of byte `at`. A byte outside all ranges (of an empty tensor) moves to the end of
+  // the range before it.
   uint64_t moved(uint64_t at) const {
     uint64_t before = 0;
     for (const Range& range : kept) {
@@ -50,7 +51,7 @@ bool is_rebuild(const Ref& callable) {
   return false;
 }
 
-// The arguments of a call that puts strides over a storage; nullptr for any other node.
+// Returns the arguments of a call that makes a strided view of a storage; nullptr for any other node.
 const Node* strided_arguments(const Ref& node) {
   if (node->kind != Kind::call || node->items[1]->kind != Kind::tuple) return nullptr;
   const auto& args = node->items[1]->items;
@@ -87,7 +88,7 @@ class Compactor {
   Ref moved_offset(const Node& args);
 
   const TorchObject& object_;
-  std::unordered_set<const Node*> strided_;  // tuples of arguments
+  std::unordered_set<const Node*> strided_;  // their argument tuples
   std::unordered_map<std::string, Use> uses_;
   std::unordered_map<std::string, Cut> cuts_;
   std::unordered_map<const Node*, Ref> copies_;
@@ -148,7 +149,7 @@ Cut Compactor::cut_of(Use& use, uint64_t bytes) {
   return cut;
 }
 
-// Nodes are copied once each, so that the copy has the identities of the original.
+// Copies each node once, so that the copy keeps the original's identities.
 Ref Compactor::copy(const Ref& node) {
   if (node == nullptr) return nullptr;
   if (const auto known = copies_.find(node.get()); known != copies_.end()) return known->second;
@@ -186,7 +187,7 @@ Ref Compactor::moved_offset(const Node& args) {
       static_cast<int64_t>(cut.moved(static_cast<uint64_t>(args.items[1]->integer) * item) / item));
 }
 
-// The kept bytes of `bytes`; the same memory where nothing is cut.
+// Returns the kept bytes of `bytes`; the same memory when nothing is cut.
 std::span<const std::byte> cut_bytes(std::span<const std::byte> bytes, const Cut& cut, TorchObject& into,
                                      CompactReport& report) {
   if (cut.bytes == bytes.size()) return bytes;
@@ -204,7 +205,7 @@ std::span<const std::byte> cut_bytes(std::span<const std::byte> bytes, const Cut
   return storage->bytes;
 }
 
-// The storages of the copy keep the cut bytes alive; its index is that of the file's writer, not of a reader.
+// Storages of the copy own the cut bytes. Its index is a writer's, not a reader's.
 void start_copy(TorchObject& copy, Ref root) {
   copy.root = std::move(root);
   copy.storage_index.clear();

@@ -22,7 +22,7 @@ constexpr int64_t kProtocolVersion = 1001;
 constexpr std::array<uint8_t, 15> kMagic = {0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
                                             0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e};
 
-// Runs `body`; what it refuses about "data.pkl" is said about the pickle `what`.
+// Runs `body`; renames "data.pkl" in its refusals to the pickle `what`.
 template <typename Body>
 auto in_pickle(const std::string& what, Body&& body) {
   try {
@@ -77,12 +77,13 @@ class Reader {
   std::span<const std::byte> file_;
   uint64_t at_ = 0;
   pickle::ReadCost cost_;
-  // Sorted: a file can choose keys that any hash table holds badly.
-  std::map<std::string, StorageId> ids_;  // the first of each key
+  // Sorted, because a file can choose keys that collide in any hash table.
+  std::map<std::string, StorageId> ids_;  // the first id of each key
   std::map<std::string, size_t> record_of_key_;
 };
 
-// A number that is computed by a call would have to run before anything is known of the file.
+// The magic number must be a literal: a computed one would have to run before the file is known to be
+// torch's.
 void Reader::read_magic() {
   if (file_.size() < 3) refuse(RefusalClass::Truncated, "the magic number is cut off", file_.size());
   const int protocol = std::to_integer<int>(file_[1]);
@@ -110,21 +111,21 @@ LegacyPickle Reader::next_pickle(const char* what) {
   return result;
 }
 
-// {"protocol_version": 1001, "little_endian": bool, "type_sizes": {"short": 2, "int": 4, "long": 4}}; the
-// sizes are those of the writer's C types and mean nothing for the elements.
+// Checks {"protocol_version": 1001, "little_endian": bool, "type_sizes": {"short": 2, "int": 4, "long": 4}}.
+// The sizes are those of the writer's C types and do not affect the elements.
 void Reader::check_machine(const Ref& info) {
   const auto bad = [&](const char* why, const Ref& node) {
     refuse(RefusalClass::PickleType, std::string("data.pkl: ") + why, node->offset);
   };
-  if (info->kind != Kind::dict || info->pairs.size() != 3) bad("no dict of three", info);
+  if (info->kind != Kind::dict || info->pairs.size() != 3) bad("not a dict of three", info);
   const Ref version = pickle::find(info, "protocol_version"), little = pickle::find(info, "little_endian"),
             sizes = pickle::find(info, "type_sizes");
-  if (!version || version->kind != Kind::integer) bad("protocol_version is no integer", info);
+  if (!version || version->kind != Kind::integer) bad("protocol_version is not an integer", info);
   if (version->integer != kProtocolVersion)
     refuse(RefusalClass::Version, "data.pkl: protocol_version is not 1001", version->offset);
   if (!little || little->kind != Kind::boolean)
-    refuse(RefusalClass::ByteOrder, "data.pkl: little_endian is no bool", info->offset);
-  if (!sizes || sizes->kind != Kind::dict) bad("type_sizes is no dict", info);
+    refuse(RefusalClass::ByteOrder, "data.pkl: little_endian is not a bool", info->offset);
+  if (!sizes || sizes->kind != Kind::dict) bad("type_sizes is not a dict", info);
   for (const auto& [name, size] : sizes->pairs)
     if (name->kind != Kind::string || size->kind != Kind::integer) bad("type_sizes holds no sizes", name);
   legacy_.little_endian_writer = little->boolean;
@@ -144,13 +145,13 @@ void Reader::list_records() {
   const auto bad = [&](const std::string& why, const Ref& node) {
     refuse(RefusalClass::StorageRef, "data.pkl: " + why, node->offset);
   };
-  if (keys->kind != Kind::list) bad("they are no list", keys);
+  if (keys->kind != Kind::list) bad("they are not a list", keys);
   for (const Ref& key : keys->items) {
-    if (key->kind != Kind::string) bad("a key is no string", key);
+    if (key->kind != Kind::string) bad("a key is not a string", key);
     const auto id = ids_.find(key->text);
     if (id == ids_.end()) bad("no tensor uses storage " + key->text.substr(0, 40), key);
     if (!record_of_key_.try_emplace(key->text, legacy_.records.size()).second)
-      bad("storage " + key->text + " is there twice", key);
+      bad("storage " + key->text + " is listed twice", key);
     LegacyRecord record;
     record.key = key->text;
     record.element_bytes = id->second.dtype ? dtype_bytes(*id->second.dtype) : 1;

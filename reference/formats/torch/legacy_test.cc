@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Legacy files that contradict themselves; the rows (L1 ...) are those of the malformed corpus. What torch
-// itself writes is read and saved anew by suites/readers/test_torch_features.py and the goldens.
+// Tests inconsistent legacy files; rows (L1 ...) are those of the malformed corpus.
+// suites/readers/test_torch_features.py and the goldens cover what torch itself writes.
 #include "reference/formats/torch/legacy.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ struct Parts {
   Ref view = none();
   bool five_parts = false;
   int64_t offset = 0, size = 6;
-  pickle::Refs more;  // arguments of _rebuild_tensor_v3
+  pickle::Refs more;  // further arguments of _rebuild_tensor_v3
   Ref keys = pickle::list({string("77")});
   uint64_t count = 6;
   std::string data = std::string(20, '\1') + std::string(4, '\2');
@@ -90,7 +90,7 @@ void as_untyped(Parts& p, const char* dtype) {
   p.more = {global("torch", dtype)};
 }
 
-// A view of the storage.
+// Makes the tensor a view of the storage.
 std::function<void(Parts&)> seen(int64_t offset, int64_t numel) {
   return [=](Parts& p) { p.view = tuple({string("78"), integer(offset), integer(numel)}); };
 }
@@ -231,7 +231,7 @@ TEST(TorchLegacy, TensorsShareTheirStorageAndViewsAddTheirOffset) {
   EXPECT_EQ(row_major_bytes(a), to_bytes(std::string(8, '\1') + std::string(4, '\2')));
 }
 
-// A big-endian writer turns typed elements round, but takes those of an untyped storage for bytes.
+// A big-endian writer swaps typed elements, but treats those of an untyped storage as bytes.
 TEST(TorchLegacy, ForeignUntypedElementsAreSwappedAndKept) {
   Parts parts;
   as_untyped(parts, "uint64");
@@ -255,7 +255,7 @@ TEST(TorchLegacy, AnEditedStorageIsWrittenWithItsNewCount) {
   EXPECT_EQ(again.storages[0]->bytes.size(), 32u);
 }
 
-// torch/serialization.py, register_package: the first package in order of priority takes a tag.
+// The first matching package in order of priority claims a tag (torch/serialization.py, register_package).
 TEST(Locations, ArePackagesInOrderOfPriority) {
   const auto device = [](std::string_view tag, std::vector<std::string> allow = {}) {
     return device_of_location(tag, allow).value_or("nobody");

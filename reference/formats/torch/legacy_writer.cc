@@ -18,8 +18,7 @@ void put_pickle(const TorchLegacy& legacy, const LegacyPickle& part, const pickl
 
 void rebuild_torch_legacy(const TorchLegacy& legacy, ByteSink& out, RebuildNotes* notes_out) {
   RebuildNotes notes;
-  // The magic number is the one integer of more than 64 bits: the reader has compared it, and what follows is
-  // small.
+  // Copies the magic number, the only integer of more than 64 bits; the reader has checked it.
   out.write(legacy.file->bytes().first(15));
   put_pickle(legacy, legacy.protocol, legacy.protocol.root, out, notes);
   put_pickle(legacy, legacy.sys_info, legacy.sys_info.root, out, notes);

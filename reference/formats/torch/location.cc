@@ -8,7 +8,7 @@
 namespace qcts {
 namespace {
 
-// The device's name, or that and an index: "cuda", "cuda:1".
+// Is `tag` the device's name, alone or with an index: "cuda", "cuda:1"?
 bool names_device(std::string_view tag, std::string_view device) {
   if (!tag.starts_with(device)) return false;
   const std::string_view rest = tag.substr(device.size());
@@ -18,9 +18,10 @@ bool names_device(std::string_view tag, std::string_view device) {
 struct Package {
   int priority;
   std::string_view device;
-  bool indexed;  // takes "device:3" beside "device"
+  bool indexed;  // also takes "device:3"
 };
-// torch/serialization.py, 2.13; from 100 on: torch 1.8 to 2.0 (ipu, xla), and renamed privateuse1 backends.
+// From torch/serialization.py, 2.13. Priorities from 100 on: names of torch 1.8 to 2.0 (ipu, xla) and of
+// renamed privateuse1 backends.
 constexpr std::array<Package, 13> kPackages = {{
     {10, "cpu", false},
     {20, "cuda", true},

@@ -15,16 +15,15 @@ uint64_t combine(uint64_t seed, uint64_t value) {
 }
 
 // Bucket counts of a set that grows by single insertions: libstdc++ doubles and takes the next prime of its
-// table. Observed with g++ 12; beyond the last one a set would hold more names than any archive that is read
-// here.
+// table. Observed with g++ 12; the last one suffices for every archive that is read here.
 constexpr uint64_t kBucketCounts[] = {1,      13,     29,     59,      127,    257,   541,
                                       1109,   2357,   5087,   10273,   20753,  42043, 85229,
                                       172933, 351061, 712697, 1447153, 2938679};
 
 constexpr size_t kNobody = std::numeric_limits<size_t>::max();
 
-// The singly linked list that a hashtable of libstdc++ iterates over. Each bucket knows the node before its
-// first one. Node 0 stands before the list.
+// The singly linked list that a libstdc++ hash table iterates over. Each bucket knows the node before its
+// first one. Node 0 precedes the list.
 class SetOrder {
  public:
   explicit SetOrder(const std::vector<uint64_t>& hashes)
@@ -45,7 +44,7 @@ class SetOrder {
  private:
   size_t bucket_of(size_t node) const { return hashes_[node - 1] % before_.size(); }
 
-  // A node goes before the first node of its bucket, or before the whole list when the bucket is empty.
+  // Inserts a node before its bucket's first node, or before the whole list when the bucket is empty.
   void insert(size_t node) {
     size_t& before = before_[bucket_of(node)];
     if (before != kNobody) {
@@ -79,8 +78,8 @@ class SetOrder {
   }
 
   const std::vector<uint64_t>& hashes_;
-  std::vector<size_t> next_;    // by node
-  std::vector<size_t> before_;  // by bucket
+  std::vector<size_t> next_;    // indexed by node
+  std::vector<size_t> before_;  // indexed by bucket
   size_t capacity_ = 0;
 };
 
@@ -111,7 +110,8 @@ std::string serialization_id(const std::vector<IdRecord>& records) {
   std::vector<uint64_t> hashes;
   for (const IdRecord& record : records) {
     hashes.push_back(libstdcxx_hash(as_bytes(record.name)));
-    // The stream writer takes whatever begins like a data descriptor for one, also a record's first bytes.
+    // The stream writer takes anything that begins like a data descriptor for one, even a record's first
+    // bytes.
     if (record.bytes.size() >= 8 && load_le<uint32_t>(record.bytes, 0) == 0x08074b50) {
       crcs = combine(crcs, load_le<uint32_t>(record.bytes, 4));
     }

@@ -11,8 +11,7 @@
 namespace qcts {
 namespace {
 
-// The record's value in torch.save({'x': torch.ones(2)}, BytesIO()), 2.13; its names are those of every file
-// with one storage.
+// The id in torch.save({'x': torch.ones(2)}, BytesIO()), 2.13; every file with one storage has these names.
 TEST(SerializationId, OneStorage) {
   std::vector<IdRecord> records;
   for (const char* name :
@@ -24,8 +23,8 @@ TEST(SerializationId, OneStorage) {
 }
 
 #ifdef __GLIBCXX__
-// The model against the library that it describes, across every growth up to 21,000 names. Only this test may
-// use the real set: files must not depend on the library that this program is built with.
+// Compares the model with libstdc++ itself, across every growth up to 21,000 names. Only this test may use
+// the real set: files must not depend on the library that this program is built with.
 TEST(SerializationId, OrderIsThatOfLibstdcxx) {
   std::unordered_set<std::string> names;
   std::vector<std::string> inserted;

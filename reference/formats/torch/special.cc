@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors that are no plain view of one storage. Their parts are plain tensors; what is checked here is that
-// the parts fit together, so that no reader of the values can be led outside them. Argument order:
-// torch/_utils.py, 2.13.
+// Checks tensors that are not plain views of one storage. Their parts are plain tensors; the parts must be
+// consistent, so that no reader of the values can be led outside them. Argument order: torch/_utils.py, 2.13.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -59,7 +58,7 @@ std::vector<int64_t> Checker::shape_of(const Ref& node) const {
 
 Tensor Checker::part(const Ref& node, const char* what) const {
   auto tensor = tensor_of(object_, node);
-  if (!tensor) fail(RefusalClass::PickleType, std::string(what) + " is no plain tensor");
+  if (!tensor) fail(RefusalClass::PickleType, std::string(what) + " is not a plain tensor");
   return *tensor;
 }
 
@@ -67,7 +66,7 @@ std::vector<int64_t> Checker::integers(const Ref& node, const char* what) const 
   const Tensor tensor = part(node, what);
   const bool narrow = tensor.dtype == DType::int32;
   if (!narrow && tensor.dtype != DType::int64)
-    fail(RefusalClass::Dtype, std::string(what) + " is no integer tensor");
+    fail(RefusalClass::Dtype, std::string(what) + " is not an integer tensor");
   if (bytes_of(tensor.dtype, tensor.shape) > tensor.storage->bytes.size()) {
     fail(RefusalClass::LimitExceeded, std::string(what) + " is an expanded view");
   }
@@ -91,47 +90,46 @@ void Checker::meta() {
   if (!dtype_of_global(args_[0])) fail(RefusalClass::Dtype, "no dtype");
   const auto shape = shape_of(args_[1]);
   type_is(dims_of(args_[2], limits_.dims).size() == shape.size(), "size and stride have different lengths");
-  type_is(args_[3]->kind == Kind::boolean, "requires_grad is no bool");
+  type_is(args_[3]->kind == Kind::boolean, "requires_grad is not a bool");
 }
 
-// (class, dtype, size, stride, offset, layout, device, requires_grad); the parts stand in the state, which is
-// the dialect's matter
+// (class, dtype, size, stride, offset, layout, device, requires_grad); the parts are in the state, which
+// reference/dialects checks
 void Checker::wrapper() {
   type_is(args_[0]->kind == Kind::global, "no class");
   if (!dtype_of_global(args_[1])) fail(RefusalClass::Dtype, "no dtype");
   const auto shape = shape_of(args_[2]);
   const auto stride = dims_of(args_[3], limits_.dims);
   if (stride.size() != shape.size() || std::ranges::any_of(stride, [](int64_t step) { return step < 0; })) {
-    fail(RefusalClass::TensorBounds, "size and stride do not fit each other");
+    fail(RefusalClass::TensorBounds, "size and stride are inconsistent");
   }
-  type_is(args_[4]->kind == Kind::integer || args_[4]->kind == Kind::none, "the offset is no integer");
+  type_is(args_[4]->kind == Kind::integer || args_[4]->kind == Kind::none, "the offset is not an integer");
   if (args_[4]->integer < 0) fail(RefusalClass::TensorBounds, "negative offset");
   type_is(is_call(args_[5], "torch.serialization", "_get_layout"), "no layout");
   type_is(is_call(args_[6], "torch", "device"), "no device");
-  type_is(args_[7]->kind == Kind::boolean, "requires_grad is no bool");
+  type_is(args_[7]->kind == Kind::boolean, "requires_grad is not a bool");
 }
 
 // (data, dtype, device, requires_grad)
 void Checker::device_copy() {
-  type_is(args_[0]->kind == Kind::call, "its data is no tensor");
+  type_is(args_[0]->kind == Kind::call, "its data is not a tensor");
   if (!dtype_of_global(args_[1])) fail(RefusalClass::Dtype, "no dtype");
   type_is(args_[2]->kind == Kind::string || is_call(args_[2], "torch", "device"), "no device");
-  type_is(args_[3]->kind == Kind::boolean, "requires_grad is no bool");
+  type_is(args_[3]->kind == Kind::boolean, "requires_grad is not a bool");
 }
 
 // (layout, parts)
 void Checker::sparse() {
   type_is(is_call(args_[0], "torch.serialization", "_get_layout"), "no layout");
-  type_is(args_[1]->kind == Kind::tuple, "the parts are no tuple");
+  type_is(args_[1]->kind == Kind::tuple, "the parts are not a tuple");
   const std::string& layout = args_[0]->items[1]->items[0]->text;
   const auto& data = args_[1]->items;
   const size_t wanted = layout == "torch.sparse_coo" ? 3 : 4;
-  type_is(data.size() == wanted || (wanted == 3 && data.size() == 4),
-          "the number of parts does not fit the layout");
+  type_is(data.size() == wanted || (wanted == 3 && data.size() == 4), "wrong number of parts for the layout");
   if (layout == "torch.sparse_coo") return coo(data);
   const bool csr = layout == "torch.sparse_csr", csc = layout == "torch.sparse_csc";
   const bool bsr = layout == "torch.sparse_bsr", bsc = layout == "torch.sparse_bsc";
-  type_is(csr || csc || bsr || bsc, "a layout that is not sparse");
+  type_is(csr || csc || bsr || bsc, "the layout is not sparse");
   compressed(data, csc || bsc, bsr || bsc);
 }
 
@@ -146,7 +144,7 @@ void Checker::coo(const pickle::Refs& data) const {
       values.shape[0] != indices.shape[1] ||
       !std::equal(values.shape.begin() + 1, values.shape.end(),
                   shape.begin() + static_cast<ptrdiff_t>(sparse_dims))) {
-    outside("indices, values and size do not fit each other");
+    outside("indices, values and size are inconsistent");
   }
   const auto flat = integers(data[0], "indices");
   for (size_t i = 0; i < flat.size(); ++i) {
@@ -182,13 +180,13 @@ void Checker::compressed(const pickle::Refs& data, bool by_column, bool blocked)
   const int64_t lines = by_column ? columns : rows, across = by_column ? rows : columns;
   const int64_t count = inner.shape[batch];
   if (outer.shape[batch] != lines + 1 || values.shape[batch] != count)
-    outside("the parts do not fit the size");
+    outside("the parts do not match the size");
   const auto ends = integers(data[0], "compressed indices"), places = integers(data[1], "plain indices");
   for (size_t i = 0; i < ends.size(); ++i) {
     const size_t line = i % static_cast<size_t>(lines + 1);
     const bool right = line == 0 ? ends[i] == 0 : ends[i] >= ends[i - 1];
     if (!right || (line == static_cast<size_t>(lines) && ends[i] != count))
-      outside("the compressed indices lie");
+      outside("the compressed indices are inconsistent");
   }
   if (std::ranges::any_of(places, [&](int64_t place) { return place < 0 || place >= across; })) {
     outside("an index lies outside the size");
@@ -200,11 +198,10 @@ void Checker::nested() {
   const Tensor buffer = part(args_[0], "buffer");
   const Tensor sizes = part(args_[1], "sizes"), strides = part(args_[2], "strides");
   const auto outside = [&](const char* what) { fail(RefusalClass::TensorBounds, what); };
-  if (sizes.shape.size() != 2 || sizes.shape != strides.shape)
-    outside("sizes and strides do not fit each other");
+  if (sizes.shape.size() != 2 || sizes.shape != strides.shape) outside("sizes and strides are inconsistent");
   const auto size = integers(args_[1], "sizes"), stride = integers(args_[2], "strides");
   const auto offset = integers(args_[3], "offsets");
-  if (offset.size() != static_cast<size_t>(sizes.shape[0])) outside("offsets do not fit the sizes");
+  if (offset.size() != static_cast<size_t>(sizes.shape[0])) outside("the offsets do not match the sizes");
   const size_t dims = static_cast<size_t>(sizes.shape[1]);
   const __int128 elements = buffer.numel();
   for (size_t i = 0; i < offset.size(); ++i) {
@@ -219,31 +216,31 @@ void Checker::nested() {
   }
 }
 
-// ({"values", "offsets" [n + 1], "lengths" [n] or None, "_ragged_idx", ...}): component i is `values` from
-// offsets[i] on, along the ragged dimension (torch/nested/_internal/nested_tensor.py, 2.13:
+// ({"values", "offsets" [n + 1], "lengths" [n] or None, "_ragged_idx", ...}): component i starts at
+// offsets[i] of `values` along the ragged dimension (torch/nested/_internal/nested_tensor.py, 2.13:
 // __tensor_unflatten__)
 void Checker::jagged() {
-  type_is(args_.size() == 1 && args_[0]->kind == Kind::dict, "the parts are no dict");
+  type_is(args_.size() == 1 && args_[0]->kind == Kind::dict, "the parts are not a dict");
   const Ref offsets = pickle::find(args_[0], "offsets"), lengths = pickle::find(args_[0], "lengths");
   const Ref ragged = pickle::find(args_[0], "_ragged_idx");
   const Tensor values = part(pickle::find(args_[0], "values"), "values");
   type_is(offsets != nullptr && lengths != nullptr, "offsets or lengths are missing");
-  type_is(ragged != nullptr && ragged->kind == Kind::integer, "_ragged_idx is no integer");
+  type_is(ragged != nullptr && ragged->kind == Kind::integer, "_ragged_idx is not an integer");
   const auto outside = [&](const char* what) { fail(RefusalClass::TensorBounds, what); };
   if (ragged->integer < 1 || static_cast<uint64_t>(ragged->integer) > values.shape.size())
     outside("the ragged dimension lies outside the values");
   const int64_t held = values.shape[static_cast<size_t>(ragged->integer) - 1];
   const auto begins = integers(offsets, "offsets");
   if (begins.empty() || begins[0] < 0 || !std::ranges::is_sorted(begins) || begins.back() > held)
-    outside("the offsets do not part the values");
+    outside("the offsets do not divide the values");
   if (lengths->kind == Kind::none) return;
   const auto counts = integers(lengths, "lengths");
-  if (counts.size() != begins.size() - 1) outside("lengths do not fit the offsets");
+  if (counts.size() != begins.size() - 1) outside("the lengths do not match the offsets");
   for (size_t i = 0; i < counts.size(); ++i)
     if (counts[i] < 0 || counts[i] > held - begins[i]) outside("a component reaches outside the values");
 }
 
-// quint4x2 and quint2x4 hold two and four codes a byte, and torch counts codes.
+// quint4x2 and quint2x4 hold two and four codes per byte, and torch counts codes.
 std::optional<Tensor> Checker::codes() const {
   const StorageId id = storage_id_of(args_[0], object_.id_parts);
   const int64_t a_byte = id.dtype == DType::quint4x2 ? 2 : id.dtype == DType::quint2x4 ? 4 : 1;
@@ -255,11 +252,11 @@ std::optional<Tensor> Checker::codes() const {
   const __int128 held = static_cast<__int128>(tensor.shape[0]) * a_byte;
   tensor.shape = shape_of(args_[2]);
   tensor.stride = dims_of(args_[3], limits_.dims);
-  type_is(args_[1]->kind == Kind::integer, "its offset is no integer");
+  type_is(args_[1]->kind == Kind::integer, "its offset is not an integer");
   __int128 last = args_[1]->integer;
   const bool empty = tensor.numel() == 0;
   if (tensor.stride.size() != tensor.shape.size() || last < 0)
-    fail(RefusalClass::TensorBounds, "offset, size and stride do not fit each other");
+    fail(RefusalClass::TensorBounds, "offset, size and stride are inconsistent");
   for (size_t d = 0; d < tensor.shape.size() && last <= held; ++d) {
     if (tensor.stride[d] < 0) fail(RefusalClass::TensorBounds, "negative stride");
     if (!empty) last += static_cast<__int128>(tensor.shape[d] - 1) * tensor.stride[d];
@@ -275,7 +272,7 @@ void Checker::quantized() {
   };
   const std::optional<Tensor> tensor = codes();
   const std::string_view dtype = tensor ? dtype_name(tensor->dtype) : "";
-  schema_is(dtype.starts_with("q"), "its storage is no quantized one");
+  schema_is(dtype.starts_with("q"), "its storage is not quantized");
   schema_is(args_[4]->kind == Kind::tuple && !args_[4]->items.empty(), "no quantizer parameters");
   const auto& parameters = args_[4]->items;
   if (is_global(parameters[0], "torch", "per_tensor_affine")) {
@@ -294,7 +291,7 @@ void Checker::quantized() {
   const int64_t channels = tensor->shape[static_cast<size_t>(axis)];
   schema_is(part(parameters[1], "scales").numel() == channels &&
                 part(parameters[2], "zero points").numel() == channels,
-            "scales or zero points do not fit the axis");
+            "scales or zero points do not match the axis");
 }
 
 }  // namespace

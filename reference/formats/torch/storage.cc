@@ -41,9 +41,9 @@ constexpr StorageType kStorageTypes[] = {
     {"QUInt2x4Storage", DType::quint2x4},
 };
 
-// Names that TorchScript's C++ pickler makes of the element type
+// Names that TorchScript's C++ pickler derives from the element type
 // (torch/csrc/jit/serialization/pickler.cpp, 2.13, pushStorageOfTensor; c10/core/ScalarType.h, toString).
-// torch.save has none of them: its allow-list of globals refuses them before.
+// torch.save has none of them: its allow-list of globals refuses them earlier.
 constexpr StorageType kScriptStorageTypes[] = {
     {"ComplexHalfStorage", DType::complex32},
     {"Float8_e5m2Storage", DType::float8_e5m2},
@@ -86,12 +86,12 @@ size_t component_bytes(DType dtype) {
   return dtype_bytes(dtype) / (complex ? 2 : 1);
 }
 
-// (key, offset, size) of a window in a storage of `numel` elements.
+// Reads (key, offset, size): a window of a storage of `numel` elements.
 StorageView view_of(const Ref& part, int64_t numel, const Ref& node) {
   const bool right = part->kind == Kind::tuple && part->items.size() == 3 &&
                      part->items[0]->kind == Kind::string && all_digits(part->items[0]->text) &&
                      part->items[1]->kind == Kind::integer && part->items[2]->kind == Kind::integer;
-  if (!right) bad_storage("the view in a persistent id is no tuple of key, offset and size", node);
+  if (!right) bad_storage("the view in a persistent id is not a tuple of key, offset and size", node);
   const StorageView view{part->items[0]->text, part->items[1]->integer, part->items[2]->integer};
   if (view.offset_elems < 0 || view.numel < 0 || view.offset_elems > numel ||
       view.numel > numel - view.offset_elems) {
@@ -101,7 +101,7 @@ StorageView view_of(const Ref& part, int64_t numel, const Ref& node) {
   return view;
 }
 
-// Bytes of one element of the tensors over each untyped storage.
+// Returns the element size of the tensors over each untyped storage.
 std::unordered_map<std::string, size_t> untyped_widths(const TorchObject& object) {
   std::unordered_map<std::string, size_t> widths;
   pickle::for_each_node(object.root, [&](const Ref& node) {
@@ -113,8 +113,7 @@ std::unordered_map<std::string, size_t> untyped_widths(const TorchObject& object
     const auto [entry, fresh] = widths.try_emplace(key, component_bytes(*dtype));
     if (!fresh && entry->second != component_bytes(*dtype)) {
       refuse(RefusalClass::ByteOrder,
-             "data.pkl: the big-endian storage " + key + " is seen in elements of two widths",
-             args[0]->offset);
+             "data.pkl: the big-endian storage " + key + " is used with two element sizes", args[0]->offset);
     }
   });
   return widths;
@@ -132,21 +131,21 @@ StorageId storage_id_of(const Ref& node, size_t parts) {
   if (node->kind != Kind::persistent) bad_storage("a storage is expected here", node);
   const Ref& id = node->items.at(0);
   if (id->kind != Kind::tuple || id->items.size() != parts)
-    bad_storage("a persistent id is no tuple of " + std::to_string(parts), node);
+    bad_storage("a persistent id is not a tuple of " + std::to_string(parts), node);
   const auto& part = id->items;
   if (part[0]->kind != Kind::string || part[0]->text != "storage")
-    bad_storage("a persistent id is no storage", node);
+    bad_storage("a persistent id is not a storage", node);
   StorageId result;
   result.dtype = storage_dtype(part[1], node);
   if (part[2]->kind != Kind::string || !all_digits(part[2]->text))
-    bad_storage("a storage's key is no number", node);
-  if (part[3]->kind != Kind::string) bad_storage("a storage's location is no string", node);
+    bad_storage("a storage's key is not a number", node);
+  if (part[3]->kind != Kind::string) bad_storage("a storage's location is not a string", node);
   result.key = part[2]->text;
   result.location = part[3]->text;
   const uint64_t item = result.dtype ? dtype_bytes(*result.dtype) : 1;
   if (part[4]->kind != Kind::integer || part[4]->integer < 0 ||
       static_cast<uint64_t>(part[4]->integer) > INT64_MAX / item) {
-    refuse(RefusalClass::Overflow, "data.pkl: the element count of storage " + result.key + " is no size",
+    refuse(RefusalClass::Overflow, "data.pkl: the element count of storage " + result.key + " is not a size",
            node->offset);
   }
   result.bytes = static_cast<uint64_t>(part[4]->integer) * item;
@@ -156,7 +155,7 @@ StorageId storage_id_of(const Ref& node, size_t parts) {
 
 ReadBudget budget_of(const TorchObject& object, const pickle::ReadCost& cost, size_t records,
                      uint64_t directory_bytes, uint64_t file_bytes) {
-  // A record with its name; a Storage, its control block, and its places in lists and table.
+  // Memory of a record with its name; of a Storage with its control block and its slots in lists and table.
   constexpr uint64_t kRecordBytes = 128, kStorageBytes = 176;
   ReadBudget budget(64 * cost.opcodes + cost.pickle_bytes + directory_bytes, file_bytes);
   budget.take_bytes(cost.heap_bytes + kRecordBytes * records + kStorageBytes * object.storages.size());
@@ -227,20 +226,20 @@ std::optional<Tensor> storage_of(const TorchObject& object, const Ref& node) {
 }
 
 std::string path_to_storage(const TorchObject& object, const std::string& key) {
-  // Steps name the one before them instead of holding a path: a long key would be copied to all that lies
-  // below it.
+  // Steps link to the previous step instead of holding a path: a long key would be copied to everything below
+  // it.
   struct Step {
     const Ref* node;
     size_t before;
-    const Ref* name;  // in the dict that holds it
+    const Ref* name;  // in its dict
   };
-  constexpr size_t kMostShownBytes = 200;
+  constexpr size_t kMaxShownBytes = 200;
   const auto path_of = [](const std::vector<Step>& steps, size_t at) {
     std::string path;
     for (; at != 0; at = steps[at].before) {
       if (steps[at].name == nullptr) continue;
       const pickle::Node& name = **steps[at].name;
-      const std::string part = name.kind == Kind::string    ? name.text.substr(0, kMostShownBytes)
+      const std::string part = name.kind == Kind::string    ? name.text.substr(0, kMaxShownBytes)
                                : name.kind == Kind::integer ? std::to_string(name.integer)
                                                             : std::string("?");
       path = path.empty() ? part : part + "." + path;

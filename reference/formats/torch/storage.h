@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Storages: the persistent ids that name them, their bytes, and the order of these.
+// Parses the persistent ids that name storages, finds the storages' bytes, and handles byte order.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,16 @@
 
 namespace qcts {
 
-// Of the legacy format, before torch 0.4: a window of the storage with a key of its own, in elements.
+// A view in a persistent id (legacy format before torch 0.4): a window of the storage, in elements, with its
+// own key.
 struct StorageView {
   Text key;
   int64_t offset_elems = 0;
   int64_t numel = 0;
 };
 
-// A persistent id as torch.save writes it: ("storage", class, key, location, numel), and in the legacy format
-// a sixth part, None or the view.
+// A persistent id as torch.save writes it: ("storage", class, key, location, numel), plus None or the view in
+// the legacy format.
 struct StorageId {
   std::optional<DType> dtype;  // nullopt for UntypedStorage, whose numel counts bytes
   Text key;
@@ -29,30 +30,29 @@ struct StorageId {
   std::optional<StorageView> view;
 };
 
-// Throws StorageRef, TensorBounds or Overflow when `node` is no such id of so many parts.
-// torch/serialization.py, 2.13: persistent_load.
+// Parses a persistent id of `parts` parts (torch/serialization.py, 2.13: persistent_load). Refuses
+// StorageRef, TensorBounds or Overflow.
 StorageId storage_id_of(const pickle::Ref& node, size_t parts);
 
 // Fills object.storages, storage_dtypes and storage_index from the persistent ids in object.root. `find`
-// gives a storage's bytes, or refuses; it is asked once a key. `owner` keeps them alive.
+// returns a storage's bytes or refuses; it is called once per key. `owner` keeps the bytes alive.
 using FindStorage = std::function<std::span<const std::byte>(const StorageId&, const pickle::Ref&)>;
 void bind_storages(TorchObject& object, const TorchOptions& options, std::shared_ptr<const void> owner,
                    const FindStorage& find);
 
-// The same for an archive, whose storages are the records below data/.
+// As above, for an archive, whose storages are the records below data/.
 void resolve_storages(TorchZip& zip, const TorchOptions& options);
-// "torch.UInt16Storage", ...: storage classes that TorchScript names and torch.save does not.
+// Returns the storage classes that only TorchScript names: "torch.UInt16Storage", ...
 std::vector<std::string> script_storage_globals();
 
-// Swaps the elements that a big-endian machine wrote into heap copies: those of untyped storages by the dtype
-// of the tensors over them, which has to be one width a storage (else ByteOrder), and, where `typed`, those
-// of typed ones.
+// Copies the storages of a big-endian writer to the heap with swapped elements. Untyped storages are swapped
+// by the dtype of their tensors, which must agree on one width (else ByteOrder); typed ones only if `typed`.
 void swap_big_endian(TorchObject& object, bool typed = true);
-// "linear1.weight.qdata": the keys that lead from the root to the first use of storage `key`; empty when
-// nothing does.
+// Returns the path from the root to the first use of storage `key`, as "linear1.weight.qdata"; empty when it
+// is unused.
 std::string path_to_storage(const TorchObject& object, const std::string& key);
 
-// One to twenty decimal digits, as storage keys and device indices are written.
+// Is `text` one to twenty decimal digits, as in storage keys and device indices?
 bool all_digits(std::string_view text);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arguments of the rebuild functions: torch/_utils.py, 2.13.
+// Argument order of the rebuild functions: torch/_utils.py, 2.13.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -19,7 +19,7 @@ using pickle::Ref;
 }
 
 int64_t integer_of(const Ref& node, const char* what) {
-  if (node->kind != Kind::integer) bad_type(std::string(what) + " is no integer", node);
+  if (node->kind != Kind::integer) bad_type(std::string(what) + " is not an integer", node);
   return node->integer;
 }
 
@@ -44,9 +44,9 @@ bool can_require_grad(DType dtype) {
   }
 }
 
-// offset + sum((size - 1) * stride) must be an element of the storage, and one of its first `window`
-// elements. A tensor without elements has none to check: slices of empty tensors are saved with any offset,
-// and torch takes them (aten/src/ATen/native/Resize.h, checkInBoundsForStorage).
+// Checks that offset + sum((size - 1) * stride) is an element of the storage and one of its first `window`
+// elements. Empty tensors are exempt: slices of empty tensors are saved with any offset, and torch accepts
+// them (aten/src/ATen/native/Resize.h, checkInBoundsForStorage).
 void check_bounds(const Tensor& tensor, const Ref& node, int64_t window) {
   const auto outside = [&](const std::string& why) {
     refuse(RefusalClass::TensorBounds, "data.pkl: a tensor over storage " + tensor.storage->key + ": " + why,
@@ -71,10 +71,10 @@ void check_bounds(const Tensor& tensor, const Ref& node, int64_t window) {
   }
 }
 
-// {"conj": True} and {"neg": True} mark views that torch resolves lazily.
+// Is this a view that torch conjugates or negates lazily: {"conj": True} or {"neg": True}?
 bool is_lazy(const Ref& metadata) {
   if (metadata->kind == Kind::none) return false;
-  if (metadata->kind != Kind::dict) bad_type("a tensor's metadata is no dict", metadata);
+  if (metadata->kind != Kind::dict) bad_type("a tensor's metadata is not a dict", metadata);
   bool lazy = false;
   for (const auto& [key, value] : metadata->pairs) {
     if (key->kind != Kind::string || (key->text != "conj" && key->text != "neg") ||
@@ -134,7 +134,7 @@ Ref integers(std::span<const int64_t> values) {
 std::vector<int64_t> dims_of(const Ref& node, uint64_t max_dims) {
   if (node->kind != Kind::tuple && is_call(node, "torch", "Size"))
     return dims_of(node->items[1]->items.at(0), max_dims);
-  if (node->kind != Kind::tuple) bad_type("a size or stride is no tuple", node);
+  if (node->kind != Kind::tuple) bad_type("a size or stride is not a tuple", node);
   if (node->items.size() > max_dims) {
     refuse(RefusalClass::LimitExceeded,
            "data.pkl: a tensor of " + std::to_string(node->items.size()) + " dimensions", node->offset);
@@ -158,8 +158,8 @@ std::optional<DType> dtype_of_global(const Ref& node) {
 std::optional<Tensor> rebuild_plain(const TorchObject& object, std::string_view function,
                                     const pickle::Refs& args, uint64_t max_dims) {
   const bool third = function == "_rebuild_tensor_v3";
-  const size_t least = function == "_rebuild_tensor" ? 4 : third ? 7 : 6;
-  if (args.size() < least || args.size() > least + (least == 4 ? 0 : 1)) {
+  const size_t min_arguments = function == "_rebuild_tensor" ? 4 : third ? 7 : 6;
+  if (args.size() < min_arguments || args.size() > min_arguments + (min_arguments == 4 ? 0 : 1)) {
     refuse(RefusalClass::PickleCall,
            "data.pkl: " + std::string(function) + " with " + std::to_string(args.size()) + " arguments");
   }
@@ -183,10 +183,10 @@ std::optional<Tensor> rebuild_plain(const TorchObject& object, std::string_view 
   check_bounds(tensor, args[2], id.view ? id.view->numel : std::numeric_limits<int64_t>::max());
   if (id.view) tensor.offset_elems += id.view->offset_elems;
   if (args.size() == 4) return tensor;
-  if (args.at(4)->kind != Kind::boolean) bad_type("requires_grad is no bool", args[4]);
+  if (args.at(4)->kind != Kind::boolean) bad_type("requires_grad is not a bool", args[4]);
   if (args[4]->boolean && !can_require_grad(*dtype))
     bad_type("an integer tensor requires a gradient", args[4]);
-  if (!is_empty_hooks(args.at(5))) bad_type("a tensor's hooks are no empty OrderedDict", args[5]);
+  if (!is_empty_hooks(args.at(5))) bad_type("a tensor's hooks are not an empty OrderedDict", args[5]);
   const size_t metadata = third ? 7 : 6;
   if (args.size() > metadata && is_lazy(args[metadata])) return std::nullopt;
   return tensor;
@@ -201,7 +201,7 @@ std::optional<Tensor> tensor_of(const TorchObject& object, const Ref& node) {
   for (const char* name : {"_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3"}) {
     if (is_global(callable, "torch._utils", name))
       return rebuild_plain(object, name, args, object.limits.dims);
-    // A tensor or Parameter with attributes of its own: function, type, arguments, state.
+    // A tensor or Parameter with its own attributes: function, type, arguments, state.
     const bool typed =
         is_global(callable, "torch._tensor", "_rebuild_from_type_v2") && args.size() == 4 &&
         is_global(args[0], "torch._utils", name) && args[2]->kind == Kind::tuple &&
@@ -219,7 +219,7 @@ pickle::Ref tensor_node(const Tensor& tensor, const std::string& storage_key, bo
   using pickle::global;
   const std::string_view type = typed_storage_name(tensor.dtype);
   const bool untyped =
-      type.empty();  // torch/storage.py, _new_dtypes: written as bytes with the dtype beside them
+      type.empty();  // torch/storage.py, _new_dtypes: stored as bytes, with the dtype as an argument
   if (dtype_bits(tensor.dtype) % 8 != 0) {
     refuse(RefusalClass::Dtype, "torch has no element type for " + std::string(dtype_name(tensor.dtype)));
   }

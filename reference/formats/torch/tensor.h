@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plain tensors that calls of torch's rebuild functions make.
+// Makes plain tensors from calls of torch's rebuild functions.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace qcts {
 
-// The tensor that a call of _rebuild_tensor, _v2 or _v3 with these arguments makes; nullopt for a lazily
+// Returns the tensor of a _rebuild_tensor, _v2 or _v3 call with these arguments; nullopt for a lazily
 // conjugated or negated one.
 std::optional<Tensor> rebuild_plain(const TorchObject& object, std::string_view function,
                                     const pickle::Refs& args, uint64_t max_dims);
-// A tuple of integers, or a torch.Size of one.
+// Reads a tuple of integers, or a torch.Size of one.
 std::vector<int64_t> dims_of(const pickle::Ref& node, uint64_t max_dims);
 std::optional<DType> dtype_of_global(const pickle::Ref& node);
-// What torch.save writes for the hooks of a tensor or parameter: an empty OrderedDict, or None.
+// Is this what torch.save writes for a tensor's hooks: an empty OrderedDict, or None?
 bool is_empty_hooks(const pickle::Ref& node);
 
 }  // namespace qcts

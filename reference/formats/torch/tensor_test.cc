@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Storages and tensors that contradict themselves. Every case writes a well-formed archive around one bad
-// graph; the rows (P19 ...) are those of the malformed corpus.
+// Tests inconsistent storages and tensors. Every case writes a well-formed archive around one bad graph; rows
+// (P19 ...) are those of the malformed corpus.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -26,8 +26,8 @@ Ref dims(const std::vector<int64_t>& values) {
   return tuple(items);
 }
 
-// The parts of one tensor in the pickle; each case changes one.
-struct Spelling {
+// The fields of one tensor in the pickle; each case changes one.
+struct TensorFields {
   Ref kind = string("storage");
   Ref cls = global("torch", "FloatStorage");
   Ref key = string("0");
@@ -49,14 +49,14 @@ struct Spelling {
   }
 };
 
-// Two storages of 24 bytes.
+// Reads an archive of `root` with two storages of 24 bytes.
 std::string read_outcome(const Ref& root, const TorchZipOptions& options = {}) {
   const Tensor tensor = testing::float_tensor({6}, {0, 1, 2, 3, 4, 5});
   const auto bytes = write_torch_zip("archive", root, {tensor.storage, tensor.storage});
   return outcome([&] { read_torch_zip(MappedFile::from_bytes(bytes), options); });
 }
 
-// torch.save numbers storages as the pickle names them; another writer need not.
+// torch.save numbers storages in the order of the pickle; other writers need not.
 TEST(TorchZip, FindsStoragesInWhateverOrderThePickleNamesThem) {
   const std::vector<Tensor> tensors = {testing::float_tensor({2}, {0, 1}), testing::float_tensor({2}, {2, 3}),
                                        testing::float_tensor({2}, {4, 5}),
@@ -77,114 +77,114 @@ TEST(TorchZip, FindsStoragesInWhateverOrderThePickleNamesThem) {
 
 struct TensorCase {
   std::string name, required;
-  std::function<void(Spelling&)> change;
+  std::function<void(TensorFields&)> change;
 };
 void PrintTo(const TensorCase& c, std::ostream* out) { *out << c.name; }
 
-void as_v3(Spelling& s, const char* dtype, int64_t bytes) {
+void as_v3(TensorFields& s, const char* dtype, int64_t bytes) {
   s.function = "_rebuild_tensor_v3";
   s.cls = global("torch.storage", "UntypedStorage");
   s.numel = integer(bytes);
   s.more = {global("torch", dtype)};
 }
 
-// Sets one of size and stride.
-std::function<void(Spelling&)> shaped(Ref Spelling::*part, std::vector<int64_t> values) {
-  return [=](Spelling& s) { s.*part = dims(values); };
+// Sets size or stride.
+std::function<void(TensorFields&)> shaped(Ref TensorFields::*part, std::vector<int64_t> values) {
+  return [=](TensorFields& s) { s.*part = dims(values); };
 }
 
 const std::vector<TensorCase> kTensorCases = {
-    {"intact", "accepted", [](Spelling&) {}},
-    {"p19_other_kind", "StorageRef", [](Spelling& s) { s.kind = string("module"); }},
-    {"p19_wrong_class", "StorageRef", [](Spelling& s) { s.cls = global("torch", "float32"); }},
-    {"p19_class_is_text", "StorageRef", [](Spelling& s) { s.cls = string("FloatStorage"); }},
-    {"p20_negative_count", "Overflow", [](Spelling& s) { s.numel = integer(-1); }},
-    {"p20_count_2_62", "Overflow", [](Spelling& s) { s.numel = integer(int64_t{1} << 62); }},
-    {"p20_float_count", "Overflow", [](Spelling& s) { s.numel = pickle::real(6); }},
-    {"p21_key_is_a_path", "StorageRef", [](Spelling& s) { s.key = string("../../version"); }},
-    {"p21_key_with_parent", "StorageRef", [](Spelling& s) { s.key = string("0/../0"); }},
-    {"p21_key_without_record", "StorageRef", [](Spelling& s) { s.key = string("7"); }},
-    {"p21_key_is_a_number", "StorageRef", [](Spelling& s) { s.key = integer(0); }},
-    {"p22_cuda", "accepted", [](Spelling& s) { s.location = string("cuda:0"); }},
-    {"p22_meta", "accepted", [](Spelling& s) { s.location = string("meta"); }},
-    {"p22_privateuse", "accepted", [](Spelling& s) { s.location = string("privateuseone:3"); }},
-    {"p22_bogus", "StorageRef", [](Spelling& s) { s.location = string("bogus"); }},
-    {"p22_bad_index", "StorageRef", [](Spelling& s) { s.location = string("cuda:x"); }},
-    {"z35_count_beyond_record", "StorageRef", [](Spelling& s) { s.numel = integer(100); }},
-    {"p24_offset_beyond", "TensorBounds", [](Spelling& s) { s.offset = integer(1); }},
-    {"p24_size_beyond", "TensorBounds", shaped(&Spelling::size, {3, 3})},
-    {"p24_stride_beyond", "TensorBounds", shaped(&Spelling::stride, {4, 1})},
-    {"p24_negative_offset", "TensorBounds", [](Spelling& s) { s.offset = integer(-1); }},
-    {"p24_negative_stride", "TensorBounds", shaped(&Spelling::stride, {-3, 1})},
-    {"p24_negative_size", "Overflow", shaped(&Spelling::size, {-2, 3})},
-    {"p24_ranks_differ", "TensorBounds", [](Spelling& s) { s.stride = dims({1}); }},
-    {"p24_product_wraps", "Overflow", shaped(&Spelling::size, {int64_t{1} << 32, int64_t{1} << 32})},
+    {"intact", "accepted", [](TensorFields&) {}},
+    {"p19_other_kind", "StorageRef", [](TensorFields& s) { s.kind = string("module"); }},
+    {"p19_wrong_class", "StorageRef", [](TensorFields& s) { s.cls = global("torch", "float32"); }},
+    {"p19_class_is_text", "StorageRef", [](TensorFields& s) { s.cls = string("FloatStorage"); }},
+    {"p20_negative_count", "Overflow", [](TensorFields& s) { s.numel = integer(-1); }},
+    {"p20_count_2_62", "Overflow", [](TensorFields& s) { s.numel = integer(int64_t{1} << 62); }},
+    {"p20_float_count", "Overflow", [](TensorFields& s) { s.numel = pickle::real(6); }},
+    {"p21_key_is_a_path", "StorageRef", [](TensorFields& s) { s.key = string("../../version"); }},
+    {"p21_key_with_parent", "StorageRef", [](TensorFields& s) { s.key = string("0/../0"); }},
+    {"p21_key_without_record", "StorageRef", [](TensorFields& s) { s.key = string("7"); }},
+    {"p21_key_is_a_number", "StorageRef", [](TensorFields& s) { s.key = integer(0); }},
+    {"p22_cuda", "accepted", [](TensorFields& s) { s.location = string("cuda:0"); }},
+    {"p22_meta", "accepted", [](TensorFields& s) { s.location = string("meta"); }},
+    {"p22_privateuse", "accepted", [](TensorFields& s) { s.location = string("privateuseone:3"); }},
+    {"p22_bogus", "StorageRef", [](TensorFields& s) { s.location = string("bogus"); }},
+    {"p22_bad_index", "StorageRef", [](TensorFields& s) { s.location = string("cuda:x"); }},
+    {"z35_count_beyond_record", "StorageRef", [](TensorFields& s) { s.numel = integer(100); }},
+    {"p24_offset_beyond", "TensorBounds", [](TensorFields& s) { s.offset = integer(1); }},
+    {"p24_size_beyond", "TensorBounds", shaped(&TensorFields::size, {3, 3})},
+    {"p24_stride_beyond", "TensorBounds", shaped(&TensorFields::stride, {4, 1})},
+    {"p24_negative_offset", "TensorBounds", [](TensorFields& s) { s.offset = integer(-1); }},
+    {"p24_negative_stride", "TensorBounds", shaped(&TensorFields::stride, {-3, 1})},
+    {"p24_negative_size", "Overflow", shaped(&TensorFields::size, {-2, 3})},
+    {"p24_ranks_differ", "TensorBounds", [](TensorFields& s) { s.stride = dims({1}); }},
+    {"p24_product_wraps", "Overflow", shaped(&TensorFields::size, {int64_t{1} << 32, int64_t{1} << 32})},
     {"p24_index_wraps", "TensorBounds",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        s.size = dims({3, 3});
        s.stride = dims({INT64_MAX, INT64_MAX});
      }},
     {"p25_expanded", "accepted",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        s.size = dims({int64_t{1} << 40});
        s.stride = dims({0});
      }},
     {"zero_size_at_the_end", "accepted",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        s.size = dims({0, 3});
        s.offset = integer(6);
      }},
     {"zero_size_beyond_the_end", "accepted",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        s.size = dims({0, 3});
        s.offset = integer(7);
      }},
     {"p26_64_dims", "accepted",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        s.size = dims(std::vector<int64_t>(64, 1));
        s.stride = s.size;
      }},
     {"p26_70_dims", "LimitExceeded",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        s.size = dims(std::vector<int64_t>(70, 1));
        s.stride = s.size;
      }},
-    {"p27_float_gradient", "accepted", [](Spelling& s) { s.requires_grad = boolean(true); }},
+    {"p27_float_gradient", "accepted", [](TensorFields& s) { s.requires_grad = boolean(true); }},
     {"p27_integer_gradient", "PickleType",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        s.cls = global("torch", "IntStorage");
        s.requires_grad = boolean(true);
      }},
-    {"p27_gradient_is_a_number", "PickleType", [](Spelling& s) { s.requires_grad = integer(1); }},
-    {"p27_hooks", "PickleType", [](Spelling& s) { s.hooks = integer(3); }},
+    {"p27_gradient_is_a_number", "PickleType", [](TensorFields& s) { s.requires_grad = integer(1); }},
+    {"p27_hooks", "PickleType", [](TensorFields& s) { s.hooks = integer(3); }},
     {"p27_metadata", "PickleType",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        Ref metadata = pickle::dict();
        metadata->pairs = {{string("evil"), integer(1)}};
        s.more = {metadata};
      }},
     {"p27_conjugated", "accepted",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        Ref metadata = pickle::dict();
        metadata->pairs = {{string("conj"), boolean(true)}};
        s.more = {metadata};
      }},
-    {"size_is_a_list", "PickleType", [](Spelling& s) { s.size = pickle::list({integer(2)}); }},
-    {"size_holds_text", "PickleType", [](Spelling& s) { s.size = tuple({string("2")}); }},
+    {"size_is_a_list", "PickleType", [](TensorFields& s) { s.size = pickle::list({integer(2)}); }},
+    {"size_holds_text", "PickleType", [](TensorFields& s) { s.size = tuple({string("2")}); }},
     {"size_as_torch_size", "accepted",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        s.size = call(global("torch", "Size"), {dims({2, 3})});
      }},
-    {"p28_v3", "accepted", [](Spelling& s) { as_v3(s, "uint32", 24); }},
-    {"p28_v3_too_wide", "TensorBounds", [](Spelling& s) { as_v3(s, "uint64", 24); }},
-    {"p28_v3_without_dtype", "Dtype", [](Spelling& s) { as_v3(s, "per_tensor_affine", 24); }},
+    {"p28_v3", "accepted", [](TensorFields& s) { as_v3(s, "uint32", 24); }},
+    {"p28_v3_too_wide", "TensorBounds", [](TensorFields& s) { as_v3(s, "uint64", 24); }},
+    {"p28_v3_without_dtype", "Dtype", [](TensorFields& s) { as_v3(s, "per_tensor_affine", 24); }},
     {"p28_v3_typed_storage", "Dtype",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        as_v3(s, "uint32", 6);
        s.cls = global("torch", "FloatStorage");
      }},
     {"p28_v2_untyped_storage", "Dtype",
-     [](Spelling& s) {
+     [](TensorFields& s) {
        s.cls = global("torch.storage", "UntypedStorage");
        s.numel = integer(24);
      }},
@@ -192,12 +192,12 @@ const std::vector<TensorCase> kTensorCases = {
 
 class BadTensor : public ::testing::TestWithParam<TensorCase> {};
 
-// The same arguments are checked where a function gets them by name only.
+// Arguments are also checked where a function is only passed by name.
 TEST_P(BadTensor, HasTheRequiredOutcome) {
-  Spelling spelling;
-  GetParam().change(spelling);
-  EXPECT_EQ(read_outcome(spelling.node()), GetParam().required);
-  const Ref tensor = spelling.node();
+  TensorFields fields;
+  GetParam().change(fields);
+  EXPECT_EQ(read_outcome(fields.node()), GetParam().required);
+  const Ref tensor = fields.node();
   const Ref typed = call(global("torch._tensor", "_rebuild_from_type_v2"),
                          {tensor->items[0], global("torch", "Tensor"), tensor->items[1], pickle::dict()});
   EXPECT_EQ(read_outcome(typed), GetParam().required) << "through _rebuild_from_type_v2";
@@ -216,7 +216,7 @@ TEST(BadStorage, PersistentIdsOfOtherShapes) {
 }
 
 TEST(BadStorage, OneKeyHasOneTypeAndOneDevice) {
-  Spelling first, second;
+  TensorFields first, second;
   second.cls = global("torch", "IntStorage");
   EXPECT_EQ(read_outcome(pickle::list({first.node(), second.node()})), "StorageRef");
   second = {};
@@ -233,21 +233,21 @@ TEST(BadStorage, OneKeyHasOneTypeAndOneDevice) {
 }
 
 TEST(BadStorage, UnknownDevicesMayBeAllowed) {
-  Spelling spelling;
-  spelling.location = string("bogus:1");
+  TensorFields fields;
+  fields.location = string("bogus:1");
   TorchZipOptions options;
   options.allow_locations = {"bogus:1"};
-  EXPECT_EQ(read_outcome(spelling.node(), options), "accepted");
+  EXPECT_EQ(read_outcome(fields.node(), options), "accepted");
 }
 
 TEST(BadStorage, Z31OrderOfKeysIsFree) {
-  Spelling first, second;
+  TensorFields first, second;
   first.key = string("1");
   EXPECT_EQ(read_outcome(pickle::list({first.node(), second.node()})), "accepted");
 }
 
 TEST(Parameter, HooksAndStateHaveTheirTypes) {
-  const Ref tensor = Spelling().node(), hooks = call(global("collections", "OrderedDict"), {});
+  const Ref tensor = TensorFields().node(), hooks = call(global("collections", "OrderedDict"), {});
   const Ref parameter = global("torch._utils", "_rebuild_parameter");
   EXPECT_EQ(read_outcome(call(parameter, {tensor, boolean(true), hooks})), "accepted");
   EXPECT_EQ(read_outcome(call(parameter, {tensor, boolean(true), integer(3)})), "PickleType");
@@ -267,10 +267,11 @@ TEST(Parameter, HooksAndStateHaveTheirTypes) {
 TEST(BadTensorCount, IsLimited) {
   TorchZipOptions options;
   options.limits.tensors = 1;
-  EXPECT_EQ(read_outcome(pickle::list({Spelling().node(), Spelling().node()}), options), "LimitExceeded");
+  EXPECT_EQ(read_outcome(pickle::list({TensorFields().node(), TensorFields().node()}), options),
+            "LimitExceeded");
 }
 
-// An expanded view is accepted; only making its elements is refused.
+// An expanded view is accepted; materialising it is refused.
 TEST(ExpandedTensor, IsNotMaterialisedBeyondTheLimit) {
   Tensor tensor = testing::float_tensor({1}, {1});
   tensor.shape = {int64_t{1} << 40};
@@ -281,13 +282,13 @@ TEST(ExpandedTensor, IsNotMaterialisedBeyondTheLimit) {
 }
 
 Ref long_tensor(const char* key, std::vector<int64_t> shape) {
-  Spelling spelling;
-  spelling.cls = global("torch", "LongStorage");
-  spelling.key = string(key);
-  spelling.numel = integer(4);
-  spelling.stride = dims(contiguous_stride(shape));
-  spelling.size = dims(shape);
-  return spelling.node();
+  TensorFields fields;
+  fields.cls = global("torch", "LongStorage");
+  fields.key = string(key);
+  fields.numel = integer(4);
+  fields.stride = dims(contiguous_stride(shape));
+  fields.size = dims(shape);
+  return fields.node();
 }
 
 std::string special_outcome(const std::string& function, const pickle::Refs& args,
@@ -333,11 +334,11 @@ TEST(NestedTensor, ComponentsLieInTheBuffer) {
 
 TEST(QuantizedTensor, AxisAndScalesFitTheShape) {
   const auto args = [](Ref parameters) {
-    Spelling spelling;
-    spelling.cls = global("torch", "QInt8Storage");
-    spelling.numel = integer(32);
-    return pickle::Refs{spelling.id(), integer(0),     dims({2, 3}),  dims({3, 1}),
-                        parameters,    boolean(false), spelling.hooks};
+    TensorFields fields;
+    fields.cls = global("torch", "QInt8Storage");
+    fields.numel = integer(32);
+    return pickle::Refs{fields.id(), integer(0),     dims({2, 3}), dims({3, 1}),
+                        parameters,  boolean(false), fields.hooks};
   };
   const Ref scheme = global("torch", "per_channel_affine");
   const auto channel = [&](int64_t count, int64_t axis) {

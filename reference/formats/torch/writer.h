@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The pickle of a container that is written.
+// Chooses the pickle of a container that is written.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace qcts {
 
-// The pickle of `root`, or `stored` where that spells the same graph in another pickler's way.
+// Returns the pickle of `root`, or `stored` where that encodes the same graph in another pickler's way.
 std::vector<std::byte> pickle_or_stored(const pickle::Ref& root, std::span<const std::byte> stored,
                                         const Limits& limits, bool& kept);
 

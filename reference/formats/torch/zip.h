@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torch.save's zip container (torch 1.6 to 2.13; caffe2/serialize/inline_container.cc): stored entries, a
-// pickle, one record a storage. Facts and byte layout: the comments in torch_zip_reader.cc and
-// torch_zip_writer.cc.
+// Reads and writes torch.save's zip container (torch 1.6 to 2.13; caffe2/serialize/inline_container.cc):
+// stored entries, a pickle, one record per storage. zip_reader.cc and zip_writer.cc describe the layout.
 #pragma once
 
 #include <memory>
@@ -17,17 +16,16 @@ namespace qcts {
 struct ZipRecord {
   std::string name;  // without the archive's prefix: "data.pkl", "data/0"
   std::span<const std::byte> bytes;
-  bool crc_written =
-      true;  // false for torch.serialization.set_crc32_options(False) and skipped data: recorded as 0
-  uint64_t header_offset = 0;   // of the local header
-  uint64_t data_offset = 0;     // of the first data byte
-  uint64_t recorded_bytes = 0;  // size and CRC-32 in the file; `bytes` may be replaced by an edit
+  bool crc_written = true;      // false when 0 is recorded: set_crc32_options(False), or skipped data
+  uint64_t header_offset = 0;   // position of the local header
+  uint64_t data_offset = 0;     // position of the first data byte
+  uint64_t recorded_bytes = 0;  // size and CRC-32 in the file; an edit may replace `bytes`
   uint32_t recorded_crc = 0;
 };
 
 using TorchZipOptions = TorchOptions;
 
-// Everything a byte-identical re-save needs, and the object graph.
+// An archive: the object graph, and all that a byte-identical save needs.
 struct TorchZip : TorchObject {
   std::shared_ptr<const MappedFile> file;
   std::string prefix;              // "archive", "toy_int8"
@@ -38,13 +36,13 @@ struct TorchZip : TorchObject {
 
 TorchZip read_torch_zip(std::shared_ptr<const MappedFile> file, const TorchZipOptions& options = {});
 
-// The file rebuilt from the parsed records and graph (the pickle is written anew, not copied). Equal to the
-// input byte for byte for every file that torch.save wrote, and, by way of RebuildNotes, for every unedited
-// file that was accepted.
+// Writes the file again from the parsed records and graph; the pickle is encoded again, not copied. The
+// result equals the input byte for byte for every file that torch.save wrote and, by means of RebuildNotes,
+// for every unedited file that was accepted.
 void rebuild_torch_zip(const TorchZip& zip, ByteSink& out, RebuildNotes* notes = nullptr);
 std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip, RebuildNotes* notes = nullptr);
 
-// A new archive as torch.save 2.13 lays it out, prefix `prefix`. `storages[i]` becomes data/i.
+// Writes a new archive as torch.save 2.13 lays it out. `storages[i]` becomes data/i.
 void write_torch_zip(const std::string& prefix, const pickle::Ref& root,
                      const std::vector<std::shared_ptr<const Storage>>& storages, ByteSink& out);
 std::vector<std::byte> write_torch_zip(const std::string& prefix, const pickle::Ref& root,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The structure of damaged and hostile archives. Each case edits the bytes of one small archive by
-// torch.save's rules; its number is the row of the corpus that the malformed fixtures follow.
+// Tests damaged and hostile archives. Each case edits a small archive laid out like torch.save's; its number
+// is the row of the malformed corpus.
 #include "reference/formats/zip/directory.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct Editable {
   T get(uint64_t at) const {
     return load_le<T>(bytes, at);
   }
-  // Central directory entry of a record.
+  // Returns the position of a record's central directory entry.
   uint64_t central(const std::string& name) const {
     uint64_t at = get<uint64_t>(end64() + 48);
     while (get<uint32_t>(at) == 0x02014b50) {
@@ -70,7 +70,7 @@ struct ZipRecord {
   Bytes data;
 };
 
-// An archive of any records, with right CRCs.
+// Makes an archive of any records, with correct CRCs.
 Bytes archive_of(const std::vector<ZipRecord>& records, uint32_t alignment = 64,
                  const std::string& prefix = "archive") {
   VectorSink out;
@@ -80,7 +80,7 @@ Bytes archive_of(const std::vector<ZipRecord>& records, uint32_t alignment = 64,
   return std::move(out).take();
 }
 
-// small_archive() with one record replaced, added (an unknown name) or, with an empty optional, left out.
+// Returns small_archive() with one record replaced, added (an unknown name) or removed (an empty optional).
 Bytes with_record(const std::string& name, std::optional<Bytes> data, bool first = false) {
   const TorchZip zip = read_torch_zip(MappedFile::from_bytes(small_archive()));
   std::vector<ZipRecord> records;
@@ -114,7 +114,7 @@ ZipCase edit(std::string name, std::string required, std::function<void(Editable
           }};
 }
 
-// One field, `offset` bytes into a part of the archive, or of its record data/0.
+// Overwrites one field, `offset` bytes into a part of the archive, or into its record data/0.
 template <typename T>
 ZipCase put_field(std::string name, std::string required, uint64_t (Editable::*part)() const, uint64_t offset,
                   T value) {
@@ -140,7 +140,7 @@ Bytes prefixed(const std::string& prefix) {
   return bytes;
 }
 
-Bytes plain_zip() {  // the ZIP64 end records cut out
+Bytes plain_zip() {  // without the ZIP64 end records
   Bytes bytes = small_archive();
   bytes.erase(bytes.end() - 98, bytes.end() - 22);
   return bytes;
@@ -201,7 +201,7 @@ std::vector<ZipCase> damaged_entries() {
       edit("z10_names_differ", "EntryName", [](Editable& a) { a.rename("data/1", "data/7", false); }),
       edit("z11_local_signature", "ZipStructure",
            [](Editable& a) { a.put<uint32_t>(a.local("data/1"), 0x12345678); }),
-      edit("z12_crc_in_directory", "ZipStructure",  // the descriptor still has the right one
+      edit("z12_crc_in_directory", "ZipStructure",  // the descriptor still has the correct one
            [](Editable& a) { a.put<uint32_t>(a.central("data/0") + 16, 0x1234); }),
       edit("z12_crc_in_both", "CrcMismatch",
            [](Editable& a) {
@@ -298,7 +298,7 @@ TEST_P(Archive, HasTheRequiredOutcome) {
   EXPECT_EQ(outcome([&] { read_torch_zip(MappedFile::from_bytes(bytes), options); }), GetParam().required);
 }
 
-// What was accepted is written back as it was, whoever wrote it.
+// An accepted archive is written back unchanged, whoever wrote it.
 TEST_P(Archive, IsResavedByteForByteWhenAccepted) {
   if (GetParam().required != "accepted") return;
   const Bytes bytes = GetParam().make();
@@ -344,7 +344,7 @@ TEST(ZipDirectory, SwapsBigEndianStorages) {
   EXPECT_EQ(swapped[3], one[0]);
 }
 
-// Records without the alignment field: the data lies where it lies.
+// Accepts records without the alignment field.
 TEST(ZipDirectory, AcceptsUnalignedRecords) {
   const TorchZip zip = read_torch_zip(MappedFile::from_bytes(small_archive()));
   std::vector<ZipRecord> records;

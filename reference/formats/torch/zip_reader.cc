@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Records of an archive by torch.save 2.13, in file order: data.pkl, .format_version ("1"),
-// .storage_alignment ("64"), byteorder
-// ("little"), data/0 ... data/N-1, version ("3\n"), .data/serialization_id. Older writers leave out the
-// dotted records and byteorder. What PyTorchStreamReader (caffe2/serialize/inline_container.cc) and
-// torch/serialization.py take from them is read here; offsets come from the headers alone.
+// Reads the records that PyTorchStreamReader (caffe2/serialize/inline_container.cc) and
+// torch/serialization.py use. An archive of torch.save 2.13 has, in file order: data.pkl, .format_version
+// ("1"), .storage_alignment ("64"), byteorder ("little"), data/0 ... data/N-1, version ("3
+// "), .data/serialization_id. Older writers omit byteorder and the records that begin with a dot. Offsets
+// come from the headers alone.
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -19,7 +19,7 @@
 namespace qcts {
 namespace {
 
-constexpr uint64_t kLargestAlignment = 65536;  // the padding's length has 16 bits
+constexpr uint64_t kMaxAlignment = 65536;  // the padding's length has 16 bits
 
 bool is_storage_record(std::string_view name) { return name.starts_with("data/"); }
 
@@ -45,7 +45,7 @@ void check_version(const TorchZip& zip) {
   if (text.ends_with('\n')) text.remove_suffix(1);
   const auto version = parse_digits(text);
   if (!version || *version < 1 || *version > 10) {
-    refuse(RefusalClass::Version, "record version is no number from 1 to 10", record->data_offset);
+    refuse(RefusalClass::Version, "record version is not a number from 1 to 10", record->data_offset);
   }
 }
 
@@ -56,8 +56,8 @@ bool read_byte_order(const TorchZip& zip) {
   refuse(RefusalClass::ByteOrder, "record byteorder is neither little nor big", record->data_offset);
 }
 
-// The records below data/ by their keys. torch.save writes them in the order in which the pickle names them;
-// a table is made where a file does not.
+// Finds records below data/ by key. torch.save writes them in the order of the pickle; for other files this
+// builds a table.
 class StorageRecords {
  public:
   explicit StorageRecords(const TorchZip& zip) : zip_(zip) {}
@@ -82,18 +82,18 @@ class StorageRecords {
   std::unordered_map<std::string_view, const ZipRecord*> table_;
 };
 
-// The padding in front of every record has to follow the alignment that the archive announces.
+// Returns the archive's alignment; the padding of every record must agree with it.
 uint32_t read_alignment(const TorchZip& zip, const ZipDirectory& directory) {
   if (const ZipRecord* format = find_record(zip, ".format_version")) {
     if (!parse_digits(as_text(format->bytes))) {
-      refuse(RefusalClass::ZipStructure, "record .format_version is no number", format->data_offset);
+      refuse(RefusalClass::ZipStructure, "record .format_version is not a number", format->data_offset);
     }
   }
   const ZipRecord* record = find_record(zip, ".storage_alignment");
   if (record == nullptr) return 64;
   const auto alignment = parse_digits(as_text(record->bytes));
-  if (!alignment || *alignment < 1 || *alignment > kLargestAlignment) {
-    refuse(RefusalClass::ZipStructure, "record .storage_alignment is no number from 1 to 65536",
+  if (!alignment || *alignment < 1 || *alignment > kMaxAlignment) {
+    refuse(RefusalClass::ZipStructure, "record .storage_alignment is not a number from 1 to 65536",
            record->data_offset);
   }
   for (const ZipEntry& entry : directory.entries) {
@@ -123,15 +123,15 @@ void list_records(TorchZip& zip, const ZipDirectory& directory) {
     if (record.name.size() == 8 &&
         std::equal(record.name.begin(), record.name.end(), "data.pkl",
                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; })) {
-      refuse(RefusalClass::EntryName, "entry " + record.name + " stands where data.pkl has to",
+      refuse(RefusalClass::EntryName, "entry " + record.name + " is in the place of data.pkl",
              record.header_offset);
     }
   }
   refuse(RefusalClass::ZipStructure, "record data.pkl is missing");
 }
 
-// set_crc32_options(False) writes 0 for every record, skip_data for every storage. A single 0 among real CRCs
-// is damage.
+// Finds records without CRCs: set_crc32_options(False) writes 0 for every record, skip_data for every
+// storage. A single 0 among real CRCs is damage.
 void find_unwritten_crcs(TorchZip& zip) {
   bool any = false, any_storage = false;
   for (const ZipRecord& record : zip.records) {

@@ -51,7 +51,7 @@ bool is_stored(const TorchZip& zip, const ZipRecord& record) {
   return record.bytes.data() == stored.data() && record.bytes.size() == stored.size();
 }
 
-// The records as they stand in the file: an edit drops some, or renames them.
+// Returns the records to write in file order; an edit drops or renames some.
 std::vector<OutRecord> stored_records(const TorchZip& zip, const ZipDirectory& directory) {
   std::vector<OutRecord> records;
   for (const ZipEntry& entry : directory.entries)
@@ -60,7 +60,7 @@ std::vector<OutRecord> stored_records(const TorchZip& zip, const ZipDirectory& d
   return records;
 }
 
-// The archive still has the names that its file has.
+// Does the archive still have the names of its file?
 bool has_stored_names(const TorchZip& zip, const ZipDirectory& directory) {
   return directory.prefix == zip.prefix &&
          std::equal(directory.entries.begin(), directory.entries.end(), zip.records.begin(),
@@ -115,7 +115,7 @@ void rebuild_torch_zip(const TorchZip& zip, ByteSink& out, RebuildNotes* notes_o
   }
   for (OutRecord& record : after) {
     if (record.name != kIdRecord) continue;
-    // An edited archive gets an id of its own, whoever wrote the old one.
+    // An edited archive gets a new id, whoever wrote the old one.
     notes.kept_serialization_id =
         !edited && as_text(record.bytes) != serialization_id(id_records(stored_records(zip, directory)));
     if (notes.kept_serialization_id) break;
@@ -143,8 +143,8 @@ std::vector<std::byte> rebuild_torch_zip(const TorchZip& zip, RebuildNotes* note
 
 void write_torch_zip(const std::string& prefix, const Ref& root,
                      const std::vector<std::shared_ptr<const Storage>>& storages, ByteSink& out) {
-  // In Python the parts of a persistent id are shared: "storage" and "cpu" are constants, a key is one string
-  // a storage.
+  // Python shares the parts of persistent ids: "storage" and "cpu" are constants, a key is one string per
+  // storage.
   pickle::WriteOptions options;
   pickle::for_each_node(root, [&](const Ref& node) {
     if (node->kind != Kind::persistent || node->items.at(0)->kind != Kind::tuple) return;

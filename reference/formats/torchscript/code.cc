@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Class heads as python_print.cpp (torch/csrc/jit/serialization, 2.13, printNamedType) prints them: two
-// blanks a level, one declaration a line, methods after the head. Bodies are passed over.
+// Parses class heads as python_print.cpp prints them (torch/csrc/jit/serialization, 2.13, printNamedType):
+// two spaces per level, one declaration per line, methods after the head. Skips bodies.
 #include <algorithm>
 
 #include "reference/formats/refusal.h"
@@ -23,11 +23,11 @@ bool is_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, word);
 }
 
-// A class in the map of all; a name, a field or a constant in a list that grows by doubling.
+// Memory of a class in the map; of a name, field or constant in a list that grows by doubling.
 constexpr uint64_t kClassBytes = sizeof(ScriptClass) + 96, kNameBytes = 3 * sizeof(std::string),
                    kFieldBytes = 3 * sizeof(ScriptClass::Constant);
 
-// ["weight", "bias", ] -> its strings; false when it is no such list.
+// Parses ["weight", "bias", ] into its strings; false for anything else.
 bool read_names(std::string_view text, std::vector<std::string>& names, ReadBudget& budget) {
   if (!take_prefix(text, "[")) return false;
   while (take_prefix(text, "\"")) {
@@ -64,7 +64,7 @@ class CodeReader {
   void read_line(std::string_view line) {
     if (line.find_first_not_of(' ') == line.npos) return;
     if (line[0] != ' ') return read_top(line);
-    // Deeper lines are bodies and the arguments of methods; those of functions at the top are bodies too.
+    // Deeper lines are bodies and method arguments, or bodies of top-level functions.
     if (current_ != nullptr && take_prefix(line, "  ") && line[0] != ' ') read_member(line);
   }
 
@@ -76,11 +76,11 @@ class CodeReader {
     line.remove_suffix(1);
     ScriptClass found;
     if (const size_t open = line.find('('); open != line.npos) {
-      if (!line.ends_with(')')) fail("no class head");
+      if (!line.ends_with(')')) fail("not a class head");
       found.base = line.substr(open + 1, line.size() - open - 2);
       line = line.substr(0, open);
     }
-    if (!is_name(line)) fail("no name of a class");
+    if (!is_name(line)) fail("not a class name");
     budget_.take_bytes(kClassBytes + 2 * text_block_bytes(module_.size() + line.size() + 1) +
                        text_block_bytes(found.base.size()));
     found.name = module_ + "." + std::string(line);
@@ -96,9 +96,9 @@ class CodeReader {
       budget_.take_bytes(kNameBytes + text_block_bytes(name.size()));
       cls.methods.emplace_back(name);
     } else if (take_prefix(line, "__parameters__ = ")) {
-      if (!read_names(line, cls.parameters, budget_)) fail("no list of parameters");
+      if (!read_names(line, cls.parameters, budget_)) fail("not a list of parameters");
     } else if (take_prefix(line, "__buffers__ = ")) {
-      if (!read_names(line, cls.buffers, budget_)) fail("no list of buffers");
+      if (!read_names(line, cls.buffers, budget_)) fail("not a list of buffers");
     } else if (take_prefix(line, "__annotations__[\"")) {
       const size_t end = line.find("\"] = ");
       if (end == line.npos) fail("no annotation");
@@ -109,19 +109,19 @@ class CodeReader {
     } else if (cls.base == "Enum") {
       budget_.take_bytes(kFieldBytes + text_block_bytes(line.size()));
       const size_t equals = line.find(" = ");
-      if (equals == line.npos || !is_name(line.substr(0, equals))) fail("no member of an enum");
+      if (equals == line.npos || !is_name(line.substr(0, equals))) fail("not an enum member");
       cls.constants.push_back(
           {std::string(line.substr(0, equals)), "", std::string(line.substr(equals + 3))});
     } else {
       const size_t colon = line.find(" : ");
-      if (colon == line.npos) fail("no attribute of a class");
+      if (colon == line.npos) fail("not a class attribute");
       add_field(line.substr(0, colon), line.substr(colon + 3));
     }
   }
 
   void add_field(std::string_view name, std::string_view type) {
     budget_.take_bytes(kFieldBytes + text_block_bytes(name.size()) + text_block_bytes(type.size()));
-    if (name.empty() || name.find('"') != name.npos) fail("no name of an attribute");
+    if (name.empty() || name.find('"') != name.npos) fail("not an attribute name");
     if (!take_prefix(type, "Final[")) {
       current_->fields.push_back({std::string(name), std::string(type)});
       return;

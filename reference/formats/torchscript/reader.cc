@@ -19,8 +19,7 @@ namespace {
 
 using pickle::Kind;
 
-// An entry with its ScriptRecord and its place in a
-// table; a ZipRecord in a list that grows by doubling.
+// Memory of an entry with its ScriptRecord and table slot; of a ZipRecord in a list that grows by doubling.
 constexpr uint64_t kEntryBytes = sizeof(ZipEntry) + sizeof(ScriptRecord) + 72,
                    kRecordBytes = 2 * sizeof(ZipRecord), kStorageBytes = sizeof(Storage) + 112;
 
@@ -74,7 +73,8 @@ class ScriptReader {
     return *entry;
   }
 
-  // caffe2/serialize/inline_container.cc, PyTorchStreamReader::init: .data/version counts where it is there.
+  // .data/version takes precedence when present (caffe2/serialize/inline_container.cc,
+  // PyTorchStreamReader::init).
   void read_version() {
     script_.version_record = find(".data/version") != nullptr ? ".data/version" : "version";
     const ZipEntry* entry = find(script_.version_record);
@@ -84,7 +84,7 @@ class ScriptReader {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), script_.version);
     const bool number = error == std::errc() && end == text.data() + text.size();
     if (!number || script_.version < 1)
-      refuse(RefusalClass::Version, "record " + script_.version_record + " is no number of an operator set",
+      refuse(RefusalClass::Version, "record " + script_.version_record + " is not an operator set number",
              entry->data_offset);
     if (script_.version > kNewestOperatorSet)
       refuse(RefusalClass::Version,
@@ -118,8 +118,8 @@ class ScriptReader {
       if (entry->method == 0 && is_storage(name) == storages) check_crc(*entry, stored(*entry));
   }
 
-  // "code/__torch__/torch/nn/modules/linear.py" -> "__torch__.torch.nn.modules.linear"; empty for debug
-  // records.
+  // Converts "code/__torch__/torch/nn/modules/linear.py" to "__torch__.torch.nn.modules.linear"; empty for
+  // debug records.
   static std::string module_of(std::string_view name, uint64_t offset) {
     constexpr std::string_view kRoot = "code/", kSource = ".py", kDebug = ".py.debug_pkl";
     const std::string_view path = name.substr(kRoot.size());
@@ -127,7 +127,7 @@ class ScriptReader {
     const size_t ending = debug ? kDebug.size() : kSource.size();
     if ((!debug && !path.ends_with(kSource)) ||
         (!path.starts_with("__torch__/") && !path.starts_with("__torch__.py")))
-      refuse(RefusalClass::EntryName, "entry " + std::string(name) + " is no source below code/__torch__",
+      refuse(RefusalClass::EntryName, "entry " + std::string(name) + " is not a source below code/__torch__",
              offset);
     std::string module(path.substr(0, path.size() - ending));
     std::ranges::replace(module, '/', '.');
@@ -158,7 +158,7 @@ class ScriptReader {
     }
   }
 
-  // The pickle's own storages stand below `folder`; the functions that resolve them want them below data/.
+  // Reads a pickle whose storages are below `folder`; resolve_storages expects them below data/.
   void read_pickle(TorchZip& zip, const std::string& name, const std::string& folder, bool big_endian) {
     const ZipEntry& entry = need(name);
     zip.file = script_.file;
@@ -200,7 +200,7 @@ class ScriptReader {
     }
   }
 
-  // The same refusal under the names of the pickle and of its folder.
+  // Rethrows the refusal with the names of the pickle and its folder.
   [[noreturn]] static void refuse_in(Refusal refusal, const std::string& name, const std::string& folder) {
     if (refusal.detail.starts_with("data.pkl")) refusal.detail.replace(0, 8, name);
     if (const size_t at = refusal.detail.find("record data/"); at != std::string::npos && folder != "data/")
@@ -212,17 +212,17 @@ class ScriptReader {
     const pickle::Ref& root = script_.program.root;
     const ScriptClass* cls = script_class_of(script_.classes, root);
     if (root->kind != Kind::new_object || cls == nullptr || cls->base != "Module")
-      refuse(RefusalClass::PickleType, "data.pkl: a TorchScript archive holds a module, and this is none",
+      refuse(RefusalClass::PickleType, "data.pkl: the root of a TorchScript archive is not a module",
              root->offset);
     if (script_.constants.root->kind != Kind::tuple)
-      refuse(RefusalClass::PickleType, "constants.pkl: the constants are no tuple",
+      refuse(RefusalClass::PickleType, "constants.pkl: the constants are not a tuple",
              script_.constants.root->offset);
   }
 
   const TorchZipOptions& options_;
   TorchScript script_;
   ZipDirectory directory_;
-  // By the name without the prefix. Sorted: a file can choose names that a hash table holds badly.
+  // By name without the prefix. Sorted, because a file can choose names that collide in any hash table.
   std::map<std::string_view, const ZipEntry*> entries_;
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TorchScript archives (torch 1.4 to 2.13; torch/csrc/jit/serialization/export_module.cpp and import.cpp): a
-// zip like torch.save's with a program's sources beside the tensors. Read, never executed, never written.
-//   data.pkl, data/N            the module: an object graph of the program's own classes, and its storages
-//   constants.pkl, constants/N  a tuple of the tensors that the code calls CONSTANTS.c0, CONSTANTS.c1, ...
-//   code/__torch__/... .py      sources, deflated; beside each a .debug_pkl
-//   version or .data/version    the operator set that the code was written for
+// Reads TorchScript archives (torch 1.4 to 2.13; torch/csrc/jit/serialization/export_module.cpp and
+// import.cpp): a zip like torch.save's that also holds a program's sources. They are never executed and never
+// written.
+//    data.pkl, data/N            the module: an object graph of the program's own classes, and its storages
+//    constants.pkl, constants/N  a tuple of the tensors that the code calls CONSTANTS.c0, CONSTANTS.c1, ...
+//    code/__torch__/... .py      sources, deflated, each with a .debug_pkl
+//    version or .data/version    the operator set that the code was written for
 #pragma once
 
 #include <map>
@@ -25,13 +26,13 @@ struct ScriptField {
   std::string name, type;  // "weight", "Tensor"
 };
 
-// The head of a class in the archive's code: what the object graph is checked against.
+// A class head from the archive's code; the object graph is checked against it.
 struct ScriptClass {
   std::string name;  // "__torch__.torch.nn.modules.linear.Linear"
   std::string base;  // "Module", "NamedTuple", "Enum", "Interface"; empty for a plain class
   std::vector<std::string> parameters, buffers, methods;
-  std::vector<ScriptField> fields;  // in slot order; of an Enum none
-  // Final values, and the members of an Enum: as the code spells them, with their types (empty in an Enum).
+  std::vector<ScriptField> fields;  // in slot order; empty for an Enum
+  // Final values and Enum members: the text of the value and its type (empty in an Enum).
   struct Constant {
     std::string name, type, value;
   };
@@ -42,8 +43,8 @@ using ScriptClasses = std::map<std::string, ScriptClass, std::less<>>;
 
 struct ScriptRecord {
   std::string name;           // "code/__torch__/model.py"
-  uint64_t bytes = 0;         // inflated
-  uint64_t stored_bytes = 0;  // in the file
+  uint64_t bytes = 0;         // inflated size
+  uint64_t stored_bytes = 0;  // size in the file
 };
 
 struct TorchScript {
@@ -53,27 +54,27 @@ struct TorchScript {
   std::string version_record;         // "version", or ".data/version" since 6
   std::vector<ScriptRecord> records;  // all of them, in file order
   ScriptClasses classes;
-  // A pickle with the storages that it names, as tensor_of() takes them. `program`: the module. `constants`:
-  // the tuple; keys of its storages begin with "constants/".
+  // The two pickles with their storages, ready for tensor_of(). `program` is the module, `constants` the
+  // tuple, whose storage keys begin with "constants/".
   TorchZip program, constants;
-  ReadBudget budget;  // after reading it; those of the two are not used
+  ReadBudget budget;  // what is left after reading; the budgets in `program` and `constants` are unused
 };
 
-// Throws Refused. Classes are allowed that the code defines, custom classes of torch itself, and
-// options.allow.
+// Reads an archive. Allows the classes that its code defines, torch's custom classes, and options.allow.
+// Throws Refused.
 TorchScript read_torchscript(std::shared_ptr<const MappedFile> file, const TorchZipOptions& options = {});
 
-// The class of an object (`__torch__` instance, enum member); null for anything else, custom classes among
-// it.
+// Returns the class of an object (a `__torch__` instance or enum member); null for anything else, custom
+// classes included.
 const ScriptClass* script_class_of(const ScriptClasses& classes, const pickle::Ref& node);
-// A C++ class that torch registered, as "__torch__.torch.classes.quantized.LinearPackedParamsBase".
+// Is this a C++ class that torch registered, as "__torch__.torch.classes.quantized.LinearPackedParamsBase"?
 bool is_custom_class(std::string_view name);
-// "__torch__.model.Net" for the class of an object, whatever it is; empty for no object.
+// Returns the class name of any object, as "__torch__.model.Net"; empty for other nodes.
 std::string script_class_name(const pickle::Ref& node);
 
-// What restore_type_tag, build_intlist, ... wrap; the node itself otherwise.
+// Returns the value inside restore_type_tag, build_intlist, ...; other nodes unchanged.
 const pickle::Ref& untagged(const pickle::Ref& node);
-// A call that rebuilds a tensor.
+// Is this a call that rebuilds a tensor?
 bool is_script_tensor(const pickle::Ref& node);
 
 }  // namespace qcts

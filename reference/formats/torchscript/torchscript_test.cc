@@ -73,8 +73,7 @@ TEST(ScriptCode, ReadsHeadsAndPassesOverBodies) {
   EXPECT_TRUE(classes.at("__torch__.net.Counter").has_method("__setstate__"));
 }
 
-// What is no class head is refused: a head that is read otherwise than LibTorch reads it would let a graph
-// through.
+// Malformed class heads are refused: reading a head differently from LibTorch would let a bad graph through.
 TEST(ScriptCode, RefusesWhatIsNoHead) {
   for (const char* line :
        {"class Net(Module)", "class Net(Module:", "class :", "class A B:", "x = 1", "class N(Module):\n  x",
@@ -126,7 +125,7 @@ TEST(TorchScript, ReadsBothPlacesOfTheOperatorSet) {
   EXPECT_EQ(dotted.version_record, ".data/version");
 }
 
-// data/0 and constants/0 are two storages; the views of one record share it.
+// data/0 and constants/0 are two storages; views of one record share it.
 TEST(TorchScript, KeepsStoragesApartAndShared) {
   const TorchScript captured = script_of(golden("captured"));
   ASSERT_EQ(captured.constants.storages.size(), 2u);
@@ -145,7 +144,7 @@ TEST(TorchScript, IsKnownByItsRecordsAlone) {
   EXPECT_TRUE(names_torchscript(golden("captured")));
   EXPECT_FALSE(names_torchscript(testing::small_archive()));
   EXPECT_FALSE(names_torchscript(testing::to_bytes("PK\3\4")));
-  // torch.save's reader does not take it over.
+  // torch.save's reader refuses it.
   EXPECT_EQ(outcome([] { read_torch_zip(MappedFile::from_bytes(golden("captured"))); }), "NotArchive");
 }
 

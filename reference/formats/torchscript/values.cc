@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a TorchScript pickle may hold, and how it fits the classes of the code. Sources:
-// torch/csrc/jit/serialization/ pickler.cpp (pushIValueImpl: which call spells which value), unpickler.cpp
-// (readGlobal: which functions are known) and import.cpp (obj_loader: an object takes one value for each
-// attribute of its class), torch 2.13.
+// Checks what a TorchScript pickle may hold and that it matches the code's classes. Sources in torch 2.13,
+// torch/csrc/jit/serialization/: pickler.cpp (pushIValueImpl: which call encodes which value), unpickler.cpp
+// (readGlobal: which functions are known), import.cpp (obj_loader: an object takes one value for each
+// attribute of its class).
 #include <algorithm>
 #include <array>
 #include <set>
@@ -22,7 +22,7 @@ using pickle::Ref;
 
 constexpr std::string_view kPickleModule = "torch.jit._pickle";
 
-// Typed lists: the function, and what its list holds.
+// A function that builds a typed list, and the list's element type.
 struct ListFunction {
   std::string_view name;
   std::string_view element;
@@ -32,7 +32,7 @@ constexpr ListFunction kListFunctions[] = {{"build_intlist", "int"},
                                            {"build_boollist", "bool"},
                                            {"build_tensorlist", "Tensor"}};
 
-// Registered by torch 2.13's own libraries (TORCH_LIBRARY, class_<...>) with a pickled state.
+// Classes that torch 2.13's libraries register (TORCH_LIBRARY, class_<...>) with a pickled state.
 constexpr std::string_view kCustomClasses[] = {
     "__torch__.torch.classes.quantized.LinearPackedParamsBase",
     "__torch__.torch.classes.quantized.Conv2dPackedParamsBase",
@@ -55,7 +55,7 @@ bool is_script_object(const Ref& node) {
   return node->kind == Kind::new_object && script_class_name(node).starts_with("__torch__");
 }
 
-// "Dict[int, List[Tensor]]" behind its name -> the parts at the outer level.
+// Splits the arguments of a type at the outer level: "int, List[Tensor]" for Dict[int, List[Tensor]].
 std::vector<std::string_view> parts_of(std::string_view inside) {
   std::vector<std::string_view> parts;
   int depth = 0;
@@ -95,7 +95,7 @@ class ValueChecker {
 
   bool is_allowed(const std::string& name) const { return std::ranges::find(allow_, name) != allow_.end(); }
 
-  // Names before shapes: what has no place in TorchScript is a security refusal, whatever else is wrong.
+  // Checks names before shapes: what TorchScript does not know is a security refusal, whatever else is wrong.
   void check_known(const Ref& node) {
     const Ref& callee = node->items.at(0);
     const std::string name = dotted(callee);
@@ -120,15 +120,15 @@ class ValueChecker {
     const size_t blank = text.find(' ');
     if (text.substr(0, blank) == kPickleModule) return check_pickle_function(node, text.substr(blank + 1));
     if (is_call(node, "collections", "OrderedDict") && (!node->pairs.empty() || node->state != nullptr))
-      fail(RefusalClass::PickleType, "an OrderedDict stands for hooks alone, which TorchScript does not save",
+      fail(RefusalClass::PickleType, "an OrderedDict is only used for hooks, which TorchScript does not save",
            node);
   }
 
   void check_enum(const Ref& node) {
     const ScriptClass* cls = script_class_of(classes_, node);
     if (cls == nullptr || cls->base != "Enum")
-      fail(RefusalClass::PickleCall, "call of " + dotted(node->items[0]) + ", which is no enum of the code",
-           node);
+      fail(RefusalClass::PickleCall,
+           "call of " + dotted(node->items[0]) + ", which is not an enum of the code", node);
     const Kind kind = node->items[1]->kind;
     if (kind != Kind::integer && kind != Kind::real && kind != Kind::string)
       fail(RefusalClass::PickleType, "a member of " + cls->name + " is neither number nor string", node);
@@ -142,7 +142,7 @@ class ValueChecker {
     const auto bad = [&](const char* why) {
       fail(RefusalClass::PickleCall, "call of " + name + ": " + why, node);
     };
-    if (arguments->kind != Kind::tuple) bad("its arguments are no tuple");
+    if (arguments->kind != Kind::tuple) bad("its arguments are not a tuple");
     check_untouched(node);
     if (function == "restore_type_tag") {
       if (arguments->items.size() != 2 || arguments->items[1]->kind != Kind::string)
@@ -152,7 +152,7 @@ class ValueChecker {
       return require_fit(arguments->items[1]->text, arguments->items[0], name);
     }
     const auto* list = std::ranges::find(kListFunctions, function, &ListFunction::name);
-    if (list == std::end(kListFunctions)) bad("it is not read here");
+    if (list == std::end(kListFunctions)) bad("it is not supported");
     if (arguments->items.size() != 1 || arguments->items[0]->kind != Kind::list) bad("it takes a list");
     for (const Ref& item : arguments->items[0]->items) require_fit(list->element, item, name);
   }
@@ -172,12 +172,12 @@ class ValueChecker {
     if (node->state == nullptr)
       fail(RefusalClass::SubclassSchema, "object of " + name + " without a state", node);
     const ScriptClass* cls = script_class_of(classes_, node);
-    if (cls == nullptr) return;  // a custom class: its state is its own
+    if (cls == nullptr) return;  // a custom class defines its own state
     if (cls->base == "Enum" || cls->base == "NamedTuple" || cls->base.ends_with("Interface"))
-      fail(RefusalClass::PickleCall, "object of " + name + ", which is no class of objects", node);
+      fail(RefusalClass::PickleCall, "object of " + name + ", which is not a class of objects", node);
     if (cls->has_method("__setstate__")) return;
     if (node->state->kind != Kind::dict)
-      fail(RefusalClass::PickleType, "the state of " + name + " is no dict", node->state);
+      fail(RefusalClass::PickleType, "the state of " + name + " is not a dict", node->state);
     check_fields(*cls, node);
   }
 
@@ -210,11 +210,11 @@ class ValueChecker {
     return std::ranges::all_of(values, [&](const Ref& value) { return fits(type, value, depth); });
   }
 
-  // Types that this does not know fit everything.
+  // Unknown types accept any value.
   bool fits(std::string_view type, const Ref& tagged, int depth) {
     constexpr int kDeepestType = 64;
     if (depth > kDeepestType) return false;
-    if (!fitting_.emplace(tagged.get(), std::string(type)).second) return true;  // looked at already
+    if (!fitting_.emplace(tagged.get(), std::string(type)).second) return true;  // already checked
     const Ref& value = untagged(tagged);
     const auto inside = [&](std::string_view name) -> std::optional<std::string_view> {
       if (!type.starts_with(name) || type.size() < name.size() + 2 || type[name.size()] != '[' ||

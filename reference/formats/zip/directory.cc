@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Record layouts: PKWARE APPNOTE 6.3.10, sections 4.3.7 (local header), 4.3.9 (descriptor), 4.3.12
-// (central), 4.3.14 to 4.3.16 (end). torch always writes all three end records
-// (caffe2/serialize/inline_container.cc with MZ_ZIP_FLAG_WRITE_ZIP64).
+// Record layouts: PKWARE APPNOTE 6.3.10, sections 4.3.7 (local header), 4.3.9 (descriptor), 4.3.12 (central),
+// 4.3.14 to 4.3.16 (end). torch always writes all three end records (caffe2/serialize/inline_container.cc
+// with MZ_ZIP_FLAG_WRITE_ZIP64).
 #include "reference/formats/zip/directory.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "reference/formats/io/byte_io.h"
-#include "reference/formats/io/utf8.h"
+#include "reference/formats/zip/names.h"
 
 namespace qcts {
 namespace {
@@ -18,8 +18,8 @@ constexpr uint32_t kEndMagic = 0x06054b50, kEnd64Magic = 0x06064b50, kLocatorMag
 constexpr uint64_t kLocalBytes = 30, kEndBytes = 22, kEnd64Bytes = 56, kLocatorBytes = 20;
 constexpr uint64_t kSmallestBytes = kEndBytes + kEnd64Bytes + kLocatorBytes;
 constexpr uint16_t kDescriptorFlag = 0x0008;
-// Bits of the flags that change how the data is read: encrypted, patched, strongly encrypted, masked headers
-// (APPNOTE 4.4.4).
+// Flag bits that change how the data is read: encrypted, patched, strongly encrypted, masked headers (APPNOTE
+// 4.4.4).
 constexpr uint16_t kUnreadableFlags = 0x0001 | 0x0020 | 0x0040 | 0x2000;
 
 [[noreturn]] void bad_structure(const std::string& what, uint64_t offset) {
@@ -39,7 +39,7 @@ struct End {
   uint64_t count = 0, directory_bytes = 0, directory_offset = 0;
 };
 
-// An end record that is not where it has to be: cut off, or followed by bytes that belong to nothing?
+// Refuses a misplaced end record: either the file is cut off, or bytes follow the record.
 [[noreturn]] void refuse_end(std::span<const std::byte> file) {
   const std::string_view text = as_text(file);
   constexpr std::string_view kMagic("PK\5\6", 4);
@@ -64,7 +64,7 @@ End read_end(std::span<const std::byte> file, bool lenient) {
     bad_structure("the archive spans several disks", at);
   }
   if (load_le<uint16_t>(file, at + 8) != small_count)
-    bad_structure("the end record counts entries twice", at);
+    bad_structure("the end record has two different entry counts", at);
   if (load_le<uint16_t>(file, at + 20) != 0) bad_structure("the archive has a comment", at);
   const uint64_t locator = at - kLocatorBytes;
   if (load_le<uint32_t>(file, locator) != kLocatorMagic) {
@@ -87,7 +87,7 @@ End read_end(std::span<const std::byte> file, bool lenient) {
   const End end{load_le<uint64_t>(file, at64 + 32), load_le<uint64_t>(file, at64 + 40),
                 load_le<uint64_t>(file, at64 + 48)};
   if (load_le<uint64_t>(file, at64 + 24) != end.count)
-    bad_structure("the ZIP64 end record counts entries twice", at64);
+    bad_structure("the ZIP64 end record has two different entry counts", at64);
   if (small_count != std::min<uint64_t>(end.count, 0xffff) ||
       small_bytes != std::min<uint64_t>(end.directory_bytes, 0xffffffff) ||
       small_offset != std::min<uint64_t>(end.directory_offset, 0xffffffff)) {
@@ -112,7 +112,7 @@ bool for_each_extra(std::span<const std::byte> extra, Visit&& visit) {
   return true;
 }
 
-// Replaces the fields that are all ones by those of the zip64 extra field.
+// Replaces fields that are all ones by those of the zip64 extra field.
 void read_zip64(ZipEntry& entry, std::span<const std::byte> extra, uint64_t at) {
   std::vector<uint64_t*> wide;
   for (uint64_t* field : {&entry.size, &entry.stored_size, &entry.header_offset}) {
@@ -166,69 +166,7 @@ std::vector<ZipEntry> read_central(std::span<const std::byte> file, const End& e
   return entries;
 }
 
-char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-// The later of two entries whose names are equal whatever their case; nullptr when all differ. Sorted,
-// because a file can choose names that any table holds badly.
-const ZipEntry* find_duplicate(const std::vector<ZipEntry>& entries) {
-  struct Name {
-    uint64_t hash;  // FNV-1a of the folded name: most comparisons end here
-    const ZipEntry* entry;
-  };
-  std::vector<Name> names;
-  names.reserve(entries.size());
-  for (const ZipEntry& entry : entries) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (char c : entry.name) hash = (hash ^ static_cast<uint8_t>(folded(c))) * 0x100000001b3;
-    names.push_back({hash, &entry});
-  }
-  const auto less = [](std::string_view a, std::string_view b) {
-    return std::ranges::lexicographical_compare(a, b, {}, folded, folded);
-  };
-  std::ranges::sort(names, [&](const Name& a, const Name& b) {
-    return a.hash != b.hash ? a.hash < b.hash : less(a.entry->name, b.entry->name);
-  });
-  const ZipEntry* found = nullptr;
-  for (size_t i = 1; i < names.size(); ++i) {
-    const bool equal = names[i].hash == names[i - 1].hash &&
-                       std::ranges::equal(names[i].entry->name, names[i - 1].entry->name, {}, folded, folded);
-    const ZipEntry* later = std::max(names[i].entry, names[i - 1].entry);
-    if (equal && (found == nullptr || later < found)) found = later;
-  }
-  return found;
-}
-
-bool is_clean_path(std::string_view name) {
-  if (name.find('\0') != name.npos || name.find('\\') != name.npos || !is_utf8(name)) return false;
-  for (size_t first = 0; first <= name.size();) {
-    const size_t slash = std::min(name.find('/', first), name.size());
-    const std::string_view part = name.substr(first, slash - first);
-    if (part.empty() || part == "." || part == "..") return false;
-    first = slash + 1;
-  }
-  return true;
-}
-
-std::string check_names(const std::vector<ZipEntry>& entries, const Limits& limits) {
-  std::string prefix;
-  for (const ZipEntry& entry : entries) {
-    const auto wrong = [&](const char* why) {
-      refuse(RefusalClass::EntryName, "entry " + std::string(entry.name.substr(0, 80)) + ": " + why,
-             entry.header_offset);
-    };
-    if (entry.name.size() > limits.zip_name_bytes) wrong("its name is too long");
-    if (!is_clean_path(entry.name)) wrong("its name is no plain relative path");
-    const size_t slash = entry.name.find('/');
-    if (slash == std::string_view::npos) wrong("it lies outside the archive's folder");
-    if (prefix.empty()) prefix = entry.name.substr(0, slash);
-    if (entry.name.substr(0, slash) != prefix) wrong("it lies outside the archive's folder");
-  }
-  if (const ZipEntry* entry = find_duplicate(entries))
-    refuse(RefusalClass::DuplicateEntry, named(*entry) + " is there twice", entry->header_offset);
-  return prefix;
-}
-
-// Sources of a TorchScript archive are deflated (torch/csrc/jit/serialization/export_module.cpp, 2.13).
+// TorchScript archives deflate their sources (torch/csrc/jit/serialization/export_module.cpp, 2.13).
 bool may_be_deflated(const ZipEntry& entry, const std::string& prefix, ZipKind kind) {
   constexpr uint16_t kDeflated = 8;
   return kind == ZipKind::torchscript && entry.method == kDeflated &&
@@ -246,12 +184,12 @@ void check_readable(const std::vector<ZipEntry>& entries, const std::string& pre
       refuse(RefusalClass::ZipUnsupported, named(entry) + ": encrypted or patched", entry.header_offset);
     }
     if (entry.size != entry.stored_size && !deflated) {
-      bad_structure(named(entry) + ": stored, yet its two sizes differ", entry.header_offset);
+      bad_structure(named(entry) + ": stored, but its two sizes differ", entry.header_offset);
     }
   }
 }
 
-void read_local(Glimpses& file, ZipEntry& entry, uint64_t limit) {
+void read_local(PreadWindow& file, ZipEntry& entry, uint64_t limit) {
   const uint64_t at = entry.header_offset;
   const auto wrong = [&](const char* why) { bad_structure(named(entry) + ": " + why, at); };
   if (add(at, kLocalBytes, "a header's offset", at) > limit) wrong("its header lies outside the records");
@@ -284,8 +222,8 @@ void read_local(Glimpses& file, ZipEntry& entry, uint64_t limit) {
   if (!whole) wrong("the extra field of its header is damaged");
 }
 
-// Data and descriptor; `next` is where the following record begins.
-void read_extent(Glimpses& file, ZipEntry& entry, uint64_t next, uint64_t limit) {
+// Reads data and descriptor; `next` is the start of the following record.
+void read_extent(PreadWindow& file, ZipEntry& entry, uint64_t next, uint64_t limit) {
   const auto wrong = [&](const char* why) { bad_structure(named(entry) + ": " + why, entry.header_offset); };
   const uint64_t end = add(entry.data_offset, entry.stored_size, "the end of a record", entry.header_offset);
   if (end > limit) wrong("its data reaches outside the records");
@@ -306,7 +244,7 @@ void read_extent(Glimpses& file, ZipEntry& entry, uint64_t next, uint64_t limit)
   entry.record_end = end + 8 + 2 * width;
 }
 
-// Names of the directory, as far as it can be followed.
+// Visits the names of the directory as far as it can be followed.
 template <typename Visit>
 void for_each_name(std::span<const std::byte> file, Visit&& visit) {
   if (file.size() < kEndBytes) return;
@@ -324,8 +262,8 @@ void for_each_name(std::span<const std::byte> file, Visit&& visit) {
   }
 }
 
-// Every byte before the directory belongs to one record.
-void read_records(Glimpses& file, std::vector<ZipEntry>& entries, uint64_t limit, bool lenient) {
+// Reads the records and checks that every byte before the directory belongs to exactly one.
+void read_records(PreadWindow& file, std::vector<ZipEntry>& entries, uint64_t limit, bool lenient) {
   std::ranges::sort(entries, {}, &ZipEntry::header_offset);
   for (size_t i = 1; i < entries.size(); ++i) {
     if (entries[i].header_offset == entries[i - 1].header_offset) {
@@ -348,7 +286,7 @@ void read_records(Glimpses& file, std::vector<ZipEntry>& entries, uint64_t limit
   if (expected != limit && !lenient) bad_structure("bytes before the directory belong to nothing", expected);
 }
 
-ZipDirectory read_directory(std::span<const std::byte> file, Glimpses records, const Limits& limits,
+ZipDirectory read_directory(std::span<const std::byte> file, PreadWindow records, const Limits& limits,
                             bool lenient, ZipKind kind) {
   if (file.size() < kSmallestBytes || load_le<uint32_t>(file, 0) != kLocalMagic) {
     refuse(RefusalClass::NotArchive, "the file does not begin with a zip record", 0);
@@ -364,11 +302,11 @@ ZipDirectory read_directory(std::span<const std::byte> file, Glimpses records, c
   ZipDirectory directory;
   directory.entries = read_central(file, end);
   if (directory.entries.empty()) bad_structure("the archive has no entries", end.directory_offset);
-  directory.prefix = check_names(directory.entries, limits);
+  directory.prefix = check_zip_names(directory.entries, limits);
   for (const ZipEntry& entry : directory.entries) {
     if (kind == ZipKind::torch_save && entry.name.substr(directory.prefix.size()) == "/constants.pkl") {
-      refuse(RefusalClass::NotArchive, "a TorchScript archive (constants.pkl), which is no torch.save file",
-             0);
+      refuse(RefusalClass::NotArchive,
+             "a TorchScript archive (constants.pkl), which is not a torch.save file", 0);
     }
   }
   check_readable(directory.entries, directory.prefix, kind);
@@ -391,11 +329,11 @@ bool names_torchscript(std::span<const std::byte> file) {
 
 ZipDirectory read_zip_directory(std::span<const std::byte> file, const Limits& limits, bool lenient,
                                 ZipKind kind) {
-  return read_directory(file, Glimpses(file), limits, lenient, kind);
+  return read_directory(file, PreadWindow(file), limits, lenient, kind);
 }
 
 ZipDirectory read_zip_directory(const MappedFile& file, const Limits& limits, bool lenient, ZipKind kind) {
-  return read_directory(file.bytes(), Glimpses(file), limits, lenient, kind);
+  return read_directory(file.bytes(), PreadWindow(file), limits, lenient, kind);
 }
 
 }  // namespace qcts

@@ -46,7 +46,7 @@ uint32_t ZipWriter::add(const std::string& name, std::span<const std::byte> data
     append_le<uint16_t>(header, static_cast<uint16_t>(zip64 - 4));
     if (big_size) {
       append_le<uint64_t>(header, size);
-      append_le<uint64_t>(header, 0);  // the stored size is not known to the writer yet
+      append_le<uint64_t>(header, 0);  // the writer does not know the stored size yet
     }
     if (big_offset) append_le<uint64_t>(header, offset);
   }

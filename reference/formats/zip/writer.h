@@ -11,23 +11,23 @@
 
 namespace qcts {
 
-// Stored entries exactly as PyTorchStreamWriter lays them out (caffe2/serialize/inline_container.cc and its
-// patched miniz): all header fields that do not matter are zero, data is aligned by an "FB" extra field,
-// sizes and CRC stand in a descriptor behind the data.
+// Writes stored entries exactly as PyTorchStreamWriter lays them out (caffe2/serialize/inline_container.cc
+// and its patched miniz): unused header fields are zero, an "FB" extra field aligns the data, and a
+// descriptor after the data holds sizes and CRC.
 class ZipWriter {
  public:
-  // `alignment_bytes` of every record's data, 1 to 65536. `out` takes the archive from its first byte on and
-  // outlives the writer.
+  // Aligns every record's data to `alignment_bytes` (1 to 65536). `out` receives the archive from its first
+  // byte on and must outlive the writer.
   ZipWriter(ByteSink& out, std::string prefix, uint32_t alignment_bytes);
 
-  // `crc` is written as given: 0 where the writer was told to leave it out.
+  // Adds a record. `crc` is written as given: 0 where CRCs are off.
   void add(const std::string& name, std::span<const std::byte> data, uint32_t crc) {
     add(name, data, [crc] { return crc; });
   }
-  // The same; `crc` is asked once the data is written, and its answer is returned.
+  // As above; calls `crc` after the data is written, and returns its result.
   uint32_t add(const std::string& name, std::span<const std::byte> data,
                const std::function<uint32_t()>& crc);
-  // Central directory and the three end records.
+  // Writes the central directory and the three end records.
   void finish();
 
  private:

@@ -142,8 +142,8 @@ std::optional<Mismatch> compare_all(const Planes& want, const Planes& got,
 
 }  // namespace
 
-std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape,
-                                       std::string_view layout, const Planes& want, const Planes& got) {
+std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape, Layout layout,
+                                       const Planes& want, const Planes& got) {
   return compare_all(want, got, [&](const Plane& plane, uint64_t byte) {
     return scheme.place(shape, layout, plane.name, byte);
   });

@@ -35,8 +35,8 @@ Comparison compare_bitwise(DType dtype, std::span<const std::byte> want, std::sp
 
 // The planes of one weight: names, dtypes, shapes, then the bytes. nullopt: equal. `where` is the plane and
 // Scheme::place of the first difference; count and total are summed over all planes.
-std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape,
-                                       std::string_view layout, const Planes& want, const Planes& got);
+std::optional<Mismatch> compare_planes(const Scheme& scheme, const WeightShape& shape, Layout layout,
+                                       const Planes& want, const Planes& got);
 // The planes of quantized x: `where` is the plane, row and column.
 std::optional<Mismatch> compare_activation_planes(const Planes& want, const Planes& got);
 

@@ -151,13 +151,13 @@ TEST(ComparePlanes, NamesPlaneAndPlaceInTheSchemesTerms) {
   Planes got = want;
   // scale_and_zero is [groups, n, 2] of two bytes: group 3, row 17, the scale.
   got[1].bytes[(3 * 24 + 17) * 4] = std::byte{1};
-  const std::optional<Mismatch> mismatch = compare_planes(scheme, shape, "plain", want, got);
+  const std::optional<Mismatch> mismatch = compare_planes(scheme, shape, kPlain, want, got);
   ASSERT_TRUE(mismatch.has_value());
   EXPECT_TRUE(mismatch->where.starts_with("scale_and_zero: group 3, column 17")) << mismatch->where;
   EXPECT_EQ(mismatch->want, "0x0000");
   EXPECT_EQ(mismatch->got, "0x0001");
   EXPECT_EQ(mismatch->count, 1u);
-  EXPECT_FALSE(compare_planes(scheme, shape, "plain", want, want).has_value());
+  EXPECT_FALSE(compare_planes(scheme, shape, kPlain, want, want).has_value());
 }
 
 TEST(ComparePlanes, NamesShapesAndDtypesAreCompared) {
@@ -170,8 +170,8 @@ TEST(ComparePlanes, NamesShapesAndDtypesAreCompared) {
   reshaped[1].shape = {1, 2};
   fewer.pop_back();
   for (const Planes& got : {renamed, retyped, reshaped, fewer, Planes{}})
-    EXPECT_TRUE(compare_planes(scheme, shape, "plain", want, got).has_value());
-  EXPECT_TRUE(compare_planes(scheme, shape, "plain", {}, {}).has_value()) << "no planes is not a pass";
+    EXPECT_TRUE(compare_planes(scheme, shape, kPlain, want, got).has_value());
+  EXPECT_TRUE(compare_planes(scheme, shape, kPlain, {}, {}).has_value()) << "no planes is not a pass";
 }
 
 class Sensitivity : public testing::TestWithParam<DType> {};

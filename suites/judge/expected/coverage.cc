@@ -118,7 +118,7 @@ bool are_of(const Planes& planes, const std::vector<PlaneSpec>& specs) {
 }
 
 // Of activations: eight bits of their own, or the scheme's. Empty where a policy leaves x in floating point.
-CodeSet activation_codes(const Scheme& scheme, std::string_view activation) {
+CodeSet activation_codes(const Scheme& scheme, Policy activation) {
   for (const PlaneSpec& spec : scheme.activation_specs({DType::bfloat16, 1, 256, {}}, activation)) {
     if (spec.name != "qdata") continue;
     if (spec.dtype == DType::int8) return integer_codes(8, true);
@@ -212,7 +212,9 @@ Touched Touched::take_new(const Touched& other) {
 
 std::string touched_name(const Question& question) {
   const std::string name(question.input.scheme->name());
-  return question.input.op == Op::quantize_activation ? name + ":" + question.input.activation : name;
+  return question.input.op == Op::quantize_activation
+             ? name + ":" + std::string(question.input.activation.name())
+             : name;
 }
 
 Touched touched_by(const Question& question) {
@@ -327,8 +329,9 @@ CoverageJson entry_json(const std::string& name, const Touched& touched) {
   if (!scheme) throw std::runtime_error("coverage of an unknown scheme: " + name);
   CoverageJson json = {{"scheme", name.substr(0, colon)},
                        {"activation", colon == name.npos ? "" : name.substr(colon + 1)}};
-  const CodeSet codes =
-      colon == name.npos ? scheme->codes() : activation_codes(*scheme, name.substr(colon + 1));
+  const CodeSet codes = colon == name.npos
+                            ? scheme->codes()
+                            : activation_codes(*scheme, scheme->policy_named(name.substr(colon + 1)));
   const bool finite = !codes.values.empty();
   json["codes_written"] = finite ? codes_json(codes, touched.codes_written) : CoverageJson();
   json["codes_read"] = finite && colon == name.npos ? codes_json(codes, touched.codes_read) : CoverageJson();

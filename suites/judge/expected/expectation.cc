@@ -40,7 +40,7 @@ Finding Expectation::judge(const KernelAnswer& answer) const {
   }
   if (input.op == Op::quantize_activation)
     return {compare_activation_planes(question_.expected.planes, answer.planes), 0};
-  const std::string layout = input.op == Op::pack ? input.layout : "plain";
+  const Layout layout = input.op == Op::pack ? input.layout : kPlain;
   return {compare_planes(*input.scheme, input.weight, layout, question_.expected.planes, answer.planes), 0};
 }
 

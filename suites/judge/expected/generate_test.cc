@@ -24,7 +24,7 @@ class GenerateForScheme : public testing::TestWithParam<size_t> {
 };
 
 void expect_exact_sums(const Scheme& scheme, const Synthetic& synthetic) {
-  const Generated made = generate(scheme, Op::linear, "plain", synthetic, 11);
+  const Generated made = generate(scheme, Op::linear, kPlain, synthetic, 11);
   EXPECT_TRUE(made.exact);
   const LinearTruth truth(made.input);
   qcts_numerics numerics{};
@@ -77,9 +77,8 @@ TEST_P(GenerateForScheme, BoundaryWeightsLieAtSteps) {
 // Under a policy x is quantized first, and what it then means is what was asked for.
 TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
   for (const ActivationInfo& policy : scheme().activations()) {
-    const Synthetic synthetic{
-        Generator::exact_sums, {DType::bfloat16, 37, k()}, 5, 11, std::string(policy.name)};
-    const Generated made = generate(scheme(), Op::linear, "plain", synthetic, 11);
+    const Synthetic synthetic{Generator::exact_sums, {DType::bfloat16, 37, k()}, 5, 11, policy};
+    const Generated made = generate(scheme(), Op::linear, kPlain, synthetic, 11);
     const LinearTruth truth(made.input);
     qcts_numerics numerics{};
     numerics.accumulator = QCTS_F64;
@@ -96,29 +95,28 @@ TEST_P(GenerateForScheme, ExactSumsStayExactUnderEveryPolicy) {
 TEST_P(GenerateForScheme, BoundaryRowsOfXLieAtSteps) {
   for (const ActivationInfo& policy : scheme().activations()) {
     if (policy.name == kWeightOnly) continue;
-    const Synthetic synthetic{Generator::halfway, {DType::float32, 3, k()}, 4, 9, std::string(policy.name)};
-    const Generated made = generate(scheme(), Op::quantize_activation, "plain", synthetic, 9);
-    const Planes quantized =
-        scheme().quantize_activation(made.input.x_matrix(), policy.name, made.input.planes);
+    const Synthetic synthetic{Generator::halfway, {DType::float32, 3, k()}, 4, 9, policy};
+    const Generated made = generate(scheme(), Op::quantize_activation, kPlain, synthetic, 9);
+    const Planes quantized = scheme().quantize_activation(made.input.x_matrix(), policy, made.input.planes);
     std::vector<std::byte> up = made.input.x;
     for (size_t i = 0; i < up.size() / 4; ++i)
       store_float(DType::float32, up, i, load_float(DType::float32, up, i) * (1 + 0x1p-20));
     const Planes moved =
-        scheme().quantize_activation({DType::float32, 4, k(), up}, policy.name, made.input.planes);
+        scheme().quantize_activation({DType::float32, 4, k(), up}, policy, made.input.planes);
     EXPECT_TRUE(first_difference(quantized[0], moved[0]).has_value()) << policy.name;
   }
 }
 
 TEST_P(GenerateForScheme, AllCodesHoldsEveryByte) {
   const Synthetic synthetic{Generator::all_codes, {DType::bfloat16, 16, k()}, 1, 1};
-  const Generated made = generate(scheme(), Op::dequantize, "plain", synthetic, 1);
+  const Generated made = generate(scheme(), Op::dequantize, kPlain, synthetic, 1);
   std::set<std::byte> seen(made.input.planes[0].bytes.begin(), made.input.planes[0].bytes.end());
   EXPECT_EQ(seen.size(), 256u);
 }
 
 TEST_P(GenerateForScheme, NeighbouringScalesDifferFourfold) {
   const Synthetic synthetic{Generator::noise, {DType::bfloat16, 8, k()}, 1, 3};
-  const Generated made = generate(scheme(), Op::linear, "plain", synthetic, 3);
+  const Generated made = generate(scheme(), Op::linear, kPlain, synthetic, 3);
   const LinearTruth truth(made.input);
   const int64_t group = scheme().group();
   for (int64_t r = 0; r + 1 < 8; ++r) {
@@ -131,9 +129,9 @@ TEST_P(GenerateForScheme, NeighbouringScalesDifferFourfold) {
 
 TEST_P(GenerateForScheme, TheSameSeedGivesTheSameInput) {
   const Synthetic synthetic{Generator::noise, {DType::float16, 8, k()}, 2, 3};
-  const Generated a = generate(scheme(), Op::linear, "plain", synthetic, 3),
-                  b = generate(scheme(), Op::linear, "plain", synthetic, 3),
-                  c = generate(scheme(), Op::linear, "plain", synthetic, 4);
+  const Generated a = generate(scheme(), Op::linear, kPlain, synthetic, 3),
+                  b = generate(scheme(), Op::linear, kPlain, synthetic, 3),
+                  c = generate(scheme(), Op::linear, kPlain, synthetic, 4);
   EXPECT_EQ(a.input.x, b.input.x);
   EXPECT_EQ(a.input.planes[0].bytes, b.input.planes[0].bytes);
   EXPECT_NE(a.input.x, c.input.x);
@@ -145,11 +143,9 @@ TEST_P(GenerateForScheme, EveryInputOfTheTableCanBeMade) {
     for (const Op op :
          {Op::quantize, Op::quantize_activation, Op::dequantize, Op::pack, Op::unpack, Op::linear}) {
       const bool packs = op == Op::pack || op == Op::unpack;
-      if (packs == (layout.name == "plain")) continue;
-      for (const Synthetic& input :
-           synthetic_inputs(Kind::numerics, op, scheme(), layout.name, InputSet::few))
-        EXPECT_NO_THROW(generate(scheme(), op, layout.name, input, input.seed))
-            << input_name(input, op, layout.name);
+      if (packs == (layout == kPlain)) continue;
+      for (const Synthetic& input : synthetic_inputs(Kind::numerics, op, scheme(), layout, InputSet::few))
+        EXPECT_NO_THROW(generate(scheme(), op, layout, input, input.seed)) << input_name(input, op, layout);
     }
   }
 }
@@ -164,7 +160,7 @@ std::vector<size_t> suited_schemes() {
   for (size_t i = 0; i < schemes().size(); ++i) {
     const Scheme& scheme = *schemes()[i];
     const int64_t k = 3 * std::max<int64_t>(scheme.group(), 32);
-    bool suits = !registry.find("linear", scheme.family()).empty() && scheme.family() != "fp8_sparse24";
+    bool suits = !registry.find(QCTS_OP_LINEAR, scheme.family()).empty() && scheme.family() != "fp8_sparse24";
     for (const DType dtype : {DType::bfloat16, DType::float16, DType::float32})
       suits = suits && !scheme.refusal({dtype, 37, k});
     if (!suits) continue;

@@ -27,9 +27,9 @@ class GoldenTensor {
     if (!same_meaning(tensor->scheme->name(), info_.scheme) || tensor->layout != info_.layout ||
         tensor->activation != info_.activation)
       throw std::runtime_error(golden.id + ": " + name + " is " + std::string(tensor->scheme->name()) +
-                               " in layout " + tensor->layout + ", " + tensor->activation +
-                               ", the manifest says " + info_.scheme + " in layout " + info_.layout + ", " +
-                               info_.activation);
+                               " in layout " + std::string(tensor->layout.name()) + ", " +
+                               std::string(tensor->activation.name()) + ", the manifest says " +
+                               info_.scheme + " in layout " + info_.layout + ", " + info_.activation);
     tensor_ = std::move(*tensor);
     tensor_.scheme = find_scheme(info_.scheme);  // a file does not tell the recipe
     if (!golden.expected.empty()) expected_ = read_safetensors(MappedFile::open(golden.expected.string()));
@@ -59,9 +59,9 @@ class GoldenTensor {
   // The planes that the producer means, in layout "plain", without any unpacking of ours: the file's own
   // where it is plain, else the codes and parameters that the producer's tools gave.
   Planes plain_from_producer() const {
-    if (tensor_.layout == "plain") return tensor_.planes;
+    if (tensor_.layout == kPlain) return tensor_.planes;
     Planes planes;
-    for (const PlaneSpec& spec : tensor_.scheme->plane_specs(weight(), "plain")) {
+    for (const PlaneSpec& spec : tensor_.scheme->plane_specs(weight())) {
       Plane plane{spec.name, spec.dtype, spec.shape,
                   spec.name == "qdata" ? codes_as(spec) : bytes(spec.name)};
       if (plane.bytes.size() != spec.bytes())
@@ -75,7 +75,7 @@ class GoldenTensor {
 
   // The file's planes, unpacked by the reference where they are packed.
   Planes plain_from_file() const {
-    if (tensor_.layout == "plain") return tensor_.planes;
+    if (tensor_.layout == kPlain) return tensor_.planes;
     return tensor_.scheme->unpack(tensor_.planes, weight(), tensor_.layout);
   }
 
@@ -128,7 +128,7 @@ Planes recorded_activation(const GoldenTensor& golden, const KernelInput& input)
     planes.push_back({spec.name, spec.dtype, spec.shape, golden.bytes("act." + spec.name)});
     if (planes.back().bytes.size() != spec.bytes() || golden.expected("act." + spec.name).dtype != spec.dtype)
       throw std::runtime_error(golden.info().name + "|act." + spec.name + " is no plane of " +
-                               input.activation);
+                               std::string(input.activation.name()));
   }
   return planes;
 }

@@ -32,7 +32,6 @@ class GoldenQuestion : public testing::Test {
         c.scheme = find_scheme(scheme);
         c.golden = &golden;
         c.tensor = tensor.name;
-        c.layout = "plain";
         return c;
       }
     }
@@ -61,7 +60,7 @@ TEST_F(GoldenQuestion, TheRecordedAnswersLieInsideTheBoundAndMovedOnesDoNot) {
 TEST(RecordedStages, NameTheSchemeAndThePolicyOfWhichNothingIsKnown) {
   Question question;
   question.input.scheme = find_scheme("fp8_e5m2_row");
-  question.input.activation = "dyn_row";
+  question.input.activation = question.input.scheme->policy_named("dyn_row");
   question.input.y_dtype = DType::bfloat16;
   try {
     recorded_stages(question);

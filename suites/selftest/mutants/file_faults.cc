@@ -163,8 +163,9 @@ void FileFaults::strike_packing(TorchZip& zip, const Checkpoint& checkpoint) {
     if (planted(f_rocm_tiles) && tensor->layout == "tile_packed_4d")
       planes[0].bytes =
           rocm_tiles(planes[0].bytes, (tensor->n + 7) / 8 * 8, (tensor->k + 1023) / 1024 * 1024);
-    if (planted(f_avx2_bytes) && cpu && !tensor->scheme->refusal(shape, "cpu_avx2"))
-      planes = tensor->scheme->pack(tensor->scheme->unpack(planes, shape, "cpu_avx512"), shape, "cpu_avx2");
+    const std::optional<Layout> avx2 = tensor->scheme->find_layout("cpu_avx2");
+    if (planted(f_avx2_bytes) && cpu && avx2 && !tensor->scheme->refusal(shape, *avx2))
+      planes = tensor->scheme->pack(tensor->scheme->unpack(planes, shape, tensor->layout), shape, *avx2);
     if (planted(f_requantized)) {
       const Planes plain = tensor->scheme->unpack(planes, shape, tensor->layout);
       const std::vector<std::byte> dense = tensor->scheme->dequantize(plain, shape);

@@ -49,7 +49,7 @@ float symmetric_scale(const IntRecipe& r, Range range) {
   return round_to(r.dtype, most / half);
 }
 
-float least_scale(const IntRecipe& r) {
+float min_scale(const IntRecipe& r) {
   if (planted(a8_no_least_scale)) return 0;
   if (planted(a8_least_scale_of_v1)) return round_to(r.dtype, 1e-5f);
   if (planted(ai_least_scale_of_int8) || planted(qix_least_scale_of_int8)) return 0x1p-23f;
@@ -79,7 +79,7 @@ IntRecipe token_recipe(const qcts_problem& p) {
 
 IntScale choose_int(const IntRecipe& r, std::span<const float> values) {
   const Range range = int_range(values);
-  const float least = least_scale(r);
+  const float least = min_scale(r);
   IntScale chosen;
   if (r.mapping != Mapping8::asymmetric) {
     chosen.scale = symmetric_scale(r, range);

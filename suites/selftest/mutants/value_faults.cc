@@ -63,7 +63,7 @@ class DataFaults {
   void strike_attributes(const Ref& tensor) {
     const bool held = pickle::is_call(tensor, "torch._utils", "_rebuild_parameter_with_state") ||
                       pickle::is_call(tensor, "torch._tensor", "_rebuild_from_type_v2");
-    if (held && spelling_of(tensor).wrapper.empty()) strike(tensor->items[1]->items.at(3));
+    if (held && decode_tensor_node(tensor).wrapper.empty()) strike(tensor->items[1]->items.at(3));
   }
 
   std::unordered_set<const pickle::Node*> seen_;
@@ -72,9 +72,9 @@ class DataFaults {
 };
 
 bool can_require_gradients(const TorchZip& zip, const Ref& node) {
-  const TensorSpelling spelling = spelling_of(node);
-  const Ref dtype = spelling.wrapper.empty() ? Ref() : spelling.wrapper[1];
-  const std::optional<Tensor> plain = dtype ? std::nullopt : tensor_of(zip, spelling.plain);
+  const TensorNode parts = decode_tensor_node(node);
+  const Ref dtype = parts.wrapper.empty() ? Ref() : parts.wrapper[1];
+  const std::optional<Tensor> plain = dtype ? std::nullopt : tensor_of(zip, parts.plain);
   const std::string_view name = dtype ? split_global(dtype).name : plain ? dtype_name(plain->dtype) : "";
   return name.starts_with("float") || name.starts_with("bfloat");
 }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Converts a named tensor to the planes of its scheme.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "reference/dialects/classes/named_tensor.h"
+#include "reference/schemes/scheme.h"
+
+namespace qcts {
+
+// A quantized tensor as planes of its scheme, in the file's layout. Planes that an older torchao stored in
+// another form are converted: Int8Tensor's scales in the logical dtype become float32, and an absent
+// zero_point becomes zeros (0.15).
+struct SchemeTensor {
+  const Scheme* scheme = nullptr;
+  Layout layout;                  // the packing that the planes are in
+  DType dtype = DType::bfloat16;  // logical
+  int64_t n = 0, k = 0;           // the logical weight [n, k]; all dimensions but k are rows
+  Planes planes;
+  Policy activation;
+  Planes policy_planes{};  // Scheme::policy_specs
+  // The file's bytes minus the planes' bytes, where an older producer stored a plane in another type.
+  int64_t stored_otherwise_bytes = 0;
+};
+
+// Converts a tensor; nullopt for a plain tensor or an unknown scheme. `layout_hint` names the CPU pack where
+// the file does not record it ("cpu_avx512", "cpu_avx2", "cpu_default"). Refuses SubclassSchema when the
+// layout is unknown and the scheme lacks the hinted one.
+std::optional<SchemeTensor> scheme_tensor(const NamedTensor& tensor, std::string_view layout_hint = "");
+
+}  // namespace qcts

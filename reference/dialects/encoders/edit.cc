@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Replaces tensors in a graph. Nodes are copied once each, in the order in which the pickler will visit them,
+// so that storages get the numbers that torch.save would give them.
+#include <stdexcept>
+#include <unordered_set>
+
+#include "reference/dialects/encoders/encode.h"
+
+namespace qcts {
+namespace {
+
+// Converts "linear1.weight" to "linear1."; nullopt for other keys.
+std::optional<std::string> module_of_weight(const pickle::Ref& key) {
+  constexpr std::string_view kWeight = "weight";
+  if (key->kind != pickle::Kind::string || !key->text.ends_with(kWeight)) return std::nullopt;
+  std::string module = key->text.substr(0, key->text.size() - kWeight.size());
+  if (!module.empty() && module.back() != '.') return std::nullopt;
+  return module;
+}
+
+class Editor {
+ public:
+  Editor(const TorchObject& object, const Replacements& replacements, const Replacements& tinyq_layers)
+      : replacements_(replacements), tinyq_layers_(tinyq_layers) {
+    for (const auto& storage : object.storages) storages_.emplace(storage->key, storage);
+  }
+
+  pickle::Ref copy_at(const TensorPlace& place, const pickle::Ref& node) {
+    const auto replaced = replacements_.find(place);
+    return replaced == replacements_.end() ? copy(node) : encoder_.encode(*replaced->second, table_);
+  }
+
+  pickle::Ref copy(const pickle::Ref& node) {
+    if (!node) return nullptr;
+    if (const auto known = copies_.find(node.get()); known != copies_.end()) return known->second;
+    const pickle::Ref fresh = pickle::copy_of(*node);
+    fresh->items.clear();
+    fresh->pairs.clear();
+    if (node->kind == pickle::Kind::persistent)
+      fresh->items = {copy_id(node->items.at(0))};
+    else
+      copy_items(*node, *fresh);
+    copy_pairs(node, *fresh);
+    fresh->state = copy(node->state);
+    return copies_[node.get()] = fresh;
+  }
+
+  EditedZip finish(pickle::Ref root) { return {std::move(root), table_.storages()}; }
+
+ private:
+  void copy_pair(const pickle::Ref& node, size_t slot, pickle::Node& fresh) {
+    pickle::Ref key = copy(node->pairs[slot].first);
+    fresh.pairs.emplace_back(std::move(key), copy_at({node.get(), slot}, node->pairs[slot].second));
+  }
+
+  void copy_pairs(const pickle::Ref& node, pickle::Node& fresh) {
+    std::unordered_map<size_t, size_t> biases;  // slot of a weight -> slot of its bias
+    std::unordered_set<size_t> moved;
+    for (size_t i = 0; i < node->pairs.size(); ++i) {
+      if (!tinyq_layers_.contains({node.get(), i})) continue;
+      const std::optional<std::string> module = module_of_weight(node->pairs[i].first);
+      if (!module) throw std::invalid_argument("a TinyQ layer that is not a dict's *.weight");
+      for (size_t j = 0; j < node->pairs.size(); ++j) {
+        const pickle::Ref& key = node->pairs[j].first;
+        if (key->kind == pickle::Kind::string && key->text == *module + "bias")
+          biases[i] = j, moved.insert(j);
+      }
+    }
+    for (size_t i = 0; i < node->pairs.size(); ++i) {
+      const auto layer = tinyq_layers_.find({node.get(), i});
+      if (layer == tinyq_layers_.end()) {
+        if (!moved.contains(i)) copy_pair(node, i, fresh);
+        continue;
+      }
+      if (const auto bias = biases.find(i); bias != biases.end()) copy_pair(node, bias->second, fresh);
+      for (auto& [name, part] : tinyq_parts(*layer->second, *module_of_weight(node->pairs[i].first)))
+        fresh.pairs.emplace_back(pickle::string(name), tensor_node(part, table_.key_of(part.storage)));
+    }
+  }
+
+  // An OrderedDict is a call: its items are callable and arguments, and its tensors are in its pairs.
+  void copy_items(const pickle::Node& node, pickle::Node& fresh) {
+    const bool sequence = node.kind == pickle::Kind::list || node.kind == pickle::Kind::tuple;
+    for (size_t i = 0; i < node.items.size(); ++i)
+      fresh.items.push_back(sequence ? copy_at({&node, i}, node.items[i]) : copy(node.items[i]));
+  }
+
+  // ("storage", type, key, location, numel); the legacy format's sixth part is the window of a view
+  pickle::Ref copy_id(const pickle::Ref& id) {
+    auto fresh = pickle::copy_of(*id);
+    if (id->items.size() > 5 && id->items[5]->kind != pickle::Kind::none)
+      refuse(RefusalClass::StorageRef, "a torch zip cannot hold a legacy storage view", id->offset);
+    fresh->items.resize(5);
+    for (size_t i = 0; i < fresh->items.size(); ++i)
+      fresh->items[i] = i == 2 ? new_key(id->items[2]) : copy(id->items[i]);
+    return fresh;
+  }
+
+  pickle::Ref new_key(const pickle::Ref& key) {
+    const auto storage = storages_.find(key->text);
+    if (storage == storages_.end())
+      refuse(RefusalClass::StorageRef, "storage " + key->text + " is not in the archive", key->offset);
+    pickle::Ref& node = keys_[storage->second.get()];
+    if (!node) node = pickle::string(table_.key_of(storage->second));
+    return node;
+  }
+
+  const Replacements& replacements_;
+  const Replacements& tinyq_layers_;
+  std::unordered_map<std::string, std::shared_ptr<const Storage>> storages_;
+  std::unordered_map<const pickle::Node*, pickle::Ref> copies_;
+  std::unordered_map<const Storage*, pickle::Ref> keys_;
+  StorageTable table_;
+  TorchaoEncoder encoder_;
+};
+
+}  // namespace
+
+std::vector<std::pair<std::string, Tensor>> tinyq_parts(const SchemeTensor& layer,
+                                                        const std::string& module) {
+  std::vector<std::pair<std::string, Tensor>> parts;
+  for (const Plane& plane : layer.planes)
+    parts.emplace_back(module + plane.name, make_tensor(plane.dtype, plane.shape, plane.bytes));
+  return parts;
+}
+
+EditedZip replace_by_tinyq(const TorchObject& object, const Replacements& layers) {
+  const Replacements none;
+  Editor editor(object, none, layers);
+  pickle::Ref root = editor.copy_at({}, object.root);
+  return editor.finish(std::move(root));
+}
+
+EditedZip replace_tensors(const TorchObject& object, const Replacements& replacements) {
+  const Replacements none;
+  Editor editor(object, replacements, none);
+  pickle::Ref root = editor.copy_at({}, object.root);
+  return editor.finish(std::move(root));
+}
+
+}  // namespace qcts

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "reference/dialects/encoders/encode.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <unordered_set>
+
+#include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/schema.h"
+#include "reference/dialects/dialects.h"
+#include "reference/dialects/encoders/encoder.h"
+
+namespace qcts {
+#define QCTS_ENCODER(name) extern const Encoder kEncoder_##name;
+#include "reference/dialects/encoders/encoders.inc"
+#undef QCTS_ENCODER
+
+namespace {
+
+#define QCTS_ENCODER(name) &kEncoder_##name,
+const Encoder* const kEncoders[] = {
+#include "reference/dialects/encoders/encoders.inc"
+};
+#undef QCTS_ENCODER
+
+pickle::Ref integers(const std::vector<int64_t>& values) {
+  pickle::Refs items;
+  for (int64_t value : values) items.push_back(pickle::integer(value));
+  return pickle::tuple(std::move(items));
+}
+
+const Plane* find_plane(const SchemeTensor& tensor, std::string_view name) {
+  for (const Planes* planes : {&tensor.planes, &tensor.policy_planes})
+    for (const Plane& plane : *planes)
+      if (plane.name == name) return &plane;
+  return nullptr;
+}
+
+Tensor plane_tensor(const SchemeTensor& tensor, std::string_view name) {
+  const Plane* source = find_plane(tensor, name);
+  if (!source) throw std::out_of_range("no plane " + std::string(name));
+  return make_tensor(source->dtype, source->shape, source->bytes);
+}
+
+const Encoder* find_encoder(const Scheme& scheme, Layout layout, Policy activation) {
+  for (const Encoder* encoder : kEncoders)
+    if (encoder->makes(scheme, layout, activation)) return encoder;
+  return nullptr;
+}
+
+const Encoder& require_encoder(const SchemeTensor& tensor) {
+  const Encoder* encoder = find_encoder(*tensor.scheme, tensor.layout, tensor.activation);
+  if (!encoder)
+    throw std::invalid_argument("torchao has no class for " + std::string(tensor.scheme->name()) + " in " +
+                                std::string(tensor.layout.name()) + ", " +
+                                std::string(tensor.activation.name()));
+  return *encoder;
+}
+
+// Converts tuples to lists, as torchao's metadata encoder does.
+Json without_tuples(const Json& value) {
+  return value.is_object() && value.value("_type", "") == "tuple" ? value["_data"] : value;
+}
+
+}  // namespace
+
+std::span<const Encoder* const> encoders() { return kEncoders; }
+
+Json plane_here() { return Json{{"_plane", true}}; }
+
+Json typed_json(std::string_view type, Json data) {
+  Json object = Json::object();
+  object["_type"] = type;
+  object["_data"] = std::move(data);
+  return object;
+}
+
+Json group_block(const SchemeTensor& tensor) {
+  return Json::array({1, tensor.scheme->group() ? tensor.scheme->group() : tensor.k});
+}
+
+const TorchaoClass* torchao_class(const Scheme& scheme, Layout layout, Policy activation) {
+  const Encoder* encoder = find_encoder(scheme, layout, activation);
+  return encoder ? &encoder->cls : nullptr;
+}
+
+std::string StorageTable::key_of(const std::shared_ptr<const Storage>& storage) {
+  const auto [entry, is_new] = keys_.try_emplace(storage.get(), std::to_string(storages_.size()));
+  if (is_new) storages_.push_back(storage);
+  return entry->second;
+}
+
+pickle::Ref TorchaoEncoder::name(std::string_view text) {
+  pickle::Ref& node = names_[std::string(text)];
+  if (!node) node = pickle::string(std::string(text));
+  return node;
+}
+
+pickle::Ref TorchaoEncoder::strided() {
+  if (!strided_)
+    strided_ =
+        pickle::call(pickle::global("torch.serialization", "_get_layout"), {pickle::string("torch.strided")});
+  return strided_;
+}
+
+pickle::Ref TorchaoEncoder::encode(const SchemeTensor& tensor, StorageTable& table) {
+  const Encoder& encoder = require_encoder(tensor);
+  const pickle::Ref type = pickle::global(encoder.cls.module, encoder.cls.name);
+  const std::vector<int64_t> shape = {tensor.n, tensor.k};
+  const pickle::Ref wrapper = pickle::tuple(
+      {type, pickle::global("torch", dtype_name(tensor.dtype)), integers(shape),
+       integers(contiguous_stride(shape)), pickle::integer(0), strided(),
+       pickle::call(pickle::global("torch", "device"), {pickle::string("cpu")}), pickle::boolean(false)});
+  const pickle::Ref state = pickle::dict();
+  const Json entries = encoder.state(tensor);
+  for (const auto& [key, value] : entries.items()) {
+    if (value != plane_here()) {
+      state->pairs.emplace_back(name(key), attribute(value));
+      continue;
+    }
+    const Tensor part = plane_tensor(tensor, key);
+    state->pairs.emplace_back(name(key), tensor_node(part, table.key_of(part.storage)));
+  }
+  return pickle::call(pickle::global("torch._tensor", "_rebuild_from_type_v2"),
+                      {pickle::global("torch._utils", "_rebuild_wrapper_subclass"), type, wrapper, state});
+}
+
+// Lists optional attributes first, then required ones, including the wrapper's shape and dtype.
+nlohmann::ordered_json encoded_attributes(const SchemeTensor& tensor) {
+  const Encoder& encoder = require_encoder(tensor);
+  const ClassSchema& schema = *find_class(encoder.cls.name);
+  const Json state = encoder.state(tensor);
+  Json attributes = Json::object();
+  const auto add = [&](std::string_view name) {
+    const std::string key(name);
+    if (key == "dtype")
+      attributes[key] = dtype_json(tensor.dtype);
+    else if (key == "shape")
+      attributes[key] = Json::array({tensor.n, tensor.k});
+    else
+      attributes[key] = state.at(key);
+  };
+  for (std::string_view name : schema.optional_attributes) add(name);
+  for (std::string_view name : schema.attributes) add(name);
+  return attributes;
+}
+
+EditedZip encode_state_dict(const std::vector<OutputTensor>& tensors) {
+  StorageTable table;
+  TorchaoEncoder encoder;
+  const pickle::Ref root = pickle::dict();
+  for (const OutputTensor& tensor : tensors) {
+    pickle::Ref value = tensor.quantized ? encoder.encode(*tensor.quantized, table)
+                                         : tensor_node(*tensor.plain, table.key_of(tensor.plain->storage));
+    root->pairs.emplace_back(pickle::string(tensor.name), std::move(value));
+  }
+  return {root, table.storages()};
+}
+
+EncodedSafetensors encode_safetensors(const std::vector<OutputTensor>& tensors) {
+  EncodedSafetensors encoded;
+  Json names = Json::array();
+  for (const OutputTensor& tensor : tensors) {
+    names.push_back(tensor.name);
+    if (tensor.plain) {
+      encoded.entries.emplace_back(tensor.name, *tensor.plain);
+      encoded.metadata.emplace_back(tensor.name, python_json({{"_type", "Tensor"}}));
+      continue;
+    }
+    const TorchaoClass& cls = require_encoder(*tensor.quantized).cls;
+    const size_t dot = tensor.name.rfind('.');
+    if (dot == std::string::npos)
+      throw std::invalid_argument(tensor.name +
+                                  ": torchao's safetensors dialect needs a name like MODULE.PARAM");
+    const std::string prefix = tensor.name.substr(0, dot) + "._" + tensor.name.substr(dot + 1) + "_";
+    const ClassSchema& schema = *find_class(cls.name);
+    // Entries are in flatten order; the encoder lists optional tensors before required ones.
+    Json optional = Json::array(), parts = Json::array();
+    for (const auto* names : {&schema.tensors, &schema.optional_tensors}) {
+      for (std::string_view part : *names) {
+        if (!find_plane(*tensor.quantized, part)) continue;
+        encoded.entries.emplace_back(prefix + std::string(part), plane_tensor(*tensor.quantized, part));
+        (names == &schema.tensors ? parts : optional).push_back(part);
+      }
+    }
+    optional.insert(optional.end(), parts.begin(), parts.end());
+    Json info = Json::object();
+    info["_type"] = cls.name;
+    info["_data"] = Json::object();
+    const Json attributes = encoded_attributes(*tensor.quantized);
+    for (const auto& [key, value] : attributes.items()) info["_data"][key] = without_tuples(value);
+    info["_tensor_data_names"] = optional;
+    encoded.metadata.emplace_back(tensor.name, python_json(info));
+  }
+  encoded.metadata.emplace_back("tensor_names", python_json(names));
+  std::unordered_set<std::string_view> keys;
+  for (const auto& [key, part] : encoded.entries)
+    if (!keys.insert(key).second) throw std::invalid_argument("two tensors would become the entry " + key);
+  return encoded;
+}
+
+std::string python_json(const nlohmann::ordered_json& value) {
+  if (value.is_array() || value.is_object()) {
+    std::string text;
+    for (const auto& [key, item] : value.items()) {
+      if (!text.empty()) text += ", ";
+      if (value.is_object()) text += Json(key).dump(-1, ' ', true) + ": ";
+      text += python_json(item);
+    }
+    return value.is_array() ? "[" + text + "]" : "{" + text + "}";
+  }
+  return value.dump(-1, ' ', true);
+}
+
+}  // namespace qcts

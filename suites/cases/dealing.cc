@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "suites/cases/dealing.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace qcts {
+namespace {
+
+// Schemes of a family that a plan of few inputs asks of one operation; intx has four times as many.
+constexpr size_t kSchemesAnOp = 60;
+
+}  // namespace
+
+Case synthetic_case(Kind kind, Op op, const Scheme& scheme, Layout layout, const Synthetic& input) {
+  Case c;
+  c.id = {kind, op, std::string(scheme.name()), input_name(input, op, layout)};
+  c.scheme = &scheme;
+  c.synthetic = input;
+  c.layout = layout;
+  c.activation = input.activation;
+  return c;
+}
+
+InputDealer::InputDealer(const Plan& plan) : plan_(plan) {
+  if (plan.cover) listed_.insert(plan.cover->begin(), plan.cover->end());
+  std::map<std::string_view, size_t> families;
+  for (const Scheme* scheme : schemes()) siblings_[scheme].place = families[scheme->family()]++;
+  for (auto& [scheme, sibling] : siblings_) sibling.count = families[scheme->family()];
+}
+
+// Is input `index` of `count` dealt to this scheme? Whether answers repeat is a kernel's property more than
+// a scheme's, so a plan of few inputs lets schemes go without; and where many schemes share their kernels,
+// each is asked one operation.
+bool InputDealer::is_dealt(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const {
+  if (!plan_.schemes_an_input) return true;
+  const auto [place, siblings] = siblings_.at(&scheme);
+  const size_t stride = std::max<size_t>(1, siblings / static_cast<size_t>(*plan_.schemes_an_input));
+  if (index % stride == place % stride) return true;
+  if (plan_.every_input) return index == place % count;
+  const size_t turns = (siblings + kSchemesAnOp - 1) / kSchemesAnOp;
+  const auto turn = static_cast<size_t>(std::ranges::find(kOps, op) - std::begin(kOps));
+  return kind != Kind::determinism && place % turns == turn % turns && index == place / turns % count;
+}
+
+// Few of each input family where the plan says so, and those that its cover lists.
+std::vector<Synthetic> InputDealer::dealt_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout) {
+  std::set<std::string> taken;
+  std::vector<Synthetic> out;
+  GeneratorSupport& support = support_.try_emplace(&scheme, scheme).first->second;
+  const auto add_set = [&](InputSet set, bool only_listed) {
+    const std::vector<Synthetic> inputs = synthetic_inputs(kind, op, scheme, layout, set, &support);
+    for (const Policy policy : scheme.activations()) {
+      // Dealt by policy: a kernel takes one or two of them, and no scheme of its family is to go without.
+      std::vector<Synthetic> dealt;
+      std::ranges::copy_if(inputs, std::back_inserter(dealt),
+                           [&](const Synthetic& input) { return input.activation == policy; });
+      const auto turns = static_cast<size_t>(std::ranges::count_if(dealt, [](const Synthetic& input) {
+        return !input_family(input.generator).excluded_from_sampling;
+      }));
+      for (size_t i = 0; i < dealt.size(); ++i) {
+        if (!only_listed && !is_dealt(kind, op, scheme, i, std::max<size_t>(turns, 1))) continue;
+        const std::string id = synthetic_case(kind, op, scheme, layout, dealt[i]).id.text();
+        if ((!only_listed || listed_.contains(id)) && taken.insert(id).second) out.push_back(dealt[i]);
+      }
+    }
+  };
+  if (!plan_.every_input) add_set(InputSet::few, false);
+  const std::string stem = CaseId{kind, op, std::string(scheme.name()), ""}.text();
+  const auto first = listed_.lower_bound(stem);
+  const bool any_listed = first != listed_.end() && first->starts_with(stem);
+  if (plan_.every_input || any_listed) add_set(InputSet::all, !plan_.every_input);
+  return out;
+}
+
+const InputDealer::FamilyInputs& InputDealer::inputs_of_family(Kind kind, Op op, const Scheme& scheme,
+                                                               Layout layout) {
+  const auto [at, is_new] = families_.try_emplace({kind, op, std::string(scheme.family()), layout});
+  FamilyInputs& family = at->second;
+  if (!is_new) return family;
+  std::map<std::pair<Generator, Policy>, std::vector<std::pair<const Scheme*, std::string>>> all;
+  for (const Scheme* sibling : schemes()) {
+    const std::optional<Layout> own = sibling->find_layout(layout.name());
+    if (sibling->family() != scheme.family() || !own) continue;
+    std::vector<Synthetic>& inputs = family.by_scheme[sibling] = dealt_inputs(kind, op, *sibling, *own);
+    for (const Synthetic& input : inputs)
+      all[{input.generator, input.activation}].emplace_back(sibling, input_name(input, op, layout));
+  }
+  // Each input family another scheme, so that no scheme stands for all.
+  size_t turn = 0;
+  for (const auto& [key, candidates] : all) family.chosen[key] = candidates[turn++ * 7 % candidates.size()];
+  return family;
+}
+
+bool InputDealer::deals_by_family(Kind kind) const {
+  return plan_.emulated_once || !plan_.once_a_family.empty() ||
+         (plan_.determinism_once && kind == Kind::determinism);
+}
+
+bool InputDealer::is_once_a_family(Kind kind, Generator generator) const {
+  return (plan_.determinism_once && kind == Kind::determinism) ||
+         std::ranges::find(plan_.once_a_family, generator) != plan_.once_a_family.end();
+}
+
+std::vector<Case> InputDealer::cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout) {
+  std::vector<Case> cases;
+  if (!deals_by_family(kind)) {
+    for (const Synthetic& input : dealt_inputs(kind, op, scheme, layout))
+      cases.push_back(synthetic_case(kind, op, scheme, layout, input));
+    return cases;
+  }
+  const FamilyInputs& family = inputs_of_family(kind, op, scheme, layout);
+  for (const Synthetic& input : family.by_scheme.at(&scheme)) {
+    Case c = synthetic_case(kind, op, scheme, layout, input);
+    const auto& chosen = family.chosen.at({input.generator, input.activation});
+    const bool is_chosen = chosen.first == &scheme && chosen.second == c.id.input;
+    if (!is_chosen && is_once_a_family(kind, input.generator) && !listed_.contains(c.id.text())) continue;
+    c.for_emulated = !plan_.emulated_once || is_chosen;
+    cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
+}  // namespace qcts

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which synthetic inputs a plan takes: all of them, or those dealt over schemes and families of schemes.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "suites/cases/case.h"
+#include "suites/cases/plan.h"
+#include "suites/inputs/inputs.h"
+
+namespace qcts {
+
+inline constexpr Op kOps[] = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::linear, Op::pack,
+                              Op::unpack};
+
+// The case of one synthetic input, without an implementation.
+Case synthetic_case(Kind kind, Op op, const Scheme& scheme, Layout layout, const Synthetic& input);
+
+class InputDealer {
+ public:
+  explicit InputDealer(const Plan& plan);  // which outlives the dealer
+
+  // The cases of one (kind, operation, scheme, layout). They depend on the plan alone, so that a filter does
+  // not change which input stands for its family.
+  std::vector<Case> cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout);
+
+  // Ids that the plan's cover lists.
+  const std::set<std::string>& listed() const { return listed_; }
+
+ private:
+  struct Siblings {
+    size_t place = 0, count = 0;  // of a scheme in its family, and their number
+  };
+  // The inputs of one family of schemes for a (kind, op, layout), and of each input family and policy the one
+  // that stands for all.
+  struct FamilyInputs {
+    std::map<const Scheme*, std::vector<Synthetic>> by_scheme;
+    std::map<std::pair<Generator, Policy>, std::pair<const Scheme*, std::string>> chosen;
+  };
+
+  bool deals_by_family(Kind kind) const;
+  bool is_once_a_family(Kind kind, Generator generator) const;
+  bool is_dealt(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const;
+  std::vector<Synthetic> dealt_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout);
+  const FamilyInputs& inputs_of_family(Kind kind, Op op, const Scheme& scheme, Layout layout);
+
+  const Plan& plan_;
+  std::set<std::string> listed_;
+  std::map<const Scheme*, Siblings> siblings_;
+  std::map<const Scheme*, GeneratorSupport> support_;
+  std::map<std::tuple<Kind, Op, std::string, Layout>, FamilyInputs> families_;
+};
+
+}  // namespace qcts

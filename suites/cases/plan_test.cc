@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Protects the plans: all of them can be read, and a broken one is refused by the name of its field.
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suites/base/paths.h"
+#include "suites/cases/plan.h"
+
+namespace qcts {
+namespace {
+
+TEST(Plans, AllOfThemCanBeRead) {
+  for (const std::string& name : plan_names()) EXPECT_NO_THROW(load_plan(plan_path(name))) << name;
+}
+
+class BrokenPlan : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(BrokenPlan, IsRefusedByTheNameOfItsField) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(std::ifstream(plan_path("default")));
+  const auto& [field, value] = GetParam();
+  if (std::strlen(value) == 0)
+    json.erase(field);
+  else
+    json[field] = nlohmann::ordered_json::parse(value);
+  const ScratchFolder scratch;
+  std::ofstream(scratch.path() / "p.json") << json;
+  try {
+    load_plan(scratch.path() / "p.json");
+    FAIL() << field << " = " << value << " was taken";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(field));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Plan, BrokenPlan,
+    testing::Values(std::pair{"kinds", ""}, std::pair{"kinds", "[]"}, std::pair{"kinds", "[\"numeric\"]"},
+                    std::pair{"kinds", "[\"size\", \"size\"]"}, std::pair{"every_input", "1"},
+                    std::pair{"latency_budgets", "3"}, std::pair{"schemes_an_input", "0"},
+                    std::pair{"cover", "1"}, std::pair{"cover", "[\"noise\"]"},
+                    std::pair{"case_timeout_s", "0"}, std::pair{"latency_m", "[0]"},
+                    std::pair{"latency_ops", ""}, std::pair{"latency_ops", "[\"linaer\"]"},
+                    std::pair{"latency_schemes", "[\"int9\"]"},
+                    std::pair{"latency_activations", "[\"dynamic\"]"},
+                    std::pair{"latency_weights", "[\"hot\"]"}, std::pair{"latency_best_only", "1"},
+                    std::pair{"latency_shapes", "[[1]]"}));
+
+}  // namespace
+}  // namespace qcts
