@@ -25,7 +25,8 @@ struct MutantInfo {
   std::string_view what;
   std::string_view public_case;  // where it was seen; empty: a plausible slip
   std::string_view found{};      // of a held one: what it showed when the cases stood; empty: they caught it
-  std::string_view proof{};      // why no judge can tell it from a right implementation; empty: it can
+  std::string_view bytes_alone{};  // of a file mutant: why only a claim to keep the bytes makes it wrong
+  std::string_view proof{};        // why no judge can tell it from a right implementation; empty: it can
 };
 std::span<const MutantInfo> mutant_list();
 const MutantInfo* find_mutant(std::string_view id);
