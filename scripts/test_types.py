@@ -21,7 +21,7 @@ TEXT_ALLOWED = {
     "kernels/abi/problem.h": ({"layout", "activation"}, ABI),
     "kernels/abi/qcts_kernel.h": ({"layout", "activation"}, ABI),
     "kernels/families/int8_x.h": ({"policy"}, ABI),
-    "kernels/families/plane_specs.h": ({"layout"}, ABI),
+    "kernels/families/expected_planes.h": ({"layout"}, ABI),
     "kernels/registry.h": ({"activation"}, ABI),
     "kernels/variant_problems.h": ({"policy"}, ABI),
     "reference/dialects/decoders/scheme_tensor.h": ({"layout_hint"}, "a word of the manifest or of --cpu-pack, for whatever scheme"),
@@ -40,7 +40,7 @@ def code(path):
 
 
 def declared_as_text(text):
-    """The names of TYPED that a header declares as text."""
+    """Yields the names of TYPED that a header declares as text."""
     for match in TEXT.finditer(COMMENT.sub("", text)):
         names = {re.match(r"\w+", part.strip()).group() for part in match.group(1).split(",")}
         yield from sorted(names & TYPED)
@@ -83,8 +83,8 @@ def test_a_declaration_as_text_is_found(line, found):
     assert list(declared_as_text(line)) == found
 
 
-def declared_as_text(files):
-    """Of each header, by its path, the names that it declares as text."""
+def text_by_header(files):
+    """Returns {path: names} of the headers that declare one of TYPED as text."""
     found = {path: set(declared_as_text(text)) for path, text in files}
     return {path: names for path, names in found.items() if names}
 
@@ -92,14 +92,14 @@ def declared_as_text(files):
 def test_headers_declare_types():
     files = [(path.relative_to(ROOT).as_posix(), code(path)) for path in headers()]
     assert len(files) > 100
-    assert declared_as_text(files) == {path: names for path, (names, _) in TEXT_ALLOWED.items()}
+    assert text_by_header(files) == {path: names for path, (names, _) in TEXT_ALLOWED.items()}
 
 
 @pytest.mark.parametrize("header", ["reference/schemes/scheme.h", "suites/cases/case.h", "suites/selftest/mutant_list.h"])
 def test_a_planted_text_is_found(header):
     planted = code(ROOT / header).replace("\nstruct ", "\nstruct Planted { std::string layout; };\nstruct ", 1)
-    assert declared_as_text([(header, code(ROOT / header))]) == {}
-    assert declared_as_text([(header, planted)]) == {header: {"layout"}}
+    assert text_by_header([(header, code(ROOT / header))]) == {}
+    assert text_by_header([(header, planted)]) == {header: {"layout"}}
 
 
 def test_a_scheme_named_in_a_source_is_found():

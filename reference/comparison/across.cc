@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A pickle beside safetensors, a program beside a checkpoint, safetensors of two dialects: tensors by name,
-// as the dialects read them, and by path what only one of the two has a place for.
+// Compares a pickle with safetensors, a program with a checkpoint, or safetensors of two dialects: tensors by
+// name, as the dialects read them, and by path everything that only one of the two formats can hold.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -20,7 +20,7 @@ using pickle::Ref;
 
 constexpr const char* kNoPlace = "no place";
 
-// Of one side, in the order of the two.
+// Everything that one side holds.
 class Alone {
  public:
   Alone(bool left, ContentDifferences& out) : left_(left), out_(out) {}
@@ -34,14 +34,14 @@ class Alone {
   ContentDifferences& out_;
 };
 
-// Everything in an object graph that is no tensor's elements, dtype or shape.
+// Everything in an object graph except for elements, dtypes and shapes of tensors.
 class ObjectsAlone {
  public:
   explicit ObjectsAlone(Alone out) : out_(out) {}
 
   void visit(const Ref& node, const std::string& path) {
     if (is_wrapped_tensor(node)) return tensor(node, path);
-    if (is_tensor_node(node)) return;  // its parts stand among the tensors
+    if (is_tensor_node(node)) return;  // its parts are listed with the tensors
     if (!node->is_single() && !node->is_leaf()) {
       const auto [first, fresh] = seen_.try_emplace(node.get(), path);
       if (!fresh) return out_.add(path, "identity", "the object " + first->second);
@@ -75,7 +75,7 @@ class ObjectsAlone {
     if (call && call->conj) out_.add(path, "conj", "True");
     if (call && call->neg) out_.add(path, "neg", "True");
     if (layers.hooks && !layers.hooks->pairs.empty()) out_.add(path, "hooks", value_text(layers.hooks));
-    if (wrapper) return;  // its attributes stand among the tensor's
+    if (wrapper) return;  // its attributes are listed with the tensor's
     for (const Ref& state : layers.states) attributes(state, path);
   }
 
@@ -92,7 +92,7 @@ class ObjectsAlone {
   std::unordered_map<const pickle::Node*, std::string> seen_;
 };
 
-// Views, ties and devices of a pickle's tensors.
+// Lists views, ties and devices of a pickle's tensors.
 void views_alone(const Checkpoint& checkpoint, Alone out) {
   std::map<const Storage*, std::string> first;
   for (const NamedTensor& named : checkpoint.tensors)
@@ -119,7 +119,7 @@ void metadata_alone(const Checkpoint& checkpoint, Alone out) {
 
 bool is_pickled(const Checkpoint& checkpoint) { return !objects_of(checkpoint).empty(); }
 
-// What a checkpoint holds beside tensors and the other has no place for.
+// Lists what a checkpoint holds besides tensors and the other format cannot hold.
 void rest_alone(const Checkpoint& checkpoint, const Checkpoint& other, bool left, ContentFindings& out) {
   const Alone alone(left, out.not_comparable);
   if (checkpoint.script) Alone(alone).add("", "program", "TorchScript");
@@ -133,7 +133,7 @@ void rest_alone(const Checkpoint& checkpoint, const Checkpoint& other, bool left
   }
 }
 
-// Of safetensors in two dialects.
+// The same for safetensors in two dialects.
 void compare_own_metadata(const Checkpoint& a, const Checkpoint& b, ContentFindings& out) {
   const auto own = [](const Checkpoint& checkpoint) {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
@@ -195,7 +195,7 @@ class NamedComparison {
     for (const auto& [name, inner] : others) lone_part(b, *inner, false, plain);
   }
 
-  // An attribute of a plain tensor, for which only a pickle has a place.
+  // An attribute of a plain tensor, which only a pickle can hold.
   void lone_part(const NamedTensor& named, const InnerTensor& inner, bool left, bool plain) {
     Alone(left, plain ? out_.not_comparable : out_.different)
         .add(named.name + "." + inner.name, "", "Tensor", plain ? kNoPlace : "absent");

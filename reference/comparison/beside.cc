@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The files beside a folder's tensors: config.json, the tokenizer's, the index of its shards.
+// Compares the files next to a folder's tensors: config.json, the tokenizer's files, the index of its shards.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -40,7 +40,7 @@ void compare_file(const BesideFile& a, const BesideFile& b, ContentFindings& out
   const std::string_view x = text_of_file(a), y = text_of_file(b);
   if (x == y) return;
   if (a.name.ends_with(".json") && x.size() <= kLongestJson && y.size() <= kLongestJson) {
-    // Which tensor lies in which shard is the container's matter.
+    // Which shard holds which tensor is the container's choice.
     if (!a.name.ends_with(".index.json"))
       return compare_json_texts(a.name, std::string(x), std::string(y), out);
     return out.spelling.add({a.name, "", bytes_words(a), bytes_words(b)});

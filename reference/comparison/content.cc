@@ -12,7 +12,7 @@ namespace {
 
 bool has_safetensors(const Checkpoint& checkpoint) { return !checkpoint.safetensors.empty(); }
 
-// Both spell the names of their entries alike: one of them is in both, or one file has none.
+// True if both spell entry names in the same way: they share a name, or one file has none.
 bool share_an_entry(const Checkpoint& a, const Checkpoint& b) {
   std::set<std::string_view> names;
   size_t count = 0;

@@ -13,13 +13,13 @@
 
 namespace qcts {
 
-// Tensors of a checkpoint by the storage that they lie in.
+// Finds the tensors of a checkpoint by their storage.
 class PlaceTable {
  public:
   explicit PlaceTable(const Content& content);
-  // "weight group 3, column 17" in the terms of the tensor's scheme, "element 17" where it has none.
+  // Returns "weight group 3, column 17" if the tensor has a scheme, "element 17" otherwise.
   std::string element_place(const Tensor& tensor, uint64_t index) const;
-  // "0.weight.qdata" of an entry "0._weight_qdata"; `name` where no tensor lies there.
+  // Returns "0.weight.qdata" for an entry "0._weight_qdata"; `name` if no tensor uses that storage.
   std::string path_of(const Tensor& tensor, const std::string& name) const;
 
  private:
@@ -32,17 +32,17 @@ class PlaceTable {
   std::unordered_map<const Storage*, std::vector<Part>> parts_;
 };
 
-// The tensor that a key of __metadata__ describes to the checkpoint's dialect, "" for a list of them; nullopt
-// for a key of the file's own.
+// Returns the name of the tensor that a key of __metadata__ describes in the checkpoint's dialect, "" for a
+// list of tensors, nullopt for any other key.
 std::optional<std::string> described_tensor(const Checkpoint& checkpoint, const std::string& key);
 
-// __metadata__ of all shards: what one of them says, and of tensor_names the lists one after the other.
+// Merges the __metadata__ of all shards; lists of tensor_names are concatenated.
 std::map<std::string, std::string> metadata_of(const Checkpoint& checkpoint);
 
 TorchObjects objects_of(const Checkpoint& checkpoint);
-// Safetensors of one dialect and one spelling of names.
+// Compares safetensors of one dialect that spell their names in the same way.
 void compare_safetensors(const Content& a, const Content& b, ContentFindings& out);
-// Tensors by name, across containers and dialects.
+// Compares tensors by name, across containers and dialects.
 void compare_across(const Content& a, const Content& b, ContentFindings& out);
 void compare_beside(const Content& a, const Content& b, ContentFindings& out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a comparison of two files' contents found, by path.
+// The result of comparing the contents of two files, by path.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace qcts {
 
-// One value that is not the other file's.
+// One value that differs.
 struct ContentDifference {
   std::string path;   // "optimizer.param_groups[0].lr"; empty: the object that the file holds
-  std::string field;  // of what stands there: "dtype", "row 3, column 17"; empty: its value
+  std::string field;  // "dtype", "row 3, column 17" ...; empty: the value itself
   std::string a, b;
   uint64_t count = 1, total = 1;  // elements that differ, and elements compared
 
@@ -24,7 +24,7 @@ struct ContentDifference {
   }
 };
 
-// The first of them, and how many there are.
+// Keeps the first differences and counts all.
 class ContentDifferences {
  public:
   static constexpr size_t kMostKept = 1000;
@@ -47,8 +47,8 @@ class ContentDifferences {
 
 struct ContentFindings {
   ContentDifferences different;  // in payload, attributes and values (E2)
-  ContentDifferences spelling;   // the same, written otherwise
-  // Of one file alone, because the other's container or dialect has no place for it.
+  ContentDifferences spelling;   // the same value, written differently
+  // Held by one file only, because the other's container or dialect cannot hold it.
   ContentDifferences not_comparable;
 };
 

@@ -14,14 +14,14 @@ using pickle::Ref;
 
 namespace {
 
-// Of pairs of nodes: two graphs of shared containers could make as many as their product.
+// Limit on pairs of nodes: two graphs of shared containers can form as many as their product.
 constexpr uint64_t kMostVisits = UINT64_C(1) << 27;
 
 const char* sequence_name(Kind kind) { return kind == Kind::list ? "list" : "tuple"; }
 bool is_sequence(Kind kind) { return kind == Kind::list || kind == Kind::tuple; }
 bool is_call_like(const Ref& node) { return node->kind == Kind::call || node->kind == Kind::new_object; }
 
-// An object that Python tells from an equal one: `is`, and a change through one name that shows in the other.
+// An object whose identity matters in Python: a change made under one name shows under the other.
 bool has_identity(const Ref& node) {
   switch (node->kind) {
     case Kind::list:
@@ -37,7 +37,7 @@ bool has_identity(const Ref& node) {
   }
 }
 
-// A call of a function or class with nothing in it but numbers, strings and globals: one value.
+// A call whose arguments are only numbers, strings and globals counts as one value.
 bool is_value(const Ref& node) {
   return node->kind == Kind::call && node->state == nullptr && node->pairs.empty() &&
          node->appended().empty() && node->items[1]->kind == Kind::tuple &&
@@ -142,7 +142,7 @@ void GraphWalk::compare_mappings(const MappingParts& a, const MappingParts& b) {
   compare_states(a.state, b.state);
 }
 
-// A part that a version of its class did not have yet, and that a later one leaves out as None, is the same.
+// A field that an older version of the class lacks is equal to None in a newer one.
 void GraphWalk::compare_alone(const Entry& entry, bool left, const ClassSchema* schema) {
   const Step below(path_, key_step(entry.key, path_.empty()));
   const std::string what =

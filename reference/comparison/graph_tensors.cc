@@ -13,7 +13,7 @@ namespace {
 
 using pickle::Ref;
 
-// Without the dimensions that step nowhere: those of an expanded tensor could be of any size.
+// Drops dimensions of stride 0: an expanded tensor can have any size.
 Tensor without_expansion(Tensor tensor, const std::vector<bool>& expanded) {
   for (size_t d = 0; d < tensor.shape.size(); ++d)
     if (expanded[d]) tensor.shape[d] = 1;
@@ -104,7 +104,7 @@ void GraphWalk::compare_elements_of(const Ref& a, const Ref& b) {
                 in_its_window(*right, *b_object_, y->eager->items[1]->items[0]));
 }
 
-// Before torch 0.4 a file could name a window of a storage. It is loaded as a storage of its own.
+// Before torch 0.4 a file could name a window of a storage, which is loaded as a storage of its own.
 Tensor GraphWalk::in_its_window(Tensor tensor, const TorchObject& object, const Ref& id_node) {
   const StorageId id = storage_id_of(id_node, object.id_parts);
   if (!id.view) return tensor;
@@ -160,7 +160,7 @@ GraphWalk::StoragePair& GraphWalk::compare_storages(const Storage& a, const Stor
   return pair;
 }
 
-// A storage that stands in the graph by itself, or as an argument of a function that is no plain rebuild.
+// A storage that stands alone in the graph, or is an argument of a function other than a plain rebuild.
 void GraphWalk::compare_bare_storages(const Ref& a, const Ref& b) {
   std::optional<Tensor> left = storage_of(*a_object_, a), right = storage_of(*b_object_, b);
   if (!left || !right) return;

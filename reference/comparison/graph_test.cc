@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects: each kind of value that an object graph holds is compared, by path and with both values; what is
-// the same in another spelling is equal, and named.
+// Protects: each kind of value in an object graph is compared and reported by path with both values; a
+// different spelling of the same value is equal, and reported as spelling.
 #include "reference/comparison/graph.h"
 
 #include <gtest/gtest.h>
@@ -141,21 +141,21 @@ TEST(Graph, OneObjectUnderTwoNamesIsNotTwo) {
   const Ref shared = list();
   EXPECT_EQ(differences(object_of({{"a", shared}, {"b", shared}}), object_of({{"a", list()}, {"b", list()}})),
             "b: identity: the object a | an object of its own\n");
-  // Python keeps no two equal tuples apart that anyone could change.
+  // Nobody can tell two equal immutable tuples apart.
   const Ref tuple = pickle::tuple({pickle::integer(1)});
   EXPECT_EQ(differences(pickle::list({tuple, tuple}), pickle::list({pickle::tuple({pickle::integer(1)}),
                                                                     pickle::tuple({pickle::integer(1)})})),
             "");
 }
 
-// Two graphs of 2^60 paths each are walked by their pairs of nodes.
+// Graphs of 2^60 paths each are walked by pairs of nodes.
 TEST(Graph, SharedNodesAreComparedOnce) {
   Ref a = pickle::list({pickle::integer(1)}), b = pickle::list({pickle::integer(2)});
   for (int i = 0; i < 60; ++i) a = pickle::list({a, a}), b = pickle::list({b, b});
   EXPECT_EQ(found(holding(a), holding(b)).different.count(), 1u);
 }
 
-// Of x, four floats, as two names see it.
+// x, four floats, under two names.
 struct TwoViews {
   Tensor whole = float_tensor({4}, {1, 2, 3, 4});
   Tensor half = whole;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The walk of compare_graphs. Included by its parts only.
+// The walk of compare_graphs. Only its own parts include this.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@
 
 namespace qcts {
 
-// Objects by the path under which the walk met them first, on each side: two are shared alike when both paths
-// are the same.
+// Maps objects to the path under which the walk first met them. Two objects are shared in the same way if
+// both paths are equal.
 class FirstPaths {
  public:
   using Paths = std::pair<std::string, std::string>;
@@ -39,7 +39,7 @@ class GraphWalk {
       : path_(std::move(path)), place_(place), out_(out) {}
 
   void compare_files(const TorchObjects& a, const TorchObjects& b);
-  // Bytes of storages that differ where no tensor sees them.
+  // Bytes of storages that differ, but that no tensor uses.
   void finish();
 
  private:
@@ -107,7 +107,7 @@ class GraphWalk {
   std::map<std::pair<const Storage*, const Storage*>, StoragePair> storage_pairs_;
   std::map<std::tuple<const Storage*, int64_t, int64_t>, std::shared_ptr<const Storage>> windows_;
   uint64_t visits_ = 0;
-  bool below_lost_identity_ = false;  // told once, for all that it holds
+  bool below_lost_identity_ = false;  // reported once for everything below it
 };
 
 }  // namespace qcts

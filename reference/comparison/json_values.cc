@@ -30,7 +30,7 @@ bool is_same_value(const Json& a, const Json& b) {
   return a == b;
 }
 
-// An object or an array; nullopt for anything else, and for what is nested too deep.
+// Parses an object or array; nullopt for anything else and for values that are nested too deeply.
 std::optional<Json> structured(const std::string& text) {
   bool deep = false;
   const auto shallow = [&](int depth, Json::parse_event_t, Json&) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Values of JSON, which attributes and the files beside a folder's tensors hold.
+// Compares JSON values: those of attributes and of the files next to a folder's tensors.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace qcts {
 
-// 1, 1.0 and true differ; the order of an object's keys is spelling.
+// 1, 1.0 and true differ. The order of an object's keys only counts as spelling.
 void compare_json(const std::string& path, const nlohmann::ordered_json& a, const nlohmann::ordered_json& b,
                   ContentFindings& out);
-// Two texts that differ: their values where both are JSON objects or arrays, and then a difference of the
-// texts alone is spelling; the texts themselves otherwise.
+// Compares two texts that differ. If both are JSON objects or arrays, their values are compared, and equal
+// values count as a different spelling; otherwise the texts themselves differ.
 void compare_json_texts(const std::string& path, const std::string& a, const std::string& b,
                         ContentFindings& out);
 

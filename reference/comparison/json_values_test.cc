@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects: JSON is compared by value and by kind of number; its spelling is named, and is no difference.
+// Protects: JSON is compared by value and by kind of number; a different spelling is reported, not a
+// difference.
 #include "reference/comparison/json_values.h"
 
 #include <gtest/gtest.h>

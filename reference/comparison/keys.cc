@@ -9,7 +9,7 @@
 namespace qcts {
 namespace {
 
-// "Int8Tensor int8_row bfloat16 [64,32]": the class, the scheme, and what the model sees.
+// Returns "Int8Tensor int8_row bfloat16 [64,32]": the class, the scheme, and the logical dtype and shape.
 std::string tensor_words(const NamedTensor& tensor) {
   std::string words = tensor.type;
   if (!tensor.scheme.empty()) words += " " + tensor.scheme;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Does a file fit a model? Names and shapes of its tensors against those of a skeleton: what
-// Module.load_state_dict(strict=True, assign=True) asks, without the module.
+// Checks whether a file fits a model: compares names and shapes of its tensors with those of a skeleton, as
+// Module.load_state_dict(strict=True, assign=True) does, without the module.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace qcts {
 
-// One name that both have.
+// A name that both have.
 struct MatchedKey {
   std::string name;
   std::string before, after;  // in the skeleton and in the file: "Tensor float32 [64,32]"
 };
 
 struct KeyMatch {
-  std::vector<std::string> missing;     // in the skeleton alone
-  std::vector<std::string> unexpected;  // in the file alone
-  std::vector<MatchedKey> mismatched;   // of another shape
+  std::vector<std::string> missing;     // only in the skeleton
+  std::vector<std::string> unexpected;  // only in the file
+  std::vector<MatchedKey> mismatched;   // their shapes differ
   std::vector<MatchedKey> matched;
   bool all_matched() const { return missing.empty() && unexpected.empty() && mismatched.empty(); }
 };
 
-// The skeleton is a state dict, on `meta` or with its elements; each list in the order of its own file.
+// The skeleton is a state dict, on `meta` or with elements. Each list is in the order of its own file.
 KeyMatch match_keys(const Checkpoint& file, const Checkpoint& skeleton);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects: each key that does not fit is in its own list, by name, and the types stand side by side.
+// Protects: each key that does not fit is listed by name in the right list, with both types.
 #include "reference/comparison/keys.h"
 
 #include <gtest/gtest.h>

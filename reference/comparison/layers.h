@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A node taken apart for comparing: mappings, sets and bytes whatever call spells them, and what is wrapped
+// Takes nodes apart for comparing: mappings, sets and bytes, whichever call spells them, and the wrappers
 // around the elements of a tensor.
 #pragma once
 
@@ -20,17 +20,17 @@ struct MappingParts {
 std::optional<MappingParts> mapping_of(const pickle::Ref& node);
 // The members of a set.
 std::optional<std::vector<pickle::Ref>> members_of(const pickle::Ref& node);
-// Bytes, as themselves or as _codecs.encode makes them of a text in latin1.
+// Bytes, stored as bytes or as a call of _codecs.encode on a latin1 text.
 std::optional<std::string> bytes_value(const pickle::Ref& node);
 
-// torch.Tensor, Parameter and attributes around a call that makes elements.
+// The torch.Tensor, Parameter and attributes around a call that makes the elements.
 struct Layers {
   bool parameter = false;
   pickle::Ref requires_grad, hooks;  // of the Parameter
   pickle::Ref type;                  // null for torch.Tensor
-  pickle::Refs states;               // what hangs on it, from the outermost
+  pickle::Refs states;               // its attributes, outermost first
   pickle::Ref inner;
-  std::string functions;  // that wrap it, as spelt
+  std::string functions;  // wrappers, as the file spells them
   std::string kind() const;
 };
 bool is_wrapped_tensor(const pickle::Ref& node);
@@ -45,12 +45,12 @@ struct PlainCall {
 };
 std::optional<PlainCall> plain_call(const pickle::Ref& node);
 
-// The name of argument `index` of a function of torch; empty for any other.
+// Returns the name of argument `index` of a torch function; empty for other functions.
 std::string argument_name(const pickle::Ref& callable, size_t index);
 
 enum class SameGlobal : uint8_t { no, by_another_path, yes };
-// By another path: builtins of Python 2, numpy.core and numpy._core, modules of torchao between which a class
-// or function moved, a class of TorchScript under another number.
+// True if two paths name the same function: builtins of Python 2, numpy.core and numpy._core, modules of
+// torchao between which a class or function moved, a TorchScript class with a different number.
 SameGlobal same_global(const pickle::Ref& a, const pickle::Ref& b);
 
 }  // namespace qcts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two checkpoints compared by what their tensors mean as numbers (E1).
+// Compares the numbers that the tensors of two checkpoints stand for (E1).
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 namespace qcts {
 
 struct MeaningFindings {
-  ContentDifferences different;        // one a tensor
-  std::vector<std::string> undecided;  // of which it cannot be said, and why
+  ContentDifferences different;        // one per tensor
+  std::vector<std::string> undecided;  // tensors that cannot be compared, and why
 };
-// Tensors by name: dequantized bit for bit, but for the payload of NaNs. `cpu_layout_a`, `_b`: the pack of
-// CPU int4 weights that do not say theirs.
+// Compares dequantized tensors by name, bit for bit except for NaN payloads. `cpu_layout_a` and `_b` are
+// assumed for CPU int4 weights that do not record their pack.
 MeaningFindings compare_meaning(const Checkpoint& a, const Checkpoint& b, const std::string& cpu_layout_a,
                                 const std::string& cpu_layout_b);
 
