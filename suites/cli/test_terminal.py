@@ -43,7 +43,7 @@ def test_every_command_escapes_names(case, tmp_path):
         (["inspect", a, "--json"], 0, None),
         (["check", a], 0, None),
         (["check", a, "--json"], 0, None),
-        (["diff", a, b], 1, 4),
+        (["diff", a, b], 1, 6),
         (["diff", a, b, "--json"], 1, None),
         (["quantize", "--scheme", "int8_row", a, tmp_path / "out.pt"], 3, 2),
         (["quantize", "--scheme", "int8_row", "--include", name, a, tmp_path / "out.pt"], 3, 2),

@@ -223,7 +223,7 @@ def test_tinyq_layers_that_contradict_themselves_are_refused(tmp_path):
         assert words in found["detail"], found
     plain = write_safetensors(tmp_path / "plain.safetensors", {"m.int8_weights": codes})
     assert inspect(plain)["dialect"] == "plain"
-    assert "no module has int8_weights and scales" in refusal(plain, "--dialect", "tinyq")["detail"]
+    assert "no module has tinyq's int8_weights and scales" in refusal(plain, "--dialect", "tinyq")["detail"]
     # With one row, torch's squeeze() left the scale without a dimension.
     one = {"m.int8_weights": ("I8", [1, 8], bytes(8)), "m.scales": ("F32", [], bytes(4))}
     assert (
