@@ -50,7 +50,7 @@ void read_words(PlanReader& reader, const char* key, std::vector<std::string>& w
     if (!known(word)) reader.fail(key, "names nothing known: '" + word + "'");
 }
 
-// None where the plan says nothing.
+// Returns none if the plan does not have the key.
 std::vector<Generator> read_generators(PlanReader& reader, const Json& json, const char* key) {
   std::vector<Generator> found;
   if (!json.contains(key)) return found;

@@ -84,7 +84,7 @@ std::string nearest_id(const std::string& filter, const std::vector<Candidate>& 
     const std::string kind(kind_name(id.kind)), op(op_name(id.op));
     words.insert({kind, op, id.scheme, id.input, kind + "." + op});
   }
-  // A filter without a slash is a piece of an id.
+  // A filter without a slash is part of an id.
   const bool piece = filter.find('/') == filter.npos;
   std::vector<std::string> pool;
   for (const auto& set : piece ? std::vector{words} : std::vector{ids, full_ids})
