@@ -59,7 +59,7 @@ void for_each_field(Head& head, Visit visit) {
 const std::set<std::string> kMayDiffer = {"started",     "latency_note", "arguments", "fixtures",
                                           "environment", "providers",    "shard",     "cases"};
 
-// What of a provider decides its verdicts.
+// Returns the properties of the providers that determine their verdicts.
 Json identity(const Json& providers) {
   Json list = Json::array();
   for (const Json& provider : providers)

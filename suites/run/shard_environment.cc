@@ -10,7 +10,7 @@ namespace {
 
 struct Engine {
   const char *name, *index, *first, *step, *total, *status_file;  // first and step: variables, or nullptr
-  int64_t first_index;                                            // where `first` is unset
+  int64_t first_index;                                            // if `first` is unset
 };
 
 constexpr Engine kEngines[] = {
@@ -58,8 +58,8 @@ std::optional<EnvironmentShard> shard_of(const Engine& engine, const Lookup& loo
   return found;
 }
 
-// Where no index is set: every shard of several would judge everything. GitLab sets a total of 1 for jobs
-// that are not parallel.
+// Refuses a total without an index, since each of several shards would then judge everything. GitLab sets a
+// total of 1 for jobs that are not parallel.
 void require_no_total(const Lookup& lookup) {
   for (const Engine& engine : kEngines)
     if (lookup(engine.total) && number_in(lookup, engine.total) != 1)

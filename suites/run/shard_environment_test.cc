@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects a fleet from judging a case twice or never: each engine's own way of counting, and every
-// contradiction refused instead of guessed at.
+// Tests that no case is judged twice or never on several machines: each engine's way of counting, and that
+// contradictory variables are refused.
 #include "suites/run/shard_environment.h"
 
 #include <map>
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST(ShardEnvironment, NobodyAsks) {
-  // GitLab sets the total, and no index, for jobs that are not parallel.
+  // For jobs that are not parallel, GitLab sets the total but no index.
   const Variables variables = {{"CI_NODE_TOTAL", "1"}, {"QCTS_SHARDS", "1"}};
   EXPECT_FALSE(shard_from_environment(lookup_in(variables)).has_value());
 }

@@ -57,7 +57,7 @@ struct Cell {
   size_t passes = 0, blocking = 0, total = 0;
 };
 
-// What the rows are: schemes while they fit the screen, else their families.
+// The rows of the table: schemes if they fit on the screen, otherwise families.
 class Rows {
  public:
   explicit Rows(const RunReport& report) {
@@ -78,7 +78,7 @@ class Rows {
 
 // scheme x op: passes/judged of numerics and determinism, and of the kinds that judge files.
 void matrix(const RunReport& report, std::ostream& out) {
-  // quantize_activation in the width of the others.
+  // A short form of quantize_activation, to fit the column.
   const std::vector<std::pair<std::string, std::string>> ops = {{"quantize", "quantize"},
                                                                 {"quantize_activation", "activation"},
                                                                 {"dequantize", "dequantize"},
@@ -183,7 +183,7 @@ void unsupported(const RunReport& report, std::ostream& out) {
     out << "          and " << order.size() - kReasonsShown << " more reasons in the report\n";
 }
 
-// Wrong answers before what is only weak, undecided, or the suite's own fault.
+// Sorts wrong answers before weak and undecided results and the suite's own faults.
 int urgency(Status status) {
   switch (status) {
     case Status::fail:

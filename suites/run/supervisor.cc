@@ -30,7 +30,7 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-// The next whole line before the deadline; nullopt after it, or when the child closed its end (`closed`).
+// Returns the next complete line; nullopt after the deadline or if the child closed the pipe (`closed`).
 std::optional<std::string> wait_line(ChildProcess& child, Clock::time_point deadline, bool& closed) {
   closed = false;
   for (;;) {
@@ -68,8 +68,8 @@ Hello read_hello(ChildProcess& child, double timeout_s, Clock::time_point deadli
 
 }  // namespace
 
-// One worker and the case it is judging. All variants of a case wait in one lane, whose worker then makes the
-// question once.
+// One worker and the case it is judging. All variants of a case are queued in one lane, so that its worker
+// makes the input once.
 struct Supervisor::Lane {
   size_t source = 0;
   std::unique_ptr<ChildProcess> child;
@@ -79,8 +79,8 @@ struct Supervisor::Lane {
 };
 
 std::unique_ptr<ChildProcess> Supervisor::start(const Source& source) {
-  // Read when libgomp is loaded, so it has to be there before exec: spinning threads would starve the other
-  // workers.
+  // libgomp reads this when it is loaded, so it must be set before exec. Spinning threads would starve the
+  // other workers.
   return std::make_unique<ChildProcess>(program_path(), worker_arguments(source.options),
                                         environment_with({"OMP_WAIT_POLICY=passive"}),
                                         source.logs / ("worker_" + std::to_string(++started_) + ".log"));
@@ -123,7 +123,7 @@ Verdict broken(const Source& source, const Task& task, Status status, std::strin
   return verdict;
 }
 
-// A line of the worker as the verdict of the task in flight; nonsense is the worker's fault.
+// Parses a worker's line as the verdict of the task in flight. Nonsense counts as the worker's fault.
 std::optional<Verdict> parse_answer(const std::string& line, const Task& task, std::string& nonsense) {
   try {
     const nlohmann::ordered_json json = nlohmann::ordered_json::parse(line);
@@ -146,7 +146,8 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
   std::vector<Lane> lanes;
   bool go_on = true;
 
-  // The longest queue without a lane too many; false when nothing is left to start.
+  // Opens a lane for the source with the longest queue per lane. Returns false if no source needs another
+  // lane.
   const auto open_lane = [&] {
     size_t best = sources_.size();
     size_t most = 0;
@@ -165,7 +166,7 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
     lane.task.reset();
     go_on = on_verdict(std::move(verdict)) && go_on;
   };
-  // False: nothing is left for the lane.
+  // Returns false if nothing is left for the lane.
   const auto refill = [&](Lane& lane) {
     std::deque<Task>& queue = queues[lane.source];
     if (!lane.waiting.empty()) return true;
@@ -175,7 +176,7 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
     }
     return !lane.waiting.empty();
   };
-  // Gives the lane its next case. False: its queue is empty.
+  // Gives the lane its next case. Returns false if its queue is empty.
   const auto feed = [&](Lane& lane) {
     Source& source = sources_[lane.source];
     while (go_on && refill(lane)) {
@@ -192,7 +193,7 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
     }
     return false;
   };
-  // Takes what the lane's worker said, or what became of it.
+  // Handles a line of the lane's worker, or its end.
   const auto attend = [&](Lane& lane, bool readable) {
     Source& source = sources_[lane.source];
     const bool open = !readable || lane.child->read_available();
@@ -204,7 +205,7 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
     };
     if (const auto line = lane.child->next_line()) {
       if (auto verdict = parse_answer(*line, *lane.task, nonsense)) {
-        // By the worker's own clock, so that a busy parent blames nobody.
+        // By the worker's own clock, so that a busy parent causes no timeouts.
         if (verdict->wall_us > lane.task->timeout_s * 1e6) return too_late();
         if (verdict->spoils_worker) lane.child.reset();
         return finish(lane, std::move(*verdict));

@@ -137,7 +137,7 @@ def golden():
     return golden_file("int8_row/toy_64_32_64")
 
 
-# The second and third ask for a policy of x, the third in a packed layout.
+# The second and third have a policy of x, the third a packed layout.
 @pytest.mark.parametrize(
     "name", ["int8_row/toy_64_32_64", "int4_plain_sym_g32/toy_64_32_64", "int4_e4m3_g128/preshuffled_32x256_bf16"]
 )
