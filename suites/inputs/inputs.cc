@@ -73,7 +73,7 @@ const std::vector<InputFamily>& families() {
       {.generator = Generator::last_k,
        .hunts = "a dropped tail: the last element of each row is the only one that is not zero",
        .ops = {Op::linear}},
-      // What earlier ones are dealt to schemes by their place: new ones stand behind them.
+      // Sampling depends on the positions of the families above, so new ones are appended here.
       {.generator = Generator::hard_x,
        .hunts = "x quantized well only where it is ordinary: NaN, infinities, rows on one side of zero, zero "
                 "points of the weight beside x's own",
@@ -171,7 +171,7 @@ const std::vector<InputFamily>& families() {
   return table;
 }
 
-// Does the input tell anything of how x is quantized that another one of the family does not?
+// Does the input test the quantization of x in a way that no other input of the family does?
 bool suits_policy(Generator generator) {
   switch (generator) {
     case Generator::cancelling:
@@ -196,8 +196,8 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
     return generator == Generator::rows ? std::vector<int64_t>{11, 33} : std::vector<int64_t>{1, 5, 17};
   }
   if (generator == Generator::one_hot) return {shape.second};
-  // One row of x and a third of the weight's rows zero leave too few sums that a changed code would move out
-  // of their bounds.
+  // With one row of x and a third of the weight's rows zero, too few sums would leave their bounds if a code
+  // changed.
   if (generator == Generator::zero_rows || generator == Generator::hard_x) return {5};
   if (generator == Generator::given_scales) return given_scale_batches(op);
   if (generator == Generator::block_scales) return {1, 5};
@@ -243,12 +243,13 @@ struct Request {
 
 bool has_rows_of_x(Op op) { return op == Op::linear || op == Op::quantize_activation; }
 
-// bfloat16, or what a scheme takes that takes none. The widest for tiles: bfloat16 hides what long sums lose.
+// bfloat16, or another dtype if the scheme does not accept it. The widest dtype for tiles: bfloat16 hides the
+// errors of long sums.
 DType first_dtype(const InputFamily& family, const Request& request) {
   if (is_half(family.generator)) return DType::float16;
   constexpr DType kNarrow[] = {DType::bfloat16, DType::float32, DType::float16},
                   kWide[] = {DType::float32, DType::bfloat16, DType::float16};
-  // In bfloat16 the order of a sum hardly shows.
+  // In bfloat16 the order of a sum is hardly visible.
   const bool wide = family.generator == Generator::tiles ||
                     (family.generator == Generator::rows && request.kind == Kind::determinism);
   for (const DType dtype : wide ? kWide : kNarrow)
@@ -258,7 +259,7 @@ DType first_dtype(const InputFamily& family, const Request& request) {
   return DType::bfloat16;
 }
 
-// Other dtypes and narrow families: the first shapes that the scheme takes.
+// Other dtypes and narrow families use the first shapes that the scheme accepts.
 size_t max_shapes(const InputFamily& family, const Request& request, DType dtype) {
   if (request.set == InputSet::few) return 1;
   return family.every_shape && dtype == DType::bfloat16 && request.activation == kWeightOnly
@@ -279,7 +280,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == Op::linear && k == 1) continue;
-      // x knows no columns.
+      // n does not matter for x.
       if (request.op == Op::quantize_activation && n > 256) continue;
       if (taken == max_taken || request.scheme.refusal(weight) ||
           request.scheme.refusal(weight, request.layout) ||
@@ -308,7 +309,7 @@ bool asks_about_schedules(Generator generator) {
 }  // namespace
 
 bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape) {
-  // Of the families, those that noise makes; a row of zeros has no codes there.
+  // Sparse schemes support the generators based on noise; a row of zeros has no codes there.
   if (is_sparse(*scheme_, shape))
     return generator == Generator::noise || generator == Generator::all_codes ||
            generator == Generator::one_hot || generator == Generator::last_k ||
@@ -328,7 +329,7 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
   return at->second;
 }
 
-// A long row asks nothing more than a few of its groups, two of which can be cut apart, and the same tail.
+// A long row behaves like a few of its groups, two of which can be separated, with the same tail.
 WeightShape GeneratorSupport::few_groups(const WeightShape& shape) const {
   constexpr int64_t kEnough = 64, kCuttable = 2;
   const int64_t group = std::max<int64_t>(scheme_->group(), 1),
@@ -358,7 +359,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
   for (const InputFamily& family : families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
     if (set == InputSet::few && family.excluded_from_sampling) continue;
-    // Determinism does not ask about values.
+    // Determinism does not depend on values.
     if (kind == Kind::determinism && !asks_about_schedules(family.generator)) continue;
     const InputSet request_set = kind == Kind::determinism && op != Op::linear ? InputSet::few : set;
     for (const Policy policy : scheme.activations()) {
