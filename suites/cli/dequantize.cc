@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts dequantize IN OUT.safetensors: every tensor under its own name, in the dtype that its scheme
+// qcts dequantize IN OUT.safetensors: writes every tensor under its own name, in the dtype that its scheme
 // dequantizes to.
 #include <algorithm>
 #include <map>
@@ -15,10 +15,10 @@ namespace {
 
 struct DenseModel {
   std::vector<std::pair<std::string, Tensor>> tensors;
-  std::vector<std::string> left_out;  // why, by name
+  std::vector<std::string> left_out;  // "NAME: reason"
 };
 
-// Without `partial`, throws Failure for the first tensor that would be left out.
+// Without `partial`, throws Failure for the first tensor that cannot be dequantized.
 DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, bool partial) {
   DenseModel model;
   const auto leave_out = [&](const std::string& why) {
@@ -46,7 +46,7 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
   return model;
 }
 
-// What a file of tensors cannot hold.
+// Notes the values that a file of tensors cannot hold.
 void note_values(const Checkpoint& checkpoint) {
   if (checkpoint.script) print_notes({"the program is not in OUT"});
   const std::vector<OtherValue> values = other_values(checkpoint);

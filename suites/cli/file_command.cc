@@ -19,7 +19,7 @@ int say(const std::string& text, int exit_code) {
   return exit_code;
 }
 
-// Of a global that may be kept; torch's blocklist may not.
+// Suggests --allow for a refused global; globals on torch's blocklist cannot be allowed.
 std::string how_to_allow(const Refusal& refusal) {
   constexpr std::string_view kWord = "global ";
   const size_t at = refusal.detail.find(kWord);
@@ -37,7 +37,7 @@ int refused(const Refusal& refusal, bool json) {
   return 1;
 }
 
-// "PATH: ACTION: REASON" without the action, for a path that is not there.
+// Drops the action from "PATH: ACTION: REASON" if the path does not exist.
 std::string without_action(const std::string& text) {
   const size_t reason = text.rfind(": ");
   const size_t action = reason == std::string::npos ? reason : text.rfind(": ", reason - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts quantize --scheme NAME IN OUT: a float checkpoint as torchao 0.18.0, or TinyQ, would quantize and save
-// it.
+// qcts quantize --scheme NAME IN OUT: quantizes and saves a float checkpoint as torchao 0.18.0 or TinyQ
+// would.
 #include <cmath>
 #include <deque>
 #include <iostream>
@@ -35,7 +35,7 @@ struct Plan {
   const Scheme* scheme = nullptr;
   Layout layout;
   Policy activation;
-  Planes policy_planes;               // what a static policy stores, the same beside every weight
+  Planes policy_planes;               // a static policy's planes, the same for every weight
   const TorchaoClass* cls = nullptr;  // nullptr: TinyQ's layers
   bool safetensors = false;
 
@@ -52,7 +52,7 @@ const Scheme& scheme_of(const std::string& word) {
   throw UsageError("no scheme '" + word + "'" + did_you_mean(word, known));
 }
 
-// Layouts that a class of torchao holds; the first is the default.
+// The layouts of a torchao class; the first is the default.
 std::vector<std::string> writable_layouts(const Scheme& scheme) {
   std::vector<std::string> names;
   for (const LayoutInfo& layout : scheme.layouts())
@@ -128,7 +128,8 @@ SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
           plan.activation, plan.policy_planes};
 }
 
-// Quantizing them is no error, as in the libraries: scales become NaN or infinite, or codes saturate.
+// As in the libraries, quantizing non-finite weights is not an error: scales become NaN or infinite, or codes
+// saturate.
 void note_non_finite(const NamedTensor& tensor, std::vector<std::string>& notes) {
   const Tensor& data = tensor.payload[0].tensor;
   std::vector<std::byte> scratch;
@@ -157,7 +158,7 @@ std::vector<OutputTensor> output_tensors(
   return tensors;
 }
 
-// As output_tensors, with TinyQ's layers taken apart; `parts` owns what the result points to.
+// Like output_tensors(), with TinyQ's layers split into parts; `parts` owns the data of the result.
 std::vector<OutputTensor> output_layers(const Checkpoint& checkpoint,
                                         const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced,
                                         std::deque<std::pair<std::string, Tensor>>& parts) {
@@ -186,7 +187,7 @@ std::vector<OutputTensor> output_layers(const Checkpoint& checkpoint,
   return tensors;
 }
 
-// What a new container would lose.
+// Throws Failure if the checkpoint has contents that a new container would lose.
 void require_only_tensors(const Checkpoint& checkpoint) {
   if (checkpoint.script)
     throw Failure(checkpoint.path.string() +
@@ -200,7 +201,7 @@ void require_only_tensors(const Checkpoint& checkpoint) {
                     "' is no tensor and would be lost in the new container");
 }
 
-// torch.save names the archive after the file: without the folder and the last ending; "archive" outside
+// torch.save names the archive after the file, without folder and last ending; "archive" if the name is not
 // ASCII.
 std::string archive_prefix(const std::string& out) {
   const std::string stem = std::filesystem::path(out).stem().string();
@@ -208,7 +209,7 @@ std::string archive_prefix(const std::string& out) {
   return stem.empty() || !ascii ? "archive" : stem;
 }
 
-// Names that are one place of the graph (a container under two names) can only change together.
+// Names of one place in the graph (a container with two names) can only change together.
 Replacements replacements_of(const std::vector<TensorLeaf>& leaves,
                              const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
   Replacements places;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts shrink ID: a failing case made small enough to send. qcts replay FILE: put to a kernel again.
+// qcts shrink ID: makes a failing case small enough to send. qcts replay FILE: runs it on a kernel again.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -37,7 +37,7 @@ JudgeContext context_of(const ReplayWords& words) {
   return context;
 }
 
-// What shrink and replay call a failure: a wrong answer, or none.
+// Does the status count as a failure for shrink and replay: a wrong answer or none?
 bool is_failure(Status status) {
   return status == Status::fail || status == Status::crash || status == Status::timeout ||
          status == Status::resource;
@@ -59,7 +59,7 @@ Outcome shrink_found(const ReplayWords& words, const OfferedCase& found, Provide
   const TestVector test_vector = make_test_vector(found.asked, words.seed);
   const Replay start{test_vector.input, test_vector.exact_sums, found.asked.id,
                      offer.provider + "_" + offer.variant};
-  // Smaller ones have to fail in the same way. An input that can no longer be judged does not fail.
+  // A smaller input must fail in the same way. An input that can no longer be judged counts as not failing.
   Verdict last = worker.ask(start, offer, words.timeout_s);
   const Status wanted = last.status;
   if (!is_failure(wanted)) {

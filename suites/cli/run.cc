@@ -18,7 +18,7 @@ struct RunWords {
   bool no_progress = false;
 };
 
-// --shard, else what the engine that started us asks for.
+// Takes the shard from --shard, otherwise from the environment.
 void choose_shard(const std::string& given, Selection& selection) {
   if (!given.empty()) return parse_shard(given, selection);
   const std::optional<EnvironmentShard> asked = shard_from_environment();

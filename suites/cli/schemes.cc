@@ -26,7 +26,8 @@ Json policies_taken(const Scheme& scheme, const Implementation& implementation) 
   return names;
 }
 
-// {op: [variant, ...]} by the builtin kernels; pack and unpack only where there is something to pack.
+// Returns {op: [variant, ...]} of the builtin kernels; pack and unpack only if the scheme has a packed
+// layout.
 Json operations(const Scheme& scheme, const Registry& registry) {
   Json ops = Json::object();
   for (const char* op : kOps) {
@@ -94,7 +95,7 @@ std::string names_of(const Json& variants, const Json* policy) {
   return names.empty() ? "none" : names;
 }
 
-// Who serves an operation, a line each of those that serve the same policies of x.
+// The kernels of an operation, one line for each set of policies of x.
 void print_operation(const Json& row, const std::string& op, const Json& variants) {
   std::vector<std::pair<std::string, std::string>> lines;  // variants, policies
   if (op == "linear" || op == "quantize_activation") {
@@ -119,7 +120,8 @@ void print_operation(const Json& row, const std::string& op, const Json& variant
   }
 }
 
-// The first scheme of a family in full, the others in a line each, with their policies where they are others.
+// Prints the first scheme of a family in full and the others in one line each, with their policies if these
+// differ.
 void print(const Json& rows) {
   std::string family, policies;
   for (const Json& row : rows) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts selftest: how strong the judge is, measured on providers, files and parts of itself that are wrong on
-// purpose, and on providers that are right.
+// qcts selftest: measures the judge's strength on providers, files and parts of itself with planted faults,
+// and its false alarms on correct providers.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -25,7 +25,7 @@ struct SelftestWords {
   bool cover = false;
 };
 
-// The real parts of the judge have to answer every question right, or no kill means anything.
+// Kills mean nothing unless the real parts of the judge answer every question right.
 bool unmutated_parts_hold() {
   bool hold = true;
   for (const selftest::MutantKind kind : selftest::kExaminedKinds)
@@ -37,7 +37,7 @@ bool unmutated_parts_hold() {
   return hold;
 }
 
-// A right provider has to pass all that its mutants are asked, or no kill means anything.
+// Kills mean nothing unless a correct provider passes all the cases that its mutants are judged on.
 bool the_right_one_passes(const selftest::KillRequest& request) {
   bool passes = true;
   const std::vector<selftest::MutantKind> kinds = selftest::mutant_kinds(request);
@@ -52,7 +52,7 @@ bool the_right_one_passes(const selftest::KillRequest& request) {
   return passes;
 }
 
-// Mutants that nobody who shaped a case had seen.
+// Mutants that the authors of the cases had not seen.
 void tell_held_back(const std::vector<selftest::KillRow>& rows) {
   size_t held = 0, killed = 0;
   for (const selftest::KillRow& row : rows) {

@@ -10,7 +10,7 @@
 namespace qcts::cli {
 namespace {
 
-// --activation-scale of act_quant_scale; empty: no option gives such a plane.
+// Returns "--activation-scale" for act_quant_scale; "" if no option sets such a plane.
 std::string option_of(std::string_view plane) {
   if (plane == "act_quant_scale") return "--activation-scale";
   if (plane == "output_act_quant_scale") return "--output-scale";

@@ -13,9 +13,9 @@
 namespace qcts::cli {
 namespace {
 
-// More alarms than chance allows, intervals that hold the truth less often than they promise, a planted
-// slowdown that was found in fewer than nine of ten, or one of 0 % that was found more often than chance
-// allows.
+// A row fails if it has more alarms than chance allows, if intervals contain the truth less often than they
+// promise, if a planted slowdown was found in fewer than nine of ten runs, or if one of 0 % was found more
+// often than chance allows.
 Outcome print_stopwatch(const StopwatchRequest& request, const std::vector<StopwatchRow>& rows) {
   StopwatchRow sum;
   std::printf("%8s %8s %8s %10s  %s\n", "alarms", "found", "of", "widest", "case");
