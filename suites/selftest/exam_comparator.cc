@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions to what compares.
+// Questions for the comparator.
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions to what joins the shards of a run.
+// Questions for the merge of a run's shards.
 #include "suites/run/run.h"
 #include "suites/selftest/exam_parts.h"
 
@@ -16,7 +16,7 @@ Verdict merge_verdict(const std::string& input, Status status = Status::pass) {
   return verdict;
 }
 
-// Shard `shard` of two of a run with the cases a, b and c.
+// Returns shard `shard` of two, of a run with the cases a, b and c.
 MergePart part_with(uint32_t shard, std::initializer_list<Verdict> verdicts) {
   MergePart part{"out" + std::to_string(shard), {}};
   RunHead& head = part.record.head;

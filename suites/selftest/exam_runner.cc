@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions to what selects, counts and excuses.
+// Questions for selection, counting and waivers.
 #include <set>
 
 #include "suites/selftest/exam_parts.h"
@@ -30,7 +30,7 @@ int status_of(const Parts& parts, const RunReport& report) {
   return parts.exit_status(parts.conformance(report), report);
 }
 
-// A pass beside it does not help.
+// A pass next to it does not help.
 bool ends_in(const Parts& parts, Status status, Outcome wanted) {
   const RunReport report =
       report_of({verdict_of(Status::pass), verdict_of(status, "numerics.linear/int8_row/other")});

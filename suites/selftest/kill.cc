@@ -40,13 +40,13 @@ bool is_selected(const KillRequest& request, const std::vector<MutantKind>& kind
   return matches(request.mutants, mutant.id);
 }
 
-// A wrong answer, or none: what a vendor would be told is broken.
+// Is it a wrong answer or none, which a vendor would be told is broken?
 bool is_kill(Status status) {
   return status == Status::fail || status == Status::crash || status == Status::timeout ||
          status == Status::resource;
 }
 
-// While it lives, workers that start find the mutant in their environment.
+// During its lifetime, new workers have the mutant in their environment.
 class Planted {
  public:
   explicit Planted(std::string_view id) { ::setenv("QCTS_MUTANT", std::string(id).c_str(), 1); }
@@ -73,7 +73,8 @@ class ProviderKill {
     source_.options.context.seed = request.seed;
   }
 
-  // Most kernels fall over what needs no golden, and reading those is most of a worker's start.
+  // Cases without goldens first: they kill most mutants, and reading goldens is most of a worker's start-up
+  // time.
   KillRow row(const MutantInfo& mutant, std::string_view faults) {
     if (mutant.kind != MutantKind::kernel || request_.every_case) return judged(mutant, faults, true);
     KillRow without = judged(mutant, faults, false);
@@ -113,7 +114,7 @@ class ProviderKill {
     return row;
   }
 
-  // Repetition last: it costs most. Latency proves nothing here.
+  // Determinism last, because it is the slowest. Latency proves nothing here.
   std::vector<Task> tasks(const MutantInfo& mutant, std::vector<Offer> offered, bool with_goldens) {
     OfferTable offers;
     offers.add(std::move(offered));
@@ -263,7 +264,7 @@ Json to_json(const KillRequest& request, const std::vector<KillRow>& rows) {
 
 namespace {
 
-// Kills of a row by the kind of case: "numerics 12, determinism 3".
+// Returns a row's kills by kind of case: "numerics 12, determinism 3".
 std::string kills_by_kind(const KillRow& row) {
   std::map<std::string, size_t> kinds;
   for (const Killer& killer : row.killers) ++kinds[killer.case_id.substr(0, killer.case_id.find('.'))];

@@ -125,7 +125,7 @@ EVERY_INPUT = {
     "latency_m": [],
     "latency_shapes": [],
 }
-# Faults of a provider that end or hang the process it runs in, and what is said of them.
+# Faults of a provider that end or hang its process, and the expected reasons.
 DEADLY = {
     "aborts": ("crash", "SIGABRT"),
     "exits": ("crash", "exit code 0"),

@@ -48,7 +48,7 @@ IntX int_x(const qcts_problem& p) {
   return x;
 }
 
-// The scales of the call before, at every third call of as many rows.
+// The scales of the previous call, at every third call with the same number of rows.
 void remember(IntX& x) {
   static std::mutex mutex;
   static std::vector<IntScale> before;
