@@ -139,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(Run, PlantedProviderFault,
                          [](const auto& info) { return std::string(info.param.fault); });
 
 // Faults of a provider's load_save. A correct one returns the golden with its payload, refuses the malformed
-// file and leaves nothing behind.
+// file and leaves no file.
 struct Loader {
   const char *fault, *golden_status, *malformed_status, *reason;
 };
