@@ -45,7 +45,7 @@ void parse_shard(const std::string& text, Selection& selection) {
   selection.shard = number(text.substr(0, slash));
   selection.shards = slash == text.npos ? 0 : number(text.substr(slash + 1));
   if (selection.shard < 1 || selection.shard > selection.shards)
-    throw std::runtime_error("'" + text + "' is no shard i/n with 1 <= i <= n");
+    throw std::runtime_error("'" + text + "' is not a shard i/n with 1 <= i <= n");
 }
 
 bool names_exactly(const std::string& filter, const std::vector<Candidate>& candidates) {

@@ -53,7 +53,7 @@ void note_values(const Checkpoint& checkpoint) {
   if (values.empty()) return;
   const std::string first = values.front().name.empty() ? values.front().text : values.front().name;
   print_notes({std::to_string(values.size()) +
-               (values.size() > 1 ? " values that are no tensors are" : " value that is no tensor is") +
+               (values.size() > 1 ? " values that are not tensors are" : " value that is not a tensor is") +
                " not in OUT: " + first + (values.size() > 1 ? ", ..." : "")});
 }
 
@@ -75,8 +75,9 @@ void add_dequantize(CLI::App& app, int& exit_code) {
   command->add_option("IN", words->in, "a file, or a directory with config.json and shards")->required();
   command->add_option("OUT", words->out, "a .safetensors file")->required();
   command->add_option("--cpu-pack", words->pack,
-                      "which CPU packed int4 weights that do not say so: avx512, avx2 or default");
-  command->add_flag("--partial", words->partial, "leave out what cannot be dequantized, and say what it was");
+                      "CPU layout to assume for int4 packs that do not record it: avx512, avx2 or default");
+  command->add_flag("--partial", words->partial,
+                    "leave out tensors that cannot be dequantized, with a note for each");
   add_file_options(*command, words->options);
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] {
@@ -89,7 +90,7 @@ void add_dequantize(CLI::App& app, int& exit_code) {
       for (const std::string& why : left_out) print_notes({"left out: " + why});
       if (tensors.empty()) {
         note_values(checkpoint);
-        print_notes({"no tensor is there to write: " + words->out + " is not written"});
+        print_notes({"there is no tensor to write: " + words->out + " is not written"});
         return 3;
       }
       const auto& dense = tensors;

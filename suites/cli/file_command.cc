@@ -61,11 +61,13 @@ void add_file_options(CLI::App& command, FileOptions& options) {
   command.add_option("--dialect", options.open.dialect, "read as this dialect: " + dialects);
   command.add_flag("--lenient", options.open.lenient, "accept what the formats' own libraries tolerate");
   command.add_flag("--no-crc", options.no_crc, "do not verify the checksums of a torch zip's records");
-  command.add_option("--allow", options.open.allow, "a pickle global, module.name, to keep as it stands")
+  command
+      .add_option("--allow", options.open.allow,
+                  "a pickle global, module.name, to accept and keep unresolved")
       ->allow_extra_args(false);
   command
       .add_option("--allow-location", options.open.allow_locations,
-                  "a device tag of a storage, beside those that torch knows")
+                  "a storage's device tag to accept in addition to torch's own")
       ->allow_extra_args(false);
   command.parse_complete_callback([&options] {
     options.open.crc = options.no_crc ? CrcPolicy::skip : CrcPolicy::verify;
@@ -201,7 +203,7 @@ std::string assumed_layout(const Checkpoint& checkpoint, const std::string& aske
   if (!asked.empty()) return cpu_layout(asked);
   const std::string layout = native_cpu_layout();
   print_notes({checkpoint.path.string() + ": the file does not say which CPU packed " + tensor +
-               "; assumed " + layout + ", this machine's own (--cpu-pack avx512|avx2|default)"});
+               "; assuming this machine's layout, " + layout + " (--cpu-pack avx512|avx2|default)"});
   return layout;
 }
 

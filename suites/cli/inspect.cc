@@ -183,7 +183,7 @@ void add_inspect(CLI::App& app, int& exit_code) {
   };
   auto words = std::make_shared<Words>();
   CLI::App* command =
-      app.add_subcommand("inspect", "what a checkpoint holds: tensors, schemes, payload with hashes, sizes");
+      app.add_subcommand("inspect", "show a checkpoint's tensors, schemes, payload hashes and sizes");
   command->add_option("FILE", words->file, "a file, or a directory with config.json and shards")->required();
   add_file_options(*command, words->options);
   command->callback([words, &exit_code] {

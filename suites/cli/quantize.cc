@@ -85,7 +85,7 @@ Plan plan_of(const QuantizeWords& words) {
   if (is_layout && !plan.cls && torchao_class(*plan.scheme, plan.layout))
     throw UsageError("no class of torchao 0.18.0 holds " + words.scheme + " under the policy '" +
                      words.activation + "'");
-  if (layouts.empty()) throw UsageError(words.scheme + " is read and judged; its files are not written here");
+  if (layouts.empty()) throw UsageError(words.scheme + " is read and judged, but not written by qcts");
   if (!is_layout || (!plan.cls && plan.scheme->family() != "tinyq"))
     throw UsageError(words.scheme + " is not written in the layout '" + layout + "'" +
                      did_you_mean(layout, layouts));
@@ -111,7 +111,7 @@ QuantizeRules rules_of(const QuantizeWords& words, const Checkpoint& checkpoint)
     rules.has_like = true;
     for (const NamedTensor& tensor : open_checkpoint(words.like, options).tensors)
       if (tensor.type != "Tensor" && tensor.type != "Parameter") rules.like.push_back(tensor.name);
-    if (rules.like.empty()) throw Failure(words.like + " holds no quantized tensor to choose like");
+    if (rules.like.empty()) throw Failure(words.like + " has no quantized tensor, so --like chooses nothing");
   }
   for (std::string& name : excluded_by_config(checkpoint.config)) rules.exclude.push_back(std::move(name));
   return rules;
@@ -198,7 +198,7 @@ void require_only_tensors(const Checkpoint& checkpoint) {
   for (const TorchObject* object : objects)
     if (const std::optional<std::string> leaf = first_other_leaf(object->root))
       throw Failure(checkpoint.path.string() + ": '" + *leaf +
-                    "' is no tensor and would be lost in the new container");
+                    "' is not a tensor and would be lost in the new container");
 }
 
 // torch.save names the archive after the file, without folder and last ending; "archive" if the name is not
@@ -220,7 +220,7 @@ Replacements replacements_of(const std::vector<TensorLeaf>& leaves,
       places.emplace(leaf.place, found->second);
   for (const TensorLeaf& leaf : leaves)
     if (places.contains(leaf.place) && !by_name.contains(leaf.name))
-      throw Failure(leaf.name + " is the same entry as a tensor that is to be quantized");
+      throw Failure(leaf.name + " is the same entry as a tensor to be quantized");
   return places;
 }
 
@@ -295,7 +295,7 @@ int run_quantize(const QuantizeWords& words) {
   const Checkpoint checkpoint = open_checkpoint(words.in, options);
   for (const CheckpointFinding& finding : checkpoint.findings)
     throw Failure(checkpoint.path.string() + ": " + finding_text(finding) +
-                  ": quantize takes a float checkpoint");
+                  ": quantize needs a float checkpoint");
   const QuantizeRules rules = rules_of(words, checkpoint);
   const std::vector<QuantizeDecision> decisions =
       quantize_decisions(checkpoint, *plan.scheme, plan.layout, rules);
@@ -312,7 +312,7 @@ int run_quantize(const QuantizeWords& words) {
   }
   if (replaced.empty()) {
     print_decisions(words, plan, decisions);
-    notes.push_back("nothing is quantized: " + words.out + " is not written");
+    notes.push_back("no tensor is quantized: " + words.out + " is not written");
     print_notes(notes);
     return 3;
   }
@@ -339,16 +339,16 @@ void add_quantize(CLI::App& app, int& exit_code) {
                       "how linear takes x: a policy of `qcts schemes` (default weight_only)");
   add_static_options(*command, words->scales);
   command
-      ->add_option(
-          "--include", words->rules.include,
-          "glob of * and ? on full or leaf names; default: 2-D *.weight that is no embedding by its name")
+      ->add_option("--include", words->rules.include,
+                   "glob of * and ? on full or leaf names; default: 2-D *.weight whose name is not that of "
+                   "an embedding")
       ->allow_extra_args(false);
   command
       ->add_option("--exclude", words->rules.exclude,
                    "glob of * and ? on full or leaf names; wins over --include")
       ->allow_extra_args(false);
-  command->add_option("--like", words->like, "quantize what this checkpoint holds quantized");
-  command->add_flag("--strict", words->strict, "exit code 1 when a chosen layer stays float");
+  command->add_option("--like", words->like, "quantize the tensors that are quantized in this checkpoint");
+  command->add_flag("--strict", words->strict, "exit code 1 if a chosen layer stays float");
   add_file_options(*command, words->options);
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] { return run_quantize(*words); });

@@ -117,7 +117,7 @@ void check_ending(const Checkpoint& checkpoint, const std::string& out) {
 int resave(const ResaveWords& words) {
   const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
   if (checkpoint.format == Format::torchscript)
-    throw UsageError(words.in + ": a TorchScript archive, which is read here and not written");
+    throw UsageError(words.in + ": a TorchScript archive, which qcts reads but does not write");
   if (checkpoint.format != Format::directory) check_ending(checkpoint, words.out);
   print_findings(checkpoint);
   std::vector<std::string> notes;
@@ -140,12 +140,11 @@ int resave(const ResaveWords& words) {
 
 void add_resave(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<ResaveWords>();
-  CLI::App* command =
-      app.add_subcommand("resave", "write a checkpoint anew from what was parsed; byte-identical");
+  CLI::App* command = app.add_subcommand("resave", "parse a checkpoint and write it again, byte-identical");
   command->add_option("IN", words->in, "a file, or a directory with config.json and shards")->required();
   command->add_option("OUT", words->out, "the copy, in the same format")->required();
   command->add_flag("--compact", words->compact,
-                    "leave out storage bytes that no tensor sees; views go on sharing");
+                    "leave out storage bytes that no tensor uses; views stay shared");
   add_file_options(*command, words->options);
   command->callback(
       [words, &exit_code] { exit_code = guarded(words->options.json, [&] { return resave(*words); }); });

@@ -156,7 +156,7 @@ void print(const Json& rows) {
 }
 
 void print_kept(const Json& kept) {
-  std::cout << "\nread, inspected and saved byte for byte, and not dequantized\n";
+  std::cout << "\nread, inspected and saved byte for byte, but not dequantized\n";
   for (const Json& layout : kept)
     std::cout << "  " << layout["name"].get<std::string>() << ": " << layout["holds"].get<std::string>()
               << "; written by " << layout["written_by"].get<std::string>() << "\n    "
@@ -191,13 +191,12 @@ void add_schemes(CLI::App& app, int& exit_code) {
   auto choices = std::make_shared<bool>(false);
   auto markdown = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand(
-      "schemes", "what is judged: schemes, their layouts, the implementations of each operation");
-  CLI::Option* as_json = command->add_flag("--json", *json, "the same as JSON");
-  CLI::Option* ledger = command->add_flag("--choices", *choices,
-                                          "the ledger: where implementations disagree, and who does what");
+      "schemes", "list the schemes, their layouts and the implementations of each operation");
+  CLI::Option* as_json = command->add_flag("--json", *json, "print JSON");
+  CLI::Option* ledger = command->add_flag(
+      "--choices", *choices, "print the choices on which implementations disagree, and each one's choice");
   command
-      ->add_flag("--markdown", *markdown,
-                 "a table of scheme families by operations: which kernels serve them")
+      ->add_flag("--markdown", *markdown, "print a table of the kernels for each scheme family and operation")
       ->excludes(as_json)
       ->excludes(ledger);
   command->callback([json, choices, markdown, &exit_code] {

@@ -52,7 +52,7 @@ class Run {
     folders_ = {fixtures_folder()};
     for (const fs::path& folder : options_.fixtures) {
       if (!fs::exists(folder / "manifest.json"))
-        throw RunError(Outcome::usage, folder.string() + " holds no manifest.json");
+        throw RunError(Outcome::usage, folder.string() + " has no manifest.json");
       folders_.push_back(fs::absolute(folder));
     }
     check_words("device", {options_.device}, {"cpu", "cuda"});
@@ -118,7 +118,7 @@ class Run {
       const std::string& name = source.hello.provider;
       known.push_back(name);
       if (!seen.insert(name).second)
-        throw RunError(Outcome::usage, "two providers call themselves '" + name + "'");
+        throw RunError(Outcome::usage, "two providers have the name '" + name + "'");
       const bool by_path = std::find(asked.begin(), asked.end(), source.given) != asked.end();
       if (!asked.empty() && !by_path && std::find(asked.begin(), asked.end(), name) == asked.end()) continue;
       const std::string library = source.hello.info["library"];
@@ -278,14 +278,15 @@ class Run {
       other =
           "shard: " + std::to_string(before.head.shard) + " there, " + std::to_string(head_.shard) + " here";
     if (!other.empty())
-      throw RunError(Outcome::usage, file.string() + " is of another run and cannot be resumed: " + other);
+      throw RunError(Outcome::usage,
+                     file.string() + " is of a different run and cannot be resumed: " + other);
     report_ = report_from(before.head, fixtures_);
     std::set<std::string> known;
     for (const Candidate& candidate : chosen_) known.insert(candidate.name.full_id);
     for (Verdict& verdict : before.verdicts) {
       if (!known.contains(verdict.full_id()))
         throw RunError(Outcome::usage,
-                       file.string() + " judges a case that was not selected: " + verdict.full_id());
+                       file.string() + " has a verdict on a case that is not selected: " + verdict.full_id());
       judged_.insert(verdict.full_id());
       apply_waivers(report_.waivers, verdict);
       report_.verdicts.push_back(std::move(verdict));
@@ -312,7 +313,7 @@ class Run {
       throw RunError(Outcome::infrastructure, "interrupted after " + std::to_string(report_.verdicts.size()) +
                                                   " of " + std::to_string(chosen_.size()) + " cases; " +
                                                   (options_.out / "run.jsonl").string() +
-                                                  " has them, --resume goes on");
+                                                  " has their verdicts; continue with --resume");
   }
 
   // Divides the latency budget among the cases. Variants that cannot run get no share.
@@ -328,7 +329,8 @@ class Run {
     }
     if (timed == 0) return;
     if (options_.gate_latency && options_.threads != 1)
-      throw RunError(Outcome::usage, "latency gates with one thread; with more it is reported alone");
+      throw RunError(Outcome::usage,
+                     "--gate latency needs --threads 1; with more threads latency is only reported");
     latency_budget_s_ = std::clamp(plan_.latency_budget_s / std::max(1.0, weights), 0.05, 5.0);
     char note[200];
     std::snprintf(note, sizeof note,

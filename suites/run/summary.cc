@@ -161,7 +161,7 @@ void latency(const RunReport& report, std::ostream& out) {
   if (trust.measured != 0)
     out << "    against themselves " << trust.alarms << " of " << trust.measured
         << " differed (chance allows " << trust.allowed << ")"
-        << (trust.suspended ? ": the latency of this run is suspended" : "") << "\n";
+        << (trust.suspended ? ": latency is ignored in this run" : "") << "\n";
   if (best != nullptr)
     out << "    fastest against dense " << fixed(find_measure(*best, "ratio_to_dense")->value, 2) << "x "
         << best->full_id() << "\n    slowest against dense "
@@ -292,7 +292,7 @@ void Progress::saw(const Verdict& verdict, bool is_failure) {
     std::cerr << status_name(verdict.status) << " " << verdict.full_id() << ": "
               << clipped(printable(verdict.reason), kWidth) << std::endl;
     if (failures_ == kFailuresWhileRunning)
-      std::cerr << "further failures are counted and stand in the report" << std::endl;
+      std::cerr << "further failures are counted here and listed in the report" << std::endl;
   }
   draw(false);
 }

@@ -54,8 +54,8 @@ Hello read_hello(ChildProcess& child, double timeout_s, Clock::time_point deadli
   const std::optional<std::string> line = wait_line(child, deadline, closed);
   if (!line) {
     if (!closed) child.kill();
-    hello.error = closed ? with_last_words("its worker ended before it greeted: " + child.wait(), child)
-                         : "its worker did not greet within " + seconds_text(timeout_s);
+    hello.error = closed ? with_last_words("its worker ended before its hello: " + child.wait(), child)
+                         : "its worker sent no hello within " + seconds_text(timeout_s);
     return hello;
   }
   try {
@@ -130,9 +130,9 @@ std::optional<Verdict> parse_answer(const std::string& line, const Task& task, s
     Verdict verdict = verdict_from_json(json);
     verdict.spoils_worker = json.contains(kSpoiltKey);
     if (verdict.full_id() == task.name.full_id) return verdict;
-    nonsense = "its worker answered for another case: " + verdict.full_id();
+    nonsense = "its worker answered for a different case: " + verdict.full_id();
   } catch (const std::exception& error) {
-    nonsense = std::string("its worker wrote a line that is no verdict: ") + error.what();
+    nonsense = std::string("its worker wrote a line that is not a verdict: ") + error.what();
   }
   return std::nullopt;
 }
@@ -187,7 +187,7 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
       if (!lane.child) lane.child = start_greeted(source, error);
       lane.deadline = in_seconds(lane.task->timeout_s);
       if (lane.child && lane.child->send_line(lane.task->key)) return true;
-      if (lane.child) error = "its worker no longer read: " + (lane.child->kill(), lane.child->wait());
+      if (lane.child) error = "its worker stopped reading: " + (lane.child->kill(), lane.child->wait());
       lane.child.reset();
       finish(lane, broken(source, *lane.task, Status::crash, error, lane.began));
     }

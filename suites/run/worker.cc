@@ -34,7 +34,7 @@ void write_line(int fd, const Json& json) {
     const ssize_t count = ::write(fd, text.data() + sent, text.size() - sent);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0)
-      throw std::runtime_error(std::string("the parent no longer listens: ") + std::strerror(errno));
+      throw std::runtime_error(std::string("the parent closed the pipe: ") + std::strerror(errno));
     sent += static_cast<size_t>(count);
   }
 }
@@ -278,7 +278,7 @@ Json to_json(const Hello& hello) {
 
 Hello hello_from_json(const Json& json) {
   if (!json.is_object() || json.value("hello", 0) != 1)
-    throw std::runtime_error("the worker's first line is no greeting");
+    throw std::runtime_error("the worker's first line is not a hello");
   Hello hello;
   hello.error = json.value("error", "");
   if (!hello.error.empty()) return hello;

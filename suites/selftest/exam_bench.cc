@@ -134,16 +134,16 @@ bool every_lane_comes_first(const Parts& parts) {
 }
 
 constexpr Question kBenchQuestions[] = {
-    {"bench.middle_of_three", "the median is another statistic", middle_of_three},
-    {"bench.interval_covers", "the interval misses the truth more often than it says", interval_covers},
-    {"bench.interval_is_useful", "the interval says nothing", interval_is_useful},
-    {"bench.slower_by_3_percent", "3 % slower is not told", slower_by_3_percent},
-    {"bench.faster_by_3_percent", "3 % faster is not told", faster_by_3_percent},
+    {"bench.middle_of_three", "the median is wrong", middle_of_three},
+    {"bench.interval_covers", "the interval misses the truth more often than its level", interval_covers},
+    {"bench.interval_is_useful", "the interval is too wide to be useful", interval_is_useful},
+    {"bench.slower_by_3_percent", "3 % slower is not detected", slower_by_3_percent},
+    {"bench.faster_by_3_percent", "3 % faster is not detected", faster_by_3_percent},
     {"bench.against_itself", "the same samples differ from themselves", against_itself},
     {"bench.equal_speeds_do_not_alarm", "equal speeds do not meet a target 1 % below",
      equal_speeds_do_not_alarm},
     {"bench.too_few_say_nothing", "two samples decide", too_few_say_nothing},
-    {"bench.every_lane_comes_first", "one series keeps the first place", every_lane_comes_first},
+    {"bench.every_lane_comes_first", "one series is always timed first", every_lane_comes_first},
     {"bench.cold_start_is_not_counted", "the first call is counted", cold_start_is_not_counted},
 };
 

@@ -98,7 +98,7 @@ class ProviderKill {
     row.problem = sources[0].hello.error;
     if (!row.problem.empty()) return row;
     const std::vector<Task> asked = tasks(mutant, sources[0].hello.offers, with_goldens);
-    if (asked.empty()) row.problem = "no case of this plan asks anything of it";
+    if (asked.empty()) row.problem = "no case of this plan tests it";
     supervisor.run(
         asked, request_.every_case ? request_.jobs : 1,
         [&](const Verdict& verdict) {
@@ -150,7 +150,7 @@ KillRow examined(const MutantInfo& mutant) {
   KillRow row;
   row.mutant = &mutant;
   const std::vector<ExamResult> results = examine(mutant.kind, mutant.id);
-  if (results.empty()) row.problem = "no question about this part of the judge";
+  if (results.empty()) row.problem = "no question tests this part of the judge";
   row.judged = results.size();
   for (const ExamResult& result : results)
     if (!result.held) row.killers.push_back({result.question, "fail", result.what});

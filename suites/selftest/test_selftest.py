@@ -31,17 +31,17 @@ def test_kill_tells_who_died_where(tmp_path):
     assert report["killed"] == report["mutants"] - report["equivalent"] == len(report["rows"]) == 21
     for row in report["rows"]:
         assert row["first_killer"] and 0 < row["to_kill_s"] <= row["wall_s"], row
-    assert "21 of 21 mutants killed" in done.stdout and "found by q8_nan_becomes_minus_128" in done.stdout
+    assert "21 of 21 mutants killed" in done.stdout and "gap found by q8_nan_becomes_minus_128" in done.stdout
 
 
 def test_kill_fails_where_a_fault_lives():
     done = qcts("selftest", "kill", "--mutant", "l_nan_to_zero", "--case", "numerics.linear/int8_row/exact_sums_m1_*", code=1)
-    assert "0 of 1 mutants killed" in done.stdout and "lives: l_nan_to_zero" in done.stdout
+    assert "0 of 1 mutants killed" in done.stdout and "survived: l_nan_to_zero" in done.stdout
 
 
 def test_a_mutant_without_a_case_lives():
     done = qcts("selftest", "kill", "--mutant", "u4_*", "--case", "numerics.linear/int8_row/noise_m1_*", code=1)
-    assert "no case of this plan asks anything of it" in done.stdout
+    assert "no case of this plan tests it" in done.stdout
 
 
 def test_no_mutant_proves_nothing():
