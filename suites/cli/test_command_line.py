@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is typed wrong is named, and the same mistake has the same exit code in every command: 2 for wrong words and missing files,
-3 where nothing was proved, 5 where the system failed.
+"""Tests usage errors: they name the wrong argument, and the same mistake has the same exit code in every command: 2 for wrong words
+and missing files, 3 if nothing was proved, 5 if the system failed.
 """
 
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`qcts quantize` with the scales of static activations, against what torchao wrote of the same weights."""
+"""Tests `qcts quantize` with the scales of static activations against torchao's files of the same weights."""
 
 import pytest
 from dialect_files import FIXTURES, GOLDENS
@@ -34,7 +34,7 @@ def scale_words(weight):
 
 @pytest.mark.parametrize("id", list(static_goldens()))
 def test_static_policies_are_written_as_torchao_writes_them(id, tmp_path):
-    """Protects: class, attributes, order and every byte of a weight with static activations."""
+    """Tests the class, attributes, order and every byte of a weight with static activations."""
     entry = GOLDENS[id]
     want = torch.load(FIXTURES / entry["file"], weights_only=True)
     expected = load_file(FIXTURES / entry["expected"])

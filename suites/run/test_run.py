@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `qcts run` writes for others to read: report.json by its schema, junit.xml by an XML parser, run.jsonl a line a verdict."""
+"""Tests the files of `qcts run`: report.json against its schema, junit.xml with an XML parser, run.jsonl with one verdict per line."""
 
 import json
 import os

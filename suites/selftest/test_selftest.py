@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The judge judged from its command line: `qcts selftest kill` fails where a planted fault lives, `qcts selftest alarms` where one
-that is right is accused; `qcts shrink` keeps a failing input in a small file that `qcts replay` puts to any provider again.
+"""Tests the judge's commands: `qcts selftest kill` fails if a planted fault survives, `qcts selftest alarms` if a correct provider
+fails; `qcts shrink` saves a failing input in a small file, which `qcts replay` runs on any provider.
 """
 
 import json
