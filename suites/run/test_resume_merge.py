@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests that killed and resumed runs and sharded and merged runs give the report of an undisturbed run, and that parts of other runs are refused."""
+"""Tests that resumed and merged runs give the report of an undisturbed run, and that parts of other runs are refused."""
 
 import json
 import os
