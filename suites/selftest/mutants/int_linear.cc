@@ -2,7 +2,7 @@
 // linear with x in integer codes: int8_row with one scale a row of x (W8A8), and intx with an asymmetric row
 // of x (8da4w). Integers are summed as a kernel of 8-bit products does it, x in 0 .. 255 and weights signed,
 // and what that adds is taken off again; scales act in double. With the faults w8_* and da_* (those of
-// choosing codes stand in int_codes.cc).
+// choosing codes are in int_codes.cc).
 #include <algorithm>
 #include <atomic>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // linear of the three families: weights as float32, one multiplication and one addition of float32 a term, in
-// the order of k. With the faults l_* (those of the weights stand in weights.cc).
+// the order of k. With the faults l_* (those of the weights are in weights.cc).
 #include <algorithm>
 #include <atomic>
 #include <cfloat>
