@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, 13> kFixedNames = {"model.safetensors",
 
 bool is_index(std::string_view name) { return name.ends_with(".index.json"); }
 
-// What trainers leave beside the weights.
+// Is it one of the files that trainers save beside the weights?
 bool is_training_state(std::string_view name) {
   constexpr std::array<std::string_view, 9> kBegins = {"optimizer", "scheduler",     "training_args",
                                                        "rng_state", "random_states", "scaler",

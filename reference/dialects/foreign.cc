@@ -176,7 +176,7 @@ std::string_view module_name(std::string_view name) {
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-// Of a parameter that scales others, by the last word of its name.
+// Does the last word of a parameter's name say that it is a scale of others?
 bool names_scale(std::string_view word) {
   return word.find("scale") != word.npos || word.find("absmax") != word.npos || word == "SCB";
 }
@@ -266,7 +266,7 @@ class ForeignNamer {
     checkpoint_.findings.push_back({CheckpointFinding::Kind::contradiction, tensor, std::move(text)});
   }
 
-  // Of no pattern above: matrices of codes in a module that has a scale.
+  // Finds matrices of codes that no pattern matched, in modules that have a scale.
   void find_scaled_codes() {
     std::set<std::string_view> scaled;
     for (const auto& [name, tensor] : places_)

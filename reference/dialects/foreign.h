@@ -16,10 +16,10 @@ struct ForeignFormat {
   std::string_view what;  // for people
   // Words of quant_method or quant_algo, lower case, separated by blanks.
   std::string_view methods;
-  // How the parts of one weight are named: alternatives separated by '|', each a list of endings behind one
-  // stem. The first is that of the codes. ":f8,i8" lists the dtypes it may have. '!' before an ending: the
-  // format needs it, and its absence is a contradiction; '?': may be there; neither: the pattern fits only
-  // where it is.
+  // The names of a weight's parts: alternatives separated by '|', each a list of endings that follow the same
+  // stem. The first ending is that of the codes. ":f8,i8" lists its possible dtypes. '!' before an ending:
+  // the format requires the part, so a missing one is a contradiction; '?': the part is optional; neither:
+  // the pattern matches only if the part is there.
   std::string_view parts;
 };
 std::span<const ForeignFormat> foreign_formats();

@@ -130,7 +130,7 @@ std::optional<std::string> other_leaf(const pickle::Ref& node, const std::string
   return std::nullopt;
 }
 
-// Of objects with __slots__: __dict__ and the slots, either of them None.
+// Is it the state of an object with __slots__: a pair of __dict__ and the slots, either of them None?
 bool is_pair_of_states(const pickle::Ref& state) {
   const auto fits = [](const pickle::Ref& half) {
     return half->kind == pickle::Kind::dict || half->kind == pickle::Kind::none;

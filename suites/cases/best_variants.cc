@@ -12,27 +12,27 @@
 namespace qcts {
 namespace {
 
-// Of x, for which an x that is not quantized may be multiplied by bytes faster than by pairs of bfloat16:
-// integers need little decoding, but two products each. int8 on an EPYC Zen 4, one thread: m = 4 1.2 times as
-// fast, m = 8 as fast, m = 16 0.9 times.
+// Rows of x up to which multiplying bytes may be faster than multiplying pairs of bfloat16, if x is not
+// quantized: integers need little decoding, but two products each. Bytes against pairs, int8 on an EPYC Zen 4
+// with one thread: m = 4 1.2 times as fast, m = 8 equal, m = 16 0.9 times.
 constexpr int64_t kFewRows = 4;
 
-// The name of the group that `offer` is in for this case: its provider's, or a part of it where no
-// list of variants can know which is faster, or where many of those at the list's head may refuse.
+// Returns the name of the group that `offer` competes in: its provider, or a part of it if the order of
+// variants cannot tell which is faster or if many of the first variants may refuse the case.
 std::string group_of(const Case& c, const Offer& offer) {
   if (c.id.kind != Kind::latency || c.id.op != Op::linear) return offer.provider;
   const std::string_view variant = offer.variant;
   const bool tiles = variant == "amx", pairs = tiles || variant == "avx512bf16" || variant == "avx512vbmi";
-  // Of another x than bfloat16, which most of them refuse.
+  // Most of these refuse an x that is not bfloat16.
   if (pairs && c.synthetic->weight.dtype != DType::bfloat16) return offer.provider + " pairs";
-  // A tile's work is the same for one row as for sixteen.
+  // A tile takes the same time for one row as for sixteen.
   if (tiles && c.synthetic->m == 1) return offer.provider + " tiles";
   if (c.activation == kWeightOnly && c.synthetic->m <= kFewRows && variant.ends_with("vnni"))
     return offer.provider + " bytes";
   return offer.provider;
 }
 
-// Asked without planes, of which a kernel of this program asks nothing where none are given.
+// The problem has no planes: the builtin kernels check planes only if they are given.
 bool serves(const Case& c, const Offer& offer) {
   if (offer.own_kernel == nullptr || !c.synthetic) return true;
   KernelInput input;
@@ -45,7 +45,7 @@ bool serves(const Case& c, const Offer& offer) {
   input.x_dtype = input.y_dtype = input.weight.dtype;
   const ProblemBuilder builder(input, 1);
   qcts_problem p = builder.problem();
-  p.bias_dtype = p.x_dtype = p.y_dtype = p.w_dtype;  // as all that are timed have
+  p.bias_dtype = p.x_dtype = p.y_dtype = p.w_dtype;  // as in all timed cases
   return offer.own_kernel->supports(&p, nullptr, 0) == QCTS_OK;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects which kernels a plan of the best takes: what refuses a case gives way only to what serves it, and
-// a case that all refuse keeps one of them, to say why.
+// Tests the choice of best variants: a kernel that refuses a case is replaced only by one that serves it, and
+// a case that all refuse keeps one kernel, to report the reason.
 #include "suites/cases/best_variants.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ qcts_status serves_bfloat16(const qcts_problem* p, char*, size_t) {
 
 using Supports = decltype(qcts_kernel::supports);
 
-// Kernels that every machine runs, best first; `builtin` as this program's.
+// Kernels that every machine runs, best first; `builtin`: as builtin kernels.
 struct Kernels {
   Kernels(const std::string& provider, bool builtin, const std::vector<Supports>& all) : kernels(all.size()) {
     for (size_t i = 0; i < all.size(); ++i) {
@@ -48,7 +48,7 @@ Case linear_case() {
   return c;
 }
 
-// Places in their list of those that are taken.
+// Returns the indices of the chosen offers.
 std::vector<size_t> taken(const Case& c, const Kernels& of) {
   std::vector<const Offer*> found;
   for (const Offer& each : of.offers) found.push_back(&each);

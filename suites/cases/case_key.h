@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A case as one line of JSON: what a worker is told to judge. Goldens and malformed files go by their ids.
+// A case as one line of JSON, which tells a worker what to judge. Goldens and malformed files are named by
+// id.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,13 +11,13 @@
 
 namespace qcts {
 
-// `variant`: of the kernel that is to judge it; empty for cases that judge files.
+// Returns the key of `c`. `variant`: the kernel's; empty for cases that judge files.
 nlohmann::ordered_json case_key(const Case& c, const std::string& variant);
 
 // Does the key refer to a golden or a malformed file?
 bool needs_fixtures(const nlohmann::ordered_json& key);
 
-// The case of `key`, with the implementation of that variant in `registry`, which holds one provider. Throws
+// Returns the case of `key`, bound to the key's variant in `registry`, which holds one provider. Throws
 // std::runtime_error naming what `fixtures` or `registry` lacks.
 Case case_of_key(const nlohmann::ordered_json& key, const Fixtures& fixtures, const Registry& registry);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A case by its names alone, as the parent of the workers knows it.
+// The names of a case, which are all that the parent of the workers keeps of it.
 #pragma once
 
 #include <string>

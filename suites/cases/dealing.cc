@@ -7,7 +7,7 @@
 namespace qcts {
 namespace {
 
-// Schemes of a family that a plan of few inputs asks of one operation; intx has four times as many.
+// Number of a family's schemes that a reduced plan uses for one operation; intx has four times as many.
 constexpr size_t kSchemesAnOp = 60;
 
 }  // namespace
@@ -29,9 +29,9 @@ InputDealer::InputDealer(const Plan& plan) : plan_(plan) {
   for (auto& [scheme, sibling] : siblings_) sibling.count = families[scheme->family()];
 }
 
-// Is input `index` of `count` dealt to this scheme? Whether answers repeat is a kernel's property more than
-// a scheme's, so a plan of few inputs lets schemes go without; and where many schemes share their kernels,
-// each is asked one operation.
+// Is input `index` of `count` sampled for this scheme? Determinism is a property of kernels more than of
+// schemes, so a reduced plan skips some schemes; if many schemes share kernels, each is tested on one
+// operation.
 bool InputDealer::is_dealt(Kind kind, Op op, const Scheme& scheme, size_t index, size_t count) const {
   if (!plan_.schemes_an_input) return true;
   const auto [place, siblings] = siblings_.at(&scheme);
@@ -43,7 +43,7 @@ bool InputDealer::is_dealt(Kind kind, Op op, const Scheme& scheme, size_t index,
   return kind != Kind::determinism && place % turns == turn % turns && index == place / turns % count;
 }
 
-// Few of each input family where the plan says so, and those that its cover lists.
+// A few of each input family if the plan says so, and those in its cover.
 std::vector<Synthetic> InputDealer::dealt_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout) {
   std::set<std::string> taken;
   std::vector<Synthetic> out;
@@ -51,7 +51,8 @@ std::vector<Synthetic> InputDealer::dealt_inputs(Kind kind, Op op, const Scheme&
   const auto add_set = [&](InputSet set, bool only_listed) {
     const std::vector<Synthetic> inputs = synthetic_inputs(kind, op, scheme, layout, set, &support);
     for (const Policy policy : scheme.activations()) {
-      // Dealt by policy: a kernel takes one or two of them, and no scheme of its family is to go without.
+      // Sampled for each policy separately: a kernel serves one or two policies, and every scheme of its
+      // family must get inputs.
       std::vector<Synthetic> dealt;
       std::ranges::copy_if(inputs, std::back_inserter(dealt),
                            [&](const Synthetic& input) { return input.activation == policy; });
@@ -86,7 +87,8 @@ const InputDealer::FamilyInputs& InputDealer::inputs_of_family(Kind kind, Op op,
     for (const Synthetic& input : inputs)
       all[{input.generator, input.activation}].emplace_back(sibling, input_name(input, op, layout));
   }
-  // Each input family another scheme, so that no scheme stands for all.
+  // Start at a different scheme for each input family, so that the choice does not always fall on the same
+  // one.
   size_t turn = 0;
   for (const auto& [key, candidates] : all) family.chosen[key] = candidates[turn++ * 7 % candidates.size()];
   return family;

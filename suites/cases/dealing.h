@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which synthetic inputs a plan takes: all of them, or those dealt over schemes and families of schemes.
+// Chooses a plan's synthetic inputs: all of them, or a sample spread over schemes and families of schemes.
 #pragma once
 
 #include <map>
@@ -18,26 +18,26 @@ namespace qcts {
 inline constexpr Op kOps[] = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::linear, Op::pack,
                               Op::unpack};
 
-// The case of one synthetic input, without an implementation.
+// Returns the case of one synthetic input, without an implementation.
 Case synthetic_case(Kind kind, Op op, const Scheme& scheme, Layout layout, const Synthetic& input);
 
 class InputDealer {
  public:
-  explicit InputDealer(const Plan& plan);  // which outlives the dealer
+  explicit InputDealer(const Plan& plan);  // must outlive the dealer
 
-  // The cases of one (kind, operation, scheme, layout). They depend on the plan alone, so that a filter does
-  // not change which input stands for its family.
+  // Returns the cases of one (kind, operation, scheme, layout). They depend on the plan alone, so a filter
+  // does not change which inputs are sampled.
   std::vector<Case> cases_of(Kind kind, Op op, const Scheme& scheme, Layout layout);
 
-  // Ids that the plan's cover lists.
+  // The ids in the plan's cover.
   const std::set<std::string>& listed() const { return listed_; }
 
  private:
   struct Siblings {
-    size_t place = 0, count = 0;  // of a scheme in its family, and their number
+    size_t place = 0, count = 0;  // of a scheme in its family, and the family's size
   };
-  // The inputs of one family of schemes for a (kind, op, layout), and of each input family and policy the one
-  // that stands for all.
+  // The inputs of one family of schemes for a (kind, op, layout), and the input chosen for each input family
+  // and policy.
   struct FamilyInputs {
     std::map<const Scheme*, std::vector<Synthetic>> by_scheme;
     std::map<std::pair<Generator, Policy>, std::pair<const Scheme*, std::string>> chosen;

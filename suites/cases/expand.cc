@@ -24,7 +24,7 @@ std::string slug(std::string_view text) {
   return out;
 }
 
-// The scheme's place in the id of a case that judges a whole golden.
+// Returns the scheme part of the id of a case that judges a whole golden.
 std::string scheme_of(const Golden& golden) {
   std::set<std::string> names;
   for (const Golden::TensorInfo& tensor : golden.tensors)
@@ -43,7 +43,7 @@ bool listed(const std::vector<std::string>& list, std::string_view what) {
   return std::find(list.begin(), list.end(), what) != list.end();
 }
 
-// Does the golden hold what judging this op needs? The file itself gives the planes of every tensor.
+// Does the golden have the data to judge this op? The planes of every tensor are in the file itself.
 bool has_evidence(const Golden::TensorInfo& tensor, Op op) {
   const auto& have = tensor.expected;
   const bool weight = listed(have, "w") || tensor.w_seed.has_value();
@@ -87,7 +87,7 @@ class Expander {
   }
 
  private:
-  // Keeps the case where it is wanted and something can judge it.
+  // Keeps the case if the filter takes it and something can judge it.
   void add(Case c) {
     if (!filter_.may_take(c.id)) return;
     if (c.golden != nullptr && is_left_out(*c.golden) && !dealer_.listed().contains(c.id.text())) return;
@@ -152,7 +152,7 @@ class Expander {
         c.scheme = scheme;
         c.golden = &golden;
         c.tensor = tensor.name;
-        // Words of the manifest that the scheme does not have are the judge's to report.
+        // The judge reports words of the manifest that the scheme does not know.
         if (op == Op::pack || op == Op::unpack)
           c.layout = scheme->find_layout(tensor.layout).value_or(kPlain);
         if (op == Op::linear || op == Op::quantize_activation)
@@ -180,7 +180,8 @@ class Expander {
     }
   }
 
-  // Random numbers of the first dtype that the scheme takes: its source, and the dense baseline's.
+  // Random numbers in the first dtype that the scheme accepts, for the quantized kernel and the dense
+  // baseline.
   static std::optional<WeightShape> latency_weight_of(const Scheme& scheme, int64_t n, int64_t k) {
     for (const DType dtype : {DType::bfloat16, DType::float32, DType::float16})
       if (!scheme.refusal({dtype, n, k})) return WeightShape{dtype, n, k};
@@ -209,7 +210,7 @@ class Expander {
     } else if (op == Op::linear || op == Op::quantize_activation) {
       for (const Policy policy : scheme.activations()) {
         if (!wanted(plan_.latency_activations, policy.name())) continue;
-        // A policy with scales of its own quantizes nothing anew that a dynamic one would not.
+        // Static policies are not timed: they quantize like the dynamic ones.
         if (op == Op::quantize_activation &&
             (policy == kWeightOnly || !scheme.policy_specs(weight, policy).empty()))
           continue;
@@ -235,7 +236,7 @@ class Expander {
   const OfferTable& offers_;
   const IdFilter& filter_;
   InputDealer dealer_;
-  std::map<std::string, const Golden*> first_;  // of each scheme
+  std::map<std::string, const Golden*> first_;  // by scheme
   std::vector<Case> cases_;
 };
 

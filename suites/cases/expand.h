@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a plan and goldens to cases. Pure: the same arguments give the same sorted cases with unique ids, and
-// no provider is asked anything.
+// Expands a plan and goldens into cases. Pure: the same arguments give the same sorted cases with unique ids,
+// and no provider is called.
 #pragma once
 
 #include <span>
@@ -14,26 +14,26 @@
 
 namespace qcts {
 
-// The input of the case that judges a golden under `scheme` as a whole: its id without the scheme's own name,
-// "torchao_0_18_0_toy" of "torchao_0_18_0/int8_row/toy" below int8_row. For one tensor, "_NAME" follows.
+// Returns the input name of the case that judges a whole golden under `scheme`: the golden's id without the
+// scheme, "torchao_0_18_0_toy" for "torchao_0_18_0/int8_row/toy" and int8_row. Cases on one tensor append
+// "_NAME".
 std::string golden_input(const std::string& golden_id, const std::string& scheme);
 
 struct ExpandInputs {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;
-  // Synthetic inputs for the reference as well, whose own answers they are expected to have: that proves
-  // nothing of the reference, but of the cases, which must not accuse it.
+  // Also run the reference on synthetic inputs. It is then compared with itself, which tests not the
+  // reference but the cases: they must not fail it.
   bool with_reference = false;
 };
 
-// The cases of `plan` that `filter` may take and that an offer, or the suite itself, can judge; without an
-// implementation, sorted by id. Throws std::runtime_error when two cases share an id or an id leaves the
-// alphabet.
+// Returns the cases of `plan` that `filter` may take and that an offer or the suite itself can judge, without
+// implementations, sorted by id. Throws std::runtime_error if two cases share an id or an id has a character
+// outside the alphabet.
 std::vector<Case> expand(const Plan& plan, const ExpandInputs& inputs, const OfferTable& offers,
                          const IdFilter& filter = {});
 
-// The same paired with the offers that judge them, sorted by full id: for programs that ask a worker. Of the
-// cases that the suite judges itself, none.
+// A case and the offer that judges it, for programs that use a worker.
 struct OfferedCase {
   Case asked;
   const Offer* offer = nullptr;  // of the table
@@ -42,8 +42,8 @@ struct OfferedCase {
 std::vector<OfferedCase> expand_offered(const Plan& plan, const ExpandInputs& inputs,
                                         const OfferTable& offers);
 
-// The same paired with the implementations of `registry`, one case for each, sorted by full id: for programs
-// that judge in their own process.
+// For programs that judge in their own process: expands to one case for each implementation of `registry`,
+// sorted by full id.
 struct CaseSources {
   std::span<const Golden> goldens;
   std::span<const Malformed> malformed;

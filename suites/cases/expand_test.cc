@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the list of cases: sorted, unique, within the alphabet, the same for the same sources, and
-// complete over goldens and implementations.
+// Tests the list of cases: sorted, unique, within the alphabet, the same for the same sources, and complete
+// over goldens and implementations.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -80,10 +80,10 @@ TEST_P(EveryPlan, IsSortedUniquePureAndInTheAlphabet) {
   }
 }
 
-// What a kernel is asked: with a policy of x where it has one.
+// One service of a kernel, with the policy of x if the op has one.
 using Service = std::array<std::string, 4>;  // scheme, policy of x, op, implementation
 
-// Every scheme that an implementation serves, and whether its linear has something to show.
+// Visits every scheme that an implementation serves, with whether its linear can show a fault.
 template <class Visit>
 void for_each_service(const Registry& registry, const Visit& visit) {
   for (const Scheme* scheme : schemes())
@@ -122,15 +122,15 @@ TEST(Expand, AsksEveryImplementationOfEverySchemeUnderEachPolicy) {
   EXPECT_GT(shown, 1000u);
 }
 
-// The same of the quick plan, but for families of more than 60 schemes: there every scheme is asked
-// something, and every implementation is asked under each policy of a fifth of its schemes.
+// The same for the quick plan, except in families of more than 60 schemes: there every scheme has some case,
+// and every implementation has cases under each policy for a fifth of its schemes.
 TEST(Expand, TheQuickPlanLeavesNoSchemeAndNoImplementationOut) {
   const World world;
   const std::set<Service> asked = asked_by(world.expand_plan("quick"));
   std::map<std::string_view, size_t> members;
   for (const Scheme* scheme : schemes()) ++members[scheme->family()];
   std::set<std::string> silent;
-  std::map<std::array<std::string, 3>, std::pair<size_t, size_t>> shares;  // asked, of how many
+  std::map<std::array<std::string, 3>, std::pair<size_t, size_t>> shares;  // schemes with cases, all schemes
   for_each_service(world.registry, [&](const Scheme& scheme, const Service& want, bool shows) {
     if (members[scheme.family()] <= 60) {
       EXPECT_EQ(asked.contains(want), shows) << testing::PrintToString(want);
@@ -145,7 +145,7 @@ TEST(Expand, TheQuickPlanLeavesNoSchemeAndNoImplementationOut) {
   for (const auto& [name, share] : shares)
     EXPECT_GE(5 * share.first, share.second) << testing::PrintToString(name);
   for (const Service& was : asked) silent.erase(was[0]);
-  // The turn of these is a linear, of weights that are all NaN.
+  // The case sampled for these is a linear whose weights are all NaN.
   EXPECT_LE(silent.size(), 2u);
   for (const std::string& name : silent)
     EXPECT_FALSE(has_finite_weights(*find_scheme(name), {DType::bfloat16, 37, 768})) << name;
@@ -190,8 +190,8 @@ TEST(Expand, AsksAGoldenOnlyWhatItHasEvidenceFor) {
       << "no weight to quantize, no x and y for linear";
 }
 
-// Without LibTorch's plug-in nobody runs a program: that is no refusal of the suite's own readers, which
-// would block conformance.
+// Without LibTorch's plug-in no provider runs programs. That does not count as a refusal by the suite's own
+// readers, which would block conformance.
 TEST(Expand, AProgramWithoutARunnerIsNobodysFault) {
   World world;
   world.goldens.push_back(golden("torch_2_13_0/scripted", {}));
@@ -224,8 +224,9 @@ TEST(Expand, ForOneVariantAProviderTakesOnlyWhatRunsHere) {
   for (const auto& [id, count] : implementations) EXPECT_EQ(count, 1) << id;
 }
 
-// Of each provider the best variant (tiles apart for a single row, bytes for a few), cold and warm as cases
-// of their own, no scalar prefill, no emulated kernel, the weight in a dtype that its scheme takes.
+// Each provider's best variant (also without tiles for a single row, also bytes for a few rows), cold and
+// warm as separate cases, no scalar prefill, no emulated kernel, and the weight in a dtype that its scheme
+// accepts.
 TEST(Expand, TimesWhatThePlanNames) {
   const World world;
   Plan plan = load_plan(plan_path("latency"));
@@ -254,8 +255,8 @@ TEST(Expand, TimesWhatThePlanNames) {
 qcts_status always(const qcts_problem*, char*, size_t) { return QCTS_OK; }
 qcts_status nothing(const qcts_problem*) { return QCTS_OK; }
 
-// The variants of a provider of six that the latency plan times, by rows of x. `scheme` as a kernel names
-// it.
+// Returns the variants that the latency plan times of a provider with six, by rows of x. `scheme`: as in
+// qcts_kernel::scheme.
 std::map<int64_t, std::set<std::string>> timed_variants(const char* scheme) {
   World world;
   Plan plan = load_plan(plan_path("latency"));
@@ -289,8 +290,8 @@ std::map<int64_t, std::set<std::string>> timed_variants(const char* scheme) {
   return timed;
 }
 
-// Where no list can know which of them reads the weights of few rows faster, all are timed; of more rows the
-// first alone. Of an x that is quantized all multiply bytes.
+// For few rows, where the order cannot tell which variant reads the weights faster, all are timed; for more
+// rows only the first. With quantized x all variants multiply bytes.
 TEST(Expand, TimesTilesBytesAndFloatsApartForFewRows) {
   EXPECT_EQ(timed_variants("int8_row"),
             (std::map<int64_t, std::set<std::string>>{{1, {"amx", "avx512vbmi", "avx512vnni"}},
@@ -302,8 +303,8 @@ TEST(Expand, TimesTilesBytesAndFloatsApartForFewRows) {
                 {1, {"amx", "avx512vbmi"}}, {4, {"amx"}}, {5, {"amx"}}, {512, {"amx"}}}));
 }
 
-// A kernel that refuses the case gives way to one that serves it, where there is one: what multiplies pairs
-// of bfloat16 serves two of mx's five elements, and no float32 x of tinyq.
+// A kernel that refuses the case is replaced by one that serves it, if there is one: kernels that multiply
+// pairs of bfloat16 serve two of mx's five element types, and no float32 x of tinyq.
 TEST(Expand, TimesAKernelThatServesTheCase) {
   const World world;
   Plan plan = load_plan(plan_path("latency"));
@@ -320,7 +321,7 @@ TEST(Expand, TimesAKernelThatServesTheCase) {
   EXPECT_GE(seen, 4 * plan.latency_shapes.size() * plan.latency_m.size());
 }
 
-// Of a float32 x: pairs of bfloat16 are likely to be refused.
+// With a float32 x, kernels for pairs of bfloat16 are likely to refuse.
 TEST(Expand, TimesWhatTakesAWideXBesidePairs) {
   const std::set<std::string> both = {"amx", "avx512"}, all = {"amx", "avx512", "avx512vnni"};
   EXPECT_EQ(timed_variants("tinyq"),
@@ -340,8 +341,8 @@ TEST(Expand, APrefillHasMoreOfTheBudget) {
   EXPECT_EQ(share(Op::linear, 512), kPrefillBudgetShare);
 }
 
-// What the default plan leaves out is more of the same: every kernel that the complete plan asks for a long
-// input is asked for one, each family of schemes once.
+// The default plan leaves out only repetition: every kernel with long inputs in the complete plan has one,
+// once per family of schemes.
 TEST(Expand, TheDefaultPlanAsksEveryKernelForLongInputsOnce) {
   const World world;
   using Asked = std::tuple<Kind, Op, std::string, Layout, Policy, Generator, std::string>;
@@ -368,7 +369,7 @@ TEST(Expand, TheDefaultPlanAsksEveryKernelForLongInputsOnce) {
   }
 }
 
-// A selection that is known beforehand leaves the same cases as one that chooses among all of them.
+// Filtering during expansion leaves the same cases as selecting from the full list.
 class FilteredExpansion : public testing::TestWithParam<const char*> {};
 
 TEST_P(FilteredExpansion, IsTheSelectionOfTheWhole) {

@@ -19,8 +19,8 @@ std::vector<std::string> literal_pieces(std::string_view glob) {
   return pieces;
 }
 
-// "m17", "216", "bf16", and what is left of them at the ends of a piece: the words of an input's name that
-// tell its shape and dtype.
+// Could it be a shape or dtype word of an input's name, such as "m17", "216" or "bf16", or part of one at the
+// end of a piece?
 bool may_tell_a_shape(std::string_view word) {
   for (const std::string_view dtype : {"bf16", "f32", "f16", "cold", "warm"})
     if (dtype.find(word) != dtype.npos) return true;
@@ -72,7 +72,7 @@ bool IdFilter::may_take(Kind kind, Op op, const Scheme& scheme) const {
          });
 }
 
-// In a part of the id that follows the stem, or across its end.
+// The piece occurs in the id after the stem, or across the stem's end.
 bool IdFilter::may_occur_in_names(const std::string& piece, std::string_view stem,
                                   const Scheme& scheme) const {
   if (matches_suffix(piece)) return true;
@@ -99,7 +99,7 @@ bool IdFilter::may_take(const CaseId& id) const {
   });
 }
 
-// A piece with a slash may reach over the end of the id into the suffix.
+// A piece with a slash may extend past the end of the id into the suffix.
 bool IdFilter::may_occur(const std::string& piece, std::string_view id) const {
   if (id.find(piece) != id.npos || matches_suffix(piece)) return true;
   const size_t slash = piece.rfind('/');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The selection as a test that expansion can ask before it makes an input. It never rejects a case that the
-// selection takes; selection.h decides exactly, once the implementations are known.
+// A quick test of a selection, which expansion uses before it makes an input. It never rejects a case that
+// the selection takes; selection.h decides exactly once the implementations are known.
 #pragma once
 
 #include <optional>
@@ -16,18 +16,18 @@ namespace qcts {
 
 class IdFilter {
  public:
-  IdFilter() = default;  // takes everything
-  // `suffixes`: every "provider_variant" that may follow an id.
+  IdFilter() = default;  // accepts everything
+  // `suffixes`: every "provider_variant" that can follow an id.
   IdFilter(const Selection& selection, std::vector<std::string> suffixes);
 
-  // May it take a synthetic input of this scheme?
+  // Could it take a synthetic input of this scheme?
   bool may_take(Kind kind, Op op, const Scheme& scheme) const;
   bool may_take(const CaseId& id) const;
 
  private:
   struct Pattern {
-    std::optional<CaseId> exact;      // of a filter without wildcards that names a case
-    std::vector<std::string> pieces;  // literal text between wildcards; all of them occur in a match
+    std::optional<CaseId> exact;      // set if the filter has no wildcards and is a case id
+    std::vector<std::string> pieces;  // literal text between wildcards; a match contains all of it
   };
   bool takes_kind_and_scheme(Kind kind, std::string_view scheme) const;
   bool matches_suffix(std::string_view piece) const;

@@ -20,9 +20,9 @@ std::vector<std::string> load_mustpass(const std::filesystem::path& path) {
   std::string line;
   while (std::getline(in, line)) {
     if (line.empty() || line[0] == '#') continue;
-    if (!parse_case_id(line)) throw std::runtime_error(path.string() + ": no case id: '" + line + "'");
+    if (!parse_case_id(line)) throw std::runtime_error(path.string() + ": not a case id: '" + line + "'");
     if (!ids.empty() && ids.back() >= line)
-      throw std::runtime_error(path.string() + ": not sorted, or twice: '" + line + "'");
+      throw std::runtime_error(path.string() + ": not sorted, or a duplicate: '" + line + "'");
     ids.push_back(line);
   }
   return ids;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The checked-in list of case ids that defines conformance, and the floor of passes beside it.
+// Reads the checked-in list of case ids that defines conformance, and the minimum counts of passes.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,13 @@
 
 namespace qcts {
 
-// One line an id, '#' begins a comment; sorted, unique. Throws std::runtime_error.
+// Reads one id per line, with '#' comments; the ids are sorted and unique. Throws std::runtime_error.
 std::vector<std::string> load_mustpass(const std::filesystem::path& path);
-// {"schema": 1, "floor": {SCHEME: {OP: passes}}}
+// Reads {"schema": 1, "floor": {SCHEME: {OP: passes}}}.
 std::vector<FloorEntry> load_floor(const std::filesystem::path& path);
 
-// The case ids of a plan that need no machine but this one: files and builtin kernels, latency left out. What
-// mustpass lists.
+// Returns the case ids that mustpass lists for a plan: files and builtin kernels without latency, so that any
+// machine can run them.
 std::vector<std::string> mustpass_ids(const std::string& plan,
                                       const std::vector<std::filesystem::path>& fixtures);
 

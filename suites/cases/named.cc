@@ -27,8 +27,9 @@ void check_provider_path(const fs::path& path) {
   const bool is_file = fs::is_regular_file(path);
   if (is_file && is_shared_library(path)) return;
   if (!is_file || ::access(path.c_str(), X_OK) != 0)
-    throw RunError(Outcome::usage,
-                   path.string() + " is no provider: neither a shared library (.so) nor an executable file");
+    throw RunError(
+        Outcome::usage,
+        path.string() + " is not a provider: neither a shared library (.so) nor an executable file");
 }
 
 std::string located_provider(const std::string& name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a command line names, found or refused in the same words by every command: RunError(Outcome::usage)
-// with the nearest right word.
+// Looks up the plans and providers that a command line names. All commands report unknown names alike:
+// RunError(Outcome::usage) with the nearest known name.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,14 @@
 
 namespace qcts {
 
-// The plan of suites/plans, or of a path. RunError also where the file is no plan.
+// Loads a plan by its name in suites/plans or by path. Throws RunError also if the file is not a plan.
 Plan named_plan(const std::string& name);
 
-// RunError unless a shared library (.so) or a program is there.
+// Throws RunError unless `path` is a shared library (.so) or a program.
 void check_provider_path(const std::filesystem::path& path);
 
-// "builtin" and "reference" as they are; the absolute path of a file. RunError where there is none.
+// Returns "builtin" and "reference" unchanged, and the absolute path of a file. Throws RunError if the file
+// does not exist.
 std::string located_provider(const std::string& name);
 
 }  // namespace qcts

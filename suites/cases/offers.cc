@@ -24,7 +24,7 @@ Offer offer_of(const Implementation& implementation) {
           .own_kernel = implementation.builtin ? &kernel : nullptr};
 }
 
-// Nothing can be learned from the time that an emulator takes, and nobody waits for a scalar prefill.
+// An emulator's time means nothing, and a scalar prefill takes too long.
 bool is_timed(const Case& c, const Offer& offer) {
   const bool prefill = c.id.op == Op::linear && c.synthetic->m >= kPrefillRows;
   return !offer.is_emulated && !(prefill && offer.variant == "scalar");
@@ -35,7 +35,7 @@ bool takes_long(const Case& c, const Plan& plan) {
          std::ranges::find(plan.best_variant_alone, c.synthetic->generator) != plan.best_variant_alone.end();
 }
 
-// Others have no strict and lenient reading: they are asked what holds under both.
+// Other providers have no strict and lenient modes, so they get the cases that hold in both.
 bool is_for_loaders(const Case& c) {
   return c.id.kind == Kind::reject ? c.malformed->options.size() == 2 : c.id.kind == Kind::round_trip;
 }
@@ -127,7 +127,7 @@ std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const Offe
   const bool best_alone = takes_long(c, plan);
   if (timed ? plan.latency_best_only : !plan.all_variants || best_alone) found = best_of(c, found);
   std::erase_if(found, [&](const Offer* offer) {
-    // The reference's own answers prove nothing of the reference.
+    // Comparing the reference with itself proves nothing.
     const bool asks_itself = c.golden == nullptr && offer->provider == kReferenceProvider && !with_reference;
     return asks_itself || (timed && !is_timed(c, *offer)) ||
            (offer->is_emulated && (best_alone || !c.for_emulated));

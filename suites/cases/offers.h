@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What providers offer to be judged, as data: a worker says it in its handshake, so that the parent can pair
+// Descriptions of a provider's kernels, which a worker sends in its handshake, so that the parent can pair
 // cases with kernels without loading any.
 #pragma once
 
@@ -28,20 +28,21 @@ struct Offer {
   std::string variant;
   bool is_emulated = false;
   bool is_runnable = true;                  // false: this machine lacks a feature that the variant needs
-  bool runs_programs = false;               // Op::file alone: it loads, runs and saves TorchScript
-  const qcts_kernel* own_kernel = nullptr;  // of this program's own kernels alone
+  bool runs_programs = false;               // Op::file only: it loads, runs and saves TorchScript
+  const qcts_kernel* own_kernel = nullptr;  // builtin kernels only
 
   std::string_view family() const;
   bool takes(Policy activation) const;
 };
 
-// The offers of one provider, best first within an (op, family).
+// Returns the offers of one provider, best first within an (op, family).
 std::vector<Offer> offers_of(const Registry& registry, std::string_view provider);
 
-// Of this program's own kernels, which are asked what they serve where a plan takes the best alone.
+// Returns the offers of the builtin kernels. They have own_kernel set, which plans that take only the best
+// variant call.
 std::vector<Offer> builtin_offers();
 
-// The line-JSON form of an offer, without own_kernel. offer_from_json throws std::runtime_error.
+// Convert an offer, without own_kernel, to and from JSON. offer_from_json throws std::runtime_error.
 nlohmann::ordered_json to_json(const Offer& offer);
 Offer offer_from_json(const nlohmann::ordered_json& json);
 
@@ -50,7 +51,7 @@ class OfferTable {
  public:
   void add(std::vector<Offer> offers);
   std::span<const Offer* const> find(Op op, std::string_view family) const;  // Op::file: family ""
-  // Every "provider_variant".
+  // Returns every "provider_variant".
   std::vector<std::string> suffixes() const;
 
  private:
@@ -59,17 +60,17 @@ class OfferTable {
 };
 
 // Returns the offers that judge `c`, best first: kernels of its op, family and policy; for round_trip and
-// reject the providers that load and save files. `with_reference`: synthetic inputs for the reference too,
-// whose own answers they are expected to have.
+// reject the providers that load and save files. `with_reference`: include the reference on synthetic inputs,
+// where it is compared with itself.
 std::vector<const Offer*> offers_for(const Case& c, const Plan& plan, const OfferTable& offers,
                                      bool with_reference = false);
 
-// Do this program's own readers judge `c` as well? They judge every file, but a program's round trip only
-// where no provider runs it: that verdict says so.
+// Do this program's own readers judge `c` as well? They judge every file, except that they judge a program's
+// round trip only if no provider runs programs; the verdict then says so.
 bool is_judged_by_suite(const Case& c, std::span<const Offer* const> offers);
 
-// Sets the implementation, or the runner of a program, that the offer stands for. Throws std::runtime_error
-// when `registry` does not hold it.
+// Sets the implementation or program runner of `c` to that of the provider and variant. Throws
+// std::runtime_error if `registry` does not have it.
 void bind_offer(Case& c, std::string_view provider, std::string_view variant, const Registry& registry);
 
 // "numerics.linear/int8_row/INPUT/builtin_avx2"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects which providers judge a case: kernels by op, family and policy, files by who reads them.
+// Tests the matching of offers to cases: kernels by op, family and policy, files by provider.
 #include "suites/cases/offers.h"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ TEST(Offers, SurviveTheirJson) {
   EXPECT_FALSE(after.is_runnable);
 }
 
-// A program is judged once a provider; where none runs it, this program says so.
+// A program is judged once per provider; if no provider runs it, the suite reports that.
 TEST(Offers, AProgramIsTheSuitesOwnOnlyWhereNobodyRunsIt) {
   Golden golden;
   golden.flags = {"torchscript"};

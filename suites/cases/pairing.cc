@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cases paired with what judges them.
+// Pairs cases with the kernels or providers that judge them.
 #include <algorithm>
 #include <utility>
 

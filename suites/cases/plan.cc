@@ -50,7 +50,7 @@ void read_words(PlanReader& reader, const char* key, std::vector<std::string>& w
     if (!known(word)) reader.fail(key, "names nothing known: '" + word + "'");
 }
 
-// None where the plan says nothing.
+// Returns none if the plan does not have the key.
 std::vector<Generator> read_generators(PlanReader& reader, const Json& json, const char* key) {
   std::vector<Generator> found;
   if (!json.contains(key)) return found;
@@ -82,8 +82,7 @@ void read_latency(PlanReader& reader, Plan& plan) {
   plan.latency_best_only = reader.get<bool>("latency_best_only");
   if (plan.latency_ops.empty()) reader.fail("latency_ops", "is empty");
   if (plan.latency_weights.empty()) reader.fail("latency_weights", "is empty");
-  if (!(plan.latency_budget_s > 0))
-    reader.fail("latency_budget_s", "must be positive where latency is timed");
+  if (!(plan.latency_budget_s > 0)) reader.fail("latency_budget_s", "must be positive if latency is timed");
 }
 
 }  // namespace
@@ -95,7 +94,7 @@ Plan load_plan(const std::filesystem::path& path) {
   try {
     json = Json::parse(in);
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(path.string() + ": no JSON: " + error.what());
+    throw std::runtime_error(path.string() + ": not JSON: " + error.what());
   }
   PlanReader reader(json, path.string());
   Plan plan;
@@ -103,7 +102,7 @@ Plan load_plan(const std::filesystem::path& path) {
   plan.description = reader.get<std::string>("description");
   for (const std::string& name : reader.get<std::vector<std::string>>("kinds")) {
     const std::optional<Kind> kind = kind_from_name(name);
-    if (!kind) reader.fail("kinds", "names no kind: '" + name + "'");
+    if (!kind) reader.fail("kinds", "names an unknown kind: '" + name + "'");
     for (const Kind other : plan.kinds)
       if (other == *kind) reader.fail("kinds", "names '" + name + "' twice");
     plan.kinds.push_back(*kind);
@@ -123,7 +122,7 @@ Plan load_plan(const std::filesystem::path& path) {
   if (json.contains("cover")) {
     plan.cover = reader.get<std::vector<std::string>>("cover");
     for (const std::string& id : *plan.cover)
-      if (!parse_case_id(id)) reader.fail("cover", "names no case: '" + id + "'");
+      if (!parse_case_id(id)) reader.fail("cover", "names an invalid case id: '" + id + "'");
   }
   plan.case_timeout_s = reader.get<double>("case_timeout_s");
   plan.latency_budget_s = reader.get<double>("latency_budget_s");

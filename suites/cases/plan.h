@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan: which cases a run takes.
+// A plan: the choice of cases for a run.
 #pragma once
 
 #include <cstdint>
@@ -14,46 +14,45 @@
 
 namespace qcts {
 
-inline constexpr const char* kDefaultPlan = "default";   // what a run asks where nothing else is said
-inline constexpr const char* kCompletePlan = "nightly";  // what mustpass and the floor are counted on
-inline constexpr const char* kFullPlan = "full";         // where an exact id is looked for last
+inline constexpr const char* kDefaultPlan = "default";   // the plan of a run without --plan
+inline constexpr const char* kCompletePlan = "nightly";  // the plan of mustpass and the floor
+inline constexpr const char* kFullPlan = "full";         // searched last for an exact id
 
-// One field a choice; suites/plans/<name>.json has the same keys, all of them but `cover`,
-// `schemes_an_input`, `once_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once` and `kills`,
-// and no other. Those from latency_ops on are wanted where the kinds name latency.
+// suites/plans/<name>.json has these fields as its keys and no others. `cover`, `schemes_an_input`,
+// `once_a_family`, `best_variant_alone`, `determinism_once`, `emulated_once` and `kills` are optional; the
+// keys from latency_ops on are required if the kinds include latency.
 struct Plan {
   std::string name;
   std::string description;
   std::vector<Kind> kinds;
-  bool all_variants =
-      true;  // every candidate; false: of each provider only the best (suites/cases/best_variants.h)
-  bool every_input = true;  // false: one shape and one m of each input family
-  // Inputs are dealt over the schemes of a family that has more, so that each is put to about so many of
-  // them, and no scheme goes without; absent: every input to every scheme.
+  bool all_variants = true;  // false: only the best variant of each provider (suites/cases/best_variants.h)
+  bool every_input = true;   // false: one shape and one m of each input family
+  // Samples schemes: each input runs on about this many schemes of a family, and every scheme gets at least
+  // one input; absent: every input runs on every scheme.
   std::optional<int64_t> schemes_an_input;
-  // Input families of which a family of schemes is given one input for each kind, operation, layout and
-  // policy: those that take long and ask the same of every scheme.
+  // Input families with only one input for each family of schemes, kind, operation, layout and policy: those
+  // that are slow and test the same thing on every scheme.
   std::vector<Generator> once_a_family;
-  // Input families of which each provider's best variant alone is asked, and no emulated one:
-  // those that take longest.
+  // Input families that run only on each provider's best variant, never on an emulated one: the slowest.
   std::vector<Generator> best_variant_alone;
-  // Determinism is asked of one input of every input family in the same way: it is a property of kernels.
+  // Test determinism on one input of each input family, chosen in the same way: it is a property of kernels.
   bool determinism_once = false;
-  // Emulated variants are given one input of every input family in the same way: they are the native kernels.
+  // Run emulated variants on one input of each input family, chosen in the same way: their code is that of
+  // the native kernels.
   bool emulated_once = false;
-  // Where it stands, of goldens only the first of each scheme are
-  // judged, and those of --fixtures; and these ids, whatever that and every_input leave out.
+  // If set: of the goldens, judge only the first of each scheme and those of --fixtures, plus these case ids,
+  // even those that this or every_input leaves out.
   std::optional<std::vector<std::string>> cover;
-  std::vector<std::string> kills;  // kinds of mutants that the cases kill completely; empty: all kinds
-  double case_timeout_s = 60;      // the watchdog's patience with one case
+  std::vector<std::string> kills;  // kinds of mutants of which the cases kill all; empty: all kinds
+  double case_timeout_s = 60;      // watchdog timeout of one case
   double latency_budget_s = 0;     // for all latency cases together
   std::vector<int64_t> latency_m;
   std::vector<std::pair<int64_t, int64_t>> latency_shapes;  // n, k
   std::vector<Op> latency_ops;
   std::vector<std::string> latency_schemes;      // names; empty: every scheme
-  std::vector<std::string> latency_activations;  // of linear and quantize_activation; empty: every policy
-  std::vector<std::string> latency_weights;      // of "cold", "warm"
-  bool latency_best_only = false;  // of each provider only the best (suites/cases/best_variants.h)
+  std::vector<std::string> latency_activations;  // for linear and quantize_activation; empty: every policy
+  std::vector<std::string> latency_weights;      // "cold", "warm" or both
+  bool latency_best_only = false;  // only the best variant of each provider (suites/cases/best_variants.h)
 };
 Plan load_plan(const std::filesystem::path& path);  // throws std::runtime_error naming file and field
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the plans: all of them can be read, and a broken one is refused by the name of its field.
+// Tests the plans: all of them load, and an invalid one is refused with the name of the bad field.
 #include <cstring>
 #include <fstream>
 #include <stdexcept>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reference behind the C ABI says what the reference says, and is asked about goldens alone.
+// Tests that the reference called through the C ABI gives the reference's answers, and that it judges goldens
+// only.
 #include "suites/providers/reference_provider.h"
 
 #include <gtest/gtest.h>

@@ -45,7 +45,7 @@ void parse_shard(const std::string& text, Selection& selection) {
   selection.shard = number(text.substr(0, slash));
   selection.shards = slash == text.npos ? 0 : number(text.substr(slash + 1));
   if (selection.shard < 1 || selection.shard > selection.shards)
-    throw std::runtime_error("'" + text + "' is no shard i/n with 1 <= i <= n");
+    throw std::runtime_error("'" + text + "' is not a shard i/n with 1 <= i <= n");
 }
 
 bool names_exactly(const std::string& filter, const std::vector<Candidate>& candidates) {
@@ -84,7 +84,7 @@ std::string nearest_id(const std::string& filter, const std::vector<Candidate>& 
     const std::string kind(kind_name(id.kind)), op(op_name(id.op));
     words.insert({kind, op, id.scheme, id.input, kind + "." + op});
   }
-  // A filter without a slash is a piece of an id.
+  // A filter without a slash is part of an id.
   const bool piece = filter.find('/') == filter.npos;
   std::vector<std::string> pool;
   for (const auto& set : piece ? std::vector{words} : std::vector{ids, full_ids})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects filters and shards: an exact name is that name, a shard loses and doubles nothing, a typing error
-// finds its neighbour.
+// Tests filters and shards: an exact name matches only itself, shards lose and duplicate nothing, a typo
+// finds the nearest id.
 #include "suites/cases/selection.h"
 
 #include <algorithm>

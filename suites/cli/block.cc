@@ -101,7 +101,7 @@ Outcome block_words(BlockWords& words) {
   registry.add(builtin_provider());
   Baseline baseline;
   const Registry* dense = baseline.find(registry);
-  if (!dense) throw std::runtime_error("no provider of a dense linear is there: the aten plug-in has one");
+  if (!dense) throw std::runtime_error("no provider has a dense linear: the aten plug-in is needed");
   const ScratchFolder scratch;
   const auto rows = run_block(words.request, registry, *dense, scratch.path(),
                               [](const std::string& text) { std::cerr << text << "\n"; });
@@ -133,20 +133,24 @@ void add_block(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false)
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->capture_default_str();
-  command->add_option("--set-mib", words->set_mib, "MiB of copies of each dtype that take turns")
+  command
+      ->add_option("--set-mib", words->set_mib,
+                   "MiB of rotating copies per dtype, so that weights come from memory")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  command->add_option("--budget", request.budget_s, "seconds of each scheme and m")
+  command->add_option("--budget", request.budget_s, "seconds for each scheme and m")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
-  command->add_option("--shrink", request.shrink, "divides every dimension")
+  command->add_option("--shrink", request.shrink, "divide every dimension by this")
       ->check(CLI::IsMember({1, 2, 4, 8, 16, 32}))
       ->capture_default_str();
   command->add_option("--threads", request.threads, "threads of each kernel call")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command->add_option("--seed", request.seed, "of the weights")->check(not_negative())->capture_default_str();
-  command->add_option("--json", words->json, "a file for the rows");
+  command->add_option("--seed", request.seed, "seed of the weights")
+      ->check(not_negative())
+      ->capture_default_str();
+  command->add_option("--json", words->json, "write the rows to this file");
   command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return block_words(*words); }); });
 }
 

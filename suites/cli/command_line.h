@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What commands share beside those on files (file_command.h): checks of numbers, and the exit code of what
-// went wrong.
+// Helpers for commands (file_command.h has those for commands on files): checks of numbers, and exit codes of
+// errors.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,15 @@
 
 namespace qcts::cli {
 
-// For options of unsigned numbers, where "-1" would come out as a very large one.
+// For options of unsigned type, for which "-1" would be read as a very large number.
 CLI::Validator not_negative();
 
-// An option of one value that is given twice counts as it was given last, so that scripts can put theirs
-// before a user's. Call it after the options are declared.
+// Makes the last one win if an option with one value is repeated, so that scripts can put defaults before a
+// user's options. Call it after declaring the options.
 void let_the_last_count(CLI::App& command);
 
-// What `body` returns. An exception becomes one line on stderr and the code of its RunError; of any other 5.
+// Returns the exit code of `body`. Prints an exception as one line on stderr and returns the code of its
+// RunError, or 5 for any other exception.
 int exit_code_of(const std::function<Outcome()>& body);
 
 }  // namespace qcts::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One function a subcommand: it declares its options on `app` and, when the subcommand was chosen, runs and
-// stores its exit code. Exit codes: 0 conformant or done, 1 failed or refused, 2 usage, 3 nothing proved, 4
-// inconclusive only, 5 infrastructure.
+// One function per subcommand. It declares the subcommand's options on `app`; if the subcommand is chosen, it
+// runs it and stores its exit code. Exit codes: 0 conformant or done, 1 failed or refused, 2 usage, 3 nothing
+// proved, 4 inconclusive only, 5 infrastructure.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts dequantize IN OUT.safetensors: every tensor under its own name, in the dtype that its scheme
+// qcts dequantize IN OUT.safetensors: writes every tensor under its own name, in the dtype that its scheme
 // dequantizes to.
 #include <algorithm>
 #include <map>
@@ -15,10 +15,10 @@ namespace {
 
 struct DenseModel {
   std::vector<std::pair<std::string, Tensor>> tensors;
-  std::vector<std::string> left_out;  // why, by name
+  std::vector<std::string> left_out;  // "NAME: reason"
 };
 
-// Without `partial`, throws Failure for the first tensor that would be left out.
+// Without `partial`, throws Failure for the first tensor that cannot be dequantized.
 DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, bool partial) {
   DenseModel model;
   const auto leave_out = [&](const std::string& why) {
@@ -46,14 +46,14 @@ DenseModel dense_model(const Checkpoint& checkpoint, const std::string& layout, 
   return model;
 }
 
-// What a file of tensors cannot hold.
+// Notes the values that a file of tensors cannot hold.
 void note_values(const Checkpoint& checkpoint) {
   if (checkpoint.script) print_notes({"the program is not in OUT"});
   const std::vector<OtherValue> values = other_values(checkpoint);
   if (values.empty()) return;
   const std::string first = values.front().name.empty() ? values.front().text : values.front().name;
   print_notes({std::to_string(values.size()) +
-               (values.size() > 1 ? " values that are no tensors are" : " value that is no tensor is") +
+               (values.size() > 1 ? " values that are not tensors are" : " value that is not a tensor is") +
                " not in OUT: " + first + (values.size() > 1 ? ", ..." : "")});
 }
 
@@ -75,8 +75,9 @@ void add_dequantize(CLI::App& app, int& exit_code) {
   command->add_option("IN", words->in, "a file, or a directory with config.json and shards")->required();
   command->add_option("OUT", words->out, "a .safetensors file")->required();
   command->add_option("--cpu-pack", words->pack,
-                      "which CPU packed int4 weights that do not say so: avx512, avx2 or default");
-  command->add_flag("--partial", words->partial, "leave out what cannot be dequantized, and say what it was");
+                      "CPU layout to assume for int4 packs that do not record it: avx512, avx2 or default");
+  command->add_flag("--partial", words->partial,
+                    "leave out tensors that cannot be dequantized, with a note for each");
   add_file_options(*command, words->options);
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] {
@@ -89,7 +90,7 @@ void add_dequantize(CLI::App& app, int& exit_code) {
       for (const std::string& why : left_out) print_notes({"left out: " + why});
       if (tensors.empty()) {
         note_values(checkpoint);
-        print_notes({"no tensor is there to write: " + words->out + " is not written"});
+        print_notes({"there is no tensor to write: " + words->out + " is not written"});
         return 3;
       }
       const auto& dense = tensors;

@@ -19,7 +19,7 @@ int say(const std::string& text, int exit_code) {
   return exit_code;
 }
 
-// Of a global that may be kept; torch's blocklist may not.
+// Suggests --allow for a refused global; globals on torch's blocklist cannot be allowed.
 std::string how_to_allow(const Refusal& refusal) {
   constexpr std::string_view kWord = "global ";
   const size_t at = refusal.detail.find(kWord);
@@ -37,7 +37,7 @@ int refused(const Refusal& refusal, bool json) {
   return 1;
 }
 
-// "PATH: ACTION: REASON" without the action, for a path that is not there.
+// Drops the action from "PATH: ACTION: REASON" if the path does not exist.
 std::string without_action(const std::string& text) {
   const size_t reason = text.rfind(": ");
   const size_t action = reason == std::string::npos ? reason : text.rfind(": ", reason - 1);
@@ -61,11 +61,13 @@ void add_file_options(CLI::App& command, FileOptions& options) {
   command.add_option("--dialect", options.open.dialect, "read as this dialect: " + dialects);
   command.add_flag("--lenient", options.open.lenient, "accept what the formats' own libraries tolerate");
   command.add_flag("--no-crc", options.no_crc, "do not verify the checksums of a torch zip's records");
-  command.add_option("--allow", options.open.allow, "a pickle global, module.name, to keep as it stands")
+  command
+      .add_option("--allow", options.open.allow,
+                  "a pickle global, module.name, to accept and keep unresolved")
       ->allow_extra_args(false);
   command
       .add_option("--allow-location", options.open.allow_locations,
-                  "a device tag of a storage, beside those that torch knows")
+                  "a storage's device tag to accept in addition to torch's own")
       ->allow_extra_args(false);
   command.parse_complete_callback([&options] {
     options.open.crc = options.no_crc ? CrcPolicy::skip : CrcPolicy::verify;
@@ -201,7 +203,7 @@ std::string assumed_layout(const Checkpoint& checkpoint, const std::string& aske
   if (!asked.empty()) return cpu_layout(asked);
   const std::string layout = native_cpu_layout();
   print_notes({checkpoint.path.string() + ": the file does not say which CPU packed " + tensor +
-               "; assumed " + layout + ", this machine's own (--cpu-pack avx512|avx2|default)"});
+               "; assuming this machine's layout, " + layout + " (--cpu-pack avx512|avx2|default)"});
   return layout;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts inspect FILE: what is in it, as a table or as JSON.
+// qcts inspect FILE: shows a checkpoint's contents as a table or as JSON.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -19,8 +19,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Names of storages. In a directory the keys of several pickles repeat, so that the shard's name goes before
-// them.
+// Names of storages. In a directory several pickles use the same keys, so the shard's name is the prefix.
 class StorageNames {
  public:
   explicit StorageNames(const Checkpoint& checkpoint) {
@@ -41,7 +40,7 @@ class StorageNames {
   std::unordered_map<const Storage*, std::string> prefixes_;
 };
 
-// Bytes of the storages that no earlier tensor has counted, so that they add up to payload_bytes.
+// Counts each storage only for its first tensor, so that the bytes add up to payload_bytes.
 uint64_t own_bytes(const NamedTensor& tensor, std::unordered_set<const Storage*>& counted) {
   uint64_t bytes = 0;
   for (const InnerTensor& inner : tensor.payload)
@@ -77,7 +76,7 @@ double reduction(const Checkpoint& checkpoint) {
   return payload ? static_cast<double>(dense_bytes(checkpoint)) / static_cast<double>(payload) : 1.0;
 }
 
-// What config.json says: the dtype, and torchao's quantization.
+// The dtype and torchao's quantization in config.json.
 Json config_json(const Json& config) {
   Json json;
   const std::optional<DType> dtype = config_dtype(config);
@@ -87,7 +86,7 @@ Json config_json(const Json& config) {
     if (const std::optional<TorchAoQuantization> said = torchao_quantization(config))
       json["quantization"] = {
           {"name", said->name}, {"arguments", said->arguments}, {"not_converted", said->not_converted}};
-  } catch (const Refused&) {  // a finding says so
+  } catch (const Refused&) {  // a finding reports it
   }
   return json;
 }
@@ -184,7 +183,7 @@ void add_inspect(CLI::App& app, int& exit_code) {
   };
   auto words = std::make_shared<Words>();
   CLI::App* command =
-      app.add_subcommand("inspect", "what a checkpoint holds: tensors, schemes, payload with hashes, sizes");
+      app.add_subcommand("inspect", "show a checkpoint's tensors, schemes, payload hashes and sizes");
   command->add_option("FILE", words->file, "a file, or a directory with config.json and shards")->required();
   add_file_options(*command, words->options);
   command->callback([words, &exit_code] {

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 bool is_code(const ScriptRecord& record) { return record.name.starts_with("code/"); }
 
-// Storages are told with the tensors.
+// Storages are shown with the tensors.
 bool is_storage(const ScriptRecord& record) {
   return record.name.starts_with("data/") || record.name.starts_with("constants/");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of inspect for TorchScript: what is in the archive beside the tensors.
+// The TorchScript part of `qcts inspect`: the archive's contents other than tensors.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace qcts::cli {
 
-// {"operator_set", "version_record",
+// Returns {"operator_set", "version_record",
 //  "modules": [{path, class, parameters, buffers, attributes, constants, methods}],
 //  "code": [{name, bytes}], "records": [the rest]}
 nlohmann::ordered_json program_json(const TorchScript& script, const Limits& limits);

@@ -44,10 +44,10 @@ void add_list(CLI::App& app, int& exit_code) {
   command->add_option("--scheme", request.selection.schemes, "as for run")->allow_extra_args(false);
   command->add_option("--provider", request.providers, "as for run")->allow_extra_args(false);
   command->add_option("--fixtures", request.fixtures, "as for run")->allow_extra_args(false);
-  command->add_flag("--json", request.json, "a JSON array");
+  command->add_flag("--json", request.json, "print a JSON array");
   command->add_flag(
       "--names", words->names,
-      "case ids without implementation, latency left out: the lines of suites/mustpass/default.txt");
+      "print case ids without implementations and latency: the lines of suites/mustpass/default.txt");
   command->callback([words, command, &exit_code] {
     words->plan_given = command->count("--plan") > 0;
     exit_code = exit_code_of([&] { return list_words(*words); });

@@ -32,8 +32,8 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-// What a parse error does not say: the right word for a wrong subcommand or option. Empty when the words are
-// known.
+// Returns a suggestion that CLI11's parse error lacks: the nearest name to an unknown subcommand or option;
+// "" if all are known.
 std::string wrong_word(const CLI::App& app, const std::vector<std::string>& words) {
   size_t at = 0;
   while (at < words.size() && words[at].starts_with("-")) ++at;
@@ -93,7 +93,7 @@ int run_program(int argc, char** argv) {
     std::cerr << app.help();
     return kWrongUsage;
   }
-  // Before any command begins: a way of reading weights that nobody knows is wrong usage.
+  // Checked before any command starts: an unknown way of reading weights is a usage error.
   app.parse_complete_callback([] {
     try {
       machine();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program: one command line, its subcommand, its exit code (commands.h).
+// Runs the program's command line.
 #pragma once
 
 namespace qcts::cli {
 
-// Exceptions other than those of parsing go to the caller.
+// Runs the chosen subcommand and returns its exit code (commands.h). Exceptions other than parse errors go to
+// the caller.
 int run_program(int argc, char** argv);
 
 }  // namespace qcts::cli

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The program under test: QCTS_BIN names it, without it build/release/bin/qcts is taken."""
+"""The program under test: $QCTS_BIN, by default build/release/bin/qcts."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts quantize --scheme NAME IN OUT: a float checkpoint as torchao 0.18.0, or TinyQ, would quantize and save
-// it.
+// qcts quantize --scheme NAME IN OUT: quantizes and saves a float checkpoint as torchao 0.18.0 or TinyQ
+// would.
 #include <cmath>
 #include <deque>
 #include <iostream>
@@ -35,7 +35,7 @@ struct Plan {
   const Scheme* scheme = nullptr;
   Layout layout;
   Policy activation;
-  Planes policy_planes;               // what a static policy stores, the same beside every weight
+  Planes policy_planes;               // a static policy's planes, the same for every weight
   const TorchaoClass* cls = nullptr;  // nullptr: TinyQ's layers
   bool safetensors = false;
 
@@ -52,7 +52,7 @@ const Scheme& scheme_of(const std::string& word) {
   throw UsageError("no scheme '" + word + "'" + did_you_mean(word, known));
 }
 
-// Layouts that a class of torchao holds; the first is the default.
+// The layouts of a torchao class; the first is the default.
 std::vector<std::string> writable_layouts(const Scheme& scheme) {
   std::vector<std::string> names;
   for (const LayoutInfo& layout : scheme.layouts())
@@ -85,7 +85,7 @@ Plan plan_of(const QuantizeWords& words) {
   if (is_layout && !plan.cls && torchao_class(*plan.scheme, plan.layout))
     throw UsageError("no class of torchao 0.18.0 holds " + words.scheme + " under the policy '" +
                      words.activation + "'");
-  if (layouts.empty()) throw UsageError(words.scheme + " is read and judged; its files are not written here");
+  if (layouts.empty()) throw UsageError(words.scheme + " is read and judged, but not written by qcts");
   if (!is_layout || (!plan.cls && plan.scheme->family() != "tinyq"))
     throw UsageError(words.scheme + " is not written in the layout '" + layout + "'" +
                      did_you_mean(layout, layouts));
@@ -111,7 +111,7 @@ QuantizeRules rules_of(const QuantizeWords& words, const Checkpoint& checkpoint)
     rules.has_like = true;
     for (const NamedTensor& tensor : open_checkpoint(words.like, options).tensors)
       if (tensor.type != "Tensor" && tensor.type != "Parameter") rules.like.push_back(tensor.name);
-    if (rules.like.empty()) throw Failure(words.like + " holds no quantized tensor to choose like");
+    if (rules.like.empty()) throw Failure(words.like + " has no quantized tensor, so --like chooses nothing");
   }
   for (std::string& name : excluded_by_config(checkpoint.config)) rules.exclude.push_back(std::move(name));
   return rules;
@@ -128,7 +128,8 @@ SchemeTensor quantized(const Plan& plan, const NamedTensor& tensor) {
           plan.activation, plan.policy_planes};
 }
 
-// Quantizing them is no error, as in the libraries: scales become NaN or infinite, or codes saturate.
+// As in the libraries, quantizing non-finite weights is not an error: scales become NaN or infinite, or codes
+// saturate.
 void note_non_finite(const NamedTensor& tensor, std::vector<std::string>& notes) {
   const Tensor& data = tensor.payload[0].tensor;
   std::vector<std::byte> scratch;
@@ -157,7 +158,7 @@ std::vector<OutputTensor> output_tensors(
   return tensors;
 }
 
-// As output_tensors, with TinyQ's layers taken apart; `parts` owns what the result points to.
+// Like output_tensors(), with TinyQ's layers split into parts; `parts` owns the data of the result.
 std::vector<OutputTensor> output_layers(const Checkpoint& checkpoint,
                                         const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced,
                                         std::deque<std::pair<std::string, Tensor>>& parts) {
@@ -186,7 +187,7 @@ std::vector<OutputTensor> output_layers(const Checkpoint& checkpoint,
   return tensors;
 }
 
-// What a new container would lose.
+// Throws Failure if the checkpoint has contents that a new container would lose.
 void require_only_tensors(const Checkpoint& checkpoint) {
   if (checkpoint.script)
     throw Failure(checkpoint.path.string() +
@@ -197,10 +198,10 @@ void require_only_tensors(const Checkpoint& checkpoint) {
   for (const TorchObject* object : objects)
     if (const std::optional<std::string> leaf = first_other_leaf(object->root))
       throw Failure(checkpoint.path.string() + ": '" + *leaf +
-                    "' is no tensor and would be lost in the new container");
+                    "' is not a tensor and would be lost in the new container");
 }
 
-// torch.save names the archive after the file: without the folder and the last ending; "archive" outside
+// torch.save names the archive after the file, without folder and last ending; "archive" if the name is not
 // ASCII.
 std::string archive_prefix(const std::string& out) {
   const std::string stem = std::filesystem::path(out).stem().string();
@@ -208,7 +209,7 @@ std::string archive_prefix(const std::string& out) {
   return stem.empty() || !ascii ? "archive" : stem;
 }
 
-// Names that are one place of the graph (a container under two names) can only change together.
+// Names of one place in the graph (a container with two names) can only change together.
 Replacements replacements_of(const std::vector<TensorLeaf>& leaves,
                              const std::unordered_map<const NamedTensor*, SchemeTensor>& replaced) {
   Replacements places;
@@ -219,7 +220,7 @@ Replacements replacements_of(const std::vector<TensorLeaf>& leaves,
       places.emplace(leaf.place, found->second);
   for (const TensorLeaf& leaf : leaves)
     if (places.contains(leaf.place) && !by_name.contains(leaf.name))
-      throw Failure(leaf.name + " is the same entry as a tensor that is to be quantized");
+      throw Failure(leaf.name + " is the same entry as a tensor to be quantized");
   return places;
 }
 
@@ -294,7 +295,7 @@ int run_quantize(const QuantizeWords& words) {
   const Checkpoint checkpoint = open_checkpoint(words.in, options);
   for (const CheckpointFinding& finding : checkpoint.findings)
     throw Failure(checkpoint.path.string() + ": " + finding_text(finding) +
-                  ": quantize takes a float checkpoint");
+                  ": quantize needs a float checkpoint");
   const QuantizeRules rules = rules_of(words, checkpoint);
   const std::vector<QuantizeDecision> decisions =
       quantize_decisions(checkpoint, *plan.scheme, plan.layout, rules);
@@ -311,7 +312,7 @@ int run_quantize(const QuantizeWords& words) {
   }
   if (replaced.empty()) {
     print_decisions(words, plan, decisions);
-    notes.push_back("nothing is quantized: " + words.out + " is not written");
+    notes.push_back("no tensor is quantized: " + words.out + " is not written");
     print_notes(notes);
     return 3;
   }
@@ -338,16 +339,16 @@ void add_quantize(CLI::App& app, int& exit_code) {
                       "how linear takes x: a policy of `qcts schemes` (default weight_only)");
   add_static_options(*command, words->scales);
   command
-      ->add_option(
-          "--include", words->rules.include,
-          "glob of * and ? on full or leaf names; default: 2-D *.weight that is no embedding by its name")
+      ->add_option("--include", words->rules.include,
+                   "glob of * and ? on full or leaf names; default: 2-D *.weight whose name is not that of "
+                   "an embedding")
       ->allow_extra_args(false);
   command
       ->add_option("--exclude", words->rules.exclude,
                    "glob of * and ? on full or leaf names; wins over --include")
       ->allow_extra_args(false);
-  command->add_option("--like", words->like, "quantize what this checkpoint holds quantized");
-  command->add_flag("--strict", words->strict, "exit code 1 when a chosen layer stays float");
+  command->add_option("--like", words->like, "quantize the tensors that are quantized in this checkpoint");
+  command->add_flag("--strict", words->strict, "exit code 1 if a chosen layer stays float");
   add_file_options(*command, words->options);
   command->callback([words, &exit_code] {
     exit_code = guarded(words->options.json, [&] { return run_quantize(*words); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts shrink ID: a failing case made small enough to send. qcts replay FILE: put to a kernel again.
+// qcts shrink ID: makes a failing case small enough to send. qcts replay FILE: runs it on a kernel again.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -37,7 +37,7 @@ JudgeContext context_of(const ReplayWords& words) {
   return context;
 }
 
-// What shrink and replay call a failure: a wrong answer, or none.
+// Does the status count as a failure for shrink and replay: a wrong answer or none?
 bool is_failure(Status status) {
   return status == Status::fail || status == Status::crash || status == Status::timeout ||
          status == Status::resource;
@@ -59,7 +59,7 @@ Outcome shrink_found(const ReplayWords& words, const OfferedCase& found, Provide
   const TestVector test_vector = make_test_vector(found.asked, words.seed);
   const Replay start{test_vector.input, test_vector.exact_sums, found.asked.id,
                      offer.provider + "_" + offer.variant};
-  // Smaller ones have to fail in the same way. An input that can no longer be judged does not fail.
+  // A smaller input must fail in the same way. An input that can no longer be judged counts as not failing.
   Verdict last = worker.ask(start, offer, words.timeout_s);
   const Status wanted = last.status;
   if (!is_failure(wanted)) {
@@ -126,7 +126,7 @@ Outcome replay_file(const ReplayWords& words) {
     std::cout << offer.provider << "_" << offer.variant << ": " << said(verdict) << "\n";
   }
   if (judged == 0) {
-    std::cerr << "qcts: nothing of " << words.provider << " takes it\n";
+    std::cerr << "qcts: " << words.provider << " has no kernel for this case\n";
     return Outcome::nothing_proved;
   }
   return failed == 0 ? Outcome::conformant : Outcome::failed;
@@ -137,16 +137,16 @@ Outcome replay_file(const ReplayWords& words) {
 void add_replay(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<ReplayWords>();
   CLI::App* shrinking = app.add_subcommand(
-      "shrink", "make a failing numerics case as small as it still fails, and keep it in a file");
+      "shrink", "reduce a failing numerics case to the smallest input that still fails and save it");
   shrinking->add_option("ID", words->id, "a case id, or a full id")->required();
   shrinking->add_option("-o,--output", words->file, "the file")->default_val("replay.json");
-  shrinking->add_option("--plan", words->plan, "the plan that has the case")->capture_default_str();
-  shrinking->add_option("--budget", words->budget, "most inputs to try")
+  shrinking->add_option("--plan", words->plan, "the plan of the case")->capture_default_str();
+  shrinking->add_option("--budget", words->budget, "maximum number of inputs to try")
       ->check(not_negative())
       ->capture_default_str();
   CLI::App* replaying =
-      app.add_subcommand("replay", "put the input of a file to a provider again; 1 when it fails");
-  replaying->add_option("FILE", words->file, "what `qcts shrink` wrote")->required();
+      app.add_subcommand("replay", "run a provider on the input in a file; exit code 1 if it fails");
+  replaying->add_option("FILE", words->file, "a file from `qcts shrink`")->required();
   replaying->add_option("--variant", words->variant, "only this variant");
   for (CLI::App* command : {shrinking, replaying}) {
     command->add_option("--provider", words->provider, "builtin, or the path of a shared library")
@@ -154,7 +154,7 @@ void add_replay(CLI::App& app, int& exit_code) {
     command->add_option("--threads", words->threads, "threads of each kernel call")
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();
-    command->add_option("--timeout", words->timeout_s, "seconds after which a question has hung")
+    command->add_option("--timeout", words->timeout_s, "timeout of a case in seconds")
         ->check(CLI::Range(0.1, 86400.0))
         ->capture_default_str();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts resave IN OUT: the same checkpoint, written anew from what was parsed, piece by piece.
+// qcts resave IN OUT: writes the same checkpoint again from its parsed form, piece by piece.
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -31,7 +31,7 @@ void note_kept(const std::string& path, const RebuildNotes& kept, std::vector<st
     notes.push_back(path + ": another library's serialization_id; it was taken over");
 }
 
-// Every file of a checkpoint, saved anew under a name that `name_of` gives.
+// Saves every file of a checkpoint again, under the name that `name_of` returns.
 class Saver {
  public:
   Saver(const Checkpoint& checkpoint, bool compact, std::vector<std::string>& notes)
@@ -73,7 +73,7 @@ class Saver {
   CompactReport report_;
 };
 
-// Shards rebuilt, every other file copied, in a new folder that gets its name last.
+// Writes shards again and copies the other files into a new folder, which is renamed to OUT at the end.
 void resave_directory(const Checkpoint& checkpoint, Saver& saver, const fs::path& out) {
   if (fs::exists(out)) throw UsageError(out.string() + ": exists; the copy of a directory needs a new name");
   const fs::path partial =
@@ -83,7 +83,7 @@ void resave_directory(const Checkpoint& checkpoint, Saver& saver, const fs::path
     fs::create_directory(partial);
     std::set<fs::path> written;
     saver.save([&](const MappedFile& source) {
-      // By their names: a shard may be a link to where the hub's cache keeps it.
+      // Compares names, because a shard may be a link into the hub's cache.
       const fs::path name = fs::path(source.path()).lexically_relative(checkpoint.path);
       fs::create_directories((partial / name).parent_path());
       written.insert(name);
@@ -104,7 +104,7 @@ void resave_directory(const Checkpoint& checkpoint, Saver& saver, const fs::path
   }
 }
 
-// A reader that goes by the ending would take the copy for what it is not.
+// Readers that go by the ending would misread the copy.
 void check_ending(const Checkpoint& checkpoint, const std::string& out) {
   const std::string ending = fs::path(out).extension().string();
   const bool names_pickle = ending == ".pt" || ending == ".pth" || ending == ".bin" || ending == ".ckpt";
@@ -117,7 +117,7 @@ void check_ending(const Checkpoint& checkpoint, const std::string& out) {
 int resave(const ResaveWords& words) {
   const Checkpoint checkpoint = open_checkpoint(words.in, words.options.open);
   if (checkpoint.format == Format::torchscript)
-    throw UsageError(words.in + ": a TorchScript archive, which is read here and not written");
+    throw UsageError(words.in + ": a TorchScript archive, which qcts reads but does not write");
   if (checkpoint.format != Format::directory) check_ending(checkpoint, words.out);
   print_findings(checkpoint);
   std::vector<std::string> notes;
@@ -140,12 +140,11 @@ int resave(const ResaveWords& words) {
 
 void add_resave(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<ResaveWords>();
-  CLI::App* command =
-      app.add_subcommand("resave", "write a checkpoint anew from what was parsed; byte-identical");
+  CLI::App* command = app.add_subcommand("resave", "parse a checkpoint and write it again, byte-identical");
   command->add_option("IN", words->in, "a file, or a directory with config.json and shards")->required();
   command->add_option("OUT", words->out, "the copy, in the same format")->required();
   command->add_flag("--compact", words->compact,
-                    "leave out storage bytes that no tensor sees; views go on sharing");
+                    "leave out storage bytes that no tensor uses; views stay shared");
   add_file_options(*command, words->options);
   command->callback(
       [words, &exit_code] { exit_code = guarded(words->options.json, [&] { return resave(*words); }); });

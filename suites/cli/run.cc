@@ -18,7 +18,7 @@ struct RunWords {
   bool no_progress = false;
 };
 
-// --shard, else what the engine that started us asks for.
+// Takes the shard from --shard, otherwise from the environment.
 void choose_shard(const std::string& given, Selection& selection) {
   if (!given.empty()) return parse_shard(given, selection);
   const std::optional<EnvironmentShard> asked = shard_from_environment();
@@ -55,7 +55,7 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command
       ->add_option(
           "--filter", options.selection.filters,
-          "an exact case id, or a glob of * and ? that may match anywhere in it; several are joined by 'or'")
+          "an exact case id, or a glob of * and ? that may match anywhere in it; several: any may match")
       ->allow_extra_args(false);
   command
       ->add_option("--kind", options.selection.kinds,
@@ -68,24 +68,21 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
           "--provider", options.providers,
           "qcts (files), builtin, reference, a plug-in's name, or the path of a shared library or program")
       ->allow_extra_args(false);
-  command->add_option("--device", options.device, "where kernels run: cpu, cuda")->capture_default_str();
-  command->add_option("--variant", options.selection.variant,
-                      "only this variant; an error where it cannot run");
-  command
-      ->add_option("--fixtures", options.fixtures,
-                   "a folder with a manifest.json beside the repository's own")
+  command->add_option("--device", options.device, "the kernels' device: cpu, cuda")->capture_default_str();
+  command->add_option("--variant", options.selection.variant, "only this variant; an error if it cannot run");
+  command->add_option("--fixtures", options.fixtures, "a further folder with a manifest.json")
       ->allow_extra_args(false);
-  command->add_option("--out", options.out, "folder of the reports")->capture_default_str();
-  command->add_option("--gate", words->gate, "what gates beside conformance")
-      ->check(CLI::IsMember({"latency"}));
-  command->add_option("--shard", words->shard,
-                      "i/n: every n-th case of the sorted selection, beginning with the i-th; otherwise as "
-                      "Slurm, Kubernetes, GitLab, Bazel or GoogleTest ask in the environment");
+  command->add_option("--out", options.out, "folder for the reports")->capture_default_str();
+  command->add_option("--gate", words->gate, "also fail the run on this")->check(CLI::IsMember({"latency"}));
+  command->add_option(
+      "--shard", words->shard,
+      "i/n: every n-th case of the sorted selection, starting with the i-th; default: from the "
+      "environment of Slurm, Kubernetes, GitLab, Bazel or GoogleTest");
   command->add_flag("--resume", options.resume,
-                    "go on with the run.jsonl in the folder of the reports, where it is of this very run");
+                    "continue the run.jsonl in the report folder, if it is of the same run");
   command
       ->add_option("--memory-limit", words->memory_limit_mib,
-                   "MiB that a worker may take beside what loading its provider took (0: no limit)")
+                   "MiB that a worker may use on top of loading its provider (0: no limit)")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   command->add_option("--seed", options.seed, "mixed into synthetic inputs")
@@ -94,13 +91,13 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command->add_option("--threads", options.threads, "threads of each kernel call")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command->add_option("--jobs", options.jobs, "workers at a time (0: one a processor, at most 4)")
+  command->add_option("--jobs", options.jobs, "workers at a time (0: one per processor, at most 4)")
       ->check(not_negative())
       ->capture_default_str();
   command->add_option("--commit", options.commit, "the suite's commit, for the report");
   command->add_flag("--json", options.json, "print report.json instead of the summary");
-  command->add_flag("--no-progress", words->no_progress, "say nothing while working");
-  command->add_flag("--list", options.list, "print the selected ids and judge nothing");
+  command->add_flag("--no-progress", words->no_progress, "show no progress");
+  command->add_flag("--list", options.list, "print the selected ids without judging");
   let_the_last_count(*command);
   command->callback([words, &exit_code] { exit_code = exit_code_of([&] { return run_words(*words); }); });
 }

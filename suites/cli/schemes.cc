@@ -26,7 +26,8 @@ Json policies_taken(const Scheme& scheme, const Implementation& implementation) 
   return names;
 }
 
-// {op: [variant, ...]} by the builtin kernels; pack and unpack only where there is something to pack.
+// Returns {op: [variant, ...]} of the builtin kernels; pack and unpack only if the scheme has a packed
+// layout.
 Json operations(const Scheme& scheme, const Registry& registry) {
   Json ops = Json::object();
   for (const char* op : kOps) {
@@ -94,7 +95,7 @@ std::string names_of(const Json& variants, const Json* policy) {
   return names.empty() ? "none" : names;
 }
 
-// Who serves an operation, a line each of those that serve the same policies of x.
+// The kernels of an operation, one line for each set of policies of x.
 void print_operation(const Json& row, const std::string& op, const Json& variants) {
   std::vector<std::pair<std::string, std::string>> lines;  // variants, policies
   if (op == "linear" || op == "quantize_activation") {
@@ -119,7 +120,8 @@ void print_operation(const Json& row, const std::string& op, const Json& variant
   }
 }
 
-// The first scheme of a family in full, the others in a line each, with their policies where they are others.
+// Prints the first scheme of a family in full and the others in one line each, with their policies if these
+// differ.
 void print(const Json& rows) {
   std::string family, policies;
   for (const Json& row : rows) {
@@ -154,7 +156,7 @@ void print(const Json& rows) {
 }
 
 void print_kept(const Json& kept) {
-  std::cout << "\nread, inspected and saved byte for byte, and not dequantized\n";
+  std::cout << "\nread, inspected and saved byte for byte, but not dequantized\n";
   for (const Json& layout : kept)
     std::cout << "  " << layout["name"].get<std::string>() << ": " << layout["holds"].get<std::string>()
               << "; written by " << layout["written_by"].get<std::string>() << "\n    "
@@ -189,13 +191,12 @@ void add_schemes(CLI::App& app, int& exit_code) {
   auto choices = std::make_shared<bool>(false);
   auto markdown = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand(
-      "schemes", "what is judged: schemes, their layouts, the implementations of each operation");
-  CLI::Option* as_json = command->add_flag("--json", *json, "the same as JSON");
-  CLI::Option* ledger = command->add_flag("--choices", *choices,
-                                          "the ledger: where implementations disagree, and who does what");
+      "schemes", "list the schemes, their layouts and the implementations of each operation");
+  CLI::Option* as_json = command->add_flag("--json", *json, "print JSON");
+  CLI::Option* ledger = command->add_flag(
+      "--choices", *choices, "print the choices on which implementations disagree, and each one's choice");
   command
-      ->add_flag("--markdown", *markdown,
-                 "a table of scheme families by operations: which kernels serve them")
+      ->add_flag("--markdown", *markdown, "print a table of the kernels for each scheme family and operation")
       ->excludes(as_json)
       ->excludes(ledger);
   command->callback([json, choices, markdown, &exit_code] {

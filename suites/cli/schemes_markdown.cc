@@ -24,7 +24,7 @@ constexpr Column kColumns[] = {{"quantize w", Op::quantize},   {"quantize x", Op
                                {"unpack", Op::unpack},         {"linear", Op::linear}};
 constexpr std::string_view kTargets[] = {"ref", "avx2", "avx512", "amx", "cuda"};
 
-// One of kTargets; empty for scalar kernels, which the table leaves out.
+// Returns one of kTargets; "" for scalar kernels, which the table leaves out.
 std::string_view target_of(const Implementation& implementation) {
   if (implementation.provider == kReferenceProvider) return "ref";
   const std::string_view variant = implementation.kernel->variant;

@@ -5,8 +5,8 @@
 
 namespace qcts::cli {
 
-// A Markdown table of scheme families by operations. Each cell lists who serves at least one scheme of the
-// family: ref, avx2, avx512, amx, cuda. "-" stands where the family has no such operation.
+// Returns a Markdown table of scheme families by operations. Each cell lists the variants that serve at least
+// one scheme of the family: ref, avx2, avx512, amx, cuda. "-": the family has no such operation.
 std::string schemes_markdown();
 
 }  // namespace qcts::cli

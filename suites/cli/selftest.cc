@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// qcts selftest: how strong the judge is, measured on providers, files and parts of itself that are wrong on
-// purpose, and on providers that are right.
+// qcts selftest: measures the judge's strength on providers, files and parts of itself with planted faults,
+// and its false alarms on correct providers.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -25,7 +25,7 @@ struct SelftestWords {
   bool cover = false;
 };
 
-// The real parts of the judge have to answer every question right, or no kill means anything.
+// Kills mean nothing unless the real parts of the judge answer every question right.
 bool unmutated_parts_hold() {
   bool hold = true;
   for (const selftest::MutantKind kind : selftest::kExaminedKinds)
@@ -37,7 +37,7 @@ bool unmutated_parts_hold() {
   return hold;
 }
 
-// A right provider has to pass all that its mutants are asked, or no kill means anything.
+// Kills mean nothing unless a correct provider passes all the cases that its mutants are judged on.
 bool the_right_one_passes(const selftest::KillRequest& request) {
   bool passes = true;
   const std::vector<selftest::MutantKind> kinds = selftest::mutant_kinds(request);
@@ -52,7 +52,7 @@ bool the_right_one_passes(const selftest::KillRequest& request) {
   return passes;
 }
 
-// Mutants that nobody who shaped a case had seen.
+// Mutants that the authors of the cases had not seen.
 void tell_held_back(const std::vector<selftest::KillRow>& rows) {
   size_t held = 0, killed = 0;
   for (const selftest::KillRow& row : rows) {
@@ -60,10 +60,10 @@ void tell_held_back(const std::vector<selftest::KillRow>& rows) {
     killed += row.mutant->held && row.killed();
   }
   if (held == 0) return;
-  std::cout << "held back until the cases stood: " << killed << " of " << held << " killed\n";
+  std::cout << "held back until the cases were done: " << killed << " of " << held << " killed\n";
   for (const selftest::KillRow& row : rows)
     if (!row.mutant->found.empty())
-      std::cout << "  found by " << row.mutant->id << ": " << row.mutant->found << "\n";
+      std::cout << "  gap found by " << row.mutant->id << ": " << row.mutant->found << "\n";
 }
 
 Outcome run_kill(const SelftestWords& words) {
@@ -83,7 +83,7 @@ Outcome run_kill(const SelftestWords& words) {
   std::cout << "\n";
   tell_held_back(rows);
   for (const selftest::KillRow* row : selftest::survivors(rows))
-    std::cout << "  lives: " << row->mutant->id << ": " << row->mutant->what
+    std::cout << "  survived: " << row->mutant->id << ": " << row->mutant->what
               << (row->problem.empty() ? "" : " (" + row->problem + ")") << "\n";
   if (words.cover)
     for (const std::string& id : selftest::greedy_cover(rows)) std::cout << "    \"" << id << "\",\n";
@@ -111,7 +111,7 @@ Outcome run_alarms(const selftest::AlarmRequest& request) {
     judged += row.judged;
     alarmed += row.alarms.size();
   }
-  std::cout << alarmed << " false alarms in " << judged << " judgements\n";
+  std::cout << alarmed << " false alarms in " << judged << " verdicts\n";
   if (judged == 0) return Outcome::nothing_proved;
   return alarmed == 0 ? Outcome::conformant : Outcome::failed;
 }
@@ -137,15 +137,15 @@ Outcome run_explain() {
 void add_kill(CLI::App& selftest, int& exit_code) {
   auto words = std::make_shared<SelftestWords>();
   CLI::App* command = selftest.add_subcommand(
-      "kill", "judge every mutant of suites/selftest; 1 when one of them that is not equivalent lives");
+      "kill", "judge every mutant; exit code 1 if one that is not equivalent survives");
   selftest::KillRequest& request = words->request;
   command->add_option("--plan", request.plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
-  command->add_option("--mutant", request.mutants, "a glob over mutants")->allow_extra_args(false);
+  command->add_option("--mutant", request.mutants, "a glob over mutant ids")->allow_extra_args(false);
   command
       ->add_option(
           "--kind", words->kinds,
-          "mutants of kernels, of formats or of a part of the judge; default: those that the plan kills")
+          "mutants of kernels, formats or a part of the judge; default: the kinds that the plan covers")
       ->check(CLI::IsMember({"kernel", "format", "comparator", "runner", "merge", "bench"}))
       ->allow_extra_args(false);
   command->add_option("--case", request.cases, "a glob over case ids")->allow_extra_args(false);
@@ -153,8 +153,8 @@ void add_kill(CLI::App& selftest, int& exit_code) {
       ->check(CLI::IsMember({"all", "open", "held"}))
       ->capture_default_str();
   CLI::Option* all =
-      command->add_flag("--all", request.every_case, "every case, not only up to the first kill");
-  command->add_option("--jobs", request.jobs, "workers at a time under --all")
+      command->add_flag("--all", request.every_case, "judge every case, not only up to the first kill");
+  command->add_option("--jobs", request.jobs, "workers at a time with --all")
       ->check(not_negative())
       ->capture_default_str();
   command->add_option("--seed", request.seed, "mixed into synthetic inputs")
@@ -171,12 +171,12 @@ void add_kill(CLI::App& selftest, int& exit_code) {
 
 void add_alarms(CLI::App& selftest, int& exit_code) {
   auto request = std::make_shared<selftest::AlarmRequest>();
-  CLI::App* command = selftest.add_subcommand(
-      "alarms", "judge providers that are right on many seeds; 1 when one of them is accused");
+  CLI::App* command =
+      selftest.add_subcommand("alarms", "judge correct providers on many seeds; exit code 1 if a case fails");
   command->add_option("--first", request->first, "the first seed")
       ->check(not_negative())
       ->capture_default_str();
-  command->add_option("--seeds", request->seeds, "the last one")
+  command->add_option("--seeds", request->seeds, "the last seed")
       ->check(not_negative())
       ->capture_default_str();
   command->add_option("--plan", request->plan, "a plan of suites/plans, or the path of one")
@@ -190,14 +190,14 @@ void add_alarms(CLI::App& selftest, int& exit_code) {
 void add_explain(CLI::App& selftest, int& exit_code) {
   CLI::App* command = selftest.add_subcommand(
       "explain",
-      "plant faults, one and two at a time: does the failure name them? 1 when one is explained wrongly");
+      "plant one or two faults and check that failures name them; exit code 1 if one is explained wrongly");
   command->callback([&exit_code] { exit_code = exit_code_of([&] { return run_explain(); }); });
 }
 
 }  // namespace
 
 void add_selftest(CLI::App& app, int& exit_code) {
-  CLI::App* selftest = app.add_subcommand("selftest", "how strong the judge itself is");
+  CLI::App* selftest = app.add_subcommand("selftest", "test the judge itself");
   selftest->require_subcommand(1);
   add_kill(*selftest, exit_code);
   add_alarms(*selftest, exit_code);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Subcommands about the judge itself and about single inputs; as in commands.h.
+// Subcommands that test the judge itself or single inputs, as in commands.h.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -10,7 +10,7 @@
 namespace qcts::cli {
 namespace {
 
-// --activation-scale of act_quant_scale; empty: no option gives such a plane.
+// Returns "--activation-scale" for act_quant_scale; "" if no option sets such a plane.
 std::string option_of(std::string_view plane) {
   if (plane == "act_quant_scale") return "--activation-scale";
   if (plane == "output_act_quant_scale") return "--output-scale";
@@ -36,10 +36,10 @@ void require_in_range(const StaticScales& scales) {
 
 void add_static_options(CLI::App& command, StaticScales& scales) {
   command.add_option("--activation-scale", scales.activation,
-                     "static policies: the scale of x, from a calibration");
+                     "scale of x in static policies, from a calibration");
   command.add_option("--activation-zero-point", scales.zero_point,
-                     "static policies with a zero point: that of x");
-  command.add_option("--output-scale", scales.output, "static_tensor_out: the scale of the output");
+                     "zero point of x in static policies that have one");
+  command.add_option("--output-scale", scales.output, "scale of the output in static_tensor_out");
 }
 
 Planes static_planes(const Scheme& scheme, Policy activation, const StaticScales& scales) {
@@ -50,7 +50,7 @@ Planes static_planes(const Scheme& scheme, Policy activation, const StaticScales
   for (Plane& plane : planes) {
     const std::string option = option_of(plane.name);
     if (option.empty())
-      throw UsageError(policy + " needs " + plane.name + " from a calibration, which IN does not have");
+      throw UsageError(policy + " needs " + plane.name + " from a calibration, which IN does not contain");
     const std::optional<double> value = given(option, scales);
     if (!value) throw UsageError(policy + " needs " + option + ", which a calibration gives");
     ++taken;
@@ -61,7 +61,7 @@ Planes static_planes(const Scheme& scheme, Policy activation, const StaticScales
   }
   const size_t offered =
       scales.activation.has_value() + scales.output.has_value() + scales.zero_point.has_value();
-  if (offered > taken) throw UsageError(policy + " has no place for one of the scales that are given");
+  if (offered > taken) throw UsageError(policy + " does not use one of the given scales");
   return planes;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The scales of static activations, which no weight tells: `qcts quantize` takes them from its command line.
+// The scales of static activations, which cannot be derived from weights: `qcts quantize` takes them from its
+// command line.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,7 @@
 
 namespace qcts::cli {
 
-// As a calibration gave them; one of each for every layer that is quantized.
+// Scales from a calibration, the same for every quantized layer.
 struct StaticScales {
   std::optional<float> activation, output;  // x / scale becomes the code; float32, finite and above 0
   std::optional<int> zero_point;            // -128 .. 127
@@ -19,9 +20,9 @@ struct StaticScales {
 
 void add_static_options(CLI::App& command, StaticScales& scales);
 
-// The planes of Scheme::policy_specs(), filled. Throws UsageError when the policy needs a scale that is not
-// given, is given one that it has no place for, or stores what no option says (act_pre_scale: a vector for
-// each layer).
+// Returns the planes of Scheme::policy_specs(), filled. Throws UsageError if a scale that the policy needs is
+// missing, if one is given that the policy does not use, or if the policy stores a plane that no option sets
+// (act_pre_scale: a vector per layer).
 Planes static_planes(const Scheme& scheme, Policy activation, const StaticScales& scales);
 
 }  // namespace qcts::cli

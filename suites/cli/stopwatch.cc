@@ -13,9 +13,9 @@
 namespace qcts::cli {
 namespace {
 
-// More alarms than chance allows, intervals that hold the truth less often than they promise, a planted
-// slowdown that was found in fewer than nine of ten, or one of 0 % that was found more often than chance
-// allows.
+// A row fails if it has more alarms than chance allows, if intervals contain the truth less often than they
+// promise, if a planted slowdown was found in fewer than nine of ten runs, or if one of 0 % was found more
+// often than chance allows.
 Outcome print_stopwatch(const StopwatchRequest& request, const std::vector<StopwatchRow>& rows) {
   StopwatchRow sum;
   std::printf("%8s %8s %8s %10s  %s\n", "alarms", "found", "of", "widest", "case");
@@ -49,15 +49,18 @@ Outcome print_stopwatch(const StopwatchRequest& request, const std::vector<Stopw
 void add_stopwatch(CLI::App& app, int& exit_code) {
   auto words = std::make_shared<StopwatchRequest>();
   CLI::App* command = app.add_subcommand(
-      "stopwatch", "time builtin kernels against themselves, and against themselves made slower, many times");
+      "stopwatch",
+      "test the timer: time builtin kernels many times against themselves and against slowed copies");
   command->add_option("--plan", words->plan, "a plan of suites/plans, or the path of one")
       ->capture_default_str();
   command->add_option("--filter", words->filters, "as for run")->allow_extra_args(false);
-  command->add_option("--runs", words->runs, "how often")->check(CLI::Range(1, 10000))->capture_default_str();
-  command->add_option("--planted", words->planted, "part by which a kernel is made slower")
+  command->add_option("--runs", words->runs, "number of runs")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command->add_option("--planted", words->planted, "fraction by which the copy is slower")
       ->check(CLI::Range(0.0, 10.0))
       ->capture_default_str();
-  command->add_option("--budget", words->budget_s, "seconds of a case in a run")
+  command->add_option("--budget", words->budget_s, "seconds per case and run")
       ->check(CLI::Range(0.01, 60.0))
       ->capture_default_str();
   command->callback([words, &exit_code] {

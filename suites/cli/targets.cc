@@ -22,7 +22,7 @@ struct TargetWords {
 LatencyTargets targets_of(const TargetWords& words) {
   std::ifstream in(words.report);
   const nlohmann::ordered_json report = nlohmann::ordered_json::parse(in, nullptr, false);
-  if (report.is_discarded()) throw RunError(Outcome::usage, words.report + ": no JSON, or not there");
+  if (report.is_discarded()) throw RunError(Outcome::usage, words.report + ": not JSON, or missing");
   try {
     return propose_targets(report, words.provider, words.margin_percent / 100);
   } catch (const std::exception& error) {
@@ -34,7 +34,7 @@ Outcome propose(const TargetWords& words) {
   LatencyTargets targets = targets_of(words);
   if (targets.targets.empty())
     throw RunError(Outcome::nothing_proved, words.report + " holds no latency verdict of provider " +
-                                                words.provider + " with an interval that can be trusted");
+                                                words.provider + " with a trusted interval");
   const std::string text = targets_json(targets).dump(2) + "\n";
   if (words.out.empty()) {
     std::cout << text;
@@ -59,16 +59,15 @@ void add_targets(CLI::App& app, int& exit_code) {
   command->require_subcommand(1);
   CLI::App* verb = command->add_subcommand(
       "propose",
-      "targets that a report's latency verdicts hold with room to spare, as suites/targets has them");
+      "derive targets from a report's latency verdicts, with a margin, in the format of suites/targets");
   verb->add_option("--report", words->report, "a report.json with latency")->capture_default_str();
   verb->add_option("--provider", words->provider,
-                   "whose verdicts: targets of another provider stay in the file")
+                   "provider of the verdicts; targets of other providers stay in the file")
       ->capture_default_str();
-  verb->add_option("--margin", words->margin_percent, "percent that a later run may be worse")
+  verb->add_option("--margin", words->margin_percent, "percent by which a later run may be worse")
       ->check(CLI::Range(0.0, 90.0))
       ->capture_default_str();
-  verb->add_option("--out", words->out,
-                   "folder in which MACHINE_CLASS.json is written; standard output otherwise")
+  verb->add_option("--out", words->out, "folder for MACHINE_CLASS.json; default: standard output")
       ->check(CLI::ExistingDirectory);
   verb->callback([words, &exit_code] { exit_code = exit_code_of([&] { return propose(*words); }); });
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is typed wrong is named, and the same mistake has the same exit code in every command: 2 for wrong words and missing files,
-3 where nothing was proved, 5 where the system failed.
+"""Tests usage errors: they name the wrong argument, and the same mistake has the same exit code in every command: 2 for wrong words
+and missing files, 3 if nothing was proved, 5 if the system failed.
 """
 
 import pytest
@@ -50,7 +50,7 @@ def test_an_empty_choice_proves_nothing(words):
     assert qcts(*words, code=3).stderr.startswith("qcts: no ")
 
 
-@pytest.mark.parametrize("field, report", [("no JSON", ""), ("not a report.json", "[1]"), ("not a report.json", "{}")])
+@pytest.mark.parametrize("field, report", [("not JSON", ""), ("not a report.json", "[1]"), ("not a report.json", "{}")])
 def test_targets_want_a_report(tmp_path, field, report):
     (tmp_path / "report.json").write_text(report)
     assert field in qcts("targets", "propose", "--report", tmp_path / "report.json", code=2).stderr
@@ -77,4 +77,4 @@ def test_every_dialect_that_inspect_prints_can_be_asked_for():
 def test_a_block_whose_rows_cannot_be_written_says_so(tmp_path):
     words = ["block", "--shrink", "32", "--m", "1", "--scheme", "int8_row", "--budget", "0.01", "--set-mib", "1"]
     done = qcts(*words, "--json", tmp_path / "none/rows.json", code=5)
-    assert "cannot be written" in done.stderr or "no provider of a dense linear" in done.stderr
+    assert "cannot be written" in done.stderr or "no provider has a dense linear" in done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A save that is killed leaves the old file or the new one, whatever moment the kill hits."""
+"""A killed save leaves the old file or the new one, whenever it is killed."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def duration(source, target):
 
 
 def killed(process, draw, horizon, hit):
-    """Kills at a moment before `horizon` seconds; appends to `hit` when it ran still. The next horizon."""
+    """Kills the save at a random time before `horizon` seconds; appends to `hit` if it was still running. Returns the next horizon."""
     time.sleep(draw.uniform(0, horizon))
     os.kill(process.pid, signal.SIGKILL)
     if process.wait() == -signal.SIGKILL:
@@ -42,8 +42,8 @@ def killed(process, draw, horizon, hit):
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_killed_saves_leave_the_old_file_or_the_new_one(kind, tmp_path):
-    """A third of the kills a format. Delays are drawn from nothing to beyond the end of a save, whose length
-    follows the machine's load: a kill that came too late counts for nothing and shortens it.
+    """Each format gets a third of the kills. Delays range from zero to past the end of a save, whose length
+    depends on the machine's load: a kill that comes too late does not count and shortens the range.
     """
     ending = ".safetensors" if kind == "safetensors" else ".pt"
     source, target = tmp_path / f"source{ending}", tmp_path / f"target{ending}"

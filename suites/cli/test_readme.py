@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""README.md keeps its word: its commands run as they stand there, its quoted verdict is what the program prints, its table is what the
-program knows, and its links lead somewhere.
+"""Tests README.md: its commands run as written, its quoted verdict and its table are the program's output, and its links have targets.
 """
 
 import os
@@ -18,14 +17,14 @@ SCALE_OF_THE_ROW_BEFORE = "const float scale = float_at(w.scale, n > 0 ? n - 1 :
 
 
 def commands_after(text):
-    """The lines of the first ```sh block that follows `text`."""
+    """Returns the lines of the first ```sh block after `text`."""
     block = re.search(re.escape(text) + r".*?```sh\n(.*?)```", README, re.DOTALL)
     assert block, text
     return block[1].splitlines()
 
 
 def run_in(folder, lines):
-    """Runs README's lines in `folder`, after its own line that puts qcts on the path."""
+    """Runs lines of README.md in `folder`, after README.md's own line that puts qcts on the path."""
     program = Path(BIN).resolve().parent
     (export,) = commands_after("Build once with")
     prepared = export.replace("$PWD/build/release/bin", str(program))
@@ -62,7 +61,7 @@ def test_a_right_kernel_passes(tmp_path):
 
 
 def with_the_fault(lines):
-    """The same commands, with the fault planted once the source is there."""
+    """Returns the commands, with the fault planted after the source is created."""
     fault = f"sed -i 's/{RIGHT_SCALE}/{SCALE_OF_THE_ROW_BEFORE}/' acme.c"
     return [lines[0], fault, f"grep -qF '{SCALE_OF_THE_ROW_BEFORE}' acme.c", *lines[1:]]
 
@@ -92,7 +91,7 @@ def test_the_table_of_schemes_stands_alone():
 
 
 def test_the_planted_faults_are_counted_right():
-    """README.md and suites/judge/README.md say how many faults are planted, and how many of them are none."""
+    """README.md and suites/judge/README.md give the right numbers of planted and equivalent faults."""
     catalogue = ROOT / "suites/selftest/mutants"
     planted = sum(path.read_text().count("\nQCTS_MUTANT(") for path in catalogue.glob("*.inc"))
     equivalent = (catalogue / "equivalent.inc").read_text().count("\nQCTS_EQUIVALENT(")
@@ -107,7 +106,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_scripts_answer_help_before_they_build(tmp_path):
-    """In a tree that has nothing but the scripts, so that set-up would fail or leave a trace."""
+    """Runs in a tree with only the scripts, so that set-up would fail or leave a trace."""
     (tmp_path / "scripts").symlink_to(ROOT / "scripts")
     for name in ("run", "test", "nightly", "fuzz", "latency", "bench_load"):
         done = subprocess.run([f"scripts/{name}", "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=20)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`qcts quantize` with the scales of static activations, against what torchao wrote of the same weights."""
+"""Tests `qcts quantize` with the scales of static activations against torchao's files of the same weights."""
 
 import pytest
 from dialect_files import FIXTURES, GOLDENS
@@ -34,7 +34,7 @@ def scale_words(weight):
 
 @pytest.mark.parametrize("id", list(static_goldens()))
 def test_static_policies_are_written_as_torchao_writes_them(id, tmp_path):
-    """Protects: class, attributes, order and every byte of a weight with static activations."""
+    """Tests the class, attributes, order and every byte of a weight with static activations."""
     entry = GOLDENS[id]
     want = torch.load(FIXTURES / entry["file"], weights_only=True)
     expected = load_file(FIXTURES / entry["expected"])
@@ -76,7 +76,7 @@ def test_goldens_of_both_families_are_there():
         ("fp8_e4m3_tensor", "static_tensor", ["--activation-scale", "0"], "finite and above 0"),
         ("fp8_e4m3_tensor", "static_tensor", ["--activation-scale", "nan"], "finite and above 0"),
         ("int8_row", "static_tensor_asym", ["--activation-scale", "1", "--activation-zero-point", "128"], "-128 .. 127"),
-        ("int8_row", "weight_only", ["--activation-scale", "0.1"], "has no place for"),
+        ("int8_row", "weight_only", ["--activation-scale", "0.1"], "does not use"),
         ("int8_row", "pre_weight_only", [], "needs act_pre_scale from a calibration"),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names in files never steer the terminal: whatever they hold is escaped in every line of every command."""
+"""Names in files never control the terminal: every command escapes them in every line."""
 
 import json
 import sys

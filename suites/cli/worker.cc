@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hidden: what `qcts run` starts. One provider, one process, and one more where the provider is a program.
+// Hidden subcommands that `qcts run` starts: one process per provider, and another if the provider is a
+// program.
 #include <memory>
 
 #include "suites/base/process.h"

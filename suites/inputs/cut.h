@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts of inputs: the first or the last rows and columns of arrays and planes.
+// Cuts arrays and planes to their first or last rows and columns.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@ namespace qcts {
 
 enum class End : uint8_t { first, last };
 
-// The part of a row-major array that a smaller shape takes from its start or its end, along every axis alike.
+// Returns the part of a row-major array that a smaller shape covers, at the start or the end of every axis.
 std::vector<std::byte> cut_array(std::span<const std::byte> from, std::span<const int64_t> old_shape,
                                  std::span<const int64_t> new_shape, size_t element_bytes, End end);
 
-// Planes of layout "plain", those of the policy `activation` among them, cut to a smaller weight; nullopt
-// where a plane of the smaller one has no counterpart of as many dimensions. Nothing is said of what they
-// mean.
+// Cuts planes of layout "plain", including those of the policy `activation`, to a smaller weight. Returns
+// nullopt if a plane of the smaller weight has no counterpart with the same number of dimensions. The result
+// need not mean the cut weight.
 std::optional<Planes> cut_planes(const Scheme& scheme, const Planes& planes, const WeightShape& new_shape,
                                  Policy activation, End end);
 

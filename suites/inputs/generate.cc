@@ -17,8 +17,8 @@
 namespace qcts {
 namespace {
 
-// By turns two of every four along k stay, in each of the six ways, or fewer in each of the others; every
-// other zero is a negative one.
+// Keeps two of every four elements along k, in each of the six ways in turn, or fewer in each of the other
+// ways; every other zero is -0.
 void keep_two_of_four(Floats& w, bool fewer) {
   constexpr int kKept[] = {0b0011, 0b0101, 0b1001, 0b0110, 0b1010, 0b1100, 0b0001, 0b0010, 0b0100, 0b1000, 0};
   const int64_t ways = fewer ? std::ssize(kKept) : 6;
@@ -27,8 +27,8 @@ void keep_two_of_four(Floats& w, bool fewer) {
       if ((kKept[(3 * r + c / 4) % ways] >> c % 4 & 1) == 0) w.at(r, c) = (r + c) % 2 == 0 ? 0.0 : -0.0;
 }
 
-// Noise; neighbouring rows and groups differ by a factor of 4, so that a scale taken from the neighbour
-// shows. `fewer`: of a 2:4 sparse weight, some chunks with fewer than two.
+// Noise; neighbouring rows and groups differ by a factor of 4, so that using a neighbour's scale is visible.
+// `fewer`: some chunks of a 2:4 sparse weight have fewer than two nonzeros.
 Floats noise_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed, bool fewer = true) {
   constexpr double kSteps[3] = {0.0625, 0.25, 1.0};
   Floats w(shape.dtype, shape.n, shape.k);
@@ -53,8 +53,8 @@ void zero_some_rows(Floats& w) {
   }
 }
 
-// A range that is finite, and from whose least value as int4_tinygemm finds it again, zero - 8 * scale, the
-// greatest lies infinitely far in the dtype: both roundings go down by a last place of the zero.
+// A finite range whose minimum, as int4_tinygemm reconstructs it (zero - 8 * scale), is so low that maximum -
+// minimum overflows the dtype: both roundings go down by one unit in the last place of the zero.
 struct WidestRange {
   double least, greatest;
 };
@@ -64,9 +64,9 @@ WidestRange widest_range(DType dtype) {
   return {least, most + least};
 }
 
-// One kind of magnitude a row: all subnormal, all huge, huge beside tiny, signed zeros beside one value, the
-// smallest normal, huge beside ordinary, maxima just above the largest code times a power of two, the widest
-// range. Huge is a quarter of the largest finite, so that max - min stays finite.
+// One kind of magnitude per row: all subnormal, all huge, huge and tiny, signed zeros and one value, the
+// smallest normal, huge and ordinary, maxima just above the largest code times a power of two, the widest
+// range. Huge is a quarter of the largest finite number, so that max - min stays finite.
 double just_above(DType dtype, double value) {
   return value * (1 + std::ldexp(1.0, -float_format(dtype).mantissa_bits));
 }
@@ -112,8 +112,8 @@ Floats extreme_weight(const WeightShape& shape, uint64_t seed) {
   return w;
 }
 
-// Rows of x that ordinary noise never is: above zero, below zero, and where one row does not spoil the
-// others' scale, small ones, large ones, with a NaN, with infinities, each beside one that is finite.
+// Rows of x unlike noise: all above zero, all below zero and, if a row does not affect the others' scale,
+// small, large, with a NaN and with infinities, each next to a finite row.
 void harden_x(Floats& x, bool rows_apart) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -130,7 +130,7 @@ void harden_x(Floats& x, bool rows_apart) {
   }
 }
 
-// Every other row of one sign and near its largest: the largest sums that codes can have.
+// Every other row has one sign and values near its maximum, which gives the largest possible sums of codes.
 void make_heavy(Floats& w) {
   for (int64_t r = 1; r < w.rows; r += 2)
     for (int64_t c = 0; c < w.cols; ++c) w.at(r, c) = 0.75 + std::fabs(w.at(r, c)) / 16;
@@ -141,14 +141,14 @@ bool is_nan_code(DType dtype, std::byte code) {
          std::isnan(decode_float(dtype, std::to_integer<uint64_t>(code)));
 }
 
-// What a checkpoint may hold in a byte of fewer code bits: intx keeps its codes as signed numbers.
+// Returns the byte as a checkpoint stores a code of fewer bits: intx stores signed numbers.
 std::byte narrowed(std::byte value, int bits, DType dtype) {
   const int low = std::to_integer<int>(value) & ((1 << bits) - 1);
   const bool negative = dtype == DType::int8 && (low >> (bits - 1)) != 0;
   return static_cast<std::byte>(negative ? low - (1 << bits) : low);
 }
 
-// Every byte value at every place modulo 256, so every code in every nibble and lane.
+// Every byte value occurs at every position modulo 256, hence every code in every nibble and lane.
 void plant_all_codes(const Scheme& scheme, const WeightShape& shape, Planes& planes, bool with_nan) {
   Plane& codes = codes_plane(planes);
   const size_t values = scheme.codes().values.size();
@@ -161,7 +161,7 @@ void plant_all_codes(const Scheme& scheme, const WeightShape& shape, Planes& pla
   }
 }
 
-// A random mantissa in every wide scale: what reads it in a narrower type loses bits.
+// A random mantissa in every wide scale: kernels that read it in a narrower type lose bits.
 void scramble_scales(Planes& planes, uint64_t seed) {
   for (Plane& plane : planes) {
     if (plane.dtype != DType::float32) continue;
@@ -173,8 +173,8 @@ void scramble_scales(Planes& planes, uint64_t seed) {
   }
 }
 
-// Scales (and zero points) at the ends of their own type: unchanged, subnormal, the smallest, near the
-// largest that 128 codes allow; of more than eight the last is NaN.
+// Scales (and zero points) at the ends of their type: unchanged, subnormal, the smallest, near the largest
+// that 128 codes allow; if there are more than eight, the last is NaN.
 void stretch_scales(Planes& planes) {
   for (Plane& plane : planes) {
     if (!has_float_elements(plane.dtype) || plane.name == codes_plane(planes).name) continue;
@@ -205,8 +205,8 @@ void stretch_scales(Planes& planes) {
   }
 }
 
-// Few elements of long rows, the last among them: the bound of a float32 sum over all would hide a code. Each
-// row has them `shift` places before those of the row above.
+// A few nonzeros in long rows, including the last element: the error bound of a full float32 sum would hide a
+// wrong code. Each row has them `shift` places before those of the row above.
 void make_sparse(Floats& x, int64_t shift) {
   const int64_t every = x.cols > 8192 ? 512 : 64;
   for (int64_t r = 0; r < x.rows; ++r)
@@ -214,12 +214,13 @@ void make_sparse(Floats& x, int64_t shift) {
       if ((c + shift * r) % every != every - 1) x.at(r, c) = 0;
 }
 
-// Every other element a normal number, so that a code shows where subnormal x may become zero.
+// Every other element is a normal number, so that a wrong code is visible even if subnormal x may become
+// zero.
 void make_half_subnormal(Floats& x) {
   for (size_t i = 0; i < x.values.size(); ++i) x.values[i] *= i % 2 == 0 ? 0x1p-17 : 0x1p-10;
 }
 
-// Has each row of x scales of its own?
+// Does each row of x have its own scales?
 bool has_rows_apart(const Scheme& scheme, const Synthetic& synthetic) {
   const Matrix x{synthetic.weight.dtype, 2, synthetic.weight.k, {}};
   for (const PlaneSpec& spec : scheme.activation_specs(x, synthetic.activation))
@@ -227,7 +228,7 @@ bool has_rows_apart(const Scheme& scheme, const Synthetic& synthetic) {
   return true;
 }
 
-// Is every scale of x given? Then no element of x changes what another becomes.
+// Are all scales of x given? Then no element of x affects the code of another.
 bool quantizes_elements_apart(const Scheme& scheme, const Synthetic& synthetic) {
   return std::ranges::any_of(scheme.policy_specs(synthetic.weight, synthetic.activation),
                              [](const PlaneSpec& spec) { return spec.name == "act_quant_scale"; });
@@ -254,7 +255,7 @@ void linear_activation(const Scheme& scheme, const Synthetic& synthetic, uint64_
   if (synthetic.generator == Generator::tiles)
     synthetic.activation == kWeightOnly ? make_sparse(x, 0) : make_heavy(x);
   input.x = x.bytes();
-  // Beside a bias nothing of small answers would show.
+  // A bias would hide small answers.
   const bool is_small = generator == Generator::half_subnormal || generator == Generator::hard_x;
   const bool has_bias = generator == Generator::tiles || generator == Generator::panels ||
                         generator == Generator::long_rows || generator == Generator::wide_bias ||
@@ -279,7 +280,7 @@ void quantize_weight(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   }
   Floats w = noise_weight(scheme, shape, seed);
   if (synthetic.generator == Generator::zero_rows) zero_some_rows(w);
-  if (synthetic.generator == Generator::not_sparse)  // the last chunk alone
+  if (synthetic.generator == Generator::not_sparse)  // only the last chunk
     for (int64_t i = 1; i <= 3; ++i) w.at(shape.n - 1, shape.k - i) = 0.25;
   input.x = w.bytes();
 }
@@ -359,7 +360,7 @@ Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& 
   input.x_dtype = input.y_dtype = input.bias_dtype = synthetic.weight.dtype;
   if (synthetic.generator == Generator::wide_bias) input.bias_dtype = DType::float32;
   if (synthetic.generator == Generator::wide_x) input.x_dtype = DType::float32;
-  // Of one_sign too: in fewer bits the step of a code among so many would not show.
+  // one_sign needs it too: with fewer bits a step of one code among so many would not be visible.
   if (synthetic.generator == Generator::wide_x || synthetic.generator == Generator::wide_y ||
       synthetic.generator == Generator::one_sign)
     input.y_dtype = DType::float32;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Synthetic inputs made from a seed: the data behind suites/inputs/inputs.h. Nothing here knows a family:
-// weights are made by quantizing floats with the reference, and by editing the planes that come out.
+// Makes the data of the synthetic inputs of suites/inputs/inputs.h from a seed. Nothing here depends on a
+// family of schemes: weights are floats quantized with the reference, whose planes may then be edited.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,35 @@ namespace qcts {
 struct Generated {
   KernelInput input;
   bool exact =
-      false;  // linear: every partial sum of every order and every stage is exact, so y is wanted bit for bit
-  std::vector<KernelInput> related = {};  // of a relation: what is asked beside it (generate_related.h)
+      false;  // linear: partial sums are exact in every order and at every stage, so y must match bit for bit
+  std::vector<KernelInput> related = {};  // the other inputs of a relation (generate_related.h)
 };
 
-// Throws std::logic_error when the scheme cannot carry the generator.
+// Throws std::logic_error if the scheme does not support the generator.
 Generated generate(const Scheme& scheme, Op op, Layout layout, const Synthetic& synthetic, uint64_t seed);
 
-// Element i of x is 1 at column one_hot_column(i, ...) and 0 elsewhere: all columns when m = k, else spread
-// from first to last.
+// Row i of x is 1 at column one_hot_column(i, ...) and 0 elsewhere: every column if m = k, else columns
+// spread from first to last.
 int64_t one_hot_column(int64_t row, int64_t m, int64_t k);
 
-// A float weight whose elements lie on both sides of code boundaries: the last float before a step of
-// the reference's own quantizer, the first behind it, and the one before the last, found by bisection.
+// Returns a float weight with elements on both sides of code boundaries: the last float before a step of the
+// reference's own quantizer, the first after it, and the one before the last, found by bisection.
 std::vector<std::byte> boundary_weight(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 // The same for m rows of x under a policy.
 std::vector<std::byte> boundary_activation(const Scheme& scheme, const WeightShape& shape, Policy activation,
                                            const Planes& planes, int64_t m, uint64_t seed);
 
-// The planes of a policy that stores some: powers of two and -3 where `exact`, otherwise scales that no
-// narrower type holds.
+// Returns the planes that a policy stores: powers of two and -3 if `exact`, otherwise scales that no narrower
+// type can hold.
 Planes policy_planes(const Scheme& scheme, const WeightShape& shape, Policy activation, bool exact);
 
-// A float weight [n, k] that the scheme quantizes: noise, with two of every four elements zero where it takes
-// no dense one.
+// Returns a float weight [n, k] that the scheme accepts: noise, with two of every four elements zero if the
+// scheme is sparse.
 std::vector<std::byte> noise_weight_for(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
-// Planes of a large weight without the cost of quantizing all of it: rows of noise, quantized by the
-// reference, of which every unit of 32 rows takes a random unit. Where a plane cannot be put together so (n
-// is no multiple of 32, or a block of more rows shares a scale), all of it is quantized.
+// Returns planes of a large weight without the cost of quantizing all of it: every unit of 32 rows is a
+// random unit of some quantized rows of noise. If the planes cannot be assembled in this way (n is not a
+// multiple of 32, or a scale covers more than 32 rows), quantizes the whole weight.
 Planes random_planes(const Scheme& scheme, const WeightShape& shape, uint64_t seed);
 
 }  // namespace qcts

@@ -11,7 +11,7 @@
 namespace qcts {
 namespace {
 
-// Floats of one type in increasing order as integers.
+// Maps the floats of one type to integers in increasing order.
 int64_t to_ordered(DType dtype, double value) {
   const uint64_t bits = encode_float(dtype, value);
   const uint64_t sign = uint64_t{1} << (dtype_bits(dtype) - 1);
@@ -24,8 +24,8 @@ double from_ordered(DType dtype, int64_t ordered) {
                       ordered < 0 ? static_cast<uint64_t>(-ordered) | sign : static_cast<uint64_t>(ordered));
 }
 
-// Elements beside steps of `meaning`, which says what each of the floats comes to. In each group of a row the
-// first two elements are its least and largest.
+// Finds elements next to steps of `meaning`, which maps each float to its quantized value. The first two
+// elements of each group of a row are its minimum and maximum.
 std::vector<std::byte> boundary_rows(Floats w, int64_t group, uint64_t seed,
                                      const std::function<std::vector<double>(const Floats&)>& meaning) {
   constexpr double kMagnitudes[5] = {127.5, 7.5, 448, 1, 5.37109375};
@@ -42,7 +42,8 @@ std::vector<std::byte> boundary_rows(Floats w, int64_t group, uint64_t seed,
       high[i] = to_ordered(dtype, magnitude);
     }
   }
-  // Invariant: low means what the start means, high means more or is the maximum. All columns at once.
+  // Invariant: low has the same meaning as the start; high has a greater one or is the maximum. Bisects all
+  // columns at once.
   const std::vector<double> start = meaning(w);
   for (uint32_t step = 0; step < dtype_bits(dtype); ++step) {
     std::vector<int64_t> middle(low.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Weights and rows of x whose products sum exactly, in every order and at every stage.
+// Weights and rows of x whose products sum exactly in every order and at every stage.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -12,7 +12,7 @@
 namespace qcts {
 namespace {
 
-enum class Zeros : uint8_t { any, none };  // none: no zero acts on any weight
+enum class Zeros : uint8_t { any, none };  // none: no zero point affects any weight
 
 bool integers_survive(const Scheme& scheme, const WeightShape& shape, const Anchors& anchors, Zeros zeros) {
   WeightShape probe = shape;
@@ -48,7 +48,7 @@ std::vector<Anchors> surviving_anchors(const Scheme& scheme, const WeightShape& 
   return found;
 }
 
-// Of small integers, -3 to 3, times 1/16 and 1/8 by turns.
+// Makes a weight of small integers, -3 to 3, times 1/16 and 1/8 alternately.
 Floats exact_weight(const WeightShape& shape, uint64_t seed, int64_t group,
                     const std::vector<Anchors>& anchors) {
   Floats w(shape.dtype, shape.n, shape.k);
@@ -67,7 +67,7 @@ Floats exact_weight(const WeightShape& shape, uint64_t seed, int64_t group,
   return w;
 }
 
-// An odd factor on the scales: 3 is exact in every type that a power of two is.
+// An odd factor on the scales: times 3, a power of two stays exact in every type.
 void triple_scales(Planes& planes) {
   for (Plane& plane : planes) {
     if (!has_float_elements(plane.dtype) || plane.name == codes_plane(planes).name) continue;
@@ -85,7 +85,7 @@ Floats reordered(const Floats& from, const std::vector<int64_t>& order) {
   return to;
 }
 
-// Units that a sum of exact_sums may reach: what bfloat16, the narrowest type that a stage rounds to, holds
+// Maximum of a sum in exact_sums, in units: bfloat16, the narrowest type that a stage rounds to, holds it
 // exactly.
 constexpr int64_t kExactUnits = 256;
 
@@ -123,7 +123,7 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   std::optional<ActivationAnchors> of_x;
   const Planes own = policy ? policy_planes(scheme, shape, synthetic.activation, true) : Planes{};
   if (policy) of_x = activation_anchors(scheme, shape, synthetic.activation, own);
-  // The columns of x's own anchors, the first two that are none of the weight's, have weight zero.
+  // Columns with x's own anchors, the first two that are not the weight's, have weight zero.
   const auto is_of_x = [&](int64_t c) { return c % (of_x ? of_x->every : shape.k) / 2 == 1; };
   for (int64_t r = 0; policy && r < shape.n; ++r)
     for (int64_t c = 0; c < shape.k; ++c)
@@ -133,7 +133,8 @@ Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t 
   if (!order.empty()) w = reordered(w, order);
   made.input.planes = quantized(scheme, shape, w.bytes());
   triple_scales(made.input.planes);
-  // At most 9 terms a row of at most 3 * (3 + 3) * 2^1 units each; the anchors' columns stay out of the sums.
+  // At most 9 terms per row, each at most 3 * (3 + 3) * 2^1 units; the anchors' columns are not part of the
+  // sums.
   Floats x(shape.dtype, synthetic.m, shape.k);
   constexpr int64_t kTerms = 9;
   for (int64_t i = 0; i < synthetic.m; ++i) {
@@ -168,16 +169,17 @@ bool has_outliers(const Scheme& scheme, const WeightShape& shape) {
          });
 }
 
-// Columns of a group: two anchors, the outlier, whose weights are 0, then up to eight small ones; in half
-// of the rows of x the rest are small too, and meet weights of 0: who keeps the few apart that do not fit has
-// another way for many. The sums are those of exact_sums, times the small ones' size.
+// Columns of a group: two anchors, the outlier, whose weights are 0, then up to eight small elements. In half
+// of the rows of x the other elements are small too, with weights of 0: kernels that handle a few elements
+// separately have another path for many. The sums are those of exact_sums times the size of the small
+// elements.
 Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed) {
   struct Sizes {
     int outlier, small;  // exponents
   };
-  // What 32 bits below the outlier do not hold; what 16 do not, near the least number whose reciprocal is
-  // finite; the same near the largest; what has no 16 bits above the least normal number. Of float16 what 24
-  // do not hold.
+  // Small elements that do not fit in 32 bits below the outlier; that do not fit in 16, near the smallest
+  // number with a finite reciprocal; the same near the largest number; and that have no 16 bits above the
+  // smallest normal number. For float16: that do not fit in 24 bits.
   constexpr Sizes kHalf = {15, -9}, kSizes[] = {{30, -9}, {-99, -115}, {100, 80}, {-114, -116}};
   const WeightShape& shape = synthetic.weight;
   const int64_t group = group_length(scheme, shape), last = shape.k - group;
@@ -192,7 +194,7 @@ Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t se
   made.input.planes = quantized(scheme, shape, w.bytes());
   triple_scales(made.input.planes);
   Floats x(shape.dtype, synthetic.m, shape.k);
-  // A single row has the first size and many small ones in bfloat16, the second and few in float32.
+  // A single row has the first size and many small elements in bfloat16, the second and few in float32.
   const int64_t turn = shape.dtype == DType::float32 ? 1 : 0;
   for (int64_t i = 0; i < synthetic.m; ++i) {
     const Sizes& sizes =

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kUnitRows = 32, kQuantizedRows = 512, kUnits = kQuantizedRows / kUnitRows;
 
-// Two of every four elements, as seeded, become zero.
+// Sets two random elements of every four to zero.
 void keep_two_of_four(std::vector<std::byte>& weight, size_t element_bytes, uint64_t seed) {
   for (size_t four = 0; (four + 1) * 4 * element_bytes <= weight.size(); ++four) {
     const size_t dropped = splitmix64(seed, four) % 4,
@@ -38,8 +38,8 @@ Planes quantized_noise(const Scheme& scheme, const WeightShape& shape, uint64_t 
   return scheme.quantize({shape.dtype, shape.n, shape.k, noise_weight_for(scheme, shape, seed)});
 }
 
-// Along which dimension a plane grows with the rows, units of rows after one another. -1: it does not grow;
-// -2: in no such way.
+// Returns the dimension along which a plane grows with the rows, unit after unit; -1 if it does not grow, -2
+// if it grows in another way.
 int growing_dimension(const Plane& small, const Plane& large, int64_t n) {
   if (small.shape == large.shape) return -1;
   if (small.shape.size() != large.shape.size()) return -2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the generators of synthetic inputs share: suites/inputs/generate*.cc.
+// Parts that the generators of synthetic inputs (suites/inputs/generate*.cc) share.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace qcts {
 
-// A float matrix in double, rounded once when it is stored.
+// A float matrix held in double, rounded once when it is stored.
 struct Floats {
   DType dtype;
   int64_t rows, cols;
@@ -44,56 +44,57 @@ inline Plane& codes_plane(Planes& planes) {
   return planes.front();
 }
 
-// 2:4 sparse: it takes no weight with more than two of four.
+// Is it 2:4 sparse? Such a scheme refuses weights with more than two nonzeros of four.
 inline bool is_sparse(const Scheme& scheme, const WeightShape& shape) {
   for (const PlaneSpec& spec : scheme.plane_specs(shape))
     if (spec.name == "sparse_metadata") return true;
   return false;
 }
 
-// The least and the largest element of a group, in units of its scale, for which the recipe's scale is a
-// power of two and small integers come back exact. Which pairs do is asked of the reference.
+// The smallest and the largest element of a group, in units of its scale, for which the recipe's scale is a
+// power of two and small integers are restored exactly. Suitable pairs are found by trying the reference.
 struct Anchors {
   double low, high;
 };
 
-// Does anything finite come back of a row of small integers? Of one bit, symmetric and without clipping, the
-// recipe divides by zero: no linear shows a code there.
+// Is the dequantized form of a row of small integers finite? With one symmetric bit and no clipping the
+// recipe divides by zero, and linear cannot show any code.
 bool has_finite_weights(const Scheme& scheme, const WeightShape& shape);
 
-// Are small integers exact in some weight of this scheme, so that exact_sums() can be made?
+// Can some weight of this scheme hold small integers exactly, as exact_sums() requires?
 bool has_exact_sums(const Scheme& scheme, const WeightShape& shape);
-// A linear whose sums are exact in every order and stage. `order`: a permutation of the k columns that moves
-// none to another group, for the weight and x alike; empty: as they are.
+// Makes a linear whose sums are exact in every order and at every stage. `order`: a permutation of the k
+// columns of both the weight and x that keeps each column in its group; empty: none.
 Generated exact_sums(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed,
                      const std::vector<int64_t>& order = {});
 
-// Is there room in a group for what outliers() plants, and does no zero act beside it?
+// Does a group have room for the elements that outliers() plants, and is there no zero point?
 bool has_outliers(const Scheme& scheme, const WeightShape& shape);
-// Weight only: an element of x that meets weights of zero, and beside it in the last group, far smaller, the
-// ones that the answer consists of, exactly.
+// Weight only: makes an x with a large element whose weights are zero, next to the far smaller elements of
+// the last group whose exact sum is the answer.
 Generated outliers(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed);
 
-// The second half repeats the first in the weight and negates it in x: large terms, an answer near zero.
-// Partial sums of the first half leave the range of float16.
+// Makes large terms with a sum near zero: the second half of k repeats the first in the weight and negates it
+// in x. Partial sums of the first half exceed the range of float16.
 void cancelling(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, KernelInput& input);
-// Every code at an end of its range, all but one of a group at the same one, and x of one size and sign.
+// Puts every code at an end of its range, all but one of a group at the same end, with x of one magnitude and
+// sign.
 void one_sign(const Scheme& scheme, const Synthetic& synthetic, KernelInput& input);
 
-// What quantized x means, row-major.
+// Returns the dequantized values of quantized x, row-major.
 std::vector<double> meant_activation(const Scheme& scheme, const Matrix& x, Policy activation,
                                      const Planes& planes);
 
-// Elements of x beside which a policy keeps -1, 0 and 1: the least and the largest of each `every` along k. A
-// policy that scales all of x as well needs its maximum, `of_all`, in the first of these blocks, where it
-// keeps nothing else; 0: none.
+// Elements of x with which a policy represents -1, 0 and 1 exactly: the smallest and the largest of each
+// block of `every` columns. A policy that also has a scale for all of x needs its maximum, `of_all`, in the
+// first of these blocks, which then represents nothing else; 0: none.
 struct ActivationAnchors {
   Anchors pair;
   int64_t every = 0;
   double of_all = 0;
 };
-// nullopt when the policy keeps -1, 0 and 1 whatever x holds. Throws std::logic_error when no anchors are
-// known.
+// Returns nullopt if the policy represents -1, 0 and 1 exactly in any x. Throws std::logic_error if no
+// anchors are known.
 std::optional<ActivationAnchors> activation_anchors(const Scheme& scheme, const WeightShape& shape,
                                                     Policy activation, const Planes& planes);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kFactor = 8;
 
-// Columns in another order, each group's among themselves.
+// Returns a permutation of the columns within each group.
 std::vector<int64_t> order_of_columns(int64_t k, int64_t group, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(k));
   std::iota(order.begin(), order.end(), int64_t{0});
@@ -33,7 +33,7 @@ void multiply(DType dtype, std::vector<std::byte>& elements, double factor) {
     store_float(dtype, elements, i, factor * load_float(dtype, elements, i));
 }
 
-// Where k is cut in two: behind whole groups.
+// Returns the column at which k is cut in two, a multiple of the group length.
 int64_t cut_of(const Scheme& scheme, int64_t k) {
   const int64_t group = std::max<int64_t>(scheme.group(), 1);
   return k / 2 / group * group;
@@ -61,7 +61,7 @@ bool same_weight(const ExactWeight& a, const ExactWeight& b) {
   return a.product == b.product && a.zero == b.zero;
 }
 
-// Do the columns keep their meaning when they move? Not where a recipe looks at a column's place.
+// Do columns keep their values when they move? Not if a recipe depends on a column's position.
 bool moves_columns(const Scheme& scheme, const WeightShape& shape) {
   const Synthetic synthetic{Generator::permuted_k, shape, 1, 0};
   const std::vector<int64_t> order = order_of_columns(shape.k, group_length(scheme, shape), 1);
@@ -73,7 +73,7 @@ bool moves_columns(const Scheme& scheme, const WeightShape& shape) {
   return true;
 }
 
-// Do the columns keep their meaning when the planes are cut?
+// Do columns keep their values when the planes are cut?
 bool cuts_columns(const Scheme& scheme, const WeightShape& shape) {
   const Synthetic synthetic{Generator::split_k, shape, 1, 0};
   const WeightShape whole = synthetic.weight;
@@ -100,12 +100,12 @@ bool is_relation(Generator generator) {
 }
 
 bool has_relation(const Scheme& scheme, Generator generator, const WeightShape& shape) {
-  WeightShape probe{shape.dtype, 2, shape.k};  // two rows tell as much
+  WeightShape probe{shape.dtype, 2, shape.k};  // two rows are enough
   if (scheme.refusal(probe)) probe = shape;
   try {
     if (generator == Generator::permuted_k) return moves_columns(scheme, probe);
     return generator != Generator::split_k || cuts_columns(scheme, probe);
-  } catch (const std::exception&) {  // columns that are nothing by themselves: half a block of 2:4 sparsity
+  } catch (const std::exception&) {  // these columns alone are invalid: half a block of 2:4 sparsity
     return false;
   }
 }

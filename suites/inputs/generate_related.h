@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Metamorphic relations of linear: inputs whose answers have to do with each other, whatever the reference
-// says of any of them. All are exact sums, so a relation holds bit for bit or a kernel is wrong.
+// Metamorphic relations of linear: inputs whose answers determine each other, whatever the reference
+// computes. All sums are exact, so in a correct kernel a relation holds bit for bit.
 //
 // scaled_x    y(8 x) is 8 y(x)
 // permuted_k  the columns of the weight and of x in another order, within their groups: the same y
@@ -17,14 +17,14 @@
 namespace qcts {
 
 bool is_relation(Generator generator);
-// Can the relation be asked of this scheme, which has exact sums?
+// Does the relation apply to this scheme, which has exact sums?
 bool has_relation(const Scheme& scheme, Generator generator, const WeightShape& shape);
 
-// Turns exact sums into the relation's first input, and adds the others.
+// Turns exact sums into the relation's first input and adds the other inputs.
 void relate(const Scheme& scheme, const Synthetic& synthetic, uint64_t seed, Generated& made);
 
-// The first element, row-major [m, n], at which the answers to the others contradict y, the answer to the
-// first. `bias` [n], zeros where there is none.
+// The first element, row-major [m, n], at which the answers to the other inputs contradict y, the answer to
+// the first. `bias` [n]: zeros if there is none.
 struct Contradiction {
   size_t index;
   double want, got;

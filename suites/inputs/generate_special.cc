@@ -38,8 +38,8 @@ void plant_in_weight(const WeightShape& shape, std::vector<std::byte>& weight) {
                   kValues[row % 4]);
 }
 
-// Row 0: codes of block 1 and x beside them have one sign and are not zero, so that a scale read as infinity
-// gives infinity, and not by a difference or a zero the NaN that is wanted.
+// Row 0: the codes of block 1 and the x that they meet have one sign and are not zero, so that a scale
+// misread as infinity gives infinity, not the expected NaN through a difference or a zero.
 void make_one_sign(int64_t blocks, KernelInput& input) {
   const int64_t k = input.weight.k, length = k / blocks, first = blocks > 1 ? length : 0;
   Plane& codes = input.planes.front();
@@ -66,7 +66,7 @@ void plant_in_linear(KernelInput& input) {
     }
     planted = true;
   }
-  // The scale of row 1: behind that of row 0, and behind its zero where the two are neighbours.
+  // The scale of row 1, which follows that of row 0, or row 0's zero if scales and zeros are interleaved.
   for (Plane& plane : input.planes) {
     const size_t index = plane.shape.size() == 3 ? 2 : 1;
     if (planted || !is_parameter(plane) || n < 2 || plane.bytes.size() <= index * dtype_bytes(plane.dtype))
@@ -74,8 +74,8 @@ void plant_in_linear(KernelInput& input) {
     store_float(plane.dtype, plane.bytes, index, kNan);
     if (plane.dtype == DType::float8_e8m0fnu) make_one_sign(plane.shape.back(), input);
   }
-  // Each with a row behind it that has neither. Beside a zero that is subtracted from the sum, an infinity
-  // would become NaN by right too.
+  // Each is followed by a row with neither. If a zero point is subtracted from the sum, an infinity may
+  // correctly become NaN too.
   if (input.m > 1) store_float(input.x_dtype, input.x, static_cast<uint64_t>((input.m - 2) * k), kNan);
   if (input.m > 3 && !has_zeros(input.planes))
     store_float(input.x_dtype, input.x, static_cast<uint64_t>(k + k / 2), kInfinity);
@@ -94,12 +94,12 @@ void spread_zero_points(const WeightShape& shape, uint64_t seed, Planes& planes)
                              : static_cast<std::byte>(splitmix64(seed, i));
 }
 
-// Every element of a parameter plane times 2^exponent(its place).
+// Multiplies every element of a parameter plane by 2^exponent(its position).
 void scale_parameters(Planes& planes, int even, int odd) {
   for (Plane& plane : planes) {
     if (!is_parameter(plane)) continue;
     const size_t bytes = dtype_bytes(plane.dtype);
-    // A scale and its zero alike; of e8m0, whose least is 2^-127, a whole row.
+    // A scale and its zero get the same factor; with e8m0, whose minimum is 2^-127, a whole row does.
     const size_t alike = plane.shape.size() == 3                ? 2
                          : plane.dtype == DType::float8_e8m0fnu ? static_cast<size_t>(plane.shape.back())
                                                                 : 1;
@@ -113,8 +113,8 @@ bool is_block_scale(std::string_view name, DType dtype) {
   return name == "scale" && (dtype == DType::float8_e4m3fn || dtype == DType::float8_e8m0fnu);
 }
 
-// One for all of a row, so that no larger one hides what became of it. e4m3: the seven subnormals, the
-// largest, and one of every fourth exponent; e8m0: 2^-100 to 2^100.
+// One scale per row, so that no larger one hides its effect. e4m3: the seven subnormals, the largest, and one
+// of every fourth exponent; e8m0: 2^-100 to 2^100.
 void spread_block_scales(const WeightShape& shape, Planes& planes) {
   static constexpr uint8_t kE4m3[] = {1, 2, 3, 4, 5, 6, 7, 0x7E, 0x08, 0x29, 0x4A, 0x6B};
   static constexpr uint8_t kE8m0[] = {27, 63, 97, 111, 112, 127, 142, 143, 144, 157, 191, 227};
@@ -136,7 +136,8 @@ void overflow(const Scheme& scheme, uint64_t seed, KernelInput& input) {
   const WeightShape& shape = input.weight;
   std::vector<std::byte> weight = noise_bytes(seed, static_cast<size_t>(shape.n * shape.k), shape.dtype);
   make_positive(shape.dtype, weight, 0.25);
-  // Even rows keep a small answer of one term, in which a step of its code shows: their maximum meets x = 0.
+  // Even rows keep a small answer of one term, in which a step of its code is visible: their maximum meets x
+  // = 0.
   for (int64_t r = 0; r < shape.n; r += 2)
     for (int64_t c = 0; c < shape.k; ++c)
       store_float(shape.dtype, weight, static_cast<uint64_t>(r * shape.k + c),
@@ -144,7 +145,7 @@ void overflow(const Scheme& scheme, uint64_t seed, KernelInput& input) {
                   : c == 1 ? 0.02
                            : 0.0);
   input.planes = scheme.quantize({shape.dtype, shape.n, shape.k, weight});
-  // Of float16 the sums are too large already, before a scale that would not fit acts on them.
+  // In float16 the sums overflow before a scale that would not fit is applied.
   const bool half = shape.dtype == DType::float16;
   make_positive(input.x_dtype, input.x, half ? 2048 : 1);
   for (int64_t i = 0; i < input.m; ++i)
@@ -153,8 +154,8 @@ void overflow(const Scheme& scheme, uint64_t seed, KernelInput& input) {
   if (!half) scale_parameters(input.planes, 0, 126);
 }
 
-// torchao 0.18.0, eager on a CPU, takes all but 2^-60 as the reference does, bit for bit: nvfp4's and
-// float8's. In a product with the least of them, or with x that a large one rounds to 0, no code shows.
+// torchao 0.18.0, eager on a CPU, matches the reference bit for bit on all of nvfp4's and float8's but 2^-60.
+// In a product with the smallest of them, or with an x that a large one rounds to 0, no code is visible.
 constexpr double kGivenScales[] = {0x1p-149, 0x1.8p-127, 0x1p-20, 0x1p20,  0x1.cp127,
                                    -1,       kInfinity,  kNan,    0x1p-60, 0};
 bool scales_a_product(double scale) { return std::abs(scale) >= 0x1p-127 && std::abs(scale) <= 1; }
@@ -168,7 +169,7 @@ void give_scale(KernelInput& input) {
     if (is_given_scale(plane.name)) store_float(plane.dtype, plane.bytes, 0, kGivenScales[input.m - 1]);
   for (int64_t i = 0; i < input.m * input.weight.k; i += 7)
     store_float(input.x_dtype, input.x, static_cast<uint64_t>(i), 0);
-  input.bias.clear();  // beside which nothing of the least scales would show
+  input.bias.clear();  // it would hide the smallest scales
 }
 
 }  // namespace
@@ -197,11 +198,11 @@ bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape
     return shape.dtype != DType::float16 &&
            std::ranges::any_of(scheme.plane_specs(shape),
                                [](const PlaneSpec& spec) { return is_block_scale(spec.name, spec.dtype); });
-  // Where a zero is added to the product, the parts overflow before the whole and cancel to NaN.
+  // If a zero point is added to the product, the parts overflow before the sum and cancel to NaN.
   if (generator == Generator::overflow)
     return shape.dtype != DType::float16 && scheme.group() == 0 && shape.k >= 8 &&
            has_plane(scheme, shape, "scale", DType::float32);
-  // A NaN in what all rows share, as the table of nf4, would hide every code.
+  // A NaN in data shared by all rows, such as nf4's table, would hide every code.
   if (generator == Generator::non_finite) {
     const auto specs = scheme.plane_specs(shape),
                of_more = scheme.plane_specs({shape.dtype, 2 * shape.n, shape.k});
@@ -227,7 +228,7 @@ bool make_special(const Scheme& scheme, Op op, const Synthetic& synthetic, uint6
     spread_zero_points(input.weight, seed, input.planes);
   else if (generator == Generator::tiny_scales)
     scale_parameters(input.planes, -60, -122),
-        input.bias.clear();  // beside which nothing of these would show
+        input.bias.clear();  // it would hide these values
   else if (generator == Generator::block_scales)
     spread_block_scales(input.weight, input.planes), input.bias.clear();
   else if (generator == Generator::given_scales)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Synthetic inputs whose values ordinary noise never takes: not a number, infinities, zero points of every
-// size, the ends of the range of exponents. Each one hunts kernels that are right on all others.
+// Synthetic inputs with values that noise never has: NaN, infinities, zero points of every size, exponents at
+// the ends of their range. Each finds kernels that pass on all the others.
 #pragma once
 
 #include <string_view>
@@ -11,16 +11,16 @@
 
 namespace qcts {
 
-// Does a checkpoint give the scale of x under this policy?
+// Is the scale of x stored in the checkpoint under this policy?
 bool has_given_scale(const Scheme& scheme, const WeightShape& shape, Policy activation);
-// The numbers of rows of x for which "given_scales" has a scale, one each; for linear those in
-// which the product shows.
+// Returns the values of m that "given_scales" uses, one for each scale; for linear only those with which the
+// product is visible.
 std::vector<int64_t> given_scale_batches(Op op);
 
-// Can this scheme carry the generator in this dtype? true for every generator that is not one of this file's.
+// Does this scheme support the generator in this dtype? True for every generator of another file.
 bool carries(const Scheme& scheme, Generator generator, const WeightShape& shape);
 
-// Turns an input of generator "noise" into one of those below; false: it is none of them.
+// Turns an input of generator "noise" into one of those below. Returns false for any other generator.
 // non_finite   quantize: a NaN, +Inf or -Inf in three rows of four. linear: a NaN in a row of x before the
 //              last, an infinity in another where no zero is subtracted, both in the bias; a NaN scale, or
 //              NaN codes where there are such; zeros in the first row of x under the latter

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Weights and rows of x whose sums are hard to keep.
+// Weights and rows of x whose sums are hard to compute accurately.
 #include <cmath>
 
 #include "reference/numerics/noise.h"
@@ -32,7 +32,7 @@ void one_sign(const Scheme& scheme, const Synthetic& synthetic, KernelInput& inp
   Floats w(shape.dtype, shape.n, shape.k), x(shape.dtype, synthetic.m, shape.k);
   for (int64_t r = 0; r < shape.n; ++r)
     for (int64_t c = 0; c < shape.k; ++c) w.at(r, c) = (c % group == 0) == (r % 2 == 0) ? -1 : 1;
-  // 127 in the upper byte of 16 bits, and as much as a byte holds.
+  // 127 in the upper byte of 16 bits, and the maximum of a byte.
   for (int64_t i = 0; i < synthetic.m; ++i)
     for (int64_t c = 0; c < shape.k; ++c)
       x.at(i, c) = std::ldexp(i % 2 == 0 ? 127.0 : -127.0, static_cast<int>(i) - 6);

@@ -23,16 +23,16 @@ std::vector<Shape> shapes(const Scheme& scheme, Layout layout) {
 
 namespace {
 
-// Behind what kernels take at a time: 32 rows of x, 256 columns, 2048 elements of a row; and of one row,
-// which kernels have a path for, 8 blocks of 64 columns.
+// Larger than the blocks of kernels: 32 rows of x, 256 columns, 2048 elements of a row; and for one row,
+// which has its own path in kernels, 8 blocks of 64 columns.
 std::vector<Shape> tiles_of(const Scheme& scheme) {
   const int64_t g = scheme.group();
   if (g == 0) return {{8, 72}, {264, 40}, {8, 2051}, {kDecodeColumns, 40}};
   return {{8, 2 * g}, {264, g}, {8, (2048 / g + 1) * g}, {kDecodeColumns, g}, {32, 1024}};
 }
 
-// More than one panel, as kernels for many rows cut weights: 64 columns, 1024 or 2048 k.
-// Determinism, which calls a hundred times, has the columns alone, for several threads.
+// More than one panel of the weights as kernels for many rows split them: 64 columns, 1024 or 2048 k.
+// Determinism, which makes a hundred calls, only has the columns, for several threads.
 std::vector<Shape> panels_of(Kind kind, const Scheme& scheme) {
   const int64_t g = scheme.group();
   const Shape columns = {kDecodeColumns, g == 0 ? 40 : g};
@@ -46,8 +46,8 @@ std::vector<Shape> odd_columns(const Scheme& scheme) {
   return {{12, 2 * g}, {10, g}, {22, g}, {30, 2 * g}, {47, g}};
 }
 
-// Behind the longest rows of a published model of 8 billion weights, and behind 16 bits. Where a long group
-// would make a large weight of many rows, long rows have to do.
+// Longer than the longest rows of a published model of 8 billion weights, and more rows than 16 bits can
+// count. If long groups would make a weight of many rows too large, only long rows are used.
 std::vector<Shape> long_shapes(const Scheme& scheme, Layout layout) {
   constexpr int64_t kLongRow = 14336, kShortGroup = 32;
   if (layout != kPlain) return {{16, kLongRow}};
@@ -61,13 +61,14 @@ std::vector<Shape> long_shapes(const Scheme& scheme, Layout layout) {
   return found;
 }
 
-// More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64
-// where a layout takes that.
+// More than 4.2 million elements: 2 MiB of half bytes, 8 MiB of bfloat16. Rows end in a short block of 64 if
+// the layout allows that.
 constexpr Shape kLarge[] = {{2080, 2048}, {2112, 2048}};
 
 }  // namespace
 
-// The identity is k rows of x. Where one shape has to do, two long groups are enough to read every code back.
+// The identity has k rows of x. If there is only one shape, two long groups are enough to read every code
+// back.
 std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const Scheme& scheme, Layout layout,
                                     InputSet set) {
   constexpr int64_t kLongGroup = 128;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shapes of the weights that the families of inputs.h are made for: rests of what kernels take at a time,
-// long rows, many rows.
+// Weight shapes of the input families of inputs.h: remainders of kernels' block sizes, long rows, many rows.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +13,12 @@ namespace qcts {
 
 using Shape = std::pair<int64_t, int64_t>;  // n, k
 
-constexpr int64_t kDecodeColumns = 520;    // of one row of x: 8 blocks of 64, and a rest
-constexpr int64_t kManyRows = 65536 + 16;  // more than 16 bits count
+constexpr int64_t kDecodeColumns = 520;    // for one row of x: 8 blocks of 64, and a remainder
+constexpr int64_t kManyRows = 65536 + 16;  // more than 16 bits can count
 
-// Ordinary ones, the first two with tails. `layout` is "plain" but for pack and unpack.
+// Returns ordinary shapes, the first two with tails. `layout` is "plain" except for pack and unpack.
 std::vector<Shape> shapes(const Scheme& scheme, Layout layout);
-// In the order in which a family takes them; a scheme may refuse some.
+// Returns a family's shapes in order of preference; a scheme may refuse some.
 std::vector<Shape> shapes_of_family(const InputFamily& family, Kind kind, const Scheme& scheme, Layout layout,
                                     InputSet set);
 

@@ -25,10 +25,10 @@ const std::vector<InputFamily>& families() {
        .hunts = "a rounding mode other than the recipe's: values half way between two codes, both signs",
        .ops = {Op::quantize, Op::quantize_activation}},
       {.generator = Generator::zero_rows,
-       .hunts = "0/0 in a row or group without a maximum, inside a weight that has others",
+       .hunts = "0/0 in a row or group of zeros inside an ordinary weight",
        .ops = {Op::quantize, Op::quantize_activation, Op::dequantize, Op::linear}},
       {.generator = Generator::extremes,
-       .hunts = "subnormals flushed, the largest finite overflowed, a sign of zero lost",
+       .hunts = "subnormals flushed, the largest finite number overflowing, a lost sign of zero",
        .ops = {Op::quantize, Op::quantize_activation, Op::dequantize},
        .every_dtype = true},
       {.generator = Generator::all_codes,
@@ -52,28 +52,28 @@ const std::vector<InputFamily>& families() {
        .hunts = "an integer zero point ignored, one off, or subtracted in eight bits",
        .ops = {Op::dequantize, Op::linear}},
       {.generator = Generator::tiny_scales,
-       .hunts = "small scales, weights or products flushed to zero, or read in a type that has none so small",
+       .hunts = "small scales, weights or products flushed to zero, or read in a type that cannot hold them",
        .ops = {Op::linear},
        .every_dtype = true},
       {.generator = Generator::overflow,
        .hunts = "an answer beyond the largest finite number kept finite",
        .ops = {Op::linear}},
       {.generator = Generator::scaled_x,
-       .hunts = "something added or cut off that does not grow with x: y(8 x) is 8 y(x)",
+       .hunts = "an added or dropped term that does not scale with x: y(8 x) is 8 y(x)",
        .ops = {Op::linear}},
       {.generator = Generator::permuted_k,
-       .hunts = "a column taken from the wrong place: y stays when columns change places",
+       .hunts = "a column read from the wrong place: y does not change if columns are permuted",
        .ops = {Op::linear}},
       {.generator = Generator::zero_x,
-       .hunts = "something of an earlier call: y(0) is the bias",
+       .hunts = "state left by an earlier call: y(0) is the bias",
        .ops = {Op::linear}},
       {.generator = Generator::split_k,
-       .hunts = "a block or a tail lost: y is the sum of what two parts of k give",
+       .hunts = "a lost block or tail: y is the sum of the y of two parts of k",
        .ops = {Op::linear}},
       {.generator = Generator::last_k,
        .hunts = "a dropped tail: the last element of each row is the only one that is not zero",
        .ops = {Op::linear}},
-      // What earlier ones are dealt to schemes by their place: new ones stand behind them.
+      // Sampling depends on the positions of the families above, so new ones are appended here.
       {.generator = Generator::hard_x,
        .hunts = "x quantized well only where it is ordinary: NaN, infinities, rows on one side of zero, zero "
                 "points of the weight beside x's own",
@@ -84,12 +84,12 @@ const std::vector<InputFamily>& families() {
        .ops = {Op::quantize_activation, Op::linear},
        .max_shapes = 4},
       {.generator = Generator::large,
-       .hunts = "a path of its own for results that caches do not hold",
+       .hunts = "a separate path for results larger than the caches",
        .ops = {Op::quantize, Op::dequantize, Op::pack, Op::unpack},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::not_sparse,
-       .hunts = "a weight that the scheme cannot hold kept all the same, with something lost",
+       .hunts = "a weight that the scheme cannot hold accepted with a loss",
        .ops = {Op::quantize}},
       {.generator = Generator::given_scales,
        .hunts = "a scale of x that a checkpoint gives and no quantizer finds: small, subnormal, negative, "
@@ -121,12 +121,12 @@ const std::vector<InputFamily>& families() {
        .excluded_from_sampling = true,
        .max_shapes = 5},
       {.generator = Generator::wide_bias,
-       .hunts = "a bias read in x's type that has its own, float32",
+       .hunts = "a float32 bias read in x's type",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::wide_y,
-       .hunts = "an answer rounded to x's type that is wanted in float32",
+       .hunts = "a float32 answer rounded to x's type",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
@@ -142,28 +142,29 @@ const std::vector<InputFamily>& families() {
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::half_overflow,
-       .hunts = "float16 answers saturated that are infinite",
+       .hunts = "infinite float16 answers saturated",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::half_subnormal,
-       .hunts = "subnormal float16 x taken for zero",
+       .hunts = "subnormal float16 x read as zero",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::block_scales,
-       .hunts = "a block's scale of one byte lost that is subnormal, or that float16 or a shift cannot hold",
+       .hunts = "a lost one-byte block scale that is subnormal or that float16 or a shift cannot hold",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::outliers,
-       .hunts = "x kept in too few bits beside a larger element, or scaled by what overflows or vanishes",
+       .hunts = "x kept in too few bits next to a larger element, or scaled by a factor that overflows or "
+                "vanishes",
        .ops = {Op::linear},
        .every_dtype = true,
        .excluded_from_sampling = true,
        .max_shapes = 1},
       {.generator = Generator::one_sign,
-       .hunts = "sums that saturate or wrap: all codes and all of x as large as they get, of one sign",
+       .hunts = "sums that saturate or wrap: all codes and all of x at their maximum, with one sign",
        .ops = {Op::linear},
        .excluded_from_sampling = true,
        .max_shapes = 1},
@@ -171,7 +172,7 @@ const std::vector<InputFamily>& families() {
   return table;
 }
 
-// Does the input tell anything of how x is quantized that another one of the family does not?
+// Does the input test the quantization of x in a way that no other input of the family does?
 bool suits_policy(Generator generator) {
   switch (generator) {
     case Generator::cancelling:
@@ -196,8 +197,8 @@ std::vector<int64_t> batch_sizes(Kind kind, Op op, Generator generator, const Sh
     return generator == Generator::rows ? std::vector<int64_t>{11, 33} : std::vector<int64_t>{1, 5, 17};
   }
   if (generator == Generator::one_hot) return {shape.second};
-  // One row of x and a third of the weight's rows zero leave too few sums that a changed code would move out
-  // of their bounds.
+  // With one row of x and a third of the weight's rows zero, too few sums would leave their bounds if a code
+  // changed.
   if (generator == Generator::zero_rows || generator == Generator::hard_x) return {5};
   if (generator == Generator::given_scales) return given_scale_batches(op);
   if (generator == Generator::block_scales) return {1, 5};
@@ -243,12 +244,13 @@ struct Request {
 
 bool has_rows_of_x(Op op) { return op == Op::linear || op == Op::quantize_activation; }
 
-// bfloat16, or what a scheme takes that takes none. The widest for tiles: bfloat16 hides what long sums lose.
+// bfloat16, or another dtype if the scheme does not accept it. The widest dtype for tiles: bfloat16 hides the
+// errors of long sums.
 DType first_dtype(const InputFamily& family, const Request& request) {
   if (is_half(family.generator)) return DType::float16;
   constexpr DType kNarrow[] = {DType::bfloat16, DType::float32, DType::float16},
                   kWide[] = {DType::float32, DType::bfloat16, DType::float16};
-  // In bfloat16 the order of a sum hardly shows.
+  // In bfloat16 the order of a sum is hardly visible.
   const bool wide = family.generator == Generator::tiles ||
                     (family.generator == Generator::rows && request.kind == Kind::determinism);
   for (const DType dtype : wide ? kWide : kNarrow)
@@ -258,7 +260,7 @@ DType first_dtype(const InputFamily& family, const Request& request) {
   return DType::bfloat16;
 }
 
-// Other dtypes and narrow families: the first shapes that the scheme takes.
+// Other dtypes and narrow families use the first shapes that the scheme accepts.
 size_t max_shapes(const InputFamily& family, const Request& request, DType dtype) {
   if (request.set == InputSet::few) return 1;
   return family.every_shape && dtype == DType::bfloat16 && request.activation == kWeightOnly
@@ -279,7 +281,7 @@ void add_family(const InputFamily& family, const Request& request, std::vector<S
       const WeightShape weight{dtype, n, k};
       // A single product rounded to bfloat16 hides a step of its code.
       if (request.op == Op::linear && k == 1) continue;
-      // x knows no columns.
+      // n does not matter for x.
       if (request.op == Op::quantize_activation && n > 256) continue;
       if (taken == max_taken || request.scheme.refusal(weight) ||
           request.scheme.refusal(weight, request.layout) ||
@@ -308,7 +310,7 @@ bool asks_about_schedules(Generator generator) {
 }  // namespace
 
 bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape) {
-  // Of the families, those that noise makes; a row of zeros has no codes there.
+  // Sparse schemes support the generators based on noise; a row of zeros has no codes there.
   if (is_sparse(*scheme_, shape))
     return generator == Generator::noise || generator == Generator::all_codes ||
            generator == Generator::one_hot || generator == Generator::last_k ||
@@ -328,7 +330,7 @@ bool GeneratorSupport::has(Op op, Generator generator, const WeightShape& shape)
   return at->second;
 }
 
-// A long row asks nothing more than a few of its groups, two of which can be cut apart, and the same tail.
+// A long row behaves like a few of its groups, two of which can be separated, with the same tail.
 WeightShape GeneratorSupport::few_groups(const WeightShape& shape) const {
   constexpr int64_t kEnough = 64, kCuttable = 2;
   const int64_t group = std::max<int64_t>(scheme_->group(), 1),
@@ -358,7 +360,7 @@ std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, 
   for (const InputFamily& family : families()) {
     if (std::find(family.ops.begin(), family.ops.end(), op) == family.ops.end()) continue;
     if (set == InputSet::few && family.excluded_from_sampling) continue;
-    // Determinism does not ask about values.
+    // Determinism does not depend on values.
     if (kind == Kind::determinism && !asks_about_schedules(family.generator)) continue;
     const InputSet request_set = kind == Kind::determinism && op != Op::linear ? InputSet::few : set;
     for (const Policy policy : scheme.activations()) {

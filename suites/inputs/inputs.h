@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which synthetic inputs each operation is judged on. One table; expand() multiplies it with schemes and
-// implementations, numerics and determinism make the data. An input earns its place by what a wrong kernel
-// gets wrong on it.
+// The table of synthetic inputs for each operation. expand() combines it with schemes and implementations;
+// numerics and determinism make the data. Each input is there because some wrong kernel fails on it.
 #pragma once
 
 #include <map>
@@ -19,22 +18,22 @@ namespace qcts {
 
 struct InputFamily {
   Generator generator;
-  std::string_view hunts;  // what is wrong with a kernel that fails it
+  std::string_view hunts;  // the fault of a kernel that fails it
   std::vector<Op> ops;
-  bool every_shape = false;  // in bfloat16, weight only: all shapes of the scheme
-  bool every_dtype = false;  // float32 and float16 beside bfloat16
-  // None where few are asked for, and no turn of the others' where inputs are dealt over schemes: for what
-  // takes up to a second a case, and for what is added without changing who is dealt the others.
+  bool every_shape = false;  // in bfloat16, weight only: use all shapes of the scheme
+  bool every_dtype = false;  // float32 and float16 in addition to bfloat16
+  // Skipped in reduced plans and excluded from sampling over schemes: for inputs that take up to a second,
+  // and for new inputs that must not change how the others are sampled.
   bool excluded_from_sampling = false;
-  size_t max_shapes = 2;  // taken of its list, where not every one is
+  size_t max_shapes = 2;  // unless every_shape
 };
 std::span<const InputFamily> input_families();  // one for each Generator, in its order
 const InputFamily& input_family(Generator generator);
 
-enum class InputSet : uint8_t { all, few };  // few: one shape and one m of each family
+enum class InputSet : uint8_t { all, few };  // few: one shape and one m per family
 
-// Which generators have something to give for a scheme. Asking the reference costs the quantization of a row,
-// so that each (dtype, k) is asked once.
+// Tells which generators a scheme supports. Finding out quantizes a row with the reference, so answers are
+// cached by (dtype, k).
 class GeneratorSupport {
  public:
   explicit GeneratorSupport(const Scheme& scheme) : scheme_(&scheme) {}
@@ -49,18 +48,18 @@ class GeneratorSupport {
   std::map<std::tuple<Generator, DType, int64_t>, bool> relations_;
 };
 
-// Inputs of (kind, op, scheme, layout), only such that the scheme takes, for every activation policy that the
-// op knows (linear: all; quantize_activation: all but weight_only). `layout` is "plain" but for pack and
-// unpack. Seeds derive from the input's name, so that adding one leaves the others as they were. `known`:
-// answers about the scheme that the caller keeps between calls.
+// Returns the inputs of (kind, op, scheme, layout) that the scheme accepts, for every activation policy of
+// the op (linear: all; quantize_activation: all but weight_only). `layout` is "plain" except for pack and
+// unpack. Seeds derive from the input's name, so a new input does not change the others. `known`: a cache
+// that the caller keeps between calls.
 std::vector<Synthetic> synthetic_inputs(Kind kind, Op op, const Scheme& scheme, Layout layout, InputSet set,
                                         GeneratorSupport* known = nullptr);
 
-// "noise_m3_n37_k216_bf16", "noise_dyn_row_sym_m3_n37_k216_bf16"; without m where the op has none, with the
-// layout where it is not plain and the policy where it is not weight_only.
+// Returns "noise_m3_n37_k216_bf16" or "noise_dyn_row_sym_m3_n37_k216_bf16": without m if the op has none,
+// with the layout if it is not plain, and with the policy if it is not weight_only.
 std::string input_name(const Synthetic& input, Op op, Layout layout);
 
-// "bf16", "f32", "f16", otherwise torch's name.
+// Returns "bf16", "f32", "f16", otherwise torch's name.
 std::string_view short_dtype(DType dtype);
 
 }  // namespace qcts

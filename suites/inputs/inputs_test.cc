@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the table of synthetic inputs: a family for every generator, each used, with seeds of their own.
+// Tests the table of synthetic inputs: a family for every generator, each used, with its own seeds.
 #include <map>
 #include <set>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The description of an input that is made at run time, from a seed.
+// Describes an input that is made at run time from a seed.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace qcts {
 
-// How the values of an input are made; suites/inputs/inputs.cc says what each one is for.
+// The generator of an input's values; suites/inputs/inputs.cc says which faults each one finds.
 enum class Generator : uint8_t {
   noise,
   halfway,
@@ -51,12 +51,12 @@ enum class Generator : uint8_t {
 };
 inline constexpr int kGeneratorCount = static_cast<int>(Generator::one_sign) + 1;
 
-// As case ids and files spell it; seeds derive from it.
+// Returns the name in case ids and files, from which seeds derive.
 std::string_view generator_name(Generator generator);
 std::optional<Generator> find_generator(std::string_view name);
 
 bool is_wide(Generator generator);  // x, y or the bias is float32, the weight narrower
-bool is_half(Generator generator);  // float16 alone
+bool is_half(Generator generator);  // float16 only
 
 struct Synthetic {
   Generator generator = Generator::noise;

@@ -23,7 +23,7 @@ uint64_t touch(const Assignment& assignment) {
   return sum;
 }
 
-// What the reader may take for the names of many tensors, beside the slack: as in its own budget.
+// The memory that the reader may use for tensor names in addition to the slack, as its own budget allows.
 uint64_t names_bytes(const Checkpoint& checkpoint) {
   uint64_t bytes = 0;
   for (const auto& file : checkpoint.safetensors) bytes += granted_bytes(file->header.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a container holds beside tensors and is no overhead of theirs.
+// Sizes of the parts of a container that are neither tensors nor overhead.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,14 @@
 
 namespace qcts {
 
-// Of safetensors the __metadata__ that describes no tensor; of pickles the values that are no tensors, at
-// what a pickler spends on each at most.
+// Returns the bytes of metadata: in safetensors the __metadata__ that describes no tensor; in pickles the
+// values that are not tensors, each at the maximum that a pickler spends on it.
 uint64_t metadata_bytes(const Checkpoint& checkpoint);
-// Blanks behind a safetensors header, and what stands before the data of a zip's records to align them.
+// Returns the bytes of padding: the blanks at the end of a safetensors header, and the bytes that align the
+// data of a zip's records.
 uint64_t padding_bytes(const Checkpoint& checkpoint);
 
-// Bytes of the value of "__metadata__" in the JSON of a header; 0 without one.
+// Returns the length of the value of "__metadata__" in a header's JSON; 0 if there is none.
 uint64_t metadata_span_bytes(std::string_view header);
 
 }  // namespace qcts

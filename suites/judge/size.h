@@ -42,7 +42,7 @@ struct SizeCount {
   uint64_t padding_bytes = 0;
   uint64_t inner_tensors = 0;
 
-  // What stands in the file for itself: no overhead of the container.
+  // The bytes that are not overhead of the container.
   uint64_t own_bytes() const { return payload_bytes + program_bytes + metadata_bytes + padding_bytes; }
   std::vector<WeightSize> weights;
 };

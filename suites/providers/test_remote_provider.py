@@ -179,7 +179,7 @@ def test_a_program_that_cannot_be_executed_is_told_by_the_systems_reason(tmp_pat
 def test_what_is_no_provider_is_refused_before_anything_starts(tmp_path, make):
     make(tmp_path / "acme")
     result, report = run(tmp_path, tmp_path / "acme")
-    assert result.returncode == 2 and "is no provider" in result.stderr and report is None
+    assert result.returncode == 2 and "is not a provider" in result.stderr and report is None
 
 
 def test_a_rerun_line_holds_in_the_folder_where_the_run_was(tmp_path):

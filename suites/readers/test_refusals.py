@@ -152,7 +152,7 @@ def test_quantize_that_quantizes_nothing_writes_nothing(tmp_path):
         path = write_safetensors(tmp_path / f"{name}.safetensors", entries)
         for more in ([], ["--strict"], ["--json"]):
             done = qcts("quantize", "--scheme", "int4_tinygemm_g32", path, out, *more, code=3)
-            assert "nothing is quantized" in done.stderr and not out.exists()
+            assert "no tensor is quantized" in done.stderr and not out.exists()
 
 
 @pytest.mark.parametrize("dtype", ["F32", "F16", "BF16"])

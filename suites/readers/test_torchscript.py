@@ -106,7 +106,7 @@ def test_a_newer_operator_set_is_refused(tmp_path):
 
 def test_resave_refuses_it_by_name(tmp_path):
     done = qcts("resave", GOLDENS[0], tmp_path / "copy.pt", code=2)
-    assert done.stderr == f"qcts: {GOLDENS[0]}: a TorchScript archive, which is read here and not written\n"
+    assert done.stderr == f"qcts: {GOLDENS[0]}: a TorchScript archive, which qcts reads but does not write\n"
     assert not (tmp_path / "copy.pt").exists()
 
 

@@ -8,16 +8,16 @@
 namespace qcts {
 
 std::string suite_version();
-// Processor and its features, operating system, compiler and how this was built.
+// Returns the processor and its features, the operating system, the compiler and the build options.
 nlohmann::ordered_json environment_json();
-// name, family, summary, source, group, layouts of every scheme.
+// Returns name, family, summary, source, group and layouts of every scheme.
 nlohmann::ordered_json schemes_json();
-// The choices ledger with the schemes that answer so, and documented claims that do not hold
+// Returns the choices ledger with the schemes of each choice, and documented claims that do not hold
 // (reference/schemes/choices.h).
 nlohmann::ordered_json choices_json();
-// reference/schemes/choices.h, KeptLayout; within choices_json() too.
+// Returns the KeptLayouts of reference/schemes/choices.h; choices_json() includes them.
 nlohmann::ordered_json kept_layouts_json();
-// fixtures/readers.json of the repository: who reads whose files; null where it is not there.
+// Returns fixtures/readers.json, which says which libraries read which files; null if it is missing.
 nlohmann::ordered_json readers_json();
 std::string utc_now();  // "2026-01-31T12:34:56Z"
 

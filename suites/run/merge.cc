@@ -41,7 +41,7 @@ void check_whole(const MergePart& part) {
                  " (qcts run --resume finishes it)");
 }
 
-// Every shard 1..n once.
+// Requires every shard 1..n once.
 void check_shards(const std::vector<MergePart>& parts) {
   std::map<uint32_t, const MergePart*> shards;
   for (const MergePart& part : parts) {
@@ -57,7 +57,7 @@ void check_shards(const std::vector<MergePart>& parts) {
   if (!missing.empty()) cannot_merge("of " + std::to_string(total) + " shards are missing: " + missing);
 }
 
-// Every case of the undivided run once: the shards agree on the hash of its ids.
+// Requires every case of the undivided run once. All shards hold the hash of its ids.
 void check_cases(const std::vector<MergePart>& parts) {
   std::map<std::string, const MergePart*> judged;
   std::vector<std::string> ids;
@@ -76,7 +76,7 @@ void check_cases(const std::vector<MergePart>& parts) {
     cannot_merge("together they judge other cases than the run has");
 }
 
-// The head that the undivided run would have had; of times, the first start.
+// Returns the head of the undivided run, with the first start time.
 RunHead joined_head(const std::vector<MergePart>& parts) {
   RunHead head = parts.front().record.head;
   for (const MergePart& part : parts)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `qcts merge`: the shards of one run joined into one report.
+// `qcts merge`: joins the shards of one run into one report.
 #pragma once
 
 #include <filesystem>
@@ -15,20 +15,20 @@ struct MergePart {
   std::string name;  // as given
   RunRecord record;
 };
-// Do these make one run whole? Throws RunError (usage) when the parts are of different runs, a shard is
-// missing, there twice or unfinished, or a case is judged twice or never.
+// Checks that the parts form one complete run. Throws RunError (usage) if they belong to different runs, a
+// shard is missing, duplicate or unfinished, or a case is judged twice or never.
 void check_parts(const std::vector<MergePart>& parts);
 
 struct MergeRequest {
   std::vector<std::filesystem::path> parts;     // folders with a run.jsonl, or such files
-  std::vector<std::filesystem::path> fixtures;  // the --fixtures of the shards, where they lie here
+  std::vector<std::filesystem::path> fixtures;  // the shards' --fixtures, at their paths on this machine
   std::filesystem::path out = "out";
   bool json = false;
   std::vector<std::string> arguments;  // the command line, for the report
 };
 
-// Writes out/{run.jsonl,report.json,junit.xml} as the undivided run would have, prints its summary. Throws
-// RunError (usage) as check_parts() does, and when the parts are of another installation: version, plan,
+// Writes out/{run.jsonl,report.json,junit.xml} as the undivided run would have and prints its summary. Throws
+// RunError (usage) as check_parts() does, and if the parts come from a different installation: version, plan,
 // fixtures, selection, providers and their hashes, processor.
 Outcome merge(const MergeRequest& request);
 

@@ -41,7 +41,8 @@ Verdict ProviderWorker::ask(const Replay& replay, const Offer& offer, double tim
         replay_key(replay, offer.variant).dump(),
         timeout_s}},
       [&](Verdict verdict) { answer = std::move(verdict); });
-  const std::string& error = sources_.front().hello.error;  // else a loader's failure would pass for a crash
+  const std::string& error =
+      sources_.front().hello.error;  // otherwise a failure to load would look like a crash
   if (!error.empty()) throw std::runtime_error(error);
   return answer;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One provider in worker processes of its own, for commands that ask one provider alone. Its code never runs
-// in this process: what it does to its worker (death, silence, nonsense) becomes a verdict, and the next
-// question gets a fresh worker.
+// Runs one provider in worker processes, for commands that use a single provider. The provider's code never
+// runs in this process: a worker that dies, hangs or writes nonsense becomes a verdict, and the next case
+// gets a fresh worker.
 #pragma once
 
 #include <functional>
@@ -16,16 +16,16 @@ namespace qcts {
 
 class ProviderWorker {
  public:
-  // `provider`: as located_provider() gives it. `context`: of its judgements; scratch and targets are filled
-  // in here. Throws std::runtime_error with the worker's reason where the provider cannot be judged.
+  // `provider`: the result of located_provider(). The constructor fills in scratch and targets of `context`.
+  // Throws std::runtime_error with the worker's reason if the provider cannot be judged.
   ProviderWorker(const std::string& provider, JudgeContext context);
 
   const std::vector<Offer>& offers() const { return offers_; }  // best first within an (op, family)
 
-  // The verdicts of `tasks`, in order, by one worker.
+  // Judges `tasks` in order with one worker and passes each verdict on.
   void ask(const std::vector<Task>& tasks, const std::function<void(Verdict)>& on_verdict);
 
-  // What the kernel behind `offer` makes of the replay. Throws std::runtime_error where no worker can be
+  // Returns the verdict of the offer's kernel on the replay. Throws std::runtime_error if no worker can be
   // started any more.
   Verdict ask(const Replay& replay, const Offer& offer, double timeout_s);
 

@@ -52,7 +52,7 @@ class Run {
     folders_ = {fixtures_folder()};
     for (const fs::path& folder : options_.fixtures) {
       if (!fs::exists(folder / "manifest.json"))
-        throw RunError(Outcome::usage, folder.string() + " holds no manifest.json");
+        throw RunError(Outcome::usage, folder.string() + " has no manifest.json");
       folders_.push_back(fs::absolute(folder));
     }
     check_words("device", {options_.device}, {"cpu", "cuda"});
@@ -79,7 +79,7 @@ class Run {
         throw RunError(Outcome::usage, "no " + what + " '" + word + "'" + did_you_mean(word, known));
   }
 
-  // Asked where the fixtures do not load: are those of --fixtures to blame?
+  // Called if the fixtures do not load: is one of --fixtures at fault?
   static bool own_fixtures_load() {
     try {
       load_fixtures(fixtures_folder());
@@ -98,8 +98,7 @@ class Run {
     logs_ = options_.list ? scratch_.path() : options_.out / "logs";
     fs::create_directories(logs_);
     for (const fs::directory_entry& entry : fs::directory_iterator(logs_))
-      if (entry.path().extension() == ".log")
-        fs::remove(entry.path());  // an earlier run's last words are not this one's
+      if (entry.path().extension() == ".log") fs::remove(entry.path());  // remove the logs of an earlier run
     const auto& asked = options_.providers;
     std::vector<std::string> known = {kFileProvider, "builtin", kReferenceProvider};
     for (const std::string& word : provider_words(options_)) {
@@ -119,7 +118,7 @@ class Run {
       const std::string& name = source.hello.provider;
       known.push_back(name);
       if (!seen.insert(name).second)
-        throw RunError(Outcome::usage, "two providers call themselves '" + name + "'");
+        throw RunError(Outcome::usage, "two providers have the name '" + name + "'");
       const bool by_path = std::find(asked.begin(), asked.end(), source.given) != asked.end();
       if (!asked.empty() && !by_path && std::find(asked.begin(), asked.end(), name) == asked.end()) continue;
       const std::string library = source.hello.info["library"];
@@ -155,7 +154,7 @@ class Run {
       candidates_.push_back({{c.id, c.full_id(), ""}, files->second, index});
   }
 
-  // An exact id that the plan does not have is looked for in the plan that has every case.
+  // An exact id that is not in the plan is searched for in the plan with every case.
   void add_exact_cases_of_full_plan() {
     Selection missing;
     for (const std::string& filter : options_.selection.filters) {
@@ -173,7 +172,7 @@ class Run {
         if (names_exactly(filter, {candidate})) candidates_.push_back(candidate);
   }
 
-  // What the words of a selection that takes nothing are compared with.
+  // Returns all candidates, to find the nearest ids for a selection that takes nothing.
   std::vector<Candidate> candidates_of_everything() {
     candidates_.clear();
     cases_.clear();
@@ -197,7 +196,7 @@ class Run {
     plan_latency();
     if (!chosen_.empty() || !head_.infrastructure.empty()) return;
     if (!ids.empty() && !options_.list) {
-      open_record();  // so that merge finds every shard, this one too
+      open_record();  // merge needs every shard's record, even an empty one
       throw RunError(Outcome::nothing_proved, "no case was selected: shard " + std::to_string(head_.shard) +
                                                   "/" + std::to_string(head_.shards) + " of " +
                                                   std::to_string(ids.size()) + " cases is empty");
@@ -217,7 +216,7 @@ class Run {
     return id.empty() ? "" : " (did you mean '" + id + "'?)";
   }
 
-  // A forced variant that cannot run is an error, never a fallback.
+  // If --variant cannot run, that is an error; there is no fallback.
   void check_variant(const std::string& variant) const {
     std::vector<std::string> known;
     std::string refusal;
@@ -254,7 +253,7 @@ class Run {
 
   static bool is_latency(const Candidate& candidate) { return candidate.name.id.kind == Kind::latency; }
 
-  // A new run.jsonl, or the one of a run that was cut off.
+  // Opens a new run.jsonl, or that of an interrupted run.
   void open_record() {
     fs::create_directories(options_.out);
     const fs::path file = options_.out / "run.jsonl";
@@ -279,14 +278,15 @@ class Run {
       other =
           "shard: " + std::to_string(before.head.shard) + " there, " + std::to_string(head_.shard) + " here";
     if (!other.empty())
-      throw RunError(Outcome::usage, file.string() + " is of another run and cannot be resumed: " + other);
+      throw RunError(Outcome::usage,
+                     file.string() + " is of a different run and cannot be resumed: " + other);
     report_ = report_from(before.head, fixtures_);
     std::set<std::string> known;
     for (const Candidate& candidate : chosen_) known.insert(candidate.name.full_id);
     for (Verdict& verdict : before.verdicts) {
       if (!known.contains(verdict.full_id()))
         throw RunError(Outcome::usage,
-                       file.string() + " judges a case that was not selected: " + verdict.full_id());
+                       file.string() + " has a verdict on a case that is not selected: " + verdict.full_id());
       judged_.insert(verdict.full_id());
       apply_waivers(report_.waivers, verdict);
       report_.verdicts.push_back(std::move(verdict));
@@ -313,10 +313,10 @@ class Run {
       throw RunError(Outcome::infrastructure, "interrupted after " + std::to_string(report_.verdicts.size()) +
                                                   " of " + std::to_string(chosen_.size()) + " cases; " +
                                                   (options_.out / "run.jsonl").string() +
-                                                  " has them, --resume goes on");
+                                                  " has their verdicts; continue with --resume");
   }
 
-  // What each latency case may take. Variants that cannot run take no share of the budget.
+  // Divides the latency budget among the cases. Variants that cannot run get no share.
   void plan_latency() {
     size_t runnable = 0, timed = 0;
     double weights = 0;
@@ -329,7 +329,8 @@ class Run {
     }
     if (timed == 0) return;
     if (options_.gate_latency && options_.threads != 1)
-      throw RunError(Outcome::usage, "latency gates with one thread; with more it is reported alone");
+      throw RunError(Outcome::usage,
+                     "--gate latency needs --threads 1; with more threads latency is only reported");
     latency_budget_s_ = std::clamp(plan_.latency_budget_s / std::max(1.0, weights), 0.05, 5.0);
     char note[200];
     std::snprintf(note, sizeof note,
@@ -340,7 +341,7 @@ class Run {
     head_.latency_note = note;
   }
 
-  // One worker at a time, so that nothing else runs beside a measurement.
+  // One worker at a time, so that nothing else runs during a measurement.
   void run_latency(const std::vector<Task>& tasks, Progress& progress) {
     for (Source& source : sources_) {
       source.idle.reset();
@@ -381,7 +382,7 @@ class Run {
   double latency_budget_s_ = 0;
   RunHead head_;
   RunRecordWriter record_;
-  std::set<std::string> judged_;  // full ids that an earlier run.jsonl answers
+  std::set<std::string> judged_;  // full ids with a verdict in an earlier run.jsonl
   RunReport report_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `qcts run`: plan and providers in, verdicts and reports out.
+// `qcts run`: judges providers on the cases of a plan and writes reports.
 #pragma once
 
 #include <filesystem>
@@ -17,23 +17,23 @@ inline constexpr uint64_t kDefaultMemoryLimitBytes = uint64_t{4} << 30;
 
 struct RunRequest {
   std::string plan = kDefaultPlan;
-  std::string device = "cpu";  // or "cuda", of which this build has no kernels: nothing is proved there
+  std::string device = "cpu";  // or "cuda", for which this build has no kernels, so a run proves nothing
   Selection selection;
   std::vector<std::string> providers;  // "qcts", a provider's name, or a path; empty: all that are found
-  std::vector<std::filesystem::path> fixtures;  // beside the repository's own
+  std::vector<std::filesystem::path> fixtures;  // in addition to the repository's own
   std::filesystem::path out = "out";
   bool gate_latency = false, json = false, progress = true, list = false;
-  bool resume = false;  // go on with the run.jsonl in `out`, where it holds this very run
+  bool resume = false;  // continue the run.jsonl in `out`, if it is of the same run
   uint64_t memory_limit_bytes =
-      kDefaultMemoryLimitBytes;  // of a worker, beside what loading its provider took
+      kDefaultMemoryLimitBytes;  // of a worker, on top of the memory after loading its provider
   uint64_t seed = 0;
   uint32_t threads = 1;
-  unsigned jobs = 0;  // 0: one a logical CPU, at most 4
+  unsigned jobs = 0;  // 0: one per logical CPU, at most 4
   std::string commit;
   std::vector<std::string> arguments;  // the command line, for the report
 };
 
-// Judges, writes out/{run.jsonl,report.json,junit.xml}, prints the summary. Throws RunError.
+// Judges the cases, writes out/{run.jsonl,report.json,junit.xml} and prints the summary. Throws RunError.
 Outcome run(const RunRequest& options);
 
 }  // namespace qcts

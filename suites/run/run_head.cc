@@ -11,7 +11,7 @@
 namespace qcts {
 namespace {
 
-// The words that leave cases out, without the shard.
+// Returns the arguments that restrict the cases, without the shard.
 std::vector<std::string> narrowing_words(const RunRequest& request) {
   std::vector<std::string> words;
   const Selection& selection = request.selection;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run says of itself before it judges anything.
+// Makes the head of a run's record, which describes the run before it judges anything.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace qcts {
 
-// All but the providers, the cases and the note on latency. `folders`: of fixtures.
+// Returns the head without the providers, the cases and the latency note. `folders`: the fixture folders.
 RunHead head_of(const RunRequest& request, const Plan& plan,
                 const std::vector<std::filesystem::path>& folders);
 

@@ -59,7 +59,7 @@ void for_each_field(Head& head, Visit visit) {
 const std::set<std::string> kMayDiffer = {"started",     "latency_note", "arguments", "fixtures",
                                           "environment", "providers",    "shard",     "cases"};
 
-// What of a provider decides its verdicts.
+// Returns the properties of the providers that determine their verdicts.
 Json identity(const Json& providers) {
   Json list = Json::array();
   for (const Json& provider : providers)
@@ -90,14 +90,14 @@ Json to_json(const RunHead& head) {
 
 RunHead run_head_from_json(const Json& json) {
   if (!json.is_object() || json.value("run", 0) != kRunRecordSchema)
-    throw std::runtime_error("no head of a run of schema " + std::to_string(kRunRecordSchema));
+    throw std::runtime_error("not the head of a run with schema " + std::to_string(kRunRecordSchema));
   RunHead head;
   for_each_field(head, [&](const char* name, auto& field) {
     try {
       field = json.at(name).get<std::decay_t<decltype(field)>>();
     } catch (const nlohmann::json::exception&) {
       throw std::runtime_error(std::string("head of the run: field '") + name +
-                               "' is missing or of another type");
+                               "' is missing or has the wrong type");
     }
   });
   return head;
@@ -158,7 +158,7 @@ RunRecord read_run_record(const fs::path& file) {
       } else {
         record.verdicts.push_back(verdict_from_json(json));
         if (!seen.insert(record.verdicts.back().full_id()).second)
-          throw std::runtime_error("a second verdict on " + record.verdicts.back().full_id());
+          throw std::runtime_error("a second verdict for " + record.verdicts.back().full_id());
       }
     } catch (const std::exception& error) {
       throw std::runtime_error(file.string() + ": line " + std::to_string(number) + ": " + error.what());
@@ -166,7 +166,7 @@ RunRecord read_run_record(const fs::path& file) {
     begin = end + 1;
     record.whole_bytes = begin;
   }
-  if (number == 0) throw std::runtime_error(file.string() + ": holds no whole line");
+  if (number == 0) throw std::runtime_error(file.string() + ": has no complete line");
   return record;
 }
 

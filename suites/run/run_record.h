@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// run.jsonl: what a run is, in its first line, then one verdict a line, flushed as they come. It is enough to
-// go on with a run that was killed, and to join the shards of one.
+// run.jsonl: the first line describes the run; each further line is one verdict, flushed at once. The file is
+// enough to resume a killed run and to join the shards of a run.
 #pragma once
 
 #include <filesystem>
@@ -33,32 +33,32 @@ struct RunHead {
 nlohmann::ordered_json to_json(const RunHead& head);
 RunHead run_head_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error naming the field
 
-// "seed: 0 there, 7 here" for the first thing that makes two heads different runs; empty when verdicts of
-// both belong into one report. Start, arguments, shard and the machine's load do not count.
+// Returns the first field in which two heads are of different runs, as "seed: 0 there, 7 here"; "" if their
+// verdicts belong in one report. Start time, arguments, shard and the machine's load are ignored.
 std::string difference(const RunHead& there, const RunHead& here);
 
-// SHA-256 over sorted full ids, a line each.
+// Returns the SHA-256 of the sorted full ids, one per line.
 std::string ids_sha256(std::vector<std::string> ids);
 std::string file_sha256(const std::filesystem::path& path);  // throws std::runtime_error
 
 struct RunRecord {
   RunHead head;
   std::vector<Verdict> verdicts;  // as judged, waivers not applied
-  uint64_t whole_bytes = 0;       // up to the end of the last whole line
-  bool torn = false;              // there was more: the line in which its writer died
+  uint64_t whole_bytes = 0;       // up to the end of the last complete line
+  bool torn = false;              // an incomplete line follows: the writer died in it
 };
 
-// Throws std::runtime_error naming the line: no head, a line that is no verdict, a case that has two.
-// A last line without its line feed is left out.
+// Reads a record; a last line without a line feed is left out. Throws std::runtime_error naming the line if
+// the head is missing, a line is not a verdict, or a case has two verdicts.
 RunRecord read_run_record(const std::filesystem::path& file);
-// Does the file hold a whole first line? A run that died before it has nothing to go on with.
+// Does the file have a complete first line? A run that died before it cannot be resumed.
 bool has_run_head(const std::filesystem::path& file);
 
 class RunRecordWriter {
  public:
-  // A new record. Throws std::runtime_error.
+  // Creates a new record. Throws std::runtime_error.
   void create(const std::filesystem::path& file, const RunHead& head);
-  // Goes on with one, behind its last whole line. Throws std::runtime_error.
+  // Continues a record after its last complete line. Throws std::runtime_error.
   void append_to(const std::filesystem::path& file, const RunRecord& record);
   void add(const Verdict& verdict);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the head of a run and its verdicts to the report: the same for a run, a resumed one and a merged one.
+// Makes the report from a run's head and verdicts, whether the run is new, resumed or merged.
 #pragma once
 
 #include <filesystem>
@@ -11,16 +11,17 @@
 
 namespace qcts {
 
-// SHA-256 over the manifests of the folders, in order: they hold the SHA-256 of every file.
+// Returns the SHA-256 of the folders' manifests, in order. The manifests contain the SHA-256 of every file.
 std::string fixtures_sha256(const std::vector<std::filesystem::path>& folders);
 std::string mustpass_sha256(const std::vector<std::string>& ids);
 
-// Everything that the head, this installation's lists (mustpass, floor, waivers, schemes) and the goldens
-// say.
+// Returns a report with everything but the verdicts: from the head, this installation's lists (mustpass,
+// floor, waivers, schemes) and the goldens.
 RunReport report_from(const RunHead& head, const Fixtures& fixtures);
-// Sorts and counts, writes report.json and junit.xml to `out`, prints the summary, or the JSON.
+// Sorts and counts the verdicts, writes report.json and junit.xml to `out`, and prints the summary or the
+// JSON.
 Outcome write_report(RunReport& report, const std::filesystem::path& out, bool print_json);
-// Those of an earlier run.
+// Removes the reports of an earlier run.
 void remove_reports(const std::filesystem::path& out);
 
 }  // namespace qcts

@@ -12,13 +12,13 @@ namespace qcts {
 namespace fs = std::filesystem;
 namespace {
 
-// Of this program, not a shared library.
+// Is it part of this program, not a shared library?
 bool is_own(const std::string& provider) {
   return provider == kFileProvider || provider == "builtin" || provider == kReferenceProvider;
 }
 
-// "builtin" of "numerics.linear/int8_row/INPUT/builtin_avx2", where the text has no wildcard; empty where it
-// names no implementation.
+// Returns "builtin" for "numerics.linear/int8_row/INPUT/builtin_avx2"; "" if the text has a wildcard or names
+// no implementation.
 std::string named_provider(const std::string& filter) {
   const size_t slash = filter.rfind('/');
   const std::optional<CaseId> id = parse_case_id(filter);

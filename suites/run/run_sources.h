@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The providers that a run asks, and what their workers are told. The parent never loads a provider.
+// Finds the providers of a run and sets the options of their workers. The parent never loads a provider.
 #pragma once
 
 #include <filesystem>
@@ -11,22 +11,22 @@
 
 namespace qcts {
 
-// A word for each: the name of one of this program's own, or the path of a shared library. Throws RunError.
+// Returns one word per provider: the name of a builtin one, or the path of a shared library. Throws RunError.
 std::vector<std::string> provider_words(const RunRequest& request);
 
-// The source behind such a word, not greeted yet. `folders`: of fixtures.
+// Returns the source for such a word, not started yet. `folders`: the fixture folders.
 Source source_for(const std::string& word, const RunRequest& request,
                   const std::vector<std::filesystem::path>& folders, const std::filesystem::path& logs,
                   const std::filesystem::path& scratch);
 
-// The name by which a provider behind such a word is known before it has been started: "builtin" for
-// "builtin", "aten" for ".../libqcts_aten.so", empty for a vendor's library.
+// Returns the provider's name if the word alone tells it: "builtin" for "builtin", "aten" for
+// ".../libqcts_aten.so", "" for a vendor's library.
 std::string provider_of_word(const std::string& word);
-// Can the provider behind the word have a case that the selection takes? False only where the selection names
-// other providers or kinds that it never judges, so that it need not be started.
+// Could the selection take a case of this provider? False only if the selection names other providers or only
+// kinds that this one never judges; it is then not started.
 bool may_judge(const std::string& word, const Selection& selection);
 
-// false for a variant that a greeted source has said it cannot run here.
+// Returns false if the source's handshake said that the variant cannot run here.
 bool is_runnable(const Source& source, const std::string& variant);
 
 }  // namespace qcts

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects the run as a user sees it: the program itself is started on providers with a planted fault. The
-// fault costs its own case, the others are judged, the exit code says what happened, and a typing error never
-// certifies anything.
+// Tests `qcts run` as a user sees it: the program is started on providers with a planted fault. The fault
+// fails its own case only, the others are judged, the exit code is right, and a typo never yields a pass.
 #include "suites/run/run.h"
 
 #include <cstdlib>
@@ -71,7 +70,7 @@ class RunProgram : public testing::Test {
 };
 
 // Three float32 inputs of dequantize in the order in which they are judged: one before the fault, the one
-// that it strikes (k = 13), one after it.
+// with the fault (k = 13), one after it.
 const std::string kThreeCases =
     " --kind numerics --filter 'numerics.dequantize/int8_row/noise_n*_f32' "
     "--filter numerics.dequantize/int8_row/torchao_0_18_0_odd_17x64_f32_0";
@@ -132,15 +131,15 @@ INSTANTIATE_TEST_SUITE_P(Run, PlantedProviderFault,
                                          Planted{"exits", "crash", "exit code 0"},
                                          Planted{"sets_ftz", "fail", "flush to zero"},
                                          Planted{"throws", "fail", "threw across the C ABI"},
-                                         Planted{"writes_to_fds", "crash", "no verdict"},
+                                         Planted{"writes_to_fds", "crash", "not a verdict"},
                                          Planted{"late", "timeout", "no verdict within 6 s"},
                                          Planted{"writes_past_end", "fail", "wrote outside its buffers: y"},
                                          Planted{"writes_far", "crash", kNoMemoryThere},
                                          Planted{"sets_ftz_at_load", "fail", "loading the provider"}),
                          [](const auto& info) { return std::string(info.param.fault); });
 
-// What a provider's own load_save may do, and what it must not. The golden comes back with its payload, the
-// malformed file is refused and leaves nothing.
+// Faults of a provider's load_save. A correct one returns the golden with its payload, refuses the malformed
+// file and leaves no file.
 struct Loader {
   const char *fault, *golden_status, *malformed_status, *reason;
 };
@@ -212,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"device", "--device cuda", 3, "no cuda device"},
                     Wrong{"library", "--provider ./none.so", 2, "./none.so"},
                     Wrong{"last_plan_counts", "--plan quick --plan defualt", 2, "'default'"},
-                    Wrong{"no_program", "--provider /etc/passwd", 2, "/etc/passwd is no provider"},
+                    Wrong{"no_program", "--provider /etc/passwd", 2, "/etc/passwd is not a provider"},
                     Wrong{"shard", "--shard 3/2", 2, "3/2"},
                     Wrong{"empty_shard",
                           "--provider builtin --filter "
@@ -230,7 +229,7 @@ TEST_F(RunProgram, AnOptionGivenTwiceCountsAsGivenLast) {
   EXPECT_TRUE(result.report.is_null()) << "the first folder got a report";
 }
 
-// A guest's fault is not the suite's.
+// A fault in a user's fixtures is not the suite's.
 TEST_F(RunProgram, ADamagedManifestOfFixturesIsWrongUsage) {
   write("manifest.json", R"({"schema": 7})");
   const Result result = run("--fixtures " + scratch_.path().string());

@@ -10,7 +10,7 @@ namespace {
 
 struct Engine {
   const char *name, *index, *first, *step, *total, *status_file;  // first and step: variables, or nullptr
-  int64_t first_index;                                            // where `first` is unset
+  int64_t first_index;                                            // if `first` is unset
 };
 
 constexpr Engine kEngines[] = {
@@ -32,7 +32,7 @@ int64_t number_in(const Lookup& lookup, const char* name, std::optional<int64_t>
     const auto [stop, error] = std::from_chars(text->data(), end, value);
     if (error == std::errc() && stop == end) return value;
   }
-  throw std::runtime_error(std::string(name) + (text ? " is no number: '" + *text + "'" : " is not set"));
+  throw std::runtime_error(std::string(name) + (text ? " is not a number: '" + *text + "'" : " is not set"));
 }
 
 std::optional<EnvironmentShard> shard_of(const Engine& engine, const Lookup& lookup) {
@@ -48,8 +48,8 @@ std::optional<EnvironmentShard> shard_of(const Engine& engine, const Lookup& loo
   constexpr int64_t kMost = 1'000'000;
   if (total < 1 || total > kMost || step < 1 || index < first || (index - first) % step != 0 ||
       (index - first) / step >= total)
-    throw std::runtime_error(where + std::to_string(index) + " is no shard of " + std::to_string(total) +
-                             " that begin at " + std::to_string(first));
+    throw std::runtime_error(where + std::to_string(index) + " is not a shard of " + std::to_string(total) +
+                             " that start at " + std::to_string(first));
   EnvironmentShard found;
   found.shard = static_cast<uint32_t>((index - first) / step + 1);
   found.shards = static_cast<uint32_t>(total);
@@ -58,8 +58,8 @@ std::optional<EnvironmentShard> shard_of(const Engine& engine, const Lookup& loo
   return found;
 }
 
-// Where no index is set: every shard of several would judge everything. GitLab sets a total of 1 for jobs
-// that are not parallel.
+// Refuses a total without an index, since each of several shards would then judge everything. GitLab sets a
+// total of 1 for jobs that are not parallel.
 void require_no_total(const Lookup& lookup) {
   for (const Engine& engine : kEngines)
     if (lookup(engine.total) && number_in(lookup, engine.total) != 1)

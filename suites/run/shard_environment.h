@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The shard that an engine for many machines asks for in the environment, when --shard is not given.
+// Reads the shard from the environment variables of a cluster or CI engine, for runs without --shard.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace qcts {
 struct EnvironmentShard {
   uint32_t shard = 1, shards = 1;  // 1-based
   std::string engine;              // "Slurm array"
-  std::string status_file;         // to be touched, as Bazel and GoogleTest ask; may be empty
+  std::string status_file;         // to be touched, as Bazel and GoogleTest require; may be empty
 };
 
 using Lookup = std::function<std::optional<std::string>(const std::string& name)>;
 std::optional<std::string> environment_variable(const std::string& name);  // nullopt when unset or empty
 
-// nullopt where no engine asks. Throws std::runtime_error when a variable is no number, an index lies
-// outside, the number of shards is missing, or two engines disagree. The variables:
+// Returns nullopt if no engine sets a shard. Throws std::runtime_error if a variable is not a number, an
+// index is out of range, the number of shards is missing, or two engines disagree. The variables:
 //   QCTS_SHARD_INDEX (from 0), QCTS_SHARDS                          ours; QCTS_SHARDS completes Kubernetes
 //   SLURM_ARRAY_TASK_ID, _COUNT, _MIN, _STEP                        Slurm, sbatch(1) "OUTPUT ENVIRONMENT
 //   VARIABLES" JOB_COMPLETION_INDEX (from 0), with QCTS_SHARDS                 Kubernetes, Job with

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Protects a fleet from judging a case twice or never: each engine's own way of counting, and every
-// contradiction refused instead of guessed at.
+// Tests that no case is judged twice or never on several machines: each engine's way of counting, and that
+// contradictory variables are refused.
 #include "suites/run/shard_environment.h"
 
 #include <map>
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param.name; });
 
 TEST(ShardEnvironment, NobodyAsks) {
-  // GitLab sets the total, and no index, for jobs that are not parallel.
+  // For jobs that are not parallel, GitLab sets the total but no index.
   const Variables variables = {{"CI_NODE_TOTAL", "1"}, {"QCTS_SHARDS", "1"}};
   EXPECT_FALSE(shard_from_environment(lookup_in(variables)).has_value());
 }
@@ -97,16 +97,17 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedText{"no_index", {{"GTEST_TOTAL_SHARDS", "3"}}, "GTEST_SHARD_INDEX is not"},
         RefusedText{
             "no_index_of_ours", {{"QCTS_SHARDS", "3"}, {"CI_NODE_TOTAL", "1"}}, "QCTS_SHARD_INDEX is not"},
-        RefusedText{"total_is_no_number", {{"GTEST_TOTAL_SHARDS", "x"}}, "GTEST_TOTAL_SHARDS is no number"},
         RefusedText{
-            "no_number", {{"CI_NODE_INDEX", "one"}, {"CI_NODE_TOTAL", "3"}}, "CI_NODE_INDEX is no number"},
+            "total_is_no_number", {{"GTEST_TOTAL_SHARDS", "x"}}, "GTEST_TOTAL_SHARDS is not a number"},
         RefusedText{
-            "beyond", {{"GTEST_SHARD_INDEX", "2"}, {"GTEST_TOTAL_SHARDS", "2"}}, "2 is no shard of 2"},
-        RefusedText{"below", {{"CI_NODE_INDEX", "0"}, {"CI_NODE_TOTAL", "3"}}, "0 is no shard of 3"},
+            "no_number", {{"CI_NODE_INDEX", "one"}, {"CI_NODE_TOTAL", "3"}}, "CI_NODE_INDEX is not a number"},
+        RefusedText{
+            "beyond", {{"GTEST_SHARD_INDEX", "2"}, {"GTEST_TOTAL_SHARDS", "2"}}, "2 is not a shard of 2"},
+        RefusedText{"below", {{"CI_NODE_INDEX", "0"}, {"CI_NODE_TOTAL", "3"}}, "0 is not a shard of 3"},
         RefusedText{
             "between_steps",
             {{"SLURM_ARRAY_TASK_ID", "3"}, {"SLURM_ARRAY_TASK_STEP", "2"}, {"SLURM_ARRAY_TASK_COUNT", "4"}},
-            "3 is no shard of 4"},
+            "3 is not a shard of 4"},
         RefusedText{"two_that_differ",
                     {{"CI_NODE_INDEX", "1"},
                      {"CI_NODE_TOTAL", "3"},

@@ -27,7 +27,7 @@ std::string family_of(const std::string& scheme) {
   return known == nullptr ? scheme : std::string(known->family());
 }
 
-// What the verdicts of a report are about.
+// The subjects of a report's verdicts: inputs and kernels.
 struct Judged {
   explicit Judged(const RunReport& report) {
     for (const Verdict& verdict : report.verdicts) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The static tables of a report (providers, schemes, goldens, choices, readers), cut down to what ran.
+// Reduces the static tables of a report (providers, schemes, goldens, choices, readers) to the rows of cases
+// that ran.
 #pragma once
 
 #include "reports/report.h"
 
 namespace qcts {
 
-// Keeps, of every static table, the rows that a verdict of the report is about. A run that nothing narrowed
-// keeps them all.
+// Keeps the rows of each static table that a verdict of the report is about. A run of everything keeps all
+// rows.
 void keep_rows_of_what_ran(RunReport& report);
 
 }  // namespace qcts

@@ -57,7 +57,7 @@ struct Cell {
   size_t passes = 0, blocking = 0, total = 0;
 };
 
-// What the rows are: schemes while they fit the screen, else their families.
+// The rows of the table: schemes if they fit on the screen, otherwise families.
 class Rows {
  public:
   explicit Rows(const RunReport& report) {
@@ -78,7 +78,7 @@ class Rows {
 
 // scheme x op: passes/judged of numerics and determinism, and of the kinds that judge files.
 void matrix(const RunReport& report, std::ostream& out) {
-  // quantize_activation in the width of the others.
+  // A short form of quantize_activation, to fit the column.
   const std::vector<std::pair<std::string, std::string>> ops = {{"quantize", "quantize"},
                                                                 {"quantize_activation", "activation"},
                                                                 {"dequantize", "dequantize"},
@@ -161,7 +161,7 @@ void latency(const RunReport& report, std::ostream& out) {
   if (trust.measured != 0)
     out << "    against themselves " << trust.alarms << " of " << trust.measured
         << " differed (chance allows " << trust.allowed << ")"
-        << (trust.suspended ? ": the latency of this run is suspended" : "") << "\n";
+        << (trust.suspended ? ": latency is ignored in this run" : "") << "\n";
   if (best != nullptr)
     out << "    fastest against dense " << fixed(find_measure(*best, "ratio_to_dense")->value, 2) << "x "
         << best->full_id() << "\n    slowest against dense "
@@ -183,7 +183,7 @@ void unsupported(const RunReport& report, std::ostream& out) {
     out << "          and " << order.size() - kReasonsShown << " more reasons in the report\n";
 }
 
-// Wrong answers before what is only weak, undecided, or the suite's own fault.
+// Sorts wrong answers before weak and undecided results and the suite's own faults.
 int urgency(Status status) {
   switch (status) {
     case Status::fail:
@@ -292,7 +292,7 @@ void Progress::saw(const Verdict& verdict, bool is_failure) {
     std::cerr << status_name(verdict.status) << " " << verdict.full_id() << ": "
               << clipped(printable(verdict.reason), kWidth) << std::endl;
     if (failures_ == kFailuresWhileRunning)
-      std::cerr << "further failures are counted and stand in the report" << std::endl;
+      std::cerr << "further failures are counted here and listed in the report" << std::endl;
   }
   draw(false);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run says on a terminal.
+// The summary and progress of a run on a terminal.
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,12 @@
 
 namespace qcts {
 
-// At most a screen: verdict, counts, scheme x operation, sizes, latency, failures with their rerun lines,
-// where the reports are.
+// Returns at most a screen of text: verdict, counts, scheme x operation, sizes, latency, failures with their
+// rerun lines, the reports' paths.
 std::string summary_text(const RunReport& report, const std::string& out);
 
-// Progress on standard error: one rewritten line on a terminal, a line every few seconds otherwise. Failures
-// as they come.
+// Shows progress on standard error: one rewritten line on a terminal, a line every few seconds otherwise.
+// Failures are shown at once.
 class Progress {
  public:
   Progress(bool enabled, size_t total);

@@ -30,7 +30,7 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-// The next whole line before the deadline; nullopt after it, or when the child closed its end (`closed`).
+// Returns the next complete line; nullopt after the deadline or if the child closed the pipe (`closed`).
 std::optional<std::string> wait_line(ChildProcess& child, Clock::time_point deadline, bool& closed) {
   closed = false;
   for (;;) {
@@ -54,8 +54,8 @@ Hello read_hello(ChildProcess& child, double timeout_s, Clock::time_point deadli
   const std::optional<std::string> line = wait_line(child, deadline, closed);
   if (!line) {
     if (!closed) child.kill();
-    hello.error = closed ? with_last_words("its worker ended before it greeted: " + child.wait(), child)
-                         : "its worker did not greet within " + seconds_text(timeout_s);
+    hello.error = closed ? with_last_words("its worker ended before its hello: " + child.wait(), child)
+                         : "its worker sent no hello within " + seconds_text(timeout_s);
     return hello;
   }
   try {
@@ -68,8 +68,8 @@ Hello read_hello(ChildProcess& child, double timeout_s, Clock::time_point deadli
 
 }  // namespace
 
-// One worker and the case it is judging. All variants of a case wait in one lane, whose worker then makes the
-// question once.
+// One worker and the case it is judging. All variants of a case are queued in one lane, so that its worker
+// makes the input once.
 struct Supervisor::Lane {
   size_t source = 0;
   std::unique_ptr<ChildProcess> child;
@@ -79,8 +79,8 @@ struct Supervisor::Lane {
 };
 
 std::unique_ptr<ChildProcess> Supervisor::start(const Source& source) {
-  // Read when libgomp is loaded, so it has to be there before exec: spinning threads would starve the other
-  // workers.
+  // libgomp reads this when it is loaded, so it must be set before exec. Spinning threads would starve the
+  // other workers.
   return std::make_unique<ChildProcess>(program_path(), worker_arguments(source.options),
                                         environment_with({"OMP_WAIT_POLICY=passive"}),
                                         source.logs / ("worker_" + std::to_string(++started_) + ".log"));
@@ -123,16 +123,16 @@ Verdict broken(const Source& source, const Task& task, Status status, std::strin
   return verdict;
 }
 
-// A line of the worker as the verdict of the task in flight; nonsense is the worker's fault.
+// Parses a worker's line as the verdict of the task in flight. Nonsense counts as the worker's fault.
 std::optional<Verdict> parse_answer(const std::string& line, const Task& task, std::string& nonsense) {
   try {
     const nlohmann::ordered_json json = nlohmann::ordered_json::parse(line);
     Verdict verdict = verdict_from_json(json);
     verdict.spoils_worker = json.contains(kSpoiltKey);
     if (verdict.full_id() == task.name.full_id) return verdict;
-    nonsense = "its worker answered for another case: " + verdict.full_id();
+    nonsense = "its worker answered for a different case: " + verdict.full_id();
   } catch (const std::exception& error) {
-    nonsense = std::string("its worker wrote a line that is no verdict: ") + error.what();
+    nonsense = std::string("its worker wrote a line that is not a verdict: ") + error.what();
   }
   return std::nullopt;
 }
@@ -146,7 +146,8 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
   std::vector<Lane> lanes;
   bool go_on = true;
 
-  // The longest queue without a lane too many; false when nothing is left to start.
+  // Opens a lane for the source with the longest queue per lane. Returns false if no source needs another
+  // lane.
   const auto open_lane = [&] {
     size_t best = sources_.size();
     size_t most = 0;
@@ -165,7 +166,7 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
     lane.task.reset();
     go_on = on_verdict(std::move(verdict)) && go_on;
   };
-  // False: nothing is left for the lane.
+  // Returns false if nothing is left for the lane.
   const auto refill = [&](Lane& lane) {
     std::deque<Task>& queue = queues[lane.source];
     if (!lane.waiting.empty()) return true;
@@ -175,7 +176,7 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
     }
     return !lane.waiting.empty();
   };
-  // Gives the lane its next case. False: its queue is empty.
+  // Gives the lane its next case. Returns false if its queue is empty.
   const auto feed = [&](Lane& lane) {
     Source& source = sources_[lane.source];
     while (go_on && refill(lane)) {
@@ -186,13 +187,13 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
       if (!lane.child) lane.child = start_greeted(source, error);
       lane.deadline = in_seconds(lane.task->timeout_s);
       if (lane.child && lane.child->send_line(lane.task->key)) return true;
-      if (lane.child) error = "its worker no longer read: " + (lane.child->kill(), lane.child->wait());
+      if (lane.child) error = "its worker stopped reading: " + (lane.child->kill(), lane.child->wait());
       lane.child.reset();
       finish(lane, broken(source, *lane.task, Status::crash, error, lane.began));
     }
     return false;
   };
-  // Takes what the lane's worker said, or what became of it.
+  // Handles a line of the lane's worker, or its end.
   const auto attend = [&](Lane& lane, bool readable) {
     Source& source = sources_[lane.source];
     const bool open = !readable || lane.child->read_available();
@@ -204,7 +205,7 @@ void Supervisor::run(const std::vector<Task>& tasks, unsigned jobs, const OnVerd
     };
     if (const auto line = lane.child->next_line()) {
       if (auto verdict = parse_answer(*line, *lane.task, nonsense)) {
-        // By the worker's own clock, so that a busy parent blames nobody.
+        // By the worker's own clock, so that a busy parent causes no timeouts.
         if (verdict->wall_us > lane.task->timeout_s * 1e6) return too_late();
         if (verdict->spoils_worker) lane.child.reset();
         return finish(lane, std::move(*verdict));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run that is killed and resumed, or divided and merged, says what the undisturbed run says; what is of another run is refused."""
+"""Tests that resumed and merged runs give the report of an undisturbed run, and that parts of other runs are refused."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def merge(out, *parts):
 
 
 def without_times(value):
-    """A report, or a part of one, without what differs from one run to the next."""
+    """Removes from a report, or part of one, the values that differ between runs."""
     if isinstance(value, dict):
         return {key: without_times(item) for key, item in value.items() if key not in ("wall_us", "wall_s", "started")}
     if isinstance(value, list):
@@ -58,15 +58,15 @@ def whole(tmp_path_factory):
 
 
 def verdicts_of(out):
-    """Of run.jsonl, in one order. Coverage is what a process had not said before, so it lies with other verdicts after a
-    kill; joined, in the report, it is the same.
+    """Returns the verdicts of run.jsonl, sorted. Coverage lists only values that are new in the worker's process, so after a
+    kill it is in other verdicts; the union in the report is the same.
     """
     verdicts = without_times(list(map(json.loads, filter(None, lines_of(out)[1:]))))
     return sorted(({**verdict, "coverage": None} for verdict in verdicts), key=str)
 
 
 def comparable(report, out):
-    """The command line names a folder; the rest has to be equal."""
+    """The command line names a folder; the rest must be equal."""
     words = [word for word in report["run"]["arguments"] if word != "--resume"]
     folder = words.index("--out") + 1
     report["run"]["arguments"] = words[:folder] + words[folder + 1 :]
@@ -179,7 +179,7 @@ def test_merged_shards_say_what_the_whole_says(whole, shards, tmp_path):
 
 
 def altered(shards, tmp_path, number, change):
-    """A copy of one shard whose record was changed."""
+    """Copies one shard and changes its record."""
     folder = tmp_path / f"altered{number}"
     folder.mkdir()
     lines = [json.loads(line) for line in filter(None, lines_of(shards / str(number)))]
@@ -252,7 +252,7 @@ def test_an_engine_that_contradicts_itself_is_refused(tmp_path):
 
 @pytest.fixture
 def waiving_root(tmp_path):
-    """The repository's lists and fixtures with waivers of our own."""
+    """The repository's lists and fixtures, with other waivers."""
     root = tmp_path / "root"
     (root / "suites").mkdir(parents=True)
     (root / "fixtures").symlink_to(ROOT / "fixtures")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `qcts run` writes for others to read: report.json by its schema, junit.xml by an XML parser, run.jsonl a line a verdict."""
+"""Tests the files of `qcts run`: report.json against its schema, junit.xml with an XML parser, run.jsonl with one verdict per line."""
 
 import json
 import os
@@ -137,7 +137,7 @@ def golden():
     return golden_file("int8_row/toy_64_32_64")
 
 
-# The second and third ask for a policy of x, the third in a packed layout.
+# The second and third have a policy of x, the third a packed layout.
 @pytest.mark.parametrize(
     "name", ["int8_row/toy_64_32_64", "int4_plain_sym_g32/toy_64_32_64", "int4_e4m3_g128/preshuffled_32x256_bf16"]
 )

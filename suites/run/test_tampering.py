@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A golden with one flipped bit must never pass: first the container notices, and when the container is made to fit, the numbers do."""
+"""A golden with one flipped bit must never pass: the container's checksum detects it, and if the checksum is adapted, the numbers do."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ def run(*arguments):
 
 
 def first_golden(scheme):
-    """The first pickled golden of a scheme that holds the scales and the dequantized weight beside the file."""
+    """Returns the first pickled golden of a scheme that has the scales and the dequantized weight as separate data."""
     for golden in json.loads((FIXTURES / "manifest.json").read_text())["goldens"]:
         for tensor in golden["tensors"]:
             pickled = golden["file"].endswith((".pt", ".bin")) and golden["producer"] == "torchao 0.18.0"
@@ -33,7 +33,7 @@ def first_golden(scheme):
 
 
 def code_record(path, tensor):
-    """Archive name of the record that holds a tensor's codes, as inspect reports it."""
+    """Returns the archive name of the record with a tensor's codes, as inspect reports it."""
     listing = json.loads(run("inspect", path, "--json").stdout)
     entry = next(t for t in listing["tensors"] if t["name"] == tensor)
     payload = next(p for p in entry["payload"] if p["name"] in ("qdata", "tensor_impl.packed_weight"))

@@ -34,7 +34,7 @@ void write_line(int fd, const Json& json) {
     const ssize_t count = ::write(fd, text.data() + sent, text.size() - sent);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0)
-      throw std::runtime_error(std::string("the parent no longer listens: ") + std::strerror(errno));
+      throw std::runtime_error(std::string("the parent closed the pipe: ") + std::strerror(errno));
     sent += static_cast<size_t>(count);
   }
 }
@@ -100,7 +100,7 @@ class Worker {
     registry_.add(remote_->table(), options_.provider, std::move(load_save));
   }
 
-  // The manifest is read when the first case asks for it: half of what a worker needs to start.
+  // Reads the manifest only when a case needs it: that is half of a worker's start-up time.
   void require_fixtures() {
     if (has_fixtures_) return;
     fixtures_ = load_fixtures(options_.fixtures, options_.fixture_files);
@@ -114,7 +114,7 @@ class Worker {
       answer_case(key);
   }
 
-  // What is no replay is internal: it must not look like a crash of the provider.
+  // Errors other than the replay's are internal and must not look like a crash of the provider.
   Verdict judge_replay_of(const Json& key) const {
     Verdict verdict;
     verdict.case_id = parse_case_id(key["replay"].at("case").get<std::string>()).value();
@@ -150,7 +150,7 @@ class Worker {
     if (writes_files) std::filesystem::remove_all(context.scratch);
   }
 
-  // Sends the verdict, or what outweighs it.
+  // Sends the verdict, or a memory verdict in its place.
   void finish(Verdict verdict) {
     if (!load_fault_.empty() && verdict.status == Status::pass) {
       verdict.status = Status::fail;
@@ -163,8 +163,9 @@ class Worker {
     write_line(answer_fd_, line);
   }
 
-  // What judging takes beyond the limit fails at once, in the case that takes it. Under AddressSanitizer most
-  // of the address space is private memory, and a failed allocation ends the process: no limit there.
+  // Makes allocations beyond the limit fail at once, in the case that makes them. There is no limit under
+  // AddressSanitizer, where most of the address space is private memory and a failed allocation ends the
+  // process.
   void limit_memory() {
 #if !defined(__SANITIZE_ADDRESS__)
     rlimit limit{};
@@ -177,8 +178,8 @@ class Worker {
 #endif
   }
 
-  // A case that came near the limit and did not pass ran out of memory. True: so much is gone that the next
-  // case deserves a fresh process.
+  // A case that came near the limit and did not pass ran out of memory. Returns true if the next case needs a
+  // fresh process because so much memory is used.
   bool watch_memory(Verdict& verdict) const {
     if (limit_bytes_ == 0) return false;
     const uint64_t now = data_bytes().value_or(0);
@@ -277,7 +278,7 @@ Json to_json(const Hello& hello) {
 
 Hello hello_from_json(const Json& json) {
   if (!json.is_object() || json.value("hello", 0) != 1)
-    throw std::runtime_error("the worker's first line is no greeting");
+    throw std::runtime_error("the worker's first line is not a hello");
   Hello hello;
   hello.error = json.value("error", "");
   if (!hello.error.empty()) return hello;

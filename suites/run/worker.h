@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A worker process: loads one provider, says what it offers, then judges one question a line and answers with
-// one verdict a line. A crash costs the parent one question. A line is the key of a case (cases/case_key.h),
-// where "seed" may take the place of the worker's own, or a replay: {"replay": {...}, "variant": "avx2"}.
+// A worker process: loads one provider, writes its offers, then reads one case per line and writes one
+// verdict per line. A crash loses one case. A line is the key of a case (cases/case_key.h), whose "seed" may
+// override the worker's own, or a replay: {"replay": {...}, "variant": "avx2"}.
 #pragma once
 
 #include <filesystem>
@@ -23,15 +23,15 @@ struct WorkerOptions {
   std::string provider;
   std::vector<std::filesystem::path> fixtures;
   Files fixture_files = Files::checked;
-  JudgeContext context;  // scratch: a folder in which each case gets its own
+  JudgeContext context;  // scratch: a folder in which each case gets a subfolder
   uint64_t memory_limit_bytes =
-      0;  // what judging may take beside what the provider took to load; 0: no limit
+      0;  // memory for judging, on top of that after loading the provider; 0: no limit
 };
 
-// The command line of a worker with these options, `worker` first.
+// Returns the arguments of a worker with these options, starting with `worker`.
 std::vector<std::string> worker_arguments(const WorkerOptions& options);
 
-// The first line of a worker.
+// The first line that a worker writes.
 struct Hello {
   std::string error;  // why the provider cannot be judged; everything else is then empty
   std::string provider;
@@ -41,17 +41,17 @@ struct Hello {
 nlohmann::ordered_json to_json(const Hello& hello);
 Hello hello_from_json(const nlohmann::ordered_json& json);  // throws std::runtime_error
 
-// The key that a worker puts beside a verdict after which it should judge nothing more.
+// The key that a worker adds to a verdict if it should judge nothing more.
 inline constexpr const char* kSpoiltKey = "spoilt";
 
-// The line that puts a replay to the kernel of that variant.
+// Returns the line that tells a worker to judge a replay with that variant.
 nlohmann::ordered_json replay_key(const Replay& replay, const std::string& variant);
 
-// Reads questions from standard input, writes lines to `answer_fd`. Returns the exit code.
+// Reads cases from standard input and writes lines to `answer_fd`. Returns the exit code.
 int run_worker(const WorkerOptions& options, int answer_fd);
 
-// {name, version, url, choices, library, implementations: [{op, scheme, variant, description, claims,
-// runnable, refusal}]}
+// Returns {name, version, url, choices, library, implementations: [{op, scheme, variant, description, claims,
+// runnable, refusal}]}.
 nlohmann::ordered_json provider_json(const Registry& registry, const std::string& name);
 
 }  // namespace qcts

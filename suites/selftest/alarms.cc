@@ -13,7 +13,7 @@
 namespace qcts::selftest {
 namespace {
 
-// The plan's synthetic cases as a worker is told them, without a seed.
+// Returns the plan's synthetic cases as lines for a worker, without a seed.
 struct Asked {
   Task task;
   nlohmann::ordered_json key;

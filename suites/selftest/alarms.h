@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Does the judge accuse the innocent? Providers that are right, judged on many seeds.
+// Measures false alarms: judges correct providers on many seeds.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ struct AlarmRequest {
   uint64_t first = 1, seeds = 200;  // from first to seeds
 };
 
-// What one implementation was told.
+// The results of one implementation.
 struct AlarmRow {
   std::string implementation;  // "builtin_avx2"
   uint64_t judged = 0, passed = 0;
-  std::vector<Verdict> alarms;  // neither pass nor not_supported; "crash" where the worker died
+  std::vector<Verdict> alarms;  // neither pass nor not_supported; "crash" if the worker died
 };
 
-// Judges the plan's synthetic numerics and determinism cases in a worker, once a seed. A case that ends its
-// worker is an alarm. Throws RunError for a plan or provider that is not there, std::runtime_error for one
-// that cannot be loaded. `on_seed` is told how many seeds are done.
+// Judges the plan's synthetic numerics and determinism cases in a worker, once per seed. A case that ends its
+// worker is an alarm. Throws RunError if the plan or a provider does not exist, std::runtime_error if a
+// provider cannot be loaded. Calls `on_seed` with the number of seeds done.
 std::vector<AlarmRow> alarms(const AlarmRequest& request, const std::function<void(uint64_t)>& on_seed);
 
 }  // namespace qcts::selftest

@@ -9,7 +9,7 @@ namespace qcts::selftest {
 
 std::vector<ExamResult> examine(MutantKind kind, std::string_view mutant) {
   if (!mutant.empty() && (!find_mutant(mutant) || find_mutant(mutant)->kind != kind))
-    throw std::invalid_argument(std::string(mutant) + " is no mutant of kind " +
+    throw std::invalid_argument(std::string(mutant) + " is not a mutant of kind " +
                                 std::string(mutant_kind_name(kind)));
   std::span<const Question> questions;
   if (kind == MutantKind::comparator) questions = comparator_questions();

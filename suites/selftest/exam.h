@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions about parts of the judge whose answers are known: what compares, what counts, what joins, what
-// times. The real parts answer all of them right; a mutant is one part with a planted fault and has to answer
-// one wrongly.
+// Tests parts of the judge (comparator, runner, merge, bench) with questions whose answers are known. The
+// real parts must answer all of them right; a mutant, one part with a planted fault, must answer at least one
+// wrong.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ namespace qcts::selftest {
 
 struct ExamResult {
   std::string question;  // "comparator.nan_within_a_bound"
-  std::string what;      // what a wrong answer means
+  std::string what;      // the meaning of a wrong answer
   bool held = false;
 };
 
-// All questions of a kind, of kExaminedKinds, put to the real parts, or to those with the fault of `mutant`.
+// Asks all questions of a kind in kExaminedKinds of the real parts, or of those with the fault of `mutant`.
 // Throws std::invalid_argument for a mutant of another kind.
 std::vector<ExamResult> examine(MutantKind kind, std::string_view mutant = "");
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions to what times, on made-up samples: a base of 100 us, 1 % of noise, seeds 1 to 60.
+// Questions for the timer, on made-up samples: a base of 100 us, 1 % of noise, seeds 1 to 60.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -21,7 +21,7 @@ std::vector<double> samples(uint64_t seed, double base_us) {
   return us;
 }
 
-// Ratio of the speeds: base over candidate, in which less than 1 is slower.
+// Ratio of speeds: time of base over that of candidate; less than 1 means slower.
 Interval speed(const Parts& parts, double base_us, double candidate_us, uint64_t seed) {
   return parts.ratio(samples(2 * seed, base_us), samples(2 * seed + 1, candidate_us), block_length(kSamples),
                      0.95, seed);
@@ -32,7 +32,7 @@ bool middle_of_three(const Parts& parts) {
   return parts.median(odd) == 2 && parts.median(even) == 3;
 }
 
-// The block bootstrap of twelve blocks covers 90 % where it says 95 % (measured: 541 of 600).
+// The block bootstrap with twelve blocks covers 90 % instead of the nominal 95 % (measured: 541 of 600).
 bool interval_covers(const Parts& parts) {
   constexpr int kMany = 200;
   int covered = 0;
@@ -80,8 +80,8 @@ bool too_few_say_nothing(const Parts& parts) {
   return parts.at_least(parts.ratio(two, slow, 1, 0.95, 1), 1.0) == Decision::undecided;
 }
 
-// The first two calls are 200 ms, the rest take nothing: a sample has an untimed call before it, which would
-// hide one.
+// The first two calls take 200 ms, the others no time. Two, because each sample has an untimed call before
+// it, which would hide a single one.
 class ColdStart final : public TimedTarget {
  public:
   void call(size_t) override {
@@ -100,7 +100,7 @@ bool cold_start_is_not_counted(const Parts& parts) {
   return !series[0].us.empty() && series[0].us.front() < 100e3;
 }
 
-// Takes no time; writes down whose sample it is.
+// Takes no time; records whose sample it is.
 class Signs final : public TimedTarget {
  public:
   Signs(char name, std::string& book) : name_(name), book_(book) {}
@@ -116,8 +116,8 @@ class Signs final : public TimedTarget {
   std::string& book_;
 };
 
-// What a place in the order costs must fall on every series alike. A sample signs twice (a call before it is
-// not timed); those before the first round are left out.
+// Each series must equally often be the first, since a position in the order has a cost. A sample signs twice
+// (the call before it is not timed); signatures before the first round are left out.
 bool every_lane_comes_first(const Parts& parts) {
   std::string book;
   Signs a('a', book), b('b', book), c('c', book);
@@ -134,16 +134,16 @@ bool every_lane_comes_first(const Parts& parts) {
 }
 
 constexpr Question kBenchQuestions[] = {
-    {"bench.middle_of_three", "the median is another statistic", middle_of_three},
-    {"bench.interval_covers", "the interval misses the truth more often than it says", interval_covers},
-    {"bench.interval_is_useful", "the interval says nothing", interval_is_useful},
-    {"bench.slower_by_3_percent", "3 % slower is not told", slower_by_3_percent},
-    {"bench.faster_by_3_percent", "3 % faster is not told", faster_by_3_percent},
+    {"bench.middle_of_three", "the median is wrong", middle_of_three},
+    {"bench.interval_covers", "the interval misses the truth more often than its level", interval_covers},
+    {"bench.interval_is_useful", "the interval is too wide to be useful", interval_is_useful},
+    {"bench.slower_by_3_percent", "3 % slower is not detected", slower_by_3_percent},
+    {"bench.faster_by_3_percent", "3 % faster is not detected", faster_by_3_percent},
     {"bench.against_itself", "the same samples differ from themselves", against_itself},
     {"bench.equal_speeds_do_not_alarm", "equal speeds do not meet a target 1 % below",
      equal_speeds_do_not_alarm},
     {"bench.too_few_say_nothing", "two samples decide", too_few_say_nothing},
-    {"bench.every_lane_comes_first", "one series keeps the first place", every_lane_comes_first},
+    {"bench.every_lane_comes_first", "one series is always timed first", every_lane_comes_first},
     {"bench.cold_start_is_not_counted", "the first call is counted", cold_start_is_not_counted},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions to what compares.
+// Questions for the comparator.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -146,7 +146,7 @@ bool left_alone(const Parts& parts) {
 
 constexpr Question kComparatorQuestions[] = {
     {"comparator.nan_within_a_bound", "a NaN passes", nan_in_a_bound},
-    {"comparator.number_for_a_nan", "a number passes where NaN is wanted", number_for_a_nan},
+    {"comparator.number_for_a_nan", "a number passes for an expected NaN", number_for_a_nan},
     {"comparator.nan_for_a_nan", "NaN does not equal NaN", nan_for_a_nan},
     {"comparator.last_of_nine", "the tail is not compared", last_of_nine},
     {"comparator.other_length", "more or fewer elements pass", lengths},
@@ -154,14 +154,14 @@ constexpr Question kComparatorQuestions[] = {
     {"comparator.second_plane", "only the first plane is compared", second_plane},
     {"comparator.one_code", "a code one step away passes", one_code},
     {"comparator.signs_of_zero", "-0 passes for +0", signs_of_zero},
-    {"comparator.unit_of_its_own_type", "float32 is given the room of float16", unit_of_its_own_type},
-    {"comparator.no_bound_at_all", "a bound without ends accepts all", no_bound_at_all},
-    {"comparator.one_bad_among_many", "one bad element drowns", one_bad_among_many},
-    {"comparator.bounds_stay_apart", "elements lend their room to others", bounds_stay_apart},
-    {"comparator.written_behind", "a write behind a buffer is not seen", written_behind},
-    {"comparator.written_before", "a write before a buffer is not seen", written_before},
-    {"comparator.written_between", "a write between rows is not seen", written_between},
-    {"comparator.left_alone", "a write inside a buffer alarms", left_alone},
+    {"comparator.unit_of_its_own_type", "float32 gets the tolerance of float16", unit_of_its_own_type},
+    {"comparator.no_bound_at_all", "a bound without limits accepts everything", no_bound_at_all},
+    {"comparator.one_bad_among_many", "one bad element among many is missed", one_bad_among_many},
+    {"comparator.bounds_stay_apart", "an element passes with another's tolerance", bounds_stay_apart},
+    {"comparator.written_behind", "a write past a buffer is not detected", written_behind},
+    {"comparator.written_before", "a write before a buffer is not detected", written_before},
+    {"comparator.written_between", "a write between rows is not detected", written_between},
+    {"comparator.left_alone", "a write inside a buffer is reported", left_alone},
 };
 
 }  // namespace

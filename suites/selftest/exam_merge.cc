@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions to what joins the shards of a run.
+// Questions for the merge of a run's shards.
 #include "suites/run/run.h"
 #include "suites/selftest/exam_parts.h"
 
@@ -16,7 +16,7 @@ Verdict merge_verdict(const std::string& input, Status status = Status::pass) {
   return verdict;
 }
 
-// Shard `shard` of two of a run with the cases a, b and c.
+// Returns shard `shard` of two, of a run with the cases a, b and c.
 MergePart part_with(uint32_t shard, std::initializer_list<Verdict> verdicts) {
   MergePart part{"out" + std::to_string(shard), {}};
   RunHead& head = part.record.head;
@@ -91,8 +91,8 @@ constexpr Question kMergeQuestions[] = {
     {"merge.missing_shard", "a shard may be missing", missing_shard},
     {"merge.same_shard_twice", "a shard may come twice", same_shard_twice},
     {"merge.case_twice", "a case may be judged twice", case_twice},
-    {"merge.two_verdicts", "of two verdicts one is dropped", two_verdicts},
-    {"merge.unknown_case", "other cases than the run's are joined", unknown_case},
+    {"merge.two_verdicts", "one of two verdicts is dropped", two_verdicts},
+    {"merge.unknown_case", "cases of a different run are joined", unknown_case},
     {"merge.unfinished", "an unfinished shard is joined", unfinished},
     {"merge.other_plan", "shards of two plans are joined", other_plan},
     {"merge.other_provider", "shards of two providers are joined", other_provider},

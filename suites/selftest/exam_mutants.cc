@@ -16,7 +16,7 @@ using Bytes = Parts::Bytes;
 
 size_t element_bytes(DType dtype) { return std::max<size_t>(1, dtype_bits(dtype) / 8); }
 
-// `bounded` of the real parts on other bounds, where there is an element for each.
+// Calls the real `bounded` with other bounds, if there is one element for each.
 template <typename Change>
 auto bounded_with(Change change) {
   return [change](std::span<const Bounded> want, DType dtype, Bytes got) {
@@ -26,7 +26,7 @@ auto bounded_with(Change change) {
   };
 }
 
-// The finding taken back.
+// Discards the finding.
 template <typename Result>
 Result forgiven(Result result) {
   result.differing = 0;
@@ -181,7 +181,7 @@ bool strike_comparator(std::string_view mutant, Parts& parts) {
   return true;
 }
 
-// The real decision on a changed report.
+// Makes the real decision on a changed report.
 auto decided_with(void (*change)(RunReport& report)) {
   return [change](const RunReport& report) {
     RunReport changed = report;
@@ -252,7 +252,7 @@ bool strike_runner(std::string_view mutant, Parts& parts) {
   return true;
 }
 
-// Verdicts of `parts` that a part before has too are taken out of it, or out of that one.
+// Removes verdicts that occur in two parts from the later part or from the earlier one.
 void drop_repeated(std::vector<MergePart>& parts, bool keep_later, bool also_other_status) {
   for (size_t i = 0; i < parts.size(); ++i)
     for (size_t j = i + 1; j < parts.size(); ++j) {
@@ -267,7 +267,7 @@ void drop_repeated(std::vector<MergePart>& parts, bool keep_later, bool also_oth
     }
 }
 
-// The run that the parts at hand would be all of.
+// Returns the parts as if they were the whole run.
 void close_gaps(std::vector<MergePart>& parts) {
   std::vector<std::string> ids;
   for (const MergePart& part : parts)

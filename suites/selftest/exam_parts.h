@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of the judge that an exam questions, as values, so that one of them can be replaced by a faulty
-// one.
+// The parts of the judge that an exam tests, as values, so that a faulty one can replace any of them.
 #pragma once
 
 #include <functional>
@@ -24,7 +23,7 @@ namespace qcts::selftest {
 struct Parts {
   using Bytes = std::span<const std::byte>;
 
-  // what compares
+  // comparator
   std::function<Comparison(DType, Bytes, Bytes)> bitwise = compare_bitwise;
   std::function<BoundedComparison(std::span<const Bounded>, DType, Bytes)> bounded = compare_bounded;
   std::function<std::optional<Mismatch>(const Scheme&, const WeightShape&, Layout, const Planes&,
@@ -32,17 +31,17 @@ struct Parts {
       planes = compare_planes;
   std::function<std::optional<std::string>(const GuardedBuffer&)> violation = &GuardedBuffer::violation;
 
-  // what runs and counts
+  // runner
   std::function<std::vector<Candidate>(const Selection&, std::vector<Candidate>)> select = qcts::select;
   std::function<Conformance(const RunReport&)> conformance = qcts::conformance;
   std::function<int(const Conformance&, const RunReport&)> exit_status =
       [](const Conformance& result, const RunReport&) { return static_cast<int>(result.outcome); };
   std::function<void(std::vector<Waiver>&, Verdict&)> waive = apply_waivers;
 
-  // what joins shards
+  // merge
   std::function<void(const std::vector<MergePart>&)> join = check_parts;
 
-  // what times
+  // bench
   std::function<double(std::span<const double>)> median = qcts::median;
   std::function<Interval(std::span<const double>, std::span<const double>, size_t, double, uint64_t)> ratio =
       ratio_interval;
@@ -50,13 +49,13 @@ struct Parts {
   std::function<void(std::vector<Series>&, double, uint64_t)> time = time_rounds;
 };
 
-// The real parts with the fault of `mutant`, a mutant of kind comparator, runner, merge or bench. Throws
+// Returns the real parts with the fault of `mutant`, whose kind is comparator, runner, merge or bench. Throws
 // std::invalid_argument.
 Parts mutated_parts(std::string_view mutant);
 
 struct Question {
   std::string_view name;  // "comparator.nan_within_a_bound"
-  std::string_view what;  // what a wrong answer means
+  std::string_view what;  // the meaning of a wrong answer
   bool (*holds)(const Parts& parts);
 };
 std::span<const Question> comparator_questions();

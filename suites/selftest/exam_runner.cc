@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Questions to what selects, counts and excuses.
+// Questions for selection, counting and waivers.
 #include <set>
 
 #include "suites/selftest/exam_parts.h"
@@ -30,7 +30,7 @@ int status_of(const Parts& parts, const RunReport& report) {
   return parts.exit_status(parts.conformance(report), report);
 }
 
-// A pass beside it does not help.
+// A pass next to it does not help.
 bool ends_in(const Parts& parts, Status status, Outcome wanted) {
   const RunReport report =
       report_of({verdict_of(Status::pass), verdict_of(status, "numerics.linear/int8_row/other")});
@@ -146,17 +146,17 @@ constexpr Question kRunnerQuestions[] = {
     {"runner.crash", "a crash does not fail", crash},
     {"runner.timeout", "a timeout does not fail", timeout},
     {"runner.weak_evidence", "weak evidence counts as proof", weak},
-    {"runner.xpass", "an unexpected pass is not told", xpass},
-    {"runner.own_fault", "a fault of the judge is not told", own_fault},
-    {"runner.not_judged", "a mustpass case without verdict is not missed", not_judged},
+    {"runner.xpass", "an unexpected pass is not reported", xpass},
+    {"runner.own_fault", "a fault of the judge is not reported", own_fault},
+    {"runner.not_judged", "a missing verdict of a mustpass case is not noticed", not_judged},
     {"runner.below_the_floor", "too few passes are enough", below_the_floor},
-    {"runner.provider_not_loaded", "a provider that did not load is not told", provider_not_loaded},
+    {"runner.provider_not_loaded", "a provider that did not load is not reported", provider_not_loaded},
     {"runner.many_failures", "256 failures are success", many_failures},
     {"runner.shards_make_the_whole", "shards lose or repeat cases", shards_make_the_whole},
     {"runner.waiver_holds", "a waiver excuses nothing", waiver_holds},
     {"runner.waiver_expires", "an expired waiver excuses", waiver_expires},
     {"runner.waiver_of_another_provider", "a waiver excuses another provider", waiver_of_another},
-    {"runner.waiver_not_needed", "a pass in spite of a waiver is not told", waiver_not_needed},
+    {"runner.waiver_not_needed", "a pass in spite of a waiver is not reported", waiver_not_needed},
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr Explanation kExplanations[] = {
 #undef QCTS_EXPLANATION
 };
 
-// The words of a reason between "hypothesis: " and what it predicts.
+// Returns the words of a reason from after "hypothesis: " up to its prediction.
 std::string named_hypothesis(const std::string& reason) {
   constexpr std::string_view kKey = "hypothesis: ";
   const size_t at = reason.find(kKey);

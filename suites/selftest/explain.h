@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Does a failure name the fault that was planted? Mutants judged on one case each, and what the reason says.
+// Checks that a failure's reason names the planted fault, by judging mutants on one case each.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@ namespace qcts::selftest {
 // One line of mutants/explanations.inc.
 struct Explanation {
   std::string_view faults;      // mutants, joined by '+'
-  std::string_view case_id;     // of the complete plan
-  std::string_view hypotheses;  // those that name what was planted, parted by '|'
+  std::string_view case_id;     // in the complete plan
+  std::string_view hypotheses;  // those that name a planted fault, separated by '|'
   bool is_pair() const { return faults.find('+') != faults.npos; }
 };
 
@@ -21,13 +21,14 @@ std::span<const Explanation> explanation_list();
 struct Explained {
   Explanation asked;
   bool killed = false;
-  std::string hypothesis;  // empty: none was named
-  std::string reason;      // the failure's, or why there is none
-  // One fault has to be named. Of two, one of them or none, and never another.
+  std::string hypothesis;  // empty: the reason names none
+  std::string reason;      // of the failure, or why there is none
+  // Is the hypothesis right? A single fault must be named. For two faults, one of them or none may be named,
+  // never another.
   bool right() const;
 };
 
-// Throws std::runtime_error when the library of mutants is missing, std::invalid_argument for an unknown
+// Throws std::runtime_error if the library of mutants is missing, std::invalid_argument for an unknown
 // mutant.
 Explained explain(const Explanation& asked);
 

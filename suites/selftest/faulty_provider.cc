@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A provider with one planted fault, for the tests of the judge itself. The file name of the library says
-// which: qcts_faulty_<fault>.so. It dequantizes int8_row to float32 and is right except where k = 13: there
-// the fault acts.
+// A provider with one planted fault, for tests of the judge. The library's file name selects the fault:
+// qcts_faulty_<fault>.so. It dequantizes int8_row to float32 and is correct except for k = 13, where the
+// fault acts.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -38,7 +38,7 @@ constexpr int64_t kStruckK = 13;
 constexpr size_t kLeakBytes = 16u << 20;
 constexpr unsigned kFlushToZero = 1u << 15;
 
-// `unknown` where the file name is not that of a fault.
+// Returns `unknown` if the file name is not that of a fault.
 Fault fault_of_file() {
   static constexpr std::string_view kPrefix = "qcts_faulty_";
   static const char here = 0;
@@ -101,7 +101,7 @@ void strike(const qcts_problem* problem) {
     case throws:
       throw 1;
     case writes_to_fds: {
-      // On every descriptor that might be the judge's own.
+      // Writes to every descriptor that might belong to the judge.
       for (int fd = 3; fd < 8; ++fd)
         if (::write(fd, "no verdict\n", 11) < 0) continue;
       return;

@@ -40,7 +40,7 @@ bool is_selected(const KillRequest& request, const std::vector<MutantKind>& kind
   return matches(request.mutants, mutant.id);
 }
 
-// A wrong answer, or none: what a vendor would be told is broken.
+// Is it a wrong answer or none, which a vendor would be told is broken?
 bool is_kill(Status status) {
   return status == Status::fail || status == Status::crash || status == Status::timeout ||
          status == Status::resource;
@@ -48,7 +48,7 @@ bool is_kill(Status status) {
 
 enum class Claims : uint8_t { own, none };
 
-// While it lives, workers that start find the mutant in their environment.
+// During its lifetime, new workers have the mutant in their environment.
 class Planted {
  public:
   Planted(std::string_view id, Claims claims) {
@@ -81,7 +81,8 @@ class ProviderKill {
     source_.options.context.seed = request.seed;
   }
 
-  // Most kernels fall over what needs no golden, and reading those is most of a worker's start.
+  // Cases without goldens first: they kill most mutants, and reading goldens is most of a worker's start-up
+  // time.
   KillRow row(const MutantInfo& mutant, std::string_view faults) {
     if (mutant.kind == MutantKind::format) return both_claims(mutant, faults);
     if (request_.every_case) return judged(mutant, faults, true);
@@ -120,7 +121,7 @@ class ProviderKill {
     row.problem = sources[0].hello.error;
     if (!row.problem.empty()) return row;
     const std::vector<Task> asked = tasks(mutant, sources[0].hello.offers, with_goldens);
-    if (asked.empty()) row.problem = "no case of this plan asks anything of it";
+    if (asked.empty()) row.problem = "no case of this plan tests it";
     supervisor.run(
         asked, request_.every_case ? request_.jobs : 1,
         [&](const Verdict& verdict) {
@@ -136,7 +137,7 @@ class ProviderKill {
     return row;
   }
 
-  // Repetition last: it costs most. Latency proves nothing here.
+  // Determinism last, because it is the slowest. Latency proves nothing here.
   std::vector<Task> tasks(const MutantInfo& mutant, std::vector<Offer> offered, bool with_goldens) {
     OfferTable offers;
     offers.add(std::move(offered));
@@ -172,7 +173,7 @@ KillRow examined(const MutantInfo& mutant) {
   KillRow row;
   row.mutant = &mutant;
   const std::vector<ExamResult> results = examine(mutant.kind, mutant.id);
-  if (results.empty()) row.problem = "no question about this part of the judge";
+  if (results.empty()) row.problem = "no question tests this part of the judge";
   row.judged = results.size();
   for (const ExamResult& result : results)
     if (!result.held) row.killers.push_back({result.question, "fail", result.what, ""});
@@ -303,7 +304,7 @@ Json to_json(const KillRequest& request, const std::vector<KillRow>& rows) {
 
 namespace {
 
-// Kills of a row by the kind of case: "numerics 12, determinism 3".
+// Returns a row's kills by kind of case: "numerics 12, determinism 3".
 std::string kills_by_kind(const KillRow& row) {
   std::map<std::string, size_t> kinds;
   for (const Killer& killer : row.killers) ++kinds[killer.case_id.substr(0, killer.case_id.find('.'))];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a verdict says of a kernel with a planted fault, beyond that it fails: the first wrong element, what
-// was overwritten, which claim was broken. That every mutant dies and that a hypothesis names its fault is
-// tested in selftest_test.cc.
+// Tests the reasons of failed verdicts on kernels with planted faults: the first wrong element, the
+// overwritten memory, the broken claim. selftest_test.cc tests that every mutant is killed and that
+// hypotheses name faults.
 #include <algorithm>
 #include <cstring>
 
@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Mutants, ReasonOf, testing::Values(
     [](const auto& info) { return std::to_string(info.index) + "_" + info.param.mutant; });
 // clang-format on
 
-// Faults that the catalogue does not have, around its kernels with none planted.
+// Faults that are not in the catalogue, in wrappers around its correct kernels.
 class WrappedKernel : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -65,7 +65,7 @@ class WrappedKernel : public testing::Test {
     delete registry;
   }
 
-  // The verdict of the case on the kernel that serves it, with another run().
+  // Returns the verdict of the case on the kernel that serves it, with run() replaced.
   static Verdict judged(std::string_view case_id, qcts_status (*run)(const qcts_problem*),
                         bool claims = true) {
     Case c = *std::ranges::find(*cases, parse_case_id(case_id).value(), &Case::id);
@@ -96,7 +96,7 @@ TEST_F(WrappedKernel, WithoutAFaultPasses) {
   }
 }
 
-// The catalogue has the group before, l4_group_late.
+// The catalogue has the previous group: l4_group_late.
 TEST_F(WrappedKernel, ThatTakesTheNextGroupIsNamed) {
   const Verdict verdict = judged(kLinear, [](const qcts_problem* p) {
     std::vector<qcts_plane> planes(p->planes, p->planes + p->n_planes);
@@ -132,7 +132,7 @@ TEST_F(WrappedKernel, ThatFailsWhereItSupportsIsAFailure) {
   EXPECT_THAT(verdict.reason, HasSubstr("on a problem that supports() accepts"));
 }
 
-// What a kernel does not claim is measured, not failed.
+// Properties that a kernel does not claim are measured; they cannot fail.
 TEST_F(WrappedKernel, ThatClaimsNothingIsMeasured) {
   const auto differs_with_threads = [](const qcts_problem* p) {
     const qcts_status status = right->run(p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The mutants: the list keeps its size, the judge's own parts answer every question of the exam and each
-// faulty part fails one, the default plan kills every faulty kernel, and a failed answer is explained by the
-// fault that was planted, never by another.
+// Tests the mutants: the list keeps its size, the judge's own parts answer every question of the exam and
+// each faulty part fails one, the default plan kills every faulty kernel, and a failure is explained by the
+// planted fault, never by another.
 #include <algorithm>
 #include <set>
 
@@ -67,7 +67,7 @@ struct Cover {
 
 class CoverOf : public testing::TestWithParam<Cover> {};
 
-// Keeps the plan current: a new mutant that its cases do not kill fails here.
+// Fails if the plan's cases do not kill a new mutant.
 TEST_P(CoverOf, KillsEveryMutantOfItsKind) {
   KillRequest request;
   request.plan = GetParam().plan;
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Mutants, WithoutAFault, testing::Values(MutantKind::ker
 struct Planned {
   Planned() {
     registry.add(builtin_provider());
-    // The cover asks what no builtin kernel serves.
+    // The cover has cases that no builtin kernel serves.
     registry.load(QCTS_BINARY_DIR "/lib/selftest/qcts_mutants.so");
     fixtures = load_fixtures(fixtures_folder());
   }
@@ -169,7 +169,7 @@ TEST(Explanations, KeepTheirNumber) {
   EXPECT_GE(std::ssize(all) - pairs, 20);
 }
 
-// A single fault has to be named; of two, silence is allowed and another fault is not.
+// A single fault must be named. For two faults, no hypothesis is allowed, but not that of another fault.
 TEST(Explanations, AreHeldToTheirWords) {
   const Explanation one{"a", "", "nibbles swapped"}, two{"a+b", "", "nibbles swapped|zero point ignored"};
   EXPECT_TRUE((Explained{one, true, "nibbles swapped", ""}.right()));

@@ -23,7 +23,7 @@ using StopwatchClock = std::chrono::steady_clock;
 void time_against_itself(VerifiedKernel& kernel, const StopwatchRequest& request, uint64_t seed,
                          StopwatchRow& row) {
   DelayedTarget unchanged(kernel.timed(), 0), slowed(kernel.timed(), request.planted);
-  const size_t third = unchanged.copies() / 3;  // so that none finds what another has just read
+  const size_t third = unchanged.copies() / 3;  // so that no target finds data that another has just read
   std::vector<Series> series = {{.name = "candidate", .target = &unchanged},
                                 {.name = "again", .target = &unchanged, .next_copy = third},
                                 {.name = "slowed", .target = &slowed, .next_copy = 2 * third}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Does the stopwatch accuse the innocent, and does it find the guilty? The cases of a latency plan, each
-// kernel timed against itself and against itself made slower by a planted part, many times over.
+// Measures the false alarms and detections of the timer: times each kernel of a latency plan many times
+// against itself and against a copy that is slower by a planted fraction.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace qcts {
 
-// Another target, slower: after each call it waits for `part` of the time that the call took. What the
-// watch itself costs, three looks at the clock (0.3 % of a call of 26 us), a part of 0 costs as well.
+// Makes another target slower: after each call it waits for `part` of the call's time. The three clock reads
+// (0.3 % of a call of 26 us) are paid even if part is 0.
 class DelayedTarget final : public TimedTarget {
  public:
   DelayedTarget(TimedTarget& other, double part) : other_(other), part_(part) {}
@@ -32,21 +32,21 @@ struct StopwatchRequest {
   std::vector<std::string> filters;  // as `qcts run --filter`
   uint64_t runs = 50;
   double planted = 0.03;
-  double budget_s = 1;  // of a case in a run
+  double budget_s = 1;  // per case and run
 };
 
 struct StopwatchRow {
   std::string full_id;
   uint64_t runs = 0;
-  uint64_t alarms = 0;          // against itself, planted 0 %
-  uint64_t found = 0;           // the planted part: is_slower()
-  uint64_t itself_missed = 0;   // the interval against itself does not hold 1
-  uint64_t planted_missed = 0;  // the interval of the planted part does not hold it
+  uint64_t alarms = 0;          // against itself, 0 % planted
+  uint64_t found = 0;           // the planted slowdown: is_slower()
+  uint64_t itself_missed = 0;   // the interval against itself does not contain 1
+  uint64_t planted_missed = 0;  // the interval of the planted slowdown does not contain it
   double widest = 0;            // half-width of an A/A interval, relative
 };
 
-// Builtin kernels alone, one thread. `on_run` hears how many runs are done. Throws RunError for a plan that
-// is not there, and when the filters leave no case that runs here.
+// Tests with builtin kernels only, on one thread. Calls `on_run` with the number of runs done. Throws
+// RunError if the plan does not exist or if the filters leave no case that runs here.
 std::vector<StopwatchRow> test_stopwatch(const StopwatchRequest& request,
                                          const std::function<void(uint64_t)>& on_run);
 

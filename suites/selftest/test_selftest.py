@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The judge judged from its command line: `qcts selftest kill` fails where a planted fault lives, `qcts selftest alarms` where one
-that is right is accused; `qcts shrink` keeps a failing input in a small file that `qcts replay` puts to any provider again.
+"""Tests the judge's commands: `qcts selftest kill` fails if a planted fault survives, `qcts selftest alarms` if a correct provider
+fails; `qcts shrink` saves a failing input in a small file, which `qcts replay` runs on any provider.
 """
 
 import json
@@ -31,7 +31,7 @@ def test_kill_tells_who_died_where(tmp_path):
     assert report["killed"] == report["mutants"] - report["equivalent"] == len(report["rows"]) == 21
     for row in report["rows"]:
         assert row["first_killer"] and 0 < row["to_kill_s"] <= row["wall_s"], row
-    assert "21 of 21 mutants killed" in done.stdout and "found by q8_nan_becomes_minus_128" in done.stdout
+    assert "21 of 21 mutants killed" in done.stdout and "gap found by q8_nan_becomes_minus_128" in done.stdout
 
 
 BESIDE_ELEMENTS = {  # mutant: how a path ends that it changes
@@ -71,12 +71,12 @@ def test_only_bytes_need_the_claim(tmp_path):
 
 def test_kill_fails_where_a_fault_lives():
     done = qcts("selftest", "kill", "--mutant", "l_nan_to_zero", "--case", "numerics.linear/int8_row/exact_sums_m1_*", code=1)
-    assert "0 of 1 mutants killed" in done.stdout and "lives: l_nan_to_zero" in done.stdout
+    assert "0 of 1 mutants killed" in done.stdout and "survived: l_nan_to_zero" in done.stdout
 
 
 def test_a_mutant_without_a_case_lives():
     done = qcts("selftest", "kill", "--mutant", "u4_*", "--case", "numerics.linear/int8_row/noise_m1_*", code=1)
-    assert "no case of this plan asks anything of it" in done.stdout
+    assert "no case of this plan tests it" in done.stdout
 
 
 def test_no_mutant_proves_nothing():
@@ -160,7 +160,7 @@ EVERY_INPUT = {
     "latency_m": [],
     "latency_shapes": [],
 }
-# Faults of a provider that end or hang the process it runs in, and what is said of them.
+# Faults of a provider that end or hang its process, and the expected reasons.
 DEADLY = {
     "aborts": ("crash", "SIGABRT"),
     "exits": ("crash", "exit code 0"),

@@ -9,12 +9,13 @@
 
 namespace qcts {
 
-// What the bytes are and what to give instead: "a git-lfs pointer, not the file that it stands for: ...".
-// Empty for everything that is read here or not known. `name` tells formats without a signature by its
-// ending.
+// Describes a file that this project does not read and says what to pass instead: "a git-lfs pointer, not the
+// file that it stands for: ...". Returns "" for files that are read and for unknown ones. Formats without a
+// signature are recognized by the ending of `name`.
 std::string foreign_file(std::span<const std::byte> bytes, std::string_view name);
 
-// Behind "FILE is not JSON": ", but ..." for what it is instead; empty where it begins as JSON does.
+// Returns the text to append to "FILE is not JSON": ", but ..." with the file's real type; "" if it starts
+// like JSON.
 std::string instead_of_json(std::span<const std::byte> bytes, std::string_view name);
 
 // The same for a zip archive that a reader has refused, by the names of its records.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of values to codes and back, with the faults of the operations that quantize: a8_*, ai_*, af8_*,
-// amx_*, anv_*, qmx_*, qnv_*, qix_*, and those of w8_*, da_* and lmd_* that strike x on its way into a sum.
-// Right where none is planted: the recipes are those of torchao 0.18.0 that reference/schemes names.
+// Converts blocks of values to codes and back, with the faults of the operations that quantize: a8_*, ai_*,
+// af8_*, amx_*, anv_*, qmx_*, qnv_*, qix_*, and those of w8_*, da_* and lmd_* that affect x before a sum.
+// Correct if no fault is planted: the recipes are those of torchao 0.18.0 that reference/schemes names.
 #pragma once
 
 #include <cstdint>
@@ -14,40 +14,42 @@ namespace qcts::mutants {
 
 enum class Mapping8 : uint8_t { symmetric, no_clipping, asymmetric };
 
-// Integer codes with a scale and a zero point a group.
+// Integer codes with a scale and a zero point per group.
 struct IntRecipe {
   Mapping8 mapping;
   int low, high;         // the codes
   float least;           // scale
-  uint32_t dtype;        // of the values, in which scale and zero point are chosen
-  uint32_t scale_dtype;  // in which the scale is stored
+  uint32_t dtype;        // of the values; scale and zero point are computed in it
+  uint32_t scale_dtype;  // of the stored scale
 };
 struct IntScale {
   float scale = 0;
   int zero = 0;
 };
-// int8 rows of x: by a scale that is chosen, or given.
+// Kernels that quantize x to int8 rows, with dynamic or given scales.
 constexpr const char* kInt8X =
     "int8_row:dyn_row_sym,dyn_row_asym,static_tensor_sym,static_tensor_sym_zp,static_tensor_asym";
 IntRecipe int8_recipe(const qcts_problem& p);   // of x of int8_row
 IntRecipe token_recipe(const qcts_problem& p);  // of x of 8da4w
 IntScale choose_int(const IntRecipe& recipe, std::span<const float> values);
 bool is_given(const qcts_problem& p);  // the scale of x, one for all rows
-// The given scale, or what is chosen for `row`.
+// Returns the given scale, or the dynamic one of `row`.
 IntScale scale_of_x(const IntRecipe& recipe, const qcts_problem& p, std::span<const float> row);
 int int_code(const IntRecipe& recipe, IntScale chosen, float value);
 
-// 32 values, their codes one a byte; the byte of their scale. `last`: no block of the row follows.
+// Encodes 32 values, one code per byte, and returns the byte of their scale. `last`: the last block of the
+// row.
 uint8_t mx_block(const qcts_problem& p, std::span<const float> values, bool last, uint8_t* codes);
 float mx_value(const qcts_problem& p, uint8_t code);
-bool mx_pairs(const qcts_problem& p);  // two codes a byte
+bool mx_pairs(const qcts_problem& p);  // two codes per byte
 
-// 16 values; `whole` NULL at one level.
+// Encodes 16 values; `whole`: NULL for one-level scaling.
 uint8_t nvfp4_block(std::span<const float> values, const float* whole, uint8_t* codes);
-// The scale of everything: max |x| / (448 * 6).
+// Returns the scale of all values: max |x| / (448 * 6).
 float nvfp4_whole(std::span<const float> values);
 
-// One row of x, its magnitude held between the bounds of the planes hp_value_lb and hp_value_ub; its scale.
+// Quantizes one row of x, with its magnitude clamped to the planes hp_value_lb and hp_value_ub; returns its
+// scale.
 float fp8_row(const qcts_problem& p, std::span<const float> values, uint8_t* codes);
 
 // `count` elements of dtype as floats.

@@ -34,7 +34,7 @@ void put(const qcts_problem& p, char* row, int64_t k, float value) {
   if (planted(d_flushes_subnormals) && std::fabs(round_to(p.w_dtype, value)) < least_normal)
     value = std::copysign(0.0f, value);
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
-  // GCC 12.2 leaves the masking out at -O1 where isnan() or value == value asks for NaN.
+  // At -O1 GCC 12.2 omits the masking if NaN is tested with isnan() or value == value.
   if (planted(d8_store_truncates) && p.w_dtype == QCTS_BF16 && (bits & 0x7FFFFFFFu) <= 0x7F800000u)
     value = __builtin_bit_cast(float, bits & 0xFFFF0000u);
   scalar::store(p.w_dtype, row, k, value);
@@ -42,7 +42,7 @@ void put(const qcts_problem& p, char* row, int64_t k, float value) {
 
 constexpr int64_t kStreamedBytes = 4 << 20;
 
-// How many elements of row n are written.
+// Returns the number of elements of row n that are written.
 int64_t written_elems(const qcts_problem& p, int64_t n) {
   const bool streamed = p.n * p.ldy_bytes > kStreamedBytes, last = n + 1 == p.n;
   int64_t written = planted(d8_tail_unwritten) && p.k > 8 ? p.k / 8 * 8 : p.k;

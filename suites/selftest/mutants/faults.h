@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which faults are planted: those that the environment variable QCTS_MUTANT names when the library is loaded,
-// joined by '+'. Without it every op is right.
+// The planted faults: those that the environment variable QCTS_MUTANT names when the library is loaded,
+// joined by '+'. Without it every op is correct.
 #pragma once
 
 #include <array>
@@ -21,17 +21,16 @@ enum class Fault : uint16_t {
   count
 };
 
-// By Fault. Constant once the library is loaded.
+// Indexed by Fault. Constant once the library is loaded.
 extern const std::array<bool, static_cast<size_t>(Fault::count)> kPlanted;
 inline bool planted(Fault fault) { return kPlanted[static_cast<size_t>(fault)]; }
-// A name of the environment that is not in mutants.inc; empty when all are.
+// Returns a name in the environment variable that is not in mutants.inc; "" if there is none.
 std::string_view unknown_fault();
 
-// Does a planted fault strike the kernel of this op and scheme? Also true for all of them when nothing is
-// planted.
+// Does a planted fault affect the kernel of this op and scheme? True for every kernel if no fault is planted.
 bool strikes(uint32_t op, std::string_view scheme);
 
-// The entry of an operation that has one right answer.
+// The kernel entry of an operation that has one correct answer.
 constexpr qcts_kernel exact_kernel(uint32_t op, const char* scheme, decltype(qcts_kernel::supports) supports,
                                    decltype(qcts_kernel::run) run) {
   qcts_kernel kernel = {};
@@ -45,7 +44,7 @@ constexpr qcts_kernel exact_kernel(uint32_t op, const char* scheme, decltype(qct
   return kernel;
 }
 
-// The same of linear, whose roundings are the caller's to say.
+// The same for linear, whose roundings the caller sets.
 constexpr qcts_kernel linear_kernel(const char* scheme, decltype(qcts_kernel::supports) supports,
                                     decltype(qcts_kernel::run) run) {
   qcts_kernel kernel = exact_kernel(QCTS_OP_LINEAR, scheme, supports, run);
@@ -54,14 +53,14 @@ constexpr qcts_kernel linear_kernel(const char* scheme, decltype(qcts_kernel::su
   return kernel;
 }
 
-// supports() of a kernel that takes every problem of its scheme.
+// supports() of a kernel that accepts every problem of its scheme.
 template <const qcts_kernel& kKernel>
 qcts_status supports_problem(const qcts_problem* problem, char* why, size_t why_size) {
   return check_problem(kKernel, problem, why, why_size);
 }
 
-// A kernel's entry as the host gets it: with fewer claims, or a layout of its own, where a planted fault has
-// these.
+// Returns a kernel's entry for the host, with fewer claims or a layout of its own if a planted fault requires
+// it.
 qcts_kernel entry_of(const qcts_kernel& kernel);
 
 extern const qcts_kernel quantize_int8_row, quantize_int4_tinygemm, quantize_fp8_row;

@@ -90,7 +90,7 @@ void strike_mapping(pickle::Node& mapping) {
   }
 }
 
-// The graph as a tree: what one object was becomes several. Strings, globals and ids stay.
+// Turns the graph into a tree: shared objects are copied. Strings, globals and ids stay shared.
 Ref without_identity(const Ref& node) {
   if (!node) return node;
   const bool container = node->kind == Kind::tuple || node->kind == Kind::list || node->kind == Kind::dict ||
@@ -264,7 +264,7 @@ void FileFaults::strike(TorchZip& zip, const Checkpoint& checkpoint) {
       node->items[0]->items.at(3) = pickle::string("cpu");
   });
   if (planted(f_alignment_lost)) zip.storage_alignment_bytes = 8;
-  // The writer lays out what changed, and takes over a file in which nothing did.
+  // The writer lays out changed parts again and copies a file without changes.
   if (planted(f_alignment_lost) || planted(f_crc_left_out))
     for (ZipRecord& record : zip.records)
       if (record.name.starts_with("data/")) record.bytes = keep({record.bytes.begin(), record.bytes.end()});

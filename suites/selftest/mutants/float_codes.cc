@@ -64,7 +64,7 @@ float rceil_exponent(float ratio) {
   return static_cast<float>(fraction == 0.5f ? exponent - 1 : exponent);
 }
 
-// The byte of the scale; what the values are multiplied by.
+// The byte of the scale, and the factor that the values are multiplied by.
 int scale_by_rceil(float largest, float max, float& factor) {
   const float ratio = largest / max;
   if (ratio != ratio) {

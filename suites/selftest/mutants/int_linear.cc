@@ -2,7 +2,7 @@
 // linear with x in integer codes: int8_row with one scale a row of x (W8A8), and intx with an asymmetric row
 // of x (8da4w). Integers are summed as a kernel of 8-bit products does it, x in 0 .. 255 and weights signed,
 // and what that adds is taken off again; scales act in double. With the faults w8_* and da_* (those of
-// choosing codes stand in int_codes.cc).
+// choosing codes are in int_codes.cc).
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -48,7 +48,7 @@ IntX int_x(const qcts_problem& p) {
   return x;
 }
 
-// The scales of the call before, at every third call of as many rows.
+// The scales of the previous call, at every third call with the same number of rows.
 void remember(IntX& x) {
   static std::mutex mutex;
   static std::vector<IntScale> before;

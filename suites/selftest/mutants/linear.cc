@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // linear of the three families: weights as float32, one multiplication and one addition of float32 a term, in
-// the order of k. With the faults l_* (those of the weights stand in weights.cc).
+// the order of k. With the faults l_* (those of the weights are in weights.cc).
 #include <algorithm>
 #include <atomic>
 #include <cfloat>
@@ -112,7 +112,7 @@ bool has_nan(const Call& call, int64_t m) {
 
 bool has_many_products(const qcts_problem& p) { return p.m * p.n * p.k > 4 << 20; }
 
-// The threads among which the terms of a sum are dealt out.
+// The number of threads among which the terms of a sum are divided.
 int64_t parts_of_sum(const qcts_problem& p, int64_t count) {
   if (!planted(l_threads_split_k) && !(planted(l_threads_split_large_k) && has_many_products(p))) return 1;
   return std::min<int64_t>(p.threads, count);
@@ -185,7 +185,7 @@ bool loses_last_column(const qcts_problem& p) {
   return (planted(l_columns_of_4_and_2) && p.n % 4 == 2) || (planted(l_columns_9_to_15) && p.n % 16 >= 9);
 }
 
-// Of the last column, the last row.
+// Does a planted fault lose the last row of the last column?
 bool loses_corner(const qcts_problem& p) {
   return (planted(l_rows_of_8_and_2) && p.m > 16 && p.m % 8 == 2) ||
          (planted(l_rows_9_to_12) && p.m >= 9 && p.m <= 12);
@@ -249,7 +249,7 @@ void trespass(const Call& call) {
   if (planted(l_scribbles_on_weight)) *static_cast<uint8_t*>(plane_data(p.planes, p.n_planes, "qdata")) ^= 1;
 }
 
-// The addresses of the call before, which l_answer_cached takes for its problem.
+// The addresses of the previous call, by which l_answer_cached recognizes a problem.
 bool is_repeated(const qcts_problem& p) {
   static std::atomic<const void*> last_x{nullptr}, last_y{nullptr};
   const bool same_x = last_x.exchange(p.x) == p.x, same_y = last_y.exchange(p.y) == p.y;
@@ -261,7 +261,7 @@ char static_x[1 << 20];  // of all calls, under l_static_x
 bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; }
 bool is_as_wide(uint32_t dtype, uint32_t as) { return dtype_bytes(dtype) >= dtype_bytes(as); }
 
-// The problem as it is understood where its words are misread.
+// The problem as a kernel that misreads its fields understands it.
 qcts_problem understood(const qcts_problem& given) {
   qcts_problem p = given;
   const int64_t x_row = p.k * dtype_bytes(p.x_dtype);

@@ -18,7 +18,7 @@ extern const qcts_kernel linear_int8_row_dyn, linear_intx_dyn, linear_fp8_row_dy
     linear_nvfp4_dyn;
 extern const qcts_kernel pack_mx, unpack_mx, pack_nvfp4, unpack_nvfp4, pack_int4_plain, unpack_int4_plain;
 
-// Weight (n, k) is code * scale + zero. With the faults of the operation that asks.
+// Weight (n, k) is code * scale + zero. With the faults of the calling operation.
 struct Term {
   double code, scale, zero;
 };

@@ -58,7 +58,7 @@ int8_t int8_code(float steps) {
   return static_cast<int8_t>(std::clamp(rounded, static_cast<float>(least), 127.0f));
 }
 
-// How many codes of row n are written.
+// Returns the number of codes of row n that are written.
 int64_t written_codes(const qcts_problem& p, int64_t n) {
   if (planted(q8_codes_past_4096_unwritten)) return std::min<int64_t>(p.k, 4096);
   const bool small = p.n * p.k <= 4 << 20;

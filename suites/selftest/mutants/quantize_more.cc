@@ -37,7 +37,7 @@ void put_pair(uint8_t* pairs, int64_t pair, uint8_t even, uint8_t odd) {
   pairs[pair] = static_cast<uint8_t>(even | odd << 4);
 }
 
-// Where quantize_activation of int8 rows stops: rows, and elements of row m.
+// The end of the rows, and of the elements of row m, that quantize_activation of int8 rows writes.
 int64_t last_row(const qcts_problem& p) {
   if (planted(a8_three_threads_lose_rows) && p.threads == 3) return p.m / 3 * 3;
   return planted(a8_rows_past_32_unwritten) ? std::min<int64_t>(p.m, 32) : p.m;
@@ -118,7 +118,8 @@ void mx_planes(const qcts_problem& p) {
   }
 }
 
-// Of x: at two levels unless "dyn_block16"; "static_tensor_block16" has its scale in a plane.
+// Returns the scale of all of x: scaling has two levels unless the policy is "dyn_block16";
+// "static_tensor_block16" has the scale in a plane.
 float nvfp4_whole_of(const qcts_problem& p, const std::vector<float>& all) {
   const bool given = !is_weight(p) && std::strcmp(p.activation, "static_tensor_block16") == 0;
   if (given && !planted(anv_static_scale_chosen)) {
@@ -270,7 +271,7 @@ void tinyq_weight(const qcts_problem& p) {
   }
 }
 
-// What makes x ready for a sum has no weight to check.
+// Quantizing x has no weight to check.
 template <const qcts_kernel& kKernel>
 qcts_status supports(const qcts_problem* problem, char* why, size_t why_size) {
   return kKernel.op == QCTS_OP_QUANTIZE ? check_problem(kKernel, problem, why, why_size)

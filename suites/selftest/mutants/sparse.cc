@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fp8_sparse24: a weight of which two of every four codes are stored. With the faults qsp_* of quantize, and
-// dsp_* and lsp_* of what reads it.
+// fp8_sparse24: a weight that stores two of every four codes. With the faults qsp_* of quantize, dsp_* of
+// dequantize and lsp_* of linear.
 #include <algorithm>
 
 #include "kernels/abi/problem.h"
@@ -16,7 +16,7 @@ namespace {
 
 using enum Fault;
 
-// Two values and the nibble of their places, which is negative where more than two are not zero.
+// Two values and the nibble of their positions, which is negative if more than two are nonzero.
 struct Chunk {
   uint8_t values[2] = {0, 0};
   int nibble = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a weight of mx, nvfp4, nf4, intx, int4_plain and tinyq means, and their dequantize. With the faults of
-// dequantize (d..._*), and those of linear (l..._*) that touch one weight.
+// Values of single weights of mx, nvfp4, nf4, intx, int4_plain and tinyq, and dequantize of these schemes.
+// With the faults of dequantize (d..._*), and those of linear (l..._*) that affect a single weight.
 #include <cmath>
 #include <cstring>
 
