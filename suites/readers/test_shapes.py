@@ -14,6 +14,7 @@ from test_files_torchao import noise, raw  # noqa: E402
 from torchao.prototype.mx_formats.mx_tensor import MXTensor  # noqa: E402
 from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor  # noqa: E402
 from torchao.quantization import Float8Tensor, Int8Tensor, IntxUnpackedToInt8Tensor  # noqa: E402
+from torchao.quantization.quantize_.workflows.nf4.nf4_tensor import NF4Tensor  # noqa: E402
 
 FLOATS = [torch.float32, torch.bfloat16, torch.float16]
 E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
@@ -138,3 +139,34 @@ def test_nvfp4(shape, levels, swizzled, dtype, tmp_path):
     scale = plain if outer is None else outer * plain
     want = (E2M1[pairs(value.qdata).int()] * spread(scale, shape)).to(dtype)
     assert_bits(value, want, tmp_path)
+
+
+@pytest.mark.parametrize("code", [torch.float8_e4m3fnuz, torch.float8_e5m2fnuz])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_float8_without_negative_zero(code, dtype, tmp_path):
+    bytes_ = torch.arange(256, dtype=torch.uint8)
+    bytes_[0x80] = 1  # the only NaN
+    qdata, scale = bytes_.repeat(16).view(16, 256).view(code), scales((16, 1), 14)
+    value = Float8Tensor(qdata, scale, block_size=[1, 256], dtype=dtype)
+    mantissa = 3 if code == torch.float8_e4m3fnuz else 2
+    numbers = torch.arange(256)
+    field, fraction = numbers % 128 >> mantissa, (numbers % (1 << mantissa)) / (1 << mantissa)
+    bias = 8 if mantissa == 3 else 16
+    exact = torch.where(field > 0, (1 + fraction) * 2.0 ** (field - bias), fraction * 2.0 ** (1 - bias))
+    exact = torch.where(numbers > 127, -exact, exact)[bytes_.long()].repeat(16).view(16, 256)
+    assert_bits(value, (exact * scale).to(dtype), tmp_path)
+
+
+@pytest.mark.parametrize("shape", [(64, 256), (16384,)])
+@pytest.mark.parametrize("block, scaler_block", [(64, 16), (32, 64), (128, 2), (64, 128)])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_nf4(shape, block, scaler_block, dtype, tmp_path):
+    value = NF4Tensor.from_tensor(noise(shape, 15, dtype), block, scaler_block)
+    factors = value.quantization_factor.repeat_interleave(scaler_block)
+    scalers = (value.quantized_scalers.float() / factors.float()).to(dtype)
+    scalers = (scalers.float() + value.scaler_mean.float()).to(dtype)
+    codes = pairs(value.quantized_data).view(-1, 2).flip(1).flatten().int()
+    want = value.nf4.float()[codes] * scalers.repeat_interleave(block).float()
+    got = dequantized(value, tmp_path)
+    assert got.dtype == dtype and got.shape == value.shape
+    assert raw(got) == raw(want.to(dtype)) == raw(value.get_original_weight())

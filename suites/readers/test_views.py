@@ -45,9 +45,7 @@ def sizes(path):
 def check_bytes(path, state, unseen):
     measures, notes = sizes(path)
     storages = {
-        part.untyped_storage().data_ptr(): part.untyped_storage().nbytes()
-        for value in state.values()
-        for part in inner(value).values()
+        part.untyped_storage().data_ptr(): part.untyped_storage().nbytes() for value in state.values() for part in inner(value).values()
     }
     assert measures["payload_bytes"] == sum(storages.values())
     assert measures.get("unseen_bytes", 0) == unseen

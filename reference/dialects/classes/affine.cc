@@ -12,6 +12,7 @@
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/block_floats.h"
 #include "reference/dialects/classes/marlin.h"
+#include "reference/dialects/classes/nf4.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/sparse.h"
 #include "reference/numerics/soft_float.h"
@@ -40,7 +41,14 @@ std::vector<int64_t> integers(const Json& value) {
   return numbers;
 }
 
-double integer_at(DType dtype, std::span<const std::byte> bytes, size_t i) {
+// float8_e4m3fnuz and float8_e5m2fnuz (c10/util/Float8_fnuz_cvt.h): a bias one larger than IEEE's, 0x80 is
+// the only NaN.
+double fnuz_at(std::span<const std::byte> bytes, size_t i, int exponent_bits, int mantissa_bits) {
+  const int code = std::to_integer<int>(bytes[i]);
+  return code == 0x80 ? std::nan("") : floatx_value(code, exponent_bits, mantissa_bits) / 2;
+}
+
+double number_at(DType dtype, std::span<const std::byte> bytes, size_t i) {
   const auto read = [&]<typename T>(T) {
     T value;
     std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
@@ -57,6 +65,10 @@ double integer_at(DType dtype, std::span<const std::byte> bytes, size_t i) {
       return read(int32_t{});
     case DType::int64:
       return read(int64_t{});
+    case DType::float8_e4m3fnuz:
+      return fnuz_at(bytes, i, 4, 3);
+    case DType::float8_e5m2fnuz:
+      return fnuz_at(bytes, i, 5, 2);
     default:
       return std::nan("");
   }
@@ -64,7 +76,8 @@ double integer_at(DType dtype, std::span<const std::byte> bytes, size_t i) {
 
 bool holds_numbers(DType dtype) {
   return is_float(dtype) || dtype == DType::int8 || dtype == DType::uint8 || dtype == DType::int16 ||
-         dtype == DType::int32 || dtype == DType::int64;
+         dtype == DType::int32 || dtype == DType::int64 || dtype == DType::float8_e4m3fnuz ||
+         dtype == DType::float8_e5m2fnuz;
 }
 
 // Unpacks bit shards (dtypes/uintx/bitpacking.py): a code of b bits is split into shards of 4, 2 and 1 bits,
@@ -261,7 +274,7 @@ std::vector<double> numbers_of(const Tensor& tensor) {
   std::vector<double> numbers(static_cast<size_t>(tensor.numel()));
   for (size_t i = 0; i < numbers.size(); ++i)
     numbers[i] =
-        is_float(tensor.dtype) ? load_float(tensor.dtype, bytes, i) : integer_at(tensor.dtype, bytes, i);
+        is_float(tensor.dtype) ? load_float(tensor.dtype, bytes, i) : number_at(tensor.dtype, bytes, i);
   return numbers;
 }
 
@@ -316,6 +329,7 @@ std::optional<Tensor> dense_by_dialect(const NamedTensor& tensor) {
   if (const std::optional<Affine> affine = read_affine(tensor)) return dense_of_affine(*affine, tensor.name);
   if (const std::optional<Affine> affine = read_flat(tensor)) return dense_of_affine(*affine, tensor.name);
   if (const std::optional<Tensor> dense = dense_of_block_floats(tensor)) return dense;
+  if (const std::optional<Tensor> dense = dense_of_nf4(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_marlin(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_sparse_weight(tensor)) return dense;
   // Bare bit planes: the codes, one byte each.
