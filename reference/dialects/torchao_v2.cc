@@ -40,7 +40,7 @@ bool is_state_with_slots(const pickle::Ref& state) {
 }
 
 // Limit of one tensor: states may be shared, and attributes are searched linearly.
-constexpr size_t kMaxParts = 1024;
+constexpr size_t kMaxNames = 1024;
 constexpr uint64_t kPartBytes = 144 + sizeof(InnerTensor);
 
 void read_state(const TorchObject& object, const pickle::Ref& state, const std::string& prefix,
@@ -57,8 +57,8 @@ void read_state(const TorchObject& object, const pickle::Ref& state, const std::
       refuse(RefusalClass::SubclassSchema,
              tensor.name + ": the state of " + tensor.type + " has a key that is not a string", key->offset);
     budget.take_bytes(kPartBytes + prefix.size() + key->text.size());
-    if (tensor.attributes.size() + tensor.payload.size() >= kMaxParts)
-      refuse(RefusalClass::LimitExceeded, tensor.name + ": more than " + std::to_string(kMaxParts) + " parts",
+    if (tensor.attributes.size() + tensor.payload.size() >= kMaxNames)
+      refuse(RefusalClass::LimitExceeded, tensor.name + ": more than " + std::to_string(kMaxNames) + " parts",
              key->offset);
     const std::string name = prefix + key->text;
     if (!is_tensor_node(value)) {

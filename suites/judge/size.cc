@@ -12,6 +12,7 @@
 #include "reports/waivers.h"
 #include "suites/judge/container_size.h"
 #include "suites/judge/judge.h"
+#include "suites/judge/reached_bytes.h"
 #include "suites/judge/size.h"
 
 namespace qcts {
@@ -58,27 +59,24 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     for (const ScriptRecord& record : checkpoint.script->records)
       for (const char* folder : {"code/", "extra/", "traced_inputs"})
         if (record.name.starts_with(folder)) count.program_bytes += record.stored_bytes;
-  std::set<const Storage*> counted;
+  ReachedBytes bytes;
+  std::set<const Storage*> of_weights;
   for (const NamedTensor& named : checkpoint.tensors) {
-    uint64_t fresh_bytes = 0, element_bytes = 0, shared_bytes = 0;
-    std::set<const Storage*> own;
-    for (const InnerTensor& inner : named.payload) {
-      ++count.inner_tensors;
-      const uint64_t inner_bytes = bytes_of(inner.tensor.dtype, inner.tensor.shape);
-      element_bytes += inner_bytes;
-      const Storage* storage = inner.tensor.storage.get();
-      if (storage == nullptr) continue;
-      if (counted.contains(storage))
-        shared_bytes += inner_bytes;
-      else if (own.insert(storage).second)
-        fresh_bytes += storage->bytes.size();
-    }
-    counted.insert(own.begin(), own.end());
-    const bool fresh = !own.empty();
     const auto hint = hints.find(named.name);
     const std::optional<SchemeTensor> tensor = scheme_tensor(named, hint == hints.end() ? "" : hint->second);
+    uint64_t element_bytes = 0, fresh_bytes = 0;
+    for (const InnerTensor& inner : named.payload) {
+      ++count.inner_tensors;
+      element_bytes += bytes_of(inner.tensor.dtype, inner.tensor.shape);
+      const Storage* storage = inner.tensor.storage.get();
+      if (storage == nullptr) continue;
+      // A float tensor is expected to have its storage's size.
+      const bool whole = !tensor && !of_weights.contains(storage);
+      if (tensor && bytes.reached(*storage) == 0) of_weights.insert(storage);
+      fresh_bytes += whole ? bytes.add_whole(*storage) : bytes.add(inner.tensor);
+    }
     if (!tensor) {
-      count.expected_bytes += fresh_bytes;  // a float tensor is expected to have its storage's size
+      count.expected_bytes += fresh_bytes;
       count.float_bytes += fresh_bytes;
       continue;
     }
@@ -94,10 +92,12 @@ SizeCount count_size(const Checkpoint& checkpoint, const LayoutHints& hints) {
     weight.element_bytes = element_bytes;
     weight.dense_bytes = bytes_of(weight.shape.dtype, std::vector<int64_t>{weight.shape.n, weight.shape.k});
     // Several layers may share one static scale of x, which is stored once.
-    if (fresh) count.expected_bytes += weight.expected_bytes - std::min(weight.expected_bytes, shared_bytes);
-    if (fresh) count.unseen_bytes += fresh_bytes - std::min(fresh_bytes, element_bytes);
+    const uint64_t shared_bytes = element_bytes - std::min(element_bytes, fresh_bytes);
+    count.expected_bytes += weight.expected_bytes - std::min(weight.expected_bytes, shared_bytes);
     count.weights.push_back(weight);
   }
+  for (const Storage* storage : of_weights)
+    count.unseen_bytes += storage->bytes.size() - bytes.reached(*storage);
   return count;
 }
 
@@ -153,6 +153,7 @@ void add_size_measures(const SizeCount& count, const Json& targets, Verdict& ver
   };
   add("payload_bytes", "bytes", static_cast<double>(count.payload_bytes));
   add("law_bytes", "bytes", static_cast<double>(count.expected_bytes));
+  if (count.unseen_bytes > 0) add("unseen_bytes", "bytes", static_cast<double>(count.unseen_bytes));
   add("dense_bytes", "bytes", static_cast<double>(count.dense_bytes));
   add("float_bytes", "bytes", static_cast<double>(count.float_bytes));
   add("file_bytes", "bytes", static_cast<double>(count.file_bytes));
@@ -171,7 +172,7 @@ void judge_size(const Case& c, const JudgeContext& context, Verdict& verdict) {
   LayoutHints hints;
   for (const Golden::TensorInfo& info : c.golden->tensors) hints[info.name] = info.layout;
   SizeCount count = count_size(open_checkpoint(c.golden->file, context.open), hints);
-  // Only the golden says that a producer saved more storage than its tensors use.
+  // The golden says whether a producer may have saved more storage than its tensors use.
   if (std::ranges::find(c.golden->flags, "unseen_storage") == c.golden->flags.end()) count.unseen_bytes = 0;
   add_size_measures(count, targets, verdict);
   if (c.golden->upstream_payload_bytes)

@@ -36,7 +36,8 @@ struct SizeCount {
   uint64_t dense_bytes = 0;
   // The code of a TorchScript archive and everything else in it that is neither pickle nor storage.
   uint64_t program_bytes = 0;
-  // Storage bytes of quantized weights that no element uses; 0 unless the golden flags them.
+  // Storage bytes of quantized weights that no element of any tensor reaches; judge_size counts them only
+  // where the golden flags them.
   uint64_t unseen_bytes = 0;
   uint64_t metadata_bytes = 0;  // container_size.h
   uint64_t padding_bytes = 0;

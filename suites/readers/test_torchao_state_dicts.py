@@ -13,8 +13,9 @@ if not torchao.__version__.startswith("0.18."):
 
 from safetensors.torch import save_file  # noqa: E402
 from test_files_torchao import INT8, model, noise, same_tensor  # noqa: E402
+from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor  # noqa: E402
 from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict  # noqa: E402
-from torchao.quantization import Int8WeightOnlyConfig, PerGroup, quantize_  # noqa: E402
+from torchao.quantization import quantize_  # noqa: E402
 
 
 def float_state():
@@ -122,8 +123,8 @@ def test_diff_names_the_first_difference(tmp_path):
 
 
 def test_unknown_scheme_of_a_known_class_is_never_dropped(tmp_path):
-    net = model((64, 32))
-    quantize_(net, Int8WeightOnlyConfig(version=2, granularity=PerGroup(16)))
-    torch.save(net.state_dict(), tmp_path / "x.pt")
+    value = NVFP4Tensor.to_nvfp4(noise((32, 64), 1, torch.bfloat16), per_tensor_scale=torch.tensor(0.5))
+    value.per_tensor_scale = torch.ones(2, 1, 1)  # of two experts, which a matrix does not have
+    torch.save({"0.weight": value}, tmp_path / "x.pt")
     line = qcts("dequantize", tmp_path / "x.pt", tmp_path / "x.safetensors", code=1).stderr
-    assert "0.weight" in line and "Int8Tensor" in line and not (tmp_path / "x.safetensors").exists()
+    assert "0.weight" in line and "NVFP4Tensor" in line and not (tmp_path / "x.safetensors").exists()

@@ -10,7 +10,9 @@
 #include <cstring>
 
 #include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/block_floats.h"
 #include "reference/dialects/classes/marlin.h"
+#include "reference/dialects/classes/nf4.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/classes/sparse.h"
 #include "reference/numerics/soft_float.h"
@@ -39,7 +41,14 @@ std::vector<int64_t> integers(const Json& value) {
   return numbers;
 }
 
-double integer_at(DType dtype, std::span<const std::byte> bytes, size_t i) {
+// float8_e4m3fnuz and float8_e5m2fnuz (c10/util/Float8_fnuz_cvt.h): a bias one larger than IEEE's, 0x80 is
+// the only NaN.
+double fnuz_at(std::span<const std::byte> bytes, size_t i, int exponent_bits, int mantissa_bits) {
+  const int code = std::to_integer<int>(bytes[i]);
+  return code == 0x80 ? std::nan("") : floatx_value(code, exponent_bits, mantissa_bits) / 2;
+}
+
+double number_at(DType dtype, std::span<const std::byte> bytes, size_t i) {
   const auto read = [&]<typename T>(T) {
     T value;
     std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
@@ -56,6 +65,10 @@ double integer_at(DType dtype, std::span<const std::byte> bytes, size_t i) {
       return read(int32_t{});
     case DType::int64:
       return read(int64_t{});
+    case DType::float8_e4m3fnuz:
+      return fnuz_at(bytes, i, 4, 3);
+    case DType::float8_e5m2fnuz:
+      return fnuz_at(bytes, i, 5, 2);
     default:
       return std::nan("");
   }
@@ -63,7 +76,8 @@ double integer_at(DType dtype, std::span<const std::byte> bytes, size_t i) {
 
 bool holds_numbers(DType dtype) {
   return is_float(dtype) || dtype == DType::int8 || dtype == DType::uint8 || dtype == DType::int16 ||
-         dtype == DType::int32 || dtype == DType::int64;
+         dtype == DType::int32 || dtype == DType::int64 || dtype == DType::float8_e4m3fnuz ||
+         dtype == DType::float8_e5m2fnuz;
 }
 
 // Unpacks bit shards (dtypes/uintx/bitpacking.py): a code of b bits is split into shards of 4, 2 and 1 bits,
@@ -212,26 +226,34 @@ bool all_integers(const Tensor& tensor) {
                              [](double z) { return std::nearbyint(z) == z && std::fabs(z) <= 256; });
 }
 
-// Reads classes that are affine without an AffineQuantizedTensor around a layout:
+// Classes that are affine without an AffineQuantizedTensor around a layout:
 //   FbgemmFp8Tensor           torchao 0.11 to 0.15, dtypes/fbgemm_fp8_tensor.py: float8_data [N, K] times
 //                             scale [N], the inverse of fbgemm's quantize_fp8_row
 //   IntxUnpackedTensor        torchao 0.13, quantize_/workflows/intx/intx_unpacked_tensor.py: qdata, scale,
 //                             zero_point over block_size
-//   IntxUnpackedToInt8Tensor  its successor, for a convolution: groups along the channels, which are not the
-//                             last dimension, so no scheme describes it
+//   IntxUnpackedToInt8Tensor, Int8Tensor, Float8Tensor, PrototypeFloat8Tensor
+//                             torchao 0.18.0, over blocks of any shape: those of a convolution, of a
+//                             transposed weight, of groups that no scheme has. Float8Tensor without a
+//                             block_size has one scale
+bool is_flat(const NamedTensor& tensor) {
+  if (tensor.type == "FbgemmFp8Tensor" || tensor.type == "IntxUnpackedTensor")
+    return tensor.shape.size() == 2;
+  return tensor.type == "IntxUnpackedToInt8Tensor" || tensor.type == "Int8Tensor" ||
+         tensor.type == "Float8Tensor" || tensor.type == "PrototypeFloat8Tensor";
+}
+
 std::optional<Affine> read_flat(const NamedTensor& tensor) {
-  const bool fbgemm = tensor.type == "FbgemmFp8Tensor";
-  const bool filters = tensor.type == "IntxUnpackedToInt8Tensor" && tensor.shape.size() > 2;
-  const bool matrix = (fbgemm || tensor.type == "IntxUnpackedTensor") && tensor.shape.size() == 2;
-  if (!matrix && !filters) return std::nullopt;
+  if (!is_flat(tensor)) return std::nullopt;
+  const bool fbgemm = tensor.type == "FbgemmFp8Tensor", float8 = tensor.type.ends_with("Float8Tensor");
   const Tensor* codes = find_payload(tensor, fbgemm ? "float8_data" : "qdata");
   Affine affine;
   affine.dtype = tensor.dtype;
   affine.shape = tensor.shape;
   affine.block =
       fbgemm ? std::vector<int64_t>{1, tensor.shape[1]} : integers(attribute(tensor, "block_size"));
+  if (float8 && affine.block.empty()) affine.block = tensor.shape;
   affine.scale = find_payload(tensor, "scale");
-  affine.zero_point = fbgemm ? nullptr : find_payload(tensor, "zero_point");
+  affine.zero_point = fbgemm || float8 ? nullptr : find_payload(tensor, "zero_point");
   affine.impl = tensor.type;
   const int64_t blocks = grid_elems(affine);
   if (!codes || codes->shape != tensor.shape || !holds_numbers(codes->dtype) || !blocks || !affine.scale ||
@@ -252,7 +274,7 @@ std::vector<double> numbers_of(const Tensor& tensor) {
   std::vector<double> numbers(static_cast<size_t>(tensor.numel()));
   for (size_t i = 0; i < numbers.size(); ++i)
     numbers[i] =
-        is_float(tensor.dtype) ? load_float(tensor.dtype, bytes, i) : integer_at(tensor.dtype, bytes, i);
+        is_float(tensor.dtype) ? load_float(tensor.dtype, bytes, i) : number_at(tensor.dtype, bytes, i);
   return numbers;
 }
 
@@ -306,6 +328,8 @@ std::optional<Affine> read_affine(const NamedTensor& tensor) {
 std::optional<Tensor> dense_by_dialect(const NamedTensor& tensor) {
   if (const std::optional<Affine> affine = read_affine(tensor)) return dense_of_affine(*affine, tensor.name);
   if (const std::optional<Affine> affine = read_flat(tensor)) return dense_of_affine(*affine, tensor.name);
+  if (const std::optional<Tensor> dense = dense_of_block_floats(tensor)) return dense;
+  if (const std::optional<Tensor> dense = dense_of_nf4(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_marlin(tensor)) return dense;
   if (const std::optional<Tensor> dense = dense_of_sparse_weight(tensor)) return dense;
   // Bare bit planes: the codes, one byte each.

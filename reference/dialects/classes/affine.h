@@ -38,7 +38,8 @@ std::optional<std::vector<double>> floatx_codes(const Tensor& packed, int64_t ro
 // NaN.
 double floatx_value(int code, int exponent_bits, int mantissa_bits);
 
-// Returns the elements row-major; NaN for types other than floats and integers of up to 64 bits.
+// Returns the elements row-major; NaN for types other than floats, float8 without negative zero, and signed
+// or 8-bit integers.
 std::vector<double> numbers_of(const Tensor& tensor);
 
 // Returns the prefix of the AffineQuantizedTensor's parts in a tensor: "" or "original_weight_tensor.";

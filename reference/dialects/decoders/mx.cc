@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/block_floats.h"
 #include "reference/dialects/classes/float_schemas.h"
 #include "reference/dialects/classes/shape_checks.h"
 #include "reference/dialects/decoders/decoder.h"
@@ -16,17 +17,6 @@ int64_t require_block(const NamedTensor& tensor) {
   if (!block.is_number_integer() || block.get<int64_t>() < 1)
     contradict(tensor, "block_size " + block.dump() + " is not a positive integer");
   return block.get<int64_t>();
-}
-
-// Returns the element type of MXTensor.elem_dtype; nullopt if unknown. torchao has its own names for six-bit
-// types.
-std::optional<DType> element_of(const Json& elem_dtype) {
-  if (elem_dtype == "fp6_e2m3") return DType::float6_e2m3fn;
-  if (elem_dtype == "fp6_e3m2") return DType::float6_e3m2fn;
-  const std::optional<DType> dtype = dtype_of_json(elem_dtype);
-  const bool known =
-      dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2 || dtype == DType::float4_e2m1fn_x2;
-  return known ? dtype : std::nullopt;
 }
 
 // Returns the whole's shape from qdata's, with `per_byte` elements in a byte.
@@ -70,7 +60,7 @@ Json kwargs_field(const NamedTensor& tensor, const char* name) {
 bool is_swizzled(const NamedTensor& tensor) { return tensor.attributes["is_swizzled_scales"] == Json(true); }
 
 Recognized recognize_mx_tensor(const NamedTensor& tensor) {
-  const std::optional<DType> element = element_of(tensor.attributes["elem_dtype"]);
+  const std::optional<DType> element = mx_element(tensor.attributes["elem_dtype"]);
   if (!element || tensor.attributes["block_size"] != Json(32)) return {};
   std::string name = *element == DType::float8_e4m3fn   ? "mxfp8_e4m3"
                      : *element == DType::float8_e5m2   ? "mxfp8_e5m2"
@@ -84,7 +74,7 @@ Recognized recognize_mx_tensor(const NamedTensor& tensor) {
     if (const std::string named = data_name(kwargs_field(tensor, "scaling_mode")); !named.empty())
       mode = named;
     std::ranges::transform(mode, mode.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-    const bool same = element_of(kwargs_field(tensor, "elem_dtype")) == element &&
+    const bool same = mx_element(kwargs_field(tensor, "elem_dtype")) == element &&
                       kwargs_field(tensor, "block_size") == Json(32);
     activation = same ? "dyn_block32" : "";
   }
@@ -116,7 +106,7 @@ Recognized recognize_mx(const NamedTensor& tensor) {
 }  // namespace
 
 Outer mx_outer(const NamedTensor& t) {
-  const std::optional<DType> element = element_of(t.attributes["elem_dtype"]);
+  const std::optional<DType> element = mx_element(t.attributes["elem_dtype"]);
   if (!element) contradict(t, "elem_dtype " + t.attributes["elem_dtype"].dump() + " is not an element of MX");
   const bool float8 = *element == DType::float8_e4m3fn || *element == DType::float8_e5m2;
   const Tensor& qdata = require_payload(t, "qdata", {float8 ? *element : DType::uint8});

@@ -52,24 +52,32 @@ Plane read_plane(const Decoder& decoder, const NamedTensor& tensor, const PlaneS
   return std::move(*converted);
 }
 
-// Flattens the experts of a layer, one tensor [experts, n, k] with blocks along k (or one block), into a
-// weight of experts * n rows. nullopt for other tensors, and when a part is not row-major.
-std::optional<NamedTensor> stacked(const NamedTensor& tensor) {
+// Returns the blocks of the matrix that stacked() makes; null when it cannot.
+Json stacked_blocks(const NamedTensor& tensor, const std::vector<int64_t>& matrix) {
+  if (tensor.type == "MXTensor" || tensor.type == "NVFP4Tensor") return tensor.attributes["block_size"];
   if (tensor.type != "Int8Tensor" && tensor.type != "Float8Tensor" &&
       tensor.type != "IntxUnpackedToInt8Tensor")
-    return std::nullopt;
+    return nullptr;
   const std::vector<int64_t> blocks = block_size_of(tensor);
+  if (blocks.size() != tensor.shape.size()) return nullptr;
+  if (blocks == tensor.shape) return matrix;
+  if (std::any_of(blocks.begin(), blocks.end() - 1, [](int64_t block) { return block != 1; })) return nullptr;
+  return std::vector<int64_t>{1, blocks.back()};
+}
+
+// Flattens the experts of a layer, one tensor [experts, n, k] with blocks along k (or one block), into a
+// weight of experts * n rows. nullopt for other tensors, for one outer scale per expert, and when a part is
+// not row-major.
+std::optional<NamedTensor> stacked(const NamedTensor& tensor) {
   const size_t dims = tensor.shape.size();
-  if (blocks.size() != dims) return std::nullopt;
-  const bool whole = blocks == tensor.shape;
-  if (!whole && std::any_of(blocks.begin(), blocks.end() - 1, [](int64_t block) { return block != 1; }))
-    return std::nullopt;
   const auto flat = [](const std::vector<int64_t>& shape) {
     return std::vector<int64_t>{numel_of(std::span(shape).first(shape.size() - 1)), shape.back()};
   };
   NamedTensor matrix = tensor;
   matrix.shape = flat(tensor.shape);
-  matrix.attributes["block_size"] = whole ? matrix.shape : std::vector<int64_t>{1, blocks.back()};
+  const Json blocks = stacked_blocks(tensor, matrix.shape);
+  if (blocks.is_null()) return std::nullopt;
+  matrix.attributes["block_size"] = blocks;
   for (InnerTensor& inner : matrix.payload) {
     if (inner.tensor.shape.size() != dims) continue;
     if (!inner.tensor.is_contiguous()) return std::nullopt;
