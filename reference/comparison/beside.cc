@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostFiles = 4096;
-constexpr uint64_t kLongestJson = 256u << 20;
+constexpr size_t kMaxFiles = 4096;
+constexpr uint64_t kMaxJsonBytes = 256u << 20;
 
 std::set<std::string> weight_files(const Checkpoint& checkpoint) {
   std::set<std::string> paths;
@@ -39,7 +39,7 @@ std::string bytes_words(const BesideFile& file) {
 void compare_file(const BesideFile& a, const BesideFile& b, ContentFindings& out) {
   const std::string_view x = text_of_file(a), y = text_of_file(b);
   if (x == y) return;
-  if (a.name.ends_with(".json") && x.size() <= kLongestJson && y.size() <= kLongestJson) {
+  if (a.name.ends_with(".json") && x.size() <= kMaxJsonBytes && y.size() <= kMaxJsonBytes) {
     // Which shard holds which tensor is the container's choice.
     if (!a.name.ends_with(".index.json"))
       return compare_json_texts(a.name, std::string(x), std::string(y), out);
@@ -62,9 +62,9 @@ std::vector<BesideFile> files_beside(const Checkpoint& checkpoint) {
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(checkpoint.path)) {
     const std::string path = entry.path().lexically_normal().string();
     if (!entry.is_regular_file() || weights.contains(path)) continue;
-    if (files.size() == kMostFiles)
+    if (files.size() == kMaxFiles)
       refuse(RefusalClass::LimitExceeded,
-             checkpoint.path.string() + " holds more than " + std::to_string(kMostFiles) + " files");
+             checkpoint.path.string() + " holds more than " + std::to_string(kMaxFiles) + " files");
     files.push_back(
         {entry.path().lexically_relative(checkpoint.path).string(), MappedFile::open(entry.path())});
   }

@@ -81,6 +81,8 @@ MeaningFindings compare_meaning(const Checkpoint& a, const Checkpoint& b, const 
   }
   for (const NamedTensor& named : b.tensors)
     if (others.contains(named.name)) meanings.found.different.add({named.name, "", "absent", named.type});
+  if (a.tensors.empty() && b.tensors.empty())
+    meanings.found.undecided.emplace_back("there is no tensor in either file");
   return meanings.found;
 }
 

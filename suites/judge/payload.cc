@@ -186,7 +186,7 @@ std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint) {
   for (const auto& file : checkpoint.safetensors) {
     std::vector<std::pair<std::string, Tensor>> tensors;
     for (const SafetensorsEntry& entry : file->entries) tensors.emplace_back(entry.name, entry.tensor);
-    files.push_back({file->file->path(), write_safetensors(tensors, file->metadata)});
+    files.push_back({file->file->path(), write_safetensors(tensors, file->metadata, SafetensorsOrder::as_given)});
   }
   return files;
 }
@@ -195,13 +195,15 @@ Checkpoint save_and_open(const Checkpoint& checkpoint, const std::vector<Written
                          const fs::path& folder, const OpenOptions& options) {
   fs::create_directories(folder);
   const bool is_directory = checkpoint.format == Format::directory;
-  if (is_directory)
-    for (const fs::directory_entry& entry : fs::directory_iterator(checkpoint.path))
-      if (entry.is_regular_file())
-        fs::copy_file(entry.path(), folder / entry.path().filename(), fs::copy_options::overwrite_existing);
+  for (const BesideFile& file : files_beside(checkpoint)) {
+    fs::create_directories((folder / file.name).parent_path());
+    fs::copy_file(checkpoint.path / file.name, folder / file.name, fs::copy_options::overwrite_existing);
+  }
   fs::path written;
   for (const WrittenFile& file : files) {
-    written = folder / file.path.filename();
+    const fs::path below = file.path.lexically_relative(checkpoint.path);
+    written = folder / (is_directory && !below.empty() ? below : file.path.filename());
+    fs::create_directories(written.parent_path());
     write_file_atomically(written, file.bytes);
   }
   return open_checkpoint(is_directory ? folder : written, options);

@@ -121,7 +121,7 @@ def test_an_index_of_the_one_file_is_its_own(tmp_path):
     folder = folder_of(tmp_path, files)
     assert qcts("inspect", folder).stderr == ""
     (folder / "model.safetensors.index.json").write_text(index(a="model.safetensors", b="model.safetensors"))
-    assert "places b in model.safetensors" in refusal(folder)["detail"]
+    assert "assigns b to model.safetensors" in refusal(folder)["detail"]
 
 
 def test_two_files_of_no_fixed_name_are_not_chosen_between(tmp_path):

@@ -76,7 +76,7 @@ def test_bytes_that_nobody_accounts_for_are_overhead_still(tmp_path):
     text = b'{"a":{"dtype":"U8","shape":[8],' + b" " * 60_000 + b'"data_offsets":[0,8]}}'
     path = tmp_path / "x.safetensors"
     path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(8))
-    assert "size.file: the container adds more than its bound" in qcts("check", path, code=1).stdout
+    assert "size.file: the container's overhead exceeds its bound" in qcts("check", path, code=1).stdout
 
 
 VALUES = {
