@@ -50,7 +50,7 @@ def test_an_empty_choice_proves_nothing(words):
     assert qcts(*words, code=3).stderr.startswith("qcts: no ")
 
 
-@pytest.mark.parametrize("field, report", [("not JSON", ""), ("no report.json", "[1]"), ("no report.json", "{}")])
+@pytest.mark.parametrize("field, report", [("not JSON", ""), ("not a report.json", "[1]"), ("not a report.json", "{}")])
 def test_targets_want_a_report(tmp_path, field, report):
     (tmp_path / "report.json").write_text(report)
     assert field in qcts("targets", "propose", "--report", tmp_path / "report.json", code=2).stderr
