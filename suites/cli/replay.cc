@@ -139,7 +139,7 @@ void add_replay(CLI::App& app, int& exit_code) {
   CLI::App* shrinking = app.add_subcommand(
       "shrink", "reduce a failing numerics case to the smallest input that still fails and save it");
   shrinking->add_option("ID", words->id, "a case id, or a full id")->required();
-  shrinking->add_option("-o,--output", words->file, "the file")->default_val("replay.json");
+  shrinking->add_option("-o,--output", words->file, "the file to write")->default_val("replay.json");
   shrinking->add_option("--plan", words->plan, "the plan of the case")->capture_default_str();
   shrinking->add_option("--budget", words->budget, "maximum number of inputs to try")
       ->check(not_negative())

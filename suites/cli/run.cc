@@ -73,7 +73,8 @@ void add_run(CLI::App& app, int& exit_code, const std::vector<std::string>& argu
   command->add_option("--fixtures", options.fixtures, "a further folder with a manifest.json")
       ->allow_extra_args(false);
   command->add_option("--out", options.out, "folder for the reports")->capture_default_str();
-  command->add_option("--gate", words->gate, "also fail the run on this")->check(CLI::IsMember({"latency"}));
+  command->add_option("--gate", words->gate, "also fail the run if latency targets are missed")
+      ->check(CLI::IsMember({"latency"}));
   command->add_option(
       "--shard", words->shard,
       "i/n: every n-th case of the sorted selection, starting with the i-th; default: from the "

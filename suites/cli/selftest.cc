@@ -149,7 +149,7 @@ void add_kill(CLI::App& selftest, int& exit_code) {
       ->check(CLI::IsMember({"kernel", "format", "comparator", "runner", "merge", "bench"}))
       ->allow_extra_args(false);
   command->add_option("--case", request.cases, "a glob over case ids")->allow_extra_args(false);
-  command->add_option("--set", request.set, "which mutants")
+  command->add_option("--set", request.set, "open: known to the authors of the cases; held: not")
       ->check(CLI::IsMember({"all", "open", "held"}))
       ->capture_default_str();
   CLI::Option* all =
