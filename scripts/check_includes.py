@@ -28,6 +28,7 @@ ORDER = {
         "reference/dialects/decoders",
         "reference/dialects",
         "reference/dialects/encoders",
+        "reference/comparison",
     ],
     "kernels": [
         "kernels/abi",

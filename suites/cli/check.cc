@@ -8,6 +8,7 @@
 #include "reference/dialects/dense.h"
 #include "suites/base/paths.h"
 #include "suites/base/printable.h"
+#include "suites/cli/check_model.h"
 #include "suites/cli/commands.h"
 #include "suites/cli/file_command.h"
 #include "suites/judge/expected/compare.h"
@@ -23,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 struct CheckWords {
   FileOptions file;
-  fs::path path;
+  fs::path path, model;
   std::string cpu_pack;
 };
 
@@ -215,14 +216,24 @@ int check(const CheckWords& words) {
     json.push_back(to_json(verdict));
     if (!words.file.json) print(verdict);
   }
+  Json model;
+  if (!words.model.empty()) {
+    const KeyMatch match = match_keys(checkpoint, open_checkpoint(words.model, words.file.open));
+    failed = failed || !match.all_matched();
+    model = model_json(match);
+    if (!words.file.json) print_model(match);
+  }
   const Json passed = failed ? Json(false) : whole.empty() ? Json(true) : Json(nullptr);
-  if (words.file.json)
-    print_json({{"file", words.path.string()},
-                {"passed", passed},
-                {"not_judged", whole.empty() ? Json(nullptr) : Json(whole)},
-                {"meaning_not_judged", unknown},
-                {"findings", findings_json(checkpoint)},
-                {"verdicts", json}});
+  if (words.file.json) {
+    Json report = {{"file", words.path.string()},
+                   {"passed", passed},
+                   {"not_judged", whole.empty() ? Json(nullptr) : Json(whole)},
+                   {"meaning_not_judged", unknown},
+                   {"findings", findings_json(checkpoint)},
+                   {"verdicts", json}};
+    if (!words.model.empty()) report["model"] = model;
+    print_json(report);
+  }
   return failed ? 1 : whole.empty() ? 0 : 3;
 }
 
@@ -234,6 +245,8 @@ void add_check(CLI::App& app, int& exit_code) {
       "check", "judge a checkpoint by everything that needs no manifest: round trip, assign, size, meaning");
   command->add_option("FILE", words->path, "a checkpoint, or a folder with config.json and shards")
       ->required();
+  command->add_option("--model", words->model,
+                      "a state dict, saved on meta or not, or a folder: do names and shapes fit the model?");
   command->add_option("--cpu-pack", words->cpu_pack,
                       "avx512, avx2 or default: the pack of CPU int4 weights, which no file names");
   add_file_options(*command, words->file);

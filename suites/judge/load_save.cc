@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// round_trip and reject through a provider's own load_save. round_trip: the file that it saves holds the same
-// payload as the one that it loaded (E2); its bytes are its own, unless it claims to keep them (E3). reject:
+// round_trip and reject through a provider's own load_save. round_trip: the file that it saves holds all
+// that the one that it loaded holds (E2); its bytes are its own, unless it claims to keep them (E3). reject:
 // a malformed file is refused with a reason and leaves no file; one that must be read is read with exactly
-// the payload that the manifest names.
+// the payload that the manifest names, and all that it holds is saved.
 #include <algorithm>
 
 #include "reference/formats/io/mapped_file.h"
@@ -83,6 +83,15 @@ std::optional<Checkpoint> open_saved(const Saved& saved, const JudgeContext& con
   }
 }
 
+// Would a change of what was saved have been seen?
+std::string unseen_change(const Checkpoint& before, const Checkpoint& after) {
+  const std::optional<Checkpoint> flipped = with_flipped_bit(after);
+  if (!flipped || !compare_payload(before, *flipped)) return "a flipped bit of the payload";
+  const std::optional<Checkpoint> changed = with_changed_value(after);
+  if (changed && !compare_payload(before, *changed)) return "a changed value";
+  return {};
+}
+
 }  // namespace
 
 void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdict& verdict) {
@@ -92,7 +101,7 @@ void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdi
   const std::optional<Checkpoint> after = open_saved(saved, context, verdict);
   if (!after) return;
   if (auto found = compare_payload(before, *after)) {
-    verdict.reason = "saved by the provider and loaded, the payload differs (E2)";
+    verdict.reason = "saved by the provider and loaded, it holds something else (E2)";
     verdict.mismatch = std::move(found);
     return;
   }
@@ -103,10 +112,9 @@ void judge_provider_round_trip(const Case& c, const JudgeContext& context, Verdi
       return;
     }
   }
-  const std::optional<Checkpoint> flipped = with_flipped_bit(*after);
-  const bool noticed = flipped && compare_payload(before, *flipped).has_value();
-  verdict.status = noticed ? Status::pass : Status::weak_evidence;
-  verdict.reason = noticed ? "" : "a flipped bit of the payload would not have been noticed";
+  const std::string unnoticed = unseen_change(before, *after);
+  verdict.status = unnoticed.empty() ? Status::pass : Status::weak_evidence;
+  verdict.reason = unnoticed.empty() ? "" : unnoticed + " would not have been noticed";
   verdict.measures.push_back({"file_bytes", "bytes", static_cast<double>(after->file_bytes), {}, {}, {}});
 }
 
@@ -127,8 +135,11 @@ void judge_provider_reject(const Case& c, const JudgeContext& context, Verdict& 
   const std::optional<Checkpoint> after = open_saved(saved, context, verdict);
   if (!after) return;
   const std::string digest = payload_digest(*after);
-  verdict.status = digest == malformed.accepted_sha256 ? Status::pass : Status::fail;
-  if (verdict.status == Status::pass) {
+  if (digest == malformed.accepted_sha256) {
+    verdict.reason = malformed.what + ": saved by the provider and loaded, it holds something else (E2)";
+    verdict.mismatch = compare_payload(open_checkpoint(malformed.file, context.open), *after);
+    if (verdict.mismatch) return;
+    verdict.status = Status::pass;
     verdict.reason.clear();
     return;
   }

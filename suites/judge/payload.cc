@@ -2,113 +2,128 @@
 #include "suites/judge/payload.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
+#include <unordered_map>
+#include <unordered_set>
 
+#include "reference/comparison/content.h"
 #include "reference/dialects/encoders/encode.h"
 #include "reference/formats/io/mapped_file.h"
 #include "reference/formats/io/sha256.h"
-#include "suites/judge/expected/compare.h"
 
 namespace qcts {
 namespace fs = std::filesystem;
 namespace {
 
-std::string text_of(const std::vector<int64_t>& numbers) {
-  std::string text = "[";
-  for (const int64_t number : numbers) text += (text.size() > 1 ? ", " : "") + std::to_string(number);
-  return text + "]";
+using pickle::Kind;
+using pickle::Ref;
+
+template <typename Object>
+void replace_in(std::shared_ptr<const Object>& object, const Storage* before,
+                const std::shared_ptr<const Storage>& after) {
+  if (std::ranges::find(object->storages, before, &std::shared_ptr<const Storage>::get) ==
+      object->storages.end())
+    return;
+  auto copy = std::make_shared<Object>(*object);
+  for (auto& storage : copy->storages)
+    if (storage.get() == before) storage = after;
+  object = std::move(copy);
 }
 
-// Records the first field that differs, as "name: field".
-class Differ {
- public:
-  bool field(const std::string& where, const std::string& want, const std::string& got) {
-    if (!found && want != got) found = Mismatch{where, want, got, 1, 1};
-    return !found;
+void replace_in_script(std::shared_ptr<const TorchScript>& script, const Storage* before,
+                       const std::shared_ptr<const Storage>& after) {
+  if (!script) return;
+  auto copy = std::make_shared<TorchScript>(*script);
+  for (TorchZip* part : {&copy->program, &copy->constants})
+    for (auto& storage : part->storages)
+      if (storage.get() == before) storage = after;
+  script = std::move(copy);
+}
+
+void replace_storage(Checkpoint& checkpoint, const Storage* before,
+                     const std::shared_ptr<const Storage>& after) {
+  for (NamedTensor& named : checkpoint.tensors)
+    for (InnerTensor& inner : named.payload)
+      if (inner.tensor.storage.get() == before) inner.tensor.storage = after;
+  for (auto& zip : checkpoint.zips) replace_in(zip, before, after);
+  for (auto& legacy : checkpoint.legacies) replace_in(legacy, before, after);
+  replace_in_script(checkpoint.script, before, after);
+  for (auto& file : checkpoint.safetensors) {
+    auto copy = std::make_shared<Safetensors>(*file);
+    for (SafetensorsEntry& entry : copy->entries)
+      if (entry.tensor.storage.get() == before) entry.tensor.storage = after;
+    file = std::move(copy);
   }
+}
 
-  std::optional<Mismatch> found;
-};
-
-// Numbers storages by first appearance, so that sharing can be compared without names.
-class Sharing {
+// A copy of a graph in which the last number, string or flag in a container is another. One node may stand
+// for all equal values of a file, so it is the place that counts.
+class ChangedValue {
  public:
-  std::string number(const Tensor& tensor) {
-    const auto [entry, fresh] = numbers_.try_emplace(tensor.storage.get(), numbers_.size());
-    return "storage " + std::to_string(entry->second) + (fresh ? " (first)" : " (shared)");
+  // nullptr: there is no such value.
+  Ref of(const Ref& root) {
+    find(root);
+    return holder_ == nullptr ? Ref() : copy(root);
   }
 
  private:
-  std::map<const Storage*, size_t> numbers_;
+  static bool is_scalar(const Ref& node) {
+    return node->kind == Kind::boolean || node->kind == Kind::integer || node->kind == Kind::real ||
+           node->kind == Kind::string;
+  }
+  static bool is_container(const Ref& node) {
+    return node->kind == Kind::dict || node->kind == Kind::list || node->kind == Kind::tuple ||
+           pickle::is_call(node, "collections", "OrderedDict");
+  }
+
+  void find(const Ref& node) {
+    if (!is_container(node) || !seen_.insert(node.get()).second) return;
+    const auto look = [&](const Ref& value, size_t slot) {
+      if (is_scalar(value)) holder_ = node.get(), slot_ = slot;
+      find(value);
+    };
+    for (size_t i = 0; i < node->pairs.size(); ++i) look(node->pairs[i].second, i);
+    if (node->kind != Kind::call)
+      for (size_t i = 0; i < node->items.size(); ++i) look(node->items[i], i);
+  }
+
+  Ref copy(const Ref& node) {
+    if (!node) return node;
+    if (const auto known = copies_.find(node.get()); known != copies_.end()) return known->second;
+    const Ref fresh = pickle::copy_of(*node);
+    for (Ref& item : fresh->items) item = copy(item);
+    for (auto& [key, value] : fresh->pairs) value = copy(value);
+    fresh->state = copy(node->state);
+    if (node.get() == holder_) {
+      Ref& value = fresh->pairs.empty() ? fresh->items[slot_] : fresh->pairs[slot_].second;
+      value = changed(*value);
+    }
+    return copies_[node.get()] = fresh;
+  }
+
+  static Ref changed(const pickle::Node& value) {
+    const Ref fresh = pickle::copy_of(value);
+    if (value.kind == Kind::boolean) fresh->boolean = !value.boolean;
+    if (value.kind == Kind::string) fresh->text = value.text.str() + "'";
+    if (value.kind == Kind::integer || value.kind == Kind::real) fresh->integer ^= 1;
+    return fresh;
+  }
+
+  const pickle::Node* holder_ = nullptr;
+  size_t slot_ = 0;
+  std::unordered_set<const pickle::Node*> seen_;
+  std::unordered_map<const pickle::Node*, Ref> copies_;
 };
 
-// Returns "group 3, column 17" if the scheme can tell, the flat index otherwise.
-std::string element_place(const NamedTensor& named, const InnerTensor& inner, uint64_t index) {
-  const Scheme* scheme = find_scheme(named.scheme);
-  const std::string plain = "element " + std::to_string(index);
-  if (scheme == nullptr || !named.layout || named.shape.size() != 2) return plain;
-  const WeightShape shape{named.dtype, named.shape[0], named.shape[1]};
-  if (scheme->refusal(shape, *named.layout)) return plain;
-  const std::string plane = inner.name.substr(inner.name.rfind('.') + 1);
-  const std::string place =
-      scheme->place(shape, *named.layout, plane, index * dtype_bits(inner.tensor.dtype) / 8);
-  return place.empty() ? plain : place;
-}
-
-void compare_elements(const NamedTensor& named, const InnerTensor& want, const InnerTensor& got,
-                      Differ& differ) {
-  std::vector<std::byte> want_scratch, got_scratch;
-  const auto want_bytes = row_major_view(want.tensor, want_scratch),
-             got_bytes = row_major_view(got.tensor, got_scratch);
-  if (want_bytes.size() == got_bytes.size() &&
-      (want_bytes.empty() || std::memcmp(want_bytes.data(), got_bytes.data(), want_bytes.size()) == 0))
-    return;
-  // Compares bytes: an elementwise comparison treats all NaNs as equal, and a file must preserve which one it
-  // holds.
-  const Comparison bytes = compare_bitwise(DType::uint8, want_bytes, got_bytes);
-  const uint64_t element_bytes = std::max<uint64_t>(1, dtype_bits(want.tensor.dtype) / 8);
-  const uint64_t index = bytes.first / element_bytes;
-  differ.found =
-      Mismatch{named.name + " " + want.name + ": " + element_place(named, want, index),
-               describe_element(want.tensor.dtype, want_bytes, index),
-               describe_element(want.tensor.dtype, got_bytes, index), bytes.differing, bytes.total};
-}
-
-void compare_inner(const NamedTensor& named, const InnerTensor& want, const InnerTensor& got,
-                   Sharing& want_sharing, Sharing& got_sharing, Differ& differ) {
-  const std::string where = named.name + " " + want.name;
-  if (!differ.field(where + ": name", want.name, got.name)) return;
-  if (!differ.field(where + ": dtype", std::string(dtype_name(want.tensor.dtype)),
-                    std::string(dtype_name(got.tensor.dtype))))
-    return;
-  if (!differ.field(where + ": shape", text_of(want.tensor.shape), text_of(got.tensor.shape))) return;
-  if (!differ.field(where + ": stride", text_of(want.tensor.stride), text_of(got.tensor.stride))) return;
-  if (!differ.field(where + ": offset", std::to_string(want.tensor.offset_elems),
-                    std::to_string(got.tensor.offset_elems)))
-    return;
-  if (!differ.field(where + ": storage", want_sharing.number(want.tensor), got_sharing.number(got.tensor)))
-    return;
-  compare_elements(named, want, got, differ);
-}
-
-void compare_named(const NamedTensor& want, const NamedTensor& got, Sharing& want_sharing,
-                   Sharing& got_sharing, Differ& differ) {
-  const std::string& name = want.name;
-  if (!differ.field("name of a tensor", want.name, got.name)) return;
-  if (!differ.field(name + ": type", want.type, got.type)) return;
-  if (!differ.field(name + ": scheme", want.scheme, got.scheme)) return;
-  if (!differ.field(name + ": layout", layout_name(want.layout), layout_name(got.layout))) return;
-  if (!differ.field(name + ": shape", text_of(want.shape), text_of(got.shape))) return;
-  if (!differ.field(name + ": dtype", std::string(dtype_name(want.dtype)),
-                    std::string(dtype_name(got.dtype))))
-    return;
-  if (!differ.field(name + ": attributes", want.attributes.dump(), got.attributes.dump())) return;
-  if (!differ.field(name + ": inner tensors", std::to_string(want.payload.size()),
-                    std::to_string(got.payload.size())))
-    return;
-  for (size_t i = 0; i < want.payload.size() && !differ.found; ++i)
-    compare_inner(want, want.payload[i], got.payload[i], want_sharing, got_sharing, differ);
+template <typename Object>
+bool change_value(std::vector<std::shared_ptr<const Object>>& objects) {
+  if (objects.empty()) return false;
+  auto copy = std::make_shared<Object>(*objects.back());
+  const Ref root = ChangedValue().of(copy->root);
+  if (!root) return false;
+  copy->root = root;
+  objects.back() = std::move(copy);
+  return true;
 }
 
 }  // namespace
@@ -130,15 +145,12 @@ std::optional<Mismatch> compare_files(const std::string& name, std::span<const s
 }
 
 std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint& got) {
-  Differ differ;
-  Sharing want_sharing, got_sharing;
-  differ.field("dialect", want.dialect, got.dialect);
-  if (!differ.found)
-    differ.field("number of tensors", std::to_string(want.tensors.size()),
-                 std::to_string(got.tensors.size()));
-  for (size_t i = 0; i < want.tensors.size() && !differ.found; ++i)
-    compare_named(want.tensors[i], got.tensors[i], want_sharing, got_sharing, differ);
-  return differ.found;
+  ContentFindings found = compare_content(content_of(want), content_of(got));
+  // A program is told from another by what it answers.
+  if (!want.script || !got.script) found = strictly(std::move(found));
+  if (found.different.empty()) return std::nullopt;
+  const ContentDifference& first = found.different.kept().front();
+  return Mismatch{first.where(), first.a, first.b, first.count, first.total};
 }
 
 std::vector<WrittenFile> rebuild_files(const Checkpoint& checkpoint) {
@@ -174,8 +186,7 @@ std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint) {
   for (const auto& file : checkpoint.safetensors) {
     std::vector<std::pair<std::string, Tensor>> tensors;
     for (const SafetensorsEntry& entry : file->entries) tensors.emplace_back(entry.name, entry.tensor);
-    files.push_back(
-        {file->file->path(), write_safetensors(tensors, file->metadata, SafetensorsOrder::as_given)});
+    files.push_back({file->file->path(), write_safetensors(tensors, file->metadata)});
   }
   return files;
 }
@@ -190,9 +201,7 @@ Checkpoint save_and_open(const Checkpoint& checkpoint, const std::vector<Written
         fs::copy_file(entry.path(), folder / entry.path().filename(), fs::copy_options::overwrite_existing);
   fs::path written;
   for (const WrittenFile& file : files) {
-    const fs::path beneath = file.path.lexically_relative(checkpoint.path);
-    written = folder / (is_directory && !beneath.empty() ? beneath : file.path.filename());
-    fs::create_directories(written.parent_path());
+    written = folder / file.path.filename();
     write_file_atomically(written, file.bytes);
   }
   return open_checkpoint(is_directory ? folder : written, options);
@@ -214,24 +223,42 @@ std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint) {
     for (auto inner = named->payload.rbegin(); inner != named->payload.rend(); ++inner) {
       Tensor& tensor = inner->tensor;
       if (tensor.numel() == 0 || !tensor.storage || tensor.storage->bytes.empty()) continue;
-      // Copy the whole storage, so that strides, offsets and sharing stay as they are, and flip a bit in the
+      // The whole storage copied, so that strides, offsets and sharing stay as they are; the bit lies in the
       // last element's byte.
       auto block = std::make_shared<std::vector<std::byte>>(tensor.storage->bytes.begin(),
                                                             tensor.storage->bytes.end());
       int64_t last = tensor.offset_elems;
       for (size_t d = 0; d < tensor.shape.size(); ++d) last += (tensor.shape[d] - 1) * tensor.stride[d];
       (*block)[static_cast<size_t>(last) * dtype_bits(tensor.dtype) / 8] ^= std::byte{1};
-      auto storage = std::make_shared<Storage>(*tensor.storage);
+      const auto storage = std::make_shared<Storage>(*tensor.storage);
       storage->bytes = *block;
       storage->owner = block;
-      const Storage* before = tensor.storage.get();
-      for (NamedTensor& other : checkpoint.tensors)
-        for (InnerTensor& part : other.payload)
-          if (part.tensor.storage.get() == before) part.tensor.storage = storage;
+      replace_storage(checkpoint, tensor.storage.get(), storage);
       return checkpoint;
     }
   }
   return std::nullopt;
+}
+
+std::optional<Checkpoint> with_moved_device(Checkpoint checkpoint) {
+  for (const NamedTensor& named : checkpoint.tensors) {
+    if (named.payload.empty() || !checkpoint.safetensors.empty()) continue;
+    const std::shared_ptr<const Storage> before = named.payload.back().tensor.storage;
+    const auto after = std::make_shared<Storage>(*before);
+    after->location = before->location.str() + "'";
+    replace_storage(checkpoint, before.get(), after);
+    return checkpoint;
+  }
+  return std::nullopt;
+}
+
+std::optional<Checkpoint> with_changed_value(Checkpoint checkpoint) {
+  if (change_value(checkpoint.zips) || change_value(checkpoint.legacies)) return checkpoint;
+  if (checkpoint.safetensors.empty()) return std::nullopt;
+  auto copy = std::make_shared<Safetensors>(*checkpoint.safetensors.back());
+  copy->metadata.emplace_back("changed", "'");
+  checkpoint.safetensors.back() = std::move(copy);
+  return checkpoint;
 }
 
 }  // namespace qcts

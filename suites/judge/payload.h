@@ -12,10 +12,9 @@
 
 namespace qcts {
 
-// Compares tensor names and their order, producer types, schemes, layouts, shapes, dtypes and attributes; the
-// name, dtype, shape, stride, offset and elements of each inner tensor; and which inner tensors share a
-// storage. nullopt: equal. Otherwise names the first difference, in the scheme's own terms if the layout is
-// known.
+// Compares everything that two checkpoints hold (reference/comparison/content.h), including what one of the
+// formats cannot hold. A different spelling of the same value is no difference. nullopt: equal; otherwise the
+// first difference, by path.
 std::optional<Mismatch> compare_payload(const Checkpoint& want, const Checkpoint& got);
 
 // Compares two files' bytes (E3). nullopt: equal. `name` goes into the mismatch.
@@ -45,5 +44,10 @@ std::string payload_digest(const Checkpoint& checkpoint);
 
 // Flips one bit of the last element of the last non-empty inner tensor; nullopt if there is none.
 std::optional<Checkpoint> with_flipped_bit(Checkpoint checkpoint);
+// Another device of the first storage; nullopt for safetensors and where there are no tensors.
+std::optional<Checkpoint> with_moved_device(Checkpoint checkpoint);
+// Another value of the last number, string or flag of a pickle, outside of tensors, or one more pair in
+// __metadata__ of safetensors; nullopt where there is none.
+std::optional<Checkpoint> with_changed_value(Checkpoint checkpoint);
 
 }  // namespace qcts

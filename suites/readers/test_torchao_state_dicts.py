@@ -117,7 +117,7 @@ def test_diff_names_the_first_difference(tmp_path):
     torch.save(state, tmp_path / "b.pt")
     diff = json.loads(qcts("diff", tmp_path / "a.pt", tmp_path / "b.pt", "--json", code=1).stdout)
     first = diff["e2"]["first"]
-    assert first["tensor"] == "0.weight" and "qdata" in first["field"] and "17" in first["field"]
+    assert first["path"] == "0.weight.qdata" and "row 3, k 17" in first["field"]
     assert not diff["e1"]["equal"] and not diff["e3"]["equal"]
 
 

@@ -46,11 +46,19 @@ bool is_kill(Status status) {
          status == Status::resource;
 }
 
+enum class Claims : uint8_t { own, none };
+
 // During its lifetime, new workers have the mutant in their environment.
 class Planted {
  public:
-  explicit Planted(std::string_view id) { ::setenv("QCTS_MUTANT", std::string(id).c_str(), 1); }
-  ~Planted() { ::unsetenv("QCTS_MUTANT"); }
+  Planted(std::string_view id, Claims claims) {
+    ::setenv("QCTS_MUTANT", std::string(id).c_str(), 1);
+    if (claims == Claims::none) ::setenv("QCTS_MUTANT_CLAIMS", "none", 1);
+  }
+  ~Planted() {
+    ::unsetenv("QCTS_MUTANT");
+    ::unsetenv("QCTS_MUTANT_CLAIMS");
+  }
   Planted(const Planted&) = delete;
   Planted& operator=(const Planted&) = delete;
 };
@@ -76,7 +84,8 @@ class ProviderKill {
   // Cases without goldens first: they kill most mutants, and reading goldens is most of a worker's start-up
   // time.
   KillRow row(const MutantInfo& mutant, std::string_view faults) {
-    if (mutant.kind != MutantKind::kernel || request_.every_case) return judged(mutant, faults, true);
+    if (mutant.kind == MutantKind::format) return both_claims(mutant, faults);
+    if (request_.every_case) return judged(mutant, faults, true);
     KillRow without = judged(mutant, faults, false);
     if (without.killed()) return without;
     KillRow row = judged(mutant, faults, true);
@@ -86,10 +95,24 @@ class ProviderKill {
   }
 
  private:
-  KillRow judged(const MutantInfo& mutant, std::string_view faults, bool with_goldens) {
+  KillRow both_claims(const MutantInfo& mutant, std::string_view faults) {
+    KillRow row = judged(mutant, faults, true);
+    KillRow without = judged(mutant, faults, true, Claims::none);
+    if (row.problem.empty()) row.problem = without.problem;
+    row.judged += without.judged;
+    row.wall_s += without.wall_s;
+    row.without_claim = std::move(without.killers);
+    if (!faults.empty()) return row;
+    row.killers.insert(row.killers.end(), row.without_claim.begin(), row.without_claim.end());
+    row.without_claim = row.killers;
+    return row;
+  }
+
+  KillRow judged(const MutantInfo& mutant, std::string_view faults, bool with_goldens,
+                 Claims claims = Claims::own) {
     KillRow row;
     row.mutant = &mutant;
-    const Planted planted(faults);
+    const Planted planted(faults, claims);
     const Clock::time_point began = Clock::now();
     std::vector<Source> sources;
     sources.push_back(Source{source_.options, source_.given, source_.logs, {}, nullptr});
@@ -105,8 +128,8 @@ class ProviderKill {
           row.judged += verdict.status != Status::not_supported;
           if (!is_kill(verdict.status)) return true;
           if (row.killers.empty()) row.to_kill_s = seconds_since(began);
-          row.killers.push_back(
-              {verdict.case_id.text(), std::string(status_name(verdict.status)), verdict.reason});
+          row.killers.push_back({verdict.case_id.text(), std::string(status_name(verdict.status)),
+                                 verdict.reason, verdict.mismatch ? verdict.mismatch->where : ""});
           return request_.every_case;
         },
         [](const std::vector<std::string>&) { return true; });
@@ -153,7 +176,7 @@ KillRow examined(const MutantInfo& mutant) {
   if (results.empty()) row.problem = "no question tests this part of the judge";
   row.judged = results.size();
   for (const ExamResult& result : results)
-    if (!result.held) row.killers.push_back({result.question, "fail", result.what});
+    if (!result.held) row.killers.push_back({result.question, "fail", result.what, ""});
   row.wall_s = row.to_kill_s = seconds_since(began);
   return row;
 }
@@ -208,34 +231,49 @@ std::vector<const KillRow*> survivors(const std::vector<KillRow>& rows) {
 }
 
 std::vector<std::string> greedy_cover(const std::vector<KillRow>& rows) {
-  std::map<std::string, std::set<std::string_view>> kills;
-  std::set<std::string_view> left;
+  std::map<std::string, std::set<std::string>> kills;
+  std::set<std::string> left;
+  const auto add = [&](const std::string& target, const std::vector<Killer>& killers) {
+    for (const Killer& killer : killers) kills[killer.case_id].insert(target);
+    if (!killers.empty()) left.insert(target);
+  };
   for (const KillRow& row : rows) {
     if (row.mutant->kind != MutantKind::kernel && row.mutant->kind != MutantKind::format) continue;
-    for (const Killer& killer : row.killers) kills[killer.case_id].insert(row.mutant->id);
-    if (row.killed()) left.insert(row.mutant->id);
+    add(std::string(row.mutant->id), row.killers);
+    add(std::string(row.mutant->id) + " without the claim", row.without_claim);
   }
   std::vector<std::string> chosen;
   while (!left.empty()) {
     const auto gain = [&](const auto& entry) {
-      return std::ranges::count_if(entry.second, [&](std::string_view id) { return left.contains(id); });
+      return std::ranges::count_if(entry.second, [&](const std::string& id) { return left.contains(id); });
     };
     const auto best = std::ranges::max_element(kills, {}, gain);
-    for (const std::string_view id : best->second) left.erase(id);
+    for (const std::string& id : best->second) left.erase(id);
     chosen.push_back(best->first);
   }
   std::ranges::sort(chosen);
   return chosen;
 }
 
+namespace {
+
+Json killers_json(const std::vector<Killer>& killers) {
+  Json list = Json::array();
+  for (const Killer& killer : killers)
+    list.push_back({{"case", killer.case_id},
+                    {"status", killer.status},
+                    {"reason", killer.reason},
+                    {"where", killer.where}});
+  return list;
+}
+
+}  // namespace
+
 Json to_json(const KillRequest& request, const std::vector<KillRow>& rows) {
   Json list = Json::array();
   size_t killed = 0, equivalent = 0;
   for (const KillRow& row : rows) {
     const MutantInfo& mutant = *row.mutant;
-    Json killers = Json::array();
-    for (const Killer& killer : row.killers)
-      killers.push_back({{"case", killer.case_id}, {"status", killer.status}, {"reason", killer.reason}});
     list.push_back({{"mutant", mutant.id},
                     {"kind", mutant_kind_name(mutant.kind)},
                     {"held_back", mutant.held},
@@ -249,7 +287,9 @@ Json to_json(const KillRequest& request, const std::vector<KillRow>& rows) {
                     {"wall_s", row.wall_s},
                     {"judged", row.judged},
                     {"problem", row.problem},
-                    {"killers", std::move(killers)}});
+                    {"bytes_alone", mutant.bytes_alone},
+                    {"killers", killers_json(row.killers)},
+                    {"killers_without_claim", killers_json(row.without_claim)}});
     killed += row.killed() && mutant.proof.empty();
     equivalent += !mutant.proof.empty();
   }
@@ -276,6 +316,20 @@ std::string kills_by_kind(const KillRow& row) {
 
 }  // namespace
 
+namespace {
+
+// Of a file mutant: what kills it where it does not claim to keep bytes.
+std::string without_claim_text(const KillRow& row) {
+  if (row.mutant->kind != MutantKind::format) return {};
+  const std::string title = "             without its claim: ";
+  if (!row.mutant->bytes_alone.empty()) return title + "right, but for its bytes\n";
+  if (row.without_claim.empty()) return title + "LIVES\n";
+  const Killer& first = row.without_claim.front();
+  return title + first.case_id + (first.where.empty() ? "" : ": " + first.where) + "\n";
+}
+
+}  // namespace
+
 std::string matrix_text(const std::vector<KillRow>& rows) {
   std::string text;
   char line[400];
@@ -287,6 +341,7 @@ std::string matrix_text(const std::vector<KillRow>& rows) {
                   row.killed() ? row.killers[0].case_id.c_str() : row.problem.c_str(),
                   row.killers.size() > 1 ? ("  (" + kills_by_kind(row) + ")").c_str() : "");
     text += line;
+    text += without_claim_text(row);
   }
   return text;
 }

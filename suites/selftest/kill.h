@@ -29,17 +29,21 @@ struct Killer {
   std::string case_id;
   std::string status;  // "fail", "crash", "timeout"
   std::string reason;
+  std::string where;  // what differs first: "optimizer.param_groups[0].lr"
 };
 
-// One row of the matrix.
+// One row of the matrix. A file mutant is judged twice: claiming that it keeps a file's bytes, so that any
+// other byte is wrong (E3), and without the claim, so that what it loses has to be seen (E2).
 struct KillRow {
   const MutantInfo* mutant = nullptr;
   std::vector<Killer> killers;  // in the order of judging
-  size_t judged = 0;            // cases that gave a verdict other than not_supported
-  double to_kill_s = 0;         // from the start of the mutant's worker to the first kill
+  std::vector<Killer> without_claim;
+  size_t judged = 0;     // cases that gave a verdict other than not_supported
+  double to_kill_s = 0;  // from the start of the mutant's worker to the first kill
   double wall_s = 0;
   std::string problem;  // why the mutant could not be judged
-  bool killed() const { return !killers.empty(); }
+  bool needs_both() const { return mutant->kind == MutantKind::format && mutant->bytes_alone.empty(); }
+  bool killed() const { return !killers.empty() && (!needs_both() || !without_claim.empty()); }
 };
 
 // Returns the kinds of mutants to judge; empty: all. Throws RunError if the plan does not exist or names an
@@ -52,7 +56,7 @@ bool selects_any(const KillRequest& request);
 std::vector<KillRow> kill(const KillRequest& request, const std::function<void(const KillRow&)>& on_row);
 
 // Returns one row for several faults planted at once, "a+b", all of kind kernel; "": no fault, judged as a
-// mutant of `kind`. The row's `mutant` is the first.
+// mutant of `kind`, with all killers in both lists. The row's `mutant` is the first.
 KillRow kill_together(const KillRequest& request, const std::string& faults,
                       MutantKind kind = MutantKind::kernel);
 

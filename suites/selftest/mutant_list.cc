@@ -18,6 +18,9 @@ std::vector<MutantInfo> make_list() {
 #define QCTS_EQUIVALENT(name, why) std::ranges::find(list, #name, &MutantInfo::id)->proof = why;
 #include "suites/selftest/mutants/equivalent.inc"
 #undef QCTS_EQUIVALENT
+#define QCTS_BYTES_ALONE(name, why) std::ranges::find(list, #name, &MutantInfo::id)->bytes_alone = why;
+#include "suites/selftest/mutants/bytes_alone.inc"
+#undef QCTS_BYTES_ALONE
 #define QCTS_FOUND(name, what_was_missing) \
   std::ranges::find(list, #name, &MutantInfo::id)->found = what_was_missing;
 #include "suites/selftest/mutants/held_back.inc"

@@ -17,9 +17,9 @@ MUTANTS = BUILD / "lib/selftest/qcts_mutants.so"
 ATEN = BUILD / "lib/plugins/libqcts_aten.so"
 
 
-def qcts(*words, fault="", code):
+def qcts(*words, fault="", code, timeout=300):
     environment = dict(os.environ, QCTS_MUTANT=fault) if fault else os.environ
-    done = subprocess.run([QCTS, *map(str, words)], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([QCTS, *map(str, words)], env=environment, capture_output=True, text=True, timeout=timeout)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -32,6 +32,41 @@ def test_kill_tells_who_died_where(tmp_path):
     for row in report["rows"]:
         assert row["first_killer"] and 0 < row["to_kill_s"] <= row["wall_s"], row
     assert "21 of 21 mutants killed" in done.stdout and "gap found by q8_nan_becomes_minus_128" in done.stdout
+
+
+BESIDE_ELEMENTS = {  # mutant: how a path ends that it changes
+    "f_numbers_plus_one": ".version",
+    "f_flags_flipped": ".nesterov",
+    "f_gradients_flipped": "requires_grad",
+    "f_strings_lengthened": ".tag",
+    "f_lists_and_tuples_swapped": "type",
+    "f_own_metadata_lost": "__metadata__.format",
+    "f_storages_untied": "storage",
+    "f_device_moved": "device",
+    "f_object_number_changed": ".dim",
+}
+
+
+def test_what_is_lost_beside_the_elements_is_seen_in_every_file(tmp_path):
+    """Where the claim to keep bytes shows that a file was changed, E2 sees it without the claim, and names the path."""
+    mutants = [word for mutant in BESIDE_ELEMENTS for word in ("--mutant", mutant)]
+    words = ["selftest", "kill", *mutants, "--case", "round_trip*", "--all", "--jobs", "2", "--json", tmp_path / "kill.json"]
+    qcts(*words, code=0, timeout=900)
+    for row in json.loads((tmp_path / "kill.json").read_text())["rows"]:
+        claimed, free = ({k["case"] for k in row[name]} for name in ("killers", "killers_without_claim"))
+        assert claimed and claimed == free, row["mutant"]
+        seen = [k for k in row["killers_without_claim"] if "is refused" not in k["reason"]]
+        assert all(k["where"] and "(E2)" in k["reason"] for k in seen)
+        assert any(k["where"].endswith(BESIDE_ELEMENTS[row["mutant"]]) for k in seen), row["mutant"]
+
+
+def test_only_bytes_need_the_claim(tmp_path):
+    words = ["--mutant", "f_entries_sorted", "--mutant", "f_stride_lost", "--case", "round_trip*"]
+    done = qcts("selftest", "kill", "--plan", "quick", *words, "--json", tmp_path / "kill.json", code=0)
+    stride, entries = json.loads((tmp_path / "kill.json").read_text())["rows"]
+    assert stride["killers_without_claim"] and not stride["bytes_alone"]
+    assert entries["killed"] and entries["bytes_alone"] and not entries["killers_without_claim"]
+    assert "without its claim: right, but for its bytes" in done.stdout
 
 
 def test_kill_fails_where_a_fault_lives():

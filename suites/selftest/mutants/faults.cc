@@ -123,6 +123,11 @@ std::string_view unknown_fault() {
   return unknown;
 }
 
+uint32_t file_claims() {
+  const char* claims = std::getenv("QCTS_MUTANT_CLAIMS");
+  return claims != nullptr && std::string_view(claims) == "none" ? 0 : QCTS_CLAIM_KEEPS_BYTES;
+}
+
 bool strikes(uint32_t op, std::string_view scheme) {
   bool any = false;
   for (size_t i = 0; i < kCount; ++i) {

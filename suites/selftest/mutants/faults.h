@@ -68,6 +68,9 @@ extern const qcts_kernel dequantize_int8_row, dequantize_int4_tinygemm, dequanti
 extern const qcts_kernel pack_int4_tinygemm, unpack_int4_tinygemm;
 extern const qcts_kernel linear_int8_row, linear_int4_tinygemm, linear_fp8_row;
 
+// QCTS_CLAIM_KEEPS_BYTES, or 0 where QCTS_MUTANT_CLAIMS is "none".
+uint32_t file_claims();
+
 // Reads a checkpoint and writes it again, with the planted fault of kind `format`.
 qcts_status load_save(const char* input_path, const char* output_path, char* why, size_t why_size);
 

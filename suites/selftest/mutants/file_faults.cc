@@ -7,6 +7,7 @@
 
 #include "reference/formats/pickle/graph.h"
 #include "suites/selftest/mutants/faults.h"
+#include "suites/selftest/mutants/value_faults.h"
 
 namespace qcts::mutants {
 namespace {
@@ -124,6 +125,8 @@ void FileFaults::replace_entry(SafetensorsEntry& entry, std::vector<std::byte> b
 
 void FileFaults::strike(Safetensors& file) {
   if (planted(f_metadata_dropped)) file.metadata.clear(), file.has_metadata = false;
+  if (planted(f_own_metadata_lost))
+    std::erase_if(file.metadata, [](const auto& pair) { return pair.first == "format"; });
   if (planted(f_metadata_sorted_by_value) && file.metadata.size() > 1)
     std::swap(file.metadata[0].second, file.metadata[1].second);
   const bool values = planted(f_nan_made_canonical) || planted(f_minus_zero_lost);
@@ -192,10 +195,43 @@ void FileFaults::break_ties(TorchZip& zip) {
     id->items[2] = pickle::string(fresh);
     node->items[0] = id;
   });
+  add_records(zip, copies);
+}
+
+void FileFaults::add_records(TorchZip& zip, const std::vector<ZipRecord>& records) {
   const auto last =
       std::ranges::find_if(zip.records.rbegin(), zip.records.rend(),
                            [](const ZipRecord& record) { return record.name.starts_with("data/"); });
-  zip.records.insert(last.base(), copies.begin(), copies.end());
+  zip.records.insert(last.base(), records.begin(), records.end());
+}
+
+// The second and every further tensor over one storage gets one of its own, of its own elements alone.
+void FileFaults::untie(TorchZip& zip) {
+  std::set<std::string> seen;
+  std::vector<ZipRecord> copies;
+  pickle::for_each_node(zip.root, [&](const Ref& node) {
+    if (!pickle::is_call(node, "torch._utils", "_rebuild_tensor_v2")) return;
+    const std::optional<Tensor> tensor = tensor_of(zip, node);
+    if (!tensor || seen.insert(tensor->storage->key).second) return;
+    const auto record =
+        std::ranges::find(zip.records, "data/" + tensor->storage->key.str(), &ZipRecord::name);
+    if (record == zip.records.end()) return;
+    const std::string fresh = std::to_string(zip.storages.size() + copies.size());
+    copies.push_back(*record);
+    copies.back().name = "data/" + fresh;
+    copies.back().bytes = keep(row_major_bytes(*tensor));
+    const Ref owner = pickle::copy_of(*node->items[1]->items[0]), id = pickle::copy_of(*owner->items[0]);
+    id->items[2] = pickle::string(fresh);
+    id->items[4] = pickle::integer(tensor->numel());
+    owner->items[0] = id;
+    pickle::Refs& arguments = node->items[1]->items;
+    arguments[0] = owner;
+    arguments[1] = pickle::integer(0);
+    pickle::Refs strides;
+    for (int64_t stride : contiguous_stride(tensor->shape)) strides.push_back(pickle::integer(stride));
+    arguments[3] = pickle::tuple(strides);
+  });
+  add_records(zip, copies);
 }
 
 void FileFaults::lose_strides(TorchZip& zip) {
@@ -217,6 +253,8 @@ void FileFaults::strike(TorchZip& zip, const Checkpoint& checkpoint) {
   if (planted(f_avx2_bytes) || planted(f_rocm_tiles) || planted(f_requantized))
     strike_packing(zip, checkpoint);
   if (planted(f_ties_broken)) break_ties(zip);
+  if (planted(f_storages_untied)) untie(zip);
+  strike_object_values(zip);
   if (planted(f_stride_lost)) lose_strides(zip);
   if (planted(f_identity_lost)) zip.root = without_identity(zip.root);
   for_each_mapping(zip.root, strike_mapping);

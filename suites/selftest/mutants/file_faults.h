@@ -22,6 +22,8 @@ class FileFaults {
   void strike_values(TorchZip& zip);
   void strike_packing(TorchZip& zip, const Checkpoint& checkpoint);
   void break_ties(TorchZip& zip);
+  void untie(TorchZip& zip);
+  void add_records(TorchZip& zip, const std::vector<ZipRecord>& records);
   void lose_strides(TorchZip& zip);
 
   std::list<std::vector<std::byte>> kept_;

@@ -92,7 +92,7 @@ const qcts_provider* make_provider() {
   provider.version = "1";
   provider.n_kernels = static_cast<uint32_t>(kernels.size());
   provider.kernels = kernels.data();
-  provider.claims = QCTS_CLAIM_KEEPS_BYTES;
+  provider.claims = mutants::file_claims();
   provider.load_save = mutants::load_save;
   return &provider;
 }

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A pickle beside safetensors, a program beside a checkpoint, safetensors of two dialects: tensors by name,
+// as the dialects read them, and by path what only one of the two has a place for.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "reference/comparison/content_parts.h"
+#include "reference/comparison/json_values.h"
+#include "reference/comparison/layers.h"
+#include "reference/comparison/words.h"
+#include "reference/dialects/dialects.h"
+
+namespace qcts {
+namespace {
+
+using pickle::Kind;
+using pickle::Ref;
+
+constexpr const char* kNoPlace = "no place";
+
+// Of one side, in the order of the two.
+class Alone {
+ public:
+  Alone(bool left, ContentDifferences& out) : left_(left), out_(out) {}
+  void add(const std::string& path, const std::string& field, const std::string& has,
+           const std::string& other = kNoPlace) {
+    out_.add({path, field, left_ ? has : other, left_ ? other : has});
+  }
+
+ private:
+  bool left_;
+  ContentDifferences& out_;
+};
+
+// Everything in an object graph that is no tensor's elements, dtype or shape.
+class ObjectsAlone {
+ public:
+  explicit ObjectsAlone(Alone out) : out_(out) {}
+
+  void visit(const Ref& node, const std::string& path) {
+    if (is_wrapped_tensor(node)) return tensor(node, path);
+    if (is_tensor_node(node)) return;  // its parts stand among the tensors
+    if (!node->is_single() && !node->is_leaf()) {
+      const auto [first, fresh] = seen_.try_emplace(node.get(), path);
+      if (!fresh) return out_.add(path, "identity", "the object " + first->second);
+    }
+    if (const auto mapping = mapping_of(node)) {
+      if (mapping->type != "dict") out_.add(path, "type", mapping->type, "dict");
+      for (const auto& [key, value] : mapping->entries) {
+        if (key->kind != Kind::string) out_.add(path, "key", value_text(key));
+        visit(value, path + key_step(key, path.empty()));
+      }
+      if (mapping->state) attributes(mapping->state, path);
+    } else if (node->kind == Kind::list || node->kind == Kind::tuple) {
+      out_.add(path, "type", node->kind == Kind::list ? "list" : "tuple");
+      for (size_t i = 0; i < node->items.size(); ++i)
+        visit(node->items[i], path + "[" + std::to_string(i) + "]");
+    } else {
+      out_.add(path, "", value_text(node));
+    }
+  }
+
+ private:
+  void tensor(const Ref& node, const std::string& path) {
+    const Layers layers = layers_of(node);
+    if (layers.parameter) out_.add(path, "type", "Parameter", "Tensor");
+    const std::optional<PlainCall> call = plain_call(layers.inner);
+    const bool wrapper = pickle::is_call(layers.inner, "torch._utils", "_rebuild_wrapper_subclass");
+    const Ref last = wrapper ? layers.inner->items[1]->items.back() : Ref();
+    const bool grad = (layers.parameter && layers.requires_grad && layers.requires_grad->boolean) ||
+                      (!layers.parameter && call && call->requires_grad) || (last && last->boolean);
+    if (grad) out_.add(path, "requires_grad", "True");
+    if (call && call->conj) out_.add(path, "conj", "True");
+    if (call && call->neg) out_.add(path, "neg", "True");
+    if (layers.hooks && !layers.hooks->pairs.empty()) out_.add(path, "hooks", value_text(layers.hooks));
+    if (wrapper) return;  // its attributes stand among the tensor's
+    for (const Ref& state : layers.states) attributes(state, path);
+  }
+
+  void attributes(const Ref& state, const std::string& path) {
+    if (state->kind != Kind::dict) {
+      if (state->kind != Kind::none) out_.add(path, "state", value_text(state));
+      return;
+    }
+    for (const auto& [key, value] : state->pairs)
+      out_.add(path + key_step(key, path.empty()), "", value_text(value));
+  }
+
+  Alone out_;
+  std::unordered_map<const pickle::Node*, std::string> seen_;
+};
+
+// Views, ties and devices of a pickle's tensors.
+void views_alone(const Checkpoint& checkpoint, Alone out) {
+  std::map<const Storage*, std::string> first;
+  for (const NamedTensor& named : checkpoint.tensors)
+    for (const InnerTensor& inner : named.payload) {
+      const Tensor& tensor = inner.tensor;
+      const std::string path = inner.name == "data" ? named.name : named.name + "." + inner.name;
+      const auto [entry, fresh] = first.try_emplace(tensor.storage.get(), path);
+      if (!fresh) out.add(path, "storage", "that of " + entry->second, "of its own");
+      if (!tensor.is_contiguous()) out.add(path, "stride", shape_words(tensor.stride));
+      const uint64_t bytes = bytes_of(tensor.dtype, tensor.shape);
+      if (fresh && tensor.is_contiguous() && bytes < tensor.storage->bytes.size())
+        out.add(path, "view",
+                "at element " + std::to_string(tensor.offset_elems) + " of " +
+                    std::to_string(tensor.storage->bytes.size()) + " bytes");
+      if (fresh && tensor.storage->location != "cpu")
+        out.add(path, "device", tensor.storage->location, "cpu");
+    }
+}
+
+void metadata_alone(const Checkpoint& checkpoint, Alone out) {
+  for (const auto& [key, value] : metadata_of(checkpoint))
+    if (!described_tensor(checkpoint, key)) out.add("__metadata__." + key, "", in_quotes(value));
+}
+
+bool is_pickled(const Checkpoint& checkpoint) { return !objects_of(checkpoint).empty(); }
+
+// What a checkpoint holds beside tensors and the other has no place for.
+void rest_alone(const Checkpoint& checkpoint, const Checkpoint& other, bool left, ContentFindings& out) {
+  const Alone alone(left, out.not_comparable);
+  if (checkpoint.script) Alone(alone).add("", "program", "TorchScript");
+  if (is_pickled(checkpoint)) {
+    for (const TorchObject* object : objects_of(checkpoint)) ObjectsAlone(alone).visit(object->root, "");
+    views_alone(checkpoint, alone);
+  } else if (!other.safetensors.empty()) {
+    return;
+  } else {
+    metadata_alone(checkpoint, alone);
+  }
+}
+
+// Of safetensors in two dialects.
+void compare_own_metadata(const Checkpoint& a, const Checkpoint& b, ContentFindings& out) {
+  const auto own = [](const Checkpoint& checkpoint) {
+    nlohmann::ordered_json object = nlohmann::ordered_json::object();
+    for (const auto& [key, value] : metadata_of(checkpoint))
+      if (!described_tensor(checkpoint, key)) object[key] = value;
+    return object;
+  };
+  compare_json("__metadata__", own(a), own(b), out);
+}
+
+class NamedComparison {
+ public:
+  NamedComparison(const Content& a, const Content& b, ContentFindings& out)
+      : a_(a), b_(b), table_(a), out_(out) {}
+
+  void compare() {
+    std::map<std::string_view, const NamedTensor*> others;
+    for (const NamedTensor& named : b_.checkpoint.tensors) others.emplace(named.name, &named);
+    for (const NamedTensor& named : a_.checkpoint.tensors) {
+      const auto other = others.find(named.name);
+      if (other == others.end()) {
+        out_.different.add({named.name, "", named.type, "absent"});
+        continue;
+      }
+      compare(named, *other->second);
+      others.erase(other);
+    }
+    for (const auto& [name, named] : others) out_.different.add({named->name, "", "absent", named->type});
+  }
+
+ private:
+  static std::string type_of(const NamedTensor& named) {
+    constexpr std::string_view kPlain[] = {"Parameter", "Buffer", "Attribute", "Constant"};
+    return std::ranges::find(kPlain, named.type) == std::end(kPlain) ? named.type : "Tensor";
+  }
+
+  bool field(const std::string& path, const char* name, const std::string& a, const std::string& b) {
+    if (a != b) out_.different.add({path, name, a, b});
+    return a == b;
+  }
+
+  void compare(const NamedTensor& a, const NamedTensor& b) {
+    if (!field(a.name, "type", type_of(a), type_of(b))) return;
+    field(a.name, "dtype", std::string(dtype_name(a.dtype)), std::string(dtype_name(b.dtype)));
+    field(a.name, "shape", shape_words(a.shape), shape_words(b.shape));
+    const bool plain = type_of(a) == "Tensor";
+    if (!plain) compare_json(a.name, a.attributes, b.attributes, out_);
+    std::map<std::string_view, const InnerTensor*> others;
+    for (const InnerTensor& inner : b.payload) others.emplace(inner.name, &inner);
+    for (const InnerTensor& inner : a.payload) {
+      const auto other = others.find(inner.name);
+      if (other == others.end()) {
+        lone_part(a, inner, true, plain);
+        continue;
+      }
+      compare_parts(a, inner, other->second->tensor);
+      others.erase(other);
+    }
+    for (const auto& [name, inner] : others) lone_part(b, *inner, false, plain);
+  }
+
+  // An attribute of a plain tensor, for which only a pickle has a place.
+  void lone_part(const NamedTensor& named, const InnerTensor& inner, bool left, bool plain) {
+    Alone(left, plain ? out_.not_comparable : out_.different)
+        .add(named.name + "." + inner.name, "", "Tensor", plain ? kNoPlace : "absent");
+  }
+
+  void compare_parts(const NamedTensor& named, const InnerTensor& a, const Tensor& b) {
+    const std::string path = a.name == "data" ? named.name : named.name + "." + a.name;
+    const bool same_dtype =
+        field(path, "dtype", std::string(dtype_name(a.tensor.dtype)), std::string(dtype_name(b.dtype)));
+    const bool same_shape = field(path, "shape", shape_words(a.tensor.shape), shape_words(b.shape));
+    if (!same_dtype || !same_shape) return;
+    const ElementPlace place = [&](const Tensor& tensor, uint64_t index) {
+      return table_.element_place(tensor, index);
+    };
+    compare_elements(path, a.tensor, b, place, out_.different);
+  }
+
+  const Content &a_, &b_;
+  const PlaceTable table_;
+  ContentFindings& out_;
+};
+
+}  // namespace
+
+void compare_across(const Content& a, const Content& b, ContentFindings& out) {
+  NamedComparison(a, b, out).compare();
+  rest_alone(a.checkpoint, b.checkpoint, true, out);
+  rest_alone(b.checkpoint, a.checkpoint, false, out);
+  if (!a.checkpoint.safetensors.empty() && !b.checkpoint.safetensors.empty())
+    compare_own_metadata(a.checkpoint, b.checkpoint, out);
+}
+
+}  // namespace qcts

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// check FILE --model SKELETON: which keys of a model the file fills.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "reference/comparison/keys.h"
+
+namespace qcts::cli {
+
+// {"verdict", "missing", "unexpected", "mismatched", "weights"}; of the weights the type before and after.
+nlohmann::ordered_json model_json(const KeyMatch& match);
+void print_model(const KeyMatch& match);
+
+}  // namespace qcts::cli

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Faults of a writer of pickles beside the elements of tensors: numbers, flags, strings, kinds of containers.
+#pragma once
+
+#include "reference/formats/torch/zip.h"
+
+namespace qcts::mutants {
+
+void strike_object_values(TorchZip& zip);
+
+}  // namespace qcts::mutants
