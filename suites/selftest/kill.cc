@@ -15,6 +15,7 @@
 #include "suites/cases/case.h"
 #include "suites/cases/case_key.h"
 #include "suites/cases/expand.h"
+#include "suites/cases/named.h"
 #include "suites/run/supervisor.h"
 #include "suites/selftest/exam.h"
 
@@ -318,7 +319,7 @@ std::string kills_by_kind(const KillRow& row) {
 
 namespace {
 
-// Of a file mutant: what kills it where it does not claim to keep bytes.
+// For a file mutant: its kills without the claim to keep bytes.
 std::string without_claim_text(const KillRow& row) {
   if (row.mutant->kind != MutantKind::format) return {};
   const std::string title = "             without its claim: ";

@@ -38,8 +38,8 @@ struct KillRow {
   const MutantInfo* mutant = nullptr;
   std::vector<Killer> killers;  // in the order of judging
   std::vector<Killer> without_claim;
-  size_t judged = 0;            // cases that gave a verdict other than not_supported
-  double to_kill_s = 0;         // from the start of the mutant's worker to the first kill
+  size_t judged = 0;     // cases that gave a verdict other than not_supported
+  double to_kill_s = 0;  // from the start of the mutant's worker to the first kill
   double wall_s = 0;
   std::string problem;  // why the mutant could not be judged
   bool needs_both() const { return mutant->kind == MutantKind::format && mutant->bytes_alone.empty(); }
@@ -56,7 +56,7 @@ bool selects_any(const KillRequest& request);
 std::vector<KillRow> kill(const KillRequest& request, const std::function<void(const KillRow&)>& on_row);
 
 // Returns one row for several faults planted at once, "a+b", all of kind kernel; "": no fault, judged as a
-// mutant of `kind`, with any of its killers in both lists. The row's `mutant` is the first.
+// mutant of `kind`, with all killers in both lists. The row's `mutant` is the first.
 KillRow kill_together(const KillRequest& request, const std::string& faults,
                       MutantKind kind = MutantKind::kernel);
 

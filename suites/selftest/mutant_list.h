@@ -24,9 +24,8 @@ struct MutantInfo {
   MutantKind kind;
   bool held = false;  // hidden from the authors of the cases until the cases were done
   std::string_view what;
-  std::string_view public_case;  // where this fault occurred; empty: a plausible mistake
-  // Of a held one: the gap that it showed in the finished cases; empty: they killed it.
-  std::string_view found{};
+  std::string_view public_case;    // where this fault occurred; empty: a plausible mistake
+  std::string_view found{};        // if held: the gap that it showed in the cases; empty: none
   std::string_view bytes_alone{};  // of a file mutant: why only a claim to keep the bytes makes it wrong
   std::string_view proof{};  // why no judge can tell it from a correct implementation; empty: a judge can
 };

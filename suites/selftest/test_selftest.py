@@ -146,7 +146,7 @@ def test_a_spoilt_replay_is_refused(field, value, tmp_path):
     fault = "d4_group_late" if field != "x" else "l4_nibbles_swapped"
     qcts("shrink", case, "--provider", MUTANTS, "--budget", 20, "-o", file, fault=fault, code=0)
     file.write_text(json.dumps(json.loads(file.read_text()) | {field: value}))
-    assert "no replay" in qcts("replay", file, code=5).stderr
+    assert "not a replay" in qcts("replay", file, code=5).stderr
 
 
 STRUCK = "numerics.dequantize/int8_row/noise_n7_k13_f32"

@@ -59,7 +59,7 @@ class DataFaults {
     value = swapped_[value.get()];
   }
 
-  // What hangs on a tensor or Parameter.
+  // The values attached to a tensor or Parameter.
   void strike_attributes(const Ref& tensor) {
     const bool held = pickle::is_call(tensor, "torch._utils", "_rebuild_parameter_with_state") ||
                       pickle::is_call(tensor, "torch._tensor", "_rebuild_from_type_v2");
