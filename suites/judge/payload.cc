@@ -186,7 +186,8 @@ std::vector<WrittenFile> rewrite_files(const Checkpoint& checkpoint) {
   for (const auto& file : checkpoint.safetensors) {
     std::vector<std::pair<std::string, Tensor>> tensors;
     for (const SafetensorsEntry& entry : file->entries) tensors.emplace_back(entry.name, entry.tensor);
-    files.push_back({file->file->path(), write_safetensors(tensors, file->metadata, SafetensorsOrder::as_given)});
+    files.push_back(
+        {file->file->path(), write_safetensors(tensors, file->metadata, SafetensorsOrder::as_given)});
   }
   return files;
 }
