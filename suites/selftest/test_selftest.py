@@ -55,14 +55,14 @@ def test_what_is_lost_beside_the_elements_is_seen_in_every_file(tmp_path):
     for row in json.loads((tmp_path / "kill.json").read_text())["rows"]:
         claimed, free = ({k["case"] for k in row[name]} for name in ("killers", "killers_without_claim"))
         assert claimed and claimed == free, row["mutant"]
-        seen = [k for k in row["killers_without_claim"] if "is refused" not in k["reason"]]
+        seen = [k for k in row["killers_without_claim"] if "reader refuses" not in k["reason"]]
         assert all(k["where"] and "(E2)" in k["reason"] for k in seen)
         assert any(k["where"].endswith(BESIDE_ELEMENTS[row["mutant"]]) for k in seen), row["mutant"]
 
 
 def test_only_bytes_need_the_claim(tmp_path):
     words = ["--mutant", "f_entries_sorted", "--mutant", "f_stride_lost", "--case", "round_trip*"]
-    done = qcts("selftest", "kill", "--plan", "quick", *words, "--json", tmp_path / "kill.json", code=0)
+    done = qcts("selftest", "kill", "--plan", "quick_files", *words, "--json", tmp_path / "kill.json", code=0)
     stride, entries = json.loads((tmp_path / "kill.json").read_text())["rows"]
     assert stride["killers_without_claim"] and not stride["bytes_alone"]
     assert entries["killed"] and entries["bytes_alone"] and not entries["killers_without_claim"]
