@@ -258,7 +258,7 @@ def test_safetensors_have_no_place_for_it(tmp_path):
 
 
 def test_the_same_function_by_two_paths_is_equal_and_named(tmp_path):
-    torch.save({"s": {1, 2}}, tmp_path / "a.pt")
+    torch.save({"s": {1, 2}, "x": x()}, tmp_path / "a.pt")
     rebuilt_by(tmp_path / "b.pt", tmp_path / "a.pt", b"c__builtin__\nset\n", b"cbuiltins\nset\n")
     found = diff(tmp_path / "a.pt", tmp_path / "b.pt", "--lenient", code=0)
     assert found["e1"]["equal"] and found["e2"]["equal"] and not found["e3"]["equal"]
