@@ -65,11 +65,14 @@ void keep_rows_of_what_ran(RunReport& report) {
   }
   keep_rows(report.schemes, [&](const Json& row) { return judged.inputs.contains(row.at("name")); });
   keep_rows(report.goldens, [&](const Json& row) { return judged.has_golden(row.at("id")); });
+  // A choice stays with all its options, so that the other answers can be read; of their schemes only those
+  // that ran.
+  for (Json& choice : report.ledger.at("choices"))
+    for (Json& option : choice.at("options"))
+      keep_rows(option.at("schemes"), [&](const Json& scheme) { return judged.inputs.contains(scheme); });
   keep_rows(report.ledger.at("choices"), [&](const Json& choice) {
-    return std::ranges::any_of(choice.at("options"), [&](const Json& option) {
-      return std::ranges::any_of(option.at("schemes"),
-                                 [&](const Json& scheme) { return judged.inputs.contains(scheme); });
-    });
+    return std::ranges::any_of(choice.at("options"),
+                               [&](const Json& option) { return !option.at("schemes").empty(); });
   });
   keep_rows(report.ledger.at("claims"), [](const Json&) { return false; });
   if (report.ledger.contains("kept_layouts"))

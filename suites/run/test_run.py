@@ -37,6 +37,16 @@ def test_report_follows_its_schema(outcome):
     jsonschema.validate(outcome[2], SCHEMA, cls=jsonschema.Draft202012Validator)
 
 
+@pytest.mark.parametrize("scheme", ["int8_row", "intx_b4_g32_sym", "int4_tinygemm_g32", "mxfp8_e4m3_floor"])
+def test_the_report_of_one_scheme_is_small(scheme, tmp_path):
+    """A report of a few cases holds the rows about them, and not the tables of all schemes."""
+    run(tmp_path, "--filter", f"numerics.dequantize/{scheme}/noise_n37_*/builtin_scalar", "--plan", "full", "--provider", "builtin")
+    report = json.loads((tmp_path / "report.json").read_text())
+    jsonschema.validate(report, SCHEMA, cls=jsonschema.Draft202012Validator)
+    assert 0 < len(report["cases"]) < 10
+    assert (tmp_path / "report.json").stat().st_size < 60_000
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
