@@ -3,12 +3,10 @@
 
 import pytest
 from dialect_files import FIXTURES, GOLDENS
-from qcts_program import inspect, qcts
+from qcts_program import inspect, pinned, qcts
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-torchao = pytest.importorskip("torchao", reason="torchao is not installed")
-if not torchao.__version__.startswith("0.18."):
-    pytest.skip(f"torchao {torchao.__version__} is not the pinned 0.18", allow_module_level=True)
+pinned("torchao", "0.18")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 from torchao.prototype.quantization.float8_static_quant import prototype_float8_tensor  # noqa: E402, F401

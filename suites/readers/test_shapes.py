@@ -2,12 +2,10 @@
 """torchao's tensors in shapes and block sizes that no scheme has, against their algebra in float32."""
 
 import pytest
-from qcts_program import qcts
+from qcts_program import pinned, qcts
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-torchao = pytest.importorskip("torchao", reason="torchao is not installed")
-if not torchao.__version__.startswith("0.18."):
-    pytest.skip(f"torchao {torchao.__version__} is not the pinned 0.18", allow_module_level=True)
+pinned("torchao", "0.18")
 
 from safetensors.torch import load_file  # noqa: E402
 from test_files_torchao import noise, raw  # noqa: E402

@@ -6,11 +6,9 @@ import struct
 import zipfile
 
 import pytest
-from qcts_program import inspect, qcts
+from qcts_program import inspect, pinned, qcts
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-if not torch.__version__.startswith("2.13."):
-    pytest.skip(f"torch {torch.__version__} is not the pinned 2.13", allow_module_level=True)
+torch = pinned("torch", "2.13")
 
 import torch.utils.serialization.config as config  # noqa: E402
 from torch_samples import (  # noqa: E402

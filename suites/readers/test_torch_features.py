@@ -6,11 +6,9 @@ import zipfile
 from collections import OrderedDict
 
 import pytest
-from qcts_program import inspect, qcts
+from qcts_program import inspect, pinned, qcts
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-if not torch.__version__.startswith("2.13."):
-    pytest.skip(f"torch {torch.__version__} is not the pinned 2.13", allow_module_level=True)
+torch = pinned("torch", "2.13")
 
 from torch_samples import CONTAINERS, OBJECTS, assert_same_tensors, counting, read, same  # noqa: E402
 

@@ -4,12 +4,10 @@
 import json
 
 import pytest
-from qcts_program import inspect, qcts
+from qcts_program import inspect, pinned, qcts
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-torchao = pytest.importorskip("torchao", reason="torchao is not installed")
-if not torchao.__version__.startswith("0.18."):
-    pytest.skip(f"torchao {torchao.__version__} is not the pinned 0.18", allow_module_level=True)
+pinned("torchao", "0.18")
 
 from safetensors.torch import save_file  # noqa: E402
 from test_files_torchao import INT8, model, noise, same_tensor  # noqa: E402
