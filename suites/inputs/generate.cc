@@ -161,6 +161,14 @@ void plant_all_codes(const Scheme& scheme, const WeightShape& shape, Planes& pla
   }
 }
 
+// An infinity times a zero of x is NaN, so rows that held every code would have no other answer: only the
+// first keeps its infinities.
+void drop_infinities(const WeightShape& shape, Plane& codes) {
+  if (codes.dtype != DType::float8_e5m2 || shape.k < 256) return;
+  for (size_t i = static_cast<size_t>(shape.k); i < codes.bytes.size(); ++i)
+    if ((codes.bytes[i] & std::byte{0x7F}) == std::byte{0x7C}) codes.bytes[i] &= std::byte{0x80};
+}
+
 // A random mantissa in every wide scale: kernels that read it in a narrower type lose bits.
 void scramble_scales(Planes& planes, uint64_t seed) {
   for (Plane& plane : planes) {
@@ -300,6 +308,7 @@ void quantized_planes(const Scheme& scheme, const Synthetic& synthetic, uint64_t
   input.planes = quantized(scheme, shape, w.bytes());
   if (has_all_codes) {
     plant_all_codes(scheme, shape, input.planes, op != Op::linear);
+    if (op == Op::linear) drop_infinities(shape, codes_plane(input.planes));
     scramble_scales(input.planes, seed + 3);
   }
   if (synthetic.generator == Generator::extremes) {

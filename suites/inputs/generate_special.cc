@@ -16,7 +16,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool is_float_code(DType dtype) { return dtype == DType::float8_e4m3fn || dtype == DType::float8_e5m2; }
 
-bool is_parameter(const Plane& plane) { return plane.name != "qdata" && has_float_elements(plane.dtype); }
+bool is_parameter(const Plane& plane) {
+  const bool codes = plane.name == "qdata" || plane.name == "int_data";
+  return !codes && has_float_elements(plane.dtype);
+}
 
 bool has_plane(const Scheme& scheme, const WeightShape& shape, std::string_view name, DType dtype) {
   return std::ranges::any_of(scheme.plane_specs(shape),
