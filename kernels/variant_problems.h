@@ -67,7 +67,7 @@ struct Shape {
 inline std::vector<std::string> members(const std::string& family) {
   if (family == "mx")
     return {"mxfp4_floor", "mxfp8_e4m3_floor", "mxfp8_e5m2_floor", "mxfp6_e2m3_floor", "mxfp6_e3m2_floor"};
-  if (family == "fp8") return {"fp8_e4m3_tensor", "fp8_e5m2_row", "fp8_e4m3_g32"};
+  if (family == "fp8") return {"fp8_e4m3_tensor", "fp8_e5m2_row", "fp8_e4m3_g32", "fp8_e5m2_block128"};
   if (family == "nvfp4") return {"nvfp4_one_level", "nvfp4_two_level"};
   if (family == "intx")
     return {"intx_b4_g32_asym",     "intx_b8_g32_asym",  "intx_b3_axis_sym",
@@ -85,6 +85,11 @@ inline std::string policy_of(const qcts_kernel& kernel) {
   return colon == scheme.npos ? "weight_only" : scheme.substr(colon + 1, scheme.find(',') - colon - 1);
 }
 
+// `n`, or the next number of rows that the member's blocks divide.
+inline int64_t rows_of(const std::string& member, int64_t n) {
+  return member.find("_block128") == member.npos ? n : (n + 127) / 128 * 128;
+}
+
 // The member's own group; the shape's if any group will do; or 0 for none.
 inline int64_t group_of(const std::string& family, const std::string& member, const Shape& shape) {
   if (family == "mx") return 32;
@@ -92,6 +97,7 @@ inline int64_t group_of(const std::string& family, const std::string& member, co
   if (family == "nf4") return 64;
   if (family == "fp8_sparse24") return 8;
   if (family.rfind("int4", 0) == 0 || family == "int8_group") return shape.group;
+  if (member.find("_block128") != member.npos) return 128;
   const size_t at = member.find("_g");
   return at == member.npos ? 0 : std::stoi(member.substr(at + 2));
 }
@@ -120,9 +126,12 @@ inline qcts_scheme_params params_of(const std::string& family, const std::string
                                  : QCTS_ASYMMETRIC;
   params.zero_point = QCTS_ZERO_NONE;
   params.flags = family == "tinyq" ? QCTS_SCHEME_CODES_WRAP : 0;
-  params.group_rows = has("_tensor") ? 0 : 1;
+  params.group_rows = has("_tensor") ? 0 : has("_block128") ? 128 : 1;
   params.group_k = group;
-  params.granularity = has("_tensor") ? QCTS_PER_TENSOR : group != 0 ? QCTS_PER_GROUP : QCTS_PER_ROW;
+  params.granularity = has("_tensor")     ? QCTS_PER_TENSOR
+                       : has("_block128") ? QCTS_PER_BLOCK
+                       : group != 0       ? QCTS_PER_GROUP
+                                          : QCTS_PER_ROW;
   return params;
 }
 

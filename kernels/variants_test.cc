@@ -168,7 +168,7 @@ TEST_P(DequantizeVariants, AgreeWithScalarOnAnyParameters) {
         for (uint64_t seed = 0; seed < 8; ++seed) {
           SCOPED_TRACE(member + " group " + std::to_string(group) + " dtype " + std::to_string(dtype) +
                        " seed " + std::to_string(seed));
-          const Shape shape = {1, 67, 9 * group, group};
+          const Shape shape = {1, rows_of(member, 67), 9 * group, group};
           Problem reference(scalar, member, shape, dtype, 1), tried(kernel(), member, shape, dtype, 1);
           if (!reference.is_supported(scalar)) continue;
           scatter(reference, seed);
@@ -205,10 +205,12 @@ TEST_P(LinearVariants, RowsAndThreadsHaveNoInfluence) {
     const std::vector<int64_t> some = {3, 66}, all_sizes = {1, 2, 3, 4, 5, 6, 7, 70, 131};
     for (const std::string& member : members(family_of(kernel()))) {
       if (declines(kernel(), member)) continue;
-      // k is 320, except for groups of 256 and for nf4, where 256 scalers share a factor.
-      const int64_t k = member == "nf4" || member.find("_g256") != member.npos ? 512 : 320;
+      // k is 320, except for blocks of 128, groups of 256 and nf4, where 256 scalers share a factor.
+      const auto has = [&](const char* part) { return member.find(part) != member.npos; };
+      const int64_t k = member == "nf4" || has("_g256") || has("_block128") ? 512 : 320;
       for (const int64_t m : first ? all_sizes : some) {
-        const int64_t n = m == 3 && member != "nf4" ? 250 : 320;  // with 250 the last block of four is short
+        // with 250 the last block of four is short
+        const int64_t n = rows_of(member, m == 3 && member != "nf4" ? 250 : 320);
         const Shape shape = {m, n, k, 64};
         const std::vector<uint8_t> all = wide_answer(kernel(), member, shape, dtype, 1);
         EXPECT_EQ(wide_answer(kernel(), member, shape, dtype, 3), all)
@@ -248,7 +250,7 @@ TEST_P(Float8LinearVariants, OddCodesAndScalesGoWhereScalarHasThem) {
       for (const int64_t m : {1, 2, 9}) {
         if (declines(kernel(), member) || declines(kernel(), dtype)) continue;
         SCOPED_TRACE(member + " m " + std::to_string(m) + " dtype " + std::to_string(dtype));
-        const Shape shape = {m, 70, 512, 0};
+        const Shape shape = {m, rows_of(member, 70), 512, 0};
         Problem reference(scalar_of(kernel()), member, shape, dtype, 1),
             tried(kernel(), member, shape, dtype, 1);
         make_odd(reference);
@@ -329,7 +331,8 @@ std::vector<size_t> float8_linears() {
   const auto all = registry().implementations();
   std::erase_if(indices, [&](size_t i) {
     const std::string family = family_of(*all[i].kernel);
-    return family != "mx" && family != "nvfp4" && family != "fp8_row" && family != "fp8_sparse24";
+    return family != "mx" && family != "nvfp4" && family != "fp8_row" && family != "fp8_sparse24" &&
+           family != "fp8";
   });
   return indices;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Float8 e4m3 weights with one scale a row, for the AVX2 variants of `linear`: y = scale * sum(x *
-// value(code)) + bias.
+// Float8 weights for the AVX2 variants of `linear`: y = sum over groups of scale * sum(x * value(code)), plus
+// bias. fp8_row is e4m3 with one scale a row; fp8 is e4m3 or e5m2, with scales of rows, of the tensor, of
+// groups of a row or of blocks.
 //
 // Up to m = 4, reading one byte a weight is the bound, provided that decoding keeps up: a widening load, a
 // shift, a mask, a multiplication and a fused multiply-add for eight codes (kernels/avx2/float8.h). Handling
 // NaN codes would cost three more operations. Instead, packing sets the scale of a column with a NaN to NaN,
-// which is what every sum over that column would be. A block of 64 columns holds one cache line for each k,
-// whose byte c belongs to column c, then 64 scales (float32).
+// which is what every sum over that column would be. A block of 64 columns holds, for each group, one cache
+// line for each k, whose byte c belongs to column c, then 64 scales (float32).
 #pragma once
 
 #include "kernels/avx2/float8.h"
@@ -14,6 +15,14 @@
 
 namespace qcts::avx2 {
 namespace {
+
+// If a column has an e4m3 NaN among k_count codes, sets its scale, a float32, to NaN.
+[[maybe_unused]] void spread_nan(const uint8_t* codes, int64_t k_count, int64_t columns, uint8_t* scales) {
+  constexpr uint32_t kNan = 0x7FC00000;
+  for (int64_t k = 0; k < k_count; ++k)
+    for (int64_t c = 0; c < columns; ++c)
+      if ((codes[k * kColumns + c] & 0x7F) == 0x7F) std::memcpy(scales + 4 * c, &kNan, 4);
+}
 
 struct Fp8Row {
   static constexpr int kStep = 1, kWide = 1, kBytesPerK = kColumns, kSumsAlone = 8;
@@ -49,10 +58,37 @@ struct Fp8Row {
     uint8_t* scales = out + padded_k<Fp8Row>(p) * kColumns;
     std::memcpy(scales, static_cast<const char*>(in_plane(p, "scale")) + 4 * first_n,
                 static_cast<size_t>(4 * columns));
-    constexpr uint32_t kNan = 0x7FC00000;
-    for (int64_t k = 0; k < p.k; ++k)
+    spread_nan(out, p.k, columns, scales);
+  }
+};
+
+// fp8.
+template <Float8 kFormat>
+struct Fp8Blocks : Fp8Row {
+  static int64_t group(const qcts_problem& p) { return p.group != 0 ? p.group : p.k; }
+
+  [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector, int,
+                                            __m256 (&out)[kWide]) {
+    out[0] = float8_for_linear<kFormat>(at + vector * kLanes);
+  }
+
+  static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
+    multiply_block<Fp8Blocks>(call, block, first_m, rows);
+  }
+
+  static void pack_block(const qcts_problem& p, int64_t first_n, uint8_t* out) {
+    const auto* qdata = static_cast<const uint8_t*>(in_plane(p, "qdata")) + first_n * p.k;
+    const auto* plane = static_cast<const char*>(in_plane(p, "scale"));
+    const int64_t columns = p.n - first_n < kColumns ? p.n - first_n : kColumns;
+    const int64_t of_rows = scheme_params(p).group_rows, rows = of_rows != 0 ? of_rows : p.n;
+    const int64_t k_count = group(p), groups = p.k / k_count;
+    for (int64_t g = 0; g < groups; ++g, out += group_bytes<Fp8Blocks>(p)) {
+      transpose_bytes(qdata + g * k_count, p.k, columns, k_count, out);
+      uint8_t* scales = out + padded_group<Fp8Blocks>(p) * kColumns;
       for (int64_t c = 0; c < columns; ++c)
-        if ((out[k * kColumns + c] & 0x7F) == 0x7F) std::memcpy(scales + 4 * c, &kNan, 4);
+        std::memcpy(scales + 4 * c, plane + 4 * ((first_n + c) / rows * groups + g), 4);
+      if (kFormat == Float8::e4m3) spread_nan(out, k_count, columns, scales);
+    }
   }
 };
 

@@ -26,7 +26,7 @@ struct RowRecipe {
   RowScale given = {};
 };
 
-// The recipe for p's policy, which is one of int8_row's. The caller fills in a given scale.
+// The recipe for p's policy, which is one of kernels/families/int8_x.h. The caller fills in a given scale.
 [[maybe_unused]] RowRecipe int8_row_recipe(const qcts_problem& p) {
   const bool to_127 = std::strcmp(p.activation, "dyn_row_sym_127") == 0;
   return {p.x_dtype, std::strcmp(p.activation, "dyn_row_asym") == 0, to_127 && p.x_dtype == QCTS_BF16, to_127,
@@ -90,13 +90,16 @@ struct Range {
   return range_from(dtype, _mm256_max_epi16(top[0], top[1]), _mm256_max_epu16(bottom[0], bottom[1]));
 }
 
-[[maybe_unused]] RowScale scale_of(const RowRecipe& recipe, Range range) {
+// Codes is FullRange or ReducedRange.
+template <class Codes = FullRange>
+RowScale scale_of(const RowRecipe& recipe, Range range) {
   const auto rounded = [&](float value) { return round1(recipe.dtype, value); };
   if (range.low != range.low && !recipe.in_dtype) return {range.low, 0};
   const float span = recipe.asymmetric         ? rounded(range.high - range.low)
                      : -range.low > range.high ? -range.low
                                                : range.high;
-  float scale = rounded(span / (recipe.asymmetric ? 255.0f : recipe.to_127 ? 127.0f : 127.5f));
+  constexpr float kSteps = Codes::kMax - Codes::kMin;
+  float scale = rounded(span / (recipe.asymmetric ? kSteps : recipe.to_127 ? 127.0f : kSteps / 2));
   const float min = recipe.to_127              ? rounded(1e-5f)
                     : !recipe.in_dtype         ? 0x1p-23f
                     : recipe.dtype == QCTS_F16 ? 0x1p-14f
@@ -104,16 +107,19 @@ struct Range {
   if (scale < min) scale = min;
   if (!recipe.asymmetric) return {scale, 0};
   const float below = nearbyintf(rounded(range.low / scale));
-  const float zero_point = recipe.in_dtype ? rounded(-128.0f - below) : -128.0f - below;
+  constexpr float kMin = Codes::kMin, kMax = Codes::kMax;
+  const float zero_point = recipe.in_dtype ? rounded(kMin - below) : kMin - below;
   if (zero_point != zero_point) return {scale, 0};
-  return {scale, static_cast<int32_t>(zero_point < -128 ? -128 : zero_point > 127 ? 127 : zero_point)};
+  return {scale, static_cast<int32_t>(zero_point < kMin ? kMin : zero_point > kMax ? kMax : zero_point)};
 }
 
-[[maybe_unused]] RowScale row_scale(const RowRecipe& recipe, const char* row, int64_t k_count) {
-  return recipe.is_given ? recipe.given : scale_of(recipe, range_of(recipe.dtype, row, k_count));
+template <class Codes = FullRange>
+RowScale row_scale(const RowRecipe& recipe, const char* row, int64_t k_count) {
+  return recipe.is_given ? recipe.given : scale_of<Codes>(recipe, range_of(recipe.dtype, row, k_count));
 }
 
 // Codes of eight elements, as int32; NaN becomes 0.
+template <class Codes = FullRange>
 [[gnu::always_inline]] inline __m256i codes_of(const RowRecipe& recipe, __m256 x, __m256 reciprocal,
                                                __m256 zero_point) {
   __m256 steps = _mm256_mul_ps(x, reciprocal);
@@ -122,8 +128,8 @@ struct Range {
   __m256 code = _mm256_add_ps(steps, zero_point);
   if (recipe.in_dtype) code = round8(recipe.dtype, code);
   const __m256 number = _mm256_cmp_ps(code, code, _CMP_ORD_Q);
-  const __m256 min = _mm256_set1_ps(recipe.to_127 ? -127 : -128);
-  code = _mm256_min_ps(_mm256_max_ps(code, min), _mm256_set1_ps(127));
+  const __m256 min = _mm256_set1_ps(recipe.to_127 ? -127 : Codes::kMin);
+  code = _mm256_min_ps(_mm256_max_ps(code, min), _mm256_set1_ps(Codes::kMax));
   return _mm256_cvtps_epi32(_mm256_and_ps(code, number));
 }
 
@@ -132,8 +138,9 @@ struct Range {
 }
 
 // Writes the codes of `count` elements from first_k on, and returns their sum.
-[[maybe_unused]] int32_t quantize_floats(const RowRecipe& recipe, const char* row, int64_t first_k,
-                                         int64_t count, RowScale chosen, int8_t* codes) {
+template <class Codes>
+int32_t quantize_floats(const RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
+                        RowScale chosen, int8_t* codes) {
   const __m256 reciprocal = _mm256_set1_ps(reciprocal_of(recipe, chosen.scale));
   const __m256 zero_point = _mm256_set1_ps(static_cast<float>(chosen.zero_point));
   const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -142,7 +149,7 @@ struct Range {
     const __m256 x = elements(recipe.dtype, row, first_k + k, first_k + count);
     const __m256i left = _mm256_set1_epi32(static_cast<int>(count - k < kLanes ? count - k : kLanes));
     const __m256i wide =
-        _mm256_and_si256(codes_of(recipe, x, reciprocal, zero_point), _mm256_cmpgt_epi32(left, lane));
+        _mm256_and_si256(codes_of<Codes>(recipe, x, reciprocal, zero_point), _mm256_cmpgt_epi32(left, lane));
     total = _mm256_add_epi32(total, wide);
     const __m256i words = _mm256_packs_epi32(wide, wide);
     const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, words),
@@ -176,18 +183,19 @@ int32_t quantize_tame(const TameScale<kCommon>& scale, const char* at, int64_t c
   return static_cast<int32_t>(lanes[0] + lanes[1] + lanes[2] + lanes[3] - 128 * count);
 }
 
-template <uint32_t kCommon>
+template <uint32_t kCommon, class Codes = FullRange>
 [[gnu::always_inline]] inline TameScale<kCommon> tame_scale(const RowRecipe& recipe, RowScale chosen) {
   const float reciprocal = reciprocal_of(recipe, chosen.scale);
   return {_mm256_set1_ps(reciprocal * (kFar<kCommon> - 1)), _mm256_set1_ps(reciprocal * kFar<kCommon>),
           _mm256_set1_epi16(static_cast<int16_t>(chosen.zero_point)),
-          _mm256_set1_epi8(recipe.to_127 ? -127 : -128), _mm256_set1_epi8(127)};
+          _mm256_set1_epi8(recipe.to_127 ? -127 : Codes::kMin), _mm256_set1_epi8(Codes::kMax)};
 }
 
 // Writes the codes of `count` elements from first_k on, and returns their sum. A given scale does not come
 // from the row's range, so int8_encode_fast cannot use it.
-[[maybe_unused]] int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k,
-                                       int64_t count, RowScale chosen, int8_t* codes) {
+template <class Codes>
+int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
+                      RowScale chosen, int8_t* codes) {
   const int64_t whole =
       recipe.dtype != QCTS_F32 && !recipe.is_given && is_tame(chosen.scale) ? count / 32 * 32 : 0;
   int32_t sum = 0;
@@ -195,26 +203,31 @@ template <uint32_t kCommon>
     const char* at = row + 2 * first_k;
     const auto quantize = [&]<uint32_t kDtype>() {
       return recipe.in_dtype
-                 ? quantize_tame<kDtype, kDtype>(tame_scale<kDtype>(recipe, chosen), at, whole, codes)
-                 : quantize_tame<kDtype, QCTS_F32>(tame_scale<QCTS_F32>(recipe, chosen), at, whole, codes);
+                 ? quantize_tame<kDtype, kDtype>(tame_scale<kDtype, Codes>(recipe, chosen), at, whole, codes)
+                 : quantize_tame<kDtype, QCTS_F32>(tame_scale<QCTS_F32, Codes>(recipe, chosen), at, whole,
+                                                   codes);
     };
-    sum = recipe.dtype == QCTS_F16 ? quantize.operator()<QCTS_F16>() : quantize.operator()<QCTS_BF16>();
+    sum = recipe.dtype == QCTS_F16 ? quantize.template operator()<QCTS_F16>()
+                                   : quantize.template operator()<QCTS_BF16>();
   }
-  return whole == count
-             ? sum
-             : sum + quantize_floats(recipe, row, first_k + whole, count - whole, chosen, codes + whole);
+  return whole == count ? sum
+                        : sum + quantize_floats<Codes>(recipe, row, first_k + whole, count - whole, chosen,
+                                                       codes + whole);
 }
 
 // Both passes over a row: steps that a wider variant replaces.
-struct RowsToInt8 {
+template <class CodesOfX>
+struct RowsToCodes {
+  using Codes = CodesOfX;
   static Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
     return avx2::range_of(dtype, row, k_count);
   }
   static int32_t quantize_part(const RowRecipe& recipe, const char* row, int64_t first_k, int64_t count,
                                RowScale chosen, int8_t* codes) {
-    return avx2::quantize_part(recipe, row, first_k, count, chosen, codes);
+    return avx2::quantize_part<Codes>(recipe, row, first_k, count, chosen, codes);
   }
 };
+using RowsToInt8 = RowsToCodes<FullRange>;
 
 }  // namespace
 }  // namespace qcts::avx2

@@ -39,7 +39,9 @@ concept IntegerScheme = requires(const qcts_problem& p, const uint8_t* from, int
   requires T::kStepPairs > 0 && T::kStepBytes > 0;
   { T::group(p) } -> std::convertible_to<int64_t>;  // that share a scale: all of k, or a multiple of a step
   { T::scale_dtype(p) } -> std::convertible_to<uint32_t>;  // of the weight's scales
+  { T::kOneScale } -> std::convertible_to<bool>;           // all rows of the weight share one
   { T::recipe(p) } -> std::same_as<RowRecipe>;             // of x
+  typename T::Codes;                                       // of x: FullRange or ReducedRange
   // 16-bit codes of a pair of k for the 8 columns of `vector`.
   requires sizeof(T::decode(from, vector, pair)) == sizeof(__m256i);
 };
@@ -221,7 +223,7 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
   const int64_t count = groups<Scheme>(p), group = Scheme::group(p), padded = padded_group<Scheme>(p);
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
-    const RowScale chosen = call.rows[m] = row_scale(call.recipe, row, p.k);
+    const RowScale chosen = call.rows[m] = row_scale<typename Scheme::Codes>(call.recipe, row, p.k);
     const __m256 reciprocal = _mm256_set1_ps(reciprocal_of(call.recipe, chosen.scale));
     const __m256 zero_point = _mm256_set1_ps(static_cast<float>(chosen.zero_point));
     const __m256i offset = _mm256_set1_epi32(chosen.zero_point);
@@ -230,7 +232,8 @@ void quantize_rows(void* context, int64_t first, int64_t last) {
       __m256i total = _mm256_setzero_si256();
       for (int64_t k = 0; k < group; k += kLanes) {
         const __m256 x = elements(call.recipe.dtype, row, g * group + k, g * group + group);
-        __m256i code = _mm256_sub_epi32(codes_of(call.recipe, x, reciprocal, zero_point), offset);
+        __m256i code = _mm256_sub_epi32(
+            codes_of<typename Scheme::Codes>(call.recipe, x, reciprocal, zero_point), offset);
         if (k + kLanes > group) {  // beyond the row
           const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
           code = _mm256_and_si256(code,
@@ -262,7 +265,7 @@ void pack_blocks(void* context, int64_t first, int64_t last) {
       Scheme::pack_group(p, n, columns, g, codes);
       uint8_t* tail = codes + code_bytes<Scheme>(p);
       for (int64_t c = 0; c < columns; ++c) {
-        const int64_t at = (n + c) * count + g;
+        const int64_t at = Scheme::kOneScale ? 0 : (n + c) * count + g;
         std::memcpy(tail + c * bytes, scales + at * bytes, static_cast<size_t>(bytes));
         tail[kColumns * bytes + c] = static_cast<uint8_t>(zero_points[at]);
       }

@@ -112,6 +112,7 @@ int32_t codes_by_tame(const avx2::RowRecipe& recipe, RowScale chosen, const char
 
 // Selects the loop for a dtype.
 struct RowsToInt8 {
+  using Codes = FullRange;
   static avx2::Range range_of(uint32_t dtype, const char* row, int64_t k_count) {
     if (dtype == QCTS_F32) return range_of_row<QCTS_F32>(row, k_count);
     if (dtype == QCTS_F16) return range_of_row<QCTS_F16>(row, k_count);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scale and zero point of a group, or of a row of x, and the planes that variants of intx read and write. The
-// AVX2 variants have affine_group in vectors (kernels/avx2/quantize/groups.h).
+// Scale and zero point of a group of intx, int8 or int4_int32, or of a row of x, and the planes that variants
+// read and write. The AVX2 variants have affine_group in vectors (kernels/avx2/quantize/groups.h).
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/abi/qcts_kernel.h"
+#include "kernels/families/block_scales.h"
 
 namespace qcts {
 
@@ -17,10 +17,18 @@ struct AffineRecipe {
   uint32_t dtype, common;
   AffineMapping mapping;
   float code_min, code_max;
+  float min_scale;  // a value of `dtype`
 };
-// The recipe of the weight, by the parameters of its scheme; or of x: int8, asymmetric, in x's own dtype
-// (_apply_int8_act_asym_per_token_quant_dequant).
-AffineRecipe affine_recipe(const qcts_problem& problem);
+using AffineRecipeOf = AffineRecipe (*)(const qcts_problem& problem);
+// intx: the recipe of the weight, by the parameters of its scheme; or of x: int8, asymmetric, in x's own
+// dtype (_apply_int8_act_asym_per_token_quant_dequant). The minimum scale is the smallest normal number of
+// the dtype.
+AffineRecipe intx_recipe(const qcts_problem& problem);
+// int8: the recipe of the weight (Int8Tensor.from_hp): symmetric, float32 scales.
+constexpr float kInt8MinScale = 0x1p-23f;
+AffineRecipe int8_recipe(const qcts_problem& problem);
+// int4_int32 (Int4PlainInt32Tensor, _from_hp_xpu): asymmetric, codes 0 .. 15, scales of at least 1e-6.
+AffineRecipe int4_int32_recipe(const qcts_problem& problem);
 
 // code = clamp(round(w * reciprocal) + zero_point); a NaN becomes 0.
 struct AffineGroup {
@@ -40,8 +48,15 @@ struct AffineTask {
   int8_t* zero_points;  // [rows, k / group]
   uint32_t scale_dtype;
 };
-AffineTask affine_task(const qcts_problem& problem);
+AffineTask affine_task(const qcts_problem& problem, const AffineRecipe& recipe);
 // Writes the scale, in scale_dtype, and the zero point of group `index`, counted over all rows.
 void write_parameters(const AffineTask& task, int64_t index, const AffineGroup& group);
+
+// Writes the codes of rows [first, last), which share one scale.
+using AffineRows = void (*)(const AffineTask& task, const AffineGroup& group, int64_t first, int64_t last);
+// Quantizes the whole weight with one scale, by a symmetric recipe: first the scale, then the rows with as
+// many threads as the problem allows.
+void quantize_affine_tensor(const qcts_problem& problem, const AffineRecipe& recipe, Largest largest,
+                            AffineRows rows);
 
 }  // namespace qcts

@@ -181,7 +181,8 @@ uint32_t expected_given_scale(const qcts_problem& p, const char* scheme, Expecte
   }
   expected[0] = {"act_quant_scale", QCTS_F32, 2, {1, 1}};
   expected[1] = {"act_quant_zero_point", QCTS_I8, 2, {1, 1}};
-  return is_family(scheme, "int8_row") && !is(p.activation, "static_tensor_sym") ? 2 : 1;
+  const bool int8 = scheme != nullptr && std::strncmp(scheme, "int8_", 5) == 0;
+  return int8 && !is(p.activation, "static_tensor_sym") ? 2 : 1;
 }
 
 qcts_status check_blocks(const qcts_problem& p, const char* scheme, char* why, size_t why_size) {

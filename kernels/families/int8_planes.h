@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the planes of the int8 schemes with one scale a row for the vector variants of `linear`, which cut
-// weights into blocks of their own. A struct has
+// Reads the planes of the int8 schemes with one scale a row, or for all rows, for the vector variants of
+// `linear`, which cut weights into blocks of their own. A struct has
 //   codes(n)             the k codes of a row
 //   scale(n), zero(n)    zero is subtracted from a code; kHasZeros: it may differ from 0
 #pragma once
@@ -12,7 +12,7 @@
 namespace qcts {
 namespace {
 
-// int8_row.
+// int8_row, int8_row_reduced.
 struct TorchaoRows {
   static constexpr bool kHasZeros = true;
   int64_t k;
@@ -31,6 +31,13 @@ struct TorchaoRows {
     std::memcpy(&value, scales + 4 * n, 4);
     return value;
   }
+};
+
+// int8_tensor, int8_tensor_reduced.
+struct TorchaoTensor : TorchaoRows {
+  using TorchaoRows::TorchaoRows;
+  int32_t zero(int64_t) const { return TorchaoRows::zero(0); }
+  float scale(int64_t) const { return TorchaoRows::scale(0); }
 };
 
 // tinyq: scales have the weight's dtype. W8A32 has zero points, which its forward does not read.

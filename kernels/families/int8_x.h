@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of x as int8 under the policies of int8_row, for `linear` and quantize_activation of every variant:
-// torchao 0.18.0 Int8Tensor.from_hp of x with PerRow(), or with the scale and zero point that
+// Rows of x as int8 under the policies of the int8 schemes, for `linear` and quantize_activation of every
+// variant: torchao 0.18.0 Int8Tensor.from_hp of x with PerRow(), or with the scale and zero point that
 // Int8StaticActivationInt8WeightConfig put into the checkpoint. "dyn_row_sym_127" is torchao 0.5.0 to
 // 0.17.0's.
 #pragma once
@@ -12,10 +12,23 @@
 namespace qcts {
 namespace {
 
-// The scheme string of kernels that serve every policy except weight_only.
-constexpr const char* kInt8RowX =
-    "int8_row:dyn_row_sym,dyn_row_asym,dyn_row_sym_127,static_tensor_sym,static_tensor_sym_zp,static_tensor_"
-    "asym";
+// The scheme strings of kernels that quantize rows of x. Only int8_row has "dyn_row_sym_127".
+#define QCTS_INT8_X_POLICIES \
+  "dyn_row_sym,dyn_row_asym,static_tensor_sym,static_tensor_sym_zp,static_tensor_asym"
+constexpr const char* kInt8RowX = "int8_row:" QCTS_INT8_X_POLICIES ",dyn_row_sym_127";
+[[maybe_unused]] constexpr const char* kInt8TensorX = "int8_tensor:" QCTS_INT8_X_POLICIES;
+[[maybe_unused]] constexpr const char* kInt8RowReducedX = "int8_row_reduced:" QCTS_INT8_X_POLICIES;
+[[maybe_unused]] constexpr const char* kInt8TensorReducedX = "int8_tensor_reduced:" QCTS_INT8_X_POLICIES;
+#undef QCTS_INT8_X_POLICIES
+
+// The codes of x, which are those of the weight: reduce_range=True leaves a bit for dot products that
+// saturate.
+struct FullRange {
+  static constexpr int kMin = -128, kMax = 127;
+};
+struct ReducedRange {
+  static constexpr int kMin = -64, kMax = 63;
+};
 
 // x is scale * (code - zero_point).
 struct RowScale {

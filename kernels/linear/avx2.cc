@@ -15,6 +15,24 @@ const qcts_kernel qcts_kernel_linear_int8_row_avx2 =
         "64 columns a block; codes widened to words times x in fixed point, bound by reading weights, then "
         "by integer multiply-adds; for float32 x codes become floats, in a panel for m > 4");
 
+const qcts_kernel qcts_kernel_linear_int8_tensor_avx2 =
+    avx2::int8_rows_of<qcts_kernel_linear_int8_tensor_avx2, TorchaoTensor, avx2::WordDots>(
+        "int8_tensor", "avx2",
+        "64 columns a block; codes widened to words times x in fixed point, bound by reading weights, then "
+        "by integer multiply-adds; for float32 x codes become floats, in a panel for m > 4");
+
+const qcts_kernel qcts_kernel_linear_int8_row_reduced_avx2 =
+    avx2::int8_rows_of<qcts_kernel_linear_int8_row_reduced_avx2, TorchaoRows, avx2::WordDots>(
+        "int8_row_reduced", "avx2",
+        "64 columns a block; codes widened to words times x in fixed point, bound by reading weights, then "
+        "by integer multiply-adds; for float32 x codes become floats, in a panel for m > 4");
+
+const qcts_kernel qcts_kernel_linear_int8_tensor_reduced_avx2 =
+    avx2::int8_rows_of<qcts_kernel_linear_int8_tensor_reduced_avx2, TorchaoTensor, avx2::WordDots>(
+        "int8_tensor_reduced", "avx2",
+        "64 columns a block; codes widened to words times x in fixed point, bound by reading weights, then "
+        "by integer multiply-adds; for float32 x codes become floats, in a panel for m > 4");
+
 // Layout and limits: kernels/fixed/int4.h, kernels/avx2/dots/fixed_dots.h; for float32 x
 // kernels/avx2/dots/int4.h.
 const qcts_kernel qcts_kernel_linear_int4_tinygemm_avx2 =

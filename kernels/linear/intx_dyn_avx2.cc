@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // 8da4w and its wider and narrower siblings. Codes of at most four bits use kernels/avx2/dots/nibble_dots.h;
-// wider ones use kernels/avx2/int8_linear.h, like int8_row_dyn_avx2.cc.
+// wider ones use kernels/avx2/int8_linear.h, like kernels/avx2/int8_dyn.h.
 #include "kernels/avx2/dots/nibble_dots.h"
 #include "kernels/avx2/int8_linear.h"
 
@@ -10,7 +10,9 @@ using namespace qcts::avx2;
 using Nibbles = qcts::vnni::IntxNibbles;
 
 struct Bytes : qcts::vnni::Intx {
+  using Codes = qcts::FullRange;
   static constexpr int kStepPairs = 1, kStepBytes = 2 * kColumns;
+  static constexpr bool kOneScale = false;
 
   [[gnu::always_inline]] static __m256i decode(const uint8_t* at, int vector, int) {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + vector * 2 * kLanes)));

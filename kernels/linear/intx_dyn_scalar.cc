@@ -9,11 +9,13 @@ using namespace qcts::scalar;
 
 struct IntxDyn {
   static bool in_dtype(const char* activation) { return std::strcmp(activation, "dyn_token_asym") == 0; }
+  static constexpr bool kOneScale = false;
   static int64_t group(const qcts_problem& p) { return p.group != 0 ? p.group : p.k; }
 
   static qcts::RowScale quantize_row(const qcts_problem& p, const char* row, int8_t* codes) {
     if (in_dtype(p.activation)) return quantize_token(p.x_dtype, row, p.k, codes);
-    return quantize_row_by(int8_row_scale(p.x_dtype, row, p.k, true), p.x_dtype, row, p.k, codes);
+    const qcts::RowScale chosen = int8_row_scale<qcts::FullRange>(p.x_dtype, row, p.k, true);
+    return quantize_row_by<qcts::FullRange>(chosen, p.x_dtype, row, p.k, codes);
   }
 };
 

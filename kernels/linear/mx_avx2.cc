@@ -2,9 +2,8 @@
 // y = sum over blocks of 32 of 2^e * sum(x * element), plus bias.
 //
 // MXFP4 uses table lookups (kernels/avx2/nibbles.h), which are the bound at m = 1. MXFP8 and MXFP6 have one
-// byte an element, which is moved to a float's place (kernels/avx2/float8.h); that is the bound at m = 1. An
-// e5m2 code, infinities and NaN included, is the upper half of a binary16 and is converted (moved to its
-// place, m = 1 takes three times as long: EPYC Zen 4). Scales are stored as bfloat16, which holds every e8m0,
+// byte an element, which is moved to a float's place (kernels/avx2/float8.h); that is the bound at m = 1.
+// Scales are stored as bfloat16, which holds every e8m0,
 // including 2^-127 and NaN, and is widened by one shift. A block of 64 columns holds, for each 32 k, the
 // codes, one cache line for each k or each 2 k, then 64 scales. If an element is an e4m3 NaN, the scale of
 // its 32 becomes NaN, as kernels/avx2/fp8_linear.h does for a row.
@@ -54,13 +53,7 @@ struct MxBytes : MxBlocks {
 
   [[gnu::always_inline]] static void decode(const uint8_t*, const uint8_t* at, int vector, int,
                                             __m256 (&out)[kWide]) {
-    const uint8_t* codes = at + vector * kLanes;
-    if constexpr (kFormat == Float8::e5m2) {
-      const __m128i words = _mm_cvtepu8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes)));
-      out[0] = _mm256_cvtph_ps(_mm_slli_epi16(words, 8));
-    } else {
-      out[0] = finite_small_float<kFormat>(codes);
-    }
+    out[0] = float8_for_linear<kFormat>(at + vector * kLanes);
   }
   static void block(const LinearCall& call, int64_t block, int64_t first_m, int64_t rows) {
     multiply_block<MxBytes>(call, block, first_m, rows);

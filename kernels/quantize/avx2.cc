@@ -4,6 +4,7 @@
 #include "kernels/avx2/quantize/groups.h"
 #include "kernels/avx2/quantize/int4_quantize.h"
 #include "kernels/avx2/quantize/int8_quantize.h"
+#include "kernels/avx2/quantize/int8_tensor.h"
 #include "kernels/avx2/quantize/mx.h"
 #include "kernels/avx2/quantize/nf4_quantize.h"
 #include "kernels/avx2/quantize/nvfp4.h"
@@ -14,6 +15,29 @@ using namespace qcts;
 const qcts_kernel qcts_kernel_quantize_int8_row_avx2 =
     exact_rows<qcts_kernel_quantize_int8_row_avx2, avx2::fenced<avx2::quantize_int8_rows<avx2::Int8Codes>>>(
         QCTS_OP_QUANTIZE, "int8_row", "avx2", "two passes a row, the second in cache; bound by memory");
+
+const qcts_kernel qcts_kernel_quantize_int8_tensor_avx2 =
+    exact_entry(QCTS_OP_QUANTIZE, "int8_tensor", "avx2",
+                "two passes over the weight: its largest magnitude, then codes; bound by memory",
+                {supports_problem<qcts_kernel_quantize_int8_tensor_avx2>,
+                 run_checked<qcts_kernel_quantize_int8_tensor_avx2, avx2::quantize_int8_tensor>});
+
+const qcts_kernel qcts_kernel_quantize_int8_tensor_reduced_avx2 =
+    exact_entry(QCTS_OP_QUANTIZE, "int8_tensor_reduced", "avx2",
+                "two passes over the weight: its largest magnitude, then codes; bound by memory",
+                {supports_problem<qcts_kernel_quantize_int8_tensor_reduced_avx2>,
+                 run_checked<qcts_kernel_quantize_int8_tensor_reduced_avx2, avx2::quantize_int8_tensor>});
+
+const qcts_kernel qcts_kernel_quantize_int8_row_reduced_avx2 =
+    exact_rows<qcts_kernel_quantize_int8_row_reduced_avx2,
+               avx2::quantize_affine_groups<avx2::Int8Parts, int8_recipe>>(
+        QCTS_OP_QUANTIZE, "int8_row_reduced", "avx2",
+        "the row's range, then its codes; bound by two instructions an element");
+
+const qcts_kernel qcts_kernel_quantize_int8_group_avx2 = exact_rows<
+    qcts_kernel_quantize_int8_group_avx2, avx2::quantize_affine_groups<avx2::Int8Parts, int8_recipe>>(
+    QCTS_OP_QUANTIZE, "int8_group", "avx2",
+    "ranges, parameters and codes in three passes over eight groups; bound by two instructions an element");
 
 // The bound is two instructions an element at three a cycle, not memory.
 const qcts_kernel qcts_kernel_quantize_int4_tinygemm_avx2 =
@@ -36,7 +60,7 @@ const qcts_kernel qcts_kernel_quantize_fp8_avx2 = exact_entry(
      run_checked<qcts_kernel_quantize_fp8_avx2, avx2::quantize_float8_problem<avx2::Float8Parts>>});
 
 const qcts_kernel qcts_kernel_quantize_intx_avx2 = exact_rows<
-    qcts_kernel_quantize_intx_avx2, avx2::quantize_affine_groups<avx2::AffineParts>>(
+    qcts_kernel_quantize_intx_avx2, avx2::quantize_affine_groups<avx2::AffineParts, intx_recipe>>(
     QCTS_OP_QUANTIZE, "intx", "avx2",
     "ranges, parameters and codes in three passes over eight groups; bound by two instructions an element");
 

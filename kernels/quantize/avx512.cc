@@ -38,7 +38,8 @@ const qcts_kernel qcts_kernel_quantize_fp8_avx512 = exact_entry(
      run_checked<qcts_kernel_quantize_fp8_avx512, avx2::quantize_float8_problem<avx512::WideFloat8Parts>>});
 
 const qcts_kernel qcts_kernel_quantize_intx_avx512 =
-    exact_rows<qcts_kernel_quantize_intx_avx512, avx2::quantize_affine_groups<avx512::WideAffine>>(
+    exact_rows<qcts_kernel_quantize_intx_avx512,
+               avx2::quantize_affine_groups<avx512::WideAffine, intx_recipe>>(
         QCTS_OP_QUANTIZE, "intx", "avx512",
         "ranges, parameters and codes in three passes over 16 groups; bound by all three and by memory");
 

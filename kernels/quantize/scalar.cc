@@ -24,9 +24,34 @@ const qcts_kernel qcts_kernel_quantize_fp8_scalar =
                 {supports_problem<qcts_kernel_quantize_fp8_scalar>,
                  run_checked<qcts_kernel_quantize_fp8_scalar, scalar::quantize_float8_problem>});
 
+// torchao 0.18 Int8Tensor.from_hp with PerTensor(), and with reduce_range=True, whose codes are -64 .. 63
+// (int8_recipe in kernels/families/affine_groups.h).
+const qcts_kernel qcts_kernel_quantize_int8_tensor_scalar =
+    exact_entry(QCTS_OP_QUANTIZE, "int8_tensor", "scalar",
+                "two passes over the weight: its largest magnitude, then codes, one element at a time",
+                {supports_problem<qcts_kernel_quantize_int8_tensor_scalar>,
+                 run_checked<qcts_kernel_quantize_int8_tensor_scalar, scalar::quantize_int8_tensor>});
+
+const qcts_kernel qcts_kernel_quantize_int8_tensor_reduced_scalar =
+    exact_entry(QCTS_OP_QUANTIZE, "int8_tensor_reduced", "scalar",
+                "two passes over the weight: its largest magnitude, then codes, one element at a time",
+                {supports_problem<qcts_kernel_quantize_int8_tensor_reduced_scalar>,
+                 run_checked<qcts_kernel_quantize_int8_tensor_reduced_scalar, scalar::quantize_int8_tensor>});
+
+const qcts_kernel qcts_kernel_quantize_int8_row_reduced_scalar =
+    exact_rows<qcts_kernel_quantize_int8_row_reduced_scalar, scalar::quantize_affine_groups<int8_recipe>>(
+        QCTS_OP_QUANTIZE, "int8_row_reduced", "scalar",
+        "two passes a row: its range, then its codes; bound by the rounding, one element at a time");
+
+// The same with PerGroup(g).
+const qcts_kernel qcts_kernel_quantize_int8_group_scalar =
+    exact_rows<qcts_kernel_quantize_int8_group_scalar, scalar::quantize_affine_groups<int8_recipe>>(
+        QCTS_OP_QUANTIZE, "int8_group", "scalar",
+        "two passes a group: its range, then its codes; bound by the rounding, one element at a time");
+
 // torchao 0.18 IntxUnpackedToInt8Tensor.from_hp; parameters follow kernels/families/affine_groups.h.
 const qcts_kernel qcts_kernel_quantize_intx_scalar =
-    exact_rows<qcts_kernel_quantize_intx_scalar, scalar::quantize_affine_groups>(
+    exact_rows<qcts_kernel_quantize_intx_scalar, scalar::quantize_affine_groups<intx_recipe>>(
         QCTS_OP_QUANTIZE, "intx", "scalar",
         "two passes a group: its range, then its codes; bound by the rounding, one element at a time");
 

@@ -27,6 +27,21 @@ const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_avx2 =
                     avx2::quantize_int8_dyn_rows<avx2::RowsToInt8>>(
         kInt8RowX, "avx2", "a row's range, unless the scale is given, then codes; bound by both");
 
+const qcts_kernel qcts_kernel_quantize_activation_int8_tensor_dyn_avx2 =
+    activation_rows<qcts_kernel_quantize_activation_int8_tensor_dyn_avx2,
+                    avx2::quantize_int8_dyn_rows<avx2::RowsToInt8>>(
+        kInt8TensorX, "avx2", "a row's range, unless the scale is given, then codes; bound by both");
+
+const qcts_kernel qcts_kernel_quantize_activation_int8_row_reduced_dyn_avx2 =
+    activation_rows<qcts_kernel_quantize_activation_int8_row_reduced_dyn_avx2,
+                    avx2::quantize_int8_dyn_rows<avx2::RowsToCodes<ReducedRange>>>(
+        kInt8RowReducedX, "avx2", "a row's range, unless the scale is given, then codes; bound by both");
+
+const qcts_kernel qcts_kernel_quantize_activation_int8_tensor_reduced_dyn_avx2 =
+    activation_rows<qcts_kernel_quantize_activation_int8_tensor_reduced_dyn_avx2,
+                    avx2::quantize_int8_dyn_rows<avx2::RowsToCodes<ReducedRange>>>(
+        kInt8TensorReducedX, "avx2", "a row's range, unless the scale is given, then codes; bound by both");
+
 const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_avx2 =
     activation_whole<qcts_kernel_quantize_activation_fp8_sparse24_avx2,
                      avx2::quantize_float8_problem<avx2::Float8Parts>>(
@@ -35,7 +50,7 @@ const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_avx2 =
         "eight codes");
 
 const qcts_kernel qcts_kernel_quantize_activation_intx_avx2 = activation_rows<
-    qcts_kernel_quantize_activation_intx_avx2, avx2::quantize_affine_groups<avx2::AffineParts>>(
+    qcts_kernel_quantize_activation_intx_avx2, avx2::quantize_affine_groups<avx2::AffineParts, intx_recipe>>(
     "intx:dyn_token_asym", "avx2",
     "ranges, parameters and codes in three passes over eight groups; bound by two instructions an element");
 

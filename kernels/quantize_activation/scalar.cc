@@ -3,6 +3,7 @@
 // (kernels/families/float8_scales.h).
 #include "kernels/scalar/blocks.h"
 #include "kernels/scalar/groups.h"
+#include "kernels/scalar/int8.h"
 
 using namespace qcts;
 
@@ -22,10 +23,38 @@ const qcts_kernel qcts_kernel_quantize_activation_fp8_sparse24_scalar =
         "fp8_sparse24:dyn_row,dyn_row_mslk", "scalar",
         "two passes a block: absolute maximum, then codes; bound by one division an element");
 
+const qcts_kernel qcts_kernel_quantize_activation_int4_e4m3_scalar =
+    activation_whole<qcts_kernel_quantize_activation_int4_e4m3_scalar, scalar::quantize_float8_problem>(
+        "int4_e4m3:dyn_row_mslk", "scalar",
+        "two passes a row: absolute maximum, then codes; bound by one division an element");
+
+// torchao 0.18 Int8Tensor.from_hp of rows of x (kernels/families/int8_x.h).
+const qcts_kernel qcts_kernel_quantize_activation_int8_row_dyn_scalar = activation_rows<
+    qcts_kernel_quantize_activation_int8_row_dyn_scalar, scalar::quantize_int8_rows<FullRange>>(
+    kInt8RowX, "scalar",
+    "a row's range, unless the scale is given, then codes; bound by float rounding, one element at a time");
+
+const qcts_kernel qcts_kernel_quantize_activation_int8_tensor_dyn_scalar = activation_rows<
+    qcts_kernel_quantize_activation_int8_tensor_dyn_scalar, scalar::quantize_int8_rows<FullRange>>(
+    kInt8TensorX, "scalar",
+    "a row's range, unless the scale is given, then codes; bound by float rounding, one element at a time");
+
+const qcts_kernel qcts_kernel_quantize_activation_int8_row_reduced_dyn_scalar = activation_rows<
+    qcts_kernel_quantize_activation_int8_row_reduced_dyn_scalar, scalar::quantize_int8_rows<ReducedRange>>(
+    kInt8RowReducedX, "scalar",
+    "a row's range, unless the scale is given, then codes; bound by float rounding, one element at a time");
+
+const qcts_kernel qcts_kernel_quantize_activation_int8_tensor_reduced_dyn_scalar =
+    activation_rows<qcts_kernel_quantize_activation_int8_tensor_reduced_dyn_scalar,
+                    scalar::quantize_int8_rows<ReducedRange>>(
+        kInt8TensorReducedX, "scalar",
+        "a row's range, unless the scale is given, then codes; bound by float rounding, one element at a "
+        "time");
+
 // 8da4w: torchao 0.18 _apply_int8_act_asym_per_token_quant_dequant; parameters follow
 // kernels/families/affine_groups.h.
 const qcts_kernel qcts_kernel_quantize_activation_intx_scalar =
-    activation_rows<qcts_kernel_quantize_activation_intx_scalar, scalar::quantize_affine_groups>(
+    activation_rows<qcts_kernel_quantize_activation_intx_scalar, scalar::quantize_affine_groups<intx_recipe>>(
         "intx:dyn_token_asym", "scalar",
         "two passes a group: its range, then its codes; bound by the rounding, one element at a time");
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes groups of intx, or rows of x, one element at a time, for the scalar variants.
+// Quantizes groups or tensors of intx and int8, or rows of x, one element at a time, for the scalar variants.
 #pragma once
 
 #include <math.h>
@@ -7,6 +7,7 @@
 #include "kernels/families/affine_groups.h"
 #include "kernels/families/elements.h"
 #include "kernels/families/entry.h"
+#include "kernels/scalar/blocks.h"
 
 namespace qcts::scalar {
 namespace {
@@ -32,8 +33,9 @@ namespace {
                                                       : code);
 }
 
-[[maybe_unused]] void quantize_affine_groups(const qcts_problem& p, int64_t first, int64_t last) {
-  const AffineTask task = affine_task(p);
+template <AffineRecipeOf kRecipe>
+void quantize_affine_groups(const qcts_problem& p, int64_t first, int64_t last) {
+  const AffineTask task = affine_task(p, kRecipe(p));
   const AffineRecipe& recipe = task.recipe;
   for (int64_t n = first; n < last; ++n) {
     const char* row = task.data + n * task.ld_bytes;
@@ -44,6 +46,18 @@ namespace {
         task.codes[n * task.k + k] = affine_code(recipe, group, load(recipe.dtype, row, k));
     }
   }
+}
+
+[[maybe_unused]] void quantize_affine_rows(const AffineTask& task, const AffineGroup& group, int64_t first,
+                                           int64_t last) {
+  for (int64_t n = first; n < last; ++n) {
+    const char* row = task.data + n * task.ld_bytes;
+    for (int64_t k = 0; k < task.k; ++k)
+      task.codes[n * task.k + k] = affine_code(task.recipe, group, load(task.recipe.dtype, row, k));
+  }
+}
+[[maybe_unused]] void quantize_int8_tensor(const qcts_problem* p) {
+  quantize_affine_tensor(*p, int8_recipe(*p), largest_of, quantize_affine_rows);
 }
 
 }  // namespace

@@ -22,7 +22,13 @@ namespace {
   return maximum;
 }
 
-[[maybe_unused]] RowScale int8_row_scale(uint32_t dtype, const void* row, int64_t k, bool asymmetric) {
+template <class Range>
+int32_t int8_clamped(float value) {
+  return static_cast<int32_t>(value < Range::kMin ? Range::kMin : value > Range::kMax ? Range::kMax : value);
+}
+
+template <class Range>
+RowScale int8_row_scale(uint32_t dtype, const void* row, int64_t k, bool asymmetric) {
   float low = 0, high = 0;
   for (int64_t i = 0; i < k; ++i) {
     const float x = load(dtype, row, i);
@@ -31,19 +37,21 @@ namespace {
     if (x > high) high = x;
   }
   const float span = asymmetric ? round_to(dtype, high - low) : (-low > high ? -low : high);
-  float scale = round_to(dtype, span / (asymmetric ? 255.0f : 127.5f));
+  constexpr float kSteps = Range::kMax - Range::kMin;
+  float scale = round_to(dtype, span / (asymmetric ? kSteps : kSteps / 2));
   if (scale < 0x1p-23f) scale = 0x1p-23f;
   if (!asymmetric) return {scale, 0};
-  const float zero_point = -128.0f - nearbyintf(round_to(dtype, low / scale));
+  const float zero_point = Range::kMin - nearbyintf(round_to(dtype, low / scale));
   if (zero_point != zero_point) return {scale, 0};
-  return {scale, static_cast<int32_t>(zero_point < -128 ? -128 : zero_point > 127 ? 127 : zero_point)};
+  return {scale, int8_clamped<Range>(zero_point)};
 }
 
 // NaN becomes 0.
-[[maybe_unused]] int8_t int8_code(float x, float reciprocal, int32_t zero_point) {
+template <class Range>
+int8_t int8_code(float x, float reciprocal, int32_t zero_point) {
   const float code = nearbyintf(x * reciprocal) + static_cast<float>(zero_point);
   if (code != code) return 0;
-  return static_cast<int8_t>(code < -128 ? -128 : code > 127 ? 127 : code);
+  return static_cast<int8_t>(int8_clamped<Range>(code));
 }
 
 // torchao 0.5.0 to 0.17.0 _int8_symm_per_token_reduced_range_quant: codes -127 .. 127, a scale of at least
@@ -91,20 +99,32 @@ namespace {
   return chosen;
 }
 
-[[maybe_unused]] RowScale quantize_row_by(RowScale chosen, uint32_t dtype, const void* row, int64_t k,
-                                          int8_t* codes) {
+template <class Range>
+RowScale quantize_row_by(RowScale chosen, uint32_t dtype, const void* row, int64_t k, int8_t* codes) {
   const float reciprocal = 1.0f / chosen.scale;
-  for (int64_t i = 0; i < k; ++i) codes[i] = int8_code(load(dtype, row, i), reciprocal, chosen.zero_point);
+  for (int64_t i = 0; i < k; ++i)
+    codes[i] = int8_code<Range>(load(dtype, row, i), reciprocal, chosen.zero_point);
   return chosen;
 }
 
-// Quantizes a row of p's x by its policy, which is one of int8_row's.
-[[maybe_unused]] RowScale quantize_int8_row(const qcts_problem& p, const void* row, int8_t* codes) {
+// Quantizes a row of p's x by its policy, which is one of kernels/families/int8_x.h.
+template <class Range>
+RowScale quantize_int8_row(const qcts_problem& p, const void* row, int8_t* codes) {
   if (std::strcmp(p.activation, "dyn_row_sym_127") == 0) return quantize_row_127(p.x_dtype, row, p.k, codes);
   const bool asymmetric = std::strcmp(p.activation, "dyn_row_asym") == 0;
   const RowScale chosen =
-      has_given_scale(p.activation) ? given_scale(p) : int8_row_scale(p.x_dtype, row, p.k, asymmetric);
-  return quantize_row_by(chosen, p.x_dtype, row, p.k, codes);
+      has_given_scale(p.activation) ? given_scale(p) : int8_row_scale<Range>(p.x_dtype, row, p.k, asymmetric);
+  return quantize_row_by<Range>(chosen, p.x_dtype, row, p.k, codes);
+}
+
+// quantize_activation of rows [first, last).
+template <class Range>
+void quantize_int8_rows(const qcts_problem& p, int64_t first, int64_t last) {
+  auto* qdata = static_cast<int8_t*>(out_plane(p, "qdata"));
+  for (int64_t m = first; m < last; ++m) {
+    const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
+    store_row_scale(p, m, quantize_int8_row<Range>(p, row, qdata + m * p.k));
+  }
 }
 
 }  // namespace

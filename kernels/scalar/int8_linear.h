@@ -15,6 +15,7 @@ namespace {
 struct Int8Task {
   const qcts_problem* problem;
   int64_t group;   // elements along k that share a scale of the weight
+  bool one_scale;  // all rows of the weight share one
   int8_t* codes;   // [m, k]
   RowScale* rows;  // [m]
 };
@@ -38,7 +39,7 @@ struct Int8Task {
     for (int64_t n = first; n < last; ++n) {
       double value = 0;
       for (int64_t g = 0; g < groups; ++g) {
-        const int64_t at = n * groups + g;
+        const int64_t at = task.one_scale ? 0 : n * groups + g;
         int64_t sum = 0;
         for (int64_t k = g * task.group; k < (g + 1) * task.group; ++k)
           sum += (task.codes[m * p.k + k] - x.zero_point) * (weights[n * p.k + k] - zero_points[at]);
@@ -51,10 +52,11 @@ struct Int8Task {
   }
 }
 
-// How a scheme quantizes a row of x.
+// How a scheme scales a weight and quantizes a row of x.
 template <class T>
 concept RowQuantizer = requires(const qcts_problem& p, const char* row, int8_t* codes) {
   { T::group(p) } -> std::convertible_to<int64_t>;  // elements along k that share a scale of the weight
+  { T::kOneScale } -> std::convertible_to<bool>;    // all rows of the weight share one
   { T::quantize_row(p, row, codes) } -> std::same_as<RowScale>;
 };
 
@@ -70,7 +72,7 @@ qcts_status run_int8(const qcts_problem* problem) {
       check_run(kKernel, &copy) != QCTS_OK || !gives_scale(kKernel, *problem))
     return QCTS_INVALID;
   char* workspace = static_cast<char*>(copy.workspace);
-  Int8Task task = {&copy, Scheme::group(copy), reinterpret_cast<int8_t*>(workspace),
+  Int8Task task = {&copy, Scheme::group(copy), Scheme::kOneScale, reinterpret_cast<int8_t*>(workspace),
                    reinterpret_cast<RowScale*>(workspace + rows_offset_bytes(copy))};
   for (int64_t m = 0; m < copy.m; ++m)
     task.rows[m] = Scheme::quantize_row(*problem, static_cast<const char*>(copy.x) + m * copy.ldx_bytes,
@@ -86,6 +88,20 @@ constexpr qcts_kernel int8_linear_of(const char* scheme) {
       "integer sums of a row of x and a group of the weight; bound by one dependent addition an element",
       QCTS_I32, {supports_int8<kKernel, Scheme>, run_int8<kKernel, Scheme>, int8_workspace_bytes});
 }
+
+// The int8 schemes, whose x has codes of Range.
+template <class Range>
+struct Int8Rows {
+  static constexpr bool kOneScale = false;
+  static int64_t group(const qcts_problem& p) { return p.k; }
+  static RowScale quantize_row(const qcts_problem& p, const char* row, int8_t* codes) {
+    return quantize_int8_row<Range>(p, row, codes);
+  }
+};
+template <class Range>
+struct Int8Tensor : Int8Rows<Range> {
+  static constexpr bool kOneScale = true;
+};
 
 }  // namespace
 }  // namespace qcts::scalar

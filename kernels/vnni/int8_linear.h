@@ -82,24 +82,8 @@ struct PackedPanel {
   bool prefetches;           // as in LinearCall
 };
 
-// A Scheme has
-//   kOffset                  added to a code to make it unsigned
-//   kQuads                   how many times 4 k a step holds: 1 or, with two codes a byte, 2
-//   pad_k(group)             a group is padded to a multiple of it: whole steps, or whole tiles
-//   group(p)                 elements along k that share a scale: all of k, or a multiple of 8
-//   scale_dtype(p)           dtype of the weight's scales
-//   recipe(p)                how x is quantized
-// A MicroKernel has
-//   kRows                    rows of x at a time
-//   chunk_steps(quads, rows) the steps that it takes in one packed panel
-//   tail_ahead_bytes(prefetches, rows)   how far ahead to prefetch what follows codes; 0: not at all
-//   chunk_groups(k)          the groups of k elements each, parts of a row, that it takes in one packed panel
-//   padded_rows(m)           rows of x that it reads; those beyond m are zeros
-//   open(layout, m), close() called before and after a thread's packed panels
-//   multiply<Scheme>(packed, rows, sums) sums += products or, with `epilogue`, its totals += scaled sums; for
-//                            several groups it prefetches what lies between their codes
-//   multiply_row<Scheme>(call, first, last)   optional: blocks [first, last) of a single row
-// A Vector has the lanes in which x is quantized and sums become outputs.
+// A Scheme and a MicroKernel have what kernels/vnni/concepts.h lists; a Vector has the lanes in which x is
+// quantized and sums become outputs.
 template <QuadScheme Scheme>
 Layout layout_of(const qcts_problem& p) {
   Layout at = {};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Quantizes groups of intx, or rows of x, for the AVX2 variants, in three passes over eight groups of a row,
-// which stay in L1. First the ranges, as integers of the elements' bits. Then the parameters of all eight in
-// the lanes of a vector, so no element waits for three divisions. Then the codes, 27 operations for 32
-// elements of bfloat16, while the next row is prefetched. The bound is two instructions an element in all:
+// Quantizes groups of intx and int8, or rows of x, for the AVX2 variants, in three passes over eight groups
+// of a row, which stay in L1. First the ranges, as integers of the elements' bits. Then the parameters of all
+// eight in the lanes of a vector, so no element waits for three divisions. Then the codes, 27 operations for
+// 32 elements of bfloat16, while the next row is prefetched. The bound is two instructions an element in all:
 // half the speed of a plain copy (0.07 to 0.09 with one call a group and every rounding done separately).
 // That slow way remains for groups whose scale is tiny or not finite.
 #pragma once
@@ -91,7 +91,7 @@ struct AffineGroups {
   // a bit a group, set if int8_encode_fast can encode it
   uint32_t tame;
 };
-template <uint32_t kDtype, uint32_t kCommon>
+template <uint32_t kDtype, uint32_t kCommon, float kMinScale>
 [[gnu::always_inline]] inline void choose_affine(const AffineRecipe& recipe, const Ranges& range,
                                                  AffineGroups* groups) {
   const auto rounded = [](__m256 value) { return round8(kDtype, value); };
@@ -108,7 +108,7 @@ template <uint32_t kDtype, uint32_t kCommon>
   } else {
     scale = rounded(_mm256_div_ps(rounded(_mm256_sub_ps(high, low)), _mm256_set1_ps(steps)));
   }
-  const __m256 min = _mm256_set1_ps(kDtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f);
+  const __m256 min = _mm256_set1_ps(kMinScale);
   scale = where_less(scale, min, min, scale);
   if (recipe.mapping == AffineMapping::asymmetric) {
     const __m256 below = nearest_integers(rounded(_mm256_div_ps(low, scale)));
@@ -187,15 +187,16 @@ template <uint32_t kCommon>
 }
 
 // Steps that a wider variant replaces for 16-bit elements. Codes of groups that are not tame may be anything.
-template <uint32_t kDtype, uint32_t kCommon>
-struct AffineParts {
+// kMinScale is the recipe's min_scale.
+template <uint32_t kDtype, uint32_t kCommon, float kMinScale>
+struct PartsFrom {
   static constexpr int64_t kGroups = kGroupsAtOnce;
 
   [[gnu::always_inline]] static void choose(const AffineRecipe& recipe, const char* from, int64_t count,
                                             int64_t group, AffineGroups* groups) {
     const Ranges ranges = count == kGroups ? affine_ranges<kDtype>(from, kGroups, group)
                                            : affine_ranges<kDtype>(from, count, group);
-    choose_affine<kDtype, kCommon>(recipe, ranges, groups);
+    choose_affine<kDtype, kCommon, kMinScale>(recipe, ranges, groups);
   }
 
   [[gnu::always_inline]] static void codes(const AffineRecipe& recipe, const AffineGroups& groups,
@@ -207,6 +208,12 @@ struct AffineParts {
                                            past_caches, codes + g * group);
   }
 };
+
+// Those of intx_recipe and of int8_recipe.
+template <uint32_t kDtype, uint32_t kCommon>
+using AffineParts = PartsFrom<kDtype, kCommon, kDtype == QCTS_F16 ? 0x1p-14f : 0x1p-126f>;
+template <uint32_t kDtype, uint32_t kCommon>
+using Int8Parts = PartsFrom<kDtype, kCommon, kInt8MinScale>;
 
 // Parameters of up to this many times kGroups groups are computed before any codes. They are a chain of some
 // 150 cycles, which the codes of as many groups of 32 do not hide (EPYC Zen 5: with 1 instead of 4 it took
@@ -253,9 +260,9 @@ void quantize_affine_rows(const AffineTask& task, bool past_caches, int64_t firs
   for (int64_t n = first; n < last; ++n) quantize(task, past_caches, n);
 }
 
-template <template <uint32_t, uint32_t> class Parts>
+template <template <uint32_t, uint32_t> class Parts, AffineRecipeOf kRecipe>
 void quantize_affine_groups(const qcts_problem& p, int64_t first, int64_t last) {
-  const AffineTask task = affine_task(p);
+  const AffineTask task = affine_task(p, kRecipe(p));
   const bool wide = task.recipe.common == QCTS_F32;
   const auto quantize = task.recipe.dtype == QCTS_F32 ? quantize_affine_rows<Parts, QCTS_F32, QCTS_F32>
                         : task.recipe.dtype == QCTS_F16

@@ -10,7 +10,7 @@
 namespace qcts::avx2 {
 namespace {
 
-// Rows is RowsToInt8 or a wider variant's struct like it.
+// Rows is RowsToInt8, with either range of codes, or a wider variant's struct like it.
 template <class Rows>
 void quantize_int8_dyn_rows(const qcts_problem& p, int64_t first, int64_t last) {
   auto* qdata = static_cast<int8_t*>(out_plane(p, "qdata"));
@@ -19,7 +19,8 @@ void quantize_int8_dyn_rows(const qcts_problem& p, int64_t first, int64_t last) 
   for (int64_t m = first; m < last; ++m) {
     const char* row = static_cast<const char*>(p.x) + m * p.ldx_bytes;
     const RowScale chosen =
-        recipe.is_given ? recipe.given : scale_of(recipe, Rows::range_of(recipe.dtype, row, p.k));
+        recipe.is_given ? recipe.given
+                        : scale_of<typename Rows::Codes>(recipe, Rows::range_of(recipe.dtype, row, p.k));
     Rows::quantize_part(recipe, row, 0, p.k, chosen, qdata + m * p.k);
     store_row_scale(p, m, chosen);
   }

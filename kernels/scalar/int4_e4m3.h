@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a code of int4_e4m3 means before its row's scale acts on it, for the scalar variants.
+#pragma once
+
+#include "kernels/families/block_scales.h"
+#include "kernels/families/elements.h"
+
+namespace qcts::scalar {
+namespace {
+
+// The product with the group's scale is rounded to e4m3, because a file stores a table of such products; code
+// 0 is 0 whatever the scale.
+[[maybe_unused]] float int4_e4m3_value(int code, float scale) {
+  if (code == 0) return 0;
+  return e4m3fn_to_f32(small_float_code(SmallFloat::e4m3, static_cast<float>(code) * scale));
+}
+
+}  // namespace
+}  // namespace qcts::scalar
