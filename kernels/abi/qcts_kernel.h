@@ -115,7 +115,10 @@ enum {
 enum {
   QCTS_NUM_FLUSH_SUBNORMALS = 1u, /* subnormal inputs or results may become zero */
   /* codes are summed first; scale and zero point act on the sum of a group or row */
-  QCTS_NUM_SCALE_AFTER_SUM = 2u
+  QCTS_NUM_SCALE_AFTER_SUM = 2u,
+  /* the bias is added in output_cast's type, and their sum is rounded to it; without the flag, or without an
+   * output_cast, it is added in the accumulator's type (F32 if that is I32) */
+  QCTS_NUM_BIAS_IN_OUTPUT_CAST = 4u
 };
 
 /* Declares where `linear` rounds. The error bound of an output element is the sum over these stages;
@@ -131,7 +134,8 @@ typedef struct qcts_numerics {
   uint32_t accumulator; /* F32, F64, or I32 (exact) */
   /* a finished partial sum (group or row) is rounded to this before the scale acts on it */
   uint32_t partial_cast;
-  /* the sum is rounded to this before the bias is added and before y; NONE: straight to y_dtype */
+  /* the sum is rounded to this before the bias is added and before y; NONE: straight to y_dtype. `flags` says
+   * in which type the bias is added */
   uint32_t output_cast;
   uint32_t flags; /* QCTS_NUM_* */
   uint32_t reserved;

@@ -154,6 +154,7 @@ class Reader : DescribedEntries {
     prefixes_.push_back(prefix);
     arrange(schema, tensor, options_.lenient, warnings_);
     const Outer outer = schema.outer(tensor);
+    if (!outer.note.empty()) warnings_.push_back(tensor.name + ": " + outer.note);
     tensor.shape = outer.shape;
     tensor.dtype = outer.dtype;
     recognize_scheme(tensor);

@@ -34,9 +34,13 @@ void read_outer(const TensorNode& parts, NamedTensor& tensor) {
 }
 
 // Is this the state of a class with __slots__: a __dict__ and its slots (torch/_utils.py, _get_obj_state)?
+// An empty one is None.
 bool is_state_with_slots(const pickle::Ref& state) {
-  return state->kind == pickle::Kind::tuple && state->items.size() == 2 &&
-         state->items[0]->kind == pickle::Kind::dict && state->items[1]->kind == pickle::Kind::dict;
+  const auto fits = [](const pickle::Ref& half) {
+    return half->kind == pickle::Kind::dict || half->kind == pickle::Kind::none;
+  };
+  return state->kind == pickle::Kind::tuple && state->items.size() == 2 && fits(state->items[0]) &&
+         fits(state->items[1]);
 }
 
 // Limit of one tensor: states may be shared, and attributes are searched linearly.
@@ -46,7 +50,8 @@ constexpr uint64_t kPartBytes = 144 + sizeof(InnerTensor);
 void read_state(const TorchObject& object, const pickle::Ref& state, const std::string& prefix,
                 NamedTensor& tensor, ReadBudget& budget) {
   if (is_state_with_slots(state)) {
-    for (const pickle::Ref& half : state->items) read_state(object, half, prefix, tensor, budget);
+    for (const pickle::Ref& half : state->items)
+      if (half->kind == pickle::Kind::dict) read_state(object, half, prefix, tensor, budget);
     return;
   }
   if (state->kind != pickle::Kind::dict)
@@ -106,22 +111,24 @@ NamedTensor read_torchao_v2(const TorchObject& object, const TensorLeaf& leaf, b
   tensor.name = leaf.name;
   tensor.type = split_global(parts.cls).name;
   read_subclass_state(object, parts, tensor, budget);
-  const ClassSchema* schema = find_class(tensor.type);
+  if (const ClassSchema* named = find_class(tensor.type)) {
+    // Dtype and shape come from the wrapper; the class's encoding lists them as attributes.
+    for (const auto* names : {&named->attributes, &named->optional_attributes})
+      for (std::string_view name : *names) {
+        if (name == "shape") tensor.attributes["shape"] = tensor.shape;
+        if (name == "dtype") tensor.attributes["dtype"] = dtype_json(tensor.dtype);
+      }
+  }
+  const ClassSchema* schema = find_class(tensor);
   if (!schema) {
     warnings.push_back(tensor.name + ": class " + tensor.type +
                        " has no schema here; its parts are shown as they are");
     return tensor;
   }
-  // Dtype and shape come from the wrapper; the class's encoding lists them as attributes.
-  for (std::string_view name : schema->attributes) {
-    if (name == "shape") tensor.attributes["shape"] = tensor.shape;
-    if (name == "dtype") tensor.attributes["dtype"] = dtype_json(tensor.dtype);
-  }
-  for (std::string_view name : schema->optional_attributes)
-    if (name == "dtype") tensor.attributes["dtype"] = dtype_json(tensor.dtype);
   arrange(*schema, tensor, lenient, warnings);
   if (schema->outer) {
     const Outer outer = schema->outer(tensor);
+    if (!outer.note.empty()) warnings.push_back(tensor.name + ": " + outer.note);
     if (outer.shape != tensor.shape)
       contradict(tensor, "the outer shape is " + shape_text(tensor.shape) + ", its parts make " +
                              shape_text(outer.shape));

@@ -168,7 +168,9 @@ LinearBound linear_bound(const LinearOracle& oracle, const LinearStages& stages,
   if (stages.output_cast) sum = rounded(sum, *stages.output_cast, stages.flush_subnormals);
   if (oracle.bias != 0) {
     sum = widened({sum.low + oracle.bias, sum.high + oracle.bias}, 0);
-    const double add = r.multiply.u * std::max(std::fabs(sum.low), std::fabs(sum.high)) + r.multiply.h;
+    const bool in_cast = stages.output_cast && stages.bias_in_output_cast;
+    const Rounding adding = in_cast ? rounding(*stages.output_cast, stages.flush_subnormals) : r.multiply;
+    const double add = adding.u * std::max(std::fabs(sum.low), std::fabs(sum.high)) + adding.h;
     sum = widened(sum, add);
     bound.error += add;
   }

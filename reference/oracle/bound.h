@@ -25,8 +25,9 @@
 //                   multiply-adds, in any order (vectorised, blocked, tree), possibly starting from the bias
 //                   (Higham, (3.4) and section 4.2), and h for each. With output_cast the bias comes
 //                   later and is not in M. int32 adds nothing.
-//   6 output_cast   rounding of the sum before the bias; then the bias addition in the accumulator's type
-//                   (u * |y|); then y_dtype.
+//   6 output_cast   rounding of the sum before the bias; then the bias addition (u * |y|) in the
+//   accumulator's
+//                   type, or with bias_in_output_cast in output_cast's; then y_dtype.
 // With scale_after_sum, codes are summed first, one group at a time, and 2, 3 and 5 are replaced:
 //   5' accumulator  as 5, on sum|x*code| of each group, times its scale, which gives the same
 //                   gamma(n) * sum|x*p|; and the sums of x for z

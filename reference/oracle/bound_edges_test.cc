@@ -152,6 +152,39 @@ TEST(LinearOracle, LeavesOutOnlyWhatIsZero) {
         }
 }
 
+// The sum is 1 + above, with nothing to round but the bias addition and y.
+LinearBound bound_of_one_term(double above, double bias, const LinearStages& stages) {
+  const std::vector<ExactWeight> row = {{.product = 1 + above, .code = 1, .scale = 1 + above}};
+  const std::vector<double> x = {1};
+  const LinearDTypes dtypes = {DType::float32, DType::float32, DType::bfloat16};
+  return linear_bound(linear_oracle(row, x, bias, 0), stages, dtypes);
+}
+
+// 1 + 2^-8 lies between two values of bfloat16, and 2^-30 more is lost when the bias is added in float32: the
+// sum then rounds to 1, otherwise to 1 + 2^-7. A bias that is added to a sum of bfloat16 is wrong in both.
+TEST(LinearBound, AddsTheBiasInTheDeclaredType) {
+  const LinearStages wide = {.accumulator = DType::float64, .output_cast = DType::float32};
+  LinearStages narrow = wide;
+  narrow.bias_in_output_cast = true;
+  const auto takes = [](const LinearBound& bound, double got) {
+    return bound.low <= got && got <= bound.high;
+  };
+  const double bias = 0x1p-8 + 0x1p-30;
+  EXPECT_TRUE(takes(bound_of_one_term(0, bias, wide), 1 + 0x1p-7));
+  EXPECT_FALSE(takes(bound_of_one_term(0, bias, wide), 1));
+  EXPECT_TRUE(takes(bound_of_one_term(0, bias, narrow), 1 + 0x1p-7));
+  EXPECT_TRUE(takes(bound_of_one_term(0, bias, narrow), 1));
+  const double above = 0x1p-8 + 0x1p-12;  // in bfloat16 2^-7, and with another 2^-8 then 2^-6
+  for (const LinearStages& stages : {wide, narrow}) {
+    EXPECT_TRUE(takes(bound_of_one_term(above, 0x1p-8, stages), 1 + 0x1p-7));
+    EXPECT_FALSE(takes(bound_of_one_term(above, 0x1p-8, stages), 1 + 0x1p-6));
+  }
+  // Without an output_cast the flag says nothing.
+  LinearStages no_cast = narrow;
+  no_cast.output_cast.reset();
+  EXPECT_FALSE(takes(bound_of_one_term(0, bias, no_cast), 1));
+}
+
 // An infinite x times the zero term of a weight without one would be NaN.
 TEST(LinearOracle, KeepsAnInfiniteX) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -21,6 +21,7 @@ struct LinearStages {
   std::optional<DType> output_cast{};
   bool flush_subnormals = false;
   bool scale_after_sum = false;
+  bool bias_in_output_cast = false;  // used only with output_cast
 };
 
 }  // namespace qcts

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/cli/file_command.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <iostream>
 #include <new>
 
+#include "reference/dialects/cpu_pack.h"
 #include "reference/formats/pickle/globals.h"
 #include "suites/base/did_you_mean.h"
 #include "suites/base/printable.h"
@@ -178,33 +180,31 @@ std::string cpu_layout(const std::string& word) {
   throw UsageError("no CPU pack '" + word + "'" + did_you_mean(word, known));
 }
 
-std::string native_cpu_layout() {
-  const char* asked = std::getenv("ATEN_CPU_CAPABILITY");
-  const std::string capability = asked ? asked : "";
-  if (capability == "avx512" || capability == "avx2" || capability == "default") return "cpu_" + capability;
-  // The conditions of aten/src/ATen/native/DispatchStub.cpp: AVX-512 VL, BW, DQ and FMA; AVX2 and FMA.
-  __builtin_cpu_init();
-  const bool fma = __builtin_cpu_supports("fma");
-  if (fma && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq"))
-    return "cpu_avx512";
-  return fma && __builtin_cpu_supports("avx2") ? "cpu_avx2" : "cpu_default";
+bool undeclared_pack(const Checkpoint& checkpoint) {
+  return std::ranges::any_of(
+      checkpoint.tensors, [](const NamedTensor& tensor) { return !tensor.scheme.empty() && !tensor.layout; });
 }
 
-std::string undeclared_pack(const Checkpoint& checkpoint) {
-  for (const NamedTensor& tensor : checkpoint.tensors)
-    if (!tensor.scheme.empty() && !tensor.layout) return tensor.name;
-  return "";
+std::string pack_text(const CpuPack& pack) {
+  std::string text;
+  for (const PackEvidence& evidence : pack.evidence)
+    text +=
+        (text.empty() ? "" : ", ") + std::string(evidence.pack.substr(4)) + " " + grouped(evidence.both_ends);
+  return "of " + grouped(pack.groups) + " groups reach both ends: " + text;
 }
 
 std::string assumed_layout(const Checkpoint& checkpoint, const std::string& asked) {
-  const std::string tensor = undeclared_pack(checkpoint);
-  if (tensor.empty()) return "";
-  if (!asked.empty()) return cpu_layout(asked);
-  const std::string layout = native_cpu_layout();
-  print_notes({checkpoint.path.string() + ": the file does not say which CPU packed " + tensor +
-               "; assuming this machine's layout, " + layout + " (--cpu-pack avx512|avx2|default)"});
-  return layout;
+  if (!asked.empty()) return undeclared_pack(checkpoint) ? cpu_layout(asked) : "";
+  const CpuPack pack = find_cpu_pack(checkpoint);
+  if (pack.tensor.empty()) return "";
+  const std::string where = checkpoint.path.string() + ": " + pack.tensor + ": ";
+  if (pack.decided.empty())
+    throw UsageError(where +
+                     "the file does not say which CPU packed it, and neither do its codes: " + pack.why_not +
+                     " (" + pack_text(pack) + "); name the pack with --cpu-pack avx512|avx2|default");
+  print_notes({where + "the file does not say which CPU packed it; its codes show " + pack.decided + " (" +
+               pack_text(pack) + "); --cpu-pack overrides it"});
+  return pack.decided;
 }
 
 }  // namespace qcts::cli

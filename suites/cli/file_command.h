@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/dialects/checkpoint.h"
+#include "reference/dialects/cpu_pack.h"
 #include "reference/formats/refusal.h"
 
 namespace qcts::cli {
@@ -69,12 +70,12 @@ std::string grouped(uint64_t number);
 // Returns the layout for --cpu-pack avx512|avx2|default: "cpu_avx512", ... Throws UsageError with the nearest
 // word.
 std::string cpu_layout(const std::string& word);
-// Returns the layout that ATen would choose on this machine, by ATEN_CPU_CAPABILITY or the processor.
-std::string native_cpu_layout();
-// Returns the first tensor in a CPU pack whose kind the file does not say; "" if there is none.
-std::string undeclared_pack(const Checkpoint& checkpoint);
-// Returns the layout to assume for `checkpoint`: the requested one, else this machine's with a note on
-// stderr; "" if no tensor needs one.
+// Is there a tensor in a CPU pack whose kind the file does not say?
+bool undeclared_pack(const Checkpoint& checkpoint);
+// "of 512 groups reach both ends: avx512 512, avx2 382, default 382"
+std::string pack_text(const CpuPack& pack);
+// Returns the layout to assume for `checkpoint`: the requested one, else the one that its codes show, with a
+// note on stderr; "" if no tensor needs one. Throws UsageError when they show none.
 std::string assumed_layout(const Checkpoint& checkpoint, const std::string& asked);
 
 }  // namespace qcts::cli

@@ -91,6 +91,29 @@ Json config_json(const Json& config) {
   return json;
 }
 
+// null when every weight's layout is known.
+Json pack_json(const CpuPack& pack) {
+  if (pack.tensor.empty()) return nullptr;
+  const bool decided = !pack.decided.empty();
+  Json json = {{"tensors", pack.tensors}, {"groups", pack.groups}};
+  for (const PackEvidence& evidence : pack.evidence)
+    json["both_ends"][std::string(evidence.pack)] = evidence.both_ends;
+  json["decided"] = decided ? Json(pack.decided) : Json(nullptr);
+  json["chance"] = decided ? Json(pack.chance) : Json(nullptr);
+  json["why_not"] = decided ? Json(nullptr) : Json(pack.why_not);
+  return json;
+}
+
+void print_pack(const CpuPack& pack) {
+  if (pack.tensor.empty()) return;
+  char chance[32];
+  std::snprintf(chance, sizeof chance, "%.0e", std::max(pack.chance, 1e-300));
+  std::cout << "CPU pack, which the file does not say: " << pack_text(pack) << "; "
+            << (pack.decided.empty() ? "undecided: " + printable(pack.why_not)
+                                     : pack.decided + " (p < " + chance + ")")
+            << "\n";
+}
+
 Json checkpoint_json(const Checkpoint& checkpoint) {
   const StorageNames names(checkpoint);
   std::unordered_set<const Storage*> counted;
@@ -104,6 +127,7 @@ Json checkpoint_json(const Checkpoint& checkpoint) {
   json["reduction"] = foreign ? Json(nullptr) : Json(reduction(checkpoint));
   json["findings"] = findings_json(checkpoint);
   if (checkpoint.config.is_object()) json["config"] = config_json(checkpoint.config);
+  if (const Json pack = pack_json(find_cpu_pack(checkpoint)); !pack.is_null()) json["cpu_pack"] = pack;
   json["tensors"] = Json::array();
   for (const NamedTensor& tensor : checkpoint.tensors) {
     Json entry;
@@ -196,6 +220,7 @@ void add_inspect(CLI::App& app, int& exit_code) {
         print_json(json);
       } else {
         print_table(checkpoint);
+        print_pack(find_cpu_pack(checkpoint));
         if (checkpoint.script) print_program(*checkpoint.script, limits);
       }
       print_findings(checkpoint);

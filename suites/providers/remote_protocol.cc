@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "suites/providers/remote_protocol.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -201,6 +203,14 @@ uint32_t claims_from(const Json& names) {
   return claims;
 }
 
+struct NumericsFlag {
+  std::string_view name;
+  uint32_t bit;
+};
+constexpr NumericsFlag kNumericsFlags[] = {{"flush_subnormals", QCTS_NUM_FLUSH_SUBNORMALS},
+                                           {"scale_after_sum", QCTS_NUM_SCALE_AFTER_SUM},
+                                           {"bias_in_output_cast", QCTS_NUM_BIAS_IN_OUTPUT_CAST}};
+
 qcts_numerics numerics_from(const Json& json) {
   qcts_numerics numerics = {};
   numerics.struct_size = sizeof numerics;
@@ -211,12 +221,13 @@ qcts_numerics numerics_from(const Json& json) {
       {"output_cast", &numerics.output_cast}};
   for (const auto& [name, field] : fields) *field = dtype_from(json, name);
   for (const auto& [name, value] : json.items()) {
-    bool known = name == "flush_subnormals" || name == "scale_after_sum";
+    bool known = std::ranges::find(kNumericsFlags, std::string_view(name), &NumericsFlag::name) !=
+                 std::end(kNumericsFlags);
     for (const auto& field : fields) known = known || name == field.first;
     if (!known) throw std::runtime_error("numerics: unknown field '" + name + "'");
   }
-  if (json.value("flush_subnormals", false)) numerics.flags |= QCTS_NUM_FLUSH_SUBNORMALS;
-  if (json.value("scale_after_sum", false)) numerics.flags |= QCTS_NUM_SCALE_AFTER_SUM;
+  for (const NumericsFlag& flag : kNumericsFlags)
+    if (json.value(std::string(flag.name), false)) numerics.flags |= flag.bit;
   return numerics;
 }
 

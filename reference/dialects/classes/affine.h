@@ -13,9 +13,10 @@
 namespace qcts {
 
 enum class ZeroPoints : uint8_t {
-  integer,  // ZeroPointDomain.INT: (code - zero point) * scale
-  none,     // ZeroPointDomain.NONE, None before 0.9: code * scale
-  floating  // ZeroPointDomain.FLOAT: (code - middle) * scale + zero point
+  integer,    // ZeroPointDomain.INT: (code - zero point) * scale
+  none,       // ZeroPointDomain.NONE, None before 0.9: code * scale
+  floating,   // ZeroPointDomain.FLOAT: (code - middle) * scale + zero point
+  any_number  // (code - zero point) * scale, with zero point and difference rounded to the weight's dtype
 };
 
 struct Affine {
@@ -26,8 +27,9 @@ struct Affine {
   const Tensor* scale = nullptr;       // one per block, row-major over the grid of blocks
   const Tensor* zero_point = nullptr;  // nullptr: zeros
   ZeroPoints domain = ZeroPoints::integer;
-  double middle = 0;  // (quant_max + quant_min + 1) / 2; used by `floating`
-  std::string impl;   // class of the layout: "PlainAQTTensorImpl"
+  double middle = 0;        // (quant_max + quant_min + 1) / 2; used by `floating`
+  std::string impl;         // class of the layout: "PlainAQTTensorImpl"
+  bool transposed = false;  // the model sees the last two axes swapped
 };
 
 // Returns the values of prepacked small floats, row-major [rows, columns]; nullopt where the byte count is
@@ -38,15 +40,22 @@ std::optional<std::vector<double>> floatx_codes(const Tensor& packed, int64_t ro
 // NaN.
 double floatx_value(int code, int exponent_bits, int mantissa_bits);
 
-// Returns the elements row-major; NaN for types other than floats, float8 without negative zero, and signed
-// or 8-bit integers.
-std::vector<double> numbers_of(const Tensor& tensor);
-
 // Returns the prefix of the AffineQuantizedTensor's parts in a tensor: "" or "original_weight_tensor.";
 // nullopt when it has none.
 std::optional<std::string> affine_prefix(const NamedTensor& tensor);
-// Decodes a tensor; nullopt for other classes, unknown or transposed layouts, and inconsistent parts.
+// Decodes a tensor; nullopt for other classes, unknown layouts (transposed ones but of float8), and
+// inconsistent parts.
 std::optional<Affine> read_affine(const NamedTensor& tensor);
+// Decodes classes that are affine without an AffineQuantizedTensor around a layout; see flat_affine.cc.
+std::optional<Affine> read_flat_affine(const NamedTensor& tensor);
+
+// Returns the block size that a scale's shape means: one number for all, or one for each block of equal size.
+// Empty when they do not fit.
+std::vector<int64_t> blocks_by_scale(const std::vector<int64_t>& shape, const Tensor& scale);
+// Returns the number of blocks; 0 when the blocks do not divide the shape.
+int64_t block_count(const Affine& affine);
+bool all_integers(const Tensor& tensor);  // of at most 256
+Tensor dense_of_affine(const Affine& affine, const std::string& name);
 
 // Dequantizes, as the producer's own dequantize() does, tensors that no scheme describes: torchao's
 // first-generation subclasses, and subclasses around a plain weight. Row-major, in the tensor's shape and

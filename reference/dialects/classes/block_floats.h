@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MXTensor and NVFP4Tensor: small floats with one scale for each block along the last dimension.
+// MXTensor and NVFP4Tensor: small floats with one scale for each block of consecutive elements in memory.
+// Parts and attributes have three spellings: _data, _scale_e8m0 or _scale_e4m3, _elem_dtype (torchao 0.7 to
+// 0.12), qdata with the same scales (0.13, 0.14), qdata, scale, _elem_dtype (0.15), and today's.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/named_tensor.h"
@@ -10,11 +13,34 @@
 namespace qcts {
 
 // Returns the element type of MXTensor.elem_dtype; nullopt if unknown. torchao has its own names for six-bit
-// types.
+// types, and until 0.11 for four-bit ones.
 std::optional<DType> mx_element(const Json& elem_dtype);
 
-// Dequantizes any block size, any number of dimensions, and one outer scale for each expert, as the class's
-// dequantize() does. nullopt for other classes, and for tiled scales that do not cover the rows.
+struct BlockFloats {
+  DType element = DType::float8_e4m3fn;
+  Tensor qdata;                // row-major as it was quantized: a transposed weight's axes are swapped back
+  std::vector<int64_t> shape;  // of the elements, in the order of qdata
+  const Tensor* scale = nullptr;
+  const Tensor* outer = nullptr;  // NVFP4's per_tensor_scale
+  int64_t block = 0;
+  bool transposed = false, swizzled = false;
+  bool high_first = false;  // four bits: the even element is in the high nibble, as up to 0.14
+  bool packed_six = false;  // six bits: four elements in three bytes
+  // Scales with an outer scale are rounded to the weight's dtype, as up to 0.15.
+  bool scales_in_dtype = false;
+
+  int64_t blocks() const { return numel_of(shape) / block; }
+  std::vector<int64_t> logical_shape() const;  // as the model sees it
+};
+
+// Reads the parts of either class by any of their names; nullopt for other classes, missing parts, and blocks
+// that do not divide the elements.
+std::optional<BlockFloats> block_floats_of(const NamedTensor& tensor);
+// Returns the number of scales that the tensor must store.
+int64_t stored_scales(const BlockFloats& floats);
+
+// Dequantizes any block size, any number of dimensions, transposed weights, and one outer scale for each
+// expert, as the class's dequantize() does. nullopt for other classes and for scales that do not fit.
 std::optional<Tensor> dense_of_block_floats(const NamedTensor& tensor);
 
 }  // namespace qcts

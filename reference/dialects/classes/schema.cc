@@ -192,6 +192,55 @@ const std::vector<ClassSchema>& classes() {
        {"is_swizzled_scales", "use_triton_kernel", "act_quant_kwargs"},
        nvfp4_outer,
        true},
+      // As torchao 0.7 to 0.12, 0.13 and 0.14, and 0.15 named them.
+      {"MXTensor",
+       {"_scale_e8m0", "_data"},
+       {},
+       {"_elem_dtype", "_block_size", "_orig_dtype"},
+       {},
+       mx_outer,
+       false,
+       {"_use_fp4_custom_triton_dequant_kernel", "_gemm_kernel_choice", "_pack_fp6"}},
+      {"MXTensor",
+       {"qdata", "_scale_e8m0"},
+       {},
+       {"_elem_dtype", "_block_size", "_orig_dtype"},
+       {},
+       mx_outer,
+       false,
+       {"_use_fp4_custom_triton_dequant_kernel", "_gemm_kernel_choice", "_pack_fp6", "act_quant_kwargs"}},
+      {"MXTensor",
+       {"qdata", "scale"},
+       {},
+       {"_elem_dtype", "block_size", "_orig_dtype"},
+       {},
+       mx_outer,
+       false,
+       {"kernel_preference", "act_quant_kwargs", "_is_swizzled_scales"}},
+      {"NVFP4Tensor",
+       {"_scale_e4m3", "_data"},
+       {"_per_tensor_scale"},
+       {"_block_size", "_orig_dtype"},
+       {},
+       nvfp4_outer,
+       false,
+       {"_is_swizzled_scales", "mm_config", "use_triton_kernel"}},
+      {"NVFP4Tensor",
+       {"qdata", "_scale_e4m3"},
+       {"_per_tensor_scale", "_act_per_tensor_scale"},
+       {"_block_size", "_orig_dtype"},
+       {},
+       nvfp4_outer,
+       false,
+       {"_is_swizzled_scales", "use_triton_kernel", "act_quant_kwargs"}},
+      {"NVFP4Tensor",
+       {"qdata", "scale"},
+       {"per_tensor_scale", "act_per_tensor_scale"},
+       {"block_size", "_orig_dtype"},
+       {},
+       nvfp4_outer,
+       false,
+       {"_is_swizzled_scales", "use_triton_kernel", "act_quant_kwargs"}},
       {"PrototypeFloat8Tensor",
        {"qdata", "scale"},
        {"act_quant_scale", "output_act_quant_scale"},
@@ -295,6 +344,17 @@ const ClassSchema* find_class(std::string_view name) {
   for (const ClassSchema& candidate : classes())
     if (candidate.name == name) return &candidate;
   return nullptr;
+}
+
+const ClassSchema* find_class(const NamedTensor& tensor) {
+  const auto has_names = [&](const ClassSchema& schema) {
+    return std::ranges::all_of(schema.tensors, [&](auto name) { return find_payload(tensor, name); }) &&
+           std::ranges::all_of(schema.attributes,
+                               [&](auto name) { return tensor.attributes.contains(name); });
+  };
+  for (const ClassSchema& candidate : classes())
+    if (candidate.name == tensor.type && has_names(candidate)) return &candidate;
+  return find_class(tensor.type);
 }
 
 const Tensor* find_payload(const NamedTensor& tensor, std::string_view name) {

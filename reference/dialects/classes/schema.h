@@ -15,6 +15,7 @@ namespace qcts {
 struct Outer {
   std::vector<int64_t> shape;
   DType dtype = DType::float32;
+  std::string note = {};  // on parts that contradict each other where the class's own dequantize() allows it
 };
 
 struct ClassSchema {
@@ -30,7 +31,9 @@ struct ClassSchema {
   std::vector<std::string_view> former_attributes = {};
 };
 
-const ClassSchema* find_class(std::string_view name);  // nullptr when unknown
+const ClassSchema* find_class(std::string_view name);  // as torchao 0.18 names the parts; nullptr: unknown
+// As above, but with the names of an older version if the tensor has all of those.
+const ClassSchema* find_class(const NamedTensor& tensor);
 
 // Sorts payload in flatten order (required, then optional) and attributes in the order of torchao's encoder
 // (optional, then required); a missing optional attribute becomes null, as in TorchAOBaseTensor.__setstate__.

@@ -20,6 +20,7 @@
 #include <cmath>
 
 #include "reference/dialects/classes/attributes.h"
+#include "reference/dialects/classes/lookup.h"
 #include "reference/dialects/classes/schema.h"
 #include "reference/dialects/decoders/decoder.h"
 #include "reference/numerics/soft_float.h"

@@ -4,8 +4,10 @@
 // prototype/quantization/float8_static_quant/prototype_float8_tensor.py.
 #include <algorithm>
 
+#include "reference/dialects/classes/affine.h"
 #include "reference/dialects/classes/attributes.h"
 #include "reference/dialects/classes/float_schemas.h"
+#include "reference/dialects/classes/lookup.h"
 #include "reference/dialects/classes/shape_checks.h"
 #include "reference/dialects/decoders/decoder.h"
 #include "reference/numerics/soft_float.h"
@@ -93,20 +95,27 @@ Recognized recognize_float8(const NamedTensor& tensor) {
 
 }  // namespace
 
-// Requires a float32 scale; an absent or empty block_size means one scale for the whole tensor.
+// Requires a float32 scale: one number, or one for each block of equal size. torchao goes by the scale's
+// shape alone; its split and view leave a block_size of the tensor that they were cut from.
 Outer float8_outer(const NamedTensor& t) {
   const Tensor& qdata = require_payload(t, "qdata", {});
   if (!is_float8(qdata.dtype))
     contradict(t, "qdata is " + std::string(dtype_name(qdata.dtype)) + ", not a float8 type");
   const Tensor& scale = require_payload(t, "scale", {DType::float32});
-  if (!t.attributes["block_size"].is_null() && !t.attributes["block_size"].empty())
-    require_shape(t, "scale", scale, blocks_of(t, qdata.shape));
-  else if (scale.numel() != 1)
-    contradict(t, "scale " + shape_text(scale.shape) + " without a block_size");
+  const std::vector<int64_t> blocks = blocks_by_scale(qdata.shape, scale);
+  if (blocks.size() != qdata.shape.size())
+    contradict(t,
+               "scale is " + shape_text(scale.shape) + ", which does not divide " + shape_text(qdata.shape));
   require_class_or_null(t, "act_quant_kwargs", "QuantizeTensorToFloat8Kwargs");
   require_class_or_null(t, "mm_config", "Float8MMConfig");
   require_class_or_null(t, "kernel_preference", "KernelPreference");
-  return {qdata.shape, require_dtype(t, "dtype", kFloats)};
+  Outer outer = {qdata.shape, require_dtype(t, "dtype", kFloats)};
+  const Json& named = t.attributes["block_size"];
+  if (!named.is_null() && !named.empty() && integers_of(named) != blocks)
+    outer.note = "block_size " + shape_text(integers_of(named)) +
+                 " contradicts the scale, which has blocks of " + shape_text(blocks) +
+                 "; torchao goes by the scale";
+  return outer;
 }
 
 Outer prototype_float8_outer(const NamedTensor& t) {

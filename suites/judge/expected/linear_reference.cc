@@ -46,6 +46,7 @@ LinearStages stages_of(const qcts_numerics& numerics, DType x) {
   stages.output_cast = stage(numerics.output_cast, x);
   stages.flush_subnormals = numerics.flags & QCTS_NUM_FLUSH_SUBNORMALS;
   stages.scale_after_sum = numerics.flags & QCTS_NUM_SCALE_AFTER_SUM;
+  stages.bias_in_output_cast = numerics.flags & QCTS_NUM_BIAS_IN_OUTPUT_CAST;
   return stages;
 }
 

@@ -48,9 +48,14 @@ def dequantize(p):
     "linear",
     "int8_row",
     "numpy",
-    description="a float64 matrix product; scale on the sum, one rounding to float32, then the bias",
+    description="a float64 matrix product; scale on the sum, one rounding to float32, then the bias in float32",
     claims=["deterministic"],
-    numerics={"accumulator": "float64", "output_cast": "float32", "scale_after_sum": True},
+    numerics={
+        "accumulator": "float64",
+        "output_cast": "float32",
+        "scale_after_sum": True,
+        "bias_in_output_cast": True,
+    },
     supports=why_not_linear,
 )
 def linear(p):

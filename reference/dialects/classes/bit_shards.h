@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Codes of 1 to 7 bits in shards of 4, 2 and 1 bits: torchao 0.5 to 0.18, dtypes/uintx/bitpacking.py
+// (prototype/dtypes since 0.16).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "reference/dialects/classes/named_tensor.h"
+
+namespace qcts {
+
+// Returns the codes, row-major in `shape`, of shards whose names begin with `at`; nullopt when a shard's
+// shape or the bit width contradicts.
+std::optional<std::vector<double>> bit_shard_codes(const NamedTensor& tensor, const std::string& at,
+                                                   const std::vector<int64_t>& shape);
+// Returns a UintxTensor's codes, one byte each.
+std::optional<Tensor> dense_of_bit_shards(const NamedTensor& tensor);
+
+}  // namespace qcts
